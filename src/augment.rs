@@ -1,0 +1,61 @@
+//! Random changes to single samples, on the workers.
+
+use crate::{error::BoxError, rng::KeyedRng};
+
+/// Changes a sample at random, on a worker, between `Dataset::get` and the collate.
+///
+/// Its generator is keyed by (seed, epoch, index of the sample): the result is the same whichever worker runs it and whenever.
+/// Take all randomness from it. Closures `Fn(I, &mut KeyedRng) -> I` are augmentations:
+///
+/// ```
+/// use burn_pinned::{Augment, KeyedRng};
+/// use rand::RngExt;
+///
+/// let flip = |mut row: Vec<u8>, rng: &mut KeyedRng| {
+///     if rng.random_bool(0.5) {
+///         row.reverse();
+///     }
+///     row
+/// };
+/// let shift = |row: Vec<u8>, _: &mut KeyedRng| row.iter().map(|x| x.wrapping_add(1)).collect::<Vec<u8>>();
+/// let both = Augment::then(flip, shift);
+/// # fn takes(_: impl Augment<Vec<u8>>) {}
+/// # takes(both);
+/// ```
+pub trait Augment<I>: Send + Sync + 'static {
+    /// Changes one sample.
+    ///
+    /// # Errors
+    /// Any error; it reaches the consumer at the batch's place, with the sample's index.
+    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError>;
+
+    /// This augmentation, then another, sharing one generator.
+    fn then<A: Augment<I>>(self, next: A) -> Then<Self, A>
+    where
+        Self: Sized,
+    {
+        Then { first: self, next }
+    }
+}
+
+impl<I, F> Augment<I> for F
+where
+    F: Fn(I, &mut KeyedRng) -> I + Send + Sync + 'static,
+{
+    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+        Ok(self(sample, rng))
+    }
+}
+
+/// Two augmentations, one after the other; made by [`Augment::then`].
+#[derive(Debug, Clone)]
+pub struct Then<A, B> {
+    first: A,
+    next: B,
+}
+
+impl<I, A: Augment<I>, B: Augment<I>> Augment<I> for Then<A, B> {
+    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+        self.next.apply(self.first.apply(sample, rng)?, rng)
+    }
+}

@@ -1,0 +1,151 @@
+//! A batch on the device, before the collate makes the user's batch of it.
+
+use crate::{
+    error::FieldError,
+    layout::Field,
+    rng::{KeyedRng, Purpose},
+};
+use burn::tensor::{Bool, DType, Device, Float, Int, Shape, Tensor, TensorData, kind::Basic};
+use std::any::{Any, type_name};
+
+/// The tensors of one batch, one for each field of the layout, on the loader's device.
+///
+/// ```
+/// use burn::prelude::*;
+/// use burn_pinned::{BoxError, RawBatch};
+///
+/// fn finish(mut batch: RawBatch) -> Result<(Tensor<4>, Tensor<1, Int>), BoxError> {
+///     let images = batch.take::<4, Int>("image")?; // u8, [N, C, H, W]
+///     Ok((images.float() / 255.0, batch.take("label")?))
+/// }
+/// ```
+#[derive(Debug)]
+pub struct RawBatch {
+    fields: Vec<RawField>,
+    rows: usize,
+    device: Device,
+    seed: u64,
+    epoch: usize,
+    number: usize,
+}
+
+#[derive(Debug)]
+struct RawField {
+    name: String,
+    /// A `Tensor<D, K>`.
+    tensor: Option<Box<dyn Any + Send>>,
+    /// For the error when another type is asked for.
+    what: String,
+}
+
+impl RawBatch {
+    pub(crate) fn new(rows: usize, device: Device, seed: u64, epoch: usize, number: usize) -> Self {
+        Self { fields: Vec::new(), rows, device, seed, epoch, number }
+    }
+
+    pub(crate) fn push(&mut self, field: &Field, shape: &Shape, tensor: Box<dyn Any + Send>) {
+        let kind = kind_name(field.dtype);
+        let what =
+            format!("it is a Tensor<{}, {kind}> of {} {:?}", shape.num_dims(), field.dtype.name(), shape.as_slice());
+        self.fields.push(RawField { name: field.name.to_string(), tensor: Some(tensor), what });
+    }
+
+    /// The tensor of a field: `[rows, ..row shape]`, in the field's dtype; unsigned dtypes are `Int` tensors.
+    ///
+    /// # Errors
+    /// If there is no such field, it has another rank or kind, or it was taken before.
+    pub fn take<const D: usize, K: Basic + 'static>(&mut self, name: &str) -> Result<Tensor<D, K>, FieldError> {
+        let Some(at) = self.fields.iter().position(|field| field.name == name) else {
+            let known = self.fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
+            return Err(FieldError::Unknown { name: name.into(), known });
+        };
+        let field = &mut self.fields[at];
+        let kind = type_name::<K>().rsplit("::").next().unwrap_or_default();
+        let wanted = || (field.name.clone(), format!("Tensor<{D}, {kind}>"));
+        match field.tensor.take() {
+            None => {
+                let (name, wanted) = wanted();
+                Err(FieldError::Tensor { name, wanted, there: "it was taken before".into() })
+            }
+            Some(tensor) => tensor.downcast().map(|tensor| *tensor).map_err(|tensor| {
+                let (name, wanted) = wanted();
+                field.tensor = Some(tensor);
+                FieldError::Tensor { name, wanted, there: field.what.clone() }
+            }),
+        }
+    }
+
+    /// The number of samples.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether the batch has no samples; the loader makes none such.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The loader's device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The epoch of the loader, from 0.
+    pub fn epoch(&self) -> usize {
+        self.epoch
+    }
+
+    /// The batch of the epoch, from 0.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// A generator for this batch alone, keyed by (seed, epoch, number): for augmentation on the device.
+    pub fn rng(&self) -> KeyedRng {
+        KeyedRng::new(Purpose::Batch, self.seed, self.epoch, self.number)
+    }
+}
+
+fn kind_name(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool(_) => "Bool",
+        dtype if dtype.is_float() => "Float",
+        _ => "Int",
+    }
+}
+
+/// Copies host bytes to the device as a tensor of the kind that the dtype calls for, and erases its type.
+///
+/// The copy is of one flat row: CubeCL gives tensors of several dimensions a pitched layout, whose upload is a slow copy of
+/// many short rows; the reshape afterwards costs nothing.
+pub(crate) fn upload(bytes: burn::tensor::Bytes, dtype: DType, shape: &Shape, device: &Device) -> Box<dyn Any + Send> {
+    match dtype {
+        DType::Bool(store) => {
+            // Where the device stores booleans in a byte too, they are taken as they are.
+            let native = DType::from(device.settings().bool_dtype);
+            let dtype = if native.size() == 1 && dtype.size() == 1 { native } else { DType::Bool(store) };
+            upload_as::<Bool>(bytes, dtype, shape, device)
+        }
+        dtype if dtype.is_float() => upload_as::<Float>(bytes, dtype, shape, device),
+        dtype => upload_as::<Int>(bytes, dtype, shape, device),
+    }
+}
+
+fn upload_as<K: Basic + 'static>(
+    bytes: burn::tensor::Bytes,
+    dtype: DType,
+    shape: &Shape,
+    device: &Device,
+) -> Box<dyn Any + Send> {
+    macro_rules! reshaped {
+        ($flat:expr, $($rank:literal)*) => {
+            match shape.num_dims() {
+                $($rank => Box::new($flat.reshape::<$rank, _>(shape.clone())) as Box<dyn Any + Send>,)*
+                rank => unreachable!("layouts have at most 8 dimensions, not {rank}"),
+            }
+        };
+    }
+    let flat = TensorData::from_bytes(bytes, Shape::new([shape.num_elements()]), dtype);
+    let flat = Tensor::<1, K>::from_data(flat, (device, dtype));
+    reshaped!(flat, 1 2 3 4 5 6 7 8)
+}

@@ -1,0 +1,146 @@
+//! A collate inside Burn's own loader.
+
+use crate::{
+    batch::RawBatch,
+    collate::Collate,
+    error::{Error, Place, Stage},
+    layout::{Field, SlotLayout},
+    loader::default_alloc,
+    pool::{Limits, Pool},
+    rows::{close_gaps, upload_slot, write_row},
+    sample::guard,
+    source::Target,
+    stats::Counters,
+    transfer::settle,
+};
+use burn::{data::dataloader::batcher::Batcher, tensor::Device};
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+/// A [`Collate`] as a Burn `Batcher`, for Burn's own `DataLoaderBuilder`.
+///
+/// Samples are written into recycled (on CUDA: page-locked) memory and cross the link in the layout's dtypes, but in Burn's way:
+/// each of its workers makes whole batches, and waits for their copies. The sample that an error or a panic belongs to is
+/// named by its position in the batch, for Burn does not tell the index.
+///
+/// ```
+/// use burn::data::{dataloader::DataLoaderBuilder, dataset::InMemDataset};
+/// use burn::{prelude::*, tensor::DType};
+/// use burn_pinned::{BoxError, Collate, Field, PinnedBatcher, RawBatch, RowMut};
+/// # struct Squares;
+/// # impl Collate<f32> for Squares {
+/// #     type Batch = Tensor<1>;
+/// #     fn layout(&self) -> Vec<Field> { vec![Field::new("x", DType::F32, [])] }
+/// #     fn write(&self, x: f32, row: &mut RowMut<'_>) -> Result<(), BoxError> { Ok(row.put("x", x * x)?) }
+/// #     fn finish(&self, mut batch: RawBatch) -> Result<Tensor<1>, BoxError> { Ok(batch.take("x")?) }
+/// # }
+///
+/// let batcher = PinnedBatcher::new(Squares)?; // any Collate
+/// let loader = DataLoaderBuilder::new(batcher).batch_size(2).build(InMemDataset::new(vec![1.0f32, 2.0, 3.0]));
+/// let batch = loader.iter().next().unwrap().unwrap();
+/// assert_eq!(batch.to_data().try_to_vec::<f32>().unwrap(), [1.0, 4.0]);
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+pub struct PinnedBatcher<C> {
+    collate: C,
+    fields: Vec<Field>,
+    /// One for each device that a batch was made for.
+    pools: Mutex<Vec<(Device, Arc<Pool>)>>,
+    batches: AtomicUsize,
+}
+
+/// Burn does not say how many workers call at once; so many may.
+const SLOTS: usize = 64;
+/// A copy that has not ended by then never will.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl<C> fmt::Debug for PinnedBatcher<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PinnedBatcher").field("fields", &self.fields).finish_non_exhaustive()
+    }
+}
+
+impl<C> PinnedBatcher<C> {
+    /// A batcher of this collate.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if the layout is wrong.
+    pub fn new<I>(collate: C) -> Result<Self, Error>
+    where
+        C: Collate<I>,
+    {
+        let fields = collate.layout();
+        SlotLayout::new(fields.clone(), 1)?;
+        Ok(Self { collate, fields, pools: Mutex::default(), batches: AtomicUsize::new(0) })
+    }
+
+    fn pool(&self, target: &Target) -> Result<Arc<Pool>, Error> {
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, pool)) = pools.iter().find(|(device, _)| *device == target.device) {
+            return Ok(Arc::clone(pool));
+        }
+        let alloc = default_alloc(&target.device, target.host, false)?;
+        let limits = Limits { slots: SLOTS, bytes: usize::MAX };
+        let pool = Pool::new(alloc, limits, Arc::<Counters>::default());
+        pools.push((target.device.clone(), Arc::clone(&pool)));
+        Ok(pool)
+    }
+
+    fn make<I>(&self, items: Vec<I>, device: &Device) -> Result<C::Batch, Error>
+    where
+        C: Collate<I>,
+    {
+        let target = Target::of(device.clone());
+        let number = self.batches.fetch_add(1, Relaxed);
+        let place = Place { stage: Stage::Collate, epoch: 0, batch: number, worker: None, index: None };
+        let (rows, fields) = (items.len(), self.fields.len());
+        let layout = Arc::new(SlotLayout::new(self.fields.clone(), rows)?);
+        let pool = self.pool(&target)?;
+        let permit = pool.permit(PATIENCE).ok_or(Error::LeaseTimeout { waited: PATIENCE, slots: SLOTS })?;
+        let slot = pool.slot(permit, layout.bytes(), PATIENCE)?;
+        let mut steps = vec![0; rows * fields];
+        let mut filled = None;
+        // One chunk: this thread writes all rows.
+        for mut chunk in slot.split(&layout, rows, rows) {
+            for (position, item) in items.into_iter().enumerate() {
+                let place = Place { index: Some(position), ..place };
+                let steps = &mut steps[position * fields..][..fields];
+                write_row(&self.collate, item, &mut chunk, position, steps, place)?;
+            }
+            filled = chunk.finish();
+            break;
+        }
+        let mut slot = filled.ok_or(Error::Ended)?;
+        let longest =
+            if layout.has_padded() { close_gaps(&layout, &mut slot, rows, &steps) } else { Vec::new() };
+        let permit = target.host.then(|| pool.detach(&mut slot));
+        let transfer = Place { stage: Stage::Transfer, ..place };
+        let mut raw = RawBatch::new(rows, device.clone(), 0, 0, number);
+        guard(transfer, || {
+            upload_slot(&layout, slot, &longest, &mut raw);
+            Ok(())
+        })?;
+        settle(&target, transfer)?;
+        drop(permit);
+        guard(Place { stage: Stage::Finish, ..place }, || self.collate.finish(raw))
+    }
+}
+
+impl<I, C: Collate<I>> Batcher<I, C::Batch> for PinnedBatcher<C> {
+    /// Makes one batch on the calling thread.
+    ///
+    /// # Panics
+    /// On any error, which is the panic's message: Burn's trait leaves no other way.
+    fn batch(&self, items: Vec<I>, device: &Device) -> C::Batch {
+        match self.make(items, device) {
+            Ok(batch) => batch,
+            Err(error) => panic!("burn-pinned: {error}"),
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! The options of a loader, checked once.
+
+use crate::{
+    augment::Augment,
+    collate::Collate,
+    error::Error,
+    items::ItemsSource,
+    layout::SlotLayout,
+    loader::{MakeSource, PinnedDataLoader, Plan, default_alloc},
+    map::MapTensors,
+    rows::RowsSource,
+    sample::Samples,
+    sampler::{RandomSampler, Sampler, SequentialSampler},
+    slot::HostAlloc,
+    source::{Source, Target},
+};
+use burn::{
+    data::{dataloader::batcher::Batcher, dataset::Dataset},
+    tensor::Device,
+};
+use std::{fmt, sync::Arc, thread::available_parallelism, time::Duration};
+
+/// What the ways of making batches need: the samples, the size of a batch, the device of batchers.
+struct Parts<I> {
+    samples: Arc<dyn Fn() -> Samples<I> + Send + Sync>,
+    batch_size: usize,
+    host_device: Option<Device>,
+}
+
+type Make<I, O> = Box<dyn FnOnce(Parts<I>) -> Result<MakeSource<O>, Error>>;
+
+/// Builds a [`PinnedDataLoader`]. The options have the names of Burn's `DataLoaderBuilder` where they mean the same.
+///
+/// ```
+/// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+/// use burn::{prelude::*, tensor::DType};
+/// use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
+///
+/// struct Squares;
+/// impl Collate<f32> for Squares {
+///     type Batch = Tensor<1>;
+///     fn layout(&self) -> Vec<Field> {
+///         vec![Field::new("x", DType::F32, [])]
+///     }
+///     fn write(&self, x: f32, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+///         Ok(row.put("x", x * x)?)
+///     }
+///     fn finish(&self, mut batch: RawBatch) -> Result<Tensor<1>, BoxError> {
+///         Ok(batch.take("x")?)
+///     }
+/// }
+///
+/// let dataset = InMemDataset::new(vec![1.0f32, 2.0, 3.0]);
+/// let loader = PinnedDataLoaderBuilder::new(Squares).batch_size(2).num_workers(2).build(dataset)?;
+/// let batches: Vec<_> = loader.iter().map(|batch| batch.unwrap().to_data().try_to_vec::<f32>().unwrap()).collect();
+/// assert_eq!(batches, [vec![1.0, 4.0], vec![9.0]]);
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+pub struct PinnedDataLoaderBuilder<I, O> {
+    make: Make<I, O>,
+    batch_size: Option<usize>,
+    shuffle: Option<u64>,
+    sampler: Option<Arc<dyn Sampler>>,
+    seed: Option<u64>,
+    augment: Option<Arc<dyn Augment<I>>>,
+    workers: Option<usize>,
+    prefetch: usize,
+    transfers: Option<usize>,
+    limit: Option<usize>,
+    lease_timeout: Duration,
+    drop_last: bool,
+    alloc: Option<Arc<dyn HostAlloc>>,
+    require_pinned: bool,
+    device: Option<Device>,
+    host_device: Option<Device>,
+}
+
+impl<I, O> fmt::Debug for PinnedDataLoaderBuilder<I, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PinnedDataLoaderBuilder")
+            .field("batch_size", &self.batch_size)
+            .field("shuffle", &self.shuffle)
+            .field("sampler", &self.sampler)
+            .field("workers", &self.workers)
+            .field("prefetch", &self.prefetch)
+            .field("drop_last", &self.drop_last)
+            .field("device", &self.device)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
+    /// A loader whose batches a [`Collate`] makes, row by row, in the memory that crosses the link.
+    pub fn new<C: Collate<I, Batch = O>>(collate: C) -> Self {
+        let collate = Arc::new(collate);
+        Self::with(Box::new(move |parts: Parts<I>| {
+            let fields = crate::sample::guard(
+                crate::error::Place {
+                    stage: crate::error::Stage::Collate,
+                    epoch: 0,
+                    batch: 0,
+                    worker: None,
+                    index: None,
+                },
+                || Ok(collate.layout()),
+            )?;
+            let layout = Arc::new(SlotLayout::new(fields, parts.batch_size)?);
+            let make: MakeSource<O> = Arc::new(move |target| {
+                let (collate, layout) = (Arc::clone(&collate), Arc::clone(&layout));
+                Ok(Arc::new(RowsSource { samples: (parts.samples)(), collate, layout, target }) as Arc<dyn Source<O>>)
+            });
+            Ok(make)
+        }))
+    }
+
+    /// A loader whose batches an ordinary Burn `Batcher` makes, unchanged. It runs on the workers, against the loader's device
+    /// if that is a CPU backend and else against [`host_device`](Self::host_device); the tensors of its batches are then copied
+    /// to page-locked memory and to the device. That is one copy more than with a [`Collate`], and the values cross
+    /// the link in the batcher's dtype.
+    pub fn from_batcher<B>(batcher: B) -> Self
+    where
+        B: Batcher<I, O> + 'static,
+        O: MapTensors,
+    {
+        let batcher: Arc<dyn Batcher<I, O>> = Arc::new(batcher);
+        Self::with(Box::new(move |parts: Parts<I>| {
+            let make: MakeSource<O> = Arc::new(move |target: Target| {
+                let host_device = match &parts.host_device {
+                    _ if target.host => target.device.clone(),
+                    Some(device) => device.clone(),
+                    None => default_host_device(&target.device)?,
+                };
+                let (samples, batcher) = ((parts.samples)(), Arc::clone(&batcher));
+                Ok(Arc::new(ItemsSource { samples, batcher, host_device, target }) as Arc<dyn Source<O>>)
+            });
+            Ok(make)
+        }))
+    }
+
+    fn with(make: Make<I, O>) -> Self {
+        Self {
+            make,
+            batch_size: None,
+            shuffle: None,
+            sampler: None,
+            seed: None,
+            augment: None,
+            workers: None,
+            prefetch: 2,
+            transfers: None,
+            limit: None,
+            lease_timeout: Duration::from_secs(60),
+            drop_last: false,
+            alloc: None,
+            require_pinned: false,
+            device: None,
+            host_device: None,
+        }
+    }
+
+    /// Samples a batch; the last batch of an epoch may have fewer. Must be set.
+    pub fn batch_size(mut self, batch_size: usize) -> Self {
+        self.batch_size = Some(batch_size);
+        self
+    }
+
+    /// Shuffles globally, anew each epoch: a [`RandomSampler`] of this seed. Default: the dataset's order.
+    pub fn shuffle(mut self, seed: u64) -> Self {
+        self.shuffle = Some(seed);
+        self
+    }
+
+    /// Orders epochs by a sampler instead of [`shuffle`](Self::shuffle).
+    pub fn sampler(mut self, sampler: impl Sampler) -> Self {
+        self.sampler = Some(Arc::new(sampler));
+        self
+    }
+
+    /// The seed of [`augment`](Self::augment) and of [`RawBatch::rng`](crate::RawBatch::rng). Default: that of `shuffle`, else 0.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Changes each sample at random, on the workers, the same way whatever their number. A second call adds to the first.
+    pub fn augment(mut self, augment: impl Augment<I>) -> Self {
+        self.augment = Some(match self.augment.take() {
+            None => Arc::new(augment),
+            Some(first) => Arc::new(Chain { first, next: augment }),
+        });
+        self
+    }
+
+    /// Threads that read and write samples. Default: those of the machine, less one in eight for training and transfer.
+    pub fn num_workers(mut self, num_workers: usize) -> Self {
+        self.workers = Some(num_workers);
+        self
+    }
+
+    /// Batches that are ready on the device ahead of the step. Default: 2.
+    pub fn prefetch(mut self, prefetch: usize) -> Self {
+        self.prefetch = prefetch;
+        self
+    }
+
+    /// Threads, each with a stream, that copy to the device. Default: 3, or 1 on a CPU backend.
+    pub fn transfer_threads(mut self, transfers: usize) -> Self {
+        self.transfers = Some(transfers);
+        self
+    }
+
+    /// The most bytes of page-locked memory. Default: `prefetch + 2` batches; a smaller limit means fewer slots.
+    pub fn pinned_limit(mut self, bytes: usize) -> Self {
+        self.limit = Some(bytes);
+        self
+    }
+
+    /// Whether to fail where page-locked memory cannot be had, instead of going on with ordinary memory. Default: no.
+    pub fn require_pinned(mut self, require: bool) -> Self {
+        self.require_pinned = require;
+        self
+    }
+
+    /// How long `next()` may wait with nothing on its way because no slot comes back. Default: 60 s.
+    pub fn lease_timeout(mut self, timeout: Duration) -> Self {
+        self.lease_timeout = timeout;
+        self
+    }
+
+    /// Whether to leave out a last batch that is not full. Default: no.
+    pub fn drop_last(mut self, drop_last: bool) -> Self {
+        self.drop_last = drop_last;
+        self
+    }
+
+    /// Where slots get their memory. Default: what suits the device.
+    pub fn allocator(mut self, alloc: impl HostAlloc + 'static) -> Self {
+        self.alloc = Some(Arc::new(alloc));
+        self
+    }
+
+    /// Where batches go. Default: Burn's default device.
+    pub fn set_device(mut self, device: Device) -> Self {
+        self.device = Some(device);
+        self
+    }
+
+    /// The CPU device that a batcher works against when the loader's device is an accelerator. Default: Flex, with the feature
+    /// `cuda`; without it, this must be set for an accelerator.
+    pub fn host_device(mut self, device: Device) -> Self {
+        self.host_device = Some(device);
+        self
+    }
+
+    /// Checks the options and builds the loader. No thread is started and no slot is allocated before the first `iter()`.
+    ///
+    /// # Errors
+    /// [`Error::Config`], which names the option, what is wrong with it, and what to write instead.
+    ///
+    /// # Panics
+    /// If no device is set and Burn has no backend to choose one from.
+    pub fn build<D>(self, dataset: D) -> Result<Arc<PinnedDataLoader<O>>, Error>
+    where
+        D: Dataset<I> + 'static,
+    {
+        let batch_size = match self.batch_size {
+            Some(0) => return Err(Error::config("batch_size", "0 samples make no batch", "use at least 1")),
+            Some(size) => size,
+            None => return Err(Error::config("batch_size", "it is not set", "add e.g. `.batch_size(32)`")),
+        };
+        let dataset_len = dataset.len();
+        if dataset_len == 0 {
+            return Err(Error::config("build", "the dataset has no items", "check where it reads from"));
+        }
+        let workers = self.workers.unwrap_or_else(default_workers);
+        for (option, value) in
+            [("num_workers", workers), ("prefetch", self.prefetch), ("transfer_threads", self.transfers.unwrap_or(1))]
+        {
+            if value == 0 {
+                return Err(Error::config(
+                    option,
+                    "0 would never load anything",
+                    "use at least 1, or leave the default",
+                ));
+            }
+        }
+        if self.lease_timeout.is_zero() {
+            return Err(Error::config("lease_timeout", "no lease can be had in no time", "use seconds"));
+        }
+        let sampler: Arc<dyn Sampler> = match (self.shuffle, self.sampler) {
+            (Some(_), Some(_)) => {
+                let advice = "leave out `shuffle`: a sampler orders the epoch itself";
+                return Err(Error::config("sampler", "`shuffle` is set too", advice));
+            }
+            (Some(seed), None) => Arc::new(RandomSampler::new(seed)),
+            (None, Some(sampler)) => sampler,
+            (None, None) => Arc::new(SequentialSampler),
+        };
+        let positions = 0..sampler.len(dataset_len);
+        let samples = {
+            let dataset: Arc<dyn Dataset<I>> = Arc::new(dataset);
+            let (augment, seed) = (self.augment, self.seed.or(self.shuffle).unwrap_or(0));
+            Arc::new(move || Samples {
+                dataset: Arc::clone(&dataset),
+                len: dataset_len,
+                augment: augment.clone(),
+                seed,
+            })
+        };
+        let make_source = (self.make)(Parts { samples, batch_size, host_device: self.host_device })?;
+        let device = self.device.unwrap_or_default();
+        let plan = Plan {
+            make_source,
+            sampler,
+            dataset_len,
+            batch_size,
+            drop_last: self.drop_last,
+            positions,
+            workers,
+            prefetch: self.prefetch,
+            transfers: self.transfers,
+            limit: self.limit,
+            lease_timeout: self.lease_timeout,
+            alloc: self.alloc,
+            require_pinned: self.require_pinned,
+            device,
+            counters: Arc::default(),
+        };
+        if plan.positions.is_empty() {
+            return Err(Error::config("sampler", "its epoch is empty", "let `len` be at least 1"));
+        }
+        if plan.batches() == 0 {
+            let problem = format!("{} samples do not fill one batch of {batch_size}", plan.positions.len());
+            return Err(Error::config("drop_last", problem, "lower `batch_size` or keep the last batch"));
+        }
+        // What can be refused for this device is refused now rather than at the first epoch.
+        let target = Target::of(plan.device.clone());
+        let host = target.host;
+        let source = (plan.make_source)(target)?;
+        plan.limits(source.slot_bytes(), host)?;
+        if plan.alloc.is_none() {
+            default_alloc(&plan.device, host, plan.require_pinned)?;
+        }
+        Ok(Arc::new(PinnedDataLoader::new(plan, 0)))
+    }
+}
+
+/// An augmentation after another whose type is not known.
+struct Chain<I, A> {
+    first: Arc<dyn Augment<I>>,
+    next: A,
+}
+
+impl<I: 'static, A: Augment<I>> Augment<I> for Chain<I, A> {
+    fn apply(&self, sample: I, rng: &mut crate::rng::KeyedRng) -> Result<I, crate::error::BoxError> {
+        self.next.apply(self.first.apply(sample, rng)?, rng)
+    }
+}
+
+/// The machine's threads, less one in eight where there are that many: training and transfer need their own.
+fn default_workers() -> usize {
+    let threads = available_parallelism().map_or(1, usize::from);
+    threads - threads / 8
+}
+
+fn default_host_device(device: &Device) -> Result<Device, Error> {
+    #[cfg(feature = "cuda")]
+    {
+        let _ = device;
+        Ok(Device::flex())
+    }
+    #[cfg(not(feature = "cuda"))]
+    {
+        let problem = format!("a batcher needs a CPU device to work against before its batches go to {device:?}");
+        Err(Error::config("host_device", problem, "add e.g. `.host_device(Device::flex())`"))
+    }
+}

@@ -1,0 +1,269 @@
+//! What can go wrong, where, and for which sample.
+
+use std::{error::Error as StdError, fmt, io, time::Duration};
+
+/// Any error of a dataset, an augmentation or a collate.
+pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
+
+/// The part of the pipeline that an error comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Stage {
+    /// The sampler, which orders the indices of an epoch.
+    Sampler,
+    /// `Dataset::get`, on a worker.
+    Dataset,
+    /// The augmentation of one sample, on a worker.
+    Augment,
+    /// Writing one sample into its row, or a Burn `Batcher` on a whole batch; on a worker.
+    Collate,
+    /// Preparing a filled batch for the link, on the pin thread.
+    Pin,
+    /// The copy to the device, on a transfer thread.
+    Transfer,
+    /// Making the user's batch of the device tensors, on the thread that calls `next()` (on a CPU backend: a transfer thread).
+    Finish,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sampler => "sampler",
+            Self::Dataset => "dataset",
+            Self::Augment => "augment",
+            Self::Collate => "collate",
+            Self::Pin => "pin",
+            Self::Transfer => "transfer",
+            Self::Finish => "finish",
+        })
+    }
+}
+
+/// Where in the pipeline something failed.
+///
+/// `batch` counts from 0 within the epoch; `index` is the index that the dataset was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The stage that failed.
+    pub stage: Stage,
+    /// The epoch of the loader, from 0.
+    pub epoch: usize,
+    /// The batch of the epoch, from 0.
+    pub batch: usize,
+    /// The worker that ran the user's code, where one did.
+    pub worker: Option<usize>,
+    /// The dataset index of the sample, where one sample is to blame.
+    pub index: Option<usize>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.stage)?;
+        if let Some(index) = self.index {
+            write!(f, " of sample {index}")?;
+        }
+        write!(f, " (epoch {}, batch {}", self.epoch, self.batch)?;
+        if let Some(worker) = self.worker {
+            write!(f, ", worker {worker}")?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// Everything that a loader can report.
+///
+/// Burn's `DataLoader` yields it inside a `DatasetError`; [`Error::of`] finds it there again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An option of the builder is wrong. `advice` says what to write instead.
+    #[error("`{option}`: {problem}; {advice}")]
+    Config {
+        /// The builder's method.
+        option: &'static str,
+        /// What is wrong with its value.
+        problem: String,
+        /// What to write instead.
+        advice: String,
+    },
+    /// User code returned an error.
+    #[error("{place}: {source}")]
+    Failed {
+        /// Where.
+        place: Place,
+        /// What it returned.
+        source: BoxError,
+    },
+    /// User code panicked; the thread lives on.
+    #[error("{place} panicked: {message}")]
+    Panicked {
+        /// Where.
+        place: Place,
+        /// The panic's message.
+        message: String,
+    },
+    /// The sampler named an index that the dataset does not have.
+    #[error("{place}: the sampler's index {index} is out of range for a dataset of {len} items")]
+    IndexOutOfRange {
+        /// Where.
+        place: Place,
+        /// The sampler's index.
+        index: usize,
+        /// The dataset's length.
+        len: usize,
+    },
+    /// The sampler ended before it had given what its `len` promised.
+    #[error("{place}: the sampler ended after {got} of the {promised} indices that its `len` promised")]
+    SamplerEnded {
+        /// Where.
+        place: Place,
+        /// Indices given.
+        got: usize,
+        /// Indices promised.
+        promised: usize,
+    },
+    /// The device refused an upload or a synchronisation.
+    #[error("{place}: the device failed: {message}")]
+    Device {
+        /// Where.
+        place: Place,
+        /// Burn's message.
+        message: String,
+    },
+    /// Host memory for the slots could not be had.
+    #[error("{bytes} bytes of {kind} memory for a slot could not be had: {message}")]
+    OutOfHostMemory {
+        /// `page-locked` or `pageable`.
+        kind: &'static str,
+        /// The size of the slot.
+        bytes: usize,
+        /// The allocator's message.
+        message: String,
+    },
+    /// One batch is larger than the loader's limit on slot memory.
+    #[error(
+        "a batch of {bytes} bytes does not fit the limit of {limit} bytes; raise `pinned_limit` or lower `batch_size`"
+    )]
+    OverLimit {
+        /// The size of the batch.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The step waits, nothing is on its way, and no slot came back in time.
+    #[error(
+        "no slot came back within {waited:?}: all {slots} are held elsewhere (another live iterator of this loader, or \
+         a device that never finished its copies); drop the other iterator or raise `lease_timeout`"
+    )]
+    LeaseTimeout {
+        /// How long the lease waited.
+        waited: Duration,
+        /// The pool's slots.
+        slots: usize,
+    },
+    /// A thread of the loader could not be started.
+    #[error("the thread {name} could not be started: {source}")]
+    Spawn {
+        /// The thread's name.
+        name: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A thread of the loader itself ended early: a fault of this crate, please report it.
+    #[error("the pipeline of this loader has ended; a thread of the loader died")]
+    Ended,
+}
+
+impl Error {
+    /// The loader's error inside what Burn's `DataLoader` yields, if it is one.
+    pub fn of(error: &burn::data::dataset::DatasetError) -> Option<&Self> {
+        error.source()?.downcast_ref()
+    }
+
+    /// Where the error came from, for those that have a place.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Failed { place, .. }
+            | Self::Panicked { place, .. }
+            | Self::IndexOutOfRange { place, .. }
+            | Self::SamplerEnded { place, .. }
+            | Self::Device { place, .. } => Some(place),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn config(option: &'static str, problem: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self::Config { option, problem: problem.into(), advice: advice.into() }
+    }
+}
+
+/// A row or a batch was used against its layout.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FieldError {
+    /// No field has this name.
+    #[error("no field `{name}` in the layout; it has {known}")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The layout's names.
+        known: String,
+    },
+    /// The values have another dtype than the field.
+    #[error("field `{name}` holds {expected}, not {given}")]
+    DType {
+        /// The field.
+        name: String,
+        /// Its dtype.
+        expected: &'static str,
+        /// The dtype of the values.
+        given: &'static str,
+    },
+    /// The number of values is not the field's.
+    #[error("field `{name}` takes {expected} values a row, not {given}")]
+    Length {
+        /// The field.
+        name: String,
+        /// What a row takes.
+        expected: usize,
+        /// What was given.
+        given: usize,
+    },
+    /// A padded field got more than its longest row, or a part of a step.
+    #[error("padded field `{name}` takes up to {max} values a row in steps of {step}, not {given}")]
+    Padded {
+        /// The field.
+        name: String,
+        /// The most that a row takes.
+        max: usize,
+        /// Values a step.
+        step: usize,
+        /// What was given.
+        given: usize,
+    },
+    /// The collate returned without having written the field.
+    #[error("field `{name}` was not written")]
+    Unwritten {
+        /// The field.
+        name: String,
+    },
+    /// A tensor was taken with another rank or kind than the field's, or twice.
+    #[error("field `{name}` is not there as {wanted}: {there}")]
+    Tensor {
+        /// The field.
+        name: String,
+        /// The tensor type asked for.
+        wanted: String,
+        /// What is there.
+        there: String,
+    },
+}
+
+/// The message of a caught panic.
+pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
+    payload
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic whose payload is not text".into())
+}

@@ -1,0 +1,216 @@
+//! Batches made by an ordinary Burn `Batcher`: workers share the samples of a batch, one of them batches.
+
+use crate::{
+    batch::{RawBatch, upload},
+    error::{BoxError, Error, Place, Stage},
+    map::{MapTensors, TensorMapper},
+    pool::{Permit, Pool},
+    sample::{BatchPlan, Samples, guard},
+    slot::MemoryKind,
+    source::{Filled, Ready, Source, Target, Task},
+};
+use burn::{
+    data::dataloader::batcher::Batcher,
+    tensor::{AllocationProperty, Bytes, DType, Device, Shape, Tensor, TensorData, kind::Basic},
+};
+use std::{
+    any::Any,
+    ops::Range,
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering::Relaxed},
+    time::Duration,
+};
+
+/// A Burn `Batcher` over a dataset.
+pub(crate) struct ItemsSource<I, O> {
+    pub(crate) samples: Samples<I>,
+    pub(crate) batcher: Arc<dyn Batcher<I, O>>,
+    /// Where the batcher runs: the target itself if that is a CPU backend.
+    pub(crate) host_device: Device,
+    pub(crate) target: Target,
+}
+
+struct ItemsJob<I, O> {
+    source: Arc<ItemsSource<I, O>>,
+    plan: Arc<BatchPlan>,
+    gathered: Mutex<Gathered<I>>,
+}
+
+struct Gathered<I> {
+    /// In the batch's order.
+    items: Vec<Option<I>>,
+    /// Tasks still to come.
+    tasks: usize,
+    /// The failure that comes first in the batch's order.
+    failed: Option<(usize, Error)>,
+    permit: Option<Permit>,
+}
+
+struct ItemsTask<I, O> {
+    job: Arc<ItemsJob<I, O>>,
+    rows: Range<usize>,
+}
+
+impl<I: Send + 'static, O: Send + 'static> Task<O> for ItemsTask<I, O> {
+    fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn run(self: Box<Self>, worker: usize) -> Option<Filled<O>> {
+        let ItemsJob { source, plan, gathered } = &*self.job;
+        let mut items = Vec::with_capacity(self.rows.len());
+        let mut failed = None;
+        for position in self.rows.clone() {
+            if plan.abandoned.load(Relaxed) {
+                break;
+            }
+            match source.samples.fetch(plan.sample(position, worker)) {
+                Ok(item) => items.push(item),
+                Err(error) => {
+                    failed = Some((position, error));
+                    break;
+                }
+            }
+        }
+        let mut all = gathered.lock().unwrap_or_else(PoisonError::into_inner);
+        all.items[self.rows.clone()].iter_mut().zip(items).for_each(|(place, item)| *place = Some(item));
+        if failed.as_ref().is_some_and(|(at, _)| all.failed.as_ref().is_none_or(|(earlier, _)| at < earlier)) {
+            all.failed = failed;
+        }
+        all.tasks -= 1;
+        if all.tasks > 0 {
+            return None;
+        }
+        let permit = all.permit.take()?;
+        if let Some((_, error)) = all.failed.take() {
+            return Some(Filled::Failed(error));
+        }
+        let items: Vec<I> = all.items.drain(..).flatten().collect();
+        drop(all);
+        let place = Place { worker: Some(worker), ..plan.place(Stage::Collate) };
+        let batch = guard(place, || Ok::<_, BoxError>(source.batcher.batch(items, &source.host_device)));
+        Some(match batch {
+            Ok(batch) => Filled::Made { batch, plan: Arc::clone(plan), permit },
+            Err(error) => Filled::Failed(error),
+        })
+    }
+}
+
+impl<I, O> Source<O> for ItemsSource<I, O>
+where
+    I: Send + 'static,
+    O: MapTensors + Send + 'static,
+{
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn slot_bytes(&self) -> Option<usize> {
+        None
+    }
+
+    fn open(
+        self: Arc<Self>,
+        plan: Arc<BatchPlan>,
+        permit: Permit,
+        _: &Arc<Pool>,
+        chunk: usize,
+    ) -> Result<Vec<Box<dyn Task<O>>>, Error> {
+        let rows = plan.indices.len();
+        let tasks = rows.div_ceil(chunk);
+        let items = (0..rows).map(|_| None).collect();
+        let gathered = Mutex::new(Gathered { items, tasks, failed: None, permit: Some(permit) });
+        let job = Arc::new(ItemsJob { source: self, plan, gathered });
+        let task = |first| {
+            let rows = first..rows.min(first + chunk);
+            Box::new(ItemsTask { job: Arc::clone(&job), rows }) as Box<dyn Task<O>>
+        };
+        Ok((0..rows).step_by(chunk).map(task).collect())
+    }
+
+    fn needs_pin(&self) -> bool {
+        !self.target.host
+    }
+
+    fn pin(&self, filled: Filled<O>, pool: &Arc<Pool>, patience: Duration) -> Result<Filled<O>, Error> {
+        let Filled::Made { batch, plan, permit } = filled else { return Ok(filled) };
+        let mut unpack = Unpack { host: self.host_device.clone(), parts: Vec::new() };
+        let batch = guard(plan.place(Stage::Pin), || Ok(batch.map_tensors(&mut unpack)))?;
+        let bytes = unpack.parts.iter().map(|data| data.bytes().len().next_multiple_of(ALIGN)).sum();
+        let mut slot = pool.slot(permit, usize::max(bytes, 1), patience)?;
+        let mut start = 0;
+        let pack = |data: TensorData| {
+            let (bytes, shape, dtype) = data.into_parts();
+            let part = Part { start, len: bytes.len(), shape, dtype };
+            slot.as_mut_slice()[start..start + bytes.len()].copy_from_slice(&bytes);
+            start += bytes.len().next_multiple_of(ALIGN);
+            part
+        };
+        let parts: Vec<Part> = unpack.parts.into_iter().map(pack).collect();
+        Ok(Filled::Packed { batch, plan, slot, parts: Box::new(parts) })
+    }
+
+    fn send(&self, filled: Filled<O>, _: &Arc<Pool>) -> Result<Ready<O>, Error> {
+        let (batch, plan, slot, parts) = match filled {
+            Filled::Made { batch, plan, permit } => {
+                return Ok(Ready::Done { batch, items: plan.indices.len(), permit: Some(permit) });
+            }
+            Filled::Packed { batch, plan, slot, parts } => (batch, plan, slot, parts),
+            Filled::Failed(error) => return Err(error),
+            Filled::Rows { .. } => return Err(Error::Ended),
+        };
+        let parts = parts.downcast::<Vec<Part>>().map_err(|_| Error::Ended)?;
+        let property = match slot.kind() {
+            MemoryKind::Pinned => AllocationProperty::Pinned,
+            MemoryKind::Pageable => AllocationProperty::Other,
+        };
+        let device = self.target.device.clone();
+        let mut upload = Upload { device, property, bytes: slot.freeze(), parts: parts.into_iter() };
+        let batch = guard(plan.place(Stage::Transfer), || Ok(batch.map_tensors(&mut upload)))?;
+        Ok(Ready::Done { batch, items: plan.indices.len(), permit: None })
+    }
+
+    fn finish(&self, _: RawBatch) -> Result<O, Error> {
+        Err(Error::Ended) // batchers finish their batches themselves: `send` gives no raw ones
+    }
+}
+
+/// Parts of a packed batch start at such an offset.
+const ALIGN: usize = 64;
+
+/// One tensor's place in a packed slot.
+struct Part {
+    start: usize,
+    len: usize,
+    shape: Shape,
+    dtype: DType,
+}
+
+/// Takes the values out of a batch's tensors and leaves empty ones.
+struct Unpack {
+    host: Device,
+    parts: Vec<TensorData>,
+}
+
+impl TensorMapper for Unpack {
+    fn map<const D: usize, K: Basic + 'static>(&mut self, tensor: Tensor<D, K>) -> Tensor<D, K> {
+        self.parts.push(tensor.into_data());
+        Tensor::empty([0; D], &self.host)
+    }
+}
+
+/// Puts tensors on the device into the places of the empty ones, in the same order.
+struct Upload {
+    device: Device,
+    property: AllocationProperty,
+    bytes: bytes::Bytes,
+    parts: std::vec::IntoIter<Part>,
+}
+
+impl TensorMapper for Upload {
+    fn map<const D: usize, K: Basic + 'static>(&mut self, empty: Tensor<D, K>) -> Tensor<D, K> {
+        let Some(Part { start, len, shape, dtype }) = self.parts.next() else { return empty };
+        let bytes = Bytes::from_shared(self.bytes.slice(start..start + len), self.property);
+        let tensor: Box<dyn Any + Send> = upload(bytes, dtype, &shape, &self.device);
+        tensor.downcast().map_or(empty, |tensor| *tensor)
+    }
+}

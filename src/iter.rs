@@ -1,0 +1,85 @@
+//! One epoch, as Burn's training loops see it.
+
+use crate::{
+    error::Error,
+    pipeline::{Pipeline, RunId},
+    source::Ready,
+};
+use burn::data::{
+    dataloader::{DataLoaderIterator, Progress},
+    dataset::DatasetError,
+};
+use std::{sync::Arc, time::Instant};
+
+/// The batches of one epoch, in order. Dropping it early stops the work on the rest.
+pub(crate) struct EpochIter<O> {
+    /// `Err` if the threads could not be started; yielded once.
+    run: Result<(Arc<Pipeline<O>>, RunId), Option<Error>>,
+    items_done: usize,
+    items_total: usize,
+    started: Instant,
+    /// When the last batch was handed out.
+    handed: Option<Instant>,
+}
+
+impl<O> EpochIter<O> {
+    pub(crate) fn new(run: Result<(Arc<Pipeline<O>>, RunId), Error>, items_total: usize, started: Instant) -> Self {
+        Self { run: run.map_err(Some), items_done: 0, items_total, started, handed: None }
+    }
+
+    fn advance(&mut self) -> Option<Result<O, Error>> {
+        let (pipeline, id) = match &mut self.run {
+            Ok((pipeline, id)) => (Arc::clone(pipeline), *id),
+            Err(error) => return error.take().map(Err),
+        };
+        let asked = Instant::now();
+        if let Some(handed) = self.handed {
+            pipeline.counters.stepped(asked - handed);
+        }
+        let ready = pipeline.next(id)?;
+        let batch = ready.and_then(|ready| {
+            // A permit is given back after the batch is the consumer's, on the way out of here.
+            let (batch, items, _permit) = match ready {
+                Ready::Done { batch, items, permit } => (batch, items, permit),
+                Ready::Raw(raw) => {
+                    let items = raw.len();
+                    (pipeline.source.finish(raw)?, items, None)
+                }
+            };
+            self.items_done += items;
+            pipeline.counters.delivered(items);
+            Ok(batch)
+        });
+        if batch.is_err() {
+            pipeline.counters.failed();
+        }
+        let now = Instant::now();
+        pipeline.counters.waited(now - asked);
+        if self.handed.replace(now).is_none() {
+            pipeline.counters.first_batch(now - self.started);
+        }
+        Some(batch)
+    }
+}
+
+impl<O> Iterator for EpochIter<O> {
+    type Item = Result<O, DatasetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.advance()?.map_err(DatasetError::new))
+    }
+}
+
+impl<O> DataLoaderIterator<O> for EpochIter<O> {
+    fn progress(&self) -> Progress {
+        Progress::new(self.items_done, self.items_total, Some("items".into()))
+    }
+}
+
+impl<O> Drop for EpochIter<O> {
+    fn drop(&mut self) {
+        if let Ok((pipeline, id)) = &self.run {
+            pipeline.end(*id);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Reaching the tensors of a batch type that this crate does not know.
+
+use burn::tensor::{Tensor, kind::Basic};
+
+/// Something to do with every tensor of a batch, whatever its rank and kind.
+pub trait TensorMapper {
+    /// Replaces one tensor.
+    fn map<const D: usize, K: Basic + 'static>(&mut self, tensor: Tensor<D, K>) -> Tensor<D, K>;
+}
+
+/// A batch whose tensors can be replaced one by one, as [`from_batcher`](crate::PinnedDataLoaderBuilder::from_batcher)
+/// needs to move them. Implemented for tensors, tuples, `Vec`, `Option`, `Box` and arrays of them, and for plain values; for
+/// your own struct write [`map_tensors!`](crate::map_tensors).
+///
+/// An implementation must visit the same tensors in the same order each time.
+pub trait MapTensors: Sized {
+    /// Replaces every tensor by what the mapper makes of it.
+    fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self;
+}
+
+impl<const D: usize, K: Basic + 'static> MapTensors for Tensor<D, K> {
+    fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self {
+        mapper.map(self)
+    }
+}
+
+impl<T: MapTensors> MapTensors for Vec<T> {
+    fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self {
+        self.into_iter().map(|part| part.map_tensors(mapper)).collect()
+    }
+}
+
+impl<T: MapTensors> MapTensors for Option<T> {
+    fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self {
+        self.map(|part| part.map_tensors(mapper))
+    }
+}
+
+impl<T: MapTensors> MapTensors for Box<T> {
+    fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self {
+        Box::new((*self).map_tensors(mapper))
+    }
+}
+
+impl<T: MapTensors, const N: usize> MapTensors for [T; N] {
+    fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self {
+        self.map(|part| part.map_tensors(mapper))
+    }
+}
+
+macro_rules! plain {
+    ($($plain:ty)*) => {$(
+        impl MapTensors for $plain {
+            fn map_tensors<M: TensorMapper>(self, _: &mut M) -> Self {
+                self
+            }
+        }
+    )*};
+}
+plain!(() bool char u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64 String);
+
+macro_rules! tuples {
+    ($(($($part:ident)*))*) => {$(
+        impl<$($part: MapTensors),*> MapTensors for ($($part,)*) {
+            fn map_tensors<Mapper: TensorMapper>(self, mapper: &mut Mapper) -> Self {
+                #[expect(non_snake_case, reason = "the type's name serves for its value")]
+                let ($($part,)*) = self;
+                ($($part.map_tensors(mapper),)*)
+            }
+        }
+    )*};
+}
+tuples!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F));
+
+/// Implements [`MapTensors`](crate::MapTensors) for a batch struct. Name every field: one that is forgotten does not compile.
+///
+/// ```
+/// use burn::prelude::*;
+/// use burn_pinned::map_tensors;
+///
+/// struct Boxes { corners: Tensor<3>, count: Option<Tensor<1, Int>> }
+/// struct DetectionBatch { images: Tensor<4>, boxes: Vec<Boxes>, split: String }
+///
+/// map_tensors!(Boxes { corners, count });
+/// map_tensors!(DetectionBatch { images, boxes, split });
+/// ```
+#[macro_export]
+macro_rules! map_tensors {
+    ($batch:ty { $($field:ident),+ $(,)? }) => {
+        impl $crate::MapTensors for $batch {
+            fn map_tensors<M: $crate::TensorMapper>(self, mapper: &mut M) -> Self {
+                // The order of the names is the order of the visit.
+                Self { $($field: $crate::MapTensors::map_tensors(self.$field, mapper)),+ }
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::tensor::{Bool, Device, Int};
+
+    struct Inner {
+        mask: Tensor<1, Bool>,
+        name: String,
+    }
+    struct Batch {
+        x: Tensor<2>,
+        nested: Vec<Inner>,
+        rest: (Option<Tensor<1, Int>>, u8),
+    }
+    map_tensors!(Inner { mask, name });
+    map_tensors!(Batch { x, nested, rest });
+
+    #[derive(Default)]
+    struct Seen(Vec<Vec<usize>>);
+
+    impl TensorMapper for Seen {
+        fn map<const D: usize, K: Basic + 'static>(&mut self, tensor: Tensor<D, K>) -> Tensor<D, K> {
+            self.0.push(tensor.dims().to_vec());
+            tensor
+        }
+    }
+
+    #[test]
+    fn every_tensor_is_reached_in_order() {
+        let device = Device::flex();
+        let inner = |n| Inner { mask: Tensor::empty([n], &device), name: "kept".into() };
+        let rest = (Some(Tensor::zeros([7], &device)), 3);
+        let batch = Batch { x: Tensor::zeros([2, 3], &device), nested: vec![inner(4), inner(5)], rest };
+        let mut seen = Seen::default();
+        let batch = batch.map_tensors(&mut seen);
+        assert_eq!(seen.0, [vec![2, 3], vec![4], vec![5], vec![7]]);
+        assert_eq!((batch.nested[1].name.as_str(), batch.rest.1), ("kept", 3));
+        assert_eq!(batch.nested[0].mask.dims(), [4]);
+    }
+}

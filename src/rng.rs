@@ -1,0 +1,58 @@
+//! Random numbers that depend on what they are for, never on which thread asks or when.
+
+use rand::{SeedableRng, TryRng, rngs::ChaCha8Rng};
+use std::convert::Infallible;
+
+/// What a stream of random numbers is for: equal keys of different purposes give unrelated numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Purpose {
+    /// The order of an epoch.
+    Order = 1,
+    /// The augmentation of a sample.
+    Sample = 2,
+    /// The work on a batch in `finish`.
+    Batch = 3,
+}
+
+/// A generator keyed by (seed, epoch, index of the sample or number of the batch).
+///
+/// ChaCha with 8 rounds: counter based, portable, and cheap to start. Use it with `rand`'s `RngExt`.
+///
+/// ```
+/// use burn_pinned::KeyedRng;
+/// use rand::RngExt;
+///
+/// # fn augment(rng: &mut KeyedRng) {
+/// let flip = rng.random_bool(0.5);
+/// let angle = rng.random_range(-15.0..15.0);
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct KeyedRng(ChaCha8Rng);
+
+impl KeyedRng {
+    pub(crate) fn new(purpose: Purpose, seed: u64, epoch: usize, index: usize) -> Self {
+        let mut key = [0; 32];
+        let words = [purpose as u64, seed, epoch as u64, index as u64];
+        for (place, word) in key.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        Self(ChaCha8Rng::from_seed(key))
+    }
+}
+
+impl TryRng for KeyedRng {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        self.0.try_next_u32()
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        self.0.try_next_u64()
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        self.0.try_fill_bytes(bytes)
+    }
+}

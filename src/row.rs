@@ -1,0 +1,99 @@
+//! One row of a batch, while a worker writes it.
+
+use crate::{error::FieldError, layout::Field, slot::Chunk};
+use burn::tensor::{DType, Element};
+
+/// The row of one sample in the batch that is being written: straight in the slot that later crosses the link.
+///
+/// Every field must be written before the collate returns. Finding a field goes through the names in order, so write
+/// them in the layout's order where rows are tiny.
+#[derive(Debug)]
+pub struct RowMut<'a> {
+    chunk: &'a mut Chunk,
+    row: usize,
+    /// One bit a field.
+    written: u64,
+    /// The steps of each padded field, written as the collate writes it.
+    steps: &'a mut [usize],
+}
+
+impl<'a> RowMut<'a> {
+    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, steps: &'a mut [usize]) -> Self {
+        Self { chunk, row, written: 0, steps }
+    }
+
+    fn find(&mut self, name: &str) -> Result<(usize, &Field), FieldError> {
+        let fields = &self.chunk.layout().fields;
+        let Some(at) = fields.iter().position(|field| field.name == name) else {
+            let known = fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
+            return Err(FieldError::Unknown { name: name.into(), known });
+        };
+        self.written |= 1 << at; // layouts have at most 64 fields
+        Ok((at, &fields[at]))
+    }
+
+    /// Copies `values` into a field: all of a row, or, in a padded field, as many whole steps as the sample has.
+    ///
+    /// # Errors
+    /// If the layout has no such field, or its dtype or size is another.
+    pub fn write<E: Element>(&mut self, name: &str, values: &[E]) -> Result<(), FieldError> {
+        let (at, field) = self.find(name)?;
+        check_dtype::<E>(field)?;
+        if field.pad.is_some() {
+            let (max, step) = (field.values(), field.values() / field.shape[0]);
+            if values.len() > max || !values.len().is_multiple_of(step) {
+                return Err(FieldError::Padded { name: name.into(), max, step, given: values.len() });
+            }
+            self.steps[at] = values.len() / step;
+        } else if values.len() != field.values() {
+            return Err(FieldError::Length { name: name.into(), expected: field.values(), given: values.len() });
+        }
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        self.chunk.bytes_mut(at, self.row)[..bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Writes one value into a field of one value a row.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn put<E: Element>(&mut self, name: &str, value: E) -> Result<(), FieldError> {
+        self.write(name, &[value])
+    }
+
+    /// The place of a field, to decode or compute straight into it. It holds what an earlier batch left: overwrite all of it.
+    ///
+    /// # Errors
+    /// If the layout has no such field, it is padded, or its dtype is another.
+    pub fn slice_mut<E: Element + bytemuck::Pod>(&mut self, name: &str) -> Result<&mut [E], FieldError> {
+        let (at, field) = self.find(name)?;
+        check_dtype::<E>(field)?;
+        if field.pad.is_some() {
+            let (max, step) = (field.values(), field.values() / field.shape[0]);
+            return Err(FieldError::Padded { name: name.into(), max, step, given: max });
+        }
+        Ok(bytemuck::cast_slice_mut(self.chunk.bytes_mut(at, self.row)))
+    }
+
+    /// Checks that every field was written.
+    pub(crate) fn complete(&self) -> Result<(), FieldError> {
+        let fields = &self.chunk.layout().fields;
+        match (0..fields.len()).find(|at| self.written & (1 << at) == 0) {
+            Some(at) => Err(FieldError::Unwritten { name: fields[at].name.to_string() }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn check_dtype<E: Element>(field: &Field) -> Result<(), FieldError> {
+    // `bool` values serve every boolean store of one byte.
+    let same = match field.dtype {
+        DType::Bool(_) => E::dtype().is_bool() && field.dtype.size() == size_of::<E>(),
+        dtype => dtype == E::dtype(),
+    };
+    if same {
+        return Ok(());
+    }
+    let (expected, given) = (field.dtype.name(), E::dtype().name());
+    Err(FieldError::DType { name: field.name.to_string(), expected, given })
+}

@@ -1,0 +1,226 @@
+//! Batches made row by row: workers write samples straight into the rows of a shared slot.
+
+use crate::{
+    batch::{RawBatch, upload},
+    collate::Collate,
+    error::{BoxError, Error, Place, Stage},
+    layout::SlotLayout,
+    pool::{Permit, Pool},
+    row::RowMut,
+    sample::{BatchPlan, Samples, guard},
+    slot::{Chunk, MemoryKind, Slot},
+    source::{Filled, Ready, Source, Target, Task},
+};
+use burn::tensor::{AllocationProperty, Bytes};
+use std::sync::{Arc, Mutex, PoisonError, atomic::Ordering::Relaxed};
+use std::time::Duration;
+
+/// A [`Collate`] over a dataset.
+pub(crate) struct RowsSource<I, C> {
+    pub(crate) samples: Samples<I>,
+    pub(crate) collate: Arc<C>,
+    pub(crate) layout: Arc<SlotLayout>,
+    pub(crate) target: Target,
+}
+
+/// What the tasks of one batch share.
+struct RowsJob<I, C> {
+    source: Arc<RowsSource<I, C>>,
+    plan: Arc<BatchPlan>,
+    outcome: Mutex<Outcome>,
+}
+
+#[derive(Default)]
+struct Outcome {
+    /// The failure that comes first in the batch's order, whichever worker met it and when.
+    failed: Option<(usize, Error)>,
+    /// Steps of every row, then field; empty without padded fields.
+    steps: Vec<usize>,
+}
+
+struct RowsTask<I, C> {
+    job: Arc<RowsJob<I, C>>,
+    chunk: Chunk,
+}
+
+impl<I, C> RowsTask<I, C>
+where
+    I: Send + 'static,
+    C: Collate<I>,
+{
+    /// Writes the rows up to the first failure.
+    fn write(&mut self, worker: usize, steps: &mut [usize]) -> Result<(), (usize, Error)> {
+        let RowsJob { source, plan, .. } = &*self.job;
+        let fields = source.layout.fields.len();
+        for (nth, position) in self.chunk.rows().enumerate() {
+            if plan.abandoned.load(Relaxed) {
+                return Ok(());
+            }
+            let place = plan.sample(position, worker);
+            let sample = source.samples.fetch(place).map_err(|error| (position, error))?;
+            let steps = &mut steps[nth * fields..][..fields];
+            write_row(&*source.collate, sample, &mut self.chunk, position, steps, place)
+                .map_err(|error| (position, error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Lets a collate write one sample, and checks that it wrote all of it.
+pub(crate) fn write_row<I, C: Collate<I>>(
+    collate: &C,
+    sample: I,
+    chunk: &mut Chunk,
+    position: usize,
+    steps: &mut [usize],
+    place: Place,
+) -> Result<(), Error> {
+    guard(Place { stage: Stage::Collate, ..place }, || {
+        let mut row = RowMut::new(chunk, position, steps);
+        collate.write(sample, &mut row)?;
+        Ok(row.complete()?)
+    })
+}
+
+impl<I, C> Task<C::Batch> for RowsTask<I, C>
+where
+    I: Send + 'static,
+    C: Collate<I>,
+{
+    fn rows(&self) -> usize {
+        self.chunk.rows().len()
+    }
+
+    fn run(mut self: Box<Self>, worker: usize) -> Option<Filled<C::Batch>> {
+        let fields = self.job.source.layout.fields.len();
+        let mut steps = vec![0; self.rows() * fields];
+        let written = self.write(worker, &mut steps);
+        let first = self.chunk.rows().start;
+        let RowsTask { job, chunk } = *self;
+        let mut outcome = job.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(all) = outcome.steps.get_mut(first * fields..first * fields + steps.len()) {
+            all.copy_from_slice(&steps);
+        }
+        if let Err((position, error)) = written
+            && outcome.failed.as_ref().is_none_or(|(earlier, _)| position < *earlier)
+        {
+            outcome.failed = Some((position, error));
+        }
+        let slot = chunk.finish()?; // under the lock, so that the last task sees every other's outcome
+        Some(match outcome.failed.take() {
+            Some((_, error)) => Filled::Failed(error),
+            None => {
+                let steps = std::mem::take(&mut outcome.steps);
+                Filled::Rows { slot, plan: Arc::clone(&job.plan), steps, longest: Vec::new() }
+            }
+        })
+    }
+}
+
+impl<I, C> Source<C::Batch> for RowsSource<I, C>
+where
+    I: Send + 'static,
+    C: Collate<I>,
+{
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn slot_bytes(&self) -> Option<usize> {
+        Some(self.layout.bytes())
+    }
+
+    fn open(
+        self: Arc<Self>,
+        plan: Arc<BatchPlan>,
+        permit: Permit,
+        pool: &Arc<Pool>,
+        chunk: usize,
+    ) -> Result<Vec<Box<dyn Task<C::Batch>>>, Error> {
+        let rows = plan.indices.len();
+        let slot = pool.slot(permit, self.layout.bytes(), Duration::MAX)?;
+        let chunks = slot.split(&self.layout, rows, chunk);
+        let steps = if self.layout.has_padded() { vec![0; rows * self.layout.fields.len()] } else { Vec::new() };
+        let outcome = Mutex::new(Outcome { failed: None, steps });
+        let job = Arc::new(RowsJob { source: self, plan, outcome });
+        let task = |chunk| Box::new(RowsTask { job: Arc::clone(&job), chunk }) as Box<dyn Task<C::Batch>>;
+        Ok(chunks.into_iter().map(task).collect())
+    }
+
+    fn needs_pin(&self) -> bool {
+        self.layout.has_padded()
+    }
+
+    fn pin(&self, filled: Filled<C::Batch>, _: &Arc<Pool>, _: Duration) -> Result<Filled<C::Batch>, Error> {
+        let Filled::Rows { mut slot, plan, steps, .. } = filled else { return Ok(filled) };
+        let longest = close_gaps(&self.layout, &mut slot, plan.indices.len(), &steps);
+        Ok(Filled::Rows { slot, plan, steps, longest })
+    }
+
+    fn send(&self, filled: Filled<C::Batch>, pool: &Arc<Pool>) -> Result<Ready<C::Batch>, Error> {
+        let (mut slot, plan, longest) = match filled {
+            Filled::Rows { slot, plan, longest, .. } => (slot, plan, longest),
+            Filled::Failed(error) => return Err(error),
+            Filled::Made { .. } | Filled::Packed { .. } => return Err(Error::Ended),
+        };
+        let permit = self.target.host.then(|| pool.detach(&mut slot));
+        let items = plan.indices.len();
+        let raw = guard(plan.place(Stage::Transfer), || {
+            let mut raw = RawBatch::new(items, self.target.device.clone(), self.samples.seed, plan.epoch, plan.number);
+            upload_slot(&self.layout, slot, &longest, &mut raw);
+            Ok(raw)
+        })?;
+        if !self.target.host {
+            return Ok(Ready::Raw(raw));
+        }
+        Ok(Ready::Done { batch: self.finish(raw)?, items, permit })
+    }
+
+    fn finish(&self, batch: RawBatch) -> Result<C::Batch, Error> {
+        let place =
+            Place { stage: Stage::Finish, epoch: batch.epoch(), batch: batch.number(), worker: None, index: None };
+        guard::<C::Batch>(place, || self.collate.finish(batch).map_err(|error| error as BoxError))
+    }
+}
+
+/// Moves the rows of padded fields together, so that each has the batch's longest row as its width, and fills them up.
+/// Gives the widths, in steps; at least 1, since an empty tensor is of no use to a model.
+pub(crate) fn close_gaps(layout: &SlotLayout, slot: &mut Slot, rows: usize, steps: &[usize]) -> Vec<usize> {
+    let count = layout.fields.len();
+    let bytes = slot.as_mut_slice();
+    let close = |(at, field): (usize, &crate::layout::Field)| {
+        let Some(pad) = &field.pad else { return 1 };
+        let longest = (0..rows).map(|row| steps[row * count + at]).max().unwrap_or(0).max(1);
+        let (step, from, start) = (field.step_bytes(), layout.row_bytes(at), layout.offset(at));
+        for row in 0..rows {
+            let (len, to) = (steps[row * count + at] * step, start + row * longest * step);
+            // Rows only move down, in order: none is overwritten before it has moved.
+            bytes.copy_within(start + row * from..start + row * from + len, to);
+            bytes[to + len..to + longest * step]
+                .chunks_exact_mut(pad.len())
+                .for_each(|value| value.copy_from_slice(pad));
+        }
+        longest
+    };
+    layout.fields.iter().enumerate().map(close).collect()
+}
+
+/// Hands the fields of a slot to the device, small ones first: CubeCL holds sent bytes until a later flush, which a large
+/// copy brings by itself.
+pub(crate) fn upload_slot(layout: &SlotLayout, slot: Slot, longest: &[usize], raw: &mut RawBatch) {
+    let property = match slot.kind() {
+        MemoryKind::Pinned => AllocationProperty::Pinned,
+        MemoryKind::Pageable => AllocationProperty::Other,
+    };
+    let bytes = slot.freeze();
+    let mut order: Vec<usize> = (0..layout.fields.len()).collect();
+    order.sort_by_key(|at| layout.row_bytes(*at));
+    for at in order {
+        let field = &layout.fields[at];
+        let shape = field.batch_shape(raw.len(), longest.get(at).copied().unwrap_or(0));
+        let start = layout.offset(at);
+        let part = bytes.slice(start..start + shape.num_elements() * field.dtype.size());
+        let tensor = upload(Bytes::from_shared(part, property), field.dtype, &shape, raw.device());
+        raw.push(field, &shape, tensor);
+    }
+}

@@ -1,0 +1,387 @@
+//! Host memory that is written by many workers at once, then frozen, then recycled.
+//!
+//! A [`Slot`] has one owner at a time. [`Slot::split`] trades it for [`Chunk`]s with disjoint rows, one to each worker;
+//! the worker that finishes last gets the slot back; [`Slot::freeze`] makes it shared bytes that nobody can write. Dropping
+//! a slot in any state gives its memory back to where it came from. Writing after freezing does not compile:
+//! `freeze` takes the slot.
+//!
+//! This file and `cuda.rs` hold all the `unsafe` of the crate.
+#![expect(unsafe_code)]
+
+use crate::{error::Error, layout::SlotLayout};
+use std::{
+    alloc::{Layout, alloc_zeroed, dealloc},
+    any::Any,
+    fmt,
+    ops::Range,
+    ptr::NonNull,
+    sync::Arc,
+};
+
+/// What kind of memory a block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MemoryKind {
+    /// Ordinary memory, which a device can only read through a copy.
+    Pageable,
+    /// Page-locked memory, which a device reads at the speed of the link.
+    Pinned,
+}
+
+impl fmt::Display for MemoryKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pageable => "pageable",
+            Self::Pinned => "page-locked",
+        })
+    }
+}
+
+/// A block of initialised host memory, freed when dropped.
+pub struct HostBlock {
+    start: NonNull<u8>,
+    len: usize,
+    kind: MemoryKind,
+    /// Keeps the memory alive; its `Drop` frees it.
+    _owner: Box<dyn Any + Send + Sync>,
+}
+
+// SAFETY: a block is plain memory that it alone refers to (the contract of `from_raw`), whatever the thread.
+unsafe impl Send for HostBlock {}
+// SAFETY: `&HostBlock` gives no access to the memory outside this module, and `Slot` and `Chunk` keep the rules of borrowing.
+unsafe impl Sync for HostBlock {}
+
+impl HostBlock {
+    /// Wraps memory that `owner` frees when it is dropped.
+    ///
+    /// # Safety
+    /// `start` must be valid for reads and writes of `len` initialised bytes until `owner` is dropped, aligned to at least
+    /// 64 bytes, and used by nobody else in that time.
+    pub(crate) unsafe fn from_raw(
+        start: NonNull<u8>,
+        len: usize,
+        kind: MemoryKind,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Self {
+        Self { start, len, kind, _owner: owner }
+    }
+
+    /// Page-aligned zeroed memory of the heap.
+    fn zeroed(bytes: usize) -> Option<Self> {
+        const PAGE: usize = 4096;
+        // One page more, and the start moved up to the next page: memory of small alignment comes from `calloc`, which leaves
+        // large blocks untouched; aligned memory would be filled with zeroes here, by one thread.
+        let layout = Layout::from_size_align(bytes.checked_add(PAGE)?, 1).ok()?;
+        // SAFETY: the layout's size is at least a page.
+        let owner = Heap { start: NonNull::new(unsafe { alloc_zeroed(layout) })?, layout };
+        let skip = owner.start.as_ptr().align_offset(PAGE);
+        // SAFETY: `skip` is below a page, and `bytes` more lie behind it. The memory is zeroed, and `owner` frees it.
+        Some(unsafe { Self::from_raw(owner.start.add(skip), bytes, MemoryKind::Pageable, Box::new(owner)) })
+    }
+
+    /// The size in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the block has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Which kind of memory this is.
+    pub fn kind(&self) -> MemoryKind {
+        self.kind
+    }
+}
+
+/// Memory of the heap.
+struct Heap {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: it only frees the memory, which any thread may do.
+unsafe impl Send for Heap {}
+// SAFETY: `&Heap` gives access to nothing.
+unsafe impl Sync for Heap {}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `zeroed` with this layout, and freed here alone.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
+impl fmt::Debug for HostBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostBlock").field("len", &self.len).field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+/// Where slots get their memory from. Called on the pin thread, so it may take its time.
+pub trait HostAlloc: Send + Sync + fmt::Debug {
+    /// A block of exactly `bytes` bytes.
+    ///
+    /// # Errors
+    /// [`Error::OutOfHostMemory`] if it cannot be had.
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error>;
+}
+
+/// Page-aligned memory of the heap.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HeapAlloc;
+
+impl HostAlloc for HeapAlloc {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        HostBlock::zeroed(bytes).ok_or_else(|| Error::OutOfHostMemory {
+            kind: "pageable",
+            bytes,
+            message: "the system refused it".into(),
+        })
+    }
+}
+
+/// Where a slot returns to when it is dropped: the pool.
+pub(crate) trait SlotHome: Send + Sync {
+    /// Takes a slot's memory back, and its permit unless the two were [parted](Slot::detach) before.
+    fn give_back(&self, block: HostBlock, with_permit: bool);
+    /// Notes that `bytes` bytes are no longer behind a permit.
+    fn detach(&self, bytes: usize);
+}
+
+/// A slot with one owner.
+pub(crate) struct Slot {
+    /// Taken only by `drop`.
+    block: Option<HostBlock>,
+    home: Arc<dyn SlotHome>,
+    permit: bool,
+}
+
+impl Slot {
+    /// A slot that holds a permit of `home`.
+    pub(crate) fn new(block: HostBlock, home: Arc<dyn SlotHome>) -> Self {
+        Self { block: Some(block), home, permit: true }
+    }
+
+    fn span(&self) -> (NonNull<u8>, usize) {
+        self.block.as_ref().map_or((NonNull::dangling(), 0), |block| (block.start, block.len))
+    }
+
+    pub(crate) fn kind(&self) -> MemoryKind {
+        self.block.as_ref().map_or(MemoryKind::Pageable, HostBlock::kind)
+    }
+
+    /// Parts the memory from its permit, which the caller now answers for: the memory belongs to whoever holds the bytes.
+    pub(crate) fn detach(&mut self) {
+        if std::mem::take(&mut self.permit) {
+            self.home.detach(self.span().1);
+        }
+    }
+
+    /// All of the memory.
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        let (start, len) = self.span();
+        // SAFETY: `start..start + len` is initialised and lives as long as `self.block`. `Chunk` never lends its `Arc<Slot>`, so
+        // whoever has `&Slot` has it from the only owner, and nobody writes.
+        unsafe { std::slice::from_raw_parts(start.as_ptr(), len) }
+    }
+
+    /// All of the memory, to write.
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
+        let (start, len) = self.span();
+        // SAFETY: as in `as_slice`, and `&mut self` comes from the only owner.
+        unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), len) }
+    }
+
+    /// Trades the slot for chunks of at most `chunk` rows each, which may go to different threads.
+    ///
+    /// # Panics
+    /// If the slot is smaller than the layout or the layout has fewer rows: a fault of this crate.
+    pub(crate) fn split(self, layout: &Arc<SlotLayout>, rows: usize, chunk: usize) -> Vec<Chunk> {
+        assert!(self.span().1 >= layout.bytes() && rows <= layout.rows(), "a slot is as large as its layout");
+        let slot = Arc::new(self);
+        (0..rows)
+            .step_by(chunk.max(1))
+            .map(|first| Chunk {
+                slot: Arc::clone(&slot),
+                layout: Arc::clone(layout),
+                rows: first..rows.min(first + chunk.max(1)),
+            })
+            .collect()
+    }
+
+    /// Makes the slot shared, read-only bytes. The memory goes back when the last clone or slice of them is dropped.
+    pub(crate) fn freeze(self) -> bytes::Bytes {
+        struct Frozen(Slot);
+        impl AsRef<[u8]> for Frozen {
+            fn as_ref(&self) -> &[u8] {
+                self.0.as_slice()
+            }
+        }
+        bytes::Bytes::from_owner(Frozen(self))
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if let Some(block) = self.block.take() {
+            self.home.give_back(block, self.permit);
+        }
+    }
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slot").field("block", &self.block).field("permit", &self.permit).finish_non_exhaustive()
+    }
+}
+
+/// Some rows of a slot, which this chunk alone may touch.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    slot: Arc<Slot>,
+    layout: Arc<SlotLayout>,
+    rows: Range<usize>,
+}
+
+impl Chunk {
+    pub(crate) fn rows(&self) -> Range<usize> {
+        self.rows.clone()
+    }
+
+    pub(crate) fn layout(&self) -> &SlotLayout {
+        &self.layout
+    }
+
+    /// The bytes of one field of one row. What was there before is whatever an earlier batch left.
+    ///
+    /// # Panics
+    /// If the row is not of this chunk: a fault of this crate.
+    pub(crate) fn bytes_mut(&mut self, field: usize, row: usize) -> &mut [u8] {
+        assert!(self.rows.contains(&row), "a chunk writes its own rows alone");
+        let len = self.layout.row_bytes(field);
+        let (start, _) = self.slot.span();
+        // SAFETY: `split` checked that the layout lies within the slot. Fields of a layout do not overlap, rows of a field do not,
+        // and chunks have disjoint rows, so these bytes are this chunk's alone; `&mut self` keeps it to one borrow at a time. The
+        // `Arc` keeps the memory alive, and nobody reads the slot as a whole before the last chunk is gone (`finish`).
+        unsafe {
+            let start = start.add(self.layout.offset(field) + row * len);
+            std::slice::from_raw_parts_mut(start.as_ptr(), len)
+        }
+    }
+
+    /// Ends the writing of this chunk. The last one of its slot to finish gets the slot; an unfinished drop gives it to nobody,
+    /// and the memory goes home.
+    pub(crate) fn finish(self) -> Option<Slot> {
+        Arc::into_inner(self.slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Field;
+    use burn::tensor::DType;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[derive(Default)]
+    struct Home {
+        blocks: AtomicUsize,
+        permits: AtomicUsize,
+        detached: AtomicUsize,
+    }
+
+    impl SlotHome for Home {
+        fn give_back(&self, block: HostBlock, with_permit: bool) {
+            assert_eq!(block.kind(), MemoryKind::Pageable);
+            self.blocks.fetch_add(1, Ordering::SeqCst);
+            self.permits.fetch_add(usize::from(with_permit), Ordering::SeqCst);
+        }
+        fn detach(&self, bytes: usize) {
+            assert_ne!(bytes, 0);
+            self.detached.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn slot(layout: &SlotLayout) -> (Arc<Home>, Slot) {
+        let home = Arc::new(Home::default());
+        let block = HeapAlloc.allocate(layout.bytes()).unwrap();
+        (Arc::clone(&home), Slot::new(block, home))
+    }
+
+    fn layout(rows: usize) -> Arc<SlotLayout> {
+        let fields = vec![Field::new("x", DType::U8, [5]), Field::new("y", DType::I64, [])];
+        Arc::new(SlotLayout::new(fields, rows).unwrap())
+    }
+
+    #[test]
+    fn threads_write_disjoint_rows_and_the_last_gets_the_slot() {
+        let layout = layout(33);
+        let (home, slot) = slot(&layout);
+        let chunks = slot.split(&layout, 33, 4);
+        assert_eq!(chunks.len(), 9);
+        let finished: Vec<Option<Slot>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = chunks
+                .into_iter()
+                .map(|mut chunk| {
+                    scope.spawn(move || {
+                        for row in chunk.rows() {
+                            chunk.bytes_mut(0, row).fill(row as u8);
+                            chunk.bytes_mut(1, row).copy_from_slice(&(row as i64).to_ne_bytes());
+                        }
+                        chunk.finish()
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let mut slots: Vec<Slot> = finished.into_iter().flatten().collect();
+        assert_eq!(slots.len(), 1);
+        let bytes = slots.remove(0).freeze();
+        for row in 0..33 {
+            assert_eq!(bytes[row * 5..row * 5 + 5], [row as u8; 5]);
+            let at = layout.offset(1) + row * 8;
+            assert_eq!(bytes[at..at + 8], (row as i64).to_ne_bytes());
+        }
+        let part = bytes.slice(3..7);
+        drop(bytes);
+        assert_eq!(home.blocks.load(Ordering::SeqCst), 0);
+        drop(part);
+        assert_eq!((home.blocks.load(Ordering::SeqCst), home.permits.load(Ordering::SeqCst)), (1, 1));
+    }
+
+    #[test]
+    fn an_abandoned_chunk_sends_the_memory_home() {
+        let layout = layout(8);
+        let (home, slot) = slot(&layout);
+        let mut chunks = slot.split(&layout, 8, 4);
+        drop(chunks.pop());
+        assert_eq!(home.blocks.load(Ordering::SeqCst), 0);
+        drop(chunks);
+        assert_eq!((home.blocks.load(Ordering::SeqCst), home.permits.load(Ordering::SeqCst)), (1, 1));
+    }
+
+    #[test]
+    fn a_detached_slot_returns_without_its_permit() {
+        let (home, mut slot) = slot(&layout(2));
+        slot.detach();
+        slot.detach();
+        assert_eq!(home.detached.load(Ordering::SeqCst), 1);
+        drop(slot);
+        assert_eq!((home.blocks.load(Ordering::SeqCst), home.permits.load(Ordering::SeqCst)), (1, 0));
+    }
+
+    #[test]
+    fn heap_memory_is_page_aligned_and_zeroed() {
+        for bytes in [1, 4095, 4096, 1 << 20] {
+            let (_home, slot) = {
+                let home = Arc::new(Home::default());
+                (Arc::clone(&home), Slot::new(HeapAlloc.allocate(bytes).unwrap(), home))
+            };
+            assert_eq!(slot.as_slice().as_ptr() as usize % 4096, 0);
+            assert!(slot.as_slice().len() == bytes && slot.as_slice().iter().all(|byte| *byte == 0));
+        }
+        assert!(HeapAlloc.allocate(usize::MAX / 2).is_err());
+    }
+}

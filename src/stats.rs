@@ -1,0 +1,140 @@
+//! What a loader has done so far: counters that every stage adds to, and a snapshot to read.
+
+use crate::slot::MemoryKind;
+use std::{
+    fmt,
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    time::Duration,
+};
+
+/// The counters of a loader and of all copies made of it by `to_device` and `slice`.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    batches: AtomicU64,
+    items: AtomicU64,
+    errors: AtomicU64,
+    waited_ns: AtomicU64,
+    stepped_ns: AtomicU64,
+    first_ns: AtomicU64,
+    host_bytes: AtomicUsize,
+    host_peak: AtomicUsize,
+    allocations: AtomicU64,
+    pinned: AtomicBool,
+    unpinned: AtomicBool,
+}
+
+impl Counters {
+    pub(crate) fn delivered(&self, items: usize) {
+        self.batches.fetch_add(1, Relaxed);
+        self.items.fetch_add(items as u64, Relaxed);
+    }
+
+    pub(crate) fn failed(&self) {
+        self.errors.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn waited(&self, time: Duration) {
+        self.waited_ns.fetch_add(nanos(time), Relaxed);
+    }
+
+    pub(crate) fn stepped(&self, time: Duration) {
+        self.stepped_ns.fetch_add(nanos(time), Relaxed);
+    }
+
+    pub(crate) fn first_batch(&self, time: Duration) {
+        self.first_ns.store(nanos(time), Relaxed);
+    }
+
+    pub(crate) fn allocated(&self, bytes: usize, kind: MemoryKind) {
+        self.allocations.fetch_add(1, Relaxed);
+        match kind {
+            MemoryKind::Pinned => self.pinned.store(true, Relaxed),
+            MemoryKind::Pageable => self.unpinned.store(true, Relaxed),
+        }
+        let now = self.host_bytes.fetch_add(bytes, Relaxed) + bytes;
+        self.host_peak.fetch_max(now, Relaxed);
+    }
+
+    pub(crate) fn freed(&self, bytes: usize) {
+        self.host_bytes.fetch_sub(bytes, Relaxed);
+    }
+
+    pub(crate) fn snapshot(&self) -> Stats {
+        let time = |ns: &AtomicU64| Duration::from_nanos(ns.load(Relaxed));
+        Stats {
+            batches: self.batches.load(Relaxed),
+            items: self.items.load(Relaxed),
+            errors: self.errors.load(Relaxed),
+            waited: time(&self.waited_ns),
+            stepped: time(&self.stepped_ns),
+            first_batch: time(&self.first_ns),
+            host_bytes: self.host_bytes.load(Relaxed),
+            host_bytes_peak: self.host_peak.load(Relaxed),
+            allocations: self.allocations.load(Relaxed),
+            memory: match (self.pinned.load(Relaxed), self.unpinned.load(Relaxed)) {
+                (true, false) => Some(MemoryKind::Pinned),
+                (_, true) => Some(MemoryKind::Pageable),
+                (false, false) => None,
+            },
+        }
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What a loader and its copies have done so far; see [`PinnedDataLoader::stats`](crate::PinnedDataLoader::stats).
+///
+/// `Display` prints it as a small table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Batches delivered.
+    pub batches: u64,
+    /// Samples in them.
+    pub items: u64,
+    /// Errors delivered instead of a batch.
+    pub errors: u64,
+    /// Time spent in `next()`, waiting for a batch.
+    pub waited: Duration,
+    /// Time between two calls of `next()`: the training step.
+    pub stepped: Duration,
+    /// From the last `iter()` to its first batch.
+    pub first_batch: Duration,
+    /// Bytes of slot memory now.
+    pub host_bytes: usize,
+    /// The most bytes of slot memory at any time.
+    pub host_bytes_peak: usize,
+    /// Blocks of slot memory ever allocated; stands still once warm.
+    pub allocations: u64,
+    /// The kind of the slots' memory; `Pageable` if any of it is, `None` before the first allocation.
+    pub memory: Option<MemoryKind>,
+}
+
+impl Stats {
+    /// The share of its time that the training loop waited for data, from 0 to 1.
+    pub fn wait_share(&self) -> f64 {
+        let all = self.waited + self.stepped;
+        if all.is_zero() { 0.0 } else { self.waited.as_secs_f64() / all.as_secs_f64() }
+    }
+
+    /// Samples a second, over steps and waits.
+    pub fn items_per_second(&self) -> f64 {
+        let all = self.waited + self.stepped;
+        if all.is_zero() { 0.0 } else { self.items as f64 / all.as_secs_f64() }
+    }
+}
+
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mib = |bytes: usize| bytes as f64 / (1 << 20) as f64;
+        writeln!(f, "batches        {} ({} samples, {} errors)", self.batches, self.items, self.errors)?;
+        writeln!(f, "throughput     {:.0} samples/s", self.items_per_second())?;
+        writeln!(f, "step waited    {:.1} % of {:.1?}", 100.0 * self.wait_share(), self.waited + self.stepped)?;
+        writeln!(f, "first batch    {:.1?}", self.first_batch)?;
+        let kind = self.memory.map_or_else(|| "none".into(), |kind| kind.to_string());
+        write!(f, "slot memory    {:.1} MiB, peak {:.1} MiB, {kind}", mib(self.host_bytes), mib(self.host_bytes_peak))?;
+        write!(f, ", {} allocations", self.allocations)
+    }
+}

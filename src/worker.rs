@@ -1,0 +1,98 @@
+//! The threads of a loader: started once, named, joined when the loader is dropped.
+
+use crate::{
+    error::Error,
+    pipeline::{Pipeline, Work},
+    transfer,
+};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Instant,
+};
+
+/// The running threads. Dropping them closes the pipeline and joins.
+pub(crate) struct Threads {
+    handles: Vec<JoinHandle<()>>,
+    close: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Threads {
+    /// Starts the workers, the pin thread and the transfer threads of a pipeline.
+    ///
+    /// # Errors
+    /// [`Error::Spawn`]; the threads that did start are joined.
+    pub(crate) fn start<O: Send + 'static>(pipeline: &Arc<Pipeline<O>>) -> Result<Self, Error> {
+        let close = Arc::clone(pipeline);
+        let mut threads = Self { handles: Vec::new(), close: Box::new(move || close.close()) };
+        for number in 0..pipeline.flow.workers {
+            threads.spawn(pipeline, format!("bp-worker-{number}"), move |pipeline| work(pipeline, number))?;
+        }
+        threads.spawn(pipeline, "bp-pin".into(), pin)?;
+        for number in 0..pipeline.flow.transfers {
+            threads.spawn(pipeline, format!("bp-transfer-{number}"), transfer::run)?;
+        }
+        Ok(threads)
+    }
+
+    fn spawn<O: Send + 'static>(
+        &mut self,
+        pipeline: &Arc<Pipeline<O>>,
+        name: String,
+        run: impl FnOnce(&Pipeline<O>) + Send + 'static,
+    ) -> Result<(), Error> {
+        let pipeline = Arc::clone(pipeline);
+        let body = move || {
+            // User code is guarded where it is called. Should this crate itself panic, nobody may wait for ever.
+            if catch_unwind(AssertUnwindSafe(|| run(&pipeline))).is_err() {
+                log::error!("burn-pinned: a thread of the loader panicked; its epochs end with an error");
+                pipeline.close();
+            }
+        };
+        let handle = thread::Builder::new().name(name.clone()).spawn(body);
+        self.handles.push(handle.map_err(|source| Error::Spawn { name, source })?);
+        Ok(())
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        (self.close)();
+        let me = thread::current().id();
+        for handle in self.handles.drain(..) {
+            // A loader that user code of a worker owned last is dropped on that worker, which cannot wait for itself.
+            if handle.thread().id() != me && handle.join().is_err() {
+                log::error!("burn-pinned: a thread of the loader ended with a panic");
+            }
+        }
+    }
+}
+
+/// A worker: opens batches, fills rows.
+fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
+    while let Some(work) = pipeline.work() {
+        match work {
+            Work::Open { run, epoch, number, order, abandoned } => pipeline.open(run, epoch, number, order, abandoned),
+            Work::Task { run, number, task } => {
+                let (rows, start) = (task.rows(), Instant::now());
+                let filled = task.run(worker);
+                pipeline.timed(rows, start.elapsed());
+                if let Some(filled) = filled {
+                    pipeline.filled(run, number, filled);
+                }
+            }
+        }
+    }
+}
+
+/// The pin thread: memory ahead of its use, then batches that need work before they can cross the link.
+fn pin<O>(pipeline: &Pipeline<O>) {
+    if let Some(bytes) = pipeline.source.slot_bytes() {
+        pipeline.pool.preallocate(bytes);
+    }
+    while let Some((run, number, filled)) = pipeline.to_pin() {
+        let filled = pipeline.source.pin(filled, &pipeline.pool, pipeline.flow.lease_timeout);
+        pipeline.pinned(run, number, filled);
+    }
+}

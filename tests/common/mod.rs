@@ -1,0 +1,136 @@
+//! What several tests need: datasets that misbehave on demand, and a collate that shows what arrived.
+#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
+
+use burn::{
+    data::{
+        dataloader::DataLoader,
+        dataset::{Dataset, DatasetError},
+    },
+    tensor::{DType, Device, Int, Tensor},
+};
+use burn_pinned::{BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
+use std::{
+    collections::HashMap,
+    io,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+/// What happens at an index.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Mischief {
+    Error,
+    Panic,
+    Sleep(Duration),
+}
+
+/// The numbers `0..len`, with mischief at some of them. Counts what was asked for.
+#[derive(Debug, Clone)]
+pub struct Numbers {
+    pub len: usize,
+    pub mischief: HashMap<usize, Mischief>,
+    pub asked: Arc<AtomicUsize>,
+}
+
+impl Numbers {
+    pub fn new(len: usize) -> Self {
+        Self { len, mischief: HashMap::new(), asked: Arc::default() }
+    }
+
+    pub fn with(mut self, index: usize, mischief: Mischief) -> Self {
+        self.mischief.insert(index, mischief);
+        self
+    }
+}
+
+impl Dataset<usize> for Numbers {
+    fn get(&self, index: usize) -> Result<usize, DatasetError> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        match self.mischief.get(&index) {
+            Some(Mischief::Error) => Err(DatasetError::new(io::Error::other(format!("number {index} is bad")))),
+            Some(Mischief::Panic) => panic!("number {index} is worse"),
+            Some(Mischief::Sleep(time)) => {
+                std::thread::sleep(*time);
+                Ok(index)
+            }
+            None => Ok(index),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+}
+
+/// Sends the number and `width` bytes derived from it; the batch is what arrived, on the host.
+#[derive(Debug, Clone)]
+pub struct Show {
+    pub width: usize,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shown {
+    pub numbers: Vec<i64>,
+    pub bytes: Vec<u8>,
+}
+
+pub fn byte(number: usize, at: usize) -> u8 {
+    (number.wrapping_mul(31) ^ at.wrapping_mul(7)) as u8
+}
+
+impl Collate<usize> for Show {
+    type Batch = Shown;
+
+    fn layout(&self) -> Vec<Field> {
+        vec![Field::new("number", DType::I64, []), Field::new("bytes", DType::U8, [self.width])]
+    }
+
+    fn write(&self, number: usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        row.put("number", number as i64)?;
+        for (at, place) in row.slice_mut::<u8>("bytes")?.iter_mut().enumerate() {
+            *place = byte(number, at);
+        }
+        Ok(())
+    }
+
+    fn finish(&self, mut batch: RawBatch) -> Result<Shown, BoxError> {
+        let numbers: Tensor<1, Int> = batch.take("number")?;
+        let bytes: Tensor<2, Int> = batch.take("bytes")?;
+        assert_eq!(bytes.dims(), [batch.len(), self.width]);
+        Ok(Shown { numbers: numbers.into_data().try_to_vec::<i64>()?, bytes: bytes.into_data().try_to_vec::<u8>()? })
+    }
+}
+
+pub fn builder() -> PinnedDataLoaderBuilder<usize, Shown> {
+    PinnedDataLoaderBuilder::new(Show { width: 13 }).batch_size(8).num_workers(2).set_device(Device::flex())
+}
+
+/// All batches of the next epoch; panics on an error.
+pub fn epoch<O>(loader: &dyn DataLoader<O>) -> Vec<O> {
+    loader.iter().map(|batch| batch.unwrap_or_else(|error| panic!("{error}"))).collect()
+}
+
+pub fn numbers(batches: &[Shown]) -> Vec<i64> {
+    batches.iter().flat_map(|batch| batch.numbers.clone()).collect()
+}
+
+/// The next epoch with its errors, typed, as text.
+pub fn outcomes(loader: &dyn DataLoader<Shown>) -> Vec<Result<Vec<i64>, String>> {
+    loader
+        .iter()
+        .map(|batch| batch.map(|shown| shown.numbers).map_err(|error| Error::of(&error).expect("ours").to_string()))
+        .collect()
+}
+
+/// The names of this process's threads that belong to loaders.
+pub fn loader_threads() -> Vec<String> {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("a Linux machine");
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.map(|name| name.trim().to_string()).filter(|name| name.starts_with("bp-")).collect()
+}
+
+/// Tests that count threads must not run beside others of their process.
+pub static ALONE: Mutex<()> = Mutex::new(());
