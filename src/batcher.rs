@@ -117,8 +117,7 @@ impl<C> PinnedBatcher<C> {
             break;
         }
         let mut slot = filled.ok_or(Error::Ended)?;
-        let longest =
-            if layout.has_padded() { close_gaps(&layout, &mut slot, rows, &steps) } else { Vec::new() };
+        let longest = if layout.has_padded() { close_gaps(&layout, &mut slot, rows, &steps) } else { Vec::new() };
         let permit = target.host.then(|| pool.detach(&mut slot));
         let transfer = Place { stage: Stage::Transfer, ..place };
         let mut raw = RawBatch::new(rows, device.clone(), 0, 0, number);

@@ -5,7 +5,7 @@
 
 use crate::{
     error::{BoxError, Error, Place, Stage},
-    pool::Pool,
+    pool::{Permit, Pool},
     sample::{BatchPlan, guard},
     source::{Filled, Ready, Source, Task},
     stats::Counters,
@@ -80,8 +80,19 @@ struct State<O> {
 pub(crate) enum Work<O> {
     /// Some rows of a batch.
     Task { run: RunId, number: usize, task: Box<dyn Task<O>> },
-    /// The next batch of an epoch is to be planned, given a slot and cut into tasks.
-    Open { run: RunId, epoch: usize, number: usize, order: Order, abandoned: Arc<AtomicBool> },
+    /// A batch is to be opened: see [`Pipeline::open`].
+    Open,
+}
+
+/// A batch that is being opened: an epoch has lent its order for it.
+struct Opening {
+    run: RunId,
+    epoch: usize,
+    number: usize,
+    order: Order,
+    abandoned: Arc<AtomicBool>,
+    /// The permit, or why none came.
+    permit: Result<Permit, Error>,
 }
 
 pub(crate) struct Pipeline<O> {
@@ -107,28 +118,30 @@ impl<O> State<O> {
         self.runs.iter().any(|run| !run.tasks.is_empty() || (!self.opening && run.can_open()))
     }
 
-    /// Rows of an open batch before a new batch. Where several epochs run at once, the one with the fewest batches on their way
-    /// opens first.
+    /// Rows of an open batch before a new batch.
     fn take_work(&mut self) -> Option<Work<O>> {
         for run in &mut self.runs {
             if let Some(task) = run.tasks.pop_front() {
                 return Some(Work::Task { run: run.id, number: run.tasks_of, task });
             }
         }
-        if self.opening {
+        if self.opening || !self.runs.iter().any(Run::can_open) {
             return None;
         }
-        let run = self.runs.iter_mut().filter(|run| run.can_open()).min_by_key(|run| run.opened - run.delivered)?;
-        let order = run.order.take()?;
         self.opening = true;
-        let abandoned = Arc::clone(&run.abandoned);
-        Some(Work::Open { run: run.id, epoch: run.epoch, number: run.opened, order, abandoned })
+        Some(Work::Open)
     }
 }
 
 impl<O> Run<O> {
     fn can_open(&self) -> bool {
         self.order.is_some() && self.opened < self.batches
+    }
+
+    /// How long the consumer has waited with nothing on its way.
+    fn starved(&self) -> Duration {
+        let waiting = self.waiting.filter(|_| self.opened == self.delivered);
+        waiting.map_or(Duration::ZERO, |since| since.elapsed())
     }
 }
 
@@ -234,75 +247,79 @@ impl<O> Pipeline<O> {
         None
     }
 
-    /// Plans the next batch of an epoch, gives it a slot and cuts it into tasks.
-    pub(crate) fn open(&self, id: RunId, epoch: usize, number: usize, mut order: Order, abandoned: Arc<AtomicBool>) {
-        let opened = self.tasks_of_next(id, epoch, number, &mut order, abandoned);
+    /// Opens the next batch of some epoch: waits for a permit, takes the batch's indices, gives it a slot and cuts it into tasks.
+    /// One worker at a time does this; meanwhile the others find no work but that of open batches.
+    pub(crate) fn open(&self) {
+        let Some(mut opening) = self.choose() else { return };
+        let tasks = self.cut(&mut opening);
+        let Opening { run: id, number, order, .. } = opening;
         let mut state = self.lock();
         state.opening = false;
-        let mut left_over = None;
-        let mut tasks = 0;
-        match (state.run(id), opened) {
-            (Some(run), Ok(opened)) => {
-                tasks = opened.len();
-                (run.tasks, run.tasks_of) = (opened.into(), number);
+        let (mut count, mut left_over) = (0, None);
+        match (state.run(id), tasks) {
+            (Some(run), tasks) => {
                 run.opened += 1;
                 run.order = Some(order);
+                match tasks {
+                    Ok(tasks) => (count, run.tasks, run.tasks_of) = (tasks.len(), tasks.into(), number),
+                    Err(error) => drop(run.ready.insert(number, Err(error))),
+                }
             }
-            (Some(run), Err(error)) => {
-                run.ready.insert(number, Err(error));
-                run.opened += 1;
-                run.order = Some(order);
-            }
-            // The consumer has gone meanwhile.
-            (None, opened) => left_over = Some((order, opened)),
+            (None, tasks) => left_over = Some((order, tasks)), // the consumer has gone meanwhile
         }
         drop(state);
         drop(left_over);
-        (0..tasks.clamp(1, self.flow.workers)).for_each(|_| self.for_workers.notify_one());
-        if tasks == 0 {
+        (0..count.clamp(1, self.flow.workers)).for_each(|_| self.for_workers.notify_one());
+        if count == 0 {
             self.for_consumers.notify_all();
         }
     }
 
-    fn tasks_of_next(
-        &self,
-        id: RunId,
-        epoch: usize,
-        number: usize,
-        order: &mut Order,
-        abandoned: Arc<AtomicBool>,
-    ) -> Result<Vec<Box<dyn Task<O>>>, Error> {
-        let permit = loop {
-            match self.pool.permit(TICK) {
-                Some(permit) => break permit,
-                None => self.still_wanted(id)?,
-            }
-        };
-        let place = Place { stage: Stage::Sampler, epoch, batch: number, worker: None, index: None };
-        let rows = order.batch_size.min(order.left);
-        let indices = guard(place, || Ok::<Vec<usize>, BoxError>(order.indices.by_ref().take(rows).collect()))?;
-        order.left -= rows;
-        order.given += indices.len();
-        if indices.len() < rows {
-            let promised = order.given + order.left + rows - indices.len();
-            return Err(Error::SamplerEnded { place, got: order.given, promised });
+    /// Waits for a permit, then picks the epoch that gets it: the one with the fewest batches on their way. An epoch whose
+    /// consumer has waited too long with nothing on its way gets an error instead. `None` once no epoch has a batch to open.
+    fn choose(&self) -> Option<Opening> {
+        loop {
+            let permit = self.pool.permit(TICK);
+            let mut state = self.lock();
+            let limit = self.flow.lease_timeout;
+            let open = state.runs.iter_mut().filter(|run| run.can_open());
+            let run = match permit {
+                Some(_) => open.min_by_key(|run| run.opened - run.delivered),
+                None => open.max_by_key(|run| run.starved()),
+            };
+            let Some(run) = run.filter(|_| !self.pool.is_closed()) else {
+                state.opening = false;
+                return None;
+            };
+            let permit = match permit {
+                Some(permit) => Ok(permit),
+                None if run.starved() > limit => {
+                    Err(Error::LeaseTimeout { waited: run.starved(), slots: self.pool.limits().slots })
+                }
+                None => continue,
+            };
+            let order = run.order.take()?;
+            let abandoned = Arc::clone(&run.abandoned);
+            return Some(Opening { run: run.id, epoch: run.epoch, number: run.opened, order, abandoned, permit });
         }
-        let plan = Arc::new(BatchPlan { epoch, number, indices, abandoned });
-        Arc::clone(&self.source).open(plan, permit, &self.pool, self.chunk(rows))
     }
 
-    /// Whether to go on waiting for a permit: an error once the consumer is gone, or has waited too long with nothing on its way.
-    fn still_wanted(&self, id: RunId) -> Result<(), Error> {
-        let mut state = self.lock();
-        if state.closed {
-            return Err(Error::Ended);
+    /// Takes the batch's indices and cuts it into tasks.
+    fn cut(&self, opening: &mut Opening) -> Result<Vec<Box<dyn Task<O>>>, Error> {
+        let Opening { epoch, number, order, .. } = opening;
+        let place = Place { stage: Stage::Sampler, epoch: *epoch, batch: *number, worker: None, index: None };
+        let rows = order.batch_size.min(order.left);
+        order.left -= rows;
+        let indices = guard(place, || Ok::<Vec<usize>, BoxError>(order.indices.by_ref().take(rows).collect()))?;
+        order.given += indices.len();
+        if indices.len() < rows {
+            let promised = order.given + rows - indices.len() + order.left;
+            return Err(Error::SamplerEnded { place, got: order.given, promised });
         }
-        let run = state.run(id).ok_or(Error::Ended)?;
-        let waited = run.waiting.map_or(Duration::ZERO, |since| since.elapsed());
-        if run.opened == run.delivered && waited > self.flow.lease_timeout {
-            return Err(Error::LeaseTimeout { waited, slots: self.pool.limits().slots });
-        }
-        Ok(())
+        let permit = std::mem::replace(&mut opening.permit, Err(Error::Ended))?;
+        let abandoned = Arc::clone(&opening.abandoned);
+        let plan = Arc::new(BatchPlan { epoch: *epoch, number: *number, indices, abandoned });
+        Arc::clone(&self.source).open(plan, permit, &self.pool, self.chunk(rows))
     }
 
     /// Rows a task: enough for [`TASK_NS`] by what rows have cost so far. At first each worker gets two shares of the batch, so

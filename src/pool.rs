@@ -68,6 +68,10 @@ impl Pool {
         self.limits
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -183,7 +187,8 @@ impl SlotHome for Pool {
             state.permits += 1;
             !state.closed
         } else {
-            let room = state.free.len() < state.permits + SPARE && state.allocated + block.len() <= self.limits.bytes;
+            let room = state.free.len() < self.limits.slots + SPARE
+                && state.allocated.saturating_add(block.len()) <= self.limits.bytes;
             state.allocated += block.len();
             room && !state.closed
         };

@@ -73,7 +73,7 @@ impl Drop for Threads {
 fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
     while let Some(work) = pipeline.work() {
         match work {
-            Work::Open { run, epoch, number, order, abandoned } => pipeline.open(run, epoch, number, order, abandoned),
+            Work::Open => pipeline.open(),
             Work::Task { run, number, task } => {
                 let (rows, start) = (task.rows(), Instant::now());
                 let filled = task.run(worker);

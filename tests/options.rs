@@ -1,0 +1,137 @@
+//! Wrong options are errors at `build`, with what to write instead; limits hold.
+
+mod common;
+
+use burn::{data::dataloader::DataLoader, tensor::Device};
+use burn_pinned::{Error, HeapAlloc, HostAlloc, HostBlock, PinnedDataLoaderBuilder, RandomSampler, Sampler};
+use common::*;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+fn refused<T>(built: Result<T, Error>) -> (&'static str, String) {
+    match built.map(|_| ()).expect_err("a wrong option") {
+        ref error @ Error::Config { option, .. } => (option, error.to_string()),
+        other => panic!("{other}"),
+    }
+}
+
+#[derive(Debug)]
+struct Empty;
+
+impl Sampler for Empty {
+    fn len(&self, _: usize) -> usize {
+        0
+    }
+    fn indices(&self, _: usize, _: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        Box::new(std::iter::empty())
+    }
+}
+
+#[test]
+fn wrong_options_are_refused_with_advice() {
+    let unset = PinnedDataLoaderBuilder::new(Show { width: 1 }).set_device(Device::flex());
+    let small = Numbers::new(5);
+    let cases = [
+        (refused(builder().batch_size(0).build(small.clone())), "batch_size", "at least 1"),
+        (refused(unset.build(small.clone())), "batch_size", ".batch_size(32)"),
+        (refused(builder().build(Numbers::new(0))), "build", "the dataset has no items"),
+        (refused(builder().num_workers(0).build(small.clone())), "num_workers", "at least 1"),
+        (refused(builder().prefetch(0).build(small.clone())), "prefetch", "at least 1"),
+        (refused(builder().transfer_threads(0).build(small.clone())), "transfer_threads", "at least 1"),
+        (refused(builder().lease_timeout(Duration::ZERO).build(small.clone())), "lease_timeout", "seconds"),
+        (refused(builder().drop_last(true).build(small.clone())), "drop_last", "do not fill one batch of 8"),
+        (refused(builder().pinned_limit(100).build(small.clone())), "pinned_limit", "less than one batch of 192"),
+        (refused(builder().shuffle(1).sampler(RandomSampler::new(2)).build(small.clone())), "sampler", "`shuffle`"),
+        (refused(builder().sampler(Empty).build(small.clone())), "sampler", "its epoch is empty"),
+        (refused(builder().require_pinned(true).build(small)), "require_pinned", "host memory"),
+    ];
+    for ((option, message), expected, part) in cases {
+        assert_eq!(option, expected, "{message}");
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+/// Counts what it gives out, and may refuse.
+#[derive(Debug, Clone, Default)]
+struct Counting {
+    given: Arc<AtomicUsize>,
+    at_most: Option<usize>,
+}
+
+impl HostAlloc for Counting {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        let nth = self.given.fetch_add(1, Ordering::SeqCst);
+        if self.at_most.is_some_and(|most| nth >= most) {
+            return Err(Error::OutOfHostMemory { kind: "test", bytes, message: "that was the last".into() });
+        }
+        let block = HeapAlloc.allocate(bytes)?;
+        assert_eq!(block.len(), bytes, "never rounded up");
+        Ok(block)
+    }
+}
+
+#[test]
+fn the_limit_is_never_exceeded_and_workers_do_not_count() {
+    let slot = 192;
+    for workers in [1, 2, 16] {
+        for (limit, slots) in [(slot, 1), (3 * slot + 5, 3), (100 * slot, 4)] {
+            let loader = builder().num_workers(workers).pinned_limit(limit).build(Numbers::new(300)).unwrap();
+            for _ in 0..3 {
+                assert_eq!(numbers(&epoch(&*loader)), (0..300).collect::<Vec<i64>>());
+            }
+            let stats = loader.stats();
+            // The two blocks more are those that a CPU backend's consumer has had.
+            assert!(stats.host_bytes_peak <= (slots + 2) * slot, "{workers} workers, {limit}: {stats}");
+        }
+    }
+}
+
+#[test]
+fn after_warm_up_nothing_is_allocated() {
+    let counting = Counting::default();
+    let loader = builder().num_workers(4).allocator(counting.clone()).build(Numbers::new(400)).unwrap();
+    epoch(&*loader);
+    let warm = counting.given.load(Ordering::SeqCst);
+    for _ in 0..5 {
+        epoch(&*loader);
+    }
+    assert_eq!(counting.given.load(Ordering::SeqCst), warm);
+    assert_eq!(loader.stats().allocations, warm as u64);
+    drop(loader);
+}
+
+#[test]
+fn memory_that_cannot_be_had_is_an_error_or_means_fewer_slots() {
+    let none = Counting { at_most: Some(0), ..Counting::default() };
+    let loader = builder().allocator(none).build(Numbers::new(20)).unwrap();
+    let outcomes = outcomes(&*loader);
+    assert_eq!(outcomes.len(), 3);
+    assert!(outcomes.iter().all(|outcome| outcome.as_ref().unwrap_err().contains("that was the last")));
+    let few = Counting { at_most: Some(6), ..Counting::default() };
+    let loader = builder().allocator(few).build(Numbers::new(400)).unwrap();
+    assert_eq!(numbers(&epoch(&*loader)), (0..400).collect::<Vec<i64>>());
+}
+
+#[test]
+fn statistics_tell_who_waited() {
+    let slow =
+        (0..40).fold(Numbers::new(40), |numbers, at| numbers.with(at, Mischief::Sleep(Duration::from_millis(1))));
+    let loader = builder().num_workers(1).build(slow).unwrap();
+    epoch(&*loader);
+    let starved = loader.stats();
+    assert!(starved.wait_share() > 0.8, "{starved}");
+    assert_eq!((starved.batches, starved.items, starved.errors), (5, 40, 0));
+    let loader = builder().build(Numbers::new(40)).unwrap();
+    for batch in loader.iter() {
+        batch.unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let fed = loader.stats();
+    assert!(fed.wait_share() < 0.3, "{fed}");
+    assert!(fed.to_string().contains("step waited"));
+}
