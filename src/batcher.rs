@@ -5,11 +5,10 @@ use crate::{
     collate::Collate,
     error::{Error, Place, Stage},
     layout::{Field, SlotLayout},
-    loader::default_alloc,
     pool::{Limits, Pool},
     rows::{close_gaps, upload_slot, write_row},
     sample::guard,
-    source::Target,
+    source::{Target, alloc_for},
     stats::Counters,
     transfer::settle,
 };
@@ -85,7 +84,7 @@ impl<C> PinnedBatcher<C> {
         if let Some((_, pool)) = pools.iter().find(|(device, _)| *device == target.device) {
             return Ok(Arc::clone(pool));
         }
-        let alloc = default_alloc(&target.device, target.host, false)?;
+        let alloc = alloc_for(target, false)?;
         let limits = Limits { slots: SLOTS, bytes: usize::MAX };
         let pool = Pool::new(alloc, limits, Arc::<Counters>::default());
         pools.push((target.device.clone(), Arc::clone(&pool)));

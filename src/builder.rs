@@ -6,13 +6,13 @@ use crate::{
     error::Error,
     items::ItemsSource,
     layout::SlotLayout,
-    loader::{MakeSource, PinnedDataLoader, Plan, default_alloc},
+    loader::{MakeSource, PinnedDataLoader, Plan},
     map::MapTensors,
     rows::RowsSource,
     sample::Samples,
     sampler::{RandomSampler, Sampler, SequentialSampler},
     slot::HostAlloc,
-    source::{Source, Target},
+    source::{Source, Target, alloc_for},
 };
 use burn::{
     data::{dataloader::batcher::Batcher, dataset::Dataset},
@@ -336,11 +336,11 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         // What can be refused for this device is refused now rather than at the first epoch.
         let target = Target::of(plan.device.clone());
         let host = target.host;
+        if plan.alloc.is_none() {
+            alloc_for(&target, plan.require_pinned)?;
+        }
         let source = (plan.make_source)(target)?;
         plan.limits(source.slot_bytes(), host)?;
-        if plan.alloc.is_none() {
-            default_alloc(&plan.device, host, plan.require_pinned)?;
-        }
         Ok(Arc::new(PinnedDataLoader::new(plan, 0)))
     }
 }

@@ -36,4 +36,5 @@ pub use rng::KeyedRng;
 pub use row::RowMut;
 pub use sampler::{RandomSampler, Sampler, SequentialSampler};
 pub use slot::{HeapAlloc, HostAlloc, HostBlock, MemoryKind};
+pub use source::host_alloc;
 pub use stats::Stats;

@@ -6,8 +6,8 @@ use crate::{
     pipeline::{Flow, Order, Pipeline},
     pool::{Limits, Pool, SPARE},
     sampler::Sampler,
-    slot::{HeapAlloc, HostAlloc},
-    source::{Source, Target},
+    slot::HostAlloc,
+    source::{Source, Target, alloc_for},
     stats::{Counters, Stats},
     worker::Threads,
 };
@@ -159,11 +159,11 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let plan = &self.plan;
         let target = Target::of(plan.device.clone());
         let host = target.host;
-        let source = (plan.make_source)(target)?;
         let alloc = match &plan.alloc {
             Some(alloc) => Arc::clone(alloc),
-            None => default_alloc(&plan.device, host, plan.require_pinned)?,
+            None => alloc_for(&target, plan.require_pinned)?,
         };
+        let source = (plan.make_source)(target)?;
         let pool = Pool::new(alloc, plan.limits(source.slot_bytes(), host)?, Arc::clone(&plan.counters));
         let flow = Flow {
             workers: plan.workers,
@@ -178,19 +178,6 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         *running = Some(Running { pipeline: Arc::clone(&pipeline), _threads: threads });
         Ok(pipeline)
     }
-}
-
-/// The memory that a device takes best.
-pub(crate) fn default_alloc(device: &Device, host: bool, require_pinned: bool) -> Result<Arc<dyn HostAlloc>, Error> {
-    if require_pinned && host {
-        let problem = format!("{device:?} computes in host memory, which is not page-locked");
-        return Err(Error::config("require_pinned", problem, "leave it off for this device"));
-    }
-    if require_pinned {
-        let problem = format!("page-locked memory for {device:?} needs CUDA");
-        return Err(Error::config("require_pinned", problem, "build with the feature `cuda` and use a CUDA device"));
-    }
-    Ok(Arc::new(HeapAlloc))
 }
 
 impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {

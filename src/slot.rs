@@ -128,6 +128,12 @@ pub trait HostAlloc: Send + Sync + fmt::Debug {
     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error>;
 }
 
+impl<A: HostAlloc + ?Sized> HostAlloc for Arc<A> {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        (**self).allocate(bytes)
+    }
+}
+
 /// Page-aligned memory of the heap.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HeapAlloc;

@@ -5,18 +5,6 @@ use crate::{
     pipeline::Pipeline,
     source::Target,
 };
-use burn::tensor::Device;
-
-impl Target {
-    /// Finds out what kind of device this is.
-    pub(crate) fn of(device: Device) -> Self {
-        // Burn's devices are type-erased, and which variants exist depends on features that this crate does not control: the name
-        // is what remains. One that is not known here is treated as an accelerator, which is slower on a CPU but never wrong.
-        let name = format!("{:?}", device.clone().without_autodiff());
-        let host = ["Flex", "NdArray", "Cube(Cpu", "LibTorch(Cpu"].iter().any(|cpu| name.contains(cpu));
-        Self { device, host }
-    }
-}
 
 /// A transfer thread. It has a CubeCL stream of its own for as long as it lives, which is as long as the loader.
 pub(crate) fn run<O>(pipeline: &Pipeline<O>) {

@@ -19,8 +19,8 @@ pub(crate) const CLASSES: [&str; 6] = ["cross", "disc", "ring", "square", "strip
 
 /// Samples per pixel and axis, for smooth edges.
 const SUPERSAMPLE: u32 = 3;
-/// The least distance of the shape's colour from the background's, in RGB units.
-const MIN_CONTRAST: f32 = 100.0;
+/// How much lighter or darker than its background a shape is at the least, of 255.
+const MIN_CONTRAST: f32 = 70.0;
 
 type Colour = [f32; 3];
 
@@ -103,29 +103,29 @@ fn draw(class: &str, rng: &mut ChaCha8Rng) -> RgbImage {
     let to: Colour = from.map(|c| (c + rng.random_range(-50.0..50.0f32)).clamp(0.0, 255.0));
     let (down, right) = rng.random_range(0.0..TAU).sin_cos();
     let colour = loop {
-        // Ends soon: some corner of the colour cube is far from any background.
+        // Ends soon: the background's lightness spans 50 at most, which leaves room above it or below.
         let colour: Colour = std::array::from_fn(|_| rng.random_range(0.0..255.0));
-        if [0.0, 0.5, 1.0].iter().all(|&t| distance(colour, mix(from, to, t)) >= MIN_CONTRAST) {
+        if [from, to].iter().all(|&end| (lightness(colour) - lightness(end)).abs() >= MIN_CONTRAST) {
             break colour;
         }
     };
 
     // The shape lies within a circle of this radius, and the circle within the centre square, which loaders crop to.
-    let radius = smaller / 2.0 * rng.random_range(0.45..0.9f32);
+    let radius = smaller / 2.0 * rng.random_range(0.55..0.9f32);
     let slack = smaller / 2.0 - radius;
     let (x0, y0) = (width as f32 / 2.0 + slack * spread(rng), height as f32 / 2.0 + slack * spread(rng));
     let (sin, cos) = rng.random_range(0.0..TAU).sin_cos();
-    let stretch = rng.random_range(1.0..1.2f32);
+    let stretch = rng.random_range(1.0..1.08f32);
     let shape = Shape::new(class, rng);
 
-    let count = rng.random_range(3..=8);
+    let count = rng.random_range(3..=5);
     let specks: Vec<(f32, f32, f32, Colour)> = (0..count)
         .map(|_| {
             let (x, y) = (rng.random_range(0.0..width as f32), rng.random_range(0.0..height as f32));
-            (x, y, rng.random_range(0.7..2.0), std::array::from_fn(|_| rng.random_range(0.0..255.0)))
+            (x, y, rng.random_range(0.7..1.5), std::array::from_fn(|_| rng.random_range(0.0..255.0)))
         })
         .collect();
-    let noise = rng.random_range(4.0..16.0);
+    let noise = rng.random_range(4.0..12.0);
 
     let colour_at = |x: f32, y: f32| {
         if let Some(speck) = specks.iter().find(|s| (s.0 - x).powi(2) + (s.1 - y).powi(2) <= s.2 * s.2) {
@@ -192,8 +192,8 @@ fn mix(from: Colour, to: Colour, t: f32) -> Colour {
     std::array::from_fn(|c| from[c] + (to[c] - from[c]) * t)
 }
 
-fn distance(a: Colour, b: Colour) -> f32 {
-    (0..3).map(|c| (a[c] - b[c]).powi(2)).sum::<f32>().sqrt()
+fn lightness([red, green, blue]: Colour) -> f32 {
+    0.3 * red + 0.59 * green + 0.11 * blue
 }
 
 fn spread(rng: &mut ChaCha8Rng) -> f32 {

@@ -1,0 +1,200 @@
+//! Trains a small network on a folder of images, through Burn's `SupervisedTraining`.
+//!
+//!     cargo run --release --example image_classification
+//!     cargo run --release --example image_classification -- --data DIR   # DIR/cat/1.jpg, DIR/dog/2.png, ..
+//!     cargo run --release --example image_classification -- --loader burn  # Burn's own loader on the same data
+//!     cargo run --release --features cuda --example image_classification  # on an NVIDIA GPU
+
+#[path = "images/collate.rs"]
+mod collate;
+#[path = "images/folder.rs"]
+mod folder;
+#[path = "images/model.rs"]
+mod model;
+#[path = "images/progress.rs"]
+mod progress;
+#[path = "images/shapes.rs"]
+mod shapes;
+
+use burn::{
+    data::dataloader::{DataLoader, DataLoaderBuilder},
+    lr_scheduler::cosine::CosineAnnealingLrSchedulerConfig,
+    optim::AdamConfig,
+    prelude::*,
+    train::{
+        Learner, SupervisedTraining,
+        metric::{AccuracyMetric, LossMetric},
+    },
+};
+use burn_pinned::{BoxError, PinnedDataLoader, PinnedDataLoaderBuilder};
+use clap::{Parser, ValueEnum};
+use collate::{ImageBatch, ImageCollate, jitter};
+use folder::ImageFolder;
+use model::Model;
+use progress::{Clock, PlainProgress, Timed};
+use std::{io::IsTerminal, path::PathBuf, process::ExitCode, sync::Arc, thread::available_parallelism, time::Instant};
+
+/// Trains a small image classifier, fed by burn-pinned or by Burn's own loader.
+#[derive(Parser)]
+struct Args {
+    /// A folder with one sub-folder of PNG or JPEG files for each class; without it, shapes are drawn once and used
+    #[arg(long)]
+    data: Option<PathBuf>,
+    #[arg(long, default_value_t = 8)]
+    epochs: usize,
+    #[arg(long, default_value_t = 64)]
+    batch_size: usize,
+    /// Threads that read and decode
+    #[arg(long, default_value_t = available_parallelism().map_or(1, usize::from))]
+    workers: usize,
+    /// Batches ready ahead of the step
+    #[arg(long, default_value_t = 2)]
+    prefetch: usize,
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+    #[arg(long, value_enum, default_value_t = Which::Pinned)]
+    loader: Which,
+    /// Images are cropped and resized to this side
+    #[arg(long, default_value_t = 32)]
+    side: usize,
+    /// Images of each class to draw, where none are given
+    #[arg(long, default_value_t = 500)]
+    per_class: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Which {
+    Pinned,
+    Burn,
+}
+
+type Loader = Arc<dyn DataLoader<ImageBatch>>;
+
+/// A loader with its clock, and its own statistics where it has some.
+struct Fed {
+    loader: Loader,
+    clock: Arc<Clock>,
+    pinned: Option<Arc<PinnedDataLoader<ImageBatch>>>,
+}
+
+impl Args {
+    fn loader(&self, folder: ImageFolder, train: bool, device: &Device) -> Result<Fed, BoxError> {
+        let collate = ImageCollate { side: self.side };
+        let mut pinned = None;
+        let loader: Loader = match self.loader {
+            Which::Pinned => {
+                let mut builder = PinnedDataLoaderBuilder::new(collate)
+                    .batch_size(self.batch_size)
+                    .num_workers(self.workers)
+                    .prefetch(self.prefetch)
+                    .set_device(device.clone());
+                if train {
+                    builder = builder.shuffle(self.seed).augment(jitter(self.side));
+                }
+                let loader = builder.build(folder)?;
+                pinned = Some(Arc::clone(&loader));
+                loader
+            }
+            Which::Burn => {
+                let builder = DataLoaderBuilder::new(collate)
+                    .batch_size(self.batch_size)
+                    .num_workers(self.workers)
+                    .set_device(device.clone());
+                if train { builder.shuffle(self.seed).build(folder) } else { builder.build(folder) }
+            }
+        };
+        let clock = Arc::<Clock>::default();
+        let loader = Arc::new(Timed { loader, clock: Arc::clone(&clock) });
+        Ok(Fed { loader, clock, pinned })
+    }
+
+    /// The folder to train on, drawn first if none is named.
+    fn folder(&self) -> Result<PathBuf, BoxError> {
+        if let Some(data) = &self.data {
+            return Ok(data.clone());
+        }
+        let root = std::env::temp_dir().join(format!("burn-pinned-shapes-{}-{}", self.per_class, self.seed));
+        if !root.exists() {
+            println!("drawing {} images of each shape into {}", self.per_class, root.display());
+        }
+        shapes::generate(&root, self.per_class, self.seed)?;
+        Ok(root)
+    }
+}
+
+/// The share of images that the model classifies right.
+fn accuracy(model: &Model, loader: &dyn DataLoader<ImageBatch>) -> Result<f64, BoxError> {
+    let (mut right, mut all) = (0.0, 0);
+    for batch in loader.iter() {
+        let batch = batch?;
+        all += batch.labels.dims()[0];
+        let guess = model.forward(batch.images).argmax(1).flatten::<1>(0, 1);
+        right += guess.cast(burn::tensor::DType::I64).equal(batch.labels).int().sum().into_scalar::<f64>();
+    }
+    Ok(right / f64::from(u32::try_from(all.max(1))?))
+}
+
+fn run(args: &Args) -> Result<(), BoxError> {
+    let device = Device::default();
+    device.seed(args.seed);
+    let folder = ImageFolder::open(&args.folder()?, args.side)?;
+    let classes = folder.classes().to_vec();
+    let (train, valid) = folder.split(0.2, args.seed);
+    println!("{} training and {} validation images of {}", train.len(), valid.len(), classes.join(", "));
+    let steps = args.epochs * train.len().div_ceil(args.batch_size.max(1));
+    let (train, valid) = (args.loader(train, true, &device)?, args.loader(valid, false, &device)?);
+
+    let artifacts = std::env::temp_dir().join("burn-pinned-image-classification");
+    let model = Model::new(classes.len(), &device);
+    let rate = CosineAnnealingLrSchedulerConfig::new(3e-3, steps).init()?;
+    let learner = Learner::new(model, AdamConfig::new().init(), rate);
+    let mut training = SupervisedTraining::new(&artifacts, Arc::clone(&train.loader), Arc::clone(&valid.loader))
+        .metrics((AccuracyMetric::new(), LossMetric::new()))
+        .num_epochs(args.epochs)
+        .summary();
+    if !std::io::stdout().is_terminal() {
+        training = training.renderer(Box::<PlainProgress>::default());
+    }
+    let started = Instant::now();
+    let result = training.launch(learner);
+    let time = started.elapsed();
+    if let Some(error) = result.error {
+        return Err(error.to_string().into());
+    }
+    let accuracy = accuracy(&result.model, &*valid.loader)?;
+    report(args, &device, accuracy, time.as_secs_f64(), &train);
+    Ok(())
+}
+
+fn report(args: &Args, device: &Device, accuracy: f64, seconds: f64, train: &Fed) {
+    let loader = if args.loader == Which::Pinned { "burn-pinned" } else { "Burn's own" };
+    let waited = 100.0 * train.clock.wait_share();
+    println!("\n  loader               {loader}, {} workers, on {device:?}", args.workers);
+    println!("  validation accuracy  {:.1} %", 100.0 * accuracy);
+    println!(
+        "  training             {seconds:.1} s for {} epochs, {:.0} images/s",
+        args.epochs,
+        train.clock.items_per_s()
+    );
+    println!("  the step waited      {waited:.1} % of its time for data");
+    if let Some(stats) = train.pinned.as_ref().map(|loader| loader.stats()) {
+        let kind = stats.memory.map_or_else(|| "no".into(), |kind| kind.to_string());
+        println!("  slot memory          {:.2} MiB of {kind} memory at peak", stats.host_bytes_peak as f64 / 1048576.0);
+    }
+    let verdict = match waited {
+        ..5.0 => "the loader keeps up: the step is the bottleneck",
+        ..25.0 => "the step waits at times: a worker more may help",
+        _ => "the step waits for data: more workers, or cheaper decoding",
+    };
+    println!("  verdict              {verdict}");
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
