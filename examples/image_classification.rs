@@ -40,7 +40,7 @@ struct Args {
     /// A folder with one sub-folder of PNG or JPEG files for each class; without it, shapes are drawn once and used
     #[arg(long)]
     data: Option<PathBuf>,
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, default_value_t = 10)]
     epochs: usize,
     #[arg(long, default_value_t = 64)]
     batch_size: usize,
@@ -129,7 +129,7 @@ fn accuracy(model: &Model, loader: &dyn DataLoader<ImageBatch>) -> Result<f64, B
         let batch = batch?;
         all += batch.labels.dims()[0];
         let guess = model.forward(batch.images).argmax(1).flatten::<1>(0, 1);
-        right += guess.cast(burn::tensor::DType::I64).equal(batch.labels).int().sum().into_scalar::<f64>();
+        right += guess.equal(batch.labels).int().sum().into_scalar::<f64>();
     }
     Ok(right / f64::from(u32::try_from(all.max(1))?))
 }
@@ -145,7 +145,7 @@ fn run(args: &Args) -> Result<(), BoxError> {
     let (train, valid) = (args.loader(train, true, &device)?, args.loader(valid, false, &device)?);
 
     let artifacts = std::env::temp_dir().join("burn-pinned-image-classification");
-    let model = Model::new(classes.len(), &device);
+    let model = Model::new(classes.len(), &device.clone().autodiff());
     let rate = CosineAnnealingLrSchedulerConfig::new(3e-3, steps).init()?;
     let learner = Learner::new(model, AdamConfig::new().init(), rate);
     let mut training = SupervisedTraining::new(&artifacts, Arc::clone(&train.loader), Arc::clone(&valid.loader))

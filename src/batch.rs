@@ -4,8 +4,11 @@ use crate::{
     error::FieldError,
     layout::Field,
     rng::{KeyedRng, Purpose},
+    slot::MemoryKind,
 };
-use burn::tensor::{Bool, DType, Device, Float, Int, Shape, Tensor, TensorData, kind::Basic};
+use burn::tensor::{
+    AllocationProperty, Bool, Bytes, DType, Device, Float, Int, Shape, Tensor, TensorData, kind::Basic,
+};
 use std::any::{Any, type_name};
 
 /// The tensors of one batch, one for each field of the layout, on the loader's device.
@@ -16,7 +19,7 @@ use std::any::{Any, type_name};
 ///
 /// fn finish(mut batch: RawBatch) -> Result<(Tensor<4>, Tensor<1, Int>), BoxError> {
 ///     let images = batch.take::<4, Int>("image")?; // u8, [N, C, H, W]
-///     Ok((images.float() / 255.0, batch.take("label")?))
+///     Ok((images.float() / 255.0, batch.take_int("label")?))
 /// }
 /// ```
 #[derive(Debug)]
@@ -75,6 +78,17 @@ impl RawBatch {
         }
     }
 
+    /// An `Int` tensor in the device's own integer dtype, cast on the device if the field has another. Labels want this: Burn's
+    /// metrics compare them with the result of `argmax`, and integers of two dtypes do not compare.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn take_int<const D: usize>(&mut self, name: &str) -> Result<Tensor<D, Int>, FieldError> {
+        let tensor = self.take::<D, Int>(name)?;
+        let own = self.device.settings().int_dtype;
+        Ok(if tensor.dtype() == DType::from(own) { tensor } else { tensor.cast(own) })
+    }
+
     /// The number of samples.
     pub fn len(&self) -> usize {
         self.rows
@@ -118,7 +132,7 @@ fn kind_name(dtype: DType) -> &'static str {
 ///
 /// The copy is of one flat row: CubeCL gives tensors of several dimensions a pitched layout, whose upload is a slow copy of
 /// many short rows; the reshape afterwards costs nothing.
-pub(crate) fn upload(bytes: burn::tensor::Bytes, dtype: DType, shape: &Shape, device: &Device) -> Box<dyn Any + Send> {
+pub(crate) fn upload(bytes: Bytes, dtype: DType, shape: &Shape, device: &Device) -> Box<dyn Any + Send> {
     match dtype {
         DType::Bool(store) => {
             // Where the device stores booleans in a byte too, they are taken as they are.
@@ -131,12 +145,7 @@ pub(crate) fn upload(bytes: burn::tensor::Bytes, dtype: DType, shape: &Shape, de
     }
 }
 
-fn upload_as<K: Basic + 'static>(
-    bytes: burn::tensor::Bytes,
-    dtype: DType,
-    shape: &Shape,
-    device: &Device,
-) -> Box<dyn Any + Send> {
+fn upload_as<K: Basic + 'static>(bytes: Bytes, dtype: DType, shape: &Shape, device: &Device) -> Box<dyn Any + Send> {
     macro_rules! reshaped {
         ($flat:expr, $($rank:literal)*) => {
             match shape.num_dims() {
@@ -148,4 +157,9 @@ fn upload_as<K: Basic + 'static>(
     let flat = TensorData::from_bytes(bytes, Shape::new([shape.num_elements()]), dtype);
     let flat = Tensor::<1, K>::from_data(flat, (device, dtype));
     reshaped!(flat, 1 2 3 4 5 6 7 8)
+}
+
+/// How Burn is told of the memory that bytes are in.
+pub(crate) fn property(kind: MemoryKind) -> AllocationProperty {
+    if kind.is_pinned() { AllocationProperty::Pinned } else { AllocationProperty::Other }
 }

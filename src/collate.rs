@@ -18,15 +18,15 @@ use crate::{batch::RawBatch, error::BoxError, layout::Field, row::RowMut};
 ///     type Batch = ImageBatch;
 ///
 ///     fn layout(&self) -> Vec<Field> {
-///         vec![Field::new("image", DType::U8, [3, 32, 32]), Field::new("label", DType::I64, [])]
+///         vec![Field::new("image", DType::U8, [3, 32, 32]), Field::new("label", DType::I32, [])]
 ///     }
 ///     fn write(&self, sample: Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {
 ///         row.write("image", &sample.image)?;
-///         Ok(row.put("label", i64::from(sample.label))?)
+///         Ok(row.put("label", i32::from(sample.label))?)
 ///     }
 ///     fn finish(&self, mut batch: RawBatch) -> Result<ImageBatch, BoxError> {
 ///         let images = batch.take::<4, Int>("image")?.float() / 255.0; // crossed the link as u8
-///         Ok(ImageBatch { images, labels: batch.take("label")? })
+///         Ok(ImageBatch { images, labels: batch.take_int("label")? })
 ///     }
 /// }
 /// ```

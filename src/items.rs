@@ -1,12 +1,11 @@
 //! Batches made by an ordinary Burn `Batcher`: workers share the samples of a batch, one of them batches.
 
 use crate::{
-    batch::{RawBatch, upload},
+    batch::{RawBatch, property, upload},
     error::{BoxError, Error, Place, Stage},
     map::{MapTensors, TensorMapper},
     pool::{Permit, Pool},
     sample::{BatchPlan, Samples, guard},
-    slot::MemoryKind,
     source::{Filled, Ready, Source, Target, Task},
 };
 use burn::{
@@ -159,10 +158,7 @@ where
             Filled::Rows { .. } => return Err(Error::Ended),
         };
         let parts = parts.downcast::<Vec<Part>>().map_err(|_| Error::Ended)?;
-        let property = match slot.kind() {
-            MemoryKind::Pinned => AllocationProperty::Pinned,
-            MemoryKind::Pageable => AllocationProperty::Other,
-        };
+        let property = property(slot.kind());
         let device = self.target.device.clone();
         let mut upload = Upload { device, property, bytes: slot.freeze(), parts: parts.into_iter() };
         let batch = guard(plan.place(Stage::Transfer), || Ok(batch.map_tensors(&mut upload)))?;

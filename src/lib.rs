@@ -4,6 +4,8 @@ mod batch;
 mod batcher;
 mod builder;
 mod collate;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod error;
 mod items;
 mod iter;

@@ -10,7 +10,7 @@ use crate::{
 };
 use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// On a CPU backend a delivered batch takes its memory along. So many blocks more than there are permits are kept when they
@@ -138,9 +138,10 @@ impl Pool {
 
     /// Allocates a block whose bytes are counted already.
     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        let start = Instant::now();
         let block = self.alloc.allocate(bytes);
         match &block {
-            Ok(block) => self.counters.allocated(block.len(), block.kind()),
+            Ok(block) => self.counters.allocated(block.len(), block.kind(), start.elapsed()),
             Err(_) => self.lock().allocated -= bytes,
         }
         block

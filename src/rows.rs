@@ -1,17 +1,17 @@
 //! Batches made row by row: workers write samples straight into the rows of a shared slot.
 
 use crate::{
-    batch::{RawBatch, upload},
+    batch::{RawBatch, property, upload},
     collate::Collate,
     error::{BoxError, Error, Place, Stage},
     layout::SlotLayout,
     pool::{Permit, Pool},
     row::RowMut,
     sample::{BatchPlan, Samples, guard},
-    slot::{Chunk, MemoryKind, Slot},
+    slot::{Chunk, Slot},
     source::{Filled, Ready, Source, Target, Task},
 };
-use burn::tensor::{AllocationProperty, Bytes};
+use burn::tensor::Bytes;
 use std::sync::{Arc, Mutex, PoisonError, atomic::Ordering::Relaxed};
 use std::time::Duration;
 
@@ -208,10 +208,7 @@ pub(crate) fn close_gaps(layout: &SlotLayout, slot: &mut Slot, rows: usize, step
 /// Hands the fields of a slot to the device, small ones first: CubeCL holds sent bytes until a later flush, which a large
 /// copy brings by itself.
 pub(crate) fn upload_slot(layout: &SlotLayout, slot: Slot, longest: &[usize], raw: &mut RawBatch) {
-    let property = match slot.kind() {
-        MemoryKind::Pinned => AllocationProperty::Pinned,
-        MemoryKind::Pageable => AllocationProperty::Other,
-    };
+    let property = property(slot.kind());
     let bytes = slot.freeze();
     let mut order: Vec<usize> = (0..layout.fields.len()).collect();
     order.sort_by_key(|at| layout.row_bytes(*at));

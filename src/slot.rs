@@ -19,13 +19,22 @@ use std::{
 };
 
 /// What kind of memory a block is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum MemoryKind {
     /// Ordinary memory, which a device can only read through a copy.
     Pageable,
     /// Page-locked memory, which a device reads at the speed of the link.
     Pinned,
+    /// Page-locked huge pages, which are locked much faster.
+    PinnedHuge,
+}
+
+impl MemoryKind {
+    /// Whether the memory is page-locked.
+    pub fn is_pinned(self) -> bool {
+        self != Self::Pageable
+    }
 }
 
 impl fmt::Display for MemoryKind {
@@ -33,6 +42,7 @@ impl fmt::Display for MemoryKind {
         f.write_str(match self {
             Self::Pageable => "pageable",
             Self::Pinned => "page-locked",
+            Self::PinnedHuge => "page-locked (huge pages)",
         })
     }
 }

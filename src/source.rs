@@ -40,6 +40,16 @@ pub fn host_alloc(device: &Device, require_pinned: bool) -> Result<Arc<dyn HostA
 }
 
 pub(crate) fn alloc_for(target: &Target, require_pinned: bool) -> Result<Arc<dyn HostAlloc>, Error> {
+    #[cfg(feature = "cuda")]
+    if let Some(ordinal) = crate::cuda::ordinal(&target.device) {
+        match crate::cuda::PinnedAlloc::new(ordinal, require_pinned) {
+            Ok(alloc) => return Ok(Arc::new(alloc)),
+            Err(problem) if require_pinned => {
+                return Err(Error::config("require_pinned", problem, "leave it off to go on with ordinary memory"));
+            }
+            Err(problem) => log::warn!("burn-pinned goes on with ordinary memory, which is slower: {problem}"),
+        }
+    }
     if !require_pinned {
         return Ok(Arc::new(HeapAlloc));
     }

@@ -3,7 +3,7 @@
 use crate::slot::MemoryKind;
 use std::{
     fmt,
-    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed},
     time::Duration,
 };
 
@@ -19,8 +19,9 @@ pub(crate) struct Counters {
     host_bytes: AtomicUsize,
     host_peak: AtomicUsize,
     allocations: AtomicU64,
-    pinned: AtomicBool,
-    unpinned: AtomicBool,
+    allocating_ns: AtomicU64,
+    /// One bit for each kind of memory that was allocated.
+    kinds: AtomicU8,
 }
 
 impl Counters {
@@ -45,12 +46,10 @@ impl Counters {
         self.first_ns.store(nanos(time), Relaxed);
     }
 
-    pub(crate) fn allocated(&self, bytes: usize, kind: MemoryKind) {
+    pub(crate) fn allocated(&self, bytes: usize, kind: MemoryKind, time: Duration) {
         self.allocations.fetch_add(1, Relaxed);
-        match kind {
-            MemoryKind::Pinned => self.pinned.store(true, Relaxed),
-            MemoryKind::Pageable => self.unpinned.store(true, Relaxed),
-        }
+        self.allocating_ns.fetch_add(nanos(time), Relaxed);
+        self.kinds.fetch_or(1 << kind as u8, Relaxed);
         let now = self.host_bytes.fetch_add(bytes, Relaxed) + bytes;
         self.host_peak.fetch_max(now, Relaxed);
     }
@@ -71,11 +70,10 @@ impl Counters {
             host_bytes: self.host_bytes.load(Relaxed),
             host_bytes_peak: self.host_peak.load(Relaxed),
             allocations: self.allocations.load(Relaxed),
-            memory: match (self.pinned.load(Relaxed), self.unpinned.load(Relaxed)) {
-                (true, false) => Some(MemoryKind::Pinned),
-                (_, true) => Some(MemoryKind::Pageable),
-                (false, false) => None,
-            },
+            allocating: time(&self.allocating_ns),
+            memory: [MemoryKind::Pageable, MemoryKind::Pinned, MemoryKind::PinnedHuge]
+                .into_iter()
+                .find(|kind| self.kinds.load(Relaxed) & (1 << *kind as u8) != 0),
         }
     }
 }
@@ -108,7 +106,9 @@ pub struct Stats {
     pub host_bytes_peak: usize,
     /// Blocks of slot memory ever allocated; stands still once warm.
     pub allocations: u64,
-    /// The kind of the slots' memory; `Pageable` if any of it is, `None` before the first allocation.
+    /// The time that they took, off the training path.
+    pub allocating: Duration,
+    /// The kind of the slots' memory: the slowest of those in use, `None` before the first allocation.
     pub memory: Option<MemoryKind>,
 }
 
@@ -135,6 +135,6 @@ impl fmt::Display for Stats {
         writeln!(f, "first batch    {:.1?}", self.first_batch)?;
         let kind = self.memory.map_or_else(|| "none".into(), |kind| kind.to_string());
         write!(f, "slot memory    {:.1} MiB, peak {:.1} MiB, {kind}", mib(self.host_bytes), mib(self.host_bytes_peak))?;
-        write!(f, ", {} allocations", self.allocations)
+        write!(f, ", {} allocations in {:.1?}", self.allocations, self.allocating)
     }
 }

@@ -27,29 +27,29 @@ impl Collate<Sample> for ImageCollate {
     type Batch = ImageBatch;
 
     fn layout(&self) -> Vec<Field> {
-        vec![Field::new("image", DType::U8, [3, self.side, self.side]), Field::new("label", DType::I64, [])]
+        vec![Field::new("image", DType::U8, [3, self.side, self.side]), Field::new("label", DType::I32, [])]
     }
 
     fn write(&self, sample: Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {
         row.write("image", &sample.pixels)?;
-        Ok(row.put("label", sample.label as i64)?)
+        Ok(row.put("label", i32::try_from(sample.label)?)?)
     }
 
     fn finish(&self, mut batch: RawBatch) -> Result<ImageBatch, BoxError> {
-        Ok(ImageBatch { images: normalise(batch.take("image")?), labels: batch.take("label")? })
+        Ok(ImageBatch { images: normalise(batch.take("image")?), labels: batch.take_int("label")? })
     }
 }
 
 /// The same batch in Burn's way.
 impl Batcher<Sample, ImageBatch> for ImageCollate {
     fn batch(&self, samples: Vec<Sample>, device: &Device) -> ImageBatch {
-        let labels: Vec<i64> = samples.iter().map(|sample| sample.label as i64).collect();
+        let labels: Vec<i32> = samples.iter().map(|sample| sample.label as i32).collect();
         let pixels = samples.into_iter().flat_map(|sample| sample.pixels).collect();
         let images = TensorData::from_bytes_vec(pixels, [labels.len(), 3, self.side, self.side], DType::U8);
         let count = labels.len();
         ImageBatch {
             images: normalise(Tensor::from_data(images, (device, DType::U8))),
-            labels: Tensor::from_data(TensorData::new(labels, [count]), (device, DType::I64)),
+            labels: Tensor::from_data(TensorData::new(labels, [count]), device),
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) enum ShapesError {
     Encode { path: PathBuf, source: ImageError },
 }
 
-/// Writes `per_class` images of each class under `root`, the same ones for the same seed; does nothing if `root` exists.
+/// Writes `per_class` images of each class under `root`, the same for the same seed. Does nothing if `root` exists.
 ///
 /// The files are written beside `root` and moved at the end: an interrupted run leaves no `root` that lacks some files.
 pub(crate) fn generate(root: &Path, per_class: usize, seed: u64) -> Result<(), ShapesError> {

@@ -1,0 +1,228 @@
+//! Page-locked memory of CUDA. The only file that imports `cudarc`; with `slot.rs` it holds all the `unsafe` of the crate.
+//!
+//! A CUDA device copies from page-locked memory at the speed of the link, and from other memory through a copy of the driver's.
+//! Locking is slow (`cuMemHostAlloc`: 17 to 55 ms for 38 MB, 462 ms for 1 GB on an H200's host), and seven to ten times faster
+//! for huge pages that are there already (64 ms for 1 GB): so memory is mapped, touched by several threads, then registered.
+#![expect(unsafe_code)]
+
+use crate::{
+    error::Error,
+    slot::{HeapAlloc, HostAlloc, HostBlock, MemoryKind},
+};
+use burn::tensor::Device;
+use cudarc::driver::{CudaContext, DriverError, result, sys};
+use std::{
+    ffi::{CStr, c_void},
+    fs,
+    ptr::NonNull,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+};
+
+/// The size of a huge page on x86-64 and, with 4 KB base pages, on Arm.
+const HUGE: usize = 2 << 20;
+/// Threads that touch fresh memory: what saturated the host in the measurement above.
+const TOUCHERS: usize = 8;
+/// Usable from every CUDA context of the process, and so for every device.
+const PORTABLE: u32 = 1;
+
+/// Page-locked memory for one device, on its primary context, which Burn uses too.
+#[derive(Debug)]
+pub(crate) struct PinnedAlloc {
+    context: Arc<CudaContext>,
+    /// The NUMA node next to the device, where the host has several.
+    node: Option<u32>,
+    /// Fail rather than give ordinary memory.
+    required: bool,
+    warned: AtomicBool,
+}
+
+/// The CUDA index of a device, if it is one.
+pub(crate) fn ordinal(device: &Device) -> Option<usize> {
+    // Devices are equal whatever their autodiff setting; 64 is more than any host has.
+    (0..64).find(|index| *device == Device::cuda(*index))
+}
+
+impl PinnedAlloc {
+    /// Opens the device.
+    ///
+    /// # Errors
+    /// The reason in words, if there is no driver or no such device.
+    pub(crate) fn new(ordinal: usize, required: bool) -> Result<Self, String> {
+        // SAFETY: it only tries to load the driver's library, which has no unsound initialisers.
+        if !unsafe { sys::is_culib_present() } {
+            return Err("no NVIDIA driver was found".into());
+        }
+        let context = CudaContext::new(ordinal).map_err(|error| format!("CUDA device {ordinal}: {error}"))?;
+        let node = numa_node(&context);
+        Ok(Self { context, node, required, warned: AtomicBool::new(false) })
+    }
+
+    /// Huge pages, near the device, touched and then registered.
+    fn registered(&self, bytes: usize) -> Result<HostBlock, String> {
+        let mapping = Mapping::new(bytes, self.node)?;
+        mapping.touch();
+        self.context.bind_to_thread().map_err(|error| error.to_string())?;
+        let start = mapping.start.as_ptr().cast::<c_void>();
+        // SAFETY: the range is mapped, and stays so until `Registered` has unregistered it.
+        unsafe { sys::cuMemHostRegister_v2(start, bytes, PORTABLE) }.result().map_err(|error| error.to_string())?;
+        let start = mapping.start;
+        let owner = Registered { context: Arc::clone(&self.context), mapping };
+        // SAFETY: the mapping holds `bytes` zeroed bytes at a multiple of the huge page, lives until `owner` is dropped, and is
+        // known to nobody else.
+        Ok(unsafe { HostBlock::from_raw(start, bytes, MemoryKind::PinnedHuge, Box::new(owner)) })
+    }
+
+    /// The driver's own page-locked memory.
+    fn driver(&self, bytes: usize) -> Result<HostBlock, DriverError> {
+        self.context.bind_to_thread()?;
+        // SAFETY: the memory is zeroed below, before anything reads it. It is not write-combined, so reads are fast too.
+        let start = unsafe { result::malloc_host(bytes, PORTABLE) }?.cast::<u8>();
+        let start = NonNull::new(start).ok_or(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY))?;
+        // SAFETY: `malloc_host` gave `bytes` writable bytes.
+        unsafe { start.write_bytes(0, bytes) };
+        let owner = DriverMemory { context: Arc::clone(&self.context), start };
+        // SAFETY: as above; page-aligned, freed by `owner` alone, known to nobody else.
+        Ok(unsafe { HostBlock::from_raw(start, bytes, MemoryKind::Pinned, Box::new(owner)) })
+    }
+}
+
+impl HostAlloc for PinnedAlloc {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        let small = bytes < HUGE;
+        let first = if small { Err("smaller than a huge page".into()) } else { self.registered(bytes) };
+        let message = match first {
+            Ok(block) => return Ok(block),
+            Err(registered) => match self.driver(bytes) {
+                Ok(block) => return Ok(block),
+                Err(driver) => format!("cuMemHostAlloc: {driver}; huge pages: {registered}"),
+            },
+        };
+        if self.required {
+            return Err(Error::OutOfHostMemory { kind: "page-locked", bytes, message });
+        }
+        if !self.warned.swap(true, Relaxed) {
+            log::warn!(
+                "burn-pinned: page-locked memory was refused ({message}); going on with ordinary memory, slower"
+            );
+        }
+        HeapAlloc.allocate(bytes)
+    }
+}
+
+/// An anonymous mapping that starts at a huge page.
+#[derive(Debug)]
+struct Mapping {
+    base: NonNull<c_void>,
+    mapped: usize,
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: a mapping belongs to the process; any thread may touch or unmap it.
+unsafe impl Send for Mapping {}
+// SAFETY: `&Mapping` writes only in `touch`, which runs before the memory is handed out.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    fn new(bytes: usize, node: Option<u32>) -> Result<Self, String> {
+        let mapped = bytes.checked_add(HUGE).ok_or("the size overflows")?; // room to align; what is not touched costs nothing
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), mapped, protection, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(format!("mmap: {}", std::io::Error::last_os_error()));
+        }
+        let base = NonNull::new(base).ok_or("mmap gave no address")?;
+        let skip = base.as_ptr().cast::<u8>().align_offset(HUGE);
+        // SAFETY: `skip` is below HUGE, by which the mapping is longer than `bytes`.
+        let start = unsafe { base.cast::<u8>().add(skip) };
+        // SAFETY: the range lies in the mapping. Both are advice: a refusal leaves ordinary pages, anywhere.
+        unsafe {
+            libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE);
+            if let Some(node) = node.filter(|node| *node < 64) {
+                let (preferred, nodes) = (1, 1u64 << node);
+                libc::syscall(libc::SYS_mbind, start.as_ptr(), bytes, preferred, &raw const nodes, 64u64, 0);
+            }
+        }
+        Ok(Self { base, mapped, start, bytes })
+    }
+
+    /// Makes the pages exist, in parallel.
+    fn touch(&self) {
+        let part = self.bytes.div_ceil(TOUCHERS).next_multiple_of(HUGE);
+        thread::scope(|scope| {
+            for from in (0..self.bytes).step_by(part) {
+                // SAFETY: parts are disjoint and in the mapping, and nobody else knows the memory yet.
+                let touch = move || unsafe {
+                    std::ptr::write_bytes(self.start.as_ptr().add(from), 0, part.min(self.bytes - from));
+                };
+                // A thread that cannot be had leaves its pages to `cuMemHostRegister`.
+                let _ = thread::Builder::new().name("bp-touch".into()).spawn_scoped(scope, touch);
+            }
+        });
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new`, and unmapped here alone; whoever used it is gone.
+        unsafe { libc::munmap(self.base.as_ptr(), self.mapped) };
+    }
+}
+
+/// A mapping while the driver has its pages locked.
+#[derive(Debug)]
+struct Registered {
+    context: Arc<CudaContext>,
+    mapping: Mapping,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        let start = self.mapping.start.as_ptr().cast::<c_void>();
+        // SAFETY: registered in `registered`, and unregistered here alone, before the mapping goes.
+        let done = self.context.bind_to_thread().and_then(|()| unsafe { sys::cuMemHostUnregister(start) }.result());
+        if let Err(error) = done {
+            log::debug!("burn-pinned: cuMemHostUnregister: {error}"); // as the process ends the driver may be gone first
+        }
+    }
+}
+
+/// Memory of `cuMemHostAlloc`.
+#[derive(Debug)]
+struct DriverMemory {
+    context: Arc<CudaContext>,
+    start: NonNull<u8>,
+}
+
+// SAFETY: it only frees the memory, which any thread may do.
+unsafe impl Send for DriverMemory {}
+// SAFETY: `&DriverMemory` gives access to nothing.
+unsafe impl Sync for DriverMemory {}
+
+impl Drop for DriverMemory {
+    fn drop(&mut self) {
+        // SAFETY: from `malloc_host`, and freed here alone.
+        let free = || unsafe { result::free_host(self.start.as_ptr().cast()) };
+        if let Err(error) = self.context.bind_to_thread().and_then(|()| free()) {
+            log::debug!("burn-pinned: cuMemFreeHost: {error}");
+        }
+    }
+}
+
+/// The NUMA node that the kernel says the device is attached to; `None` where there is one node only.
+fn numa_node(context: &CudaContext) -> Option<u32> {
+    if !fs::exists("/sys/devices/system/node/node1").unwrap_or(false) {
+        return None;
+    }
+    let mut name = [0; 32];
+    // SAFETY: the driver writes at most `len` bytes, a C string, to `name`.
+    unsafe { sys::cuDeviceGetPCIBusId(name.as_mut_ptr(), name.len() as i32, context.cu_device()) }.result().ok()?;
+    // SAFETY: as above; the array was zeroed, so it ends.
+    let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_str().ok()?.to_lowercase();
+    fs::read_to_string(format!("/sys/bus/pci/devices/{name}/numa_node")).ok()?.trim().parse().ok()
+}
