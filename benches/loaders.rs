@@ -62,6 +62,9 @@ struct Args {
     /// Transfer threads, for `pinned`; by default what the device takes
     #[arg(long)]
     transfers: Option<usize>,
+    /// Copy rows past the CPU's caches, for `pinned`
+    #[arg(long)]
+    streaming: bool,
     /// Slots, for `pinned`: a limit of so many batches
     #[arg(long)]
     slots: Option<usize>,
@@ -242,7 +245,8 @@ impl Args {
         let mut builder = PinnedDataLoaderBuilder::new(case.clone())
             .batch_size(case.batch)
             .num_workers(workers)
-            .prefetch(self.prefetch);
+            .prefetch(self.prefetch)
+            .streaming_stores(self.streaming);
         if let Some(transfers) = self.transfers {
             builder = builder.transfer_threads(transfers);
         }

@@ -25,6 +25,7 @@ struct Parts<I> {
     samples: Arc<dyn Fn() -> Samples<I> + Send + Sync>,
     batch_size: usize,
     host_device: Option<Device>,
+    streaming: bool,
 }
 
 type Make<I, O> = Box<dyn FnOnce(Parts<I>) -> Result<MakeSource<O>, Error>>;
@@ -73,6 +74,7 @@ pub struct PinnedDataLoaderBuilder<I, O> {
     require_pinned: bool,
     device: Option<Device>,
     host_device: Option<Device>,
+    streaming: bool,
 }
 
 impl<I, O> fmt::Debug for PinnedDataLoaderBuilder<I, O> {
@@ -104,7 +106,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
                 },
                 || Ok(collate.layout()),
             )?;
-            let layout = Arc::new(SlotLayout::new(fields, parts.batch_size)?);
+            let mut layout = SlotLayout::new(fields, parts.batch_size)?;
+            layout.streaming = parts.streaming;
+            let layout = Arc::new(layout);
             let make: MakeSource<O> = Arc::new(move |target| {
                 let (collate, layout) = (Arc::clone(&collate), Arc::clone(&layout));
                 Ok(Arc::new(RowsSource { samples: (parts.samples)(), collate, layout, target }) as Arc<dyn Source<O>>)
@@ -155,6 +159,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             require_pinned: false,
             device: None,
             host_device: None,
+            streaming: false,
         }
     }
 
@@ -203,7 +208,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Threads, each with a stream, that copy to the device. Default: 3, or 1 on a CPU backend.
+    /// Threads, each with a stream, that copy to the device. Default: 3. On a CPU backend there is nothing to copy, and none.
     pub fn transfer_threads(mut self, transfers: usize) -> Self {
         self.transfers = Some(transfers);
         self
@@ -236,6 +241,12 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// Where slots get their memory. Default: what suits the device.
     pub fn allocator(mut self, alloc: impl HostAlloc + 'static) -> Self {
         self.alloc = Some(Arc::new(alloc));
+        self
+    }
+
+    /// Whether [`RowMut::write`](crate::RowMut::write) copies long rows past the CPU's caches. Default: no.
+    pub fn streaming_stores(mut self, streaming: bool) -> Self {
+        self.streaming = streaming;
         self
     }
 
@@ -307,7 +318,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
                 seed,
             })
         };
-        let make_source = (self.make)(Parts { samples, batch_size, host_device: self.host_device })?;
+        let make_source =
+            (self.make)(Parts { samples, batch_size, host_device: self.host_device, streaming: self.streaming })?;
         let device = self.device.unwrap_or_default();
         let plan = Plan {
             make_source,

@@ -44,7 +44,7 @@ pub trait Collate<I>: Send + Sync + 'static {
     fn write(&self, sample: I, row: &mut RowMut<'_>) -> Result<(), BoxError>;
 
     /// Makes the user's batch. Called on the thread that calls `next()`, so that what it computes is ordered with the step on the
-    /// device; on a CPU backend, where it would take the step's time, on the transfer thread.
+    /// device; on a CPU backend, where it would take the step's time, on a worker.
     ///
     /// Use each tensor once and let the model work on what comes of that: a tensor that was copied on another stream costs a
     /// synchronisation each time an operation reads it.

@@ -21,7 +21,7 @@ pub enum Stage {
     Pin,
     /// The copy to the device, on a transfer thread.
     Transfer,
-    /// Making the user's batch of the device tensors, on the thread that calls `next()` (on a CPU backend: a transfer thread).
+    /// Making the user's batch of the device tensors, on the thread that calls `next()` (on a CPU backend: a worker).
     Finish,
 }
 

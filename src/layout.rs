@@ -84,6 +84,8 @@ pub(crate) struct SlotLayout {
     row_bytes: Vec<usize>,
     rows: usize,
     bytes: usize,
+    /// Rows are copied past the CPU's caches.
+    pub(crate) streaming: bool,
 }
 
 impl SlotLayout {
@@ -133,7 +135,7 @@ impl SlotLayout {
             row_bytes.push(row);
             end = next;
         }
-        Ok(Self { fields, offsets, row_bytes, rows, bytes: end })
+        Ok(Self { fields, offsets, row_bytes, rows, bytes: end, streaming: false })
     }
 
     /// The bytes of a full slot.

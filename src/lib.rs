@@ -1,4 +1,69 @@
-//! burn-pinned.
+//! A data loader for [Burn](burn) that keeps a GPU fed.
+//!
+//! Worker threads write samples straight into page-locked host memory, transfer threads copy filled batches to the device on
+//! streams of their own, and the training step finds its next batch already there. It implements Burn's own
+//! [`DataLoader`](burn::data::dataloader::DataLoader) and [`Batcher`](burn::data::dataloader::batcher::Batcher), so training
+//! loops and `SupervisedTraining` take it as they are. On a CPU backend the same pipeline runs in ordinary memory.
+//!
+//! ```
+//! use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+//! use burn::{prelude::*, tensor::DType};
+//! use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
+//!
+//! type Sample = (Vec<u8>, i32);
+//! struct Images;
+//!
+//! impl Collate<Sample> for Images {
+//!     type Batch = (Tensor<4>, Tensor<1, Int>);
+//!
+//!     fn layout(&self) -> Vec<Field> {
+//!         vec![Field::new("image", DType::U8, [3, 8, 8]), Field::new("label", DType::I32, [])]
+//!     }
+//!     fn write(&self, (image, label): Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+//!         row.write("image", &image)?; // on a worker, into the memory that crosses the link
+//!         Ok(row.put("label", label)?)
+//!     }
+//!     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
+//!         let images = batch.take::<4, Int>("image")?; // on the device: bytes became a tensor of u8
+//!         Ok((images.float() / 255.0, batch.take_int("label")?))
+//!     }
+//! }
+//!
+//! let dataset = InMemDataset::new((0..100).map(|n| (vec![n as u8; 192], n % 10)).collect());
+//! let loader = PinnedDataLoaderBuilder::new(Images).batch_size(32).shuffle(42).build(dataset)?;
+//! for batch in loader.iter() {
+//!     let (images, labels) = batch?;
+//!     assert_eq!(images.dims()[0], labels.dims()[0]);
+//! }
+//! println!("{}", loader.stats());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where to read on
+//!
+//! - [`PinnedDataLoaderBuilder`]: every option. [`from_batcher`](PinnedDataLoaderBuilder::from_batcher) takes an existing
+//!   Burn `Batcher`.
+//! - [`Collate`]: what a batch looks like, and on which thread each part of its making runs.
+//! - [`Augment`] and [`Sampler`]: random changes and orders, the same whatever the machine.
+//! - [`Error`]: what can go wrong, with stage, worker and sample.
+//! - `src/README.md`: the life of a batch, for those who want to change something.
+//!
+//! # Promises
+//!
+//! - The same seed, dataset and options give the same batches in the same order with the same augmentation, for any number of
+//!   workers, any prefetch depth and any pool size.
+//! - Every sample is delivered once an epoch, or reported: an error or a panic of user code is an `Err` at the batch's place,
+//!   and the loader goes on.
+//! - Page-locked bytes never exceed `pinned_limit`, and do not depend on the number of workers.
+//! - Dropping an iterator or a loader ends the work at once, but for the user's call that is running.
+//!
+//! With `panic = "abort"` a panic of user code ends the process, as it always does.
+//!
+//! # Features
+//!
+//! - `cuda`: page-locked memory and transfer streams on NVIDIA GPUs, through Burn's CUDA backend and the driver's API, which is
+//!   loaded at run time. Without a driver the loader says so and goes on with ordinary memory.
+
 mod augment;
 mod batch;
 mod batcher;
@@ -40,3 +105,8 @@ pub use sampler::{RandomSampler, Sampler, SequentialSampler};
 pub use slot::{HeapAlloc, HostAlloc, HostBlock, MemoryKind};
 pub use source::host_alloc;
 pub use stats::Stats;
+
+/// The README's examples, compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -167,9 +167,8 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let pool = Pool::new(alloc, plan.limits(source.slot_bytes(), host)?, Arc::clone(&plan.counters));
         let flow = Flow {
             workers: plan.workers,
-            // Two or three copies in turn keep the link busy (42, 50 and 52 GB/s with 1, 2 and 3 on an H200); without a
-            // link there is nothing to overlap.
-            transfers: plan.transfers.unwrap_or(if host { 1 } else { 3 }),
+            // Two or three copies in turn keep the link busy: 42, 50 and 52 GB/s with 1, 2 and 3 on an H200.
+            transfers: if host { 0 } else { plan.transfers.unwrap_or(3) },
             prefetch: plan.prefetch,
             lease_timeout: plan.lease_timeout,
         };

@@ -28,6 +28,7 @@ const TICK: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flow {
     pub(crate) workers: usize,
+    /// With none, as on a CPU backend, the workers do the transfer stage too: there is no copy to wait for.
     pub(crate) transfers: usize,
     /// Batches ready on the device ahead of the step.
     pub(crate) prefetch: usize,
@@ -82,6 +83,15 @@ pub(crate) enum Work<O> {
     Task { run: RunId, number: usize, task: Box<dyn Task<O>> },
     /// A batch is to be opened: see [`Pipeline::open`].
     Open,
+    /// A filled batch may go to the device.
+    Send(Sendable<O>),
+}
+
+/// A filled batch that may go to the device.
+pub(crate) struct Sendable<O> {
+    pub(crate) run: RunId,
+    pub(crate) place: Place,
+    pub(crate) filled: Filled<O>,
 }
 
 /// A batch that is being opened: an epoch has lent its order for it.
@@ -114,12 +124,20 @@ impl<O> State<O> {
         self.runs.iter_mut().find(|run| run.id == id)
     }
 
-    fn has_work(&self) -> bool {
-        self.runs.iter().any(|run| !run.tasks.is_empty() || (!self.opening && run.can_open()))
+    fn has_work(&self, flow: &Flow) -> bool {
+        let sends = flow.transfers == 0;
+        let has =
+            |run: &Run<O>| !run.tasks.is_empty() || (!self.opening && run.can_open()) || (sends && run.can_send(flow));
+        self.runs.iter().any(has)
     }
 
-    /// Rows of an open batch before a new batch.
-    fn take_work(&mut self) -> Option<Work<O>> {
+    /// Finished batches first, then rows of an open batch, then a new batch.
+    fn take_work(&mut self, flow: &Flow) -> Option<Work<O>> {
+        if flow.transfers == 0
+            && let Some(sendable) = self.take_sendable(flow)
+        {
+            return Some(Work::Send(sendable));
+        }
         for run in &mut self.runs {
             if let Some(task) = run.tasks.pop_front() {
                 return Some(Work::Task { run: run.id, number: run.tasks_of, task });
@@ -131,11 +149,23 @@ impl<O> State<O> {
         self.opening = true;
         Some(Work::Open)
     }
+
+    fn take_sendable(&mut self, flow: &Flow) -> Option<Sendable<O>> {
+        let run = self.runs.iter_mut().find(|run| run.can_send(flow))?;
+        let (batch, filled) = run.to_send.pop_first()?;
+        let place = Place { stage: Stage::Transfer, epoch: run.epoch, batch, worker: None, index: None };
+        Some(Sendable { run: run.id, place, filled })
+    }
 }
 
 impl<O> Run<O> {
     fn can_open(&self) -> bool {
         self.order.is_some() && self.opened < self.batches
+    }
+
+    /// No more than `prefetch` batches are on the device ahead of the step.
+    fn can_send(&self, flow: &Flow) -> bool {
+        self.to_send.first_key_value().is_some_and(|(number, _)| *number < self.delivered + flow.prefetch)
     }
 
     /// How long the consumer has waited with nothing on its way.
@@ -205,7 +235,7 @@ impl<O> Pipeline<O> {
                 run.delivered += 1;
                 run.waiting = None;
                 drop(state);
-                self.for_transfer.notify_one();
+                self.notify_sender();
                 return Some(ready);
             }
             if closed {
@@ -234,8 +264,8 @@ impl<O> Pipeline<O> {
     pub(crate) fn work(&self) -> Option<Work<O>> {
         let mut state = self.lock();
         while !state.closed {
-            if let Some(work) = state.take_work() {
-                let more = state.has_work();
+            if let Some(work) = state.take_work(&self.flow) {
+                let more = state.has_work(&self.flow);
                 drop(state);
                 if more {
                     self.for_workers.notify_one();
@@ -357,7 +387,7 @@ impl<O> Pipeline<O> {
         } else {
             run.to_send.insert(number, filled);
             drop(state);
-            self.for_transfer.notify_one();
+            self.notify_sender();
         }
     }
 
@@ -391,32 +421,31 @@ impl<O> Pipeline<O> {
                 };
                 drop(state);
                 drop(left_over);
-                self.for_transfer.notify_one();
+                self.notify_sender();
             }
         }
     }
 
     // Transfer threads.
 
-    /// Waits for a batch that may go to the device: no more than `prefetch` are there ahead of the step. `None` when the
-    /// pipeline is closed.
-    pub(crate) fn to_send(&self) -> Option<(RunId, Place, Filled<O>)> {
+    /// Waits for a batch that may go to the device; `None` when the pipeline is closed.
+    pub(crate) fn to_send(&self) -> Option<Sendable<O>> {
         let mut state = self.lock();
         loop {
             if state.closed {
                 return None;
             }
-            for run in &mut state.runs {
-                if let Some(first) = run.to_send.first_entry()
-                    && *first.key() < run.delivered + self.flow.prefetch
-                {
-                    let (number, filled) = first.remove_entry();
-                    let (stage, epoch) = (Stage::Transfer, run.epoch);
-                    return Some((run.id, Place { stage, epoch, batch: number, worker: None, index: None }, filled));
-                }
+            if let Some(sendable) = state.take_sendable(&self.flow) {
+                return Some(sendable);
             }
             state = self.for_transfer.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Wakes a thread that sends.
+    fn notify_sender(&self) {
+        let senders = if self.flow.transfers == 0 { &self.for_workers } else { &self.for_transfer };
+        senders.notify_one();
     }
 
     /// Puts a batch, or its error, at its place for the consumer.

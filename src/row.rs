@@ -49,7 +49,7 @@ impl<'a> RowMut<'a> {
             return Err(FieldError::Length { name: name.into(), expected: field.values(), given: values.len() });
         }
         let bytes: &[u8] = bytemuck::cast_slice(values);
-        self.chunk.bytes_mut(at, self.row)[..bytes.len()].copy_from_slice(bytes);
+        self.chunk.copy(at, self.row, bytes);
         Ok(())
     }
 

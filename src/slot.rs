@@ -287,11 +287,55 @@ impl Chunk {
         }
     }
 
+    /// Copies `bytes` to the start of one field of one row.
+    ///
+    /// # Panics
+    /// If the row is not of this chunk, or shorter than `bytes`: a fault of this crate.
+    pub(crate) fn copy(&mut self, field: usize, row: usize, bytes: &[u8]) {
+        let streaming = self.layout.streaming && bytes.len() >= STREAM_MIN;
+        let place = &mut self.bytes_mut(field, row)[..bytes.len()];
+        if streaming { copy_streaming(place, bytes) } else { place.copy_from_slice(bytes) }
+    }
+
     /// Ends the writing of this chunk. The last one of its slot to finish gets the slot; an unfinished drop gives it to nobody,
     /// and the memory goes home.
     pub(crate) fn finish(self) -> Option<Slot> {
         Arc::into_inner(self.slot)
     }
+}
+
+/// Shorter copies are not worth the fence.
+const STREAM_MIN: usize = 4096;
+
+/// Copies past the CPU's caches: the device reads the values, no core does, and a plain store would first read the line that it
+/// overwrites.
+#[cfg(target_arch = "x86_64")]
+fn copy_streaming(to: &mut [u8], from: &[u8]) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+    assert_eq!(to.len(), from.len());
+    let head = to.as_ptr().align_offset(64).min(to.len());
+    let (first, rest) = to.split_at_mut(head);
+    first.copy_from_slice(&from[..head]);
+    let lines = rest.len() / 64;
+    let (body, tail) = rest.split_at_mut(lines * 64);
+    tail.copy_from_slice(&from[head + lines * 64..]);
+    let (source, target) = (from[head..].as_ptr().cast::<__m128i>(), body.as_mut_ptr().cast::<__m128i>());
+    for at in 0..lines * 4 {
+        // SAFETY: `at` counts the 16-byte words of `body`, and as many lie behind `head` in `from`; loads may be unaligned, and
+        // `body` starts at a multiple of 64. SSE2 is part of x86-64.
+        unsafe { _mm_stream_si128(target.add(at), _mm_loadu_si128(source.add(at))) };
+    }
+    // Streaming stores are not ordered with the release that hands the slot on.
+    // SAFETY: SSE is part of x86-64.
+    #[allow(unused_unsafe, reason = "safe since some version of the compiler")]
+    unsafe {
+        _mm_sfence()
+    };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn copy_streaming(to: &mut [u8], from: &[u8]) {
+    to.copy_from_slice(from);
 }
 
 #[cfg(test)]
@@ -365,6 +409,17 @@ mod tests {
         assert_eq!(home.blocks.load(Ordering::SeqCst), 0);
         drop(part);
         assert_eq!((home.blocks.load(Ordering::SeqCst), home.permits.load(Ordering::SeqCst)), (1, 1));
+    }
+
+    #[test]
+    fn streaming_copies_are_copies() {
+        let from: Vec<u8> = (0..20_000u32).map(|at| (at * 31 % 251) as u8).collect();
+        for (start, len) in [(0, 0), (0, 1), (3, 63), (1, 64), (5, 4096), (7, 10_001), (64, 12_800), (13, 19_987)] {
+            let mut to = vec![255; 20_064];
+            copy_streaming(&mut to[start..start + len], &from[..len]);
+            assert_eq!(to[start..start + len], from[..len]);
+            assert!(to[..start].iter().chain(&to[start + len..]).all(|byte| *byte == 255), "{start} {len}");
+        }
     }
 
     #[test]

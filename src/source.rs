@@ -111,9 +111,9 @@ pub(crate) trait Source<O>: Send + Sync {
     /// Prepares a filled batch for the link: closes the gaps of padded rows, packs pageable tensors. On the pin thread.
     fn pin(&self, filled: Filled<O>, pool: &Arc<Pool>, patience: Duration) -> Result<Filled<O>, Error>;
 
-    /// Hands a batch to the device. On a transfer thread.
+    /// Hands a batch to the device. On a transfer thread, or a worker on a CPU backend.
     fn send(&self, filled: Filled<O>, pool: &Arc<Pool>) -> Result<Ready<O>, Error>;
 
-    /// Makes the user's batch. On the consumer's thread, or a transfer thread on a CPU backend.
+    /// Makes the user's batch. On the consumer's thread, or a worker on a CPU backend.
     fn finish(&self, batch: RawBatch) -> Result<O, Error>;
 }

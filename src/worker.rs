@@ -69,11 +69,12 @@ impl Drop for Threads {
     }
 }
 
-/// A worker: opens batches, fills rows.
+/// A worker: opens batches, fills rows; where there are no transfer threads, hands batches over.
 fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
     while let Some(work) = pipeline.work() {
         match work {
             Work::Open => pipeline.open(),
+            Work::Send(sendable) => transfer::send(pipeline, sendable),
             Work::Task { run, number, task } => {
                 let (rows, start) = (task.rows(), Instant::now());
                 let filled = task.run(worker);

@@ -92,17 +92,15 @@ fn the_limit_is_never_exceeded_and_workers_do_not_count() {
 }
 
 #[test]
-fn after_warm_up_nothing_is_allocated() {
+fn slots_are_recycled_for_the_loaders_life() {
     let counting = Counting::default();
     let loader = builder().num_workers(4).allocator(counting.clone()).build(Numbers::new(400)).unwrap();
-    epoch(&*loader);
-    let warm = counting.given.load(Ordering::SeqCst);
-    for _ in 0..5 {
+    for _ in 0..30 {
         epoch(&*loader);
     }
-    assert_eq!(counting.given.load(Ordering::SeqCst), warm);
-    assert_eq!(loader.stats().allocations, warm as u64);
-    drop(loader);
+    let given = counting.given.load(Ordering::SeqCst);
+    assert!(given <= 4 + 2, "{given} blocks for 1500 batches, where 4 slots and 2 spare blocks are enough");
+    assert_eq!(loader.stats().allocations, given as u64);
 }
 
 #[test]

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Turns benches/records/*.jsonl into the README's table (standard output) and a plot.
+
+    python3 benches/report.py benches/records/h200.jsonl --svg benches/records/h200.svg
+
+Lines are those of `cargo bench --bench loaders -- --json` and of any peer that prints the same fields. Figures are medians
+over the rounds of one record. Needs nothing but Python.
+"""
+import argparse, json, statistics
+from html import escape
+
+NAMES = {"pinned": "burn-pinned", "burn": "Burn's loader", "resident": "batch already there"}
+
+
+def read(path):
+    rows = {}
+    with open(path) as lines:
+        for line in lines:
+            if not line.startswith("{"):
+                continue
+            row = json.loads(line)
+            key = (row["case"], row["batch"], row["matmuls"], row["loader"], row["workers"])
+            rows.setdefault(key, []).append(row)
+    return rows
+
+
+def median(rows, field):
+    values = [row[field] for row in rows if row.get(field) is not None]
+    return statistics.median(values) if values else None
+
+
+def show(value, digits=0):
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def table(rows):
+    print("| case | step | loader | workers | items/s | GB/s | ms a step | wait p50 us | first batch ms | slots MB | of link, fill |")
+    print("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for (case, batch, matmuls, loader, workers), group in sorted(rows.items(), key=lambda item: str(item[0])):
+        share = [r["gb_per_s"] / min(r["link_gb_per_s"], r["fill_gb_per_s"]) for r in group
+                 if r.get("link_gb_per_s") and r.get("fill_gb_per_s") and loader == "pinned"]
+        step = "none" if matmuls is None else "light" if matmuls == 0 else f"{matmuls} matmuls"
+        print(f"| {case}, {batch} | {step} | {NAMES.get(loader, loader)} | {workers} | {show(median(group, 'items_per_s'))} "
+              f"| {show(median(group, 'gb_per_s'), 2)} | {show(median(group, 'step_ms'), 2)} "
+              f"| {show(median(group, 'wait_us_p50'), 1)} | {show(median(group, 'first_batch_ms'), 1)} "
+              f"| {show(median(group, 'pinned_mb'), 0)} | {show(statistics.median(share), 2) if share else '-'} |")
+
+
+def bars(rows, case):
+    """(label, GB/s) of a case without a step: the ceilings, then each loader at its best number of workers."""
+    groups = {key: group for key, group in rows.items() if key[0] == case and key[2] is None}
+    every = [row for group in groups.values() for row in group]
+    best = {}
+    for (_, _, _, loader, workers), group in groups.items():
+        rate = median(group, "gb_per_s")
+        if rate is not None and rate > best.get(loader, (0, 0))[0]:
+            best[loader] = (rate, workers)
+    found = [("raw link", median(every, "link_gb_per_s"))]
+    found += [(f"{NAMES.get(name, name)}, {workers} workers", rate) for name, (rate, workers) in best.items()]
+    return sorted(((label, rate) for label, rate in found if rate), key=lambda bar: -bar[1])
+
+
+def plot(found, title):
+    width, height, left, line = 760, 70 + 34 * len(found), 230, 34
+    top = max(rate for _, rate in found)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="14">',
+           f'<rect width="{width}" height="{height}" fill="#fff"/>',
+           f'<text x="16" y="30" font-size="17" font-weight="600">{escape(title)}</text>']
+    for nth, (label, rate) in enumerate(found):
+        y, long = 52 + nth * line, (width - left - 90) * rate / top
+        colour = "#d9480f" if label.startswith("burn-pinned") else "#adb5bd" if label == "raw link" else "#4c6ef5"
+        out += [f'<text x="{left - 10}" y="{y + 17}" text-anchor="end">{escape(label)}</text>',
+                f'<rect x="{left}" y="{y}" width="{long:.1f}" height="24" rx="3" fill="{colour}"/>',
+                f'<text x="{left + long + 8:.1f}" y="{y + 17}">{rate:.1f} GB/s</text>']
+    return "\n".join(out + ["</svg>", ""])
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("records")
+    args.add_argument("--svg")
+    args.add_argument("--case", default="ram-u8-224")
+    args.add_argument("--title", default="256 images of 3 x 224 x 224 bytes a batch, from host memory to the GPU")
+    args = args.parse_args()
+    rows = read(args.records)
+    table(rows)
+    if args.svg:
+        with open(args.svg, "w") as file:
+            file.write(plot(bars(rows, args.case), args.title))
+
+
+if __name__ == "__main__":
+    main()

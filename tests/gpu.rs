@@ -1,0 +1,350 @@
+//! What only a GPU can show. Ignored without one:
+//!
+//!     cargo test --release --features cuda --test gpu -- --ignored --test-threads 1
+#![cfg(feature = "cuda")]
+
+mod common;
+
+use burn::{
+    data::{
+        dataloader::{DataLoader, DataLoaderBuilder, batcher::Batcher},
+        dataset::{Dataset, DatasetError, InMemDataset},
+    },
+    tensor::{Bool, BoolStore, DType, Device, Float, Int, Tensor, TensorData},
+};
+use burn_pinned::{
+    BoxError, Collate, Error, Field, MemoryKind, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch,
+    RowMut, map_tensors,
+};
+use common::{Mischief, Numbers, byte, loader_threads, outcomes};
+use std::{sync::Arc, time::Duration};
+
+/// A batch whose tensors stay on the device.
+struct OnDevice {
+    width: usize,
+}
+
+type Kept = (Tensor<1, Int>, Tensor<2, Int>);
+
+impl Collate<usize> for OnDevice {
+    type Batch = Kept;
+    fn layout(&self) -> Vec<Field> {
+        vec![Field::new("number", DType::I64, []), Field::new("bytes", DType::U8, [self.width])]
+    }
+    fn write(&self, number: usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        row.put("number", number as i64)?;
+        // A different value in every byte, from a table: rows of 150 kB must not be slow to make.
+        let start = number % 251;
+        let table: Vec<u8> = (0..self.width).map(|at| byte(start, at)).collect();
+        Ok(row.write("bytes", &table)?)
+    }
+    fn finish(&self, mut batch: RawBatch) -> Result<Kept, BoxError> {
+        Ok((batch.take("number")?, batch.take("bytes")?))
+    }
+}
+
+fn loader(width: usize, batch: usize, workers: usize, len: usize) -> Arc<PinnedDataLoader<Kept>> {
+    PinnedDataLoaderBuilder::new(OnDevice { width })
+        .batch_size(batch)
+        .num_workers(workers)
+        .shuffle(11)
+        .require_pinned(true)
+        .set_device(Device::cuda(0))
+        .build(Numbers::new(len))
+        .unwrap()
+}
+
+/// Every byte of a batch against what the host wrote.
+fn check((numbers, bytes): Kept, width: usize) -> usize {
+    let numbers = numbers.into_data().try_to_vec::<i64>().unwrap();
+    let bytes = bytes.into_data().try_to_vec::<u8>().unwrap();
+    assert_eq!(bytes.len(), numbers.len() * width);
+    for (number, row) in numbers.iter().zip(bytes.chunks(width)) {
+        let start = *number as usize % 251;
+        let wrong = row.iter().enumerate().find(|(at, value)| **value != byte(start, *at));
+        assert!(wrong.is_none(), "number {number}: {wrong:?}");
+    }
+    numbers.len()
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn every_byte_arrives_for_any_size_and_workers() {
+    for (width, batch, len) in [(1, 1, 300), (3, 7, 1000), (784, 1024, 20_000), (150_528, 64, 640), (4 << 20, 16, 64)] {
+        for workers in [1, 2, 5, 16] {
+            let loader = loader(width, batch, workers, len);
+            for _ in 0..2 {
+                let seen: usize = loader.iter().map(|kept| check(kept.unwrap(), width)).sum();
+                assert_eq!(seen, len);
+            }
+            let stats = loader.stats();
+            assert!(stats.memory.is_some_and(MemoryKind::is_pinned), "{stats}");
+            println!("{width} x {batch}, {workers} workers: {:?}, {} blocks", stats.memory, stats.allocations);
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_slow_consumer_gets_the_right_bytes() {
+    let loader = loader(150_528, 64, 8, 64 * 20);
+    for kept in loader.iter() {
+        std::thread::sleep(Duration::from_millis(60)); // every slot behind it has been reused meanwhile, if it came back too soon
+        check(kept.unwrap(), 150_528);
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_consumer_may_keep_many_batches() {
+    let loader = loader(50_000, 128, 8, 128 * 60);
+    let kept: Vec<Kept> = loader.iter().map(Result::unwrap).collect();
+    assert_eq!(kept.len(), 60);
+    let seen: usize = kept.into_iter().map(|kept| check(kept, 50_000)).sum();
+    assert_eq!(seen, 128 * 60);
+    let stats = loader.stats();
+    assert_eq!((stats.allocations, stats.host_bytes), (4, stats.host_bytes_peak), "slots do not stay with the batches");
+}
+
+fn device_mb() -> f64 {
+    let context = cudarc::driver::CudaContext::new(0).unwrap();
+    let (free, total) = context.mem_get_info().unwrap();
+    (total - free) as f64 / 1e6
+}
+
+fn files() -> usize {
+    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+}
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn two_hundred_epochs_of_early_drop_leak_nothing() {
+    let loader = loader(150_528, 32, 8, 32 * 30);
+    let mut at_twenty = None;
+    for epoch in 0..200 {
+        for kept in loader.iter().take(epoch % 6) {
+            if epoch % 10 == 0 {
+                check(kept.unwrap(), 150_528);
+            } else {
+                drop(kept.unwrap());
+            }
+        }
+        if epoch == 20 {
+            at_twenty = Some((device_mb(), loader.stats().host_bytes, threads(), files(), loader.stats().allocations));
+        }
+    }
+    let before = at_twenty.unwrap();
+    let after = (device_mb(), loader.stats().host_bytes, threads(), files(), loader.stats().allocations);
+    println!("device MB, pinned bytes, threads, files, blocks: {before:?} after 20 epochs, {after:?} after 200");
+    assert!(after.0 - before.0 < 40.0, "device memory grew");
+    assert_eq!((before.1, before.2, before.3, before.4), (after.1, after.2, after.3, after.4));
+    drop(loader);
+    assert_eq!(loader_threads(), [""; 0]);
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn loaders_that_come_and_go_leave_nothing() {
+    let mut first = None;
+    for round in 0..12 {
+        let loader = loader(150_528, 32, 4, 32 * 6);
+        let seen: usize = loader.iter().map(|kept| check(kept.unwrap(), 150_528)).sum();
+        assert_eq!(seen, 192);
+        drop(loader);
+        if round == 2 {
+            first = Some((threads(), files(), device_mb()));
+        }
+    }
+    let (before, after) = (first.unwrap(), (threads(), files(), device_mb()));
+    println!("threads, files, device MB: {before:?} after 3 loaders, {after:?} after 12");
+    assert!(after.0 <= before.0 && after.1 <= before.1);
+    // A transfer thread's CubeCL stream stays with the device, with its pool: what a loader leaves must not grow with the batches.
+    assert!(after.2 - before.2 < 9.0 * 3.0 * 20.0, "{} MB", after.2 - before.2);
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn an_error_and_a_panic_in_the_middle() {
+    let numbers = Numbers::new(80).with(19, Mischief::Error).with(61, Mischief::Panic);
+    let loader = common::builder().num_workers(8).set_device(Device::cuda(0)).build(numbers).unwrap();
+    for epoch in 0..5 {
+        let outcomes = outcomes(&*loader);
+        assert_eq!(outcomes.len(), 10);
+        for (at, outcome) in outcomes.into_iter().enumerate() {
+            match (at, outcome) {
+                (2, Err(error)) => assert!(error.contains("sample 19") && error.contains(&format!("epoch {epoch}"))),
+                (7, Err(error)) => assert!(error.contains("sample 61") && error.contains("panicked")),
+                (at, Ok(numbers)) => assert_eq!(numbers, (8 * at as i64..8 * at as i64 + 8).collect::<Vec<_>>()),
+                (at, Err(error)) => panic!("batch {at}: {error}"),
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn the_same_batches_as_on_the_cpu() {
+    let run = |device: Device, workers| {
+        let augment =
+            |number: usize, rng: &mut burn_pinned::KeyedRng| number ^ rand::RngExt::random_range(rng, 0..64usize);
+        let builder = common::builder().shuffle(5).augment(augment).num_workers(workers).set_device(device);
+        let loader = builder.build(Numbers::new(500)).unwrap();
+        (0..3).map(|_| common::epoch(&*loader)).collect::<Vec<_>>()
+    };
+    let reference = run(Device::flex(), 1);
+    for workers in [1, 3, 16] {
+        assert_eq!(run(Device::cuda(0), workers), reference);
+    }
+}
+
+/// All dtypes, and padded rows.
+struct Mixed;
+
+impl Collate<usize> for Mixed {
+    type Batch = (Vec<f32>, Vec<bool>, Vec<i64>, Vec<usize>);
+    fn layout(&self) -> Vec<Field> {
+        vec![
+            Field::new("half", DType::F16, [3]),
+            Field::new("mask", DType::Bool(BoolStore::Native), [2]),
+            Field::padded("tokens", [9], -1i64),
+        ]
+    }
+    fn write(&self, n: usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        row.write("half", &[burn::tensor::f16::from_f32(n as f32); 3])?;
+        row.write("mask", &[n % 2 == 0, n % 3 == 0])?;
+        Ok(row.write("tokens", &vec![n as i64; n % 10])?)
+    }
+    fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
+        let tokens: Tensor<2, Int> = batch.take("tokens")?;
+        let shape = tokens.dims().to_vec();
+        let half: Tensor<2, Float> = batch.take("half")?;
+        let mask: Tensor<2, Bool> = batch.take("mask")?;
+        Ok((
+            half.into_data_dtype(DType::F32).try_to_vec()?,
+            mask.into_data().iter::<bool>().collect(),
+            tokens.into_data().try_to_vec()?,
+            shape,
+        ))
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn every_kind_of_field_crosses() {
+    let builder = PinnedDataLoaderBuilder::new(Mixed).batch_size(4).num_workers(4).set_device(Device::cuda(0));
+    let loader = builder.build(Numbers::new(200)).unwrap();
+    for _ in 0..2 {
+        let mut n = 0;
+        for (half, mask, tokens, shape) in common::epoch(&*loader) {
+            let longest = (n..n + 4).map(|n| n % 10).max().unwrap().max(1);
+            assert_eq!(shape, [4, longest]);
+            for at in 0..4 {
+                assert_eq!(half[3 * at..3 * at + 3], [n as f32; 3]);
+                assert_eq!(mask[2 * at..2 * at + 2], [n % 2 == 0, n % 3 == 0]);
+                let row = &tokens[at * longest..(at + 1) * longest];
+                assert!(row.iter().enumerate().all(|(i, value)| *value == if i < n % 10 { n as i64 } else { -1 }));
+                n += 1;
+            }
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Ordinary;
+
+#[derive(Clone, Debug)]
+struct OrdinaryBatch {
+    values: Tensor<2>,
+    classes: Vec<Tensor<1, Int>>,
+}
+map_tensors!(OrdinaryBatch { values, classes });
+
+impl Batcher<f32, OrdinaryBatch> for Ordinary {
+    fn batch(&self, items: Vec<f32>, device: &Device) -> OrdinaryBatch {
+        let n = items.len();
+        let classes = TensorData::new(items.iter().map(|x| *x as i32 % 7).collect::<Vec<_>>(), [n]);
+        let values = items.iter().flat_map(|x| [*x, x * x, -x]).collect::<Vec<_>>();
+        let values = Tensor::from_data(TensorData::new(values, [n, 3]), device);
+        OrdinaryBatch { values, classes: vec![Tensor::from_data(classes, device)] }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_burn_batcher_equals_burns_loader_and_a_collate_serves_it() {
+    let items: Vec<f32> = (0..1003).map(|n| n as f32).collect();
+    let data =
+        |batch: OrdinaryBatch| (batch.values.into_data(), batch.classes.into_iter().map(Tensor::into_data).collect());
+    type Values = Vec<(TensorData, Vec<TensorData>)>;
+    let device = Device::cuda(0);
+    let burns = DataLoaderBuilder::new(Ordinary)
+        .batch_size(32)
+        .set_device(device.clone())
+        .build(InMemDataset::new(items.clone()));
+    let expected: Values = burns.iter().map(|batch| data(batch.unwrap())).collect();
+    let builder =
+        PinnedDataLoaderBuilder::from_batcher(Ordinary).batch_size(32).num_workers(4).set_device(device.clone());
+    let ours = builder.build(InMemDataset::new(items)).unwrap();
+    for _ in 0..2 {
+        let values: Values = ours.iter().map(|batch| data(batch.unwrap())).collect();
+        assert_eq!(values, expected);
+    }
+    assert!(ours.stats().memory.is_some_and(MemoryKind::is_pinned), "{}", ours.stats());
+
+    let batcher = PinnedBatcher::new(OnDevice { width: 500 }).unwrap();
+    let loader = DataLoaderBuilder::new(batcher).batch_size(64).num_workers(4).set_device(device);
+    let loader = loader.build(InMemDataset::new((0..2000usize).collect()));
+    let seen: usize = loader.iter().map(|kept| check(kept.unwrap(), 500)).sum();
+    assert_eq!(seen, 2000);
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn several_loaders_and_an_autodiff_device_at_once() {
+    let train = loader(10_000, 64, 4, 64 * 40);
+    let valid = loader(10_000, 32, 4, 32 * 40);
+    let train = train.to_device(&Device::cuda(0).autodiff());
+    let weight = Tensor::<2>::ones([10_000, 8], &Device::cuda(0).autodiff()).require_grad();
+    let mut valid = valid.iter();
+    for kept in train.iter() {
+        let (numbers, bytes) = kept.unwrap();
+        let loss = bytes.clone().float().matmul(weight.clone()).mean();
+        assert!(weight.grad(&loss.backward()).is_some());
+        check((numbers, bytes), 10_000);
+        check(valid.next().unwrap().unwrap(), 10_000);
+    }
+    assert!(valid.next().is_none());
+}
+
+/// A dataset whose samples cannot be had in time for one slot: a second iterator must be told.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn an_idle_iterator_does_not_hang_another() {
+    struct Slow;
+    impl Dataset<usize> for Slow {
+        fn get(&self, index: usize) -> Result<usize, DatasetError> {
+            Ok(index)
+        }
+        fn len(&self) -> usize {
+            4000
+        }
+    }
+    let builder = PinnedDataLoaderBuilder::new(OnDevice { width: 100 }).batch_size(10).num_workers(2);
+    let builder = builder.lease_timeout(Duration::from_millis(300)).set_device(Device::cuda(0));
+    let loader = builder.build(Slow).unwrap();
+    let mut idle = loader.iter();
+    check(idle.next().unwrap().unwrap(), 100);
+    std::thread::sleep(Duration::from_millis(200));
+    let mut second = loader.iter();
+    match second.next().unwrap() {
+        Ok(kept) => assert_eq!(check(kept, 100), 10),
+        Err(error) => assert!(matches!(Error::of(&error), Some(Error::LeaseTimeout { .. })), "{error}"),
+    }
+    drop(idle);
+    let seen: usize = second.map(|kept| check(kept.unwrap(), 100)).sum();
+    assert_eq!(seen, 3990);
+}
