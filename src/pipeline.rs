@@ -311,6 +311,12 @@ impl<O> Pipeline<O> {
         loop {
             let permit = self.pool.permit(TICK);
             let mut state = self.lock();
+            // An only worker must not wait here while a batch that it could hand over holds the permit.
+            let sends = self.flow.transfers == 0 && state.runs.iter().any(|run| run.can_send(&self.flow));
+            if permit.is_none() && sends {
+                state.opening = false;
+                return None;
+            }
             let limit = self.flow.lease_timeout;
             let open = state.runs.iter_mut().filter(|run| run.can_open());
             let run = match permit {

@@ -194,6 +194,19 @@ fn every_sample_is_delivered_or_reported_once() {
 }
 
 #[test]
+fn one_worker_with_many_errors_does_not_stall() {
+    let bad = |at: usize| at % 8 < 3;
+    let numbers = (0..64).filter(|at| bad(*at)).fold(Numbers::new(64), |numbers, at| numbers.with(at, Mischief::Error));
+    for prefetch in [1, 2, 4] {
+        let builder = builder().batch_size(1).num_workers(1).prefetch(prefetch);
+        let loader = builder.build(numbers.clone()).unwrap();
+        let outcomes = outcomes(&*loader);
+        assert_eq!(outcomes.len(), 64);
+        assert!(outcomes.iter().enumerate().all(|(at, outcome)| outcome.is_err() == bad(at)));
+    }
+}
+
+#[test]
 fn an_iterator_dropped_early_stops_the_work_and_frees_the_slots() {
     let loader = builder().shuffle(1).build(Numbers::new(400)).unwrap();
     let expected = {
