@@ -28,8 +28,16 @@ pub struct RawBatch {
     rows: usize,
     device: Device,
     seed: u64,
-    epoch: usize,
-    number: usize,
+    place: BatchPlace,
+}
+
+/// Which batch this is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchPlace {
+    pub(crate) epoch: usize,
+    pub(crate) number: usize,
+    /// Where its first sample stands in the epoch's global order.
+    pub(crate) position: usize,
 }
 
 #[derive(Debug)]
@@ -42,8 +50,8 @@ struct RawField {
 }
 
 impl RawBatch {
-    pub(crate) fn new(rows: usize, device: Device, seed: u64, epoch: usize, number: usize) -> Self {
-        Self { fields: Vec::new(), rows, device, seed, epoch, number }
+    pub(crate) fn new(rows: usize, device: Device, seed: u64, place: BatchPlace) -> Self {
+        Self { fields: Vec::new(), rows, device, seed, place }
     }
 
     pub(crate) fn push(&mut self, field: &Field, shape: &Shape, tensor: Box<dyn Any + Send>) {
@@ -106,17 +114,19 @@ impl RawBatch {
 
     /// The epoch of the loader, from 0.
     pub fn epoch(&self) -> usize {
-        self.epoch
+        self.place.epoch
     }
 
     /// The batch of the epoch, from 0.
     pub fn number(&self) -> usize {
-        self.number
+        self.place.number
     }
 
-    /// A generator for this batch alone, keyed by (seed, epoch, number): for augmentation on the device.
+    /// A generator for this batch alone, for augmentation on the device: keyed by (seed, epoch, position of the first sample in
+    /// the epoch's global order), so that slices of a loader do not share their randomness. In a
+    /// [`PinnedBatcher`](crate::PinnedBatcher), which knows no epochs, batches are counted as they are made.
     pub fn rng(&self) -> KeyedRng {
-        KeyedRng::new(Purpose::Batch, self.seed, self.epoch, self.number)
+        KeyedRng::new(Purpose::Batch, self.seed, self.place.epoch, self.place.position)
     }
 }
 
@@ -149,14 +159,20 @@ fn upload_as<K: Basic + 'static>(bytes: Bytes, dtype: DType, shape: &Shape, devi
     macro_rules! reshaped {
         ($flat:expr, $($rank:literal)*) => {
             match shape.num_dims() {
+                // Burn reads a 0 in a reshape as "as it was".
+                $($rank if shape.num_elements() == 0 => {
+                    Box::new(Tensor::<$rank, K>::empty(shape.clone(), (device, dtype))) as Box<dyn Any + Send>
+                })*
                 $($rank => Box::new($flat.reshape::<$rank, _>(shape.clone())) as Box<dyn Any + Send>,)*
                 rank => unreachable!("layouts have at most 8 dimensions, not {rank}"),
             }
         };
     }
-    let flat = TensorData::from_bytes(bytes, Shape::new([shape.num_elements()]), dtype);
-    let flat = Tensor::<1, K>::from_data(flat, (device, dtype));
-    reshaped!(flat, 1 2 3 4 5 6 7 8)
+    let flat = || {
+        let data = TensorData::from_bytes(bytes, Shape::new([shape.num_elements()]), dtype);
+        Tensor::<1, K>::from_data(data, (device, dtype))
+    };
+    reshaped!(flat(), 1 2 3 4 5 6 7 8)
 }
 
 /// How Burn is told of the memory that bytes are in.

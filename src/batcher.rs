@@ -1,7 +1,7 @@
 //! A collate inside Burn's own loader.
 
 use crate::{
-    batch::RawBatch,
+    batch::{BatchPlace, RawBatch},
     collate::Collate,
     error::{Error, Place, Stage},
     layout::{Field, SlotLayout},
@@ -99,32 +99,35 @@ impl<C> PinnedBatcher<C> {
         let number = self.batches.fetch_add(1, Relaxed);
         let place = Place { stage: Stage::Collate, epoch: 0, batch: number, worker: None, index: None };
         let (rows, fields) = (items.len(), self.fields.len());
+        if rows == 0 {
+            return Err(Error::config("batch", "there are no items to batch", "give at least one"));
+        }
         let layout = Arc::new(SlotLayout::new(self.fields.clone(), rows)?);
         let pool = self.pool(&target)?;
         let permit = pool.permit(PATIENCE).ok_or(Error::LeaseTimeout { waited: PATIENCE, slots: SLOTS })?;
-        let slot = pool.slot(permit, layout.bytes(), PATIENCE)?;
+        let wanted = |waited| match waited > PATIENCE {
+            true => Err(Error::LeaseTimeout { waited, slots: SLOTS }),
+            false => Ok(()),
+        };
+        let slot = pool.slot(permit, layout.bytes(), &wanted)?;
         let mut steps = vec![0; rows * fields];
-        let mut filled = None;
-        // One chunk: this thread writes all rows.
-        for mut chunk in slot.split(&layout, rows, rows) {
-            for (position, item) in items.into_iter().enumerate() {
-                let place = Place { index: Some(position), ..place };
-                let steps = &mut steps[position * fields..][..fields];
-                write_row(&self.collate, item, &mut chunk, position, steps, place)?;
-            }
-            filled = chunk.finish();
-            break;
+        let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one: this thread writes all rows
+        for (position, item) in items.into_iter().enumerate() {
+            let place = Place { index: Some(position), ..place };
+            let steps = &mut steps[position * fields..][..fields];
+            write_row(&self.collate, item, &mut chunk, position, steps, place)?;
         }
-        let mut slot = filled.ok_or(Error::Ended)?;
+        let mut slot = chunk.finish().ok_or(Error::Ended)?;
         let longest = if layout.has_padded() { close_gaps(&layout, &mut slot, rows, &steps) } else { Vec::new() };
         let permit = target.host.then(|| pool.detach(&mut slot));
         let transfer = Place { stage: Stage::Transfer, ..place };
-        let mut raw = RawBatch::new(rows, device.clone(), 0, 0, number);
-        guard(transfer, || {
+        let mut raw = RawBatch::new(rows, device.clone(), 0, BatchPlace { epoch: 0, number, position: number });
+        let sent = guard(transfer, || {
             upload_slot(&layout, slot, &longest, &mut raw);
             Ok(())
-        })?;
+        });
         settle(&target, transfer)?;
+        sent?;
         drop(permit);
         guard(Place { stage: Stage::Finish, ..place }, || self.collate.finish(raw))
     }

@@ -131,6 +131,10 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             let make: MakeSource<O> = Arc::new(move |target: Target| {
                 let host_device = match &parts.host_device {
                     _ if target.host => target.device.clone(),
+                    Some(device) if !Target::of(device.clone()).host => {
+                        let problem = format!("{device:?} does not compute in host memory");
+                        return Err(Error::config("host_device", problem, "use a CPU device, e.g. `Device::flex()`"));
+                    }
                     Some(device) => device.clone(),
                     None => default_host_device(&target.device)?,
                 };
@@ -214,7 +218,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// The most bytes of page-locked memory. Default: `prefetch + 2` batches; a smaller limit means fewer slots.
+    /// The most bytes of page-locked memory, for this loader and for each copy of it by `to_device` or `slice`. Default:
+    /// `prefetch + 2` batches (of a batcher: of whatever size its batches have); a smaller limit means fewer slots.
     pub fn pinned_limit(mut self, bytes: usize) -> Self {
         self.limit = Some(bytes);
         self
@@ -244,7 +249,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Whether [`RowMut::write`](crate::RowMut::write) copies long rows past the CPU's caches. Default: no.
+    /// Whether [`RowMut::write`](crate::RowMut::write) copies long rows past the CPU's caches. Default: no. Batchers copy otherwise.
     pub fn streaming_stores(mut self, streaming: bool) -> Self {
         self.streaming = streaming;
         self
@@ -284,9 +289,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             return Err(Error::config("build", "the dataset has no items", "check where it reads from"));
         }
         let workers = self.workers.unwrap_or_else(default_workers);
-        for (option, value) in
-            [("num_workers", workers), ("prefetch", self.prefetch), ("transfer_threads", self.transfers.unwrap_or(1))]
-        {
+        let counts =
+            [("num_workers", workers), ("prefetch", self.prefetch), ("transfer_threads", self.transfers.unwrap_or(1))];
+        for (option, value) in counts {
             if value == 0 {
                 return Err(Error::config(
                     option,
@@ -294,6 +299,13 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
                     "use at least 1, or leave the default",
                 ));
             }
+            if value > 1024 {
+                return Err(Error::config(option, format!("{value} is out of reason"), "use at most 1024"));
+            }
+        }
+        if self.require_pinned && self.alloc.is_some() {
+            let advice = "leave it out: the allocator decides which memory it gives";
+            return Err(Error::config("require_pinned", "`allocator` is set too", advice));
         }
         if self.lease_timeout.is_zero() {
             return Err(Error::config("lease_timeout", "no lease can be had in no time", "use seconds"));
@@ -318,8 +330,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
                 seed,
             })
         };
-        let make_source =
-            (self.make)(Parts { samples, batch_size, host_device: self.host_device, streaming: self.streaming })?;
+        let rows = batch_size.min(positions.len()).max(1); // slots need not be larger than the epoch
+        let parts = Parts { samples, batch_size: rows, host_device: self.host_device, streaming: self.streaming };
+        let make_source = (self.make)(parts)?;
         let device = self.device.unwrap_or_default();
         let plan = Plan {
             make_source,
@@ -348,8 +361,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         // What can be refused for this device is refused now rather than at the first epoch.
         let target = Target::of(plan.device.clone());
         let host = target.host;
-        if plan.alloc.is_none() {
-            alloc_for(&target, plan.require_pinned)?;
+        if plan.require_pinned {
+            alloc_for(&target, true)?;
         }
         let source = (plan.make_source)(target)?;
         plan.limits(source.slot_bytes(), host)?;

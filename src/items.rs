@@ -4,9 +4,9 @@ use crate::{
     batch::{RawBatch, property, upload},
     error::{BoxError, Error, Place, Stage},
     map::{MapTensors, TensorMapper},
-    pool::{Permit, Pool},
+    pool::{Permit, Pool, Wanted},
     sample::{BatchPlan, Samples, guard},
-    source::{Filled, Ready, Source, Target, Task},
+    source::{Done, Filled, Ready, Source, Target, Task},
 };
 use burn::{
     data::dataloader::batcher::Batcher,
@@ -16,7 +16,7 @@ use std::{
     any::Any,
     ops::Range,
     sync::{Arc, Mutex, PoisonError, atomic::Ordering::Relaxed},
-    time::Duration,
+    time::Instant,
 };
 
 /// A Burn `Batcher` over a dataset.
@@ -54,8 +54,9 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for ItemsTask<I, O> {
         self.rows.len()
     }
 
-    fn run(self: Box<Self>, worker: usize) -> Option<Filled<O>> {
-        let ItemsJob { source, plan, gathered } = &*self.job;
+    fn run(self: Box<Self>, worker: usize) -> Done<O> {
+        let start = Instant::now();
+        let ItemsJob { source, plan, .. } = &*self.job;
         let mut items = Vec::with_capacity(self.rows.len());
         let mut failed = None;
         for position in self.rows.clone() {
@@ -70,6 +71,15 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for ItemsTask<I, O> {
                 }
             }
         }
+        let rows_took = start.elapsed();
+        Done { filled: self.end(worker, items, failed), rows_took }
+    }
+}
+
+impl<I: Send + 'static, O: Send + 'static> ItemsTask<I, O> {
+    /// Adds the samples to those of the batch's other tasks; the last task lets the batcher make the batch.
+    fn end(&self, worker: usize, items: Vec<I>, failed: Option<(usize, Error)>) -> Option<Filled<O>> {
+        let ItemsJob { source, plan, gathered } = &*self.job;
         let mut all = gathered.lock().unwrap_or_else(PoisonError::into_inner);
         all.items[self.rows.clone()].iter_mut().zip(items).for_each(|(place, item)| *place = Some(item));
         if failed.as_ref().is_some_and(|(at, _)| all.failed.as_ref().is_none_or(|(earlier, _)| at < earlier)) {
@@ -80,6 +90,9 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for ItemsTask<I, O> {
             return None;
         }
         let permit = all.permit.take()?;
+        if plan.abandoned.load(Relaxed) {
+            return None; // a batcher sees whole batches only
+        }
         if let Some((_, error)) = all.failed.take() {
             return Some(Filled::Failed(error));
         }
@@ -112,6 +125,7 @@ where
         plan: Arc<BatchPlan>,
         permit: Permit,
         _: &Arc<Pool>,
+        _: Wanted<'_>,
         chunk: usize,
     ) -> Result<Vec<Box<dyn Task<O>>>, Error> {
         let rows = plan.indices.len();
@@ -130,12 +144,12 @@ where
         !self.target.host
     }
 
-    fn pin(&self, filled: Filled<O>, pool: &Arc<Pool>, patience: Duration) -> Result<Filled<O>, Error> {
+    fn pin(&self, filled: Filled<O>, pool: &Arc<Pool>, wanted: Wanted<'_>) -> Result<Filled<O>, Error> {
         let Filled::Made { batch, plan, permit } = filled else { return Ok(filled) };
         let mut unpack = Unpack { host: self.host_device.clone(), parts: Vec::new() };
         let batch = guard(plan.place(Stage::Pin), || Ok(batch.map_tensors(&mut unpack)))?;
         let bytes = unpack.parts.iter().map(|data| data.bytes().len().next_multiple_of(ALIGN)).sum();
-        let mut slot = pool.slot(permit, usize::max(bytes, 1), patience)?;
+        let mut slot = pool.slot(permit, usize::max(bytes, 1), wanted)?;
         let mut start = 0;
         let pack = |data: TensorData| {
             let (bytes, shape, dtype) = data.into_parts();
@@ -161,7 +175,10 @@ where
         let property = property(slot.kind());
         let device = self.target.device.clone();
         let mut upload = Upload { device, property, bytes: slot.freeze(), parts: parts.into_iter() };
-        let batch = guard(plan.place(Stage::Transfer), || Ok(batch.map_tensors(&mut upload)))?;
+        let batch = guard(plan.place(Stage::Transfer), || {
+            let batch = batch.map_tensors(&mut upload);
+            if upload.parts.len() > 0 { Err(UNSTEADY.into()) } else { Ok(batch) }
+        })?;
         Ok(Ready::Done { batch, items: plan.indices.len(), permit: None })
     }
 
@@ -169,6 +186,8 @@ where
         Err(Error::Ended) // batchers finish their batches themselves: `send` gives no raw ones
     }
 }
+
+const UNSTEADY: &str = "MapTensors must visit the same tensors in the same order each time";
 
 /// Parts of a packed batch start at such an offset.
 const ALIGN: usize = 64;
@@ -189,6 +208,7 @@ struct Unpack {
 
 impl TensorMapper for Unpack {
     fn map<const D: usize, K: Basic + 'static>(&mut self, tensor: Tensor<D, K>) -> Tensor<D, K> {
+        assert!(!matches!(tensor.dtype(), DType::QFloat(_)), "a quantised tensor cannot be moved: dequantise it first");
         self.parts.push(tensor.into_data());
         Tensor::empty([0; D], &self.host)
     }
@@ -203,10 +223,12 @@ struct Upload {
 }
 
 impl TensorMapper for Upload {
-    fn map<const D: usize, K: Basic + 'static>(&mut self, empty: Tensor<D, K>) -> Tensor<D, K> {
-        let Some(Part { start, len, shape, dtype }) = self.parts.next() else { return empty };
+    /// # Panics
+    /// If the batch's `MapTensors` does not visit the same tensors as before; the transfer stage reports it.
+    fn map<const D: usize, K: Basic + 'static>(&mut self, _: Tensor<D, K>) -> Tensor<D, K> {
+        let Some(Part { start, len, shape, dtype }) = self.parts.next() else { panic!("{UNSTEADY}") };
         let bytes = Bytes::from_shared(self.bytes.slice(start..start + len), self.property);
         let tensor: Box<dyn Any + Send> = upload(bytes, dtype, &shape, &self.device);
-        tensor.downcast().map_or(empty, |tensor| *tensor)
+        *tensor.downcast().unwrap_or_else(|_| panic!("{UNSTEADY}"))
     }
 }

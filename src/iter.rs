@@ -4,6 +4,7 @@ use crate::{
     error::Error,
     pipeline::{Pipeline, RunId},
     source::Ready,
+    stats::Counters,
 };
 use burn::data::{
     dataloader::{DataLoaderIterator, Progress},
@@ -18,25 +19,38 @@ pub(crate) struct EpochIter<O> {
     items_done: usize,
     items_total: usize,
     started: Instant,
+    counters: Arc<Counters>,
     /// When the last batch was handed out.
     handed: Option<Instant>,
 }
 
 impl<O> EpochIter<O> {
-    pub(crate) fn new(run: Result<(Arc<Pipeline<O>>, RunId), Error>, items_total: usize, started: Instant) -> Self {
-        Self { run: run.map_err(Some), items_done: 0, items_total, started, handed: None }
+    pub(crate) fn new(
+        run: Result<(Arc<Pipeline<O>>, RunId), Error>,
+        items_total: usize,
+        started: Instant,
+        counters: Arc<Counters>,
+    ) -> Self {
+        Self { run: run.map_err(Some), items_done: 0, items_total, started, counters, handed: None }
     }
 
     fn advance(&mut self) -> Option<Result<O, Error>> {
         let (pipeline, id) = match &mut self.run {
             Ok((pipeline, id)) => (Arc::clone(pipeline), *id),
-            Err(error) => return error.take().map(Err),
+            Err(error) => {
+                let error = error.take()?;
+                self.counters.failed();
+                return Some(Err(error));
+            }
         };
         let asked = Instant::now();
         if let Some(handed) = self.handed {
-            pipeline.counters.stepped(asked - handed);
+            self.counters.stepped(asked - handed);
         }
-        let ready = pipeline.next(id)?;
+        let Some(ready) = pipeline.next(id) else {
+            self.handed = None; // what comes after the epoch is no step of it
+            return None;
+        };
         let batch = ready.and_then(|ready| {
             // A permit is given back after the batch is the consumer's, on the way out of here.
             let (batch, items, _permit) = match ready {
@@ -47,16 +61,16 @@ impl<O> EpochIter<O> {
                 }
             };
             self.items_done += items;
-            pipeline.counters.delivered(items);
+            self.counters.delivered(items);
             Ok(batch)
         });
         if batch.is_err() {
-            pipeline.counters.failed();
+            self.counters.failed();
         }
         let now = Instant::now();
-        pipeline.counters.waited(now - asked);
+        self.counters.waited(now - asked);
         if self.handed.replace(now).is_none() {
-            pipeline.counters.first_batch(now - self.started);
+            self.counters.first_batch(now - self.started);
         }
         Some(batch)
     }

@@ -1,10 +1,11 @@
 //! Burn's `DataLoader` over a pipeline.
 
 use crate::{
-    error::Error,
+    error::{BoxError, Error, Place, Stage},
     iter::EpochIter,
     pipeline::{Flow, Order, Pipeline},
     pool::{Limits, Pool, SPARE},
+    sample::guard,
     sampler::Sampler,
     slot::HostAlloc,
     source::{Source, Target, alloc_for},
@@ -77,7 +78,7 @@ impl<O> Plan<O> {
     pub(crate) fn limits(&self, slot_bytes: Option<usize>, host: bool) -> Result<Limits, Error> {
         // One slot for each batch that may wait for the step, one being copied, one being written: more are pushed out of the CPU
         // cache before they are copied (34 against 51 GB/s with 24 and 4 slots on an H200's host).
-        let wanted = self.prefetch + 2;
+        let wanted = (self.prefetch + 2).min(self.batches().max(1));
         let Some(bytes) = slot_bytes else {
             return Ok(Limits { slots: wanted, bytes: self.limit.unwrap_or(usize::MAX) });
         };
@@ -153,6 +154,9 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// The pipeline, started if need be.
     fn pipeline(&self) -> Result<Arc<Pipeline<O>>, Error> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = running.take_if(|running| running.pipeline.pool.is_closed()) {
+            drop(running); // a thread of it died: this epoch gets new ones
+        }
         if let Some(running) = &*running {
             return Ok(Arc::clone(&running.pipeline));
         }
@@ -172,7 +176,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
             prefetch: plan.prefetch,
             lease_timeout: plan.lease_timeout,
         };
-        let pipeline = Arc::new(Pipeline::new(source, pool, flow, Arc::clone(&plan.counters)));
+        let pipeline = Arc::new(Pipeline::new(source, pool, flow));
         let threads = Threads::start(&pipeline)?;
         *running = Some(Running { pipeline: Arc::clone(&pipeline), _threads: threads });
         Ok(pipeline)
@@ -185,13 +189,15 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         let started = Instant::now();
         let epoch = self.epoch.fetch_add(1, Relaxed);
         let plan = &self.plan;
-        let run = self.pipeline().map(|pipeline| {
-            let indices = plan.sampler.indices(plan.dataset_len, epoch).skip(plan.positions.start);
-            let order = Order { indices: Box::new(indices), batch_size: plan.batch_size, left: plan.items(), given: 0 };
+        let run = self.pipeline().and_then(|pipeline| {
+            let place = Place { stage: Stage::Sampler, epoch, batch: 0, worker: None, index: None };
+            let indices = guard(place, || Ok::<_, BoxError>(plan.sampler.indices(plan.dataset_len, epoch)))?;
+            let indices = Box::new(indices.skip(plan.positions.start));
+            let order = Order::new(indices, plan.positions.start, plan.items(), plan.batch_size);
             let id = pipeline.start(epoch, order, plan.batches());
-            (pipeline, id)
+            Ok((pipeline, id))
         });
-        Box::new(EpochIter::new(run, plan.items(), started))
+        Box::new(EpochIter::new(run, plan.items(), started, Arc::clone(&plan.counters)))
     }
 
     /// The samples of an epoch, without those that `drop_last` drops.

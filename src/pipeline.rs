@@ -4,14 +4,16 @@
 //! their work from here; nothing is pushed to a thread, so every queue is bounded by the permits of the pool.
 
 use crate::{
+    batch::BatchPlace,
     error::{BoxError, Error, Place, Stage},
-    pool::{Permit, Pool},
+    pool::{Permit, Pool, TICK},
     sample::{BatchPlan, guard},
     source::{Filled, Ready, Source, Task},
-    stats::Counters,
 };
+use crossbeam::utils::CachePadded;
 use std::{
     collections::{BTreeMap, VecDeque},
+    mem,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -21,28 +23,65 @@ use std::{
 
 /// A task should take about this long: long against a lock, short against a batch.
 const TASK_NS: u64 = 200_000;
-/// How often the wait for a permit looks whether it is still wanted.
-const TICK: Duration = Duration::from_millis(50);
 
 /// The fixed choices of a pipeline.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flow {
     pub(crate) workers: usize,
-    /// With none, as on a CPU backend, the workers do the transfer stage too: there is no copy to wait for.
+    /// With none, as on a CPU backend, the worker that ends a batch does the pin and the transfer stage too: there is no copy to
+    /// wait for, and permits alone bound what is ready.
     pub(crate) transfers: usize,
     /// Batches ready on the device ahead of the step.
     pub(crate) prefetch: usize,
     pub(crate) lease_timeout: Duration,
 }
 
+impl Flow {
+    /// Batches that may be opened ahead of the consumer. Permits allow no more, except after errors, which hold none.
+    fn window(&self, slots: usize) -> usize {
+        self.prefetch + slots
+    }
+}
+
 /// The indices of an epoch that are still to come.
 pub(crate) struct Order {
-    pub(crate) indices: Box<dyn Iterator<Item = usize> + Send>,
-    pub(crate) batch_size: usize,
-    /// Indices still to give.
-    pub(crate) left: usize,
-    /// Indices given.
-    pub(crate) given: usize,
+    indices: Box<dyn Iterator<Item = usize> + Send>,
+    /// The position of the first of all in the epoch's global order.
+    first: usize,
+    /// How many the sampler promised.
+    promised: usize,
+    batch_size: usize,
+    /// How many were asked for.
+    asked: usize,
+    /// How many came.
+    given: usize,
+}
+
+impl Order {
+    pub(crate) fn new(
+        indices: Box<dyn Iterator<Item = usize> + Send>,
+        first: usize,
+        promised: usize,
+        batch_size: usize,
+    ) -> Self {
+        Self { indices, first, promised, batch_size, asked: 0, given: 0 }
+    }
+
+    /// The next batch's indices.
+    fn take(&mut self, place: Place) -> Result<Vec<usize>, Error> {
+        let rows = self.batch_size.min(self.promised - self.asked);
+        self.asked += rows;
+        let indices = guard(place, || Ok::<Vec<usize>, BoxError>(self.indices.by_ref().take(rows).collect()));
+        if indices.is_err() {
+            self.indices = Box::new(std::iter::empty()); // after a panic nobody knows where it stands
+        }
+        let indices = indices?;
+        self.given += indices.len();
+        if indices.len() < rows {
+            return Err(Error::SamplerEnded { place, got: self.given, promised: self.promised });
+        }
+        Ok(indices)
+    }
 }
 
 /// Which epoch of this pipeline a batch belongs to.
@@ -61,7 +100,9 @@ struct Run<O> {
     tasks: VecDeque<Box<dyn Task<O>>>,
     /// The batch that `tasks` are of.
     tasks_of: usize,
-    to_pin: VecDeque<(usize, Filled<O>)>,
+    /// Batches below this number are past the pin stage.
+    pinned: usize,
+    to_pin: BTreeMap<usize, Filled<O>>,
     to_send: BTreeMap<usize, Filled<O>>,
     ready: BTreeMap<usize, Result<Ready<O>, Error>>,
     /// Since when the consumer has waited for the next batch.
@@ -83,15 +124,6 @@ pub(crate) enum Work<O> {
     Task { run: RunId, number: usize, task: Box<dyn Task<O>> },
     /// A batch is to be opened: see [`Pipeline::open`].
     Open,
-    /// A filled batch may go to the device.
-    Send(Sendable<O>),
-}
-
-/// A filled batch that may go to the device.
-pub(crate) struct Sendable<O> {
-    pub(crate) run: RunId,
-    pub(crate) place: Place,
-    pub(crate) filled: Filled<O>,
 }
 
 /// A batch that is being opened: an epoch has lent its order for it.
@@ -109,14 +141,13 @@ pub(crate) struct Pipeline<O> {
     pub(crate) source: Arc<dyn Source<O>>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) flow: Flow,
-    pub(crate) counters: Arc<Counters>,
     state: Mutex<State<O>>,
     for_workers: Condvar,
     for_pin: Condvar,
     for_transfer: Condvar,
     for_consumers: Condvar,
     /// A running mean of what one row costs a worker.
-    row_ns: AtomicU64,
+    row_ns: CachePadded<AtomicU64>,
 }
 
 impl<O> State<O> {
@@ -124,43 +155,40 @@ impl<O> State<O> {
         self.runs.iter_mut().find(|run| run.id == id)
     }
 
-    fn has_work(&self, flow: &Flow) -> bool {
-        let sends = flow.transfers == 0;
-        let has =
-            |run: &Run<O>| !run.tasks.is_empty() || (!self.opening && run.can_open()) || (sends && run.can_send(flow));
-        self.runs.iter().any(has)
+    fn has_work(&self, window: usize) -> bool {
+        self.runs.iter().any(|run| !run.tasks.is_empty() || (!self.opening && run.can_open(window)))
     }
 
-    /// Finished batches first, then rows of an open batch, then a new batch.
-    fn take_work(&mut self, flow: &Flow) -> Option<Work<O>> {
-        if flow.transfers == 0
-            && let Some(sendable) = self.take_sendable(flow)
-        {
-            return Some(Work::Send(sendable));
-        }
+    /// Rows of an open batch before a new batch.
+    fn take_work(&mut self, window: usize) -> Option<Work<O>> {
         for run in &mut self.runs {
             if let Some(task) = run.tasks.pop_front() {
                 return Some(Work::Task { run: run.id, number: run.tasks_of, task });
             }
         }
-        if self.opening || !self.runs.iter().any(Run::can_open) {
+        if self.opening || !self.runs.iter().any(|run| run.can_open(window)) {
             return None;
         }
         self.opening = true;
         Some(Work::Open)
     }
-
-    fn take_sendable(&mut self, flow: &Flow) -> Option<Sendable<O>> {
-        let run = self.runs.iter_mut().find(|run| run.can_send(flow))?;
-        let (batch, filled) = run.to_send.pop_first()?;
-        let place = Place { stage: Stage::Transfer, epoch: run.epoch, batch, worker: None, index: None };
-        Some(Sendable { run: run.id, place, filled })
-    }
 }
 
 impl<O> Run<O> {
-    fn can_open(&self) -> bool {
-        self.order.is_some() && self.opened < self.batches
+    fn can_open(&self, window: usize) -> bool {
+        self.order.is_some() && self.opened < self.batches.min(self.delivered + window)
+    }
+
+    /// The next batch for the pin stage, which goes in order: a batch that waits there for memory must not stand before the one
+    /// that the consumer needs first. Batches that failed on the way are skipped.
+    fn take_to_pin(&mut self) -> Option<(usize, Filled<O>)> {
+        let mut next = self.pinned.max(self.delivered);
+        while self.ready.contains_key(&next) {
+            next += 1;
+        }
+        let filled = self.to_pin.remove(&next)?;
+        self.pinned = next + 1;
+        Some((next, filled))
     }
 
     /// No more than `prefetch` batches are on the device ahead of the step.
@@ -168,26 +196,34 @@ impl<O> Run<O> {
         self.to_send.first_key_value().is_some_and(|(number, _)| *number < self.delivered + flow.prefetch)
     }
 
-    /// How long the consumer has waited with nothing on its way.
+    /// How long the consumer has waited for its next batch.
     fn starved(&self) -> Duration {
-        let waiting = self.waiting.filter(|_| self.opened == self.delivered);
-        waiting.map_or(Duration::ZERO, |since| since.elapsed())
+        self.waiting.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// The consumer's next batch is the next to open: nothing is on its way.
+    fn next_to_open(&self) -> bool {
+        self.opened == self.delivered
+    }
+
+    /// The consumer's next batch is the one in the pin stage.
+    fn next_in_pin(&self) -> bool {
+        self.pinned == self.delivered + 1
     }
 }
 
 impl<O> Pipeline<O> {
-    pub(crate) fn new(source: Arc<dyn Source<O>>, pool: Arc<Pool>, flow: Flow, counters: Arc<Counters>) -> Self {
+    pub(crate) fn new(source: Arc<dyn Source<O>>, pool: Arc<Pool>, flow: Flow) -> Self {
         Self {
             source,
             pool,
             flow,
-            counters,
             state: Mutex::new(State { runs: Vec::new(), next_id: 0, opening: false, closed: false }),
             for_workers: Condvar::new(),
             for_pin: Condvar::new(),
             for_transfer: Condvar::new(),
             for_consumers: Condvar::new(),
-            row_ns: AtomicU64::new(0),
+            row_ns: CachePadded::default(),
         }
     }
 
@@ -211,7 +247,8 @@ impl<O> Pipeline<O> {
             delivered: 0,
             tasks: VecDeque::new(),
             tasks_of: 0,
-            to_pin: VecDeque::new(),
+            pinned: 0,
+            to_pin: BTreeMap::new(),
             to_send: BTreeMap::new(),
             ready: BTreeMap::new(),
             waiting: None,
@@ -234,8 +271,12 @@ impl<O> Pipeline<O> {
             if let Some(ready) = run.ready.remove(&run.delivered) {
                 run.delivered += 1;
                 run.waiting = None;
+                let opens = !state.opening && state.runs.iter().any(|run| run.can_open(self.window()));
                 drop(state);
-                self.notify_sender();
+                self.for_transfer.notify_one();
+                if opens {
+                    self.for_workers.notify_one();
+                }
                 return Some(ready);
             }
             if closed {
@@ -264,8 +305,8 @@ impl<O> Pipeline<O> {
     pub(crate) fn work(&self) -> Option<Work<O>> {
         let mut state = self.lock();
         while !state.closed {
-            if let Some(work) = state.take_work(&self.flow) {
-                let more = state.has_work(&self.flow);
+            if let Some(work) = state.take_work(self.window()) {
+                let more = state.has_work(self.window());
                 drop(state);
                 if more {
                     self.for_workers.notify_one();
@@ -308,20 +349,14 @@ impl<O> Pipeline<O> {
     /// Waits for a permit, then picks the epoch that gets it: the one with the fewest batches on their way. An epoch whose
     /// consumer has waited too long with nothing on its way gets an error instead. `None` once no epoch has a batch to open.
     fn choose(&self) -> Option<Opening> {
+        let start = Instant::now();
         loop {
             let permit = self.pool.permit(TICK);
             let mut state = self.lock();
-            // An only worker must not wait here while a batch that it could hand over holds the permit.
-            let sends = self.flow.transfers == 0 && state.runs.iter().any(|run| run.can_send(&self.flow));
-            if permit.is_none() && sends {
-                state.opening = false;
-                return None;
-            }
-            let limit = self.flow.lease_timeout;
-            let open = state.runs.iter_mut().filter(|run| run.can_open());
+            let open = state.runs.iter_mut().filter(|run| run.can_open(self.window()));
             let run = match permit {
                 Some(_) => open.min_by_key(|run| run.opened - run.delivered),
-                None => open.max_by_key(|run| run.starved()),
+                None => open.max_by_key(|run| (run.next_to_open(), run.starved())),
             };
             let Some(run) = run.filter(|_| !self.pool.is_closed()) else {
                 state.opening = false;
@@ -329,33 +364,56 @@ impl<O> Pipeline<O> {
             };
             let permit = match permit {
                 Some(permit) => Ok(permit),
-                None if run.starved() > limit => {
-                    Err(Error::LeaseTimeout { waited: run.starved(), slots: self.pool.limits().slots })
-                }
-                None => continue,
+                None => match self.patient(run, run.next_to_open(), start.elapsed()) {
+                    Ok(()) => continue,
+                    Err(error) => Err(error),
+                },
             };
-            let order = run.order.take()?;
+            let Some(order) = run.order.take() else { continue }; // `can_open` saw that it is there
             let abandoned = Arc::clone(&run.abandoned);
             return Some(Opening { run: run.id, epoch: run.epoch, number: run.opened, order, abandoned, permit });
         }
+    }
+
+    /// Whether to wait longer for a permit or for memory: not if the consumer's next batch needs it, and consumer and wait are
+    /// both past the limit.
+    fn patient(&self, run: &Run<O>, needed: bool, waited: Duration) -> Result<(), Error> {
+        let waited = waited.min(run.starved());
+        if needed && waited > self.flow.lease_timeout {
+            return Err(Error::LeaseTimeout { waited, slots: self.pool.limits().slots });
+        }
+        Ok(())
+    }
+
+    /// The same for an epoch that may be gone.
+    fn wanted(&self, id: RunId, needed: fn(&Run<O>) -> bool, waited: Duration) -> Result<(), Error> {
+        let mut state = self.lock();
+        let run = state.run(id).ok_or(Error::Ended)?;
+        self.patient(run, needed(run), waited)
+    }
+
+    fn window(&self) -> usize {
+        self.flow.window(self.pool.limits().slots)
     }
 
     /// Takes the batch's indices and cuts it into tasks.
     fn cut(&self, opening: &mut Opening) -> Result<Vec<Box<dyn Task<O>>>, Error> {
         let Opening { epoch, number, order, .. } = opening;
         let place = Place { stage: Stage::Sampler, epoch: *epoch, batch: *number, worker: None, index: None };
-        let rows = order.batch_size.min(order.left);
-        order.left -= rows;
-        let indices = guard(place, || Ok::<Vec<usize>, BoxError>(order.indices.by_ref().take(rows).collect()))?;
-        order.given += indices.len();
-        if indices.len() < rows {
-            let promised = order.given + rows - indices.len() + order.left;
-            return Err(Error::SamplerEnded { place, got: order.given, promised });
-        }
+        let at = BatchPlace { epoch: *epoch, number: *number, position: order.first + order.asked };
+        let indices = order.take(place)?;
+        let chunk = self.chunk(indices.len());
         let permit = std::mem::replace(&mut opening.permit, Err(Error::Ended))?;
         let abandoned = Arc::clone(&opening.abandoned);
-        let plan = Arc::new(BatchPlan { epoch: *epoch, number: *number, indices, abandoned });
-        Arc::clone(&self.source).open(plan, permit, &self.pool, self.chunk(rows))
+        let plan = Arc::new(BatchPlan { at, indices, abandoned });
+        let id = opening.run;
+        Arc::clone(&self.source).open(
+            plan,
+            permit,
+            &self.pool,
+            &|waited| self.wanted(id, Run::next_to_open, waited),
+            chunk,
+        )
     }
 
     /// Rows a task: enough for [`TASK_NS`] by what rows have cost so far. At first each worker gets two shares of the batch, so
@@ -381,20 +439,20 @@ impl<O> Pipeline<O> {
         if let Filled::Failed(error) = filled {
             return self.ready(id, number, Err(error));
         }
-        let mut state = self.lock();
-        let Some(run) = state.run(id) else {
-            drop(state);
-            return drop(filled);
-        };
-        if self.source.needs_pin() {
-            run.to_pin.push_back((number, filled));
-            drop(state);
-            self.for_pin.notify_one();
-        } else {
-            run.to_send.insert(number, filled);
-            drop(state);
-            self.notify_sender();
+        let pins = self.source.needs_pin();
+        if self.flow.transfers == 0 {
+            let filled = if pins { self.pin(id, filled) } else { Ok(filled) };
+            return self.ready(id, number, filled.and_then(|filled| self.source.send(filled, &self.pool)));
         }
+        let mut state = self.lock();
+        let left_over = match state.run(id) {
+            Some(run) if pins => run.to_pin.insert(number, filled),
+            Some(run) => run.to_send.insert(number, filled),
+            None => Some(filled),
+        };
+        drop(state);
+        drop(left_over);
+        if pins { self.for_pin.notify_one() } else { self.for_transfer.notify_one() }
     }
 
     // The pin thread.
@@ -407,7 +465,7 @@ impl<O> Pipeline<O> {
                 return None;
             }
             for run in &mut state.runs {
-                if let Some((number, filled)) = run.to_pin.pop_front() {
+                if let Some((number, filled)) = run.take_to_pin() {
                     return Some((run.id, number, filled));
                 }
             }
@@ -415,43 +473,45 @@ impl<O> Pipeline<O> {
         }
     }
 
+    /// Prepares a batch for the link.
+    pub(crate) fn pin(&self, id: RunId, filled: Filled<O>) -> Result<Filled<O>, Error> {
+        self.source.pin(filled, &self.pool, &|waited| self.wanted(id, Run::next_in_pin, waited))
+    }
+
     /// Takes a prepared batch to the transfer stage.
     pub(crate) fn pinned(&self, id: RunId, number: usize, filled: Result<Filled<O>, Error>) {
-        match filled {
-            Err(error) | Ok(Filled::Failed(error)) => self.ready(id, number, Err(error)),
-            Ok(filled) => {
-                let mut state = self.lock();
-                let left_over = match state.run(id) {
-                    Some(run) => run.to_send.insert(number, filled),
-                    None => Some(filled),
-                };
-                drop(state);
-                drop(left_over);
-                self.notify_sender();
-            }
-        }
+        let filled = match filled {
+            Err(error) | Ok(Filled::Failed(error)) => return self.ready(id, number, Err(error)),
+            Ok(filled) => filled,
+        };
+        let mut state = self.lock();
+        let left_over = match state.run(id) {
+            Some(run) => run.to_send.insert(number, filled),
+            None => Some(filled),
+        };
+        drop(state);
+        drop(left_over);
+        self.for_transfer.notify_one();
     }
 
     // Transfer threads.
 
-    /// Waits for a batch that may go to the device; `None` when the pipeline is closed.
-    pub(crate) fn to_send(&self) -> Option<Sendable<O>> {
+    /// Waits for a batch that may go to the device: no more than `prefetch` are there ahead of the step. `None` when the
+    /// pipeline is closed.
+    pub(crate) fn to_send(&self) -> Option<(RunId, Place, Filled<O>)> {
         let mut state = self.lock();
         loop {
             if state.closed {
                 return None;
             }
-            if let Some(sendable) = state.take_sendable(&self.flow) {
-                return Some(sendable);
+            if let Some(run) = state.runs.iter_mut().find(|run| run.can_send(&self.flow))
+                && let Some((batch, filled)) = run.to_send.pop_first()
+            {
+                let place = Place { stage: Stage::Transfer, epoch: run.epoch, batch, worker: None, index: None };
+                return Some((run.id, place, filled));
             }
             state = self.for_transfer.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-    }
-
-    /// Wakes a thread that sends.
-    fn notify_sender(&self) {
-        let senders = if self.flow.transfers == 0 { &self.for_workers } else { &self.for_transfer };
-        senders.notify_one();
     }
 
     /// Puts a batch, or its error, at its place for the consumer.
@@ -464,6 +524,7 @@ impl<O> Pipeline<O> {
         drop(state);
         drop(left_over);
         self.for_consumers.notify_all();
+        self.for_pin.notify_one(); // a failure may have been what the next batch to pin stood behind
     }
 
     // The end.
@@ -476,12 +537,10 @@ impl<O> Pipeline<O> {
             for run in &state.runs {
                 run.abandoned.store(true, Relaxed);
             }
-            // Consumers that still wait find their runs, without what was on its way.
-            state
-                .runs
-                .iter_mut()
-                .map(|run| (std::mem::take(&mut run.tasks), std::mem::take(&mut run.to_send)))
-                .collect::<Vec<_>>()
+            // Consumers that still wait find their runs, with what is ready, without what was on its way.
+            let take =
+                |run: &mut Run<O>| (mem::take(&mut run.tasks), mem::take(&mut run.to_pin), mem::take(&mut run.to_send));
+            state.runs.iter_mut().map(take).collect::<Vec<_>>()
         };
         for waiting in [&self.for_workers, &self.for_pin, &self.for_transfer, &self.for_consumers] {
             waiting.notify_all();

@@ -4,11 +4,13 @@
 //! the exact size asked for; it is allocated ahead of its use on the pin thread and kept for the loader's life.
 
 use crate::{
-    error::Error,
+    error::{Error, panic_message},
     slot::{HostAlloc, HostBlock, Slot, SlotHome},
     stats::Counters,
 };
+use derive_new::new;
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -17,8 +19,14 @@ use std::{
 /// come back, for the next batches: the one being trained on, and the one that the loop still holds while it asks for the next.
 pub(crate) const SPARE: usize = 2;
 
+/// How often a wait asks whether it is still wanted.
+pub(crate) const TICK: Duration = Duration::from_millis(50);
+
+/// Says whether to go on waiting, given how long it has been; an error ends the wait.
+pub(crate) type Wanted<'a> = &'a dyn Fn(Duration) -> Result<(), Error>;
+
 /// What a pool may hold.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, new)]
 pub(crate) struct Limits {
     /// Permits, and so the most batches in the pipeline.
     pub(crate) slots: usize,
@@ -32,6 +40,8 @@ struct State {
     free: Vec<HostBlock>,
     /// Bytes of the free blocks and of those behind permits.
     allocated: usize,
+    /// The byte limit, or what there was when the allocator refused more.
+    limit: usize,
     closed: bool,
 }
 
@@ -60,7 +70,8 @@ impl Drop for Permit {
 
 impl Pool {
     pub(crate) fn new(alloc: Arc<dyn HostAlloc>, limits: Limits, counters: Arc<Counters>) -> Arc<Self> {
-        let state = Mutex::new(State { permits: limits.slots, free: Vec::new(), allocated: 0, closed: false });
+        let Limits { slots: permits, bytes: limit } = limits;
+        let state = Mutex::new(State { permits, free: Vec::new(), allocated: 0, limit, closed: false });
         Arc::new(Self { alloc, limits, state, changed: Condvar::new(), counters })
     }
 
@@ -88,12 +99,12 @@ impl Pool {
         Some(Permit(Some(Arc::clone(self))))
     }
 
-    /// Puts memory of at least `bytes` bytes behind a permit. Waits up to `patience` where blocks of other sizes are in the way.
+    /// Puts memory of at least `bytes` bytes behind a permit; waits while blocks of other sizes are in the way.
     ///
     /// # Errors
-    /// [`Error::OverLimit`], [`Error::OutOfHostMemory`], [`Error::LeaseTimeout`]; the permit is released.
-    pub(crate) fn slot(self: &Arc<Self>, mut permit: Permit, bytes: usize, patience: Duration) -> Result<Slot, Error> {
-        let block = self.block(bytes, patience)?;
+    /// [`Error::OverLimit`], [`Error::OutOfHostMemory`], or what ended the wait; the permit is released.
+    pub(crate) fn slot(self: &Arc<Self>, mut permit: Permit, bytes: usize, wanted: Wanted<'_>) -> Result<Slot, Error> {
+        let block = self.block(bytes, wanted)?;
         permit.0 = None; // the slot has it now
         Ok(Slot::new(block, Arc::clone(self) as Arc<dyn SlotHome>))
     }
@@ -104,68 +115,107 @@ impl Pool {
         Permit(Some(Arc::clone(self)))
     }
 
-    fn block(&self, bytes: usize, patience: Duration) -> Result<HostBlock, Error> {
+    fn block(&self, bytes: usize, wanted: Wanted<'_>) -> Result<HostBlock, Error> {
         if bytes > self.limits.bytes {
             return Err(Error::OverLimit { bytes, limit: self.limits.bytes });
         }
-        let mut too_small = Vec::new();
-        let in_the_way = |state: &mut State| {
-            let fits = state.free.iter().any(|block| block.len() >= bytes);
-            while !fits && state.allocated + bytes > self.limits.bytes {
-                let Some(block) = state.free.pop() else { return !state.closed };
-                state.allocated -= block.len();
-                too_small.push(block);
+        let start = Instant::now();
+        loop {
+            let mut state = self.lock();
+            if state.closed {
+                return Err(Error::Ended);
             }
-            false
-        };
-        let (mut state, timeout) =
-            self.changed.wait_timeout_while(self.lock(), patience, in_the_way).unwrap_or_else(PoisonError::into_inner);
-        too_small.iter().for_each(|block| self.counters.freed(block.len()));
-        if state.closed {
-            return Err(Error::Ended);
+            if let Some(at) = state.free.iter().position(|block| block.len() >= bytes) {
+                return Ok(state.free.swap_remove(at));
+            }
+            // Free blocks are too small: they go where they stand for a permit that now needs a larger one, or for the limit.
+            let mut small = Vec::new();
+            while state.free.len() > state.permits || state.allocated.saturating_add(bytes) > state.limit {
+                let Some(block) = state.free.pop() else { break };
+                state.allocated -= block.len();
+                self.counters.freed(block.len());
+                small.push(block);
+            }
+            if state.allocated.saturating_add(bytes) <= state.limit {
+                state.allocated += bytes;
+                drop(state);
+                drop(small);
+                match self.allocate(bytes) {
+                    Ok(block) => return Ok(block),
+                    Err(error) if !self.make_do() => return Err(error),
+                    Err(error) => log::warn!("burn-pinned goes on with fewer slots: {error}"),
+                }
+            } else {
+                drop(self.changed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner));
+                wanted(start.elapsed())?;
+            }
         }
-        if timeout.timed_out() {
-            return Err(Error::LeaseTimeout { waited: patience, slots: self.limits.slots });
-        }
-        if let Some(at) = state.free.iter().position(|block| block.len() >= bytes) {
-            return Ok(state.free.swap_remove(at));
-        }
-        state.allocated += bytes;
-        drop(state);
-        drop(too_small);
-        self.allocate(bytes)
     }
 
     /// Allocates a block whose bytes are counted already.
     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
         let start = Instant::now();
-        let block = self.alloc.allocate(bytes);
+        let refused = |message| Error::OutOfHostMemory { kind: "host", bytes, message };
+        // An allocator may be the user's.
+        let block = match catch_unwind(AssertUnwindSafe(|| self.alloc.allocate(bytes))) {
+            Ok(Ok(block)) if block.len() != bytes => Err(refused(format!("the allocator gave {}", block.len()))),
+            Ok(block) => block,
+            Err(payload) => Err(refused(format!("the allocator panicked: {}", panic_message(payload.as_ref())))),
+        };
         match &block {
             Ok(block) => self.counters.allocated(block.len(), block.kind(), start.elapsed()),
-            Err(_) => self.lock().allocated -= bytes,
+            Err(_) => {
+                self.lock().allocated -= bytes;
+                self.changed.notify_all();
+            }
         }
         block
     }
 
-    /// Allocates memory for every permit ahead of its use. A refusal is only logged: it becomes an error where the memory is
-    /// missed.
+    /// After a refusal: settles for the memory that there is. `false` if there is none.
+    fn make_do(&self) -> bool {
+        let mut state = self.lock();
+        if state.allocated > 0 {
+            state.limit = state.allocated;
+        }
+        state.allocated > 0
+    }
+
+    /// Allocates memory for every permit ahead of its use. A refusal is only logged: it becomes an error where no memory is
+    /// there at all.
     pub(crate) fn preallocate(&self, bytes: usize) {
         for _ in 0..self.limits.slots {
             {
                 let mut state = self.lock();
-                if state.closed || state.allocated + bytes > bytes * self.limits.slots {
+                if state.closed || state.allocated + bytes > state.limit.min(bytes * self.limits.slots) {
                     return;
                 }
                 state.allocated += bytes;
             }
             match self.allocate(bytes) {
-                Ok(block) => {
-                    self.lock().free.push(block);
-                    self.changed.notify_all();
+                Ok(block) => self.keep(block),
+                Err(error) => {
+                    self.make_do();
+                    return log::warn!("burn-pinned goes on with fewer slots: {error}");
                 }
-                Err(error) => return log::warn!("burn-pinned goes on with fewer slots: {error}"),
             }
         }
+    }
+
+    /// Puts a counted block to the free ones, or frees it if the pool is closed.
+    fn keep(&self, block: HostBlock) {
+        let mut state = self.lock();
+        let freed = if state.closed {
+            state.allocated -= block.len();
+            self.counters.freed(block.len());
+            Some(block)
+        } else {
+            state.free.push(block);
+            None
+        };
+        drop(state);
+        self.changed.notify_all();
+        drop(freed);
     }
 
     /// Ends all waits; memory that comes back from now on is freed.
@@ -184,30 +234,24 @@ impl Pool {
 impl SlotHome for Pool {
     fn give_back(&self, block: HostBlock, with_permit: bool) {
         let mut state = self.lock();
-        let keep = if with_permit {
+        if with_permit {
             state.permits += 1;
-            !state.closed
-        } else {
-            let room = state.free.len() < self.limits.slots + SPARE
-                && state.allocated.saturating_add(block.len()) <= self.limits.bytes;
+        } else if state.free.len() < self.limits.slots + SPARE
+            && state.allocated.saturating_add(block.len()) <= state.limit
+        {
             state.allocated += block.len();
-            room && !state.closed
-        };
-        let dropped = if keep {
-            state.free.push(block);
-            None
         } else {
-            state.allocated -= block.len();
+            drop(state);
             self.counters.freed(block.len());
-            Some(block)
-        };
+            return drop(block);
+        }
         drop(state);
-        self.changed.notify_all();
-        drop(dropped);
+        self.keep(block);
     }
 
     fn detach(&self, bytes: usize) {
         self.lock().allocated -= bytes;
+        self.changed.notify_all();
     }
 }
 
@@ -223,16 +267,23 @@ mod tests {
         Pool::new(Arc::new(HeapAlloc), Limits { slots, bytes }, Arc::default())
     }
 
+    fn impatient(waited: Duration) -> Result<(), Error> {
+        Err(Error::LeaseTimeout { waited, slots: 0 })
+    }
+
+    fn slot(pool: &Arc<Pool>, bytes: usize) -> Result<Slot, Error> {
+        pool.slot(pool.permit(SOON).expect("a permit"), bytes, &impatient)
+    }
+
     #[test]
     fn memory_is_reused_and_waits_end() {
         let pool = pool(2, 200);
         pool.preallocate(100);
-        let a = pool.slot(pool.permit(SOON).unwrap(), 100, SOON).unwrap();
-        let b = pool.slot(pool.permit(SOON).unwrap(), 100, SOON).unwrap();
+        let (a, b) = (slot(&pool, 100).unwrap(), slot(&pool, 100).unwrap());
         assert!(pool.permit(SOON).is_none());
         let at = a.as_slice().as_ptr();
         drop(a);
-        let c = pool.slot(pool.permit(SOON).unwrap(), 100, SOON).unwrap();
+        let c = slot(&pool, 100).unwrap();
         assert_eq!(c.as_slice().as_ptr(), at);
         assert_eq!(pool.counters.snapshot().allocations, 2);
         let waiting = std::thread::spawn({
@@ -248,29 +299,90 @@ mod tests {
     #[test]
     fn a_batch_larger_than_the_limit_is_an_error() {
         let pool = pool(2, 200);
-        let error = pool.slot(pool.permit(SOON).unwrap(), 201, SOON).unwrap_err();
+        let error = slot(&pool, 201).unwrap_err();
         assert!(matches!(error, Error::OverLimit { bytes: 201, limit: 200 }), "{error}");
         assert!(pool.permit(SOON).is_some(), "the permit came back");
     }
 
     #[test]
-    fn blocks_in_the_way_time_out() {
+    fn blocks_in_the_way_are_waited_for_as_long_as_wanted() {
         let pool = pool(2, 200);
-        let _held = pool.slot(pool.permit(SOON).unwrap(), 150, SOON).unwrap();
-        let error = pool.slot(pool.permit(SOON).unwrap(), 100, SOON).unwrap_err();
+        let held = slot(&pool, 150).unwrap();
+        let error = slot(&pool, 100).unwrap_err();
         assert!(matches!(error, Error::LeaseTimeout { .. }), "{error}");
+        let waiting = std::thread::spawn({
+            let pool = Arc::clone(&pool);
+            move || pool.slot(pool.permit(SOON).unwrap(), 100, &|_| Ok(())).is_ok()
+        });
+        std::thread::sleep(SOON);
+        drop(held);
+        assert!(waiting.join().unwrap());
+    }
+
+    /// Refuses after so many blocks, or breaks its contract.
+    #[derive(Debug)]
+    struct Moody(std::sync::atomic::AtomicUsize, usize, &'static str);
+
+    impl HostAlloc for Moody {
+        fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+            match (self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < self.1, self.2) {
+                (true, _) => HeapAlloc.allocate(bytes),
+                (_, "short") => HeapAlloc.allocate(bytes - 1),
+                (_, "panic") => panic!("no mood"),
+                _ => Err(Error::OutOfHostMemory { kind: "test", bytes, message: "refused".into() }),
+            }
+        }
+    }
+
+    fn counts(pool: &Pool) -> (usize, usize) {
+        let state = pool.lock();
+        (state.allocated, state.permits)
+    }
+
+    #[test]
+    fn after_a_refusal_the_pool_makes_do_with_what_it_has() {
+        for mood in ["refuse", "short", "panic"] {
+            let limits = Limits { slots: 4, bytes: 400 };
+            let pool = Pool::new(Arc::new(Moody(0.into(), 2, mood)), limits, Arc::default());
+            pool.preallocate(100);
+            for _ in 0..10 {
+                let (a, b) = (slot(&pool, 100).unwrap(), slot(&pool, 100).unwrap());
+                assert!(matches!(slot(&pool, 100), Err(Error::LeaseTimeout { .. })), "a third must wait");
+                drop((a, b));
+            }
+            assert_eq!(counts(&pool), (200, 4));
+            let none = Pool::new(Arc::new(Moody(0.into(), 0, mood)), limits, Arc::default());
+            none.preallocate(100);
+            assert!(matches!(slot(&none, 100), Err(Error::OutOfHostMemory { .. })));
+            assert_eq!(counts(&none), (0, 4));
+        }
+    }
+
+    #[test]
+    fn growing_batches_replace_their_blocks() {
+        let pool = pool(3, usize::MAX);
+        for bytes in (100..4000).step_by(100) {
+            let slots: Vec<_> = (0..3).map(|_| slot(&pool, bytes).unwrap()).collect();
+            drop(slots);
+            assert!(pool.lock().free.len() <= 3);
+        }
+        assert!(pool.counters.snapshot().host_bytes <= 3 * 3900);
     }
 
     proptest! {
         /// Whatever the sizes and the order of lending, detaching and returning: never above the limit, all freed at the end.
         #[test]
-        fn the_limit_holds(slots in 1usize..5, steps in prop::collection::vec((0usize..4, 1usize..120), 1..60)) {
+        fn the_limit_holds(slots in 1usize..5, steps in prop::collection::vec((0usize..4, 1usize..120), 1..40)) {
             let pool = pool(slots, 250);
             let mut held = Vec::new();
             for (action, size) in steps {
                 match action {
-                    0 | 1 => if let Some(permit) = pool.permit(Duration::ZERO)
-                        && let Ok(slot) = pool.slot(permit, size, Duration::ZERO) { held.push((slot, None)) },
+                    0 | 1 => {
+                        let room = pool.lock().allocated + size <= 250;
+                        if room && let Some(permit) = pool.permit(Duration::ZERO) {
+                            held.push((pool.slot(permit, size, &impatient).unwrap(), None));
+                        }
+                    }
                     2 => drop(held.pop()),
                     _ => if let Some((slot, permit)) = held.first_mut() && permit.is_none() {
                         *permit = Some(pool.detach(slot));

@@ -22,13 +22,12 @@ impl<'a> RowMut<'a> {
         Self { chunk, row, written: 0, steps }
     }
 
-    fn find(&mut self, name: &str) -> Result<(usize, &Field), FieldError> {
+    fn find(&self, name: &str) -> Result<(usize, &Field), FieldError> {
         let fields = &self.chunk.layout().fields;
         let Some(at) = fields.iter().position(|field| field.name == name) else {
             let known = fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
             return Err(FieldError::Unknown { name: name.into(), known });
         };
-        self.written |= 1 << at; // layouts have at most 64 fields
         Ok((at, &fields[at]))
     }
 
@@ -44,12 +43,14 @@ impl<'a> RowMut<'a> {
             if values.len() > max || !values.len().is_multiple_of(step) {
                 return Err(FieldError::Padded { name: name.into(), max, step, given: values.len() });
             }
-            self.steps[at] = values.len() / step;
+            let steps = values.len() / step;
+            self.steps[at] = steps;
         } else if values.len() != field.values() {
             return Err(FieldError::Length { name: name.into(), expected: field.values(), given: values.len() });
         }
         let bytes: &[u8] = bytemuck::cast_slice(values);
         self.chunk.copy(at, self.row, bytes);
+        self.written |= 1 << at; // layouts have at most 64 fields
         Ok(())
     }
 
@@ -72,6 +73,7 @@ impl<'a> RowMut<'a> {
             let (max, step) = (field.values(), field.values() / field.shape[0]);
             return Err(FieldError::Padded { name: name.into(), max, step, given: max });
         }
+        self.written |= 1 << at;
         Ok(bytemuck::cast_slice_mut(self.chunk.bytes_mut(at, self.row)))
     }
 

@@ -5,15 +5,15 @@ use crate::{
     collate::Collate,
     error::{BoxError, Error, Place, Stage},
     layout::SlotLayout,
-    pool::{Permit, Pool},
+    pool::{Permit, Pool, Wanted},
     row::RowMut,
     sample::{BatchPlan, Samples, guard},
     slot::{Chunk, Slot},
-    source::{Filled, Ready, Source, Target, Task},
+    source::{Done, Filled, Ready, Source, Target, Task},
 };
 use burn::tensor::Bytes;
 use std::sync::{Arc, Mutex, PoisonError, atomic::Ordering::Relaxed};
-use std::time::Duration;
+use std::time::Instant;
 
 /// A [`Collate`] over a dataset.
 pub(crate) struct RowsSource<I, C> {
@@ -91,15 +91,24 @@ where
         self.chunk.rows().len()
     }
 
-    fn run(mut self: Box<Self>, worker: usize) -> Option<Filled<C::Batch>> {
+    fn run(mut self: Box<Self>, worker: usize) -> Done<C::Batch> {
+        let start = Instant::now();
         let fields = self.job.source.layout.fields.len();
         let mut steps = vec![0; self.rows() * fields];
         let written = self.write(worker, &mut steps);
-        let first = self.chunk.rows().start;
-        let RowsTask { job, chunk } = *self;
+        let rows_took = start.elapsed();
+        Done { filled: self.end(written, &steps), rows_took }
+    }
+}
+
+impl<I, C: Collate<I>> RowsTask<I, C> {
+    /// Notes what came of the rows; the last task of the batch has the batch.
+    fn end(self, written: Result<(), (usize, Error)>, steps: &[usize]) -> Option<Filled<C::Batch>> {
+        let RowsTask { job, chunk } = self;
+        let first = chunk.rows().start * job.source.layout.fields.len();
         let mut outcome = job.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(all) = outcome.steps.get_mut(first * fields..first * fields + steps.len()) {
-            all.copy_from_slice(&steps);
+        if let Some(all) = outcome.steps.get_mut(first..first + steps.len()) {
+            all.copy_from_slice(steps);
         }
         if let Err((position, error)) = written
             && outcome.failed.as_ref().is_none_or(|(earlier, _)| position < *earlier)
@@ -135,10 +144,11 @@ where
         plan: Arc<BatchPlan>,
         permit: Permit,
         pool: &Arc<Pool>,
+        wanted: Wanted<'_>,
         chunk: usize,
     ) -> Result<Vec<Box<dyn Task<C::Batch>>>, Error> {
         let rows = plan.indices.len();
-        let slot = pool.slot(permit, self.layout.bytes(), Duration::MAX)?;
+        let slot = pool.slot(permit, self.layout.bytes(), wanted)?;
         let chunks = slot.split(&self.layout, rows, chunk);
         let steps = if self.layout.has_padded() { vec![0; rows * self.layout.fields.len()] } else { Vec::new() };
         let outcome = Mutex::new(Outcome { failed: None, steps });
@@ -151,7 +161,7 @@ where
         self.layout.has_padded()
     }
 
-    fn pin(&self, filled: Filled<C::Batch>, _: &Arc<Pool>, _: Duration) -> Result<Filled<C::Batch>, Error> {
+    fn pin(&self, filled: Filled<C::Batch>, _: &Arc<Pool>, _: Wanted<'_>) -> Result<Filled<C::Batch>, Error> {
         let Filled::Rows { mut slot, plan, steps, .. } = filled else { return Ok(filled) };
         let longest = close_gaps(&self.layout, &mut slot, plan.indices.len(), &steps);
         Ok(Filled::Rows { slot, plan, steps, longest })
@@ -166,7 +176,7 @@ where
         let permit = self.target.host.then(|| pool.detach(&mut slot));
         let items = plan.indices.len();
         let raw = guard(plan.place(Stage::Transfer), || {
-            let mut raw = RawBatch::new(items, self.target.device.clone(), self.samples.seed, plan.epoch, plan.number);
+            let mut raw = RawBatch::new(items, self.target.device.clone(), self.samples.seed, plan.at);
             upload_slot(&self.layout, slot, &longest, &mut raw);
             Ok(raw)
         })?;

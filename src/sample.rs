@@ -2,6 +2,7 @@
 
 use crate::{
     augment::Augment,
+    batch::BatchPlace,
     error::{BoxError, Error, Place, Stage, panic_message},
     rng::{KeyedRng, Purpose},
 };
@@ -14,8 +15,7 @@ use std::{
 /// Which samples a batch has, and where it belongs.
 #[derive(Debug)]
 pub(crate) struct BatchPlan {
-    pub(crate) epoch: usize,
-    pub(crate) number: usize,
+    pub(crate) at: BatchPlace,
     pub(crate) indices: Vec<usize>,
     /// Set when the consumer is gone: work on this batch may stop.
     pub(crate) abandoned: Arc<AtomicBool>,
@@ -23,7 +23,7 @@ pub(crate) struct BatchPlan {
 
 impl BatchPlan {
     pub(crate) fn place(&self, stage: Stage) -> Place {
-        Place { stage, epoch: self.epoch, batch: self.number, worker: None, index: None }
+        Place { stage, epoch: self.at.epoch, batch: self.at.number, worker: None, index: None }
     }
 
     /// The place of one sample of this batch, on a worker.
@@ -35,7 +35,7 @@ impl BatchPlan {
 
 /// Runs user code: an error or a panic of it becomes an [`Error`] with its place.
 pub(crate) fn guard<T>(place: Place, code: impl FnOnce() -> Result<T, BoxError>) -> Result<T, Error> {
-    // Nothing that the closure borrows is used again after a panic, but to be dropped or reported.
+    // What the closure borrows may be left half done by a panic: callers drop it, or replace it.
     match catch_unwind(AssertUnwindSafe(code)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(source)) => Err(Error::Failed { place, source }),

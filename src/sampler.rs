@@ -1,6 +1,7 @@
 //! The order of an epoch. A sampler knows no thread, no pool and no device.
 
 use crate::rng::{KeyedRng, Purpose};
+use derive_new::new;
 use rand::seq::SliceRandom;
 use std::fmt;
 
@@ -56,16 +57,9 @@ impl Sampler for SequentialSampler {
 
 /// Every sample once, in a new order each epoch, drawn from (seed, epoch) alone: a global shuffle, so that every pair of
 /// samples can meet in a batch. Takes 8 bytes a sample.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, new)]
 pub struct RandomSampler {
     seed: u64,
-}
-
-impl RandomSampler {
-    /// A sampler of this seed.
-    pub fn new(seed: u64) -> Self {
-        Self { seed }
-    }
 }
 
 impl Sampler for RandomSampler {

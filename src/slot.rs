@@ -15,7 +15,10 @@ use std::{
     fmt,
     ops::Range,
     ptr::NonNull,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
 };
 
 /// What kind of memory a block is.
@@ -129,7 +132,7 @@ impl fmt::Debug for HostBlock {
     }
 }
 
-/// Where slots get their memory from. Called on the pin thread, so it may take its time.
+/// Where slots get their memory from. Called off the training path, mostly on the pin thread, so it may take its time.
 pub trait HostAlloc: Send + Sync + fmt::Debug {
     /// A block of exactly `bytes` bytes.
     ///
@@ -216,7 +219,7 @@ impl Slot {
     /// If the slot is smaller than the layout or the layout has fewer rows: a fault of this crate.
     pub(crate) fn split(self, layout: &Arc<SlotLayout>, rows: usize, chunk: usize) -> Vec<Chunk> {
         assert!(self.span().1 >= layout.bytes() && rows <= layout.rows(), "a slot is as large as its layout");
-        let slot = Arc::new(self);
+        let slot = Arc::new(Shared { slot: self, unfinished: AtomicUsize::new(rows.div_ceil(chunk.max(1))) });
         (0..rows)
             .step_by(chunk.max(1))
             .map(|first| Chunk {
@@ -253,10 +256,17 @@ impl fmt::Debug for Slot {
     }
 }
 
+/// A slot while its rows are out in chunks.
+#[derive(Debug)]
+struct Shared {
+    slot: Slot,
+    unfinished: AtomicUsize,
+}
+
 /// Some rows of a slot, which this chunk alone may touch.
 #[derive(Debug)]
 pub(crate) struct Chunk {
-    slot: Arc<Slot>,
+    slot: Arc<Shared>,
     layout: Arc<SlotLayout>,
     rows: Range<usize>,
 }
@@ -277,7 +287,7 @@ impl Chunk {
     pub(crate) fn bytes_mut(&mut self, field: usize, row: usize) -> &mut [u8] {
         assert!(self.rows.contains(&row), "a chunk writes its own rows alone");
         let len = self.layout.row_bytes(field);
-        let (start, _) = self.slot.span();
+        let (start, _) = self.slot.slot.span();
         // SAFETY: `split` checked that the layout lies within the slot. Fields of a layout do not overlap, rows of a field do not,
         // and chunks have disjoint rows, so these bytes are this chunk's alone; `&mut self` keeps it to one borrow at a time. The
         // `Arc` keeps the memory alive, and nobody reads the slot as a whole before the last chunk is gone (`finish`).
@@ -297,10 +307,12 @@ impl Chunk {
         if streaming { copy_streaming(place, bytes) } else { place.copy_from_slice(bytes) }
     }
 
-    /// Ends the writing of this chunk. The last one of its slot to finish gets the slot; an unfinished drop gives it to nobody,
-    /// and the memory goes home.
+    /// Ends the writing of this chunk. The last one of its slot to finish gets the slot. If any chunk was dropped unfinished,
+    /// none does, and the memory goes home.
     pub(crate) fn finish(self) -> Option<Slot> {
-        Arc::into_inner(self.slot)
+        self.slot.unfinished.fetch_sub(1, Relaxed);
+        let shared = Arc::into_inner(self.slot)?; // orders what all chunks did before this
+        (shared.unfinished.into_inner() == 0).then_some(shared.slot)
     }
 }
 
@@ -343,7 +355,7 @@ mod tests {
     use super::*;
     use crate::layout::Field;
     use burn::tensor::DType;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::Ordering;
 
     #[derive(Default)]
     struct Home {
@@ -429,7 +441,7 @@ mod tests {
         let mut chunks = slot.split(&layout, 8, 4);
         drop(chunks.pop());
         assert_eq!(home.blocks.load(Ordering::SeqCst), 0);
-        drop(chunks);
+        assert!(chunks.pop().unwrap().finish().is_none(), "rows that nobody wrote are not handed on");
         assert_eq!((home.blocks.load(Ordering::SeqCst), home.permits.load(Ordering::SeqCst)), (1, 1));
     }
 

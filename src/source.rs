@@ -3,7 +3,7 @@
 use crate::{
     batch::RawBatch,
     error::Error,
-    pool::{Permit, Pool},
+    pool::{Permit, Pool, Wanted},
     sample::BatchPlan,
     slot::{HeapAlloc, HostAlloc, Slot},
 };
@@ -85,8 +85,16 @@ pub(crate) enum Ready<O> {
 /// Some rows of a batch, for one worker.
 pub(crate) trait Task<O>: Send {
     fn rows(&self) -> usize;
-    /// Does the work. The last task of a batch to end gives the batch.
-    fn run(self: Box<Self>, worker: usize) -> Option<Filled<O>>;
+    /// Does the work.
+    fn run(self: Box<Self>, worker: usize) -> Done<O>;
+}
+
+/// What a task gives back.
+pub(crate) struct Done<O> {
+    /// The batch, from the last of its tasks to end.
+    pub(crate) filled: Option<Filled<O>>,
+    /// What the rows took, without the work on the batch as a whole.
+    pub(crate) rows_took: Duration,
 }
 
 /// Makes batches of indices.
@@ -102,14 +110,16 @@ pub(crate) trait Source<O>: Send + Sync {
         plan: Arc<BatchPlan>,
         permit: Permit,
         pool: &Arc<Pool>,
+        wanted: Wanted<'_>,
         chunk: usize,
     ) -> Result<Vec<Box<dyn Task<O>>>, Error>;
 
     /// Whether filled batches go through [`pin`](Self::pin).
     fn needs_pin(&self) -> bool;
 
-    /// Prepares a filled batch for the link: closes the gaps of padded rows, packs pageable tensors. On the pin thread.
-    fn pin(&self, filled: Filled<O>, pool: &Arc<Pool>, patience: Duration) -> Result<Filled<O>, Error>;
+    /// Prepares a filled batch for the link: closes the gaps of padded rows, packs pageable tensors. On the pin thread, or
+    /// a worker on a CPU backend.
+    fn pin(&self, filled: Filled<O>, pool: &Arc<Pool>, wanted: Wanted<'_>) -> Result<Filled<O>, Error>;
 
     /// Hands a batch to the device. On a transfer thread, or a worker on a CPU backend.
     fn send(&self, filled: Filled<O>, pool: &Arc<Pool>) -> Result<Ready<O>, Error>;

@@ -108,7 +108,7 @@ pub struct Stats {
     pub allocations: u64,
     /// The time that they took, off the training path.
     pub allocating: Duration,
-    /// The kind of the slots' memory: the slowest of those in use, `None` before the first allocation.
+    /// The kind of the slots' memory: the slowest of those ever allocated, `None` before the first allocation.
     pub memory: Option<MemoryKind>,
 }
 

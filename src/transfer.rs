@@ -2,22 +2,18 @@
 
 use crate::{
     error::{Error, Place},
-    pipeline::{Pipeline, Sendable},
+    pipeline::Pipeline,
     source::Target,
 };
 
 /// A transfer thread. It has a CubeCL stream of its own for as long as it lives, which is as long as the loader.
 pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
-    while let Some(sendable) = pipeline.to_send() {
-        send(pipeline, sendable);
+    while let Some((run, place, filled)) = pipeline.to_send() {
+        let ready = pipeline.source.send(filled, &pipeline.pool);
+        // Also after a failure: a part of the batch may be on its way.
+        let settled = settle(pipeline.source.target(), place);
+        pipeline.ready(run, place.batch, ready.and_then(|ready| settled.map(|()| ready)));
     }
-}
-
-/// Hands one batch to the device and makes it ready for the consumer.
-pub(crate) fn send<O>(pipeline: &Pipeline<O>, Sendable { run, place, filled }: Sendable<O>) {
-    let ready = pipeline.source.send(filled, &pipeline.pool);
-    let ready = ready.and_then(|ready| settle(pipeline.source.target(), place).map(|()| ready));
-    pipeline.ready(run, place.batch, ready);
 }
 
 /// Waits on this thread until the copies are done, and lets CubeCL drop the bytes: each flush frees what was sent before the

@@ -9,7 +9,6 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     thread::{self, JoinHandle},
-    time::Instant,
 };
 
 /// The running threads. Dropping them closes the pipeline and joins.
@@ -69,17 +68,16 @@ impl Drop for Threads {
     }
 }
 
-/// A worker: opens batches, fills rows; where there are no transfer threads, hands batches over.
+/// A worker: opens batches, fills rows.
 fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
     while let Some(work) = pipeline.work() {
         match work {
             Work::Open => pipeline.open(),
-            Work::Send(sendable) => transfer::send(pipeline, sendable),
             Work::Task { run, number, task } => {
-                let (rows, start) = (task.rows(), Instant::now());
-                let filled = task.run(worker);
-                pipeline.timed(rows, start.elapsed());
-                if let Some(filled) = filled {
+                let rows = task.rows();
+                let done = task.run(worker);
+                pipeline.timed(rows, done.rows_took);
+                if let Some(filled) = done.filled {
                     pipeline.filled(run, number, filled);
                 }
             }
@@ -93,7 +91,6 @@ fn pin<O>(pipeline: &Pipeline<O>) {
         pipeline.pool.preallocate(bytes);
     }
     while let Some((run, number, filled)) = pipeline.to_pin() {
-        let filled = pipeline.source.pin(filled, &pipeline.pool, pipeline.flow.lease_timeout);
-        pipeline.pinned(run, number, filled);
+        pipeline.pinned(run, number, pipeline.pin(run, filled));
     }
 }

@@ -139,3 +139,31 @@ fn a_batcher_that_panics_is_an_error_at_its_place() {
         }
     }
 }
+
+/// Notes how many items it is given.
+#[derive(Clone)]
+struct Counting(Arc<std::sync::Mutex<Vec<usize>>>);
+
+impl Batcher<f32, OrdinaryBatch> for Counting {
+    fn batch(&self, items: Vec<f32>, device: &Device) -> OrdinaryBatch {
+        self.0.lock().unwrap().push(items.len());
+        Ordinary.batch(items, device)
+    }
+}
+
+#[test]
+fn a_batcher_sees_whole_batches_only_whenever_the_iterator_is_dropped() {
+    let sizes = Counting(Arc::default());
+    let loader = PinnedDataLoaderBuilder::from_batcher(sizes.clone())
+        .batch_size(10)
+        .num_workers(4)
+        .set_device(Device::flex())
+        .build(InMemDataset::new((0..400).map(|n| n as f32).collect::<Vec<_>>()))
+        .unwrap();
+    for taken in 0..60 {
+        assert_eq!(loader.iter().take(taken % 7).count(), taken % 7);
+    }
+    drop(loader);
+    let sizes = sizes.0.lock().unwrap();
+    assert!(!sizes.is_empty() && sizes.iter().all(|size| *size == 10), "{sizes:?}");
+}

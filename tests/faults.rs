@@ -127,12 +127,13 @@ fn augmentations_fail_at_their_place() {
     assert!(check_epoch(&*loader, 0).ends_with("panicked: augment broke"));
 }
 
-/// Gives an index too large, too few indices, or a panic.
+/// Gives an index too large, too few indices, or a panic, late or at once.
 #[derive(Debug)]
 enum Broken {
     Range,
     Short,
     Panics,
+    AtOnce,
 }
 
 impl Sampler for Broken {
@@ -143,6 +144,7 @@ impl Sampler for Broken {
         match self {
             Self::Range => Box::new((0..len).map(|at| if at == 12 { 1000 } else { at })),
             Self::Short => Box::new(0..20),
+            Self::AtOnce => panic!("no order"),
             Self::Panics => Box::new((0..len).map(|at| if at == 17 { panic!("no index") } else { at })),
         }
     }
@@ -169,6 +171,14 @@ fn a_broken_sampler_is_reported() {
     assert_eq!(panics.len(), 5);
     assert!(panics[2].as_ref().unwrap_err().ends_with("panicked: no index"));
     assert!(panics[0].is_ok() && panics[1].is_ok());
+    for late in &panics[3..] {
+        let message = late.as_ref().unwrap_err(); // nobody knows which indices were to come
+        assert!(message.contains("the sampler ended after 16 of the 40 indices"), "{message}");
+    }
+
+    let at_once = run(Broken::AtOnce);
+    assert_eq!(at_once.len(), 1);
+    assert!(at_once[0].as_ref().unwrap_err().ends_with("panicked: no order"));
 }
 
 #[test]
@@ -204,6 +214,18 @@ fn one_worker_with_many_errors_does_not_stall() {
         assert_eq!(outcomes.len(), 64);
         assert!(outcomes.iter().enumerate().all(|(at, outcome)| outcome.is_err() == bad(at)));
     }
+}
+
+#[test]
+fn a_broken_dataset_is_not_read_ahead_of_an_idle_consumer() {
+    let numbers = (0..4000).fold(Numbers::new(4000), |numbers, at| numbers.with(at, Mischief::Error));
+    let asked = std::sync::Arc::clone(&numbers.asked);
+    let loader = builder().batch_size(1).build(numbers).unwrap();
+    let mut iter = loader.iter();
+    assert!(iter.next().unwrap().is_err());
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(asked.load(Ordering::SeqCst) <= 8, "{}", asked.load(Ordering::SeqCst));
+    assert_eq!(iter.count(), 3999);
 }
 
 #[test]

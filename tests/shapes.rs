@@ -115,6 +115,15 @@ impl Collate<Vec<u8>> for Texts {
     }
 }
 
+#[test]
+fn one_worker_with_padded_rows_and_one_slot_is_not_slow() {
+    let builder = PinnedDataLoaderBuilder::new(Texts).batch_size(5).num_workers(1).pinned_limit(1000);
+    let loader = builder.set_device(Device::flex()).build(InMemDataset::new(vec![vec![1u8; 7]; 200])).unwrap();
+    let start = std::time::Instant::now();
+    assert_eq!(epoch(&*loader).len(), 40);
+    assert!(start.elapsed().as_millis() < 500, "{:?}", start.elapsed());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
@@ -183,7 +192,7 @@ fn wrong_fields_are_named() {
     };
     let fine = |_: &mut RawBatch| Ok(());
     type Write = fn(&mut RowMut<'_>) -> Result<(), FieldError>;
-    let writes: [(Write, &str); 8] = [
+    let writes: [(Write, &str); 9] = [
         (|row| row.write("c", &[1f32]), "no field `c` in the layout; it has `a`, `b`"),
         (|row| row.write("a", &[1f64, 2.0]), "field `a` holds f32, not f64"),
         (|row| row.write("a", &[1f32]), "field `a` takes 2 values a row, not 1"),
@@ -191,6 +200,13 @@ fn wrong_fields_are_named() {
         (|row| row.write("b", &[1i64; 8]), "padded field `b` takes up to 6 values a row in steps of 2, not 8"),
         (|row| row.slice_mut::<i64>("b").map(|_| ()), "padded field `b` takes up to 6"),
         (|row| row.write("a", &[1f32, 2.0]), "field `b` was not written"),
+        (
+            |row| {
+                let _ignored = row.write("a", &[1f32]);
+                row.write("b", &[1i64, 2])
+            },
+            "field `a` was not written",
+        ),
         (|_| Ok(()), "field `a` was not written"),
     ];
     for (write, expected) in writes {
