@@ -124,7 +124,7 @@ impl Collate<Item> for Case {
         vec![Field::new("x", self.dtype, self.shape), Field::new("label", DType::I64, [])]
     }
 
-    fn write(&self, item: Item, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+    fn write(&self, item: &Item, row: &mut RowMut<'_>) -> Result<(), BoxError> {
         match (item.raw(), self.dtype) {
             (Some(raw), DType::F32) => row.write::<f32>("x", bytemuck::cast_slice(raw))?,
             (Some(raw), _) => row.write("x", raw)?,

@@ -18,9 +18,9 @@ impl Collate<Point> for Points {
     fn layout(&self) -> Vec<Field> {
         vec![Field::new("xy", DType::F32, [2]), Field::new("arm", DType::I32, [])]
     }
-    fn write(&self, (xy, arm): Point, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-        row.write("xy", &xy)?;
-        Ok(row.put("arm", arm)?)
+    fn write(&self, (xy, arm): &Point, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        row.write("xy", xy)?;
+        Ok(row.put("arm", *arm)?)
     }
     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
         Ok((batch.take("xy")?, batch.take_int("arm")?))

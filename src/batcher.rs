@@ -6,7 +6,7 @@ use crate::{
     error::{Error, Place, Stage},
     layout::{Field, SlotLayout},
     pool::{Limits, Pool},
-    rows::{close_gaps, upload_slot, write_row},
+    rows::{close_gaps, upload_slot, write_rows},
     sample::guard,
     source::{Target, alloc_for},
     stats::Counters,
@@ -36,7 +36,7 @@ use std::{
 /// # impl Collate<f32> for Squares {
 /// #     type Batch = Tensor<1>;
 /// #     fn layout(&self) -> Vec<Field> { vec![Field::new("x", DType::F32, [])] }
-/// #     fn write(&self, x: f32, row: &mut RowMut<'_>) -> Result<(), BoxError> { Ok(row.put("x", x * x)?) }
+/// #     fn write(&self, x: &f32, row: &mut RowMut<'_>) -> Result<(), BoxError> { Ok(row.put("x", x * x)?) }
 /// #     fn finish(&self, mut batch: RawBatch) -> Result<Tensor<1>, BoxError> { Ok(batch.take("x")?) }
 /// # }
 ///
@@ -112,11 +112,8 @@ impl<C> PinnedBatcher<C> {
         let slot = pool.slot(permit, layout.bytes(), &wanted)?;
         let mut steps = vec![0; rows * fields];
         let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one: this thread writes all rows
-        for (position, item) in items.into_iter().enumerate() {
-            let place = Place { index: Some(position), ..place };
-            let steps = &mut steps[position * fields..][..fields];
-            write_row(&self.collate, item, &mut chunk, position, steps, place)?;
-        }
+        let position = |position| Place { index: Some(position), ..place };
+        write_rows(&self.collate, &items, &mut chunk, 0, &mut steps, position).map_err(|(_, error)| error)?;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;
         let longest = if layout.has_padded() { close_gaps(&layout, &mut slot, rows, &steps) } else { Vec::new() };
         let permit = target.host.then(|| pool.detach(&mut slot));

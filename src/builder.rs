@@ -8,7 +8,7 @@ use crate::{
     layout::SlotLayout,
     loader::{MakeSource, PinnedDataLoader, Plan},
     map::MapTensors,
-    rows::RowsSource,
+    rows::{RowsSource, group},
     sample::Samples,
     sampler::{RandomSampler, Sampler, SequentialSampler},
     slot::HostAlloc,
@@ -43,7 +43,7 @@ type Make<I, O> = Box<dyn FnOnce(Parts<I>) -> Result<MakeSource<O>, Error>>;
 ///     fn layout(&self) -> Vec<Field> {
 ///         vec![Field::new("x", DType::F32, [])]
 ///     }
-///     fn write(&self, x: f32, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+///     fn write(&self, x: &f32, row: &mut RowMut<'_>) -> Result<(), BoxError> {
 ///         Ok(row.put("x", x * x)?)
 ///     }
 ///     fn finish(&self, mut batch: RawBatch) -> Result<Tensor<1>, BoxError> {
@@ -111,7 +111,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             let layout = Arc::new(layout);
             let make: MakeSource<O> = Arc::new(move |target| {
                 let (collate, layout) = (Arc::clone(&collate), Arc::clone(&layout));
-                Ok(Arc::new(RowsSource { samples: (parts.samples)(), collate, layout, target }) as Arc<dyn Source<O>>)
+                let group = group(layout.bytes() / layout.rows());
+                let source = RowsSource { samples: (parts.samples)(), collate, layout, target, group };
+                Ok(Arc::new(source) as Arc<dyn Source<O>>)
             });
             Ok(make)
         }))

@@ -20,7 +20,7 @@ use crate::{batch::RawBatch, error::BoxError, layout::Field, row::RowMut};
 ///     fn layout(&self) -> Vec<Field> {
 ///         vec![Field::new("image", DType::U8, [3, 32, 32]), Field::new("label", DType::I32, [])]
 ///     }
-///     fn write(&self, sample: Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+///     fn write(&self, sample: &Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {
 ///         row.write("image", &sample.image)?;
 ///         Ok(row.put("label", i32::from(sample.label))?)
 ///     }
@@ -41,7 +41,7 @@ pub trait Collate<I>: Send + Sync + 'static {
     ///
     /// # Errors
     /// Any error; it reaches the consumer at the batch's place, with the sample's index.
-    fn write(&self, sample: I, row: &mut RowMut<'_>) -> Result<(), BoxError>;
+    fn write(&self, sample: &I, row: &mut RowMut<'_>) -> Result<(), BoxError>;
 
     /// Makes the user's batch. Called on the thread that calls `next()`, so that what it computes is ordered with the step on the
     /// device; on a CPU backend, where it would take the step's time, on a worker.

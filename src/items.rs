@@ -58,19 +58,7 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for ItemsTask<I, O> {
         let start = Instant::now();
         let ItemsJob { source, plan, .. } = &*self.job;
         let mut items = Vec::with_capacity(self.rows.len());
-        let mut failed = None;
-        for position in self.rows.clone() {
-            if plan.abandoned.load(Relaxed) {
-                break;
-            }
-            match source.samples.fetch(plan.sample(position, worker)) {
-                Ok(item) => items.push(item),
-                Err(error) => {
-                    failed = Some((position, error));
-                    break;
-                }
-            }
-        }
+        let failed = source.samples.fetch(plan, self.rows.clone(), worker, &mut items).err();
         let rows_took = start.elapsed();
         Done { filled: self.end(worker, items, failed), rows_took }
     }

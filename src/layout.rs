@@ -56,10 +56,6 @@ impl Field {
         &self.shape
     }
 
-    pub(crate) fn values(&self) -> usize {
-        self.shape.iter().product()
-    }
-
     /// Bytes of one step of a padded field's first dimension.
     pub(crate) fn step_bytes(&self) -> usize {
         self.shape.iter().skip(1).product::<usize>() * self.dtype.size()
@@ -82,6 +78,8 @@ pub(crate) struct SlotLayout {
     pub(crate) fields: Vec<Field>,
     offsets: Vec<usize>,
     row_bytes: Vec<usize>,
+    /// Values of a row.
+    values: Vec<usize>,
     rows: usize,
     bytes: usize,
     /// Rows are copied past the CPU's caches.
@@ -101,7 +99,7 @@ impl SlotLayout {
                 "use at most 64, or put several values into one",
             ));
         }
-        let (mut offsets, mut row_bytes, mut end) = (Vec::new(), Vec::new(), 0usize);
+        let (mut offsets, mut row_bytes, mut values, mut end) = (Vec::new(), Vec::new(), Vec::new(), 0usize);
         for (at, field) in fields.iter().enumerate() {
             let name = &field.name;
             if fields[..at].iter().any(|other| other.name == *name) {
@@ -133,9 +131,10 @@ impl SlotLayout {
             }
             offsets.push(end);
             row_bytes.push(row);
+            values.push(row / field.dtype.size());
             end = next;
         }
-        Ok(Self { fields, offsets, row_bytes, rows, bytes: end, streaming: false })
+        Ok(Self { fields, offsets, row_bytes, values, rows, bytes: end, streaming: false })
     }
 
     /// The bytes of a full slot.
@@ -149,13 +148,21 @@ impl SlotLayout {
     }
 
     /// Where the rows of a field start.
+    #[inline]
     pub(crate) fn offset(&self, field: usize) -> usize {
         self.offsets[field]
     }
 
     /// The bytes of one row of a field, in the slot.
+    #[inline]
     pub(crate) fn row_bytes(&self, field: usize) -> usize {
         self.row_bytes[field]
+    }
+
+    /// The values of one row of a field (of the longest, if padded).
+    #[inline]
+    pub(crate) fn values(&self, field: usize) -> usize {
+        self.values[field]
     }
 
     pub(crate) fn has_padded(&self) -> bool {

@@ -19,9 +19,9 @@
 //!     fn layout(&self) -> Vec<Field> {
 //!         vec![Field::new("image", DType::U8, [3, 8, 8]), Field::new("label", DType::I32, [])]
 //!     }
-//!     fn write(&self, (image, label): Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-//!         row.write("image", &image)?; // on a worker, into the memory that crosses the link
-//!         Ok(row.put("label", label)?)
+//!     fn write(&self, (image, label): &Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+//!         row.write("image", image)?; // on a worker, into the memory that crosses the link
+//!         Ok(row.put("label", *label)?)
 //!     }
 //!     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
 //!         let images = batch.take::<4, Int>("image")?; // on the device: bytes became a tensor of u8

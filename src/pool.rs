@@ -125,8 +125,9 @@ impl Pool {
             if state.closed {
                 return Err(Error::Ended);
             }
-            if let Some(at) = state.free.iter().position(|block| block.len() >= bytes) {
-                return Ok(state.free.swap_remove(at));
+            // The one that came back last is the likeliest to be in the cache.
+            if let Some(at) = state.free.iter().rposition(|block| block.len() >= bytes) {
+                return Ok(state.free.remove(at));
             }
             // Free blocks are too small: they go where they stand for a permit that now needs a larger one, or for the limit.
             let mut small = Vec::new();
@@ -237,7 +238,7 @@ impl SlotHome for Pool {
         if with_permit {
             state.permits += 1;
         } else if state.free.len() < self.limits.slots + SPARE
-            && state.allocated.saturating_add(block.len()) <= state.limit
+            && state.allocated.saturating_add(block.len()) <= self.limits.bytes
         {
             state.allocated += block.len();
         } else {

@@ -8,8 +8,13 @@ use crate::{
 };
 use burn::data::dataset::Dataset;
 use std::{
+    cell::Cell,
+    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 /// Which samples a batch has, and where it belongs.
@@ -35,11 +40,19 @@ impl BatchPlan {
 
 /// Runs user code: an error or a panic of it becomes an [`Error`] with its place.
 pub(crate) fn guard<T>(place: Place, code: impl FnOnce() -> Result<T, BoxError>) -> Result<T, Error> {
+    guard_at(|| place, code)
+}
+
+/// The same where the place is known only when something has gone wrong.
+pub(crate) fn guard_at<T>(
+    place: impl FnOnce() -> Place,
+    code: impl FnOnce() -> Result<T, BoxError>,
+) -> Result<T, Error> {
     // What the closure borrows may be left half done by a panic: callers drop it, or replace it.
     match catch_unwind(AssertUnwindSafe(code)) {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(source)) => Err(Error::Failed { place, source }),
-        Err(payload) => Err(Error::Panicked { place, message: panic_message(payload.as_ref()) }),
+        Ok(Err(source)) => Err(Error::Failed { place: place(), source }),
+        Err(payload) => Err(Error::Panicked { place: place(), message: panic_message(payload.as_ref()) }),
     }
 }
 
@@ -53,20 +66,42 @@ pub(crate) struct Samples<I> {
 }
 
 impl<I: 'static> Samples<I> {
-    /// One sample, on the calling worker.
-    pub(crate) fn fetch(&self, place: Place) -> Result<I, Error> {
-        let index = place.index.unwrap_or(usize::MAX);
-        if index >= self.len {
-            return Err(Error::IndexOutOfRange {
-                place: Place { stage: Stage::Sampler, ..place },
-                index,
-                len: self.len,
-            });
-        }
-        let sample = guard(place, || self.dataset.get(index).map_err(|error| Box::new(error) as BoxError))?;
-        let Some(augment) = &self.augment else { return Ok(sample) };
-        guard(Place { stage: Stage::Augment, ..place }, || {
-            augment.apply(sample, &mut KeyedRng::new(Purpose::Sample, self.seed, place.epoch, index))
-        })
+    /// Adds the samples at some positions of a batch to `samples`, on the calling worker, up to the first failure, which is given
+    /// with its position. Stops without a word once the batch is abandoned.
+    pub(crate) fn fetch(
+        &self,
+        plan: &BatchPlan,
+        positions: Range<usize>,
+        worker: usize,
+        samples: &mut Vec<I>,
+    ) -> Result<(), (usize, Error)> {
+        let (at, stage) = (Cell::new(positions.start), Cell::new(Stage::Dataset));
+        let place = || Place { stage: stage.get(), ..plan.sample(at.get(), worker) };
+        let mut out_of_range = None;
+        let fetched = guard_at(place, || {
+            for position in positions {
+                at.set(position);
+                let index = plan.indices[position];
+                if index >= self.len {
+                    stage.set(Stage::Sampler);
+                    out_of_range = Some(Error::IndexOutOfRange { place: place(), index, len: self.len });
+                    return Ok(());
+                }
+                if plan.abandoned.load(Relaxed) {
+                    return Ok(());
+                }
+                stage.set(Stage::Dataset);
+                let mut sample = self.dataset.get(index)?;
+                if let Some(augment) = &self.augment {
+                    stage.set(Stage::Augment);
+                    sample =
+                        augment.apply(sample, &mut KeyedRng::new(Purpose::Sample, self.seed, plan.at.epoch, index))?;
+                }
+                samples.push(sample);
+            }
+            Ok(())
+        });
+        let failed = fetched.err().or(out_of_range);
+        failed.map_or(Ok(()), |error| Err((at.get(), error)))
     }
 }

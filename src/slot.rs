@@ -183,6 +183,7 @@ impl Slot {
         Self { block: Some(block), home, permit: true }
     }
 
+    #[inline]
     fn span(&self) -> (NonNull<u8>, usize) {
         self.block.as_ref().map_or((NonNull::dangling(), 0), |block| (block.start, block.len))
     }
@@ -276,6 +277,7 @@ impl Chunk {
         self.rows.clone()
     }
 
+    #[inline]
     pub(crate) fn layout(&self) -> &SlotLayout {
         &self.layout
     }
@@ -284,6 +286,7 @@ impl Chunk {
     ///
     /// # Panics
     /// If the row is not of this chunk: a fault of this crate.
+    #[inline]
     pub(crate) fn bytes_mut(&mut self, field: usize, row: usize) -> &mut [u8] {
         assert!(self.rows.contains(&row), "a chunk writes its own rows alone");
         let len = self.layout.row_bytes(field);
@@ -301,6 +304,7 @@ impl Chunk {
     ///
     /// # Panics
     /// If the row is not of this chunk, or shorter than `bytes`: a fault of this crate.
+    #[inline]
     pub(crate) fn copy(&mut self, field: usize, row: usize, bytes: &[u8]) {
         let streaming = self.layout.streaming && bytes.len() >= STREAM_MIN;
         let place = &mut self.bytes_mut(field, row)[..bytes.len()];

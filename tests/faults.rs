@@ -81,8 +81,8 @@ impl Collate<usize> for Bad {
     fn layout(&self) -> Vec<Field> {
         Show { width: 13 }.layout()
     }
-    fn write(&self, number: usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-        if number == 20 {
+    fn write(&self, number: &usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        if *number == 20 {
             self.act(Stage::Collate)?;
         }
         Show { width: 13 }.write(number, row)

@@ -31,7 +31,7 @@ impl Collate<usize> for OnDevice {
     fn layout(&self) -> Vec<Field> {
         vec![Field::new("number", DType::I64, []), Field::new("bytes", DType::U8, [self.width])]
     }
-    fn write(&self, number: usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+    fn write(&self, &number: &usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
         row.put("number", number as i64)?;
         // A different value in every byte, from a table: rows of 150 kB must not be slow to make.
         let start = number % 251;
@@ -213,7 +213,7 @@ impl Collate<usize> for Mixed {
             Field::padded("tokens", [9], -1i64),
         ]
     }
-    fn write(&self, n: usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+    fn write(&self, &n: &usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
         row.write("half", &[burn::tensor::f16::from_f32(n as f32); 3])?;
         row.write("mask", &[n % 2 == 0, n % 3 == 0])?;
         Ok(row.write("tokens", &vec![n as i64; n % 10])?)

@@ -22,7 +22,7 @@ impl Collate<Sample> for Pixels {
     fn layout(&self) -> Vec<Field> {
         vec![Field::new("image", DType::U8, [3, 16, 16]), Field::new("label", DType::I32, [])]
     }
-    fn write(&self, sample: Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+    fn write(&self, sample: &Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {
         row.write("image", &sample.pixels)?;
         Ok(row.put("label", i32::try_from(sample.label)?)?)
     }

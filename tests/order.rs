@@ -170,7 +170,7 @@ fn a_consumer_may_keep_every_batch() {
         fn layout(&self) -> Vec<burn_pinned::Field> {
             vec![burn_pinned::Field::new("x", burn::tensor::DType::I64, [100])]
         }
-        fn write(&self, number: usize, row: &mut burn_pinned::RowMut<'_>) -> Result<(), burn_pinned::BoxError> {
+        fn write(&self, &number: &usize, row: &mut burn_pinned::RowMut<'_>) -> Result<(), burn_pinned::BoxError> {
             row.slice_mut::<i64>("x")?.fill(number as i64);
             Ok(())
         }

@@ -31,7 +31,7 @@ impl Collate<usize> for Everything {
         ]
     }
 
-    fn write(&self, n: usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+    fn write(&self, &n: &usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
         row.write("u8", &[n as u8; 12])?;
         row.put("i32", -(n as i32))?;
         row.write("i64", &[n as i64 - 7])?;
@@ -100,8 +100,8 @@ impl Collate<Vec<u8>> for Texts {
         ]
     }
 
-    fn write(&self, text: Vec<u8>, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-        row.write("text", &text)?;
+    fn write(&self, text: &Vec<u8>, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        row.write("text", text)?;
         let pairs: Vec<f32> = text.iter().flat_map(|byte| [f32::from(*byte), 0.5]).collect();
         row.write("pairs", &pairs)?;
         Ok(row.put("length", text.len() as i64)?)
@@ -164,7 +164,7 @@ where
     fn layout(&self) -> Vec<Field> {
         vec![Field::new("a", DType::F32, [2]), Field::padded("b", [3, 2], 0i64)]
     }
-    fn write(&self, _: u8, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+    fn write(&self, _: &u8, row: &mut RowMut<'_>) -> Result<(), BoxError> {
         Ok((self.0)(row)?)
     }
     fn finish(&self, mut batch: RawBatch) -> Result<(), BoxError> {

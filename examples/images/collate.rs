@@ -30,7 +30,7 @@ impl Collate<Sample> for ImageCollate {
         vec![Field::new("image", DType::U8, [3, self.side, self.side]), Field::new("label", DType::I32, [])]
     }
 
-    fn write(&self, sample: Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+    fn write(&self, sample: &Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {
         row.write("image", &sample.pixels)?;
         Ok(row.put("label", i32::try_from(sample.label)?)?)
     }

@@ -88,7 +88,7 @@ impl Collate<usize> for Show {
         vec![Field::new("number", DType::I64, []), Field::new("bytes", DType::U8, [self.width])]
     }
 
-    fn write(&self, number: usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+    fn write(&self, &number: &usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
         row.put("number", number as i64)?;
         for (at, place) in row.slice_mut::<u8>("bytes")?.iter_mut().enumerate() {
             *place = byte(number, at);
