@@ -208,7 +208,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Batches that are ready on the device ahead of the step. Default: 2.
+    /// Batches that are ready on the device ahead of the step; up to two more may be on their way there. Default: 2.
     pub fn prefetch(mut self, prefetch: usize) -> Self {
         self.prefetch = prefetch;
         self

@@ -12,7 +12,7 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
         let ready = pipeline.source.send(filled, &pipeline.pool);
         // Also after a failure: a part of the batch may be on its way.
         let settled = settle(pipeline.source.target(), place);
-        pipeline.ready(run, place.batch, ready.and_then(|ready| settled.map(|()| ready)));
+        pipeline.sent(run, place.batch, ready.and_then(|ready| settled.map(|()| ready)));
     }
 }
 

@@ -70,13 +70,17 @@ impl Drop for Threads {
 
 /// A worker: opens batches, fills rows.
 fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
+    #[cfg(all(feature = "cuda", target_os = "linux"))]
+    if pipeline.flow.transfers > 0 {
+        crate::cuda::step_back();
+    }
     while let Some(work) = pipeline.work() {
         match work {
             Work::Open => pipeline.open(),
             Work::Task { run, number, task } => {
                 let rows = task.rows();
                 let done = task.run(worker);
-                pipeline.timed(rows, done.rows_took);
+                pipeline.ran(rows, done.rows_took);
                 if let Some(filled) = done.filled {
                     pipeline.filled(run, number, filled);
                 }
