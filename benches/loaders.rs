@@ -207,7 +207,7 @@ struct Figures {
 enum Source {
     Pinned(Arc<PinnedDataLoader<Batch>>),
     Burn(Arc<dyn DataLoader<Batch>>),
-    Resident(Batch),
+    Resident(Box<Batch>),
 }
 
 impl Args {
@@ -272,7 +272,7 @@ impl Args {
             ),
             "resident" => {
                 let items = (0..case.batch).map(|index| Item { store: Arc::clone(&case.store), index }).collect();
-                Source::Resident(case.batch(items, device))
+                Source::Resident(Box::new(case.batch(items, device)))
             }
             other => fail(&format!("--loader {other}: use pinned, burn or resident")),
         }
@@ -299,7 +299,7 @@ fn drive(args: &Args, source: &Source, case: &Case, step: Option<&Step>, device:
     let mut epoch: Box<dyn Iterator<Item = Batch>> = match source {
         Source::Pinned(loader) => Box::new(loader.iter().map(|batch| batch.unwrap_or_else(|e| fail(&e.to_string())))),
         Source::Burn(loader) => Box::new(loader.iter().map(|batch| batch.unwrap_or_else(|e| fail(&e.to_string())))),
-        Source::Resident(batch) => Box::new(std::iter::repeat(batch.clone())),
+        Source::Resident(batch) => Box::new(std::iter::repeat(Batch::clone(batch))),
     };
     let (mut waits, mut clock, mut last) = (Vec::with_capacity(args.steps), started, None);
     let sync = || device.sync().unwrap_or_else(|error| fail(&error.to_string()));

@@ -123,7 +123,7 @@ impl<C> PinnedBatcher<C> {
             upload_slot(&layout, slot, &longest, &mut raw);
             Ok(())
         });
-        settle(&target, transfer)?;
+        settle(&target, layout.bytes(), transfer)?;
         sent?;
         drop(permit);
         guard(Place { stage: Stage::Finish, ..place }, || self.collate.finish(raw))

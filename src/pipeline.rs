@@ -27,9 +27,6 @@ const TASK_NS: u64 = 200_000;
 /// Batches that may be on their way to the device beyond the `prefetch` that are ready: without them a transfer thread waits for
 /// the consumer while the link is idle (on an H200 0.81, 0.86 and 0.88 of the link with 0, 1 and 2).
 const ON_THE_WAY: usize = 2;
-/// With so many batches filled or being copied the link has enough to do for now.
-const ENOUGH: usize = 2;
-
 /// The fixed choices of a pipeline.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flow {
@@ -48,11 +45,11 @@ impl Flow {
         self.prefetch + slots
     }
 
-    /// Workers that go on while the link has enough to do. The others rest: what they would write then only pushes the slots
-    /// that are being copied out of the cache, and them off their cores the threads that copy (on an H200 with 16 cores and
-    /// 15 workers 0.74 instead of 0.64 of the link, with the batches on their way 0.78).
+    /// Workers that go on while a filled batch waits for a transfer thread. The others rest: what they would write only pushes
+    /// the slots that are being copied out of the cache, and the threads that copy off their cores (on an H200's host with 16
+    /// cores 0.74 instead of 0.64 of the link with 15 workers; with 2, 4, 6 or all of 8 workers there is no difference).
     fn steady(&self) -> usize {
-        self.workers.div_ceil(3)
+        (2 * self.workers).div_ceil(5)
     }
 }
 
@@ -130,8 +127,6 @@ struct State<O> {
     opening: bool,
     /// Tasks that workers have in hand.
     running: usize,
-    /// Batches that transfer threads have in hand.
-    sending: usize,
     closed: bool,
 }
 
@@ -174,8 +169,7 @@ impl<O> State<O> {
 
     /// Whether one more worker should rest for now.
     fn rests(&self, flow: &Flow) -> bool {
-        let filled = || self.runs.iter().map(|run| run.to_send.len()).sum::<usize>();
-        self.running >= flow.steady() && flow.transfers > 0 && self.sending + filled() >= ENOUGH
+        self.running >= flow.steady() && self.runs.iter().any(|run| !run.to_send.is_empty())
     }
 
     fn has_work(&self, window: usize, flow: &Flow) -> bool {
@@ -247,14 +241,7 @@ impl<O> Pipeline<O> {
             source,
             pool,
             flow,
-            state: Mutex::new(State {
-                runs: Vec::new(),
-                next_id: 0,
-                opening: false,
-                running: 0,
-                sending: 0,
-                closed: false,
-            }),
+            state: Mutex::new(State { runs: Vec::new(), next_id: 0, opening: false, running: 0, closed: false }),
             for_workers: Condvar::new(),
             for_pin: Condvar::new(),
             for_transfer: Condvar::new(),
@@ -545,9 +532,10 @@ impl<O> Pipeline<O> {
                 && let Some((batch, filled)) = run.to_send.pop_first()
             {
                 let place = Place { stage: Stage::Transfer, epoch: run.epoch, batch, worker: None, index: None };
-                let id = run.id;
-                state.sending += 1;
-                return Some((id, place, filled));
+                let sendable = (run.id, place, filled);
+                drop(state);
+                self.for_workers.notify_one(); // one that rests may go on, and wakes the next
+                return Some(sendable);
             }
             state = self.for_transfer.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -564,13 +552,6 @@ impl<O> Pipeline<O> {
         drop(left_over);
         self.for_consumers.notify_all();
         self.for_pin.notify_one(); // a failure may have been what the next batch to pin stood behind
-    }
-
-    /// The same from a transfer thread, whose batch this was.
-    pub(crate) fn sent(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) {
-        self.lock().sending -= 1;
-        self.ready(id, number, ready);
-        self.for_workers.notify_one(); // one that rests may go on, and wakes the next
     }
 
     // The end.

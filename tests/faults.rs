@@ -184,7 +184,7 @@ fn a_broken_sampler_is_reported() {
 #[test]
 fn every_sample_is_delivered_or_reported_once() {
     let bad: BTreeSet<usize> = (0..200).filter(|at| at % 37 == 5).collect();
-    let mischief = |at: usize| if at % 2 == 0 { Mischief::Error } else { Mischief::Panic };
+    let mischief = |at: usize| if at.is_multiple_of(2) { Mischief::Error } else { Mischief::Panic };
     let numbers = bad.iter().fold(Numbers::new(200), |numbers, at| numbers.with(*at, mischief(*at)));
     let loader = builder().shuffle(1).batch_size(1).num_workers(8).build(numbers).unwrap();
     for _ in 0..3 {
