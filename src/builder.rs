@@ -221,7 +221,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     }
 
     /// The most bytes of page-locked memory, for this loader and for each copy of it by `to_device` or `slice`. Default:
-    /// `prefetch + 2` batches (of a batcher: of whatever size its batches have); a smaller limit means fewer slots.
+    /// `prefetch + 2` batches (of a batcher: of whatever size its batches have), or up to 16 that take 16 MiB together; a smaller
+    /// limit means fewer slots.
     pub fn pinned_limit(mut self, bytes: usize) -> Self {
         self.limit = Some(bytes);
         self

@@ -26,6 +26,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Slots that take no more than this together may be more than a few.
+const SMALL_SLOTS: usize = 16 << 20;
+
 /// Makes the source of batches for a device.
 pub(crate) type MakeSource<O> = Arc<dyn Fn(Target) -> Result<Arc<dyn Source<O>>, Error> + Send + Sync>;
 
@@ -77,8 +80,11 @@ impl<O> Plan<O> {
     /// Permits and bytes for batches of a known or unknown size.
     pub(crate) fn limits(&self, slot_bytes: Option<usize>, host: bool) -> Result<Limits, Error> {
         // One slot for each batch that may wait for the step, one being copied, one being written: more are pushed out of the CPU
-        // cache before they are copied (34 against 51 GB/s with 24 and 4 slots on an H200's host).
-        let wanted = (self.prefetch + 2).min(self.batches().max(1));
+        // cache before they are copied (34 against 51 GB/s with 24 and 4 slots on an H200's host). Batches that all fit in the
+        // cache may be more, so that workers need not be woken for each.
+        let few = self.prefetch + 2;
+        let many = slot_bytes.filter(|_| !host).map_or(0, |bytes| (SMALL_SLOTS / bytes.max(1)).min(16));
+        let wanted = few.max(many).min(self.batches().max(1));
         let Some(bytes) = slot_bytes else {
             return Ok(Limits { slots: wanted, bytes: self.limit.unwrap_or(usize::MAX) });
         };
