@@ -12,6 +12,10 @@ from html import escape
 NAMES = {"pinned": "burn-pinned", "burn": "Burn's loader", "resident": "batch already there"}
 
 
+def name(loader):
+    return NAMES.get(loader) or loader.split("+")[0].replace("pytorch", "PyTorch")
+
+
 def read(path):
     rows = {}
     with open(path) as lines:
@@ -50,7 +54,7 @@ def table(rows):
         share = [r["gb_per_s"] / min(r["link_gb_per_s"], r["fill_gb_per_s"]) for r in group
                  if r.get("link_gb_per_s") and r.get("fill_gb_per_s") and loader == "pinned" and not matmuls]
         step = "none" if matmuls is None else "light" if matmuls == 0 else f"{matmuls} matmuls"
-        print(f"| {case}, {batch} | {step} | {NAMES.get(loader, loader)} | {workers} | {show(median(group, 'items_per_s'))} "
+        print(f"| {case}, {batch} | {step} | {name(loader)} | {workers} | {show(median(group, 'items_per_s'))} "
               f"| {show(median(group, 'gb_per_s'), 2)} | {show(median(group, 'step_ms'), 2)} "
               f"| {show(median(group, 'wait_us_p50'), 1)} | {show(median(group, 'first_batch_ms'), 1)} "
               f"| {show(median(group, 'pinned_mb'), 0)} | {show(statistics.median(share), 2) if share else '-'} |")
@@ -66,7 +70,7 @@ def bars(rows, case):
         if rate is not None and rate > best.get(loader, (0, 0))[0]:
             best[loader] = (rate, workers)
     found = [("raw link", median(every, "link_gb_per_s"))]
-    found += [(f"{NAMES.get(name, name)}, {workers} workers", rate) for name, (rate, workers) in best.items()]
+    found += [(f"{name(loader)}, {workers} workers", rate) for loader, (rate, workers) in best.items()]
     return sorted(((label, rate) for label, rate in found if rate), key=lambda bar: -bar[1])
 
 

@@ -1,6 +1,7 @@
 //! Random changes to single samples, on the workers.
 
 use crate::{error::BoxError, rng::KeyedRng};
+use std::sync::Arc;
 
 /// Changes a sample at random, on a worker, between `Dataset::get` and the collate.
 ///
@@ -55,6 +56,18 @@ pub struct Then<A, B> {
 }
 
 impl<I, A: Augment<I>, B: Augment<I>> Augment<I> for Then<A, B> {
+    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+        self.next.apply(self.first.apply(sample, rng)?, rng)
+    }
+}
+
+/// An augmentation after another whose type is not known.
+pub(crate) struct Chain<I, A> {
+    pub(crate) first: Arc<dyn Augment<I>>,
+    pub(crate) next: A,
+}
+
+impl<I: 'static, A: Augment<I>> Augment<I> for Chain<I, A> {
     fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
         self.next.apply(self.first.apply(sample, rng)?, rng)
     }

@@ -1,7 +1,7 @@
 //! The options of a loader, checked once.
 
 use crate::{
-    augment::Augment,
+    augment::{Augment, Chain},
     collate::Collate,
     error::Error,
     items::ItemsSource,
@@ -370,18 +370,6 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let source = (plan.make_source)(target)?;
         plan.limits(source.slot_bytes(), host)?;
         Ok(Arc::new(PinnedDataLoader::new(plan, 0)))
-    }
-}
-
-/// An augmentation after another whose type is not known.
-struct Chain<I, A> {
-    first: Arc<dyn Augment<I>>,
-    next: A,
-}
-
-impl<I: 'static, A: Augment<I>> Augment<I> for Chain<I, A> {
-    fn apply(&self, sample: I, rng: &mut crate::rng::KeyedRng) -> Result<I, crate::error::BoxError> {
-        self.next.apply(self.first.apply(sample, rng)?, rng)
     }
 }
 

@@ -1,11 +1,6 @@
 //! One epoch, as Burn's training loops see it.
 
-use crate::{
-    error::Error,
-    pipeline::{Pipeline, RunId},
-    source::Ready,
-    stats::Counters,
-};
+use crate::{epoch::RunId, error::Error, pipeline::Pipeline, source::Ready, stats::Counters};
 use burn::data::{
     dataloader::{DataLoaderIterator, Progress},
     dataset::DatasetError,

@@ -71,6 +71,7 @@ mod builder;
 mod collate;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod epoch;
 mod error;
 mod items;
 mod iter;

@@ -1,9 +1,10 @@
 //! Burn's `DataLoader` over a pipeline.
 
 use crate::{
+    epoch::{Flow, Order},
     error::{BoxError, Error, Place, Stage},
     iter::EpochIter,
-    pipeline::{Flow, Order, Pipeline},
+    pipeline::Pipeline,
     pool::{Limits, Pool, SPARE},
     sample::guard,
     sampler::Sampler,

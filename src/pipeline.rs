@@ -5,14 +5,14 @@
 
 use crate::{
     batch::BatchPlace,
-    error::{BoxError, Error, Place, Stage},
+    epoch::{Epochs, Flow, Order, Run, RunId, Work},
+    error::{Error, Place, Stage},
     pool::{Permit, Pool, TICK},
-    sample::{BatchPlan, guard},
+    sample::BatchPlan,
     source::{Filled, Ready, Source, Task},
 };
 use crossbeam::utils::CachePadded;
 use std::{
-    collections::{BTreeMap, VecDeque},
     mem,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
@@ -23,120 +23,6 @@ use std::{
 
 /// A task should take about this long: long against a lock, short against a batch.
 const TASK_NS: u64 = 200_000;
-
-/// Batches that may be on their way to the device beyond the `prefetch` that are ready: without them a transfer thread waits for
-/// the consumer while the link is idle (on an H200 0.81, 0.86 and 0.88 of the link with 0, 1 and 2).
-const ON_THE_WAY: usize = 2;
-/// The fixed choices of a pipeline.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Flow {
-    pub(crate) workers: usize,
-    /// With none, as on a CPU backend, the worker that ends a batch does the pin and the transfer stage too: there is no copy to
-    /// wait for, and permits alone bound what is ready.
-    pub(crate) transfers: usize,
-    /// Batches ready on the device ahead of the step.
-    pub(crate) prefetch: usize,
-    pub(crate) lease_timeout: Duration,
-}
-
-impl Flow {
-    /// Batches that may be opened ahead of the consumer. Permits allow no more, except after errors, which hold none.
-    fn window(&self, slots: usize) -> usize {
-        self.prefetch + slots
-    }
-
-    /// Workers that go on while a filled batch waits for a transfer thread. The others rest: what they would write only pushes
-    /// the slots that are being copied out of the cache, and the threads that copy off their cores (on an H200's host with 16
-    /// cores 0.74 instead of 0.64 of the link with 15 workers; with 2, 4, 6 or all of 8 workers there is no difference).
-    fn steady(&self) -> usize {
-        (2 * self.workers).div_ceil(5)
-    }
-}
-
-/// The indices of an epoch that are still to come.
-pub(crate) struct Order {
-    indices: Box<dyn Iterator<Item = usize> + Send>,
-    /// The position of the first of all in the epoch's global order.
-    first: usize,
-    /// How many the sampler promised.
-    promised: usize,
-    batch_size: usize,
-    /// How many were asked for.
-    asked: usize,
-    /// How many came.
-    given: usize,
-}
-
-impl Order {
-    pub(crate) fn new(
-        indices: Box<dyn Iterator<Item = usize> + Send>,
-        first: usize,
-        promised: usize,
-        batch_size: usize,
-    ) -> Self {
-        Self { indices, first, promised, batch_size, asked: 0, given: 0 }
-    }
-
-    /// The next batch's indices.
-    fn take(&mut self, place: Place) -> Result<Vec<usize>, Error> {
-        let rows = self.batch_size.min(self.promised - self.asked);
-        self.asked += rows;
-        let indices = guard(place, || Ok::<Vec<usize>, BoxError>(self.indices.by_ref().take(rows).collect()));
-        if indices.is_err() {
-            self.indices = Box::new(std::iter::empty()); // after a panic nobody knows where it stands
-        }
-        let indices = indices?;
-        self.given += indices.len();
-        if indices.len() < rows {
-            return Err(Error::SamplerEnded { place, got: self.given, promised: self.promised });
-        }
-        Ok(indices)
-    }
-}
-
-/// Which epoch of this pipeline a batch belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RunId(u64);
-
-/// One epoch in progress.
-struct Run<O> {
-    id: RunId,
-    epoch: usize,
-    /// Absent while a worker opens a batch, and when no batch is left to open.
-    order: Option<Order>,
-    batches: usize,
-    opened: usize,
-    delivered: usize,
-    tasks: VecDeque<Box<dyn Task<O>>>,
-    /// The batch that `tasks` are of.
-    tasks_of: usize,
-    /// Batches below this number are past the pin stage.
-    pinned: usize,
-    to_pin: BTreeMap<usize, Filled<O>>,
-    to_send: BTreeMap<usize, Filled<O>>,
-    ready: BTreeMap<usize, Result<Ready<O>, Error>>,
-    /// Since when the consumer has waited for the next batch.
-    waiting: Option<Instant>,
-    abandoned: Arc<AtomicBool>,
-}
-
-struct State<O> {
-    runs: Vec<Run<O>>,
-    next_id: u64,
-    /// A worker is opening a batch; the others wait for its tasks.
-    opening: bool,
-    /// Tasks that workers have in hand.
-    running: usize,
-    closed: bool,
-}
-
-/// Work for a worker.
-pub(crate) enum Work<O> {
-    /// Some rows of a batch.
-    Task { run: RunId, number: usize, task: Box<dyn Task<O>> },
-    /// A batch is to be opened: see [`Pipeline::open`].
-    Open,
-}
 
 /// A batch that is being opened: an epoch has lent its order for it.
 struct Opening {
@@ -153,7 +39,7 @@ pub(crate) struct Pipeline<O> {
     pub(crate) source: Arc<dyn Source<O>>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) flow: Flow,
-    state: Mutex<State<O>>,
+    state: Mutex<Epochs<O>>,
     for_workers: Condvar,
     for_pin: Condvar,
     for_transfer: Condvar,
@@ -162,86 +48,13 @@ pub(crate) struct Pipeline<O> {
     row_ns: CachePadded<AtomicU64>,
 }
 
-impl<O> State<O> {
-    fn run(&mut self, id: RunId) -> Option<&mut Run<O>> {
-        self.runs.iter_mut().find(|run| run.id == id)
-    }
-
-    /// Whether one more worker should rest for now.
-    fn rests(&self, flow: &Flow) -> bool {
-        self.running >= flow.steady() && self.runs.iter().any(|run| !run.to_send.is_empty())
-    }
-
-    fn has_work(&self, window: usize, flow: &Flow) -> bool {
-        !self.rests(flow)
-            && self.runs.iter().any(|run| !run.tasks.is_empty() || (!self.opening && run.can_open(window)))
-    }
-
-    /// Rows of an open batch before a new batch.
-    fn take_work(&mut self, window: usize, flow: &Flow) -> Option<Work<O>> {
-        if self.rests(flow) {
-            return None;
-        }
-        for run in &mut self.runs {
-            if let Some(task) = run.tasks.pop_front() {
-                self.running += 1;
-                return Some(Work::Task { run: run.id, number: run.tasks_of, task });
-            }
-        }
-        if self.opening || !self.runs.iter().any(|run| run.can_open(window)) {
-            return None;
-        }
-        self.opening = true;
-        Some(Work::Open)
-    }
-}
-
-impl<O> Run<O> {
-    fn can_open(&self, window: usize) -> bool {
-        self.order.is_some() && self.opened < self.batches.min(self.delivered + window)
-    }
-
-    /// The next batch for the pin stage, which goes in order: a batch that waits there for memory must not stand before the one
-    /// that the consumer needs first. Batches that failed on the way are skipped.
-    fn take_to_pin(&mut self) -> Option<(usize, Filled<O>)> {
-        let mut next = self.pinned.max(self.delivered);
-        while self.ready.contains_key(&next) {
-            next += 1;
-        }
-        let filled = self.to_pin.remove(&next)?;
-        self.pinned = next + 1;
-        Some((next, filled))
-    }
-
-    /// No more than `prefetch` batches, and those on their way, are on the device ahead of the step.
-    fn can_send(&self, flow: &Flow) -> bool {
-        let allowed = self.delivered + flow.prefetch + ON_THE_WAY;
-        self.to_send.first_key_value().is_some_and(|(number, _)| *number < allowed)
-    }
-
-    /// How long the consumer has waited for its next batch.
-    fn starved(&self) -> Duration {
-        self.waiting.map_or(Duration::ZERO, |since| since.elapsed())
-    }
-
-    /// The consumer's next batch is the next to open: nothing is on its way.
-    fn next_to_open(&self) -> bool {
-        self.opened == self.delivered
-    }
-
-    /// The consumer's next batch is the one in the pin stage.
-    fn next_in_pin(&self) -> bool {
-        self.pinned == self.delivered + 1
-    }
-}
-
 impl<O> Pipeline<O> {
     pub(crate) fn new(source: Arc<dyn Source<O>>, pool: Arc<Pool>, flow: Flow) -> Self {
         Self {
             source,
             pool,
             flow,
-            state: Mutex::new(State { runs: Vec::new(), next_id: 0, opening: false, running: 0, closed: false }),
+            state: Mutex::new(Epochs::new()),
             for_workers: Condvar::new(),
             for_pin: Condvar::new(),
             for_transfer: Condvar::new(),
@@ -250,7 +63,7 @@ impl<O> Pipeline<O> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<O>> {
+    fn lock(&self) -> MutexGuard<'_, Epochs<O>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -261,22 +74,7 @@ impl<O> Pipeline<O> {
         let mut state = self.lock();
         let id = RunId(state.next_id);
         state.next_id += 1;
-        state.runs.push(Run {
-            id,
-            epoch,
-            order: Some(order).filter(|_| batches > 0),
-            batches,
-            opened: 0,
-            delivered: 0,
-            tasks: VecDeque::new(),
-            tasks_of: 0,
-            pinned: 0,
-            to_pin: BTreeMap::new(),
-            to_send: BTreeMap::new(),
-            ready: BTreeMap::new(),
-            waiting: None,
-            abandoned: Arc::default(),
-        });
+        state.runs.push(Run::new(id, epoch, order, batches));
         drop(state);
         self.for_workers.notify_one();
         id
@@ -424,7 +222,7 @@ impl<O> Pipeline<O> {
     fn cut(&self, opening: &mut Opening) -> Result<Vec<Box<dyn Task<O>>>, Error> {
         let Opening { epoch, number, order, .. } = opening;
         let place = Place { stage: Stage::Sampler, epoch: *epoch, batch: *number, worker: None, index: None };
-        let at = BatchPlace { epoch: *epoch, number: *number, position: order.first + order.asked };
+        let at = BatchPlace { epoch: *epoch, number: *number, position: order.position() };
         let indices = order.take(place)?;
         let chunk = self.chunk(indices.len());
         let permit = std::mem::replace(&mut opening.permit, Err(Error::Ended))?;
@@ -528,7 +326,7 @@ impl<O> Pipeline<O> {
             if state.closed {
                 return None;
             }
-            if let Some(run) = state.runs.iter_mut().find(|run| run.can_send(&self.flow))
+            if let Some(run) = state.runs.iter_mut().find(|run| run.can_send(self.flow.ahead()))
                 && let Some((batch, filled)) = run.to_send.pop_first()
             {
                 let place = Place { stage: Stage::Transfer, epoch: run.epoch, batch, worker: None, index: None };

@@ -1,10 +1,6 @@
 //! The threads of a loader: started once, named, joined when the loader is dropped.
 
-use crate::{
-    error::Error,
-    pipeline::{Pipeline, Work},
-    transfer,
-};
+use crate::{epoch::Work, error::Error, pipeline::Pipeline, transfer};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
