@@ -190,6 +190,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
     /// The next epoch. Its work starts at once.
     fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<O> + 'a> {
