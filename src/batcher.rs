@@ -97,7 +97,7 @@ impl<C> PinnedBatcher<C> {
     {
         let target = Target::of(device.clone());
         let number = self.batches.fetch_add(1, Relaxed);
-        let place = Place { stage: Stage::Collate, epoch: 0, batch: number, worker: None, index: None };
+        let place = Place::batch(Stage::Collate, 0, number);
         let (rows, fields) = (items.len(), self.fields.len());
         if rows == 0 {
             return Err(Error::config("batch", "there are no items to batch", "give at least one"));

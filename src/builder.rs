@@ -3,13 +3,13 @@
 use crate::{
     augment::{Augment, Chain},
     collate::Collate,
-    error::Error,
+    error::{Error, Place, Stage},
     items::ItemsSource,
     layout::SlotLayout,
     loader::{MakeSource, PinnedDataLoader, Plan},
     map::MapTensors,
     rows::{RowsSource, group},
-    sample::Samples,
+    sample::{Samples, guard},
     sampler::{RandomSampler, Sampler, SequentialSampler},
     slot::HostAlloc,
     source::{Source, Target, alloc_for},
@@ -22,7 +22,7 @@ use std::{fmt, sync::Arc, thread::available_parallelism, time::Duration};
 
 /// What the ways of making batches need: the samples, the size of a batch, the device of batchers.
 struct Parts<I> {
-    samples: Arc<dyn Fn() -> Samples<I> + Send + Sync>,
+    samples: Arc<Samples<I>>,
     batch_size: usize,
     host_device: Option<Device>,
     streaming: bool,
@@ -96,23 +96,14 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     pub fn new<C: Collate<I, Batch = O>>(collate: C) -> Self {
         let collate = Arc::new(collate);
         Self::with(Box::new(move |parts: Parts<I>| {
-            let fields = crate::sample::guard(
-                crate::error::Place {
-                    stage: crate::error::Stage::Collate,
-                    epoch: 0,
-                    batch: 0,
-                    worker: None,
-                    index: None,
-                },
-                || Ok(collate.layout()),
-            )?;
+            let fields = guard(Place::batch(Stage::Collate, 0, 0), || Ok(collate.layout()))?;
             let mut layout = SlotLayout::new(fields, parts.batch_size)?;
             layout.streaming = parts.streaming;
             let layout = Arc::new(layout);
             let make: MakeSource<O> = Arc::new(move |target| {
                 let (collate, layout) = (Arc::clone(&collate), Arc::clone(&layout));
                 let group = group(layout.bytes() / layout.rows());
-                let source = RowsSource { samples: (parts.samples)(), collate, layout, target, group };
+                let source = RowsSource { samples: Arc::clone(&parts.samples), collate, layout, target, group };
                 Ok(Arc::new(source) as Arc<dyn Source<O>>)
             });
             Ok(make)
@@ -140,7 +131,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
                     Some(device) => device.clone(),
                     None => default_host_device(&target.device)?,
                 };
-                let (samples, batcher) = ((parts.samples)(), Arc::clone(&batcher));
+                let (samples, batcher) = (Arc::clone(&parts.samples), Arc::clone(&batcher));
                 Ok(Arc::new(ItemsSource { samples, batcher, host_device, target }) as Arc<dyn Source<O>>)
             });
             Ok(make)
@@ -323,16 +314,12 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             (None, None) => Arc::new(SequentialSampler),
         };
         let positions = 0..sampler.len(dataset_len);
-        let samples = {
-            let dataset: Arc<dyn Dataset<I>> = Arc::new(dataset);
-            let (augment, seed) = (self.augment, self.seed.or(self.shuffle).unwrap_or(0));
-            Arc::new(move || Samples {
-                dataset: Arc::clone(&dataset),
-                len: dataset_len,
-                augment: augment.clone(),
-                seed,
-            })
-        };
+        let samples = Arc::new(Samples {
+            dataset: Arc::new(dataset),
+            len: dataset_len,
+            augment: self.augment,
+            seed: self.seed.or(self.shuffle).unwrap_or(0),
+        });
         let rows = batch_size.min(positions.len()).max(1); // slots need not be larger than the epoch
         let parts = Parts { samples, batch_size: rows, host_device: self.host_device, streaming: self.streaming };
         let make_source = (self.make)(parts)?;

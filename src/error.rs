@@ -56,6 +56,13 @@ pub struct Place {
     pub index: Option<usize>,
 }
 
+impl Place {
+    /// A batch as a whole, or what is not known of a sample of it yet.
+    pub(crate) fn batch(stage: Stage, epoch: usize, batch: usize) -> Self {
+        Self { stage, epoch, batch, worker: None, index: None }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.stage)?;

@@ -5,7 +5,7 @@ use crate::{
     error::{BoxError, Error, Place, Stage},
     map::{MapTensors, TensorMapper},
     pool::{Permit, Pool, Wanted},
-    sample::{BatchPlan, Samples, guard},
+    sample::{BatchPlan, FirstFailure, Samples, guard},
     source::{Done, Filled, Ready, Source, Target, Task},
 };
 use burn::{
@@ -21,7 +21,7 @@ use std::{
 
 /// A Burn `Batcher` over a dataset.
 pub(crate) struct ItemsSource<I, O> {
-    pub(crate) samples: Samples<I>,
+    pub(crate) samples: Arc<Samples<I>>,
     pub(crate) batcher: Arc<dyn Batcher<I, O>>,
     /// Where the batcher runs: the target itself if that is a CPU backend.
     pub(crate) host_device: Device,
@@ -39,8 +39,7 @@ struct Gathered<I> {
     items: Vec<Option<I>>,
     /// Tasks still to come.
     tasks: usize,
-    /// The failure that comes first in the batch's order.
-    failed: Option<(usize, Error)>,
+    failed: FirstFailure,
     permit: Option<Permit>,
 }
 
@@ -70,8 +69,8 @@ impl<I: Send + 'static, O: Send + 'static> ItemsTask<I, O> {
         let ItemsJob { source, plan, gathered } = &*self.job;
         let mut all = gathered.lock().unwrap_or_else(PoisonError::into_inner);
         all.items[self.rows.clone()].iter_mut().zip(items).for_each(|(place, item)| *place = Some(item));
-        if failed.as_ref().is_some_and(|(at, _)| all.failed.as_ref().is_none_or(|(earlier, _)| at < earlier)) {
-            all.failed = failed;
+        if let Some(failure) = failed {
+            all.failed.note(failure);
         }
         all.tasks -= 1;
         if all.tasks > 0 {
@@ -81,7 +80,7 @@ impl<I: Send + 'static, O: Send + 'static> ItemsTask<I, O> {
         if plan.abandoned.load(Relaxed) {
             return None; // a batcher sees whole batches only
         }
-        if let Some((_, error)) = all.failed.take() {
+        if let Some(error) = all.failed.take() {
             return Some(Filled::Failed(error));
         }
         let items: Vec<I> = all.items.drain(..).flatten().collect();
@@ -119,7 +118,7 @@ where
         let rows = plan.indices.len();
         let tasks = rows.div_ceil(chunk);
         let items = (0..rows).map(|_| None).collect();
-        let gathered = Mutex::new(Gathered { items, tasks, failed: None, permit: Some(permit) });
+        let gathered = Mutex::new(Gathered { items, tasks, failed: FirstFailure::default(), permit: Some(permit) });
         let job = Arc::new(ItemsJob { source: self, plan, gathered });
         let task = |first| {
             let rows = first..rows.min(first + chunk);

@@ -221,11 +221,11 @@ impl<O> Pipeline<O> {
     /// Takes the batch's indices and cuts it into tasks.
     fn cut(&self, opening: &mut Opening) -> Result<Vec<Box<dyn Task<O>>>, Error> {
         let Opening { epoch, number, order, .. } = opening;
-        let place = Place { stage: Stage::Sampler, epoch: *epoch, batch: *number, worker: None, index: None };
+        let place = Place::batch(Stage::Sampler, *epoch, *number);
         let at = BatchPlace { epoch: *epoch, number: *number, position: order.position() };
         let indices = order.take(place)?;
         let chunk = self.chunk(indices.len());
-        let permit = std::mem::replace(&mut opening.permit, Err(Error::Ended))?;
+        let permit = mem::replace(&mut opening.permit, Err(Error::Ended))?;
         let abandoned = Arc::clone(&opening.abandoned);
         let plan = Arc::new(BatchPlan { at, indices, abandoned });
         let id = opening.run;
@@ -267,15 +267,29 @@ impl<O> Pipeline<O> {
             let filled = if pins { self.pin(id, filled) } else { Ok(filled) };
             return self.ready(id, number, filled.and_then(|filled| self.source.send(filled, &self.pool)));
         }
+        if pins {
+            self.hand(id, filled, |run, filled| run.to_pin.insert(number, filled));
+            self.for_pin.notify_one();
+        } else {
+            self.prepared(id, number, filled);
+        }
+    }
+
+    /// Puts something into an epoch; drops it, outside the lock, if the epoch is gone.
+    fn hand<T>(&self, id: RunId, value: T, put: impl FnOnce(&mut Run<O>, T) -> Option<T>) {
         let mut state = self.lock();
         let left_over = match state.run(id) {
-            Some(run) if pins => run.to_pin.insert(number, filled),
-            Some(run) => run.to_send.insert(number, filled),
-            None => Some(filled),
+            Some(run) => put(run, value),
+            None => Some(value),
         };
         drop(state);
         drop(left_over);
-        if pins { self.for_pin.notify_one() } else { self.for_transfer.notify_one() }
+    }
+
+    /// Takes a batch that is ready for the link to the transfer stage.
+    fn prepared(&self, id: RunId, number: usize, filled: Filled<O>) {
+        self.hand(id, filled, |run, filled| run.to_send.insert(number, filled));
+        self.for_transfer.notify_one();
     }
 
     // The pin thread.
@@ -303,18 +317,10 @@ impl<O> Pipeline<O> {
 
     /// Takes a prepared batch to the transfer stage.
     pub(crate) fn pinned(&self, id: RunId, number: usize, filled: Result<Filled<O>, Error>) {
-        let filled = match filled {
-            Err(error) | Ok(Filled::Failed(error)) => return self.ready(id, number, Err(error)),
-            Ok(filled) => filled,
-        };
-        let mut state = self.lock();
-        let left_over = match state.run(id) {
-            Some(run) => run.to_send.insert(number, filled),
-            None => Some(filled),
-        };
-        drop(state);
-        drop(left_over);
-        self.for_transfer.notify_one();
+        match filled {
+            Err(error) | Ok(Filled::Failed(error)) => self.ready(id, number, Err(error)),
+            Ok(filled) => self.prepared(id, number, filled),
+        }
     }
 
     // Transfer threads.
@@ -329,7 +335,7 @@ impl<O> Pipeline<O> {
             if let Some(run) = state.runs.iter_mut().find(|run| run.can_send(self.flow.ahead()))
                 && let Some((batch, filled)) = run.to_send.pop_first()
             {
-                let place = Place { stage: Stage::Transfer, epoch: run.epoch, batch, worker: None, index: None };
+                let place = Place::batch(Stage::Transfer, run.epoch, batch);
                 let sendable = (run.id, place, filled);
                 drop(state);
                 self.for_workers.notify_one(); // one that rests may go on, and wakes the next
@@ -341,15 +347,12 @@ impl<O> Pipeline<O> {
 
     /// Puts a batch, or its error, at its place for the consumer.
     pub(crate) fn ready(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) {
-        let mut state = self.lock();
-        let left_over = match state.run(id) {
-            Some(run) => run.ready.insert(number, ready),
-            None => Some(ready),
-        };
-        drop(state);
-        drop(left_over);
+        let failed = ready.is_err();
+        self.hand(id, ready, |run, ready| run.ready.insert(number, ready));
         self.for_consumers.notify_all();
-        self.for_pin.notify_one(); // a failure may have been what the next batch to pin stood behind
+        if failed {
+            self.for_pin.notify_one(); // the next batch to pin may have stood behind this one
+        }
     }
 
     // The end.

@@ -3,24 +3,24 @@
 use crate::{
     batch::{RawBatch, property, upload},
     collate::Collate,
-    error::{BoxError, Error, Place, Stage},
+    error::{Error, Place, Stage},
     layout::SlotLayout,
     pool::{Permit, Pool, Wanted},
     row::RowMut,
-    sample::{BatchPlan, Samples, guard, guard_at},
+    sample::{BatchPlan, FirstFailure, Samples, guard, guard_at},
     slot::{Chunk, Slot},
     source::{Done, Filled, Ready, Source, Target, Task},
 };
 use burn::tensor::Bytes;
-use std::time::Instant;
 use std::{
     cell::Cell,
     sync::{Arc, Mutex, PoisonError},
+    time::Instant,
 };
 
 /// A [`Collate`] over a dataset.
 pub(crate) struct RowsSource<I, C> {
-    pub(crate) samples: Samples<I>,
+    pub(crate) samples: Arc<Samples<I>>,
     pub(crate) collate: Arc<C>,
     pub(crate) layout: Arc<SlotLayout>,
     pub(crate) target: Target,
@@ -44,8 +44,7 @@ struct RowsJob<I, C> {
 
 #[derive(Default)]
 struct Outcome {
-    /// The failure that comes first in the batch's order, whichever worker met it and when.
-    failed: Option<(usize, Error)>,
+    failed: FirstFailure,
     /// Steps of every row, then field; empty without padded fields.
     steps: Vec<usize>,
 }
@@ -132,14 +131,12 @@ impl<I, C: Collate<I>> RowsTask<I, C> {
         if let Some(all) = outcome.steps.get_mut(first..first + steps.len()) {
             all.copy_from_slice(steps);
         }
-        if let Err((position, error)) = written
-            && outcome.failed.as_ref().is_none_or(|(earlier, _)| position < *earlier)
-        {
-            outcome.failed = Some((position, error));
+        if let Err(failure) = written {
+            outcome.failed.note(failure);
         }
         let slot = chunk.finish()?; // under the lock, so that the last task sees every other's outcome
         Some(match outcome.failed.take() {
-            Some((_, error)) => Filled::Failed(error),
+            Some(error) => Filled::Failed(error),
             None => {
                 let steps = std::mem::take(&mut outcome.steps);
                 Filled::Rows { slot, plan: Arc::clone(&job.plan), steps, longest: Vec::new() }
@@ -173,7 +170,7 @@ where
         let slot = pool.slot(permit, self.layout.bytes(), wanted)?;
         let chunks = slot.split(&self.layout, rows, chunk);
         let steps = if self.layout.has_padded() { vec![0; rows * self.layout.fields.len()] } else { Vec::new() };
-        let outcome = Mutex::new(Outcome { failed: None, steps });
+        let outcome = Mutex::new(Outcome { failed: FirstFailure::default(), steps });
         let job = Arc::new(RowsJob { source: self, plan, outcome });
         let task = |chunk| Box::new(RowsTask { job: Arc::clone(&job), chunk }) as Box<dyn Task<C::Batch>>;
         Ok(chunks.into_iter().map(task).collect())
@@ -209,9 +206,8 @@ where
     }
 
     fn finish(&self, batch: RawBatch) -> Result<C::Batch, Error> {
-        let place =
-            Place { stage: Stage::Finish, epoch: batch.epoch(), batch: batch.number(), worker: None, index: None };
-        guard::<C::Batch>(place, || self.collate.finish(batch).map_err(|error| error as BoxError))
+        let place = Place::batch(Stage::Finish, batch.epoch(), batch.number());
+        guard(place, || self.collate.finish(batch))
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct BatchPlan {
 
 impl BatchPlan {
     pub(crate) fn place(&self, stage: Stage) -> Place {
-        Place { stage, epoch: self.at.epoch, batch: self.at.number, worker: None, index: None }
+        Place::batch(stage, self.at.epoch, self.at.number)
     }
 
     /// The place of one sample of this batch, on a worker.
@@ -53,6 +53,23 @@ pub(crate) fn guard_at<T>(
         Ok(Ok(value)) => Ok(value),
         Ok(Err(source)) => Err(Error::Failed { place: place(), source }),
         Err(payload) => Err(Error::Panicked { place: place(), message: panic_message(payload.as_ref()) }),
+    }
+}
+
+/// The failure that comes first in a batch's order, whichever worker met it and when.
+#[derive(Default)]
+pub(crate) struct FirstFailure(Option<(usize, Error)>);
+
+impl FirstFailure {
+    /// Notes a failure at a position of the batch.
+    pub(crate) fn note(&mut self, failure: (usize, Error)) {
+        if self.0.as_ref().is_none_or(|(earlier, _)| failure.0 < *earlier) {
+            self.0 = Some(failure);
+        }
+    }
+
+    pub(crate) fn take(&mut self) -> Option<Error> {
+        self.0.take().map(|(_, error)| error)
     }
 }
 
