@@ -31,6 +31,11 @@ pub(crate) enum Purpose {
 pub struct KeyedRng(ChaCha8Rng);
 
 impl KeyedRng {
+    /// A generator for the order of an epoch, for samplers of your own.
+    pub fn for_order(seed: u64, epoch: usize) -> Self {
+        Self::new(Purpose::Order, seed, epoch, 0)
+    }
+
     pub(crate) fn new(purpose: Purpose, seed: u64, epoch: usize, index: usize) -> Self {
         let mut key = [0; 32];
         let words = [purpose as u64, seed, epoch as u64, index as u64];

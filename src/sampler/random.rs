@@ -1,59 +1,9 @@
-//! The order of an epoch. A sampler knows no thread, no pool and no device.
+//! Random orders.
 
-use crate::rng::{KeyedRng, Purpose};
+use super::Sampler;
+use crate::rng::KeyedRng;
 use derive_new::new;
 use rand::seq::SliceRandom;
-use std::fmt;
-
-/// Says which samples an epoch has, and in which order.
-///
-/// The same sampler must give the same indices for the same `len` and `epoch`, always: resuming, slicing and every
-/// promise of determinism rest on it.
-///
-/// ```
-/// use burn_pinned::Sampler;
-///
-/// /// Every sample twice, backwards.
-/// #[derive(Debug)]
-/// struct Twice;
-///
-/// impl Sampler for Twice {
-///     fn len(&self, dataset_len: usize) -> usize {
-///         2 * dataset_len
-///     }
-///     fn indices(&self, dataset_len: usize, _epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-///         Box::new((0..dataset_len).rev().flat_map(|index| [index, index]))
-///     }
-/// }
-/// assert_eq!(Twice.indices(2, 0).collect::<Vec<_>>(), [1, 1, 0, 0]);
-/// ```
-pub trait Sampler: Send + Sync + fmt::Debug + 'static {
-    /// How many indices an epoch has.
-    fn len(&self, dataset_len: usize) -> usize;
-
-    /// Whether an epoch has none.
-    fn is_empty(&self, dataset_len: usize) -> bool {
-        self.len(dataset_len) == 0
-    }
-
-    /// The indices of an epoch in order: `len` of them, each below `dataset_len`. Called once an epoch on the thread that calls
-    /// `iter()`; the iterator is advanced on workers.
-    fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send>;
-}
-
-/// Every sample once, in the dataset's order.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SequentialSampler;
-
-impl Sampler for SequentialSampler {
-    fn len(&self, dataset_len: usize) -> usize {
-        dataset_len
-    }
-
-    fn indices(&self, dataset_len: usize, _epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        Box::new(0..dataset_len)
-    }
-}
 
 /// Every sample once, in a new order each epoch, drawn from (seed, epoch) alone: a global shuffle, so that every pair of
 /// samples can meet in a batch. Takes 8 bytes a sample.
@@ -69,7 +19,7 @@ impl Sampler for RandomSampler {
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
         let mut indices: Vec<usize> = (0..dataset_len).collect();
-        indices.shuffle(&mut KeyedRng::new(Purpose::Order, self.seed, epoch, 0));
+        indices.shuffle(&mut KeyedRng::for_order(self.seed, epoch));
         Box::new(indices.into_iter())
     }
 }

@@ -1,0 +1,53 @@
+//! Samplers that decide which samples share a batch.
+
+use crate::error::Error;
+use std::fmt;
+
+/// The batches of one epoch, as a [`BatchSampler`] plans them.
+#[non_exhaustive]
+pub struct EpochBatches {
+    /// How many there are.
+    pub len: usize,
+    /// The indices of each, in order: `len` batches, none of them empty.
+    pub batches: Box<dyn Iterator<Item = Vec<usize>> + Send>,
+}
+
+impl EpochBatches {
+    /// `len` batches of indices.
+    pub fn new(len: usize, batches: impl Iterator<Item = Vec<usize>> + Send + 'static) -> Self {
+        Self { len, batches: Box::new(batches) }
+    }
+}
+
+impl fmt::Debug for EpochBatches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EpochBatches").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+/// Says which samples an epoch has, in which order, and which of them share a batch. Batches may differ in size.
+///
+/// The same sampler must give the same batches for the same `len` and `epoch`, always.
+pub trait BatchSampler: Send + Sync + fmt::Debug + 'static {
+    /// The batches of an epoch. Called once an epoch on the thread that calls `iter()`; the iterator is advanced on workers.
+    fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches;
+
+    /// The samples of the largest batch: slots have room for so many.
+    fn max_batch_size(&self, dataset_len: usize) -> usize;
+
+    /// The samples of an epoch, for progress; an estimate where epochs differ.
+    fn num_items(&self, dataset_len: usize) -> usize;
+
+    /// As [`Sampler::repeats`](super::Sampler::repeats).
+    fn repeats(&self) -> bool {
+        false
+    }
+
+    /// Whether the sampler fits a dataset of this length; called by `build`.
+    ///
+    /// # Errors
+    /// [`Error::Config`].
+    fn check(&self, _dataset_len: usize) -> Result<(), Error> {
+        Ok(())
+    }
+}

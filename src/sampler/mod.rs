@@ -1,0 +1,74 @@
+//! The order of an epoch. A sampler knows no thread, no pool and no device.
+
+mod batch;
+mod random;
+
+pub use batch::{BatchSampler, EpochBatches};
+pub use random::RandomSampler;
+
+use crate::error::Error;
+use std::fmt;
+
+/// Says which samples an epoch has, and in which order.
+///
+/// The same sampler must give the same indices for the same `len` and `epoch`, always: resuming, slicing and every
+/// promise of determinism rest on it.
+///
+/// ```
+/// use burn_pinned::Sampler;
+///
+/// /// Every sample twice, backwards.
+/// #[derive(Debug)]
+/// struct Twice;
+///
+/// impl Sampler for Twice {
+///     fn len(&self, dataset_len: usize) -> usize {
+///         2 * dataset_len
+///     }
+///     fn indices(&self, dataset_len: usize, _epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+///         Box::new((0..dataset_len).rev().flat_map(|index| [index, index]))
+///     }
+/// }
+/// assert_eq!(Twice.indices(2, 0).collect::<Vec<_>>(), [1, 1, 0, 0]);
+/// ```
+pub trait Sampler: Send + Sync + fmt::Debug + 'static {
+    /// How many indices an epoch has.
+    fn len(&self, dataset_len: usize) -> usize;
+
+    /// Whether an epoch has none.
+    fn is_empty(&self, dataset_len: usize) -> bool {
+        self.len(dataset_len) == 0
+    }
+
+    /// The indices of an epoch in order: `len` of them, each below `dataset_len`. Called once an epoch on the thread that calls
+    /// `iter()`; the iterator is advanced on workers.
+    fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send>;
+
+    /// Whether an index may come more than once in an epoch. Then the random numbers of a sample depend on its position in the
+    /// epoch too, so that the same sample is not augmented the same way twice.
+    fn repeats(&self) -> bool {
+        false
+    }
+
+    /// Whether the sampler fits a dataset of this length; called by `build`.
+    ///
+    /// # Errors
+    /// [`Error::Config`], e.g. where there is not one weight for each sample.
+    fn check(&self, _dataset_len: usize) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Every sample once, in the dataset's order.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SequentialSampler;
+
+impl Sampler for SequentialSampler {
+    fn len(&self, dataset_len: usize) -> usize {
+        dataset_len
+    }
+
+    fn indices(&self, dataset_len: usize, _epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        Box::new(0..dataset_len)
+    }
+}
