@@ -4,11 +4,8 @@ use crate::{
     error::FieldError,
     layout::Field,
     rng::{KeyedRng, Purpose},
-    slot::MemoryKind,
 };
-use burn::tensor::{
-    AllocationProperty, Bool, Bytes, DType, Device, Float, Int, Shape, Tensor, TensorData, kind::Basic,
-};
+use burn::tensor::{DType, Device, Int, Shape, Tensor, kind::Basic};
 use std::any::{Any, type_name};
 
 /// The tensors of one batch, one for each field of the layout, on the loader's device.
@@ -136,46 +133,4 @@ fn kind_name(dtype: DType) -> &'static str {
         dtype if dtype.is_float() => "Float",
         _ => "Int",
     }
-}
-
-/// Copies host bytes to the device as a tensor of the kind that the dtype calls for, and erases its type.
-///
-/// The copy is of one flat row: CubeCL gives tensors of several dimensions a pitched layout, whose upload is a slow copy of
-/// many short rows; the reshape afterwards costs nothing.
-pub(crate) fn upload(bytes: Bytes, dtype: DType, shape: &Shape, device: &Device) -> Box<dyn Any + Send> {
-    match dtype {
-        DType::Bool(store) => {
-            // Where the device stores booleans in a byte too, they are taken as they are.
-            let native = DType::from(device.settings().bool_dtype);
-            let dtype = if native.size() == 1 && dtype.size() == 1 { native } else { DType::Bool(store) };
-            upload_as::<Bool>(bytes, dtype, shape, device)
-        }
-        dtype if dtype.is_float() => upload_as::<Float>(bytes, dtype, shape, device),
-        dtype => upload_as::<Int>(bytes, dtype, shape, device),
-    }
-}
-
-fn upload_as<K: Basic + 'static>(bytes: Bytes, dtype: DType, shape: &Shape, device: &Device) -> Box<dyn Any + Send> {
-    macro_rules! reshaped {
-        ($flat:expr, $($rank:literal)*) => {
-            match shape.num_dims() {
-                // Burn reads a 0 in a reshape as "as it was".
-                $($rank if shape.num_elements() == 0 => {
-                    Box::new(Tensor::<$rank, K>::empty(shape.clone(), (device, dtype))) as Box<dyn Any + Send>
-                })*
-                $($rank => Box::new($flat.reshape::<$rank, _>(shape.clone())) as Box<dyn Any + Send>,)*
-                rank => unreachable!("layouts have at most 8 dimensions, not {rank}"),
-            }
-        };
-    }
-    let flat = || {
-        let data = TensorData::from_bytes(bytes, Shape::new([shape.num_elements()]), dtype);
-        Tensor::<1, K>::from_data(data, (device, dtype))
-    };
-    reshaped!(flat(), 1 2 3 4 5 6 7 8)
-}
-
-/// How Burn is told of the memory that bytes are in.
-pub(crate) fn property(kind: MemoryKind) -> AllocationProperty {
-    if kind.is_pinned() { AllocationProperty::Pinned } else { AllocationProperty::Other }
 }

@@ -11,6 +11,7 @@ use crate::{
     source::{Target, alloc_for},
     stats::Counters,
     transfer::settle,
+    upload::Uploader,
 };
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};
 use std::{
@@ -119,11 +120,9 @@ impl<C> PinnedBatcher<C> {
         let permit = target.host.then(|| pool.detach(&mut slot));
         let transfer = Place { stage: Stage::Transfer, ..place };
         let mut raw = RawBatch::new(rows, device.clone(), 0, BatchPlace { epoch: 0, number, position: number });
-        let sent = guard(transfer, || {
-            upload_slot(&layout, slot, &longest, &mut raw);
-            Ok(())
-        });
-        settle(&target, layout.bytes(), transfer)?;
+        let mut uploader = Uploader::Burn; // Burn's workers come and go: none has a stream to keep
+        let sent = guard(transfer, || upload_slot(&layout, slot, &longest, &mut raw, &mut uploader));
+        settle(&mut uploader, &target, layout.bytes(), transfer)?;
         sent?;
         drop(permit);
         guard(Place { stage: Stage::Finish, ..place }, || self.collate.finish(raw))

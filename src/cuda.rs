@@ -6,11 +6,24 @@
 #![expect(unsafe_code)]
 
 use crate::{
-    error::Error,
+    error::{BoxError, Error},
     slot::{HeapAlloc, HostAlloc, HostBlock, MemoryKind},
+    window::InUse,
 };
-use burn::tensor::Device;
-use cudarc::driver::{CudaContext, DriverError, result, sys};
+use burn::{
+    backend::{
+        BackendTensor, DispatchTensorKind,
+        fusion::{Fusion, FusionBackend},
+    },
+    cubecl::cuda::CudaRuntime,
+    tensor::{DType, Device, Tensor, kind::Basic},
+};
+use cubecl_runtime::{
+    runtime::Runtime,
+    server::{ServerStorage, WeakBufferBinding},
+    storage::{ComputeStorage, ManagedResource},
+};
+use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, result, sys};
 use std::{
     ffi::CStr,
     fs,
@@ -235,6 +248,122 @@ impl Drop for DriverMemory {
             log::debug!("burn-pinned: cuMemFreeHost: {error}");
         }
     }
+}
+
+/// Copies to a device on a CUDA stream of this crate, into memory that Burn allocated.
+pub(crate) struct CopyStream {
+    stream: Arc<CudaStream>,
+    done: CudaEvent,
+    /// What the copies under way read, and what keeps the memory that they write in its place.
+    in_flight: Vec<(bytes::Bytes, DeviceMemory)>,
+    /// The largest tensor since the last wait.
+    largest: Option<(usize, WeakBufferBinding)>,
+}
+
+/// Memory of a tensor: while this lives, CubeCL neither moves nor reuses it.
+type DeviceMemory = ManagedResource<<<Server as ServerStorage>::Storage as ComputeStorage>::Resource>;
+/// CubeCL's for CUDA.
+type Server = <CudaRuntime as Runtime>::Server;
+
+impl CopyStream {
+    /// A stream on the device's primary context.
+    ///
+    /// # Errors
+    /// The reason in words.
+    pub(crate) fn new(ordinal: usize) -> Result<Self, DriverError> {
+        let context = CudaContext::new(ordinal)?;
+        let stream = context.new_stream()?;
+        // A thread that waits sleeps: its core is for the workers.
+        let done = context.new_event(Some(sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC))?;
+        Ok(Self { stream, done, in_flight: Vec::new(), largest: None })
+    }
+
+    /// Starts to copy bytes into a new tensor of one dimension. Until [`wait`](Self::wait) its values are anything.
+    ///
+    /// # Errors
+    /// If the device has no memory for it, or refuses the copy.
+    pub(crate) fn tensor<K: Basic>(
+        &mut self,
+        bytes: bytes::Bytes,
+        values: usize,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Tensor<1, K>, BoxError> {
+        let tensor = Tensor::<1, K>::empty([values], (device, dtype));
+        let (memory, weak) = memory(&tensor)?;
+        let resource = memory.resource();
+        if (resource.size as usize) < bytes.len() || bytes.len() != values * dtype.size() {
+            return Err(format!("{} bytes do not fit {} of the device", bytes.len(), resource.size).into());
+        }
+        let to = resource.ptr;
+        if self.largest.as_ref().is_none_or(|(largest, _)| *largest < bytes.len()) {
+            self.largest = Some((bytes.len(), weak));
+        }
+        self.in_flight.push((bytes, memory));
+        let Some((bytes, _)) = self.in_flight.last() else { return Ok(tensor) };
+        self.stream.context().bind_to_thread()?;
+        // SAFETY: `to` is the start of as many bytes of the device as are copied. Nobody else knows the tensor yet, and CubeCL hands
+        // out memory again only when the work of other streams on it is done (`wait` of its collector), while nothing runs on the
+        // stream that this thread allocates on. `in_flight` keeps both ends until `wait` has seen the copy end.
+        unsafe { result::memcpy_htod_async(to, bytes, self.stream.cu_stream()) }?;
+        Ok(tensor)
+    }
+
+    /// Waits until the copies are done, at once rather than asleep if they are `short`; lets go of what they read.
+    ///
+    /// # Errors
+    /// What the driver says; then it reads nothing any more.
+    pub(crate) fn wait(&mut self, short: bool) -> Result<(), DriverError> {
+        if self.in_flight.is_empty() {
+            return Ok(());
+        }
+        let waited = if short {
+            self.stream.synchronize()
+        } else {
+            self.done.record(&self.stream).and_then(|()| self.done.synchronize())
+        };
+        self.in_flight.clear();
+        waited
+    }
+
+    /// What tells whether the largest tensor since the last call is in use, also by work of the device.
+    pub(crate) fn in_use(&mut self) -> Option<InUse> {
+        let (_, weak) = self.largest.take()?;
+        Some(Box::new(move || weak.upgrade().is_some()))
+    }
+}
+
+impl Drop for CopyStream {
+    fn drop(&mut self) {
+        if let Err(error) = self.wait(true) {
+            log::debug!("burn-pinned: cuStreamSynchronize: {error}");
+        }
+    }
+}
+
+/// Where a tensor's values are, on the device, and what tells how long.
+fn memory<const D: usize, K: Basic>(tensor: &Tensor<D, K>) -> Result<(DeviceMemory, WeakBufferBinding), BoxError> {
+    let kind = match tensor.clone().into_dispatch().kind {
+        DispatchTensorKind::Autodiff(inner) => *inner,
+        kind => kind,
+    };
+    let DispatchTensorKind::Cube(tensor) = kind else { return Err("the tensor is not of CubeCL".into()) };
+    let tensor = resolved(tensor).ok_or("the tensor is of a kind that cannot be written")?;
+    let weak = tensor.handle.clone().binding().downgrade();
+    Ok((tensor.client.get_resource::<Server>(tensor.handle)?, weak))
+}
+
+/// The tensor behind one of Burn's fusion.
+fn resolved<B, T>(tensor: BackendTensor<Fusion<B>>) -> Option<T>
+where
+    B: FusionBackend<FloatTensorPrimitive = T, IntTensorPrimitive = T, BoolTensorPrimitive = T>,
+{
+    Some(match tensor {
+        BackendTensor::Float(tensor) => tensor.client.clone().resolve_tensor_float::<B>(tensor),
+        BackendTensor::Int(tensor) => tensor.client.clone().resolve_tensor_int::<B>(tensor),
+        BackendTensor::Bool(tensor) => tensor.client.clone().resolve_tensor_bool::<B>(tensor),
+        _ => return None,
+    })
 }
 
 /// The NUMA node that the kernel says the device is attached to; `None` where there is one node only.

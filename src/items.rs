@@ -1,19 +1,19 @@
 //! Batches made by an ordinary Burn `Batcher`: workers share the samples of a batch, one of them batches.
 
 use crate::{
-    batch::{RawBatch, property, upload},
+    batch::RawBatch,
     error::{BoxError, Error, Place, Stage},
     map::{MapTensors, TensorMapper},
     pool::{Permit, Pool, Wanted},
     sample::{BatchPlan, FirstFailure, Samples, guard},
     source::{Done, Filled, Ready, Source, Target, Task},
+    upload::{HostBytes, Uploader},
 };
 use burn::{
     data::dataloader::batcher::Batcher,
-    tensor::{AllocationProperty, Bytes, DType, Device, Shape, Tensor, TensorData, kind::Basic},
+    tensor::{DType, Device, Shape, Tensor, TensorData, kind::Basic},
 };
 use std::{
-    any::Any,
     ops::Range,
     sync::{Arc, Mutex, PoisonError, atomic::Ordering::Relaxed},
     time::Instant,
@@ -149,7 +149,7 @@ where
         Ok(Filled::Packed { batch, plan, slot, parts: Box::new(parts) })
     }
 
-    fn send(&self, filled: Filled<O>, _: &Arc<Pool>) -> Result<Ready<O>, Error> {
+    fn send(&self, filled: Filled<O>, _: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error> {
         let (batch, plan, slot, parts) = match filled {
             Filled::Made { batch, plan, permit } => {
                 return Ok(Ready::Done { batch, items: plan.indices.len(), permit: Some(permit) });
@@ -159,12 +159,17 @@ where
             Filled::Rows { .. } => return Err(Error::Ended),
         };
         let parts = parts.downcast::<Vec<Part>>().map_err(|_| Error::Ended)?;
-        let property = property(slot.kind());
-        let device = self.target.device.clone();
-        let mut upload = Upload { device, property, bytes: slot.freeze(), parts: parts.into_iter() };
+        let kind = slot.kind();
+        let bytes = HostBytes { bytes: slot.freeze(), kind };
+        let device = &self.target.device;
+        let mut upload = Upload { device, bytes, parts: parts.into_iter(), uploader, failed: None };
         let batch = guard(plan.place(Stage::Transfer), || {
             let batch = batch.map_tensors(&mut upload);
-            if upload.parts.len() > 0 { Err(UNSTEADY.into()) } else { Ok(batch) }
+            match upload.failed.take() {
+                Some(error) => Err(error),
+                None if upload.parts.len() > 0 => Err(UNSTEADY.into()),
+                None => Ok(batch),
+            }
         })?;
         Ok(Ready::Done { batch, items: plan.indices.len(), permit: None })
     }
@@ -202,20 +207,29 @@ impl TensorMapper for Unpack {
 }
 
 /// Puts tensors on the device into the places of the empty ones, in the same order.
-struct Upload {
-    device: Device,
-    property: AllocationProperty,
-    bytes: bytes::Bytes,
+struct Upload<'a> {
+    device: &'a Device,
+    bytes: HostBytes,
     parts: std::vec::IntoIter<Part>,
+    uploader: &'a mut Uploader,
+    /// Why the rest of the tensors stayed empty.
+    failed: Option<BoxError>,
 }
 
-impl TensorMapper for Upload {
+impl TensorMapper for Upload<'_> {
     /// # Panics
     /// If the batch's `MapTensors` does not visit the same tensors as before; the transfer stage reports it.
-    fn map<const D: usize, K: Basic + 'static>(&mut self, _: Tensor<D, K>) -> Tensor<D, K> {
+    fn map<const D: usize, K: Basic + 'static>(&mut self, empty: Tensor<D, K>) -> Tensor<D, K> {
         let Some(Part { start, len, shape, dtype }) = self.parts.next() else { panic!("{UNSTEADY}") };
-        let bytes = Bytes::from_shared(self.bytes.slice(start..start + len), self.property);
-        let tensor: Box<dyn Any + Send> = upload(bytes, dtype, &shape, &self.device);
-        *tensor.downcast().unwrap_or_else(|_| panic!("{UNSTEADY}"))
+        if self.failed.is_some() {
+            return empty;
+        }
+        match self.uploader.tensor(self.bytes.slice(start..start + len), dtype, &shape, self.device) {
+            Ok(tensor) => *tensor.downcast().unwrap_or_else(|_| panic!("{UNSTEADY}")),
+            Err(error) => {
+                self.failed = Some(error);
+                empty
+            }
+        }
     }
 }

@@ -89,6 +89,8 @@ mod slot;
 mod source;
 mod stats;
 mod transfer;
+mod upload;
+mod window;
 mod worker;
 
 pub use augment::{Augment, Then};

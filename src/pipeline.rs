@@ -10,6 +10,8 @@ use crate::{
     pool::{Permit, Pool, TICK},
     sample::BatchPlan,
     source::{Filled, Ready, Source, Task},
+    upload::Uploader,
+    window::DeviceWindow,
 };
 use crossbeam::utils::CachePadded;
 use std::{
@@ -39,6 +41,7 @@ pub(crate) struct Pipeline<O> {
     pub(crate) source: Arc<dyn Source<O>>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) flow: Flow,
+    pub(crate) device: DeviceWindow,
     state: Mutex<Epochs<O>>,
     for_workers: Condvar,
     for_pin: Condvar,
@@ -53,6 +56,7 @@ impl<O> Pipeline<O> {
         Self {
             source,
             pool,
+            device: DeviceWindow::new(flow.ahead() + 1), // and the one that the step works on
             flow,
             state: Mutex::new(Epochs::new()),
             for_workers: Condvar::new(),
@@ -265,7 +269,11 @@ impl<O> Pipeline<O> {
         let pins = self.source.needs_pin();
         if self.flow.transfers == 0 {
             let filled = if pins { self.pin(id, filled) } else { Ok(filled) };
-            return self.ready(id, number, filled.and_then(|filled| self.source.send(filled, &self.pool)));
+            return self.ready(
+                id,
+                number,
+                filled.and_then(|filled| self.source.send(filled, &self.pool, &mut Uploader::Burn)),
+            );
         }
         if pins {
             self.hand(id, filled, |run, filled| run.to_pin.insert(number, filled));
@@ -324,6 +332,17 @@ impl<O> Pipeline<O> {
     }
 
     // Transfer threads.
+
+    /// How long a consumer has waited for its next batch; `None` when the pipeline is closed.
+    pub(crate) fn starved(&self) -> Option<Duration> {
+        let state = self.lock();
+        (!state.closed).then(|| state.runs.iter().map(Run::starved).max().unwrap_or_default())
+    }
+
+    /// Epochs in progress.
+    pub(crate) fn epochs(&self) -> usize {
+        self.lock().runs.len()
+    }
 
     /// Waits for a batch that may go to the device; `None` when the pipeline is closed.
     pub(crate) fn to_send(&self) -> Option<(RunId, Place, Filled<O>)> {

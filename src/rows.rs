@@ -1,17 +1,17 @@
 //! Batches made row by row: workers write samples straight into the rows of a shared slot.
 
 use crate::{
-    batch::{RawBatch, property, upload},
+    batch::RawBatch,
     collate::Collate,
-    error::{Error, Place, Stage},
+    error::{BoxError, Error, Place, Stage},
     layout::SlotLayout,
     pool::{Permit, Pool, Wanted},
     row::RowMut,
     sample::{BatchPlan, FirstFailure, Samples, guard, guard_at},
     slot::{Chunk, Slot},
     source::{Done, Filled, Ready, Source, Target, Task},
+    upload::{HostBytes, Uploader},
 };
-use burn::tensor::Bytes;
 use std::{
     cell::Cell,
     sync::{Arc, Mutex, PoisonError},
@@ -186,7 +186,12 @@ where
         Ok(Filled::Rows { slot, plan, steps, longest })
     }
 
-    fn send(&self, filled: Filled<C::Batch>, pool: &Arc<Pool>) -> Result<Ready<C::Batch>, Error> {
+    fn send(
+        &self,
+        filled: Filled<C::Batch>,
+        pool: &Arc<Pool>,
+        uploader: &mut Uploader,
+    ) -> Result<Ready<C::Batch>, Error> {
         let (mut slot, plan, longest) = match filled {
             Filled::Rows { slot, plan, longest, .. } => (slot, plan, longest),
             Filled::Failed(error) => return Err(error),
@@ -196,7 +201,7 @@ where
         let items = plan.indices.len();
         let raw = guard(plan.place(Stage::Transfer), || {
             let mut raw = RawBatch::new(items, self.target.device.clone(), self.samples.seed, plan.at);
-            upload_slot(&self.layout, slot, &longest, &mut raw);
+            upload_slot(&self.layout, slot, &longest, &mut raw, uploader)?;
             Ok(raw)
         })?;
         if !self.target.host {
@@ -235,9 +240,15 @@ pub(crate) fn close_gaps(layout: &SlotLayout, slot: &mut Slot, rows: usize, step
 
 /// Hands the fields of a slot to the device, small ones first: CubeCL holds sent bytes until a later flush, which a large
 /// copy brings by itself.
-pub(crate) fn upload_slot(layout: &SlotLayout, slot: Slot, longest: &[usize], raw: &mut RawBatch) {
-    let property = property(slot.kind());
-    let bytes = slot.freeze();
+pub(crate) fn upload_slot(
+    layout: &SlotLayout,
+    slot: Slot,
+    longest: &[usize],
+    raw: &mut RawBatch,
+    uploader: &mut Uploader,
+) -> Result<(), BoxError> {
+    let kind = slot.kind();
+    let bytes = HostBytes { bytes: slot.freeze(), kind };
     let mut order: Vec<usize> = (0..layout.fields.len()).collect();
     order.sort_by_key(|at| layout.row_bytes(*at));
     for at in order {
@@ -245,7 +256,8 @@ pub(crate) fn upload_slot(layout: &SlotLayout, slot: Slot, longest: &[usize], ra
         let shape = field.batch_shape(raw.len(), longest.get(at).copied().unwrap_or(0));
         let start = layout.offset(at);
         let part = bytes.slice(start..start + shape.num_elements() * field.dtype.size());
-        let tensor = upload(Bytes::from_shared(part, property), field.dtype, &shape, raw.device());
+        let tensor = uploader.tensor(part, field.dtype, &shape, raw.device())?;
         raw.push(field, &shape, tensor);
     }
+    Ok(())
 }

@@ -6,6 +6,7 @@ use crate::{
     pool::{Permit, Pool, Wanted},
     sample::BatchPlan,
     slot::{HeapAlloc, HostAlloc, Slot},
+    upload::Uploader,
 };
 use burn::tensor::Device;
 use std::{any::Any, sync::Arc, time::Duration};
@@ -122,7 +123,7 @@ pub(crate) trait Source<O>: Send + Sync {
     fn pin(&self, filled: Filled<O>, pool: &Arc<Pool>, wanted: Wanted<'_>) -> Result<Filled<O>, Error>;
 
     /// Hands a batch to the device. On a transfer thread, or a worker on a CPU backend.
-    fn send(&self, filled: Filled<O>, pool: &Arc<Pool>) -> Result<Ready<O>, Error>;
+    fn send(&self, filled: Filled<O>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error>;
 
     /// Makes the user's batch. On the consumer's thread, or a worker on a CPU backend.
     fn finish(&self, batch: RawBatch) -> Result<O, Error>;

@@ -1,0 +1,183 @@
+//! How many batches the device may hold.
+
+use std::{
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Says whether a batch's memory on the device is still in use: by a tensor, or by work that was launched and is not done.
+pub(crate) type InUse = Box<dyn Fn() -> bool + Send>;
+
+/// How often a wait looks again.
+const LOOK: Duration = Duration::from_micros(100);
+/// Work that the device may have queued beyond the batches that are ready, where steps are short: launching them takes turns.
+const QUEUED: Duration = Duration::from_millis(10);
+/// How long a consumer waits for a release before it gets one batch more: at first, and once so many pauses in a row brought none.
+const PATIENCE: Duration = Duration::from_millis(100);
+const NO_PATIENCE: Duration = Duration::from_millis(5);
+const PAUSES: u32 = 8;
+
+/// Bounds the batches that are in device memory: being copied, ready, or used by work that the device has not done yet. A training
+/// loop launches steps without waiting for them; without a bound it would take batch after batch, and each would stay in
+/// memory until its step has run (13 batches where 5 are enough, in steps of 13 ms on an H200).
+///
+/// Burn may hold back operations until more of them come, and a consumer may keep its batches: where the consumer waits and
+/// nothing is released for long, one batch more is let in.
+#[derive(Debug)]
+pub(crate) struct DeviceWindow {
+    limit: usize,
+    state: Mutex<State>,
+}
+
+struct State {
+    in_use: Vec<InUse>,
+    /// Batches that are being copied.
+    copying: usize,
+    /// When a release was last seen, or one batch more was let in.
+    last: Instant,
+    /// The usual time from one release to the next.
+    interval: Option<Duration>,
+    /// Batches that were let in one after the other without a release.
+    pauses: u32,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut state = f.debug_struct("State");
+        state.field("in_use", &self.in_use.len()).field("copying", &self.copying).field("interval", &self.interval);
+        state.finish_non_exhaustive()
+    }
+}
+
+impl State {
+    /// Forgets what is not used any more; gives the number of batches in device memory.
+    fn count(&mut self) -> usize {
+        let before = self.in_use.len();
+        self.in_use.retain(|in_use| in_use());
+        if let Ok(released @ 1..) = u32::try_from(before - self.in_use.len()) {
+            let time = self.last.elapsed() / released;
+            // A pause counts little: it may be this bound that made it.
+            let mean = |mean: Duration| if time < mean { (mean + time) / 2 } else { (15 * mean + time) / 16 };
+            self.interval = Some(self.interval.map_or(time, mean));
+            (self.last, self.pauses) = (Instant::now(), 0);
+        }
+        self.in_use.len() + self.copying
+    }
+
+    /// Batches beyond the limit that keep the device busy for a while.
+    fn queued(&self) -> usize {
+        let steps = |interval: Duration| QUEUED.as_micros() / interval.as_micros().max(1);
+        self.interval.map_or(0, |interval| steps(interval).min(64) as usize)
+    }
+
+    fn patience(&self) -> Duration {
+        match self.interval {
+            _ if self.pauses >= PAUSES => NO_PATIENCE,
+            Some(interval) => (4 * interval).max(NO_PATIENCE),
+            None => PATIENCE,
+        }
+    }
+}
+
+impl DeviceWindow {
+    pub(crate) fn new(limit: usize) -> Self {
+        let state = State { in_use: Vec::new(), copying: 0, last: Instant::now(), interval: None, pauses: 0 };
+        Self { limit, state: Mutex::new(state) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until one more batch of so many epochs in progress may go to the device. `starved` says how long a consumer has
+    /// waited for a batch, or `None` when the wait is to end. To be followed by [`copied`](Self::copied).
+    pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>) {
+        loop {
+            let mut state = self.lock();
+            let count = state.count();
+            if count >= (self.limit + state.queued()).saturating_mul(epochs.max(1))
+                && let Some(starved) = starved()
+            {
+                if starved.min(state.last.elapsed()) <= state.patience() {
+                    drop(state);
+                    thread::sleep(LOOK);
+                    continue;
+                }
+                state.last = Instant::now();
+                state.pauses += 1;
+            }
+            state.copying += 1;
+            return;
+        }
+    }
+
+    /// Notes that a batch's copy is over, with what tells how long its memory is used.
+    pub(crate) fn copied(&self, in_use: Option<InUse>) {
+        let mut state = self.lock();
+        state.copying -= 1;
+        state.in_use.extend(in_use);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    };
+
+    /// A batch's memory, in use as long as the test's counter says.
+    fn batch(number: usize, released: &Arc<AtomicUsize>) -> Option<InUse> {
+        let released = Arc::clone(released);
+        Some(Box::new(move || released.load(SeqCst) <= number))
+    }
+
+    #[test]
+    fn no_more_batches_than_the_limit_and_each_release_lets_one_in() {
+        let (window, released) = (Arc::new(DeviceWindow::new(3)), Arc::new(AtomicUsize::new(0)));
+        let entered = Arc::new(AtomicUsize::new(0));
+        let thread = {
+            let (window, released, entered) = (Arc::clone(&window), Arc::clone(&released), Arc::clone(&entered));
+            thread::spawn(move || {
+                for number in 0..20 {
+                    window.enter(1, || Some(Duration::ZERO));
+                    window.copied(batch(number, &released));
+                    entered.fetch_add(1, SeqCst);
+                }
+            })
+        };
+        for done in 0..17 {
+            while entered.load(SeqCst) < done + 3 {
+                thread::sleep(LOOK);
+            }
+            thread::sleep(2 * QUEUED); // a step so long that nothing need be queued
+            assert_eq!(entered.load(SeqCst), done + 3);
+            released.fetch_add(1, SeqCst);
+        }
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_consumer_that_keeps_its_batches_is_let_through() {
+        let window = DeviceWindow::new(2);
+        let start = Instant::now();
+        for _ in 0..50 {
+            window.enter(1, || Some(start.elapsed()));
+            window.copied(Some(Box::new(|| true)));
+        }
+        let waits = PAUSES * PATIENCE;
+        assert!(start.elapsed() >= waits && start.elapsed() < 3 * waits, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn closing_ends_the_wait() {
+        let window = DeviceWindow::new(1);
+        window.enter(1, || None);
+        let start = Instant::now();
+        window.enter(1, || None);
+        assert!(start.elapsed() < PATIENCE / 2);
+    }
+}
