@@ -102,7 +102,10 @@ pub use loader::PinnedDataLoader;
 pub use map::{MapTensors, TensorMapper};
 pub use rng::KeyedRng;
 pub use row::RowMut;
-pub use sampler::{BatchSampler, EpochBatches, RandomSampler, Sampler, SequentialSampler};
+pub use sampler::{
+    BatchSampler, EpochBatches, RandomSampler, RandomWithReplacementSampler, Sampler, SequentialSampler,
+    WeightedSampler, WeightedWithoutReplacementSampler,
+};
 pub use slot::{HeapAlloc, HostAlloc, HostBlock, MemoryKind};
 pub use source::host_alloc;
 pub use stats::Stats;

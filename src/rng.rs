@@ -44,6 +44,11 @@ impl KeyedRng {
         }
         Self(ChaCha8Rng::from_seed(key))
     }
+
+    /// Goes to the number that comes after `count` numbers of 64 bits from the start.
+    pub(crate) fn seek(&mut self, count: u64) {
+        self.0.set_word_pos(2 * u128::from(count)); // words of 32 bits
+    }
 }
 
 impl TryRng for KeyedRng {

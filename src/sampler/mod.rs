@@ -1,10 +1,21 @@
 //! The order of an epoch. A sampler knows no thread, no pool and no device.
 
+mod alias;
 mod batch;
+mod draws;
+mod fingerprint;
+mod packed;
 mod random;
+mod replacement;
+mod weighted;
+mod weighted_once;
+mod weights;
 
 pub use batch::{BatchSampler, EpochBatches};
 pub use random::RandomSampler;
+pub use replacement::RandomWithReplacementSampler;
+pub use weighted::WeightedSampler;
+pub use weighted_once::WeightedWithoutReplacementSampler;
 
 use crate::error::Error;
 use std::fmt;
