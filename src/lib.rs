@@ -103,7 +103,8 @@ pub use map::{MapTensors, TensorMapper};
 pub use rng::KeyedRng;
 pub use row::RowMut;
 pub use sampler::{
-    BatchSampler, EpochBatches, RandomSampler, RandomWithReplacementSampler, Sampler, SequentialSampler,
+    BatchSampler, ClassBalancedSampler, EpochBatches, FixedBatchSampler, LengthBucketSampler, MixPart, MixSampler,
+    RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler, SubsetSampler,
     WeightedSampler, WeightedWithoutReplacementSampler,
 };
 pub use slot::{HeapAlloc, HostAlloc, HostBlock, MemoryKind};

@@ -12,6 +12,8 @@ pub(crate) enum Purpose {
     Sample = 2,
     /// The work on a batch in `finish`.
     Batch = 3,
+    /// Which dataset of a mixture is next: its samplers may have the same seed.
+    Mixture = 4,
 }
 
 /// A generator keyed by (seed, epoch, index of the sample or number of the batch).

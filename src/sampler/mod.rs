@@ -1,19 +1,32 @@
 //! The order of an epoch. A sampler knows no thread, no pool and no device.
 
 mod alias;
+mod balanced;
 mod batch;
+mod buckets;
 mod draws;
 mod fingerprint;
+mod fixed;
+mod mix;
 mod packed;
+mod passes;
 mod random;
+mod repeat;
 mod replacement;
+mod subset;
 mod weighted;
 mod weighted_once;
 mod weights;
 
+pub use balanced::ClassBalancedSampler;
 pub use batch::{BatchSampler, EpochBatches};
+pub use buckets::LengthBucketSampler;
+pub use fixed::FixedBatchSampler;
+pub use mix::{MixPart, MixSampler};
 pub use random::RandomSampler;
+pub use repeat::RepeatSampler;
 pub use replacement::RandomWithReplacementSampler;
+pub use subset::SubsetSampler;
 pub use weighted::WeightedSampler;
 pub use weighted_once::WeightedWithoutReplacementSampler;
 
