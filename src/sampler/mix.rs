@@ -230,3 +230,78 @@ impl Iterator for Mixture {
         (self.left, Some(self.left))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sampler::{RandomSampler, SequentialSampler};
+    use std::collections::HashSet;
+
+    fn parts(weights: [f64; 3]) -> [MixPart; 3] {
+        [
+            MixPart::new(100, weights[0], RandomSampler::new(7)),
+            MixPart::new(20, weights[1], RandomSampler::new(7)),
+            MixPart::new(30, weights[2], SequentialSampler),
+        ]
+    }
+
+    #[test]
+    fn each_dataset_goes_through_its_passes() {
+        let sampler = MixSampler::new(parts([1.0, 2.0, 0.0]), 7).unwrap().with_size(600);
+        let (mut orders, mut passes) = (HashSet::new(), 0);
+        for epoch in 0..3 {
+            let small = sampler.indices(150, epoch).filter(|index| (100..120).contains(index)).collect::<Vec<_>>();
+            for pass in small.chunks_exact(20) {
+                let items: HashSet<_> = pass.iter().collect();
+                assert_eq!(items.len(), 20, "each item once a pass");
+                orders.insert(pass.to_vec());
+                passes += 1;
+            }
+        }
+        assert!(passes > 3 * 15);
+        assert_eq!(orders.len(), passes, "no pass is like another");
+        assert!(sampler.indices(150, 0).all(|index| index < 120), "a weight of 0 is never drawn");
+        assert!(sampler.repeats());
+    }
+
+    #[test]
+    fn an_epoch_ends_with_the_first_dataset() {
+        let sampler = MixSampler::new(parts([1.0, 1.0, 0.5]), 1).unwrap().until_first_exhausted();
+        assert_eq!((sampler.len(150), sampler.repeats()), (50, false));
+        for epoch in 0..20 {
+            let order: Vec<_> = sampler.indices(150, epoch).collect();
+            assert_eq!(order.iter().collect::<HashSet<_>>().len(), 50);
+            assert_eq!(order.iter().filter(|index| (100..120).contains(*index)).count(), 20);
+            assert_eq!(order.iter().filter(|index| **index >= 120).count(), 10);
+            assert!(!order.is_sorted());
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_is_refused() {
+        let refused = |parts: Vec<MixPart>| MixSampler::new(parts, 1).unwrap_err().to_string();
+        assert!(refused(vec![]).contains("no weights"));
+        assert!(refused(parts([1.0, -1.0, 0.0]).to_vec()).contains("weight 1 is -1"));
+        assert!(refused(vec![MixPart::new(0, 1.0, SequentialSampler)]).contains("dataset 0 has no samples"));
+        assert!(refused(vec![MixPart::new(5, 1.0, RandomSampler::new(1).with_size(6))]).contains("6 samples"));
+        assert!(MixSampler::new([MixPart::new(0, 0.0, SequentialSampler), parts([1.0; 3])[0].clone()], 1).is_ok());
+        let sampler = MixSampler::new(parts([1.0; 3]), 1).unwrap();
+        assert!(sampler.check(151).unwrap_err().to_string().contains("150 items in all parts for a dataset of 151"));
+    }
+
+    #[test]
+    fn an_index_beyond_its_dataset_is_not_one_of_the_next() {
+        #[derive(Debug)]
+        struct Beyond;
+        impl Sampler for Beyond {
+            fn len(&self, _: usize) -> usize {
+                1
+            }
+            fn indices(&self, dataset_len: usize, _: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+                Box::new(std::iter::once(dataset_len))
+            }
+        }
+        let parts = [MixPart::new(5, 1.0, Beyond), MixPart::new(5, 0.0, SequentialSampler)];
+        assert_eq!(MixSampler::new(parts, 1).unwrap().indices(10, 0).next(), Some(usize::MAX));
+    }
+}
