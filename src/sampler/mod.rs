@@ -7,6 +7,7 @@ mod buckets;
 mod draws;
 mod fingerprint;
 mod fixed;
+mod lazy_sort;
 mod mix;
 mod packed;
 mod passes;

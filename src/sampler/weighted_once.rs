@@ -3,16 +3,13 @@
 use super::{
     Sampler,
     fingerprint::Fingerprint,
+    lazy_sort::LazySort,
+    packed::LazyMap,
     weights::{check_count, checked},
 };
 use crate::{error::Error, rng::KeyedRng};
 use rand::RngExt;
-use std::{
-    cmp::{Ordering, Reverse},
-    collections::BinaryHeap,
-    fmt,
-    sync::Arc,
-};
+use std::{cmp::Ordering, fmt, sync::Arc};
 
 /// Each sample of an epoch is one of the items that have not come yet, with probability in proportion to their weights: heavy
 /// items come early, no item comes twice, and items of weight 0 never come.
@@ -31,7 +28,7 @@ use std::{
 /// Exact: items come in the order of exponential waiting times, whose rates are the weights (P. S. Efraimidis, P. G. Spirakis,
 /// "Weighted random sampling with a reservoir", Information Processing Letters 97(5), 2006). All weights are read when an
 /// epoch starts, the order is found as it is asked for. The weights take 8 bytes an item, shared by all epochs and clones; an epoch
-/// takes 16 bytes an item of its size.
+/// takes 16 bytes an item of its size, and up to 32 while it starts.
 #[derive(Clone)]
 pub struct WeightedWithoutReplacementSampler {
     seed: u64,
@@ -89,8 +86,8 @@ impl Sampler for WeightedWithoutReplacementSampler {
             // libm's logarithm, since the system's may differ in the last bit, and so the order between machines.
             Arrival { time: -libm::log(1.0 - rng.random::<f64>()) / weight, item }
         });
-        let first = earliest(arrivals, self.size);
-        Box::new(InOrder(BinaryHeap::from_iter(first.into_iter().map(Reverse))))
+        let first = earliest(arrivals, self.size, self.positive);
+        Box::new(LazyMap::new(LazySort::new(first), |arrival: Arrival| arrival.item))
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
@@ -99,6 +96,7 @@ impl Sampler for WeightedWithoutReplacementSampler {
 }
 
 /// When an item is drawn.
+#[derive(Clone, Copy)]
 struct Arrival {
     time: f64,
     item: usize,
@@ -124,32 +122,28 @@ impl PartialEq for Arrival {
 
 impl Eq for Arrival {}
 
-/// The first `size`, in no order.
-fn earliest(arrivals: impl Iterator<Item = Arrival>, size: usize) -> Vec<Arrival> {
-    let mut first = BinaryHeap::with_capacity(size);
+/// The first `size` of `count` arrivals, in no order.
+fn earliest(arrivals: impl Iterator<Item = Arrival>, size: usize, count: usize) -> Vec<Arrival> {
+    if size == 0 {
+        return Vec::new();
+    }
+    let room = size.saturating_mul(2).min(count);
+    let mut first: Vec<Arrival> = Vec::with_capacity(room);
+    let mut latest = None; // of the first `size` so far
     for arrival in arrivals {
-        if first.len() < size {
-            first.push(arrival);
-        } else if let Some(mut last) = first.peek_mut()
-            && arrival < *last
-        {
-            *last = arrival;
+        if latest.is_some_and(|latest| arrival > latest) {
+            continue;
+        }
+        first.push(arrival);
+        if first.len() == room && room > size {
+            latest = Some(*first.select_nth_unstable(size - 1).1);
+            first.truncate(size);
         }
     }
-    first.into_vec()
-}
-
-/// Sorts as it goes.
-struct InOrder(BinaryHeap<Reverse<Arrival>>);
-
-impl Iterator for InOrder {
-    type Item = usize;
-
-    fn next(&mut self) -> Option<usize> {
-        self.0.pop().map(|Reverse(arrival)| arrival.item)
+    if first.len() > size {
+        first.select_nth_unstable(size - 1);
+        first.truncate(size);
     }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.0.len(), Some(self.0.len()))
-    }
+    first.shrink_to_fit();
+    first
 }
