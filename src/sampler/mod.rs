@@ -32,7 +32,7 @@ pub use weighted::WeightedSampler;
 pub use weighted_once::WeightedWithoutReplacementSampler;
 
 use crate::error::Error;
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// Says which samples an epoch has, and in which order.
 ///
@@ -81,6 +81,29 @@ pub trait Sampler: Send + Sync + fmt::Debug + 'static {
     /// [`Error::Config`], e.g. where there is not one weight for each sample.
     fn check(&self, _dataset_len: usize) -> Result<(), Error> {
         Ok(())
+    }
+}
+
+/// A sampler that is shared, or chosen at run time.
+impl<S: Sampler + ?Sized> Sampler for Arc<S> {
+    fn len(&self, dataset_len: usize) -> usize {
+        (**self).len(dataset_len)
+    }
+
+    fn is_empty(&self, dataset_len: usize) -> bool {
+        (**self).is_empty(dataset_len)
+    }
+
+    fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        (**self).indices(dataset_len, epoch)
+    }
+
+    fn repeats(&self) -> bool {
+        (**self).repeats()
+    }
+
+    fn check(&self, dataset_len: usize) -> Result<(), Error> {
+        (**self).check(dataset_len)
     }
 }
 
