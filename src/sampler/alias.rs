@@ -9,8 +9,8 @@ const COLUMN: u64 = 1 << 32;
 /// "An Efficient Method for Generating Discrete Random Variables with General Distributions", ACM TOMS 3(3), 1977; M. D. Vose,
 /// "A Linear Algorithm for Generating Random Numbers with a Given Distribution", IEEE TSE 17(9), 1991).
 ///
-/// A draw touches one column, 8 bytes. A probability is off by at most 2^-33 / n, but that positive ones are at least 2^-32 / n;
-/// an item of weight 0 is never drawn.
+/// A draw touches one column, 8 bytes. A probability is off by less than 2^-32 / n, the largest by the errors of all, less
+/// than 2^-32; an item of weight 0 is never drawn, one of positive weight can be.
 pub(super) struct AliasTable {
     columns: Vec<Column>,
 }
