@@ -27,8 +27,8 @@ use std::{cmp::Ordering, fmt, sync::Arc};
 ///
 /// Exact: items come in the order of exponential waiting times, whose rates are the weights (P. S. Efraimidis, P. G. Spirakis,
 /// "Weighted random sampling with a reservoir", Information Processing Letters 97(5), 2006). All weights are read when an
-/// epoch starts, the order is found as it is asked for. The weights take 8 bytes an item, shared by all epochs and clones; an epoch
-/// takes 16 bytes an item of its size, and up to 32 while it starts.
+/// epoch starts, the order is found as it is asked for. The weights take 8 bytes an item, shared by all epochs and clones (16 while
+/// they are taken); an epoch takes 16 bytes an item of its size, and up to 32 while it starts.
 #[derive(Clone)]
 pub struct WeightedWithoutReplacementSampler {
     seed: u64,
