@@ -4,6 +4,7 @@ use super::{
     BatchSampler, EpochBatches,
     fingerprint::Fingerprint,
     packed::{LazyMap, PackedList},
+    permutation::permutation,
     weights::check_count,
 };
 use crate::{error::Error, rng::KeyedRng};
@@ -125,11 +126,11 @@ impl fmt::Debug for LengthBucketSampler {
 impl BatchSampler for LengthBucketSampler {
     fn batches(&self, _dataset_len: usize, epoch: usize) -> EpochBatches {
         let items = self.lengths.len();
-        let mut order = PackedList::counting(items);
         let mut rng = self.seed.map(|seed| KeyedRng::for_order(seed, epoch));
-        if let Some(rng) = &mut rng {
-            order.shuffle(0..items, rng);
-        }
+        let mut order = match &mut rng {
+            Some(rng) => permutation(items, rng),
+            None => PackedList::counting(items),
+        };
         let mut batches = Vec::new();
         for start in (0..items).step_by(self.pool) {
             let pool = start..items.min(start.saturating_add(self.pool));

@@ -11,6 +11,7 @@ mod lazy_sort;
 mod mix;
 mod packed;
 mod passes;
+mod permutation;
 mod random;
 mod repeat;
 mod replacement;

@@ -1,6 +1,6 @@
 //! A global shuffle.
 
-use super::{Sampler, packed::PackedList};
+use super::{Sampler, permutation::permutation};
 use crate::{error::Error, rng::KeyedRng};
 use derive_new::new;
 
@@ -18,7 +18,8 @@ use derive_new::new;
 /// ```
 ///
 /// An epoch takes 4 bytes a sample of the dataset (8 from 2^32 samples), and is planned as a whole when it starts: a shuffle after
-/// R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964.
+/// R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964; from 2^22 samples, scattered to buckets first, after
+/// P. Sanders, "Random Permutations on Distributed, External and Hierarchical Memory", IPL 67(6), 1998.
 #[derive(Debug, Clone, Copy, new)]
 pub struct RandomSampler {
     seed: u64,
@@ -40,8 +41,7 @@ impl Sampler for RandomSampler {
     }
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        let mut indices = PackedList::counting(dataset_len);
-        indices.shuffle(0..dataset_len, &mut KeyedRng::for_order(self.seed, epoch));
+        let mut indices = permutation(dataset_len, &mut KeyedRng::for_order(self.seed, epoch));
         if self.size.is_some() {
             indices.truncate(self.len(dataset_len));
         }
