@@ -30,11 +30,11 @@ const BUCKETS: usize = 256;
 fn scatter<T: Copy + Default>(len: usize, rng: &mut KeyedRng, of: impl Fn(usize) -> T) -> Vec<T> {
     let mut ends = [0; BUCKETS];
     for_each_byte(len, rng, |_, bucket| ends[bucket] += 1);
-    let mut next = [0; BUCKETS];
     for bucket in 1..BUCKETS {
-        next[bucket] = ends[bucket - 1];
         ends[bucket] += ends[bucket - 1];
     }
+    let mut next = [0; BUCKETS]; // where each bucket starts
+    next[1..].copy_from_slice(&ends[..BUCKETS - 1]);
     rng.seek(0); // the same bytes again, rather than memory for them
     let mut list = vec![T::default(); len];
     for_each_byte(len, rng, |index, bucket| {
