@@ -104,7 +104,11 @@ pub use loader::PinnedDataLoader;
 pub use map::{MapTensors, TensorMapper};
 pub use rng::KeyedRng;
 pub use row::RowMut;
-pub use sampler::{BatchSampler, EpochBatches, RandomSampler, Sampler, SequentialSampler};
+pub use sampler::{
+    BatchSampler, ClassBalancedSampler, EpochBatches, FixedBatchSampler, LengthBucketSampler, MixPart, MixSampler,
+    RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler, SubsetSampler,
+    WeightedSampler, WeightedWithoutReplacementSampler,
+};
 pub use slot::{HeapAlloc, HostAlloc, HostBlock, MemoryKind};
 pub use source::host_alloc;
 pub use stats::Stats;

@@ -12,6 +12,8 @@ pub(crate) enum Purpose {
     Sample = 2,
     /// The work on a batch in `finish`.
     Batch = 3,
+    /// Which dataset of a mixture is next: its samplers may have the same seed.
+    Mixture = 4,
 }
 
 /// A generator keyed by (seed, epoch, index of the sample or number of the batch).
@@ -43,6 +45,11 @@ impl KeyedRng {
             place.copy_from_slice(&word.to_le_bytes());
         }
         Self(ChaCha8Rng::from_seed(key))
+    }
+
+    /// Goes to the number that comes after `count` numbers of 64 bits from the start.
+    pub(crate) fn seek(&mut self, count: u64) {
+        self.0.set_word_pos(2 * u128::from(count)); // words of 32 bits
     }
 }
 

@@ -1,13 +1,39 @@
 //! The order of an epoch. A sampler knows no thread, no pool and no device.
 
+mod alias;
+mod balanced;
 mod batch;
+mod buckets;
+mod draws;
+mod fingerprint;
+mod fixed;
+mod lazy_sort;
+mod mix;
+mod packed;
+mod passes;
+mod permutation;
 mod random;
+mod repeat;
+mod replacement;
+mod subset;
+mod weighted;
+mod weighted_once;
+mod weights;
 
+pub use balanced::ClassBalancedSampler;
 pub use batch::{BatchSampler, EpochBatches};
+pub use buckets::LengthBucketSampler;
+pub use fixed::FixedBatchSampler;
+pub use mix::{MixPart, MixSampler};
 pub use random::RandomSampler;
+pub use repeat::RepeatSampler;
+pub use replacement::RandomWithReplacementSampler;
+pub use subset::SubsetSampler;
+pub use weighted::WeightedSampler;
+pub use weighted_once::WeightedWithoutReplacementSampler;
 
 use crate::error::Error;
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// Says which samples an epoch has, and in which order.
 ///
@@ -56,6 +82,29 @@ pub trait Sampler: Send + Sync + fmt::Debug + 'static {
     /// [`Error::Config`], e.g. where there is not one weight for each sample.
     fn check(&self, _dataset_len: usize) -> Result<(), Error> {
         Ok(())
+    }
+}
+
+/// A sampler that is shared, or chosen at run time.
+impl<S: Sampler + ?Sized> Sampler for Arc<S> {
+    fn len(&self, dataset_len: usize) -> usize {
+        (**self).len(dataset_len)
+    }
+
+    fn is_empty(&self, dataset_len: usize) -> bool {
+        (**self).is_empty(dataset_len)
+    }
+
+    fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        (**self).indices(dataset_len, epoch)
+    }
+
+    fn repeats(&self) -> bool {
+        (**self).repeats()
+    }
+
+    fn check(&self, dataset_len: usize) -> Result<(), Error> {
+        (**self).check(dataset_len)
     }
 }
 

@@ -1,0 +1,135 @@
+//! Batches of one size.
+
+use super::{BatchSampler, EpochBatches, Sampler};
+use crate::error::Error;
+
+/// The indices of a sampler, cut into batches of one size.
+///
+/// ```
+/// use burn_pinned::{BatchSampler, FixedBatchSampler, SequentialSampler};
+///
+/// let sampler = FixedBatchSampler::new(SequentialSampler, 2)?;
+/// assert_eq!(sampler.batches(5, 0).batches.collect::<Vec<_>>(), [vec![0, 1], vec![2, 3], vec![4]]);
+/// assert_eq!(sampler.drop_last(true).batches(5, 0).len, 2);
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// Takes what the sampler takes, and skips as fast as it does.
+#[derive(Debug, Clone)]
+pub struct FixedBatchSampler<S> {
+    sampler: S,
+    batch_size: usize,
+    drop_last: bool,
+}
+
+impl<S: Sampler> FixedBatchSampler<S> {
+    /// Batches of `batch_size` samples; the last of an epoch may have fewer.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if that is 0.
+    pub fn new(sampler: S, batch_size: usize) -> Result<Self, Error> {
+        if batch_size == 0 {
+            return Err(Error::config("FixedBatchSampler::new", "0 samples make no batch", "use at least 1"));
+        }
+        Ok(Self { sampler, batch_size, drop_last: false })
+    }
+
+    /// Whether to leave out a last batch that is not full. Default: no.
+    pub fn drop_last(mut self, drop_last: bool) -> Self {
+        self.drop_last = drop_last;
+        self
+    }
+}
+
+impl<S: Sampler> BatchSampler for FixedBatchSampler<S> {
+    fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
+        let items = self.num_items(dataset_len);
+        let indices = self.sampler.indices(dataset_len, epoch);
+        EpochBatches::new(items.div_ceil(self.batch_size), Chunks { indices, size: self.batch_size, left: items })
+    }
+
+    fn max_batch_size(&self, dataset_len: usize) -> usize {
+        self.batch_size.min(self.num_items(dataset_len))
+    }
+
+    fn num_items(&self, dataset_len: usize) -> usize {
+        let len = self.sampler.len(dataset_len);
+        if self.drop_last { len - len % self.batch_size } else { len }
+    }
+
+    fn repeats(&self) -> bool {
+        self.sampler.repeats()
+    }
+
+    fn check(&self, dataset_len: usize) -> Result<(), Error> {
+        self.sampler.check(dataset_len)
+    }
+}
+
+struct Chunks {
+    indices: Box<dyn Iterator<Item = usize> + Send>,
+    size: usize,
+    /// Indices to come.
+    left: usize,
+}
+
+impl Iterator for Chunks {
+    type Item = Vec<usize>;
+
+    fn next(&mut self) -> Option<Vec<usize>> {
+        let size = self.size.min(self.left);
+        self.left -= size;
+        let batch: Vec<usize> = self.indices.by_ref().take(size).collect();
+        (!batch.is_empty()).then_some(batch)
+    }
+
+    fn nth(&mut self, n: usize) -> Option<Vec<usize>> {
+        let skipped = n.saturating_mul(self.size).min(self.left);
+        self.left -= skipped;
+        if let Some(last) = skipped.checked_sub(1) {
+            self.indices.nth(last);
+        }
+        self.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.left.div_ceil(self.size))) // fewer if the sampler breaks its promise
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sampler::{RandomSampler, RandomWithReplacementSampler};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn batches_are_chunks_of_the_order(
+            len in 0usize..100, size in 1usize..12, drop_last: bool, skips in prop::collection::vec(0usize..5, 0..6),
+        ) {
+            let order: Vec<usize> = RandomSampler::new(1).indices(len, 2).collect();
+            let chunks: Vec<_> = order.chunks(size).filter(|chunk| !drop_last || chunk.len() == size).collect();
+            let sampler = FixedBatchSampler::new(RandomSampler::new(1), size).unwrap().drop_last(drop_last);
+            let mut planned = sampler.batches(len, 2);
+            prop_assert_eq!(planned.len, chunks.len());
+            prop_assert_eq!(sampler.num_items(len), chunks.iter().map(|chunk| chunk.len()).sum::<usize>());
+            prop_assert!(chunks.iter().all(|chunk| chunk.len() <= sampler.max_batch_size(len)));
+            let mut at = 0;
+            for skip in skips {
+                let batch = planned.batches.nth(skip);
+                prop_assert_eq!(batch.as_deref(), chunks.get(at + skip).copied());
+                at = (at + skip + 1).min(chunks.len());
+            }
+            prop_assert!(planned.batches.eq(chunks[at..].iter().map(|chunk| chunk.to_vec())));
+        }
+    }
+
+    #[test]
+    fn an_endless_sampler_makes_endless_batches() {
+        let sampler = FixedBatchSampler::new(RandomWithReplacementSampler::new(1).with_size(usize::MAX), 10).unwrap();
+        assert_eq!(sampler.batches(5, 0).batches.nth(1 << 40).map(|batch| batch.len()), Some(10));
+        assert!(sampler.repeats());
+        assert!(FixedBatchSampler::new(RandomSampler::new(1), 0).is_err());
+    }
+}

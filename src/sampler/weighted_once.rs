@@ -1,0 +1,149 @@
+//! Draws by weight, each item at most once.
+
+use super::{
+    Sampler,
+    fingerprint::Fingerprint,
+    lazy_sort::LazySort,
+    packed::LazyMap,
+    weights::{check_count, checked},
+};
+use crate::{error::Error, rng::KeyedRng};
+use rand::RngExt;
+use std::{cmp::Ordering, fmt, sync::Arc};
+
+/// Each sample of an epoch is one of the items that have not come yet, with probability in proportion to their weights: heavy
+/// items come early, no item comes twice, and items of weight 0 never come.
+///
+/// ```
+/// use burn_pinned::{Sampler, WeightedWithoutReplacementSampler};
+///
+/// let sampler = WeightedWithoutReplacementSampler::new([1.0, 0.0, 5.0, 1.0], 42)?;
+/// let mut all: Vec<_> = sampler.indices(4, 0).collect();
+/// all.sort();
+/// assert_eq!(all, [0, 2, 3]);
+/// assert!(sampler.with_size(4).is_err()); // only three can be drawn
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// Exact: items come in the order of exponential waiting times, whose rates are the weights (P. S. Efraimidis, P. G. Spirakis,
+/// "Weighted random sampling with a reservoir", Information Processing Letters 97(5), 2006). All weights are read when an
+/// epoch starts, the order is found as it is asked for. The weights take 8 bytes an item, shared by all epochs and clones (16 while
+/// they are taken); an epoch takes 16 bytes an item of its size, and up to 32 while it starts.
+#[derive(Clone)]
+pub struct WeightedWithoutReplacementSampler {
+    seed: u64,
+    size: usize,
+    positive: usize,
+    fingerprint: Fingerprint,
+    weights: Arc<[f64]>,
+}
+
+impl WeightedWithoutReplacementSampler {
+    /// One weight for each item of the dataset; they need not sum to 1. An epoch has all items of positive weight.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if a weight is NaN, infinite or negative, if all are 0, or if there are none.
+    pub fn new<W: Into<f64>>(weights: impl IntoIterator<Item = W>, seed: u64) -> Result<Self, Error> {
+        let weights = checked("WeightedWithoutReplacementSampler::new", weights)?;
+        let positive = weights.iter().filter(|weight| **weight > 0.0).count();
+        let fingerprint = Fingerprint::of(weights.iter().map(|weight| weight.to_bits()));
+        Ok(Self { seed, size: positive, positive, fingerprint, weights: weights.into() })
+    }
+
+    /// Only the first `size` of each epoch's order.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if that is more than there are positive weights.
+    pub fn with_size(mut self, size: usize) -> Result<Self, Error> {
+        if size > self.positive {
+            let problem = format!("{size} different items of {} whose weight is positive", self.positive);
+            let advice = "lower it, or use `WeightedSampler`, which draws with replacement";
+            return Err(Error::config("WeightedWithoutReplacementSampler::with_size", problem, advice));
+        }
+        self.size = size;
+        Ok(self)
+    }
+}
+
+impl fmt::Debug for WeightedWithoutReplacementSampler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeightedWithoutReplacementSampler")
+            .field("seed", &self.seed)
+            .field("size", &self.size)
+            .field("weights", &self.fingerprint)
+            .finish()
+    }
+}
+
+impl Sampler for WeightedWithoutReplacementSampler {
+    fn len(&self, _dataset_len: usize) -> usize {
+        self.size
+    }
+
+    fn indices(&self, _dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        let mut rng = KeyedRng::for_order(self.seed, epoch);
+        let arrivals = self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0).map(|(item, weight)| {
+            // libm's logarithm, since the system's may differ in the last bit, and so the order between machines.
+            Arrival { time: -libm::log(1.0 - rng.random::<f64>()) / weight, item }
+        });
+        let first = earliest(arrivals, self.size, self.positive);
+        Box::new(LazyMap::new(LazySort::new(first), |arrival: Arrival| arrival.item))
+    }
+
+    fn check(&self, dataset_len: usize) -> Result<(), Error> {
+        check_count("WeightedWithoutReplacementSampler::new", "weights", self.weights.len(), dataset_len)
+    }
+}
+
+/// When an item is drawn.
+#[derive(Clone, Copy)]
+struct Arrival {
+    time: f64,
+    item: usize,
+}
+
+impl Ord for Arrival {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.time.total_cmp(&other.time).then(self.item.cmp(&other.item))
+    }
+}
+
+impl PartialOrd for Arrival {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Arrival {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Arrival {}
+
+/// The first `size` of `count` arrivals, in no order.
+fn earliest(arrivals: impl Iterator<Item = Arrival>, size: usize, count: usize) -> Vec<Arrival> {
+    if size == 0 {
+        return Vec::new();
+    }
+    let room = size.saturating_mul(2).min(count);
+    let mut first: Vec<Arrival> = Vec::with_capacity(room);
+    let mut latest = None; // of the first `size` so far
+    for arrival in arrivals {
+        if latest.is_some_and(|latest| arrival > latest) {
+            continue;
+        }
+        first.push(arrival);
+        if first.len() == room && room > size {
+            latest = Some(*first.select_nth_unstable(size - 1).1);
+            first.truncate(size);
+        }
+    }
+    if first.len() > size {
+        first.select_nth_unstable(size - 1);
+        first.truncate(size);
+    }
+    first.shrink_to_fit();
+    first
+}

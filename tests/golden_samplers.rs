@@ -1,0 +1,184 @@
+//! The orders that fixed seeds give. Training that is resumed, or repeated to reproduce a result, relies on them, and on the texts
+//! by which a sampler is known again: a change here breaks both for users, and needs an entry in CHANGELOG.md.
+
+use burn_pinned::{
+    BatchSampler, ClassBalancedSampler, FixedBatchSampler, LengthBucketSampler, MixPart, MixSampler, RandomSampler,
+    RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler, SubsetSampler, WeightedSampler,
+    WeightedWithoutReplacementSampler,
+};
+
+/// The text of a sampler and the first indices of its epochs 0 and 1.
+#[track_caller]
+fn assert_golden(sampler: &dyn Sampler, dataset_len: usize, text: &str, epochs: [&[usize]; 2]) {
+    sampler.check(dataset_len).expect("it fits");
+    let first = |epoch: usize| -> Vec<usize> { sampler.indices(dataset_len, epoch).take(8).collect() };
+    assert_eq!((format!("{sampler:?}").as_str(), [&first(0)[..], &first(1)]), (text, epochs));
+}
+
+/// The text of a sampler and the first batches of epoch 1.
+#[track_caller]
+fn assert_golden_batches(sampler: &dyn BatchSampler, dataset_len: usize, text: &str, batches: &[&[usize]]) {
+    sampler.check(dataset_len).expect("it fits");
+    let first: Vec<Vec<usize>> = sampler.batches(dataset_len, 1).batches.take(3).collect();
+    assert_eq!((format!("{sampler:?}").as_str(), first), (text, batches.iter().map(|batch| batch.to_vec()).collect()));
+}
+
+fn weights() -> impl Iterator<Item = f64> {
+    (0..100).map(|item| f64::from(item % 7))
+}
+
+fn mix() -> MixSampler {
+    let parts = [MixPart::new(70, 1.0, RandomSampler::new(1)), MixPart::new(30, 2.5, SequentialSampler)];
+    MixSampler::new(parts, 42).unwrap()
+}
+
+#[test]
+fn uniform() {
+    assert_golden(
+        &RandomSampler::new(42),
+        100,
+        "RandomSampler { seed: 42, size: None }",
+        [&[86, 23, 81, 62, 3, 68, 58, 11], &[48, 69, 84, 77, 1, 20, 71, 39]],
+    );
+    assert_golden(
+        &RandomSampler::new(42).with_size(5),
+        100,
+        "RandomSampler { seed: 42, size: Some(5) }",
+        [&[86, 23, 81, 62, 3], &[48, 69, 84, 77, 1]],
+    );
+    assert_golden(
+        &RandomSampler::new(42),
+        1_000_000,
+        "RandomSampler { seed: 42, size: None }",
+        [
+            &[406534, 938308, 717067, 848410, 396925, 885204, 382681, 24347],
+            &[927064, 805697, 621260, 2635, 671241, 755783, 694345, 299958],
+        ],
+    );
+    assert_golden(
+        &RandomSampler::new(42),
+        1 << 22,
+        "RandomSampler { seed: 42, size: None }",
+        [
+            &[677655, 3838889, 3440004, 3139452, 1826543, 3100899, 1707565, 106048],
+            &[909169, 1490497, 1346855, 1919557, 2935681, 2766366, 634224, 2522083],
+        ],
+    );
+    assert_golden(
+        &RandomWithReplacementSampler::new(42),
+        100,
+        "RandomWithReplacementSampler { seed: 42, size: None }",
+        [&[94, 83, 50, 67, 24, 5, 59, 52], &[61, 52, 86, 98, 55, 82, 99, 94]],
+    );
+}
+
+#[test]
+fn chosen() {
+    assert_golden(&SequentialSampler, 100, "SequentialSampler", [&[0, 1, 2, 3, 4, 5, 6, 7], &[0, 1, 2, 3, 4, 5, 6, 7]]);
+    assert_golden(
+        &SubsetSampler::new((0..100).rev().step_by(9)),
+        100,
+        "SubsetSampler { seed: None, indices: 12 of hash 9f85e04b85cff245 }",
+        [&[99, 90, 81, 72, 63, 54, 45, 36], &[99, 90, 81, 72, 63, 54, 45, 36]],
+    );
+    assert_golden(
+        &SubsetSampler::new((0..100).rev().step_by(9)).shuffle(42),
+        100,
+        "SubsetSampler { seed: Some(42), indices: 12 of hash 9f85e04b85cff245 }",
+        [&[18, 9, 90, 99, 72, 63, 27, 0], &[9, 27, 72, 63, 90, 36, 18, 81]],
+    );
+}
+
+#[test]
+fn weighted() {
+    assert_golden(
+        &WeightedSampler::new(weights(), 42).unwrap(),
+        100,
+        "WeightedSampler { seed: 42, size: None, weights: 100 of hash e3af6403bd69aff8 }",
+        [&[94, 83, 53, 67, 24, 6, 59, 52], &[62, 53, 88, 96, 55, 82, 97, 94]],
+    );
+    let once = WeightedWithoutReplacementSampler::new(weights(), 42).unwrap();
+    assert_golden(
+        &once,
+        100,
+        "WeightedWithoutReplacementSampler { seed: 42, size: 85, weights: 100 of hash e3af6403bd69aff8 }",
+        [&[11, 76, 20, 48, 6, 96, 33, 38], &[52, 97, 61, 44, 45, 82, 10, 96]],
+    );
+    assert_golden(
+        &once.with_size(5).unwrap(),
+        100,
+        "WeightedWithoutReplacementSampler { seed: 42, size: 5, weights: 100 of hash e3af6403bd69aff8 }",
+        [&[11, 76, 20, 48, 6], &[52, 97, 61, 44, 45]],
+    );
+}
+
+#[test]
+fn balanced() {
+    let labels = (0..100).map(|item| if item < 80 { "many" } else { "few" });
+    let balanced = ClassBalancedSampler::new(labels, 42).unwrap();
+    assert_golden(
+        &balanced,
+        100,
+        "ClassBalancedSampler { seed: 42, size: None, replacement: true, classes: 2, items_and_ends: 102 of hash 3f6aced920c29915 }",
+        [&[70, 53, 0, 27, 89, 82, 14, 4], &[18, 4, 59, 78, 8, 51, 78, 71]],
+    );
+    assert_golden(
+        &balanced.without_replacement(),
+        100,
+        "ClassBalancedSampler { seed: 42, size: None, replacement: false, classes: 2, items_and_ends: 102 of hash 3f6aced920c29915 }",
+        [&[84, 32, 24, 90, 94, 2, 99, 63], &[81, 26, 97, 50, 99, 28, 73, 96]],
+    );
+}
+
+#[test]
+fn combined() {
+    assert_golden(
+        &mix(),
+        100,
+        "MixSampler { seed: 42, end: Size(None), parts: [MixPart { len: 70, weight: 1.0, sampler: RandomSampler { seed: 1, size: None } }, MixPart { len: 30, weight: 2.5, sampler: SequentialSampler }] }",
+        [&[70, 71, 72, 73, 74, 75, 76, 77], &[55, 40, 70, 71, 29, 27, 72, 73]],
+    );
+    assert_golden(
+        &mix().until_first_exhausted(),
+        100,
+        "MixSampler { seed: 42, end: FirstExhausted, parts: [MixPart { len: 70, weight: 1.0, sampler: RandomSampler { seed: 1, size: None } }, MixPart { len: 30, weight: 2.5, sampler: SequentialSampler }] }",
+        [&[70, 71, 72, 73, 74, 75, 76, 77], &[41, 28, 70, 71, 45, 46, 72, 73]],
+    );
+    let subset = SubsetSampler::new([5, 50, 99]).shuffle(42);
+    assert_golden(
+        &RepeatSampler::new(subset.clone(), 2).unwrap(),
+        100,
+        "RepeatSampler { sampler: SubsetSampler { seed: Some(42), indices: 3 of hash 70531890d92aad51 }, times: Some(2) }",
+        [&[5, 99, 50, 5, 99, 50], &[50, 5, 99, 50, 99, 5]],
+    );
+    assert_golden(
+        &RepeatSampler::endless(subset),
+        100,
+        "RepeatSampler { sampler: SubsetSampler { seed: Some(42), indices: 3 of hash 70531890d92aad51 }, times: None }",
+        [&[5, 99, 50, 5, 99, 50, 50, 5], &[5, 99, 50, 50, 5, 99, 50, 99]],
+    );
+}
+
+#[test]
+fn batches() {
+    let fixed = FixedBatchSampler::new(RandomSampler::new(42), 4).unwrap().drop_last(true);
+    assert_golden_batches(
+        &fixed,
+        100,
+        "FixedBatchSampler { sampler: RandomSampler { seed: 42, size: None }, batch_size: 4, drop_last: true }",
+        &[&[48, 69, 84, 77], &[1, 20, 71, 39], &[50, 30, 58, 18]],
+    );
+    let buckets = LengthBucketSampler::new((0..100).map(|item| 5 + item * 37 % 50), 150, 6).unwrap();
+    assert_golden_batches(
+        &buckets,
+        100,
+        "LengthBucketSampler { max_tokens: 150, max_batch_size: 6, pool: 500, seed: None, lengths: 100 of hash ad4b9e1a0a3254e5 }",
+        &[&[0, 50, 23, 73, 46, 96], &[19, 69, 42, 92, 15, 65], &[38, 88, 11, 61, 34, 84]],
+    );
+    assert_golden_batches(
+        &buckets.shuffle(42),
+        100,
+        "LengthBucketSampler { max_tokens: 150, max_batch_size: 6, pool: 500, seed: Some(42), lengths: 100 of hash ad4b9e1a0a3254e5 }",
+        &[&[76, 26, 49, 99, 72, 22], &[81, 54], &[86, 36, 59]],
+    );
+}

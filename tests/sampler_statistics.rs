@@ -1,0 +1,188 @@
+//! Samplers have the chances that they promise: goodness-of-fit tests with fixed seeds.
+
+use burn_pinned::{
+    ClassBalancedSampler, MixPart, MixSampler, RandomSampler, RandomWithReplacementSampler, Sampler, SequentialSampler,
+    SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
+};
+use statrs::distribution::{ChiSquared, ContinuousCDF};
+use std::collections::BTreeMap;
+
+/// A right sampler fails one test in a thousand seeds. Seeds are fixed, so each passes for good or fails for good; a change of an
+/// order may meet that one.
+const SIGNIFICANCE: f64 = 0.001;
+
+/// Pearson's chi-square test of counts against probabilities (K. Pearson, 1900); what cannot happen must not have happened. All
+/// expected counts must be at least 5 for the distribution to be near enough (W. G. Cochran, 1952).
+fn assert_fits(counts: &[usize], probabilities: &[f64]) {
+    assert_eq!(counts.len(), probabilities.len());
+    let total = counts.iter().sum::<usize>() as f64;
+    let (mut statistic, mut cells) = (0.0, 0.0);
+    for (count, probability) in counts.iter().zip(probabilities) {
+        if *probability == 0.0 {
+            assert_eq!(*count, 0, "drawn against all odds");
+            continue;
+        }
+        let expected = total * probability;
+        assert!(expected >= 5.0, "too few draws for the test: {expected}");
+        statistic += (*count as f64 - expected).powi(2) / expected;
+        cells += 1.0;
+    }
+    let Ok(distribution) = ChiSquared::new(cells - 1.0) else { return }; // one cell: nothing was left to chance
+    let p = distribution.sf(statistic);
+    assert!(p > SIGNIFICANCE, "chi-square {statistic:.1} of {} degrees, p = {p:.2e}", cells - 1.0);
+}
+
+fn assert_uniform(counts: &[usize]) {
+    assert_fits(counts, &vec![1.0 / counts.len() as f64; counts.len()]);
+}
+
+fn count(len: usize, indices: impl IntoIterator<Item = usize>) -> Vec<usize> {
+    let mut counts = vec![0; len];
+    for index in indices {
+        counts[index] += 1;
+    }
+    counts
+}
+
+fn in_proportion(weights: &[f64]) -> Vec<f64> {
+    let sum: f64 = weights.iter().sum();
+    weights.iter().map(|weight| weight / sum).collect()
+}
+
+/// The test itself: it passes what is fair and fails what is a little off.
+#[test]
+fn the_test_tells_fair_from_unfair() {
+    assert_uniform(&[1010, 985, 1005]);
+    assert!(std::panic::catch_unwind(|| assert_uniform(&[1200, 900, 900])).is_err());
+    assert!(std::panic::catch_unwind(|| assert_fits(&[10, 1], &[1.0, 0.0])).is_err());
+}
+
+#[test]
+fn a_shuffle_puts_any_item_first_and_an_item_anywhere() {
+    let orders: Vec<Vec<usize>> = (0..10_000).map(|epoch| RandomSampler::new(1).indices(50, epoch).collect()).collect();
+    for place in [0, 1, 25, 49] {
+        assert_uniform(&count(50, orders.iter().map(|order| order[place])));
+        let item = place;
+        let places = orders.iter().filter_map(|order| order.iter().position(|index| *index == item));
+        assert_uniform(&count(50, places));
+    }
+}
+
+/// All orders, not places alone: 24 of four items.
+#[test]
+fn all_orders_are_as_likely() {
+    let subset = SubsetSampler::new([0, 1, 2, 3]).shuffle(2);
+    for sampler in [&RandomSampler::new(2) as &dyn Sampler, &subset] {
+        let mut counts = BTreeMap::<Vec<usize>, usize>::new();
+        for epoch in 0..24_000 {
+            *counts.entry(sampler.indices(4, epoch).collect()).or_default() += 1;
+        }
+        assert_eq!(counts.len(), 24);
+        assert_uniform(&counts.into_values().collect::<Vec<_>>());
+    }
+}
+
+/// Nor does one epoch tell of the next.
+#[test]
+fn epochs_and_seeds_are_independent() {
+    let first = |seed, epoch| RandomSampler::new(seed).indices(10, epoch).next().unwrap_or_default();
+    let pairs = (0..10_000).map(|epoch| 10 * first(3, epoch) + first(3, epoch + 1));
+    assert_uniform(&count(100, pairs));
+    let pairs = (0..10_000).map(|seed| 10 * first(seed, 0) + first(seed + 1, 0));
+    assert_uniform(&count(100, pairs));
+}
+
+#[test]
+fn with_replacement_draws_all_alike_and_independently() {
+    let order: Vec<_> = RandomWithReplacementSampler::new(4).with_size(200_001).indices(30, 0).collect();
+    assert_uniform(&count(30, order.iter().copied()));
+    assert_uniform(&count(900, order.windows(2).map(|pair| 30 * pair[0] + pair[1])));
+}
+
+#[test]
+fn weights_are_followed() {
+    let some_are_zero: Vec<f64> = (0..100).map(|item| f64::from(item % 10)).collect();
+    let over_a_wide_range: Vec<f64> = (0..12).map(|item| 2f64.powi(-item)).collect();
+    let irregular: Vec<f64> = (1..1000).map(|item| 1.0 + (f64::from(item) * 0.7).sin()).map(|x| x + 0.1).collect();
+    for weights in [some_are_zero, over_a_wide_range, irregular] {
+        let n = weights.len();
+        let sampler = WeightedSampler::new(weights.iter().copied(), 5).unwrap().with_size(500_000);
+        assert_fits(&count(n, sampler.indices(n, 3)), &in_proportion(&weights));
+    }
+}
+
+/// The chance of each sequence of `size` items drawn one after the other, by trying them all.
+fn sequences(weights: &[f64], size: usize) -> BTreeMap<Vec<usize>, f64> {
+    let mut all = BTreeMap::from([(vec![], 1.0)]);
+    for _ in 0..size {
+        let mut longer = BTreeMap::new();
+        for (sequence, chance) in &all {
+            let left: f64 = (0..weights.len()).filter(|item| !sequence.contains(item)).map(|item| weights[item]).sum();
+            for item in (0..weights.len()).filter(|item| weights[*item] > 0.0 && !sequence.contains(item)) {
+                longer.insert([&sequence[..], &[item]].concat(), chance * weights[item] / left);
+            }
+        }
+        all = longer;
+    }
+    all
+}
+
+/// The order, and with it each item's chance to be among the drawn.
+#[test]
+fn without_replacement_has_the_chances_of_drawing_one_by_one() {
+    let weights = [4.0, 1.0, 0.0, 2.5, 2.0, 0.5];
+    for size in 1..=5 {
+        let chances = sequences(&weights, size);
+        let sampler = WeightedWithoutReplacementSampler::new(weights, 6).unwrap().with_size(size).unwrap();
+        let (mut drawn, mut included) = (BTreeMap::<Vec<usize>, usize>::new(), [0; 6]);
+        let epochs = 60_000;
+        for epoch in 0..epochs {
+            let sequence: Vec<usize> = sampler.indices(6, epoch).collect();
+            sequence.iter().for_each(|item| included[*item] += 1);
+            *drawn.entry(sequence).or_default() += 1;
+        }
+        assert!(drawn.keys().all(|sequence| chances.contains_key(sequence)));
+        let counts: Vec<_> = chances.keys().map(|sequence| drawn.get(sequence).copied().unwrap_or(0)).collect();
+        assert_fits(&counts, &chances.values().copied().collect::<Vec<_>>());
+
+        for (item, count) in included.into_iter().enumerate() {
+            let inclusion: f64 = chances.iter().filter(|(sequence, _)| sequence.contains(&item)).map(|(_, p)| p).sum();
+            if inclusion < 1.0 - 1e-9 {
+                assert_fits(&[count, epochs - count], &[inclusion, 1.0 - inclusion]);
+            } else {
+                assert_eq!(count, epochs);
+            }
+        }
+    }
+}
+
+#[test]
+fn classes_are_drawn_alike_and_so_are_the_items_of_each() {
+    let sizes = [1, 3, 10, 40];
+    let labels: Vec<usize> = sizes.iter().enumerate().flat_map(|(class, size)| vec![class; *size]).collect();
+    let random = ClassBalancedSampler::new(labels.clone(), 7).unwrap().with_size(100_000);
+    let order: Vec<_> = random.indices(54, 1).collect();
+    assert_uniform(&count(4, order.iter().map(|item| labels[*item])));
+    let chances: Vec<_> = labels.iter().map(|class| 0.25 / sizes[*class] as f64).collect();
+    assert_fits(&count(54, order), &chances);
+
+    // In rounds there is no chance in how often, but in what comes first: of the classes, and of the items of the largest.
+    let rounds = random.without_replacement().with_size(4);
+    let firsts: Vec<Vec<usize>> = (0..20_000).map(|epoch| rounds.indices(54, epoch).collect()).collect();
+    assert_uniform(&count(4, firsts.iter().map(|round| labels[round[0]])));
+    assert_uniform(&count(40, firsts.iter().flatten().filter(|item| labels[**item] == 3).map(|item| item - 14)));
+}
+
+#[test]
+fn datasets_are_mixed_by_weight() {
+    let weights = [1.0, 6.0, 0.0, 3.0];
+    let mix = || MixSampler::new(weights.map(|weight| MixPart::new(10, weight, SequentialSampler)), 8).unwrap();
+    let order: Vec<_> = mix().with_size(100_001).indices(40, 0).map(|index| index / 10).collect();
+    assert_fits(&count(4, order.iter().copied()), &in_proportion(&weights));
+    let pairs: Vec<f64> = weights.iter().flat_map(|a| weights.map(|b| a * b)).collect();
+    assert_fits(&count(16, order.windows(2).map(|pair| 4 * pair[0] + pair[1])), &in_proportion(&pairs));
+
+    // Which dataset comes first, where the numbers of each are fixed: 2, 10 and 5 of 17.
+    let first = (0..20_000).filter_map(|epoch| mix().until_first_exhausted().indices(40, epoch).next());
+    assert_fits(&count(4, first.map(|index| index / 10)), &in_proportion(&[2.0, 10.0, 0.0, 5.0]));
+}
