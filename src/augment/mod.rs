@@ -1,5 +1,9 @@
 //! Random changes to single samples, on the workers.
 
+pub(crate) mod choose;
+
+pub use choose::{OneOf, RandomApply};
+
 use crate::{error::BoxError, rng::KeyedRng};
 use std::sync::Arc;
 
@@ -23,6 +27,9 @@ use std::sync::Arc;
 /// # fn takes(_: impl Augment<Vec<u8>>) {}
 /// # takes(both);
 /// ```
+///
+/// [`then`](Self::then) joins two, [`RandomApply`] runs one at times, [`OneOf`] runs one of several, an `Option` none or one. Those
+/// for images are in the module `vision`.
 pub trait Augment<I>: Send + Sync + 'static {
     /// Changes one sample.
     ///
@@ -45,6 +52,16 @@ where
 {
     fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
         Ok(self(sample, rng))
+    }
+}
+
+/// `None` leaves the sample as it is: a choice made when the loader is built.
+impl<I, A: Augment<I>> Augment<I> for Option<A> {
+    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+        match self {
+            Some(augment) => augment.apply(sample, rng),
+            None => Ok(sample),
+        }
     }
 }
 
