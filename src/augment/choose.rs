@@ -16,7 +16,7 @@ use std::{fmt, sync::Arc};
 /// let negate = |x: f32, _: &mut KeyedRng| -x;
 /// let half_the_time = RandomApply::new(0.5, negate)?;
 /// assert_eq!(half_the_time.apply(3.0, &mut KeyedRng::for_order(7, 0))?.abs(), 3.0);
-/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # Ok::<(), burn_pinned::BoxError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct RandomApply<A> {
@@ -49,7 +49,7 @@ impl<I, A: Augment<I>> Augment<I> for RandomApply<A> {
 /// let down = |x: i32, _: &mut KeyedRng| x - 1;
 /// let step = OneOf::new(up).or(down).weights(&[3.0, 1.0])?; // up three times in four
 /// assert_eq!(step.apply(0, &mut KeyedRng::for_order(7, 0))?.abs(), 1);
-/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # Ok::<(), burn_pinned::BoxError>(())
 /// ```
 pub struct OneOf<I> {
     choices: Vec<Arc<dyn Augment<I>>>,

@@ -28,8 +28,8 @@ use std::sync::Arc;
 /// # takes(both);
 /// ```
 ///
-/// [`then`](Self::then) joins two, [`RandomApply`] runs one at times, [`OneOf`] runs one of several, an `Option` none or one. Those
-/// for images are in the module `vision`.
+/// A tuple runs several in order, and so does [`then`](Self::then); [`RandomApply`] runs one at times, [`OneOf`] one of several,
+/// an `Option` one or none. Those for images are in the module `vision`.
 pub trait Augment<I>: Send + Sync + 'static {
     /// Changes one sample.
     ///
@@ -64,6 +64,28 @@ impl<I, A: Augment<I>> Augment<I> for Option<A> {
         }
     }
 }
+
+/// A tuple of up to eight runs one after the other.
+macro_rules! tuples {
+    ($($name:ident)+) => {
+        impl<I, $($name: Augment<I>),+> Augment<I> for ($($name,)+) {
+            fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+                #[expect(non_snake_case, reason = "the types name the values")]
+                let ($($name,)+) = self;
+                $(let sample = $name.apply(sample, rng)?;)+
+                Ok(sample)
+            }
+        }
+    };
+}
+
+tuples!(A B);
+tuples!(A B C);
+tuples!(A B C D);
+tuples!(A B C D E);
+tuples!(A B C D E F);
+tuples!(A B C D E F G);
+tuples!(A B C D E F G H);
 
 /// Two augmentations, one after the other; made by [`Augment::then`].
 #[derive(Debug, Clone)]

@@ -134,10 +134,21 @@ impl CenterCrop {
         Ok(Self { size: size.into().checked("CenterCrop::new")? })
     }
 
-    pub(crate) fn change(&self, image: &mut RgbImage, _: &mut KeyedRng) -> Result<(), VisionError> {
+    /// The middle of an image.
+    ///
+    /// # Errors
+    /// If the image has no pixels.
+    pub fn crop(&self, image: &RgbImage) -> Result<RgbImage, VisionError> {
+        if image.is_empty() {
+            return Err(VisionError::NoPixels);
+        }
         let Size { height, width } = self.size;
         let part = CropBox { left: middle(image.width(), width), top: middle(image.height(), height), width, height };
-        *image = cut(image, part, PaddingMode::Constant, [0; 3]);
+        Ok(cut(image, part, PaddingMode::Constant, [0; 3]))
+    }
+
+    pub(crate) fn change(&self, image: &mut RgbImage, _: &mut KeyedRng) -> Result<(), VisionError> {
+        *image = self.crop(image)?;
         Ok(())
     }
 }

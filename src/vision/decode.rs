@@ -1,7 +1,7 @@
 //! From a file's bytes to an image.
 
 use super::VisionError;
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, RgbImage};
+use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, RgbImage};
 use std::{
     fs::{self, File},
     io::{Cursor, Read},
@@ -79,7 +79,13 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
     let mut inner = image::Limits::default();
     inner.max_alloc = Some(limits.bytes);
     reader.limits(inner);
-    let mut decoder = reader.into_decoder().map_err(VisionError::Decode)?;
+    let refused = |error| match error {
+        ImageError::Limits(_) => {
+            VisionError::OverLimit { what: "the memory to decode it is".into(), limit: limits.bytes }
+        }
+        error => VisionError::Decode(error),
+    };
+    let mut decoder = reader.into_decoder().map_err(refused)?;
     let (width, height) = decoder.dimensions();
     let over = |limit| VisionError::OverLimit { what: format!("an image of {width} x {height} pixels is"), limit };
     if width.max(height) > limits.side {
@@ -93,7 +99,7 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
     }
     // Metadata that cannot be read is no reason to refuse the pixels.
     let orientation = decoder.orientation().ok();
-    let image = DynamicImage::from_decoder(decoder).map_err(VisionError::Decode)?;
+    let image = DynamicImage::from_decoder(decoder).map_err(refused)?;
     let mut image = DynamicImage::ImageRgb8(image.into_rgb8());
     if let Some(orientation) = orientation {
         image.apply_orientation(orientation);

@@ -4,14 +4,16 @@
 //! use burn_pinned::{Augment, KeyedRng, vision::*};
 //! use image::RgbImage;
 //!
-//! let train = RandomResizedCrop::new(224)?
-//!     .then(RandomHorizontalFlip::new(0.5)?)
-//!     .then(ColorJitter::new().brightness(0.4)?.contrast(0.4)?.saturation(0.4)?)
-//!     .then(RandomErasing::new(0.25)?);
+//! let train = (
+//!     RandomResizedCrop::new(224)?,
+//!     RandomHorizontalFlip::new(0.5)?,
+//!     ColorJitter::new().brightness(0.4)?.contrast(0.4)?.saturation(0.4)?,
+//!     RandomErasing::new(0.25)?,
+//! );
 //! let sample = (RgbImage::new(500, 375), 3usize); // an image and its label
 //! let (image, label) = train.apply(sample, &mut KeyedRng::for_order(1, 0))?;
 //! assert_eq!((image.dimensions(), label), ((224, 224), 3));
-//! # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+//! # Ok::<(), burn_pinned::BoxError>(())
 //! ```
 //!
 //! Names, parameters, defaults and distributions are those of torchvision's `transforms.v2`
@@ -24,7 +26,7 @@
 //!   [`RandomVerticalFlip`], [`RandomRotation`].
 //! - Colour: [`ColorJitter`], [`Grayscale`], [`RandomGrayscale`].
 //! - [`RandomErasing`], [`RandAugment`].
-//! - Choices: [`Augment::then`](crate::Augment::then), [`RandomApply`](crate::RandomApply), [`OneOf`](crate::OneOf).
+//! - Several: a tuple, [`RandomApply`](crate::RandomApply), [`OneOf`](crate::OneOf).
 //! - In a collate: [`write_chw`] on the worker, [`device`] in `finish`.
 
 mod affine;

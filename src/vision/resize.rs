@@ -27,12 +27,12 @@ pub enum Interpolation {
 /// Resizes every image. Nothing is random.
 ///
 /// ```
-/// use burn_pinned::{Augment, KeyedRng, vision::Resize};
+/// use burn_pinned::vision::Resize;
 /// use image::RgbImage;
 ///
-/// let image = Resize::shorter_side(256)?.apply(RgbImage::new(500, 375), &mut KeyedRng::for_order(0, 0))?;
+/// let image = Resize::shorter_side(256)?.resize(&RgbImage::new(500, 375))?; // by itself, or as an augmentation
 /// assert_eq!(image.dimensions(), (341, 256));
-/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// As torchvision's `Resize`, without its `max_size`.
@@ -72,7 +72,14 @@ impl Resize {
         self
     }
 
-    pub(crate) fn change(&self, image: &mut RgbImage, _: &mut KeyedRng) -> Result<(), VisionError> {
+    /// An image of the new size.
+    ///
+    /// # Errors
+    /// If the image has no pixels, or its longer side would grow beyond 65,535.
+    pub fn resize(&self, image: &RgbImage) -> Result<RgbImage, VisionError> {
+        if image.is_empty() {
+            return Err(VisionError::NoPixels);
+        }
         let (width, height) = image.dimensions();
         let size = match self.to {
             To::Exact(size) => size,
@@ -90,9 +97,11 @@ impl Resize {
                 }
             }
         };
-        if (size.width, size.height) != image.dimensions() {
-            *image = resized(image, CropBox { left: 0, top: 0, width, height }, size, self.interpolation)?;
-        }
+        resized(image, CropBox { left: 0, top: 0, width, height }, size, self.interpolation)
+    }
+
+    pub(crate) fn change(&self, image: &mut RgbImage, _: &mut KeyedRng) -> Result<(), VisionError> {
+        *image = self.resize(image)?;
         Ok(())
     }
 }
