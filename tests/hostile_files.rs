@@ -267,7 +267,7 @@ fn files_are_named_in_errors_and_what_is_no_file_is_not_waited_for() {
         assert!(vision::open(Path::new("/dev/zero"), &Limits::default()).is_err());
         let locked = dir.path().join("locked.png");
         fs::copy(dir.path().join("wrong.jpg"), &locked).unwrap();
-        fs::set_permissions(&locked, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).unwrap();
         if fs::read(&locked).is_ok() {
             println!("permissions do not bind this user (root?): the unreadable file is not tested");
         } else {

@@ -83,13 +83,13 @@ impl RandomRotation {
     }
 }
 
-/// The size that holds all four corners, on the image's own grid of pixels. Ten-thousandths are errors of rounding.
+/// The size that holds all four corners, on the image's own grid of pixels. Less than a ten-thousandth is an error of rounding.
 fn expanded(width: u32, height: u32, Inverse { xx: cos, xy: sin, .. }: Inverse) -> Size {
     let (width, height) = (f64::from(width), f64::from(height));
     let side = |along: f64, across: f64| {
         let half = (along * cos.abs() + across * sin.abs()) / 2.0;
-        let whole = |x: f64| (x * 1e4).trunc() / 1e4;
-        (whole(along / 2.0 + half).ceil() - whole(along / 2.0 - half).floor()) as u32
+        let exact = |x: f64| (x * 1e4).round() / 1e4;
+        (exact(along / 2.0 + half).ceil() - exact(along / 2.0 - half).floor()) as u32
     };
     Size { width: side(width, height), height: side(height, width) }
 }
