@@ -36,7 +36,7 @@ fn greys<const W: usize>(rows: &[[u8; W]]) -> RgbImage {
 #[ignore = "a measurement"]
 fn speed() {
     use burn_pinned::vision::{
-        ColorJitter, RandAugment, RandomHorizontalFlip, RandomResizedCrop, RandomRotation, write_chw,
+        CenterCrop, ColorJitter, RandAugment, RandomHorizontalFlip, RandomResizedCrop, RandomRotation, write_chw,
     };
     fn rate(name: &str, augment: impl Augment<RgbImage>) {
         let image = golden::photo(500, 375);
@@ -56,6 +56,7 @@ fn speed() {
         }
         println!("{name}: {:.0} images/s on one core", f64::from(count) / spent.as_secs_f64());
     }
+    rate("nothing but write_chw", CenterCrop::new(224).unwrap());
     let crop = || RandomResizedCrop::new(224).unwrap();
     let flip = RandomHorizontalFlip::default();
     let jitter = ColorJitter::new().brightness(0.4).unwrap().contrast(0.4).unwrap().saturation(0.4).unwrap();

@@ -42,7 +42,7 @@ pub(crate) fn warp(image: &RgbImage, size: Size, inverse: Inverse, by: Interpola
             // Pixel n lies from n to n + 1.
             let colour = match by {
                 Interpolation::Bilinear => mixed(image, x - 0.5, y - 0.5, fill),
-                _ => at(image, x.floor(), y.floor(), fill),
+                _ => at(image, floor(x), floor(y), fill),
             };
             pixel.copy_from_slice(&colour);
         }
@@ -50,8 +50,14 @@ pub(crate) fn warp(image: &RgbImage, size: Size, inverse: Inverse, by: Interpola
     out
 }
 
-fn at(image: &RgbImage, x: f64, y: f64, fill: [u8; 3]) -> [u8; 3] {
-    if x < 0.0 || y < 0.0 || x >= f64::from(image.width()) || y >= f64::from(image.height()) {
+/// Of places that are no further from 0 than an image is long; the standard one is a call where the CPU is not known.
+fn floor(x: f64) -> i64 {
+    let towards_zero = x as i64;
+    towards_zero - i64::from(x < towards_zero as f64)
+}
+
+fn at(image: &RgbImage, x: i64, y: i64, fill: [u8; 3]) -> [u8; 3] {
+    if x < 0 || y < 0 || x >= i64::from(image.width()) || y >= i64::from(image.height()) {
         return fill;
     }
     let start = 3 * (y as usize * image.width() as usize + x as usize);
@@ -60,14 +66,14 @@ fn at(image: &RgbImage, x: f64, y: f64, fill: [u8; 3]) -> [u8; 3] {
 }
 
 fn mixed(image: &RgbImage, x: f64, y: f64, fill: [u8; 3]) -> [u8; 3] {
-    let (left, top) = (x.floor(), y.floor());
-    let (right_share, below_share) = (x - left, y - top);
-    let [a, b] = [left, left + 1.0].map(|x| at(image, x, top, fill));
-    let [c, d] = [left, left + 1.0].map(|x| at(image, x, top + 1.0, fill));
+    let (left, top) = (floor(x), floor(y));
+    let (right_share, below_share) = (x - left as f64, y - top as f64);
+    let [a, b] = [left, left + 1].map(|x| at(image, x, top, fill));
+    let [c, d] = [left, left + 1].map(|x| at(image, x, top + 1, fill));
     let mix = |from: f64, to: f64, share: f64| from + (to - from) * share;
     std::array::from_fn(|n| {
         let above = mix(a[n].into(), b[n].into(), right_share);
         let below = mix(c[n].into(), d[n].into(), right_share);
-        mix(above, below, below_share).round_ties_even() as u8
+        (mix(above, below, below_share) + 0.5) as u8
     })
 }

@@ -24,7 +24,7 @@ pub(crate) fn saturation(image: &mut RgbImage, factor: f32) {
     }
 }
 
-/// Turns the hue by so much of the colour circle.
+/// Turns the hue by so much of the colour circle, -0.5 to 0.5.
 pub(crate) fn hue(image: &mut RgbImage, turn: f32) {
     for pixel in image.chunks_exact_mut(3) {
         let [r, g, b] = [pixel[0], pixel[1], pixel[2]];
@@ -42,11 +42,14 @@ pub(crate) fn hue(image: &mut RgbImage, turn: f32) {
         } else {
             part(r, g) + 4.0
         };
-        let turned = (sixths + 6.0 * turn).rem_euclid(6.0);
+        // One turn is enough: the hue is -1 to 5 sixths, the turn at most half of the circle.
+        let once = |x: f32| if x >= 6.0 { x - 6.0 } else { x };
+        let turned = sixths + 6.0 * turn;
+        let turned = once(if turned < 0.0 { turned + 6.0 } else { turned });
         // https://en.wikipedia.org/wiki/HSL_and_HSV#HSV_to_RGB_alternative
         for (byte, offset) in pixel.iter_mut().zip([5.0, 3.0, 1.0]) {
-            let k = (offset + turned) % 6.0;
-            *byte = (f32::from(max) - chroma * k.min(4.0 - k).clamp(0.0, 1.0)).round() as u8;
+            let k = once(offset + turned);
+            *byte = (f32::from(max) - chroma * k.min(4.0 - k).clamp(0.0, 1.0) + 0.5) as u8;
         }
     }
 }

