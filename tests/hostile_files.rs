@@ -11,7 +11,6 @@ use jpeg_encoder::{ColorType, Encoder};
 use std::{
     fs,
     io::Cursor,
-    path::Path,
     time::{Duration, Instant},
 };
 
@@ -237,7 +236,7 @@ fn claims_of_size_are_refused_before_memory_is_taken() {
 #[test]
 fn files_are_named_in_errors_and_what_is_no_file_is_not_waited_for() {
     let dir = tempfile::tempdir().unwrap();
-    let open = |name: &str| vision::open(&dir.path().join(name), &Limits { bytes: 1000, ..Limits::default() });
+    let open = |name: &str| vision::open(dir.path().join(name), &Limits { bytes: 1000, ..Limits::default() });
     let message = |name: &str| {
         let message = open(name).unwrap_err().to_string();
         assert!(message.contains(name), "{message}");
@@ -264,7 +263,7 @@ fn files_are_named_in_errors_and_what_is_no_file_is_not_waited_for() {
         if made.is_ok_and(|status| status.success()) {
             assert!(message("pipe.png").ends_with("not a regular file"));
         }
-        assert!(vision::open(Path::new("/dev/zero"), &Limits::default()).is_err());
+        assert!(vision::open("/dev/zero", &Limits::default()).is_err());
         let locked = dir.path().join("locked.png");
         fs::copy(dir.path().join("wrong.jpg"), &locked).unwrap();
         fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).unwrap();

@@ -132,7 +132,7 @@ impl ImageFolder {
     /// Reads and decodes one file. Panics if `index >= len()`, as the `Dataset` trait asks.
     pub(crate) fn read(&self, index: usize) -> Result<Sample, FolderError> {
         let (file, label) = &self.files[index];
-        let image = vision::open(&self.root.join(file), &Limits { side: MAX_SIDE as u32, ..Limits::default() })?;
+        let image = vision::open(self.root.join(file), &Limits { side: MAX_SIDE as u32, ..Limits::default() })?;
         Ok(Sample { image: square(&image, self.side as u32)?, label: *label })
     }
 }

@@ -29,13 +29,14 @@ impl Default for Limits {
 /// ```no_run
 /// use burn_pinned::vision::{self, Limits};
 ///
-/// let image = vision::open("cat/1.jpg".as_ref(), &Limits::default())?;
+/// let image = vision::open("cat/1.jpg", &Limits::default())?;
 /// # Ok::<(), burn_pinned::vision::VisionError>(())
 /// ```
 ///
 /// # Errors
 /// [`VisionError::File`], with the path, if the file cannot be read, is a pipe or a device, or cannot be decoded.
-pub fn open(path: &Path, limits: &Limits) -> Result<RgbImage, VisionError> {
+pub fn open(path: impl AsRef<Path>, limits: &Limits) -> Result<RgbImage, VisionError> {
+    let path = path.as_ref();
     let file = |source: VisionError| VisionError::File { path: path.into(), source: Box::new(source) };
     read(path, limits).and_then(|bytes| decode(&bytes, limits)).map_err(file)
 }
