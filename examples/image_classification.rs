@@ -37,7 +37,7 @@ use std::{io::IsTerminal, path::PathBuf, process::ExitCode, sync::Arc, thread::a
 /// Trains a small image classifier, fed by burn-pinned or by Burn's own loader.
 #[derive(Parser)]
 struct Args {
-    /// A folder with one sub-folder of PNG or JPEG files for each class; without it, shapes are drawn once and used
+    /// A folder with one sub-folder of PNG, JPEG, GIF or WebP files for each class; without it, shapes are drawn once and used
     #[arg(long)]
     data: Option<PathBuf>,
     #[arg(long, default_value_t = 10)]
@@ -89,7 +89,7 @@ impl Args {
                     .prefetch(self.prefetch)
                     .set_device(device.clone());
                 if train {
-                    builder = builder.shuffle(self.seed).augment(jitter(self.side));
+                    builder = builder.shuffle(self.seed).augment(jitter(self.side)?);
                 }
                 let loader = builder.build(folder)?;
                 pinned = Some(Arc::clone(&loader));

@@ -83,10 +83,10 @@ impl fmt::Display for Place {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An option of the builder is wrong. `advice` says what to write instead.
+    /// An option of the builder, or a parameter of an augmentation, is wrong. `advice` says what to write instead.
     #[error("`{option}`: {problem}; {advice}")]
     Config {
-        /// The builder's method.
+        /// The method that took it.
         option: &'static str,
         /// What is wrong with its value.
         problem: String,

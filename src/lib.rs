@@ -63,6 +63,8 @@
 //!
 //! - `cuda`: page-locked memory and transfer streams on NVIDIA GPUs, through Burn's CUDA backend and the driver's API, which is
 //!   loaded at run time. Without a driver the loader says so and goes on with ordinary memory.
+//! - `vision`: the module of that name: decoding of image files, the usual random changes of images under torchvision's names, and
+//!   mixing of whole batches on the device.
 
 mod augment;
 mod batch;
@@ -90,10 +92,12 @@ mod source;
 mod stats;
 mod transfer;
 mod upload;
+#[cfg(feature = "vision")]
+pub mod vision;
 mod window;
 mod worker;
 
-pub use augment::{Augment, Then};
+pub use augment::{Augment, OneOf, RandomApply, Then};
 pub use batch::RawBatch;
 pub use batcher::PinnedBatcher;
 pub use builder::PinnedDataLoaderBuilder;

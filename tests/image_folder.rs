@@ -10,7 +10,9 @@ use burn::{
     data::dataloader::DataLoader,
     tensor::{DType, Device, Int, Tensor},
 };
-use burn_pinned::{BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage};
+use burn_pinned::{
+    BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage, vision::write_chw,
+};
 use folder::{FolderError, ImageFolder, Sample};
 use image::{DynamicImage, ImageBuffer, Luma, Rgb};
 use std::{collections::HashSet, fs, path::Path};
@@ -23,7 +25,7 @@ impl Collate<Sample> for Pixels {
         vec![Field::new("image", DType::U8, [3, 16, 16]), Field::new("label", DType::I32, [])]
     }
     fn write(&self, sample: &Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-        row.write("image", &sample.pixels)?;
+        write_chw(&sample.image, row.slice_mut("image")?)?;
         Ok(row.put("label", i32::try_from(sample.label)?)?)
     }
     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
@@ -138,7 +140,7 @@ fn generated_shapes_are_whole_and_split_without_overlap() {
     let folder = ImageFolder::open(&root, 16).unwrap();
     assert_eq!((folder.classes().len(), folder.len()), (6, 60));
     let pixels = |folder: &ImageFolder| -> HashSet<Vec<u8>> {
-        (0..folder.len()).map(|at| folder.read(at).unwrap().pixels).collect()
+        (0..folder.len()).map(|at| folder.read(at).unwrap().image.into_raw()).collect()
     };
     let all = pixels(&folder);
     let (train, valid) = folder.split(0.2, 3);

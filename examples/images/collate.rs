@@ -2,8 +2,10 @@
 
 use super::folder::Sample;
 use burn::{data::dataloader::batcher::Batcher, prelude::*, tensor::DType};
-use burn_pinned::{BoxError, Collate, Field, KeyedRng, RawBatch, RowMut};
-use rand::RngExt;
+use burn_pinned::{
+    Augment, BoxError, Collate, Error, Field, RawBatch, RowMut,
+    vision::{ColorJitter, PaddingMode, RandomCrop, RandomHorizontalFlip, device, write_chw},
+};
 
 /// What the model sees: images `[batch, 3, side, side]` around 0, labels `[batch]`.
 #[derive(Clone, Debug)]
@@ -13,8 +15,8 @@ pub(crate) struct ImageBatch {
 }
 
 /// Bytes to numbers around 0.
-fn normalise(images: Tensor<4, Int>) -> Tensor<4> {
-    images.float() / 127.5 - 1.0
+fn normalise(images: Tensor<4, Int>) -> Result<Tensor<4>, Error> {
+    device::normalise(images, &[0.5; 3], &[0.5; 3])
 }
 
 /// Images cross the link as bytes and become numbers on the device.
@@ -31,12 +33,12 @@ impl Collate<Sample> for ImageCollate {
     }
 
     fn write(&self, sample: &Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-        row.write("image", &sample.pixels)?;
+        write_chw(&sample.image, row.slice_mut("image")?)?;
         Ok(row.put("label", i32::try_from(sample.label)?)?)
     }
 
     fn finish(&self, mut batch: RawBatch) -> Result<ImageBatch, BoxError> {
-        Ok(ImageBatch { images: normalise(batch.take("image")?), labels: batch.take_int("label")? })
+        Ok(ImageBatch { images: normalise(batch.take("image")?)?, labels: batch.take_int("label")? })
     }
 }
 
@@ -44,29 +46,23 @@ impl Collate<Sample> for ImageCollate {
 impl Batcher<Sample, ImageBatch> for ImageCollate {
     fn batch(&self, samples: Vec<Sample>, device: &Device) -> ImageBatch {
         let labels: Vec<i32> = samples.iter().map(|sample| sample.label as i32).collect();
-        let pixels = samples.into_iter().flat_map(|sample| sample.pixels).collect();
-        let images = TensorData::from_bytes_vec(pixels, [labels.len(), 3, self.side, self.side], DType::U8);
-        let count = labels.len();
+        let (count, bytes) = (labels.len(), 3 * self.side * self.side);
+        let mut pixels = vec![0; count * bytes];
+        for (sample, row) in samples.iter().zip(pixels.chunks_exact_mut(bytes)) {
+            write_chw(&sample.image, row).expect("the folder resizes to `side`"); // this trait knows no errors
+        }
+        let images = TensorData::from_bytes_vec(pixels, [count, 3, self.side, self.side], DType::U8);
         ImageBatch {
-            images: normalise(Tensor::from_data(images, (device, DType::U8))),
+            images: normalise(Tensor::from_data(images, (device, DType::U8)))
+                .expect("three of each for three channels"),
             labels: Tensor::from_data(TensorData::new(labels, [count]), device),
         }
     }
 }
 
-/// Mirrors half of the images and shifts each by up to two pixels.
-pub(crate) fn jitter(side: usize) -> impl Fn(Sample, &mut KeyedRng) -> Sample + Send + Sync + 'static {
-    move |mut sample, rng| {
-        let mirror = rng.random_bool(0.5);
-        let (dx, dy) = (rng.random_range(-2..=2i32) as isize, rng.random_range(-2..=2i32) as isize);
-        let clamp = |at: usize, shift: isize| at.saturating_add_signed(shift).min(side - 1);
-        let source = std::mem::take(&mut sample.pixels);
-        sample.pixels = Vec::with_capacity(source.len());
-        for row in 0..3 * side {
-            let (channel, y) = (row / side, clamp(row % side, dy));
-            let line = &source[(channel * side + y) * side..][..side];
-            sample.pixels.extend((0..side).map(|x| line[clamp(if mirror { side - 1 - x } else { x }, dx)]));
-        }
-        sample
-    }
+/// Shifts each image by up to two pixels, mirrors half of them, and changes brightness and contrast.
+pub(crate) fn jitter(side: usize) -> Result<impl Augment<Sample>, Error> {
+    let shift = RandomCrop::new(side as u32)?.padding(2).padding_mode(PaddingMode::Edge);
+    let light = ColorJitter::new().brightness(0.2)?.contrast(0.2)?;
+    Ok((shift, RandomHorizontalFlip::default(), light))
 }

@@ -4,25 +4,30 @@
 
 use std::ffi::OsString;
 use std::fs::{self, DirEntry, FileType};
-use std::io::{self, Cursor};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use burn::data::dataset::{Dataset, DatasetError};
-use image::imageops::{self, FilterType};
-use image::{DynamicImage, ImageError, ImageFormat, ImageReader, Limits};
+use burn_pinned::vision::{self, CenterCrop, HasImage, Limits, Resize, VisionError};
+use image::RgbImage;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 
-/// Larger images are refused: a file of a few bytes can claim any size.
-const MAX_IMAGE_SIDE: u32 = 16_384;
-const MAX_IMAGE_BYTES: u64 = 512 * 1024 * 1024;
+/// The longest side that images may have, and be resized to.
+const MAX_SIDE: usize = 16_384;
 
-/// One decoded image: RGB bytes, planar (all red, all green, all blue), of the folder's fixed side.
+/// One decoded image, of the folder's fixed side.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
-    pub(crate) pixels: Vec<u8>,
+    pub(crate) image: RgbImage,
     pub(crate) label: usize,
+}
+
+impl HasImage for Sample {
+    fn image_mut(&mut self) -> &mut RgbImage {
+        &mut self.image
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -31,16 +36,18 @@ pub(crate) enum FolderError {
     NoFolder { path: PathBuf, source: io::Error },
     #[error("{} has no sub-folders: one sub-folder per class is expected, e.g. DIR/cat/1.jpg", path.display())]
     NoClasses { path: PathBuf },
-    #[error("no PNG or JPEG files directly in the sub-folders of {}", path.display())]
+    #[error("no image files (.png, .jpg, .gif, .webp) directly in the sub-folders of {}", path.display())]
     NoImages { path: PathBuf },
     #[error("only the sub-folder {class:?} of {} holds images: at least two classes are needed", path.display())]
     OneClass { path: PathBuf, class: String },
-    #[error("the side of the images must be between 1 and {MAX_IMAGE_SIDE} pixels, not {side}")]
+    #[error("the side of the images must be between 1 and {MAX_SIDE} pixels, not {side}")]
     Side { side: usize },
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("cannot read image {}: {source}", path.display())]
-    Decode { path: PathBuf, source: ImageError },
+    #[error(transparent)]
+    Image(#[from] VisionError),
+    #[error(transparent)]
+    Square(#[from] burn_pinned::Error),
 }
 
 /// The files of a folder with their classes, or one part of them after [`split`](ImageFolder::split).
@@ -56,7 +63,7 @@ pub(crate) struct ImageFolder {
 impl ImageFolder {
     /// Lists the folder; no image is opened yet. Hidden entries and folders within a class are ignored, links followed.
     pub(crate) fn open(root: &Path, side: usize) -> Result<Self, FolderError> {
-        if side == 0 || side > MAX_IMAGE_SIDE as usize {
+        if side == 0 || side > MAX_SIDE {
             return Err(FolderError::Side { side });
         }
         let top = entries(root).map_err(|source| FolderError::NoFolder { path: root.into(), source })?;
@@ -74,7 +81,7 @@ impl ImageFolder {
         for folder in folders {
             let names = image_names(&root.join(&folder))?;
             if names.is_empty() {
-                log::warn!("no PNG or JPEG files in {}: it is not counted as a class", root.join(&folder).display());
+                log::warn!("no image files in {}: it is not counted as a class", root.join(&folder).display());
                 continue;
             }
             let label = classes.len();
@@ -125,15 +132,8 @@ impl ImageFolder {
     /// Reads and decodes one file. Panics if `index >= len()`, as the `Dataset` trait asks.
     pub(crate) fn read(&self, index: usize) -> Result<Sample, FolderError> {
         let (file, label) = &self.files[index];
-        let path = self.root.join(file);
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(source) => return Err(FolderError::Read { path, source }),
-        };
-        match decode(&bytes) {
-            Ok(image) => Ok(Sample { pixels: square(image, self.side as u32), label: *label }),
-            Err(source) => Err(FolderError::Decode { path, source }),
-        }
+        let image = vision::open(self.root.join(file), &Limits { side: MAX_SIDE as u32, ..Limits::default() })?;
+        Ok(Sample { image: square(&image, self.side as u32)?, label: *label })
     }
 }
 
@@ -163,8 +163,9 @@ fn image_names(folder: &Path) -> Result<Vec<OsString>, FolderError> {
     let mut names = Vec::new();
     for entry in entries(folder).map_err(|source| FolderError::Read { path: folder.into(), source })? {
         let path = entry.path();
-        let is_image =
-            path.extension().is_some_and(|found| ["png", "jpg", "jpeg"].iter().any(|e| found.eq_ignore_ascii_case(e)));
+        let is_image = path
+            .extension()
+            .is_some_and(|found| ["png", "jpg", "jpeg", "gif", "webp"].iter().any(|e| found.eq_ignore_ascii_case(e)));
         // A dangling link that is named as an image is told of now, not in the middle of an epoch.
         if is_image && kind(&entry).map_err(|source| FolderError::Read { path, source })?.is_file() {
             names.push(entry.file_name());
@@ -174,48 +175,9 @@ fn image_names(folder: &Path) -> Result<Vec<OsString>, FolderError> {
     Ok(names)
 }
 
-/// Decodes by content, whatever the file's extension. The EXIF orientation is not applied and alpha is dropped.
-fn decode(bytes: &[u8]) -> Result<DynamicImage, ImageError> {
-    let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format()?;
-    if reader.format() == Some(ImageFormat::Jpeg) && !jpeg_is_whole(bytes) {
-        let text = "the JPEG data has no end marker, the file is truncated";
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, text).into());
-    }
-    let mut limits = Limits::default();
-    limits.max_image_width = Some(MAX_IMAGE_SIDE);
-    limits.max_image_height = Some(MAX_IMAGE_SIDE);
-    limits.max_alloc = Some(MAX_IMAGE_BYTES);
-    reader.limits(limits);
-    reader.decode()
-}
-
-/// Whether the end marker follows the first scan. The decoder fills what is missing with grey and reports nothing,
-/// so half-copied files would be trained on. The headers are stepped over: a thumbnail in them has its own end marker.
-fn jpeg_is_whole(bytes: &[u8]) -> bool {
-    let mut rest = bytes.get(2..).unwrap_or_default();
-    loop {
-        match *rest {
-            [0xFF, 0xDA, ..] => return rest.windows(2).any(|pair| pair == [0xFF, 0xD9]),
-            // Padding before a marker.
-            [0xFF, 0xFF, ..] => rest = &rest[1..],
-            [0xFF, _, high, low, ..] => {
-                rest = rest.get(2 + usize::from(u16::from_be_bytes([high, low]))..).unwrap_or_default();
-            }
-            _ => return false,
-        }
-    }
-}
-
-/// The centre square of the image, resized to `side` and written plane by plane.
-fn square(image: DynamicImage, side: u32) -> Vec<u8> {
-    let (width, height) = (image.width(), image.height());
-    let edge = width.min(height);
+/// The centre square of the image, resized to `side`.
+fn square(image: &RgbImage, side: u32) -> Result<RgbImage, FolderError> {
     // Cropped before the resize: the other order makes a gigabyte out of an image of 1 x 16384 pixels.
-    let (left, top) = ((width - edge) / 2, (height - edge) / 2);
-    let image = if width == height { image } else { image.crop_imm(left, top, edge, edge) };
-    let mut rgb = image.into_rgb8();
-    if edge != side {
-        rgb = imageops::resize(&rgb, side, side, FilterType::Triangle);
-    }
-    (0..3).flat_map(|channel| rgb.pixels().map(move |pixel| pixel.0[channel])).collect()
+    let square = CenterCrop::new(image.width().min(image.height()))?.crop(image)?;
+    Ok(Resize::exact(side)?.resize(&square)?)
 }

@@ -1,5 +1,9 @@
 //! Random changes to single samples, on the workers.
 
+pub(crate) mod choose;
+
+pub use choose::{OneOf, RandomApply};
+
 use crate::{error::BoxError, rng::KeyedRng};
 use std::sync::Arc;
 
@@ -23,6 +27,9 @@ use std::sync::Arc;
 /// # fn takes(_: impl Augment<Vec<u8>>) {}
 /// # takes(both);
 /// ```
+///
+/// A tuple runs several in order, and so does [`then`](Self::then); [`RandomApply`] runs one at times, [`OneOf`] one of several,
+/// an `Option` one or none. Those for images are in the module `vision`.
 pub trait Augment<I>: Send + Sync + 'static {
     /// Changes one sample.
     ///
@@ -47,6 +54,38 @@ where
         Ok(self(sample, rng))
     }
 }
+
+/// `None` leaves the sample as it is: a choice made when the loader is built.
+impl<I, A: Augment<I>> Augment<I> for Option<A> {
+    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+        match self {
+            Some(augment) => augment.apply(sample, rng),
+            None => Ok(sample),
+        }
+    }
+}
+
+/// A tuple of up to eight runs one after the other.
+macro_rules! tuples {
+    ($($name:ident)+) => {
+        impl<I, $($name: Augment<I>),+> Augment<I> for ($($name,)+) {
+            fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+                #[expect(non_snake_case, reason = "the types name the values")]
+                let ($($name,)+) = self;
+                $(let sample = $name.apply(sample, rng)?;)+
+                Ok(sample)
+            }
+        }
+    };
+}
+
+tuples!(A B);
+tuples!(A B C);
+tuples!(A B C D);
+tuples!(A B C D E);
+tuples!(A B C D E F);
+tuples!(A B C D E F G);
+tuples!(A B C D E F G H);
 
 /// Two augmentations, one after the other; made by [`Augment::then`].
 #[derive(Debug, Clone)]

@@ -1,0 +1,84 @@
+//! Changes of colour. Bytes are rounded down, as torchvision does; results differ from it by one at most.
+
+use image::RgbImage;
+
+/// The image's brightness times `factor`.
+pub(crate) fn brightness(image: &mut RgbImage, factor: f32) {
+    map(image, &table(|byte| byte * factor));
+}
+
+/// Away from the image's mean grey, or towards it.
+pub(crate) fn contrast(image: &mut RgbImage, factor: f32) {
+    let sum: u64 = image.chunks_exact(3).map(|pixel| u64::from(grey(pixel))).sum();
+    let mean = (sum as f64 / (image.len() / 3) as f64) as f32;
+    map(image, &table(|byte| blend(byte, mean, factor)));
+}
+
+/// Away from grey, or towards it.
+pub(crate) fn saturation(image: &mut RgbImage, factor: f32) {
+    for pixel in image.chunks_exact_mut(3) {
+        let grey = f32::from(grey(pixel));
+        for byte in pixel {
+            *byte = blend(f32::from(*byte), grey, factor) as u8;
+        }
+    }
+}
+
+/// Turns the hue by so much of the colour circle, -0.5 to 0.5.
+pub(crate) fn hue(image: &mut RgbImage, turn: f32) {
+    for pixel in image.chunks_exact_mut(3) {
+        let [r, g, b] = [pixel[0], pixel[1], pixel[2]];
+        let (max, min) = (r.max(g).max(b), r.min(g).min(b));
+        if max == min {
+            continue; // grey has no hue
+        }
+        let chroma = f32::from(max - min);
+        let part = |a: u8, b: u8| (f32::from(a) - f32::from(b)) / chroma;
+        // In sixths of the circle.
+        let sixths = if max == r {
+            part(g, b)
+        } else if max == g {
+            part(b, r) + 2.0
+        } else {
+            part(r, g) + 4.0
+        };
+        // One turn is enough: the hue is -1 to 5 sixths, the turn at most half of the circle.
+        let once = |x: f32| if x >= 6.0 { x - 6.0 } else { x };
+        let turned = sixths + 6.0 * turn;
+        let turned = once(if turned < 0.0 { turned + 6.0 } else { turned });
+        // https://en.wikipedia.org/wiki/HSL_and_HSV#HSV_to_RGB_alternative
+        for (byte, offset) in pixel.iter_mut().zip([5.0, 3.0, 1.0]) {
+            let k = once(offset + turned);
+            *byte = (f32::from(max) - chroma * k.min(4.0 - k).clamp(0.0, 1.0) + 0.5) as u8;
+        }
+    }
+}
+
+/// All three channels to the pixel's grey.
+pub(crate) fn greyscale(image: &mut RgbImage) {
+    for pixel in image.chunks_exact_mut(3) {
+        let grey = grey(pixel);
+        pixel.fill(grey);
+    }
+}
+
+/// Luma by ITU-R BT.601, in 2^-16.
+fn grey(pixel: &[u8]) -> u8 {
+    let [r, g, b] = [pixel[0], pixel[1], pixel[2]].map(u32::from);
+    ((19_588 * r + 38_470 * g + 7_471 * b) >> 16) as u8
+}
+
+/// `factor` of one and the rest of the other; `as u8` then clamps it.
+pub(crate) fn blend(of: f32, rest: f32, factor: f32) -> f32 {
+    of * factor + rest * (1.0 - factor)
+}
+
+pub(crate) fn table(of: impl Fn(f32) -> f32) -> [u8; 256] {
+    std::array::from_fn(|byte| of(byte as f32) as u8)
+}
+
+pub(crate) fn map(image: &mut RgbImage, table: &[u8; 256]) {
+    for byte in image.iter_mut() {
+        *byte = table[usize::from(*byte)];
+    }
+}

@@ -1,0 +1,112 @@
+//! Erasing a rectangle.
+
+use super::{
+    CropBox, VisionError,
+    draw::{Span, round},
+};
+use crate::{augment::choose::probability, error::Error, rng::KeyedRng};
+use image::RgbImage;
+use rand::{Rng, RngExt};
+
+/// What an erased rectangle is filled with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Erased {
+    /// One colour. torchvision erases after normalising, where 0 is the mean: give the data's mean colour for the same.
+    Colour([u8; 3]),
+    /// Each byte random, uniform from 0 to 255.
+    Noise,
+}
+
+/// Erases a random rectangle, with a probability.
+///
+/// ```
+/// use burn_pinned::vision::{Erased, RandomErasing};
+///
+/// let erase = RandomErasing::new(0.25)?.scale(0.02, 0.2)?.value(Erased::Colour([124, 116, 104])); // ImageNet's mean
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// As torchvision's `RandomErasing` (and Zhong et al., "Random Erasing Data Augmentation", 2017): the share of the area is uniform
+/// in `scale`, the logarithm of height / width uniform in that of `ratio`, the place uniform; after ten tries that are not smaller
+/// than the image in both directions nothing is erased. It differs in that its noise is of bytes, not normal.
+#[derive(Debug, Clone, Copy)]
+pub struct RandomErasing {
+    p: f64,
+    scale: Span,
+    ratio: Span,
+    value: Erased,
+}
+
+impl RandomErasing {
+    /// With probability `p`; torchvision's default is 0.5.
+    ///
+    /// # Errors
+    /// If `p` is not from 0 to 1.
+    pub fn new(p: f64) -> Result<Self, Error> {
+        Ok(Self { p: probability("RandomErasing::new", p)?, ..Self::default() })
+    }
+
+    /// The least and the greatest share of the image's area. Default: 0.02 and 0.33.
+    ///
+    /// # Errors
+    /// Unless `0 <= low <= high <= 1`.
+    pub fn scale(mut self, low: f64, high: f64) -> Result<Self, Error> {
+        self.scale = Span::checked("RandomErasing::scale", low, high, 0.0, 1.0)?;
+        Ok(self)
+    }
+
+    /// The least and the greatest height / width. Default: 0.3 and 3.3.
+    ///
+    /// # Errors
+    /// Unless `0 < low <= high`.
+    pub fn ratio(mut self, low: f64, high: f64) -> Result<Self, Error> {
+        self.ratio = Span::checked("RandomErasing::ratio", low, high, f64::MIN_POSITIVE, f64::MAX)?;
+        Ok(self)
+    }
+
+    /// What is there afterwards. Default: black.
+    pub fn value(mut self, value: Erased) -> Self {
+        self.value = value;
+        self
+    }
+
+    /// The part of an image of `width` x `height` to erase, if any.
+    pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Option<CropBox> {
+        if !rng.random_bool(self.p) {
+            return None;
+        }
+        let area = f64::from(width) * f64::from(height);
+        for _ in 0..10 {
+            let part = area * self.scale.uniform(rng);
+            let ratio = self.ratio.log_uniform(rng);
+            let (down, across) = (round((part * ratio).sqrt()), round((part / ratio).sqrt()));
+            if down < height && across < width {
+                let top = rng.random_range(0..=height - down);
+                let left = rng.random_range(0..=width - across);
+                return Some(CropBox { left: left.into(), top: top.into(), width: across, height: down });
+            }
+        }
+        None
+    }
+
+    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        let Some(part) = self.draw(image.width(), image.height(), rng) else { return Ok(()) };
+        let pitch = 3 * image.width() as usize;
+        let rows = image.chunks_exact_mut(pitch).skip(part.top as usize).take(part.height as usize);
+        for row in rows {
+            let erased = &mut row[3 * part.left as usize..][..3 * part.width as usize];
+            match self.value {
+                Erased::Colour(colour) => erased.chunks_exact_mut(3).for_each(|pixel| pixel.copy_from_slice(&colour)),
+                Erased::Noise => rng.fill_bytes(erased),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Default for RandomErasing {
+    fn default() -> Self {
+        Self { p: 0.5, scale: Span::new(0.02, 0.33), ratio: Span::new(0.3, 3.3), value: Erased::Colour([0; 3]) }
+    }
+}

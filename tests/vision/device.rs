@@ -1,0 +1,110 @@
+//! The changes of batches on the device.
+
+use super::{rng, statistics::*};
+use burn::prelude::*;
+use burn::tensor::{DType, TensorData};
+use burn_pinned::vision::device::{CutMix, MixUp, normalise, one_hot, random_horizontal_flip};
+
+fn device() -> Device {
+    Device::flex()
+}
+
+fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().try_to_vec::<f32>().unwrap()
+}
+
+/// Image `n` is of `n` alone.
+fn plain(count: usize, side: usize) -> Tensor<4> {
+    let data = (0..count * side * side).map(|at| (at / (side * side)) as f32).collect();
+    Tensor::from_data(TensorData::new(data, [count, 1, side, side]), &device())
+}
+
+#[test]
+fn normalising_is_by_channel() {
+    let bytes = TensorData::from_bytes_vec(vec![0, 255, 51, 102], [1, 2, 1, 2], DType::U8);
+    let images = || Tensor::<4, Int>::from_data(bytes.clone(), (&device(), DType::U8));
+    let normal = values(normalise(images(), &[0.5, 0.2], &[0.5, 0.1]).unwrap());
+    // (0 - 0.5) / 0.5, (1 - 0.5) / 0.5, (0.2 - 0.2) / 0.1, (0.4 - 0.2) / 0.1
+    for (value, expected) in normal.iter().zip([-1.0f32, 1.0, 0.0, 2.0]) {
+        assert!((value - expected).abs() < 1e-5, "{normal:?}");
+    }
+    assert!(normalise(images(), &[0.5], &[0.5, 0.1]).is_err());
+    assert!(normalise(images(), &[0.5, 0.2], &[0.5, 0.0]).is_err());
+}
+
+#[test]
+fn each_image_is_flipped_by_itself() {
+    let count = 4000;
+    let data = (0..count * 3).map(|at| (at % 3) as f32).collect();
+    let images = Tensor::<4>::from_data(TensorData::new(data, [count, 1, 1, 3]), &device());
+    let flipped = values(random_horizontal_flip(images.clone(), 0.3, &mut rng(0)).unwrap());
+    let hits = flipped.chunks(3).filter(|row| **row == [2.0, 1.0, 0.0]).count();
+    assert_eq!(hits + flipped.chunks(3).filter(|row| **row == [0.0, 1.0, 2.0]).count(), count);
+    likely("flips", hits, count, 0.3);
+    let again = values(random_horizontal_flip(images.clone(), 0.3, &mut rng(0)).unwrap());
+    assert_eq!(again, flipped, "the generator alone decides");
+    assert!(random_horizontal_flip(images, 2.0, &mut rng(0)).is_err());
+}
+
+#[test]
+fn labels_become_rows() {
+    let labels = Tensor::<1, Int>::from_data(TensorData::new(vec![2i32, 0], [2]), (&device(), DType::I32));
+    assert_eq!(values(one_hot(labels, 3)), [0.0, 0.0, 1.0, 1.0, 0.0, 0.0]);
+}
+
+#[test]
+fn mixup_mixes_with_the_neighbour() {
+    let mixup = MixUp::new(1.0).unwrap();
+    follows("Beta(1, 1) is uniform", (0..5000).map(|nth| mixup.draw(&mut rng(nth))).collect(), uniform(0.0, 1.0));
+    // Beta(1/2, 1/2) is the arcsine distribution, Beta(2, 2) has the distribution function 3 x^2 - 2 x^3.
+    let draws = |alpha| (0..5000).map(|nth| MixUp::new(alpha).unwrap().draw(&mut rng(nth))).collect();
+    follows("Beta(0.5, 0.5)", draws(0.5), |x| 2.0 / std::f64::consts::PI * x.sqrt().asin());
+    follows("Beta(2, 2)", draws(2.0), |x| 3.0 * x * x - 2.0 * x * x * x);
+
+    let targets = Tensor::<2>::eye(3, &device());
+    let share = mixup.draw(&mut rng(5)) as f32;
+    let (images, targets) = mixup.apply(plain(3, 2), targets, &mut rng(5));
+    assert_eq!(images.dims(), [3, 1, 2, 2]);
+    for (at, value) in values(images).into_iter().enumerate() {
+        let own = (at / 4) as f32;
+        let other = ((at / 4 + 2) % 3) as f32;
+        assert!((value - share * own - (1.0 - share) * other).abs() < 1e-5);
+    }
+    let rest = 1.0 - share;
+    let expected = [share, 0.0, rest, rest, share, 0.0, 0.0, rest, share];
+    assert!(values(targets).iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5));
+}
+
+#[test]
+fn cutmix_puts_in_a_rectangle_of_the_neighbour() {
+    let cutmix = CutMix::new(1.0).unwrap();
+    let side = 16;
+    let mut seen = 0;
+    for nth in 0..50 {
+        let patch = cutmix.draw(side, side, &mut rng(nth));
+        assert!(patch.x.end <= side && patch.y.end <= side);
+        let (images, targets) = cutmix.apply(plain(3, side), Tensor::eye(3, &device()), &mut rng(nth));
+        for (at, value) in values(images).into_iter().enumerate() {
+            let (image, y, x) = (at / (side * side), at / side % side, at % side);
+            let inside = patch.x.contains(&x) && patch.y.contains(&y);
+            seen += usize::from(inside);
+            assert_eq!(value, if inside { (image + 2) % 3 } else { image } as f32);
+        }
+        let share = 1.0 - (patch.x.len() * patch.y.len()) as f32 / (side * side) as f32;
+        let targets = values(targets);
+        assert!((targets[0] - share).abs() < 1e-5 && (targets[2] - (1.0 - share)).abs() < 1e-5, "{targets:?}");
+    }
+    assert!(seen > 0);
+    // The area that stays is uniform for alpha = 1 where nothing is cut off at the border; the middle is uniform everywhere.
+    let large = 1_000_000;
+    let patches: Vec<_> = (0..20_000).map(|nth| cutmix.draw(large, large, &mut rng(nth))).collect();
+    let inner = patches.iter().filter(|p| p.x.start > 0 && p.x.end < large && p.y.start > 0 && p.y.end < large);
+    let ratio = inner.clone().map(|p| p.x.len() as f64 / p.y.len().max(1) as f64);
+    assert!(
+        ratio.clone().count() > 1000 && ratio.into_iter().all(|ratio| (ratio - 1.0).abs() < 0.2),
+        "the images' proportions"
+    );
+    // For a half side h the middle lies within [h, 1 - h] both ways with probability (1 - 2 h)^2; 2 h is sqrt(1 - share), and with
+    // u = 1 - share uniform the mean of (1 - sqrt(u))^2 is 1 - 4/3 + 1/2 = 1/6.
+    likely("patches that are not cut off", inner.count(), patches.len(), 1.0 / 6.0);
+}
