@@ -3,16 +3,19 @@
 use crate::{
     augment::{Augment, Chain},
     collate::Collate,
+    distributed::Distributed,
     error::{Error, Place, Stage},
     items::ItemsSource,
     layout::SlotLayout,
     loader::{MakeSource, PinnedDataLoader, Plan},
     map::MapTensors,
+    order::{Orders, Sampling},
     rows::{RowsSource, group},
     sample::{Samples, guard},
-    sampler::{RandomSampler, Sampler, SequentialSampler},
+    sampler::{BatchSampler, RandomSampler, Sampler, SequentialSampler},
     slot::HostAlloc,
     source::{Source, Target, alloc_for},
+    state::{At, LoaderState, Standing},
 };
 use burn::{
     data::{dataloader::batcher::Batcher, dataset::Dataset},
@@ -62,6 +65,10 @@ pub struct PinnedDataLoaderBuilder<I, O> {
     batch_size: Option<usize>,
     shuffle: Option<u64>,
     sampler: Option<Arc<dyn Sampler>>,
+    batch_sampler: Option<Arc<dyn BatchSampler>>,
+    distributed: Distributed,
+    start_epoch: Option<usize>,
+    resume: Option<LoaderState>,
     seed: Option<u64>,
     augment: Option<Arc<dyn Augment<I>>>,
     workers: Option<usize>,
@@ -144,6 +151,10 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             batch_size: None,
             shuffle: None,
             sampler: None,
+            batch_sampler: None,
+            distributed: Distributed::alone(),
+            start_epoch: None,
+            resume: None,
             seed: None,
             augment: None,
             workers: None,
@@ -175,6 +186,34 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// Orders epochs by a sampler instead of [`shuffle`](Self::shuffle).
     pub fn sampler(mut self, sampler: impl Sampler) -> Self {
         self.sampler = Some(Arc::new(sampler));
+        self
+    }
+
+    /// Lets a sampler decide which samples share a batch, instead of [`batch_size`](Self::batch_size), `shuffle`, `sampler` and
+    /// `drop_last`.
+    pub fn batch_sampler(mut self, sampler: impl BatchSampler) -> Self {
+        self.batch_sampler = Some(Arc::new(sampler));
+        self
+    }
+
+    /// Gives only the share of one process of several, of whatever order the sampler makes. Default: everything.
+    pub fn distributed(mut self, share: Distributed) -> Self {
+        self.distributed = share;
+        self
+    }
+
+    /// The number of the first epoch, on which order and augmentation depend. A training that goes on after Burn's checkpoint of
+    /// epoch `n` (which counts from 1) starts at `n`. Default: 0.
+    pub fn start_epoch(mut self, epoch: usize) -> Self {
+        self.start_epoch = Some(epoch);
+        self
+    }
+
+    /// Goes on where another loader stood when its [`state`](PinnedDataLoader::state) was taken: the first `iter()` gives exactly the
+    /// batches of that epoch which it had not given, byte for byte. The number of workers, the device, and of
+    /// [`distributed`](Self::distributed) the world, may have changed; dataset, sampler, batch size and seed may not.
+    pub fn resume(mut self, state: LoaderState) -> Self {
+        self.resume = Some(state);
         self
     }
 
@@ -273,11 +312,6 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     where
         D: Dataset<I> + 'static,
     {
-        let batch_size = match self.batch_size {
-            Some(0) => return Err(Error::config("batch_size", "0 samples make no batch", "use at least 1")),
-            Some(size) => size,
-            None => return Err(Error::config("batch_size", "it is not set", "add e.g. `.batch_size(32)`")),
-        };
         let dataset_len = dataset.len();
         if dataset_len == 0 {
             return Err(Error::config("build", "the dataset has no items", "check where it reads from"));
@@ -304,33 +338,55 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         if self.lease_timeout.is_zero() {
             return Err(Error::config("lease_timeout", "no lease can be had in no time", "use seconds"));
         }
-        let sampler: Arc<dyn Sampler> = match (self.shuffle, self.sampler) {
-            (Some(_), Some(_)) => {
-                let advice = "leave out `shuffle`: a sampler orders the epoch itself";
-                return Err(Error::config("sampler", "`shuffle` is set too", advice));
+        let seed = self.seed.or(self.shuffle).unwrap_or(0);
+        let sampling = match self.batch_sampler {
+            Some(sampler) => {
+                let others = [
+                    ("batch_size", self.batch_size.is_some()),
+                    ("shuffle", self.shuffle.is_some()),
+                    ("sampler", self.sampler.is_some()),
+                    ("drop_last", self.drop_last),
+                ];
+                if let Some((option, _)) = others.into_iter().find(|(_, set)| *set) {
+                    let problem = "`batch_sampler` is set too, and decides it";
+                    return Err(Error::config(option, problem, "leave one of them out"));
+                }
+                sampler.check(dataset_len)?;
+                Sampling::Batches { sampler }
             }
-            (Some(seed), None) => Arc::new(RandomSampler::new(seed)),
-            (None, Some(sampler)) => sampler,
-            (None, None) => Arc::new(SequentialSampler),
+            None => {
+                let sampler = sampler(self.shuffle, self.sampler)?;
+                sampler.check(dataset_len)?;
+                let batch_size = match self.batch_size {
+                    Some(0) => return Err(Error::config("batch_size", "0 samples make no batch", "use at least 1")),
+                    Some(size) => size,
+                    None => return Err(Error::config("batch_size", "it is not set", "add e.g. `.batch_size(32)`")),
+                };
+                Sampling::Samples { sampler, batch_size, drop_last: self.drop_last }
+            }
         };
-        let positions = 0..sampler.len(dataset_len);
-        let samples = Arc::new(Samples {
-            dataset: Arc::new(dataset),
-            len: dataset_len,
-            augment: self.augment,
-            seed: self.seed.or(self.shuffle).unwrap_or(0),
-        });
-        let rows = batch_size.min(positions.len()).max(1); // slots need not be larger than the epoch
-        let parts = Parts { samples, batch_size: rows, host_device: self.host_device, streaming: self.streaming };
+        let start = match (&self.resume, self.start_epoch) {
+            (Some(_), Some(_)) => {
+                let advice = "leave out `start_epoch`: the state knows the epoch";
+                return Err(Error::config("start_epoch", "`resume` is set too", advice));
+            }
+            (Some(state), None) => state.at(),
+            (None, epoch) => At { epoch: epoch.unwrap_or(0), position: 0 },
+        };
+        let distributed = self.distributed;
+        let orders =
+            Orders { sampling, dataset_len, distributed, slice: None, resumed: self.resume.as_ref().map(|_| start) };
+        orders.check()?;
+        let samples = Arc::new(Samples { dataset: Arc::new(dataset), len: dataset_len, augment: self.augment, seed });
+        let (batch_size, host_device) = (orders.max_batch_size(), self.host_device);
+        let parts = Parts { samples, batch_size, host_device, streaming: self.streaming };
         let make_source = (self.make)(parts)?;
         let device = self.device.unwrap_or_default();
         let plan = Plan {
             make_source,
-            sampler,
-            dataset_len,
-            batch_size,
-            drop_last: self.drop_last,
-            positions,
+            orders,
+            seed,
+            standing: Standing::new(start),
             workers,
             prefetch: self.prefetch,
             transfers: self.transfers,
@@ -341,12 +397,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             device,
             counters: Arc::default(),
         };
-        if plan.positions.is_empty() {
-            return Err(Error::config("sampler", "its epoch is empty", "let `len` be at least 1"));
-        }
-        if plan.batches() == 0 {
-            let problem = format!("{} samples do not fill one batch of {batch_size}", plan.positions.len());
-            return Err(Error::config("drop_last", problem, "lower `batch_size` or keep the last batch"));
+        if let Some(state) = &self.resume {
+            state.fits(&plan.state(start))?;
         }
         // What can be refused for this device is refused now rather than at the first epoch.
         let target = Target::of(plan.device.clone());
@@ -356,7 +408,20 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         }
         let source = (plan.make_source)(target)?;
         plan.limits(source.slot_bytes(), host)?;
-        Ok(Arc::new(PinnedDataLoader::new(plan, 0)))
+        Ok(Arc::new(PinnedDataLoader::new(plan, start.epoch)))
+    }
+}
+
+/// What orders the samples: at most one of two options.
+fn sampler(shuffle: Option<u64>, sampler: Option<Arc<dyn Sampler>>) -> Result<Arc<dyn Sampler>, Error> {
+    match (shuffle, sampler) {
+        (Some(_), Some(_)) => {
+            let advice = "leave out `shuffle`: a sampler orders the epoch itself";
+            Err(Error::config("sampler", "`shuffle` is set too", advice))
+        }
+        (Some(seed), None) => Ok(Arc::new(RandomSampler::new(seed))),
+        (None, Some(sampler)) => Ok(sampler),
+        (None, None) => Ok(Arc::new(SequentialSampler)),
     }
 }
 

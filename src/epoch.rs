@@ -1,8 +1,8 @@
 //! The epochs in progress: the order that is still to come, the batches at every stage, and what a worker may do next.
 
 use crate::{
-    error::{BoxError, Error, Place},
-    sample::guard,
+    error::Error,
+    order::Order,
     source::{Filled, Ready, Task},
 };
 use std::{
@@ -63,52 +63,6 @@ pub(crate) enum Work<O> {
     Task { run: RunId, number: usize, task: Box<dyn Task<O>> },
     /// A batch is to be opened: `Pipeline::open`.
     Open,
-}
-
-/// The indices of an epoch that are still to come.
-pub(crate) struct Order {
-    indices: Box<dyn Iterator<Item = usize> + Send>,
-    /// The position of the first of all in the epoch's global order.
-    first: usize,
-    /// How many the sampler promised.
-    promised: usize,
-    batch_size: usize,
-    /// How many were asked for.
-    asked: usize,
-    /// How many came.
-    given: usize,
-}
-
-impl Order {
-    pub(crate) fn new(
-        indices: Box<dyn Iterator<Item = usize> + Send>,
-        first: usize,
-        promised: usize,
-        batch_size: usize,
-    ) -> Self {
-        Self { indices, first, promised, batch_size, asked: 0, given: 0 }
-    }
-
-    /// The position of the next batch's first sample in the epoch's global order.
-    pub(crate) fn position(&self) -> usize {
-        self.first + self.asked
-    }
-
-    /// The next batch's indices.
-    pub(crate) fn take(&mut self, place: Place) -> Result<Vec<usize>, Error> {
-        let rows = self.batch_size.min(self.promised - self.asked);
-        self.asked += rows;
-        let indices = guard(place, || Ok::<Vec<usize>, BoxError>(self.indices.by_ref().take(rows).collect()));
-        if indices.is_err() {
-            self.indices = Box::new(std::iter::empty()); // after a panic nobody knows where it stands
-        }
-        let indices = indices?;
-        self.given += indices.len();
-        if indices.len() < rows {
-            return Err(Error::SamplerEnded { place, got: self.given, promised: self.promised });
-        }
-        Ok(indices)
-    }
 }
 
 /// Which epoch of this pipeline a batch belongs to.

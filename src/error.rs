@@ -119,15 +119,25 @@ pub enum Error {
         /// The dataset's length.
         len: usize,
     },
-    /// The sampler ended before it had given what its `len` promised.
-    #[error("{place}: the sampler ended after {got} of the {promised} indices that its `len` promised")]
+    /// The sampler ended before it had given what it promised, or a batch sampler gave an empty batch.
+    #[error("{place}: the sampler ended after {got} of the {promised} samples or batches that it promised")]
     SamplerEnded {
         /// Where.
         place: Place,
-        /// Indices given.
+        /// Samples given, or batches of a batch sampler.
         got: usize,
-        /// Indices promised.
+        /// How many were promised.
         promised: usize,
+    },
+    /// A batch sampler gave a larger batch than its `max_batch_size` promised.
+    #[error("{place}: the batch sampler gave {got} samples where its `max_batch_size` promised at most {max}")]
+    LargeBatch {
+        /// Where.
+        place: Place,
+        /// Samples given.
+        got: usize,
+        /// The most promised.
+        max: usize,
     },
     /// The device refused an upload or a synchronisation.
     #[error("{place}: the device failed: {message}")]
@@ -194,6 +204,7 @@ impl Error {
             | Self::Panicked { place, .. }
             | Self::IndexOutOfRange { place, .. }
             | Self::SamplerEnded { place, .. }
+            | Self::LargeBatch { place, .. }
             | Self::Device { place, .. } => Some(place),
             _ => None,
         }

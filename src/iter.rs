@@ -1,6 +1,9 @@
 //! One epoch, as Burn's training loops see it.
 
-use crate::{epoch::RunId, error::Error, pipeline::Pipeline, source::Ready, stats::Counters};
+use crate::{
+    epoch::RunId, error::Error, order::EpochProgress, pipeline::Pipeline, source::Ready, state::Standing,
+    stats::Counters,
+};
 use burn::data::{
     dataloader::{DataLoaderIterator, Progress},
     dataset::DatasetError,
@@ -11,8 +14,8 @@ use std::{sync::Arc, time::Instant};
 pub(crate) struct EpochIter<O> {
     /// `Err` if the threads could not be started; yielded once.
     run: Result<(Arc<Pipeline<O>>, RunId), Option<Error>>,
-    items_done: usize,
-    items_total: usize,
+    progress: EpochProgress,
+    standing: Standing,
     started: Instant,
     counters: Arc<Counters>,
     /// When the last batch was handed out.
@@ -22,11 +25,12 @@ pub(crate) struct EpochIter<O> {
 impl<O> EpochIter<O> {
     pub(crate) fn new(
         run: Result<(Arc<Pipeline<O>>, RunId), Error>,
-        items_total: usize,
+        progress: EpochProgress,
+        standing: Standing,
         started: Instant,
         counters: Arc<Counters>,
     ) -> Self {
-        Self { run: run.map_err(Some), items_done: 0, items_total, started, counters, handed: None }
+        Self { run: run.map_err(Some), progress, standing, started, counters, handed: None }
     }
 
     fn advance(&mut self) -> Option<Result<O, Error>> {
@@ -55,10 +59,12 @@ impl<O> EpochIter<O> {
                     (pipeline.source.finish(raw)?, items, None)
                 }
             };
-            self.items_done += items;
             self.counters.delivered(items);
-            Ok(batch)
+            Ok((batch, items))
         });
+        self.progress.given(batch.as_ref().map_or(0, |(_, items)| *items));
+        self.standing.set(self.progress.at());
+        let batch = batch.map(|(batch, _)| batch);
         if batch.is_err() {
             self.counters.failed();
         }
@@ -81,7 +87,7 @@ impl<O> Iterator for EpochIter<O> {
 
 impl<O> DataLoaderIterator<O> for EpochIter<O> {
     fn progress(&self) -> Progress {
-        Progress::new(self.items_done, self.items_total, Some("items".into()))
+        Progress::new(self.progress.items, self.progress.items_total, Some("items".into()))
     }
 }
 

@@ -73,6 +73,7 @@ mod builder;
 mod collate;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod distributed;
 mod epoch;
 mod error;
 mod items;
@@ -80,6 +81,7 @@ mod iter;
 mod layout;
 mod loader;
 mod map;
+mod order;
 mod pipeline;
 mod pool;
 mod rng;
@@ -89,6 +91,7 @@ mod sample;
 mod sampler;
 mod slot;
 mod source;
+mod state;
 mod stats;
 mod transfer;
 mod upload;
@@ -102,6 +105,7 @@ pub use batch::RawBatch;
 pub use batcher::PinnedBatcher;
 pub use builder::PinnedDataLoaderBuilder;
 pub use collate::Collate;
+pub use distributed::Distributed;
 pub use error::{BoxError, Error, FieldError, Place, Stage};
 pub use layout::Field;
 pub use loader::PinnedDataLoader;
@@ -115,6 +119,7 @@ pub use sampler::{
 };
 pub use slot::{HeapAlloc, HostAlloc, HostBlock, MemoryKind};
 pub use source::host_alloc;
+pub use state::LoaderState;
 pub use stats::Stats;
 
 /// The README's examples, compiled and run as tests.

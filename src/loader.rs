@@ -1,15 +1,15 @@
 //! Burn's `DataLoader` over a pipeline.
 
 use crate::{
-    epoch::{Flow, Order},
-    error::{BoxError, Error, Place, Stage},
+    epoch::Flow,
+    error::Error,
     iter::EpochIter,
+    order::{EpochOrder, EpochProgress, Orders},
     pipeline::Pipeline,
     pool::{Limits, Pool, SPARE},
-    sample::guard,
-    sampler::Sampler,
     slot::HostAlloc,
     source::{Source, Target, alloc_for},
+    state::{At, LoaderState, Standing},
     stats::{Counters, Stats},
     worker::Threads,
 };
@@ -19,7 +19,6 @@ use burn::{
 };
 use std::{
     fmt,
-    ops::Range,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -36,12 +35,10 @@ pub(crate) type MakeSource<O> = Arc<dyn Fn(Target) -> Result<Arc<dyn Source<O>>,
 /// Everything that a copy of a loader shares with it or takes over: the checked options.
 pub(crate) struct Plan<O> {
     pub(crate) make_source: MakeSource<O>,
-    pub(crate) sampler: Arc<dyn Sampler>,
-    pub(crate) dataset_len: usize,
-    pub(crate) batch_size: usize,
-    pub(crate) drop_last: bool,
-    /// The positions of each epoch's order that are this loader's.
-    pub(crate) positions: Range<usize>,
+    pub(crate) orders: Orders,
+    /// For the loader's state.
+    pub(crate) seed: u64,
+    pub(crate) standing: Standing,
     pub(crate) workers: usize,
     pub(crate) prefetch: usize,
     pub(crate) transfers: Option<usize>,
@@ -57,8 +54,8 @@ impl<O> Clone for Plan<O> {
     fn clone(&self) -> Self {
         Self {
             make_source: Arc::clone(&self.make_source),
-            sampler: Arc::clone(&self.sampler),
-            positions: self.positions.clone(),
+            orders: self.orders.clone(),
+            standing: self.standing.clone(),
             alloc: self.alloc.clone(),
             device: self.device.clone(),
             counters: Arc::clone(&self.counters),
@@ -68,14 +65,11 @@ impl<O> Clone for Plan<O> {
 }
 
 impl<O> Plan<O> {
-    /// Samples an epoch delivers.
-    fn items(&self) -> usize {
-        let all = self.positions.len();
-        if self.drop_last { all - all % self.batch_size } else { all }
-    }
-
-    pub(crate) fn batches(&self) -> usize {
-        self.items().div_ceil(self.batch_size)
+    /// Where the loader is at a place of an epoch, and of what.
+    pub(crate) fn state(&self, at: At) -> LoaderState {
+        let Orders { sampling, dataset_len, .. } = &self.orders;
+        let (batches, sampler) = sampling.fingerprint();
+        LoaderState::new(at, self.seed, *dataset_len, batches, sampler)
     }
 
     /// Permits and bytes for batches of a known or unknown size.
@@ -85,7 +79,7 @@ impl<O> Plan<O> {
         // cache may be more, so that workers need not be woken for each.
         let few = self.prefetch + 2;
         let many = slot_bytes.filter(|_| !host).map_or(0, |bytes| (SMALL_SLOTS / bytes.max(1)).min(16));
-        let wanted = few.max(many).min(self.batches().max(1));
+        let wanted = few.max(many).min(self.orders.fewest_batches());
         let Some(bytes) = slot_bytes else {
             return Ok(Limits { slots: wanted, bytes: self.limit.unwrap_or(usize::MAX) });
         };
@@ -127,9 +121,7 @@ pub struct PinnedDataLoader<O> {
 impl<O> fmt::Debug for PinnedDataLoader<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PinnedDataLoader")
-            .field("sampler", &self.plan.sampler)
-            .field("positions", &self.plan.positions)
-            .field("batch_size", &self.plan.batch_size)
+            .field("orders", &self.plan.orders)
             .field("device", &self.plan.device)
             .field("epoch", &self.epoch)
             .finish_non_exhaustive()
@@ -146,9 +138,19 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         self.plan.counters.snapshot()
     }
 
-    /// How many batches an epoch has.
+    /// How many batches the next epoch has, or would have were it not resumed. A [`BatchSampler`](crate::BatchSampler) plans
+    /// an epoch to know.
     pub fn num_batches(&self) -> usize {
-        self.plan.batches()
+        self.plan.orders.batches(self.epoch.load(Relaxed))
+    }
+
+    /// Where the loader stands: behind the last batch that the newest of its epochs has given. Taken after a step and saved with the
+    /// model, it lets [`resume`](crate::PinnedDataLoaderBuilder::resume) go on with the very next batch. It knows of copies
+    /// made by `to_device` too, and so of the one that `SupervisedTraining` makes, but not of slices.
+    ///
+    /// Of several processes, all have the same state after the same number of steps: any one's will do.
+    pub fn state(&self) -> LoaderState {
+        self.plan.state(self.plan.standing.get())
     }
 
     /// A loader of the same options, with threads and slots of its own, that goes on at the same epoch.
@@ -197,20 +199,20 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         let started = Instant::now();
         let epoch = self.epoch.fetch_add(1, Relaxed);
         let plan = &self.plan;
-        let run = self.pipeline().and_then(|pipeline| {
-            let place = Place::batch(Stage::Sampler, epoch, 0);
-            let indices = guard(place, || Ok::<_, BoxError>(plan.sampler.indices(plan.dataset_len, epoch)))?;
-            let indices = Box::new(indices.skip(plan.positions.start));
-            let order = Order::new(indices, plan.positions.start, plan.items(), plan.batch_size);
-            let id = pipeline.start(epoch, order, plan.batches());
-            Ok((pipeline, id))
-        });
-        Box::new(EpochIter::new(run, plan.items(), started, Arc::clone(&plan.counters)))
+        plan.standing.set(plan.orders.begin(epoch));
+        let (run, progress) = match plan.orders.epoch(epoch) {
+            Ok(EpochOrder { order, batches, progress }) => (
+                self.pipeline().map(|pipeline| (Arc::clone(&pipeline), pipeline.start(epoch, order, batches))),
+                progress,
+            ),
+            Err(error) => (Err(error), EpochProgress::default()),
+        };
+        Box::new(EpochIter::new(run, progress, plan.standing.clone(), started, Arc::clone(&plan.counters)))
     }
 
     /// The samples of an epoch, without those that `drop_last` drops.
     fn num_items(&self) -> usize {
-        self.plan.items()
+        self.plan.orders.items()
     }
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {
@@ -221,9 +223,8 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
     /// are shuffled globally, not each within itself.
     fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<O>> {
         self.copy(|plan| {
-            let Range { start: first, end: last } = plan.positions;
-            let clamp = |at: usize| first.saturating_add(at).min(last);
-            plan.positions = clamp(start)..clamp(end).max(clamp(start));
+            plan.orders.cut(start, end);
+            plan.standing = Standing::new(plan.standing.get());
         })
     }
 }

@@ -5,8 +5,9 @@
 
 use crate::{
     batch::BatchPlace,
-    epoch::{Epochs, Flow, Order, Run, RunId, Work},
+    epoch::{Epochs, Flow, Run, RunId, Work},
     error::{Error, Place, Stage},
+    order::{Cut, Order},
     pool::{Permit, Pool, TICK},
     sample::BatchPlan,
     source::{Filled, Ready, Source, Task},
@@ -227,11 +228,11 @@ impl<O> Pipeline<O> {
         let Opening { epoch, number, order, .. } = opening;
         let place = Place::batch(Stage::Sampler, *epoch, *number);
         let at = BatchPlace { epoch: *epoch, number: *number, position: order.position() };
-        let indices = order.take(place)?;
+        let Cut { indices, occurrences } = order.take(place)?;
         let chunk = self.chunk(indices.len());
         let permit = mem::replace(&mut opening.permit, Err(Error::Ended))?;
         let abandoned = Arc::clone(&opening.abandoned);
-        let plan = Arc::new(BatchPlan { at, indices, abandoned });
+        let plan = Arc::new(BatchPlan { at, indices, occurrences, abandoned });
         let id = opening.run;
         Arc::clone(&self.source).open(
             plan,

@@ -38,9 +38,18 @@ impl KeyedRng {
         Self::new(Purpose::Order, seed, epoch, 0)
     }
 
+    /// A generator for the augmentation of a sample; `occurrence` where its index may come more than once in an epoch.
+    pub(crate) fn for_sample(seed: u64, epoch: usize, index: usize, occurrence: Option<usize>) -> Self {
+        let occurrence = occurrence.map_or(0, |at| (at as u64).wrapping_add(1) << 8); // beside the purpose, which is small
+        Self::keyed([Purpose::Sample as u64 | occurrence, seed, epoch as u64, index as u64])
+    }
+
     pub(crate) fn new(purpose: Purpose, seed: u64, epoch: usize, index: usize) -> Self {
+        Self::keyed([purpose as u64, seed, epoch as u64, index as u64])
+    }
+
+    fn keyed(words: [u64; 4]) -> Self {
         let mut key = [0; 32];
-        let words = [purpose as u64, seed, epoch as u64, index as u64];
         for (place, word) in key.chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }

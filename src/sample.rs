@@ -4,7 +4,8 @@ use crate::{
     augment::Augment,
     batch::BatchPlace,
     error::{BoxError, Error, Place, Stage, panic_message},
-    rng::{KeyedRng, Purpose},
+    order::Occurrences,
+    rng::KeyedRng,
 };
 use burn::data::dataset::Dataset;
 use std::{
@@ -22,6 +23,7 @@ use std::{
 pub(crate) struct BatchPlan {
     pub(crate) at: BatchPlace,
     pub(crate) indices: Vec<usize>,
+    pub(crate) occurrences: Option<Occurrences>,
     /// Set when the consumer is gone: work on this batch may stop.
     pub(crate) abandoned: Arc<AtomicBool>,
 }
@@ -111,8 +113,9 @@ impl<I: 'static> Samples<I> {
                 let mut sample = self.dataset.get(index)?;
                 if let Some(augment) = &self.augment {
                     stage.set(Stage::Augment);
-                    sample =
-                        augment.apply(sample, &mut KeyedRng::new(Purpose::Sample, self.seed, plan.at.epoch, index))?;
+                    let occurrence = plan.occurrences.map(|occurrences| occurrences.of(position));
+                    sample = augment
+                        .apply(sample, &mut KeyedRng::for_sample(self.seed, plan.at.epoch, index, occurrence))?;
                 }
                 samples.push(sample);
             }

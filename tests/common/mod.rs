@@ -105,7 +105,17 @@ impl Collate<usize> for Show {
 }
 
 pub fn builder() -> PinnedDataLoaderBuilder<usize, Shown> {
-    PinnedDataLoaderBuilder::new(Show { width: 13 }).batch_size(8).num_workers(2).set_device(Device::flex())
+    sized(8)
+}
+
+/// Batches of another size.
+pub fn sized(batch_size: usize) -> PinnedDataLoaderBuilder<usize, Shown> {
+    unsized_().batch_size(batch_size)
+}
+
+/// No size of batches yet.
+pub fn unsized_() -> PinnedDataLoaderBuilder<usize, Shown> {
+    PinnedDataLoaderBuilder::new(Show { width: 13 }).num_workers(2).set_device(Device::flex())
 }
 
 /// All batches of the next epoch; panics on an error.

@@ -1,0 +1,342 @@
+//! Which batch of an epoch has which samples: the sampler's order, this process's share of it, and where it is resumed.
+
+use crate::{
+    distributed::Distributed,
+    error::{BoxError, Error, Place, Stage},
+    sample::guard,
+    sampler::{BatchSampler, Sampler},
+    state::At,
+};
+use std::{fmt, iter, ops::Range, sync::Arc};
+
+/// What orders an epoch.
+#[derive(Debug, Clone)]
+pub(crate) enum Sampling {
+    /// Samples in order, cut into batches of one size.
+    Samples { sampler: Arc<dyn Sampler>, batch_size: usize, drop_last: bool },
+    /// Batches as they come.
+    Batches { sampler: Arc<dyn BatchSampler> },
+}
+
+impl Sampling {
+    /// What makes batches, and what orders epochs, in words that differ where orders do.
+    pub(crate) fn fingerprint(&self) -> (String, &dyn fmt::Debug) {
+        match self {
+            Self::Samples { sampler, batch_size, drop_last } => {
+                let last = if *drop_last { ", the last full" } else { "" };
+                (format!("of {batch_size}{last}"), sampler)
+            }
+            Self::Batches { sampler } => ("the sampler's".into(), sampler),
+        }
+    }
+}
+
+/// How a loader orders its epochs. The units of an order are samples, or batches of a [`BatchSampler`].
+#[derive(Debug, Clone)]
+pub(crate) struct Orders {
+    pub(crate) sampling: Sampling,
+    pub(crate) dataset_len: usize,
+    pub(crate) distributed: Distributed,
+    /// The units of this process's share of each epoch that are this loader's; `None`: all.
+    pub(crate) slice: Option<Range<usize>>,
+    /// Where another loader stopped.
+    pub(crate) resumed: Option<At>,
+}
+
+/// One epoch of this loader.
+pub(crate) struct EpochOrder {
+    pub(crate) order: Order,
+    pub(crate) batches: usize,
+    pub(crate) progress: EpochProgress,
+}
+
+/// How far an epoch has come.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EpochProgress {
+    /// Samples given, before the epoch was resumed too.
+    pub(crate) items: usize,
+    /// Samples of the whole epoch.
+    pub(crate) items_total: usize,
+    epoch: usize,
+    /// Batches given since it was resumed, of how many.
+    batches: usize,
+    batches_total: usize,
+    /// Units given before this epoch was resumed, by all processes.
+    resumed_at: usize,
+    /// Units a batch.
+    batch: usize,
+    world: usize,
+}
+
+impl EpochProgress {
+    /// Counts a batch that was given, or the error in its place.
+    pub(crate) fn given(&mut self, items: usize) {
+        self.items += items;
+        self.batches += 1;
+    }
+
+    /// Where the loader stands, once all processes have come as far.
+    pub(crate) fn at(&self) -> At {
+        if self.batches >= self.batches_total {
+            return At { epoch: self.epoch + 1, position: 0 };
+        }
+        let given = self.batches.saturating_mul(self.batch).saturating_mul(self.world);
+        At { epoch: self.epoch, position: self.resumed_at.saturating_add(given) }
+    }
+}
+
+impl Orders {
+    /// Units an epoch has for all processes together.
+    fn units(&self, epoch: usize) -> usize {
+        match &self.sampling {
+            Sampling::Samples { sampler, .. } => sampler.len(self.dataset_len),
+            Sampling::Batches { sampler } => sampler.batches(self.dataset_len, epoch).len,
+        }
+    }
+
+    /// Of some units in a global order, those of this loader.
+    fn mine(&self, units: usize) -> Range<usize> {
+        let share = self.distributed.share(units);
+        self.slice.as_ref().map_or(0..share, |slice| slice.start.min(share)..slice.end.min(share))
+    }
+
+    fn batches_of(&self, units: usize) -> usize {
+        match self.sampling {
+            Sampling::Samples { batch_size, drop_last: true, .. } => units / batch_size,
+            Sampling::Samples { batch_size, .. } => units.div_ceil(batch_size),
+            Sampling::Batches { .. } => units,
+        }
+    }
+
+    /// Samples an epoch delivers; of a batch sampler by its own estimate.
+    pub(crate) fn items(&self) -> usize {
+        match &self.sampling {
+            Sampling::Samples { batch_size, drop_last, .. } => {
+                let units = self.mine(self.units(0)).len();
+                if *drop_last { units - units % batch_size } else { units }
+            }
+            Sampling::Batches { sampler } => sampler.num_items(self.dataset_len) / self.distributed.world(),
+        }
+    }
+
+    /// How many batches an epoch has when it is not resumed.
+    pub(crate) fn batches(&self, epoch: usize) -> usize {
+        self.batches_of(self.mine(self.units(epoch)).len())
+    }
+
+    /// The most samples of a batch.
+    pub(crate) fn max_batch_size(&self) -> usize {
+        match &self.sampling {
+            Sampling::Samples { batch_size, .. } => {
+                (*batch_size).min(self.distributed.share(self.units(0))).max(1) // slots need not be larger than the epoch
+            }
+            Sampling::Batches { sampler } => sampler.max_batch_size(self.dataset_len),
+        }
+    }
+
+    /// A number that no epoch has fewer batches than, as far as that can be known at no cost.
+    pub(crate) fn fewest_batches(&self) -> usize {
+        match self.sampling {
+            Sampling::Samples { .. } => self.batches(0).max(1),
+            Sampling::Batches { .. } => usize::MAX,
+        }
+    }
+
+    /// Makes this the order of a part of the loader's units.
+    pub(crate) fn cut(&mut self, start: usize, end: usize) {
+        let Range { start: first, end: last } = self.slice.clone().unwrap_or(0..usize::MAX);
+        let clamp = |at: usize| first.saturating_add(at).min(last);
+        self.slice = Some(clamp(start)..clamp(end).max(clamp(start)));
+    }
+
+    /// Whether there is anything to load.
+    ///
+    /// # Errors
+    /// [`Error::Config`].
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let units = match &self.sampling {
+            Sampling::Samples { sampler, .. } => sampler.len(self.dataset_len),
+            Sampling::Batches { sampler } if sampler.max_batch_size(self.dataset_len) == 0 => {
+                let problem = "its largest batch has no samples";
+                return Err(Error::config("batch_sampler", problem, "let `max_batch_size` be at least 1"));
+            }
+            Sampling::Batches { .. } => return Ok(()), // an epoch without batches is empty
+        };
+        if units == 0 {
+            return Err(Error::config("sampler", "its epoch is empty", "let `len` be at least 1"));
+        }
+        let share = self.distributed.share(units);
+        if share == 0 {
+            let problem = format!("{units} samples are fewer than the {} processes", self.distributed.world());
+            return Err(Error::config("distributed", problem, "leave out `drop_uneven`, or use fewer"));
+        }
+        if let Sampling::Samples { batch_size, .. } = self.sampling
+            && self.batches_of(share) == 0
+        {
+            let problem = format!("{share} samples do not fill one batch of {batch_size}");
+            return Err(Error::config("drop_last", problem, "lower `batch_size` or keep the last batch"));
+        }
+        Ok(())
+    }
+
+    /// Where an epoch begins.
+    pub(crate) fn begin(&self, epoch: usize) -> At {
+        self.resumed.filter(|at| at.epoch == epoch).unwrap_or(At { epoch, position: 0 })
+    }
+
+    /// Begins an epoch. On the consumer's thread.
+    pub(crate) fn epoch(&self, epoch: usize) -> Result<EpochOrder, Error> {
+        let given = self.begin(epoch).position;
+        if given > 0 && self.slice.is_some() {
+            let problem = "an epoch that was interrupted cannot be cut into slices";
+            return Err(Error::config("resume", problem, "use `distributed` for several devices"));
+        }
+        let place = Place::batch(Stage::Sampler, epoch, 0);
+        let orders = self.clone();
+        let (feed, units) = guard(place, || Ok::<_, BoxError>(orders.feed(epoch, given)))?;
+        let mine = self.mine(units - given.min(units));
+        let world = self.distributed.world();
+        let (batch, repeats) = match &self.sampling {
+            Sampling::Samples { batch_size, sampler, .. } => (*batch_size, sampler.repeats()),
+            Sampling::Batches { sampler } => (1, sampler.repeats()),
+        };
+        let batches = self.batches_of(mine.len());
+        let share = match self.sampling {
+            Sampling::Samples { drop_last: true, batch_size, .. } => batches * batch_size,
+            _ => mine.len(),
+        };
+        let first = given.saturating_add(self.distributed.rank()).saturating_add(mine.start.saturating_mul(world));
+        let items = match self.sampling {
+            Sampling::Samples { .. } => given / world,
+            Sampling::Batches { .. } => (given / world).saturating_mul(self.items()) / self.batches_of(units).max(1),
+        };
+        let order = Order { feed: feed.skip(mine.start), promised: share, asked: 0, given: 0, first, world, repeats };
+        let progress = EpochProgress {
+            items,
+            items_total: self.items(),
+            epoch,
+            batches: 0,
+            batches_total: batches,
+            resumed_at: given,
+            batch,
+            world,
+        };
+        Ok(EpochOrder { order, batches, progress })
+    }
+
+    /// This process's units of an epoch of which some were given, and how many units the whole epoch has.
+    fn feed(&self, epoch: usize, given: usize) -> (Feed, usize) {
+        let len = self.dataset_len;
+        match &self.sampling {
+            Sampling::Samples { sampler, batch_size, .. } => {
+                let again = Arc::clone(sampler);
+                let indices = sampler.indices(len, epoch).skip(given);
+                let again = move || again.indices(len, epoch);
+                let (indices, batch_size) = (self.distributed.units(indices, again), *batch_size);
+                (Feed::Samples { indices, batch_size }, sampler.len(len))
+            }
+            Sampling::Batches { sampler } => {
+                let again = Arc::clone(sampler);
+                let planned = sampler.batches(len, epoch);
+                let again = move || again.batches(len, epoch).batches;
+                let batches = self.distributed.units(planned.batches.skip(given), again);
+                (Feed::Batches { batches, max: sampler.max_batch_size(len) }, planned.len)
+            }
+        }
+    }
+}
+
+/// The units of an epoch.
+enum Feed {
+    Samples { indices: Box<dyn Iterator<Item = usize> + Send>, batch_size: usize },
+    Batches { batches: Box<dyn Iterator<Item = Vec<usize>> + Send>, max: usize },
+}
+
+impl Feed {
+    fn skip(self, units: usize) -> Self {
+        match self {
+            Self::Samples { indices, batch_size } => {
+                Self::Samples { indices: Box::new(indices.skip(units)), batch_size }
+            }
+            Self::Batches { batches, max } => Self::Batches { batches: Box::new(batches.skip(units)), max },
+        }
+    }
+}
+
+/// The batches of an epoch that are still to come.
+pub(crate) struct Order {
+    feed: Feed,
+    /// Units that the sampler promised.
+    promised: usize,
+    /// How many were asked for.
+    asked: usize,
+    /// How many came.
+    given: usize,
+    /// The position of the first of all in the epoch's global order.
+    first: usize,
+    /// From one unit to the next in the global order.
+    world: usize,
+    repeats: bool,
+}
+
+/// The samples of a batch, and where they stand in the epoch's global order.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    pub(crate) indices: Vec<usize>,
+    /// What tells the samples of an index that comes more than once apart.
+    pub(crate) occurrences: Option<Occurrences>,
+}
+
+/// Numbers that belong to the samples of a batch and to no other of the epoch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Occurrences {
+    first: usize,
+    step: usize,
+}
+
+impl Occurrences {
+    pub(crate) fn of(&self, row: usize) -> usize {
+        self.first.wrapping_add(row.wrapping_mul(self.step))
+    }
+}
+
+impl Order {
+    /// The position of the next batch's first unit in the epoch's global order.
+    pub(crate) fn position(&self) -> usize {
+        self.first.saturating_add(self.asked.saturating_mul(self.world))
+    }
+
+    /// The next batch.
+    pub(crate) fn take(&mut self, place: Place) -> Result<Cut, Error> {
+        let position = self.position();
+        let (wanted, taken, occurrences) = match &mut self.feed {
+            Feed::Samples { indices, batch_size } => {
+                let wanted = (*batch_size).min(self.promised - self.asked);
+                let taken = guard(place, || Ok::<Vec<usize>, BoxError>(indices.by_ref().take(wanted).collect()));
+                (wanted, taken, Occurrences { first: position, step: self.world })
+            }
+            Feed::Batches { batches, max } => {
+                let taken = guard(place, || Ok::<_, BoxError>(batches.next().unwrap_or_default()));
+                (1, taken, Occurrences { first: position.wrapping_mul(*max), step: 1 })
+            }
+        };
+        self.asked += wanted;
+        if taken.is_err() {
+            self.feed = Feed::Batches { batches: Box::new(iter::empty()), max: 0 }; // nobody knows where it stands
+        }
+        let indices = taken?;
+        self.given += match self.feed {
+            Feed::Samples { .. } => indices.len(),
+            Feed::Batches { .. } => usize::from(!indices.is_empty()),
+        };
+        if let Feed::Batches { max, .. } = self.feed
+            && indices.len() > max
+        {
+            return Err(Error::LargeBatch { place, got: indices.len(), max });
+        }
+        if self.given < self.asked {
+            return Err(Error::SamplerEnded { place, got: self.given, promised: self.promised });
+        }
+        Ok(Cut { indices, occurrences: self.repeats.then_some(occurrences) })
+    }
+}
