@@ -165,7 +165,7 @@ fn a_broken_sampler_is_reported() {
     let short = run(Broken::Short);
     assert_eq!((short.len(), short.iter().filter(|outcome| outcome.is_ok()).count()), (5, 2));
     let message = short[2].as_ref().unwrap_err();
-    assert!(message.contains("the sampler ended after 20 of the 40 indices"), "{message}");
+    assert!(message.contains("the sampler ended after 20 of the 40 samples"), "{message}");
 
     let panics = run(Broken::Panics);
     assert_eq!(panics.len(), 5);

@@ -106,6 +106,92 @@ fn a_consumer_may_keep_many_batches() {
     assert_eq!((stats.allocations, stats.host_bytes), (4, stats.host_bytes_peak), "slots do not stay with the batches");
 }
 
+/// What a step computes of a batch long after it was launched: no byte may have been overwritten by then, and the batches that wait
+/// for their steps must not fill the device.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn work_that_runs_late_reads_its_own_batch() {
+    const WIDTH: usize = 100_000;
+    let device = Device::cuda(0);
+    let loader = loader(WIDTH, 64, 8, 64 * 60);
+    let matrix = Tensor::<2>::ones([8192, 8192], &device) * 1e-4;
+    let mut sums = Vec::new();
+    let mut before = None;
+    for kept in loader.iter() {
+        let (numbers, bytes) = kept.unwrap();
+        let slow = (0..4).fold(matrix.clone(), |product, _| product.matmul(matrix.clone())).mean() * 0.0;
+        let sum = bytes.float().sum_dim(1) + slow.reshape([1, 1]);
+        sums.push((numbers, sum)); // nothing is read before the end, so the loop runs ahead of the device
+        if sums.len() == 10 {
+            before = Some(device_mb());
+        }
+    }
+    let grown = device_mb() - before.unwrap();
+    println!("device MB in use after 60 batches that the loop ran ahead with: {grown:.0} more than after 10");
+    assert!(grown < 10.0 * 6.4, "{grown} MB");
+    let mut seen = 0;
+    for (numbers, sum) in sums {
+        let sums = sum.into_data().try_to_vec::<f32>().unwrap();
+        for (number, sum) in numbers.into_data().try_to_vec::<i64>().unwrap().into_iter().zip(sums) {
+            let start = number as usize % 251;
+            let expected: u64 = (0..WIDTH).map(|at| u64::from(byte(start, at))).sum();
+            assert!(
+                (f64::from(sum) - expected as f64).abs() < 1e-5 * expected as f64,
+                "{number}: {sum}, not {expected}"
+            );
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 64 * 60);
+}
+
+/// Each device has its share, its own pinned memory and its own copies, at the same time.
+#[test]
+#[ignore = "needs two CUDA devices"]
+fn two_devices_in_one_process() {
+    if cudarc::driver::CudaContext::device_count().unwrap() < 2 {
+        return println!("skipped: there is one device only");
+    }
+    let builder = |rank: usize| {
+        PinnedDataLoaderBuilder::new(OnDevice { width: 150_528 })
+            .batch_size(64)
+            .num_workers(6)
+            .shuffle(3)
+            .distributed(burn_pinned::Distributed::new(rank, 2).unwrap())
+            .require_pinned(true)
+            .set_device(Device::cuda(rank))
+            .build(Numbers::new(64 * 100))
+            .unwrap()
+    };
+    let train = |rank: usize| {
+        let loader = builder(rank);
+        let mut seen = Vec::new();
+        for _ in 0..2 {
+            for kept in loader.iter() {
+                let (numbers, bytes) = kept.unwrap();
+                assert_eq!(bytes.device(), Device::cuda(rank));
+                seen.extend(numbers.clone().into_data().try_to_vec::<i64>().unwrap());
+                check((numbers, bytes), 150_528);
+            }
+        }
+        seen
+    };
+    let mut seen = std::thread::scope(|scope| {
+        let ranks = [0, 1].map(|rank| scope.spawn(move || train(rank)));
+        ranks.map(|rank| rank.join().unwrap()).concat()
+    });
+    seen.sort_unstable();
+    let twice: Vec<i64> = (0..64 * 100).flat_map(|number| [number, number]).collect();
+    assert_eq!(seen, twice);
+    // A copy of a loader for another device, as a training on several devices makes it.
+    let moved = builder(0).to_device(&Device::cuda(1));
+    for kept in moved.iter() {
+        let (numbers, bytes) = kept.unwrap();
+        assert_eq!(bytes.device(), Device::cuda(1));
+        check((numbers, bytes), 150_528);
+    }
+}
+
 fn device_mb() -> f64 {
     let context = cudarc::driver::CudaContext::new(0).unwrap();
     let (free, total) = context.mem_get_info().unwrap();

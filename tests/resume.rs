@@ -36,8 +36,10 @@ fn shown(loader: &PinnedDataLoader<Shown>) -> Vec<Shown> {
 
 const LEN: usize = 101;
 
-/// Loaders of every kind of order.
-fn orders() -> Vec<(&'static str, fn() -> Builder)> {
+/// A kind of order, by name.
+type Order = (&'static str, fn() -> Builder);
+
+fn orders() -> Vec<Order> {
     fn plain() -> Builder {
         common::sized(7).augment(jitter).seed(3)
     }
