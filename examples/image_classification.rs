@@ -6,6 +6,8 @@
 //!     cargo run --release --example image_classification -- --checkpoint-epoch 2  # go on after epoch 2 of the last run
 //!     cargo run --release --features cuda --example image_classification  # on an NVIDIA GPU
 
+#[path = "images/checkpoint.rs"]
+mod checkpoint;
 #[path = "images/collate.rs"]
 mod collate;
 #[path = "images/folder.rs"]
@@ -33,14 +35,7 @@ use collate::{ImageBatch, ImageCollate, jitter};
 use folder::ImageFolder;
 use model::Model;
 use progress::{Clock, PlainProgress, Timed};
-use std::{
-    io::IsTerminal,
-    path::{Path, PathBuf},
-    process::ExitCode,
-    sync::Arc,
-    thread::available_parallelism,
-    time::Instant,
-};
+use std::{io::IsTerminal, path::PathBuf, process::ExitCode, sync::Arc, thread::available_parallelism, time::Instant};
 
 /// Trains a small image classifier, fed by burn-pinned or by Burn's own loader.
 #[derive(Parser)]
@@ -136,23 +131,6 @@ impl Args {
     }
 }
 
-/// Whether there is a checkpoint of an epoch that fits the model, and anything left to train: the learner would panic.
-fn check(artifacts: &Path, epoch: usize, epochs: usize, model: &Model) -> Result<(), BoxError> {
-    if !(1..epochs).contains(&epoch) {
-        return Err(format!("--checkpoint-epoch {epoch}: it must be at least 1 and less than --epochs {epochs}").into());
-    }
-    for part in ["model", "optim", "scheduler"] {
-        let file = artifacts.join(format!("checkpoint/{part}-{epoch}.bpk"));
-        if !file.is_file() {
-            return Err(format!("no checkpoint of epoch {epoch}: there is no {}", file.display()).into());
-        }
-    }
-    let file = artifacts.join(format!("checkpoint/model-{epoch}.bpk"));
-    let fits = model.clone().try_load_file(&file);
-    fits.map_err(|error| format!("{} is of another model: {error}", file.display()))?;
-    Ok(())
-}
-
 /// The share of images that the model classifies right.
 fn accuracy(model: &Model, loader: &dyn DataLoader<ImageBatch>) -> Result<f64, BoxError> {
     let (mut right, mut all) = (0.0, 0);
@@ -178,7 +156,7 @@ fn run(args: &Args) -> Result<(), BoxError> {
     let artifacts = std::env::temp_dir().join("burn-pinned-image-classification");
     let model = Model::new(classes.len(), &device.clone().autodiff());
     if let Some(epoch) = args.checkpoint_epoch {
-        check(&artifacts, epoch, args.epochs, &model)?;
+        checkpoint::check(&artifacts, epoch, args.epochs, &model)?;
     }
     let rate = CosineAnnealingLrSchedulerConfig::new(3e-3, steps).init()?;
     let learner = Learner::new(model, AdamConfig::new().init(), rate);
