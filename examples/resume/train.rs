@@ -50,7 +50,8 @@ pub(crate) fn train(
     workers: usize,
     mut tell: impl FnMut(Told) -> Result<(), BoxError>,
 ) -> Result<(), BoxError> {
-    let device = Device::default().autodiff();
+    // Every device gets the same batches; the same weights need sums in the same order too, which a GPU does not promise.
+    let device = Device::flex().autodiff();
     device.seed(SEED);
     let folder = ImageFolder::open(images, SIDE)?;
     let mut model = Model::new(folder.classes().len(), &device);
