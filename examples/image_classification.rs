@@ -3,8 +3,11 @@
 //!     cargo run --release --example image_classification
 //!     cargo run --release --example image_classification -- --data DIR   # DIR/cat/1.jpg, DIR/dog/2.png, ..
 //!     cargo run --release --example image_classification -- --loader burn  # Burn's own loader on the same data
+//!     cargo run --release --example image_classification -- --checkpoint-epoch 2  # go on after epoch 2 of the last run
 //!     cargo run --release --features cuda --example image_classification  # on an NVIDIA GPU
 
+#[path = "images/checkpoint.rs"]
+mod checkpoint;
 #[path = "images/collate.rs"]
 mod collate;
 #[path = "images/folder.rs"]
@@ -60,6 +63,10 @@ struct Args {
     /// Images of each class to draw, where none are given
     #[arg(long, default_value_t = 500)]
     per_class: usize,
+    /// Go on after this epoch of the last run, of which Burn keeps the best and the last two; all other options must be as they were
+    /// then, but for --workers and --prefetch. Burn's own loader starts over with the order of its first epoch
+    #[arg(long, value_name = "N")]
+    checkpoint_epoch: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -89,7 +96,9 @@ impl Args {
                     .prefetch(self.prefetch)
                     .set_device(device.clone());
                 if train {
-                    builder = builder.shuffle(self.seed).augment(jitter(self.side)?);
+                    // Burn counts epochs from 1, the loader from 0: the epoch after Burn's N is the loader's N.
+                    let epoch = self.checkpoint_epoch.unwrap_or(0);
+                    builder = builder.shuffle(self.seed).augment(jitter(self.side)?).start_epoch(epoch);
                 }
                 let loader = builder.build(folder)?;
                 pinned = Some(Arc::clone(&loader));
@@ -146,12 +155,19 @@ fn run(args: &Args) -> Result<(), BoxError> {
 
     let artifacts = std::env::temp_dir().join("burn-pinned-image-classification");
     let model = Model::new(classes.len(), &device.clone().autodiff());
+    if let Some(epoch) = args.checkpoint_epoch {
+        checkpoint::check(&artifacts, epoch, args.epochs, &model)?;
+    }
     let rate = CosineAnnealingLrSchedulerConfig::new(3e-3, steps).init()?;
     let learner = Learner::new(model, AdamConfig::new().init(), rate);
     let mut training = SupervisedTraining::new(&artifacts, Arc::clone(&train.loader), Arc::clone(&valid.loader))
         .metrics((AccuracyMetric::new(), LossMetric::new()))
         .num_epochs(args.epochs)
+        .with_default_checkpointers()
         .summary();
+    if let Some(epoch) = args.checkpoint_epoch {
+        training = training.checkpoint(epoch);
+    }
     if !std::io::stdout().is_terminal() {
         training = training.renderer(Box::<PlainProgress>::default());
     }
@@ -173,7 +189,7 @@ fn report(args: &Args, device: &Device, accuracy: f64, seconds: f64, train: &Fed
     println!("  validation accuracy  {:.1} %", 100.0 * accuracy);
     println!(
         "  training             {seconds:.1} s for {} epochs, {:.0} images/s",
-        args.epochs,
+        args.epochs - args.checkpoint_epoch.unwrap_or(0),
         train.clock.items_per_s()
     );
     println!("  the step waited      {waited:.1} % of its time for data");

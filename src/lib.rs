@@ -45,6 +45,7 @@
 //!   Burn `Batcher`.
 //! - [`Collate`]: what a batch looks like, and on which thread each part of its making runs.
 //! - [`Augment`] and [`Sampler`]: random changes and orders, the same whatever the machine.
+//! - [`LoaderState`]: going on in another process with the very next batch; [`Distributed`]: several processes.
 //! - [`Error`]: what can go wrong, with stage, worker and sample.
 //! - `src/README.md`: the life of a batch, for those who want to change something.
 //!

@@ -111,15 +111,15 @@ fn a_consumer_may_keep_many_batches() {
 #[test]
 #[ignore = "needs a CUDA device"]
 fn work_that_runs_late_reads_its_own_batch() {
-    const WIDTH: usize = 100_000;
+    const WIDTH: usize = 400_000; // 26 MB a batch
     let device = Device::cuda(0);
     let loader = loader(WIDTH, 64, 8, 64 * 60);
-    let matrix = Tensor::<2>::ones([8192, 8192], &device) * 1e-4;
+    let matrix = Tensor::<2>::ones([2048, 2048], &device) * 1e-4;
     let mut sums = Vec::new();
     let mut before = None;
     for kept in loader.iter() {
         let (numbers, bytes) = kept.unwrap();
-        let slow = (0..4).fold(matrix.clone(), |product, _| product.matmul(matrix.clone())).mean() * 0.0;
+        let slow = (0..40).fold(matrix.clone(), |product, _| product.matmul(matrix.clone())).mean() * 0.0;
         let sum = bytes.float().sum_dim(1) + slow.reshape([1, 1]);
         sums.push((numbers, sum)); // nothing is read before the end, so the loop runs ahead of the device
         if sums.len() == 10 {
@@ -128,7 +128,7 @@ fn work_that_runs_late_reads_its_own_batch() {
     }
     let grown = device_mb() - before.unwrap();
     println!("device MB in use after 60 batches that the loop ran ahead with: {grown:.0} more than after 10");
-    assert!(grown < 10.0 * 6.4, "{grown} MB");
+    assert!(grown < 10.0 * 25.6, "{grown} MB: not bounded");
     let mut seen = 0;
     for (numbers, sum) in sums {
         let sums = sum.into_data().try_to_vec::<f32>().unwrap();

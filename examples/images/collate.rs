@@ -4,7 +4,7 @@ use super::folder::Sample;
 use burn::{data::dataloader::batcher::Batcher, prelude::*, tensor::DType};
 use burn_pinned::{
     Augment, BoxError, Collate, Error, Field, RawBatch, RowMut,
-    vision::{ColorJitter, PaddingMode, RandomCrop, RandomHorizontalFlip, device, write_chw},
+    vision::{ColorJitter, HasImage, PaddingMode, RandomCrop, RandomHorizontalFlip, device, write_chw},
 };
 
 /// What the model sees: images `[batch, 3, side, side]` around 0, labels `[batch]`.
@@ -61,7 +61,7 @@ impl Batcher<Sample, ImageBatch> for ImageCollate {
 }
 
 /// Shifts each image by up to two pixels, mirrors half of them, and changes brightness and contrast.
-pub(crate) fn jitter(side: usize) -> Result<impl Augment<Sample>, Error> {
+pub(crate) fn jitter<T: HasImage>(side: usize) -> Result<impl Augment<T>, Error> {
     let shift = RandomCrop::new(side as u32)?.padding(2).padding_mode(PaddingMode::Edge);
     let light = ColorJitter::new().brightness(0.2)?.contrast(0.2)?;
     Ok((shift, RandomHorizontalFlip::default(), light))

@@ -1,0 +1,61 @@
+//! A checkpoint: the model, the optimiser and the loader after the same step, in a folder of their own.
+
+use super::model::Model;
+use burn::{optim::ModuleOptimizer, prelude::*};
+use burn_pinned::{BoxError, LoaderState};
+use serde::{Deserialize, Serialize};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// What the training loop itself has to know.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Place {
+    /// Steps done.
+    pub(crate) step: usize,
+    /// Behind the batch of the last of them.
+    pub(crate) loader: LoaderState,
+}
+
+/// Saves a checkpoint under `root` and removes those before it.
+///
+/// The three files belong together, so they are written to a folder that gets its name last: a process that is killed in here
+/// leaves the checkpoint before, whole. (A power cut asks for more: `sync_all` on the files, and on the folder.)
+pub(crate) fn save(root: &Path, model: &Model, optim: &ModuleOptimizer, place: &Place) -> Result<(), BoxError> {
+    let before = all(root)?;
+    let partial = root.join("partial");
+    if partial.exists() {
+        fs::remove_dir_all(&partial)?;
+    }
+    fs::create_dir(&partial)?;
+    // `valid` first takes in what batch normalisation saw in the last step; without it the record lacks that.
+    model.valid().into_record().save(partial.join("model.bpk"))?;
+    optim.save(partial.join("optim.bpk"))?;
+    fs::write(partial.join("place.json"), serde_json::to_vec(place)?)?;
+    fs::rename(&partial, root.join(format!("step-{:06}", place.step)))?;
+    for old in before {
+        fs::remove_dir_all(old)?;
+    }
+    Ok(())
+}
+
+/// The place of the newest checkpoint, and the folder to [`load`] it from; `None` where there is none.
+pub(crate) fn newest(root: &Path) -> Result<Option<(Place, PathBuf)>, BoxError> {
+    let Some(folder) = all(root)?.pop() else { return Ok(None) };
+    let place = serde_json::from_slice(&fs::read(folder.join("place.json"))?)?;
+    Ok(Some((place, folder)))
+}
+
+/// The model and the optimiser of a checkpoint.
+pub(crate) fn load(folder: &Path, model: Model, optim: ModuleOptimizer) -> Result<(Model, ModuleOptimizer), BoxError> {
+    Ok((model.try_load_file(folder.join("model.bpk"))?, optim.load(folder.join("optim.bpk"))?))
+}
+
+/// The folders of whole checkpoints, oldest first.
+fn all(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut folders = fs::read_dir(root)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    folders.retain(|path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"step-")));
+    folders.sort();
+    Ok(folders)
+}
