@@ -13,6 +13,7 @@ use crate::{
     sampler::{RandomSampler, Sampler, SequentialSampler},
     slot::HostAlloc,
     source::{Source, Target, alloc_for},
+    stats::Counters,
 };
 use burn::{
     data::{dataloader::batcher::Batcher, dataset::Dataset},
@@ -314,11 +315,13 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             (None, None) => Arc::new(SequentialSampler),
         };
         let positions = 0..sampler.len(dataset_len);
+        let counters = Arc::<Counters>::default();
         let samples = Arc::new(Samples {
             dataset: Arc::new(dataset),
             len: dataset_len,
             augment: self.augment,
             seed: self.seed.or(self.shuffle).unwrap_or(0),
+            counters: Arc::clone(&counters),
         });
         let rows = batch_size.min(positions.len()).max(1); // slots need not be larger than the epoch
         let parts = Parts { samples, batch_size: rows, host_device: self.host_device, streaming: self.streaming };
@@ -339,7 +342,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             alloc: self.alloc,
             require_pinned: self.require_pinned,
             device,
-            counters: Arc::default(),
+            counters,
         };
         if plan.positions.is_empty() {
             return Err(Error::config("sampler", "its epoch is empty", "let `len` be at least 1"));

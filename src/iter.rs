@@ -1,11 +1,11 @@
 //! One epoch, as Burn's training loops see it.
 
-use crate::{epoch::RunId, error::Error, pipeline::Pipeline, source::Ready, stats::Counters};
+use crate::{epoch::RunId, error::Error, pipeline::Pipeline, source::Ready, stats::step::StepClock};
 use burn::data::{
     dataloader::{DataLoaderIterator, Progress},
     dataset::DatasetError,
 };
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 /// The batches of one epoch, in order. Dropping it early stops the work on the rest.
 pub(crate) struct EpochIter<O> {
@@ -13,20 +13,12 @@ pub(crate) struct EpochIter<O> {
     run: Result<(Arc<Pipeline<O>>, RunId), Option<Error>>,
     items_done: usize,
     items_total: usize,
-    started: Instant,
-    counters: Arc<Counters>,
-    /// When the last batch was handed out.
-    handed: Option<Instant>,
+    clock: StepClock,
 }
 
 impl<O> EpochIter<O> {
-    pub(crate) fn new(
-        run: Result<(Arc<Pipeline<O>>, RunId), Error>,
-        items_total: usize,
-        started: Instant,
-        counters: Arc<Counters>,
-    ) -> Self {
-        Self { run: run.map_err(Some), items_done: 0, items_total, started, counters, handed: None }
+    pub(crate) fn new(run: Result<(Arc<Pipeline<O>>, RunId), Error>, items_total: usize, clock: StepClock) -> Self {
+        Self { run: run.map_err(Some), items_done: 0, items_total, clock }
     }
 
     fn advance(&mut self) -> Option<Result<O, Error>> {
@@ -34,18 +26,16 @@ impl<O> EpochIter<O> {
             Ok((pipeline, id)) => (Arc::clone(pipeline), *id),
             Err(error) => {
                 let error = error.take()?;
-                self.counters.failed();
+                self.clock.never_started();
                 return Some(Err(error));
             }
         };
-        let asked = Instant::now();
-        if let Some(handed) = self.handed {
-            self.counters.stepped(asked - handed);
-        }
+        let asked = self.clock.asked();
         let Some(ready) = pipeline.next(id) else {
-            self.handed = None; // what comes after the epoch is no step of it
+            self.clock.ended();
             return None;
         };
+        let mut handed = None;
         let batch = ready.and_then(|ready| {
             // A permit is given back after the batch is the consumer's, on the way out of here.
             let (batch, items, _permit) = match ready {
@@ -56,17 +46,10 @@ impl<O> EpochIter<O> {
                 }
             };
             self.items_done += items;
-            self.counters.delivered(items);
+            handed = Some(items);
             Ok(batch)
         });
-        if batch.is_err() {
-            self.counters.failed();
-        }
-        let now = Instant::now();
-        self.counters.waited(now - asked);
-        if self.handed.replace(now).is_none() {
-            self.counters.first_batch(now - self.started);
-        }
+        self.clock.handed(asked, handed);
         Some(batch)
     }
 }

@@ -64,6 +64,7 @@
 //! - `cuda`: page-locked memory and transfer streams on NVIDIA GPUs, through Burn's CUDA backend and the driver's API, which is
 //!   loaded at run time. Without a driver the loader says so and goes on with ordinary memory.
 
+mod activity;
 mod augment;
 mod batch;
 mod batcher;
@@ -88,6 +89,7 @@ mod sampler;
 mod slot;
 mod source;
 mod stats;
+mod timeline;
 mod transfer;
 mod upload;
 mod window;
@@ -111,7 +113,7 @@ pub use sampler::{
 };
 pub use slot::{HeapAlloc, HostAlloc, HostBlock, MemoryKind};
 pub use source::host_alloc;
-pub use stats::Stats;
+pub use stats::{Queues, StageStats, Stats, Verdict};
 
 /// The README's examples, compiled and run as tests.
 #[cfg(doctest)]

@@ -10,7 +10,7 @@ use crate::{
     sampler::Sampler,
     slot::HostAlloc,
     source::{Source, Target, alloc_for},
-    stats::{Counters, Stats},
+    stats::{Counters, Stats, step::StepClock},
     worker::Threads,
 };
 use burn::{
@@ -183,6 +183,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
             prefetch: plan.prefetch,
             lease_timeout: plan.lease_timeout,
         };
+        plan.counters.started(flow.workers, flow.transfers, pool.limits().slots);
         let pipeline = Arc::new(Pipeline::new(source, pool, flow));
         let threads = Threads::start(&pipeline)?;
         *running = Some(Running { pipeline: Arc::clone(&pipeline), _threads: threads });
@@ -205,7 +206,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
             let id = pipeline.start(epoch, order, plan.batches());
             Ok((pipeline, id))
         });
-        Box::new(EpochIter::new(run, plan.items(), started, Arc::clone(&plan.counters)))
+        Box::new(EpochIter::new(run, plan.items(), StepClock::new(Arc::clone(&plan.counters), epoch, started)))
     }
 
     /// The samples of an epoch, without those that `drop_last` drops.

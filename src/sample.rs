@@ -1,10 +1,12 @@
 //! Getting one sample: dataset, then augmentation. Errors and panics of user code become typed errors here.
 
 use crate::{
+    activity::Activity,
     augment::Augment,
     batch::BatchPlace,
     error::{BoxError, Error, Place, Stage, panic_message},
     rng::{KeyedRng, Purpose},
+    stats::{Counters, clock::TaskClock},
 };
 use burn::data::dataset::Dataset;
 use std::{
@@ -80,6 +82,7 @@ pub(crate) struct Samples<I> {
     pub(crate) len: usize,
     pub(crate) augment: Option<Arc<dyn Augment<I>>>,
     pub(crate) seed: u64,
+    pub(crate) counters: Arc<Counters>,
 }
 
 impl<I: 'static> Samples<I> {
@@ -91,10 +94,12 @@ impl<I: 'static> Samples<I> {
         positions: Range<usize>,
         worker: usize,
         samples: &mut Vec<I>,
+        clock: &mut TaskClock<'_>,
     ) -> Result<(), (usize, Error)> {
         let (at, stage) = (Cell::new(positions.start), Cell::new(Stage::Dataset));
         let place = || Place { stage: stage.get(), ..plan.sample(at.get(), worker) };
         let mut out_of_range = None;
+        clock.group(self.augment.is_some());
         let fetched = guard_at(place, || {
             for position in positions {
                 at.set(position);
@@ -109,15 +114,18 @@ impl<I: 'static> Samples<I> {
                 }
                 stage.set(Stage::Dataset);
                 let mut sample = self.dataset.get(index)?;
+                clock.sample(Activity::Read);
                 if let Some(augment) = &self.augment {
                     stage.set(Stage::Augment);
                     sample =
                         augment.apply(sample, &mut KeyedRng::new(Purpose::Sample, self.seed, plan.at.epoch, index))?;
+                    clock.sample(Activity::Augment);
                 }
                 samples.push(sample);
             }
             Ok(())
         });
+        clock.samples(Activity::Read, samples.len());
         let failed = fetched.err().or(out_of_range);
         failed.map_or(Ok(()), |error| Err((at.get(), error)))
     }

@@ -1,6 +1,7 @@
 //! The transfer stage: filled slots become tensors on the device, on threads and a stream of their own.
 
 use crate::{
+    activity::{Activity, BatchKey},
     error::{Error, Place},
     pipeline::Pipeline,
     source::Target,
@@ -20,11 +21,17 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
         let bytes = pipeline.source.slot_bytes().unwrap_or(usize::MAX);
         let mut uploader = Uploader::to(target);
         while let Some((run, place, filled)) = pipeline.to_send() {
+            let (counters, batch) = (pipeline.counters(), BatchKey { epoch: place.epoch, number: place.batch });
+            let waits = counters.span(Activity::DeviceWait, batch);
             pipeline.device.enter(pipeline.epochs(), || pipeline.starved());
+            drop(waits);
+            let copies = counters.span(Activity::Transfer, batch);
             let ready = pipeline.source.send(filled, &pipeline.pool, &mut uploader);
             // Also after a failure: a part of the batch may be on its way.
             let settled = settle(&mut uploader, target, bytes, place);
-            pipeline.device.copied(uploader.in_use());
+            drop(copies);
+            let held = pipeline.device.copied(uploader.in_use());
+            counters.on_device(pipeline.source.slot_bytes().unwrap_or(0) * held);
             pipeline.ready(run, place.batch, ready.and_then(|ready| settled.map(|()| ready)));
         }
         // CubeCL keeps a stream's memory pools for as long as the device lives: what can be freed of this one's is freed now.
