@@ -114,6 +114,7 @@ pub use sampler::{
 pub use slot::{HeapAlloc, HostAlloc, HostBlock, MemoryKind};
 pub use source::host_alloc;
 pub use stats::{Queues, StageStats, Stats, Verdict};
+pub use timeline::Timeline;
 
 /// The README's examples, compiled and run as tests.
 #[cfg(doctest)]

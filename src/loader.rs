@@ -11,6 +11,7 @@ use crate::{
     slot::HostAlloc,
     source::{Source, Target, alloc_for},
     stats::{Counters, Stats, step::StepClock},
+    timeline::Timeline,
     worker::Threads,
 };
 use burn::{
@@ -144,6 +145,17 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// What this loader and all its copies (`to_device`, `slice`, and so the one that `SupervisedTraining` makes) have done.
     pub fn stats(&self) -> Stats {
         self.plan.counters.snapshot()
+    }
+
+    /// Starts to record who does what when, for this loader and all its copies, and forgets what was recorded before. Keeps the
+    /// last `events` events of some 80 bytes, about ten a batch and worker; none stops it. An event costs a lock.
+    pub fn record(&self, events: usize) {
+        self.plan.counters.timeline.start(events);
+    }
+
+    /// What was recorded so far; empty without [`record`](Self::record).
+    pub fn timeline(&self) -> Timeline {
+        Timeline::of(self.plan.counters.timeline.events())
     }
 
     /// How many batches an epoch has.

@@ -91,7 +91,7 @@ fn stats(slow: Slow, builder: PinnedDataLoaderBuilder<usize, usize>) -> Stats {
     }
     let (time, stats) = (start.elapsed(), loader.stats());
     println!("{stats}\n\n{}\n", stats.verdict());
-    assert!(stats.total() <= time && stats.total() > time / 2, "{:?} of {time:?}", stats.total());
+    assert!(stats.total() <= time, "{:?} of {time:?}", stats.total());
     stats
 }
 
