@@ -63,6 +63,8 @@
 //!
 //! - `cuda`: page-locked memory and transfer streams on NVIDIA GPUs, through Burn's CUDA backend and the driver's API, which is
 //!   loaded at run time. Without a driver the loader says so and goes on with ordinary memory.
+//! - `metrics`: `LoaderMetric`, the loader's figures for the dashboard and logs of `SupervisedTraining`.
+//! - `tracing`: a span of the `tracing` crate, at level debug, for each stage of each batch.
 
 mod activity;
 mod augment;
@@ -79,6 +81,8 @@ mod iter;
 mod layout;
 mod loader;
 mod map;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod pipeline;
 mod pool;
 mod rng;
@@ -104,6 +108,8 @@ pub use error::{BoxError, Error, FieldError, Place, Stage};
 pub use layout::Field;
 pub use loader::PinnedDataLoader;
 pub use map::{MapTensors, TensorMapper};
+#[cfg(feature = "metrics")]
+pub use metrics::LoaderMetric;
 pub use rng::KeyedRng;
 pub use row::RowMut;
 pub use sampler::{

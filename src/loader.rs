@@ -147,6 +147,11 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         self.plan.counters.snapshot()
     }
 
+    #[cfg(feature = "metrics")]
+    pub(crate) fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.plan.counters)
+    }
+
     /// Starts to record who does what when, for this loader and all its copies, and forgets what was recorded before. Keeps the
     /// last `events` events of some 80 bytes, about ten a batch and worker; none stops it. An event costs a lock.
     pub fn record(&self, events: usize) {

@@ -70,7 +70,7 @@ impl Timeline {
                 "<line x1=\"{x:.1}\" y1=\"{:.1}\" x2=\"{x:.1}\" y2=\"{bottom:.1}\" stroke=\"#dddddd\"/>",
                 TOP - 8.0
             );
-            text(svg, x, TOP - 14.0, "middle", &format!("{at:?}"));
+            text(svg, x, TOP - 14.0, "middle", &if at.is_zero() { "0".into() } else { format!("{at:?}") });
             at += tick;
         }
     }
@@ -89,10 +89,11 @@ fn draw(svg: &mut String, bar: &Bar, scale: &Scale, y: f64) {
     let inset = if bar.activity == Activity::Finish { 5.0 } else { 1.0 };
     let height = ROW - 2.0 * inset;
     let (name, number) = (bar.activity.name(), bar.batch.number);
+    let stroke = if width > 3.0 { 0.4 } else { 0.0 }; // it would hide a narrow bar
     let _ = write!(
         svg,
         "<rect x=\"{x:.2}\" y=\"{:.2}\" width=\"{width:.2}\" height=\"{height}\" fill=\"{fill}\" fill-opacity=\"{opacity}\" \
-         stroke=\"#555555\" stroke-width=\"0.4\"><title>{name} of batch {number}, epoch {}: {:.1?} from {:.1?} on</title>\
+         stroke=\"#555555\" stroke-width=\"{stroke}\"><title>{name} of batch {number}, epoch {}: {:.1?} from {:.1?} on</title>\
          </rect>",
         y + inset,
         bar.batch.epoch,
