@@ -99,7 +99,7 @@ fn supervised_training_logs_them() {
     let (train, valid) = (loader(160, &device), loader(80, &device));
     let model = Model { linear: LinearConfig::new(1, 1).init(&device.clone().autodiff()) };
     let learner = Learner::new(model, SgdConfig::new().init(), 1e-3);
-    let mut training = SupervisedTraining::new(folder.path(), train.clone(), valid.clone())
+    let mut training = SupervisedTraining::new(folder.path(), Arc::clone(&train) as _, Arc::clone(&valid) as _)
         .metrics((LossMetric::new(),))
         .renderer(Box::new(burn::train::renderer::CliMetricsRenderer::new()))
         .num_epochs(2);

@@ -19,7 +19,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// To measure what the statistics cost, this crate can be built without their clocks: benches/README.md.
+/// To measure what the statistics cost, this crate can be built without their clocks and histograms: with the environment variable
+/// `BURN_PINNED_UNTIMED` set. See `benches/loaders.rs`.
 pub(crate) const TIMED: bool = option_env!("BURN_PINNED_UNTIMED").is_none();
 
 /// Workers share so many sets of counters for samples.

@@ -102,7 +102,9 @@ fn draw(svg: &mut String, bar: &Bar, scale: &Scale, y: f64) {
     );
     let full = format!("{name} {number}");
     let fits = |label: &str| width > 6.5 * label.len() as f64;
-    let label = if fits(&full) { full } else { number.to_string() };
+    // A number alone would be taken for the step's next to it.
+    let whole = matches!(bar.activity, Activity::Wait | Activity::Finish) || fits(&full);
+    let label = if whole { full } else { number.to_string() };
     if fits(&label) {
         text(svg, x + width / 2.0, y + ROW / 2.0 + 4.0, "middle", &label);
     }
