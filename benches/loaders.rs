@@ -1,6 +1,7 @@
 //! This crate's loader beside Burn's own: the same data, the same batches, equal workers, in alternating rounds.
 //!
 //!     cargo bench --bench loaders -- --help
+//!     BURN_PINNED_UNTIMED=1 cargo bench --bench loaders  # without the clocks of the statistics: what do they cost?
 
 #[path = "support/data.rs"]
 mod data;

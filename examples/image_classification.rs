@@ -2,6 +2,8 @@
 //!
 //!     cargo run --release --example image_classification
 //!     cargo run --release --example image_classification -- --data DIR   # DIR/cat/1.jpg, DIR/dog/2.png, ..
+//!     cargo run --release --example image_classification -- --timeline timeline.svg  # a picture of the last batches
+//!     cargo run --release --features metrics --example image_classification  # the loader in Burn's dashboard too
 //!     cargo run --release --example image_classification -- --loader burn  # Burn's own loader on the same data
 //!     cargo run --release --example image_classification -- --checkpoint-epoch 2  # go on after epoch 2 of the last run
 //!     cargo run --release --features cuda --example image_classification  # on an NVIDIA GPU
@@ -67,6 +69,9 @@ struct Args {
     /// then, but for --workers and --prefetch. Burn's own loader starts over with the order of its first epoch
     #[arg(long, value_name = "N")]
     checkpoint_epoch: Option<usize>,
+    /// Write a picture (.svg) of the last batches, or a trace (.json) of the run, to this file
+    #[arg(long)]
+    timeline: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -153,6 +158,9 @@ fn run(args: &Args) -> Result<(), BoxError> {
     let steps = args.epochs * train.len().div_ceil(args.batch_size.max(1));
     let (train, valid) = (args.loader(train, true, &device)?, args.loader(valid, false, &device)?);
 
+    if let (Some(_), Some(loader)) = (&args.timeline, &train.pinned) {
+        loader.record(20_000);
+    }
     let artifacts = std::env::temp_dir().join("burn-pinned-image-classification");
     let model = Model::new(classes.len(), &device.clone().autodiff());
     if let Some(epoch) = args.checkpoint_epoch {
@@ -168,6 +176,15 @@ fn run(args: &Args) -> Result<(), BoxError> {
     if let Some(epoch) = args.checkpoint_epoch {
         training = training.checkpoint(epoch);
     }
+    #[cfg(feature = "metrics")]
+    if let (Some(train), Some(valid)) = (&train.pinned, &valid.pinned) {
+        use burn_pinned::LoaderMetric;
+        training = training
+            .metric_train_numeric(LoaderMetric::data_wait(train))
+            .metric_valid_numeric(LoaderMetric::data_wait(valid))
+            .metric_train_numeric(LoaderMetric::sample_rate(train))
+            .metric_valid_numeric(LoaderMetric::sample_rate(valid));
+    }
     if !std::io::stdout().is_terminal() {
         training = training.renderer(Box::<PlainProgress>::default());
     }
@@ -179,6 +196,12 @@ fn run(args: &Args) -> Result<(), BoxError> {
     }
     let accuracy = accuracy(&result.model, &*valid.loader)?;
     report(args, &device, accuracy, time.as_secs_f64(), &train);
+    if let (Some(file), Some(loader)) = (&args.timeline, &train.pinned) {
+        let timeline = loader.timeline();
+        let picture = file.extension().is_some_and(|ending| ending == "svg");
+        if picture { timeline.last_batches(12) } else { timeline }.save(file)?;
+        println!("  timeline             {}", file.display());
+    }
     Ok(())
 }
 
@@ -196,13 +219,8 @@ fn report(args: &Args, device: &Device, accuracy: f64, seconds: f64, train: &Fed
     if let Some(stats) = train.pinned.as_ref().map(|loader| loader.stats()) {
         let kind = stats.memory.map_or_else(|| "no".into(), |kind| kind.to_string());
         println!("  slot memory          {:.2} MiB of {kind} memory at peak", stats.host_bytes_peak as f64 / 1048576.0);
+        println!("  verdict              {}", stats.verdict());
     }
-    let verdict = match waited {
-        ..5.0 => "the loader keeps up: the step is the bottleneck",
-        ..25.0 => "the step waits at times: a worker more may help",
-        _ => "the step waits for data: more workers, or cheaper decoding",
-    };
-    println!("  verdict              {verdict}");
 }
 
 fn main() -> ExitCode {

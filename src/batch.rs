@@ -1,6 +1,7 @@
 //! A batch on the device, before the collate makes the user's batch of it.
 
 use crate::{
+    activity::BatchKey,
     error::FieldError,
     layout::Field,
     rng::{KeyedRng, Purpose},
@@ -35,6 +36,12 @@ pub(crate) struct BatchPlace {
     pub(crate) number: usize,
     /// Where its first sample stands in the epoch's global order.
     pub(crate) position: usize,
+}
+
+impl BatchPlace {
+    pub(crate) fn key(self) -> BatchKey {
+        BatchKey { epoch: self.epoch, number: self.number }
+    }
 }
 
 #[derive(Debug)]
@@ -107,6 +114,10 @@ impl RawBatch {
     /// The loader's device.
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    pub(crate) fn key(&self) -> BatchKey {
+        self.place.key()
     }
 
     /// The epoch of the loader, from 0.

@@ -16,6 +16,7 @@ use crate::{
     slot::HostAlloc,
     source::{Source, Target, alloc_for},
     state::{At, LoaderState, Standing},
+    stats::Counters,
 };
 use burn::{
     data::{dataloader::batcher::Batcher, dataset::Dataset},
@@ -377,7 +378,14 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let orders =
             Orders { sampling, dataset_len, distributed, slice: None, resumed: self.resume.as_ref().map(|_| start) };
         orders.check()?;
-        let samples = Arc::new(Samples { dataset: Arc::new(dataset), len: dataset_len, augment: self.augment, seed });
+        let counters = Arc::<Counters>::default();
+        let samples = Arc::new(Samples {
+            dataset: Arc::new(dataset),
+            len: dataset_len,
+            augment: self.augment,
+            seed,
+            counters: Arc::clone(&counters),
+        });
         let (batch_size, host_device) = (orders.max_batch_size(), self.host_device);
         let parts = Parts { samples, batch_size, host_device, streaming: self.streaming };
         let make_source = (self.make)(parts)?;
@@ -395,7 +403,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             alloc: self.alloc,
             require_pinned: self.require_pinned,
             device,
-            counters: Arc::default(),
+            counters,
         };
         if let Some(state) = &self.resume {
             state.fits(&plan.state(start))?;

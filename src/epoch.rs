@@ -85,7 +85,8 @@ pub(crate) struct Run<O> {
     pub(crate) pinned: usize,
     pub(crate) to_pin: BTreeMap<usize, Filled<O>>,
     pub(crate) to_send: BTreeMap<usize, Filled<O>>,
-    pub(crate) ready: BTreeMap<usize, Result<Ready<O>, Error>>,
+    /// With the time since when they lie there.
+    pub(crate) ready: BTreeMap<usize, (Instant, Result<Ready<O>, Error>)>,
     /// Since when the consumer has waited for the next batch.
     pub(crate) waiting: Option<Instant>,
     pub(crate) abandoned: Arc<AtomicBool>,
@@ -131,6 +132,11 @@ impl<O> Run<O> {
     /// No more than `ahead` batches are on the device, or on their way there, ahead of the step.
     pub(crate) fn can_send(&self, ahead: usize) -> bool {
         self.to_send.first_key_value().is_some_and(|(number, _)| *number < self.delivered + ahead)
+    }
+
+    /// Batches that are open, to pin, to send, and ready.
+    pub(crate) fn queues(&self) -> [usize; 4] {
+        [self.opened - self.delivered, self.to_pin.len(), self.to_send.len(), self.ready.len()]
     }
 
     /// How long the consumer has waited for its next batch.

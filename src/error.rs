@@ -1,12 +1,13 @@
 //! What can go wrong, where, and for which sample.
 
+use serde::{Deserialize, Serialize};
 use std::{error::Error as StdError, fmt, io, time::Duration};
 
 /// Any error of a dataset, an augmentation or a collate.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
 /// The part of the pipeline that an error comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Stage {
     /// The sampler, which orders the indices of an epoch.

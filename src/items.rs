@@ -1,12 +1,14 @@
 //! Batches made by an ordinary Burn `Batcher`: workers share the samples of a batch, one of them batches.
 
 use crate::{
+    activity::Activity,
     batch::RawBatch,
     error::{BoxError, Error, Place, Stage},
     map::{MapTensors, TensorMapper},
     pool::{Permit, Pool, Wanted},
     sample::{BatchPlan, FirstFailure, Samples, guard},
     source::{Done, Filled, Ready, Source, Target, Task},
+    stats::clock::TaskClock,
     upload::{HostBytes, Uploader},
 };
 use burn::{
@@ -16,7 +18,6 @@ use burn::{
 use std::{
     ops::Range,
     sync::{Arc, Mutex, PoisonError, atomic::Ordering::Relaxed},
-    time::Instant,
 };
 
 /// A Burn `Batcher` over a dataset.
@@ -54,11 +55,11 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for ItemsTask<I, O> {
     }
 
     fn run(self: Box<Self>, worker: usize) -> Done<O> {
-        let start = Instant::now();
         let ItemsJob { source, plan, .. } = &*self.job;
+        let mut clock = TaskClock::start(&source.samples.counters, worker, plan.at.key());
         let mut items = Vec::with_capacity(self.rows.len());
-        let failed = source.samples.fetch(plan, self.rows.clone(), worker, &mut items).err();
-        let rows_took = start.elapsed();
+        let failed = source.samples.fetch(plan, self.rows.clone(), worker, &mut items, &mut clock).err();
+        let rows_took = clock.end(self.rows.len());
         Done { filled: self.end(worker, items, failed), rows_took }
     }
 }
@@ -86,7 +87,9 @@ impl<I: Send + 'static, O: Send + 'static> ItemsTask<I, O> {
         let items: Vec<I> = all.items.drain(..).flatten().collect();
         drop(all);
         let place = Place { worker: Some(worker), ..plan.place(Stage::Collate) };
+        let span = source.samples.counters.span(Activity::Batch, plan.at.key());
         let batch = guard(place, || Ok::<_, BoxError>(source.batcher.batch(items, &source.host_device)));
+        drop(span);
         Some(match batch {
             Ok(batch) => Filled::Made { batch, plan: Arc::clone(plan), permit },
             Err(error) => Filled::Failed(error),
@@ -159,6 +162,7 @@ where
             Filled::Rows { .. } => return Err(Error::Ended),
         };
         let parts = parts.downcast::<Vec<Part>>().map_err(|_| Error::Ended)?;
+        self.samples.counters.sent(parts.iter().map(|part| part.len).sum());
         let kind = slot.kind();
         let bytes = HostBytes { bytes: slot.freeze(), kind };
         let device = &self.target.device;

@@ -2,13 +2,13 @@
 
 use crate::{
     epoch::RunId, error::Error, order::EpochProgress, pipeline::Pipeline, source::Ready, state::Standing,
-    stats::Counters,
+    stats::step::StepClock,
 };
 use burn::data::{
     dataloader::{DataLoaderIterator, Progress},
     dataset::DatasetError,
 };
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 /// The batches of one epoch, in order. Dropping it early stops the work on the rest.
 pub(crate) struct EpochIter<O> {
@@ -16,10 +16,7 @@ pub(crate) struct EpochIter<O> {
     run: Result<(Arc<Pipeline<O>>, RunId), Option<Error>>,
     progress: EpochProgress,
     standing: Standing,
-    started: Instant,
-    counters: Arc<Counters>,
-    /// When the last batch was handed out.
-    handed: Option<Instant>,
+    clock: StepClock,
 }
 
 impl<O> EpochIter<O> {
@@ -27,10 +24,9 @@ impl<O> EpochIter<O> {
         run: Result<(Arc<Pipeline<O>>, RunId), Error>,
         progress: EpochProgress,
         standing: Standing,
-        started: Instant,
-        counters: Arc<Counters>,
+        clock: StepClock,
     ) -> Self {
-        Self { run: run.map_err(Some), progress, standing, started, counters, handed: None }
+        Self { run: run.map_err(Some), progress, standing, clock }
     }
 
     fn advance(&mut self) -> Option<Result<O, Error>> {
@@ -38,18 +34,16 @@ impl<O> EpochIter<O> {
             Ok((pipeline, id)) => (Arc::clone(pipeline), *id),
             Err(error) => {
                 let error = error.take()?;
-                self.counters.failed();
+                self.clock.never_started();
                 return Some(Err(error));
             }
         };
-        let asked = Instant::now();
-        if let Some(handed) = self.handed {
-            self.counters.stepped(asked - handed);
-        }
+        let asked = self.clock.asked();
         let Some(ready) = pipeline.next(id) else {
-            self.handed = None; // what comes after the epoch is no step of it
+            self.clock.ended();
             return None;
         };
+        let mut handed = None;
         let batch = ready.and_then(|ready| {
             // A permit is given back after the batch is the consumer's, on the way out of here.
             let (batch, items, _permit) = match ready {
@@ -59,20 +53,12 @@ impl<O> EpochIter<O> {
                     (pipeline.source.finish(raw)?, items, None)
                 }
             };
-            self.counters.delivered(items);
-            Ok((batch, items))
+            handed = Some(items);
+            Ok(batch)
         });
-        self.progress.given(batch.as_ref().map_or(0, |(_, items)| *items));
+        self.progress.given(handed.unwrap_or(0));
         self.standing.set(self.progress.at());
-        let batch = batch.map(|(batch, _)| batch);
-        if batch.is_err() {
-            self.counters.failed();
-        }
-        let now = Instant::now();
-        self.counters.waited(now - asked);
-        if self.handed.replace(now).is_none() {
-            self.counters.first_batch(now - self.started);
-        }
+        self.clock.handed(asked, handed);
         Some(batch)
     }
 }

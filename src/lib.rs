@@ -66,7 +66,10 @@
 //!   loaded at run time. Without a driver the loader says so and goes on with ordinary memory.
 //! - `vision`: the module of that name: decoding of image files, the usual random changes of images under torchvision's names, and
 //!   mixing of whole batches on the device.
+//! - `metrics`: `LoaderMetric`, the loader's figures for the dashboard and logs of `SupervisedTraining`.
+//! - `tracing`: a span of the `tracing` crate, at level debug, for each stage of each batch.
 
+mod activity;
 mod augment;
 mod batch;
 mod batcher;
@@ -82,6 +85,8 @@ mod iter;
 mod layout;
 mod loader;
 mod map;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod order;
 mod pipeline;
 mod pool;
@@ -94,6 +99,7 @@ mod slot;
 mod source;
 mod state;
 mod stats;
+mod timeline;
 mod transfer;
 mod upload;
 #[cfg(feature = "vision")]
@@ -111,6 +117,8 @@ pub use error::{BoxError, Error, FieldError, Place, Stage};
 pub use layout::Field;
 pub use loader::PinnedDataLoader;
 pub use map::{MapTensors, TensorMapper};
+#[cfg(feature = "metrics")]
+pub use metrics::LoaderMetric;
 pub use rng::KeyedRng;
 pub use row::RowMut;
 pub use sampler::{
@@ -121,7 +129,8 @@ pub use sampler::{
 pub use slot::{HeapAlloc, HostAlloc, HostBlock, MemoryKind};
 pub use source::host_alloc;
 pub use state::LoaderState;
-pub use stats::Stats;
+pub use stats::{Queues, StageStats, Stats, Verdict};
+pub use timeline::Timeline;
 
 /// The README's examples, compiled and run as tests.
 #[cfg(doctest)]

@@ -10,7 +10,8 @@ use crate::{
     slot::HostAlloc,
     source::{Source, Target, alloc_for},
     state::{At, LoaderState, Standing},
-    stats::{Counters, Stats},
+    stats::{Counters, Stats, step::StepClock},
+    timeline::Timeline,
     worker::Threads,
 };
 use burn::{
@@ -138,6 +139,22 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         self.plan.counters.snapshot()
     }
 
+    #[cfg(feature = "metrics")]
+    pub(crate) fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.plan.counters)
+    }
+
+    /// Starts to record who does what when, for this loader and all its copies, and forgets what was recorded before. Keeps the
+    /// last `events` events of some 80 bytes, about ten a batch and worker; none stops it. An event costs a lock.
+    pub fn record(&self, events: usize) {
+        self.plan.counters.timeline.start(events);
+    }
+
+    /// What was recorded so far; empty without [`record`](Self::record).
+    pub fn timeline(&self) -> Timeline {
+        Timeline::of(self.plan.counters.timeline.events())
+    }
+
     /// How many batches the next epoch has, or would have were it not resumed. A [`BatchSampler`](crate::BatchSampler) plans
     /// an epoch to know.
     pub fn num_batches(&self) -> usize {
@@ -185,6 +202,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
             prefetch: plan.prefetch,
             lease_timeout: plan.lease_timeout,
         };
+        plan.counters.started(flow.workers, flow.transfers, pool.limits().slots);
         let pipeline = Arc::new(Pipeline::new(source, pool, flow));
         let threads = Threads::start(&pipeline)?;
         *running = Some(Running { pipeline: Arc::clone(&pipeline), _threads: threads });
@@ -207,7 +225,8 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
             ),
             Err(error) => (Err(error), EpochProgress::default()),
         };
-        Box::new(EpochIter::new(run, progress, plan.standing.clone(), started, Arc::clone(&plan.counters)))
+        let clock = StepClock::new(Arc::clone(&plan.counters), epoch, started);
+        Box::new(EpochIter::new(run, progress, plan.standing.clone(), clock))
     }
 
     /// The samples of an epoch, without those that `drop_last` drops.

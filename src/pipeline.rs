@@ -4,6 +4,7 @@
 //! their work from here; nothing is pushed to a thread, so every queue is bounded by the permits of the pool.
 
 use crate::{
+    activity::{Activity, BatchKey},
     batch::BatchPlace,
     epoch::{Epochs, Flow, Run, RunId, Work},
     error::{Error, Place, Stage},
@@ -11,6 +12,7 @@ use crate::{
     pool::{Permit, Pool, TICK},
     sample::BatchPlan,
     source::{Filled, Ready, Source, Task},
+    stats::Counters,
     upload::Uploader,
     window::DeviceWindow,
 };
@@ -72,6 +74,10 @@ impl<O> Pipeline<O> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn counters(&self) -> &Counters {
+        self.pool.counters()
+    }
+
     // The consumer.
 
     /// Starts an epoch of `batches` batches.
@@ -88,13 +94,17 @@ impl<O> Pipeline<O> {
     /// The next batch of an epoch in order, or its error; waits for it. `None` at the epoch's end.
     pub(crate) fn next(&self, id: RunId) -> Option<Result<Ready<O>, Error>> {
         let mut state = self.lock();
+        if let Some(run) = state.run(id) {
+            self.counters().asked(run.queues());
+        }
         loop {
             let closed = state.closed;
             let run = state.run(id)?;
             if run.delivered == run.batches {
                 return None;
             }
-            if let Some(ready) = run.ready.remove(&run.delivered) {
+            if let Some((since, ready)) = run.ready.remove(&run.delivered) {
+                let batch = BatchKey { epoch: run.epoch, number: run.delivered };
                 run.delivered += 1;
                 run.waiting = None;
                 let opens = !state.opening && state.runs.iter().any(|run| run.can_open(self.window()));
@@ -103,6 +113,7 @@ impl<O> Pipeline<O> {
                 if opens {
                     self.for_workers.notify_one();
                 }
+                self.counters().took(Activity::Ready, batch, since, Instant::now());
                 return Some(ready);
             }
             if closed {
@@ -160,7 +171,7 @@ impl<O> Pipeline<O> {
                 run.order = Some(order);
                 match tasks {
                     Ok(tasks) => (count, run.tasks, run.tasks_of) = (tasks.len(), tasks.into(), number),
-                    Err(error) => drop(run.ready.insert(number, Err(error))),
+                    Err(error) => drop(run.ready.insert(number, (Instant::now(), Err(error)))),
                 }
             }
             (None, tasks) => left_over = Some((order, tasks)), // the consumer has gone meanwhile
@@ -198,7 +209,11 @@ impl<O> Pipeline<O> {
             };
             let Some(order) = run.order.take() else { continue }; // `can_open` saw that it is there
             let abandoned = Arc::clone(&run.abandoned);
-            return Some(Opening { run: run.id, epoch: run.epoch, number: run.opened, order, abandoned, permit });
+            let opening = Opening { run: run.id, epoch: run.epoch, number: run.opened, order, abandoned, permit };
+            drop(state);
+            let batch = BatchKey { epoch: opening.epoch, number: opening.number };
+            self.counters().took(Activity::SlotWait, batch, start, Instant::now());
+            return Some(opening);
         }
     }
 
@@ -321,6 +336,7 @@ impl<O> Pipeline<O> {
 
     /// Prepares a batch for the link.
     pub(crate) fn pin(&self, id: RunId, filled: Filled<O>) -> Result<Filled<O>, Error> {
+        let _span = filled.at().map(|at| self.counters().span(Activity::Pin, at.key()));
         self.source.pin(filled, &self.pool, &|waited| self.wanted(id, Run::next_in_pin, waited))
     }
 
@@ -367,8 +383,8 @@ impl<O> Pipeline<O> {
 
     /// Puts a batch, or its error, at its place for the consumer.
     pub(crate) fn ready(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) {
-        let failed = ready.is_err();
-        self.hand(id, ready, |run, ready| run.ready.insert(number, ready));
+        let (failed, now) = (ready.is_err(), Instant::now());
+        self.hand(id, (now, ready), |run, ready| run.ready.insert(number, ready));
         self.for_consumers.notify_all();
         if failed {
             self.for_pin.notify_one(); // the next batch to pin may have stood behind this one

@@ -75,6 +75,10 @@ impl Pool {
         Arc::new(Self { alloc, limits, state, changed: Condvar::new(), counters })
     }
 
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
     pub(crate) fn limits(&self) -> Limits {
         self.limits
     }

@@ -1,6 +1,7 @@
 //! Batches made row by row: workers write samples straight into the rows of a shared slot.
 
 use crate::{
+    activity::Activity,
     batch::RawBatch,
     collate::Collate,
     error::{BoxError, Error, Place, Stage},
@@ -10,12 +11,12 @@ use crate::{
     sample::{BatchPlan, FirstFailure, Samples, guard, guard_at},
     slot::{Chunk, Slot},
     source::{Done, Filled, Ready, Source, Target, Task},
+    stats::clock::TaskClock,
     upload::{HostBytes, Uploader},
 };
 use std::{
     cell::Cell,
     sync::{Arc, Mutex, PoisonError},
-    time::Instant,
 };
 
 /// A [`Collate`] over a dataset.
@@ -60,16 +61,18 @@ where
     C: Collate<I>,
 {
     /// Writes the rows up to the first failure.
-    fn write(&mut self, worker: usize, steps: &mut [usize]) -> Result<(), (usize, Error)> {
+    fn write(&mut self, worker: usize, steps: &mut [usize], clock: &mut TaskClock<'_>) -> Result<(), (usize, Error)> {
         let RowsJob { source, plan, .. } = &*self.job;
         let (rows, fields) = (self.chunk.rows(), source.layout.fields.len());
         let mut samples = Vec::with_capacity(source.group);
         for first in rows.clone().step_by(source.group) {
             let positions = first..rows.end.min(first + source.group);
-            let fetched = source.samples.fetch(plan, positions, worker, &mut samples);
+            let fetched = source.samples.fetch(plan, positions, worker, &mut samples, clock);
             let steps = &mut steps[(first - rows.start) * fields..];
             let place = |position| Place { stage: Stage::Collate, ..plan.sample(position, worker) };
-            write_rows(&*source.collate, &samples, &mut self.chunk, first, steps, place)?;
+            let wrote = || clock.sample(Activity::Write);
+            write_rows(&*source.collate, &samples, &mut self.chunk, first, steps, place, wrote)?;
+            clock.samples(Activity::Write, samples.len());
             fetched?;
             samples.clear();
         }
@@ -77,7 +80,8 @@ where
     }
 }
 
-/// Lets a collate write samples, from row `first` on, and checks that it writes all of each; up to the first failure.
+/// Lets a collate write samples, from row `first` on, and checks that it writes all of each; up to the first failure. Calls
+/// `wrote` after each.
 pub(crate) fn write_rows<I, C: Collate<I>>(
     collate: &C,
     samples: &[I],
@@ -85,6 +89,7 @@ pub(crate) fn write_rows<I, C: Collate<I>>(
     first: usize,
     steps: &mut [usize],
     place: impl FnOnce(usize) -> Place,
+    mut wrote: impl FnMut(),
 ) -> Result<(), (usize, Error)> {
     let fields = chunk.layout().fields.len();
     let at = Cell::new(first);
@@ -96,6 +101,7 @@ pub(crate) fn write_rows<I, C: Collate<I>>(
                 let mut row = RowMut::new(chunk, position, steps);
                 collate.write(sample, &mut row)?;
                 row.complete()?;
+                wrote();
             }
             Ok(())
         },
@@ -113,11 +119,12 @@ where
     }
 
     fn run(mut self: Box<Self>, worker: usize) -> Done<C::Batch> {
-        let start = Instant::now();
-        let fields = self.job.source.layout.fields.len();
+        let job = Arc::clone(&self.job);
+        let mut clock = TaskClock::start(&job.source.samples.counters, worker, job.plan.at.key());
+        let fields = job.source.layout.fields.len();
         let mut steps = vec![0; self.rows() * fields];
-        let written = self.write(worker, &mut steps);
-        let rows_took = start.elapsed();
+        let written = self.write(worker, &mut steps, &mut clock);
+        let rows_took = clock.end(self.rows());
         Done { filled: self.end(written, &steps), rows_took }
     }
 }
@@ -201,7 +208,8 @@ where
         let items = plan.indices.len();
         let raw = guard(plan.place(Stage::Transfer), || {
             let mut raw = RawBatch::new(items, self.target.device.clone(), self.samples.seed, plan.at);
-            upload_slot(&self.layout, slot, &longest, &mut raw, uploader)?;
+            let sent = upload_slot(&self.layout, slot, &longest, &mut raw, uploader)?;
+            self.samples.counters.sent(if self.target.host { 0 } else { sent });
             Ok(raw)
         })?;
         if !self.target.host {
@@ -212,6 +220,7 @@ where
 
     fn finish(&self, batch: RawBatch) -> Result<C::Batch, Error> {
         let place = Place::batch(Stage::Finish, batch.epoch(), batch.number());
+        let _span = self.samples.counters.span(Activity::Finish, batch.key());
         guard(place, || self.collate.finish(batch))
     }
 }
@@ -239,25 +248,27 @@ pub(crate) fn close_gaps(layout: &SlotLayout, slot: &mut Slot, rows: usize, step
 }
 
 /// Hands the fields of a slot to the device, small ones first: CubeCL holds sent bytes until a later flush, which a large
-/// copy brings by itself.
+/// copy brings by itself. Gives the number of bytes.
 pub(crate) fn upload_slot(
     layout: &SlotLayout,
     slot: Slot,
     longest: &[usize],
     raw: &mut RawBatch,
     uploader: &mut Uploader,
-) -> Result<(), BoxError> {
+) -> Result<usize, BoxError> {
     let kind = slot.kind();
     let bytes = HostBytes { bytes: slot.freeze(), kind };
     let mut order: Vec<usize> = (0..layout.fields.len()).collect();
     order.sort_by_key(|at| layout.row_bytes(*at));
+    let mut sent = 0;
     for at in order {
         let field = &layout.fields[at];
         let shape = field.batch_shape(raw.len(), longest.get(at).copied().unwrap_or(0));
         let start = layout.offset(at);
         let part = bytes.slice(start..start + shape.num_elements() * field.dtype.size());
+        sent += part.bytes.len();
         let tensor = uploader.tensor(part, field.dtype, &shape, raw.device())?;
         raw.push(field, &shape, tensor);
     }
-    Ok(())
+    Ok(sent)
 }

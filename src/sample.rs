@@ -1,11 +1,13 @@
 //! Getting one sample: dataset, then augmentation. Errors and panics of user code become typed errors here.
 
 use crate::{
+    activity::Activity,
     augment::Augment,
     batch::BatchPlace,
     error::{BoxError, Error, Place, Stage, panic_message},
     order::Occurrences,
     rng::KeyedRng,
+    stats::{Counters, clock::TaskClock},
 };
 use burn::data::dataset::Dataset;
 use std::{
@@ -82,6 +84,7 @@ pub(crate) struct Samples<I> {
     pub(crate) len: usize,
     pub(crate) augment: Option<Arc<dyn Augment<I>>>,
     pub(crate) seed: u64,
+    pub(crate) counters: Arc<Counters>,
 }
 
 impl<I: 'static> Samples<I> {
@@ -93,10 +96,12 @@ impl<I: 'static> Samples<I> {
         positions: Range<usize>,
         worker: usize,
         samples: &mut Vec<I>,
+        clock: &mut TaskClock<'_>,
     ) -> Result<(), (usize, Error)> {
         let (at, stage) = (Cell::new(positions.start), Cell::new(Stage::Dataset));
         let place = || Place { stage: stage.get(), ..plan.sample(at.get(), worker) };
         let mut out_of_range = None;
+        clock.group(self.augment.is_some());
         let fetched = guard_at(place, || {
             for position in positions {
                 at.set(position);
@@ -111,16 +116,19 @@ impl<I: 'static> Samples<I> {
                 }
                 stage.set(Stage::Dataset);
                 let mut sample = self.dataset.get(index)?;
+                clock.sample(Activity::Read);
                 if let Some(augment) = &self.augment {
                     stage.set(Stage::Augment);
                     let occurrence = plan.occurrences.map(|occurrences| occurrences.of(position));
                     sample = augment
                         .apply(sample, &mut KeyedRng::for_sample(self.seed, plan.at.epoch, index, occurrence))?;
+                    clock.sample(Activity::Augment);
                 }
                 samples.push(sample);
             }
             Ok(())
         });
+        clock.samples(Activity::Read, samples.len());
         let failed = fetched.err().or(out_of_range);
         failed.map_or(Ok(()), |error| Err((at.get(), error)))
     }

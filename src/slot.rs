@@ -9,6 +9,7 @@
 #![expect(unsafe_code)]
 
 use crate::{error::Error, layout::SlotLayout};
+use serde::{Deserialize, Serialize};
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
     any::Any,
@@ -22,7 +23,7 @@ use std::{
 };
 
 /// What kind of memory a block is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum MemoryKind {
     /// Ordinary memory, which a device can only read through a copy.

@@ -1,7 +1,7 @@
 //! What the pipeline needs to know of how batches are made; `rows.rs` and `items.rs` are the two ways.
 
 use crate::{
-    batch::RawBatch,
+    batch::{BatchPlace, RawBatch},
     error::Error,
     pool::{Permit, Pool, Wanted},
     sample::BatchPlan,
@@ -73,6 +73,16 @@ pub(crate) enum Filled<O> {
     Packed { batch: O, plan: Arc<BatchPlan>, slot: Slot, parts: Box<dyn Any + Send> },
     /// Something failed; the error takes the batch's place.
     Failed(Error),
+}
+
+impl<O> Filled<O> {
+    /// Which batch it is, if it is one.
+    pub(crate) fn at(&self) -> Option<BatchPlace> {
+        match self {
+            Self::Rows { plan, .. } | Self::Made { plan, .. } | Self::Packed { plan, .. } => Some(plan.at),
+            Self::Failed(_) => None,
+        }
+    }
 }
 
 /// A batch that the consumer may have.

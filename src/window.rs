@@ -113,11 +113,13 @@ impl DeviceWindow {
         }
     }
 
-    /// Notes that a batch's copy is over, with what tells how long its memory is used.
-    pub(crate) fn copied(&self, in_use: Option<InUse>) {
+    /// Notes that a batch's copy is over, with what tells how long its memory is used. Gives the number of batches in device
+    /// memory.
+    pub(crate) fn copied(&self, in_use: Option<InUse>) -> usize {
         let mut state = self.lock();
         state.copying -= 1;
         state.in_use.extend(in_use);
+        state.in_use.len() + state.copying
     }
 }
 

@@ -1,6 +1,6 @@
 //! The threads of a loader: started once, named, joined when the loader is dropped.
 
-use crate::{epoch::Work, error::Error, pipeline::Pipeline, transfer};
+use crate::{epoch::Work, error::Error, pipeline::Pipeline, timeline::Lane, transfer};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -22,11 +22,20 @@ impl Threads {
         let close = Arc::clone(pipeline);
         let mut threads = Self { handles: Vec::new(), close: Box::new(move || close.close()) };
         for number in 0..pipeline.flow.workers {
-            threads.spawn(pipeline, format!("bp-worker-{number}"), move |pipeline| work(pipeline, number))?;
+            threads.spawn(pipeline, format!("bp-worker-{number}"), move |pipeline| {
+                Lane::Worker(number).enter();
+                work(pipeline, number);
+            })?;
         }
-        threads.spawn(pipeline, "bp-pin".into(), pin)?;
+        threads.spawn(pipeline, "bp-pin".into(), |pipeline| {
+            Lane::Pin.enter();
+            pin(pipeline);
+        })?;
         for number in 0..pipeline.flow.transfers {
-            threads.spawn(pipeline, format!("bp-transfer-{number}"), transfer::run)?;
+            threads.spawn(pipeline, format!("bp-transfer-{number}"), move |pipeline| {
+                Lane::Transfer(number).enter();
+                transfer::run(pipeline);
+            })?;
         }
         Ok(threads)
     }

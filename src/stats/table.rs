@@ -1,0 +1,61 @@
+//! Statistics as a table.
+
+use super::{StageStats, Stats};
+use std::{fmt, time::Duration};
+
+impl Stats {
+    /// The stages in a batch's order, with their names.
+    fn stages(&self) -> [(&'static str, &StageStats); 12] {
+        [
+            ("read", &self.read),
+            ("augment", &self.augment),
+            ("write", &self.write),
+            ("batcher", &self.batcher),
+            ("slot wait", &self.slot_wait),
+            ("pin", &self.pin),
+            ("device wait", &self.device_wait),
+            ("transfer", &self.transfer),
+            ("ready", &self.ready),
+            ("finish", &self.finish),
+            ("wait", &self.wait),
+            ("step", &self.step),
+        ]
+    }
+}
+
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mib = |bytes: usize| bytes as f64 / (1 << 20) as f64;
+        writeln!(f, "batches        {} ({} samples, {} errors)", self.batches, self.items, self.errors)?;
+        writeln!(f, "throughput     {:.0} samples/s", self.items_per_second())?;
+        writeln!(f, "step waited    {:.1} % of {:.1?}", 100.0 * self.wait_share(), self.total())?;
+        writeln!(f, "first batch    {:.1?}", self.first_batch)?;
+        writeln!(f, "workers        {}, busy {:.0} %", self.workers, 100.0 * self.workers_busy())?;
+        if self.transfer_threads > 0 {
+            let (sent, rate) = (mib(self.sent_bytes as usize), self.gb_per_second());
+            let busy = 100.0 * self.transfer_busy();
+            writeln!(f, "transfers      {}, busy {busy:.0} %, {sent:.1} MiB, {rate:.2} GB/s", self.transfer_threads)?;
+            let (now, peak) = (mib(self.device_bytes), mib(self.device_bytes_peak));
+            writeln!(f, "device memory  {now:.1} MiB, peak {peak:.1} MiB")?;
+        }
+        let kind = self.memory.map_or_else(|| "none".into(), |kind| kind.to_string());
+        write!(f, "slot memory    {:.1} MiB, peak {:.1} MiB, {kind}", mib(self.host_bytes), mib(self.host_bytes_peak))?;
+        write!(f, ", {} allocations in {:.1?}", self.allocations, self.allocating)?;
+        writeln!(f, ", {} late", self.late_allocations)?;
+        let q = &self.queues;
+        let (open, pin, send, ready) = (q.open, q.to_pin, q.to_send, q.ready);
+        writeln!(f, "queues         {open:.1} batches open, {pin:.1} to pin, {send:.1} to send, {ready:.1} ready")?;
+        write!(f, "\n{:<13}{:>12}{:>11}{:>11}{:>11}{:>11}", "stage", "count", "busy", "p50", "p95", "p99")?;
+        for (name, stage) in self.stages().into_iter().filter(|(_, stage)| stage.count > 0) {
+            let StageStats { count, busy, p50, p95, p99 } = stage;
+            let [busy, p50, p95, p99] = [*busy, *p50, *p95, *p99].map(short);
+            write!(f, "\n{name:<13}{count:>12}{busy:>11}{p50:>11}{p95:>11}{p99:>11}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Three digits or so, in a unit that suits.
+fn short(time: Duration) -> String {
+    format!("{time:.*?}", if time < Duration::from_micros(1) { 0 } else { 1 })
+}

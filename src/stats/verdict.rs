@@ -1,0 +1,352 @@
+//! What the statistics mean: who waits for whom, and what to change.
+
+use super::{StageStats, Stats, share};
+use crate::error::Stage;
+use serde::{Deserialize, Serialize};
+use std::{fmt, time::Duration};
+
+/// Waits below this share of the step's time are not worth a change.
+const WAITS: f64 = 0.05;
+/// A stage whose threads work this share of the time is the one that the others wait for.
+const BUSY: f64 = 0.75;
+/// A share of the waits, or of the time, that explains the rest.
+const MOST: f64 = 0.5;
+const MANY: f64 = 0.3;
+/// Batches before which nothing is said.
+const EARLY: u64 = 8;
+/// Batches of less work cost more to hand on than to make.
+const TINY: Duration = Duration::from_micros(100);
+/// Samples differ much if the slowest of a hundred takes so many times the median.
+const UNEVEN: u32 = 10;
+
+/// Why the training loop waits, if it does. `Display` gives one line with the cause and the next step.
+///
+/// Shares are from 0 to 1; `waits` is that of the training loop's time that it spent in `next()`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// A handful of batches: no cause can be told yet.
+    TooEarly {
+        /// Batches delivered.
+        batches: u64,
+    },
+    /// The step is the bottleneck: the loader keeps up.
+    Compute {
+        /// The share of waits.
+        waits: f64,
+        /// The share of the time in which the loader's busiest threads had nothing to do.
+        idle: f64,
+    },
+    /// Most waits are for the first batch of an epoch.
+    Start {
+        /// The share of waits.
+        waits: f64,
+        /// The mean of those waits.
+        first_batch: Duration,
+    },
+    /// The workers are the bottleneck, with one stage above the others.
+    Workers {
+        /// The share of waits.
+        waits: f64,
+        /// Where the workers spend most of their time.
+        stage: Stage,
+        /// How many there are.
+        workers: usize,
+        /// The share of their time in which they work.
+        busy: f64,
+        /// Whether the machine has threads for more of them.
+        room: bool,
+    },
+    /// The pin thread is the bottleneck: packing a batcher's tensors, or closing the gaps of padded rows.
+    Pin {
+        /// The share of waits.
+        waits: f64,
+        /// The share of its time in which it works.
+        busy: f64,
+    },
+    /// The link to the device is the bottleneck.
+    Transfer {
+        /// The share of waits.
+        waits: f64,
+        /// Gigabytes a second.
+        gb_per_s: f64,
+        /// The share of their time in which the transfer threads copy.
+        busy: f64,
+    },
+    /// `Collate::finish`, which runs in `next()`, is the bottleneck.
+    Finish {
+        /// The share of waits.
+        waits: f64,
+        /// The share of the waits that it is.
+        share: f64,
+    },
+    /// Batches that were delivered stay in device memory, so that no more may be sent.
+    Device {
+        /// The share of waits.
+        waits: f64,
+        /// The share of their time in which transfer threads wait for room.
+        share: f64,
+    },
+    /// Workers wait for slots.
+    Slots {
+        /// The share of waits.
+        waits: f64,
+        /// The share of the time in which no slot was free.
+        share: f64,
+        /// How many there are.
+        slots: usize,
+    },
+    /// Batches are so small that handing them on is the work.
+    Overhead {
+        /// The share of waits.
+        waits: f64,
+        /// What the workers do for a batch.
+        work: Duration,
+    },
+    /// Some samples take much longer than most.
+    Uneven {
+        /// The share of waits.
+        waits: f64,
+        /// Where.
+        stage: Stage,
+        /// What half of the samples take at most.
+        p50: Duration,
+        /// What the slowest of a hundred take at least.
+        p99: Duration,
+    },
+    /// No stage stands out.
+    Mixed {
+        /// The share of waits.
+        waits: f64,
+        /// The share of the workers' time in which they work.
+        workers: f64,
+        /// That of the transfer threads.
+        transfer: f64,
+    },
+}
+
+impl Stats {
+    /// What the training loop waits for, and what to change. Looks at all that the loader has done so far, at no cost to it.
+    pub fn verdict(&self) -> Verdict {
+        let (waits, total) = (self.wait_share(), self.total());
+        if self.batches < EARLY {
+            return Verdict::TooEarly { batches: self.batches };
+        }
+        let (workers, transfer, pin) = (self.workers_busy(), self.transfer_busy(), self.pin_busy());
+        if waits < WAITS {
+            return Verdict::Compute { waits, idle: 1.0 - workers.max(transfer).max(pin) };
+        }
+        if self.epochs > 0 && share(self.start_waited, self.waited) >= MOST {
+            return Verdict::Start { waits, first_batch: self.start_waited / self.epochs as u32 };
+        }
+        let in_finish = if self.on_host() { 0.0 } else { share(self.finish.busy, self.waited) };
+        if in_finish >= MOST {
+            return Verdict::Finish { waits, share: in_finish };
+        }
+        let busiest = workers.max(transfer).max(pin);
+        let (stage, times) = self.workers_stage();
+        if busiest >= BUSY {
+            return match () {
+                () if busiest == workers => {
+                    let room = self.workers + self.transfer_threads < self.cpu_threads;
+                    Verdict::Workers { waits, stage, workers: self.workers, busy: workers, room }
+                }
+                () if busiest == transfer => {
+                    Verdict::Transfer { waits, gb_per_s: self.gb_per_second(), busy: transfer }
+                }
+                () => Verdict::Pin { waits, busy: pin },
+            };
+        }
+        let in_device = share(self.device_wait.busy, total * self.transfer_threads as u32);
+        if in_device >= MOST {
+            return Verdict::Device { waits, share: in_device };
+        }
+        if times.p99 > UNEVEN * times.p50 && times.p99 > TINY {
+            return Verdict::Uneven { waits, stage, p50: times.p50, p99: times.p99 };
+        }
+        let work = self.workers_time() / self.batches.max(1) as u32;
+        if work < TINY {
+            return Verdict::Overhead { waits, work };
+        }
+        let in_slots = share(self.slot_wait.busy, total);
+        if in_slots >= MANY {
+            return Verdict::Slots { waits, share: in_slots.min(1.0), slots: self.slots };
+        }
+        Verdict::Mixed { waits, workers, transfer }
+    }
+
+    fn pin_busy(&self) -> f64 {
+        if self.on_host() { 0.0 } else { share(self.pin.busy, self.total()) }
+    }
+
+    /// What takes most of the workers' time.
+    fn workers_stage(&self) -> (Stage, &StageStats) {
+        let rows = [(Stage::Dataset, &self.read), (Stage::Augment, &self.augment), (Stage::Collate, &self.write)];
+        let whole = [(Stage::Collate, &self.batcher), (Stage::Pin, &self.pin), (Stage::Finish, &self.finish)];
+        let count = if self.on_host() { 3 } else { 1 };
+        let all = rows.into_iter().chain(whole.into_iter().take(count));
+        all.max_by_key(|(_, stage)| stage.busy).unwrap_or((Stage::Dataset, &self.read))
+    }
+}
+
+/// What users call a stage, and what makes it cheaper.
+fn words(stage: Stage) -> (&'static str, &'static str) {
+    match stage {
+        Stage::Dataset => ("read (`Dataset::get`)", "a cheaper decode, or data that is decoded once"),
+        Stage::Augment => ("augment", "cheaper augmentation, or augmentation on the device in `finish`"),
+        Stage::Collate => ("write (the collate or batcher)", "a cheaper one, or work moved to the device in `finish`"),
+        Stage::Pin => ("pin (packing the batch)", "fields of one size"),
+        Stage::Finish => ("finish", "less work in `finish`"),
+        Stage::Sampler | Stage::Transfer => ("the batch", "less work a batch"),
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+        let waits = |share: f64| format!("the step waits {} of the time", percent(share));
+        match *self {
+            Self::TooEarly { batches } => write!(f, "too early to say: {batches} batches so far"),
+            Self::Compute { waits, idle } => {
+                let (waits, idle) = (percent(waits), percent(idle));
+                write!(f, "compute-bound: the loader is idle {idle}, the step waits {waits} of the time; nothing to do")
+            }
+            Self::Start { waits: share, first_batch } => {
+                let waits = waits(share);
+                write!(f, "{waits}, mostly {first_batch:.1?} for the first batch of each epoch: ")?;
+                f.write_str("fewer and longer epochs, or smaller batches")
+            }
+            Self::Workers { waits: share, stage, workers, busy, room } => {
+                let ((name, cheaper), waits, busy) = (words(stage), waits(share), percent(busy));
+                let s = if workers == 1 { "" } else { "s" };
+                write!(f, "{waits} for {name} ({workers} worker{s} busy {busy}): ")?;
+                match (room, stage) {
+                    (true, _) => write!(f, "more workers, or {cheaper}"),
+                    // A worker that waits for a file leaves its thread of the machine to another.
+                    (false, Stage::Dataset) => write!(f, "{cheaper}; more workers only where they wait for storage"),
+                    (false, _) => write!(f, "{cheaper}; more workers would share the same cores"),
+                }
+            }
+            Self::Pin { waits: share, busy } => {
+                let (waits, busy) = (waits(share), percent(busy));
+                write!(
+                    f,
+                    "{waits} for the pin thread, busy {busy}: a `Collate` instead of a batcher, or fields of one size"
+                )
+            }
+            Self::Transfer { waits: share, gb_per_s, busy } => {
+                let (waits, busy) = (waits(share), percent(busy));
+                write!(f, "transfer-bound: {waits}, the transfer threads copy {busy} of it at {gb_per_s:.1} GB/s: ")?;
+                f.write_str("send fewer bytes, such as u8 instead of f32")
+            }
+            Self::Finish { waits: share, share: part } => {
+                let (waits, part) = (waits(share), percent(part));
+                write!(
+                    f,
+                    "{waits}, {part} of that in `finish`, which runs in `next()`: less work or fewer kernels there"
+                )
+            }
+            Self::Device { waits: share, share: part } => {
+                let (waits, part) = (waits(share), percent(part));
+                write!(f, "{waits}, and transfers wait {part} of it for batches to leave device memory: ")?;
+                f.write_str("drop batches after their step, or a larger `prefetch`")
+            }
+            Self::Slots { waits: share, share: part, slots } => {
+                let (waits, part) = (waits(share), percent(part));
+                let s = if slots == 1 { "" } else { "s" };
+                write!(f, "slot-bound: {waits}, and workers {part} of it for one of {slots} slot{s}: ")?;
+                f.write_str("a larger `prefetch` or `pinned_limit`")
+            }
+            Self::Overhead { waits: share, work } => {
+                let waits = waits(share);
+                write!(f, "{waits}, though a batch is only {work:.1?} of work: a larger `batch_size`")
+            }
+            Self::Uneven { waits: share, stage, p50, p99 } => {
+                let ((name, _), waits) = (words(stage), waits(share));
+                write!(f, "{waits} for slow samples: one in 100 takes {p99:.1?} in {name}, most {p50:.1?}: ")?;
+                f.write_str("a larger `prefetch`, or a look at those samples")
+            }
+            Self::Mixed { waits: share, workers, transfer } => {
+                let (waits, workers, transfer) = (waits(share), percent(workers), percent(transfer));
+                write!(f, "{waits}, no stage stands out (workers busy {workers}, transfers {transfer}): ")?;
+                f.write_str("a larger `prefetch` evens out what varies")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// A loader of 4 workers and 3 transfer threads whose step waited for `waited` of 1000 ms.
+    fn stats(waited: u64) -> Stats {
+        Stats {
+            batches: 100,
+            items: 3200,
+            epochs: 1,
+            waited: ms(waited),
+            stepped: ms(1000 - waited),
+            workers: 4,
+            transfer_threads: 3,
+            slots: 4,
+            cpu_threads: 16,
+            ..Stats::default()
+        }
+    }
+
+    fn busy(time: Duration) -> StageStats {
+        StageStats { count: 100, busy: time, p50: time / 100, p95: time / 100, p99: time / 100 }
+    }
+
+    #[track_caller]
+    fn says(stats: &Stats, line: &str) {
+        assert_eq!(stats.verdict().to_string(), line);
+    }
+
+    #[test]
+    fn each_cause_has_its_line() {
+        says(&Stats { batches: 3, ..stats(500) }, "too early to say: 3 batches so far");
+        says(
+            &Stats { read: busy(ms(320)), ..stats(20) },
+            "compute-bound: the loader is idle 92 %, the step waits 2 % of the time; nothing to do",
+        );
+        says(
+            &Stats { read: busy(ms(3000)), write: busy(ms(920)), ..stats(310) },
+            "the step waits 31 % of the time for read (`Dataset::get`) (4 workers busy 98 %): more workers, or a cheaper \
+             decode, or data that is decoded once",
+        );
+        says(
+            &Stats { transfer: busy(ms(2900)), sent_bytes: 51_000_000_000, read: busy(ms(1000)), ..stats(400) },
+            "transfer-bound: the step waits 40 % of the time, the transfer threads copy 97 % of it at 51.0 GB/s: send fewer \
+             bytes, such as u8 instead of f32",
+        );
+        says(
+            &Stats { finish: busy(ms(300)), ..stats(400) },
+            "the step waits 40 % of the time, 75 % of that in `finish`, which runs in `next()`: less work or fewer kernels \
+             there",
+        );
+        says(
+            &Stats { device_wait: busy(ms(2400)), ..stats(400) },
+            "the step waits 40 % of the time, and transfers wait 80 % of it for batches to leave device memory: drop batches \
+             after their step, or a larger `prefetch`",
+        );
+        says(
+            &Stats { pin: busy(ms(900)), ..stats(400) },
+            "the step waits 40 % of the time for the pin thread, busy 90 %: a `Collate` instead of a batcher, or fields of \
+             one size",
+        );
+    }
+
+    #[test]
+    fn stored_and_read_back() {
+        let stats = Stats { read: busy(ms(3000)), ..stats(310) };
+        let json = serde_json::to_string(&(&stats, stats.verdict())).unwrap();
+        let back: (Stats, Verdict) = serde_json::from_str(&json).unwrap();
+        assert_eq!(back, (stats.clone(), stats.verdict()));
+    }
+}

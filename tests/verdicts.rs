@@ -1,0 +1,209 @@
+//! What the statistics and the verdict say of pipelines whose bottleneck is known.
+
+mod common;
+
+use burn::{
+    data::{
+        dataloader::DataLoader,
+        dataset::{Dataset, DatasetError},
+    },
+    tensor::{DType, Device},
+};
+use burn_pinned::{
+    BoxError, Collate, Field, KeyedRng, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage, Stats, Verdict,
+};
+use std::{
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+/// What each part of the pipeline sleeps, in microseconds: sleepers share cores without slowing each other down.
+#[derive(Clone, Copy, Default)]
+struct Slow {
+    read: u64,
+    augment: u64,
+    write: u64,
+    finish: u64,
+    step: u64,
+    /// Every so many steps one takes the time of all.
+    burst: usize,
+    /// One sample in 64 takes so much longer to read.
+    rarely: u64,
+}
+
+fn pause(us: u64) {
+    if us > 0 {
+        sleep(Duration::from_micros(us));
+    }
+}
+
+impl Dataset<usize> for Slow {
+    fn get(&self, index: usize) -> Result<usize, DatasetError> {
+        pause(self.read + if index % 64 == 63 { self.rarely } else { 0 });
+        Ok(index)
+    }
+
+    fn len(&self) -> usize {
+        1600
+    }
+}
+
+impl Collate<usize> for Slow {
+    type Batch = usize;
+
+    fn layout(&self) -> Vec<Field> {
+        vec![Field::new("x", DType::U8, [64])]
+    }
+
+    fn write(&self, &sample: &usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        pause(self.write);
+        row.slice_mut::<u8>("x")?.fill(sample as u8);
+        Ok(())
+    }
+
+    fn finish(&self, batch: RawBatch) -> Result<usize, BoxError> {
+        pause(self.finish);
+        Ok(batch.len())
+    }
+}
+
+fn builder(slow: Slow, batch_size: usize) -> PinnedDataLoaderBuilder<usize, usize> {
+    let builder = PinnedDataLoaderBuilder::new(slow).batch_size(batch_size).num_workers(2).set_device(Device::flex());
+    if slow.augment == 0 {
+        return builder;
+    }
+    builder.augment(move |sample: usize, _: &mut KeyedRng| {
+        pause(slow.augment);
+        sample
+    })
+}
+
+fn stats(slow: Slow, builder: PinnedDataLoaderBuilder<usize, usize>) -> Stats {
+    let loader = builder.build(slow).unwrap();
+    let start = Instant::now();
+    for (number, batch) in (1..).zip(loader.iter()) {
+        batch.unwrap();
+        match slow.burst {
+            0 => pause(slow.step),
+            burst if number % burst == 0 => pause(slow.step * burst as u64),
+            _ => {}
+        }
+    }
+    let (time, stats) = (start.elapsed(), loader.stats());
+    println!("{stats}\n\n{}\n", stats.verdict());
+    assert!(stats.total() <= time, "{:?} of {time:?}", stats.total());
+    stats
+}
+
+/// Whether workers are seen to be the bottleneck, in this stage.
+#[track_caller]
+fn blames(slow: Slow, stage: Stage) {
+    let stats = stats(slow, builder(slow, 16));
+    match stats.verdict() {
+        Verdict::Workers { stage: found, workers: 2, busy, waits, .. } if found == stage => {
+            assert!(busy > 0.75 && waits > 0.5, "{busy} {waits}");
+        }
+        other => panic!("{other:?}: {other}"),
+    }
+}
+
+const US: u64 = 200;
+
+#[test]
+fn a_slow_dataset() {
+    blames(Slow { read: US, ..Slow::default() }, Stage::Dataset);
+}
+
+#[test]
+fn a_slow_augmentation() {
+    blames(Slow { augment: US, ..Slow::default() }, Stage::Augment);
+}
+
+#[test]
+fn a_slow_collate() {
+    blames(Slow { write: US, ..Slow::default() }, Stage::Collate);
+}
+
+/// On a CPU backend workers finish batches.
+#[test]
+fn a_slow_finish() {
+    blames(Slow { finish: 16 * US, ..Slow::default() }, Stage::Finish);
+}
+
+#[test]
+fn a_slow_step() {
+    let slow = Slow { step: 4000, ..Slow::default() };
+    let stats = stats(slow, builder(slow, 16));
+    let Verdict::Compute { waits, idle } = stats.verdict() else { panic!("{}", stats.verdict()) };
+    assert!(waits < 0.05 && idle > 0.8, "{waits} {idle}");
+    assert!(stats.queues.ready > 1.0, "{:?}", stats.queues);
+    assert!(stats.ready.p50 > Duration::from_millis(2), "{:?}", stats.ready);
+}
+
+#[test]
+fn tiny_batches() {
+    let slow = Slow::default();
+    let stats = stats(slow, builder(slow, 1));
+    assert!(matches!(stats.verdict(), Verdict::Overhead { .. }), "{}", stats.verdict());
+}
+
+/// Steps of uneven length want more than one batch ahead.
+#[test]
+fn one_slot() {
+    let slow = Slow { read: US, step: 3000, burst: 10, ..Slow::default() };
+    let stats = stats(slow, builder(slow, 16).pinned_limit(16 * 64));
+    assert!(matches!(stats.verdict(), Verdict::Slots { slots: 1, .. }), "{}", stats.verdict());
+}
+
+#[test]
+fn few_slow_samples() {
+    let slow = Slow { rarely: 20_000, step: 2000, ..Slow::default() };
+    let stats = stats(slow, builder(slow, 16).prefetch(1));
+    assert!(matches!(stats.verdict(), Verdict::Uneven { stage: Stage::Dataset, .. }), "{}", stats.verdict());
+}
+
+#[test]
+fn short_epochs() {
+    let slow = Slow { read: 500, step: 8000, ..Slow::default() };
+    let loader = builder(slow, 16).build(slow).unwrap();
+    for _ in 0..6 {
+        for batch in loader.iter().take(3) {
+            batch.unwrap();
+            pause(slow.step);
+        }
+    }
+    let stats = loader.stats();
+    assert_eq!(stats.epochs, 6);
+    assert!(matches!(stats.verdict(), Verdict::Start { .. }), "{stats}\n{}", stats.verdict());
+}
+
+#[test]
+fn too_early() {
+    let loader = builder(Slow::default(), 16).build(Slow::default()).unwrap();
+    assert!(matches!(loader.stats().verdict(), Verdict::TooEarly { batches: 0 }));
+}
+
+/// Counts are exact, and the times of the parts are those of the whole.
+#[test]
+fn counts_and_times() {
+    let slow = Slow { read: 300, augment: 200, write: 100, ..Slow::default() };
+    let stats = stats(slow, builder(slow, 16));
+    assert_eq!((stats.batches, stats.items, stats.errors), (100, 1600, 0));
+    for stage in [stats.read, stats.augment, stats.write] {
+        assert_eq!(stage.count, 1600);
+        assert!(stage.p50 <= stage.p95 && stage.p95 <= stage.p99, "{stage:?}");
+    }
+    let (read, augment, write) = (stats.read.mean(), stats.augment.mean(), stats.write.mean());
+    assert!(read > augment && augment > write && write >= Duration::from_micros(100), "{read:?} {augment:?} {write:?}");
+    assert_eq!((stats.ready.count, stats.wait.count, stats.finish.count), (100, 100, 100));
+    assert_eq!((stats.transfer.count, stats.sent_bytes, stats.late_allocations), (0, 0, 0));
+}
+
+/// Fast samples are timed in groups, and counted all.
+#[test]
+fn fast_samples() {
+    let slow = Slow::default();
+    let stats = stats(slow, builder(slow, 400));
+    assert_eq!((stats.read.count, stats.write.count, stats.augment.count), (1600, 1600, 0));
+    assert!(stats.read.p99 < Duration::from_micros(50), "{:?}", stats.read);
+}
