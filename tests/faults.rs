@@ -173,7 +173,7 @@ fn a_broken_sampler_is_reported() {
     assert!(panics[0].is_ok() && panics[1].is_ok());
     for late in &panics[3..] {
         let message = late.as_ref().unwrap_err(); // nobody knows which indices were to come
-        assert!(message.contains("the sampler ended after 16 of the 40 indices"), "{message}");
+        assert!(message.contains("the sampler ended after 16 of the 40 samples"), "{message}");
     }
 
     let at_once = run(Broken::AtOnce);
