@@ -8,6 +8,7 @@ use crate::{
     layout::SlotLayout,
     loader::{MakeSource, PinnedDataLoader, Plan},
     map::MapTensors,
+    policy::{BadSamples, Faults},
     rows::{RowsSource, group},
     sample::{Samples, guard},
     sampler::{RandomSampler, Sampler, SequentialSampler},
@@ -75,6 +76,7 @@ pub struct PinnedDataLoaderBuilder<I, O> {
     device: Option<Device>,
     host_device: Option<Device>,
     streaming: bool,
+    faults: Faults,
 }
 
 impl<I, O> fmt::Debug for PinnedDataLoaderBuilder<I, O> {
@@ -157,6 +159,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             device: None,
             host_device: None,
             streaming: false,
+            faults: Faults::default(),
         }
     }
 
@@ -228,6 +231,22 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// How long `next()` may wait with nothing on its way because no slot comes back. Default: 60 s.
     pub fn lease_timeout(mut self, timeout: Duration) -> Self {
         self.lease_timeout = timeout;
+        self
+    }
+
+    /// What to do about a sample that cannot be had. Default: an error takes its batch's place.
+    pub fn bad_samples(mut self, policy: BadSamples) -> Self {
+        self.faults.policy = policy;
+        self
+    }
+
+    /// Is told of every fault: of bad samples, also those that are skipped or replaced, and of all that makes a batch fail. It is
+    /// called on the thread that met the fault, mostly a worker, for several faults at once, and ahead of the
+    /// consumer. A panic in it is logged and changes nothing; while it runs, that thread does nothing else.
+    ///
+    /// Under [`BadSamples::Fail`] workers leave what is left of a bad batch, so that not all of its faults are met.
+    pub fn on_fault(mut self, on_fault: impl Fn(&Error) + Send + Sync + 'static) -> Self {
+        self.faults.on_fault = Some(Arc::new(on_fault));
         self
     }
 
@@ -313,12 +332,15 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             (None, Some(sampler)) => sampler,
             (None, None) => Arc::new(SequentialSampler),
         };
+        self.faults.policy.check()?;
+        let counters = Arc::clone(&self.faults.counters);
         let positions = 0..sampler.len(dataset_len);
         let samples = Arc::new(Samples {
             dataset: Arc::new(dataset),
             len: dataset_len,
             augment: self.augment,
             seed: self.seed.or(self.shuffle).unwrap_or(0),
+            faults: self.faults,
         });
         let rows = batch_size.min(positions.len()).max(1); // slots need not be larger than the epoch
         let parts = Parts { samples, batch_size: rows, host_device: self.host_device, streaming: self.streaming };
@@ -339,7 +361,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             alloc: self.alloc,
             require_pinned: self.require_pinned,
             device,
-            counters: Arc::default(),
+            counters,
         };
         if plan.positions.is_empty() {
             return Err(Error::config("sampler", "its epoch is empty", "let `len` be at least 1"));

@@ -2,6 +2,7 @@
 
 use crate::{
     error::{BoxError, Error, Place},
+    policy::Bad,
     sample::guard,
     source::{Filled, Ready, Task},
 };
@@ -115,6 +116,13 @@ impl Order {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunId(pub(crate) u64);
 
+/// What the consumer gets at the place of a batch.
+pub(crate) struct Delivery<O> {
+    pub(crate) place: Place,
+    pub(crate) ready: Result<Ready<O>, Error>,
+    pub(crate) bad: Bad,
+}
+
 /// One epoch in progress.
 pub(crate) struct Run<O> {
     pub(crate) id: RunId,
@@ -132,6 +140,8 @@ pub(crate) struct Run<O> {
     pub(crate) to_pin: BTreeMap<usize, Filled<O>>,
     pub(crate) to_send: BTreeMap<usize, Filled<O>>,
     pub(crate) ready: BTreeMap<usize, Result<Ready<O>, Error>>,
+    /// What was skipped or replaced in batches that are not delivered yet.
+    pub(crate) bad: BTreeMap<usize, Bad>,
     /// Since when the consumer has waited for the next batch.
     pub(crate) waiting: Option<Instant>,
     pub(crate) abandoned: Arc<AtomicBool>,
@@ -153,6 +163,7 @@ impl<O> Run<O> {
             to_pin: BTreeMap::new(),
             to_send: BTreeMap::new(),
             ready: BTreeMap::new(),
+            bad: BTreeMap::new(),
             waiting: None,
             abandoned: Arc::default(),
         }

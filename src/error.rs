@@ -1,6 +1,6 @@
 //! What can go wrong, where, and for which sample.
 
-use std::{error::Error as StdError, fmt, io, time::Duration};
+use std::{backtrace::Backtrace, error::Error as StdError, fmt, io, sync::Arc, time::Duration};
 
 /// Any error of a dataset, an augmentation or a collate.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
@@ -61,6 +61,11 @@ impl Place {
     pub(crate) fn batch(stage: Stage, epoch: usize, batch: usize) -> Self {
         Self { stage, epoch, batch, worker: None, index: None }
     }
+
+    /// The same, where the sample is not to blame.
+    pub(crate) fn of_a_batch(self) -> Self {
+        Self { index: None, ..self }
+    }
 }
 
 impl fmt::Display for Place {
@@ -108,6 +113,31 @@ pub enum Error {
         place: Place,
         /// The panic's message.
         message: String,
+        /// Where in the user's code, if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` asks for backtraces.
+        trace: Option<Arc<Backtrace>>,
+    },
+    /// More bad samples than [`Quota`](crate::Quota) allows.
+    #[error(
+        "{place}: {skipped} bad samples in this epoch so far, and {quota} may be skipped; {}",
+        list(first, *skipped)
+    )]
+    QuotaExceeded {
+        /// The batch that went beyond the quota, or came after that and skipped too. None of its samples is delivered.
+        place: Place,
+        /// Samples skipped in this epoch so far, in the order of its batches.
+        skipped: usize,
+        /// How many may be.
+        quota: usize,
+        /// The first of them, each with its place: at most 16.
+        first: Vec<Arc<Error>>,
+    },
+    /// A bad sample, and none behind it that could take its place.
+    #[error("{source}; of the {tries} samples behind it none was good either")]
+    NoReplacement {
+        /// How many were tried.
+        tries: usize,
+        /// What was wrong with the sample itself.
+        source: Box<Error>,
     },
     /// The sampler named an index that the dataset does not have.
     #[error("{place}: the sampler's index {index} is out of range for a dataset of {len} items")]
@@ -194,9 +224,24 @@ impl Error {
             | Self::Panicked { place, .. }
             | Self::IndexOutOfRange { place, .. }
             | Self::SamplerEnded { place, .. }
+            | Self::QuotaExceeded { place, .. }
             | Self::Device { place, .. } => Some(place),
+            Self::NoReplacement { source, .. } => source.place(),
             _ => None,
         }
+    }
+
+    /// The same error, of another sample.
+    pub(crate) fn of_index(mut self, index: usize) -> Self {
+        if let Self::Failed { place, .. } | Self::Panicked { place, .. } = &mut self {
+            place.index = Some(index);
+        }
+        self
+    }
+
+    /// Whether one sample is to blame, which a policy may leave out or replace.
+    pub(crate) fn is_of_a_sample(&self) -> bool {
+        matches!(self, Self::Failed { place, .. } | Self::Panicked { place, .. } if place.index.is_some())
     }
 
     pub(crate) fn config(option: &'static str, problem: impl Into<String>, advice: impl Into<String>) -> Self {
@@ -266,11 +311,8 @@ pub enum FieldError {
     },
 }
 
-/// The message of a caught panic.
-pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
-    payload
-        .downcast_ref::<&str>()
-        .map(ToString::to_string)
-        .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic whose payload is not text".into())
+/// The errors, one a line.
+fn list(errors: &[Arc<Error>], of: usize) -> String {
+    let lines: String = errors.iter().map(|error| format!("\n  {error}")).collect();
+    format!("the first {} of {of}:{lines}", errors.len())
 }

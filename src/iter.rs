@@ -1,6 +1,13 @@
 //! One epoch, as Burn's training loops see it.
 
-use crate::{epoch::RunId, error::Error, pipeline::Pipeline, source::Ready, stats::Counters};
+use crate::{
+    epoch::{Delivery, RunId},
+    error::Error,
+    pipeline::Pipeline,
+    policy::Tally,
+    source::Ready,
+    stats::Counters,
+};
 use burn::data::{
     dataloader::{DataLoaderIterator, Progress},
     dataset::DatasetError,
@@ -17,6 +24,7 @@ pub(crate) struct EpochIter<O> {
     counters: Arc<Counters>,
     /// When the last batch was handed out.
     handed: Option<Instant>,
+    tally: Tally,
 }
 
 impl<O> EpochIter<O> {
@@ -26,7 +34,9 @@ impl<O> EpochIter<O> {
         started: Instant,
         counters: Arc<Counters>,
     ) -> Self {
-        Self { run: run.map_err(Some), items_done: 0, items_total, started, counters, handed: None }
+        let quota = run.as_ref().map_or(0, |(pipeline, _)| pipeline.source.faults().policy.quota(items_total));
+        let tally = Tally::new(quota);
+        Self { run: run.map_err(Some), items_done: 0, items_total, started, counters, handed: None, tally }
     }
 
     fn advance(&mut self) -> Option<Result<O, Error>> {
@@ -42,23 +52,16 @@ impl<O> EpochIter<O> {
         if let Some(handed) = self.handed {
             self.counters.stepped(asked - handed);
         }
-        let Some(ready) = pipeline.next(id) else {
-            self.handed = None; // what comes after the epoch is no step of it
-            return None;
-        };
-        let batch = ready.and_then(|ready| {
-            // A permit is given back after the batch is the consumer's, on the way out of here.
-            let (batch, items, _permit) = match ready {
-                Ready::Done { batch, items, permit } => (batch, items, permit),
-                Ready::Raw(raw) => {
-                    let items = raw.len();
-                    (pipeline.source.finish(raw)?, items, None)
-                }
+        let batch = loop {
+            let Some(delivery) = pipeline.next(id) else {
+                self.handed = None; // what comes after the epoch is no step of it
+                return None;
             };
-            self.items_done += items;
-            self.counters.delivered(items);
-            Ok(batch)
-        });
+            // A batch of which all samples are skipped is passed over.
+            if let Some(batch) = self.take(&pipeline, delivery).transpose() {
+                break batch;
+            }
+        };
         if batch.is_err() {
             self.counters.failed();
         }
@@ -68,6 +71,30 @@ impl<O> EpochIter<O> {
             self.counters.first_batch(now - self.started);
         }
         Some(batch)
+    }
+
+    /// Makes the user's batch of what the pipeline gives.
+    fn take(&mut self, pipeline: &Pipeline<O>, delivery: Delivery<O>) -> Result<Option<O>, Error> {
+        let Delivery { place, ready, bad } = delivery;
+        let (skipped, replaced) = (bad.skipped.len(), bad.replaced.len());
+        let ready = ready?;
+        self.tally.add(place, bad)?;
+        // A permit is given back after the batch is the consumer's, on the way out of here.
+        let (batch, items, _permit) = match ready {
+            Ready::Done { batch, items, permit } => (Some(batch), items, permit),
+            Ready::Raw(raw) => {
+                let items = raw.len();
+                let batch = pipeline.source.finish(raw).inspect_err(|error| pipeline.source.faults().saw(error))?;
+                (Some(batch), items, None)
+            }
+            Ready::Empty => (None, 0, None),
+        };
+        self.items_done += items + skipped;
+        self.counters.made_do(skipped, replaced);
+        if batch.is_some() {
+            self.counters.delivered(items);
+        }
+        Ok(batch)
     }
 }
 

@@ -78,7 +78,9 @@ mod iter;
 mod layout;
 mod loader;
 mod map;
+mod panics;
 mod pipeline;
+mod policy;
 mod pool;
 mod rng;
 mod row;
@@ -102,6 +104,7 @@ pub use error::{BoxError, Error, FieldError, Place, Stage};
 pub use layout::Field;
 pub use loader::PinnedDataLoader;
 pub use map::{MapTensors, TensorMapper};
+pub use policy::{BadSamples, Quota};
 pub use rng::KeyedRng;
 pub use row::RowMut;
 pub use sampler::{

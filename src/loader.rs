@@ -4,6 +4,7 @@ use crate::{
     epoch::{Flow, Order},
     error::{BoxError, Error, Place, Stage},
     iter::EpochIter,
+    panics::keep_backtraces,
     pipeline::Pipeline,
     pool::{Limits, Pool, SPARE},
     sample::guard,
@@ -174,6 +175,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
             Some(alloc) => Arc::clone(alloc),
             None => alloc_for(&target, plan.require_pinned)?,
         };
+        keep_backtraces();
         let source = (plan.make_source)(target)?;
         let pool = Pool::new(alloc, plan.limits(source.slot_bytes(), host)?, Arc::clone(&plan.counters));
         let flow = Flow {

@@ -5,8 +5,9 @@
 
 use crate::{
     batch::BatchPlace,
-    epoch::{Epochs, Flow, Order, Run, RunId, Work},
+    epoch::{Delivery, Epochs, Flow, Order, Run, RunId, Work},
     error::{Error, Place, Stage},
+    policy::Bad,
     pool::{Permit, Pool, TICK},
     sample::BatchPlan,
     source::{Filled, Ready, Source, Task},
@@ -85,7 +86,7 @@ impl<O> Pipeline<O> {
     }
 
     /// The next batch of an epoch in order, or its error; waits for it. `None` at the epoch's end.
-    pub(crate) fn next(&self, id: RunId) -> Option<Result<Ready<O>, Error>> {
+    pub(crate) fn next(&self, id: RunId) -> Option<Delivery<O>> {
         let mut state = self.lock();
         loop {
             let closed = state.closed;
@@ -94,6 +95,8 @@ impl<O> Pipeline<O> {
                 return None;
             }
             if let Some(ready) = run.ready.remove(&run.delivered) {
+                let place = Place::batch(Stage::Dataset, run.epoch, run.delivered);
+                let bad = run.bad.remove(&run.delivered).unwrap_or_default();
                 run.delivered += 1;
                 run.waiting = None;
                 let opens = !state.opening && state.runs.iter().any(|run| run.can_open(self.window()));
@@ -102,11 +105,12 @@ impl<O> Pipeline<O> {
                 if opens {
                     self.for_workers.notify_one();
                 }
-                return Some(ready);
+                return Some(Delivery { place, ready, bad });
             }
             if closed {
+                let place = Place::batch(Stage::Dataset, run.epoch, run.delivered);
                 run.delivered = run.batches;
-                return Some(Err(Error::Ended));
+                return Some(Delivery { place, ready: Err(Error::Ended), bad: Bad::default() });
             }
             run.waiting.get_or_insert_with(Instant::now);
             state = self.for_consumers.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -148,7 +152,7 @@ impl<O> Pipeline<O> {
     /// One worker at a time does this; meanwhile the others find no work but that of open batches.
     pub(crate) fn open(&self) {
         let Some(mut opening) = self.choose() else { return };
-        let tasks = self.cut(&mut opening);
+        let tasks = self.cut(&mut opening).inspect_err(|error| self.source.faults().saw(error));
         let Opening { run: id, number, order, .. } = opening;
         let mut state = self.lock();
         state.opening = false;
@@ -261,11 +265,16 @@ impl<O> Pipeline<O> {
         self.row_ns.store(mean.max(1), Relaxed); // racing workers may lose a sample: it is a mean
     }
 
-    /// Takes a filled batch to its next stage.
-    pub(crate) fn filled(&self, id: RunId, number: usize, filled: Filled<O>) {
-        if let Filled::Failed(error) = filled {
-            return self.ready(id, number, Err(error));
+    /// Takes a filled batch to its next stage, with what is bad of it.
+    pub(crate) fn filled(&self, id: RunId, number: usize, filled: Filled<O>, bad: Bad) {
+        if !bad.is_empty() {
+            self.hand(id, bad, |run, bad| run.bad.insert(number, bad));
         }
+        let filled = match filled {
+            Filled::Failed(error) => return self.put(id, number, Err(error)), // was seen where it was met
+            Filled::Empty => return self.put(id, number, Ok(Ready::Empty)),
+            filled => filled,
+        };
         let pins = self.source.needs_pin();
         if self.flow.transfers == 0 {
             let filled = if pins { self.pin(id, filled) } else { Ok(filled) };
@@ -366,10 +375,14 @@ impl<O> Pipeline<O> {
 
     /// Puts a batch, or its error, at its place for the consumer.
     pub(crate) fn ready(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) {
-        let failed = ready.is_err();
+        self.put(id, number, ready.inspect_err(|error| self.source.faults().saw(error)));
+    }
+
+    fn put(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) {
+        let filled = matches!(ready, Ok(Ready::Raw(_) | Ready::Done { .. }));
         self.hand(id, ready, |run, ready| run.ready.insert(number, ready));
         self.for_consumers.notify_all();
-        if failed {
+        if !filled {
             self.for_pin.notify_one(); // the next batch to pin may have stood behind this one
         }
     }

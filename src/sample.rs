@@ -3,14 +3,15 @@
 use crate::{
     augment::Augment,
     batch::BatchPlace,
-    error::{BoxError, Error, Place, Stage, panic_message},
+    error::{BoxError, Error, Place, Stage},
+    panics::{Caught, catch},
+    policy::{Bad, Faults},
     rng::{KeyedRng, Purpose},
 };
 use burn::data::dataset::Dataset;
 use std::{
     cell::Cell,
     ops::Range,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -31,6 +32,18 @@ impl BatchPlan {
         Place::batch(stage, self.at.epoch, self.at.number)
     }
 
+    /// The plan of what is left of the batch.
+    pub(crate) fn without(self: &Arc<Self>, bad: &Bad) -> Arc<Self> {
+        if bad.is_empty() {
+            return Arc::clone(self);
+        }
+        let mut indices = self.indices.clone();
+        bad.replaced.iter().for_each(|(position, index)| indices[*position] = *index);
+        let mut positions = 0..;
+        indices.retain(|_| positions.next().is_some_and(|position| bad.skipped.binary_search(&position).is_err()));
+        Arc::new(Self { at: self.at, indices, abandoned: Arc::clone(&self.abandoned) })
+    }
+
     /// The place of one sample of this batch, on a worker.
     pub(crate) fn sample(&self, position: usize, worker: usize) -> Place {
         let index = self.indices.get(position).copied();
@@ -48,11 +61,10 @@ pub(crate) fn guard_at<T>(
     place: impl FnOnce() -> Place,
     code: impl FnOnce() -> Result<T, BoxError>,
 ) -> Result<T, Error> {
-    // What the closure borrows may be left half done by a panic: callers drop it, or replace it.
-    match catch_unwind(AssertUnwindSafe(code)) {
+    match catch(code) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(source)) => Err(Error::Failed { place: place(), source }),
-        Err(payload) => Err(Error::Panicked { place: place(), message: panic_message(payload.as_ref()) }),
+        Err(Caught { message, trace }) => Err(Error::Panicked { place: place(), message, trace }),
     }
 }
 
@@ -80,6 +92,7 @@ pub(crate) struct Samples<I> {
     pub(crate) len: usize,
     pub(crate) augment: Option<Arc<dyn Augment<I>>>,
     pub(crate) seed: u64,
+    pub(crate) faults: Faults,
 }
 
 impl<I: 'static> Samples<I> {
@@ -107,18 +120,40 @@ impl<I: 'static> Samples<I> {
                 if plan.abandoned.load(Relaxed) {
                     return Ok(());
                 }
-                stage.set(Stage::Dataset);
-                let mut sample = self.dataset.get(index)?;
-                if let Some(augment) = &self.augment {
-                    stage.set(Stage::Augment);
-                    sample =
-                        augment.apply(sample, &mut KeyedRng::new(Purpose::Sample, self.seed, plan.at.epoch, index))?;
-                }
-                samples.push(sample);
+                samples.push(self.get(index, index, plan.at.epoch, &stage)?);
             }
             Ok(())
         });
         let failed = fetched.err().or(out_of_range);
         failed.map_or(Ok(()), |error| Err((at.get(), error)))
+    }
+
+    /// A sample with the randomness that belongs to `key`.
+    #[inline]
+    fn get(&self, index: usize, key: usize, epoch: usize, stage: &Cell<Stage>) -> Result<I, BoxError> {
+        stage.set(Stage::Dataset);
+        let sample = self.dataset.get(index)?;
+        let Some(augment) = &self.augment else { return Ok(sample) };
+        stage.set(Stage::Augment);
+        augment.apply(sample, &mut KeyedRng::new(Purpose::Sample, self.seed, epoch, key))
+    }
+
+    /// The `nth` sample behind the one at a position of a batch, which it is to replace, and its index.
+    pub(crate) fn instead(
+        &self,
+        plan: &BatchPlan,
+        position: usize,
+        nth: usize,
+        worker: usize,
+    ) -> Result<(usize, I), Error> {
+        if plan.abandoned.load(Relaxed) {
+            return Err(Error::Ended);
+        }
+        let key = plan.indices[position];
+        let (index, stage) = ((key + nth) % self.len, Cell::new(Stage::Dataset));
+        let place = || Place { stage: stage.get(), index: Some(index), ..plan.sample(position, worker) };
+        // The key is that of the place: should both be in the epoch, the augmentation still makes two samples of them.
+        let sample = guard_at(place, || self.get(index, key, plan.at.epoch, &stage))?;
+        Ok((index, sample))
     }
 }

@@ -13,6 +13,9 @@ pub(crate) struct Counters {
     batches: AtomicU64,
     items: AtomicU64,
     errors: AtomicU64,
+    faults: AtomicU64,
+    skipped: AtomicU64,
+    replaced: AtomicU64,
     waited_ns: AtomicU64,
     stepped_ns: AtomicU64,
     first_ns: AtomicU64,
@@ -32,6 +35,15 @@ impl Counters {
 
     pub(crate) fn failed(&self) {
         self.errors.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn fault(&self) {
+        self.faults.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn made_do(&self, skipped: usize, replaced: usize) {
+        self.skipped.fetch_add(skipped as u64, Relaxed);
+        self.replaced.fetch_add(replaced as u64, Relaxed);
     }
 
     pub(crate) fn waited(&self, time: Duration) {
@@ -64,6 +76,9 @@ impl Counters {
             batches: self.batches.load(Relaxed),
             items: self.items.load(Relaxed),
             errors: self.errors.load(Relaxed),
+            faults: self.faults.load(Relaxed),
+            skipped: self.skipped.load(Relaxed),
+            replaced: self.replaced.load(Relaxed),
             waited: time(&self.waited_ns),
             stepped: time(&self.stepped_ns),
             first_batch: time(&self.first_ns),
@@ -94,6 +109,12 @@ pub struct Stats {
     pub items: u64,
     /// Errors delivered instead of a batch.
     pub errors: u64,
+    /// Faults met anywhere, also ahead of the consumer and in samples tried as replacements.
+    pub faults: u64,
+    /// Bad samples that delivered batches came without.
+    pub skipped: u64,
+    /// Bad samples that others took the place of, in delivered batches.
+    pub replaced: u64,
     /// Time spent in `next()`, waiting for a batch.
     pub waited: Duration,
     /// Time between two calls of `next()`: the training step.
@@ -130,6 +151,10 @@ impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mib = |bytes: usize| bytes as f64 / (1 << 20) as f64;
         writeln!(f, "batches        {} ({} samples, {} errors)", self.batches, self.items, self.errors)?;
+        if self.faults > 0 {
+            let Self { faults, skipped, replaced, .. } = self;
+            writeln!(f, "faults         {faults} ({skipped} samples skipped, {replaced} replaced)")?;
+        }
         writeln!(f, "throughput     {:.0} samples/s", self.items_per_second())?;
         writeln!(f, "step waited    {:.1} % of {:.1?}", 100.0 * self.wait_share(), self.waited + self.stepped)?;
         writeln!(f, "first batch    {:.1?}", self.first_batch)?;

@@ -78,7 +78,7 @@ fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
                 let done = task.run(worker);
                 pipeline.ran(rows, done.rows_took);
                 if let Some(filled) = done.filled {
-                    pipeline.filled(run, number, filled);
+                    pipeline.filled(run, number, filled, done.bad);
                 }
             }
         }
