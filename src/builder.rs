@@ -70,6 +70,7 @@ pub struct PinnedDataLoaderBuilder<I, O> {
     transfers: Option<usize>,
     limit: Option<usize>,
     lease_timeout: Duration,
+    timeout: Option<Duration>,
     drop_last: bool,
     alloc: Option<Arc<dyn HostAlloc>>,
     require_pinned: bool,
@@ -153,6 +154,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             transfers: None,
             limit: None,
             lease_timeout: Duration::from_secs(60),
+            timeout: None,
             drop_last: false,
             alloc: None,
             require_pinned: false,
@@ -231,6 +233,17 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// How long `next()` may wait with nothing on its way because no slot comes back. Default: 60 s.
     pub fn lease_timeout(mut self, timeout: Duration) -> Self {
         self.lease_timeout = timeout;
+        self
+    }
+
+    /// How long `next()` may wait for a batch. Then it gives the batch up and returns an [`Error::Timeout`] that names the thread,
+    /// the stage and the sample which hold it up; the next call waits for the batch after it. Default: for ever.
+    ///
+    /// A call that hangs cannot be ended from outside. Its thread and its batch's memory stay until it returns; the other threads
+    /// go on. A loader that is dropped waits so long for a running call, then lets its thread go; the next epoch of a loader
+    /// whose workers all hang starts new ones. So use much more than the slowest sample takes.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
         self
     }
 
@@ -323,6 +336,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         if self.lease_timeout.is_zero() {
             return Err(Error::config("lease_timeout", "no lease can be had in no time", "use seconds"));
         }
+        if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(Error::config("timeout", "no batch comes in no time", "use seconds, or leave it out"));
+        }
         let sampler: Arc<dyn Sampler> = match (self.shuffle, self.sampler) {
             (Some(_), Some(_)) => {
                 let advice = "leave out `shuffle`: a sampler orders the epoch itself";
@@ -358,6 +374,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             transfers: self.transfers,
             limit: self.limit,
             lease_timeout: self.lease_timeout,
+            timeout: self.timeout,
             alloc: self.alloc,
             require_pinned: self.require_pinned,
             device,

@@ -26,6 +26,8 @@ pub(crate) struct Flow {
     /// Batches ready on the device ahead of the step.
     pub(crate) prefetch: usize,
     pub(crate) lease_timeout: Duration,
+    /// How long `next()` waits for a batch.
+    pub(crate) timeout: Option<Duration>,
 }
 
 impl Flow {
@@ -197,7 +199,7 @@ impl<O> Run<O> {
 
     /// The consumer's next batch is the next to open: nothing is on its way.
     pub(crate) fn next_to_open(&self) -> bool {
-        self.opened == self.delivered
+        self.opened <= self.delivered // less where batches were given up
     }
 
     /// The consumer's next batch is the one in the pin stage.

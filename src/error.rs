@@ -11,6 +11,8 @@ pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 pub enum Stage {
     /// The sampler, which orders the indices of an epoch.
     Sampler,
+    /// Getting memory for a batch, on a worker or the pin thread.
+    Allocate,
     /// `Dataset::get`, on a worker.
     Dataset,
     /// The augmentation of one sample, on a worker.
@@ -29,6 +31,7 @@ impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Sampler => "sampler",
+            Self::Allocate => "allocate",
             Self::Dataset => "dataset",
             Self::Augment => "augment",
             Self::Collate => "collate",
@@ -79,6 +82,24 @@ impl fmt::Display for Place {
             write!(f, ", worker {worker}")?;
         }
         f.write_str(")")
+    }
+}
+
+/// A call of user code, of an allocator or of a driver that has not returned for long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stuck {
+    /// The thread that made the call.
+    pub thread: String,
+    /// What the call is for.
+    pub place: Place,
+    /// For how long it has lasted. Of samples of less than 32 KiB, for how long a group of at most 32 of them has.
+    pub since: Duration,
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "thread {} has been in {} for {:.1?}", self.thread, self.place, self.since)
     }
 }
 
@@ -198,6 +219,22 @@ pub enum Error {
         /// The pool's slots.
         slots: usize,
     },
+    /// A batch did not come within [`timeout`](crate::PinnedDataLoaderBuilder::timeout). It is given up; the next call of `next()`
+    /// waits for the batch after it.
+    #[error(
+        "batch {batch} of epoch {epoch} did not come within {waited:.1?}; {}",
+        stuck.as_ref().map_or_else(|| "no thread is in a call: raise `timeout`, or drop other iterators".into(), ToString::to_string)
+    )]
+    Timeout {
+        /// The epoch of the loader, from 0.
+        epoch: usize,
+        /// The batch of the epoch, from 0.
+        batch: usize,
+        /// How long `next()` waited.
+        waited: Duration,
+        /// The call that holds it up.
+        stuck: Option<Box<Stuck>>,
+    },
     /// A thread of the loader could not be started.
     #[error("the thread {name} could not be started: {source}")]
     Spawn {
@@ -227,6 +264,7 @@ impl Error {
             | Self::QuotaExceeded { place, .. }
             | Self::Device { place, .. } => Some(place),
             Self::NoReplacement { source, .. } => source.place(),
+            Self::Timeout { stuck, .. } => stuck.as_ref().map(|stuck| &stuck.place),
             _ => None,
         }
     }

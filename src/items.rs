@@ -9,6 +9,7 @@ use crate::{
     sample::{BatchPlan, FirstFailure, Samples, guard},
     source::{Done, Filled, Ready, Source, Target, Task},
     upload::{HostBytes, Uploader},
+    watch::{Doing, during},
 };
 use burn::{
     data::dataloader::batcher::Batcher,
@@ -61,6 +62,7 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for ItemsTask<I, O> {
         let (mut items, mut bad) = (Vec::with_capacity(self.rows.len()), Bad::default());
         let failed = self.fetch(worker, &mut items, &mut bad).err();
         let rows_took = start.elapsed();
+        Doing::here().idle();
         let (filled, bad) = self.end(worker, items, failed, bad);
         Done { filled, rows_took, bad }
     }
@@ -185,7 +187,7 @@ where
         let mut unpack = Unpack { host: self.host_device.clone(), parts: Vec::new() };
         let batch = guard(plan.place(Stage::Pin), || Ok(batch.map_tensors(&mut unpack)))?;
         let bytes = unpack.parts.iter().map(|data| data.bytes().len().next_multiple_of(ALIGN)).sum();
-        let mut slot = pool.slot(permit, usize::max(bytes, 1), wanted)?;
+        let mut slot = during(plan.place(Stage::Allocate), || pool.slot(permit, usize::max(bytes, 1), wanted))?;
         let mut start = 0;
         let pack = |data: TensorData| {
             let (bytes, shape, dtype) = data.into_parts();

@@ -92,6 +92,7 @@ mod source;
 mod stats;
 mod transfer;
 mod upload;
+mod watch;
 mod window;
 mod worker;
 
@@ -100,7 +101,7 @@ pub use batch::RawBatch;
 pub use batcher::PinnedBatcher;
 pub use builder::PinnedDataLoaderBuilder;
 pub use collate::Collate;
-pub use error::{BoxError, Error, FieldError, Place, Stage};
+pub use error::{BoxError, Error, FieldError, Place, Stage, Stuck};
 pub use layout::Field;
 pub use loader::PinnedDataLoader;
 pub use map::{MapTensors, TensorMapper};

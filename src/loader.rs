@@ -48,6 +48,7 @@ pub(crate) struct Plan<O> {
     pub(crate) transfers: Option<usize>,
     pub(crate) limit: Option<usize>,
     pub(crate) lease_timeout: Duration,
+    pub(crate) timeout: Option<Duration>,
     pub(crate) alloc: Option<Arc<dyn HostAlloc>>,
     pub(crate) require_pinned: bool,
     pub(crate) device: Device,
@@ -162,8 +163,8 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// The pipeline, started if need be.
     fn pipeline(&self) -> Result<Arc<Pipeline<O>>, Error> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(running) = running.take_if(|running| running.pipeline.pool.is_closed()) {
-            drop(running); // a thread of it died: this epoch gets new ones
+        if let Some(running) = running.take_if(|running| running.pipeline.is_dead()) {
+            drop(running); // this epoch gets new threads
         }
         if let Some(running) = &*running {
             return Ok(Arc::clone(&running.pipeline));
@@ -184,6 +185,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
             transfers: if host { 0 } else { plan.transfers.unwrap_or(3) },
             prefetch: plan.prefetch,
             lease_timeout: plan.lease_timeout,
+            timeout: plan.timeout,
         };
         let pipeline = Arc::new(Pipeline::new(source, pool, flow));
         let threads = Threads::start(&pipeline)?;

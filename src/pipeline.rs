@@ -12,10 +12,12 @@ use crate::{
     sample::BatchPlan,
     source::{Filled, Ready, Source, Task},
     upload::Uploader,
+    watch::{Watch, during},
     window::DeviceWindow,
 };
 use crossbeam::utils::CachePadded;
 use std::{
+    collections::VecDeque,
     mem,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
@@ -43,6 +45,7 @@ pub(crate) struct Pipeline<O> {
     pub(crate) pool: Arc<Pool>,
     pub(crate) flow: Flow,
     pub(crate) device: DeviceWindow,
+    pub(crate) watch: Arc<Watch>,
     state: Mutex<Epochs<O>>,
     for_workers: Condvar,
     for_pin: Condvar,
@@ -58,6 +61,7 @@ impl<O> Pipeline<O> {
             source,
             pool,
             device: DeviceWindow::new(flow.ahead() + 1), // and the one that the step works on
+            watch: Arc::new(Watch::new(flow.timeout)),
             flow,
             state: Mutex::new(Epochs::new()),
             for_workers: Condvar::new(),
@@ -112,9 +116,36 @@ impl<O> Pipeline<O> {
                 run.delivered = run.batches;
                 return Some(Delivery { place, ready: Err(Error::Ended), bad: Bad::default() });
             }
-            run.waiting.get_or_insert_with(Instant::now);
-            state = self.for_consumers.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let waited = run.waiting.get_or_insert_with(Instant::now).elapsed();
+            state = match self.flow.timeout {
+                None => self.for_consumers.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(timeout) if waited >= timeout => return self.give_up(state, id, waited),
+                Some(timeout) => {
+                    let waiting = self.for_consumers.wait_timeout(state, timeout - waited);
+                    waiting.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
         }
+    }
+
+    /// Gives up the next batch of an epoch: what there is of it is dropped, and what still comes of it will be.
+    fn give_up(&self, mut state: MutexGuard<'_, Epochs<O>>, id: RunId, waited: Duration) -> Option<Delivery<O>> {
+        let run = state.run(id)?;
+        let (epoch, batch) = (run.epoch, run.delivered);
+        run.delivered += 1;
+        run.waiting = None;
+        let tasks = if run.tasks_of == batch { mem::take(&mut run.tasks) } else { VecDeque::new() };
+        let left_over = (tasks, run.to_pin.remove(&batch), run.to_send.remove(&batch), run.bad.remove(&batch));
+        drop(state);
+        let stuck = self.watch.blame(epoch, batch).map(Box::new);
+        drop(left_over);
+        for waiting in [&self.for_workers, &self.for_pin, &self.for_transfer] {
+            waiting.notify_all();
+        }
+        let error = Error::Timeout { epoch, batch, waited, stuck };
+        self.source.faults().saw(&error);
+        let place = Place::batch(Stage::Dataset, epoch, batch);
+        Some(Delivery { place, ready: Err(error), bad: Bad::default() })
     }
 
     /// Ends an epoch, finished or not: what is on its way is dropped.
@@ -162,11 +193,12 @@ impl<O> Pipeline<O> {
                 run.opened += 1;
                 run.order = Some(order);
                 match tasks {
+                    tasks if number < run.delivered => left_over = Some((None, tasks)), // given up meanwhile
                     Ok(tasks) => (count, run.tasks, run.tasks_of) = (tasks.len(), tasks.into(), number),
                     Err(error) => drop(run.ready.insert(number, Err(error))),
                 }
             }
-            (None, tasks) => left_over = Some((order, tasks)), // the consumer has gone meanwhile
+            (None, tasks) => left_over = Some((Some(order), tasks)), // the consumer has gone meanwhile
         }
         drop(state);
         drop(left_over);
@@ -185,7 +217,7 @@ impl<O> Pipeline<O> {
             let mut state = self.lock();
             let open = state.runs.iter_mut().filter(|run| run.can_open(self.window()));
             let run = match permit {
-                Some(_) => open.min_by_key(|run| run.opened - run.delivered),
+                Some(_) => open.min_by_key(|run| run.opened.saturating_sub(run.delivered)),
                 None => open.max_by_key(|run| (run.next_to_open(), run.starved())),
             };
             let Some(run) = run.filter(|_| !self.pool.is_closed()) else {
@@ -237,13 +269,9 @@ impl<O> Pipeline<O> {
         let abandoned = Arc::clone(&opening.abandoned);
         let plan = Arc::new(BatchPlan { at, indices, abandoned });
         let id = opening.run;
-        Arc::clone(&self.source).open(
-            plan,
-            permit,
-            &self.pool,
-            &|waited| self.wanted(id, Run::next_to_open, waited),
-            chunk,
-        )
+        let place = Place { stage: Stage::Allocate, ..place };
+        let wanted = |waited| self.wanted(id, Run::next_to_open, waited);
+        during(place, || Arc::clone(&self.source).open(plan, permit, &self.pool, &wanted, chunk))
     }
 
     /// Rows a task: enough for [`TASK_NS`] by what rows have cost so far. At first each worker gets two shares of the batch, so
@@ -268,7 +296,7 @@ impl<O> Pipeline<O> {
     /// Takes a filled batch to its next stage, with what is bad of it.
     pub(crate) fn filled(&self, id: RunId, number: usize, filled: Filled<O>, bad: Bad) {
         if !bad.is_empty() {
-            self.hand(id, bad, |run, bad| run.bad.insert(number, bad));
+            self.hand(id, number, bad, |run, bad| run.bad.insert(number, bad));
         }
         let filled = match filled {
             Filled::Failed(error) => return self.put(id, number, Err(error)), // was seen where it was met
@@ -285,19 +313,19 @@ impl<O> Pipeline<O> {
             );
         }
         if pins {
-            self.hand(id, filled, |run, filled| run.to_pin.insert(number, filled));
+            self.hand(id, number, filled, |run, filled| run.to_pin.insert(number, filled));
             self.for_pin.notify_one();
         } else {
             self.prepared(id, number, filled);
         }
     }
 
-    /// Puts something into an epoch; drops it, outside the lock, if the epoch is gone.
-    fn hand<T>(&self, id: RunId, value: T, put: impl FnOnce(&mut Run<O>, T) -> Option<T>) {
+    /// Puts something of a batch into its epoch; drops it, outside the lock, if the epoch is gone or the batch was given up.
+    fn hand<T>(&self, id: RunId, number: usize, value: T, put: impl FnOnce(&mut Run<O>, T) -> Option<T>) {
         let mut state = self.lock();
         let left_over = match state.run(id) {
-            Some(run) => put(run, value),
-            None => Some(value),
+            Some(run) if number >= run.delivered => put(run, value),
+            _ => Some(value),
         };
         drop(state);
         drop(left_over);
@@ -305,7 +333,7 @@ impl<O> Pipeline<O> {
 
     /// Takes a batch that is ready for the link to the transfer stage.
     fn prepared(&self, id: RunId, number: usize, filled: Filled<O>) {
-        self.hand(id, filled, |run, filled| run.to_send.insert(number, filled));
+        self.hand(id, number, filled, |run, filled| run.to_send.insert(number, filled));
         self.for_transfer.notify_one();
     }
 
@@ -380,7 +408,7 @@ impl<O> Pipeline<O> {
 
     fn put(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) {
         let filled = matches!(ready, Ok(Ready::Raw(_) | Ready::Done { .. }));
-        self.hand(id, ready, |run, ready| run.ready.insert(number, ready));
+        self.hand(id, number, ready, |run, ready| run.ready.insert(number, ready));
         self.for_consumers.notify_all();
         if !filled {
             self.for_pin.notify_one(); // the next batch to pin may have stood behind this one
@@ -388,6 +416,11 @@ impl<O> Pipeline<O> {
     }
 
     // The end.
+
+    /// Whether no batch will come any more: a thread died, or all workers hang and nobody waits for them.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.pool.is_closed() || (self.epochs() == 0 && self.watch.all_stuck("bp-worker"))
+    }
 
     /// Ends every wait of every thread and consumer.
     pub(crate) fn close(&self) {

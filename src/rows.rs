@@ -12,9 +12,9 @@ use crate::{
     slot::{Chunk, Slot},
     source::{Done, Filled, Ready, Source, Target, Task},
     upload::{HostBytes, Uploader},
+    watch::Doing,
 };
 use std::{
-    cell::Cell,
     mem,
     sync::{Arc, Mutex, PoisonError},
     time::Instant,
@@ -74,8 +74,14 @@ where
             let fetched = source.samples.fetch(plan, first..end, worker, &mut samples);
             self.write_fetched(worker, first, &samples, steps, bad)?;
             // Dropping samples is user code too.
-            guard_at(|| plan.sample(first, worker).of_a_batch(), || Ok(samples.clear()))
-                .map_err(|error| (first, error))?;
+            let dropped = guard_at(
+                || plan.sample(first, worker).of_a_batch(),
+                || {
+                    samples.clear();
+                    Ok(())
+                },
+            );
+            dropped.map_err(|error| (first, error))?;
             first = match fetched {
                 Ok(()) => end,
                 Err(failure) => {
@@ -151,12 +157,13 @@ pub(crate) fn write_rows<I, C: Collate<I>>(
     place: impl FnOnce(usize) -> Place,
 ) -> Result<(), (usize, Error)> {
     let fields = chunk.layout().fields.len();
-    let at = Cell::new(first);
+    let doing = Doing::here();
+    doing.note(first, Stage::Collate);
     let written = guard_at(
-        || place(at.get()),
+        || place(doing.noted().0),
         || {
             for ((position, sample), steps) in (first..).zip(samples).zip(steps.chunks_mut(fields)) {
-                at.set(position);
+                doing.note(position, Stage::Collate);
                 let mut row = RowMut::new(chunk, position, steps);
                 collate.write(sample, &mut row)?;
                 row.complete()?;
@@ -164,7 +171,7 @@ pub(crate) fn write_rows<I, C: Collate<I>>(
             Ok(())
         },
     );
-    written.map_err(|error| (at.get(), error))
+    written.map_err(|error| (doing.noted().0, error))
 }
 
 impl<I, C> Task<C::Batch> for RowsTask<I, C>
@@ -183,6 +190,7 @@ where
         let mut bad = Bad::default();
         let written = self.write(worker, &mut steps, &mut bad);
         let rows_took = start.elapsed();
+        Doing::here().idle();
         let (filled, bad) = self.end(written, &steps, bad);
         Done { filled, rows_took, bad }
     }

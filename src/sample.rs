@@ -7,6 +7,7 @@ use crate::{
     panics::{Caught, catch},
     policy::{Bad, Faults},
     rng::{KeyedRng, Purpose},
+    watch::{Doing, Indices, during},
 };
 use burn::data::dataset::Dataset;
 use std::{
@@ -51,12 +52,18 @@ impl BatchPlan {
     }
 }
 
-/// Runs user code: an error or a panic of it becomes an [`Error`] with its place.
-pub(crate) fn guard<T>(place: Place, code: impl FnOnce() -> Result<T, BoxError>) -> Result<T, Error> {
-    guard_at(|| place, code)
+impl Indices for BatchPlan {
+    fn index(&self, position: usize) -> Option<usize> {
+        self.indices.get(position).copied()
+    }
 }
 
-/// The same where the place is known only when something has gone wrong.
+/// Runs user code for a batch as a whole: an error or a panic of it becomes an [`Error`] with its place.
+pub(crate) fn guard<T>(place: Place, code: impl FnOnce() -> Result<T, BoxError>) -> Result<T, Error> {
+    during(place, || guard_at(|| place, code))
+}
+
+/// The same for samples, whose place is known only when something has gone wrong.
 pub(crate) fn guard_at<T>(
     place: impl FnOnce() -> Place,
     code: impl FnOnce() -> Result<T, BoxError>,
@@ -100,41 +107,45 @@ impl<I: 'static> Samples<I> {
     /// with its position. Stops without a word once the batch is abandoned.
     pub(crate) fn fetch(
         &self,
-        plan: &BatchPlan,
+        plan: &Arc<BatchPlan>,
         positions: Range<usize>,
         worker: usize,
         samples: &mut Vec<I>,
     ) -> Result<(), (usize, Error)> {
-        let (at, stage) = (Cell::new(positions.start), Cell::new(Stage::Dataset));
-        let place = || Place { stage: stage.get(), ..plan.sample(at.get(), worker) };
+        let doing = Doing::here();
+        doing.note(positions.start, Stage::Dataset);
+        doing.samples(plan.place(Stage::Dataset), plan);
+        let place = || {
+            let (position, stage) = doing.noted();
+            Place { stage, ..plan.sample(position, worker) }
+        };
         let mut out_of_range = None;
         let fetched = guard_at(place, || {
             for position in positions {
-                at.set(position);
                 let index = plan.indices[position];
                 if index >= self.len {
-                    stage.set(Stage::Sampler);
+                    doing.note(position, Stage::Sampler);
                     out_of_range = Some(Error::IndexOutOfRange { place: place(), index, len: self.len });
                     return Ok(());
                 }
                 if plan.abandoned.load(Relaxed) {
                     return Ok(());
                 }
-                samples.push(self.get(index, index, plan.at.epoch, &stage)?);
+                samples.push(self.get(index, index, plan.at.epoch, |stage| doing.note(position, stage))?);
             }
             Ok(())
         });
         let failed = fetched.err().or(out_of_range);
-        failed.map_or(Ok(()), |error| Err((at.get(), error)))
+        failed.map_or(Ok(()), |error| Err((doing.noted().0, error)))
     }
 
     /// A sample with the randomness that belongs to `key`.
     #[inline]
-    fn get(&self, index: usize, key: usize, epoch: usize, stage: &Cell<Stage>) -> Result<I, BoxError> {
-        stage.set(Stage::Dataset);
+    fn get(&self, index: usize, key: usize, epoch: usize, stage: impl Fn(Stage)) -> Result<I, BoxError> {
+        stage(Stage::Dataset);
         let sample = self.dataset.get(index)?;
         let Some(augment) = &self.augment else { return Ok(sample) };
-        stage.set(Stage::Augment);
+        stage(Stage::Augment);
         augment.apply(sample, &mut KeyedRng::new(Purpose::Sample, self.seed, epoch, key))
     }
 
@@ -153,7 +164,7 @@ impl<I: 'static> Samples<I> {
         let (index, stage) = ((key + nth) % self.len, Cell::new(Stage::Dataset));
         let place = || Place { stage: stage.get(), index: Some(index), ..plan.sample(position, worker) };
         // The key is that of the place: should both be in the epoch, the augmentation still makes two samples of them.
-        let sample = guard_at(place, || self.get(index, key, plan.at.epoch, &stage))?;
+        let sample = during(place(), || guard_at(place, || self.get(index, key, plan.at.epoch, |now| stage.set(now))))?;
         Ok((index, sample))
     }
 }
