@@ -15,6 +15,7 @@ use crate::{
     watch::Doing,
 };
 use std::{
+    cell::Cell,
     mem,
     sync::{Arc, Mutex, PoisonError},
     time::Instant,
@@ -158,11 +159,13 @@ pub(crate) fn write_rows<I, C: Collate<I>>(
 ) -> Result<(), (usize, Error)> {
     let fields = chunk.layout().fields.len();
     let doing = Doing::here();
-    doing.note(first, Stage::Collate);
+    let at = Cell::new(first);
     let written = guard_at(
-        || place(doing.noted().0),
+        || place(at.get()),
         || {
+            let doing = &*doing;
             for ((position, sample), steps) in (first..).zip(samples).zip(steps.chunks_mut(fields)) {
+                at.set(position);
                 doing.note(position, Stage::Collate);
                 let mut row = RowMut::new(chunk, position, steps);
                 collate.write(sample, &mut row)?;
@@ -171,7 +174,7 @@ pub(crate) fn write_rows<I, C: Collate<I>>(
             Ok(())
         },
     );
-    written.map_err(|error| (doing.noted().0, error))
+    written.map_err(|error| (at.get(), error))
 }
 
 impl<I, C> Task<C::Batch> for RowsTask<I, C>

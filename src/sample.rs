@@ -113,40 +113,43 @@ impl<I: 'static> Samples<I> {
         samples: &mut Vec<I>,
     ) -> Result<(), (usize, Error)> {
         let doing = Doing::here();
-        doing.note(positions.start, Stage::Dataset);
         doing.samples(plan.place(Stage::Dataset), plan);
-        let place = || {
-            let (position, stage) = doing.noted();
-            Place { stage, ..plan.sample(position, worker) }
-        };
+        let (at, stage) = (Cell::new(positions.start), Cell::new(Stage::Dataset));
+        let place = || Place { stage: stage.get(), ..plan.sample(at.get(), worker) };
         let mut out_of_range = None;
         let fetched = guard_at(place, || {
+            // In locals, or the notes, which are atomic, would make the CPU load them anew for every sample.
+            let (dataset, augment, len) = (&*self.dataset, self.augment.as_deref(), self.len);
+            let (doing, indices, abandoned) = (&*doing, plan.indices.as_slice(), &*plan.abandoned);
             for position in positions {
-                let index = plan.indices[position];
-                if index >= self.len {
-                    doing.note(position, Stage::Sampler);
-                    out_of_range = Some(Error::IndexOutOfRange { place: place(), index, len: self.len });
+                at.set(position);
+                let index = indices[position];
+                if index >= len {
+                    stage.set(Stage::Sampler);
+                    out_of_range = Some(Error::IndexOutOfRange { place: place(), index, len });
                     return Ok(());
                 }
-                if plan.abandoned.load(Relaxed) {
+                if abandoned.load(Relaxed) {
                     return Ok(());
                 }
-                samples.push(self.get(index, index, plan.at.epoch, |stage| doing.note(position, stage))?);
+                stage.set(Stage::Dataset);
+                doing.note(position, Stage::Dataset);
+                let mut sample = dataset.get(index)?;
+                if let Some(augment) = augment {
+                    stage.set(Stage::Augment);
+                    doing.note(position, Stage::Augment);
+                    sample = augment.apply(sample, &mut self.rng(plan, index))?;
+                }
+                samples.push(sample);
             }
             Ok(())
         });
         let failed = fetched.err().or(out_of_range);
-        failed.map_or(Ok(()), |error| Err((doing.noted().0, error)))
+        failed.map_or(Ok(()), |error| Err((at.get(), error)))
     }
 
-    /// A sample with the randomness that belongs to `key`.
-    #[inline]
-    fn get(&self, index: usize, key: usize, epoch: usize, stage: impl Fn(Stage)) -> Result<I, BoxError> {
-        stage(Stage::Dataset);
-        let sample = self.dataset.get(index)?;
-        let Some(augment) = &self.augment else { return Ok(sample) };
-        stage(Stage::Augment);
-        augment.apply(sample, &mut KeyedRng::new(Purpose::Sample, self.seed, epoch, key))
+    fn rng(&self, plan: &BatchPlan, index: usize) -> KeyedRng {
+        KeyedRng::new(Purpose::Sample, self.seed, plan.at.epoch, index)
     }
 
     /// The `nth` sample behind the one at a position of a batch, which it is to replace, and its index.
@@ -164,7 +167,13 @@ impl<I: 'static> Samples<I> {
         let (index, stage) = ((key + nth) % self.len, Cell::new(Stage::Dataset));
         let place = || Place { stage: stage.get(), index: Some(index), ..plan.sample(position, worker) };
         // The key is that of the place: should both be in the epoch, the augmentation still makes two samples of them.
-        let sample = during(place(), || guard_at(place, || self.get(index, key, plan.at.epoch, |now| stage.set(now))))?;
+        let get = || {
+            let sample = self.dataset.get(index)?;
+            let Some(augment) = &self.augment else { return Ok(sample) };
+            stage.set(Stage::Augment);
+            augment.apply(sample, &mut self.rng(plan, key))
+        };
+        let sample = during(place(), || guard_at(place, get))?;
         Ok((index, sample))
     }
 }

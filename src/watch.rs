@@ -22,7 +22,7 @@ thread_local! {
 }
 
 /// The stages in which samples are worked on one by one.
-const STAGES: [Stage; 4] = [Stage::Dataset, Stage::Augment, Stage::Collate, Stage::Sampler];
+const STAGES: [Stage; 3] = [Stage::Dataset, Stage::Augment, Stage::Collate];
 
 /// The indices of a batch's samples.
 pub(crate) trait Indices: fmt::Debug + Send + Sync {
@@ -59,16 +59,20 @@ impl Doing {
     }
 
     /// Notes the sample that is worked on.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn note(&self, position: usize, stage: Stage) {
-        let stage = STAGES.iter().position(|known| *known == stage).unwrap_or(0); // known when this is compiled
-        self.sample.store(position * STAGES.len() + stage, Relaxed);
+        let stage = match stage {
+            Stage::Augment => 1,
+            Stage::Collate => 2,
+            _ => 0,
+        };
+        self.sample.store(4 * position + stage, Relaxed);
     }
 
     /// The sample that was noted last.
-    pub(crate) fn noted(&self) -> (usize, Stage) {
+    fn noted(&self) -> (usize, Stage) {
         let sample = self.sample.load(Relaxed);
-        (sample / STAGES.len(), STAGES[sample % STAGES.len()])
+        (sample / 4, STAGES[sample % 4])
     }
 
     /// Notes that samples of a batch are worked on from now.
