@@ -17,7 +17,7 @@ use crate::{
 use std::{
     cell::Cell,
     mem,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering::Relaxed},
     time::Instant,
 };
 
@@ -216,6 +216,9 @@ impl<I, C: Collate<I>> RowsTask<I, C> {
         let Some(mut slot) = chunk.finish() else { return (None, Bad::default()) };
         let Outcome { mut failed, bad, mut steps } = mem::take(&mut *outcome);
         drop(outcome);
+        if job.plan.abandoned.load(Relaxed) {
+            return (None, bad); // rows may be missing, and `finish` sees whole batches only
+        }
         let filled = match failed.take() {
             Some(error) => Filled::Failed(error),
             None if bad.skipped.len() == job.plan.indices.len() => Filled::Empty,
