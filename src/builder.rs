@@ -10,13 +10,13 @@ use crate::{
     loader::{MakeSource, PinnedDataLoader, Plan},
     map::MapTensors,
     order::{Orders, Sampling},
+    policy::{BadSamples, Faults},
     rows::{RowsSource, group},
     sample::{Samples, guard},
     sampler::{BatchSampler, RandomSampler, Sampler, SequentialSampler},
     slot::HostAlloc,
     source::{Source, Target, alloc_for},
     state::{At, LoaderState, Standing},
-    stats::Counters,
 };
 use burn::{
     data::{dataloader::batcher::Batcher, dataset::Dataset},
@@ -77,12 +77,14 @@ pub struct PinnedDataLoaderBuilder<I, O> {
     transfers: Option<usize>,
     limit: Option<usize>,
     lease_timeout: Duration,
+    timeout: Option<Duration>,
     drop_last: bool,
     alloc: Option<Arc<dyn HostAlloc>>,
     require_pinned: bool,
     device: Option<Device>,
     host_device: Option<Device>,
     streaming: bool,
+    faults: Faults,
 }
 
 impl<I, O> fmt::Debug for PinnedDataLoaderBuilder<I, O> {
@@ -163,12 +165,14 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             transfers: None,
             limit: None,
             lease_timeout: Duration::from_secs(60),
+            timeout: None,
             drop_last: false,
             alloc: None,
             require_pinned: false,
             device: None,
             host_device: None,
             streaming: false,
+            faults: Faults::default(),
         }
     }
 
@@ -271,6 +275,33 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
+    /// How long `next()` may wait for a batch. Then it gives the batch up and returns an [`Error::Timeout`] that names the thread,
+    /// the stage and the sample which hold it up; the next call waits for the batch after it. Default: for ever.
+    ///
+    /// A call that hangs cannot be ended from outside. Its thread and its batch's memory stay until it returns; the other threads
+    /// go on. A loader that is dropped waits so long for a running call, then lets its thread go; the next epoch of a loader
+    /// whose workers all hang starts new ones. So use much more than the slowest sample takes.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// What to do about a sample that cannot be had. Default: an error takes its batch's place.
+    pub fn bad_samples(mut self, policy: BadSamples) -> Self {
+        self.faults.policy = policy;
+        self
+    }
+
+    /// Is told of every fault: of bad samples, also those that are skipped or replaced, and of all that makes a batch fail. It is
+    /// called on the thread that met the fault, mostly a worker, for several faults at once, and ahead of the
+    /// consumer. A panic in it is logged and changes nothing; while it runs, that thread does nothing else.
+    ///
+    /// Under [`BadSamples::Fail`] workers leave what is left of a bad batch, so that not all of its faults are met.
+    pub fn on_fault(mut self, on_fault: impl Fn(&Error) + Send + Sync + 'static) -> Self {
+        self.faults.on_fault = Some(Arc::new(on_fault));
+        self
+    }
+
     /// Whether to leave out a last batch that is not full. Default: no.
     pub fn drop_last(mut self, drop_last: bool) -> Self {
         self.drop_last = drop_last;
@@ -339,6 +370,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         if self.lease_timeout.is_zero() {
             return Err(Error::config("lease_timeout", "no lease can be had in no time", "use seconds"));
         }
+        if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            return Err(Error::config("timeout", "no batch comes in no time", "use seconds, or leave it out"));
+        }
         let seed = self.seed.or(self.shuffle).unwrap_or(0);
         let sampling = match self.batch_sampler {
             Some(sampler) => {
@@ -378,13 +412,15 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let orders =
             Orders { sampling, dataset_len, distributed, slice: None, resumed: self.resume.as_ref().map(|_| start) };
         orders.check()?;
-        let counters = Arc::<Counters>::default();
+        self.faults.policy.check()?;
+        let counters = Arc::clone(&self.faults.counters);
         let samples = Arc::new(Samples {
             dataset: Arc::new(dataset),
             len: dataset_len,
             augment: self.augment,
             seed,
             counters: Arc::clone(&counters),
+            faults: self.faults,
         });
         let (batch_size, host_device) = (orders.max_batch_size(), self.host_device);
         let parts = Parts { samples, batch_size, host_device, streaming: self.streaming };
@@ -400,6 +436,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             transfers: self.transfers,
             limit: self.limit,
             lease_timeout: self.lease_timeout,
+            timeout: self.timeout,
             alloc: self.alloc,
             require_pinned: self.require_pinned,
             device,

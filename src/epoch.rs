@@ -1,8 +1,9 @@
 //! The epochs in progress: the order that is still to come, the batches at every stage, and what a worker may do next.
 
 use crate::{
-    error::Error,
+    error::{Error, Place},
     order::Order,
+    policy::Bad,
     source::{Filled, Ready, Task},
 };
 use std::{
@@ -25,6 +26,8 @@ pub(crate) struct Flow {
     /// Batches ready on the device ahead of the step.
     pub(crate) prefetch: usize,
     pub(crate) lease_timeout: Duration,
+    /// How long `next()` waits for a batch.
+    pub(crate) timeout: Option<Duration>,
 }
 
 impl Flow {
@@ -69,6 +72,13 @@ pub(crate) enum Work<O> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunId(pub(crate) u64);
 
+/// What the consumer gets at the place of a batch.
+pub(crate) struct Delivery<O> {
+    pub(crate) place: Place,
+    pub(crate) ready: Result<Ready<O>, Error>,
+    pub(crate) bad: Bad,
+}
+
 /// One epoch in progress.
 pub(crate) struct Run<O> {
     pub(crate) id: RunId,
@@ -87,6 +97,8 @@ pub(crate) struct Run<O> {
     pub(crate) to_send: BTreeMap<usize, Filled<O>>,
     /// With the time since when they lie there.
     pub(crate) ready: BTreeMap<usize, (Instant, Result<Ready<O>, Error>)>,
+    /// What was skipped or replaced in batches that are not delivered yet.
+    pub(crate) bad: BTreeMap<usize, Bad>,
     /// Since when the consumer has waited for the next batch.
     pub(crate) waiting: Option<Instant>,
     pub(crate) abandoned: Arc<AtomicBool>,
@@ -108,6 +120,7 @@ impl<O> Run<O> {
             to_pin: BTreeMap::new(),
             to_send: BTreeMap::new(),
             ready: BTreeMap::new(),
+            bad: BTreeMap::new(),
             waiting: None,
             abandoned: Arc::default(),
         }
@@ -136,7 +149,7 @@ impl<O> Run<O> {
 
     /// Batches that are open, to pin, to send, and ready.
     pub(crate) fn queues(&self) -> [usize; 4] {
-        [self.opened - self.delivered, self.to_pin.len(), self.to_send.len(), self.ready.len()]
+        [self.opened.saturating_sub(self.delivered), self.to_pin.len(), self.to_send.len(), self.ready.len()]
     }
 
     /// How long the consumer has waited for its next batch.
@@ -146,7 +159,7 @@ impl<O> Run<O> {
 
     /// The consumer's next batch is the next to open: nothing is on its way.
     pub(crate) fn next_to_open(&self) -> bool {
-        self.opened == self.delivered
+        self.opened <= self.delivered // less where batches were given up
     }
 
     /// The consumer's next batch is the one in the pin stage.

@@ -1,7 +1,7 @@
 //! What can go wrong, where, and for which sample.
 
 use serde::{Deserialize, Serialize};
-use std::{error::Error as StdError, fmt, io, time::Duration};
+use std::{backtrace::Backtrace, error::Error as StdError, fmt, io, sync::Arc, time::Duration};
 
 /// Any error of a dataset, an augmentation or a collate.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
@@ -12,6 +12,8 @@ pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 pub enum Stage {
     /// The sampler, which orders the indices of an epoch.
     Sampler,
+    /// Getting memory for a batch, on a worker or the pin thread.
+    Allocate,
     /// `Dataset::get`, on a worker.
     Dataset,
     /// The augmentation of one sample, on a worker.
@@ -30,6 +32,7 @@ impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Sampler => "sampler",
+            Self::Allocate => "allocate",
             Self::Dataset => "dataset",
             Self::Augment => "augment",
             Self::Collate => "collate",
@@ -62,6 +65,11 @@ impl Place {
     pub(crate) fn batch(stage: Stage, epoch: usize, batch: usize) -> Self {
         Self { stage, epoch, batch, worker: None, index: None }
     }
+
+    /// The same, where the sample is not to blame.
+    pub(crate) fn of_a_batch(self) -> Self {
+        Self { index: None, ..self }
+    }
 }
 
 impl fmt::Display for Place {
@@ -75,6 +83,24 @@ impl fmt::Display for Place {
             write!(f, ", worker {worker}")?;
         }
         f.write_str(")")
+    }
+}
+
+/// A call of user code, of an allocator or of a driver that has not returned for long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stuck {
+    /// The thread that made the call.
+    pub thread: String,
+    /// What the call is for.
+    pub place: Place,
+    /// For how long it has lasted. Of samples of less than 32 KiB, for how long a group of at most 32 of them has.
+    pub since: Duration,
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "thread {} has been in {} for {:.1?}", self.thread, self.place, self.since)
     }
 }
 
@@ -109,6 +135,31 @@ pub enum Error {
         place: Place,
         /// The panic's message.
         message: String,
+        /// Where in the user's code, if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` asks for backtraces.
+        trace: Option<Arc<Backtrace>>,
+    },
+    /// More bad samples than [`Quota`](crate::Quota) allows.
+    #[error(
+        "{place}: {skipped} bad samples in this epoch so far, and {quota} may be skipped; {}",
+        list(first, *skipped)
+    )]
+    QuotaExceeded {
+        /// The batch that went beyond the quota, or came after that and skipped too. None of its samples is delivered.
+        place: Place,
+        /// Samples skipped in this epoch so far, in the order of its batches.
+        skipped: usize,
+        /// How many may be.
+        quota: usize,
+        /// The first of them, each with its place: at most 16.
+        first: Vec<Arc<Error>>,
+    },
+    /// A bad sample, and none behind it that could take its place.
+    #[error("{source}; of the {tries} samples behind it none was good either")]
+    NoReplacement {
+        /// How many were tried.
+        tries: usize,
+        /// What was wrong with the sample itself.
+        source: Box<Error>,
     },
     /// The sampler named an index that the dataset does not have.
     #[error("{place}: the sampler's index {index} is out of range for a dataset of {len} items")]
@@ -179,6 +230,22 @@ pub enum Error {
         /// The pool's slots.
         slots: usize,
     },
+    /// A batch did not come within [`timeout`](crate::PinnedDataLoaderBuilder::timeout). It is given up; the next call of `next()`
+    /// waits for the batch after it.
+    #[error(
+        "batch {batch} of epoch {epoch} did not come within {waited:.1?}; {}",
+        stuck.as_ref().map_or_else(|| "no thread is in a call: raise `timeout`, or drop other iterators".into(), ToString::to_string)
+    )]
+    Timeout {
+        /// The epoch of the loader, from 0.
+        epoch: usize,
+        /// The batch of the epoch, from 0.
+        batch: usize,
+        /// How long `next()` waited.
+        waited: Duration,
+        /// The call that holds it up.
+        stuck: Option<Box<Stuck>>,
+    },
     /// A thread of the loader could not be started.
     #[error("the thread {name} could not be started: {source}")]
     Spawn {
@@ -206,9 +273,25 @@ impl Error {
             | Self::IndexOutOfRange { place, .. }
             | Self::SamplerEnded { place, .. }
             | Self::LargeBatch { place, .. }
+            | Self::QuotaExceeded { place, .. }
             | Self::Device { place, .. } => Some(place),
+            Self::NoReplacement { source, .. } => source.place(),
+            Self::Timeout { stuck, .. } => stuck.as_ref().map(|stuck| &stuck.place),
             _ => None,
         }
+    }
+
+    /// The same error, of another sample.
+    pub(crate) fn of_index(mut self, index: usize) -> Self {
+        if let Self::Failed { place, .. } | Self::Panicked { place, .. } = &mut self {
+            place.index = Some(index);
+        }
+        self
+    }
+
+    /// Whether one sample is to blame, which a policy may leave out or replace.
+    pub(crate) fn is_of_a_sample(&self) -> bool {
+        matches!(self, Self::Failed { place, .. } | Self::Panicked { place, .. } if place.index.is_some())
     }
 
     pub(crate) fn config(option: &'static str, problem: impl Into<String>, advice: impl Into<String>) -> Self {
@@ -278,11 +361,8 @@ pub enum FieldError {
     },
 }
 
-/// The message of a caught panic.
-pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
-    payload
-        .downcast_ref::<&str>()
-        .map(ToString::to_string)
-        .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic whose payload is not text".into())
+/// The errors, one a line.
+fn list(errors: &[Arc<Error>], of: usize) -> String {
+    let lines: String = errors.iter().map(|error| format!("\n  {error}")).collect();
+    format!("the first {} of {of}:{lines}", errors.len())
 }

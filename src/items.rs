@@ -5,17 +5,20 @@ use crate::{
     batch::RawBatch,
     error::{BoxError, Error, Place, Stage},
     map::{MapTensors, TensorMapper},
+    policy::{Bad, Faults},
     pool::{Permit, Pool, Wanted},
     sample::{BatchPlan, FirstFailure, Samples, guard},
     source::{Done, Filled, Ready, Source, Target, Task},
     stats::clock::TaskClock,
     upload::{HostBytes, Uploader},
+    watch::{Doing, during},
 };
 use burn::{
     data::dataloader::batcher::Batcher,
     tensor::{DType, Device, Shape, Tensor, TensorData, kind::Basic},
 };
 use std::{
+    mem,
     ops::Range,
     sync::{Arc, Mutex, PoisonError, atomic::Ordering::Relaxed},
 };
@@ -41,6 +44,7 @@ struct Gathered<I> {
     /// Tasks still to come.
     tasks: usize,
     failed: FirstFailure,
+    bad: Bad,
     permit: Option<Permit>,
 }
 
@@ -57,43 +61,87 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for ItemsTask<I, O> {
     fn run(self: Box<Self>, worker: usize) -> Done<O> {
         let ItemsJob { source, plan, .. } = &*self.job;
         let mut clock = TaskClock::start(&source.samples.counters, worker, plan.at.key());
-        let mut items = Vec::with_capacity(self.rows.len());
-        let failed = source.samples.fetch(plan, self.rows.clone(), worker, &mut items, &mut clock).err();
+        let (mut items, mut bad) = (Vec::with_capacity(self.rows.len()), Bad::default());
+        let failed = self.fetch(worker, &mut items, &mut bad, &mut clock).err();
         let rows_took = clock.end(self.rows.len());
-        Done { filled: self.end(worker, items, failed), rows_took }
+        Doing::here().idle();
+        let (filled, bad) = self.end(worker, items, failed, bad);
+        Done { filled, rows_took, bad }
     }
 }
 
 impl<I: Send + 'static, O: Send + 'static> ItemsTask<I, O> {
+    /// Fetches the samples with their positions, up to the first failure that the policy lets through.
+    fn fetch(
+        &self,
+        worker: usize,
+        items: &mut Vec<(usize, I)>,
+        bad: &mut Bad,
+        clock: &mut TaskClock<'_>,
+    ) -> Result<(), (usize, Error)> {
+        let ItemsJob { source, plan, .. } = &*self.job;
+        let samples = &source.samples;
+        let (mut rows, mut fetched) = (self.rows.clone(), Vec::with_capacity(self.rows.len()));
+        loop {
+            let first = rows.start;
+            let failed = samples.fetch(plan, rows.clone(), worker, &mut fetched, clock);
+            items.extend((first..).zip(fetched.drain(..)));
+            let Err(failure) = failed else { return Ok(()) };
+            let position = failure.0;
+            samples.faults.decide(failure, bad, |nth| {
+                let (index, sample) = samples.instead(plan, position, nth, worker)?;
+                items.push((position, sample));
+                Ok(index)
+            })?;
+            rows.start = position + 1;
+        }
+    }
+
     /// Adds the samples to those of the batch's other tasks; the last task lets the batcher make the batch.
-    fn end(&self, worker: usize, items: Vec<I>, failed: Option<(usize, Error)>) -> Option<Filled<O>> {
+    fn end(
+        &self,
+        worker: usize,
+        items: Vec<(usize, I)>,
+        failed: Option<(usize, Error)>,
+        bad: Bad,
+    ) -> (Option<Filled<O>>, Bad) {
         let ItemsJob { source, plan, gathered } = &*self.job;
         let mut all = gathered.lock().unwrap_or_else(PoisonError::into_inner);
-        all.items[self.rows.clone()].iter_mut().zip(items).for_each(|(place, item)| *place = Some(item));
+        items.into_iter().for_each(|(position, item)| all.items[position] = Some(item));
+        all.bad.merge(bad);
         if let Some(failure) = failed {
             all.failed.note(failure);
         }
         all.tasks -= 1;
         if all.tasks > 0 {
-            return None;
+            return (None, Bad::default());
         }
-        let permit = all.permit.take()?;
-        if plan.abandoned.load(Relaxed) {
-            return None; // a batcher sees whole batches only
-        }
+        let permit = all.permit.take();
+        let Some(permit) = permit.filter(|_| !plan.abandoned.load(Relaxed)) else {
+            return (None, Bad::default()); // a batcher sees whole batches only
+        };
+        let bad = mem::take(&mut all.bad);
         if let Some(error) = all.failed.take() {
-            return Some(Filled::Failed(error));
+            return (Some(Filled::Failed(error)), bad);
         }
         let items: Vec<I> = all.items.drain(..).flatten().collect();
         drop(all);
+        if items.is_empty() {
+            return (Some(Filled::Empty), bad);
+        }
+        let plan = plan.without(&bad);
         let place = Place { worker: Some(worker), ..plan.place(Stage::Collate) };
         let span = source.samples.counters.span(Activity::Batch, plan.at.key());
         let batch = guard(place, || Ok::<_, BoxError>(source.batcher.batch(items, &source.host_device)));
         drop(span);
-        Some(match batch {
-            Ok(batch) => Filled::Made { batch, plan: Arc::clone(plan), permit },
-            Err(error) => Filled::Failed(error),
-        })
+        let filled = match batch {
+            Ok(batch) => Filled::Made { batch, plan, permit },
+            Err(error) => {
+                source.samples.faults.saw(&error);
+                Filled::Failed(error)
+            }
+        };
+        (Some(filled), bad)
     }
 }
 
@@ -104,6 +152,10 @@ where
 {
     fn target(&self) -> &Target {
         &self.target
+    }
+
+    fn faults(&self) -> &Faults {
+        &self.samples.faults
     }
 
     fn slot_bytes(&self) -> Option<usize> {
@@ -121,7 +173,13 @@ where
         let rows = plan.indices.len();
         let tasks = rows.div_ceil(chunk);
         let items = (0..rows).map(|_| None).collect();
-        let gathered = Mutex::new(Gathered { items, tasks, failed: FirstFailure::default(), permit: Some(permit) });
+        let gathered = Mutex::new(Gathered {
+            items,
+            tasks,
+            failed: FirstFailure::default(),
+            bad: Bad::default(),
+            permit: Some(permit),
+        });
         let job = Arc::new(ItemsJob { source: self, plan, gathered });
         let task = |first| {
             let rows = first..rows.min(first + chunk);
@@ -139,7 +197,7 @@ where
         let mut unpack = Unpack { host: self.host_device.clone(), parts: Vec::new() };
         let batch = guard(plan.place(Stage::Pin), || Ok(batch.map_tensors(&mut unpack)))?;
         let bytes = unpack.parts.iter().map(|data| data.bytes().len().next_multiple_of(ALIGN)).sum();
-        let mut slot = pool.slot(permit, usize::max(bytes, 1), wanted)?;
+        let mut slot = during(plan.place(Stage::Allocate), || pool.slot(permit, usize::max(bytes, 1), wanted))?;
         let mut start = 0;
         let pack = |data: TensorData| {
             let (bytes, shape, dtype) = data.into_parts();
@@ -159,7 +217,7 @@ where
             }
             Filled::Packed { batch, plan, slot, parts } => (batch, plan, slot, parts),
             Filled::Failed(error) => return Err(error),
-            Filled::Rows { .. } => return Err(Error::Ended),
+            Filled::Rows { .. } | Filled::Empty => return Err(Error::Ended),
         };
         let parts = parts.downcast::<Vec<Part>>().map_err(|_| Error::Ended)?;
         self.samples.counters.sent(parts.iter().map(|part| part.len).sum());

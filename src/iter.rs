@@ -1,7 +1,13 @@
 //! One epoch, as Burn's training loops see it.
 
 use crate::{
-    epoch::RunId, error::Error, order::EpochProgress, pipeline::Pipeline, source::Ready, state::Standing,
+    epoch::{Delivery, RunId},
+    error::Error,
+    order::EpochProgress,
+    pipeline::Pipeline,
+    policy::Tally,
+    source::Ready,
+    state::Standing,
     stats::step::StepClock,
 };
 use burn::data::{
@@ -17,6 +23,7 @@ pub(crate) struct EpochIter<O> {
     progress: EpochProgress,
     standing: Standing,
     clock: StepClock,
+    tally: Tally,
 }
 
 impl<O> EpochIter<O> {
@@ -26,7 +33,8 @@ impl<O> EpochIter<O> {
         standing: Standing,
         clock: StepClock,
     ) -> Self {
-        Self { run: run.map_err(Some), progress, standing, clock }
+        let quota = run.as_ref().map_or(0, |(pipeline, _)| pipeline.source.faults().policy.quota(progress.items_total));
+        Self { run: run.map_err(Some), progress, standing, clock, tally: Tally::new(quota) }
     }
 
     fn advance(&mut self) -> Option<Result<O, Error>> {
@@ -39,27 +47,48 @@ impl<O> EpochIter<O> {
             }
         };
         let asked = self.clock.asked();
-        let Some(ready) = pipeline.next(id) else {
-            self.clock.ended();
-            return None;
-        };
-        let mut handed = None;
-        let batch = ready.and_then(|ready| {
-            // A permit is given back after the batch is the consumer's, on the way out of here.
-            let (batch, items, _permit) = match ready {
-                Ready::Done { batch, items, permit } => (batch, items, permit),
-                Ready::Raw(raw) => {
-                    let items = raw.len();
-                    (pipeline.source.finish(raw)?, items, None)
-                }
+        let batch = loop {
+            let Some(delivery) = pipeline.next(id) else {
+                self.clock.ended();
+                return None;
             };
-            handed = Some(items);
-            Ok(batch)
-        });
-        self.progress.given(handed.unwrap_or(0));
-        self.standing.set(self.progress.at());
-        self.clock.handed(asked, handed);
+            let taken = self.take(&pipeline, delivery);
+            self.standing.set(self.progress.at());
+            // A batch of which all samples are skipped is passed over.
+            if let Some(taken) = taken.transpose() {
+                break taken;
+            }
+        };
+        self.clock.handed(asked, batch.as_ref().ok().map(|(_, items)| *items));
+        let batch = batch.map(|(batch, _)| batch);
         Some(batch)
+    }
+
+    /// Makes the user's batch, with the number of its samples, of what the pipeline gives.
+    fn take(&mut self, pipeline: &Pipeline<O>, delivery: Delivery<O>) -> Result<Option<(O, usize)>, Error> {
+        let Delivery { place, ready, bad } = delivery;
+        let (skipped, replaced) = (bad.skipped.len(), bad.replaced.len());
+        let tallied = ready.and_then(|ready| self.tally.add(place, bad).map(|()| ready));
+        // A permit is given back after the batch is the consumer's, on the way out of here.
+        let taken = tallied.and_then(|ready| match ready {
+            Ready::Done { batch, items, permit } => Ok((Some((batch, items)), permit)),
+            Ready::Raw(raw) => {
+                let items = raw.len();
+                let batch = pipeline.source.finish(raw).inspect_err(|error| pipeline.source.faults().saw(error))?;
+                Ok((Some((batch, items)), None))
+            }
+            Ready::Empty => Ok((None, None)),
+        });
+        let items = match &taken {
+            Ok((batch, _)) => {
+                pipeline.counters().made_do(skipped, replaced);
+                batch.as_ref().map_or(0, |(_, items)| *items) + skipped
+            }
+            Err(_) => 0,
+        };
+        self.progress.given(items);
+        let (batch, _permit) = taken?;
+        Ok(batch)
     }
 }
 

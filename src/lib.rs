@@ -88,7 +88,9 @@ mod map;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod order;
+mod panics;
 mod pipeline;
+mod policy;
 mod pool;
 mod rng;
 mod row;
@@ -104,6 +106,7 @@ mod transfer;
 mod upload;
 #[cfg(feature = "vision")]
 pub mod vision;
+mod watch;
 mod window;
 mod worker;
 
@@ -113,12 +116,13 @@ pub use batcher::PinnedBatcher;
 pub use builder::PinnedDataLoaderBuilder;
 pub use collate::Collate;
 pub use distributed::Distributed;
-pub use error::{BoxError, Error, FieldError, Place, Stage};
+pub use error::{BoxError, Error, FieldError, Place, Stage, Stuck};
 pub use layout::Field;
 pub use loader::PinnedDataLoader;
 pub use map::{MapTensors, TensorMapper};
 #[cfg(feature = "metrics")]
 pub use metrics::LoaderMetric;
+pub use policy::{BadSamples, Quota};
 pub use rng::KeyedRng;
 pub use row::RowMut;
 pub use sampler::{

@@ -5,6 +5,7 @@ use crate::{
     error::Error,
     iter::EpochIter,
     order::{EpochOrder, EpochProgress, Orders},
+    panics::keep_backtraces,
     pipeline::Pipeline,
     pool::{Limits, Pool, SPARE},
     slot::HostAlloc,
@@ -45,6 +46,7 @@ pub(crate) struct Plan<O> {
     pub(crate) transfers: Option<usize>,
     pub(crate) limit: Option<usize>,
     pub(crate) lease_timeout: Duration,
+    pub(crate) timeout: Option<Duration>,
     pub(crate) alloc: Option<Arc<dyn HostAlloc>>,
     pub(crate) require_pinned: bool,
     pub(crate) device: Device,
@@ -180,8 +182,8 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// The pipeline, started if need be.
     fn pipeline(&self) -> Result<Arc<Pipeline<O>>, Error> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(running) = running.take_if(|running| running.pipeline.pool.is_closed()) {
-            drop(running); // a thread of it died: this epoch gets new ones
+        if let Some(running) = running.take_if(|running| running.pipeline.is_dead()) {
+            drop(running); // this epoch gets new threads
         }
         if let Some(running) = &*running {
             return Ok(Arc::clone(&running.pipeline));
@@ -193,6 +195,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
             Some(alloc) => Arc::clone(alloc),
             None => alloc_for(&target, plan.require_pinned)?,
         };
+        keep_backtraces();
         let source = (plan.make_source)(target)?;
         let pool = Pool::new(alloc, plan.limits(source.slot_bytes(), host)?, Arc::clone(&plan.counters));
         let flow = Flow {
@@ -201,6 +204,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
             transfers: if host { 0 } else { plan.transfers.unwrap_or(3) },
             prefetch: plan.prefetch,
             lease_timeout: plan.lease_timeout,
+            timeout: plan.timeout,
         };
         plan.counters.started(flow.workers, flow.transfers, pool.limits().slots);
         let pipeline = Arc::new(Pipeline::new(source, pool, flow));

@@ -6,18 +6,21 @@
 use crate::{
     activity::{Activity, BatchKey},
     batch::BatchPlace,
-    epoch::{Epochs, Flow, Run, RunId, Work},
+    epoch::{Delivery, Epochs, Flow, Run, RunId, Work},
     error::{Error, Place, Stage},
     order::{Cut, Order},
+    policy::Bad,
     pool::{Permit, Pool, TICK},
     sample::BatchPlan,
     source::{Filled, Ready, Source, Task},
     stats::Counters,
     upload::Uploader,
+    watch::{Watch, during},
     window::DeviceWindow,
 };
 use crossbeam::utils::CachePadded;
 use std::{
+    collections::VecDeque,
     mem,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
@@ -45,6 +48,7 @@ pub(crate) struct Pipeline<O> {
     pub(crate) pool: Arc<Pool>,
     pub(crate) flow: Flow,
     pub(crate) device: DeviceWindow,
+    pub(crate) watch: Arc<Watch>,
     state: Mutex<Epochs<O>>,
     for_workers: Condvar,
     for_pin: Condvar,
@@ -60,6 +64,7 @@ impl<O> Pipeline<O> {
             source,
             pool,
             device: DeviceWindow::new(flow.ahead() + 1), // and the one that the step works on
+            watch: Arc::new(Watch::new(flow.timeout)),
             flow,
             state: Mutex::new(Epochs::new()),
             for_workers: Condvar::new(),
@@ -92,7 +97,7 @@ impl<O> Pipeline<O> {
     }
 
     /// The next batch of an epoch in order, or its error; waits for it. `None` at the epoch's end.
-    pub(crate) fn next(&self, id: RunId) -> Option<Result<Ready<O>, Error>> {
+    pub(crate) fn next(&self, id: RunId) -> Option<Delivery<O>> {
         let mut state = self.lock();
         if let Some(run) = state.run(id) {
             self.counters().asked(run.queues());
@@ -105,6 +110,8 @@ impl<O> Pipeline<O> {
             }
             if let Some((since, ready)) = run.ready.remove(&run.delivered) {
                 let batch = BatchKey { epoch: run.epoch, number: run.delivered };
+                let place = Place::batch(Stage::Dataset, run.epoch, run.delivered);
+                let bad = run.bad.remove(&run.delivered).unwrap_or_default();
                 run.delivered += 1;
                 run.waiting = None;
                 let opens = !state.opening && state.runs.iter().any(|run| run.can_open(self.window()));
@@ -114,15 +121,43 @@ impl<O> Pipeline<O> {
                     self.for_workers.notify_one();
                 }
                 self.counters().took(Activity::Ready, batch, since, Instant::now());
-                return Some(ready);
+                return Some(Delivery { place, ready, bad });
             }
             if closed {
+                let place = Place::batch(Stage::Dataset, run.epoch, run.delivered);
                 run.delivered = run.batches;
-                return Some(Err(Error::Ended));
+                return Some(Delivery { place, ready: Err(Error::Ended), bad: Bad::default() });
             }
-            run.waiting.get_or_insert_with(Instant::now);
-            state = self.for_consumers.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let waited = run.waiting.get_or_insert_with(Instant::now).elapsed();
+            state = match self.flow.timeout {
+                None => self.for_consumers.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(timeout) if waited >= timeout => return self.give_up(state, id, waited),
+                Some(timeout) => {
+                    let waiting = self.for_consumers.wait_timeout(state, timeout - waited);
+                    waiting.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
         }
+    }
+
+    /// Gives up the next batch of an epoch: what there is of it is dropped, and what still comes of it will be.
+    fn give_up(&self, mut state: MutexGuard<'_, Epochs<O>>, id: RunId, waited: Duration) -> Option<Delivery<O>> {
+        let run = state.run(id)?;
+        let (epoch, batch) = (run.epoch, run.delivered);
+        run.delivered += 1;
+        run.waiting = None;
+        let tasks = if run.tasks_of == batch { mem::take(&mut run.tasks) } else { VecDeque::new() };
+        let left_over = (tasks, run.to_pin.remove(&batch), run.to_send.remove(&batch), run.bad.remove(&batch));
+        drop(state);
+        let stuck = self.watch.blame(epoch, batch).map(Box::new);
+        drop(left_over);
+        for waiting in [&self.for_workers, &self.for_pin, &self.for_transfer] {
+            waiting.notify_all();
+        }
+        let error = Error::Timeout { epoch, batch, waited, stuck };
+        self.source.faults().saw(&error);
+        let place = Place::batch(Stage::Dataset, epoch, batch);
+        Some(Delivery { place, ready: Err(error), bad: Bad::default() })
     }
 
     /// Ends an epoch, finished or not: what is on its way is dropped.
@@ -160,7 +195,7 @@ impl<O> Pipeline<O> {
     /// One worker at a time does this; meanwhile the others find no work but that of open batches.
     pub(crate) fn open(&self) {
         let Some(mut opening) = self.choose() else { return };
-        let tasks = self.cut(&mut opening);
+        let tasks = self.cut(&mut opening).inspect_err(|error| self.source.faults().saw(error));
         let Opening { run: id, number, order, .. } = opening;
         let mut state = self.lock();
         state.opening = false;
@@ -170,11 +205,12 @@ impl<O> Pipeline<O> {
                 run.opened += 1;
                 run.order = Some(order);
                 match tasks {
+                    tasks if number < run.delivered => left_over = Some((None, tasks)), // given up meanwhile
                     Ok(tasks) => (count, run.tasks, run.tasks_of) = (tasks.len(), tasks.into(), number),
                     Err(error) => drop(run.ready.insert(number, (Instant::now(), Err(error)))),
                 }
             }
-            (None, tasks) => left_over = Some((order, tasks)), // the consumer has gone meanwhile
+            (None, tasks) => left_over = Some((Some(order), tasks)), // the consumer has gone meanwhile
         }
         drop(state);
         drop(left_over);
@@ -193,7 +229,7 @@ impl<O> Pipeline<O> {
             let mut state = self.lock();
             let open = state.runs.iter_mut().filter(|run| run.can_open(self.window()));
             let run = match permit {
-                Some(_) => open.min_by_key(|run| run.opened - run.delivered),
+                Some(_) => open.min_by_key(|run| run.opened.saturating_sub(run.delivered)),
                 None => open.max_by_key(|run| (run.next_to_open(), run.starved())),
             };
             let Some(run) = run.filter(|_| !self.pool.is_closed()) else {
@@ -249,13 +285,9 @@ impl<O> Pipeline<O> {
         let abandoned = Arc::clone(&opening.abandoned);
         let plan = Arc::new(BatchPlan { at, indices, occurrences, abandoned });
         let id = opening.run;
-        Arc::clone(&self.source).open(
-            plan,
-            permit,
-            &self.pool,
-            &|waited| self.wanted(id, Run::next_to_open, waited),
-            chunk,
-        )
+        let place = Place { stage: Stage::Allocate, ..place };
+        let wanted = |waited| self.wanted(id, Run::next_to_open, waited);
+        during(place, || Arc::clone(&self.source).open(plan, permit, &self.pool, &wanted, chunk))
     }
 
     /// Rows a task: enough for [`TASK_NS`] by what rows have cost so far. At first each worker gets two shares of the batch, so
@@ -277,11 +309,16 @@ impl<O> Pipeline<O> {
         self.row_ns.store(mean.max(1), Relaxed); // racing workers may lose a sample: it is a mean
     }
 
-    /// Takes a filled batch to its next stage.
-    pub(crate) fn filled(&self, id: RunId, number: usize, filled: Filled<O>) {
-        if let Filled::Failed(error) = filled {
-            return self.ready(id, number, Err(error));
+    /// Takes a filled batch to its next stage, with what is bad of it.
+    pub(crate) fn filled(&self, id: RunId, number: usize, filled: Filled<O>, bad: Bad) {
+        if !bad.is_empty() {
+            self.hand(id, number, bad, |run, bad| run.bad.insert(number, bad));
         }
+        let filled = match filled {
+            Filled::Failed(error) => return self.put(id, number, Err(error)), // was seen where it was met
+            Filled::Empty => return self.put(id, number, Ok(Ready::Empty)),
+            filled => filled,
+        };
         let pins = self.source.needs_pin();
         if self.flow.transfers == 0 {
             let filled = if pins { self.pin(id, filled) } else { Ok(filled) };
@@ -292,19 +329,19 @@ impl<O> Pipeline<O> {
             );
         }
         if pins {
-            self.hand(id, filled, |run, filled| run.to_pin.insert(number, filled));
+            self.hand(id, number, filled, |run, filled| run.to_pin.insert(number, filled));
             self.for_pin.notify_one();
         } else {
             self.prepared(id, number, filled);
         }
     }
 
-    /// Puts something into an epoch; drops it, outside the lock, if the epoch is gone.
-    fn hand<T>(&self, id: RunId, value: T, put: impl FnOnce(&mut Run<O>, T) -> Option<T>) {
+    /// Puts something of a batch into its epoch; drops it, outside the lock, if the epoch is gone or the batch was given up.
+    fn hand<T>(&self, id: RunId, number: usize, value: T, put: impl FnOnce(&mut Run<O>, T) -> Option<T>) {
         let mut state = self.lock();
         let left_over = match state.run(id) {
-            Some(run) => put(run, value),
-            None => Some(value),
+            Some(run) if number >= run.delivered => put(run, value),
+            _ => Some(value),
         };
         drop(state);
         drop(left_over);
@@ -312,7 +349,7 @@ impl<O> Pipeline<O> {
 
     /// Takes a batch that is ready for the link to the transfer stage.
     fn prepared(&self, id: RunId, number: usize, filled: Filled<O>) {
-        self.hand(id, filled, |run, filled| run.to_send.insert(number, filled));
+        self.hand(id, number, filled, |run, filled| run.to_send.insert(number, filled));
         self.for_transfer.notify_one();
     }
 
@@ -383,15 +420,24 @@ impl<O> Pipeline<O> {
 
     /// Puts a batch, or its error, at its place for the consumer.
     pub(crate) fn ready(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) {
-        let (failed, now) = (ready.is_err(), Instant::now());
-        self.hand(id, (now, ready), |run, ready| run.ready.insert(number, ready));
+        self.put(id, number, ready.inspect_err(|error| self.source.faults().saw(error)));
+    }
+
+    fn put(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) {
+        let filled = matches!(ready, Ok(Ready::Raw(_) | Ready::Done { .. }));
+        self.hand(id, number, (Instant::now(), ready), |run, ready| run.ready.insert(number, ready));
         self.for_consumers.notify_all();
-        if failed {
+        if !filled {
             self.for_pin.notify_one(); // the next batch to pin may have stood behind this one
         }
     }
 
     // The end.
+
+    /// Whether no batch will come any more: a thread died, or all workers hang and nobody waits for them.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.pool.is_closed() || (self.epochs() == 0 && self.watch.all_stuck("bp-worker"))
+    }
 
     /// Ends every wait of every thread and consumer.
     pub(crate) fn close(&self) {

@@ -4,13 +4,13 @@
 //! the exact size asked for; it is allocated ahead of its use on the pin thread and kept for the loader's life.
 
 use crate::{
-    error::{Error, panic_message},
+    error::Error,
+    panics::catch,
     slot::{HostAlloc, HostBlock, Slot, SlotHome},
     stats::Counters,
 };
 use derive_new::new;
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -162,10 +162,10 @@ impl Pool {
         let start = Instant::now();
         let refused = |message| Error::OutOfHostMemory { kind: "host", bytes, message };
         // An allocator may be the user's.
-        let block = match catch_unwind(AssertUnwindSafe(|| self.alloc.allocate(bytes))) {
+        let block = match catch(|| self.alloc.allocate(bytes)) {
             Ok(Ok(block)) if block.len() != bytes => Err(refused(format!("the allocator gave {}", block.len()))),
             Ok(block) => block,
-            Err(payload) => Err(refused(format!("the allocator panicked: {}", panic_message(payload.as_ref())))),
+            Err(caught) => Err(refused(format!("the allocator panicked: {}", caught.message))),
         };
         match &block {
             Ok(block) => self.counters.allocated(block.len(), block.kind(), start.elapsed()),

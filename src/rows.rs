@@ -6,6 +6,7 @@ use crate::{
     collate::Collate,
     error::{BoxError, Error, Place, Stage},
     layout::SlotLayout,
+    policy::{Bad, Faults},
     pool::{Permit, Pool, Wanted},
     row::RowMut,
     sample::{BatchPlan, FirstFailure, Samples, guard, guard_at},
@@ -13,10 +14,12 @@ use crate::{
     source::{Done, Filled, Ready, Source, Target, Task},
     stats::clock::TaskClock,
     upload::{HostBytes, Uploader},
+    watch::Doing,
 };
 use std::{
     cell::Cell,
-    sync::{Arc, Mutex, PoisonError},
+    mem,
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering::Relaxed},
 };
 
 /// A [`Collate`] over a dataset.
@@ -46,6 +49,7 @@ struct RowsJob<I, C> {
 #[derive(Default)]
 struct Outcome {
     failed: FirstFailure,
+    bad: Bad,
     /// Steps of every row, then field; empty without padded fields.
     steps: Vec<usize>,
 }
@@ -60,23 +64,97 @@ where
     I: Send + 'static,
     C: Collate<I>,
 {
-    /// Writes the rows up to the first failure.
-    fn write(&mut self, worker: usize, steps: &mut [usize], clock: &mut TaskClock<'_>) -> Result<(), (usize, Error)> {
-        let RowsJob { source, plan, .. } = &*self.job;
-        let (rows, fields) = (self.chunk.rows(), source.layout.fields.len());
+    /// Writes the rows up to the first failure that the policy lets through.
+    fn write(
+        &mut self,
+        worker: usize,
+        steps: &mut [usize],
+        bad: &mut Bad,
+        clock: &mut TaskClock<'_>,
+    ) -> Result<(), (usize, Error)> {
+        let job = Arc::clone(&self.job);
+        let RowsJob { source, plan, .. } = &*job;
+        let rows = self.chunk.rows();
         let mut samples = Vec::with_capacity(source.group);
-        for first in rows.clone().step_by(source.group) {
-            let positions = first..rows.end.min(first + source.group);
-            let fetched = source.samples.fetch(plan, positions, worker, &mut samples, clock);
-            let steps = &mut steps[(first - rows.start) * fields..];
-            let place = |position| Place { stage: Stage::Collate, ..plan.sample(position, worker) };
-            let wrote = || clock.sample(Activity::Write);
-            write_rows(&*source.collate, &samples, &mut self.chunk, first, steps, place, wrote)?;
+        let mut first = rows.start;
+        while first < rows.end {
+            let end = rows.end.min(first + source.group);
+            let fetched = source.samples.fetch(plan, first..end, worker, &mut samples, clock);
+            self.write_fetched(worker, first, &samples, steps, bad, clock)?;
             clock.samples(Activity::Write, samples.len());
-            fetched?;
-            samples.clear();
+            // Dropping samples is user code too.
+            let dropped = guard_at(
+                || plan.sample(first, worker).of_a_batch(),
+                || {
+                    samples.clear();
+                    Ok(())
+                },
+            );
+            dropped.map_err(|error| (first, error))?;
+            first = match fetched {
+                Ok(()) => end,
+                Err(failure) => {
+                    let position = failure.0;
+                    self.decide(worker, failure, steps, bad)?;
+                    position + 1
+                }
+            };
         }
         Ok(())
+    }
+
+    /// Writes samples to the rows from `first` on.
+    fn write_fetched(
+        &mut self,
+        worker: usize,
+        mut first: usize,
+        mut samples: &[I],
+        steps: &mut [usize],
+        bad: &mut Bad,
+        clock: &mut TaskClock<'_>,
+    ) -> Result<(), (usize, Error)> {
+        while let Err(failure) = self.write_rows(worker, first, samples, steps, || clock.sample(Activity::Write)) {
+            let position = failure.0;
+            self.decide(worker, failure, steps, bad)?;
+            samples = &samples[position + 1 - first..];
+            first = position + 1;
+        }
+        Ok(())
+    }
+
+    fn write_rows(
+        &mut self,
+        worker: usize,
+        first: usize,
+        samples: &[I],
+        steps: &mut [usize],
+        wrote: impl FnMut(),
+    ) -> Result<(), (usize, Error)> {
+        let RowsJob { source, plan, .. } = &*self.job;
+        let steps = &mut steps[(first - self.chunk.rows().start) * source.layout.fields.len()..];
+        let place = |position| Place { stage: Stage::Collate, ..plan.sample(position, worker) };
+        write_rows(&*source.collate, samples, &mut self.chunk, first, steps, place, wrote)
+    }
+
+    /// Leaves out or replaces a bad sample, or fails with it.
+    #[cold]
+    fn decide(
+        &mut self,
+        worker: usize,
+        failure: (usize, Error),
+        steps: &mut [usize],
+        bad: &mut Bad,
+    ) -> Result<(), (usize, Error)> {
+        let job = Arc::clone(&self.job);
+        let RowsJob { source, plan, .. } = &*job;
+        let position = failure.0;
+        source.samples.faults.decide(failure, bad, |nth| {
+            let (index, sample) = source.samples.instead(plan, position, nth, worker)?;
+            let written = self.write_rows(worker, position, &[sample], steps, || {});
+            // The place is the row's; the sample in it is another.
+            written.map_err(|(_, error)| error.of_index(index))?;
+            Ok(index)
+        })
     }
 }
 
@@ -92,12 +170,15 @@ pub(crate) fn write_rows<I, C: Collate<I>>(
     mut wrote: impl FnMut(),
 ) -> Result<(), (usize, Error)> {
     let fields = chunk.layout().fields.len();
+    let doing = Doing::here();
     let at = Cell::new(first);
     let written = guard_at(
         || place(at.get()),
         || {
+            let doing = &*doing;
             for ((position, sample), steps) in (first..).zip(samples).zip(steps.chunks_mut(fields)) {
                 at.set(position);
+                doing.note(position, Stage::Collate);
                 let mut row = RowMut::new(chunk, position, steps);
                 collate.write(sample, &mut row)?;
                 row.complete()?;
@@ -123,15 +204,18 @@ where
         let mut clock = TaskClock::start(&job.source.samples.counters, worker, job.plan.at.key());
         let fields = job.source.layout.fields.len();
         let mut steps = vec![0; self.rows() * fields];
-        let written = self.write(worker, &mut steps, &mut clock);
+        let mut bad = Bad::default();
+        let written = self.write(worker, &mut steps, &mut bad, &mut clock);
         let rows_took = clock.end(self.rows());
-        Done { filled: self.end(written, &steps), rows_took }
+        Doing::here().idle();
+        let (filled, bad) = self.end(written, &steps, bad);
+        Done { filled, rows_took, bad }
     }
 }
 
 impl<I, C: Collate<I>> RowsTask<I, C> {
     /// Notes what came of the rows; the last task of the batch has the batch.
-    fn end(self, written: Result<(), (usize, Error)>, steps: &[usize]) -> Option<Filled<C::Batch>> {
+    fn end(self, written: Result<(), (usize, Error)>, steps: &[usize], bad: Bad) -> (Option<Filled<C::Batch>>, Bad) {
         let RowsTask { job, chunk } = self;
         let first = chunk.rows().start * job.source.layout.fields.len();
         let mut outcome = job.outcome.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,14 +225,23 @@ impl<I, C: Collate<I>> RowsTask<I, C> {
         if let Err(failure) = written {
             outcome.failed.note(failure);
         }
-        let slot = chunk.finish()?; // under the lock, so that the last task sees every other's outcome
-        Some(match outcome.failed.take() {
+        outcome.bad.merge(bad);
+        // Under the lock, so that the last task sees every other's outcome.
+        let Some(mut slot) = chunk.finish() else { return (None, Bad::default()) };
+        let Outcome { mut failed, bad, mut steps } = mem::take(&mut *outcome);
+        drop(outcome);
+        if job.plan.abandoned.load(Relaxed) {
+            return (None, bad); // rows may be missing, and `finish` sees whole batches only
+        }
+        let filled = match failed.take() {
             Some(error) => Filled::Failed(error),
+            None if bad.skipped.len() == job.plan.indices.len() => Filled::Empty,
             None => {
-                let steps = std::mem::take(&mut outcome.steps);
-                Filled::Rows { slot, plan: Arc::clone(&job.plan), steps, longest: Vec::new() }
+                close_up(&job.source.layout, &mut slot, &mut steps, job.plan.indices.len(), &bad.skipped);
+                Filled::Rows { slot, plan: job.plan.without(&bad), steps, longest: Vec::new() }
             }
-        })
+        };
+        (Some(filled), bad)
     }
 }
 
@@ -159,6 +252,10 @@ where
 {
     fn target(&self) -> &Target {
         &self.target
+    }
+
+    fn faults(&self) -> &Faults {
+        &self.samples.faults
     }
 
     fn slot_bytes(&self) -> Option<usize> {
@@ -177,7 +274,7 @@ where
         let slot = pool.slot(permit, self.layout.bytes(), wanted)?;
         let chunks = slot.split(&self.layout, rows, chunk);
         let steps = if self.layout.has_padded() { vec![0; rows * self.layout.fields.len()] } else { Vec::new() };
-        let outcome = Mutex::new(Outcome { failed: FirstFailure::default(), steps });
+        let outcome = Mutex::new(Outcome { steps, ..Outcome::default() });
         let job = Arc::new(RowsJob { source: self, plan, outcome });
         let task = |chunk| Box::new(RowsTask { job: Arc::clone(&job), chunk }) as Box<dyn Task<C::Batch>>;
         Ok(chunks.into_iter().map(task).collect())
@@ -202,7 +299,7 @@ where
         let (mut slot, plan, longest) = match filled {
             Filled::Rows { slot, plan, longest, .. } => (slot, plan, longest),
             Filled::Failed(error) => return Err(error),
-            Filled::Made { .. } | Filled::Packed { .. } => return Err(Error::Ended),
+            Filled::Made { .. } | Filled::Packed { .. } | Filled::Empty => return Err(Error::Ended),
         };
         let permit = self.target.host.then(|| pool.detach(&mut slot));
         let items = plan.indices.len();
@@ -222,6 +319,24 @@ where
         let place = Place::batch(Stage::Finish, batch.epoch(), batch.number());
         let _span = self.samples.counters.span(Activity::Finish, batch.key());
         guard(place, || self.collate.finish(batch))
+    }
+}
+
+/// Moves rows down over the skipped ones, in every field.
+fn close_up(layout: &SlotLayout, slot: &mut Slot, steps: &mut Vec<usize>, rows: usize, skipped: &[usize]) {
+    let Some(first) = skipped.first() else { return };
+    let (bytes, count) = (slot.as_mut_slice(), layout.fields.len());
+    let kept = || (*first..rows).filter(|row| skipped.binary_search(row).is_err());
+    for field in 0..count {
+        let (start, len) = (layout.offset(field), layout.row_bytes(field));
+        // Rows only move down, in order: none is overwritten before it has moved.
+        (*first..)
+            .zip(kept())
+            .for_each(|(to, from)| bytes.copy_within(start + from * len..start + (from + 1) * len, start + to * len));
+    }
+    if !steps.is_empty() {
+        (*first..).zip(kept()).for_each(|(to, from)| steps.copy_within(from * count..(from + 1) * count, to * count));
+        steps.truncate((rows - skipped.len()) * count);
     }
 }
 

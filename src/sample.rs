@@ -4,16 +4,18 @@ use crate::{
     activity::Activity,
     augment::Augment,
     batch::BatchPlace,
-    error::{BoxError, Error, Place, Stage, panic_message},
+    error::{BoxError, Error, Place, Stage},
     order::Occurrences,
+    panics::{Caught, catch},
+    policy::{Bad, Faults},
     rng::KeyedRng,
     stats::{Counters, clock::TaskClock},
+    watch::{Doing, Indices, during},
 };
 use burn::data::dataset::Dataset;
 use std::{
     cell::Cell,
     ops::Range,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -35,6 +37,18 @@ impl BatchPlan {
         Place::batch(stage, self.at.epoch, self.at.number)
     }
 
+    /// The plan of what is left of the batch.
+    pub(crate) fn without(self: &Arc<Self>, bad: &Bad) -> Arc<Self> {
+        if bad.is_empty() {
+            return Arc::clone(self);
+        }
+        let mut indices = self.indices.clone();
+        bad.replaced.iter().for_each(|(position, index)| indices[*position] = *index);
+        let mut positions = 0..;
+        indices.retain(|_| positions.next().is_some_and(|position| bad.skipped.binary_search(&position).is_err()));
+        Arc::new(Self { at: self.at, indices, occurrences: self.occurrences, abandoned: Arc::clone(&self.abandoned) })
+    }
+
     /// The place of one sample of this batch, on a worker.
     pub(crate) fn sample(&self, position: usize, worker: usize) -> Place {
         let index = self.indices.get(position).copied();
@@ -42,21 +56,26 @@ impl BatchPlan {
     }
 }
 
-/// Runs user code: an error or a panic of it becomes an [`Error`] with its place.
-pub(crate) fn guard<T>(place: Place, code: impl FnOnce() -> Result<T, BoxError>) -> Result<T, Error> {
-    guard_at(|| place, code)
+impl Indices for BatchPlan {
+    fn index(&self, position: usize) -> Option<usize> {
+        self.indices.get(position).copied()
+    }
 }
 
-/// The same where the place is known only when something has gone wrong.
+/// Runs user code for a batch as a whole: an error or a panic of it becomes an [`Error`] with its place.
+pub(crate) fn guard<T>(place: Place, code: impl FnOnce() -> Result<T, BoxError>) -> Result<T, Error> {
+    during(place, || guard_at(|| place, code))
+}
+
+/// The same for samples, whose place is known only when something has gone wrong.
 pub(crate) fn guard_at<T>(
     place: impl FnOnce() -> Place,
     code: impl FnOnce() -> Result<T, BoxError>,
 ) -> Result<T, Error> {
-    // What the closure borrows may be left half done by a panic: callers drop it, or replace it.
-    match catch_unwind(AssertUnwindSafe(code)) {
+    match catch(code) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(source)) => Err(Error::Failed { place: place(), source }),
-        Err(payload) => Err(Error::Panicked { place: place(), message: panic_message(payload.as_ref()) }),
+        Err(Caught { message, trace }) => Err(Error::Panicked { place: place(), message, trace }),
     }
 }
 
@@ -85,6 +104,7 @@ pub(crate) struct Samples<I> {
     pub(crate) augment: Option<Arc<dyn Augment<I>>>,
     pub(crate) seed: u64,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) faults: Faults,
 }
 
 impl<I: 'static> Samples<I> {
@@ -92,36 +112,41 @@ impl<I: 'static> Samples<I> {
     /// with its position. Stops without a word once the batch is abandoned.
     pub(crate) fn fetch(
         &self,
-        plan: &BatchPlan,
+        plan: &Arc<BatchPlan>,
         positions: Range<usize>,
         worker: usize,
         samples: &mut Vec<I>,
         clock: &mut TaskClock<'_>,
     ) -> Result<(), (usize, Error)> {
+        let doing = Doing::here();
+        doing.samples(plan.place(Stage::Dataset), plan);
         let (at, stage) = (Cell::new(positions.start), Cell::new(Stage::Dataset));
         let place = || Place { stage: stage.get(), ..plan.sample(at.get(), worker) };
         let mut out_of_range = None;
         clock.group(self.augment.is_some());
         let fetched = guard_at(place, || {
+            // In locals, or the notes, which are atomic, would make the CPU load them anew for every sample.
+            let (dataset, augment, len) = (&*self.dataset, self.augment.as_deref(), self.len);
+            let (doing, indices, abandoned) = (&*doing, plan.indices.as_slice(), &*plan.abandoned);
             for position in positions {
                 at.set(position);
-                let index = plan.indices[position];
-                if index >= self.len {
+                let index = indices[position];
+                if index >= len {
                     stage.set(Stage::Sampler);
-                    out_of_range = Some(Error::IndexOutOfRange { place: place(), index, len: self.len });
+                    out_of_range = Some(Error::IndexOutOfRange { place: place(), index, len });
                     return Ok(());
                 }
-                if plan.abandoned.load(Relaxed) {
+                if abandoned.load(Relaxed) {
                     return Ok(());
                 }
                 stage.set(Stage::Dataset);
-                let mut sample = self.dataset.get(index)?;
+                doing.note(position, Stage::Dataset);
+                let mut sample = dataset.get(index)?;
                 clock.sample(Activity::Read);
-                if let Some(augment) = &self.augment {
+                if let Some(augment) = augment {
                     stage.set(Stage::Augment);
-                    let occurrence = plan.occurrences.map(|occurrences| occurrences.of(position));
-                    sample = augment
-                        .apply(sample, &mut KeyedRng::for_sample(self.seed, plan.at.epoch, index, occurrence))?;
+                    doing.note(position, Stage::Augment);
+                    sample = augment.apply(sample, &mut self.rng(plan, position))?;
                     clock.sample(Activity::Augment);
                 }
                 samples.push(sample);
@@ -131,5 +156,36 @@ impl<I: 'static> Samples<I> {
         clock.samples(Activity::Read, samples.len());
         let failed = fetched.err().or(out_of_range);
         failed.map_or(Ok(()), |error| Err((at.get(), error)))
+    }
+
+    /// The generator of the place at a position of a batch.
+    fn rng(&self, plan: &BatchPlan, position: usize) -> KeyedRng {
+        let occurrence = plan.occurrences.map(|occurrences| occurrences.of(position));
+        KeyedRng::for_sample(self.seed, plan.at.epoch, plan.indices[position], occurrence)
+    }
+
+    /// The `nth` sample behind the one at a position of a batch, which it is to replace, and its index.
+    pub(crate) fn instead(
+        &self,
+        plan: &BatchPlan,
+        position: usize,
+        nth: usize,
+        worker: usize,
+    ) -> Result<(usize, I), Error> {
+        if plan.abandoned.load(Relaxed) {
+            return Err(Error::Ended);
+        }
+        let key = plan.indices[position];
+        let (index, stage) = ((key + nth) % self.len, Cell::new(Stage::Dataset));
+        let place = || Place { stage: stage.get(), index: Some(index), ..plan.sample(position, worker) };
+        // The key is that of the place: should both be in the epoch, the augmentation still makes two samples of them.
+        let get = || {
+            let sample = self.dataset.get(index)?;
+            let Some(augment) = &self.augment else { return Ok(sample) };
+            stage.set(Stage::Augment);
+            augment.apply(sample, &mut self.rng(plan, position))
+        };
+        let sample = during(place(), || guard_at(place, get))?;
+        Ok((index, sample))
     }
 }

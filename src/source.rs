@@ -3,6 +3,7 @@
 use crate::{
     batch::{BatchPlace, RawBatch},
     error::Error,
+    policy::{Bad, Faults},
     pool::{Permit, Pool, Wanted},
     sample::BatchPlan,
     slot::{HeapAlloc, HostAlloc, Slot},
@@ -73,6 +74,8 @@ pub(crate) enum Filled<O> {
     Packed { batch: O, plan: Arc<BatchPlan>, slot: Slot, parts: Box<dyn Any + Send> },
     /// Something failed; the error takes the batch's place.
     Failed(Error),
+    /// All of its samples are skipped.
+    Empty,
 }
 
 impl<O> Filled<O> {
@@ -80,7 +83,7 @@ impl<O> Filled<O> {
     pub(crate) fn at(&self) -> Option<BatchPlace> {
         match self {
             Self::Rows { plan, .. } | Self::Made { plan, .. } | Self::Packed { plan, .. } => Some(plan.at),
-            Self::Failed(_) => None,
+            Self::Failed(_) | Self::Empty => None,
         }
     }
 }
@@ -91,6 +94,8 @@ pub(crate) enum Ready<O> {
     Raw(RawBatch),
     /// The user's batch. On a CPU backend it keeps its permit until it is delivered.
     Done { batch: O, items: usize, permit: Option<Permit> },
+    /// Nothing: all of its samples are skipped.
+    Empty,
 }
 
 /// Some rows of a batch, for one worker.
@@ -106,11 +111,16 @@ pub(crate) struct Done<O> {
     pub(crate) filled: Option<Filled<O>>,
     /// What the rows took, without the work on the batch as a whole.
     pub(crate) rows_took: Duration,
+    /// With the batch: those of its samples that were skipped or replaced.
+    pub(crate) bad: Bad,
 }
 
 /// Makes batches of indices.
 pub(crate) trait Source<O>: Send + Sync {
     fn target(&self) -> &Target;
+
+    /// What is done about faults.
+    fn faults(&self) -> &Faults;
 
     /// The bytes of a batch's slot, where they are known ahead.
     fn slot_bytes(&self) -> Option<usize>;

@@ -51,11 +51,12 @@ mod tests {
     use crate::{
         collate::Collate,
         distributed::Distributed,
-        epoch::Flow,
+        epoch::{Delivery, Flow},
         error::BoxError,
         layout::{Field, SlotLayout},
         order::{EpochOrder, Orders, Sampling},
         pipeline::Pipeline,
+        policy::Faults,
         pool::{Limits, Pool},
         row::RowMut,
         rows::RowsSource,
@@ -110,10 +111,12 @@ mod tests {
             augment: None,
             seed: 0,
             counters: Arc::clone(&counters),
+            faults: Faults::default(),
         });
         let target = Target { device: Device::flex(), host: false };
         let source = RowsSource { samples, collate: Arc::new(Bytes), layout, target, group: 4 };
-        let flow = Flow { workers: 2, transfers: 2, prefetch: 2, lease_timeout: Duration::from_secs(10) };
+        let flow =
+            Flow { workers: 2, transfers: 2, prefetch: 2, lease_timeout: Duration::from_secs(10), timeout: None };
         counters.started(flow.workers, flow.transfers, limits.slots);
         counters.timeline.start(10_000);
         let pipeline = Arc::new(Pipeline::new(Arc::new(source), pool, flow));
@@ -126,7 +129,7 @@ mod tests {
         let id = pipeline.start(0, order, batches);
         loop {
             let asked = clock.asked();
-            let Some(ready) = pipeline.next(id) else { break };
+            let Some(Delivery { ready, .. }) = pipeline.next(id) else { break };
             let Ok(Ready::Raw(raw)) = ready else { panic!("batches are finished by the consumer") };
             pipeline.source.finish(raw).unwrap();
             clock.handed(asked, Some(rows));

@@ -1,15 +1,24 @@
 //! The threads of a loader: started once, named, joined when the loader is dropped.
 
-use crate::{epoch::Work, error::Error, pipeline::Pipeline, timeline::Lane, transfer};
+use crate::{
+    epoch::Work,
+    error::{Error, Place, Stage},
+    pipeline::Pipeline,
+    timeline::Lane,
+    transfer,
+    watch::{Doing, Watch, during},
+};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     thread::{self, JoinHandle},
 };
 
-/// The running threads. Dropping them closes the pipeline and joins.
+/// The running threads. Dropping them closes the pipeline and joins; a thread that is stuck in user code for longer than the
+/// timeout is let go: it ends when the call returns, and what it holds is kept until then.
 pub(crate) struct Threads {
-    handles: Vec<JoinHandle<()>>,
+    handles: Vec<(JoinHandle<()>, Arc<Doing>)>,
+    watch: Arc<Watch>,
     close: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -20,7 +29,8 @@ impl Threads {
     /// [`Error::Spawn`]; the threads that did start are joined.
     pub(crate) fn start<O: Send + 'static>(pipeline: &Arc<Pipeline<O>>) -> Result<Self, Error> {
         let close = Arc::clone(pipeline);
-        let mut threads = Self { handles: Vec::new(), close: Box::new(move || close.close()) };
+        let watch = Arc::clone(&pipeline.watch);
+        let mut threads = Self { handles: Vec::new(), watch, close: Box::new(move || close.close()) };
         for number in 0..pipeline.flow.workers {
             threads.spawn(pipeline, format!("bp-worker-{number}"), move |pipeline| {
                 Lane::Worker(number).enter();
@@ -47,15 +57,20 @@ impl Threads {
         run: impl FnOnce(&Pipeline<O>) + Send + 'static,
     ) -> Result<(), Error> {
         let pipeline = Arc::clone(pipeline);
+        let doing = self.watch.add(&name);
+        let cell = Arc::clone(&doing);
         let body = move || {
             // User code is guarded where it is called. Should this crate itself panic, nobody may wait for ever.
-            if catch_unwind(AssertUnwindSafe(|| run(&pipeline))).is_err() {
-                log::error!("burn-pinned: a thread of the loader panicked; its epochs end with an error");
-                pipeline.close();
-            }
+            let guarded = || {
+                if catch_unwind(AssertUnwindSafe(|| run(&pipeline))).is_err() {
+                    log::error!("burn-pinned: a thread of the loader panicked; its epochs end with an error");
+                    pipeline.close();
+                }
+            };
+            pipeline.watch.run(&cell, guarded);
         };
         let handle = thread::Builder::new().name(name.clone()).spawn(body);
-        self.handles.push(handle.map_err(|source| Error::Spawn { name, source })?);
+        self.handles.push((handle.map_err(|source| Error::Spawn { name, source })?, doing));
         Ok(())
     }
 }
@@ -64,7 +79,13 @@ impl Drop for Threads {
     fn drop(&mut self) {
         (self.close)();
         let me = thread::current().id();
-        for handle in self.handles.drain(..) {
+        for (handle, doing) in self.handles.drain(..) {
+            if handle.thread().id() != me
+                && let Some(stuck) = self.watch.wait(&doing)
+            {
+                log::warn!("burn-pinned lets a thread of a dropped loader go: {stuck}");
+                continue;
+            }
             // A loader that user code of a worker owned last is dropped on that worker, which cannot wait for itself.
             if handle.thread().id() != me && handle.join().is_err() {
                 log::error!("burn-pinned: a thread of the loader ended with a panic");
@@ -87,7 +108,7 @@ fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
                 let done = task.run(worker);
                 pipeline.ran(rows, done.rows_took);
                 if let Some(filled) = done.filled {
-                    pipeline.filled(run, number, filled);
+                    pipeline.filled(run, number, filled, done.bad);
                 }
             }
         }
@@ -97,7 +118,7 @@ fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
 /// The pin thread: memory ahead of its use, then batches that need work before they can cross the link.
 fn pin<O>(pipeline: &Pipeline<O>) {
     if let Some(bytes) = pipeline.source.slot_bytes() {
-        pipeline.pool.preallocate(bytes);
+        during(Place::batch(Stage::Allocate, 0, 0), || pipeline.pool.preallocate(bytes));
     }
     while let Some((run, number, filled)) = pipeline.to_pin() {
         pipeline.pinned(run, number, pipeline.pin(run, filled));

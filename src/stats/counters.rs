@@ -32,6 +32,9 @@ pub(crate) struct Counters {
     batches: AtomicU64,
     items: AtomicU64,
     errors: AtomicU64,
+    faults: AtomicU64,
+    skipped: AtomicU64,
+    replaced: AtomicU64,
     epochs: AtomicU64,
     first_ns: AtomicU64,
     start_waited_ns: AtomicU64,
@@ -105,6 +108,17 @@ impl Counters {
         self.errors.fetch_add(1, Relaxed);
     }
 
+    pub(crate) fn fault(&self) {
+        self.faults.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn made_do(&self, skipped: usize, replaced: usize) {
+        if skipped + replaced > 0 {
+            self.skipped.fetch_add(skipped as u64, Relaxed);
+            self.replaced.fetch_add(replaced as u64, Relaxed);
+        }
+    }
+
     /// From `iter()` to the first batch, and the wait in `next()` for it.
     pub(crate) fn first_batch(&self, time: Duration, waited: Duration) {
         self.epochs.fetch_add(1, Relaxed);
@@ -169,6 +183,9 @@ impl Counters {
             batches: self.batches.load(Relaxed),
             items: self.items.load(Relaxed),
             errors: self.errors.load(Relaxed),
+            faults: self.faults.load(Relaxed),
+            skipped: self.skipped.load(Relaxed),
+            replaced: self.replaced.load(Relaxed),
             epochs: self.epochs.load(Relaxed),
             waited: wait.busy,
             stepped: step.busy,

@@ -51,6 +51,12 @@ pub struct Stats {
     pub items: u64,
     /// Errors delivered instead of a batch.
     pub errors: u64,
+    /// Faults met anywhere, also ahead of the consumer and in samples tried as replacements.
+    pub faults: u64,
+    /// Bad samples that delivered batches came without.
+    pub skipped: u64,
+    /// Bad samples that others took the place of, in delivered batches.
+    pub replaced: u64,
     /// Epochs of which a batch was delivered.
     pub epochs: u64,
     /// Time spent in `next()`, waiting for a batch.

@@ -27,6 +27,10 @@ impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mib = |bytes: usize| bytes as f64 / (1 << 20) as f64;
         writeln!(f, "batches        {} ({} samples, {} errors)", self.batches, self.items, self.errors)?;
+        if self.faults > 0 {
+            let Self { faults, skipped, replaced, .. } = self;
+            writeln!(f, "faults         {faults} ({skipped} samples skipped, {replaced} replaced)")?;
+        }
         writeln!(f, "throughput     {:.0} samples/s", self.items_per_second())?;
         writeln!(f, "step waited    {:.1} % of {:.1?}", 100.0 * self.wait_share(), self.total())?;
         writeln!(f, "first batch    {:.1?}", self.first_batch)?;

@@ -197,7 +197,7 @@ fn words(stage: Stage) -> (&'static str, &'static str) {
         Stage::Collate => ("write (the collate or batcher)", "a cheaper one, or work moved to the device in `finish`"),
         Stage::Pin => ("pin (packing the batch)", "fields of one size"),
         Stage::Finish => ("finish", "less work in `finish`"),
-        Stage::Sampler | Stage::Transfer => ("the batch", "less work a batch"),
+        Stage::Sampler | Stage::Allocate | Stage::Transfer => ("the batch", "less work a batch"),
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
     collections::HashMap,
     io,
     sync::{
-        Arc, Mutex,
+        Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -25,6 +25,7 @@ pub enum Mischief {
     Error,
     Panic,
     Sleep(Duration),
+    Hang,
 }
 
 /// The numbers `0..len`, with mischief at some of them. Counts what was asked for.
@@ -33,11 +34,13 @@ pub struct Numbers {
     pub len: usize,
     pub mischief: HashMap<usize, Mischief>,
     pub asked: Arc<AtomicUsize>,
+    /// Opened by the test when those that hang may go on.
+    pub gate: Gate,
 }
 
 impl Numbers {
     pub fn new(len: usize) -> Self {
-        Self { len, mischief: HashMap::new(), asked: Arc::default() }
+        Self { len, mischief: HashMap::new(), asked: Arc::default(), gate: Gate::default() }
     }
 
     pub fn with(mut self, index: usize, mischief: Mischief) -> Self {
@@ -54,6 +57,10 @@ impl Dataset<usize> for Numbers {
             Some(Mischief::Panic) => panic!("number {index} is worse"),
             Some(Mischief::Sleep(time)) => {
                 std::thread::sleep(*time);
+                Ok(index)
+            }
+            Some(Mischief::Hang) => {
+                self.gate.pass();
                 Ok(index)
             }
             None => Ok(index),
@@ -144,3 +151,31 @@ pub fn loader_threads() -> Vec<String> {
 
 /// Tests that count threads must not run beside others of their process.
 pub static ALONE: Mutex<()> = Mutex::new(());
+
+/// Holds those who pass it while it is shut.
+#[derive(Debug, Clone, Default)]
+pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
+
+impl Gate {
+    /// Waits until the gate is open.
+    pub fn pass(&self) {
+        let mut open = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*open {
+            open = self.0.1.wait(open).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    pub fn open(&self) {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.1.notify_all();
+    }
+}
+
+/// Waits until a condition holds; panics if it takes longer than 10 s.
+pub fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let start = std::time::Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(10), "{what}: not within 10 s");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}

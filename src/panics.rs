@@ -1,0 +1,111 @@
+//! Panics of user code become values: the message, and a backtrace where the user asked for backtraces.
+//!
+//! A backtrace must be taken while the panic is under way, and only a panic hook runs then. So, where `RUST_BACKTRACE` or
+//! `RUST_LIB_BACKTRACE` asks for them and nowhere else, a hook is put before the one that is there: it keeps the backtrace for
+//! [`catch`] if that runs on its thread, and then calls the hook that was there. A hook that the program sets later takes its
+//! place; panics are then reported without a backtrace.
+
+use std::{
+    any::Any,
+    backtrace::{Backtrace, BacktraceStatus},
+    cell::{Cell, RefCell},
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook},
+    sync::{
+        Arc, Once,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+};
+
+/// A caught panic.
+#[derive(Debug)]
+pub(crate) struct Caught {
+    pub(crate) message: String,
+    pub(crate) trace: Option<Arc<Backtrace>>,
+}
+
+static HOOKED: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// How many calls of `catch` are under way.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+    static TRACE: RefCell<Option<Arc<Backtrace>>> = const { RefCell::new(None) };
+}
+
+/// Puts the hook in place, once, if backtraces are wanted.
+pub(crate) fn keep_backtraces() {
+    static ONCE: Once = Once::new();
+    if thread::panicking() {
+        return; // hooks cannot be changed now
+    }
+    ONCE.call_once(|| {
+        if Backtrace::capture().status() != BacktraceStatus::Captured {
+            return;
+        }
+        let before = take_hook();
+        set_hook(Box::new(move |info| {
+            // A thread that is being torn down has no thread-locals any more.
+            if DEPTH.try_with(Cell::get).unwrap_or(0) > 0 {
+                let trace = Arc::new(Backtrace::capture());
+                let _ = TRACE.try_with(|kept| kept.replace(Some(trace)));
+            }
+            before(info);
+        }));
+        HOOKED.store(true, Relaxed);
+    });
+}
+
+/// Runs code that may panic.
+pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Caught> {
+    let hooked = HOOKED.load(Relaxed);
+    if hooked {
+        DEPTH.with(|depth| depth.set(depth.get() + 1));
+        TRACE.with(|trace| trace.replace(None)); // of a panic that user code caught itself
+    }
+    // What the closure borrows may be left half done by a panic: callers drop it, or replace it.
+    let result = catch_unwind(AssertUnwindSafe(code));
+    if hooked {
+        DEPTH.with(|depth| depth.set(depth.get() - 1));
+    }
+    result.map_err(|payload| {
+        let trace = if hooked { TRACE.with(RefCell::take) } else { None };
+        Caught { message: text(payload), trace }
+    })
+}
+
+/// The message of a panic.
+fn text(payload: Box<dyn Any + Send>) -> String {
+    let message = payload
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic whose payload is not text".into());
+    // The payload's own drop may panic too, and so may that of what it panics with.
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        mem::forget(second);
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_payload_is_caught() {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                std::panic::panic_any(7);
+            }
+        }
+        assert_eq!(catch(|| 3).unwrap(), 3);
+        assert_eq!(catch(|| panic!("at {}", 1)).unwrap_err().message, "at 1");
+        assert_eq!(catch(|| panic!("plain")).unwrap_err().message, "plain");
+        for _ in 0..2 {
+            let caught = catch(|| std::panic::panic_any(Bomb)).unwrap_err();
+            assert_eq!(caught.message, "a panic whose payload is not text");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! What is done about bad samples: the same for any number of workers, each accounted for once, no holes in batches.
+
+mod common;
+
+use burn::{
+    data::dataloader::{DataLoader, batcher::Batcher},
+    tensor::{DType, Device, Int, Tensor},
+};
+use burn_pinned::{
+    BadSamples, BoxError, Collate, Error, Field, KeyedRng, PinnedDataLoaderBuilder, Quota, RawBatch, RowMut,
+};
+use common::*;
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+};
+
+fn bad(len: usize, indices: impl IntoIterator<Item = usize>) -> Numbers {
+    let mischief = |at: usize| if at.is_multiple_of(2) { Mischief::Error } else { Mischief::Panic };
+    indices.into_iter().fold(Numbers::new(len), |numbers, at| numbers.with(at, mischief(at)))
+}
+
+fn check_bytes(batches: &[Shown]) {
+    for shown in batches {
+        let expected = shown.numbers.iter().flat_map(|number| (0..13).map(|at| byte(*number as usize, at)));
+        assert!(shown.bytes.iter().copied().eq(expected), "a row of {:?} is another's", shown.numbers);
+    }
+}
+
+#[test]
+fn skipped_rows_close_up_and_the_rest_is_there() {
+    let mut reference = None;
+    for workers in [1, 2, 8] {
+        let bad_ones = [0, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17, 39];
+        let loader = builder()
+            .num_workers(workers)
+            .bad_samples(BadSamples::Skip(Quota::Count(12)))
+            .build(bad(40, bad_ones))
+            .unwrap();
+        for _ in 0..3 {
+            let batches = epoch(&*loader);
+            check_bytes(&batches);
+            assert_eq!(batches.len(), 4, "the second batch is empty and passed over");
+            let expected: Vec<i64> = (0..40).filter(|at| !bad_ones.contains(&(*at as usize))).collect();
+            assert_eq!(numbers(&batches), expected);
+            assert_eq!(*reference.get_or_insert_with(|| batches.clone()), batches);
+        }
+        let stats = loader.stats();
+        assert_eq!((stats.skipped, stats.faults, stats.errors, stats.items), (36, 36, 0, 84), "{stats}");
+        let mut iter = loader.iter();
+        while iter.next().is_some() {}
+        assert_eq!(iter.progress().items_processed, 40, "what is skipped is done with");
+    }
+}
+
+#[test]
+fn beyond_the_quota_an_error_lists_what_was_skipped() {
+    for (quota, allowed) in [(Quota::Count(2), 2), (Quota::Share(0.05), 2), (Quota::Count(0), 0)] {
+        for workers in [1, 8] {
+            let loader = builder()
+                .num_workers(workers)
+                .bad_samples(BadSamples::Skip(quota))
+                .build(bad(40, [1, 9, 20, 21, 38]))
+                .unwrap();
+            for _ in 0..3 {
+                let batches: Vec<_> = loader.iter().collect();
+                assert_eq!(batches.len(), 5);
+                for (at, batch) in batches.iter().enumerate() {
+                    let so_far = [1, 2, 4, 4, 5][at];
+                    match batch {
+                        Ok(_) => assert!(so_far <= allowed || at == 3, "batch {at} of {allowed}"),
+                        Err(error) => {
+                            let Some(Error::QuotaExceeded { place, skipped, quota, first }) = Error::of(error) else {
+                                panic!("{error}")
+                            };
+                            assert!(so_far > allowed && at != 3);
+                            assert_eq!((*skipped, *quota, place.batch), (so_far, allowed, at));
+                            let named: Vec<_> = first.iter().filter_map(|error| error.place()?.index).collect();
+                            assert_eq!(named, [1, 9, 20, 21, 38][..so_far]);
+                            assert!(first[0].to_string().contains("number 1 is worse"), "{}", first[0]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_list_is_bounded() {
+    let builder = builder().batch_size(500).num_workers(3).bad_samples(BadSamples::Skip(Quota::Share(0.5)));
+    let loader = builder.build(bad(1000, 0..1000)).unwrap();
+    let errors: Vec<_> = loader.iter().map(|batch| batch.unwrap_err()).collect();
+    assert_eq!(errors.len(), 1, "the first batch is within the quota, and empty");
+    let Some(Error::QuotaExceeded { skipped: 1000, quota: 500, first, .. }) = Error::of(&errors[0]) else { panic!() };
+    let named: Vec<_> = first.iter().filter_map(|error| error.place()?.index).collect();
+    assert_eq!(named, (0..16).collect::<Vec<_>>());
+}
+
+#[test]
+fn replaced_samples_keep_the_batches_full() {
+    for workers in [1, 2, 8] {
+        let loader = builder()
+            .num_workers(workers)
+            .bad_samples(BadSamples::Replace { tries: 3 })
+            .build(bad(40, [3, 8, 9, 10, 39]))
+            .unwrap();
+        for _ in 0..3 {
+            let batches = epoch(&*loader);
+            check_bytes(&batches);
+            assert!(batches.iter().all(|shown| shown.numbers.len() == 8));
+            let good = |at: i64| [4, 11, 11, 11, 0].get([3, 8, 9, 10, 39].iter().position(|bad| *bad == at)?).copied();
+            let expected: Vec<i64> = (0..40).map(|at| good(at).unwrap_or(at)).collect();
+            assert_eq!(numbers(&batches), expected);
+        }
+        assert_eq!((loader.stats().replaced, loader.stats().faults), (15, 15 + 3 * 3), "{}", loader.stats());
+    }
+    let loader = builder().bad_samples(BadSamples::Replace { tries: 2 }).build(bad(40, [8, 9, 10])).unwrap();
+    let outcomes = outcomes(&*loader);
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 4);
+    let message = outcomes[1].as_ref().unwrap_err();
+    assert!(message.contains("sample 8") && message.contains("of the 2 samples behind it none was good"), "{message}");
+}
+
+/// Refuses some numbers when they are written; padded, so that the widths must move with their rows.
+struct Picky;
+
+impl Collate<usize> for Picky {
+    type Batch = Vec<Vec<i64>>;
+    fn layout(&self) -> Vec<Field> {
+        vec![Field::padded("values", [9], -1i64), Field::new("number", DType::I64, [])]
+    }
+    fn write(&self, &n: &usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        row.write("values", &vec![n as i64; 1 + n % 9])?;
+        if n % 7 == 3 {
+            return Err("half written".into());
+        }
+        assert!(n % 7 != 5, "half written");
+        Ok(row.put("number", n as i64)?)
+    }
+    fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
+        let values: Tensor<2, Int> = batch.take("values")?;
+        let numbers = batch.take::<1, Int>("number")?.into_data().try_to_vec::<i64>()?;
+        let width = values.dims()[1];
+        let values = values.into_data().try_to_vec::<i64>()?;
+        let row = |(row, number): (&[i64], &i64)| {
+            assert!(row.iter().all(|value| value == number || *value == -1), "{row:?} is not {number}'s");
+            row.iter().copied().filter(|value| *value != -1).collect()
+        };
+        Ok(values.chunks(width).zip(&numbers).map(row).collect())
+    }
+}
+
+#[test]
+fn a_collate_may_fail_half_way_through_a_row() {
+    let rows = |numbers: &[usize]| numbers.iter().map(|n| vec![*n as i64; 1 + n % 9]).collect::<Vec<_>>();
+    for workers in [1, 4] {
+        let loader = |policy, batch| {
+            let builder = PinnedDataLoaderBuilder::new(Picky).batch_size(batch).num_workers(workers);
+            builder.set_device(Device::flex()).bad_samples(policy).build(Numbers::new(70)).unwrap()
+        };
+        let good: Vec<usize> = (0..70).filter(|n| n % 7 != 3 && n % 7 != 5).collect();
+        for batch in [1, 5, 64] {
+            let skipped: Vec<_> = epoch(&*loader(BadSamples::Skip(Quota::Share(0.5)), batch)).concat();
+            assert_eq!(skipped, rows(&good));
+            let replaced: Vec<_> = epoch(&*loader(BadSamples::Replace { tries: 1 }, batch)).concat();
+            let instead = |n: usize| if good.contains(&n) { n } else { n + 1 };
+            assert_eq!(replaced, rows(&(0..70).map(instead).collect::<Vec<_>>()));
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Sum;
+
+impl Batcher<usize, Vec<i64>> for Sum {
+    fn batch(&self, items: Vec<usize>, _: &Device) -> Vec<i64> {
+        assert!(!items.is_empty());
+        items.into_iter().map(|n| n as i64).collect()
+    }
+}
+
+#[test]
+fn batchers_get_what_is_left() {
+    for workers in [1, 4] {
+        let loader = |policy| {
+            let builder = PinnedDataLoaderBuilder::from_batcher(Sum).batch_size(4).num_workers(workers);
+            builder.set_device(Device::flex()).bad_samples(policy).build(bad(20, [4, 5, 6, 7, 10, 19])).unwrap()
+        };
+        let skipped = epoch(&*loader(BadSamples::Skip(Quota::Count(6))));
+        assert_eq!(skipped, [vec![0, 1, 2, 3], vec![8, 9, 11], vec![12, 13, 14, 15], vec![16, 17, 18]]);
+        let replaced = epoch(&*loader(BadSamples::Replace { tries: 4 }));
+        assert_eq!(replaced.concat(), [0, 1, 2, 3, 8, 8, 8, 8, 8, 9, 11, 11, 12, 13, 14, 15, 16, 17, 18, 0]);
+    }
+}
+
+#[test]
+fn a_replacement_is_augmented_as_another() {
+    let augment = |number: usize, rng: &mut KeyedRng| {
+        use rand::RngExt;
+        1000 * rng.random_range(1..1_000_000) + number
+    };
+    let loader = builder().augment(augment).bad_samples(BadSamples::Replace { tries: 1 }).build(bad(8, [3])).unwrap();
+    let shown = numbers(&epoch(&*loader));
+    assert_eq!((shown[3] % 1000, shown[4] % 1000), (4, 4));
+    assert_ne!(shown[3], shown[4], "two views of one sample");
+}
+
+#[test]
+fn the_callback_sees_every_fault_and_cannot_break_the_loader() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let on_fault = {
+        let seen = Arc::clone(&seen);
+        move |error: &Error| {
+            seen.lock().unwrap().push(error.place().and_then(|place| place.index));
+            assert!(std::thread::current().name().is_some_and(|name| name.starts_with("bp-worker")));
+            std::panic::panic_any(3);
+        }
+    };
+    let bad_ones = [1, 9, 20, 21, 38];
+    let loader = builder()
+        .num_workers(4)
+        .bad_samples(BadSamples::Skip(Quota::Share(1.0)))
+        .on_fault(on_fault)
+        .build(bad(40, bad_ones))
+        .unwrap();
+    assert_eq!(numbers(&epoch(&*loader)).len(), 35);
+    let mut seen: Vec<_> = seen.try_lock().unwrap().iter().map(|index| index.unwrap()).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, bad_ones);
+}
+
+#[test]
+fn an_index_out_of_range_is_the_samplers_fault() {
+    #[derive(Debug)]
+    struct Beyond;
+    impl burn_pinned::Sampler for Beyond {
+        fn len(&self, len: usize) -> usize {
+            len
+        }
+        fn indices(&self, len: usize, _: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+            Box::new(1..=len)
+        }
+    }
+    for policy in [BadSamples::Skip(Quota::Share(1.0)), BadSamples::Replace { tries: 9 }] {
+        let loader = builder().sampler(Beyond).bad_samples(policy).build(Numbers::new(40)).unwrap();
+        let outcomes = outcomes(&*loader);
+        assert!(outcomes[4].as_ref().unwrap_err().contains("index 40 is out of range"));
+        assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 4);
+    }
+}
+
+#[test]
+fn wrong_policies_are_refused() {
+    let quota = |share| BadSamples::Skip(Quota::Share(share));
+    for policy in [quota(-0.1), quota(1.1), quota(f64::NAN), BadSamples::Replace { tries: 0 }] {
+        let refused = builder().bad_samples(policy).build(Numbers::new(40)).map(drop);
+        assert!(matches!(refused, Err(Error::Config { option: "bad_samples", .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn shuffled_epochs_account_for_every_sample_once() {
+    let bad_ones: BTreeSet<usize> = (0..300).filter(|at| at % 11 == 4).collect();
+    let mut reference: Vec<Option<Vec<i64>>> = vec![None; 3];
+    for workers in [1, 3, 8] {
+        let builder = builder().shuffle(9).num_workers(workers).bad_samples(BadSamples::Skip(Quota::Share(0.1)));
+        let loader = builder.build(bad(300, bad_ones.iter().copied())).unwrap();
+        for reference in &mut reference {
+            let numbers = numbers(&epoch(&*loader));
+            assert_eq!(*reference.get_or_insert_with(|| numbers.clone()), numbers);
+            let there: BTreeSet<usize> = numbers.iter().map(|n| *n as usize).collect();
+            assert_eq!((there.len(), numbers.len()), (273, 273));
+            assert!(there.is_disjoint(&bad_ones));
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! User code that hangs: named, survived, let go.
+
+mod common;
+
+use burn::{data::dataloader::DataLoader, tensor::Device};
+use burn_pinned::{
+    BadSamples, BoxError, Collate, Error, Field, HeapAlloc, HostAlloc, HostBlock, PinnedDataLoaderBuilder, RawBatch,
+    RowMut, Stage, Stuck,
+};
+use common::*;
+use std::{
+    sync::PoisonError,
+    time::{Duration, Instant},
+};
+
+const SHORT: Duration = Duration::from_millis(150);
+
+fn timed_out<T>(outcome: Option<Result<T, burn::data::dataset::DatasetError>>) -> (usize, Option<Stuck>) {
+    let error = outcome.expect("more batches").map(|_| ()).expect_err("a batch in spite of the hang");
+    let Some(Error::Timeout { batch, waited, stuck, .. }) = Error::of(&error) else { panic!("{error}") };
+    assert!(*waited >= SHORT && *waited < 4 * SHORT, "{waited:?}");
+    (*batch, stuck.as_deref().cloned())
+}
+
+#[test]
+fn a_hanging_sample_is_named_and_the_others_arrive() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let data = Numbers::new(64).with(19, Mischief::Hang);
+    let gate = data.gate.clone();
+    let loader = builder().num_workers(3).timeout(SHORT).build(data).unwrap();
+    for epoch in 0..2 {
+        let mut iter = loader.iter();
+        for at in 0..8 {
+            if at != 2 {
+                assert_eq!(iter.next().unwrap().unwrap().numbers, (8 * at..8 * at + 8).collect::<Vec<_>>());
+                continue;
+            }
+            let (batch, stuck) = timed_out(iter.next());
+            let stuck = stuck.expect("somebody to blame");
+            assert_eq!((batch, stuck.place.stage, stuck.place.index), (2, Stage::Dataset, Some(19)));
+            assert_eq!((stuck.place.epoch, stuck.place.batch), (epoch, 2));
+            assert!(stuck.since >= SHORT && stuck.thread.starts_with("bp-worker-"), "{stuck}");
+        }
+        assert!(iter.next().is_none());
+    }
+    // Two of three workers hang. The loader lets them go at once, for they have hung long enough; their memory stays.
+    let start = Instant::now();
+    drop(loader);
+    assert!(start.elapsed() < SHORT, "{:?}", start.elapsed());
+    assert_eq!(loader_threads().len(), 2);
+    gate.open();
+    eventually("the threads end", || loader_threads().is_empty());
+}
+
+#[test]
+fn an_epoch_after_all_workers_hang_gets_new_ones() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let data = Numbers::new(16).with(9, Mischief::Hang).with(1, Mischief::Hang);
+    let gate = data.gate.clone();
+    let loader = builder().timeout(SHORT).build(data).unwrap();
+    for _ in 0..2 {
+        let mut iter = loader.iter();
+        for number in 0..2 {
+            assert_eq!(timed_out(iter.next()).0, number);
+        }
+        assert!(iter.next().is_none());
+    }
+    assert_eq!(loader_threads().len(), 2 + 3);
+    gate.open();
+    eventually("the first workers end", || loader_threads().len() == 3);
+    assert_eq!(numbers(&epoch(&*loader)), (0..16).collect::<Vec<i64>>());
+    let stats = loader.stats();
+    drop(loader);
+    assert_eq!((stats.errors, loader_threads().len()), (4, 0));
+}
+
+#[test]
+fn a_late_batch_is_not_delivered_twice_and_its_slot_comes_home() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let data = Numbers::new(400).with(19, Mischief::Hang);
+    let gate = data.gate.clone();
+    let loader = builder().num_workers(2).timeout(SHORT).build(data).unwrap();
+    let mut iter = loader.iter();
+    let firsts: Vec<_> = iter.by_ref().take(2).map(Result::unwrap).collect();
+    assert_eq!(timed_out(iter.next()).0, 2);
+    gate.open();
+    let rest: Vec<_> = iter.map(Result::unwrap).collect();
+    assert_eq!(numbers(&firsts), (0..16).collect::<Vec<_>>());
+    assert_eq!(numbers(&rest), (24..400).collect::<Vec<i64>>());
+    for _ in 0..5 {
+        assert_eq!(numbers(&epoch(&*loader)), (0..400).collect::<Vec<i64>>());
+    }
+    assert!(loader.stats().allocations <= 6, "{}", loader.stats());
+}
+
+/// Hangs in one part of the collate.
+struct Hangs(Stage, Gate);
+
+impl Collate<usize> for Hangs {
+    type Batch = Shown;
+    fn layout(&self) -> Vec<Field> {
+        Show { width: 13 }.layout()
+    }
+    fn write(&self, number: &usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        if *number == 20 && self.0 == Stage::Collate {
+            self.1.pass();
+        }
+        Show { width: 13 }.write(number, row)
+    }
+    fn finish(&self, batch: RawBatch) -> Result<Shown, BoxError> {
+        if batch.number() == 2 && self.0 == Stage::Finish {
+            self.1.pass();
+        }
+        Show { width: 13 }.finish(batch)
+    }
+}
+
+#[derive(Debug)]
+struct NoMemory(Gate);
+
+impl HostAlloc for NoMemory {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        self.0.pass();
+        HeapAlloc.allocate(bytes)
+    }
+}
+
+#[test]
+fn every_stage_is_named() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for stage in [Stage::Augment, Stage::Collate, Stage::Finish, Stage::Sampler, Stage::Allocate] {
+        let gate = Gate::default();
+        let mut builder = PinnedDataLoaderBuilder::new(Hangs(stage, gate.clone())).batch_size(8).num_workers(2);
+        builder = builder.set_device(Device::flex()).timeout(SHORT);
+        let inner = gate.clone();
+        match stage {
+            Stage::Augment => {
+                builder = builder.augment(move |number: usize, _: &mut burn_pinned::KeyedRng| {
+                    if number == 20 {
+                        inner.pass();
+                    }
+                    number
+                });
+            }
+            Stage::Allocate => builder = builder.allocator(NoMemory(inner)),
+            Stage::Sampler => builder = builder.sampler(Late(inner)),
+            _ => {}
+        }
+        let loader = builder.build(Numbers::new(40)).unwrap();
+        let mut iter = loader.iter();
+        let good = if stage == Stage::Allocate { 0 } else { 2 };
+        iter.by_ref().take(good).for_each(|batch| drop(batch.unwrap()));
+        let (batch, stuck) = timed_out(iter.next());
+        let stuck = stuck.unwrap_or_else(|| panic!("nobody is to blame in {stage}"));
+        assert_eq!((batch, stuck.place.stage, stuck.place.batch), (good, stage, good), "{stuck}");
+        let of_a_sample = matches!(stage, Stage::Augment | Stage::Collate);
+        assert_eq!(stuck.place.index, of_a_sample.then_some(20), "{stuck}");
+        gate.open();
+        assert_eq!(iter.count(), 5 - good - 1);
+    }
+}
+
+/// Takes its time before the 17th index.
+#[derive(Debug)]
+struct Late(Gate);
+
+impl burn_pinned::Sampler for Late {
+    fn len(&self, len: usize) -> usize {
+        len
+    }
+    fn indices(&self, len: usize, _: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        let gate = self.0.clone();
+        Box::new((0..len).inspect(move |at| {
+            if *at == 17 {
+                gate.pass()
+            }
+        }))
+    }
+}
+
+#[test]
+fn replacements_that_hang_are_named() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let data = Numbers::new(40).with(19, Mischief::Error).with(20, Mischief::Hang);
+    let gate = data.gate.clone();
+    let builder = builder().timeout(SHORT).num_workers(4).bad_samples(BadSamples::Replace { tries: 1 });
+    let loader = builder.build(data).unwrap();
+    let mut iter = loader.iter().skip(2);
+    let (_, stuck) = timed_out(iter.next());
+    assert_eq!(stuck.and_then(|stuck| stuck.place.index), Some(20));
+    gate.open();
+}
+
+#[test]
+fn a_slow_batch_within_the_timeout_is_no_fault() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let slow = (0..40).fold(Numbers::new(40), |data, at| data.with(at, Mischief::Sleep(Duration::from_millis(10))));
+    let loader = builder().timeout(Duration::from_secs(5)).build(slow).unwrap();
+    for _ in 0..2 {
+        assert_eq!(numbers(&epoch(&*loader)), (0..40).collect::<Vec<i64>>());
+    }
+    assert_eq!(loader.stats().faults, 0);
+}
+
+#[test]
+fn a_consumer_that_waits_for_slots_is_told_that_nobody_hangs() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let loader = builder().timeout(SHORT).build(Numbers::new(400)).unwrap();
+    let mut idle = loader.iter();
+    idle.next().unwrap().unwrap();
+    std::thread::sleep(SHORT); // the idle epoch now holds every slot
+    let mut second = loader.iter();
+    let (batch, stuck) = timed_out(second.next());
+    assert_eq!((batch, stuck), (0, None));
+    drop(idle);
+    let rest: Vec<_> = second.map(Result::unwrap).collect();
+    assert_eq!(numbers(&rest), (8..400).collect::<Vec<i64>>());
+}
