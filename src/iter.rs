@@ -30,6 +30,7 @@ impl<O> EpochIter<O> {
                 return Some(Err(error));
             }
         };
+        let _entered = self.clock.entered();
         let asked = self.clock.asked();
         let Some(ready) = pipeline.next(id) else {
             self.clock.ended();
