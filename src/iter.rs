@@ -46,6 +46,7 @@ impl<O> EpochIter<O> {
                 return Some(Err(error));
             }
         };
+        let _entered = self.clock.entered();
         let asked = self.clock.asked();
         let batch = loop {
             let Some(delivery) = pipeline.next(id) else {

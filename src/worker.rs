@@ -32,20 +32,11 @@ impl Threads {
         let watch = Arc::clone(&pipeline.watch);
         let mut threads = Self { handles: Vec::new(), watch, close: Box::new(move || close.close()) };
         for number in 0..pipeline.flow.workers {
-            threads.spawn(pipeline, format!("bp-worker-{number}"), move |pipeline| {
-                Lane::Worker(number).enter();
-                work(pipeline, number);
-            })?;
+            threads.spawn(pipeline, Lane::Worker(number), move |pipeline| work(pipeline, number))?;
         }
-        threads.spawn(pipeline, "bp-pin".into(), |pipeline| {
-            Lane::Pin.enter();
-            pin(pipeline);
-        })?;
+        threads.spawn(pipeline, Lane::Pin, pin)?;
         for number in 0..pipeline.flow.transfers {
-            threads.spawn(pipeline, format!("bp-transfer-{number}"), move |pipeline| {
-                Lane::Transfer(number).enter();
-                transfer::run(pipeline);
-            })?;
+            threads.spawn(pipeline, Lane::Transfer(number), transfer::run)?;
         }
         Ok(threads)
     }
@@ -53,13 +44,15 @@ impl Threads {
     fn spawn<O: Send + 'static>(
         &mut self,
         pipeline: &Arc<Pipeline<O>>,
-        name: String,
+        lane: Lane,
         run: impl FnOnce(&Pipeline<O>) + Send + 'static,
     ) -> Result<(), Error> {
         let pipeline = Arc::clone(pipeline);
+        let name = format!("bp-{lane}").replace(' ', "-");
         let doing = self.watch.add(&name);
         let cell = Arc::clone(&doing);
         let body = move || {
+            lane.enter();
             // User code is guarded where it is called. Should this crate itself panic, nobody may wait for ever.
             let guarded = || {
                 if catch_unwind(AssertUnwindSafe(|| run(&pipeline))).is_err() {

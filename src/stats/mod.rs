@@ -40,8 +40,9 @@ use std::time::Duration;
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// Recording is always on: it costs a few dozen nanoseconds a batch and thread. Fast samples are timed in groups, one group in
-/// 16, whose percentiles are those of group means; from 20 µs a sample on each sample is timed.
+/// Recording is always on and takes no lock: it costs less than 1 % of the throughput at 13 million samples a second. Fast
+/// samples are timed in groups, one group in 16, whose percentiles are those of group means; from 20 µs a sample on each sample
+/// is timed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Stats {
@@ -85,7 +86,7 @@ pub struct Stats {
     pub batcher: StageStats,
     /// The wait for a permit to open a batch, on one worker at a time.
     pub slot_wait: StageStats,
-    /// Preparing a batch for the link, on the pin thread (on a CPU backend: a worker).
+    /// Preparing a batch for the link, on the pin thread (on a CPU backend: a worker); of a batcher with the wait for memory.
     pub pin: StageStats,
     /// The wait until the device has room for one batch more, on a transfer thread.
     pub device_wait: StageStats,
@@ -107,7 +108,7 @@ pub struct Stats {
     pub host_bytes: usize,
     /// The most bytes of slot memory at any time.
     pub host_bytes_peak: usize,
-    /// Bytes of batches in device memory as of the last copy; on CUDA only.
+    /// Bytes of batches of a `Collate` in device memory as of the last copy; on CUDA only.
     pub device_bytes: usize,
     /// The most of them at any time.
     pub device_bytes_peak: usize,

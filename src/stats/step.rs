@@ -1,6 +1,6 @@
 //! The clock of one epoch's consumer: what it waits for, and what it takes for a step.
 
-use super::counters::Counters;
+use super::{counters::Counters, span::Entered};
 use crate::activity::{Activity, BatchKey};
 use std::{sync::Arc, time::Instant};
 
@@ -19,6 +19,11 @@ pub(crate) struct StepClock {
 impl StepClock {
     pub(crate) fn new(counters: Arc<Counters>, epoch: usize, started: Instant) -> Self {
         Self { counters, batch: BatchKey { epoch, number: 0 }, started, handed: None }
+    }
+
+    /// What tracers know of a call of `next()` while it lasts.
+    pub(crate) fn entered(&self) -> Entered {
+        Entered::new(Activity::Wait, self.batch)
     }
 
     /// `next()` is called.
