@@ -4,6 +4,7 @@ use crate::{
     epoch::{Flow, Order},
     error::{BoxError, Error, Place, Stage},
     iter::EpochIter,
+    limits::{Limited, MemoryLimit},
     panics::keep_backtraces,
     pipeline::Pipeline,
     pool::{Limits, Pool, SPARE},
@@ -50,6 +51,7 @@ pub(crate) struct Plan<O> {
     pub(crate) lease_timeout: Duration,
     pub(crate) timeout: Option<Duration>,
     pub(crate) alloc: Option<Arc<dyn HostAlloc>>,
+    pub(crate) shared_limit: Option<MemoryLimit>,
     pub(crate) require_pinned: bool,
     pub(crate) device: Device,
     pub(crate) counters: Arc<Counters>,
@@ -62,6 +64,7 @@ impl<O> Clone for Plan<O> {
             sampler: Arc::clone(&self.sampler),
             positions: self.positions.clone(),
             alloc: self.alloc.clone(),
+            shared_limit: self.shared_limit.clone(),
             device: self.device.clone(),
             counters: Arc::clone(&self.counters),
             ..*self
@@ -175,6 +178,10 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let alloc = match &plan.alloc {
             Some(alloc) => Arc::clone(alloc),
             None => alloc_for(&target, plan.require_pinned)?,
+        };
+        let alloc = match plan.shared_limit.clone() {
+            Some(limit) => Arc::new(Limited { upstream: alloc, limit }),
+            None => alloc,
         };
         keep_backtraces();
         let source = (plan.make_source)(target)?;
