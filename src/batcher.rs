@@ -18,7 +18,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -114,7 +114,9 @@ impl<C> PinnedBatcher<C> {
         let mut steps = vec![0; rows * fields];
         let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one: this thread writes all rows
         let position = |position| Place { index: Some(position), ..place };
-        write_rows(&self.collate, &items, &mut chunk, 0, &mut steps, position, || ()).map_err(|(_, error)| error)?;
+        let never = AtomicBool::new(false); // nobody can leave in the middle
+        write_rows(&self.collate, &items, &mut chunk, 0, &mut steps, &never, position, || ())
+            .map_err(|(_, error)| error)?;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;
         let longest = if layout.has_padded() { close_gaps(&layout, &mut slot, rows, &steps) } else { Vec::new() };
         let permit = target.host.then(|| pool.detach(&mut slot));

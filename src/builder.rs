@@ -7,6 +7,7 @@ use crate::{
     error::{Error, Place, Stage},
     items::ItemsSource,
     layout::SlotLayout,
+    limits::{MemoryLimit, check_system},
     loader::{MakeSource, PinnedDataLoader, Plan},
     map::MapTensors,
     order::{Orders, Sampling},
@@ -80,6 +81,7 @@ pub struct PinnedDataLoaderBuilder<I, O> {
     timeout: Option<Duration>,
     drop_last: bool,
     alloc: Option<Arc<dyn HostAlloc>>,
+    shared_limit: Option<MemoryLimit>,
     require_pinned: bool,
     device: Option<Device>,
     host_device: Option<Device>,
@@ -168,6 +170,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             timeout: None,
             drop_last: false,
             alloc: None,
+            shared_limit: None,
             require_pinned: false,
             device: None,
             host_device: None,
@@ -260,6 +263,12 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// limit means fewer slots.
     pub fn pinned_limit(mut self, bytes: usize) -> Self {
         self.limit = Some(bytes);
+        self
+    }
+
+    /// A limit on slot memory that other loaders have a part in, besides [`pinned_limit`](Self::pinned_limit). Default: none.
+    pub fn shared_limit(mut self, limit: &MemoryLimit) -> Self {
+        self.shared_limit = Some(limit.clone());
         self
     }
 
@@ -438,6 +447,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             lease_timeout: self.lease_timeout,
             timeout: self.timeout,
             alloc: self.alloc,
+            shared_limit: self.shared_limit,
             require_pinned: self.require_pinned,
             device,
             counters,
@@ -452,7 +462,15 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             alloc_for(&target, true)?;
         }
         let source = (plan.make_source)(target)?;
-        plan.limits(source.slot_bytes(), host)?;
+        let limits = plan.limits(source.slot_bytes(), host)?;
+        if let Some(bytes) = source.slot_bytes() {
+            check_system(bytes.saturating_mul(limits.slots))?;
+            let shared = plan.shared_limit.as_ref().map_or(usize::MAX, MemoryLimit::bytes);
+            if bytes > shared {
+                let problem = format!("{shared} bytes are less than one batch of {bytes}");
+                return Err(Error::config("shared_limit", problem, format!("allow at least {bytes}")));
+            }
+        }
         Ok(Arc::new(PinnedDataLoader::new(plan, start.epoch)))
     }
 }

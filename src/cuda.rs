@@ -127,7 +127,10 @@ impl HostAlloc for PinnedAlloc {
             Ok(block) => return Ok(block),
             Err(registered) => match self.driver(bytes) {
                 Ok(block) => return Ok(block),
-                Err(driver) => format!("cuMemHostAlloc: {driver}; huge pages: {registered}"),
+                Err(driver) => {
+                    let locked = crate::limits::locked_memory().unwrap_or_else(|| "unknown".into());
+                    format!("cuMemHostAlloc: {driver}; huge pages: {registered}; RLIMIT_MEMLOCK: {locked}")
+                }
             },
         };
         if self.required {

@@ -46,6 +46,7 @@
 //! - [`Collate`]: what a batch looks like, and on which thread each part of its making runs.
 //! - [`Augment`] and [`Sampler`]: random changes and orders, the same whatever the machine.
 //! - [`LoaderState`]: going on in another process with the very next batch; [`Distributed`]: several processes.
+//! - [`BadSamples`]: what to do about samples that cannot be had.
 //! - [`Error`]: what can go wrong, with stage, worker and sample.
 //! - `src/README.md`: the life of a batch, for those who want to change something.
 //!
@@ -53,10 +54,12 @@
 //!
 //! - The same seed, dataset and options give the same batches in the same order with the same augmentation, for any number of
 //!   workers, any prefetch depth and any pool size.
-//! - Every sample is delivered once an epoch, or reported: an error or a panic of user code is an `Err` at the batch's place,
-//!   and the loader goes on.
+//! - Every sample is delivered once an epoch, or skipped or replaced as [`BadSamples`] says, or reported: an error or a panic of user
+//!   code is an `Err` at the batch's place, and the loader goes on. So is user code that hangs, where a
+//!   [`timeout`](PinnedDataLoaderBuilder::timeout) is set.
 //! - Page-locked bytes never exceed `pinned_limit`, and do not depend on the number of workers.
-//! - Dropping an iterator or a loader ends the work at once, but for the user's call that is running.
+//! - Dropping an iterator or a loader ends the work at once, but for the user's call that is running; with a `timeout`, a call
+//!   that hangs is left to itself, on its thread and with its batch's memory, until it returns.
 //!
 //! With `panic = "abort"` a panic of user code ends the process, as it always does.
 //!
@@ -83,6 +86,7 @@ mod error;
 mod items;
 mod iter;
 mod layout;
+mod limits;
 mod loader;
 mod map;
 #[cfg(feature = "metrics")]
@@ -118,6 +122,7 @@ pub use collate::Collate;
 pub use distributed::Distributed;
 pub use error::{BoxError, Error, FieldError, Place, Stage, Stuck};
 pub use layout::Field;
+pub use limits::MemoryLimit;
 pub use loader::PinnedDataLoader;
 pub use map::{MapTensors, TensorMapper};
 #[cfg(feature = "metrics")]

@@ -4,6 +4,7 @@ use crate::{
     epoch::Flow,
     error::Error,
     iter::EpochIter,
+    limits::{Limited, MemoryLimit},
     order::{EpochOrder, EpochProgress, Orders},
     panics::keep_backtraces,
     pipeline::Pipeline,
@@ -48,6 +49,7 @@ pub(crate) struct Plan<O> {
     pub(crate) lease_timeout: Duration,
     pub(crate) timeout: Option<Duration>,
     pub(crate) alloc: Option<Arc<dyn HostAlloc>>,
+    pub(crate) shared_limit: Option<MemoryLimit>,
     pub(crate) require_pinned: bool,
     pub(crate) device: Device,
     pub(crate) counters: Arc<Counters>,
@@ -60,6 +62,7 @@ impl<O> Clone for Plan<O> {
             orders: self.orders.clone(),
             standing: self.standing.clone(),
             alloc: self.alloc.clone(),
+            shared_limit: self.shared_limit.clone(),
             device: self.device.clone(),
             counters: Arc::clone(&self.counters),
             ..*self
@@ -194,6 +197,10 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let alloc = match &plan.alloc {
             Some(alloc) => Arc::clone(alloc),
             None => alloc_for(&target, plan.require_pinned)?,
+        };
+        let alloc = match plan.shared_limit.clone() {
+            Some(limit) => Arc::new(Limited { upstream: alloc, limit }),
+            None => alloc,
         };
         keep_backtraces();
         let source = (plan.make_source)(target)?;

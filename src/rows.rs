@@ -19,7 +19,10 @@ use crate::{
 use std::{
     cell::Cell,
     mem,
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering::Relaxed},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 /// A [`Collate`] over a dataset.
@@ -133,7 +136,7 @@ where
         let RowsJob { source, plan, .. } = &*self.job;
         let steps = &mut steps[(first - self.chunk.rows().start) * source.layout.fields.len()..];
         let place = |position| Place { stage: Stage::Collate, ..plan.sample(position, worker) };
-        write_rows(&*source.collate, samples, &mut self.chunk, first, steps, place, wrote)
+        write_rows(&*source.collate, samples, &mut self.chunk, first, steps, &plan.abandoned, place, wrote)
     }
 
     /// Leaves out or replaces a bad sample, or fails with it.
@@ -158,14 +161,15 @@ where
     }
 }
 
-/// Lets a collate write samples, from row `first` on, and checks that it writes all of each; up to the first failure. Calls
-/// `wrote` after each.
+/// Lets a collate write samples, from row `first` on, and checks that it writes all of each; up to the first failure,
+/// or until the batch is abandoned. Calls `wrote` after each.
 pub(crate) fn write_rows<I, C: Collate<I>>(
     collate: &C,
     samples: &[I],
     chunk: &mut Chunk,
     first: usize,
     steps: &mut [usize],
+    abandoned: &AtomicBool,
     place: impl FnOnce(usize) -> Place,
     mut wrote: impl FnMut(),
 ) -> Result<(), (usize, Error)> {
@@ -177,6 +181,9 @@ pub(crate) fn write_rows<I, C: Collate<I>>(
         || {
             let doing = &*doing;
             for ((position, sample), steps) in (first..).zip(samples).zip(steps.chunks_mut(fields)) {
+                if abandoned.load(Relaxed) {
+                    return Ok(());
+                }
                 at.set(position);
                 doing.note(position, Stage::Collate);
                 let mut row = RowMut::new(chunk, position, steps);

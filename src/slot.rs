@@ -93,6 +93,11 @@ impl HostBlock {
         Some(unsafe { Self::from_raw(owner.start.add(skip), bytes, MemoryKind::Pageable, Box::new(owner)) })
     }
 
+    /// The same block, with something that is dropped after its memory.
+    pub(crate) fn with(self, extra: impl Any + Send + Sync) -> Self {
+        Self { _owner: Box::new((self._owner, extra)), ..self }
+    }
+
     /// The size in bytes.
     pub fn len(&self) -> usize {
         self.len

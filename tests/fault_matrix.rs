@@ -170,6 +170,9 @@ fn build(fault: &Fault, batcher: bool) -> Arc<PinnedDataLoader<Vec<i64>>> {
     if site == Site::Allocator {
         builder = builder.allocator(Memory(fault.clone(), AtomicUsize::new(0)));
     }
+    if site == Site::Allocator {
+        builder = builder.timeout(Duration::from_secs(3));
+    }
     if kind == Kind::Hang {
         builder = builder.timeout(TIMEOUT);
     }
@@ -331,7 +334,6 @@ fn every_sample_is_delivered_skipped_or_reported_exactly_once() {
 /// An allocator that fails at one block makes the loader go on with fewer; at all of them, each batch is an error.
 #[test]
 fn an_allocator_that_fails_costs_slots_or_is_reported() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for kind in [Kind::Error, Kind::Delay] {
         for index in [0, 1, 3] {

@@ -406,6 +406,28 @@ fn several_loaders_and_an_autodiff_device_at_once() {
     assert!(valid.next().is_none());
 }
 
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_device_without_memory_is_an_error_and_the_loader_works_again() {
+    let width = 4 << 20; // batches of 256 MB, for which CubeCL asks the driver anew
+    let loader = loader(width, 64, 8, 64 * 6);
+    let context = cudarc::driver::CudaContext::new(0).unwrap();
+    let stream = context.default_stream();
+    let (free, _) = context.mem_get_info().unwrap();
+    let hog = stream.alloc_zeros::<u8>(free - (128 << 20)).unwrap();
+    stream.synchronize().unwrap();
+    let outcomes: Vec<bool> = loader.iter().map(|kept| kept.is_ok()).collect();
+    println!("without memory: {outcomes:?}");
+    assert_eq!(outcomes, [false; 6]);
+    drop(hog);
+    stream.synchronize().unwrap();
+    for _ in 0..2 {
+        let seen: usize = loader.iter().map(|kept| check(kept.unwrap(), width)).sum();
+        assert_eq!(seen, 64 * 6);
+    }
+    assert!(loader.stats().allocations <= 4, "slots came back: {}", loader.stats());
+}
+
 /// A dataset whose samples cannot be had in time for one slot: a second iterator must be told.
 #[test]
 #[ignore = "needs a CUDA device"]

@@ -3,12 +3,14 @@
 mod common;
 
 use burn::{data::dataloader::DataLoader, tensor::Device};
-use burn_pinned::{Error, HeapAlloc, HostAlloc, HostBlock, PinnedDataLoaderBuilder, RandomSampler, Sampler};
+use burn_pinned::{
+    Error, HeapAlloc, HostAlloc, HostBlock, MemoryLimit, PinnedDataLoaderBuilder, RandomSampler, Sampler,
+};
 use common::*;
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -154,4 +156,55 @@ fn statistics_tell_who_waited() {
     let fed = loader.stats();
     assert!(fed.wait_share() < 0.3, "{fed}");
     assert!(fed.to_string().contains("step waited"));
+}
+
+#[test]
+fn loaders_share_a_limit() {
+    let limit = MemoryLimit::new(192 * 5);
+    let build = || builder().shared_limit(&limit).build(Numbers::new(400)).unwrap();
+    let (train, valid) = (build(), build());
+    let mut iter = train.iter();
+    iter.next().unwrap().unwrap();
+    assert!(limit.used() <= limit.bytes());
+    // However the blocks fell, none goes beyond the limit, and what a loader got is back when it is gone.
+    for batch in valid.iter().take(20) {
+        assert!(limit.used() <= limit.bytes());
+        if let Err(error) = batch {
+            assert!(matches!(Error::of(&error), Some(Error::OutOfHostMemory { .. })), "{error}");
+        }
+    }
+    drop(iter);
+    drop(train);
+    assert_eq!(numbers(&epoch(&*valid)), (0..400).collect::<Vec<i64>>());
+    drop(valid);
+    assert_eq!(limit.used(), 0);
+
+    let (option, message) = refused(builder().shared_limit(&MemoryLimit::new(100)).build(Numbers::new(5)));
+    assert_eq!(option, "shared_limit", "{message}");
+}
+
+/// Has no memory for some time.
+#[derive(Debug)]
+struct Out(Arc<AtomicBool>);
+
+impl HostAlloc for Out {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        if self.0.load(Ordering::SeqCst) {
+            return Err(Error::OutOfHostMemory { kind: "test", bytes, message: "none left".into() });
+        }
+        HeapAlloc.allocate(bytes)
+    }
+}
+
+#[test]
+fn a_loader_works_again_once_there_is_memory() {
+    let out = Arc::new(AtomicBool::new(true));
+    let loader = builder().allocator(Out(Arc::clone(&out))).build(Numbers::new(40)).unwrap();
+    let errors: Vec<_> = loader.iter().map(|batch| batch.expect_err("a batch without memory")).collect();
+    assert_eq!(errors.len(), 5);
+    assert!(errors.iter().all(|error| matches!(Error::of(error), Some(Error::OutOfHostMemory { .. }))));
+    out.store(false, Ordering::SeqCst);
+    for _ in 0..3 {
+        assert_eq!(numbers(&epoch(&*loader)), (0..40).collect::<Vec<i64>>());
+    }
 }

@@ -1,0 +1,120 @@
+//! Dropping an iterator or a loader while any stage is at work: soon over, and nothing is left.
+
+mod common;
+
+use burn::{data::dataloader::DataLoader, tensor::Device};
+use burn_pinned::{
+    BoxError, Collate, Error, Field, HeapAlloc, HostAlloc, HostBlock, KeyedRng, PinnedDataLoaderBuilder, RawBatch,
+    RowMut, Sampler, Stage,
+};
+use common::*;
+use std::{
+    sync::{
+        Arc, PoisonError,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    time::{Duration, Instant},
+};
+
+/// The longest call of user code.
+const CALL: Duration = Duration::from_millis(120);
+
+/// Takes its time in one stage, and says when it is there.
+#[derive(Debug, Clone)]
+struct Slow(Stage, Arc<AtomicBool>);
+
+impl Slow {
+    fn at(&self, stage: Stage) {
+        if self.0 == stage {
+            self.1.store(true, SeqCst);
+            std::thread::sleep(CALL);
+        }
+    }
+}
+
+impl Collate<usize> for Slow {
+    type Batch = Shown;
+    fn layout(&self) -> Vec<Field> {
+        Show { width: 13 }.layout()
+    }
+    fn write(&self, number: &usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        self.at(Stage::Collate);
+        Show { width: 13 }.write(number, row)
+    }
+    fn finish(&self, batch: RawBatch) -> Result<Shown, BoxError> {
+        self.at(Stage::Finish);
+        Show { width: 13 }.finish(batch)
+    }
+}
+
+impl HostAlloc for Slow {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        self.at(Stage::Allocate);
+        HeapAlloc.allocate(bytes)
+    }
+}
+
+impl Sampler for Slow {
+    fn len(&self, len: usize) -> usize {
+        len
+    }
+    fn indices(&self, len: usize, _: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        let slow = self.clone();
+        Box::new((0..len).inspect(move |at| {
+            if *at == 1 {
+                slow.at(Stage::Sampler)
+            }
+        }))
+    }
+}
+
+impl burn::data::dataset::Dataset<usize> for Slow {
+    fn get(&self, index: usize) -> Result<usize, burn::data::dataset::DatasetError> {
+        self.at(Stage::Dataset);
+        Ok(index)
+    }
+    fn len(&self) -> usize {
+        400
+    }
+}
+
+#[test]
+fn from_any_stage_within_the_longest_call() {
+    use Stage::*;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for stage in [Sampler, Allocate, Dataset, Augment, Collate, Finish] {
+        for workers in [1, 6] {
+            let slow = Slow(stage, Arc::default());
+            let inner = slow.clone();
+            let loader = PinnedDataLoaderBuilder::new(slow.clone())
+                .batch_size(8)
+                .num_workers(workers)
+                .set_device(Device::flex())
+                .sampler(slow.clone())
+                .allocator(slow.clone())
+                .augment(move |number: usize, _: &mut KeyedRng| {
+                    inner.at(Augment);
+                    number
+                })
+                .build(slow.clone())
+                .unwrap();
+            let iter = loader.iter();
+            eventually("the stage is reached", || slow.1.load(SeqCst));
+            let start = Instant::now();
+            drop(iter);
+            let iterator = start.elapsed();
+            assert!(iterator < Duration::from_millis(100), "{stage}: an iterator took {iterator:?}");
+            let stats = {
+                drop(loader.iter()); // and one that has only just begun
+                let start = Instant::now();
+                let stats = loader.stats();
+                drop(loader);
+                let took = start.elapsed();
+                // A worker may open one batch more, and the pin thread allocate one block more, before they see the end.
+                assert!(took < 2 * CALL + Duration::from_millis(100), "{stage}, {workers} workers: {took:?}");
+                stats
+            };
+            assert_eq!(loader_threads(), [""; 0], "{stage}: {stats}");
+        }
+    }
+}
