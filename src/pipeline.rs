@@ -14,6 +14,7 @@ use crate::{
     sample::BatchPlan,
     source::{Filled, Ready, Source, Task},
     stats::Counters,
+    tune::Tuning,
     upload::Uploader,
     watch::{Watch, during},
     window::DeviceWindow,
@@ -47,6 +48,7 @@ pub(crate) struct Pipeline<O> {
     pub(crate) source: Arc<dyn Source<O>>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) flow: Flow,
+    tuning: Option<Tuning>,
     pub(crate) device: DeviceWindow,
     pub(crate) watch: Arc<Watch>,
     state: Mutex<Epochs<O>>,
@@ -59,13 +61,14 @@ pub(crate) struct Pipeline<O> {
 }
 
 impl<O> Pipeline<O> {
-    pub(crate) fn new(source: Arc<dyn Source<O>>, pool: Arc<Pool>, flow: Flow) -> Self {
+    pub(crate) fn new(source: Arc<dyn Source<O>>, pool: Arc<Pool>, flow: Flow, tuning: Option<Tuning>) -> Self {
         Self {
             source,
             pool,
             device: DeviceWindow::new(flow.ahead() + 1), // and the one that the step works on
             watch: Arc::new(Watch::new(flow.timeout)),
             flow,
+            tuning,
             state: Mutex::new(Epochs::new()),
             for_workers: Condvar::new(),
             for_pin: Condvar::new(),
@@ -158,6 +161,16 @@ impl<O> Pipeline<O> {
         self.source.faults().saw(&error);
         let place = Place::batch(Stage::Dataset, epoch, batch);
         Some(Delivery { place, ready: Err(error), bad: Bad::default() })
+    }
+
+    /// Notes that a batch was handed out, which was waited for so long: what is tuned is tuned by that.
+    pub(crate) fn handed(&self, waited: Duration, first: bool) {
+        if self.tuning.as_ref().is_some_and(|tuning| tuning.delivered(waited, first)) {
+            let slots = self.pool.allow(self.flow.now.prefetch().saturating_sub(self.flow.prefetch));
+            self.device.allow(self.flow.ahead() + 1);
+            self.counters().started(self.flow.now.workers(), self.flow.transfers, slots);
+            self.for_workers.notify_one();
+        }
     }
 
     /// Ends an epoch, finished or not: what is on its way is dropped.

@@ -66,6 +66,7 @@ mod tests {
         source::{Ready, Target},
         stats::{Counters, Verdict, step::StepClock},
         timeline::Timeline,
+        tune::Settings,
         worker::Threads,
     };
     use burn::{
@@ -115,11 +116,17 @@ mod tests {
         });
         let target = Target { device: Device::flex(), host: false };
         let source = RowsSource { samples, collate: Arc::new(Bytes), layout, target, group: 4 };
-        let flow =
-            Flow { workers: 2, transfers: 2, prefetch: 2, lease_timeout: Duration::from_secs(10), timeout: None };
+        let flow = Flow {
+            workers: 2,
+            transfers: 2,
+            prefetch: 2,
+            now: Settings::new(2, 2),
+            lease_timeout: Duration::from_secs(10),
+            timeout: None,
+        };
         counters.started(flow.workers, flow.transfers, limits.slots);
         counters.timeline.start(10_000);
-        let pipeline = Arc::new(Pipeline::new(Arc::new(source), pool, flow));
+        let pipeline = Arc::new(Pipeline::new(Arc::new(source), pool, flow, None));
         let threads = Threads::start(&pipeline).unwrap();
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: rows, drop_last: false };
         let (dataset_len, distributed) = (batches * rows, Distributed::alone());
