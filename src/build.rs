@@ -33,7 +33,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         }
         let (workers, tune_workers) = match self.workers {
             Some(Count::Fixed(workers)) => (workers, false),
-            Some(Count::Auto) => (default_workers(), true),
+            Some(Count::Auto) => (most_workers(), true),
             None => (default_workers(), false),
         };
         let (prefetch, prefetch_most) = match self.prefetch {
@@ -170,6 +170,11 @@ fn sampler(shuffle: Option<u64>, sampler: Option<Arc<dyn Sampler>>) -> Result<Ar
         (None, Some(sampler)) => Ok(sampler),
         (None, None) => Ok(Arc::new(SequentialSampler)),
     }
+}
+
+/// What [`Auto`](crate::Auto) starts with: all of the machine's threads but one, where there are many.
+fn most_workers() -> usize {
+    available_parallelism().map_or(1, |threads| threads.get() - 1).max(default_workers())
 }
 
 /// The machine's threads, less one in eight where there are that many: training and transfer need their own.

@@ -237,7 +237,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Threads that read and write samples, or [`Auto`](crate::Auto): as few of the default's as are enough. Default: those of the
+    /// Threads that read and write samples, or [`Auto`](crate::Auto): as few as are enough. Default: those of the
     /// machine, less one in eight for training and transfer.
     pub fn num_workers(mut self, num_workers: impl Into<Count>) -> Self {
         self.workers = Some(num_workers.into());

@@ -65,7 +65,7 @@ impl<O> Pipeline<O> {
         Self {
             source,
             pool,
-            device: DeviceWindow::new(flow.ahead() + 1), // and the one that the step works on
+            device: DeviceWindow::new(flow.ahead() + 1), // and the one that the step works on: without it the step waits
             watch: Arc::new(Watch::new(flow.timeout)),
             flow,
             tuning,

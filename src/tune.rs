@@ -11,11 +11,11 @@ use std::{
 
 /// Lets the loader choose: `num_workers(Auto)`, `prefetch(Auto)`.
 ///
-/// The loader starts with what a fixed default would be. About twice a second it looks at what the training loop got and how long
+/// The loader starts with a worker for each thread of the machine but one, and two batches ahead. About twice a second it looks at what the training loop got and how long
 /// it waited, tries a change, and keeps it or takes it back; what it does and why is logged (`log`, level info).
 ///
 /// - Workers: as few as give the loop all that the most would give, so that the cores are left to the training. The most are
-///   those of the default.
+///   what it starts with.
 /// - Batches ahead: up to 8, within `pinned_limit`, where more of them make the loop wait less, as with samples that take
 ///   very different times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,7 +24,7 @@ const PAUSES: u32 = 8;
 
 /// Bounds the batches that are in device memory: being copied, ready, or used by work that the device has not done yet. A training
 /// loop launches steps without waiting for them; without a bound it would take batch after batch, and each would stay in
-/// memory until its step has run (13 batches where 5 are enough, in steps of 13 ms on an H200).
+/// memory until its step has run (13 batches where 5 are enough and 4 too few, in steps of 13 ms on an H200).
 ///
 /// Burn may hold back operations until more of them come, and a consumer may keep its batches: where the consumer waits and
 /// nothing is released for long, one batch more is let in.
