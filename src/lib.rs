@@ -105,6 +105,7 @@ mod slot;
 mod source;
 mod state;
 mod stats;
+mod sync;
 mod timeline;
 mod transfer;
 mod upload;

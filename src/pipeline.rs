@@ -14,6 +14,7 @@ use crate::{
     sample::BatchPlan,
     source::{Filled, Ready, Source, Task},
     stats::Counters,
+    sync::{Condvar, Mutex, MutexGuard},
     upload::Uploader,
     watch::{Watch, during},
     window::DeviceWindow,
@@ -23,7 +24,7 @@ use std::{
     collections::VecDeque,
     mem,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -459,3 +460,6 @@ impl<O> Pipeline<O> {
         drop(runs);
     }
 }
+
+#[cfg(all(test, burn_pinned_loom))]
+mod model;

@@ -1,0 +1,190 @@
+//! Models of the pool: whatever the order of the threads' steps, permits and memory come home, and no wait is left over.
+
+use super::*;
+use crate::{slot::HeapAlloc, sync::explore};
+use loom::thread::{JoinHandle, spawn};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+/// Time stands still here: only a notification ends a wait.
+const EVER: Duration = Duration::MAX;
+
+impl Pool {
+    /// Permits that nobody holds.
+    pub(crate) fn permits(&self) -> usize {
+        self.lock().permits
+    }
+}
+
+fn pool(alloc: impl HostAlloc + 'static, slots: usize, bytes: usize, counters: &Arc<Counters>) -> Arc<Pool> {
+    Pool::new(Arc::new(alloc), Limits { slots, bytes }, Arc::clone(counters))
+}
+
+fn lease(pool: &Arc<Pool>, bytes: usize) -> Result<Slot, Error> {
+    pool.slot(pool.permit(EVER).ok_or(Error::Ended)?, bytes, &|_| Ok(()))
+}
+
+fn beside<T: 'static>(pool: &Arc<Pool>, act: impl FnOnce(&Arc<Pool>) -> T + 'static) -> JoinHandle<T> {
+    let pool = Arc::clone(pool);
+    spawn(move || act(&pool))
+}
+
+/// All permits are there once, and what counts as allocated is what lies there; nothing does after a close.
+fn check(pool: &Pool, counters: &Counters) {
+    let (permits, allocated, free) = {
+        let state = pool.lock();
+        (state.permits, state.allocated, state.free.iter().map(HostBlock::len).sum())
+    };
+    assert_eq!((permits, allocated), (pool.limits.slots, free));
+    assert!(free <= pool.limits.bytes);
+    assert_eq!(counters.snapshot().host_bytes, free);
+    pool.close();
+    assert_eq!((pool.lock().allocated, counters.snapshot().host_bytes), (0, 0));
+}
+
+#[test]
+fn model_one_slot_goes_round() {
+    let counters = Arc::<Counters>::default();
+    explore("one slot goes round", 5, move || {
+        let pool = pool(HeapAlloc, 1, 100, &counters);
+        let others = [40, 100].map(|bytes| beside(&pool, move |pool| drop(lease(pool, bytes).unwrap())));
+        drop(lease(&pool, 60).unwrap());
+        others.into_iter().for_each(|other| other.join().unwrap());
+        check(&pool, &counters);
+    });
+}
+
+#[test]
+fn model_blocks_in_the_way_are_waited_for() {
+    let counters = Arc::<Counters>::default();
+    explore("blocks in the way", 5, move || {
+        let pool = pool(HeapAlloc, 3, 100, &counters);
+        let others = [60, 100].map(|bytes| beside(&pool, move |pool| drop(lease(pool, bytes).unwrap())));
+        drop(lease(&pool, 50).unwrap());
+        others.into_iter().for_each(|other| other.join().unwrap());
+        check(&pool, &counters);
+    });
+}
+
+#[test]
+fn model_kept_memory_parts_from_its_permit() {
+    let counters = Arc::<Counters>::default();
+    explore("kept memory", 5, move || {
+        let pool = pool(HeapAlloc, 1, 100, &counters);
+        let consumer = beside(&pool, |pool| {
+            let mut slot = lease(pool, 100).unwrap();
+            let permit = pool.detach(&mut slot);
+            drop(permit);
+            slot
+        });
+        let other = beside(&pool, |pool| drop(lease(pool, 80).unwrap()));
+        drop(consumer.join().unwrap()); // held for as long as the other may need
+        other.join().unwrap();
+        check(&pool, &counters);
+    });
+}
+
+/// A consumer that keeps its batch for ever stops nobody.
+#[test]
+fn model_memory_that_never_comes_back_is_not_waited_for() {
+    let counters = Arc::<Counters>::default();
+    explore("memory that never comes back", 5, move || {
+        let pool = pool(HeapAlloc, 1, 100, &counters);
+        let mut kept = lease(&pool, 100).unwrap();
+        let other = beside(&pool, |pool| drop(lease(pool, 100).unwrap()));
+        drop(pool.detach(&mut kept));
+        other.join().unwrap();
+        drop(kept);
+        check(&pool, &counters);
+    });
+}
+
+#[test]
+fn model_slots_are_allocated_ahead_beside_a_lease() {
+    let counters = Arc::<Counters>::default();
+    explore("allocated ahead", 5, move || {
+        let pool = pool(HeapAlloc, 2, 200, &counters);
+        let pin = beside(&pool, |pool| pool.preallocate(100));
+        let other = beside(&pool, |pool| drop(lease(pool, 100).unwrap()));
+        drop(lease(&pool, 100).unwrap());
+        pin.join().unwrap();
+        other.join().unwrap();
+        check(&pool, &counters);
+    });
+}
+
+/// Refuses some of its calls.
+#[derive(Debug)]
+struct Refuses(std::ops::Range<usize>, AtomicUsize);
+
+impl HostAlloc for Refuses {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        if self.0.contains(&self.1.fetch_add(1, SeqCst)) {
+            return Err(Error::OutOfHostMemory { kind: "test", bytes, message: "refused".into() });
+        }
+        HeapAlloc.allocate(bytes)
+    }
+}
+
+/// Who gets no memory is told so, or served with another's.
+#[test]
+fn model_refusals_leave_nobody_waiting() {
+    let counters = Arc::<Counters>::default();
+    explore("refusals", 3, move || {
+        for refused in [0..1, 1..2, 0..2, 0..usize::MAX] {
+            let all = refused.len() > 2;
+            let pool = pool(Refuses(refused, AtomicUsize::new(0)), 2, 200, &counters);
+            let other = beside(&pool, |pool| lease(pool, 100).is_ok());
+            let served = lease(&pool, 100).is_ok();
+            assert!(!(other.join().unwrap() || served) || !all);
+            check(&pool, &counters);
+        }
+    });
+}
+
+#[test]
+fn model_a_close_ends_the_wait_for_a_permit() {
+    let counters = Arc::<Counters>::default();
+    explore("closed at a permit", 5, move || {
+        let pool = pool(HeapAlloc, 1, 100, &counters);
+        let held = lease(&pool, 100).unwrap();
+        let others = [(), ()].map(|()| beside(&pool, |pool| assert!(pool.permit(EVER).is_none())));
+        pool.close();
+        others.into_iter().for_each(|other| other.join().unwrap());
+        drop(held);
+        check(&pool, &counters);
+    });
+}
+
+#[test]
+fn model_a_close_ends_the_wait_for_memory() {
+    let counters = Arc::<Counters>::default();
+    explore("closed at memory", 5, move || {
+        let pool = pool(HeapAlloc, 3, 100, &counters);
+        let held = lease(&pool, 100).unwrap();
+        let others = [50, 60].map(|bytes| beside(&pool, move |pool| assert!(lease(pool, bytes).is_err())));
+        pool.close();
+        others.into_iter().for_each(|other| other.join().unwrap());
+        drop(held);
+        check(&pool, &counters);
+    });
+}
+
+#[test]
+fn model_a_close_amid_leases_frees_everything() {
+    let counters = Arc::<Counters>::default();
+    explore("closed amid leases", 5, move || {
+        let pool = pool(HeapAlloc, 1, 100, &counters);
+        let others = [
+            beside(&pool, |pool| {
+                if let Ok(mut slot) = lease(pool, 100) {
+                    drop(pool.detach(&mut slot));
+                }
+            }),
+            beside(&pool, |pool| drop(lease(pool, 60))),
+        ];
+        pool.close();
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert!(pool.is_closed());
+        check(&pool, &counters);
+    });
+}
