@@ -83,6 +83,7 @@ mod cuda;
 mod distributed;
 mod epoch;
 mod error;
+mod guard;
 mod items;
 mod iter;
 mod layout;

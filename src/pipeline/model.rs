@@ -4,12 +4,14 @@
 use super::*;
 use crate::{
     distributed::Distributed,
+    epoch::Delivery,
     order::{EpochOrder, Orders, Sampling},
     policy::Faults,
-    pool::{Limits, Wanted},
+    pool::{Limits, Permit, Wanted},
+    sample::BatchPlan,
     sampler::SequentialSampler,
     slot::HeapAlloc,
-    source::{Done, Target},
+    source::{Done, Target, Task},
     sync::explore,
     worker::work,
 };

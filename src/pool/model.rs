@@ -98,6 +98,25 @@ fn model_memory_that_never_comes_back_is_not_waited_for() {
     });
 }
 
+/// One waits for memory, another for a permit: the permit reaches who waits for it.
+#[test]
+fn model_a_permit_reaches_who_waits_for_it() {
+    let counters = Arc::<Counters>::default();
+    explore("a permit among waits for memory", 5, move || {
+        let pool = pool(HeapAlloc, 3, 100, &counters);
+        let (mut kept, held) = (lease(&pool, 50).unwrap(), lease(&pool, 50).unwrap());
+        let permit = pool.permit(EVER).unwrap();
+        let for_memory = beside(&pool, |pool| drop(pool.slot(permit, 100, &|_| Ok(())).unwrap()));
+        let for_permit = beside(&pool, |pool| drop(pool.permit(EVER).unwrap()));
+        drop(pool.detach(&mut kept));
+        for_permit.join().unwrap();
+        drop(held);
+        for_memory.join().unwrap();
+        drop(kept);
+        check(&pool, &counters);
+    });
+}
+
 #[test]
 fn model_slots_are_allocated_ahead_beside_a_lease() {
     let counters = Arc::<Counters>::default();
