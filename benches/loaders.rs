@@ -12,7 +12,7 @@ use burn::{
     data::dataloader::{DataLoader, DataLoaderBuilder, batcher::Batcher},
     tensor::{DType, Device, Distribution, Float, Int, Tensor, TensorData},
 };
-use burn_pinned::{BoxError, Collate, Field, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut};
+use burn_pinned::{Auto, BoxError, Collate, Field, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut};
 use clap::Parser;
 use data::{Item, Repeat, SIDE, Store};
 use std::{
@@ -30,7 +30,7 @@ struct Args {
     /// pinned, burn, resident (one batch again and again: the step alone)
     #[arg(long, value_delimiter = ',', default_value = "pinned,burn")]
     loader: Vec<String>,
-    /// Worker threads of each loader
+    /// Worker threads of each loader; 0 lets `pinned` choose, the batches ahead too
     #[arg(long, value_delimiter = ',', default_value = "2")]
     workers: Vec<usize>,
     /// Timed batches a round
@@ -243,11 +243,12 @@ impl Args {
     }
 
     fn builder(&self, case: &Case, workers: usize) -> PinnedDataLoaderBuilder<Item, Batch> {
-        let mut builder = PinnedDataLoaderBuilder::new(case.clone())
-            .batch_size(case.batch)
-            .num_workers(workers)
-            .prefetch(self.prefetch)
-            .streaming_stores(self.streaming);
+        let mut builder =
+            PinnedDataLoaderBuilder::new(case.clone()).batch_size(case.batch).streaming_stores(self.streaming);
+        builder = match workers {
+            0 => builder.num_workers(Auto).prefetch(Auto),
+            workers => builder.num_workers(workers).prefetch(self.prefetch),
+        };
         if let Some(transfers) = self.transfers {
             builder = builder.transfer_threads(transfers);
         }

@@ -1,4 +1,4 @@
-//! The options of a loader, checked once.
+//! The options of a loader; `build.rs` checks them.
 
 use crate::{
     augment::{Augment, Chain},
@@ -8,35 +8,32 @@ use crate::{
     guard::guard,
     items::ItemsSource,
     layout::SlotLayout,
-    limits::{MemoryLimit, check_system},
-    loader::{MakeSource, PinnedDataLoader, Plan},
+    limits::MemoryLimit,
+    loader::MakeSource,
     map::MapTensors,
-    order::{Orders, Sampling},
     policy::{BadSamples, Faults},
     rows::{RowsSource, group},
     sample::Samples,
-    sampler::{BatchSampler, RandomSampler, Sampler, SequentialSampler},
+    sampler::{BatchSampler, Sampler},
     slot::HostAlloc,
-    source::{Source, Target, alloc_for},
-    state::{At, LoaderState, Standing},
+    source::{Source, Target},
+    state::LoaderState,
+    tune::Count,
 };
-use burn::{
-    data::{dataloader::batcher::Batcher, dataset::Dataset},
-    tensor::Device,
-};
-use std::{fmt, sync::Arc, thread::available_parallelism, time::Duration};
+use burn::{data::dataloader::batcher::Batcher, tensor::Device};
+use std::{fmt, sync::Arc, time::Duration};
 
 /// What the ways of making batches need: the samples, the size of a batch, the device of batchers.
-struct Parts<I> {
-    samples: Arc<Samples<I>>,
-    batch_size: usize,
-    host_device: Option<Device>,
-    streaming: bool,
+pub(crate) struct Parts<I> {
+    pub(crate) samples: Arc<Samples<I>>,
+    pub(crate) batch_size: usize,
+    pub(crate) host_device: Option<Device>,
+    pub(crate) streaming: bool,
 }
 
-type Make<I, O> = Box<dyn FnOnce(Parts<I>) -> Result<MakeSource<O>, Error>>;
+pub(crate) type Make<I, O> = Box<dyn FnOnce(Parts<I>) -> Result<MakeSource<O>, Error>>;
 
-/// Builds a [`PinnedDataLoader`]. The options have the names of Burn's `DataLoaderBuilder` where they mean the same.
+/// Builds a [`PinnedDataLoader`](crate::PinnedDataLoader). The options have the names of Burn's `DataLoaderBuilder` where they mean the same.
 ///
 /// ```
 /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
@@ -64,30 +61,30 @@ type Make<I, O> = Box<dyn FnOnce(Parts<I>) -> Result<MakeSource<O>, Error>>;
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 pub struct PinnedDataLoaderBuilder<I, O> {
-    make: Make<I, O>,
-    batch_size: Option<usize>,
-    shuffle: Option<u64>,
-    sampler: Option<Arc<dyn Sampler>>,
-    batch_sampler: Option<Arc<dyn BatchSampler>>,
-    distributed: Distributed,
-    start_epoch: Option<usize>,
-    resume: Option<LoaderState>,
-    seed: Option<u64>,
-    augment: Option<Arc<dyn Augment<I>>>,
-    workers: Option<usize>,
-    prefetch: usize,
-    transfers: Option<usize>,
-    limit: Option<usize>,
-    lease_timeout: Duration,
-    timeout: Option<Duration>,
-    drop_last: bool,
-    alloc: Option<Arc<dyn HostAlloc>>,
-    shared_limit: Option<MemoryLimit>,
-    require_pinned: bool,
-    device: Option<Device>,
-    host_device: Option<Device>,
-    streaming: bool,
-    faults: Faults,
+    pub(crate) make: Make<I, O>,
+    pub(crate) batch_size: Option<usize>,
+    pub(crate) shuffle: Option<u64>,
+    pub(crate) sampler: Option<Arc<dyn Sampler>>,
+    pub(crate) batch_sampler: Option<Arc<dyn BatchSampler>>,
+    pub(crate) distributed: Distributed,
+    pub(crate) start_epoch: Option<usize>,
+    pub(crate) resume: Option<LoaderState>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) augment: Option<Arc<dyn Augment<I>>>,
+    pub(crate) workers: Option<Count>,
+    pub(crate) prefetch: Count,
+    pub(crate) transfers: Option<usize>,
+    pub(crate) limit: Option<usize>,
+    pub(crate) lease_timeout: Duration,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) drop_last: bool,
+    pub(crate) alloc: Option<Arc<dyn HostAlloc>>,
+    pub(crate) shared_limit: Option<MemoryLimit>,
+    pub(crate) require_pinned: bool,
+    pub(crate) device: Option<Device>,
+    pub(crate) host_device: Option<Device>,
+    pub(crate) streaming: bool,
+    pub(crate) faults: Faults,
 }
 
 impl<I, O> fmt::Debug for PinnedDataLoaderBuilder<I, O> {
@@ -164,7 +161,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             seed: None,
             augment: None,
             workers: None,
-            prefetch: 2,
+            prefetch: Count::Fixed(PREFETCH),
             transfers: None,
             limit: None,
             lease_timeout: Duration::from_secs(60),
@@ -186,7 +183,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Shuffles globally, anew each epoch: a [`RandomSampler`] of this seed. Default: the dataset's order.
+    /// Shuffles globally, anew each epoch: a [`RandomSampler`](crate::RandomSampler) of this seed. Default: the dataset's order.
     pub fn shuffle(mut self, seed: u64) -> Self {
         self.shuffle = Some(seed);
         self
@@ -218,7 +215,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Goes on where another loader stood when its [`state`](PinnedDataLoader::state) was taken: the first `iter()` gives exactly the
+    /// Goes on where another loader stood when its [`state`](crate::PinnedDataLoader::state) was taken: the first `iter()` gives exactly the
     /// batches of that epoch which it had not given, byte for byte. The number of workers, the device, and of
     /// [`distributed`](Self::distributed) the world, may have changed; dataset, sampler, batch size and seed may not.
     pub fn resume(mut self, state: LoaderState) -> Self {
@@ -241,15 +238,17 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Threads that read and write samples. Default: those of the machine, less one in eight for training and transfer.
-    pub fn num_workers(mut self, num_workers: usize) -> Self {
-        self.workers = Some(num_workers);
+    /// Threads that read and write samples, or [`Auto`](crate::Auto): as few of the default's as are enough. Default: those of the
+    /// machine, less one in eight for training and transfer.
+    pub fn num_workers(mut self, num_workers: impl Into<Count>) -> Self {
+        self.workers = Some(num_workers.into());
         self
     }
 
     /// Batches that are ready on the device ahead of the step; up to two more may be on their way there. Default: 2.
-    pub fn prefetch(mut self, prefetch: usize) -> Self {
-        self.prefetch = prefetch;
+    /// [`Auto`](crate::Auto): 2, and up to 8 where that makes the step wait less.
+    pub fn prefetch(mut self, prefetch: impl Into<Count>) -> Self {
+        self.prefetch = prefetch.into();
         self
     }
 
@@ -342,158 +341,10 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self.host_device = Some(device);
         self
     }
-
-    /// Checks the options and builds the loader. No thread is started and no slot is allocated before the first `iter()`.
-    ///
-    /// # Errors
-    /// [`Error::Config`], which names the option, what is wrong with it, and what to write instead.
-    ///
-    /// # Panics
-    /// If no device is set and Burn has no backend to choose one from.
-    pub fn build<D>(self, dataset: D) -> Result<Arc<PinnedDataLoader<O>>, Error>
-    where
-        D: Dataset<I> + 'static,
-    {
-        let dataset_len = dataset.len();
-        if dataset_len == 0 {
-            return Err(Error::config("build", "the dataset has no items", "check where it reads from"));
-        }
-        let workers = self.workers.unwrap_or_else(default_workers);
-        let counts =
-            [("num_workers", workers), ("prefetch", self.prefetch), ("transfer_threads", self.transfers.unwrap_or(1))];
-        for (option, value) in counts {
-            if value == 0 {
-                return Err(Error::config(
-                    option,
-                    "0 would never load anything",
-                    "use at least 1, or leave the default",
-                ));
-            }
-            if value > 1024 {
-                return Err(Error::config(option, format!("{value} is out of reason"), "use at most 1024"));
-            }
-        }
-        if self.require_pinned && self.alloc.is_some() {
-            let advice = "leave it out: the allocator decides which memory it gives";
-            return Err(Error::config("require_pinned", "`allocator` is set too", advice));
-        }
-        if self.lease_timeout.is_zero() {
-            return Err(Error::config("lease_timeout", "no lease can be had in no time", "use seconds"));
-        }
-        if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
-            return Err(Error::config("timeout", "no batch comes in no time", "use seconds, or leave it out"));
-        }
-        let seed = self.seed.or(self.shuffle).unwrap_or(0);
-        let sampling = match self.batch_sampler {
-            Some(sampler) => {
-                let others = [
-                    ("batch_size", self.batch_size.is_some()),
-                    ("shuffle", self.shuffle.is_some()),
-                    ("sampler", self.sampler.is_some()),
-                    ("drop_last", self.drop_last),
-                ];
-                if let Some((option, _)) = others.into_iter().find(|(_, set)| *set) {
-                    let problem = "`batch_sampler` is set too, and decides it";
-                    return Err(Error::config(option, problem, "leave one of them out"));
-                }
-                sampler.check(dataset_len)?;
-                Sampling::Batches { sampler }
-            }
-            None => {
-                let sampler = sampler(self.shuffle, self.sampler)?;
-                sampler.check(dataset_len)?;
-                let batch_size = match self.batch_size {
-                    Some(0) => return Err(Error::config("batch_size", "0 samples make no batch", "use at least 1")),
-                    Some(size) => size,
-                    None => return Err(Error::config("batch_size", "it is not set", "add e.g. `.batch_size(32)`")),
-                };
-                Sampling::Samples { sampler, batch_size, drop_last: self.drop_last }
-            }
-        };
-        let start = match (&self.resume, self.start_epoch) {
-            (Some(_), Some(_)) => {
-                let advice = "leave out `start_epoch`: the state knows the epoch";
-                return Err(Error::config("start_epoch", "`resume` is set too", advice));
-            }
-            (Some(state), None) => state.at(),
-            (None, epoch) => At { epoch: epoch.unwrap_or(0), position: 0 },
-        };
-        let distributed = self.distributed;
-        let orders =
-            Orders { sampling, dataset_len, distributed, slice: None, resumed: self.resume.as_ref().map(|_| start) };
-        orders.check()?;
-        self.faults.policy.check()?;
-        let counters = Arc::clone(&self.faults.counters);
-        let samples = Arc::new(Samples {
-            dataset: Arc::new(dataset),
-            len: dataset_len,
-            augment: self.augment,
-            seed,
-            counters: Arc::clone(&counters),
-            faults: self.faults,
-        });
-        let (batch_size, host_device) = (orders.max_batch_size(), self.host_device);
-        let parts = Parts { samples, batch_size, host_device, streaming: self.streaming };
-        let make_source = (self.make)(parts)?;
-        let device = self.device.unwrap_or_default();
-        let plan = Plan {
-            make_source,
-            orders,
-            seed,
-            standing: Standing::new(start),
-            workers,
-            prefetch: self.prefetch,
-            transfers: self.transfers,
-            limit: self.limit,
-            lease_timeout: self.lease_timeout,
-            timeout: self.timeout,
-            alloc: self.alloc,
-            shared_limit: self.shared_limit,
-            require_pinned: self.require_pinned,
-            device,
-            counters,
-        };
-        if let Some(state) = &self.resume {
-            state.fits(&plan.state(start))?;
-        }
-        // What can be refused for this device is refused now rather than at the first epoch.
-        let target = Target::of(plan.device.clone());
-        let host = target.host;
-        if plan.require_pinned {
-            alloc_for(&target, true)?;
-        }
-        let source = (plan.make_source)(target)?;
-        let limits = plan.limits(source.slot_bytes(), host)?;
-        if let Some(bytes) = source.slot_bytes() {
-            check_system(bytes.saturating_mul(limits.slots))?;
-            let shared = plan.shared_limit.as_ref().map_or(usize::MAX, MemoryLimit::bytes);
-            if bytes > shared {
-                let problem = format!("{shared} bytes are less than one batch of {bytes}");
-                return Err(Error::config("shared_limit", problem, format!("allow at least {bytes}")));
-            }
-        }
-        Ok(Arc::new(PinnedDataLoader::new(plan, start.epoch)))
-    }
 }
 
-/// What orders the samples: at most one of two options.
-fn sampler(shuffle: Option<u64>, sampler: Option<Arc<dyn Sampler>>) -> Result<Arc<dyn Sampler>, Error> {
-    match (shuffle, sampler) {
-        (Some(_), Some(_)) => {
-            let advice = "leave out `shuffle`: a sampler orders the epoch itself";
-            Err(Error::config("sampler", "`shuffle` is set too", advice))
-        }
-        (Some(seed), None) => Ok(Arc::new(RandomSampler::new(seed))),
-        (None, Some(sampler)) => Ok(sampler),
-        (None, None) => Ok(Arc::new(SequentialSampler)),
-    }
-}
-
-/// The machine's threads, less one in eight where there are that many: training and transfer need their own.
-fn default_workers() -> usize {
-    let threads = available_parallelism().map_or(1, usize::from);
-    threads - threads / 8
-}
+/// Batches ahead, unless told otherwise: one for the step that comes, one for a step that is quick.
+pub(crate) const PREFETCH: usize = 2;
 
 fn default_host_device(device: &Device) -> Result<Device, Error> {
     #[cfg(feature = "cuda")]

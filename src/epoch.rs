@@ -5,6 +5,7 @@ use crate::{
     order::Order,
     policy::Bad,
     source::{Filled, Ready, Task},
+    tune::Settings,
 };
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -17,14 +18,16 @@ use std::{
 const ON_THE_WAY: usize = 2;
 
 /// The fixed choices of a pipeline.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Flow {
     pub(crate) workers: usize,
     /// With none, as on a CPU backend, the worker that ends a batch does the pin and the transfer stage too: there is no copy to
     /// wait for, and permits alone bound what is ready.
     pub(crate) transfers: usize,
-    /// Batches ready on the device ahead of the step.
+    /// Batches ready on the device ahead of the step, at first.
     pub(crate) prefetch: usize,
+    /// What may change: workers at work, and batches ready on the device ahead of the step.
+    pub(crate) now: Arc<Settings>,
     pub(crate) lease_timeout: Duration,
     /// How long `next()` waits for a batch.
     pub(crate) timeout: Option<Duration>,
@@ -33,12 +36,12 @@ pub(crate) struct Flow {
 impl Flow {
     /// Batches that may be opened ahead of the consumer. Permits allow no more, except after errors, which hold none.
     pub(crate) fn window(&self, slots: usize) -> usize {
-        self.prefetch + slots
+        self.now.prefetch() + slots
     }
 
     /// Batches on the device, or on their way there, ahead of the step.
     pub(crate) fn ahead(&self) -> usize {
-        self.prefetch + ON_THE_WAY
+        self.now.prefetch() + ON_THE_WAY
     }
 
     /// Workers that go on while a filled batch waits for a transfer thread. The others rest: what they would write only pushes
@@ -179,7 +182,8 @@ impl<O> Epochs<O> {
 
     /// Whether one more worker should rest for now.
     fn rests(&self, flow: &Flow) -> bool {
-        self.running >= flow.steady() && self.runs.iter().any(|run| !run.to_send.is_empty())
+        self.running >= flow.now.workers()
+            || self.running >= flow.steady() && self.runs.iter().any(|run| !run.to_send.is_empty())
     }
 
     pub(crate) fn has_work(&self, window: usize, flow: &Flow) -> bool {

@@ -61,6 +61,7 @@ impl<O> EpochIter<O> {
             }
         };
         self.clock.handed(asked, batch.as_ref().ok().map(|(_, items)| *items));
+        pipeline.handed(asked.elapsed(), self.progress.is_first());
         let batch = batch.map(|(batch, _)| batch);
         Some(batch)
     }

@@ -76,6 +76,7 @@ mod activity;
 mod augment;
 mod batch;
 mod batcher;
+mod build;
 mod builder;
 mod collate;
 #[cfg(feature = "cuda")]
@@ -109,6 +110,7 @@ mod stats;
 mod sync;
 mod timeline;
 mod transfer;
+mod tune;
 mod upload;
 #[cfg(feature = "vision")]
 pub mod vision;
@@ -142,6 +144,7 @@ pub use source::host_alloc;
 pub use state::LoaderState;
 pub use stats::{Queues, StageStats, Stats, Verdict};
 pub use timeline::Timeline;
+pub use tune::{Auto, Count};
 
 /// The README's examples, compiled and run as tests.
 #[cfg(doctest)]

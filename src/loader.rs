@@ -14,6 +14,7 @@ use crate::{
     state::{At, LoaderState, Standing},
     stats::{Counters, Stats, step::StepClock},
     timeline::Timeline,
+    tune::{Settings, Tuner, Tuning},
     worker::Threads,
 };
 use burn::{
@@ -43,7 +44,11 @@ pub(crate) struct Plan<O> {
     pub(crate) seed: u64,
     pub(crate) standing: Standing,
     pub(crate) workers: usize,
+    /// Whether fewer of them are tried.
+    pub(crate) tune_workers: bool,
     pub(crate) prefetch: usize,
+    /// The most that are tried.
+    pub(crate) prefetch_most: usize,
     pub(crate) transfers: Option<usize>,
     pub(crate) limit: Option<usize>,
     pub(crate) lease_timeout: Duration,
@@ -83,13 +88,13 @@ impl<O> Plan<O> {
         // One slot for each batch that may wait for the step, one being copied, one being written: more are pushed out of the CPU
         // cache before they are copied (34 against 51 GB/s with 24 and 4 slots on an H200's host). Batches that all fit in the
         // cache may be more, so that workers need not be woken for each.
-        let few = self.prefetch + 2;
+        let (few, more) = (self.prefetch + 2, self.prefetch_most - self.prefetch);
         let many = slot_bytes.filter(|_| !host).map_or(0, |bytes| (SMALL_SLOTS / bytes.max(1)).min(16));
         let wanted = few.max(many).min(self.orders.fewest_batches());
         let Some(bytes) = slot_bytes else {
             return Ok(Limits { slots: wanted, bytes: self.limit.unwrap_or(usize::MAX) });
         };
-        let limit = self.limit.unwrap_or_else(|| bytes.saturating_mul(wanted));
+        let limit = self.limit.unwrap_or_else(|| bytes.saturating_mul(wanted + more));
         let slots = wanted.min(limit / bytes.max(1));
         if slots == 0 {
             let problem = format!("{limit} bytes are less than one batch of {bytes}");
@@ -101,7 +106,8 @@ impl<O> Plan<O> {
         }
         // What the consumer of a CPU backend gives back is ordinary memory, kept beyond the limit on page-locked bytes.
         let spare = if host { SPARE } else { 0 };
-        Ok(Limits { slots, bytes: bytes.saturating_mul(slots + spare) })
+        let more = more.min(limit / bytes.max(1) - slots);
+        Ok(Limits { slots, bytes: bytes.saturating_mul(slots + more + spare) })
     }
 }
 
@@ -205,16 +211,21 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         keep_backtraces();
         let source = (plan.make_source)(target)?;
         let pool = Pool::new(alloc, plan.limits(source.slot_bytes(), host)?, Arc::clone(&plan.counters));
+        let settings = Settings::new(plan.workers, plan.prefetch);
+        let least = if plan.tune_workers { 1 } else { plan.workers };
+        let tuner = Tuner::new((least, plan.workers), (plan.prefetch, plan.prefetch_most));
+        let tuning = tuner.has_choice().then(|| Tuning::new(tuner, Arc::clone(&settings)));
         let flow = Flow {
             workers: plan.workers,
             // Copies in turn keep the link busy: 47.2, 49.5 and 49.1 GB/s with 2, 3 and 4 on an H200, 8 workers.
             transfers: if host { 0 } else { plan.transfers.unwrap_or(3) },
             prefetch: plan.prefetch,
+            now: Arc::clone(&settings),
             lease_timeout: plan.lease_timeout,
             timeout: plan.timeout,
         };
         plan.counters.started(flow.workers, flow.transfers, pool.limits().slots);
-        let pipeline = Arc::new(Pipeline::new(source, pool, flow));
+        let pipeline = Arc::new(Pipeline::new(source, pool, flow, tuning));
         let threads = Threads::start(&pipeline)?;
         *running = Some(Running { pipeline: Arc::clone(&pipeline), _threads: threads });
         Ok(pipeline)

@@ -75,6 +75,11 @@ impl EpochProgress {
         self.batches += 1;
     }
 
+    /// Whether one batch was given so far.
+    pub(crate) fn is_first(&self) -> bool {
+        self.batches <= 1
+    }
+
     /// Where the loader stands, once all processes have come as far.
     pub(crate) fn at(&self) -> At {
         if self.batches >= self.batches_total {

@@ -17,6 +17,7 @@ use crate::{
     source::{Filled, Ready, Source},
     stats::Counters,
     sync::{Condvar, Mutex, MutexGuard},
+    tune::Tuning,
     upload::Uploader,
     watch::Watch,
     window::DeviceWindow,
@@ -35,6 +36,7 @@ pub(crate) struct Pipeline<O> {
     pub(crate) source: Arc<dyn Source<O>>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) flow: Flow,
+    tuning: Option<Tuning>,
     pub(crate) device: DeviceWindow,
     pub(crate) watch: Arc<Watch>,
     state: Mutex<Epochs<O>>,
@@ -47,13 +49,14 @@ pub(crate) struct Pipeline<O> {
 }
 
 impl<O> Pipeline<O> {
-    pub(crate) fn new(source: Arc<dyn Source<O>>, pool: Arc<Pool>, flow: Flow) -> Self {
+    pub(crate) fn new(source: Arc<dyn Source<O>>, pool: Arc<Pool>, flow: Flow, tuning: Option<Tuning>) -> Self {
         Self {
             source,
             pool,
             device: DeviceWindow::new(flow.ahead() + 1), // and the one that the step works on
             watch: Arc::new(Watch::new(flow.timeout)),
             flow,
+            tuning,
             state: Mutex::new(Epochs::new()),
             for_workers: Condvar::new(),
             for_pin: Condvar::new(),

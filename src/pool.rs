@@ -38,12 +38,25 @@ pub(crate) struct Limits {
 #[derive(Debug)]
 struct State {
     permits: usize,
+    /// Permits beyond those of the limits.
+    extra: usize,
+    /// Permits that are taken away as they come back.
+    debt: usize,
     free: Vec<HostBlock>,
     /// Bytes of the free blocks and of those behind permits.
     allocated: usize,
     /// The byte limit, or what there was when the allocator refused more.
     limit: usize,
     closed: bool,
+}
+
+impl State {
+    fn permit_back(&mut self) {
+        match self.debt {
+            0 => self.permits += 1,
+            _ => self.debt -= 1,
+        }
+    }
 }
 
 /// The pool. All of its waits end when it is closed.
@@ -63,7 +76,7 @@ pub(crate) struct Permit(Option<Arc<Pool>>);
 impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(pool) = self.0.take() {
-            pool.lock().permits += 1;
+            pool.lock().permit_back();
             pool.changed.notify_all();
         }
     }
@@ -72,7 +85,8 @@ impl Drop for Permit {
 impl Pool {
     pub(crate) fn new(alloc: Arc<dyn HostAlloc>, limits: Limits, counters: Arc<Counters>) -> Arc<Self> {
         let Limits { slots: permits, bytes: limit } = limits;
-        let state = Mutex::new(State { permits, free: Vec::new(), allocated: 0, limit, closed: false });
+        let state =
+            Mutex::new(State { permits, extra: 0, debt: 0, free: Vec::new(), allocated: 0, limit, closed: false });
         Arc::new(Self { alloc, limits, state, changed: Condvar::new(), counters })
     }
 
@@ -90,6 +104,23 @@ impl Pool {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes so many permits beyond those of the limits; gives the number of all.
+    pub(crate) fn allow(&self, extra: usize) -> usize {
+        let mut state = self.lock();
+        let before = std::mem::replace(&mut state.extra, extra);
+        let more = extra.saturating_sub(before);
+        let paid = more.min(state.debt);
+        state.debt -= paid;
+        state.permits += more - paid;
+        let fewer = before.saturating_sub(extra);
+        let gone = fewer.min(state.permits);
+        state.permits -= gone;
+        state.debt += fewer - gone;
+        drop(state);
+        self.changed.notify_all();
+        self.limits.slots + extra
     }
 
     /// Waits for a permit, up to `patience`; `None` if none came in time or the pool was closed.
@@ -241,8 +272,8 @@ impl SlotHome for Pool {
     fn give_back(&self, block: HostBlock, with_permit: bool) {
         let mut state = self.lock();
         if with_permit {
-            state.permits += 1;
-        } else if state.free.len() < self.limits.slots + SPARE
+            state.permit_back();
+        } else if state.free.len() < self.limits.slots + state.extra + SPARE
             && state.allocated.saturating_add(block.len()) <= self.limits.bytes
         {
             state.allocated += block.len();

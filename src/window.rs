@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -27,7 +30,7 @@ const PAUSES: u32 = 8;
 /// nothing is released for long, one batch more is let in.
 #[derive(Debug)]
 pub(crate) struct DeviceWindow {
-    limit: usize,
+    limit: AtomicUsize,
     state: Mutex<State>,
 }
 
@@ -84,7 +87,12 @@ impl State {
 impl DeviceWindow {
     pub(crate) fn new(limit: usize) -> Self {
         let state = State { in_use: Vec::new(), copying: 0, last: Instant::now(), interval: None, pauses: 0 };
-        Self { limit, state: Mutex::new(state) }
+        Self { limit: AtomicUsize::new(limit), state: Mutex::new(state) }
+    }
+
+    /// Changes the limit.
+    pub(crate) fn allow(&self, limit: usize) {
+        self.limit.store(limit, Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -97,7 +105,7 @@ impl DeviceWindow {
         loop {
             let mut state = self.lock();
             let count = state.count();
-            if count >= (self.limit + state.queued()).saturating_mul(epochs.max(1))
+            if count >= (self.limit.load(Relaxed) + state.queued()).saturating_mul(epochs.max(1))
                 && let Some(starved) = starved()
             {
                 if starved.min(state.last.elapsed()) <= state.patience() {

@@ -92,6 +92,16 @@ impl<O> Pipeline<O> {
         Some(Delivery { place, ready: Err(error), bad: Bad::default() })
     }
 
+    /// Notes that a batch was handed out, which was waited for so long: what is tuned is tuned by that.
+    pub(crate) fn handed(&self, waited: Duration, first: bool) {
+        if self.tuning.as_ref().is_some_and(|tuning| tuning.delivered(waited, first)) {
+            let slots = self.pool.allow(self.flow.now.prefetch().saturating_sub(self.flow.prefetch));
+            self.device.allow(self.flow.ahead() + 1);
+            self.counters().started(self.flow.now.workers(), self.flow.transfers, slots);
+            self.for_workers.notify_one();
+        }
+    }
+
     /// Ends an epoch, finished or not: what is on its way is dropped.
     pub(crate) fn end(&self, id: RunId) {
         let mut state = self.lock();

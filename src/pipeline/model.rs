@@ -13,6 +13,7 @@ use crate::{
     slot::HeapAlloc,
     source::{Done, Target, Task},
     sync::explore,
+    tune::Settings,
     worker::work,
 };
 use burn::tensor::Device;
@@ -95,34 +96,40 @@ impl Source<usize> for Numbers {
     }
 }
 
+/// What is modelled.
+#[derive(Clone, Copy)]
+struct Shape {
+    batches: usize,
+    permits: usize,
+    transfers: usize,
+    /// Workers that may be at work.
+    at_work: usize,
+    /// The batch that fails on the worker.
+    bad: Option<usize>,
+}
+
+const SHAPE: Shape = Shape { batches: 2, permits: 1, transfers: 0, at_work: 2, bad: None };
+
 struct Model {
     pipeline: Arc<Pipeline<usize>>,
-    /// The orders of two epochs.
+    /// The order of every epoch.
     orders: Orders,
     batches: usize,
 }
 
 impl Model {
-    fn new(batches: usize, permits: usize, transfers: usize, counters: &Arc<Counters>) -> Self {
-        Self::with_bad(None, batches, permits, transfers, counters)
-    }
-
-    fn with_bad(
-        bad: Option<usize>,
-        batches: usize,
-        permits: usize,
-        transfers: usize,
-        counters: &Arc<Counters>,
-    ) -> Self {
+    fn new(shape: Shape, counters: &Arc<Counters>) -> Self {
+        let Shape { batches, permits, transfers, at_work, bad } = shape;
         let target = Target { device: Device::flex(), host: true };
         let source = Arc::new(Numbers { target, faults: Faults::default(), pins: transfers > 0, bad });
         let limits = Limits { slots: permits, bytes: 100 };
         let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
-        let flow = Flow { workers: 2, transfers, prefetch: 1, lease_timeout: Duration::MAX, timeout: None };
+        let now = Settings::new(at_work, 1);
+        let flow = Flow { workers: 2, transfers, prefetch: 1, now, lease_timeout: Duration::MAX, timeout: None };
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
         let (dataset_len, distributed) = (batches, Distributed::alone());
         let orders = Orders { sampling, dataset_len, distributed, slice: None, resumed: None };
-        Self { pipeline: Arc::new(Pipeline::new(source, pool, flow)), orders, batches }
+        Self { pipeline: Arc::new(Pipeline::new(source, pool, flow, None)), orders, batches }
     }
 
     fn start(&self) -> RunId {
@@ -189,7 +196,22 @@ fn take(pipeline: &Pipeline<usize>, id: RunId) -> (usize, bool) {
 fn model_two_workers_bring_an_epoch() {
     let counters = Arc::<Counters>::default();
     explore("an epoch, two workers", 2, move || {
-        let model = Model::new(3, 1, 0, &counters);
+        let model = Model::new(Shape { batches: 3, ..SHAPE }, &counters);
+        let workers = [model.worker(), model.worker()];
+        let id = model.start();
+        assert_eq!(take(&model.pipeline, id), (3, false));
+        model.pipeline.end(id);
+        model.pipeline.close();
+        model.end(workers);
+    });
+}
+
+/// One of two workers rests.
+#[test]
+fn model_a_worker_rests() {
+    let counters = Arc::<Counters>::default();
+    explore("an epoch, one of two workers at work", 2, move || {
+        let model = Model::new(Shape { batches: 3, permits: 2, at_work: 1, ..SHAPE }, &counters);
         let workers = [model.worker(), model.worker()];
         let id = model.start();
         assert_eq!(take(&model.pipeline, id), (3, false));
@@ -203,7 +225,7 @@ fn model_two_workers_bring_an_epoch() {
 fn model_a_batch_goes_through_all_stages() {
     let counters = Arc::<Counters>::default();
     explore("an epoch through pin and transfer", 2, move || {
-        let model = Model::new(2, 2, 1, &counters);
+        let model = Model::new(Shape { permits: 2, transfers: 1, ..SHAPE }, &counters);
         let threads = [model.worker(), model.pin(), model.transfer()];
         let id = model.start();
         assert_eq!(take(&model.pipeline, id), (2, false));
@@ -218,7 +240,7 @@ fn model_a_batch_goes_through_all_stages() {
 fn model_a_failed_batch_lets_the_next_through() {
     let counters = Arc::<Counters>::default();
     explore("a failed batch", 1, move || {
-        let model = Model::with_bad(Some(0), 2, 2, 1, &counters);
+        let model = Model::new(Shape { permits: 2, transfers: 1, bad: Some(0), ..SHAPE }, &counters);
         let threads = [model.worker(), model.worker(), model.pin(), model.transfer()];
         let id = model.start();
         assert_eq!(take(&model.pipeline, id), (2, false));
@@ -233,7 +255,7 @@ fn model_a_failed_batch_lets_the_next_through() {
 fn model_an_epoch_after_one_that_was_dropped() {
     let counters = Arc::<Counters>::default();
     explore("an epoch after a dropped one", 2, move || {
-        let model = Model::new(2, 1, 0, &counters);
+        let model = Model::new(SHAPE, &counters);
         let workers = [model.worker(), model.worker()];
         let first = model.start();
         model.pipeline.end(first);
@@ -248,7 +270,7 @@ fn model_an_epoch_after_one_that_was_dropped() {
 fn model_two_consumers_share_the_permits() {
     let counters = Arc::<Counters>::default();
     explore("two consumers", 2, move || {
-        let model = Model::new(2, 1, 0, &counters);
+        let model = Model::new(SHAPE, &counters);
         let worker = model.worker();
         let (first, second) = (model.start(), model.start());
         let other = model.beside(move |pipeline| {
@@ -267,7 +289,7 @@ fn model_two_consumers_share_the_permits() {
 fn model_a_close_ends_worker_and_consumer() {
     let counters = Arc::<Counters>::default();
     explore("closed amid an epoch", 3, move || {
-        let model = Model::new(2, 1, 0, &counters);
+        let model = Model::new(SHAPE, &counters);
         let worker = model.worker();
         let id = model.start();
         let closer = model.beside(Pipeline::close);
@@ -282,7 +304,7 @@ fn model_a_close_ends_worker_and_consumer() {
 fn model_a_close_ends_pin_and_transfer() {
     let counters = Arc::<Counters>::default();
     explore("closed amid pin and transfer", 2, move || {
-        let model = Model::new(1, 1, 1, &counters);
+        let model = Model::new(Shape { batches: 1, transfers: 1, ..SHAPE }, &counters);
         let threads = [model.worker(), model.pin(), model.transfer()];
         let id = model.start();
         model.pipeline.close();
@@ -295,7 +317,7 @@ fn model_a_close_ends_pin_and_transfer() {
 fn model_a_close_ends_everything() {
     let counters = Arc::<Counters>::default();
     explore("closed with a consumer amid pin and transfer", 1, move || {
-        let model = Model::new(1, 1, 1, &counters);
+        let model = Model::new(Shape { batches: 1, transfers: 1, ..SHAPE }, &counters);
         let threads = [model.worker(), model.pin(), model.transfer()];
         let id = model.start();
         let closer = model.beside(Pipeline::close);

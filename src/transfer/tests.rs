@@ -18,6 +18,7 @@ use crate::{
     source::{Filled, Ready, Source, Target, Task},
     stats::{Counters, Verdict, step::StepClock},
     timeline::Timeline,
+    tune::Settings,
     upload::{Breaks, Uploader},
     worker::Threads,
 };
@@ -76,9 +77,16 @@ fn rows(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
 fn pipeline(source: impl Source<()> + 'static, counters: &Arc<Counters>) -> Arc<Pipeline<()>> {
     let limits = Limits { slots: SLOTS, bytes: SLOTS * source.slot_bytes().unwrap() };
     let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
-    let flow = Flow { workers: 2, transfers: 2, prefetch: 2, lease_timeout: Duration::from_secs(10), timeout: None };
+    let flow = Flow {
+        workers: 2,
+        transfers: 2,
+        prefetch: 2,
+        now: Settings::new(2, 2),
+        lease_timeout: Duration::from_secs(10),
+        timeout: None,
+    };
     counters.started(flow.workers, flow.transfers, limits.slots);
-    Arc::new(Pipeline::new(Arc::new(source), pool, flow))
+    Arc::new(Pipeline::new(Arc::new(source), pool, flow, None))
 }
 
 fn order(batches: usize) -> EpochOrder {

@@ -1,0 +1,347 @@
+//! Choosing the number of workers and of batches ahead while a training runs.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+/// Lets the loader choose: `num_workers(Auto)`, `prefetch(Auto)`.
+///
+/// The loader starts with what a fixed default would be. About twice a second it looks at what the training loop got and how long
+/// it waited, tries a change, and keeps it or takes it back; what it does and why is logged (`log`, level info).
+///
+/// - Workers: as few as give the loop all that the most would give, so that the cores are left to the training. The most are
+///   those of the default.
+/// - Batches ahead: up to 8, within `pinned_limit`, where more of them make the loop wait less, as with samples that take
+///   very different times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Auto;
+
+/// A fixed number, or [`Auto`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// So many.
+    Fixed(usize),
+    /// The loader chooses.
+    Auto,
+}
+
+impl From<usize> for Count {
+    fn from(count: usize) -> Self {
+        Self::Fixed(count)
+    }
+}
+
+impl From<Auto> for Count {
+    fn from(_: Auto) -> Self {
+        Self::Auto
+    }
+}
+
+/// The most batches ahead that are chosen.
+pub(crate) const MOST_AHEAD: usize = 8;
+
+/// What the consumer saw in a while.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Seen {
+    pub(crate) time: Duration,
+    pub(crate) waited: Duration,
+    pub(crate) batches: u32,
+}
+
+impl Seen {
+    fn rate(&self) -> f64 {
+        f64::from(self.batches) / self.time.as_secs_f64().max(1e-9)
+    }
+
+    fn wait_share(&self) -> f64 {
+        self.waited.as_secs_f64() / self.time.as_secs_f64().max(1e-9)
+    }
+}
+
+/// What is being changed, and what was seen before.
+#[derive(Debug, Clone, Copy)]
+struct Trial {
+    what: Knob,
+    from: usize,
+    before: Seen,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Knob {
+    Workers,
+    Prefetch,
+}
+
+impl fmt::Display for Knob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Workers => "workers",
+            Self::Prefetch => "prefetch",
+        })
+    }
+}
+
+/// One knob's range and setting.
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    now: usize,
+    least: usize,
+    most: usize,
+    /// Windows to pass before the next trial, and how many there are after one that failed.
+    pause: u32,
+    next_pause: u32,
+}
+
+impl Range {
+    fn new(now: usize, least: usize, most: usize) -> Self {
+        Self { now, least, most, pause: 0, next_pause: FIRST_PAUSE }
+    }
+}
+
+/// The loop waits so little that nothing is to be gained.
+const CALM: f64 = 0.005;
+/// A share of its rate that the loop may lose to a trial, or to noise.
+const SLACK: f64 = 0.01;
+/// Windows after a trial that failed; doubled each time, so that trials cost ever less.
+const FIRST_PAUSE: u32 = 8;
+const LONGEST_PAUSE: u32 = 512;
+
+/// Turns what is seen into settings. Knows no thread and no clock.
+#[derive(Debug)]
+pub(crate) struct Tuner {
+    workers: Range,
+    prefetch: Range,
+    trial: Option<Trial>,
+    last: Option<Seen>,
+}
+
+impl Tuner {
+    /// Starts at some settings; a knob whose least and most are the same stays.
+    pub(crate) fn new(workers: (usize, usize), prefetch: (usize, usize)) -> Self {
+        Self {
+            workers: Range::new(workers.1, workers.0, workers.1),
+            prefetch: Range::new(prefetch.0, prefetch.0, prefetch.1),
+            trial: None,
+            last: None,
+        }
+    }
+
+    /// Whether there is anything to tune.
+    pub(crate) fn has_choice(&self) -> bool {
+        self.workers.least < self.workers.most || self.prefetch.least < self.prefetch.most
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.workers.now
+    }
+
+    pub(crate) fn prefetch(&self) -> usize {
+        self.prefetch.now
+    }
+
+    fn knob(&mut self, knob: Knob) -> &mut Range {
+        match knob {
+            Knob::Workers => &mut self.workers,
+            Knob::Prefetch => &mut self.prefetch,
+        }
+    }
+
+    /// Takes in a window; gives the reason in words where a setting changes.
+    pub(crate) fn window(&mut self, seen: Seen) -> Option<String> {
+        let last = self.last.replace(seen);
+        if let Some(trial) = self.trial.take() {
+            return self.judge(trial, seen);
+        }
+        // The work has changed, or a trial was kept by mistake.
+        if seen.wait_share() > 4.0 * CALM
+            && self.workers.now < self.workers.most
+            && last.is_none_or(|last| seen.wait_share() > last.wait_share() + SLACK)
+        {
+            let from = self.workers.now;
+            self.workers.now = self.workers.most;
+            self.workers.pause = self.workers.next_pause;
+            let waits = 100.0 * seen.wait_share();
+            return Some(format!("workers {from} -> {}: the step waits {waits:.1} % of its time", self.workers.now));
+        }
+        for knob in [Knob::Prefetch, Knob::Workers] {
+            let waits = seen.wait_share() > 2.0 * CALM;
+            let range = self.knob(knob);
+            range.pause = range.pause.saturating_sub(1);
+            let to = match knob {
+                Knob::Workers => (range.now * 3 / 4).max(range.least),
+                Knob::Prefetch if waits => (range.now + 1).min(range.most),
+                Knob::Prefetch => range.now,
+            };
+            if to != range.now && range.pause == 0 {
+                let from = std::mem::replace(&mut range.now, to);
+                self.trial = Some(Trial { what: knob, from, before: seen });
+                return Some(format!("{knob} {from} -> {to}: a trial"));
+            }
+        }
+        None
+    }
+
+    /// Keeps what a trial changed, or takes it back.
+    fn judge(&mut self, trial: Trial, seen: Seen) -> Option<String> {
+        let Trial { what, from, before } = trial;
+        let rate = seen.rate() / before.rate().max(1e-9);
+        let good = match what {
+            Knob::Workers => rate >= 1.0 - SLACK && seen.wait_share() <= (before.wait_share() + SLACK).max(CALM),
+            Knob::Prefetch => seen.wait_share() < 0.8 * before.wait_share() && rate > 1.0,
+        };
+        let range = self.knob(what);
+        if good {
+            range.next_pause = FIRST_PAUSE;
+            return None;
+        }
+        range.pause = range.next_pause;
+        range.next_pause = (2 * range.next_pause).min(LONGEST_PAUSE);
+        let to = std::mem::replace(&mut range.now, from);
+        let (then, now) = (100.0 * before.wait_share(), 100.0 * seen.wait_share());
+        Some(format!("{what} {to} -> {from}: {rate:.2} x the rate, the step waits {now:.1} % instead of {then:.1} %"))
+    }
+}
+
+/// The settings of a pipeline that may change while it runs.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    workers: AtomicUsize,
+    prefetch: AtomicUsize,
+}
+
+impl Settings {
+    pub(crate) fn new(workers: usize, prefetch: usize) -> Arc<Self> {
+        Arc::new(Self { workers: AtomicUsize::new(workers), prefetch: AtomicUsize::new(prefetch) })
+    }
+
+    /// Workers that may be at work.
+    pub(crate) fn workers(&self) -> usize {
+        self.workers.load(Relaxed)
+    }
+
+    /// Batches ready ahead of the step.
+    pub(crate) fn prefetch(&self) -> usize {
+        self.prefetch.load(Relaxed)
+    }
+}
+
+/// A window is at least so long, and has so many batches.
+const WINDOW: Duration = Duration::from_millis(400);
+const BATCHES: u32 = 16;
+
+/// The tuning of one pipeline, fed by its consumers.
+#[derive(Debug)]
+pub(crate) struct Tuning {
+    settings: Arc<Settings>,
+    state: Mutex<(Tuner, Seen, Instant)>,
+}
+
+impl Tuning {
+    pub(crate) fn new(tuner: Tuner, settings: Arc<Settings>) -> Self {
+        Self { settings, state: Mutex::new((tuner, Seen::default(), Instant::now())) }
+    }
+
+    /// Notes a batch that was waited for; `true` if the settings have changed. The first of an epoch only starts the clock: what it
+    /// waits for is the start.
+    pub(crate) fn delivered(&self, waited: Duration, first: bool) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (tuner, seen, since) = &mut *state;
+        if first {
+            (*seen, *since) = (Seen::default(), Instant::now());
+            return false;
+        }
+        seen.waited += waited;
+        seen.batches += 1;
+        seen.time = since.elapsed();
+        if seen.time < WINDOW || seen.batches < BATCHES {
+            return false;
+        }
+        let reason = tuner.window(std::mem::take(seen));
+        *since = Instant::now();
+        if let Some(reason) = &reason {
+            log::info!("burn-pinned: {reason}");
+        }
+        self.settings.workers.store(tuner.workers(), Relaxed);
+        self.settings.prefetch.store(tuner.prefetch(), Relaxed);
+        reason.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A loader of which each worker makes `worker` batches a second, with a link and a step of some rates.
+    fn seen(workers: usize, worker: f64, step: f64, link: f64) -> Seen {
+        let fill = worker * workers as f64;
+        let rate = fill.min(step).min(link);
+        let time = Duration::from_secs(1);
+        Seen { time, waited: time.mul_f64(1.0 - rate / step), batches: rate.round() as u32 }
+    }
+
+    /// The mean rate of some windows, and where the workers end.
+    fn run(worker: f64, step: f64, link: f64, windows: usize) -> (f64, usize) {
+        let mut tuner = Tuner::new((1, 16), (2, 2));
+        let mut batches = 0;
+        for _ in 0..windows {
+            let seen = seen(tuner.workers(), worker, step, link);
+            batches += seen.batches;
+            tuner.window(seen);
+        }
+        (f64::from(batches) / windows as f64, tuner.workers())
+    }
+
+    #[test]
+    fn as_few_workers_as_give_the_full_rate() {
+        // (a worker, the step, the link): the best rate is known, and the workers that it takes.
+        for (worker, step, link, most) in
+            [(100.0f64, 300.0, 1e9, 5), (100.0, 1e9, 650.0, 9), (10.0, 1e4, 1e9, 16), (1e5, 20.0, 1e9, 1)]
+        {
+            let best = (16.0 * worker).min(step).min(link);
+            let (mean, workers) = run(worker, step, link, 400);
+            assert!(mean > 0.97 * best, "{worker} {step} {link}: {mean} of {best}");
+            assert!(workers <= most, "{worker} {step} {link}: {workers} workers");
+            let (early, _) = run(worker, step, link, 20);
+            assert!(early > 0.93 * best, "{early} of {best} in the first windows");
+        }
+    }
+
+    #[test]
+    fn work_that_grows_gets_its_workers_back() {
+        let mut tuner = Tuner::new((1, 16), (2, 2));
+        for _ in 0..100 {
+            tuner.window(seen(tuner.workers(), 100.0, 200.0, 1e9));
+        }
+        assert!(tuner.workers() <= 4);
+        let reason = (0..20).find_map(|_| tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9))).unwrap();
+        assert!(reason.contains("-> 16: the step waits"), "{reason}");
+        for _ in 0..100 {
+            tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9));
+        }
+        assert!(tuner.workers() >= 10, "{}", tuner.workers());
+    }
+
+    #[test]
+    fn batches_ahead_grow_only_where_that_helps() {
+        let second = Duration::from_secs(1);
+        // Waiting halves with each batch ahead, as with samples of very different cost.
+        let mut tuner = Tuner::new((4, 4), (2, 8));
+        for _ in 0..50 {
+            let share = 0.2 / f64::from(1u32 << (tuner.prefetch() - 2));
+            let batches = (1000.0 * (1.0 - share)) as u32;
+            tuner.window(Seen { time: second, waited: second.mul_f64(share), batches });
+        }
+        assert!((5..=8).contains(&tuner.prefetch()), "{}", tuner.prefetch());
+        // It does not help where the workers are too slow.
+        let mut tuner = Tuner::new((4, 4), (2, 8));
+        for _ in 0..50 {
+            tuner.window(Seen { time: second, waited: second.mul_f64(0.5), batches: 100 });
+        }
+        assert_eq!(tuner.prefetch(), 2);
+    }
+}

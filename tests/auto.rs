@@ -1,0 +1,63 @@
+//! `num_workers(Auto)`, `prefetch(Auto)`: fewer workers where they have nothing to do, all of them where they have.
+
+mod common;
+
+use burn::data::dataloader::DataLoader;
+use burn_pinned::Auto;
+use common::{Mischief, Numbers, builder, numbers};
+use std::{
+    sync::Mutex,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+/// What the loader logs.
+struct Lines(Mutex<Vec<String>>);
+
+impl log::Log for Lines {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+    fn log(&self, record: &log::Record<'_>) {
+        if record.target().starts_with("burn_pinned") {
+            self.0.lock().unwrap().push(record.args().to_string());
+        }
+    }
+    fn flush(&self) {}
+}
+
+static LINES: Lines = Lines(Mutex::new(Vec::new()));
+
+/// One test: the log belongs to the process.
+#[test]
+fn workers_that_are_not_needed_rest_and_come_back() {
+    log::set_logger(&LINES).unwrap();
+    log::set_max_level(log::LevelFilter::Info);
+    // Each of the samples takes 100 us of a worker, that of a batch of 8 so 0.8 ms; the step takes 4 ms.
+    let mut dataset = Numbers::new(8 * 1500);
+    for index in 0..dataset.len {
+        dataset = dataset.with(index, Mischief::Sleep(Duration::from_micros(100)));
+    }
+    let loader = builder().num_workers(Auto).prefetch(Auto).build(dataset).unwrap();
+    let (mut seen, start) = (Vec::new(), Instant::now());
+    for (nth, batch) in loader.iter().enumerate() {
+        seen.extend(batch.unwrap().numbers);
+        sleep(Duration::from_millis(if nth < 1000 { 4 } else { 0 }));
+    }
+    assert_eq!(seen, (0..8 * 1500).collect::<Vec<i64>>(), "what is loaded does not depend on it");
+    let most = std::thread::available_parallelism().map_or(1, usize::from);
+    let most = most - most / 8;
+    let lines = LINES.0.lock().unwrap().join("\n");
+    println!("{lines}\nin {:.1?}\n{}", start.elapsed(), loader.stats());
+    if most > 1 {
+        assert!(lines.contains(&format!("burn-pinned: workers {most} -> ")), "{lines}");
+        assert!(lines.contains("a trial"), "{lines}");
+    }
+    assert!(loader.stats().workers <= most);
+
+    let fixed = builder().num_workers(2).prefetch(3).build(Numbers::new(100)).unwrap();
+    let auto = builder().num_workers(Auto).prefetch(Auto).build(Numbers::new(100)).unwrap();
+    assert_eq!(numbers(&common::epoch(&*auto)), numbers(&common::epoch(&*fixed)));
+    assert!(builder().num_workers(Auto).pinned_limit(192).build(Numbers::new(100)).is_ok(), "one slot");
+    assert!(builder().num_workers(Auto).prefetch(Auto).pinned_limit(10).build(Numbers::new(100)).is_err());
+}
