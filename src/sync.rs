@@ -12,6 +12,7 @@ pub(crate) use self::modelled::{Condvar, Mutex, MutexGuard, explore};
 mod modelled {
     pub(crate) use loom::sync::{Mutex, MutexGuard};
     use std::{
+        env,
         sync::{
             Arc, LockResult, PoisonError,
             atomic::{AtomicUsize, Ordering::Relaxed},
@@ -62,14 +63,15 @@ mod modelled {
     }
 
     /// Runs a model in every order of its threads' steps in which no more than so many of them are interrupted where they could go
-    /// on; the variable `LOOM_MAX_PREEMPTIONS` changes how many.
+    /// on; the variable `LOOM_MORE` adds to that.
     pub(crate) fn explore(name: &str, preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
         let (start, orders) = (Instant::now(), Arc::<AtomicUsize>::default());
         let count = Arc::clone(&orders);
         let mut builder = loom::model::Builder::new();
         builder.max_branches = 10_000;
-        builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
-        let bound = builder.preemption_bound.unwrap_or_default();
+        let more: usize = env::var("LOOM_MORE").map_or(0, |more| more.parse().expect("a number"));
+        let bound = preemptions + more;
+        builder.preemption_bound = Some(bound);
         builder.check(move || {
             count.fetch_add(1, Relaxed);
             model();

@@ -33,6 +33,7 @@ fn check(pool: &Pool, counters: &Counters) {
     let (permits, allocated, free) = {
         let state = pool.lock();
         assert_eq!(state.debt, 0);
+        assert!(state.allocated == 0 || !state.closed);
         (state.permits - state.extra, state.allocated, state.free.iter().map(HostBlock::len).sum())
     };
     assert_eq!((permits, allocated), (pool.limits.slots, free));
@@ -49,6 +50,29 @@ fn model_one_slot_goes_round() {
         let pool = pool(HeapAlloc, 1, 100, &counters);
         let others = [40, 100].map(|bytes| beside(&pool, move |pool| drop(lease(pool, bytes).unwrap())));
         drop(lease(&pool, 60).unwrap());
+        others.into_iter().for_each(|other| other.join().unwrap());
+        check(&pool, &counters);
+    });
+}
+
+#[test]
+fn model_no_more_batches_than_slots() {
+    let counters = Arc::<Counters>::default();
+    explore("no more batches than slots", 4, move || {
+        let pool = pool(HeapAlloc, 1, 100, &counters);
+        let held = Arc::<AtomicUsize>::default();
+        let turn = || {
+            let held = Arc::clone(&held);
+            move |pool: &Arc<Pool>| {
+                let permit = pool.permit(EVER).unwrap();
+                assert_eq!(held.fetch_add(1, SeqCst), 0);
+                pool.is_closed(); // a step, before which others may run
+                held.fetch_sub(1, SeqCst);
+                drop(permit);
+            }
+        };
+        let others = [turn(), turn()].map(|turn| beside(&pool, turn));
+        turn()(&pool);
         others.into_iter().for_each(|other| other.join().unwrap());
         check(&pool, &counters);
     });
@@ -191,6 +215,23 @@ fn model_refusals_leave_nobody_waiting() {
             assert!(!(other.join().unwrap() || served) || !all);
             check(&pool, &counters);
         }
+    });
+}
+
+/// Memory that was to be allocated ahead is had by who waits for it.
+#[test]
+fn model_a_refusal_ahead_of_use_ends_a_wait() {
+    let counters = Arc::<Counters>::default();
+    explore("refused ahead", 4, move || {
+        let pool = pool(Refuses(0..1, AtomicUsize::new(0)), 1, 100, &counters);
+        let permit = pool.permit(EVER).unwrap();
+        let pin = beside(&pool, |pool| pool.preallocate(100));
+        let for_permit = beside(&pool, |pool| drop(pool.permit(EVER).unwrap()));
+        // Its own allocation may be the one that is refused.
+        let _ = pool.slot(permit, 100, &|_| Ok(()));
+        pin.join().unwrap();
+        for_permit.join().unwrap();
+        check(&pool, &counters);
     });
 }
 
