@@ -4,10 +4,10 @@ use crate::{
     batch::{BatchPlace, RawBatch},
     collate::Collate,
     error::{Error, Place, Stage},
+    guard::guard,
     layout::{Field, SlotLayout},
     pool::{Limits, Pool},
-    rows::{close_gaps, upload_slot, write_rows},
-    sample::guard,
+    rows::{Rows, close_gaps, upload_slot, write_rows},
     source::{Target, alloc_for},
     stats::Counters,
     transfer::settle,
@@ -115,8 +115,8 @@ impl<C> PinnedBatcher<C> {
         let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one: this thread writes all rows
         let position = |position| Place { index: Some(position), ..place };
         let never = AtomicBool::new(false); // nobody can leave in the middle
-        write_rows(&self.collate, &items, &mut chunk, 0, &mut steps, &never, position, || ())
-            .map_err(|(_, error)| error)?;
+        let all = Rows { chunk: &mut chunk, first: 0, steps: &mut steps };
+        write_rows(&self.collate, &items, all, &never, position, || ()).map_err(|(_, error)| error)?;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;
         let longest = if layout.has_padded() { close_gaps(&layout, &mut slot, rows, &steps) } else { Vec::new() };
         let permit = target.host.then(|| pool.detach(&mut slot));

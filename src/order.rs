@@ -3,7 +3,7 @@
 use crate::{
     distributed::Distributed,
     error::{BoxError, Error, Place, Stage},
-    sample::guard,
+    guard::guard,
     sampler::{BatchSampler, Sampler},
     state::At,
 };

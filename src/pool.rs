@@ -8,10 +8,11 @@ use crate::{
     panics::catch,
     slot::{HostAlloc, HostBlock, Slot, SlotHome},
     stats::Counters,
+    sync::{Condvar, Mutex, MutexGuard},
 };
 use derive_new::new;
 use std::{
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -291,149 +292,7 @@ impl SlotHome for Pool {
     }
 }
 
+#[cfg(all(test, burn_pinned_loom))]
+mod model;
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::slot::HeapAlloc;
-    use proptest::prelude::*;
-
-    const SOON: Duration = Duration::from_millis(5);
-
-    fn pool(slots: usize, bytes: usize) -> Arc<Pool> {
-        Pool::new(Arc::new(HeapAlloc), Limits { slots, bytes }, Arc::default())
-    }
-
-    fn impatient(waited: Duration) -> Result<(), Error> {
-        Err(Error::LeaseTimeout { waited, slots: 0 })
-    }
-
-    fn slot(pool: &Arc<Pool>, bytes: usize) -> Result<Slot, Error> {
-        pool.slot(pool.permit(SOON).expect("a permit"), bytes, &impatient)
-    }
-
-    #[test]
-    fn memory_is_reused_and_waits_end() {
-        let pool = pool(2, 200);
-        pool.preallocate(100);
-        let (a, b) = (slot(&pool, 100).unwrap(), slot(&pool, 100).unwrap());
-        assert!(pool.permit(SOON).is_none());
-        let at = a.as_slice().as_ptr();
-        drop(a);
-        let c = slot(&pool, 100).unwrap();
-        assert_eq!(c.as_slice().as_ptr(), at);
-        assert_eq!(pool.counters.snapshot().allocations, 2);
-        let waiting = std::thread::spawn({
-            let pool = Arc::clone(&pool);
-            move || pool.permit(Duration::from_secs(60)).is_none()
-        });
-        pool.close();
-        assert!(waiting.join().unwrap());
-        drop((b, c));
-        assert_eq!(pool.counters.snapshot().host_bytes, 0);
-    }
-
-    #[test]
-    fn a_batch_larger_than_the_limit_is_an_error() {
-        let pool = pool(2, 200);
-        let error = slot(&pool, 201).unwrap_err();
-        assert!(matches!(error, Error::OverLimit { bytes: 201, limit: 200 }), "{error}");
-        assert!(pool.permit(SOON).is_some(), "the permit came back");
-    }
-
-    #[test]
-    fn blocks_in_the_way_are_waited_for_as_long_as_wanted() {
-        let pool = pool(2, 200);
-        let held = slot(&pool, 150).unwrap();
-        let error = slot(&pool, 100).unwrap_err();
-        assert!(matches!(error, Error::LeaseTimeout { .. }), "{error}");
-        let waiting = std::thread::spawn({
-            let pool = Arc::clone(&pool);
-            move || pool.slot(pool.permit(SOON).unwrap(), 100, &|_| Ok(())).is_ok()
-        });
-        std::thread::sleep(SOON);
-        drop(held);
-        assert!(waiting.join().unwrap());
-    }
-
-    /// Refuses after so many blocks, or breaks its contract.
-    #[derive(Debug)]
-    struct Moody(std::sync::atomic::AtomicUsize, usize, &'static str);
-
-    impl HostAlloc for Moody {
-        fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
-            match (self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < self.1, self.2) {
-                (true, _) => HeapAlloc.allocate(bytes),
-                (_, "short") => HeapAlloc.allocate(bytes - 1),
-                (_, "panic") => panic!("no mood"),
-                _ => Err(Error::OutOfHostMemory { kind: "test", bytes, message: "refused".into() }),
-            }
-        }
-    }
-
-    fn counts(pool: &Pool) -> (usize, usize) {
-        let state = pool.lock();
-        (state.allocated, state.permits)
-    }
-
-    #[test]
-    fn after_a_refusal_the_pool_makes_do_with_what_it_has() {
-        for mood in ["refuse", "short", "panic"] {
-            let limits = Limits { slots: 4, bytes: 400 };
-            let pool = Pool::new(Arc::new(Moody(0.into(), 2, mood)), limits, Arc::default());
-            pool.preallocate(100);
-            for _ in 0..10 {
-                let (a, b) = (slot(&pool, 100).unwrap(), slot(&pool, 100).unwrap());
-                assert!(matches!(slot(&pool, 100), Err(Error::LeaseTimeout { .. })), "a third must wait");
-                drop((a, b));
-            }
-            assert_eq!(counts(&pool), (200, 4));
-            let none = Pool::new(Arc::new(Moody(0.into(), 0, mood)), limits, Arc::default());
-            none.preallocate(100);
-            assert!(matches!(slot(&none, 100), Err(Error::OutOfHostMemory { .. })));
-            assert_eq!(counts(&none), (0, 4));
-        }
-    }
-
-    #[test]
-    fn growing_batches_replace_their_blocks() {
-        let pool = pool(3, usize::MAX);
-        for bytes in (100..4000).step_by(100) {
-            let slots: Vec<_> = (0..3).map(|_| slot(&pool, bytes).unwrap()).collect();
-            drop(slots);
-            assert!(pool.lock().free.len() <= 3);
-        }
-        assert!(pool.counters.snapshot().host_bytes <= 3 * 3900);
-    }
-
-    proptest! {
-        /// Whatever the sizes and the order of lending, detaching and returning: never above the limit, all freed at the end.
-        #[test]
-        fn the_limit_holds(slots in 1usize..5, steps in prop::collection::vec((0usize..4, 1usize..120), 1..40)) {
-            let pool = pool(slots, 250);
-            let mut held = Vec::new();
-            for (action, size) in steps {
-                match action {
-                    0 | 1 => {
-                        let room = pool.lock().allocated + size <= 250;
-                        if room && let Some(permit) = pool.permit(Duration::ZERO) {
-                            held.push((pool.slot(permit, size, &impatient).unwrap(), None));
-                        }
-                    }
-                    2 => drop(held.pop()),
-                    _ => if let Some((slot, permit)) = held.first_mut() && permit.is_none() {
-                        *permit = Some(pool.detach(slot));
-                    },
-                }
-                let state = pool.lock();
-                prop_assert!(state.allocated <= 250 && state.permits <= slots);
-                let free: usize = state.free.iter().map(HostBlock::len).sum();
-                prop_assert!(free <= state.allocated);
-            }
-            drop(held);
-            prop_assert_eq!(pool.lock().permits, slots);
-            pool.close();
-            prop_assert_eq!(pool.lock().allocated, 0);
-            prop_assert_eq!(pool.counters.snapshot().host_bytes, 0);
-        }
-    }
-}
+mod tests;

@@ -5,11 +5,12 @@ use crate::{
     batch::RawBatch,
     collate::Collate,
     error::{BoxError, Error, Place, Stage},
+    guard::{guard, guard_at},
     layout::SlotLayout,
     policy::{Bad, Faults},
     pool::{Permit, Pool, Wanted},
     row::RowMut,
-    sample::{BatchPlan, FirstFailure, Samples, guard, guard_at},
+    sample::{BatchPlan, FirstFailure, Samples},
     slot::{Chunk, Slot},
     source::{Done, Filled, Ready, Source, Target, Task},
     stats::clock::TaskClock,
@@ -135,8 +136,9 @@ where
     ) -> Result<(), (usize, Error)> {
         let RowsJob { source, plan, .. } = &*self.job;
         let steps = &mut steps[(first - self.chunk.rows().start) * source.layout.fields.len()..];
+        let rows = Rows { chunk: &mut self.chunk, first, steps };
         let place = |position| Place { stage: Stage::Collate, ..plan.sample(position, worker) };
-        write_rows(&*source.collate, samples, &mut self.chunk, first, steps, &plan.abandoned, place, wrote)
+        write_rows(&*source.collate, samples, rows, &plan.abandoned, place, wrote)
     }
 
     /// Leaves out or replaces a bad sample, or fails with it.
@@ -161,18 +163,24 @@ where
     }
 }
 
-/// Lets a collate write samples, from row `first` on, and checks that it writes all of each; up to the first failure,
+/// Where samples are written: the rows of a chunk from `first` on, and their steps.
+pub(crate) struct Rows<'a> {
+    pub(crate) chunk: &'a mut Chunk,
+    pub(crate) first: usize,
+    pub(crate) steps: &'a mut [usize],
+}
+
+/// Lets a collate write samples, and checks that it writes all of each; up to the first failure,
 /// or until the batch is abandoned. Calls `wrote` after each.
 pub(crate) fn write_rows<I, C: Collate<I>>(
     collate: &C,
     samples: &[I],
-    chunk: &mut Chunk,
-    first: usize,
-    steps: &mut [usize],
+    rows: Rows<'_>,
     abandoned: &AtomicBool,
     place: impl FnOnce(usize) -> Place,
     mut wrote: impl FnMut(),
 ) -> Result<(), (usize, Error)> {
+    let Rows { chunk, first, steps } = rows;
     let fields = chunk.layout().fields.len();
     let doing = Doing::here();
     let at = Cell::new(first);

@@ -4,9 +4,9 @@ use crate::{
     activity::Activity,
     augment::Augment,
     batch::BatchPlace,
-    error::{BoxError, Error, Place, Stage},
+    error::{Error, Place, Stage},
+    guard::guard_at,
     order::Occurrences,
-    panics::{Caught, catch},
     policy::{Bad, Faults},
     rng::KeyedRng,
     stats::{Counters, clock::TaskClock},
@@ -59,23 +59,6 @@ impl BatchPlan {
 impl Indices for BatchPlan {
     fn index(&self, position: usize) -> Option<usize> {
         self.indices.get(position).copied()
-    }
-}
-
-/// Runs user code for a batch as a whole: an error or a panic of it becomes an [`Error`] with its place.
-pub(crate) fn guard<T>(place: Place, code: impl FnOnce() -> Result<T, BoxError>) -> Result<T, Error> {
-    during(place, || guard_at(|| place, code))
-}
-
-/// The same for samples, whose place is known only when something has gone wrong.
-pub(crate) fn guard_at<T>(
-    place: impl FnOnce() -> Place,
-    code: impl FnOnce() -> Result<T, BoxError>,
-) -> Result<T, Error> {
-    match catch(code) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(source)) => Err(Error::Failed { place: place(), source }),
-        Err(Caught { message, trace }) => Err(Error::Panicked { place: place(), message, trace }),
     }
 }
 

@@ -17,6 +17,21 @@ pub(crate) enum Uploader {
     /// took 2.4 ms from the upload to the slot's return, 0.8 ms of it the copy.
     #[cfg(feature = "cuda")]
     Direct(CopyStream),
+    /// A device that fails.
+    #[cfg(test)]
+    Broken(Breaks),
+}
+
+/// Where a broken device fails.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Breaks {
+    /// With an error, once so many tensors are made.
+    Upload { after: usize },
+    /// With a panic, once so many tensors are made.
+    Panic { after: usize },
+    /// In the wait for the copies.
+    Settle,
 }
 
 /// Bytes of a slot, and the kind of memory they are in.
@@ -108,6 +123,17 @@ impl Uploader {
             }
             #[cfg(feature = "cuda")]
             Self::Direct(stream) => Ok(stream.tensor(bytes.bytes, values, dtype, device)?),
+            #[cfg(test)]
+            Self::Broken(Breaks::Upload { after: 0 }) => Err("no room on the device".into()),
+            #[cfg(test)]
+            Self::Broken(Breaks::Panic { after: 0 }) => panic!("the device is gone"),
+            #[cfg(test)]
+            Self::Broken(breaks) => {
+                if let Breaks::Upload { after } | Breaks::Panic { after } = breaks {
+                    *after -= 1;
+                }
+                Self::Burn.flat(bytes, values, dtype, device)
+            }
         }
     }
 
@@ -130,6 +156,10 @@ impl Uploader {
             }
             #[cfg(feature = "cuda")]
             Self::Direct(stream) => Ok(stream.wait(bytes < SMALL)?),
+            #[cfg(test)]
+            Self::Broken(Breaks::Settle) => Err("the copy did not end".into()),
+            #[cfg(test)]
+            Self::Broken(_) => Self::Burn.settle(target, bytes),
         }
     }
 
@@ -139,6 +169,8 @@ impl Uploader {
             Self::Burn => None,
             #[cfg(feature = "cuda")]
             Self::Direct(stream) => stream.in_use(),
+            #[cfg(test)]
+            Self::Broken(_) => None,
         }
     }
 }

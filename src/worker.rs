@@ -88,7 +88,7 @@ impl Drop for Threads {
 }
 
 /// A worker: opens batches, fills rows.
-fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
+pub(crate) fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
     #[cfg(all(feature = "cuda", target_os = "linux"))]
     if pipeline.flow.transfers > 0 {
         crate::cuda::step_back();

@@ -1,0 +1,116 @@
+//! The consumer's side of the pipeline: epochs begin, their batches are waited for or given up, and epochs end.
+
+use super::Pipeline;
+use crate::{
+    activity::{Activity, BatchKey},
+    epoch::{Delivery, Epochs, Run, RunId},
+    error::{Error, Place, Stage},
+    order::Order,
+    policy::Bad,
+    sync::MutexGuard,
+};
+use std::{
+    collections::VecDeque,
+    mem,
+    sync::{PoisonError, atomic::Ordering::Relaxed},
+    time::{Duration, Instant},
+};
+
+impl<O> Pipeline<O> {
+    /// Starts an epoch of `batches` batches.
+    pub(crate) fn start(&self, epoch: usize, order: Order, batches: usize) -> RunId {
+        let mut state = self.lock();
+        let id = RunId(state.next_id);
+        state.next_id += 1;
+        state.runs.push(Run::new(id, epoch, order, batches));
+        drop(state);
+        self.for_workers.notify_one();
+        id
+    }
+
+    /// The next batch of an epoch in order, or its error; waits for it. `None` at the epoch's end.
+    pub(crate) fn next(&self, id: RunId) -> Option<Delivery<O>> {
+        let mut state = self.lock();
+        if let Some(run) = state.run(id) {
+            self.counters().asked(run.queues());
+        }
+        loop {
+            let closed = state.closed;
+            let run = state.run(id)?;
+            if run.delivered == run.batches {
+                return None;
+            }
+            if let Some((since, ready)) = run.ready.remove(&run.delivered) {
+                let batch = BatchKey { epoch: run.epoch, number: run.delivered };
+                let place = Place::batch(Stage::Dataset, run.epoch, run.delivered);
+                let bad = run.bad.remove(&run.delivered).unwrap_or_default();
+                run.delivered += 1;
+                run.waiting = None;
+                let opens = !state.opening && state.runs.iter().any(|run| run.can_open(self.window()));
+                drop(state);
+                self.for_transfer.notify_one();
+                if opens {
+                    self.for_workers.notify_one();
+                }
+                self.counters().took(Activity::Ready, batch, since, Instant::now());
+                return Some(Delivery { place, ready, bad });
+            }
+            if closed {
+                let place = Place::batch(Stage::Dataset, run.epoch, run.delivered);
+                run.delivered = run.batches;
+                return Some(Delivery { place, ready: Err(Error::Ended), bad: Bad::default() });
+            }
+            let waited = run.waiting.get_or_insert_with(Instant::now).elapsed();
+            state = match self.flow.timeout {
+                None => self.for_consumers.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(timeout) if waited >= timeout => return self.give_up(state, id, waited),
+                Some(timeout) => {
+                    let waiting = self.for_consumers.wait_timeout(state, timeout - waited);
+                    waiting.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    /// Gives up the next batch of an epoch: what there is of it is dropped, and what still comes of it will be.
+    fn give_up(&self, mut state: MutexGuard<'_, Epochs<O>>, id: RunId, waited: Duration) -> Option<Delivery<O>> {
+        let run = state.run(id)?;
+        let (epoch, batch) = (run.epoch, run.delivered);
+        run.delivered += 1;
+        run.waiting = None;
+        let tasks = if run.tasks_of == batch { mem::take(&mut run.tasks) } else { VecDeque::new() };
+        let left_over = (tasks, run.to_pin.remove(&batch), run.to_send.remove(&batch), run.bad.remove(&batch));
+        drop(state);
+        let stuck = self.watch.blame(epoch, batch).map(Box::new);
+        drop(left_over);
+        for waiting in [&self.for_workers, &self.for_pin, &self.for_transfer] {
+            waiting.notify_all();
+        }
+        let error = Error::Timeout { epoch, batch, waited, stuck };
+        self.source.faults().saw(&error);
+        let place = Place::batch(Stage::Dataset, epoch, batch);
+        Some(Delivery { place, ready: Err(error), bad: Bad::default() })
+    }
+
+    /// Notes that a batch was handed out, which was waited for so long: what is tuned is tuned by that.
+    pub(crate) fn handed(&self, waited: Duration, first: bool) {
+        if self.tuning.as_ref().is_some_and(|tuning| tuning.delivered(waited, first)) {
+            let slots = self.pool.allow(self.flow.now.prefetch().saturating_sub(self.flow.prefetch));
+            self.device.allow(self.flow.ahead() + 1);
+            self.counters().started(self.flow.now.workers(), self.flow.transfers, slots);
+            self.for_workers.notify_one();
+        }
+    }
+
+    /// Ends an epoch, finished or not: what is on its way is dropped.
+    pub(crate) fn end(&self, id: RunId) {
+        let mut state = self.lock();
+        let run = state.runs.iter().position(|run| run.id == id).map(|at| state.runs.swap_remove(at));
+        drop(state);
+        if let Some(run) = &run {
+            run.abandoned.store(true, Relaxed);
+        }
+        drop(run); // slots go home here, outside the lock
+        self.for_workers.notify_one(); // what made workers rest may have gone with it
+    }
+}

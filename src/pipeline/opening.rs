@@ -1,0 +1,143 @@
+//! The opening of batches: a permit, the epoch that gets it, the batch's indices, its slot and its tasks.
+
+use super::Pipeline;
+use crate::{
+    activity::{Activity, BatchKey},
+    batch::BatchPlace,
+    epoch::{Run, RunId},
+    error::{Error, Place, Stage},
+    order::{Cut, Order},
+    pool::{Permit, TICK},
+    sample::BatchPlan,
+    source::Task,
+    watch::during,
+};
+use std::{
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+/// A task should take about this long: long against a lock, short against a batch.
+const TASK_NS: u64 = 200_000;
+
+/// A batch that is being opened: an epoch has lent its order for it.
+struct Opening {
+    run: RunId,
+    epoch: usize,
+    number: usize,
+    order: Order,
+    abandoned: Arc<AtomicBool>,
+    /// The permit, or why none came.
+    permit: Result<Permit, Error>,
+}
+
+impl<O> Pipeline<O> {
+    /// Opens the next batch of some epoch: waits for a permit, takes the batch's indices, gives it a slot and cuts it into tasks.
+    /// One worker at a time does this; meanwhile the others find no work but that of open batches.
+    pub(crate) fn open(&self) {
+        let Some(mut opening) = self.choose() else { return };
+        let tasks = self.cut(&mut opening).inspect_err(|error| self.source.faults().saw(error));
+        let Opening { run: id, number, order, .. } = opening;
+        let mut state = self.lock();
+        state.opening = false;
+        let (mut count, mut left_over) = (0, None);
+        match (state.run(id), tasks) {
+            (Some(run), tasks) => {
+                run.opened += 1;
+                run.order = Some(order);
+                match tasks {
+                    tasks if number < run.delivered => left_over = Some((None, tasks)), // given up meanwhile
+                    Ok(tasks) => (count, run.tasks, run.tasks_of) = (tasks.len(), tasks.into(), number),
+                    Err(error) => drop(run.ready.insert(number, (Instant::now(), Err(error)))),
+                }
+            }
+            (None, tasks) => left_over = Some((Some(order), tasks)), // the consumer has gone meanwhile
+        }
+        drop(state);
+        drop(left_over);
+        (0..count.clamp(1, self.flow.workers)).for_each(|_| self.for_workers.notify_one());
+        if count == 0 {
+            self.for_consumers.notify_all();
+        }
+    }
+
+    /// Waits for a permit, then picks the epoch that gets it: the one with the fewest batches on their way. An epoch whose
+    /// consumer has waited too long with nothing on its way gets an error instead. `None` once no epoch has a batch to open.
+    fn choose(&self) -> Option<Opening> {
+        let start = Instant::now();
+        loop {
+            let permit = self.pool.permit(TICK);
+            let mut state = self.lock();
+            let open = state.runs.iter_mut().filter(|run| run.can_open(self.window()));
+            let run = match permit {
+                Some(_) => open.min_by_key(|run| run.opened.saturating_sub(run.delivered)),
+                None => open.max_by_key(|run| (run.next_to_open(), run.starved())),
+            };
+            let Some(run) = run.filter(|_| !self.pool.is_closed()) else {
+                state.opening = false;
+                return None;
+            };
+            let permit = match permit {
+                Some(permit) => Ok(permit),
+                None => match self.patient(run, run.next_to_open(), start.elapsed()) {
+                    Ok(()) => continue,
+                    Err(error) => Err(error),
+                },
+            };
+            let Some(order) = run.order.take() else { continue }; // `can_open` saw that it is there
+            let abandoned = Arc::clone(&run.abandoned);
+            let opening = Opening { run: run.id, epoch: run.epoch, number: run.opened, order, abandoned, permit };
+            drop(state);
+            let batch = BatchKey { epoch: opening.epoch, number: opening.number };
+            self.counters().took(Activity::SlotWait, batch, start, Instant::now());
+            return Some(opening);
+        }
+    }
+
+    /// Whether to wait longer for a permit or for memory: not if the consumer's next batch needs it, and consumer and wait are
+    /// both past the limit.
+    fn patient(&self, run: &Run<O>, needed: bool, waited: Duration) -> Result<(), Error> {
+        let waited = waited.min(run.starved());
+        if needed && waited > self.flow.lease_timeout {
+            return Err(Error::LeaseTimeout { waited, slots: self.pool.limits().slots });
+        }
+        Ok(())
+    }
+
+    /// The same for an epoch that may be gone.
+    pub(super) fn wanted(&self, id: RunId, needed: fn(&Run<O>) -> bool, waited: Duration) -> Result<(), Error> {
+        let mut state = self.lock();
+        let run = state.run(id).ok_or(Error::Ended)?;
+        self.patient(run, needed(run), waited)
+    }
+
+    /// Takes the batch's indices and cuts it into tasks.
+    fn cut(&self, opening: &mut Opening) -> Result<Vec<Box<dyn Task<O>>>, Error> {
+        let Opening { epoch, number, order, .. } = opening;
+        let place = Place::batch(Stage::Sampler, *epoch, *number);
+        let at = BatchPlace { epoch: *epoch, number: *number, position: order.position() };
+        let Cut { indices, occurrences } = order.take(place)?;
+        let chunk = self.chunk(indices.len());
+        let permit = mem::replace(&mut opening.permit, Err(Error::Ended))?;
+        let abandoned = Arc::clone(&opening.abandoned);
+        let plan = Arc::new(BatchPlan { at, indices, occurrences, abandoned });
+        let id = opening.run;
+        let place = Place { stage: Stage::Allocate, ..place };
+        let wanted = |waited| self.wanted(id, Run::next_to_open, waited);
+        during(place, || Arc::clone(&self.source).open(plan, permit, &self.pool, &wanted, chunk))
+    }
+
+    /// Rows a task: enough for [`TASK_NS`] by what rows have cost so far. At first each worker gets two shares of the batch, so
+    /// that the first batch comes soon. Decides nothing but speed.
+    fn chunk(&self, rows: usize) -> usize {
+        let by_time = match self.row_ns.load(Relaxed) {
+            0 => rows.div_ceil(2 * self.flow.workers),
+            row_ns => usize::try_from(TASK_NS / row_ns).unwrap_or(usize::MAX),
+        };
+        by_time.clamp(1, rows.max(1))
+    }
+}

@@ -1,0 +1,82 @@
+//! The locks and conditions of the pool and of the pipeline: those of `std`, or, with the cfg `burn_pinned_loom`, those of loom,
+//! which runs a test through every order of its threads' steps. `.ci/loom` runs the models, `pool/model.rs` and
+//! `pipeline/model.rs`.
+
+#[cfg(not(all(test, burn_pinned_loom)))]
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+
+#[cfg(all(test, burn_pinned_loom))]
+pub(crate) use self::modelled::{Condvar, Mutex, MutexGuard, explore};
+
+#[cfg(all(test, burn_pinned_loom))]
+mod modelled {
+    pub(crate) use loom::sync::{Mutex, MutexGuard};
+    use std::{
+        env,
+        sync::{
+            Arc, LockResult, PoisonError,
+            atomic::{AtomicUsize, Ordering::Relaxed},
+        },
+        time::{Duration, Instant},
+    };
+
+    /// In a model time stands still: a wait whose notification is lost never ends, where a timeout would hide it.
+    #[derive(Debug)]
+    pub(crate) struct Condvar(loom::sync::Condvar);
+
+    impl Condvar {
+        pub(crate) fn new() -> Self {
+            Self(loom::sync::Condvar::new())
+        }
+
+        pub(crate) fn notify_one(&self) {
+            self.0.notify_one();
+        }
+
+        pub(crate) fn notify_all(&self) {
+            self.0.notify_all();
+        }
+
+        pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
+            self.0.wait(guard)
+        }
+
+        pub(crate) fn wait_timeout<'a, T>(
+            &self,
+            guard: MutexGuard<'a, T>,
+            _: Duration,
+        ) -> LockResult<(MutexGuard<'a, T>, ())> {
+            Ok((self.0.wait(guard).unwrap_or_else(PoisonError::into_inner), ()))
+        }
+
+        pub(crate) fn wait_timeout_while<'a, T>(
+            &self,
+            mut guard: MutexGuard<'a, T>,
+            _: Duration,
+            mut waits: impl FnMut(&mut T) -> bool,
+        ) -> LockResult<(MutexGuard<'a, T>, ())> {
+            while waits(&mut guard) {
+                guard = self.0.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            }
+            Ok((guard, ()))
+        }
+    }
+
+    /// Runs a model in every order of its threads' steps in which no more than so many of them are interrupted where they could go
+    /// on; the variable `LOOM_MORE` adds to that.
+    pub(crate) fn explore(name: &str, preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+        let (start, orders) = (Instant::now(), Arc::<AtomicUsize>::default());
+        let count = Arc::clone(&orders);
+        let mut builder = loom::model::Builder::new();
+        builder.max_branches = 10_000;
+        let more: usize = env::var("LOOM_MORE").map_or(0, |more| more.parse().expect("a number"));
+        let bound = preemptions + more;
+        builder.preemption_bound = Some(bound);
+        builder.check(move || {
+            count.fetch_add(1, Relaxed);
+            model();
+        });
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{name}: {} orders with up to {bound} interruptions in {seconds:.1} s", orders.load(Relaxed));
+    }
+}
