@@ -101,14 +101,16 @@ impl Source<usize> for Numbers {
 struct Shape {
     batches: usize,
     permits: usize,
+    prefetch: usize,
     transfers: usize,
+    pins: bool,
     /// Workers that may be at work.
     at_work: usize,
     /// The batch that fails on the worker.
     bad: Option<usize>,
 }
 
-const SHAPE: Shape = Shape { batches: 2, permits: 1, transfers: 0, at_work: 2, bad: None };
+const SHAPE: Shape = Shape { batches: 2, permits: 1, prefetch: 1, transfers: 0, pins: false, at_work: 2, bad: None };
 
 struct Model {
     pipeline: Arc<Pipeline<usize>>,
@@ -119,13 +121,13 @@ struct Model {
 
 impl Model {
     fn new(shape: Shape, counters: &Arc<Counters>) -> Self {
-        let Shape { batches, permits, transfers, at_work, bad } = shape;
+        let Shape { batches, permits, prefetch, transfers, pins, at_work, bad } = shape;
         let target = Target { device: Device::flex(), host: true };
-        let source = Arc::new(Numbers { target, faults: Faults::default(), pins: transfers > 0, bad });
+        let source = Arc::new(Numbers { target, faults: Faults::default(), pins, bad });
         let limits = Limits { slots: permits, bytes: 100 };
         let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
-        let now = Settings::new(at_work, 1);
-        let flow = Flow { workers: 2, transfers, prefetch: 1, now, lease_timeout: Duration::MAX, timeout: None };
+        let now = Settings::new(at_work, prefetch);
+        let flow = Flow { workers: 2, transfers, prefetch, now, lease_timeout: Duration::MAX, timeout: None };
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
         let (dataset_len, distributed) = (batches, Distributed::alone());
         let orders = Orders { sampling, dataset_len, distributed, slice: None, resumed: None };
@@ -135,6 +137,16 @@ impl Model {
     fn start(&self) -> RunId {
         let EpochOrder { order, .. } = self.orders.epoch(0).unwrap();
         self.pipeline.start(0, order, self.batches)
+    }
+
+    /// Opens a batch, as a worker does; gives its only task.
+    fn open_one(&self) -> (usize, Box<dyn Task<usize>>) {
+        loop {
+            match self.pipeline.work().unwrap() {
+                Work::Open => self.pipeline.open(),
+                Work::Task { number, task, .. } => return (number, task),
+            }
+        }
     }
 
     fn beside(&self, run: impl FnOnce(&Pipeline<usize>) + 'static) -> JoinHandle<()> {
@@ -172,6 +184,13 @@ impl Model {
         assert!(pool.is_closed());
         assert_eq!(pool.permits(), pool.limits().slots);
     }
+}
+
+/// What a worker does with a task.
+fn end_task(pipeline: &Pipeline<usize>, run: RunId, number: usize, task: Box<dyn Task<usize>>) {
+    let done = task.run(0);
+    pipeline.ran(1, done.rows_took);
+    pipeline.filled(run, number, done.filled.unwrap(), done.bad);
 }
 
 /// Takes batches until the epoch's end; gives how many there were, and whether the end was a close.
@@ -225,7 +244,7 @@ fn model_a_worker_rests() {
 fn model_a_batch_goes_through_all_stages() {
     let counters = Arc::<Counters>::default();
     explore("an epoch through pin and transfer", 2, move || {
-        let model = Model::new(Shape { permits: 2, transfers: 1, ..SHAPE }, &counters);
+        let model = Model::new(Shape { permits: 2, transfers: 1, pins: true, ..SHAPE }, &counters);
         let threads = [model.worker(), model.pin(), model.transfer()];
         let id = model.start();
         assert_eq!(take(&model.pipeline, id), (2, false));
@@ -240,10 +259,37 @@ fn model_a_batch_goes_through_all_stages() {
 fn model_a_failed_batch_lets_the_next_through() {
     let counters = Arc::<Counters>::default();
     explore("a failed batch", 1, move || {
-        let model = Model::new(Shape { permits: 2, transfers: 1, bad: Some(0), ..SHAPE }, &counters);
-        let threads = [model.worker(), model.worker(), model.pin(), model.transfer()];
+        let model = Model::new(Shape { permits: 2, transfers: 1, pins: true, bad: Some(0), ..SHAPE }, &counters);
+        let id = model.start();
+        let tasks = [model.open_one(), model.open_one()];
+        let ends = tasks.map(|(number, task)| model.beside(move |pipeline| end_task(pipeline, id, number, task)));
+        let threads = [model.pin(), model.transfer()];
+        assert_eq!(take(&model.pipeline, id), (2, false));
+        model.pipeline.end(id);
+        model.pipeline.close();
+        model.end(ends.into_iter().chain(threads));
+    });
+}
+
+/// Batches that may not be opened, or not be sent, before the consumer has taken some.
+#[test]
+fn model_a_delivery_lets_the_next_go_on() {
+    let counters = Arc::<Counters>::default();
+    explore("nothing ahead", 2, move || {
+        let model = Model::new(Shape { batches: 2, prefetch: 0, ..SHAPE }, &counters);
+        let worker = model.worker();
         let id = model.start();
         assert_eq!(take(&model.pipeline, id), (2, false));
+        model.pipeline.end(id);
+        model.pipeline.close();
+        model.end([worker]);
+    });
+    let counters = Arc::<Counters>::default();
+    explore("more batches than may be sent", 2, move || {
+        let model = Model::new(Shape { batches: 3, permits: 3, prefetch: 0, transfers: 1, ..SHAPE }, &counters);
+        let threads = [model.worker(), model.transfer()];
+        let id = model.start();
+        assert_eq!(take(&model.pipeline, id), (3, false));
         model.pipeline.end(id);
         model.pipeline.close();
         model.end(threads);
@@ -304,7 +350,7 @@ fn model_a_close_ends_worker_and_consumer() {
 fn model_a_close_ends_pin_and_transfer() {
     let counters = Arc::<Counters>::default();
     explore("closed amid pin and transfer", 2, move || {
-        let model = Model::new(Shape { batches: 1, transfers: 1, ..SHAPE }, &counters);
+        let model = Model::new(Shape { batches: 1, transfers: 1, pins: true, ..SHAPE }, &counters);
         let threads = [model.worker(), model.pin(), model.transfer()];
         let id = model.start();
         model.pipeline.close();
@@ -317,7 +363,7 @@ fn model_a_close_ends_pin_and_transfer() {
 fn model_a_close_ends_everything() {
     let counters = Arc::<Counters>::default();
     explore("closed with a consumer amid pin and transfer", 1, move || {
-        let model = Model::new(Shape { batches: 1, transfers: 1, ..SHAPE }, &counters);
+        let model = Model::new(Shape { batches: 1, transfers: 1, pins: true, ..SHAPE }, &counters);
         let threads = [model.worker(), model.pin(), model.transfer()];
         let id = model.start();
         let closer = model.beside(Pipeline::close);
