@@ -333,7 +333,11 @@ const STREAM_MIN: usize = 4096;
 /// overwrites.
 #[cfg(target_arch = "x86_64")]
 fn copy_streaming(to: &mut [u8], from: &[u8]) {
-    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+    #[cfg(miri)] // which knows no streaming stores, but checks where these write
+    use std::arch::x86_64::_mm_store_si128 as _mm_stream_si128;
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128};
+    #[cfg(not(miri))]
+    use std::arch::x86_64::{_mm_sfence, _mm_stream_si128};
     assert_eq!(to.len(), from.len());
     let head = to.as_ptr().align_offset(64).min(to.len());
     let (first, rest) = to.split_at_mut(head);
@@ -349,6 +353,7 @@ fn copy_streaming(to: &mut [u8], from: &[u8]) {
     }
     // Streaming stores are not ordered with the release that hands the slot on.
     // SAFETY: SSE is part of x86-64.
+    #[cfg(not(miri))]
     #[allow(unused_unsafe, reason = "safe since some version of the compiler")]
     unsafe {
         _mm_sfence()
