@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release --example image_classification
 //!     cargo run --release --example image_classification -- --data DIR   # DIR/cat/1.jpg, DIR/dog/2.png, ..
-//!     cargo run --release --example image_classification -- --timeline timeline.svg  # a picture of the last batches
+//!     cargo run --release --example image_classification -- --timeline timeline.svg  # a picture of a dozen batches
 //!     cargo run --release --features metrics --example image_classification  # the loader in Burn's dashboard too
 //!     cargo run --release --example image_classification -- --loader burn  # Burn's own loader on the same data
 //!     cargo run --release --example image_classification -- --checkpoint-epoch 2  # go on after epoch 2 of the last run
@@ -69,7 +69,7 @@ struct Args {
     /// then, but for --workers and --prefetch. Burn's own loader starts over with the order of its first epoch
     #[arg(long, value_name = "N")]
     checkpoint_epoch: Option<usize>,
-    /// Write a picture (.svg) of the last batches, or a trace (.json) of the run, to this file
+    /// Write a picture (.svg) of a dozen batches from the middle of the last epoch, or a trace (.json) of the run, to this file
     #[arg(long)]
     timeline: Option<PathBuf>,
 }
@@ -199,7 +199,9 @@ fn run(args: &Args) -> Result<(), BoxError> {
     if let (Some(file), Some(loader)) = (&args.timeline, &train.pinned) {
         let timeline = loader.timeline();
         let picture = file.extension().is_some_and(|ending| ending == "svg");
-        if picture { timeline.last_batches(12) } else { timeline }.save(file)?;
+        let middle = steps / args.epochs.max(1) / 2;
+        let dozen = middle.saturating_sub(6)..middle + 6;
+        if picture { timeline.batches(args.epochs.saturating_sub(1), dozen) } else { timeline }.save(file)?;
         println!("  timeline             {}", file.display());
     }
     Ok(())

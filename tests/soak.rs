@@ -1,6 +1,7 @@
-//! Hours of faults, early drops and policies, on the CPU: memory and threads must stay where they are. Ignored by default:
+//! Hours of faults, early drops and policies: memory and threads must stay where they are. Ignored by default:
 //!
 //!     SOAK_MINUTES=10 cargo test --release --test soak -- --ignored --nocapture
+//!     SOAK_MINUTES=5 cargo test --release --features cuda --test soak -- --ignored --nocapture  # on a GPU
 
 mod common;
 
@@ -31,6 +32,29 @@ fn status(field: &str) -> usize {
     let status = fs::read_to_string("/proc/self/status").expect("a Linux machine");
     let line = status.lines().find(|line| line.starts_with(field)).expect(field);
     line.split_whitespace().nth(1).and_then(|value| value.parse().ok()).expect(field)
+}
+
+/// Bytes in use of the device's memory, by whatever process.
+#[cfg(feature = "cuda")]
+fn device_bytes() -> usize {
+    use cudarc::driver::{CudaContext, result};
+    static CONTEXT: std::sync::LazyLock<Arc<CudaContext>> =
+        std::sync::LazyLock::new(|| CudaContext::new(0).expect("a GPU"));
+    CONTEXT.bind_to_thread().expect("a context");
+    let (free, all) = result::mem_get_info().expect("a context");
+    all - free
+}
+
+#[cfg(not(feature = "cuda"))]
+fn device_bytes() -> usize {
+    0
+}
+
+fn device() -> Device {
+    #[cfg(feature = "cuda")]
+    return Device::cuda(0);
+    #[cfg(not(feature = "cuda"))]
+    Device::flex()
 }
 
 fn files() -> usize {
@@ -66,7 +90,8 @@ fn loader(rng: &mut ChaCha8Rng) -> Arc<PinnedDataLoader<Shown>> {
         _ => BadSamples::Replace { tries: rng.random_range(1..4) },
     };
     let mut builder = builder
-        .set_device(Device::flex())
+        .set_device(device())
+        .require_pinned(cfg!(feature = "cuda"))
         .batch_size(rng.random_range(1..40))
         .num_workers(rng.random_range(1..6))
         .prefetch(rng.random_range(1..4))
@@ -108,7 +133,7 @@ fn round(rng: &mut ChaCha8Rng, seen: &mut Seen) {
     }
     seen.loaders += 1;
     seen.faults += loader.stats().faults;
-    assert!(loader.stats().host_bytes_peak < 1 << 20);
+    assert!(loader.stats().host_bytes_peak < if cfg!(feature = "cuda") { 16 << 20 } else { 1 << 20 });
 }
 
 #[test]
@@ -122,7 +147,9 @@ fn soak() {
     }));
     let (mut rng, mut seen) = (ChaCha8Rng::seed_from_u64(1), Seen::default());
     let (start, mut shown, mut first) = (Instant::now(), 0.0, None);
-    println!("minutes  loaders  epochs  batches  errors  faults  dropped early  memory KiB  threads  files");
+    println!(
+        "minutes  loaders  epochs  batches  errors  faults  dropped early  memory KiB  threads  files  device KiB"
+    );
     loop {
         round(&mut rng, &mut seen);
         let time = start.elapsed().as_secs_f64() / 60.0;
@@ -130,11 +157,14 @@ fn soak() {
         if time >= shown || over {
             shown += minutes / 10.0;
             assert!(loader_threads().is_empty(), "threads of loaders that are gone");
-            let now = (status("VmRSS:"), status("Threads:"), files());
+            let now = (status("VmRSS:"), status("Threads:"), files(), device_bytes());
             let Seen { loaders, epochs, batches, errors, faults, dropped } = seen;
             println!(
-                "{time:7.1} {loaders:8} {epochs:7} {batches:8} {errors:7} {faults:7} {dropped:14} {:11} {:8} {:6}",
-                now.0, now.1, now.2
+                "{time:7.1} {loaders:8} {epochs:7} {batches:8} {errors:7} {faults:7} {dropped:14} {:11} {:8} {:6} {:11}",
+                now.0,
+                now.1,
+                now.2,
+                now.3 >> 10
             );
             if loaders > 200 {
                 first.get_or_insert(now); // warm by then
@@ -143,6 +173,7 @@ fn soak() {
                 let before = first.unwrap_or(now);
                 assert!(now.0 < before.0 + 16 * 1024, "memory grew from {} to {} KiB", before.0, now.0);
                 assert_eq!((now.1, now.2), (before.1, before.2), "threads or files grew");
+                assert!(now.3 < before.3 + (64 << 20), "device memory grew from {} to {}", before.3, now.3);
                 return;
             }
         }

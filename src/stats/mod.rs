@@ -2,6 +2,8 @@
 
 pub(crate) mod clock;
 mod counters;
+#[cfg(feature = "cuda")]
+mod nvtx;
 mod span;
 mod stage;
 pub(crate) mod step;

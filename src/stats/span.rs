@@ -32,29 +32,34 @@ impl Drop for Span<'_> {
 pub(crate) struct Entered {
     #[cfg(feature = "tracing")]
     _span: tracing::span::EnteredSpan,
+    #[cfg(feature = "cuda")]
+    _range: super::nvtx::Range,
 }
 
 impl Entered {
-    #[cfg(not(feature = "tracing"))]
     #[inline]
-    pub(crate) fn new(_: Activity, _: BatchKey) -> Self {
-        Self {}
-    }
-
-    #[cfg(feature = "tracing")]
-    pub(crate) fn new(activity: Activity, BatchKey { epoch, number }: BatchKey) -> Self {
-        // The name of a span is part of its call site, and so of the code.
-        macro_rules! spans {
-            ($($activity:ident $name:literal)*) => {
-                match activity {
-                    $(Activity::$activity => tracing::debug_span!($name, epoch, batch = number),)*
-                }
-            };
+    pub(crate) fn new(_activity: Activity, _batch: BatchKey) -> Self {
+        Self {
+            #[cfg(feature = "tracing")]
+            _span: span(_activity, _batch).entered(),
+            #[cfg(feature = "cuda")]
+            _range: super::nvtx::Range::new(_activity, _batch),
         }
-        let span = spans!(
-            Read "read" Augment "augment" Write "write" Fill "fill" Batch "batcher" SlotWait "slot wait" Pin "pin"
-            DeviceWait "device wait" Transfer "transfer" Ready "ready" Finish "finish" Wait "wait" Step "step"
-        );
-        Self { _span: span.entered() }
     }
+}
+
+#[cfg(feature = "tracing")]
+fn span(activity: Activity, BatchKey { epoch, number }: BatchKey) -> tracing::Span {
+    // The name of a span is part of its call site, and so of the code.
+    macro_rules! spans {
+        ($($activity:ident $name:literal)*) => {
+            match activity {
+                $(Activity::$activity => tracing::debug_span!($name, epoch, batch = number),)*
+            }
+        };
+    }
+    spans!(
+        Read "read" Augment "augment" Write "write" Fill "fill" Batch "batcher" SlotWait "slot wait" Pin "pin"
+        DeviceWait "device wait" Transfer "transfer" Ready "ready" Finish "finish" Wait "wait" Step "step"
+    )
 }

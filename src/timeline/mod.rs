@@ -12,6 +12,7 @@ use std::{
     cmp::Reverse,
     fs,
     io::{Error, ErrorKind, Result},
+    ops::Range,
     path::Path,
     time::{Duration, Instant},
 };
@@ -36,7 +37,7 @@ use std::{
 /// for batch in loader.iter() { /* train */ }
 /// let timeline = loader.timeline();
 /// timeline.save(path("trace.json"))?; // for ui.perfetto.dev
-/// timeline.last_batches(12).save(path("timeline.svg"))?; // for any browser
+/// timeline.batches(0, 20..32).save(path("timeline.svg"))?; // for any browser
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -96,12 +97,35 @@ impl Timeline {
         let mut waits: Vec<Duration> =
             self.bars.iter().filter(|bar| bar.activity == Activity::Wait).map(|bar| bar.start).collect();
         waits.sort_unstable();
-        let Some(from) = waits.len().checked_sub(batches).and_then(|at| waits.get(at).copied()) else {
-            return self.clone();
+        match waits.len().checked_sub(batches).and_then(|at| waits.get(at)) {
+            Some(from) => self.part(*from, Duration::MAX),
+            None => self.clone(),
+        }
+    }
+
+    /// The part from the wait for the first to the step of the last of these batches of an epoch, both counted from 0; empty if none
+    /// of them was recorded. Batches in the middle of an epoch show more than the last ones, for which the workers are long done.
+    pub fn batches(&self, epoch: usize, batches: Range<usize>) -> Self {
+        let of_step = |bar: &&Bar| {
+            matches!(bar.activity, Activity::Wait | Activity::Step)
+                && bar.batch.epoch == epoch
+                && batches.contains(&bar.batch.number)
         };
-        let shift =
-            |bar: &Bar| Bar { start: bar.start.saturating_sub(from), end: bar.end.saturating_sub(from), ..bar.clone() };
-        Self { bars: self.bars.iter().filter(|bar| bar.end > from).map(shift).collect() }
+        let shown = self.bars.iter().filter(of_step);
+        match (shown.clone().map(|bar| bar.start).min(), shown.map(|bar| bar.end).max()) {
+            (Some(from), Some(to)) => self.part(from, to),
+            _ => Self::default(),
+        }
+    }
+
+    /// What goes on between two times, cut at both.
+    fn part(&self, from: Duration, to: Duration) -> Self {
+        let cut = |bar: &Bar| Bar {
+            start: bar.start.saturating_sub(from),
+            end: bar.end.min(to).saturating_sub(from),
+            ..bar.clone()
+        };
+        Self { bars: self.bars.iter().filter(|bar| bar.end > from && bar.start < to).map(cut).collect() }
     }
 
     /// Writes a file: a trace for Perfetto or Chrome (`.json`), or a picture (`.svg`).
@@ -172,6 +196,30 @@ mod tests {
         let last = timeline.last_batches(1);
         assert_eq!((last.len(), last.end()), (1, Duration::from_micros(10)));
         assert_eq!(timeline.last_batches(5).len(), timeline.len());
+    }
+
+    #[test]
+    fn a_part_is_cut_at_both_ends() {
+        let timeline = timeline();
+        let part = timeline.batches(0, 0..1); // its wait began at 350, its step ended at 700
+        let bars: Vec<_> = part
+            .bars
+            .iter()
+            .map(|bar| (bar.activity.name(), bar.batch.number, bar.start.as_micros(), bar.end.as_micros()))
+            .collect();
+        assert_eq!(
+            bars,
+            [
+                ("wait", 0, 0, 60),
+                ("finish", 0, 50, 60),
+                ("step", 0, 60, 350),
+                ("ready", 0, 0, 50),
+                ("ready", 2, 50, 150),
+                ("ready", 1, 0, 150),
+            ]
+        );
+        assert_eq!(timeline.batches(0, 0..100).end(), Duration::from_micros(360));
+        assert!(timeline.batches(0, 7..9).is_empty() && timeline.batches(1, 0..9).is_empty());
     }
 
     #[test]
