@@ -1,10 +1,18 @@
 //! What the hardware gives without any loader: the raw link, and the device's memory.
 
+/// The first device; `None` without one, or without a driver.
+#[cfg(feature = "cuda")]
+fn context() -> Option<std::sync::Arc<cudarc::driver::CudaContext>> {
+    // SAFETY: it only tries to load the driver's library, which has no unsound initialisers.
+    #[expect(unsafe_code, reason = "cudarc panics where there is no driver")]
+    let driver = unsafe { cudarc::driver::sys::is_culib_present() };
+    driver.then(|| cudarc::driver::CudaContext::new(0).ok())?
+}
+
 /// GB/s of page-locked memory to the device, back to back; `None` without CUDA.
 #[cfg(feature = "cuda")]
 pub(crate) fn gb_per_s(bytes: usize) -> Option<f64> {
-    use cudarc::driver::CudaContext;
-    let context = CudaContext::new(0).ok()?;
+    let context = context()?;
     let stream = context.new_stream().ok()?;
     // SAFETY: the memory is plain bytes; what they hold does not matter to a copy.
     #[expect(unsafe_code, reason = "cudarc leaves fresh memory uninitialised")]
@@ -31,7 +39,7 @@ pub(crate) fn gb_per_s(_: usize) -> Option<f64> {
 /// Megabytes of device memory in use, by anybody.
 #[cfg(feature = "cuda")]
 pub(crate) fn device_mb() -> Option<f64> {
-    let context = cudarc::driver::CudaContext::new(0).ok()?;
+    let context = context()?;
     let (free, total) = context.mem_get_info().ok()?;
     Some((total - free) as f64 / 1e6)
 }
@@ -44,7 +52,7 @@ pub(crate) fn device_mb() -> Option<f64> {
 /// The GPU and its driver, for the record.
 #[cfg(feature = "cuda")]
 pub(crate) fn gpu() -> Option<String> {
-    let context = cudarc::driver::CudaContext::new(0).ok()?;
+    let context = context()?;
     let driver = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
     let driver = driver.split_whitespace().find(|word| word.contains('.')).unwrap_or("?").to_string();
     Some(format!("{}, driver {driver}", context.name().ok()?))
