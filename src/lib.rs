@@ -66,7 +66,8 @@
 //! # Features
 //!
 //! - `cuda`: page-locked memory and transfer streams on NVIDIA GPUs, through Burn's CUDA backend and the driver's API, which is
-//!   loaded at run time. Without a driver the loader says so and goes on with ordinary memory.
+//!   loaded at run time. Without a driver the loader says so and goes on with ordinary memory. Under Nsight Systems each stage of
+//!   each batch is an NVTX range.
 //! - `vision`: the module of that name: decoding of image files, the usual random changes of images under torchvision's names, and
 //!   mixing of whole batches on the device.
 //! - `metrics`: `LoaderMetric`, the loader's figures for the dashboard and logs of `SupervisedTraining`.
