@@ -7,7 +7,10 @@ use crate::{
     rng::{KeyedRng, Purpose},
 };
 use burn::tensor::{DType, Device, Int, Shape, Tensor, kind::Basic};
-use std::any::{Any, type_name};
+use std::{
+    any::{Any, type_name},
+    sync::Arc,
+};
 
 /// The tensors of one batch, one for each field of the layout, on the loader's device.
 ///
@@ -27,6 +30,7 @@ pub struct RawBatch {
     device: Device,
     seed: u64,
     place: BatchPlace,
+    indices: Option<Arc<[usize]>>,
 }
 
 /// Which batch this is.
@@ -55,7 +59,11 @@ struct RawField {
 
 impl RawBatch {
     pub(crate) fn new(rows: usize, device: Device, seed: u64, place: BatchPlace) -> Self {
-        Self { fields: Vec::new(), rows, device, seed, place }
+        Self { fields: Vec::new(), rows, device, seed, place, indices: None }
+    }
+
+    pub(crate) fn set_indices(&mut self, indices: Arc<[usize]>) {
+        self.indices = Some(indices);
     }
 
     pub(crate) fn push(&mut self, field: &Field, shape: &Shape, tensor: Box<dyn Any + Send>) {
@@ -128,6 +136,13 @@ impl RawBatch {
     /// The batch of the epoch, from 0.
     pub fn number(&self) -> usize {
         self.place.number
+    }
+
+    /// Where each sample stands in the dataset, row by row, as it was delivered: without the skipped samples, and of a replaced one the
+    /// index that stands in for it. For losses by sample, lists of hard examples, or to see what
+    /// [`BadSamples`](crate::BadSamples) did. `None` in a [`PinnedBatcher`](crate::PinnedBatcher): Burn does not tell.
+    pub fn indices(&self) -> Option<&[usize]> {
+        self.indices.as_deref()
     }
 
     /// A generator for this batch alone, for augmentation on the device: keyed by (seed, epoch, position of the first sample in

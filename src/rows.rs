@@ -320,6 +320,7 @@ where
         let items = plan.indices.len();
         let raw = guard(plan.place(Stage::Transfer), || {
             let mut raw = RawBatch::new(items, self.target.device.clone(), self.samples.seed, plan.at);
+            raw.set_indices(Arc::clone(&plan.indices));
             let sent = upload_slot(&self.layout, slot, &longest, &mut raw, uploader)?;
             self.samples.counters.sent(if self.target.host { 0 } else { sent });
             Ok(raw)

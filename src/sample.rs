@@ -26,7 +26,7 @@ use std::{
 #[derive(Debug)]
 pub(crate) struct BatchPlan {
     pub(crate) at: BatchPlace,
-    pub(crate) indices: Vec<usize>,
+    pub(crate) indices: Arc<[usize]>,
     pub(crate) occurrences: Option<Occurrences>,
     /// Set when the consumer is gone: work on this batch may stop.
     pub(crate) abandoned: Arc<AtomicBool>,
@@ -42,11 +42,16 @@ impl BatchPlan {
         if bad.is_empty() {
             return Arc::clone(self);
         }
-        let mut indices = self.indices.clone();
+        let mut indices = self.indices.to_vec();
         bad.replaced.iter().for_each(|(position, index)| indices[*position] = *index);
         let mut positions = 0..;
         indices.retain(|_| positions.next().is_some_and(|position| bad.skipped.binary_search(&position).is_err()));
-        Arc::new(Self { at: self.at, indices, occurrences: self.occurrences, abandoned: Arc::clone(&self.abandoned) })
+        Arc::new(Self {
+            at: self.at,
+            indices: indices.into(),
+            occurrences: self.occurrences,
+            abandoned: Arc::clone(&self.abandoned),
+        })
     }
 
     /// The place of one sample of this batch, on a worker.
@@ -110,7 +115,7 @@ impl<I: 'static> Samples<I> {
         let fetched = guard_at(place, || {
             // In locals, or the notes, which are atomic, would make the CPU load them anew for every sample.
             let (dataset, augment, len) = (&*self.dataset, self.augment.as_deref(), self.len);
-            let (doing, indices, abandoned) = (&*doing, plan.indices.as_slice(), &*plan.abandoned);
+            let (doing, indices, abandoned) = (&*doing, &*plan.indices, &*plan.abandoned);
             for position in positions {
                 at.set(position);
                 let index = indices[position];

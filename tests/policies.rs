@@ -7,7 +7,8 @@ use burn::{
     tensor::{DType, Device, Int, Tensor},
 };
 use burn_pinned::{
-    BadSamples, BoxError, Collate, Error, Field, KeyedRng, PinnedDataLoaderBuilder, Quota, RawBatch, RowMut,
+    BadSamples, BoxError, Collate, Error, Field, KeyedRng, PinnedBatcher, PinnedDataLoaderBuilder, Quota, RawBatch,
+    RowMut,
 };
 use common::*;
 use std::{
@@ -120,6 +121,46 @@ fn replaced_samples_keep_the_batches_full() {
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 4);
     let message = outcomes[1].as_ref().unwrap_err();
     assert!(message.contains("sample 8") && message.contains("of the 2 samples behind it none was good"), "{message}");
+}
+
+/// Compares what arrived with the indices that the batch tells.
+struct Told;
+
+impl Collate<usize> for Told {
+    type Batch = Option<Vec<usize>>;
+    fn layout(&self) -> Vec<Field> {
+        vec![Field::new("number", DType::I64, [])]
+    }
+    fn write(&self, &n: &usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        Ok(row.put("number", n as i64)?)
+    }
+    fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
+        let indices = batch.indices().map(<[usize]>::to_vec);
+        let there = batch.take::<1, Int>("number")?.into_data().try_to_vec::<i64>()?;
+        let there: Vec<usize> = there.into_iter().map(|number| number as usize).collect();
+        assert!(indices.as_ref().is_none_or(|indices| *indices == there), "{indices:?} is not {there:?}");
+        Ok(indices)
+    }
+}
+
+#[test]
+fn a_batch_tells_which_samples_it_has() {
+    for policy in [BadSamples::Skip(Quota::Count(9)), BadSamples::Replace { tries: 3 }] {
+        let loader = PinnedDataLoaderBuilder::new(Told)
+            .batch_size(8)
+            .num_workers(3)
+            .shuffle(5)
+            .set_device(Device::flex())
+            .bad_samples(policy)
+            .build(bad(41, [3, 8, 9, 40]))
+            .unwrap();
+        let told: Vec<usize> = epoch(&*loader).into_iter().flatten().flatten().collect();
+        let skips = matches!(policy, BadSamples::Skip(_));
+        assert_eq!(told.len(), if skips { 37 } else { 41 });
+        assert!([3, 8, 9, 40].iter().all(|bad| !told.contains(bad)));
+    }
+    let batcher = PinnedBatcher::new::<usize>(Told).unwrap();
+    assert_eq!(batcher.batch(vec![1, 2], &Device::flex()), None, "Burn does not tell");
 }
 
 /// Refuses some numbers when they are written; padded, so that the widths must move with their rows.

@@ -124,7 +124,7 @@ impl<O> Pipeline<O> {
         let chunk = self.chunk(indices.len());
         let permit = mem::replace(&mut opening.permit, Err(Error::Ended))?;
         let abandoned = Arc::clone(&opening.abandoned);
-        let plan = Arc::new(BatchPlan { at, indices, occurrences, abandoned });
+        let plan = Arc::new(BatchPlan { at, indices: indices.into(), occurrences, abandoned });
         let id = opening.run;
         let place = Place { stage: Stage::Allocate, ..place };
         let wanted = |waited| self.wanted(id, Run::next_to_open, waited);

@@ -69,7 +69,9 @@ impl Timeline {
             if last.replace(lane) != Some(lane) {
                 rows.clear();
             }
-            let fits = |(from, to): &(Instant, Instant)| start >= *to || (start >= *from && end <= *to);
+            // A thread's events nest; batches that lie ready do not.
+            let within = |from: Instant, to: Instant| lane != Lane::Ready && start >= from && end <= to;
+            let fits = |(from, to): &(Instant, Instant)| start >= *to || within(*from, *to);
             let row = rows.iter().position(fits).unwrap_or(rows.len());
             match rows.get_mut(row) {
                 None => rows.push((start, end)),
@@ -230,7 +232,7 @@ mod tests {
         assert_eq!((fill["ts"].as_f64(), fill["dur"].as_f64()), (Some(100.0), Some(80.0)));
         assert_eq!(events.iter().filter(|event| event["ph"] == "X").count(), 10);
         let names: Vec<_> = events.iter().filter_map(|event| event["args"]["name"].as_str()).collect();
-        assert_eq!(names, ["step", "ready", "ready", "transfer 0", "worker 0"]);
+        assert_eq!(names, ["burn-pinned", "step", "ready", "ready", "transfer 0", "worker 0"]);
     }
 
     #[test]

@@ -12,7 +12,10 @@ impl Timeline {
             let next = tracks.len() + 1;
             tracks.entry((bar.lane, bar.row)).or_insert(next);
         }
-        let mut json = String::from("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
+        let mut json = String::from(
+            "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n\
+             {\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"burn-pinned\"}},",
+        );
         // Nothing that is written here needs escaping, and writing to a string does not fail.
         for ((lane, _), track) in &tracks {
             for (kind, value) in [("name", format!("\"{lane}\"")), ("sort_index", track.to_string())] {
