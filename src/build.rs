@@ -19,7 +19,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// Checks the options and builds the loader. No thread is started and no slot is allocated before the first `iter()`.
     ///
     /// # Errors
-    /// [`Error::Config`], which names the option, what is wrong with it, and what to write instead.
+    /// [`Error::Config`], which names the option, what is wrong with it, and what to write instead. [`Error::Panicked`], if
+    /// `Collate::layout` panics.
     ///
     /// # Panics
     /// If no device is set and Burn has no backend to choose one from.
@@ -51,7 +52,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
                 ));
             }
             if value > 1024 {
-                return Err(Error::config(option, format!("{value} is out of reason"), "use at most 1024"));
+                return Err(Error::config(option, format!("{value} is too many"), "use at most 1024"));
             }
         }
         if self.require_pinned && self.alloc.is_some() {
@@ -59,10 +60,10 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             return Err(Error::config("require_pinned", "`allocator` is set too", advice));
         }
         if self.lease_timeout.is_zero() {
-            return Err(Error::config("lease_timeout", "no lease can be had in no time", "use seconds"));
+            return Err(Error::config("lease_timeout", "0 would end every wait at once", "use seconds"));
         }
         if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
-            return Err(Error::config("timeout", "no batch comes in no time", "use seconds, or leave it out"));
+            return Err(Error::config("timeout", "0 would end every wait at once", "use seconds, or leave it out"));
         }
         let seed = self.seed.or(self.shuffle).unwrap_or(0);
         let sampling = match self.batch_sampler {

@@ -239,13 +239,15 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     }
 
     /// Threads that read and write samples, or [`Auto`](crate::Auto): as few as are enough. Default: those of the
-    /// machine, less one in eight for training and transfer.
+    /// machine, less one in eight for training and transfer. On CUDA under Linux workers lower their own priority (nice 10),
+    /// which threads that your code starts on a worker inherit.
     pub fn num_workers(mut self, num_workers: impl Into<Count>) -> Self {
         self.workers = Some(num_workers.into());
         self
     }
 
-    /// Batches that are ready on the device ahead of the step; up to two more may be on their way there. Default: 2.
+    /// Batches kept on the device ahead of the step; two more may be on their way there or ready too, each of which takes device
+    /// memory. Default: 2.
     /// [`Auto`](crate::Auto): 2, and up to 8 where that makes the step wait less.
     pub fn prefetch(mut self, prefetch: impl Into<Count>) -> Self {
         self.prefetch = prefetch.into();
@@ -258,7 +260,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// The most bytes of page-locked memory, for this loader and for each copy of it by `to_device` or `slice`. Default:
+    /// The most bytes of page-locked memory, for this loader and for each copy of it by `to_device` or `slice`
+    /// ([`shared_limit`](Self::shared_limit) is one for all). Default:
     /// `prefetch + 2` batches (of a batcher: of whatever size its batches have), or up to 16 that take 16 MiB together; a smaller
     /// limit means fewer slots.
     pub fn pinned_limit(mut self, bytes: usize) -> Self {
@@ -272,13 +275,15 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Whether to fail where page-locked memory cannot be had, instead of going on with ordinary memory. Default: no.
+    /// Whether to fail where page-locked memory cannot be had, instead of going on with ordinary memory. Default: no. Checked by
+    /// `build`; memory that is refused later is an [`Error::OutOfHostMemory`].
     pub fn require_pinned(mut self, require: bool) -> Self {
         self.require_pinned = require;
         self
     }
 
-    /// How long `next()` may wait with nothing on its way because no slot comes back. Default: 60 s.
+    /// How long `next()` may wait with nothing on its way because no slot comes back; then it returns an
+    /// [`Error::LeaseTimeout`]. Default: 60 s.
     pub fn lease_timeout(mut self, timeout: Duration) -> Self {
         self.lease_timeout = timeout;
         self
@@ -301,8 +306,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Is told of every fault: of bad samples, also those that are skipped or replaced, and of all that makes a batch fail. It is
-    /// called on the thread that met the fault, mostly a worker, for several faults at once, and ahead of the
+    /// Called with every fault: each bad sample, skipped and replaced ones too, and whatever else makes a batch fail. It runs
+    /// on the thread that met the fault, mostly a worker, for several faults at once, and ahead of the
     /// consumer. A panic in it is logged and changes nothing; while it runs, that thread does nothing else.
     ///
     /// Under [`BadSamples::Fail`] workers leave what is left of a bad batch, so that not all of its faults are met.
@@ -317,7 +322,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Where slots get their memory. Default: what suits the device.
+    /// Where slots get their memory; excludes [`require_pinned`](Self::require_pinned). Default: what suits the device.
     pub fn allocator(mut self, alloc: impl HostAlloc + 'static) -> Self {
         self.alloc = Some(Arc::new(alloc));
         self
@@ -329,7 +334,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Where batches go. Default: Burn's default device.
+    /// Where batches go, with autodiff or without: batches are constants. Default: Burn's default device. `SupervisedTraining`
+    /// moves the loader to its own.
     pub fn set_device(mut self, device: Device) -> Self {
         self.device = Some(device);
         self

@@ -47,6 +47,7 @@ impl fmt::Display for Stage {
 ///
 /// `batch` counts from 0 within the epoch; `index` is the index that the dataset was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Place {
     /// The stage that failed.
     pub stage: Stage,
@@ -135,7 +136,8 @@ pub enum Error {
         place: Place,
         /// The panic's message.
         message: String,
-        /// Where in the user's code, if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` asks for backtraces.
+        /// Where in the user's code, if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` asks for backtraces. To take it, the first
+        /// `iter()` of the process puts a panic hook before the program's; one that is set later replaces it, and there is none.
         trace: Option<Arc<Backtrace>>,
     },
     /// More bad samples than [`Quota`](crate::Quota) allows.
@@ -199,10 +201,10 @@ pub enum Error {
         /// Burn's message.
         message: String,
     },
-    /// Host memory for the slots could not be had.
-    #[error("{bytes} bytes of {kind} memory for a slot could not be had: {message}")]
+    /// Host memory for the slots could not be allocated.
+    #[error("{bytes} bytes of {kind} memory for a slot could not be allocated: {message}")]
     OutOfHostMemory {
-        /// `page-locked` or `pageable`.
+        /// `page-locked`, `pageable`, or `host` where it was refused before its kind was known.
         kind: &'static str,
         /// The size of the slot.
         bytes: usize,

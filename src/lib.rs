@@ -66,12 +66,13 @@
 //! # Features
 //!
 //! - `cuda`: page-locked memory and transfer streams on NVIDIA GPUs, through Burn's CUDA backend and the driver's API, which is
-//!   loaded at run time. Without a driver the loader says so and goes on with ordinary memory. Under Nsight Systems each stage of
-//!   each batch is an NVTX range.
+//!   loaded at run time. Where memory cannot be page-locked the loader says so and goes on with ordinary memory. Under Nsight
+//!   Systems the work of each thread on each batch is an NVTX range.
 //! - `vision`: the module of that name: decoding of image files, the usual random changes of images under torchvision's names, and
 //!   mixing of whole batches on the device.
 //! - `metrics`: `LoaderMetric`, the loader's figures for the dashboard and logs of `SupervisedTraining`.
-//! - `tracing`: a span of the `tracing` crate, at level debug, for each stage of each batch.
+//! - `tracing`: a span of the `tracing` crate, at level debug, for the work of each thread on each batch: `fill`, `batcher`, `pin`,
+//!   `device wait`, `transfer`, `finish`, `wait`.
 
 mod activity;
 mod augment;

@@ -123,7 +123,11 @@ struct Running<O> {
 /// first `iter()` and stay until the loader is dropped, which joins the threads: it waits for user code that is running, and
 /// for nothing else. Each `iter()` is the loader's next epoch.
 ///
-/// An `Err` stands at the place of the batch that failed; the iterator goes on behind it. [`Error::of`] gives the typed error.
+/// `next()` blocks until its batch is there, for ever unless [`timeout`](crate::PinnedDataLoaderBuilder::timeout) is set, and then
+/// runs `Collate::finish` on its own thread (on a CPU backend, a worker did). An `Err` stands at the place of the batch that
+/// failed; the iterator goes on behind it. [`Error::of`] gives the typed error.
+///
+/// The threads are named `bp-worker-0`, `bp-pin`, `bp-transfer-0` and so on, in errors, debuggers and profilers.
 pub struct PinnedDataLoader<O> {
     plan: Plan<O>,
     epoch: AtomicUsize,
@@ -156,7 +160,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// Starts to record who does what when, for this loader and all its copies, and forgets what was recorded before. Keeps the
-    /// last `events` events of some 80 bytes, about ten a batch and worker; none stops it. An event costs a lock.
+    /// last `events` events of some 80 bytes, about ten a batch and worker; 0 stops it and forgets all, so take [`timeline`](Self::timeline) first. An event costs a lock.
     pub fn record(&self, events: usize) {
         self.plan.counters.timeline.start(events);
     }
@@ -234,7 +238,8 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
-    /// The next epoch. Its work starts at once.
+    /// Starts the next epoch and returns: the sampler plans it on this thread, and the first call starts the loader's threads.
+    /// Nothing fails here: errors come from `next()`. Several iterators may run at once, and share the slots.
     fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<O> + 'a> {
         let started = Instant::now();
         let epoch = self.epoch.fetch_add(1, Relaxed);

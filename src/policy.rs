@@ -57,7 +57,7 @@ impl BadSamples {
         match self {
             Self::Replace { tries: 0 } => wrong("0 tries replace nothing".into(), "use at least 1"),
             Self::Skip(Quota::Share(share)) if !(0.0..=1.0).contains(share) => {
-                wrong(format!("{share} is no share"), "use 0 to 1, e.g. 0.01")
+                wrong(format!("{share} is not a share"), "use 0 to 1, e.g. 0.01")
             }
             _ => Ok(()),
         }

@@ -16,7 +16,7 @@ pub(crate) enum Purpose {
     Mixture = 4,
 }
 
-/// A generator keyed by (seed, epoch, index of the sample or number of the batch).
+/// A generator keyed by (seed, epoch, and the sample's index or the position of the batch's first sample).
 ///
 /// ChaCha with 8 rounds: counter based, portable, and cheap to start. Use it with `rand`'s `RngExt`.
 ///

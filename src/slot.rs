@@ -139,6 +139,9 @@ impl fmt::Debug for HostBlock {
 }
 
 /// Where slots get their memory from. Called off the training path, mostly on the pin thread, so it may take its time.
+///
+/// One of your own wraps [`HeapAlloc`] or [`host_alloc`](crate::host_alloc), to count or to refuse: memory of its own it cannot
+/// bring.
 pub trait HostAlloc: Send + Sync + fmt::Debug {
     /// A block of exactly `bytes` bytes.
     ///

@@ -15,8 +15,8 @@ pub(crate) struct ImageBatch {
 }
 
 /// Bytes to numbers around 0.
-fn normalise(images: Tensor<4, Int>) -> Result<Tensor<4>, Error> {
-    device::normalise(images, &[0.5; 3], &[0.5; 3])
+fn normalize(images: Tensor<4, Int>) -> Result<Tensor<4>, Error> {
+    device::normalize(images, &[0.5; 3], &[0.5; 3])
 }
 
 /// Images cross the link as bytes and become numbers on the device.
@@ -38,7 +38,7 @@ impl Collate<Sample> for ImageCollate {
     }
 
     fn finish(&self, mut batch: RawBatch) -> Result<ImageBatch, BoxError> {
-        Ok(ImageBatch { images: normalise(batch.take("image")?)?, labels: batch.take_int("label")? })
+        Ok(ImageBatch { images: normalize(batch.take("image")?)?, labels: batch.take_int("label")? })
     }
 }
 
@@ -53,7 +53,7 @@ impl Batcher<Sample, ImageBatch> for ImageCollate {
         }
         let images = TensorData::from_bytes_vec(pixels, [count, 3, self.side, self.side], DType::U8);
         ImageBatch {
-            images: normalise(Tensor::from_data(images, (device, DType::U8)))
+            images: normalize(Tensor::from_data(images, (device, DType::U8)))
                 .expect("three of each for three channels"),
             labels: Tensor::from_data(TensorData::new(labels, [count]), device),
         }

@@ -83,7 +83,7 @@ impl<I> OneOf<I> {
             return bad(format!("there are {} weights for {} choices", weights.len(), self.choices.len()));
         }
         if let Some(weight) = weights.iter().find(|weight| !(weight.is_finite() && **weight >= 0.0)) {
-            return bad(format!("{weight} is no weight"));
+            return bad(format!("{weight} is not a weight"));
         }
         let sums: Vec<f64> = weights
             .iter()
@@ -135,5 +135,5 @@ pub(crate) fn probability(option: &'static str, p: f64) -> Result<f64, Error> {
     if (0.0..=1.0).contains(&p) {
         return Ok(p);
     }
-    Err(Error::config(option, format!("{p} is no probability"), "give a number from 0 to 1"))
+    Err(Error::config(option, format!("{p} is not a probability"), "give a number from 0 to 1"))
 }

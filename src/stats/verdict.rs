@@ -254,7 +254,7 @@ impl fmt::Display for Verdict {
             Self::Slots { waits: share, share: part, slots } => {
                 let (waits, part) = (waits(share), percent(part));
                 let s = if slots == 1 { "" } else { "s" };
-                write!(f, "slot-bound: {waits}, and workers {part} of it for one of {slots} slot{s}: ")?;
+                write!(f, "slot-bound: {waits}, and the workers wait {part} of it for one of {slots} slot{s}: ")?;
                 f.write_str("a larger `prefetch` or `pinned_limit`")
             }
             Self::Overhead { waits: share, work } => {
@@ -339,6 +339,31 @@ mod tests {
             &Stats { pin: busy(ms(900)), ..stats(400) },
             "the step waits 40 % of the time for the pin thread, busy 90 %: a `Collate` instead of a batcher, or fields of \
              one size",
+        );
+        says(
+            &Stats { start_waited: ms(350), epochs: 7, ..stats(400) },
+            "the step waits 40 % of the time, mostly 50.0ms for the first batch of each epoch: fewer and longer epochs, or \
+             smaller batches",
+        );
+        let uneven = StageStats { p50: ms(1), p99: ms(80), ..busy(ms(2000)) };
+        says(
+            &Stats { read: uneven, ..stats(400) },
+            "the step waits 40 % of the time for slow samples: one in 100 takes 80.0ms in read (`Dataset::get`), most 1.0ms: a \
+             larger `prefetch`, or a look at those samples",
+        );
+        says(
+            &Stats { write: busy(Duration::from_micros(900)), ..stats(400) },
+            "the step waits 40 % of the time, though a batch is only 9.0µs of work: a larger `batch_size`",
+        );
+        says(
+            &Stats { read: busy(ms(2000)), slot_wait: busy(ms(600)), ..stats(400) },
+            "slot-bound: the step waits 40 % of the time, and the workers wait 60 % of it for one of 4 slots: a larger \
+             `prefetch` or `pinned_limit`",
+        );
+        says(
+            &Stats { read: busy(ms(2000)), transfer: busy(ms(900)), ..stats(400) },
+            "the step waits 40 % of the time, no stage stands out (workers busy 50 %, transfers 30 %): a larger `prefetch` \
+             evens out what varies",
         );
     }
 

@@ -130,7 +130,7 @@ impl Timeline {
         Self { bars: self.bars.iter().filter(|bar| bar.end > from && bar.start < to).map(cut).collect() }
     }
 
-    /// Writes a file: a trace for Perfetto or Chrome (`.json`), or a picture (`.svg`).
+    /// Writes a file, over one that is there: a trace for Perfetto or Chrome (`.json`), or a picture (`.svg`).
     ///
     /// # Errors
     /// If the file cannot be written, or has another ending.

@@ -9,7 +9,7 @@
 //!
 //! fn finish(mut batch: RawBatch, mixup: &MixUp) -> Result<(Tensor<4>, Tensor<2>), BoxError> {
 //!     let mut rng = batch.rng(); // one for all changes of this batch
-//!     let images = device::normalise(batch.take("image")?, &MEAN, &STD)?;
+//!     let images = device::normalize(batch.take("image")?, &MEAN, &STD)?;
 //!     let images = device::random_horizontal_flip(images, 0.5, &mut rng)?;
 //!     let targets = device::one_hot(batch.take_int("label")?, 1000);
 //!     Ok(mixup.apply(images, targets, &mut rng))
@@ -32,14 +32,14 @@ use rand_distr::{Beta, Distribution};
 ///
 /// # Errors
 /// If there are not C means and deviations, or a deviation is not above 0.
-pub fn normalise(images: Tensor<4, Int>, mean: &[f32], std: &[f32]) -> Result<Tensor<4>, Error> {
+pub fn normalize(images: Tensor<4, Int>, mean: &[f32], std: &[f32]) -> Result<Tensor<4>, Error> {
     let channels = images.dims()[1];
     if mean.len() != channels || std.len() != channels {
         let problem = format!("{} means and {} deviations for {channels} channels", mean.len(), std.len());
-        return Err(Error::config("normalise", problem, "give one of each for a channel"));
+        return Err(Error::config("normalize", problem, "give one of each for a channel"));
     }
     if let Some(std) = std.iter().find(|std| !(**std > 0.0 && std.is_finite())) {
-        return Err(Error::config("normalise", format!("{std} is no deviation"), "give numbers above 0"));
+        return Err(Error::config("normalize", format!("{std} is not a standard deviation"), "give numbers above 0"));
     }
     let device = images.device();
     let each = |values: Vec<f32>| Tensor::<4>::from_data(TensorData::new(values, [1, channels, 1, 1]), &device);

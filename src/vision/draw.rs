@@ -49,7 +49,7 @@ impl Span {
             (least, f64::MAX) => format!("give two numbers from {least} up, the smaller first"),
             _ => format!("give two numbers from {least} to {most}, the smaller first"),
         };
-        Err(Error::config(option, format!("({low}, {high}) is no range"), advice))
+        Err(Error::config(option, format!("({low}, {high}) is not a range"), advice))
     }
 
     pub(crate) fn uniform(self, rng: &mut KeyedRng) -> f64 {

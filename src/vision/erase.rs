@@ -13,7 +13,7 @@ use rand::{Rng, RngExt};
 #[non_exhaustive]
 pub enum Erased {
     /// One colour. torchvision erases after normalising, where 0 is the mean: give the data's mean colour for the same.
-    Colour([u8; 3]),
+    Color([u8; 3]),
     /// Each byte random, uniform from 0 to 255.
     Noise,
 }
@@ -23,7 +23,7 @@ pub enum Erased {
 /// ```
 /// use burn_pinned::vision::{Erased, RandomErasing};
 ///
-/// let erase = RandomErasing::new(0.25)?.scale(0.02, 0.2)?.value(Erased::Colour([124, 116, 104])); // ImageNet's mean
+/// let erase = RandomErasing::new(0.25)?.scale(0.02, 0.2)?.value(Erased::Color([124, 116, 104])); // ImageNet's mean
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
@@ -97,7 +97,7 @@ impl RandomErasing {
         for row in rows {
             let erased = &mut row[3 * part.left as usize..][..3 * part.width as usize];
             match self.value {
-                Erased::Colour(colour) => erased.chunks_exact_mut(3).for_each(|pixel| pixel.copy_from_slice(&colour)),
+                Erased::Color(color) => erased.chunks_exact_mut(3).for_each(|pixel| pixel.copy_from_slice(&color)),
                 Erased::Noise => rng.fill_bytes(erased),
             }
         }
@@ -107,6 +107,6 @@ impl RandomErasing {
 
 impl Default for RandomErasing {
     fn default() -> Self {
-        Self { p: 0.5, scale: Span::new(0.02, 0.33), ratio: Span::new(0.3, 3.3), value: Erased::Colour([0; 3]) }
+        Self { p: 0.5, scale: Span::new(0.02, 0.33), ratio: Span::new(0.3, 3.3), value: Erased::Color([0; 3]) }
     }
 }

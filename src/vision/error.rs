@@ -24,7 +24,7 @@ pub enum VisionError {
     #[error("it is empty")]
     Empty,
     /// The content is of no known format; the name does not count.
-    #[error("its content is no PNG, JPEG, GIF or WebP")]
+    #[error("its content is not PNG, JPEG, GIF or WebP")]
     UnknownFormat,
     /// The JPEG ends before its end marker.
     #[error("the JPEG data has no end marker, the file is truncated")]

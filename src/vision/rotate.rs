@@ -36,7 +36,11 @@ impl RandomRotation {
         let option = "RandomRotation::new";
         let degrees = match degrees.into() {
             Spread::Around(by) if !(0.0..=360.0).contains(&by) => {
-                return Err(Error::config(option, format!("{by} is no number of degrees"), "give 0 to 360, or a pair"));
+                return Err(Error::config(
+                    option,
+                    format!("{by} is not a number of degrees"),
+                    "give 0 to 360, or a pair",
+                ));
             }
             Spread::Around(by) => Span::new(-by, by),
             Spread::Between(low, high) => Span::checked(option, low, high, -360.0, 360.0)?,

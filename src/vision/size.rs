@@ -20,7 +20,7 @@ impl Size {
         if fine.contains(&self.height) && fine.contains(&self.width) {
             return Ok(self);
         }
-        let problem = format!("{} x {} pixels (height x width) is no size", self.height, self.width);
+        let problem = format!("{} x {} pixels (height x width) is not a size", self.height, self.width);
         Err(Error::config(option, problem, format!("give sides from 1 to {MAX_SIDE}")))
     }
 }

@@ -3,7 +3,7 @@
 use super::{rng, statistics::*};
 use burn::prelude::*;
 use burn::tensor::{DType, TensorData};
-use burn_pinned::vision::device::{CutMix, MixUp, normalise, one_hot, random_horizontal_flip};
+use burn_pinned::vision::device::{CutMix, MixUp, normalize, one_hot, random_horizontal_flip};
 
 fn device() -> Device {
     Device::flex()
@@ -23,13 +23,13 @@ fn plain(count: usize, side: usize) -> Tensor<4> {
 fn normalising_is_by_channel() {
     let bytes = TensorData::from_bytes_vec(vec![0, 255, 51, 102], [1, 2, 1, 2], DType::U8);
     let images = || Tensor::<4, Int>::from_data(bytes.clone(), (&device(), DType::U8));
-    let normal = values(normalise(images(), &[0.5, 0.2], &[0.5, 0.1]).unwrap());
+    let normal = values(normalize(images(), &[0.5, 0.2], &[0.5, 0.1]).unwrap());
     // (0 - 0.5) / 0.5, (1 - 0.5) / 0.5, (0.2 - 0.2) / 0.1, (0.4 - 0.2) / 0.1
     for (value, expected) in normal.iter().zip([-1.0f32, 1.0, 0.0, 2.0]) {
         assert!((value - expected).abs() < 1e-5, "{normal:?}");
     }
-    assert!(normalise(images(), &[0.5], &[0.5, 0.1]).is_err());
-    assert!(normalise(images(), &[0.5, 0.2], &[0.5, 0.0]).is_err());
+    assert!(normalize(images(), &[0.5], &[0.5, 0.1]).is_err());
+    assert!(normalize(images(), &[0.5, 0.2], &[0.5, 0.0]).is_err());
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn rotations_turn_against_the_clock() {
 #[test]
 fn erasing_fills_the_drawn_rectangle_alone() {
     let image = RgbImage::from_pixel(40, 30, Rgb([1, 2, 3]));
-    let erase = RandomErasing::new(1.0).unwrap().value(Erased::Colour([200, 100, 50]));
+    let erase = RandomErasing::new(1.0).unwrap().value(Erased::Color([200, 100, 50]));
     for nth in 0..50 {
         let part = erase.draw(40, 30, &mut super::rng(nth)).unwrap();
         let inside = |x: u32, y: u32| {
