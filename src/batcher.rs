@@ -119,7 +119,7 @@ impl<C> PinnedBatcher<C> {
         write_rows(&self.collate, &items, all, &never, position, || ()).map_err(|(_, error)| error)?;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;
         let longest = if layout.has_padded() { close_gaps(&layout, &mut slot, rows, &steps) } else { Vec::new() };
-        let permit = target.host.then(|| pool.detach(&mut slot));
+        let permit = if target.host { pool.detach(&mut slot) } else { None };
         let transfer = Place { stage: Stage::Transfer, ..place };
         let mut raw = RawBatch::new(rows, device.clone(), 0, BatchPlace { epoch: 0, number, position: number });
         let mut uploader = Uploader::Burn; // Burn's workers come and go: none has a stream to keep

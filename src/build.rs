@@ -98,7 +98,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
                 return Err(Error::config("start_epoch", "`resume` is set too", advice));
             }
             (Some(state), None) => state.at(),
-            (None, epoch) => At { epoch: epoch.unwrap_or(0), position: 0 },
+            (None, epoch) => At::begin(epoch.unwrap_or(0)),
         };
         let distributed = self.distributed;
         let orders =

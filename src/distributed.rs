@@ -1,7 +1,7 @@
 //! Several processes, each with its share of every epoch.
 
 use crate::error::Error;
-use std::iter;
+use std::{iter, ops::Range};
 
 /// The share of one process (rank) of a world of them: of an epoch's global order it has the units `rank`, `rank + world`,
 /// `rank + 2 * world` and so on, samples or, with a [`BatchSampler`](crate::BatchSampler), whole batches. The order is that of one
@@ -64,18 +64,27 @@ impl Distributed {
         if self.drop_uneven { units / self.world } else { units.div_ceil(self.world) }
     }
 
-    /// This rank's of some units, and for the last of them maybe a unit of `again`, the units of a whole epoch.
+    /// This rank's of the units of an epoch with these numbers, and for the last of them maybe a unit of `again`, the units of a
+    /// whole epoch. What is not wanted of `units` is passed over by `nth`, which may take no time.
     pub(crate) fn units<T: Send + 'static>(
         &self,
-        units: impl Iterator<Item = T> + Send + 'static,
+        units: Box<dyn Iterator<Item = T> + Send>,
+        wanted: Range<usize>,
         again: impl Fn() -> Box<dyn Iterator<Item = T> + Send> + Send + 'static,
     ) -> Box<dyn Iterator<Item = T> + Send> {
         if self.world == 1 {
-            return Box::new(units);
+            return Box::new(units.skip(wanted.start));
         }
-        // At most `world - 1` are missing, and each epoch has one at least.
-        let missing = iter::repeat_with(again).take(self.world).flatten();
-        Box::new(units.chain(missing).skip(self.rank).step_by(self.world))
+        let own = wanted.len().saturating_sub(self.rank).div_ceil(self.world);
+        let mine = units.skip(wanted.start.saturating_add(self.rank)).step_by(self.world).take(own);
+        // Where the epoch ends before this rank's last turn, that is one of the first units again; each epoch has one at least.
+        let beyond = (self.rank + own * self.world).saturating_sub(wanted.len());
+        let missing = iter::repeat_with(again)
+            .take(self.world)
+            .flatten()
+            .skip(beyond)
+            .take(self.share(wanted.len()).saturating_sub(own));
+        Box::new(mine.chain(missing))
     }
 }
 
@@ -86,7 +95,7 @@ mod tests {
 
     fn share(distributed: Distributed, units: usize) -> Vec<usize> {
         let again = move || Box::new(0..units) as Box<dyn Iterator<Item = usize> + Send>;
-        distributed.units(0..units, again).take(distributed.share(units)).collect()
+        distributed.units(again(), 0..units, again).take(distributed.share(units)).collect()
     }
 
     proptest! {

@@ -4,11 +4,13 @@ use crate::{
     error::{Error, Place},
     order::Order,
     policy::Bad,
+    slot::Ticket,
     source::{Filled, Ready, Task},
     tune::Settings,
 };
 use std::{
     collections::{BTreeMap, VecDeque},
+    ops::Range,
     sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
@@ -58,8 +60,8 @@ pub(crate) struct Epochs<O> {
     pub(crate) next_id: u64,
     /// A worker is opening a batch; the others wait for its tasks.
     pub(crate) opening: bool,
-    /// Tasks that workers have in hand.
-    pub(crate) running: usize,
+    /// The batches of the tasks that workers have in hand.
+    pub(crate) running: Vec<(RunId, usize)>,
     pub(crate) closed: bool,
 }
 
@@ -88,12 +90,16 @@ pub(crate) struct Run<O> {
     pub(crate) epoch: usize,
     /// Absent while a worker opens a batch, and when no batch is left to open.
     pub(crate) order: Option<Order>,
-    pub(crate) batches: usize,
+    /// The number behind the last batch. Of an epoch that was resumed, the first is not 0.
+    pub(crate) end: usize,
+    /// The number of the next to open, and of the next to deliver.
     pub(crate) opened: usize,
     pub(crate) delivered: usize,
     pub(crate) tasks: VecDeque<Box<dyn Task<O>>>,
     /// The batch that `tasks` are of.
     pub(crate) tasks_of: usize,
+    /// The permits of the batches that are open.
+    pub(crate) permits: BTreeMap<usize, Ticket>,
     /// Batches below this number are past the pin stage.
     pub(crate) pinned: usize,
     pub(crate) to_pin: BTreeMap<usize, Filled<O>>,
@@ -108,18 +114,20 @@ pub(crate) struct Run<O> {
 }
 
 impl<O> Run<O> {
-    /// An epoch of `batches` batches of which none is opened.
-    pub(crate) fn new(id: RunId, epoch: usize, order: Order, batches: usize) -> Self {
+    /// An epoch, of whose batches with these numbers none is opened.
+    pub(crate) fn new(id: RunId, epoch: usize, order: Order, batches: Range<usize>) -> Self {
+        let Range { start: first, end } = batches;
         Self {
             id,
             epoch,
-            order: Some(order).filter(|_| batches > 0),
-            batches,
-            opened: 0,
-            delivered: 0,
+            order: Some(order).filter(|_| first < end),
+            end,
+            opened: first,
+            delivered: first,
             tasks: VecDeque::new(),
-            tasks_of: 0,
-            pinned: 0,
+            tasks_of: first,
+            permits: BTreeMap::new(),
+            pinned: first,
             to_pin: BTreeMap::new(),
             to_send: BTreeMap::new(),
             ready: BTreeMap::new(),
@@ -130,7 +138,7 @@ impl<O> Run<O> {
     }
 
     pub(crate) fn can_open(&self, window: usize) -> bool {
-        self.order.is_some() && self.opened < self.batches.min(self.delivered + window)
+        self.order.is_some() && self.opened < self.end.min(self.delivered + window)
     }
 
     /// The next batch for the pin stage, which goes in order: a batch that waits there for memory must not stand before the one
@@ -173,17 +181,31 @@ impl<O> Run<O> {
 
 impl<O> Epochs<O> {
     pub(crate) fn new() -> Self {
-        Self { runs: Vec::new(), next_id: 0, opening: false, running: 0, closed: false }
+        Self { runs: Vec::new(), next_id: 0, opening: false, running: Vec::new(), closed: false }
     }
 
     pub(crate) fn run(&mut self, id: RunId) -> Option<&mut Run<O>> {
         self.runs.iter_mut().find(|run| run.id == id)
     }
 
+    /// Workers with a task of a batch that is waited for: those that hang in one that was given up do not count.
+    fn at_work(&self) -> usize {
+        let wanted =
+            |(id, number): &&(RunId, usize)| self.runs.iter().any(|run| run.id == *id && *number >= run.delivered);
+        self.running.iter().filter(wanted).count()
+    }
+
     /// Whether one more worker should rest for now.
     fn rests(&self, flow: &Flow) -> bool {
-        self.running >= flow.now.workers()
-            || self.running >= flow.steady() && self.runs.iter().any(|run| !run.to_send.is_empty())
+        let at_work = self.at_work();
+        at_work >= flow.now.workers() || at_work >= flow.steady() && self.runs.iter().any(|run| !run.to_send.is_empty())
+    }
+
+    /// Notes that a worker has ended a task of this batch.
+    pub(crate) fn ran(&mut self, id: RunId, number: usize) {
+        if let Some(at) = self.running.iter().position(|of| *of == (id, number)) {
+            self.running.swap_remove(at);
+        }
     }
 
     pub(crate) fn has_work(&self, window: usize, flow: &Flow) -> bool {
@@ -198,7 +220,7 @@ impl<O> Epochs<O> {
         }
         for run in &mut self.runs {
             if let Some(task) = run.tasks.pop_front() {
-                self.running += 1;
+                self.running.push((run.id, run.tasks_of));
                 return Some(Work::Task { run: run.id, number: run.tasks_of, task });
             }
         }

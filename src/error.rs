@@ -155,6 +155,14 @@ pub enum Error {
         /// The first of them, each with its place: at most 16.
         first: Vec<Arc<Error>>,
     },
+    /// A batch of which nothing is left, in an epoch that several processes share: the others have a batch at its place.
+    #[error("{place}: all {skipped} samples of the batch were skipped, and other processes have one at its place")]
+    AllSkipped {
+        /// The batch.
+        place: Place,
+        /// How many samples it had.
+        skipped: usize,
+    },
     /// A bad sample, and none behind it that could take its place.
     #[error("{source}; of the {tries} samples behind it none was good either")]
     NoReplacement {
@@ -276,6 +284,7 @@ impl Error {
             | Self::SamplerEnded { place, .. }
             | Self::LargeBatch { place, .. }
             | Self::QuotaExceeded { place, .. }
+            | Self::AllSkipped { place, .. }
             | Self::Device { place, .. } => Some(place),
             Self::NoReplacement { source, .. } => source.place(),
             Self::Timeout { stuck, .. } => stuck.as_ref().map(|stuck| &stuck.place),

@@ -34,7 +34,8 @@ impl<O> EpochIter<O> {
         clock: StepClock,
     ) -> Self {
         let quota = run.as_ref().map_or(0, |(pipeline, _)| pipeline.source.faults().policy.quota(progress.items_total));
-        Self { run: run.map_err(Some), progress, standing, clock, tally: Tally::new(quota) }
+        let tally = Tally::new(quota, progress.skipped);
+        Self { run: run.map_err(Some), progress, standing, clock, tally }
     }
 
     fn advance(&mut self) -> Option<Result<O, Error>> {
@@ -48,20 +49,21 @@ impl<O> EpochIter<O> {
         };
         let _entered = self.clock.entered();
         let asked = self.clock.asked();
-        let batch = loop {
+        let (number, batch) = loop {
             let Some(delivery) = pipeline.next(id) else {
                 self.clock.ended();
                 return None;
             };
+            let number = delivery.place.batch;
             let taken = self.take(&pipeline, delivery);
             self.standing.set(self.progress.at());
             // A batch of which all samples are skipped is passed over.
             if let Some(taken) = taken.transpose() {
-                break taken;
+                break (number, taken);
             }
         };
-        self.clock.handed(asked, batch.as_ref().ok().map(|(_, items)| *items));
-        pipeline.handed(asked.elapsed(), self.progress.is_first());
+        let first = self.clock.handed(asked, number, batch.as_ref().ok().map(|(_, items)| *items));
+        pipeline.handed(asked.elapsed(), first);
         let batch = batch.map(|(batch, _)| batch);
         Some(batch)
     }
@@ -79,6 +81,8 @@ impl<O> EpochIter<O> {
                 let batch = pipeline.source.finish(raw).inspect_err(|error| pipeline.source.faults().saw(error))?;
                 Ok((Some((batch, items)), None))
             }
+            // The other processes have a batch here, and may wait for this one in a collective operation.
+            Ready::Empty if self.progress.is_shared() => Err(Error::AllSkipped { place, skipped }),
             Ready::Empty => Ok((None, None)),
         });
         let items = match &taken {
@@ -88,7 +92,7 @@ impl<O> EpochIter<O> {
             }
             Err(_) => 0,
         };
-        self.progress.given(items);
+        self.progress.given(items, self.tally.skipped());
         let (batch, _permit) = taken?;
         Ok(batch)
     }

@@ -1,6 +1,7 @@
 //! Burn's `DataLoader` over a pipeline.
 
 use crate::{
+    activity::BatchKey,
     epoch::Flow,
     error::Error,
     iter::EpochIter,
@@ -101,7 +102,7 @@ impl<O> Plan<O> {
             return Err(Error::config(
                 "pinned_limit",
                 problem,
-                format!("allow at least {bytes}, better {}", bytes * wanted),
+                format!("allow at least {bytes}, better {}", bytes.saturating_mul(wanted)),
             ));
         }
         // What the consumer of a CPU backend gives back is ordinary memory, kept beyond the limit on page-locked bytes.
@@ -252,7 +253,8 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
             ),
             Err(error) => (Err(error), EpochProgress::default()),
         };
-        let clock = StepClock::new(Arc::clone(&plan.counters), epoch, started);
+        let batch = BatchKey { epoch, number: progress.number() };
+        let clock = StepClock::new(Arc::clone(&plan.counters), batch, started);
         Box::new(EpochIter::new(run, progress, plan.standing.clone(), clock))
     }
 

@@ -37,7 +37,7 @@ pub(crate) struct Orders {
     pub(crate) sampling: Sampling,
     pub(crate) dataset_len: usize,
     pub(crate) distributed: Distributed,
-    /// The units of this process's share of each epoch that are this loader's; `None`: all.
+    /// The samples of this process's share of each epoch that are this loader's; `None`: all.
     pub(crate) slice: Option<Range<usize>>,
     /// Where another loader stopped.
     pub(crate) resumed: Option<At>,
@@ -46,7 +46,8 @@ pub(crate) struct Orders {
 /// One epoch of this loader.
 pub(crate) struct EpochOrder {
     pub(crate) order: Order,
-    pub(crate) batches: usize,
+    /// The numbers of its batches: from 0, unless it is resumed.
+    pub(crate) batches: Range<usize>,
     pub(crate) progress: EpochProgress,
 }
 
@@ -57,10 +58,14 @@ pub(crate) struct EpochProgress {
     pub(crate) items: usize,
     /// Samples of the whole epoch.
     pub(crate) items_total: usize,
+    /// Samples skipped, before the epoch was resumed too.
+    pub(crate) skipped: usize,
     epoch: usize,
-    /// Batches given since it was resumed, of how many.
+    /// The number of the next batch, and that behind the last.
+    next: usize,
+    end: usize,
+    /// Batches given since it was resumed.
     batches: usize,
-    batches_total: usize,
     /// Units given before this epoch was resumed, by all processes.
     resumed_at: usize,
     /// Units a batch.
@@ -69,24 +74,31 @@ pub(crate) struct EpochProgress {
 }
 
 impl EpochProgress {
-    /// Counts a batch that was given, or the error in its place.
-    pub(crate) fn given(&mut self, items: usize) {
+    /// Counts a batch that was given, or the error in its place, with what the epoch has skipped so far.
+    pub(crate) fn given(&mut self, items: usize, skipped: usize) {
         self.items += items;
         self.batches += 1;
+        self.next += 1;
+        self.skipped = skipped;
     }
 
-    /// Whether one batch was given so far.
-    pub(crate) fn is_first(&self) -> bool {
-        self.batches <= 1
+    /// The number of the next batch.
+    pub(crate) fn number(&self) -> usize {
+        self.next
+    }
+
+    /// Whether other processes have a share of the epoch.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.world > 1
     }
 
     /// Where the loader stands, once all processes have come as far.
     pub(crate) fn at(&self) -> At {
-        if self.batches >= self.batches_total {
-            return At { epoch: self.epoch + 1, position: 0 };
+        if self.next >= self.end {
+            return At::begin(self.epoch.saturating_add(1));
         }
         let given = self.batches.saturating_mul(self.batch).saturating_mul(self.world);
-        At { epoch: self.epoch, position: self.resumed_at.saturating_add(given) }
+        At { epoch: self.epoch, position: self.resumed_at.saturating_add(given), skipped: self.skipped }
     }
 }
 
@@ -102,7 +114,24 @@ impl Orders {
     /// Of some units in a global order, those of this loader.
     fn mine(&self, units: usize) -> Range<usize> {
         let share = self.distributed.share(units);
-        self.slice.as_ref().map_or(0..share, |slice| slice.start.min(share)..slice.end.min(share))
+        let Some(slice) = &self.slice else { return 0..share };
+        let at = |item: usize| match &self.sampling {
+            Sampling::Samples { .. } => item.min(share),
+            // Whole batches, as many as belong to that part of the samples.
+            Sampling::Batches { .. } => {
+                let items = self.share_items().max(1);
+                (item.min(items) as u128 * share as u128 / items as u128) as usize
+            }
+        };
+        at(slice.start)..at(slice.end)
+    }
+
+    /// Samples of this process's share of an epoch, by the batch sampler's estimate.
+    fn share_items(&self) -> usize {
+        match &self.sampling {
+            Sampling::Samples { .. } => self.distributed.share(self.units(0)),
+            Sampling::Batches { sampler } => sampler.num_items(self.dataset_len) / self.distributed.world(),
+        }
     }
 
     fn batches_of(&self, units: usize) -> usize {
@@ -120,7 +149,10 @@ impl Orders {
                 let units = self.mine(self.units(0)).len();
                 if *drop_last { units - units % batch_size } else { units }
             }
-            Sampling::Batches { sampler } => sampler.num_items(self.dataset_len) / self.distributed.world(),
+            Sampling::Batches { .. } => {
+                let items = self.share_items();
+                self.slice.as_ref().map_or(items, |slice| slice.end.min(items) - slice.start.min(items))
+            }
         }
     }
 
@@ -147,7 +179,7 @@ impl Orders {
         }
     }
 
-    /// Makes this the order of a part of the loader's units.
+    /// Makes this the order of a part of the loader's samples.
     pub(crate) fn cut(&mut self, start: usize, end: usize) {
         let Range { start: first, end: last } = self.slice.clone().unwrap_or(0..usize::MAX);
         let clamp = |at: usize| first.saturating_add(at).min(last);
@@ -186,12 +218,12 @@ impl Orders {
 
     /// Where an epoch begins.
     pub(crate) fn begin(&self, epoch: usize) -> At {
-        self.resumed.filter(|at| at.epoch == epoch).unwrap_or(At { epoch, position: 0 })
+        self.resumed.filter(|at| at.epoch == epoch).unwrap_or_else(|| At::begin(epoch))
     }
 
     /// Begins an epoch. On the consumer's thread.
     pub(crate) fn epoch(&self, epoch: usize) -> Result<EpochOrder, Error> {
-        let given = self.begin(epoch).position;
+        let At { position: given, skipped, .. } = self.begin(epoch);
         if given > 0 && self.slice.is_some() {
             let problem = "an epoch that was interrupted cannot be cut into slices";
             return Err(Error::config("resume", problem, "use `distributed` for several devices"));
@@ -216,17 +248,21 @@ impl Orders {
             Sampling::Batches { .. } => (given / world).saturating_mul(self.items()) / self.batches_of(units).max(1),
         };
         let order = Order { feed: feed.skip(mine.start), promised: share, asked: 0, given: 0, first, world, repeats };
+        let number = given / batch.saturating_mul(world).max(1);
+        let end = number.saturating_add(batches);
         let progress = EpochProgress {
             items,
             items_total: self.items(),
+            skipped,
             epoch,
+            next: number,
+            end,
             batches: 0,
-            batches_total: batches,
             resumed_at: given,
             batch,
             world,
         };
-        Ok(EpochOrder { order, batches, progress })
+        Ok(EpochOrder { order, batches: number..end, progress })
     }
 
     /// This process's units of an epoch of which some were given, and how many units the whole epoch has.
@@ -235,16 +271,16 @@ impl Orders {
         match &self.sampling {
             Sampling::Samples { sampler, batch_size, .. } => {
                 let again = Arc::clone(sampler);
-                let indices = sampler.indices(len, epoch).skip(given);
+                let (indices, units) = (sampler.indices(len, epoch), sampler.len(len));
                 let again = move || again.indices(len, epoch);
-                let (indices, batch_size) = (self.distributed.units(indices, again), *batch_size);
-                (Feed::Samples { indices, batch_size }, sampler.len(len))
+                let indices = self.distributed.units(indices, given..units, again);
+                (Feed::Samples { indices, batch_size: *batch_size }, units)
             }
             Sampling::Batches { sampler } => {
                 let again = Arc::clone(sampler);
                 let planned = sampler.batches(len, epoch);
                 let again = move || again.batches(len, epoch).batches;
-                let batches = self.distributed.units(planned.batches.skip(given), again);
+                let batches = self.distributed.units(planned.batches, given..planned.len, again);
                 (Feed::Batches { batches, max: sampler.max_batch_size(len) }, planned.len)
             }
         }

@@ -98,8 +98,8 @@ impl<O> Pipeline<O> {
     }
 
     /// Notes that a task has ended, and what it cost.
-    pub(crate) fn ran(&self, rows: usize, time: Duration) {
-        self.lock().running -= 1;
+    pub(crate) fn ran(&self, id: RunId, number: usize, rows: usize, time: Duration) {
+        self.lock().ran(id, number);
         let row_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX) / (rows as u64).max(1);
         let mean = self.row_ns.load(Relaxed);
         let mean = if mean == 0 { row_ns } else { (7 * mean + row_ns) / 8 };
@@ -231,9 +231,10 @@ impl<O> Pipeline<O> {
 
     // The end.
 
-    /// Whether no batch will come any more: a thread died, or all workers hang and nobody waits for them.
+    /// Whether no batch will come any more: a thread died, or those hang without which nothing goes on, and nobody waits for them.
     pub(crate) fn is_dead(&self) -> bool {
-        self.pool.is_closed() || (self.epochs() == 0 && self.watch.all_stuck("bp-worker"))
+        let stuck = || self.watch.is_stuck() || (self.pool.is_used_up() && self.watch.hangs());
+        self.pool.is_closed() || (self.epochs() == 0 && stuck())
     }
 
     /// Ends every wait of every thread and consumer.

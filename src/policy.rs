@@ -94,6 +94,9 @@ impl fmt::Debug for Faults {
 impl Faults {
     /// Tells of a fault, on the thread that met it.
     pub(crate) fn saw(&self, error: &Error) {
+        if matches!(error, Error::Ended) {
+            return; // no fault: nobody wants the batch any more
+        }
         self.counters.fault();
         if let Some(on_fault) = &self.on_fault
             && let Err(caught) = catch(|| on_fault(error))
@@ -183,8 +186,13 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn new(quota: usize) -> Self {
-        Self { quota, skipped: 0, first: Vec::new() }
+    /// Of an epoch that has skipped so many before it was resumed.
+    pub(crate) fn new(quota: usize, skipped: usize) -> Self {
+        Self { quota, skipped, first: Vec::new() }
+    }
+
+    pub(crate) fn skipped(&self) -> usize {
+        self.skipped
     }
 
     /// Counts what the next batch, of this place, has skipped.

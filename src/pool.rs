@@ -2,16 +2,21 @@
 //!
 //! A batch needs a permit to exist on the host; their number is fixed. Memory is put behind permits within the byte limit, in
 //! the exact size asked for; it is allocated ahead of its use on the pin thread and kept for the loader's life.
+//!
+//! Memory that is away does not count to the limit and comes back as the pool's if there is room: on a CPU backend the consumer's
+//! batches, and what a call that hangs holds of a batch that was given up.
 
 use crate::{
     error::Error,
     panics::catch,
-    slot::{HostAlloc, HostBlock, Slot, SlotHome},
+    slot::{HostAlloc, HostBlock, Slot, SlotHome, Ticket},
     stats::Counters,
     sync::{Condvar, Mutex, MutexGuard},
+    watch::Doing,
 };
 use derive_new::new;
 use std::{
+    mem,
     sync::{Arc, PoisonError},
     time::{Duration, Instant},
 };
@@ -42,9 +47,14 @@ struct State {
     extra: usize,
     /// Permits that are taken away as they come back.
     debt: usize,
+    /// Permits that are held, each with the bytes behind it.
+    held: Vec<(Ticket, usize)>,
+    tickets: u64,
     free: Vec<HostBlock>,
     /// Bytes of the free blocks and of those behind permits.
     allocated: usize,
+    /// Blocks that are away.
+    away: usize,
     /// The byte limit, or what there was when the allocator refused more.
     limit: usize,
     closed: bool,
@@ -56,6 +66,31 @@ impl State {
             0 => self.permits += 1,
             _ => self.debt -= 1,
         }
+    }
+
+    /// Takes a permit out of the held ones, with the bytes behind it; `None` if it was replaced.
+    fn unhold(&mut self, permit: Ticket) -> Option<usize> {
+        let at = self.held.iter().position(|(held, _)| *held == permit)?;
+        Some(self.held.swap_remove(at).1)
+    }
+
+    /// Notes the bytes behind a permit; `false` if it was replaced.
+    fn hold(&mut self, permit: Ticket, bytes: usize) -> bool {
+        let held = self.held.iter_mut().find(|(held, _)| *held == permit);
+        held.map(|(_, behind)| *behind = bytes).is_some()
+    }
+
+    /// After a refusal: settles for the memory that there is. `false` if there is none, here or away.
+    fn make_do(&mut self) -> bool {
+        if self.allocated > 0 {
+            self.limit = self.allocated;
+        }
+        self.allocated > 0 || self.away > 0
+    }
+
+    /// Whether so many bytes more are within the limit. With nothing there they are, whatever was refused once.
+    fn has_room(&self, bytes: usize) -> bool {
+        self.allocated == 0 || self.allocated.saturating_add(bytes) <= self.limit
     }
 }
 
@@ -71,12 +106,26 @@ pub(crate) struct Pool {
 
 /// The right to have one batch in the pipeline, with no memory behind it (yet).
 #[derive(Debug)]
-pub(crate) struct Permit(Option<Arc<Pool>>);
+pub(crate) struct Permit {
+    /// `None` once a slot has the permit.
+    pool: Option<Arc<Pool>>,
+    ticket: Ticket,
+}
+
+impl Permit {
+    pub(crate) fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+}
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        if let Some(pool) = self.0.take() {
-            pool.lock().permit_back();
+        if let Some(pool) = self.pool.take() {
+            let mut state = pool.lock();
+            if state.unhold(self.ticket).is_some() {
+                state.permit_back();
+            }
+            drop(state);
             pool.changed.notify_all();
         }
     }
@@ -85,9 +134,19 @@ impl Drop for Permit {
 impl Pool {
     pub(crate) fn new(alloc: Arc<dyn HostAlloc>, limits: Limits, counters: Arc<Counters>) -> Arc<Self> {
         let Limits { slots: permits, bytes: limit } = limits;
-        let state =
-            Mutex::new(State { permits, extra: 0, debt: 0, free: Vec::new(), allocated: 0, limit, closed: false });
-        Arc::new(Self { alloc, limits, state, changed: Condvar::new(), counters })
+        let state = State {
+            permits,
+            extra: 0,
+            debt: 0,
+            held: Vec::new(),
+            tickets: 0,
+            free: Vec::new(),
+            allocated: 0,
+            away: 0,
+            limit,
+            closed: false,
+        };
+        Arc::new(Self { alloc, limits, state: Mutex::new(state), changed: Condvar::new(), counters })
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -102,6 +161,11 @@ impl Pool {
         self.lock().closed
     }
 
+    /// Whether all permits are held.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.lock().permits == 0
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -109,7 +173,7 @@ impl Pool {
     /// Makes so many permits beyond those of the limits; gives the number of all.
     pub(crate) fn allow(&self, extra: usize) -> usize {
         let mut state = self.lock();
-        let before = std::mem::replace(&mut state.extra, extra);
+        let before = mem::replace(&mut state.extra, extra);
         let more = extra.saturating_sub(before);
         let paid = more.min(state.debt);
         state.debt -= paid;
@@ -132,7 +196,28 @@ impl Pool {
             return None;
         }
         state.permits -= 1;
-        Some(Permit(Some(Arc::clone(self))))
+        state.tickets += 1;
+        let ticket = Ticket(state.tickets);
+        state.held.push((ticket, 0));
+        Some(Permit { pool: Some(Arc::clone(self)), ticket })
+    }
+
+    /// Lets another batch have the place of one that was given up, whose permit and memory a call holds that may never return.
+    pub(crate) fn replace(&self, permit: Ticket) {
+        let mut state = self.lock();
+        let Some(bytes) = state.unhold(permit) else { return };
+        state.permit_back();
+        if bytes > 0 {
+            state.allocated -= bytes;
+            state.away += 1;
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Lets the allocator be asked again for what it refused.
+    pub(crate) fn ask_again(&self) {
+        self.lock().limit = self.limits.bytes;
     }
 
     /// Puts memory of at least `bytes` bytes behind a permit; waits while blocks of other sizes are in the way.
@@ -141,21 +226,27 @@ impl Pool {
     /// [`Error::OverLimit`], [`Error::OutOfHostMemory`], or what ended the wait; the permit is released.
     pub(crate) fn slot(self: &Arc<Self>, mut permit: Permit, bytes: usize, wanted: Wanted<'_>) -> Result<Slot, Error> {
         let block = self.block(bytes, wanted)?;
-        permit.0 = None; // the slot has it now
-        Ok(Slot::new(block, Arc::clone(self) as Arc<dyn SlotHome>))
+        let mut state = self.lock();
+        if !state.hold(permit.ticket, block.len()) {
+            state.allocated -= block.len(); // replaced while it waited
+            state.away += 1;
+        }
+        drop(state);
+        permit.pool = None; // the slot has it now
+        Ok(Slot::new(block, Arc::clone(self) as Arc<dyn SlotHome>, permit.ticket))
     }
 
     /// Parts a slot from its permit: the memory is the consumer's from now on, and comes back when the consumer drops it.
-    pub(crate) fn detach(self: &Arc<Self>, slot: &mut Slot) -> Permit {
-        slot.detach();
-        Permit(Some(Arc::clone(self)))
+    pub(crate) fn detach(self: &Arc<Self>, slot: &mut Slot) -> Option<Permit> {
+        let ticket = slot.detach()?;
+        Some(Permit { pool: Some(Arc::clone(self)), ticket })
     }
 
     fn block(&self, bytes: usize, wanted: Wanted<'_>) -> Result<HostBlock, Error> {
         if bytes > self.limits.bytes {
             return Err(Error::OverLimit { bytes, limit: self.limits.bytes });
         }
-        let start = Instant::now();
+        let (start, mut told) = (Instant::now(), false);
         loop {
             let mut state = self.lock();
             if state.closed {
@@ -167,25 +258,34 @@ impl Pool {
             }
             // Free blocks are too small: they go where they stand for a permit that now needs a larger one, or for the limit.
             let mut small = Vec::new();
-            while state.free.len() > state.permits || state.allocated.saturating_add(bytes) > state.limit {
+            while state.free.len() > state.permits || !state.has_room(bytes) {
                 let Some(block) = state.free.pop() else { break };
                 state.allocated -= block.len();
                 self.counters.freed(block.len());
                 small.push(block);
             }
-            if state.allocated.saturating_add(bytes) <= state.limit {
+            if state.has_room(bytes) {
                 state.allocated += bytes;
                 drop(state);
                 drop(small);
-                match self.allocate(bytes) {
+                let error = match self.allocate(bytes) {
                     Ok(block) => return Ok(block),
-                    Err(error) if !self.make_do() => return Err(error),
-                    Err(error) => log::warn!("burn-pinned goes on with fewer slots: {error}"),
+                    Err(error) => error,
+                };
+                state = self.lock();
+                if !state.make_do() {
+                    return Err(error);
                 }
-            } else {
-                drop(self.changed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner));
-                wanted(start.elapsed())?;
+                if !mem::replace(&mut told, true) {
+                    log::warn!("burn-pinned goes on with fewer slots: {error}");
+                }
+                if state.allocated > 0 {
+                    continue; // with what there is
+                }
             }
+            drop(self.changed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner));
+            Doing::here().still();
+            wanted(start.elapsed())?;
         }
     }
 
@@ -209,22 +309,14 @@ impl Pool {
         block
     }
 
-    /// After a refusal: settles for the memory that there is. `false` if there is none.
-    fn make_do(&self) -> bool {
-        let mut state = self.lock();
-        if state.allocated > 0 {
-            state.limit = state.allocated;
-        }
-        state.allocated > 0
-    }
-
     /// Allocates memory for every permit ahead of its use. A refusal is only logged: it becomes an error where no memory is
     /// there at all.
     pub(crate) fn preallocate(&self, bytes: usize) {
         for _ in 0..self.limits.slots {
             {
                 let mut state = self.lock();
-                if state.closed || state.allocated + bytes > state.limit.min(bytes * self.limits.slots) {
+                let most = state.limit.min(bytes.saturating_mul(self.limits.slots));
+                if state.closed || state.allocated.saturating_add(bytes) > most {
                     return;
                 }
                 state.allocated += bytes;
@@ -232,7 +324,7 @@ impl Pool {
             match self.allocate(bytes) {
                 Ok(block) => self.keep(block),
                 Err(error) => {
-                    self.make_do();
+                    self.lock().make_do();
                     return log::warn!("burn-pinned goes on with fewer slots: {error}");
                 }
             }
@@ -261,7 +353,7 @@ impl Pool {
             let mut state = self.lock();
             state.closed = true;
             state.allocated -= state.free.iter().map(HostBlock::len).sum::<usize>();
-            std::mem::take(&mut state.free)
+            mem::take(&mut state.free)
         };
         self.changed.notify_all();
         freed.iter().for_each(|block| self.counters.freed(block.len()));
@@ -269,11 +361,15 @@ impl Pool {
 }
 
 impl SlotHome for Pool {
-    fn give_back(&self, block: HostBlock, with_permit: bool) {
+    fn give_back(&self, block: HostBlock, permit: Option<Ticket>) {
         let mut state = self.lock();
-        if with_permit {
+        if permit.and_then(|permit| state.unhold(permit)).is_some() {
             state.permit_back();
-        } else if state.free.len() < self.limits.slots + state.extra + SPARE
+            drop(state);
+            return self.keep(block);
+        }
+        state.away -= 1;
+        if state.free.len() < self.limits.slots + state.extra + SPARE
             && state.allocated.saturating_add(block.len()) <= self.limits.bytes
         {
             state.allocated += block.len();
@@ -286,8 +382,13 @@ impl SlotHome for Pool {
         self.keep(block);
     }
 
-    fn detach(&self, bytes: usize) {
-        self.lock().allocated -= bytes;
+    fn detach(&self, permit: Ticket, bytes: usize) {
+        let mut state = self.lock();
+        if state.hold(permit, 0) {
+            state.allocated -= bytes;
+            state.away += 1;
+        } // else it is away since its permit was replaced
+        drop(state);
         self.changed.notify_all();
     }
 }

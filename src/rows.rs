@@ -316,7 +316,7 @@ where
             Filled::Failed(error) => return Err(error),
             Filled::Made { .. } | Filled::Packed { .. } | Filled::Empty => return Err(Error::Ended),
         };
-        let permit = self.target.host.then(|| pool.detach(&mut slot));
+        let permit = if self.target.host { pool.detach(&mut slot) } else { None };
         let items = plan.indices.len();
         let raw = guard(plan.place(Stage::Transfer), || {
             let mut raw = RawBatch::new(items, self.target.device.clone(), self.samples.seed, plan.at);

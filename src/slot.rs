@@ -170,12 +170,16 @@ impl HostAlloc for HeapAlloc {
     }
 }
 
+/// Names a permit that is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ticket(pub(crate) u64);
+
 /// Where a slot returns to when it is dropped: the pool.
 pub(crate) trait SlotHome: Send + Sync {
     /// Takes a slot's memory back, and its permit unless the two were [parted](Slot::detach) before.
-    fn give_back(&self, block: HostBlock, with_permit: bool);
-    /// Notes that `bytes` bytes are no longer behind a permit.
-    fn detach(&self, bytes: usize);
+    fn give_back(&self, block: HostBlock, permit: Option<Ticket>);
+    /// Notes that `bytes` bytes are no longer behind this permit.
+    fn detach(&self, permit: Ticket, bytes: usize);
 }
 
 /// A slot with one owner.
@@ -183,13 +187,13 @@ pub(crate) struct Slot {
     /// Taken only by `drop`.
     block: Option<HostBlock>,
     home: Arc<dyn SlotHome>,
-    permit: bool,
+    permit: Option<Ticket>,
 }
 
 impl Slot {
     /// A slot that holds a permit of `home`.
-    pub(crate) fn new(block: HostBlock, home: Arc<dyn SlotHome>) -> Self {
-        Self { block: Some(block), home, permit: true }
+    pub(crate) fn new(block: HostBlock, home: Arc<dyn SlotHome>, permit: Ticket) -> Self {
+        Self { block: Some(block), home, permit: Some(permit) }
     }
 
     #[inline]
@@ -202,10 +206,10 @@ impl Slot {
     }
 
     /// Parts the memory from its permit, which the caller now answers for: the memory belongs to whoever holds the bytes.
-    pub(crate) fn detach(&mut self) {
-        if std::mem::take(&mut self.permit) {
-            self.home.detach(self.span().1);
-        }
+    pub(crate) fn detach(&mut self) -> Option<Ticket> {
+        let permit = self.permit.take()?;
+        self.home.detach(permit, self.span().1);
+        Some(permit)
     }
 
     /// All of the memory.
@@ -383,13 +387,13 @@ mod tests {
     }
 
     impl SlotHome for Home {
-        fn give_back(&self, block: HostBlock, with_permit: bool) {
+        fn give_back(&self, block: HostBlock, permit: Option<Ticket>) {
             assert_eq!(block.kind(), MemoryKind::Pageable);
             self.blocks.fetch_add(1, Ordering::SeqCst);
-            self.permits.fetch_add(usize::from(with_permit), Ordering::SeqCst);
+            self.permits.fetch_add(usize::from(permit == Some(Ticket(7))), Ordering::SeqCst);
         }
-        fn detach(&self, bytes: usize) {
-            assert_ne!(bytes, 0);
+        fn detach(&self, permit: Ticket, bytes: usize) {
+            assert!(permit == Ticket(7) && bytes != 0);
             self.detached.fetch_add(1, Ordering::SeqCst);
         }
     }
@@ -397,7 +401,7 @@ mod tests {
     fn slot(layout: &SlotLayout) -> (Arc<Home>, Slot) {
         let home = Arc::new(Home::default());
         let block = HeapAlloc.allocate(layout.bytes()).unwrap();
-        (Arc::clone(&home), Slot::new(block, home))
+        (Arc::clone(&home), Slot::new(block, home, Ticket(7)))
     }
 
     fn layout(rows: usize) -> Arc<SlotLayout> {
@@ -466,8 +470,7 @@ mod tests {
     #[test]
     fn a_detached_slot_returns_without_its_permit() {
         let (home, mut slot) = slot(&layout(2));
-        slot.detach();
-        slot.detach();
+        assert_eq!((slot.detach(), slot.detach()), (Some(Ticket(7)), None));
         assert_eq!(home.detached.load(Ordering::SeqCst), 1);
         drop(slot);
         assert_eq!((home.blocks.load(Ordering::SeqCst), home.permits.load(Ordering::SeqCst)), (1, 0));
@@ -478,7 +481,7 @@ mod tests {
         for bytes in [1, 4095, 4096, 1 << 20] {
             let (_home, slot) = {
                 let home = Arc::new(Home::default());
-                (Arc::clone(&home), Slot::new(HeapAlloc.allocate(bytes).unwrap(), home))
+                (Arc::clone(&home), Slot::new(HeapAlloc.allocate(bytes).unwrap(), home, Ticket(7)))
             };
             assert_eq!(slot.as_slice().as_ptr() as usize % 4096, 0);
             assert!(slot.as_slice().len() == bytes && slot.as_slice().iter().all(|byte| *byte == 0));

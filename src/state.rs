@@ -47,6 +47,8 @@ pub struct LoaderState {
     pub(crate) epoch: usize,
     /// Units of the epoch's global order that were given, by all processes together.
     pub(crate) position: usize,
+    /// Samples of the epoch that this process has skipped.
+    pub(crate) skipped: usize,
     pub(crate) seed: u64,
     pub(crate) dataset_len: usize,
     /// What cuts the order into batches, in words.
@@ -59,8 +61,8 @@ const VERSION: u32 = 1;
 
 impl LoaderState {
     pub(crate) fn new(at: At, seed: u64, dataset_len: usize, batches: String, sampler: &dyn fmt::Debug) -> Self {
-        let At { epoch, position } = at;
-        Self { version: VERSION, epoch, position, seed, dataset_len, batches, sampler: in_short(sampler) }
+        let At { epoch, position, skipped } = at;
+        Self { version: VERSION, epoch, position, skipped, seed, dataset_len, batches, sampler: in_short(sampler) }
     }
 
     /// The epoch that is in progress, from 0.
@@ -74,7 +76,7 @@ impl LoaderState {
     }
 
     pub(crate) fn at(&self) -> At {
-        At { epoch: self.epoch, position: self.position }
+        At { epoch: self.epoch, position: self.position, skipped: self.skipped }
     }
 
     /// Whether a loader that stands at `now` can go on where this one stopped.
@@ -107,6 +109,15 @@ impl LoaderState {
 pub(crate) struct At {
     pub(crate) epoch: usize,
     pub(crate) position: usize,
+    /// Samples of the epoch that this process has skipped.
+    pub(crate) skipped: usize,
+}
+
+impl At {
+    /// The beginning of an epoch.
+    pub(crate) fn begin(epoch: usize) -> Self {
+        Self { epoch, position: 0, skipped: 0 }
+    }
 }
 
 /// Where a loader stands, for all that move it on.

@@ -6,6 +6,7 @@ use crate::{
     pipeline::Pipeline,
     source::Target,
     upload::Uploader,
+    watch::during,
 };
 use burn::tensor::StreamId;
 use std::sync::OnceLock;
@@ -43,7 +44,8 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
 
 /// Waits until the copies of a batch are done and its slot is home.
 pub(crate) fn settle(uploader: &mut Uploader, target: &Target, bytes: usize, place: Place) -> Result<(), Error> {
-    uploader.settle(target, bytes).map_err(|error| Error::Device { place, message: error.to_string() })
+    let settled = during(place, || uploader.settle(target, bytes));
+    settled.map_err(|error| Error::Device { place, message: error.to_string() })
 }
 
 #[cfg(test)]

@@ -83,6 +83,15 @@ impl Doing {
         }
     }
 
+    /// Notes that the call goes on: it waits for something of the loader's own, not in user code.
+    pub(crate) fn still(&self) {
+        if self.watched
+            && let Some(call) = &mut *self.call()
+        {
+            call.since = Instant::now();
+        }
+    }
+
     pub(crate) fn idle(&self) {
         if self.watched {
             *self.call() = None;
@@ -105,9 +114,10 @@ pub(crate) fn during<T>(place: Place, code: impl FnOnce() -> T) -> T {
     if !here.watched {
         return code();
     }
-    *here.call() = Some(Call { place, of: None, since: Instant::now() });
+    // A call within another, as for the replacement of a sample, leaves the other as it was.
+    let outer = here.call().replace(Call { place, of: None, since: Instant::now() });
     let value = code();
-    here.idle();
+    *here.call() = outer;
     value
 }
 
@@ -154,16 +164,30 @@ impl Watch {
         stuck.into_iter().max_by_key(|stuck| (of_it(stuck), stuck.since))
     }
 
-    /// Whether every thread whose name starts so has been in one call for longer than the timeout.
-    pub(crate) fn all_stuck(&self, name: &str) -> bool {
+    /// Whether nothing can go on, since calls have lasted for longer than the timeout: all workers hang, or all transfer threads,
+    /// or a thread that does something for all: the pin thread, or the worker that opens batches.
+    pub(crate) fn is_stuck(&self) -> bool {
         let Some(timeout) = self.timeout else { return false };
         let threads = self.threads();
-        let mut named = threads.iter().filter(|(thread, _)| thread.starts_with(name)).peekable();
-        named.peek().is_some()
-            && named.all(|(name, doing)| {
-                // A wait for memory ends by itself.
-                doing.stuck(name).is_some_and(|stuck| stuck.since > timeout && stuck.place.stage != Stage::Allocate)
-            })
+        let stuck = |(name, doing): &(String, Arc<Doing>)| doing.stuck(name).filter(|stuck| stuck.since > timeout);
+        let all = |kind: &str| {
+            let mut named = threads.iter().filter(|(name, _)| name.starts_with(kind)).peekable();
+            named.peek().is_some() && named.all(|thread| stuck(thread).is_some())
+        };
+        all("bp-worker")
+            || all("bp-pin")
+            || all("bp-transfer")
+            || threads
+                .iter()
+                .filter_map(stuck)
+                .any(|stuck| matches!(stuck.place.stage, Stage::Sampler | Stage::Allocate))
+    }
+
+    /// Whether some thread has been in one call for longer than the timeout.
+    pub(crate) fn hangs(&self) -> bool {
+        self.timeout.is_some_and(|timeout| {
+            self.threads().iter().filter_map(|(name, doing)| doing.stuck(name)).any(|stuck| stuck.since > timeout)
+        })
     }
 
     /// Waits until a thread has ended; where a timeout is set, no longer than its call may last. Gives what it is stuck in.

@@ -21,6 +21,8 @@ const QUEUED: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_millis(100);
 const NO_PATIENCE: Duration = Duration::from_millis(5);
 const PAUSES: u32 = 8;
+/// A consumer that has kept so many batches beyond the limit will do so again, until so many batches in a row find room.
+const CALM: u32 = 64;
 
 /// Bounds the batches that are in device memory: being copied, ready, or used by work that the device has not done yet. A training
 /// loop launches steps without waiting for them; without a bound it would take batch after batch, and each would stay in
@@ -44,6 +46,10 @@ struct State {
     interval: Option<Duration>,
     /// Batches that were let in one after the other without a release.
     pauses: u32,
+    /// Batches beyond the limit that the consumer has kept.
+    kept: usize,
+    /// Batches in a row that found room.
+    calm: u32,
 }
 
 impl fmt::Debug for State {
@@ -75,18 +81,36 @@ impl State {
         self.interval.map_or(0, |interval| steps(interval).min(64) as usize)
     }
 
-    fn patience(&self) -> Duration {
+    /// How long the consumer waits before this one beyond the limit is let in, counted from 0.
+    fn patience(&self, beyond: usize) -> Duration {
         match self.interval {
-            _ if self.pauses >= PAUSES => NO_PATIENCE,
+            _ if self.pauses >= PAUSES || beyond < self.kept => NO_PATIENCE,
             Some(interval) => (4 * interval).max(NO_PATIENCE),
             None => PATIENCE,
+        }
+    }
+
+    /// Notes that this one beyond the limit is let in.
+    fn let_in(&mut self, beyond: usize) {
+        self.last = Instant::now();
+        self.pauses += 1;
+        self.kept = self.kept.max(beyond + 1);
+        self.calm = 0;
+    }
+
+    /// Notes that a batch found room.
+    fn found_room(&mut self) {
+        self.calm += 1;
+        if self.calm >= CALM {
+            (self.kept, self.calm) = (0, 0);
         }
     }
 }
 
 impl DeviceWindow {
     pub(crate) fn new(limit: usize) -> Self {
-        let state = State { in_use: Vec::new(), copying: 0, last: Instant::now(), interval: None, pauses: 0 };
+        let state =
+            State { in_use: Vec::new(), copying: 0, last: Instant::now(), interval: None, pauses: 0, kept: 0, calm: 0 };
         Self { limit: AtomicUsize::new(limit), state: Mutex::new(state) }
     }
 
@@ -105,16 +129,18 @@ impl DeviceWindow {
         loop {
             let mut state = self.lock();
             let count = state.count();
-            if count >= (self.limit.load(Relaxed) + state.queued()).saturating_mul(epochs.max(1))
+            let limit = (self.limit.load(Relaxed) + state.queued()).saturating_mul(epochs.max(1));
+            if let Some(beyond) = count.checked_sub(limit)
                 && let Some(starved) = starved()
             {
-                if starved.min(state.last.elapsed()) <= state.patience() {
+                if starved.min(state.last.elapsed()) <= state.patience(beyond) {
                     drop(state);
                     thread::sleep(LOOK);
                     continue;
                 }
-                state.last = Instant::now();
-                state.pauses += 1;
+                state.let_in(beyond);
+            } else {
+                state.found_room();
             }
             state.copying += 1;
             return;
@@ -180,6 +206,24 @@ mod tests {
         }
         let waits = PAUSES * PATIENCE;
         assert!(start.elapsed() >= waits && start.elapsed() < 3 * waits, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn one_that_keeps_as_many_again_waits_for_them_no_more() {
+        let (window, released) = (DeviceWindow::new(2), Arc::new(AtomicUsize::new(0)));
+        let mut times = Vec::new();
+        for cycle in 0..4 {
+            let start = Instant::now();
+            for number in 0..6 {
+                window.enter(1, || Some(start.elapsed()));
+                window.copied(batch(6 * cycle + number, &released));
+            }
+            times.push(start.elapsed());
+            thread::sleep(3 * PATIENCE); // it works on six batches together
+            released.fetch_add(6, SeqCst);
+        }
+        let (first, last) = (times[0], times[3]);
+        assert!(first >= 3 * PATIENCE && last < PATIENCE, "{times:?}");
     }
 
     #[test]

@@ -99,7 +99,7 @@ pub(crate) fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
             Work::Task { run, number, task } => {
                 let rows = task.rows();
                 let done = task.run(worker);
-                pipeline.ran(rows, done.rows_took);
+                pipeline.ran(run, number, rows, done.rows_took);
                 if let Some(filled) = done.filled {
                     pipeline.filled(run, number, filled, done.bad);
                 }

@@ -12,13 +12,15 @@ use crate::{
 use std::{
     collections::VecDeque,
     mem,
+    ops::Range,
     sync::{PoisonError, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
 impl<O> Pipeline<O> {
-    /// Starts an epoch of `batches` batches.
-    pub(crate) fn start(&self, epoch: usize, order: Order, batches: usize) -> RunId {
+    /// Starts an epoch, of the batches with these numbers.
+    pub(crate) fn start(&self, epoch: usize, order: Order, batches: Range<usize>) -> RunId {
+        self.pool.ask_again();
         let mut state = self.lock();
         let id = RunId(state.next_id);
         state.next_id += 1;
@@ -37,13 +39,14 @@ impl<O> Pipeline<O> {
         loop {
             let closed = state.closed;
             let run = state.run(id)?;
-            if run.delivered == run.batches {
+            if run.delivered == run.end {
                 return None;
             }
             if let Some((since, ready)) = run.ready.remove(&run.delivered) {
                 let batch = BatchKey { epoch: run.epoch, number: run.delivered };
                 let place = Place::batch(Stage::Dataset, run.epoch, run.delivered);
                 let bad = run.bad.remove(&run.delivered).unwrap_or_default();
+                run.permits.remove(&run.delivered);
                 run.delivered += 1;
                 run.waiting = None;
                 let opens = !state.opening && state.runs.iter().any(|run| run.can_open(self.window()));
@@ -57,7 +60,7 @@ impl<O> Pipeline<O> {
             }
             if closed {
                 let place = Place::batch(Stage::Dataset, run.epoch, run.delivered);
-                run.delivered = run.batches;
+                run.delivered = run.end;
                 return Some(Delivery { place, ready: Err(Error::Ended), bad: Bad::default() });
             }
             let waited = run.waiting.get_or_insert_with(Instant::now).elapsed();
@@ -80,9 +83,12 @@ impl<O> Pipeline<O> {
         run.waiting = None;
         let tasks = if run.tasks_of == batch { mem::take(&mut run.tasks) } else { VecDeque::new() };
         let left_over = (tasks, run.to_pin.remove(&batch), run.to_send.remove(&batch), run.bad.remove(&batch));
+        let permit = run.permits.remove(&batch);
         drop(state);
         let stuck = self.watch.blame(epoch, batch).map(Box::new);
         drop(left_over);
+        // What is left of it is in somebody's hands, maybe for ever: the other batches must not have one slot less.
+        permit.into_iter().for_each(|permit| self.pool.replace(permit));
         for waiting in [&self.for_workers, &self.for_pin, &self.for_transfer] {
             waiting.notify_all();
         }

@@ -136,7 +136,7 @@ impl Model {
 
     fn start(&self) -> RunId {
         let EpochOrder { order, .. } = self.orders.epoch(0).unwrap();
-        self.pipeline.start(0, order, self.batches)
+        self.pipeline.start(0, order, 0..self.batches)
     }
 
     /// Opens a batch, as a worker does; gives its only task.

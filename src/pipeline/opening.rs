@@ -40,6 +40,7 @@ impl<O> Pipeline<O> {
     /// One worker at a time does this; meanwhile the others find no work but that of open batches.
     pub(crate) fn open(&self) {
         let Some(mut opening) = self.choose() else { return };
+        let permit = opening.permit.as_ref().ok().map(Permit::ticket);
         let tasks = self.cut(&mut opening).inspect_err(|error| self.source.faults().saw(error));
         let Opening { run: id, number, order, .. } = opening;
         let mut state = self.lock();
@@ -51,7 +52,10 @@ impl<O> Pipeline<O> {
                 run.order = Some(order);
                 match tasks {
                     tasks if number < run.delivered => left_over = Some((None, tasks)), // given up meanwhile
-                    Ok(tasks) => (count, run.tasks, run.tasks_of) = (tasks.len(), tasks.into(), number),
+                    Ok(tasks) => {
+                        (count, run.tasks, run.tasks_of) = (tasks.len(), tasks.into(), number);
+                        run.permits.extend(permit.map(|permit| (number, permit)));
+                    }
                     Err(error) => drop(run.ready.insert(number, (Instant::now(), Err(error)))),
                 }
             }
@@ -83,7 +87,7 @@ impl<O> Pipeline<O> {
             };
             let permit = match permit {
                 Some(permit) => Ok(permit),
-                None => match self.patient(run, run.next_to_open(), start.elapsed()) {
+                None => match self.patient(run.next_to_open(), run.starved(), start.elapsed()) {
                     Ok(()) => continue,
                     Err(error) => Err(error),
                 },
@@ -98,21 +102,23 @@ impl<O> Pipeline<O> {
         }
     }
 
-    /// Whether to wait longer for a permit or for memory: not if the consumer's next batch needs it, and consumer and wait are
-    /// both past the limit.
-    fn patient(&self, run: &Run<O>, needed: bool, waited: Duration) -> Result<(), Error> {
-        let waited = waited.min(run.starved());
+    /// Whether to wait longer for a permit or for memory: not if a consumer needs it, and consumer and wait are both past the
+    /// limit.
+    fn patient(&self, needed: bool, starved: Duration, waited: Duration) -> Result<(), Error> {
+        let waited = waited.min(starved);
         if needed && waited > self.flow.lease_timeout {
             return Err(Error::LeaseTimeout { waited, slots: self.pool.limits().slots });
         }
         Ok(())
     }
 
-    /// The same for an epoch that may be gone.
+    /// The same for an epoch that may be gone, whose wait other epochs stand behind.
     pub(super) fn wanted(&self, id: RunId, needed: fn(&Run<O>) -> bool, waited: Duration) -> Result<(), Error> {
         let mut state = self.lock();
+        let others = state.runs.iter().filter(|run| run.id != id).map(Run::starved).max().unwrap_or_default();
         let run = state.run(id).ok_or(Error::Ended)?;
-        self.patient(run, needed(run), waited)
+        let starved = if needed(run) { run.starved() } else { Duration::ZERO };
+        self.patient(true, starved.max(others), waited)
     }
 
     /// Takes the batch's indices and cuts it into tasks.

@@ -32,7 +32,7 @@ fn beside<T: 'static>(pool: &Arc<Pool>, act: impl FnOnce(&Arc<Pool>) -> T + 'sta
 fn check(pool: &Pool, counters: &Counters) {
     let (permits, allocated, free) = {
         let state = pool.lock();
-        assert_eq!(state.debt, 0);
+        assert_eq!((state.debt, state.held.len(), state.away), (0, 0, 0));
         assert!(state.allocated == 0 || !state.closed);
         (state.permits - state.extra, state.allocated, state.free.iter().map(HostBlock::len).sum())
     };
@@ -119,6 +119,23 @@ fn model_memory_that_never_comes_back_is_not_waited_for() {
         drop(pool.detach(&mut kept));
         other.join().unwrap();
         drop(kept);
+        check(&pool, &counters);
+    });
+}
+
+/// A batch is given up while a call holds its slot: others go on, and what comes back late is nobody's second permit.
+#[test]
+fn model_what_hangs_is_replaced() {
+    let counters = Arc::<Counters>::default();
+    explore("what hangs is replaced", 4, move || {
+        let pool = pool(HeapAlloc, 1, 100, &counters);
+        let permit = pool.permit(EVER).unwrap();
+        let ticket = permit.ticket();
+        let hangs = beside(&pool, move |pool| drop(pool.slot(permit, 100, &|_| Ok(()))));
+        let other = beside(&pool, |pool| drop(lease(pool, 100).unwrap()));
+        pool.replace(ticket); // it may be back already
+        other.join().unwrap();
+        hangs.join().unwrap();
         check(&pool, &counters);
     });
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::slot::HeapAlloc;
 use proptest::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 const SOON: Duration = Duration::from_millis(5);
 
@@ -62,11 +63,11 @@ fn blocks_in_the_way_are_waited_for_as_long_as_wanted() {
 
 /// Refuses after so many blocks, or breaks its contract.
 #[derive(Debug)]
-struct Moody(std::sync::atomic::AtomicUsize, usize, &'static str);
+struct Moody(AtomicUsize, usize, &'static str);
 
 impl HostAlloc for Moody {
     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
-        match (self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < self.1, self.2) {
+        match (self.0.fetch_add(1, SeqCst) < self.1, self.2) {
             (true, _) => HeapAlloc.allocate(bytes),
             (_, "short") => HeapAlloc.allocate(bytes - 1),
             (_, "panic") => panic!("no mood"),
@@ -99,6 +100,59 @@ fn after_a_refusal_the_pool_makes_do_with_what_it_has() {
     }
 }
 
+/// Memory of so many bytes, which others may have a part in.
+#[derive(Debug, Clone)]
+struct Scarce(Arc<AtomicUsize>);
+
+struct Taken(Arc<AtomicUsize>, usize);
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.fetch_add(self.1, SeqCst);
+    }
+}
+
+impl HostAlloc for Scarce {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        let taken = self.0.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(bytes));
+        let refused = |_| Error::OutOfHostMemory { kind: "test", bytes, message: "no more".into() };
+        taken.map_err(refused)?;
+        Ok(HeapAlloc.allocate(bytes)?.with(Taken(Arc::clone(&self.0), bytes)))
+    }
+}
+
+/// A refusal is not for ever: larger blocks may be had once nothing else is there, and what there is grows with the next epoch.
+#[test]
+fn after_a_refusal_larger_batches_still_come() {
+    let left = Arc::new(AtomicUsize::new(150));
+    let pool = Pool::new(Arc::new(Scarce(Arc::clone(&left))), Limits { slots: 4, bytes: 1000 }, Arc::default());
+    let small = slot(&pool, 100).unwrap();
+    assert!(matches!(slot(&pool, 120), Err(Error::LeaseTimeout { .. })), "it waits for the small one");
+    drop(small);
+    let large = slot(&pool, 140).unwrap();
+    assert!(matches!(slot(&pool, 100), Err(Error::LeaseTimeout { .. })));
+    left.fetch_add(1000, SeqCst);
+    assert!(matches!(slot(&pool, 100), Err(Error::LeaseTimeout { .. })), "nobody asks again within an epoch");
+    pool.ask_again();
+    drop((slot(&pool, 100).unwrap(), large));
+}
+
+/// On a CPU backend the memory of delivered batches is away: a refusal then means to wait for it.
+#[test]
+fn memory_that_is_away_is_waited_for() {
+    let scarce = Scarce(Arc::new(AtomicUsize::new(150)));
+    let pool = Pool::new(Arc::new(scarce), Limits { slots: 2, bytes: 1000 }, Arc::default());
+    let mut kept = slot(&pool, 100).unwrap();
+    let permit = pool.detach(&mut kept);
+    let waiting = {
+        let pool = Arc::clone(&pool);
+        std::thread::spawn(move || pool.slot(pool.permit(SOON).unwrap(), 100, &|_| Ok(())).is_ok())
+    };
+    std::thread::sleep(2 * SOON);
+    drop((permit, kept));
+    assert!(waiting.join().unwrap());
+}
+
 #[test]
 fn growing_batches_replace_their_blocks() {
     let pool = pool(3, usize::MAX);
@@ -113,7 +167,7 @@ fn growing_batches_replace_their_blocks() {
 proptest! {
     /// Whatever the sizes and the order of lending, detaching and returning: never above the limit, all freed at the end.
     #[test]
-    fn the_limit_holds(slots in 1usize..5, steps in prop::collection::vec((0usize..4, 1usize..120), 1..40)) {
+    fn the_limit_holds(slots in 1usize..5, steps in prop::collection::vec((0usize..5, 1usize..120), 1..40)) {
         let pool = pool(slots, 250);
         let mut held = Vec::new();
         for (action, size) in steps {
@@ -121,12 +175,16 @@ proptest! {
                 0 | 1 => {
                     let room = pool.lock().allocated + size <= 250;
                     if room && let Some(permit) = pool.permit(Duration::ZERO) {
-                        held.push((pool.slot(permit, size, &impatient).unwrap(), None));
+                        let ticket = permit.ticket();
+                        held.push((pool.slot(permit, size, &impatient).unwrap(), None, ticket));
                     }
                 }
                 2 => drop(held.pop()),
-                _ => if let Some((slot, permit)) = held.first_mut() && permit.is_none() {
-                    *permit = Some(pool.detach(slot));
+                3 => if let Some((slot, permit, _)) = held.first_mut() && permit.is_none() {
+                    *permit = pool.detach(slot);
+                },
+                _ => if let Some((_, _, ticket)) = held.get(size % held.len().max(1)) {
+                    pool.replace(*ticket); // any number of times
                 },
             }
             let state = pool.lock();
@@ -135,7 +193,10 @@ proptest! {
             prop_assert!(free <= state.allocated);
         }
         drop(held);
-        prop_assert_eq!(pool.lock().permits, slots);
+        {
+            let state = pool.lock();
+            prop_assert_eq!((state.permits, state.held.len(), state.away), (slots, 0, 0));
+        }
         pool.close();
         prop_assert_eq!(pool.lock().allocated, 0);
         prop_assert_eq!(pool.counters.snapshot().host_bytes, 0);

@@ -17,8 +17,9 @@ pub(crate) struct StepClock {
 }
 
 impl StepClock {
-    pub(crate) fn new(counters: Arc<Counters>, epoch: usize, started: Instant) -> Self {
-        Self { counters, batch: BatchKey { epoch, number: 0 }, started, handed: None }
+    /// Of an epoch that begins with this batch.
+    pub(crate) fn new(counters: Arc<Counters>, batch: BatchKey, started: Instant) -> Self {
+        Self { counters, batch, started, handed: None }
     }
 
     /// What tracers know of a call of `next()` while it lasts.
@@ -36,8 +37,10 @@ impl StepClock {
         asked
     }
 
-    /// It returns a batch of so many samples, or `None` for an error at its place.
-    pub(crate) fn handed(&mut self, asked: Instant, items: Option<usize>) {
+    /// It returns the batch of this number, of so many samples, or `None` for an error at its place. Says whether it is the
+    /// epoch's first.
+    pub(crate) fn handed(&mut self, asked: Instant, number: usize, items: Option<usize>) -> bool {
+        self.batch.number = number;
         match items {
             Some(items) => self.counters.delivered(items),
             None => self.counters.failed(),
@@ -45,9 +48,11 @@ impl StepClock {
         let now = Instant::now();
         self.counters.took(Activity::Wait, self.batch, asked, now);
         self.batch.number += 1;
-        if self.handed.replace(now).is_none() {
+        let first = self.handed.replace(now).is_none();
+        if first {
             self.counters.first_batch(now - self.started, now - asked);
         }
+        first
     }
 
     /// The threads of the epoch could not be started.

@@ -102,14 +102,15 @@ fn transfers_are_counted_and_a_slow_finish_is_found() {
     counters.timeline.start(10_000);
     let pipeline = pipeline(rows(batches, &counters), &counters);
     let threads = Threads::start(&pipeline).unwrap();
-    let mut clock = StepClock::new(Arc::clone(&counters), 0, Instant::now());
-    let id = pipeline.start(0, order(batches).order, batches);
+    let mut clock =
+        StepClock::new(Arc::clone(&counters), crate::activity::BatchKey { epoch: 0, number: 0 }, Instant::now());
+    let id = pipeline.start(0, order(batches).order, 0..batches);
     loop {
         let asked = clock.asked();
-        let Some(Delivery { ready, .. }) = pipeline.next(id) else { break };
-        let Ok(Ready::Raw(raw)) = ready else { panic!("batches are finished by the consumer") };
+        let Some(delivery) = pipeline.next(id) else { break };
+        let Ok(Ready::Raw(raw)) = delivery.ready else { panic!("batches are finished by the consumer") };
         pipeline.source.finish(raw).unwrap();
-        clock.handed(asked, Some(ROWS));
+        clock.handed(asked, delivery.place.batch, Some(ROWS));
     }
     drop(threads);
     let stats = counters.snapshot();
@@ -181,7 +182,7 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
         let pipeline = pipeline(Breaking(Arc::new(rows(batches, &counters)), breaks), &counters);
         let threads = Threads::start(&pipeline).unwrap();
         for epoch in 0..2 {
-            let id = pipeline.start(epoch, order(batches).order, batches);
+            let id = pipeline.start(epoch, order(batches).order, 0..batches);
             for number in 0..batches {
                 let Delivery { place, ready, .. } = pipeline.next(id).expect("a batch or an error for each place");
                 assert_eq!((place.epoch, place.batch), (epoch, number));
