@@ -104,7 +104,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let orders =
             Orders { sampling, dataset_len, distributed, slice: None, resumed: self.resume.as_ref().map(|_| start) };
         orders.check()?;
-        self.faults.policy.check()?;
+        self.faults.policy.check(orders.items())?;
         let counters = Arc::clone(&self.faults.counters);
         let samples = Arc::new(Samples {
             dataset: Arc::new(dataset),

@@ -292,8 +292,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// How long `next()` may wait for a batch. Then it gives the batch up and returns an [`Error::Timeout`] that names the thread,
     /// the stage and the sample which hold it up; the next call waits for the batch after it. Default: for ever.
     ///
-    /// A call that hangs cannot be ended from outside. Its thread and its batch's memory stay until it returns; the other threads
-    /// go on. A loader that is dropped waits so long for a running call, then lets its thread go; the next epoch of a loader
+    /// A call that hangs cannot be ended from outside. Its thread and its batch's memory stay until it returns, the memory on top
+    /// of `pinned_limit`; the other threads go on with as many slots as before. A loader that is dropped waits so long for a running call, then lets its thread go; the next epoch of a loader
     /// whose workers all hang starts new ones. So use much more than the slowest sample takes.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);

@@ -78,7 +78,7 @@ impl Distributed {
         let own = wanted.len().saturating_sub(self.rank).div_ceil(self.world);
         let mine = units.skip(wanted.start.saturating_add(self.rank)).step_by(self.world).take(own);
         // Where the epoch ends before this rank's last turn, that is one of the first units again; each epoch has one at least.
-        let beyond = (self.rank + own * self.world).saturating_sub(wanted.len());
+        let beyond = own.saturating_mul(self.world).saturating_add(self.rank).saturating_sub(wanted.len());
         let missing = iter::repeat_with(again)
             .take(self.world)
             .flatten()
@@ -92,10 +92,37 @@ impl Distributed {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    };
 
     fn share(distributed: Distributed, units: usize) -> Vec<usize> {
         let again = move || Box::new(0..units) as Box<dyn Iterator<Item = usize> + Send>;
         distributed.units(again(), 0..units, again).take(distributed.share(units)).collect()
+    }
+
+    /// What is passed over takes no time, where the sampler's `nth` takes none.
+    #[test]
+    fn other_ranks_units_are_passed_over_at_once() {
+        struct Counted(Range<usize>, Arc<AtomicUsize>);
+        impl Iterator for Counted {
+            type Item = usize;
+            fn next(&mut self) -> Option<usize> {
+                self.nth(0)
+            }
+            fn nth(&mut self, n: usize) -> Option<usize> {
+                self.1.fetch_add(1, Relaxed);
+                self.0.nth(n)
+            }
+        }
+        let calls = Arc::<AtomicUsize>::default();
+        let (len, given) = (4_000_002, 1_000_000);
+        let units = Box::new(Counted(0..len, Arc::clone(&calls)));
+        let mut mine = Distributed::new(3, 4).unwrap().units(units, given..len, move || Box::new(0..len));
+        assert_eq!(mine.by_ref().take(5).collect::<Vec<_>>(), [3, 7, 11, 15, 19].map(|unit| given + unit));
+        assert!(calls.load(Relaxed) < 20, "{calls:?}");
+        assert_eq!(mine.last(), Some(1)); // four ranks, two units short: the first two once more
     }
 
     proptest! {

@@ -231,3 +231,27 @@ impl<O> Epochs<O> {
         Some(Work::Open)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{distributed::Distributed, order::Orders, order::Sampling, sampler::SequentialSampler};
+
+    /// With `Auto` down to one worker, a call that hangs must not make all others rest.
+    #[test]
+    fn what_hangs_in_a_batch_that_was_given_up_does_not_count_as_work() {
+        let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
+        let orders = Orders { sampling, dataset_len: 9, distributed: Distributed::alone(), slice: None, resumed: None };
+        let mut epochs = Epochs::<()>::new();
+        let (id, gone) = (RunId(1), RunId(0));
+        epochs.runs.push(Run::new(id, 0, orders.epoch(0).unwrap().order, 0..9));
+        epochs.running = vec![(gone, 5), (id, 2), (id, 3), (id, 3)];
+        assert_eq!(epochs.at_work(), 3);
+        epochs.runs[0].delivered = 3; // the second was given up
+        assert_eq!(epochs.at_work(), 2);
+        epochs.ran(id, 3);
+        assert_eq!(epochs.at_work(), 1);
+        epochs.ran(id, 2); // it returns after all
+        assert_eq!(epochs.running, [(gone, 5), (id, 3)]);
+    }
+}

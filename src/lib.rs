@@ -57,7 +57,8 @@
 //! - Every sample is delivered once an epoch, or skipped or replaced as [`BadSamples`] says, or reported: an error or a panic of user
 //!   code is an `Err` at the batch's place, and the loader goes on. So is user code that hangs, where a
 //!   [`timeout`](PinnedDataLoaderBuilder::timeout) is set.
-//! - Page-locked bytes never exceed `pinned_limit`, and do not depend on the number of workers.
+//! - Page-locked bytes never exceed `pinned_limit`, but for what calls that hang hold of batches that were given up, and do not
+//!   depend on the number of workers.
 //! - Dropping an iterator or a loader ends the work at once, but for the user's call that is running; with a `timeout`, a call
 //!   that hangs is left to itself, on its thread and with its batch's memory, until it returns.
 //!

@@ -181,7 +181,8 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// model, it lets [`resume`](crate::PinnedDataLoaderBuilder::resume) go on with the very next batch. It knows of copies
     /// made by `to_device` too, and so of the one that `SupervisedTraining` makes, but not of slices.
     ///
-    /// Of several processes, all have the same state after the same number of steps: any one's will do.
+    /// Of several processes, all have the same state after the same number of steps: any one's will do (but for the samples skipped, which each counts for
+    /// its own quota).
     pub fn state(&self) -> LoaderState {
         self.plan.state(self.plan.standing.get())
     }

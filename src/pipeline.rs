@@ -12,6 +12,7 @@ use crate::{
     activity::Activity,
     epoch::{Epochs, Flow, Run, RunId, Work},
     error::{Error, Place, Stage},
+    panics::Caught,
     policy::Bad,
     pool::Pool,
     source::{Filled, Ready, Source},
@@ -131,6 +132,13 @@ impl<O> Pipeline<O> {
         } else {
             self.prepared(id, number, filled);
         }
+    }
+
+    /// Notes that a panic ended a worker's task.
+    pub(crate) fn broke(&self, id: RunId, number: usize, worker: usize, Caught { message, trace }: Caught) {
+        let Some(epoch) = self.lock().run(id).map(|run| run.epoch) else { return };
+        let place = Place { worker: Some(worker), ..Place::batch(Stage::Collate, epoch, number) };
+        self.ready(id, number, Err(Error::Panicked { place, message, trace }));
     }
 
     /// Puts something of a batch into its epoch; drops it, outside the lock, if the epoch is gone or the batch was given up.

@@ -10,6 +10,9 @@ use std::{fmt, sync::Arc};
 /// How many faults an error lists: enough to see what is wrong with a dataset, few enough to read.
 const LISTED: usize = 16;
 
+/// An epoch of so many samples has no end.
+const ENDLESS: usize = usize::MAX >> 20;
+
 /// What to do about a sample that cannot be had: its `Dataset::get`, its augmentation or its `Collate::write` failed or panicked.
 ///
 /// ```
@@ -30,7 +33,7 @@ pub enum BadSamples {
     #[default]
     Fail,
     /// The batch comes without the sample, and has fewer rows. A batch of which nothing is left is passed over: `next()` gives
-    /// the one after it. Beyond the quota, each batch that skips something is an [`Error::QuotaExceeded`] in its place.
+    /// the one after it (where processes share the epoch, an [`Error::AllSkipped`], for they must give equally many batches). Beyond the quota, each batch that skips something is an [`Error::QuotaExceeded`] in its place.
     Skip(Quota),
     /// The next good sample behind it in the dataset (index + 1 and so on, from the start behind the last) is delivered in its
     /// place, with the randomness of the place. After so many bad ones, an [`Error::NoReplacement`] takes the batch's place.
@@ -40,7 +43,7 @@ pub enum BadSamples {
     },
 }
 
-/// How many samples an epoch may skip.
+/// How many samples an epoch may skip, in this process. A resumed epoch counts on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Quota {
@@ -51,13 +54,16 @@ pub enum Quota {
 }
 
 impl BadSamples {
-    /// Checks the option.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    /// Checks the option, for epochs of so many samples.
+    pub(crate) fn check(&self, items: usize) -> Result<(), Error> {
         let wrong = |problem: String, advice: &str| Err(Error::config("bad_samples", problem, advice));
         match self {
             Self::Replace { tries: 0 } => wrong("0 tries replace nothing".into(), "use at least 1"),
             Self::Skip(Quota::Share(share)) if !(0.0..=1.0).contains(share) => {
                 wrong(format!("{share} is not a share"), "use 0 to 1, e.g. 0.01")
+            }
+            Self::Skip(Quota::Share(_)) if items >= ENDLESS => {
+                wrong("an epoch without end has no share".into(), "use `Quota::Count`")
             }
             _ => Ok(()),
         }

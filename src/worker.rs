@@ -3,6 +3,7 @@
 use crate::{
     epoch::Work,
     error::{Error, Place, Stage},
+    panics::catch,
     pipeline::Pipeline,
     timeline::Lane,
     transfer,
@@ -12,6 +13,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 /// The running threads. Dropping them closes the pipeline and joins; a thread that is stuck in user code for longer than the
@@ -98,10 +100,18 @@ pub(crate) fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
             Work::Open => pipeline.open(),
             Work::Task { run, number, task } => {
                 let rows = task.rows();
-                let done = task.run(worker);
-                pipeline.ran(run, number, rows, done.rows_took);
-                if let Some(filled) = done.filled {
-                    pipeline.filled(run, number, filled, done.bad);
+                // User code is guarded where it is called; what is left is the `drop` of samples.
+                match catch(|| task.run(worker)) {
+                    Ok(done) => {
+                        pipeline.ran(run, number, rows, done.rows_took);
+                        if let Some(filled) = done.filled {
+                            pipeline.filled(run, number, filled, done.bad);
+                        }
+                    }
+                    Err(caught) => {
+                        pipeline.ran(run, number, rows, Duration::ZERO);
+                        pipeline.broke(run, number, worker, caught);
+                    }
                 }
             }
         }

@@ -2,7 +2,13 @@
 
 mod common;
 
-use burn::{data::dataloader::DataLoader, tensor::Device};
+use burn::{
+    data::{
+        dataloader::DataLoader,
+        dataset::{Dataset, DatasetError},
+    },
+    tensor::Device,
+};
 use burn_pinned::{
     BoxError, Collate, Error, Field, KeyedRng, PinnedDataLoaderBuilder, RawBatch, RowMut, Sampler, Stage,
 };
@@ -279,4 +285,56 @@ fn a_step_that_never_gets_a_slot_is_told_why() {
     drop(idle);
     let rest: Vec<_> = second.map(Result::unwrap).collect();
     assert_eq!(numbers(&rest), (8..400).collect::<Vec<i64>>(), "the first eight were reported");
+}
+
+/// A sample that cannot even be dropped.
+struct Bomb(usize);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(self.0 != 20 || std::thread::panicking(), "a bad end");
+    }
+}
+
+struct Bombs;
+
+impl Dataset<Bomb> for Bombs {
+    fn get(&self, index: usize) -> Result<Bomb, DatasetError> {
+        Ok(Bomb(index))
+    }
+    fn len(&self) -> usize {
+        40
+    }
+}
+
+struct Defuse;
+
+impl Collate<Bomb> for Defuse {
+    type Batch = Shown;
+    fn layout(&self) -> Vec<Field> {
+        Show { width: 13 }.layout()
+    }
+    fn write(&self, bomb: &Bomb, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        if bomb.0 == 20 {
+            return Err("no good".into()); // so it is dropped on the way out
+        }
+        Show { width: 13 }.write(&bomb.0, row)
+    }
+    fn finish(&self, batch: RawBatch) -> Result<Shown, BoxError> {
+        Show { width: 13 }.finish(batch)
+    }
+}
+
+#[test]
+fn a_drop_that_panics_costs_its_batch_alone() {
+    for workers in [1, 4] {
+        let builder = PinnedDataLoaderBuilder::new(Defuse).batch_size(8).num_workers(workers);
+        let loader = builder.set_device(Device::flex()).build(Bombs).unwrap();
+        for _ in 0..3 {
+            let outcomes = outcomes(&*loader);
+            assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 4);
+            let message = outcomes[2].as_ref().unwrap_err();
+            assert!(message.contains("a bad end"), "{message}");
+        }
+    }
 }

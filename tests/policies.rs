@@ -8,7 +8,7 @@ use burn::{
 };
 use burn_pinned::{
     BadSamples, BoxError, Collate, Error, Field, KeyedRng, PinnedBatcher, PinnedDataLoaderBuilder, Quota, RawBatch,
-    RowMut,
+    RepeatSampler, RowMut, SequentialSampler,
 };
 use common::*;
 use std::{
@@ -298,6 +298,9 @@ fn wrong_policies_are_refused() {
         let refused = builder().bad_samples(policy).build(Numbers::new(40)).map(drop);
         assert!(matches!(refused, Err(Error::Config { option: "bad_samples", .. })), "{refused:?}");
     }
+    let endless = builder().sampler(RepeatSampler::endless(SequentialSampler)).bad_samples(quota(0.1));
+    let refused = endless.build(Numbers::new(40)).map(drop);
+    assert!(matches!(refused, Err(Error::Config { option: "bad_samples", .. })), "{refused:?}");
 }
 
 #[test]

@@ -2,13 +2,17 @@
 
 mod common;
 
-use burn::data::dataloader::DataLoader;
-use burn_pinned::{
-    BatchSampler, ClassBalancedSampler, Distributed, EpochBatches, Error, KeyedRng, LengthBucketSampler, LoaderState,
-    MixPart, MixSampler, PinnedDataLoader, PinnedDataLoaderBuilder, RandomSampler, RandomWithReplacementSampler,
-    RepeatSampler, SequentialSampler, SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
+use burn::{
+    data::dataloader::DataLoader,
+    tensor::{DType, Device},
 };
-use common::{Numbers, Shown, builder, numbers};
+use burn_pinned::{
+    BadSamples, BatchSampler, BoxError, ClassBalancedSampler, Collate, Distributed, EpochBatches, Error, Field,
+    KeyedRng, LengthBucketSampler, LoaderState, MixPart, MixSampler, PinnedDataLoader, PinnedDataLoaderBuilder, Quota,
+    RandomSampler, RandomWithReplacementSampler, RawBatch, RepeatSampler, RowMut, SequentialSampler, SubsetSampler,
+    WeightedSampler, WeightedWithoutReplacementSampler,
+};
+use common::{Mischief, Numbers, Shown, builder, numbers};
 use rand::RngExt;
 use std::{
     io::{BufRead, BufReader, Write},
@@ -169,6 +173,86 @@ fn a_world_of_another_size_goes_on() {
         let missing = whole.iter().filter(|number| given.binary_search(number).is_err()).count();
         assert_eq!((given.len(), missing), (len - left % now, left % now), "{then} -> {now}: nothing twice");
     }
+}
+
+/// Batches of a resumed epoch keep their numbers, for `finish` and in errors.
+#[test]
+fn a_resumed_epoch_counts_on() {
+    struct Number;
+    impl Collate<usize> for Number {
+        type Batch = usize;
+        fn layout(&self) -> Vec<Field> {
+            vec![Field::new("number", DType::I64, [])]
+        }
+        fn write(&self, &number: &usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+            Ok(row.put("number", number as i64)?)
+        }
+        fn finish(&self, batch: RawBatch) -> Result<usize, BoxError> {
+            Ok(batch.number())
+        }
+    }
+    let builder = || PinnedDataLoaderBuilder::new(Number).batch_size(8).num_workers(2).set_device(Device::flex());
+    let data = || Numbers::new(80).with(60, Mischief::Error);
+    let first = builder().build(data()).unwrap();
+    assert_eq!(first.iter().take(4).map(Result::unwrap).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    let second = builder().resume(saved(&first.state())).build(data()).unwrap();
+    let rest: Vec<_> =
+        second.iter().map(|batch| batch.map_err(|error| Error::of(&error).unwrap().place().unwrap().batch)).collect();
+    assert_eq!(rest, [Ok(4), Ok(5), Ok(6), Err(7), Ok(8), Ok(9)]);
+    assert_eq!(second.iter().filter_map(Result::ok).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6, 8, 9]);
+}
+
+/// A quota is one of the epoch, resumed or not.
+#[test]
+fn a_quota_goes_on_where_it_was() {
+    let data = || [3, 4, 50].into_iter().fold(Numbers::new(80), |data, at| data.with(at, Mischief::Error));
+    let builder = || builder().bad_samples(BadSamples::Skip(Quota::Count(2)));
+    let first = builder().build(data()).unwrap();
+    first.iter().take(2).for_each(|batch| drop(batch.unwrap()));
+    let second = builder().resume(saved(&first.state())).build(data()).unwrap();
+    let errors: Vec<_> = second.iter().filter_map(Result::err).collect();
+    assert!(
+        matches!(errors.iter().map(Error::of).collect::<Vec<_>>()[..], [Some(Error::QuotaExceeded { skipped: 3, .. })]),
+        "{errors:?}"
+    );
+}
+
+/// Where processes share an epoch, each gives as many batches: also if nothing is left of one.
+#[test]
+fn a_batch_of_bad_samples_keeps_its_place_among_ranks() {
+    for world in [1, 2] {
+        let data =
+            (0..16).filter(|at| at % world == 0).fold(Numbers::new(64), |data, at| data.with(at, Mischief::Error));
+        let skip = BadSamples::Skip(Quota::Count(16));
+        let outcomes: Vec<_> = {
+            let share = Distributed::new(0, world).unwrap();
+            builder().bad_samples(skip).distributed(share).build(data).unwrap().iter().collect()
+        };
+        if world == 1 {
+            assert!(outcomes.len() == 6 && outcomes.iter().all(Result::is_ok), "passed over");
+        } else {
+            assert_eq!(outcomes.len(), 4);
+            let error = outcomes[0].as_ref().map(|_| ()).unwrap_err();
+            assert!(matches!(Error::of(error), Some(Error::AllSkipped { skipped: 8, .. })), "{error}");
+        }
+    }
+}
+
+/// Burn's learners cut a loader into slices of samples, one for each device.
+#[test]
+fn slices_of_a_batch_sampler_are_of_samples() {
+    let lengths = (0..300).map(|at| 1 + at % 7);
+    let sampler = LengthBucketSampler::new(lengths, 20, 4).unwrap().shuffle(1);
+    let loader = common::unsized_().batch_sampler(sampler).build(Numbers::new(300)).unwrap();
+    let whole = numbers(&shown(&loader));
+    let parts: Vec<_> = [(0, 100), (100, 200), (200, 300)].map(|(start, end)| loader.slice(start, end)).into();
+    let counts: Vec<usize> = parts.iter().map(|part| part.num_items()).collect();
+    assert_eq!(counts, [100; 3]);
+    let delivered: Vec<Vec<i64>> = parts.iter().map(|part| numbers(&common::epoch(&**part))).collect();
+    assert!(delivered.iter().all(|part| part.len() > 60), "{delivered:?}");
+    let mut all: Vec<i64> = delivered.concat();
+    all.sort_unstable();
+    assert!(all.iter().copied().eq(0..300) && whole.len() == 300);
 }
 
 #[test]

@@ -74,6 +74,31 @@ fn an_epoch_after_all_workers_hang_gets_new_ones() {
     assert_eq!((stats.errors, loader_threads().len()), (4, 0));
 }
 
+/// More samples hang than there are slots, fewer than there are workers: all other batches arrive, and in later epochs all.
+#[test]
+fn what_hangs_takes_no_slots_from_the_others() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let hanging = [3, 4, 20, 44, 60, 61, 90];
+    let data = hanging.into_iter().fold(Numbers::new(160), |data, at| data.with(at, Mischief::Hang));
+    let gate = data.gate.clone();
+    let loader = builder().num_workers(8).timeout(SHORT).build(data).unwrap();
+    let outcomes: Vec<_> = loader.iter().collect();
+    assert_eq!(outcomes.len(), 20);
+    for (batch, outcome) in outcomes.into_iter().enumerate() {
+        match outcome {
+            Ok(shown) => assert_eq!(shown.numbers, (8 * batch as i64..8 * batch as i64 + 8).collect::<Vec<_>>()),
+            Err(error) => assert_eq!(timed_out::<Shown>(Some(Err(error))).0, batch),
+        }
+    }
+    assert_eq!(loader.stats().errors, 5, "one for each batch with a sample that hangs");
+    gate.open();
+    for _ in 0..3 {
+        assert_eq!(numbers(&epoch(&*loader)), (0..160).collect::<Vec<i64>>());
+    }
+    drop(loader);
+    assert!(loader_threads().is_empty());
+}
+
 #[test]
 fn a_late_batch_is_not_delivered_twice_and_its_slot_comes_home() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

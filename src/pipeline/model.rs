@@ -189,7 +189,7 @@ impl Model {
 /// What a worker does with a task.
 fn end_task(pipeline: &Pipeline<usize>, run: RunId, number: usize, task: Box<dyn Task<usize>>) {
     let done = task.run(0);
-    pipeline.ran(1, done.rows_took);
+    pipeline.ran(run, number, 1, done.rows_took);
     pipeline.filled(run, number, done.filled.unwrap(), done.bad);
 }
 

@@ -38,7 +38,8 @@ use std::{fmt, sync::Arc};
 /// Says which samples an epoch has, and in which order.
 ///
 /// The same sampler must give the same indices for the same `len` and `epoch`, always: resuming, slicing and every
-/// promise of determinism rest on it.
+/// promise of determinism rest on it. Its `Debug` text stands for it in a [`LoaderState`](crate::LoaderState): samplers that order
+/// differently must differ there, and the text must not change by itself, as that of a `HashMap` does.
 ///
 /// ```
 /// use burn_pinned::Sampler;
@@ -66,8 +67,9 @@ pub trait Sampler: Send + Sync + fmt::Debug + 'static {
         self.len(dataset_len) == 0
     }
 
-    /// The indices of an epoch in order: `len` of them, each below `dataset_len`. Called once an epoch on the thread that calls
-    /// `iter()`; the iterator is advanced on workers.
+    /// The indices of an epoch in order: `len` of them, each below `dataset_len`. Called on the thread that calls `iter()`,
+    /// once an epoch (where processes share it, once more on a worker for what is given again at its end); the iterator is advanced
+    /// on workers.
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send>;
 
     /// Whether an index may come more than once in an epoch. Then the random numbers of a sample depend on its position in the

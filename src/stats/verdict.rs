@@ -137,7 +137,10 @@ impl Stats {
             return Verdict::Compute { waits, idle: 1.0 - workers.max(transfer).max(pin) };
         }
         if self.epochs > 0 && share(self.start_waited, self.waited) >= MOST {
-            return Verdict::Start { waits, first_batch: self.start_waited / self.epochs as u32 };
+            return Verdict::Start {
+                waits,
+                first_batch: self.start_waited / u32::try_from(self.epochs).unwrap_or(u32::MAX),
+            };
         }
         let in_finish = if self.on_host() { 0.0 } else { share(self.finish.busy, self.waited) };
         if in_finish >= MOST {
@@ -164,7 +167,7 @@ impl Stats {
         if times.p99 > UNEVEN * times.p50 && times.p99 > TINY {
             return Verdict::Uneven { waits, stage, p50: times.p50, p99: times.p99 };
         }
-        let work = self.workers_time() / self.batches.max(1) as u32;
+        let work = self.workers_time() / u32::try_from(self.batches.max(1)).unwrap_or(u32::MAX);
         if work < TINY {
             return Verdict::Overhead { waits, work };
         }
