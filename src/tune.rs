@@ -11,8 +11,9 @@ use std::{
 
 /// Lets the loader choose: `num_workers(Auto)`, `prefetch(Auto)`.
 ///
-/// The loader starts with a worker for each thread of the machine but one, and two batches ahead. About twice a second it looks at what the training loop got and how long
-/// it waited, tries a change, and keeps it or takes it back; what it does and why is logged (`log`, level info).
+/// The loader starts with a worker for each thread of the machine but one, and two batches ahead. About twice a second it looks
+/// at what the training loop got and how long it waited, tries a change, and keeps it or takes it back; what it does and why is
+/// logged (`log`, level info).
 ///
 /// - Workers: as few as give the loop all that the most would give, so that the cores are left to the training. The most are
 ///   what it starts with.
@@ -107,6 +108,13 @@ impl Range {
 const CALM: f64 = 0.005;
 /// A share of its rate that the loop may lose to a trial, or to noise.
 const SLACK: f64 = 0.01;
+/// A trial with fewer workers that gives less than this share of the rate has failed: nobody need see the whole window.
+const FAILING: f64 = 0.8;
+/// Less than this share of the best rate of late, in so many windows in a row, and there are too few workers.
+const LOW: f64 = 0.95;
+const LOW_WINDOWS: u32 = 2;
+/// What a window leaves of the best rate before it, which may have been that of other work.
+const FADE: f64 = 0.99;
 /// Windows after a trial that failed; doubled each time, so that trials cost ever less.
 const FIRST_PAUSE: u32 = 8;
 const LONGEST_PAUSE: u32 = 512;
@@ -118,6 +126,9 @@ pub(crate) struct Tuner {
     prefetch: Range,
     trial: Option<Trial>,
     last: Option<Seen>,
+    /// The best rate of late, and for how many windows it was much lower.
+    best: f64,
+    low: u32,
 }
 
 impl Tuner {
@@ -128,6 +139,8 @@ impl Tuner {
             prefetch: Range::new(prefetch.0, prefetch.0, prefetch.1),
             trial: None,
             last: None,
+            best: 0.0,
+            low: 0,
         }
     }
 
@@ -157,16 +170,22 @@ impl Tuner {
         if let Some(trial) = self.trial.take() {
             return self.judge(trial, seen);
         }
+        self.low = if seen.rate() < LOW * self.best { self.low + 1 } else { 0 };
+        self.best = seen.rate().max(FADE * self.best);
         // The work has changed, or a trial was kept by mistake.
         if seen.wait_share() > 4.0 * CALM
             && self.workers.now < self.workers.most
-            && last.is_none_or(|last| seen.wait_share() > last.wait_share() + SLACK)
+            && (self.low >= LOW_WINDOWS || last.is_none_or(|last| seen.wait_share() > last.wait_share() + SLACK))
         {
+            (self.best, self.low) = (0.0, 0);
             let from = self.workers.now;
             self.workers.now = self.workers.most;
             self.workers.pause = self.workers.next_pause;
             let waits = 100.0 * seen.wait_share();
             return Some(format!("workers {from} -> {}: the step waits {waits:.1} % of its time", self.workers.now));
+        }
+        if last.is_none() {
+            return None; // the first window has the start in it, and is no measure
         }
         for knob in [Knob::Prefetch, Knob::Workers] {
             let waits = seen.wait_share() > 2.0 * CALM;
@@ -184,6 +203,12 @@ impl Tuner {
             }
         }
         None
+    }
+
+    /// Whether a trial has failed before its window is over.
+    pub(crate) fn is_failing(&self, seen: Seen) -> bool {
+        self.trial
+            .is_some_and(|Trial { what, before, .. }| what == Knob::Workers && seen.rate() < FAILING * before.rate())
     }
 
     /// Keeps what a trial changed, or takes it back.
@@ -233,6 +258,9 @@ impl Settings {
 /// A window is at least so long, and has so many batches.
 const WINDOW: Duration = Duration::from_millis(400);
 const BATCHES: u32 = 16;
+/// A trial shows that it fails in no less.
+const GLANCE: Duration = Duration::from_millis(50);
+const GLANCE_BATCHES: u32 = 6;
 
 /// The tuning of one pipeline, fed by its consumers.
 #[derive(Debug)]
@@ -258,7 +286,9 @@ impl Tuning {
         seen.waited += waited;
         seen.batches += 1;
         seen.time = since.elapsed();
-        if seen.time < WINDOW || seen.batches < BATCHES {
+        let over = seen.time >= WINDOW && seen.batches >= BATCHES;
+        let glance = seen.time >= GLANCE && seen.batches >= GLANCE_BATCHES;
+        if !over && !(glance && tuner.is_failing(*seen)) {
             return false;
         }
         let reason = tuner.window(std::mem::take(seen));
@@ -324,6 +354,41 @@ mod tests {
             tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9));
         }
         assert!(tuner.workers() >= 10, "{}", tuner.workers());
+    }
+
+    #[test]
+    fn a_trial_that_noise_has_saved_is_found_out() {
+        // The step only waits, as for data alone: the shares of its waits tell nothing.
+        let window =
+            |rate: f64| Seen { time: Duration::from_secs(1), waited: Duration::from_millis(998), batches: rate as u32 };
+        let mut tuner = Tuner::new((1, 2), (2, 2));
+        let rate = |tuner: &Tuner| 1000.0 * tuner.workers() as f64;
+        for noise in [1.0, 0.4] {
+            let seen = window(noise * rate(&tuner)); // the second just before a trial
+            tuner.workers.pause = if noise < 1.0 { 1 } else { 5 };
+            tuner.window(seen);
+        }
+        assert_eq!(tuner.workers(), 1, "a trial");
+        assert_eq!(tuner.window(window(rate(&tuner))), None, "kept: the rate is better than before");
+        let reason = (0..3).find_map(|_| tuner.window(window(rate(&tuner)))).expect("a way back");
+        assert!(tuner.workers() == 2 && reason.contains("1 -> 2"), "{reason}");
+    }
+
+    #[test]
+    fn a_trial_that_fails_is_short() {
+        let settings = Settings::new(8, 2);
+        let tuning = Tuning::new(Tuner::new((1, 8), (2, 2)), Arc::clone(&settings));
+        let mut at_fewer = Duration::ZERO;
+        tuning.delivered(Duration::ZERO, true);
+        let start = Instant::now();
+        while start.elapsed() < 4 * WINDOW {
+            // A batch takes twice as long with fewer workers.
+            let time = Duration::from_millis(if settings.workers() < 8 { 10 } else { 5 });
+            std::thread::sleep(time);
+            tuning.delivered(time, false);
+            at_fewer += if settings.workers() < 8 { time } else { Duration::ZERO };
+        }
+        assert!(at_fewer > Duration::ZERO && at_fewer < WINDOW / 2, "{at_fewer:?}");
     }
 
     #[test]
