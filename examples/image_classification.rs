@@ -65,8 +65,8 @@ struct Args {
     /// Images of each class to draw, where none are given
     #[arg(long, default_value_t = 500)]
     per_class: usize,
-    /// Go on after this epoch of the last run, of which Burn keeps the best and the last two; all other options must be as they were
-    /// then, but for --workers and --prefetch. Burn's own loader starts over with the order of its first epoch
+    /// Go on after this epoch of the last run, of which Burn keeps the best and the last two; all other options must be as they
+    /// were then, but for --workers and --prefetch. Burn's own loader starts over with the order of its first epoch
     #[arg(long, value_name = "N")]
     checkpoint_epoch: Option<usize>,
     /// Write a picture (.svg) of a dozen batches from the middle of the last epoch, or a trace (.json) of the run, to this file

@@ -138,8 +138,8 @@ impl RawBatch {
         self.place.number
     }
 
-    /// Where each sample stands in the dataset, row by row, as it was delivered: without the skipped samples, and of a replaced one the
-    /// index that stands in for it. For losses by sample, lists of hard examples, or to see what
+    /// Where each sample stands in the dataset, row by row, as it was delivered: without the skipped samples, and of a replaced one
+    /// the index that stands in for it. For losses by sample, lists of hard examples, or to see what
     /// [`BadSamples`](crate::BadSamples) did. `None` in a [`PinnedBatcher`](crate::PinnedBatcher): Burn does not tell.
     pub fn indices(&self) -> Option<&[usize]> {
         self.indices.as_deref()

@@ -33,7 +33,8 @@ pub(crate) struct Parts<I> {
 
 pub(crate) type Make<I, O> = Box<dyn FnOnce(Parts<I>) -> Result<MakeSource<O>, Error>>;
 
-/// Builds a [`PinnedDataLoader`](crate::PinnedDataLoader). The options have the names of Burn's `DataLoaderBuilder` where they mean the same.
+/// Builds a [`PinnedDataLoader`](crate::PinnedDataLoader). The options have the names of Burn's `DataLoaderBuilder` where they mean
+/// the same.
 ///
 /// ```
 /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
@@ -215,8 +216,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Goes on where another loader stood when its [`state`](crate::PinnedDataLoader::state) was taken: the first `iter()` gives exactly the
-    /// batches of that epoch which it had not given, byte for byte. The number of workers, the device, and of
+    /// Goes on where another loader stood when its [`state`](crate::PinnedDataLoader::state) was taken: the first `iter()` gives
+    /// exactly the batches of that epoch which it had not given, byte for byte. The number of workers, the device, and of
     /// [`distributed`](Self::distributed) the world, may have changed; dataset, sampler, batch size and seed may not.
     pub fn resume(mut self, state: LoaderState) -> Self {
         self.resume = Some(state);
@@ -293,8 +294,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// the stage and the sample which hold it up; the next call waits for the batch after it. Default: for ever.
     ///
     /// A call that hangs cannot be ended from outside. Its thread and its batch's memory stay until it returns, the memory on top
-    /// of `pinned_limit`; the other threads go on with as many slots as before. A loader that is dropped waits so long for a running call, then lets its thread go; the next epoch of a loader
-    /// whose workers all hang starts new ones. So use much more than the slowest sample takes.
+    /// of `pinned_limit`; the other threads go on with as many slots as before. A loader that is dropped waits so long for a
+    /// running call, then lets its thread go. The next epoch of a loader whose workers all hang starts new ones beside them: data
+    /// that hangs in every epoch takes more threads in every epoch. So use much more than the slowest sample takes.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -328,7 +330,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Whether [`RowMut::write`](crate::RowMut::write) copies long rows past the CPU's caches. Default: no. Batchers copy otherwise.
+    /// Whether [`RowMut::write`](crate::RowMut::write) copies long rows past the CPU's caches. Default: no. Batchers copy
+    /// otherwise.
     pub fn streaming_stores(mut self, streaming: bool) -> Self {
         self.streaming = streaming;
         self

@@ -305,9 +305,9 @@ impl CopyStream {
         self.in_flight.push((bytes, memory));
         let Some((bytes, _)) = self.in_flight.last() else { return Ok(tensor) };
         self.stream.context().bind_to_thread()?;
-        // SAFETY: `to` is the start of as many bytes of the device as are copied. Nobody else knows the tensor yet, and CubeCL hands
-        // out memory again only when the work of other streams on it is done (`wait` of its collector), while nothing runs on the
-        // stream that this thread allocates on. `in_flight` keeps both ends until `wait` has seen the copy end.
+        // SAFETY: `to` is the start of as many bytes of the device as are copied. Nobody else knows the tensor yet, and CubeCL
+        // hands out memory again only when the work of other streams on it is done (`wait` of its collector), while nothing runs on
+        // the stream that this thread allocates on. `in_flight` keeps both ends until `wait` has seen the copy end.
         unsafe { result::memcpy_htod_async(to, bytes, self.stream.cu_stream()) }?;
         Ok(tensor)
     }

@@ -54,8 +54,8 @@
 //!
 //! - The same seed, dataset and options give the same batches in the same order with the same augmentation, for any number of
 //!   workers, any prefetch depth and any pool size.
-//! - Every sample is delivered once an epoch, or skipped or replaced as [`BadSamples`] says, or reported: an error or a panic of user
-//!   code is an `Err` at the batch's place, and the loader goes on. So is user code that hangs, where a
+//! - Every sample is delivered once an epoch, or skipped or replaced as [`BadSamples`] says, or reported: an error or a panic of
+//!   user code is an `Err` at the batch's place, and the loader goes on. So is user code that hangs, where a
 //!   [`timeout`](PinnedDataLoaderBuilder::timeout) is set.
 //! - Page-locked bytes never exceed `pinned_limit`, but for what calls that hang hold of batches that were given up, and do not
 //!   depend on the number of workers.

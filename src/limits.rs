@@ -24,8 +24,8 @@ use std::{
 /// ```
 ///
 /// What counts is memory that is there: slots in use, slots that wait for their next batch, and, on a CPU backend, batches that the
-/// consumer holds. It comes back when the loader is dropped. A loader that gets less than it wants goes on with fewer slots; one that
-/// gets none reports [`Error::OutOfHostMemory`] at its batches. Nothing waits for another loader.
+/// consumer holds. It comes back when the loader is dropped. A loader that gets less than it wants goes on with fewer slots; one
+/// that gets none reports [`Error::OutOfHostMemory`] at its batches. Nothing waits for another loader.
 #[derive(Debug, Clone)]
 pub struct MemoryLimit {
     bytes: usize,

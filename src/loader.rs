@@ -161,7 +161,8 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// Starts to record who does what when, for this loader and all its copies, and forgets what was recorded before. Keeps the
-    /// last `events` events of some 80 bytes, about ten a batch and worker; 0 stops it and forgets all, so take [`timeline`](Self::timeline) first. An event costs a lock.
+    /// last `events` events of some 80 bytes, about ten a batch and worker; 0 stops it and forgets all, so take
+    /// [`timeline`](Self::timeline) first. An event costs a lock.
     pub fn record(&self, events: usize) {
         self.plan.counters.timeline.start(events);
     }
@@ -177,12 +178,12 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         self.plan.orders.batches(self.epoch.load(Relaxed))
     }
 
-    /// Where the loader stands: behind the last batch that the newest of its epochs has given. Taken after a step and saved with the
-    /// model, it lets [`resume`](crate::PinnedDataLoaderBuilder::resume) go on with the very next batch. It knows of copies
+    /// Where the loader stands: behind the last batch that the newest of its epochs has given. Taken after a step and saved with
+    /// the model, it lets [`resume`](crate::PinnedDataLoaderBuilder::resume) go on with the very next batch. It knows of copies
     /// made by `to_device` too, and so of the one that `SupervisedTraining` makes, but not of slices.
     ///
-    /// Of several processes, all have the same state after the same number of steps: any one's will do (but for the samples skipped, which each counts for
-    /// its own quota).
+    /// Of several processes, all have the same state after the same number of steps: any one's will do (but for the samples
+    /// skipped, which each counts for its own quota).
     pub fn state(&self) -> LoaderState {
         self.plan.state(self.plan.standing.get())
     }

@@ -33,7 +33,8 @@ pub enum BadSamples {
     #[default]
     Fail,
     /// The batch comes without the sample, and has fewer rows. A batch of which nothing is left is passed over: `next()` gives
-    /// the one after it (where processes share the epoch, an [`Error::AllSkipped`], for they must give equally many batches). Beyond the quota, each batch that skips something is an [`Error::QuotaExceeded`] in its place.
+    /// the one after it, or, where processes share the epoch and must give equally many batches, an [`Error::AllSkipped`]. Beyond
+    /// the quota, each batch that skips something is an [`Error::QuotaExceeded`] in its place.
     Skip(Quota),
     /// The next good sample behind it in the dataset (index + 1 and so on, from the start behind the last) is delivered in its
     /// place, with the randomness of the place. After so many bad ones, an [`Error::NoReplacement`] takes the batch's place.

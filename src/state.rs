@@ -7,8 +7,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Where a loader stands in its epochs: which batches it has given, and of what. A few hundred bytes, to be saved beside the checkpoint
-/// of the model, and handed to [`resume`](crate::PinnedDataLoaderBuilder::resume).
+/// Where a loader stands in its epochs: which batches it has given, and of what. A few hundred bytes, to be saved beside the
+/// checkpoint of the model, and handed to [`resume`](crate::PinnedDataLoaderBuilder::resume).
 ///
 /// ```
 /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};

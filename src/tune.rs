@@ -184,9 +184,7 @@ impl Tuner {
             let waits = 100.0 * seen.wait_share();
             return Some(format!("workers {from} -> {}: the step waits {waits:.1} % of its time", self.workers.now));
         }
-        if last.is_none() {
-            return None; // the first window has the start in it, and is no measure
-        }
+        last?; // the first window has the start in it, and is no measure
         for knob in [Knob::Prefetch, Knob::Workers] {
             let waits = seen.wait_share() > 2.0 * CALM;
             let range = self.knob(knob);
@@ -286,9 +284,10 @@ impl Tuning {
         seen.waited += waited;
         seen.batches += 1;
         seen.time = since.elapsed();
-        let over = seen.time >= WINDOW && seen.batches >= BATCHES;
-        let glance = seen.time >= GLANCE && seen.batches >= GLANCE_BATCHES;
-        if !over && !(glance && tuner.is_failing(*seen)) {
+        let window = seen.time >= WINDOW && seen.batches >= BATCHES;
+        let glance = || seen.time >= GLANCE && seen.batches >= GLANCE_BATCHES;
+        let over = window || (glance() && tuner.is_failing(*seen));
+        if !over {
             return false;
         }
         let reason = tuner.window(std::mem::take(seen));

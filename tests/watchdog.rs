@@ -71,7 +71,9 @@ fn an_epoch_after_all_workers_hang_gets_new_ones() {
     assert_eq!(numbers(&epoch(&*loader)), (0..16).collect::<Vec<i64>>());
     let stats = loader.stats();
     drop(loader);
-    assert_eq!((stats.errors, loader_threads().len()), (4, 0));
+    assert_eq!(stats.errors, 4);
+    // The second workers had only just come back when the third epoch began, and may have been let go too.
+    eventually("all threads end", || loader_threads().is_empty());
 }
 
 /// More samples hang than there are slots, fewer than there are workers: all other batches arrive, and in later epochs all.

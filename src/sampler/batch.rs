@@ -29,7 +29,8 @@ impl fmt::Debug for EpochBatches {
 ///
 /// The same sampler must give the same batches for the same `len` and `epoch`, always.
 pub trait BatchSampler: Send + Sync + fmt::Debug + 'static {
-    /// The batches of an epoch. Called once an epoch on the thread that calls `iter()`; the iterator is advanced on workers.
+    /// The batches of an epoch. Called on the thread that calls `iter()` (where processes share the epoch, once more on a worker)
+    /// or asks for the number of batches; the iterator is advanced on workers.
     fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches;
 
     /// The samples of the largest batch: slots have room for so many.

@@ -26,11 +26,11 @@ use std::{fmt, ops::Range, sync::Arc};
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// The dataset's order (shuffled: a new one each epoch) is cut into pools of many batches; each pool is sorted by length and cut into
-/// batches, as full as the budget allows; shuffled, the batches of all pools then come in random order. Large pools pad less, small
-/// ones mix more. This is the bucketing of translation systems: torchtext's pools of 100 batches; batches of a token budget in
-/// tensor2tensor (A. Vaswani et al., 2018, arXiv:1803.07416) and fairseq (M. Ott et al., 2019, arXiv:1904.01038). Every item comes once
-/// an epoch.
+/// The dataset's order (shuffled: a new one each epoch) is cut into pools of many batches; each pool is sorted by length and cut
+/// into batches, as full as the budget allows; shuffled, the batches of all pools then come in random order. Large pools pad less,
+/// small ones mix more. This is the bucketing of translation systems: torchtext's pools of 100 batches; batches of a token budget
+/// in tensor2tensor (A. Vaswani et al., 2018, arXiv:1803.07416) and fairseq (M. Ott et al., 2019, arXiv:1904.01038). Every item
+/// comes once an epoch.
 ///
 /// The lengths take 4 bytes an item, shared by all epochs and clones. An epoch takes 4 bytes an item and 16 a batch, and is planned
 /// as a whole when it starts. (8 bytes for 4 from 2^32 items or tokens.)
@@ -46,8 +46,8 @@ pub struct LengthBucketSampler {
 }
 
 impl LengthBucketSampler {
-    /// The length of each item of the dataset in tokens (frames, steps), in its order; the most tokens of a batch, padding included,
-    /// which is its rows times its longest; the most rows of a batch.
+    /// The length of each item of the dataset in tokens (frames, steps), in its order; the most tokens of a batch, padding
+    /// included, which is its rows times its longest; the most rows of a batch.
     ///
     /// # Errors
     /// [`Error::Config`] if there are no lengths, if `max_batch_size` is 0, or if an item is longer than `max_tokens`.
@@ -76,8 +76,8 @@ impl LengthBucketSampler {
         Ok(Self { max_tokens, max_batch_size, pool, seed: None, shortest, fingerprint, lengths })
     }
 
-    /// A new set of batches in a new order each epoch, drawn from (seed, epoch). Default: the same batches every epoch, pool by pool in
-    /// the dataset's order.
+    /// A new set of batches in a new order each epoch, drawn from (seed, epoch). Default: the same batches every epoch, pool by
+    /// pool in the dataset's order.
     pub fn shuffle(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self

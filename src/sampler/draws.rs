@@ -43,8 +43,8 @@ impl<F: Fn(u64) -> usize> Iterator for Draws<F> {
 
 /// A random number of 64 bits as one below `n`, and as what remains: the place within it, again 64 bits.
 ///
-/// It is the high word of `random * n` (D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29(1), 2019), without
-/// the rejection: a draw takes one number, always. No chance is off by more than 2^-64.
+/// It is the high word of `random * n` (D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29(1), 2019),
+/// without the rejection: a draw takes one number, always. No chance is off by more than 2^-64.
 pub(super) fn below(random: u64, n: usize) -> (usize, u64) {
     let product = u128::from(random) * n as u128;
     ((product >> 64) as usize, product as u64)

@@ -39,8 +39,8 @@ impl fmt::Debug for MixPart {
     }
 }
 
-/// Several datasets in one, as Burn's `ComposedDataset` chains them, mixed by weight: each sample is of a dataset drawn by weight, and
-/// there the next of the dataset's own sampler, which starts its next pass when it is through.
+/// Several datasets in one, as Burn's `ComposedDataset` chains them, mixed by weight: each sample is of a dataset drawn by weight,
+/// and there the next of the dataset's own sampler, which starts its next pass when it is through.
 ///
 /// ```
 /// use burn_pinned::{MixPart, MixSampler, RandomSampler, Sampler, SequentialSampler};
@@ -54,8 +54,8 @@ impl fmt::Debug for MixPart {
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// No pass of a dataset is like another, within an epoch or across epochs: pass `k` of epoch `e` is its sampler's epoch `e * p + k`,
-/// where `p` is the most passes that an epoch could have. Takes what one pass of each sampler takes. Drawn one at a time:
+/// No pass of a dataset is like another, within an epoch or across epochs: pass `k` of epoch `e` is its sampler's epoch `e * p +
+/// k`, where `p` is the most passes that an epoch could have. Takes what one pass of each sampler takes. Drawn one at a time:
 /// skipping costs a draw for each sample.
 #[derive(Clone)]
 pub struct MixSampler {

@@ -11,7 +11,8 @@ const LARGE: usize = 1 << 22;
 ///
 /// A shuffle swaps each index with one at a random place, which is not in the cache if there are many. So those are first scattered
 /// to buckets at random, and each bucket is shuffled: as random, with memory written in order (P. Sanders, "Random Permutations on
-/// Distributed, External and Hierarchical Memory", Information Processing Letters 67(6), 1998). 10^8 indices take a third of the time.
+/// Distributed, External and Hierarchical Memory", Information Processing Letters 67(6), 1998). 10^8 indices take a third of the
+/// time.
 pub(super) fn permutation(len: usize, rng: &mut KeyedRng) -> PackedList {
     if len < LARGE {
         let mut list = PackedList::counting(len);

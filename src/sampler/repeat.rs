@@ -37,8 +37,8 @@ impl<S: Sampler> RepeatSampler<S> {
         Ok(Self { sampler: Arc::new(sampler), times: Some(times) })
     }
 
-    /// One epoch that does not end, for training that counts steps: its `len` is `usize::MAX`. Pass `k` is the inner sampler's epoch
-    /// `k`, of the first epoch; a later epoch `e`, e.g. from a second `iter()` of a loader, starts with pass `e`.
+    /// One epoch that does not end, for training that counts steps: its `len` is `usize::MAX`. Pass `k` is the inner sampler's
+    /// epoch `k`, of the first epoch; a later epoch `e`, e.g. from a second `iter()` of a loader, starts with pass `e`.
     pub fn endless(sampler: S) -> Self {
         Self { sampler: Arc::new(sampler), times: None }
     }

@@ -21,9 +21,9 @@ use std::{fmt, sync::Arc};
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// A table of 8 bytes a weight is made once and shared by all epochs and clones (16 while it is made): the alias method of A. J. Walker
-/// (1977) and M. D. Vose (1991). A draw takes constant time, and so does skipping to any position. Up to 2^31 weights; a probability
-/// is off by less than 2^-32 / n, the largest by less than 2^-32; items of weight 0 are never drawn.
+/// A table of 8 bytes a weight is made once and shared by all epochs and clones (16 while it is made): the alias method of A. J.
+/// Walker (1977) and M. D. Vose (1991). A draw takes constant time, and so does skipping to any position. Up to 2^31 weights; a
+/// probability is off by less than 2^-32 / n, the largest by less than 2^-32; items of weight 0 are never drawn.
 #[derive(Clone)]
 pub struct WeightedSampler {
     seed: u64,

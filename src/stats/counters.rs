@@ -49,6 +49,9 @@ pub(crate) struct Counters {
     /// One bit for each kind of memory that was allocated.
     kinds: AtomicU8,
     workers: AtomicUsize,
+    /// The time that earlier numbers of workers had, and the training loop's time when that of now began.
+    earlier_ns: AtomicU64,
+    since_ns: AtomicU64,
     transfers: AtomicUsize,
     slots: AtomicUsize,
     /// Sums over the calls of `next()`.
@@ -72,11 +75,18 @@ pub(crate) struct Totals {
 }
 
 impl Counters {
-    /// A pipeline starts.
+    /// A pipeline starts, or has other workers at work.
     pub(crate) fn started(&self, workers: usize, transfers: usize, slots: usize) {
-        self.workers.store(workers, Relaxed);
+        let (before, now) = (self.workers.swap(workers, Relaxed), self.loop_ns());
+        let past = now.saturating_sub(self.since_ns.swap(now, Relaxed));
+        self.earlier_ns.fetch_add(past * before as u64, Relaxed);
         self.transfers.store(transfers, Relaxed);
         self.slots.store(slots, Relaxed);
+    }
+
+    /// The training loop's time: waits and steps.
+    fn loop_ns(&self) -> u64 {
+        [Activity::Wait, Activity::Step].map(|activity| self.stages[activity as usize].busy_ns()).iter().sum()
     }
 
     /// The time from here to the end of the scope belongs to an activity.
@@ -178,6 +188,8 @@ impl Counters {
         let sample = |part: Activity| StageStats::of(self.samples.iter().map(|shard| &*shard[part as usize]));
         let (wait, step) = (stage(Activity::Wait), stage(Activity::Step));
         let asked = wait.count.max(1) as f64;
+        let workers = self.workers.load(Relaxed);
+        let past = self.loop_ns().saturating_sub(self.since_ns.load(Relaxed));
         let [open, to_pin, to_send, ready] = array::from_fn(|at| self.seen[at].load(Relaxed) as f64 / asked);
         Stats {
             batches: self.batches.load(Relaxed),
@@ -191,7 +203,8 @@ impl Counters {
             stepped: step.busy,
             first_batch: time(&self.first_ns),
             start_waited: time(&self.start_waited_ns),
-            workers: self.workers.load(Relaxed),
+            workers,
+            workers_had: time(&self.earlier_ns) + Duration::from_nanos(past * workers as u64),
             transfer_threads: self.transfers.load(Relaxed),
             slots: self.slots.load(Relaxed),
             cpu_threads: available_parallelism().map_or(1, usize::from),

@@ -70,8 +70,10 @@ pub struct Stats {
     pub first_batch: Duration,
     /// The part of `waited` that was for the first batch of an epoch.
     pub start_waited: Duration,
-    /// Worker threads of the loader, or of each of its copies.
+    /// Worker threads of the loader, or of each of its copies; with [`Auto`](crate::Auto), those that are to work now.
     pub workers: usize,
+    /// The time that they had: the training loop's, times their number.
+    pub workers_had: Duration,
     /// Its transfer threads; none on a CPU backend.
     pub transfer_threads: usize,
     /// The most batches in its pipeline.
@@ -162,7 +164,7 @@ impl Stats {
 
     /// The share of the workers' time in which they read, augment, write, or finish batches, from 0 to 1.
     pub fn workers_busy(&self) -> f64 {
-        share(self.workers_time(), self.total() * self.workers as u32).min(1.0)
+        share(self.workers_time(), self.workers_had).min(1.0)
     }
 
     /// What the workers have worked.

@@ -295,6 +295,7 @@ mod tests {
             waited: ms(waited),
             stepped: ms(1000 - waited),
             workers: 4,
+            workers_had: ms(4000),
             transfer_threads: 3,
             slots: 4,
             cpu_threads: 16,

@@ -105,8 +105,9 @@ impl Timeline {
         }
     }
 
-    /// The part from the wait for the first to the step of the last of these batches of an epoch, both counted from 0; empty if none
-    /// of them was recorded. Batches in the middle of an epoch show more than the last ones, for which the workers are long done.
+    /// The part from the wait for the first to the step of the last of these batches of an epoch, both counted from 0; empty if
+    /// none of them was recorded. Batches in the middle of an epoch show more than the last ones, for which the workers are long
+    /// done.
     pub fn batches(&self, epoch: usize, batches: Range<usize>) -> Self {
         let of_step = |bar: &&Bar| {
             matches!(bar.activity, Activity::Wait | Activity::Step)

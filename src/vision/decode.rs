@@ -61,12 +61,12 @@ fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError> {
 /// Decodes a PNG, JPEG, GIF or WebP by its content, whatever its name, to 8-bit RGB as it is meant to be seen.
 ///
 /// The EXIF orientation is applied. 16-bit images are scaled, grey ones and palettes spread over three channels, CMYK JPEGs are
-/// converted as Pillow does, without a profile; alpha is dropped, colour profiles are ignored; of an animation it is the first frame.
-/// More formats of the crate [`image`] are decoded where a program switches on their features.
+/// converted as Pillow does, without a profile; alpha is dropped, colour profiles are ignored; of an animation it is the first
+/// frame. More formats of the crate [`image`] are decoded where a program switches on their features.
 ///
 /// # Errors
-/// If the bytes are none of this, are cut off, or are over the limits. Damage within the data of a JPEG is not noticed: decoders fill
-/// it with something.
+/// If the bytes are none of this, are cut off, or are over the limits. Damage within the data of a JPEG is not noticed: decoders
+/// fill it with something.
 pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
     if bytes.is_empty() {
         return Err(VisionError::Empty);

@@ -48,8 +48,8 @@ pub fn normalize(images: Tensor<4, Int>, mean: &[f32], std: &[f32]) -> Result<Te
     Ok(images.float() * scale - shift)
 }
 
-/// Mirrors each of `[N, C, H, W]` left to right with probability `p`, each by itself. Takes floats, so that what was copied from the
-/// host is read once, by the conversion.
+/// Mirrors each of `[N, C, H, W]` left to right with probability `p`, each by itself. Takes floats, so that what was copied from
+/// the host is read once, by the conversion.
 ///
 /// # Errors
 /// If `p` is not from 0 to 1.
@@ -130,8 +130,8 @@ impl CutMix {
         Ok(Self(beta("CutMix::new", alpha)?))
     }
 
-    /// The rectangle for images of `width` x `height`: its middle is uniform, its sides are the images' times `sqrt(1 - share)`, and
-    /// what lies outside is cut off.
+    /// The rectangle for images of `width` x `height`: its middle is uniform, its sides are the images' times `sqrt(1 - share)`,
+    /// and what lies outside is cut off.
     pub fn draw(&self, width: usize, height: usize, rng: &mut KeyedRng) -> Patch {
         let half = 0.5 * (1.0 - self.0.sample(rng)).sqrt();
         let mut side = |length: usize| {

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""PyTorch's DataLoader on the same work as this project's benches: one JSON object a line.
+
+Run it on the GPU machine in the same command as the project's own bench, so that both are measured in one run:
+    python3 benches/peer_pytorch.py [--workers 8,15] [--steps 100] [--cases ram,small,jpeg]
+
+Cases (N samples in RAM, drawn with a stride, batches of B to the GPU, `non_blocking=True`, pinned):
+  ram    uint8 [3,224,224], B=256, collated by the default collate; also with the step of n bf16 8192^2 matmuls
+  small  uint8 [1,28,28],   B=1024
+  jpeg   500x375 JPEG (quality 90, about 68 kB, synthetic), RandomResizedCrop(224) + flip, B=256;
+         `pil` is torchvision's ImageFolder way, `tvio` is decode_jpeg + transforms.v2
+Fields: loader, case, batch, workers, matmuls, items_per_s, gb_per_s, link_gb_per_s (raw pinned copy, same run),
+step_ms, wait_us_p50, wait_us_p99 (what the training loop waited for its next batch).
+"""
+import argparse, io, json, time
+import numpy as np, torch
+from torch.utils.data import DataLoader, Dataset
+
+SIDE = 224
+ITEM = 3 * SIDE * SIDE
+DEV = torch.device("cuda")
+
+
+class Ram(Dataset):
+    def __init__(self, n, length, shape):
+        self.x = torch.randint(0, 255, (n, *shape), dtype=torch.uint8)
+        self.length = length
+
+    def __len__(self):
+        return self.length
+
+    def __getitem__(self, i):
+        return self.x[(i * 7919) % len(self.x)], i % 10
+
+
+class Jpeg(Dataset):
+    def __init__(self, blobs, length, mode):
+        from torchvision import transforms as T
+        from torchvision.transforms import v2
+        self.blobs, self.length, self.mode = blobs, length, mode
+        self.pil = T.Compose([T.RandomResizedCrop(SIDE), T.RandomHorizontalFlip(), T.PILToTensor()])
+        self.tv = v2.Compose([v2.RandomResizedCrop(SIDE, antialias=True), v2.RandomHorizontalFlip()])
+
+    def __len__(self):
+        return self.length
+
+    def __getitem__(self, i):
+        blob = self.blobs[i % len(self.blobs)]
+        if self.mode == "pil":
+            from PIL import Image
+            return self.pil(Image.open(io.BytesIO(blob)).convert("RGB")), i % 10
+        import torchvision.io as tio
+        raw = torch.frombuffer(bytearray(blob), dtype=torch.uint8)
+        return self.tv(tio.decode_jpeg(raw, mode=tio.ImageReadMode.RGB)), i % 10
+
+
+def synthetic_jpegs(n, width=500, height=375, quality=90):
+    """Photo-like noise: a smooth random field plus grain."""
+    from PIL import Image
+    rng, out = np.random.default_rng(0), []
+    for _ in range(n):
+        base = rng.normal(128, 50, (height // 8 + 2, width // 8 + 2, 3)).clip(0, 255).astype(np.uint8)
+        img = np.asarray(Image.fromarray(base).resize((width, height), Image.BICUBIC)).astype(np.float32)
+        img = (img + rng.normal(0, 6, img.shape)).clip(0, 255).astype(np.uint8)
+        buf = io.BytesIO()
+        Image.fromarray(img).save(buf, "JPEG", quality=quality)
+        out.append(buf.getvalue())
+    return out
+
+
+class Step:
+    """Stands in for a training step: reads the batch twice and runs n large matmuls."""
+    def __init__(self, n):
+        self.n, self.h = n, (torch.randn(8192, 8192, device=DEV) * 0.01).bfloat16()
+
+    def __call__(self, x):
+        x = x.float() * 0.0039 - 0.5
+        h = self.h
+        for _ in range(self.n):
+            h = h @ self.h
+        return x.mean() + (2 * x).mean() + h.mean()
+
+
+def link_gb_per_s(nbytes=256 * ITEM):
+    host, dev = torch.ones(nbytes, dtype=torch.uint8).pin_memory(), torch.empty(nbytes, dtype=torch.uint8, device=DEV)
+    for _ in range(10):
+        dev.copy_(host, non_blocking=True)
+    torch.cuda.synchronize()
+    t = time.perf_counter()
+    for _ in range(100):
+        dev.copy_(host, non_blocking=True)
+    torch.cuda.synchronize()
+    return 100 * nbytes / (time.perf_counter() - t) / 1e9
+
+
+def drive(case, batches, step, steps, warm, link, **about):
+    waits, items, nbytes = [], 0, 0
+    for k in range(warm + steps):
+        if k == warm:
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+        t = time.perf_counter()
+        x, y = next(batches)
+        x, y = x.to(DEV, non_blocking=True), torch.as_tensor(y).to(DEV, non_blocking=True)
+        if k >= warm:
+            waits.append(time.perf_counter() - t)
+            items, nbytes = items + x.shape[0], nbytes + x.numel() * x.element_size()
+        if step:
+            step(x)
+    torch.cuda.synchronize()
+    s = time.perf_counter() - start
+    waits.sort()
+    print(json.dumps(dict(loader="pytorch " + torch.__version__, case=case, matmuls=step.n if step else None, **about,
+                          items_per_s=round(items / s), gb_per_s=round(nbytes / s / 1e9, 3), link_gb_per_s=round(link, 2),
+                          step_ms=round(1e3 * s / steps, 3), wait_us_p50=round(1e6 * waits[len(waits) // 2], 1),
+                          wait_us_p99=round(1e6 * waits[len(waits) * 99 // 100], 1))), flush=True)
+
+
+def main():
+    a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    a.add_argument("--workers", default="8,15")
+    a.add_argument("--steps", type=int, default=100)
+    a.add_argument("--cases", default="ram,small,jpeg")
+    a = a.parse_args()
+    link, warm = link_gb_per_s(), 20
+    workers = [int(w) for w in a.workers.split(",")]
+
+    def loader(ds, batch, w):
+        return iter(DataLoader(ds, batch_size=batch, num_workers=w, pin_memory=True, prefetch_factor=4 if w else None))
+
+    if "ram" in a.cases:
+        resident = torch.randint(0, 255, (256, 3, SIDE, SIDE), dtype=torch.uint8, device=DEV)
+        for n in (None, 2, 8):
+            step = Step(n) if n else None
+            if step:
+                drive("resident", iter(lambda: (resident, 0), None), step, a.steps, warm, link, batch=256, workers=0)
+            for w in workers:
+                drive("ram-u8-224", loader(Ram(2048, 256 * (a.steps + warm + 80), (3, SIDE, SIDE)), 256, w), step, a.steps, warm, link, batch=256, workers=w)
+    if "small" in a.cases:
+        for w in [0, 4] + workers:
+            drive("small-u8-28", loader(Ram(60000, 1024 * (a.steps + warm + 80), (1, 28, 28)), 1024, w), None, a.steps, warm, link, batch=1024, workers=w)
+    if "jpeg" in a.cases:
+        blobs = synthetic_jpegs(256)
+        for mode in ("pil", "tvio"):
+            for w in workers:
+                drive("jpeg-" + mode, loader(Jpeg(blobs, 256 * 90, mode), 256, w), None, 30, 8, link, batch=256, workers=w)
+
+
+if __name__ == "__main__":
+    main()
