@@ -37,7 +37,9 @@ use collate::{ImageBatch, ImageCollate, jitter};
 use folder::ImageFolder;
 use model::Model;
 use progress::{Clock, PlainProgress, Timed};
-use std::{io::IsTerminal, path::PathBuf, process::ExitCode, sync::Arc, thread::available_parallelism, time::Instant};
+use std::{
+    fs, io::IsTerminal, path::PathBuf, process::ExitCode, sync::Arc, thread::available_parallelism, time::Instant,
+};
 
 /// Trains a small image classifier, fed by burn-pinned or by Burn's own loader.
 #[derive(Parser)]
@@ -163,8 +165,10 @@ fn run(args: &Args) -> Result<(), BoxError> {
     }
     let artifacts = std::env::temp_dir().join("burn-pinned-image-classification");
     let model = Model::new(classes.len(), &device.clone().autodiff());
-    if let Some(epoch) = args.checkpoint_epoch {
-        checkpoint::check(&artifacts, epoch, args.epochs, &model)?;
+    match args.checkpoint_epoch {
+        Some(epoch) => checkpoint::check(&artifacts, epoch, args.epochs, &model)?,
+        None if artifacts.exists() => fs::remove_dir_all(&artifacts)?, // the summary would count an earlier run's epochs too
+        None => {}
     }
     let rate = CosineAnnealingLrSchedulerConfig::new(3e-3, steps).init()?;
     let learner = Learner::new(model, AdamConfig::new().init(), rate);

@@ -66,7 +66,8 @@ impl Figure {
         }
     }
 
-    /// The figure between two moments; `None` if no batch was delivered in between: a step without its wait says nothing.
+    /// The figure between two moments; `None` if no batch was delivered in between or no step has ended: a wait without its step, as
+    /// for the first batch of an epoch, says nothing, and a step without its wait neither.
     fn value(self, from: &Totals, to: &Totals) -> Option<f64> {
         let waited = to.waited.saturating_sub(from.waited).as_secs_f64();
         let time = waited + to.stepped.saturating_sub(from.stepped).as_secs_f64();
@@ -76,7 +77,7 @@ impl Figure {
             Self::TransferRate => to.sent_bytes.saturating_sub(from.sent_bytes) as f64 / time / 1e9,
             Self::SlotMemory => to.host_bytes as f64 / 1e6,
         };
-        (time > 0.0 && to.items > from.items).then_some(value)
+        (to.stepped > from.stepped && to.items > from.items).then_some(value)
     }
 }
 
@@ -139,6 +140,7 @@ impl Metric for LoaderMetric {
     }
 
     fn compute(&mut self) -> Result<SerializedEntry, TensorReadError> {
+        self.epoch = self.figure.value(&self.start, &self.counters.totals()).unwrap_or(self.epoch); // with the last step
         Ok(self.entry(NumericEntry::Final(self.epoch)))
     }
 
