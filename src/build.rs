@@ -8,8 +8,8 @@ use crate::{
     order::{Orders, Sampling},
     sample::Samples,
     sampler::{RandomSampler, Sampler, SequentialSampler},
-    source::{Target, alloc_for},
     state::{At, Standing},
+    target::{Target, alloc_for},
     tune::{Count, MOST_AHEAD},
 };
 use burn::data::dataset::Dataset;

@@ -16,8 +16,9 @@ use crate::{
     sample::Samples,
     sampler::{BatchSampler, Sampler},
     slot::HostAlloc,
-    source::{Source, Target},
+    source::Source,
     state::LoaderState,
+    target::Target,
     tune::Count,
 };
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};

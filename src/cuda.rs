@@ -7,8 +7,8 @@
 
 use crate::{
     error::{BoxError, Error},
-    slot::{HeapAlloc, HostAlloc, HostBlock, MemoryKind},
-    window::InUse,
+    memory::{InUse, MemoryKind},
+    slot::{HeapAlloc, HostAlloc, HostBlock},
 };
 use burn::{
     backend::{

@@ -9,8 +9,9 @@ use crate::{
     policy::{Bad, Faults},
     pool::{Permit, Pool, Wanted},
     sample::{BatchPlan, FirstFailure, Samples},
-    source::{Done, Filled, Ready, Source, Target, Task},
+    source::{Done, Filled, Ready, Source, Task},
     stats::clock::TaskClock,
+    target::Target,
     upload::{HostBytes, Uploader},
     watch::{Doing, during},
 };

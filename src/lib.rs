@@ -87,6 +87,7 @@ mod cuda;
 mod distributed;
 mod epoch;
 mod error;
+mod gaps;
 mod guard;
 mod items;
 mod iter;
@@ -94,6 +95,7 @@ mod layout;
 mod limits;
 mod loader;
 mod map;
+mod memory;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod order;
@@ -111,6 +113,7 @@ mod source;
 mod state;
 mod stats;
 mod sync;
+mod target;
 mod timeline;
 mod transfer;
 mod tune;
@@ -132,6 +135,7 @@ pub use layout::Field;
 pub use limits::MemoryLimit;
 pub use loader::PinnedDataLoader;
 pub use map::{MapTensors, TensorMapper};
+pub use memory::MemoryKind;
 #[cfg(feature = "metrics")]
 pub use metrics::LoaderMetric;
 pub use policy::{BadSamples, Quota};
@@ -142,10 +146,10 @@ pub use sampler::{
     RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler, SubsetSampler,
     WeightedSampler, WeightedWithoutReplacementSampler,
 };
-pub use slot::{HeapAlloc, HostAlloc, HostBlock, MemoryKind};
-pub use source::host_alloc;
+pub use slot::{HeapAlloc, HostAlloc, HostBlock};
 pub use state::LoaderState;
 pub use stats::{Queues, StageStats, Stats, Verdict};
+pub use target::host_alloc;
 pub use timeline::Timeline;
 pub use tune::{Auto, Count};
 

@@ -4,7 +4,7 @@ use crate::{
     activity::{Activity, BatchKey},
     error::{Error, Place},
     pipeline::Pipeline,
-    source::Target,
+    target::Target,
     upload::Uploader,
     watch::during,
 };

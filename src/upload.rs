@@ -2,7 +2,11 @@
 
 #[cfg(feature = "cuda")]
 use crate::cuda::CopyStream;
-use crate::{error::BoxError, slot::MemoryKind, source::Target, window::InUse};
+use crate::{
+    error::BoxError,
+    memory::{InUse, MemoryKind},
+    target::Target,
+};
 use burn::tensor::{
     AllocationProperty, Bool, Bytes, DType, Device, Float, Int, Shape, Tensor, TensorData, kind::Basic,
 };

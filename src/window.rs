@@ -1,5 +1,6 @@
 //! How many batches the device may hold.
 
+use crate::memory::InUse;
 use std::{
     fmt,
     sync::{
@@ -9,9 +10,6 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-
-/// Says whether a batch's memory on the device is still in use: by a tensor, or by work that was launched and is not done.
-pub(crate) type InUse = Box<dyn Fn() -> bool + Send>;
 
 /// How often a wait looks again.
 const LOOK: Duration = Duration::from_micros(100);

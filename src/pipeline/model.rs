@@ -11,8 +11,9 @@ use crate::{
     sample::BatchPlan,
     sampler::SequentialSampler,
     slot::HeapAlloc,
-    source::{Done, Target, Task},
+    source::{Done, Task},
     sync::explore,
+    target::Target,
     tune::Settings,
     worker::work,
 };

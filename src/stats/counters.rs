@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     activity::{Activity, BatchKey},
-    slot::MemoryKind,
+    memory::MemoryKind,
     timeline::Recorder,
 };
 use crossbeam::utils::CachePadded;

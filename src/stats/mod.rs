@@ -16,7 +16,7 @@ pub(crate) use counters::Totals;
 pub use stage::StageStats;
 pub use verdict::Verdict;
 
-use crate::slot::MemoryKind;
+use crate::memory::MemoryKind;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
