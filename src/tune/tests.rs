@@ -1,0 +1,105 @@
+use super::*;
+
+/// A loader of which each worker makes `worker` batches a second, with a link and a step of some rates.
+fn seen(workers: usize, worker: f64, step: f64, link: f64) -> Seen {
+    let fill = worker * workers as f64;
+    let rate = fill.min(step).min(link);
+    let time = Duration::from_secs(1);
+    Seen { time, waited: time.mul_f64(1.0 - rate / step), batches: rate.round() as u32 }
+}
+
+/// The mean rate of some windows, and where the workers end.
+fn run(worker: f64, step: f64, link: f64, windows: usize) -> (f64, usize) {
+    let mut tuner = Tuner::new((1, 16), (2, 2));
+    let mut batches = 0;
+    for _ in 0..windows {
+        let seen = seen(tuner.workers(), worker, step, link);
+        batches += seen.batches;
+        tuner.window(seen);
+    }
+    (f64::from(batches) / windows as f64, tuner.workers())
+}
+
+#[test]
+fn as_few_workers_as_give_the_full_rate() {
+    // (a worker, the step, the link): the best rate is known, and the workers that it takes.
+    for (worker, step, link, most) in
+        [(100.0f64, 300.0, 1e9, 5), (100.0, 1e9, 650.0, 9), (10.0, 1e4, 1e9, 16), (1e5, 20.0, 1e9, 1)]
+    {
+        let best = (16.0 * worker).min(step).min(link);
+        let (mean, workers) = run(worker, step, link, 400);
+        assert!(mean > 0.97 * best, "{worker} {step} {link}: {mean} of {best}");
+        assert!(workers <= most, "{worker} {step} {link}: {workers} workers");
+        let (early, _) = run(worker, step, link, 20);
+        assert!(early > 0.93 * best, "{early} of {best} in the first windows");
+    }
+}
+
+#[test]
+fn work_that_grows_gets_its_workers_back() {
+    let mut tuner = Tuner::new((1, 16), (2, 2));
+    for _ in 0..100 {
+        tuner.window(seen(tuner.workers(), 100.0, 200.0, 1e9));
+    }
+    assert!(tuner.workers() <= 4);
+    let reason = (0..20).find_map(|_| tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9))).unwrap();
+    assert!(reason.contains("-> 16: the step waits"), "{reason}");
+    for _ in 0..100 {
+        tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9));
+    }
+    assert!(tuner.workers() >= 10, "{}", tuner.workers());
+}
+
+#[test]
+fn a_trial_that_noise_has_saved_is_found_out() {
+    // The step only waits, as for data alone: the shares of its waits tell nothing.
+    let window =
+        |rate: f64| Seen { time: Duration::from_secs(1), waited: Duration::from_millis(998), batches: rate as u32 };
+    let mut tuner = Tuner::new((1, 2), (2, 2));
+    let rate = |tuner: &Tuner| 1000.0 * tuner.workers() as f64;
+    for noise in [1.0, 0.4] {
+        let seen = window(noise * rate(&tuner)); // the second just before a trial
+        tuner.workers.pause = if noise < 1.0 { 1 } else { 5 };
+        tuner.window(seen);
+    }
+    assert_eq!(tuner.workers(), 1, "a trial");
+    assert_eq!(tuner.window(window(rate(&tuner))), None, "kept: the rate is better than before");
+    let reason = (0..3).find_map(|_| tuner.window(window(rate(&tuner)))).expect("a way back");
+    assert!(tuner.workers() == 2 && reason.contains("1 -> 2"), "{reason}");
+}
+
+#[test]
+fn a_trial_that_fails_is_short() {
+    let settings = Settings::new(8, 2);
+    let tuning = Tuning::new(Tuner::new((1, 8), (2, 2)), Arc::clone(&settings));
+    let mut at_fewer = Duration::ZERO;
+    tuning.delivered(Duration::ZERO, true);
+    let start = Instant::now();
+    while start.elapsed() < 4 * WINDOW {
+        // A batch takes twice as long with fewer workers.
+        let time = Duration::from_millis(if settings.workers() < 8 { 10 } else { 5 });
+        std::thread::sleep(time);
+        tuning.delivered(time, false);
+        at_fewer += if settings.workers() < 8 { time } else { Duration::ZERO };
+    }
+    assert!(at_fewer > Duration::ZERO && at_fewer < WINDOW / 2, "{at_fewer:?}");
+}
+
+#[test]
+fn batches_ahead_grow_only_where_that_helps() {
+    let second = Duration::from_secs(1);
+    // Waiting halves with each batch ahead, as with samples of very different cost.
+    let mut tuner = Tuner::new((4, 4), (2, 8));
+    for _ in 0..50 {
+        let share = 0.2 / f64::from(1u32 << (tuner.prefetch() - 2));
+        let batches = (1000.0 * (1.0 - share)) as u32;
+        tuner.window(Seen { time: second, waited: second.mul_f64(share), batches });
+    }
+    assert!((5..=8).contains(&tuner.prefetch()), "{}", tuner.prefetch());
+    // It does not help where the workers are too slow.
+    let mut tuner = Tuner::new((4, 4), (2, 8));
+    for _ in 0..50 {
+        tuner.window(Seen { time: second, waited: second.mul_f64(0.5), batches: 100 });
+    }
+    assert_eq!(tuner.prefetch(), 2);
+}
