@@ -13,6 +13,7 @@ use crate::{
     target::{Target, alloc_for},
     transfer::settle,
     upload::Uploader,
+    watch::Doing,
 };
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};
 use std::{
@@ -138,7 +139,7 @@ impl<I, C: Collate<I>> Batcher<I, C::Batch> for PinnedBatcher<C> {
     /// # Panics
     /// On any error, which is the panic's message: Burn's trait leaves no other way.
     fn batch(&self, items: Vec<I>, device: &Device) -> C::Batch {
-        match self.make(items, device) {
+        match Doing::here().aside(|| self.make(items, device)) {
             Ok(batch) => batch,
             Err(error) => panic!("burn-pinned: {error}"),
         }

@@ -72,8 +72,10 @@ impl Distributed {
         wanted: Range<usize>,
         again: impl Fn() -> Box<dyn Iterator<Item = T> + Send> + Send + 'static,
     ) -> Box<dyn Iterator<Item = T> + Send> {
-        if self.world == 1 {
-            return Box::new(units.skip(wanted.start));
+        match (self.world, wanted.start) {
+            (1, 0) => return units, // no call more for each unit
+            (1, first) => return Box::new(units.skip(first)),
+            _ => {}
         }
         let own = wanted.len().saturating_sub(self.rank).div_ceil(self.world);
         let mine = units.skip(wanted.start.saturating_add(self.rank)).step_by(self.world).take(own);

@@ -296,6 +296,7 @@ enum Feed {
 impl Feed {
     fn skip(self, units: usize) -> Self {
         match self {
+            _ if units == 0 => self, // no call more for each of them
             Self::Samples { indices, batch_size } => {
                 Self::Samples { indices: Box::new(indices.skip(units)), batch_size }
             }

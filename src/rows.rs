@@ -20,7 +20,6 @@ use crate::{
     watch::Doing,
 };
 use std::{
-    cell::Cell,
     mem,
     sync::{
         Arc, Mutex, PoisonError,
@@ -185,16 +184,14 @@ pub(crate) fn write_rows<I, C: Collate<I>>(
     let Rows { chunk, first, steps } = rows;
     let fields = chunk.layout().fields.len();
     let doing = Doing::here();
-    let at = Cell::new(first);
     let written = guard_at(
-        || place(at.get()),
+        || place(doing.noted().0),
         || {
             let doing = &*doing;
             for ((position, sample), steps) in (first..).zip(samples).zip(steps.chunks_mut(fields)) {
                 if abandoned.load(Relaxed) {
                     return Ok(());
                 }
-                at.set(position);
                 doing.note(position, Stage::Collate);
                 let mut row = RowMut::new(chunk, position, steps);
                 collate.write(sample, &mut row)?;
@@ -204,7 +201,7 @@ pub(crate) fn write_rows<I, C: Collate<I>>(
             Ok(())
         },
     );
-    written.map_err(|error| (at.get(), error))
+    written.map_err(|error| (doing.noted().0, error))
 }
 
 impl<I, C> Task<C::Batch> for RowsTask<I, C>

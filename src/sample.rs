@@ -108,8 +108,10 @@ impl<I: 'static> Samples<I> {
     ) -> Result<(), (usize, Error)> {
         let doing = Doing::here();
         doing.samples(plan.place(Stage::Dataset), plan);
-        let (at, stage) = (Cell::new(positions.start), Cell::new(Stage::Dataset));
-        let place = || Place { stage: stage.get(), ..plan.sample(at.get(), worker) };
+        let place = || {
+            let (position, stage) = doing.noted();
+            Place { stage, ..plan.sample(position, worker) }
+        };
         let mut out_of_range = None;
         clock.group(self.augment.is_some());
         let fetched = guard_at(place, || {
@@ -117,22 +119,19 @@ impl<I: 'static> Samples<I> {
             let (dataset, augment, len) = (&*self.dataset, self.augment.as_deref(), self.len);
             let (doing, indices, abandoned) = (&*doing, &*plan.indices, &*plan.abandoned);
             for position in positions {
-                at.set(position);
                 let index = indices[position];
+                doing.note(position, Stage::Dataset);
                 if index >= len {
-                    stage.set(Stage::Sampler);
-                    out_of_range = Some(Error::IndexOutOfRange { place: place(), index, len });
+                    let place = Place { stage: Stage::Sampler, ..plan.sample(position, worker) };
+                    out_of_range = Some(Error::IndexOutOfRange { place, index, len });
                     return Ok(());
                 }
                 if abandoned.load(Relaxed) {
                     return Ok(());
                 }
-                stage.set(Stage::Dataset);
-                doing.note(position, Stage::Dataset);
                 let mut sample = dataset.get(index)?;
                 clock.sample(Activity::Read);
                 if let Some(augment) = augment {
-                    stage.set(Stage::Augment);
                     doing.note(position, Stage::Augment);
                     sample = augment.apply(sample, &mut self.rng(plan, position))?;
                     clock.sample(Activity::Augment);
@@ -143,7 +142,7 @@ impl<I: 'static> Samples<I> {
         });
         clock.samples(Activity::Read, samples.len());
         let failed = fetched.err().or(out_of_range);
-        failed.map_or(Ok(()), |error| Err((at.get(), error)))
+        failed.map_or(Ok(()), |error| Err((doing.noted().0, error)))
     }
 
     /// The generator of the place at a position of a batch.

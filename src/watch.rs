@@ -69,10 +69,18 @@ impl Doing {
         self.sample.store(4 * position + stage, Relaxed);
     }
 
-    /// The sample that was noted last.
-    fn noted(&self) -> (usize, Stage) {
+    /// The sample that was noted last: after a failure, the one to blame.
+    pub(crate) fn noted(&self) -> (usize, Stage) {
         let sample = self.sample.load(Relaxed);
         (sample / 4, STAGES[sample % 4])
+    }
+
+    /// Runs code that notes samples of its own, as a batcher does in the midst of another loader's sample.
+    pub(crate) fn aside<T>(&self, code: impl FnOnce() -> T) -> T {
+        let noted = self.sample.load(Relaxed);
+        let value = code();
+        self.sample.store(noted, Relaxed);
+        value
     }
 
     /// Notes that samples of a batch are worked on from now.
