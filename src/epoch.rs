@@ -168,6 +168,11 @@ impl<O> Run<O> {
         self.waiting.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
+    /// The same for what it may need, or not.
+    pub(crate) fn starved_if(&self, needed: bool) -> Duration {
+        if needed { self.starved() } else { Duration::ZERO }
+    }
+
     /// The consumer's next batch is the next to open: nothing is on its way.
     pub(crate) fn next_to_open(&self) -> bool {
         self.opened <= self.delivered // less where batches were given up

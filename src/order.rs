@@ -61,11 +61,10 @@ pub(crate) struct EpochProgress {
     /// Samples skipped, before the epoch was resumed too.
     pub(crate) skipped: usize,
     epoch: usize,
-    /// The number of the next batch, and that behind the last.
+    /// The number of its first batch here, which is not 0 where it is resumed, of the next, and that behind the last.
+    first: usize,
     next: usize,
     end: usize,
-    /// Batches given since it was resumed.
-    batches: usize,
     /// Units given before this epoch was resumed, by all processes.
     resumed_at: usize,
     /// Units a batch.
@@ -77,7 +76,6 @@ impl EpochProgress {
     /// Counts a batch that was given, or the error in its place, with what the epoch has skipped so far.
     pub(crate) fn given(&mut self, items: usize, skipped: usize) {
         self.items += items;
-        self.batches += 1;
         self.next += 1;
         self.skipped = skipped;
     }
@@ -97,7 +95,7 @@ impl EpochProgress {
         if self.next >= self.end {
             return At::begin(self.epoch.saturating_add(1));
         }
-        let given = self.batches.saturating_mul(self.batch).saturating_mul(self.world);
+        let given = (self.next - self.first).saturating_mul(self.batch).saturating_mul(self.world);
         At { epoch: self.epoch, position: self.resumed_at.saturating_add(given), skipped: self.skipped }
     }
 }
@@ -255,9 +253,9 @@ impl Orders {
             items_total: self.items(),
             skipped,
             epoch,
+            first: number,
             next: number,
             end,
-            batches: 0,
             resumed_at: given,
             batch,
             world,

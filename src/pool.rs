@@ -80,6 +80,12 @@ impl State {
         held.map(|(_, behind)| *behind = bytes).is_some()
     }
 
+    /// Notes that so many bytes are not the pool's any more, though they will come back.
+    fn goes_away(&mut self, bytes: usize) {
+        self.allocated -= bytes;
+        self.away += 1;
+    }
+
     /// After a refusal: settles for the memory that there is. `false` if there is none, here or away.
     fn make_do(&mut self) -> bool {
         if self.allocated > 0 {
@@ -208,8 +214,7 @@ impl Pool {
         let Some(bytes) = state.unhold(permit) else { return };
         state.permit_back();
         if bytes > 0 {
-            state.allocated -= bytes;
-            state.away += 1;
+            state.goes_away(bytes);
         }
         drop(state);
         self.changed.notify_all();
@@ -228,8 +233,7 @@ impl Pool {
         let block = self.block(bytes, wanted)?;
         let mut state = self.lock();
         if !state.hold(permit.ticket, block.len()) {
-            state.allocated -= block.len(); // replaced while it waited
-            state.away += 1;
+            state.goes_away(block.len()); // replaced while it waited
         }
         drop(state);
         permit.pool = None; // the slot has it now
@@ -385,8 +389,7 @@ impl SlotHome for Pool {
     fn detach(&self, permit: Ticket, bytes: usize) {
         let mut state = self.lock();
         if state.hold(permit, 0) {
-            state.allocated -= bytes;
-            state.away += 1;
+            state.goes_away(bytes);
         } // else it is away since its permit was replaced
         drop(state);
         self.changed.notify_all();

@@ -164,38 +164,40 @@ impl Watch {
         self.ended.notify_all();
     }
 
+    /// The calls under way.
+    fn calls(&self) -> Vec<Stuck> {
+        self.threads().iter().filter_map(|(name, doing)| doing.stuck(name)).collect()
+    }
+
+    /// Those that have lasted for longer than the timeout.
+    fn hanging(&self) -> Vec<Stuck> {
+        let mut calls = self.timeout.map_or_else(Vec::new, |_| self.calls());
+        calls.retain(|call| self.timeout.is_some_and(|timeout| call.since > timeout));
+        calls
+    }
+
     /// The thread to blame for a batch that does not come: of those that work on it the one that has done so longest; if none
     /// does, of all.
     pub(crate) fn blame(&self, epoch: usize, batch: usize) -> Option<Stuck> {
-        let stuck: Vec<_> = self.threads().iter().filter_map(|(name, doing)| doing.stuck(name)).collect();
         let of_it = |stuck: &Stuck| stuck.place.epoch == epoch && stuck.place.batch == batch;
-        stuck.into_iter().max_by_key(|stuck| (of_it(stuck), stuck.since))
+        self.calls().into_iter().max_by_key(|stuck| (of_it(stuck), stuck.since))
     }
 
     /// Whether nothing can go on, since calls have lasted for longer than the timeout: all workers hang, or all transfer threads,
     /// or a thread that does something for all: the pin thread, or the worker that opens batches.
     pub(crate) fn is_stuck(&self) -> bool {
-        let Some(timeout) = self.timeout else { return false };
-        let threads = self.threads();
-        let stuck = |(name, doing): &(String, Arc<Doing>)| doing.stuck(name).filter(|stuck| stuck.since > timeout);
+        let hanging = self.hanging();
         let all = |kind: &str| {
-            let mut named = threads.iter().filter(|(name, _)| name.starts_with(kind)).peekable();
-            named.peek().is_some() && named.all(|thread| stuck(thread).is_some())
+            let hang = hanging.iter().filter(|call| call.thread.starts_with(kind)).count();
+            hang > 0 && hang == self.threads().iter().filter(|(name, _)| name.starts_with(kind)).count()
         };
-        all("bp-worker")
-            || all("bp-pin")
-            || all("bp-transfer")
-            || threads
-                .iter()
-                .filter_map(stuck)
-                .any(|stuck| matches!(stuck.place.stage, Stage::Sampler | Stage::Allocate))
+        ["bp-worker", "bp-pin", "bp-transfer"].into_iter().any(all)
+            || hanging.iter().any(|call| matches!(call.place.stage, Stage::Sampler | Stage::Allocate))
     }
 
     /// Whether some thread has been in one call for longer than the timeout.
     pub(crate) fn hangs(&self) -> bool {
-        self.timeout.is_some_and(|timeout| {
-            self.threads().iter().filter_map(|(name, doing)| doing.stuck(name)).any(|stuck| stuck.since > timeout)
-        })
+        !self.hanging().is_empty()
     }
 
     /// Waits until a thread has ended; where a timeout is set, no longer than its call may last. Gives what it is stuck in.

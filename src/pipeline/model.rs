@@ -212,47 +212,46 @@ fn take(pipeline: &Pipeline<usize>, id: RunId) -> (usize, bool) {
     (taken, false)
 }
 
-#[test]
-fn model_two_workers_bring_an_epoch() {
+/// Explores an epoch that comes whole, with these threads at work.
+fn explore_epoch(name: &str, interruptions: usize, shape: Shape, threads: fn(&Model) -> Vec<JoinHandle<()>>) {
     let counters = Arc::<Counters>::default();
-    explore("an epoch, two workers", 2, move || {
-        let model = Model::new(Shape { batches: 3, ..SHAPE }, &counters);
-        let workers = [model.worker(), model.worker()];
+    explore(name, interruptions, move || {
+        let model = Model::new(shape, &counters);
+        let threads = threads(&model);
         let id = model.start();
-        assert_eq!(take(&model.pipeline, id), (3, false));
+        assert_eq!(take(&model.pipeline, id), (shape.batches, false));
         model.pipeline.end(id);
         model.pipeline.close();
-        model.end(workers);
+        model.end(threads);
+    });
+}
+
+#[test]
+fn model_two_workers_bring_an_epoch() {
+    explore_epoch("an epoch, two workers", 2, Shape { batches: 3, ..SHAPE }, |model| {
+        vec![model.worker(), model.worker()]
     });
 }
 
 /// One of two workers rests.
 #[test]
 fn model_a_worker_rests() {
-    let counters = Arc::<Counters>::default();
-    explore("an epoch, one of two workers at work", 2, move || {
-        let model = Model::new(Shape { batches: 3, permits: 2, at_work: 1, ..SHAPE }, &counters);
-        let workers = [model.worker(), model.worker()];
-        let id = model.start();
-        assert_eq!(take(&model.pipeline, id), (3, false));
-        model.pipeline.end(id);
-        model.pipeline.close();
-        model.end(workers);
-    });
+    explore_epoch(
+        "an epoch, one of two workers at work",
+        2,
+        Shape { batches: 3, permits: 2, at_work: 1, ..SHAPE },
+        |model| vec![model.worker(), model.worker()],
+    );
 }
 
 #[test]
 fn model_a_batch_goes_through_all_stages() {
-    let counters = Arc::<Counters>::default();
-    explore("an epoch through pin and transfer", 2, move || {
-        let model = Model::new(Shape { permits: 2, transfers: 1, pins: true, ..SHAPE }, &counters);
-        let threads = [model.worker(), model.pin(), model.transfer()];
-        let id = model.start();
-        assert_eq!(take(&model.pipeline, id), (2, false));
-        model.pipeline.end(id);
-        model.pipeline.close();
-        model.end(threads);
-    });
+    explore_epoch(
+        "an epoch through pin and transfer",
+        2,
+        Shape { permits: 2, transfers: 1, pins: true, ..SHAPE },
+        |model| vec![model.worker(), model.pin(), model.transfer()],
+    );
 }
 
 /// A batch that waits for the pin stage behind one that fails.
@@ -275,26 +274,13 @@ fn model_a_failed_batch_lets_the_next_through() {
 /// Batches that may not be opened, or not be sent, before the consumer has taken some.
 #[test]
 fn model_a_delivery_lets_the_next_go_on() {
-    let counters = Arc::<Counters>::default();
-    explore("nothing ahead", 2, move || {
-        let model = Model::new(Shape { batches: 2, prefetch: 0, ..SHAPE }, &counters);
-        let worker = model.worker();
-        let id = model.start();
-        assert_eq!(take(&model.pipeline, id), (2, false));
-        model.pipeline.end(id);
-        model.pipeline.close();
-        model.end([worker]);
-    });
-    let counters = Arc::<Counters>::default();
-    explore("more batches than may be sent", 2, move || {
-        let model = Model::new(Shape { batches: 3, permits: 3, prefetch: 0, transfers: 1, ..SHAPE }, &counters);
-        let threads = [model.worker(), model.transfer()];
-        let id = model.start();
-        assert_eq!(take(&model.pipeline, id), (3, false));
-        model.pipeline.end(id);
-        model.pipeline.close();
-        model.end(threads);
-    });
+    explore_epoch("nothing ahead", 2, Shape { batches: 2, prefetch: 0, ..SHAPE }, |model| vec![model.worker()]);
+    explore_epoch(
+        "more batches than may be sent",
+        2,
+        Shape { batches: 3, permits: 3, prefetch: 0, transfers: 1, ..SHAPE },
+        |model| vec![model.worker(), model.transfer()],
+    );
 }
 
 /// One epoch is dropped amid its work, the next is whole.

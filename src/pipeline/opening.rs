@@ -87,7 +87,7 @@ impl<O> Pipeline<O> {
             };
             let permit = match permit {
                 Some(permit) => Ok(permit),
-                None => match self.patient(run.next_to_open(), run.starved(), start.elapsed()) {
+                None => match self.patient(run.starved_if(run.next_to_open()), start.elapsed()) {
                     Ok(()) => continue,
                     Err(error) => Err(error),
                 },
@@ -102,11 +102,10 @@ impl<O> Pipeline<O> {
         }
     }
 
-    /// Whether to wait longer for a permit or for memory: not if a consumer needs it, and consumer and wait are both past the
-    /// limit.
-    fn patient(&self, needed: bool, starved: Duration, waited: Duration) -> Result<(), Error> {
+    /// Whether to wait longer for a permit or for memory: not if the consumer that needs it and the wait are both past the limit.
+    fn patient(&self, starved: Duration, waited: Duration) -> Result<(), Error> {
         let waited = waited.min(starved);
-        if needed && waited > self.flow.lease_timeout {
+        if waited > self.flow.lease_timeout {
             return Err(Error::LeaseTimeout { waited, slots: self.pool.limits().slots });
         }
         Ok(())
@@ -117,8 +116,7 @@ impl<O> Pipeline<O> {
         let mut state = self.lock();
         let others = state.runs.iter().filter(|run| run.id != id).map(Run::starved).max().unwrap_or_default();
         let run = state.run(id).ok_or(Error::Ended)?;
-        let starved = if needed(run) { run.starved() } else { Duration::ZERO };
-        self.patient(true, starved.max(others), waited)
+        self.patient(run.starved_if(needed(run)).max(others), waited)
     }
 
     /// Takes the batch's indices and cuts it into tasks.

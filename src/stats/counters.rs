@@ -189,7 +189,7 @@ impl Counters {
         let (wait, step) = (stage(Activity::Wait), stage(Activity::Step));
         let asked = wait.count.max(1) as f64;
         let workers = self.workers.load(Relaxed);
-        let past = self.loop_ns().saturating_sub(self.since_ns.load(Relaxed));
+        let past = nanos(wait.busy + step.busy).saturating_sub(self.since_ns.load(Relaxed));
         let [open, to_pin, to_send, ready] = array::from_fn(|at| self.seen[at].load(Relaxed) as f64 / asked);
         Stats {
             batches: self.batches.load(Relaxed),
