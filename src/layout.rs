@@ -72,14 +72,20 @@ impl Field {
     }
 }
 
+/// Where the rows of a field lie in a slot.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    offset: usize,
+    /// Bytes and values of a row.
+    row_bytes: usize,
+    values: usize,
+}
+
 /// Where the fields of a batch of at most `rows` rows lie in a slot: one after another, each in row order.
 #[derive(Debug)]
 pub(crate) struct SlotLayout {
     pub(crate) fields: Vec<Field>,
-    offsets: Vec<usize>,
-    row_bytes: Vec<usize>,
-    /// Values of a row.
-    values: Vec<usize>,
+    spans: Vec<Span>,
     rows: usize,
     bytes: usize,
     /// Rows are copied past the CPU's caches.
@@ -99,7 +105,7 @@ impl SlotLayout {
                 "use at most 64, or put several values into one",
             ));
         }
-        let (mut offsets, mut row_bytes, mut values, mut end) = (Vec::new(), Vec::new(), Vec::new(), 0usize);
+        let (mut spans, mut end) = (Vec::with_capacity(fields.len()), 0usize);
         for (at, field) in fields.iter().enumerate() {
             let name = &field.name;
             if fields[..at].iter().any(|other| other.name == *name) {
@@ -129,12 +135,10 @@ impl SlotLayout {
             if row == 0 {
                 return Err(wrong(format!("rows of field `{name}` are empty"), "give every dimension at least 1"));
             }
-            offsets.push(end);
-            row_bytes.push(row);
-            values.push(row / field.dtype.size());
+            spans.push(Span { offset: end, row_bytes: row, values: row / field.dtype.size() });
             end = next;
         }
-        Ok(Self { fields, offsets, row_bytes, values, rows, bytes: end, streaming: false })
+        Ok(Self { fields, spans, rows, bytes: end, streaming: false })
     }
 
     /// The bytes of a full slot.
@@ -150,19 +154,25 @@ impl SlotLayout {
     /// Where the rows of a field start.
     #[inline]
     pub(crate) fn offset(&self, field: usize) -> usize {
-        self.offsets[field]
+        self.spans[field].offset
     }
 
     /// The bytes of one row of a field, in the slot.
     #[inline]
     pub(crate) fn row_bytes(&self, field: usize) -> usize {
-        self.row_bytes[field]
+        self.spans[field].row_bytes
     }
 
     /// The values of one row of a field (of the longest, if padded).
     #[inline]
     pub(crate) fn values(&self, field: usize) -> usize {
-        self.values[field]
+        self.spans[field].values
+    }
+
+    /// The word of bits of a row whose fields are all written.
+    #[inline]
+    pub(crate) fn all_written(&self) -> u64 {
+        u64::MAX >> (MAX_FIELDS - self.spans.len())
     }
 
     pub(crate) fn has_padded(&self) -> bool {

@@ -287,7 +287,7 @@ impl Chunk {
     ///
     /// # Panics
     /// If the row is not of this chunk, or shorter than `bytes`: a fault of this crate.
-    #[inline]
+    #[inline(always)] // so that a value of known size needs no call
     pub(crate) fn copy(&mut self, field: usize, row: usize, bytes: &[u8]) {
         let streaming = self.layout.streaming && bytes.len() >= STREAM_MIN;
         let place = &mut self.bytes_mut(field, row)[..bytes.len()];

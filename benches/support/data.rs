@@ -10,7 +10,9 @@ use std::{io::Cursor, sync::Arc};
 
 pub(crate) const SIDE: usize = 224;
 
-/// Raw values of `rows` samples, or compressed images.
+/// Raw values of `rows` samples, or compressed images. Apart from its count of references, which all workers write to: whether
+/// both lie in one cache line changes small samples by 8 % and is chance.
+#[repr(align(128))]
 pub(crate) enum Store {
     Raw { bytes: Vec<u8>, row: usize },
     Jpeg(Vec<Vec<u8>>),
