@@ -203,7 +203,8 @@ impl<O> Epochs<O> {
     /// Whether one more worker should rest for now.
     fn rests(&self, flow: &Flow) -> bool {
         let at_work = self.at_work();
-        at_work >= flow.now.workers() || at_work >= flow.steady() && self.runs.iter().any(|run| !run.to_send.is_empty())
+        let waits = |run: &Run<O>| run.can_send(flow.ahead()); // what waits for its consumer is in nobody's way
+        at_work >= flow.now.workers() || at_work >= flow.steady() && self.runs.iter().any(waits)
     }
 
     /// Notes that a worker has ended a task of this batch.
@@ -242,14 +243,19 @@ mod tests {
     use super::*;
     use crate::{distributed::Distributed, order::Orders, order::Sampling, sampler::SequentialSampler};
 
+    /// An epoch of nine batches of one sample.
+    fn epoch(id: RunId) -> Run<()> {
+        let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
+        let orders = Orders { sampling, dataset_len: 9, distributed: Distributed::alone(), slice: None, resumed: None };
+        Run::new(id, 0, orders.epoch(0).unwrap().order, 0..9)
+    }
+
     /// With `Auto` down to one worker, a call that hangs must not make all others rest.
     #[test]
     fn what_hangs_in_a_batch_that_was_given_up_does_not_count_as_work() {
-        let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
-        let orders = Orders { sampling, dataset_len: 9, distributed: Distributed::alone(), slice: None, resumed: None };
         let mut epochs = Epochs::<()>::new();
         let (id, gone) = (RunId(1), RunId(0));
-        epochs.runs.push(Run::new(id, 0, orders.epoch(0).unwrap().order, 0..9));
+        epochs.runs.push(epoch(id));
         epochs.running = vec![(gone, 5), (id, 2), (id, 3), (id, 3)];
         assert_eq!(epochs.at_work(), 3);
         epochs.runs[0].delivered = 3; // the second was given up
@@ -258,5 +264,29 @@ mod tests {
         assert_eq!(epochs.at_work(), 1);
         epochs.ran(id, 2); // it returns after all
         assert_eq!(epochs.running, [(gone, 5), (id, 3)]);
+    }
+
+    /// Workers rest while the link is behind, not while a consumer is: another epoch's has them all.
+    #[test]
+    fn an_epoch_whose_consumer_is_away_makes_nobody_rest() {
+        let flow = Flow {
+            workers: 10,
+            transfers: 1,
+            prefetch: 2,
+            now: Settings::new(10, 2),
+            lease_timeout: Duration::MAX,
+            timeout: None,
+        };
+        let mut epochs = Epochs::<()>::new();
+        let (away, here) = (RunId(0), RunId(1));
+        epochs.runs.extend([epoch(away), epoch(here)]);
+        epochs.running = vec![(here, 5); flow.steady()];
+        assert!(!epochs.rests(&flow));
+        epochs.runs[0].to_send.insert(flow.ahead(), Filled::Empty); // as much as may be there lies on the device
+        assert!(!epochs.rests(&flow));
+        epochs.runs[1].to_send.insert(flow.ahead() - 1, Filled::Empty);
+        assert!(epochs.rests(&flow));
+        epochs.running.pop();
+        assert!(!epochs.rests(&flow));
     }
 }
