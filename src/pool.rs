@@ -6,6 +6,8 @@
 //! Memory that is away does not count to the limit and comes back as the pool's if there is room: on a CPU backend the consumer's
 //! batches, and what a call that hangs holds of a batch that was given up.
 
+mod permits;
+
 use crate::{
     error::Error,
     panics::catch,
@@ -15,6 +17,7 @@ use crate::{
     watch::Doing,
 };
 use derive_new::new;
+use permits::Permits;
 use std::{
     mem,
     sync::{Arc, PoisonError},
@@ -42,14 +45,7 @@ pub(crate) struct Limits {
 
 #[derive(Debug)]
 struct State {
-    permits: usize,
-    /// Permits beyond those of the limits.
-    extra: usize,
-    /// Permits that are taken away as they come back.
-    debt: usize,
-    /// Permits that are held, each with the bytes behind it.
-    held: Vec<(Ticket, usize)>,
-    tickets: u64,
+    permits: Permits,
     free: Vec<HostBlock>,
     /// Bytes of the free blocks and of those behind permits.
     allocated: usize,
@@ -61,25 +57,6 @@ struct State {
 }
 
 impl State {
-    fn permit_back(&mut self) {
-        match self.debt {
-            0 => self.permits += 1,
-            _ => self.debt -= 1,
-        }
-    }
-
-    /// Takes a permit out of the held ones, with the bytes behind it; `None` if it was replaced.
-    fn unhold(&mut self, permit: Ticket) -> Option<usize> {
-        let at = self.held.iter().position(|(held, _)| *held == permit)?;
-        Some(self.held.swap_remove(at).1)
-    }
-
-    /// Notes the bytes behind a permit; `false` if it was replaced.
-    fn hold(&mut self, permit: Ticket, bytes: usize) -> bool {
-        let held = self.held.iter_mut().find(|(held, _)| *held == permit);
-        held.map(|(_, behind)| *behind = bytes).is_some()
-    }
-
     /// Notes that so many bytes are not the pool's any more, though they will come back.
     fn goes_away(&mut self, bytes: usize) {
         self.allocated -= bytes;
@@ -127,11 +104,7 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.take() {
-            let mut state = pool.lock();
-            if state.unhold(self.ticket).is_some() {
-                state.permit_back();
-            }
-            drop(state);
+            pool.lock().permits.release(self.ticket);
             pool.changed.notify_all();
         }
     }
@@ -139,19 +112,8 @@ impl Drop for Permit {
 
 impl Pool {
     pub(crate) fn new(alloc: Arc<dyn HostAlloc>, limits: Limits, counters: Arc<Counters>) -> Arc<Self> {
-        let Limits { slots: permits, bytes: limit } = limits;
-        let state = State {
-            permits,
-            extra: 0,
-            debt: 0,
-            held: Vec::new(),
-            tickets: 0,
-            free: Vec::new(),
-            allocated: 0,
-            away: 0,
-            limit,
-            closed: false,
-        };
+        let (permits, limit) = (Permits::new(limits.slots), limits.bytes);
+        let state = State { permits, free: Vec::new(), allocated: 0, away: 0, limit, closed: false };
         Arc::new(Self { alloc, limits, state: Mutex::new(state), changed: Condvar::new(), counters })
     }
 
@@ -169,7 +131,7 @@ impl Pool {
 
     /// Whether all permits are held.
     pub(crate) fn is_used_up(&self) -> bool {
-        self.lock().permits == 0
+        self.lock().permits.left() == 0
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -178,41 +140,28 @@ impl Pool {
 
     /// Makes so many permits beyond those of the limits; gives the number of all.
     pub(crate) fn allow(&self, extra: usize) -> usize {
-        let mut state = self.lock();
-        let before = mem::replace(&mut state.extra, extra);
-        let more = extra.saturating_sub(before);
-        let paid = more.min(state.debt);
-        state.debt -= paid;
-        state.permits += more - paid;
-        let fewer = before.saturating_sub(extra);
-        let gone = fewer.min(state.permits);
-        state.permits -= gone;
-        state.debt += fewer - gone;
-        drop(state);
+        self.lock().permits.allow(extra);
         self.changed.notify_all();
         self.limits.slots + extra
     }
 
     /// Waits for a permit, up to `patience`; `None` if none came in time or the pool was closed.
     pub(crate) fn permit(self: &Arc<Self>, patience: Duration) -> Option<Permit> {
-        let none = |state: &mut State| state.permits == 0 && !state.closed;
+        let none = |state: &mut State| state.permits.left() == 0 && !state.closed;
         let (mut state, _) =
             self.changed.wait_timeout_while(self.lock(), patience, none).unwrap_or_else(PoisonError::into_inner);
-        if state.permits == 0 || state.closed {
+        if state.closed {
             return None;
         }
-        state.permits -= 1;
-        state.tickets += 1;
-        let ticket = Ticket(state.tickets);
-        state.held.push((ticket, 0));
+        let ticket = state.permits.take()?;
+        drop(state);
         Some(Permit { pool: Some(Arc::clone(self)), ticket })
     }
 
     /// Lets another batch have the place of one that was given up, whose permit and memory a call holds that may never return.
     pub(crate) fn replace(&self, permit: Ticket) {
         let mut state = self.lock();
-        let Some(bytes) = state.unhold(permit) else { return };
-        state.permit_back();
+        let Some(bytes) = state.permits.release(permit) else { return };
         if bytes > 0 {
             state.goes_away(bytes);
         }
@@ -232,7 +181,7 @@ impl Pool {
     pub(crate) fn slot(self: &Arc<Self>, mut permit: Permit, bytes: usize, wanted: Wanted<'_>) -> Result<Slot, Error> {
         let block = self.block(bytes, wanted)?;
         let mut state = self.lock();
-        if !state.hold(permit.ticket, block.len()) {
+        if !state.permits.hold(permit.ticket, block.len()) {
             state.goes_away(block.len()); // replaced while it waited
         }
         drop(state);
@@ -262,7 +211,7 @@ impl Pool {
             }
             // Free blocks are too small: they go where they stand for a permit that now needs a larger one, or for the limit.
             let mut small = Vec::new();
-            while state.free.len() > state.permits || !state.has_room(bytes) {
+            while state.free.len() > state.permits.left() || !state.has_room(bytes) {
                 let Some(block) = state.free.pop() else { break };
                 state.allocated -= block.len();
                 self.counters.freed(block.len());
@@ -367,13 +316,12 @@ impl Pool {
 impl SlotHome for Pool {
     fn give_back(&self, block: HostBlock, permit: Option<Ticket>) {
         let mut state = self.lock();
-        if permit.and_then(|permit| state.unhold(permit)).is_some() {
-            state.permit_back();
+        if permit.and_then(|permit| state.permits.release(permit)).is_some() {
             drop(state);
             return self.keep(block);
         }
         state.away -= 1;
-        if state.free.len() < self.limits.slots + state.extra + SPARE
+        if state.free.len() < self.limits.slots + state.permits.extra() + SPARE
             && state.allocated.saturating_add(block.len()) <= self.limits.bytes
         {
             state.allocated += block.len();
@@ -388,7 +336,7 @@ impl SlotHome for Pool {
 
     fn detach(&self, permit: Ticket, bytes: usize) {
         let mut state = self.lock();
-        if state.hold(permit, 0) {
+        if state.permits.hold(permit, 0) {
             state.goes_away(bytes);
         } // else it is away since its permit was replaced
         drop(state);

@@ -11,7 +11,7 @@ const EVER: Duration = Duration::MAX;
 impl Pool {
     /// Permits that nobody holds.
     pub(crate) fn permits(&self) -> usize {
-        self.lock().permits
+        self.lock().permits.left()
     }
 }
 
@@ -32,9 +32,9 @@ fn beside<T: 'static>(pool: &Arc<Pool>, act: impl FnOnce(&Arc<Pool>) -> T + 'sta
 fn check(pool: &Pool, counters: &Counters) {
     let (permits, allocated, free) = {
         let state = pool.lock();
-        assert_eq!((state.debt, state.held.len(), state.away), (0, 0, 0));
+        assert_eq!((state.permits.debt_and_held(), state.away), ((0, 0), 0));
         assert!(state.allocated == 0 || !state.closed);
-        (state.permits - state.extra, state.allocated, state.free.iter().map(HostBlock::len).sum())
+        (state.permits.left() - state.permits.extra(), state.allocated, state.free.iter().map(HostBlock::len).sum())
     };
     assert_eq!((permits, allocated), (pool.limits.slots, free));
     assert!(free <= pool.limits.bytes);

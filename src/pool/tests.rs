@@ -78,7 +78,7 @@ impl HostAlloc for Moody {
 
 fn counts(pool: &Pool) -> (usize, usize) {
     let state = pool.lock();
-    (state.allocated, state.permits)
+    (state.allocated, state.permits.left())
 }
 
 #[test]
@@ -188,14 +188,14 @@ proptest! {
                 },
             }
             let state = pool.lock();
-            prop_assert!(state.allocated <= 250 && state.permits <= slots);
+            prop_assert!(state.allocated <= 250 && state.permits.left() <= slots);
             let free: usize = state.free.iter().map(HostBlock::len).sum();
             prop_assert!(free <= state.allocated);
         }
         drop(held);
         {
             let state = pool.lock();
-            prop_assert_eq!((state.permits, state.held.len(), state.away), (slots, 0, 0));
+            prop_assert_eq!((state.permits.left(), state.permits.debt_and_held(), state.away), (slots, (0, 0), 0));
         }
         pool.close();
         prop_assert_eq!(pool.lock().allocated, 0);
