@@ -84,7 +84,7 @@ struct Args {
 #[derive(Clone)]
 struct Case {
     name: String,
-    store: Arc<Store>,
+    store: &'static Store,
     shape: [usize; 3],
     dtype: DType,
     batch: usize,
@@ -223,7 +223,7 @@ impl Args {
 
     fn case(&self, name: &str) -> Case {
         let dtype = if self.dtype == "f32" { DType::F32 } else { DType::U8 };
-        let raw = |shape: [usize; 3], batch, dtype| (Arc::new(data::raw(&shape, dtype)), shape, batch, dtype);
+        let raw = |shape: [usize; 3], batch, dtype| (data::raw(&shape, dtype), shape, batch, dtype);
         let (store, shape, batch, dtype) = match name {
             "ram-u8-224" => raw([3, SIDE, SIDE], 256, dtype),
             "small-u8-28" => raw([1, 28, 28], 1024, dtype),
@@ -233,7 +233,7 @@ impl Args {
                 raw(shape, 256, dtype)
             }
             "jpeg" => match data::jpegs(256) {
-                Ok(store) => (Arc::new(store), [3, SIDE, SIDE], 256, DType::U8),
+                Ok(store) => (store, [3, SIDE, SIDE], 256, DType::U8),
                 Err(error) => fail(&format!("JPEGs for the case `jpeg`: {error}")),
             },
             other => fail(&format!("--case {other}: use ram-u8-224, small-u8-28, jpeg or custom")),
@@ -259,7 +259,7 @@ impl Args {
     }
 
     fn source(&self, loader: &str, case: &Case, workers: usize, device: &Device, len: usize) -> Source {
-        let dataset = Repeat { store: Arc::clone(&case.store), len };
+        let dataset = Repeat { store: case.store, len };
         match loader {
             "pinned" => match self.builder(case, workers).set_device(device.clone()).build(dataset) {
                 Ok(loader) => Source::Pinned(loader),
@@ -273,7 +273,7 @@ impl Args {
                     .build(dataset),
             ),
             "resident" => {
-                let items = (0..case.batch).map(|index| Item { store: Arc::clone(&case.store), index }).collect();
+                let items = (0..case.batch).map(|index| Item { store: case.store, index }).collect();
                 Source::Resident(Box::new(case.batch(items, device)))
             }
             other => fail(&format!("--loader {other}: use pinned, burn or resident")),
@@ -345,7 +345,7 @@ fn drive(args: &Args, source: &Source, case: &Case, step: Option<&Step>, device:
 fn fill(args: &Args, case: &Case, workers: usize, device: &Device, len: usize) -> f64 {
     let alloc = burn_pinned::host_alloc(device, false).unwrap_or_else(|error| fail(&error.to_string()));
     let builder = args.builder(case, workers).set_device(Device::flex()).allocator(alloc);
-    let dataset = Repeat { store: Arc::clone(&case.store), len };
+    let dataset = Repeat { store: case.store, len };
     let loader = builder.build(dataset).unwrap_or_else(|error| fail(&error.to_string()));
     drive(args, &Source::Pinned(loader), case, None, &Device::flex()).gb_per_s
 }

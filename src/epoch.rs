@@ -200,11 +200,12 @@ impl<O> Epochs<O> {
         self.running.iter().filter(wanted).count()
     }
 
-    /// Whether one more worker should rest for now.
-    fn rests(&self, flow: &Flow) -> bool {
+    /// Which epochs one more worker may work for: all of them, or those of which nothing waits to be sent, or none. An epoch whose
+    /// consumer is away makes nobody rest that could work for another.
+    fn wants(&self, flow: &Flow) -> impl Fn(&Run<O>) -> bool + use<O> {
         let at_work = self.at_work();
-        let waits = |run: &Run<O>| run.can_send(flow.ahead()); // what waits for its consumer is in nobody's way
-        at_work >= flow.now.workers() || at_work >= flow.steady() && self.runs.iter().any(waits)
+        let (any, all) = (at_work < flow.now.workers(), at_work < flow.steady());
+        move |run| any && (all || run.to_send.is_empty())
     }
 
     /// Notes that a worker has ended a task of this batch.
@@ -215,22 +216,21 @@ impl<O> Epochs<O> {
     }
 
     pub(crate) fn has_work(&self, window: usize, flow: &Flow) -> bool {
-        !self.rests(flow)
-            && self.runs.iter().any(|run| !run.tasks.is_empty() || (!self.opening && run.can_open(window)))
+        let wants = self.wants(flow);
+        let works = |run: &Run<O>| !run.tasks.is_empty() || (!self.opening && run.can_open(window));
+        self.runs.iter().any(|run| wants(run) && works(run))
     }
 
     /// Rows of an open batch before a new batch.
     pub(crate) fn take_work(&mut self, window: usize, flow: &Flow) -> Option<Work<O>> {
-        if self.rests(flow) {
-            return None;
-        }
-        for run in &mut self.runs {
+        let wants = self.wants(flow);
+        for run in self.runs.iter_mut().filter(|run| wants(run)) {
             if let Some(task) = run.tasks.pop_front() {
                 self.running.push((run.id, run.tasks_of));
                 return Some(Work::Task { run: run.id, number: run.tasks_of, task });
             }
         }
-        if self.opening || !self.runs.iter().any(|run| run.can_open(window)) {
+        if self.opening || !self.runs.iter().any(|run| wants(run) && run.can_open(window)) {
             return None;
         }
         self.opening = true;
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(epochs.running, [(gone, 5), (id, 3)]);
     }
 
-    /// Workers rest while the link is behind, not while a consumer is: another epoch's has them all.
+    /// Workers rest while the link is behind; what a consumer leaves lying is in no other epoch's way.
     #[test]
     fn an_epoch_whose_consumer_is_away_makes_nobody_rest() {
         let flow = Flow {
@@ -281,12 +281,16 @@ mod tests {
         let (away, here) = (RunId(0), RunId(1));
         epochs.runs.extend([epoch(away), epoch(here)]);
         epochs.running = vec![(here, 5); flow.steady()];
-        assert!(!epochs.rests(&flow));
-        epochs.runs[0].to_send.insert(flow.ahead(), Filled::Empty); // as much as may be there lies on the device
-        assert!(!epochs.rests(&flow));
-        epochs.runs[1].to_send.insert(flow.ahead() - 1, Filled::Empty);
-        assert!(epochs.rests(&flow));
+        let wanted = |epochs: &Epochs<()>| [0, 1].map(|at| epochs.wants(&flow)(&epochs.runs[at]));
+        assert_eq!(wanted(&epochs), [true, true]);
+        epochs.runs[0].to_send.insert(flow.ahead(), Filled::Empty);
+        assert_eq!(wanted(&epochs), [false, true]);
+        epochs.runs[1].to_send.insert(0, Filled::Empty);
+        assert_eq!(wanted(&epochs), [false, false]);
         epochs.running.pop();
-        assert!(!epochs.rests(&flow));
+        assert_eq!(wanted(&epochs), [true, true]);
+        epochs.running = vec![(here, 5); 10];
+        epochs.runs.iter_mut().for_each(|run| run.to_send.clear());
+        assert_eq!(wanted(&epochs), [false, false]);
     }
 }
