@@ -63,6 +63,13 @@ impl State {
         self.away += 1;
     }
 
+    /// Notes the bytes that are behind a permit from now on; where it was replaced meanwhile, they are away.
+    fn lend(&mut self, permit: Ticket, bytes: usize) {
+        if !self.permits.hold(permit, bytes) {
+            self.goes_away(bytes);
+        }
+    }
+
     /// After a refusal: settles for the memory that there is. `false` if there is none, here or away.
     fn make_do(&mut self) -> bool {
         if self.allocated > 0 {
@@ -179,12 +186,7 @@ impl Pool {
     /// # Errors
     /// [`Error::OverLimit`], [`Error::OutOfHostMemory`], or what ended the wait; the permit is released.
     pub(crate) fn slot(self: &Arc<Self>, mut permit: Permit, bytes: usize, wanted: Wanted<'_>) -> Result<Slot, Error> {
-        let block = self.block(bytes, wanted)?;
-        let mut state = self.lock();
-        if !state.permits.hold(permit.ticket, block.len()) {
-            state.goes_away(block.len()); // replaced while it waited
-        }
-        drop(state);
+        let block = self.block(permit.ticket, bytes, wanted)?;
         permit.pool = None; // the slot has it now
         Ok(Slot::new(block, Arc::clone(self) as Arc<dyn SlotHome>, permit.ticket))
     }
@@ -195,7 +197,7 @@ impl Pool {
         Some(Permit { pool: Some(Arc::clone(self)), ticket })
     }
 
-    fn block(&self, bytes: usize, wanted: Wanted<'_>) -> Result<HostBlock, Error> {
+    fn block(&self, permit: Ticket, bytes: usize, wanted: Wanted<'_>) -> Result<HostBlock, Error> {
         if bytes > self.limits.bytes {
             return Err(Error::OverLimit { bytes, limit: self.limits.bytes });
         }
@@ -207,7 +209,9 @@ impl Pool {
             }
             // The one that came back last is the likeliest to be in the cache.
             if let Some(at) = state.free.iter().rposition(|block| block.len() >= bytes) {
-                return Ok(state.free.remove(at));
+                let block = state.free.remove(at);
+                state.lend(permit, block.len());
+                return Ok(block);
             }
             // Free blocks are too small: they go where they stand for a permit that now needs a larger one, or for the limit.
             let mut small = Vec::new();
@@ -222,7 +226,10 @@ impl Pool {
                 drop(state);
                 drop(small);
                 let error = match self.allocate(bytes) {
-                    Ok(block) => return Ok(block),
+                    Ok(block) => {
+                        self.lock().lend(permit, block.len());
+                        return Ok(block);
+                    }
                     Err(error) => error,
                 };
                 state = self.lock();
@@ -275,7 +282,7 @@ impl Pool {
                 state.allocated += bytes;
             }
             match self.allocate(bytes) {
-                Ok(block) => self.keep(block),
+                Ok(block) => self.keep(self.lock(), block),
                 Err(error) => {
                     self.lock().make_do();
                     return log::warn!("burn-pinned goes on with fewer slots: {error}");
@@ -285,8 +292,7 @@ impl Pool {
     }
 
     /// Puts a counted block to the free ones, or frees it if the pool is closed.
-    fn keep(&self, block: HostBlock) {
-        let mut state = self.lock();
+    fn keep(&self, mut state: MutexGuard<'_, State>, block: HostBlock) {
         let freed = if state.closed {
             state.allocated -= block.len();
             self.counters.freed(block.len());
@@ -316,22 +322,17 @@ impl Pool {
 impl SlotHome for Pool {
     fn give_back(&self, block: HostBlock, permit: Option<Ticket>) {
         let mut state = self.lock();
-        if permit.and_then(|permit| state.permits.release(permit)).is_some() {
-            drop(state);
-            return self.keep(block);
-        }
-        state.away -= 1;
-        if state.free.len() < self.limits.slots + state.permits.extra() + SPARE
-            && state.allocated.saturating_add(block.len()) <= self.limits.bytes
-        {
+        if permit.and_then(|permit| state.permits.release(permit)).is_none() {
+            state.away -= 1;
+            let free = state.free.len() < self.limits.slots + state.permits.extra() + SPARE;
+            if !free || state.allocated.saturating_add(block.len()) > self.limits.bytes {
+                drop(state);
+                self.counters.freed(block.len());
+                return drop(block);
+            }
             state.allocated += block.len();
-        } else {
-            drop(state);
-            self.counters.freed(block.len());
-            return drop(block);
         }
-        drop(state);
-        self.keep(block);
+        self.keep(state, block);
     }
 
     fn detach(&self, permit: Ticket, bytes: usize) {

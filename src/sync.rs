@@ -3,10 +3,78 @@
 //! `pipeline/model.rs`.
 
 #[cfg(not(all(test, burn_pinned_loom)))]
-pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Condvar as Raw, WaitTimeoutResult as Outcome, atomic::AtomicUsize};
+#[cfg(not(all(test, burn_pinned_loom)))]
+pub(crate) use std::sync::{Mutex, MutexGuard};
 
 #[cfg(all(test, burn_pinned_loom))]
-pub(crate) use self::modelled::{Condvar, Mutex, MutexGuard, explore};
+use self::modelled::{Condvar as Raw, Outcome};
+#[cfg(all(test, burn_pinned_loom))]
+pub(crate) use self::modelled::{Mutex, MutexGuard, explore};
+#[cfg(all(test, burn_pinned_loom))]
+use loom::sync::atomic::AtomicUsize;
+
+use std::{
+    sync::{LockResult, atomic::Ordering::Relaxed},
+    time::Duration,
+};
+
+/// A condition variable that asks the kernel to wake somebody only if somebody waits: that of `std` asks at each notification,
+/// and of those a batch has a dozen.
+///
+/// Threads notify after they held the lock under which they changed what is waited for. So the lock orders the count: who waits
+/// has counted itself before the change, or sees the change.
+#[derive(Debug)]
+pub(crate) struct Condvar {
+    raw: Raw,
+    waiting: AtomicUsize,
+}
+
+impl Condvar {
+    pub(crate) fn new() -> Self {
+        Self { raw: Raw::new(), waiting: AtomicUsize::new(0) }
+    }
+
+    pub(crate) fn notify_one(&self) {
+        if self.waiting.load(Relaxed) > 0 {
+            self.raw.notify_one();
+        }
+    }
+
+    pub(crate) fn notify_all(&self) {
+        if self.waiting.load(Relaxed) > 0 {
+            self.raw.notify_all();
+        }
+    }
+
+    fn counted<T>(&self, wait: impl FnOnce(&Raw) -> T) -> T {
+        self.waiting.fetch_add(1, Relaxed);
+        let result = wait(&self.raw);
+        self.waiting.fetch_sub(1, Relaxed);
+        result
+    }
+
+    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
+        self.counted(|raw| raw.wait(guard))
+    }
+
+    pub(crate) fn wait_timeout<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        limit: Duration,
+    ) -> LockResult<(MutexGuard<'a, T>, Outcome)> {
+        self.counted(|raw| raw.wait_timeout(guard, limit))
+    }
+
+    pub(crate) fn wait_timeout_while<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        limit: Duration,
+        waits: impl FnMut(&mut T) -> bool,
+    ) -> LockResult<(MutexGuard<'a, T>, Outcome)> {
+        self.counted(|raw| raw.wait_timeout_while(guard, limit, waits))
+    }
+}
 
 #[cfg(all(test, burn_pinned_loom))]
 mod modelled {
@@ -19,6 +87,8 @@ mod modelled {
         },
         time::{Duration, Instant},
     };
+
+    pub(super) type Outcome = ();
 
     /// In a model time stands still: a wait whose notification is lost never ends, where a timeout would hide it.
     #[derive(Debug)]
@@ -45,7 +115,7 @@ mod modelled {
             &self,
             guard: MutexGuard<'a, T>,
             _: Duration,
-        ) -> LockResult<(MutexGuard<'a, T>, ())> {
+        ) -> LockResult<(MutexGuard<'a, T>, Outcome)> {
             Ok((self.0.wait(guard).unwrap_or_else(PoisonError::into_inner), ()))
         }
 
@@ -54,7 +124,7 @@ mod modelled {
             mut guard: MutexGuard<'a, T>,
             _: Duration,
             mut waits: impl FnMut(&mut T) -> bool,
-        ) -> LockResult<(MutexGuard<'a, T>, ())> {
+        ) -> LockResult<(MutexGuard<'a, T>, Outcome)> {
             while waits(&mut guard) {
                 guard = self.0.wait(guard).unwrap_or_else(PoisonError::into_inner);
             }
