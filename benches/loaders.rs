@@ -33,7 +33,7 @@ struct Args {
     /// Worker threads of each loader; 0 lets `pinned` choose, the batches ahead too
     #[arg(long, value_delimiter = ',', default_value = "2")]
     workers: Vec<usize>,
-    /// Timed batches a round
+    /// Timed batches a round; where decoding is slow, many times the workers: Burn's end a batch each at the same time
     #[arg(long, default_value_t = 100)]
     steps: usize,
     /// Batches before the clock starts; by default enough to drain what a loader queued meanwhile

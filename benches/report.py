@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns benches/records/*.jsonl into the README's table (standard output) and a plot.
 
-    python3 benches/report.py benches/records/2026-11-20-h200.jsonl --svg benches/records/h200.svg
+    python3 benches/report.py benches/records/2026-11-21-h200.jsonl --svg benches/records/h200.svg
 
 Lines are those of `cargo bench --bench loaders -- --json` and of any peer that prints the same fields. Figures are medians
 over the rounds of one record. Needs nothing but Python.
