@@ -20,7 +20,7 @@ use std::{
 };
 
 /// A condition variable that asks the kernel to wake somebody only if somebody waits: that of `std` asks at each notification,
-/// and of those a batch has a dozen.
+/// which made seven calls of the kernel a batch.
 ///
 /// Threads notify after they held the lock under which they changed what is waited for. So the lock orders the count: who waits
 /// has counted itself before the change, or sees the change.

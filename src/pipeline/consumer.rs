@@ -104,6 +104,7 @@ impl<O> Pipeline<O> {
             let slots = self.pool.allow(self.flow.now.prefetch().saturating_sub(self.flow.prefetch));
             self.device.allow(self.flow.ahead() + 1);
             self.counters().started(self.flow.now.workers(), self.flow.transfers, slots);
+            drop(self.lock()); // a worker that was about to rest has done so, or sees the change
             self.for_workers.notify_one();
         }
     }
