@@ -137,8 +137,9 @@ impl<O> Run<O> {
         }
     }
 
+    /// Whether its next batch may be opened: not before workers have taken all tasks of the one before.
     pub(crate) fn can_open(&self, window: usize) -> bool {
-        self.order.is_some() && self.opened < self.end.min(self.delivered + window)
+        self.tasks.is_empty() && self.order.is_some() && self.opened < self.end.min(self.delivered + window)
     }
 
     /// The next batch for the pin stage, which goes in order: a batch that waits there for memory must not stand before the one
@@ -266,17 +267,49 @@ mod tests {
         assert_eq!(epochs.running, [(gone, 5), (id, 3)]);
     }
 
-    /// Workers rest while the link is behind; what a consumer leaves lying is in no other epoch's way.
+    struct Nothing;
+
+    impl Task<()> for Nothing {
+        fn rows(&self) -> usize {
+            1
+        }
+
+        fn run(self: Box<Self>, _: usize) -> crate::source::Done<()> {
+            unreachable!("it is only looked at")
+        }
+    }
+
+    /// The tasks of an epoch for which workers rest are not those of its next batch.
     #[test]
-    fn an_epoch_whose_consumer_is_away_makes_nobody_rest() {
-        let flow = Flow {
+    fn a_batch_with_tasks_left_is_not_followed_by_another() {
+        let flow = flow();
+        let mut epochs = Epochs::<()>::new();
+        let (resting, here) = (RunId(0), RunId(1));
+        epochs.runs.extend([epoch(resting), epoch(here)]);
+        epochs.running = vec![(resting, 1); flow.steady()];
+        epochs.runs[0].to_send.insert(0, Filled::Empty);
+        epochs.runs[0].tasks.push_back(Box::new(Nothing));
+        assert!(matches!(epochs.take_work(4, &flow), Some(Work::Open)), "of the other epoch");
+        assert_eq!([0, 1].map(|at| epochs.runs[at].can_open(4)), [false, true]);
+        epochs.runs[0].tasks.clear();
+        assert!(epochs.runs[0].can_open(4));
+    }
+
+    fn flow() -> Flow {
+        Flow {
             workers: 10,
             transfers: 1,
             prefetch: 2,
             now: Settings::new(10, 2),
             lease_timeout: Duration::MAX,
             timeout: None,
-        };
+        }
+    }
+
+    /// Workers rest while the link is behind; what a consumer leaves lying is in no other epoch's way.
+    #[test]
+    fn an_epoch_whose_consumer_is_away_makes_nobody_rest() {
+        let flow = flow();
         let mut epochs = Epochs::<()>::new();
         let (away, here) = (RunId(0), RunId(1));
         epochs.runs.extend([epoch(away), epoch(here)]);

@@ -24,7 +24,7 @@ use crate::{
     worker::Threads,
 };
 use burn::{
-    data::dataset::InMemDataset,
+    data::dataset::{Dataset, DatasetError, InMemDataset},
     tensor::{DType, Device},
 };
 use std::{
@@ -58,9 +58,13 @@ impl Collate<u8> for Bytes {
 }
 
 fn rows(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
+    rows_of(InMemDataset::new(vec![7u8; batches * ROWS]), counters)
+}
+
+fn rows_of(dataset: impl Dataset<u8> + 'static, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
     let samples = Samples {
-        dataset: Arc::new(InMemDataset::new(vec![7u8; batches * ROWS])),
-        len: batches * ROWS,
+        len: dataset.len(),
+        dataset: Arc::new(dataset),
         augment: None,
         seed: 0,
         counters: Arc::clone(counters),
@@ -84,7 +88,7 @@ fn pipeline(source: impl Source<()> + 'static, counters: &Arc<Counters>) -> Arc<
         prefetch: 2,
         now: Settings::new(2, 2),
         lease_timeout: Duration::from_secs(10),
-        timeout: None,
+        timeout: Some(Duration::from_secs(10)),
     };
     counters.started(flow.workers, flow.transfers, limits.slots);
     Arc::new(Pipeline::new(Arc::new(source), pool, flow, None))
@@ -123,20 +127,66 @@ fn transfers_are_counted_and_a_slow_finish_is_found() {
     assert!(svg.contains("transfer 0</text>") || svg.contains("transfer 1</text>"));
 }
 
-/// Rows whose upload breaks in each third batch.
-struct Breaking(Arc<RowsSource<u8, Bytes>>, Breaks);
+/// Samples that take so long that a batch is cut into several tasks.
+struct Slow(usize);
 
-impl Source<()> for Breaking {
+impl Dataset<u8> for Slow {
+    fn get(&self, _: usize) -> Result<u8, DatasetError> {
+        sleep(Duration::from_micros(250));
+        Ok(7)
+    }
+
+    fn len(&self) -> usize {
+        self.0
+    }
+}
+
+/// Two epochs at once on a slow link, one of them read now and then: workers rest for one of them in the midst of a batch.
+#[test]
+fn epochs_side_by_side_lose_no_batch() {
+    let (batches, counters) = (40, Arc::<Counters>::default());
+    let link =
+        Link { rows: Arc::new(rows_of(Slow(batches * ROWS), &counters)), send: Duration::from_millis(1), breaks: None };
+    let pipeline = pipeline(link, &counters);
+    let threads = Threads::start(&pipeline).unwrap();
+    let ids = [0, 1].map(|epoch| pipeline.start(epoch, order(batches).order, 0..batches));
+    std::thread::scope(|scope| {
+        for (id, step) in ids.into_iter().zip([0, 12]) {
+            let pipeline = &pipeline;
+            scope.spawn(move || {
+                for number in 0..batches {
+                    sleep(Duration::from_millis(step));
+                    let delivery = pipeline.next(id).expect("a batch for each place");
+                    assert_eq!(delivery.place.batch, number);
+                    if let Err(error) = delivery.ready {
+                        panic!("batch {number}: {error}");
+                    }
+                }
+                assert!(pipeline.next(id).is_none());
+            });
+        }
+    });
+    drop(threads);
+}
+
+/// Rows on a link that takes its time, or whose upload breaks in each third batch.
+struct Link {
+    rows: Arc<RowsSource<u8, Bytes>>,
+    send: Duration,
+    breaks: Option<Breaks>,
+}
+
+impl Source<()> for Link {
     fn target(&self) -> &Target {
-        self.0.target()
+        self.rows.target()
     }
 
     fn faults(&self) -> &Faults {
-        self.0.faults()
+        self.rows.faults()
     }
 
     fn slot_bytes(&self) -> Option<usize> {
-        self.0.slot_bytes()
+        self.rows.slot_bytes()
     }
 
     fn open(
@@ -147,26 +197,27 @@ impl Source<()> for Breaking {
         wanted: Wanted<'_>,
         chunk: usize,
     ) -> Result<Vec<Box<dyn Task<()>>>, Error> {
-        Arc::clone(&self.0).open(plan, permit, pool, wanted, chunk)
+        Arc::clone(&self.rows).open(plan, permit, pool, wanted, chunk)
     }
 
     fn needs_pin(&self) -> bool {
-        self.0.needs_pin()
+        self.rows.needs_pin()
     }
 
     fn pin(&self, filled: Filled<()>, pool: &Arc<Pool>, wanted: Wanted<'_>) -> Result<Filled<()>, Error> {
-        self.0.pin(filled, pool, wanted)
+        self.rows.pin(filled, pool, wanted)
     }
 
     fn send(&self, filled: Filled<()>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<()>, Error> {
-        let breaks = filled.at().is_some_and(|at| at.number % 3 == 2);
+        sleep(self.send);
+        let breaks = self.breaks.filter(|_| filled.at().is_some_and(|at| at.number % 3 == 2));
         // It stays with the transfer thread, which is to settle with it next.
-        drop(mem::replace(uploader, if breaks { Uploader::Broken(self.1) } else { Uploader::Burn }));
-        self.0.send(filled, pool, uploader)
+        drop(mem::replace(uploader, breaks.map_or(Uploader::Burn, Uploader::Broken)));
+        self.rows.send(filled, pool, uploader)
     }
 
     fn finish(&self, batch: crate::RawBatch) -> Result<(), Error> {
-        self.0.finish(batch)
+        self.rows.finish(batch)
     }
 }
 
@@ -180,7 +231,8 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
         Breaks::Settle,
     ] {
         let (batches, counters) = (30, Arc::<Counters>::default());
-        let pipeline = pipeline(Breaking(Arc::new(rows(batches, &counters)), breaks), &counters);
+        let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks: Some(breaks) };
+        let pipeline = pipeline(link, &counters);
         let threads = Threads::start(&pipeline).unwrap();
         for epoch in 0..2 {
             let id = pipeline.start(epoch, order(batches).order, 0..batches);
