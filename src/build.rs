@@ -8,7 +8,7 @@ use crate::{
     order::{Orders, Sampling},
     sample::Samples,
     sampler::{RandomSampler, Sampler, SequentialSampler},
-    state::{At, Standing},
+    state::{At, Standings},
     target::{Target, alloc_for},
     tune::{Count, MOST_AHEAD},
 };
@@ -105,7 +105,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             Orders { sampling, dataset_len, distributed, slice: None, resumed: self.resume.as_ref().map(|_| start) };
         orders.check()?;
         self.faults.policy.check(orders.items())?;
-        let counters = Arc::clone(&self.faults.counters);
+        let (faults, counters) = (self.faults.clone(), Arc::clone(&self.faults.counters));
         let samples = Arc::new(Samples {
             dataset: Arc::new(dataset),
             len: dataset_len,
@@ -122,7 +122,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             make_source,
             orders,
             seed,
-            standing: Standing::new(start),
+            standing: Standings::new(start),
             workers,
             tune_workers,
             prefetch,
@@ -135,6 +135,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             shared_limit: self.shared_limit,
             require_pinned: self.require_pinned,
             device,
+            faults,
             counters,
         };
         if let Some(state) = &self.resume {

@@ -26,7 +26,7 @@ use cubecl_runtime::{
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, result, sys};
 use std::{
     ffi::CStr,
-    fs,
+    fs, mem,
     ptr::NonNull,
     sync::{
         Arc,
@@ -315,7 +315,7 @@ impl CopyStream {
     /// Waits until the copies are done, at once rather than asleep if they are `short`; lets go of what they read.
     ///
     /// # Errors
-    /// What the driver says; then it reads nothing any more.
+    /// What the driver says. Where it does not even say that the stream is done, what the stream may still read is never freed.
     pub(crate) fn wait(&mut self, short: bool) -> Result<(), DriverError> {
         if self.in_flight.is_empty() {
             return Ok(());
@@ -325,6 +325,10 @@ impl CopyStream {
         } else {
             self.done.record(&self.stream).and_then(|()| self.done.synchronize())
         };
+        // An event may fail where the stream does not.
+        if waited.is_err() && self.stream.synchronize().is_err() {
+            self.in_flight.drain(..).for_each(mem::forget);
+        }
         self.in_flight.clear();
         waited
     }

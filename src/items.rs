@@ -90,7 +90,7 @@ impl<I: Send + 'static, O: Send + 'static> ItemsTask<I, O> {
             items.extend((first..).zip(fetched.drain(..)));
             let Err(failure) = failed else { return Ok(()) };
             let position = failure.0;
-            samples.faults.decide(failure, bad, |nth| {
+            samples.faults.decide(failure, bad, samples.others(), |nth| {
                 let (index, sample) = samples.instead(plan, position, nth, worker)?;
                 items.push((position, sample));
                 Ok(index)

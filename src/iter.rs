@@ -5,7 +5,7 @@ use crate::{
     error::Error,
     order::EpochProgress,
     pipeline::Pipeline,
-    policy::Tally,
+    policy::{Faults, Tally},
     source::Ready,
     state::Standing,
     stats::step::StepClock,
@@ -23,6 +23,7 @@ pub(crate) struct EpochIter<O> {
     progress: EpochProgress,
     standing: Standing,
     clock: StepClock,
+    faults: Faults,
     tally: Tally,
 }
 
@@ -32,10 +33,10 @@ impl<O> EpochIter<O> {
         progress: EpochProgress,
         standing: Standing,
         clock: StepClock,
+        faults: Faults,
     ) -> Self {
-        let quota = run.as_ref().map_or(0, |(pipeline, _)| pipeline.source.faults().policy.quota(progress.items_total));
-        let tally = Tally::new(quota, progress.skipped);
-        Self { run: run.map_err(Some), progress, standing, clock, tally }
+        let tally = Tally::new(faults.policy.quota(progress.items_total), progress.skipped);
+        Self { run: run.map_err(Some), progress, standing, clock, faults, tally }
     }
 
     fn advance(&mut self) -> Option<Result<O, Error>> {
@@ -43,6 +44,7 @@ impl<O> EpochIter<O> {
             Ok((pipeline, id)) => (Arc::clone(pipeline), *id),
             Err(error) => {
                 let error = error.take()?;
+                self.faults.saw(&error);
                 self.clock.never_started();
                 return Some(Err(error));
             }
@@ -50,7 +52,7 @@ impl<O> EpochIter<O> {
         let _entered = self.clock.entered();
         let asked = self.clock.asked();
         let (number, batch) = loop {
-            let Some(delivery) = pipeline.next(id) else {
+            let Some(delivery) = pipeline.next(id, asked) else {
                 self.clock.ended();
                 return None;
             };
@@ -72,17 +74,18 @@ impl<O> EpochIter<O> {
     fn take(&mut self, pipeline: &Pipeline<O>, delivery: Delivery<O>) -> Result<Option<(O, usize)>, Error> {
         let Delivery { place, ready, bad } = delivery;
         let (skipped, replaced) = (bad.skipped.len(), bad.replaced.len());
-        let tallied = ready.and_then(|ready| self.tally.add(place, bad).map(|()| ready));
+        let saw = |error: &Error| self.faults.saw(error);
+        let tallied = ready.and_then(|ready| self.tally.add(place, bad).inspect_err(saw).map(|()| ready));
         // A permit is given back after the batch is the consumer's, on the way out of here.
         let taken = tallied.and_then(|ready| match ready {
             Ready::Done { batch, items, permit } => Ok((Some((batch, items)), permit)),
             Ready::Raw(raw) => {
                 let items = raw.len();
-                let batch = pipeline.source.finish(raw).inspect_err(|error| pipeline.source.faults().saw(error))?;
+                let batch = pipeline.source.finish(raw).inspect_err(saw)?;
                 Ok((Some((batch, items)), None))
             }
             // The other processes have a batch here, and may wait for this one in a collective operation.
-            Ready::Empty if self.progress.is_shared() => Err(Error::AllSkipped { place, skipped }),
+            Ready::Empty if self.progress.is_shared() => Err(Error::AllSkipped { place, skipped }).inspect_err(saw),
             Ready::Empty => Ok((None, None)),
         });
         let items = match &taken {

@@ -9,10 +9,11 @@ use crate::{
     order::{EpochOrder, EpochProgress, Orders},
     panics::keep_backtraces,
     pipeline::Pipeline,
+    policy::Faults,
     pool::{Limits, Pool, SPARE},
     slot::HostAlloc,
     source::Source,
-    state::{At, LoaderState, Standing},
+    state::{At, LoaderState, Standings},
     stats::{Counters, Stats, step::StepClock},
     target::{Target, alloc_for},
     timeline::Timeline,
@@ -44,7 +45,7 @@ pub(crate) struct Plan<O> {
     pub(crate) orders: Orders,
     /// For the loader's state.
     pub(crate) seed: u64,
-    pub(crate) standing: Standing,
+    pub(crate) standing: Standings,
     pub(crate) workers: usize,
     /// Whether fewer of them are tried.
     pub(crate) tune_workers: bool,
@@ -59,6 +60,7 @@ pub(crate) struct Plan<O> {
     pub(crate) shared_limit: Option<MemoryLimit>,
     pub(crate) require_pinned: bool,
     pub(crate) device: Device,
+    pub(crate) faults: Faults,
     pub(crate) counters: Arc<Counters>,
 }
 
@@ -71,6 +73,7 @@ impl<O> Clone for Plan<O> {
             alloc: self.alloc.clone(),
             shared_limit: self.shared_limit.clone(),
             device: self.device.clone(),
+            faults: self.faults.clone(),
             counters: Arc::clone(&self.counters),
             ..*self
         }
@@ -248,17 +251,18 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         let started = Instant::now();
         let epoch = self.epoch.fetch_add(1, Relaxed);
         let plan = &self.plan;
-        plan.standing.set(plan.orders.begin(epoch));
-        let (run, progress) = match plan.orders.epoch(epoch) {
-            Ok(EpochOrder { order, batches, progress }) => (
-                self.pipeline().map(|pipeline| (Arc::clone(&pipeline), pipeline.start(epoch, order, batches))),
-                progress,
-            ),
-            Err(error) => (Err(error), EpochProgress::default()),
+        let (run, progress, at) = match plan.orders.epoch(epoch) {
+            Ok(EpochOrder { order, batches, progress }) => {
+                let run =
+                    self.pipeline().map(|pipeline| (Arc::clone(&pipeline), pipeline.start(epoch, order, batches)));
+                let at = progress.at();
+                (run, progress, at)
+            }
+            Err(error) => (Err(error), EpochProgress::default(), plan.orders.begin(epoch)),
         };
         let batch = BatchKey { epoch, number: progress.number() };
         let clock = StepClock::new(Arc::clone(&plan.counters), batch, started);
-        Box::new(EpochIter::new(run, progress, plan.standing.clone(), clock))
+        Box::new(EpochIter::new(run, progress, plan.standing.begin(at), clock, plan.faults.clone()))
     }
 
     /// The samples of an epoch, without those that `drop_last` drops.
@@ -275,7 +279,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
     fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<O>> {
         self.copy(|plan| {
             plan.orders.cut(start, end);
-            plan.standing = Standing::new(plan.standing.get());
+            plan.standing = Standings::new(plan.standing.get());
         })
     }
 }

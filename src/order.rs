@@ -70,6 +70,7 @@ pub(crate) struct EpochProgress {
     /// Units a batch.
     batch: usize,
     world: usize,
+    shared: bool,
 }
 
 impl EpochProgress {
@@ -85,9 +86,9 @@ impl EpochProgress {
         self.next
     }
 
-    /// Whether other processes have a share of the epoch.
+    /// Whether other processes, or other devices of this one, have a share of the epoch.
     pub(crate) fn is_shared(&self) -> bool {
-        self.world > 1
+        self.shared
     }
 
     /// Where the loader stands, once all processes have come as far.
@@ -259,6 +260,7 @@ impl Orders {
             resumed_at: given,
             batch,
             world,
+            shared: world > 1 || self.slice.is_some(),
         };
         Ok(EpochOrder { order, batches: number..end, progress })
     }

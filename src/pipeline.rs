@@ -12,7 +12,7 @@ use crate::{
     activity::Activity,
     epoch::{Epochs, Flow, Run, RunId, Work},
     error::{Error, Place, Stage},
-    panics::Caught,
+    panics::{Caught, discard},
     policy::Bad,
     pool::Pool,
     source::{Filled, Ready, Source},
@@ -149,7 +149,7 @@ impl<O> Pipeline<O> {
             _ => Some(value),
         };
         drop(state);
-        drop(left_over);
+        discard(left_over);
     }
 
     /// Takes a batch that is ready for the link to the transfer stage.
@@ -262,6 +262,6 @@ impl<O> Pipeline<O> {
             waiting.notify_all();
         }
         self.pool.close();
-        drop(runs);
+        runs.into_iter().for_each(discard);
     }
 }

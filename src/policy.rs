@@ -1,9 +1,10 @@
 //! What is done about bad samples, and who is told.
 
 use crate::{
-    error::{Error, Place},
+    error::{Error, Place, Stage},
     panics::catch,
     stats::Counters,
+    watch::during,
 };
 use std::{fmt, sync::Arc};
 
@@ -37,7 +38,9 @@ pub enum BadSamples {
     /// the quota, each batch that skips something is an [`Error::QuotaExceeded`] in its place.
     Skip(Quota),
     /// The next good sample behind it in the dataset (index + 1 and so on, from the start behind the last) is delivered in its
-    /// place, with the randomness of the place. After so many bad ones, an [`Error::NoReplacement`] takes the batch's place.
+    /// place, with the randomness of the place. After so many bad ones, an [`Error::NoReplacement`] takes the batch's place. The
+    /// dataset is the whole one: a sample that the sampler leaves out, of the validation part for instance, may come in. Give the
+    /// loader a dataset of its own part (Burn's `PartialDataset`, `SelectionDataset`), or skip.
     Replace {
         /// Samples to try, at least 1.
         tries: usize,
@@ -105,14 +108,15 @@ impl Faults {
             return; // no fault: nobody wants the batch any more
         }
         self.counters.fault();
-        if let Some(on_fault) = &self.on_fault
-            && let Err(caught) = catch(|| on_fault(error))
-        {
+        let Some(on_fault) = &self.on_fault else { return };
+        // User code like any other: a thread that hangs in it is named, and does not keep the loader from being dropped.
+        let place = error.place().copied().unwrap_or_else(|| Place::batch(Stage::Allocate, 0, 0));
+        if let Err(caught) = during(place, || catch(|| on_fault(error))) {
             log::error!("burn-pinned: the `on_fault` callback panicked: {}", caught.message);
         }
     }
 
-    /// Decides about the bad sample at a position of a batch, and notes it. `instead` tries the n-th sample behind it.
+    /// Decides about the bad sample at a position of a batch, and notes it. `instead` tries the n-th of `others` samples behind it.
     ///
     /// # Errors
     /// The position and the error that the batch fails with.
@@ -120,6 +124,7 @@ impl Faults {
         &self,
         (position, error): (usize, Error),
         bad: &mut Bad,
+        others: usize,
         mut instead: impl FnMut(usize) -> Result<usize, Error>,
     ) -> Result<(), (usize, Error)> {
         self.saw(&error);
@@ -131,6 +136,7 @@ impl Faults {
                 Ok(())
             }
             BadSamples::Replace { tries } => {
+                let tries = tries.min(others);
                 for nth in 1..=tries {
                     match instead(nth) {
                         Ok(index) => {
@@ -210,7 +216,7 @@ impl Tally {
         if bad.skipped.is_empty() {
             return Ok(());
         }
-        self.skipped += bad.skipped.len();
+        self.skipped = self.skipped.saturating_add(bad.skipped.len());
         let room = LISTED - self.first.len();
         self.first.extend(bad.errors.into_iter().take(room).map(|(_, error)| Arc::new(error)));
         if self.skipped > self.quota {

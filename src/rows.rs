@@ -154,7 +154,7 @@ where
         let job = Arc::clone(&self.job);
         let RowsJob { source, plan, .. } = &*job;
         let position = failure.0;
-        source.samples.faults.decide(failure, bad, |nth| {
+        source.samples.faults.decide(failure, bad, source.samples.others(), |nth| {
             let (index, sample) = source.samples.instead(plan, position, nth, worker)?;
             let written = self.write_rows(worker, position, &[sample], steps, || {});
             // The place is the row's; the sample in it is another.
@@ -284,7 +284,10 @@ where
         wanted: Wanted<'_>,
         chunk: usize,
     ) -> Result<Vec<Box<dyn Task<C::Batch>>>, Error> {
-        let rows = plan.indices.len();
+        let (rows, max) = (plan.indices.len(), self.layout.rows());
+        if rows > max {
+            return Err(Error::LargeBatch { place: plan.place(Stage::Sampler), got: rows, max }); // more than the sampler said at first
+        }
         let slot = pool.slot(permit, self.layout.bytes(), wanted)?;
         let chunks = slot.split(&self.layout, rows, chunk);
         let steps = if self.layout.has_padded() { vec![0; rows * self.layout.fields.len()] } else { Vec::new() };

@@ -151,6 +151,11 @@ impl<I: 'static> Samples<I> {
         KeyedRng::for_sample(self.seed, plan.at.epoch, plan.indices[position], occurrence)
     }
 
+    /// How many samples there are beside one.
+    pub(crate) fn others(&self) -> usize {
+        self.len.saturating_sub(1)
+    }
+
     /// The `nth` sample behind the one at a position of a batch, which it is to replace, and its index.
     pub(crate) fn instead(
         &self,

@@ -4,7 +4,7 @@ use crate::error::Error;
 use serde::{Deserialize, Serialize};
 use std::{
     fmt::{self, Write},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 /// Where a loader stands in its epochs: which batches it has given, and of what. A few hundred bytes, to be saved beside the
@@ -120,21 +120,44 @@ impl At {
     }
 }
 
-/// Where a loader stands, for all that move it on.
+/// Where a loader stands, and how many epochs it has begun.
 #[derive(Debug, Clone)]
-pub(crate) struct Standing(Arc<Mutex<At>>);
+pub(crate) struct Standings(Arc<Mutex<(At, u64)>>);
 
-impl Standing {
+impl Standings {
     pub(crate) fn new(at: At) -> Self {
-        Self(Arc::new(Mutex::new(at)))
+        Self(Arc::new(Mutex::new((at, 0))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (At, u64)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn get(&self) -> At {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock().0
     }
 
+    /// Begins an epoch at this place: from now on it is the newest.
+    pub(crate) fn begin(&self, at: At) -> Standing {
+        let mut state = self.lock();
+        *state = (at, state.1 + 1);
+        Standing { epoch: state.1, of: self.clone() }
+    }
+}
+
+/// What one epoch moves on, as long as it is the newest.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    epoch: u64,
+    of: Standings,
+}
+
+impl Standing {
     pub(crate) fn set(&self, at: At) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = at;
+        let mut state = self.of.lock();
+        if state.1 == self.epoch {
+            state.0 = at;
+        }
     }
 }
 

@@ -124,9 +124,20 @@ pub(crate) fn during<T>(place: Place, code: impl FnOnce() -> T) -> T {
     }
     // A call within another, as for the replacement of a sample, leaves the other as it was.
     let outer = here.call().replace(Call { place, of: None, since: Instant::now() });
-    let value = code();
-    *here.call() = outer;
-    value
+    let _restore = Restore { here: &here, outer };
+    code()
+}
+
+/// Puts a call back, also after a panic.
+struct Restore<'a> {
+    here: &'a Doing,
+    outer: Option<Call>,
+}
+
+impl Drop for Restore<'_> {
+    fn drop(&mut self) {
+        *self.here.call() = self.outer.take();
+    }
 }
 
 /// The threads of a pipeline.

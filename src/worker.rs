@@ -109,6 +109,7 @@ pub(crate) fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
                         }
                     }
                     Err(caught) => {
+                        Doing::here().idle();
                         pipeline.ran(run, number, rows, Duration::ZERO);
                         pipeline.broke(run, number, worker, caught);
                     }

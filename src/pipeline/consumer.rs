@@ -6,6 +6,7 @@ use crate::{
     epoch::{Delivery, Epochs, Run, RunId},
     error::{Error, Place, Stage},
     order::Order,
+    panics::discard,
     policy::Bad,
     sync::MutexGuard,
 };
@@ -30,8 +31,8 @@ impl<O> Pipeline<O> {
         id
     }
 
-    /// The next batch of an epoch in order, or its error; waits for it. `None` at the epoch's end.
-    pub(crate) fn next(&self, id: RunId) -> Option<Delivery<O>> {
+    /// The next batch of an epoch in order, or its error; waits for it since `asked`. `None` at the epoch's end.
+    pub(crate) fn next(&self, id: RunId, asked: Instant) -> Option<Delivery<O>> {
         let mut state = self.lock();
         if let Some(run) = state.run(id) {
             self.counters().asked(run.queues());
@@ -63,7 +64,7 @@ impl<O> Pipeline<O> {
                 run.delivered = run.end;
                 return Some(Delivery { place, ready: Err(Error::Ended), bad: Bad::default() });
             }
-            let waited = run.waiting.get_or_insert_with(Instant::now).elapsed();
+            let waited = run.waiting.get_or_insert(asked).elapsed();
             state = match self.flow.timeout {
                 None => self.for_consumers.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(timeout) if waited >= timeout => return self.give_up(state, id, waited),
@@ -86,7 +87,7 @@ impl<O> Pipeline<O> {
         let permit = run.permits.remove(&batch);
         drop(state);
         let stuck = self.watch.blame(epoch, batch).map(Box::new);
-        drop(left_over);
+        discard(left_over);
         // What is left of it is in somebody's hands, maybe for ever: the other batches must not have one slot less.
         permit.into_iter().for_each(|permit| self.pool.replace(permit));
         for waiting in [&self.for_workers, &self.for_pin, &self.for_transfer] {
@@ -117,7 +118,7 @@ impl<O> Pipeline<O> {
         if let Some(run) = &run {
             run.abandoned.store(true, Relaxed);
         }
-        drop(run); // slots go home here, outside the lock
+        discard(run); // slots go home here, outside the lock
         self.for_workers.notify_one(); // what made workers rest may have gone with it
     }
 }

@@ -197,12 +197,12 @@ fn end_task(pipeline: &Pipeline<usize>, run: RunId, number: usize, task: Box<dyn
 /// Takes batches until the epoch's end; gives how many there were, and whether the end was a close.
 fn take(pipeline: &Pipeline<usize>, id: RunId) -> (usize, bool) {
     let mut taken = 0;
-    while let Some(Delivery { ready, place, .. }) = pipeline.next(id) {
+    while let Some(Delivery { ready, place, .. }) = pipeline.next(id, Instant::now()) {
         match ready {
             Ok(Ready::Done { batch, .. }) => assert_eq!((batch, place.batch), (taken, taken), "in order"),
             Err(Error::OverLimit { .. }) => {}
             Err(Error::Ended) => {
-                assert!(pipeline.next(id).is_none());
+                assert!(pipeline.next(id, Instant::now()).is_none());
                 return (taken, true);
             }
             _ => unreachable!("no other batches, and no other errors"),

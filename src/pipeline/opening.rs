@@ -7,6 +7,7 @@ use crate::{
     epoch::{Run, RunId},
     error::{Error, Place, Stage},
     order::{Cut, Order},
+    panics::discard,
     pool::{Permit, TICK},
     sample::BatchPlan,
     source::Task,
@@ -41,10 +42,15 @@ impl<O> Pipeline<O> {
     pub(crate) fn open(&self) {
         let Some(mut opening) = self.choose() else { return };
         let permit = opening.permit.as_ref().ok().map(Permit::ticket);
-        let tasks = self.cut(&mut opening).inspect_err(|error| self.source.faults().saw(error));
+        let tasks = self.cut(&mut opening);
+        if let Err(error) = &tasks {
+            self.lock().opening = false;
+            self.for_workers.notify_one(); // another may open batches while this one tells of it
+            self.source.faults().saw(error);
+        }
         let Opening { run: id, number, order, .. } = opening;
         let mut state = self.lock();
-        state.opening = false;
+        state.opening &= tasks.is_err();
         let (mut count, mut left_over) = (0, None);
         match (state.run(id), tasks) {
             (Some(run), tasks) => {
@@ -62,7 +68,7 @@ impl<O> Pipeline<O> {
             (None, tasks) => left_over = Some((Some(order), tasks)), // the consumer has gone meanwhile
         }
         drop(state);
-        drop(left_over);
+        discard(left_over);
         (0..count.clamp(1, self.flow.workers)).for_each(|_| self.for_workers.notify_one());
         if count == 0 {
             self.for_consumers.notify_all();

@@ -112,7 +112,7 @@ fn transfers_are_counted_and_a_slow_finish_is_found() {
     let id = pipeline.start(0, order(batches).order, 0..batches);
     loop {
         let asked = clock.asked();
-        let Some(delivery) = pipeline.next(id) else { break };
+        let Some(delivery) = pipeline.next(id, asked) else { break };
         let Ok(Ready::Raw(raw)) = delivery.ready else { panic!("batches are finished by the consumer") };
         pipeline.source.finish(raw).unwrap();
         clock.handed(asked, delivery.place.batch, Some(ROWS));
@@ -156,13 +156,13 @@ fn epochs_side_by_side_lose_no_batch() {
             scope.spawn(move || {
                 for number in 0..batches {
                     sleep(Duration::from_millis(step));
-                    let delivery = pipeline.next(id).expect("a batch for each place");
+                    let delivery = pipeline.next(id, Instant::now()).expect("a batch for each place");
                     assert_eq!(delivery.place.batch, number);
                     if let Err(error) = delivery.ready {
                         panic!("batch {number}: {error}");
                     }
                 }
-                assert!(pipeline.next(id).is_none());
+                assert!(pipeline.next(id, Instant::now()).is_none());
             });
         }
     });
@@ -237,7 +237,8 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
         for epoch in 0..2 {
             let id = pipeline.start(epoch, order(batches).order, 0..batches);
             for number in 0..batches {
-                let Delivery { place, ready, .. } = pipeline.next(id).expect("a batch or an error for each place");
+                let Delivery { place, ready, .. } =
+                    pipeline.next(id, Instant::now()).expect("a batch or an error for each place");
                 assert_eq!((place.epoch, place.batch), (epoch, number));
                 match ready {
                     Ok(Ready::Raw(raw)) if number % 3 != 2 => {
@@ -257,7 +258,7 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
                     Err(error) => panic!("{breaks:?}: batch {number}: {error}"),
                 }
             }
-            assert!(pipeline.next(id).is_none());
+            assert!(pipeline.next(id, Instant::now()).is_none());
             pipeline.end(id);
         }
         let permits: Vec<_> = (0..SLOTS).map_while(|_| pipeline.pool.permit(Duration::from_secs(5))).collect();

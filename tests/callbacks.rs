@@ -1,0 +1,161 @@
+//! What `on_fault` is told, and what user code that is called on the side (callbacks, `drop`) cannot break.
+
+mod common;
+
+use burn::{
+    data::{dataloader::DataLoader, dataset::InMemDataset},
+    tensor::{DType, Device},
+};
+use burn_pinned::{
+    BadSamples, BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, Quota, RawBatch, RowMut, Sampler, Stage,
+};
+use common::*;
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+/// Batches whose `finish` fails, and whose `drop` panics while it is told to.
+struct Odd {
+    fails: bool,
+    delay: Duration,
+    bomb: Arc<AtomicBool>,
+}
+
+struct Bomb(Arc<AtomicBool>);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(!self.0.load(Relaxed), "dropped");
+    }
+}
+
+impl Collate<u8> for Odd {
+    type Batch = Bomb;
+
+    fn layout(&self) -> Vec<Field> {
+        vec![Field::new("x", DType::U8, [])]
+    }
+
+    fn write(&self, x: &u8, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        Ok(row.put("x", *x)?)
+    }
+
+    fn finish(&self, _: RawBatch) -> Result<Bomb, BoxError> {
+        std::thread::sleep(self.delay);
+        if self.fails { Err("no batch today".into()) } else { Ok(Bomb(Arc::clone(&self.bomb))) }
+    }
+}
+
+fn odd(odd: Odd) -> PinnedDataLoaderBuilder<u8, Bomb> {
+    PinnedDataLoaderBuilder::new(odd).batch_size(4).num_workers(2).set_device(Device::flex())
+}
+
+#[test]
+fn a_callback_that_hangs_is_named_and_the_loader_can_be_dropped() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let gate = Gate::default();
+    let held = gate.clone();
+    let short = Duration::from_millis(300);
+    let collate = Odd { fails: true, delay: Duration::ZERO, bomb: Arc::default() };
+    let loader = odd(collate)
+        .timeout(short)
+        .on_fault(move |error| {
+            if !matches!(error, Error::Timeout { .. }) {
+                held.pass(); // as one that waits for a lock of the training thread
+            }
+        })
+        .build(InMemDataset::new(vec![1; 64]))
+        .unwrap();
+    let mut iter = loader.iter();
+    let error = iter.next().unwrap().map(|_| ()).unwrap_err();
+    let Some(Error::Timeout { stuck: Some(stuck), .. }) = Error::of(&error) else { panic!("{error}") };
+    assert_eq!(stuck.place.stage, Stage::Finish);
+    drop(iter);
+    let start = Instant::now();
+    drop(loader);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    gate.open();
+    eventually("the threads end", || loader_threads().is_empty());
+}
+
+/// A sampler that breaks as an epoch begins.
+#[derive(Debug)]
+struct Broken;
+
+impl Sampler for Broken {
+    fn len(&self, dataset_len: usize) -> usize {
+        dataset_len
+    }
+
+    fn indices(&self, _: usize, _: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        panic!("no order today")
+    }
+}
+
+/// Every error that `next()` gives was told before, whoever met it.
+#[test]
+fn the_callback_is_told_of_faults_that_the_consumer_meets() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tell = |told: &Arc<Mutex<Vec<String>>>| {
+        let told = Arc::clone(told);
+        move |error: &Error| told.lock().unwrap().push(error.to_string())
+    };
+    let last = |told: &Arc<Mutex<Vec<String>>>| told.lock().unwrap().last().cloned().expect("nothing was told");
+
+    let loader = builder().sampler(Broken).on_fault(tell(&told)).build(Numbers::new(16)).unwrap();
+    let error = outcomes(&*loader).remove(0).unwrap_err();
+    assert!(error.contains("no order today"), "{error}");
+    assert_eq!((last(&told), loader.stats().faults), (error, 1));
+
+    let data = Numbers::new(16).with(3, Mischief::Error);
+    let loader = builder().bad_samples(BadSamples::Skip(Quota::Count(0))).on_fault(tell(&told)).build(data).unwrap();
+    let error = outcomes(&*loader).remove(0).unwrap_err();
+    assert!(error.contains("0 may be skipped"), "{error}");
+    assert_eq!((last(&told), loader.stats().faults), (error, 2), "the sample, and the batch");
+}
+
+/// Where no sample is good, each is tried once, however many tries are allowed.
+#[test]
+fn a_replacement_is_looked_for_once_around_the_dataset() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let data = (0..10).fold(Numbers::new(10), |data, index| data.with(index, Mischief::Error));
+    let asked = Arc::clone(&data.asked);
+    let loader = builder().bad_samples(BadSamples::Replace { tries: usize::MAX }).build(data).unwrap();
+    let error = loader.iter().next().unwrap().unwrap_err();
+    let Some(Error::NoReplacement { tries, .. }) = Error::of(&error) else { panic!("{error}") };
+    assert_eq!(*tries, 9);
+    drop(loader);
+    assert!(asked.load(Relaxed) <= 10 * 10, "{asked:?}");
+}
+
+/// Batches that nobody wants any more are dropped on workers, whose other work must go on.
+#[test]
+fn a_drop_that_panics_ends_no_other_epoch() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let bomb = Arc::new(AtomicBool::new(false));
+    let collate = Odd { fails: false, delay: Duration::from_millis(3), bomb: Arc::clone(&bomb) };
+    let loader = odd(collate).build(InMemDataset::new(vec![1; 400])).unwrap();
+    std::thread::scope(|scope| {
+        let whole = scope.spawn(|| {
+            let batches = loader.iter().map(|batch| {
+                std::thread::sleep(Duration::from_millis(3));
+                std::mem::forget(batch.expect("the other epoch goes on"));
+            });
+            batches.count()
+        });
+        for _ in 0..10 {
+            let mut early = loader.iter();
+            std::mem::forget(early.next().unwrap().unwrap());
+            bomb.store(true, Relaxed);
+            drop(early); // with batches that are ready, and some that are being finished
+            std::thread::sleep(Duration::from_millis(8));
+            bomb.store(false, Relaxed);
+        }
+        assert_eq!(whole.join().unwrap(), 100);
+    });
+}
