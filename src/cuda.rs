@@ -261,6 +261,8 @@ pub(crate) struct CopyStream {
     in_flight: Vec<(bytes::Bytes, DeviceMemory)>,
     /// The largest tensor since the last wait.
     largest: Option<(usize, WeakBufferBinding)>,
+    /// The bytes of all tensors since then.
+    sent: usize,
 }
 
 /// Memory of a tensor: while this lives, CubeCL neither moves nor reuses it.
@@ -278,7 +280,7 @@ impl CopyStream {
         let stream = context.new_stream()?;
         // A thread that waits sleeps: its core is for the workers.
         let done = context.new_event(Some(sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC))?;
-        Ok(Self { stream, done, in_flight: Vec::new(), largest: None })
+        Ok(Self { stream, done, in_flight: Vec::new(), largest: None, sent: 0 })
     }
 
     /// Starts to copy bytes into a new tensor of one dimension. Until [`wait`](Self::wait) its values are anything.
@@ -302,6 +304,7 @@ impl CopyStream {
         if self.largest.as_ref().is_none_or(|(largest, _)| *largest < bytes.len()) {
             self.largest = Some((bytes.len(), weak));
         }
+        self.sent += bytes.len();
         self.in_flight.push((bytes, memory));
         let Some((bytes, _)) = self.in_flight.last() else { return Ok(tensor) };
         self.stream.context().bind_to_thread()?;
@@ -334,9 +337,11 @@ impl CopyStream {
     }
 
     /// What tells whether the largest tensor since the last call is in use, also by work of the device.
-    pub(crate) fn in_use(&mut self) -> Option<InUse> {
+    /// With the bytes of all of them.
+    pub(crate) fn in_use(&mut self) -> Option<(InUse, usize)> {
+        let bytes = mem::take(&mut self.sent);
         let (_, weak) = self.largest.take()?;
-        Some(Box::new(move || weak.upgrade().is_some()))
+        Some((Box::new(move || weak.upgrade().is_some()), bytes))
     }
 }
 

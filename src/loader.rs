@@ -14,7 +14,7 @@ use crate::{
     slot::HostAlloc,
     source::Source,
     state::{At, LoaderState, Standings},
-    stats::{Counters, Stats, step::StepClock},
+    stats::{Counters, Stats, loops::CopyId, step::StepClock},
     target::{Target, alloc_for},
     timeline::Timeline,
     tune::{Settings, Tuner, Tuning},
@@ -136,6 +136,7 @@ struct Running<O> {
 pub struct PinnedDataLoader<O> {
     plan: Plan<O>,
     epoch: AtomicUsize,
+    copy: CopyId,
     running: Mutex<Option<Running<O>>>,
 }
 
@@ -151,7 +152,8 @@ impl<O> fmt::Debug for PinnedDataLoader<O> {
 
 impl<O: Send + 'static> PinnedDataLoader<O> {
     pub(crate) fn new(plan: Plan<O>, epoch: usize) -> Self {
-        Self { plan, epoch: AtomicUsize::new(epoch), running: Mutex::new(None) }
+        let copy = plan.counters.copy();
+        Self { plan, epoch: AtomicUsize::new(epoch), copy, running: Mutex::new(None) }
     }
 
     /// What this loader and all its copies (`to_device`, `slice`, and so the one that `SupervisedTraining` makes) have done.
@@ -261,7 +263,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
             Err(error) => (Err(error), EpochProgress::default(), plan.orders.begin(epoch)),
         };
         let batch = BatchKey { epoch, number: progress.number() };
-        let clock = StepClock::new(Arc::clone(&plan.counters), batch, started);
+        let clock = StepClock::new(Arc::clone(&plan.counters), self.copy, batch, started);
         Box::new(EpochIter::new(run, progress, plan.standing.begin(at), clock, plan.faults.clone()))
     }
 

@@ -32,5 +32,11 @@ impl fmt::Display for MemoryKind {
     }
 }
 
+/// Holds batches in device memory.
+pub(crate) trait OnDevice: fmt::Debug + Send + Sync {
+    /// Bytes of those that are in use now.
+    fn bytes(&self) -> usize;
+}
+
 /// Says whether a batch's memory on the device is still in use: by a tensor, or by work that was launched and is not done.
 pub(crate) type InUse = Box<dyn Fn() -> bool + Send>;

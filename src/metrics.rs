@@ -44,8 +44,9 @@ pub struct LoaderMetric {
     start: Totals,
     /// At the last update that brought something new.
     last: Totals,
-    batch: f64,
-    epoch: f64,
+    /// `None` until a step of the epoch has ended.
+    batch: Option<f64>,
+    epoch: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -70,14 +71,14 @@ impl Figure {
     /// for the first batch of an epoch, says nothing, and a step without its wait neither.
     fn value(self, from: &Totals, to: &Totals) -> Option<f64> {
         let waited = to.waited.saturating_sub(from.waited).as_secs_f64();
-        let time = waited + to.stepped.saturating_sub(from.stepped).as_secs_f64();
+        let time = to.elapsed.saturating_sub(from.elapsed).as_secs_f64();
         let value = match self {
             Self::DataWait => 100.0 * (waited / time),
             Self::SampleRate => to.items.saturating_sub(from.items) as f64 / time,
             Self::TransferRate => to.sent_bytes.saturating_sub(from.sent_bytes) as f64 / time / 1e9,
             Self::SlotMemory => to.host_bytes as f64 / 1e6,
         };
-        (to.stepped > from.stepped && to.items > from.items).then_some(value)
+        (to.steps > from.steps && to.items > from.items && time > 0.0).then_some(value)
     }
 }
 
@@ -85,7 +86,7 @@ impl LoaderMetric {
     fn new<O: Send + 'static>(loader: &PinnedDataLoader<O>, figure: Figure, name: &str) -> Self {
         let counters = loader.counters();
         let start = counters.totals();
-        Self { figure, name: Arc::new(name.into()), counters, start, last: start, batch: 0.0, epoch: 0.0 }
+        Self { figure, name: Arc::new(name.into()), counters, start, last: start, batch: None, epoch: None }
     }
 
     /// The share of its time that the training loop waits in `next()`, in percent.
@@ -133,40 +134,44 @@ impl Metric for LoaderMetric {
     fn update(&mut self, (): &(), _: &MetricMetadata) -> Result<SerializedEntry, TensorReadError> {
         let now = self.counters.totals();
         if let Some(value) = self.figure.value(&self.last, &now) {
-            (self.batch, self.last) = (value, now);
+            (self.batch, self.last) = (Some(value), now);
         }
-        self.epoch = self.figure.value(&self.start, &now).unwrap_or(self.epoch);
-        Ok(self.entry(NumericEntry::Value(self.batch)))
+        self.epoch = self.figure.value(&self.start, &now).or(self.epoch);
+        Ok(self.entry(self.batch.map(NumericEntry::Value)))
     }
 
     fn compute(&mut self) -> Result<SerializedEntry, TensorReadError> {
-        self.epoch = self.figure.value(&self.start, &self.counters.totals()).unwrap_or(self.epoch); // with the last step
-        Ok(self.entry(NumericEntry::Final(self.epoch)))
+        self.epoch = self.figure.value(&self.start, &self.counters.totals()).or(self.epoch); // with the last step
+        Ok(self.entry(self.epoch.map(NumericEntry::Final)))
     }
 
     fn clear(&mut self) {
         self.start = self.counters.totals();
         self.last = self.start;
+        (self.batch, self.epoch) = (None, None);
     }
 }
 
 impl LoaderMetric {
-    fn entry(&self, value: NumericEntry) -> SerializedEntry {
-        let (unit, epoch, batch) = (self.figure.unit(), format_float(self.epoch, 2), format_float(self.batch, 2));
+    fn entry(&self, value: Option<NumericEntry>) -> SerializedEntry {
+        let unit = self.figure.unit();
+        let Some(value) = value else { return SerializedEntry::not_available(Some(unit)) };
+        let text = |value: Option<f64>| value.map_or_else(|| "N/A".into(), |value| format_float(value, 2));
+        let (epoch, batch) = (text(self.epoch), text(self.batch));
         SerializedEntry::new(format!("epoch {epoch} {unit} - batch {batch} {unit}"), value.serialize())
     }
 }
 
 impl Numeric for LoaderMetric {
     fn value(&self) -> Option<NumericEntry> {
-        Some(NumericEntry::Value(self.batch))
+        self.batch.map(NumericEntry::Value)
     }
 
     fn running_value(&self) -> Option<NumericEntry> {
-        Some(NumericEntry::Value(self.epoch))
+        self.epoch.map(NumericEntry::Value)
     }
 
     fn final_value(&self) -> NumericEntry {
-        NumericEntry::Final(self.epoch)
+        NumericEntry::Final(self.epoch.unwrap_or(0.0)) // of an epoch without batches
     }
 }

@@ -12,11 +12,12 @@ use crate::{
     activity::Activity,
     epoch::{Epochs, Flow, Run, RunId, Work},
     error::{Error, Place, Stage},
+    memory::OnDevice,
     panics::{Caught, discard},
     policy::Bad,
     pool::Pool,
     source::{Filled, Ready, Source},
-    stats::Counters,
+    stats::{Counters, Entered},
     sync::{Condvar, Mutex, MutexGuard},
     tune::Tuning,
     upload::Uploader,
@@ -25,6 +26,7 @@ use crate::{
 };
 use crossbeam::utils::CachePadded;
 use std::{
+    cell::Cell,
     mem,
     sync::{
         Arc, PoisonError,
@@ -38,7 +40,7 @@ pub(crate) struct Pipeline<O> {
     pub(crate) pool: Arc<Pool>,
     pub(crate) flow: Flow,
     tuning: Option<Tuning>,
-    pub(crate) device: DeviceWindow,
+    pub(crate) device: Arc<DeviceWindow>,
     pub(crate) watch: Arc<Watch>,
     state: Mutex<Epochs<O>>,
     for_workers: Condvar,
@@ -51,10 +53,13 @@ pub(crate) struct Pipeline<O> {
 
 impl<O> Pipeline<O> {
     pub(crate) fn new(source: Arc<dyn Source<O>>, pool: Arc<Pool>, flow: Flow, tuning: Option<Tuning>) -> Self {
+        let device = Arc::new(DeviceWindow::new(flow.ahead() + 1)); // and the one that the step works on: without it the step waits
+        let watched = Arc::clone(&device) as Arc<dyn OnDevice>;
+        pool.counters().watch_device(Arc::downgrade(&watched));
         Self {
             source,
             pool,
-            device: DeviceWindow::new(flow.ahead() + 1), // and the one that the step works on: without it the step waits
+            device,
             watch: Arc::new(Watch::new(flow.timeout)),
             flow,
             tuning,
@@ -178,8 +183,16 @@ impl<O> Pipeline<O> {
 
     /// Prepares a batch for the link.
     pub(crate) fn pin(&self, id: RunId, filled: Filled<O>) -> Result<Filled<O>, Error> {
-        let _span = filled.at().map(|at| self.counters().span(Activity::Pin, at.key()));
-        self.source.pin(filled, &self.pool, &|waited| self.wanted(id, Run::next_in_pin, waited))
+        let Some(batch) = filled.at().map(|at| at.key()) else { return Ok(filled) };
+        let (start, memory) = (Instant::now(), Cell::new(Duration::ZERO));
+        let _entered = Entered::new(Activity::Pin, batch);
+        let pinned = self.source.pin(filled, &self.pool, &|waited| {
+            memory.set(waited);
+            self.wanted(id, Run::next_in_pin, waited)
+        });
+        self.counters().took(Activity::Pin, batch, start + memory.get(), Instant::now());
+        self.counters().waited_for_slot(batch, start, memory.get());
+        pinned
     }
 
     /// Takes a prepared batch to the transfer stage.

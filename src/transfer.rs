@@ -9,7 +9,7 @@ use crate::{
     watch::during,
 };
 use burn::tensor::StreamId;
-use std::sync::OnceLock;
+use std::{sync::OnceLock, time::Instant};
 
 /// The CubeCL stream that all transfer threads of the process allocate on. One, since CubeCL keeps a pool of device memory for
 /// each stream, as large as the most that was ever alive on it: three pools held 370 MB where one holds 150.
@@ -24,15 +24,18 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
         while let Some((run, place, filled)) = pipeline.to_send() {
             let (counters, batch) = (pipeline.counters(), BatchKey { epoch: place.epoch, number: place.batch });
             let waits = counters.span(Activity::DeviceWait, batch);
-            pipeline.device.enter(pipeline.epochs(), || pipeline.starved());
+            let asked = Instant::now();
+            if pipeline.device.enter(pipeline.epochs(), || pipeline.starved()) {
+                counters.kept(asked.elapsed());
+            }
             drop(waits);
             let copies = counters.span(Activity::Transfer, batch);
             let ready = pipeline.source.send(filled, &pipeline.pool, &mut uploader);
             // Also after a failure: a part of the batch may be on its way.
             let settled = settle(&mut uploader, target, bytes, place);
             drop(copies);
-            let held = pipeline.device.copied(uploader.in_use());
-            counters.on_device(pipeline.source.slot_bytes().unwrap_or(0) * held);
+            pipeline.device.copied(uploader.in_use());
+            counters.device_bytes(); // for their peak
             pipeline.ready(run, place.batch, ready.and_then(|ready| settled.map(|()| ready)));
         }
         // CubeCL keeps a stream's memory pools for as long as the device lives: what can be freed of this one's is freed now.

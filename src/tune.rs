@@ -11,9 +11,9 @@ use std::{
 
 /// Lets the loader choose: `num_workers(Auto)`, `prefetch(Auto)`.
 ///
-/// The loader starts with a worker for each thread of the machine but one, and two batches ahead. About twice a second it looks
-/// at what the training loop got and how long it waited, tries a change, and keeps it or takes it back; what it does and why is
-/// logged (`log`, level info).
+/// The loader starts with a worker for each thread of the machine but one (of fewer than eight: for each), and two batches ahead. About twice a second it looks
+/// at what the training loop got and how long it waited, also over several short epochs, tries a change, and keeps it or takes
+/// it back; what it does and why is logged (`log`, level info).
 ///
 /// - Workers: as few as give the loop all that the most would give, so that the cores are left to the training. The most are
 ///   what it starts with.
@@ -104,8 +104,20 @@ impl Range {
     }
 }
 
+/// When all workers are called for at once, on a hint as small as noise: ever more rarely, until one has shown that they were needed.
+#[derive(Debug, Clone, Copy)]
+struct Jump {
+    /// The workers that the last one was from.
+    from: usize,
+    /// Windows to pass before the next one, and after that.
+    pause: u32,
+    next_pause: u32,
+}
+
 /// The loop waits so little that nothing is to be gained.
 const CALM: f64 = 0.005;
+/// The loop waits so much more that the work must have changed.
+const MUCH: f64 = 0.1;
 /// A share of its rate that the loop may lose to a trial, or to noise.
 const SLACK: f64 = 0.01;
 /// A trial with fewer workers that gives less than this share of the rate has failed: nobody need see the whole window.
@@ -126,6 +138,8 @@ pub(crate) struct Tuner {
     prefetch: Range,
     trial: Option<Trial>,
     last: Option<Seen>,
+    /// Going back to all workers at once.
+    jump: Jump,
     /// The best rate of late, and for how many windows it was much lower.
     best: f64,
     low: u32,
@@ -139,6 +153,7 @@ impl Tuner {
             prefetch: Range::new(prefetch.0, prefetch.0, prefetch.1),
             trial: None,
             last: None,
+            jump: Jump { from: workers.1, pause: 0, next_pause: FIRST_PAUSE },
             best: 0.0,
             low: 0,
         }
@@ -164,7 +179,7 @@ impl Tuner {
         }
     }
 
-    /// Takes in a window; gives the reason in words where a setting changes.
+    /// Takes in a window; gives in words what is changed or kept, and why.
     pub(crate) fn window(&mut self, seen: Seen) -> Option<String> {
         let last = self.last.replace(seen);
         if let Some(trial) = self.trial.take() {
@@ -173,14 +188,19 @@ impl Tuner {
         self.low = if seen.rate() < LOW * self.best { self.low + 1 } else { 0 };
         self.best = seen.rate().max(FADE * self.best);
         // The work has changed, or a trial was kept by mistake.
+        self.jump.pause = self.jump.pause.saturating_sub(1);
+        let more = last.map_or(f64::INFINITY, |last| seen.wait_share() - last.wait_share());
+        let hint = more > SLACK && self.jump.pause == 0;
         if seen.wait_share() > 4.0 * CALM
             && self.workers.now < self.workers.most
-            && (self.low >= LOW_WINDOWS || last.is_none_or(|last| seen.wait_share() > last.wait_share() + SLACK))
+            && (self.low >= LOW_WINDOWS || more > MUCH || hint)
         {
             (self.best, self.low) = (0.0, 0);
             let from = self.workers.now;
             self.workers.now = self.workers.most;
             self.workers.pause = self.workers.next_pause;
+            let Jump { next_pause, .. } = self.jump;
+            self.jump = Jump { from, pause: next_pause, next_pause: (2 * next_pause).min(LONGEST_PAUSE) };
             let waits = 100.0 * seen.wait_share();
             return Some(format!("workers {from} -> {}: the step waits {waits:.1} % of its time", self.workers.now));
         }
@@ -217,16 +237,21 @@ impl Tuner {
             Knob::Workers => rate >= 1.0 - SLACK && seen.wait_share() <= (before.wait_share() + SLACK).max(CALM),
             Knob::Prefetch => seen.wait_share() < 0.8 * before.wait_share() && rate > 1.0,
         };
+        let (then, now) = (100.0 * before.wait_share(), 100.0 * seen.wait_share());
+        let why = format!("{rate:.2} x the rate, the step waits {now:.1} % instead of {then:.1} %");
+        let clearly = rate < LOW || seen.wait_share() > before.wait_share() + MUCH;
+        if what == Knob::Workers && clearly && self.workers.now >= self.jump.from {
+            self.jump.next_pause = FIRST_PAUSE; // more workers than before the last jump are needed
+        }
         let range = self.knob(what);
         if good {
             range.next_pause = FIRST_PAUSE;
-            return None;
+            return Some(format!("{what} {} are kept: {why}", range.now));
         }
         range.pause = range.next_pause;
         range.next_pause = (2 * range.next_pause).min(LONGEST_PAUSE);
         let to = std::mem::replace(&mut range.now, from);
-        let (then, now) = (100.0 * before.wait_share(), 100.0 * seen.wait_share());
-        Some(format!("{what} {to} -> {from}: {rate:.2} x the rate, the step waits {now:.1} % instead of {then:.1} %"))
+        Some(format!("{what} {to} -> {from}: {why}"))
     }
 }
 
@@ -273,31 +298,30 @@ impl Tuning {
     }
 
     /// Notes a batch that was waited for; `true` if the settings have changed. The first of an epoch only starts the clock: what it
-    /// waits for is the start.
+    /// waits for is the start. A window goes on over as many epochs as it takes.
     pub(crate) fn delivered(&self, waited: Duration, first: bool) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (tuner, seen, since) = &mut *state;
+        let now = Instant::now();
+        let time = now - std::mem::replace(since, now);
         if first {
-            (*seen, *since) = (Seen::default(), Instant::now());
             return false;
         }
         seen.waited += waited;
         seen.batches += 1;
-        seen.time = since.elapsed();
+        seen.time += time;
         let window = seen.time >= WINDOW && seen.batches >= BATCHES;
         let glance = || seen.time >= GLANCE && seen.batches >= GLANCE_BATCHES;
         let over = window || (glance() && tuner.is_failing(*seen));
         if !over {
             return false;
         }
-        let reason = tuner.window(std::mem::take(seen));
-        *since = Instant::now();
-        if let Some(reason) = &reason {
-            log::info!("burn-pinned: {reason}");
+        if let Some(said) = tuner.window(std::mem::take(seen)) {
+            log::info!("burn-pinned: {said}");
         }
-        self.settings.workers.store(tuner.workers(), Relaxed);
-        self.settings.prefetch.store(tuner.prefetch(), Relaxed);
-        reason.is_some()
+        let before = self.settings.workers.swap(tuner.workers(), Relaxed);
+        let ahead = self.settings.prefetch.swap(tuner.prefetch(), Relaxed);
+        (before, ahead) != (tuner.workers(), tuner.prefetch())
     }
 }
 

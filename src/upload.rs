@@ -11,6 +11,8 @@ use burn::tensor::{
     AllocationProperty, Bool, Bytes, DType, Device, Float, Int, Shape, Tensor, TensorData, kind::Basic,
 };
 use std::any::Any;
+#[cfg(test)]
+use std::time::Instant;
 
 /// Who copies to the device. Each transfer thread has one of its own.
 pub(crate) enum Uploader {
@@ -36,6 +38,8 @@ pub(crate) enum Breaks {
     Panic { after: usize },
     /// In the wait for the copies.
     Settle,
+    /// Nowhere; but what it was sent it uses up to some time, or for ever.
+    Keeps { until: Option<Instant> },
 }
 
 /// Bytes of a slot, and the kind of memory they are in.
@@ -167,12 +171,17 @@ impl Uploader {
         }
     }
 
-    /// What tells how long the device uses the memory of the batch that was settled last, where that can be known.
-    pub(crate) fn in_use(&mut self) -> Option<InUse> {
+    /// What tells how long the device uses the memory of the batch that was settled last, and its bytes, where that can be known.
+    pub(crate) fn in_use(&mut self) -> Option<(InUse, usize)> {
         match self {
             Self::Burn => None,
             #[cfg(feature = "cuda")]
             Self::Direct(stream) => stream.in_use(),
+            #[cfg(test)]
+            Self::Broken(Breaks::Keeps { until }) => {
+                let until = *until;
+                Some((Box::new(move || until.is_none_or(|until| Instant::now() < until)), 80))
+            }
             #[cfg(test)]
             Self::Broken(_) => None,
         }

@@ -1,6 +1,6 @@
 //! How many batches the device may hold.
 
-use crate::memory::InUse;
+use crate::memory::{InUse, OnDevice};
 use std::{
     fmt,
     sync::{
@@ -35,7 +35,8 @@ pub(crate) struct DeviceWindow {
 }
 
 struct State {
-    in_use: Vec<InUse>,
+    /// With their bytes.
+    in_use: Vec<(InUse, usize)>,
     /// Batches that are being copied.
     copying: usize,
     /// When a release was last seen, or one batch more was let in.
@@ -62,7 +63,7 @@ impl State {
     /// Forgets what is not used any more; gives the number of batches in device memory.
     fn count(&mut self) -> usize {
         let before = self.in_use.len();
-        self.in_use.retain(|in_use| in_use());
+        self.in_use.retain(|(in_use, _)| in_use());
         if let Ok(released @ 1..) = u32::try_from(before - self.in_use.len()) {
             let time = self.last.elapsed() / released;
             // A pause counts little: it may be this bound that made it.
@@ -123,10 +124,13 @@ impl DeviceWindow {
 
     /// Waits until one more batch of so many epochs in progress may go to the device. `starved` says how long a consumer has
     /// waited for a batch, or `None` when the wait is to end. To be followed by [`copied`](Self::copied).
-    pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>) {
+    ///
+    /// Gives whether the batch was let in though there is no room: nothing was released.
+    pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>) -> bool {
         loop {
             let mut state = self.lock();
             let count = state.count();
+            let mut let_in = false;
             let limit = (self.limit.load(Relaxed) + state.queued()).saturating_mul(epochs.max(1));
             if let Some(beyond) = count.checked_sub(limit)
                 && let Some(starved) = starved()
@@ -137,21 +141,26 @@ impl DeviceWindow {
                     continue;
                 }
                 state.let_in(beyond);
+                let_in = true;
             } else {
                 state.found_room();
             }
             state.copying += 1;
-            return;
+            return let_in;
         }
     }
 
-    /// Notes that a batch's copy is over, with what tells how long its memory is used. Gives the number of batches in device
-    /// memory.
-    pub(crate) fn copied(&self, in_use: Option<InUse>) -> usize {
+    /// Notes that a batch's copy is over, with what tells how long its memory is used, and its bytes.
+    pub(crate) fn copied(&self, in_use: Option<(InUse, usize)>) {
         let mut state = self.lock();
         state.copying -= 1;
         state.in_use.extend(in_use);
-        state.in_use.len() + state.copying
+    }
+}
+
+impl OnDevice for DeviceWindow {
+    fn bytes(&self) -> usize {
+        self.lock().in_use.iter().filter(|(in_use, _)| in_use()).map(|(_, bytes)| bytes).sum()
     }
 }
 
@@ -164,9 +173,9 @@ mod tests {
     };
 
     /// A batch's memory, in use as long as the test's counter says.
-    fn batch(number: usize, released: &Arc<AtomicUsize>) -> Option<InUse> {
+    fn batch(number: usize, released: &Arc<AtomicUsize>) -> Option<(InUse, usize)> {
         let released = Arc::clone(released);
-        Some(Box::new(move || released.load(SeqCst) <= number))
+        Some((Box::new(move || released.load(SeqCst) <= number), 1))
     }
 
     #[test]
@@ -177,7 +186,7 @@ mod tests {
             let (window, released, entered) = (Arc::clone(&window), Arc::clone(&released), Arc::clone(&entered));
             thread::spawn(move || {
                 for number in 0..20 {
-                    window.enter(1, || Some(Duration::ZERO));
+                    assert!(!window.enter(1, || Some(Duration::ZERO)), "let in");
                     window.copied(batch(number, &released));
                     entered.fetch_add(1, SeqCst);
                 }
@@ -198,10 +207,11 @@ mod tests {
     fn a_consumer_that_keeps_its_batches_is_let_through() {
         let window = DeviceWindow::new(2);
         let start = Instant::now();
-        for _ in 0..50 {
-            window.enter(1, || Some(start.elapsed()));
-            window.copied(Some(Box::new(|| true)));
+        for number in 0..50 {
+            assert_eq!(window.enter(1, || Some(start.elapsed())), number >= 2);
+            window.copied(Some((Box::new(|| true), 10)));
         }
+        assert_eq!(window.bytes(), 500);
         let waits = PAUSES * PATIENCE;
         assert!(start.elapsed() >= waits && start.elapsed() < 3 * waits, "{:?}", start.elapsed());
     }

@@ -114,12 +114,14 @@ fn supervised_training_logs_them() {
         for epoch in 1..=2 {
             let of = |name| log(folder.path(), split, epoch, name);
             let (waits, wait) = of("Data_Wait");
-            assert_eq!(waits.len(), batches);
-            assert!(waits.iter().all(|wait| (0.0..=100.0).contains(wait)), "{waits:?}");
+            // Nothing is said of a batch before a step has ended: no more than the first few of an epoch.
+            assert!((batches / 2..=batches).contains(&waits.len()), "{waits:?}");
+            assert!(waits.iter().all(|wait| *wait > 0.0 && *wait <= 100.0), "{waits:?}");
             assert!(wait > 30.0 && wait <= 100.0, "reading is slow, yet the step waited {wait} %");
             // Two workers read 8 samples in 1.2 ms at best.
-            let (_, rate) = of("Sample_Rate");
+            let (rates, rate) = of("Sample_Rate");
             assert!(rate > 100.0 && rate < 8000.0, "{rate}");
+            assert!(rates.iter().all(|rate| *rate > 0.0), "{rates:?}");
             assert_eq!(of("Transfer_Rate").1, 0.0);
             assert!(of("Slot_Memory").1 > 0.0);
         }

@@ -180,7 +180,7 @@ fn short_epochs() {
 #[test]
 fn too_early() {
     let loader = builder(Slow::default(), 16).build(Slow::default()).unwrap();
-    assert!(matches!(loader.stats().verdict(), Verdict::TooEarly { batches: 0 }));
+    assert!(matches!(loader.stats().verdict(), Verdict::TooEarly { batches: 0, errors: 0 }));
 }
 
 /// Counts are exact, and the times of the parts are those of the whole.

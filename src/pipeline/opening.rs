@@ -14,6 +14,7 @@ use crate::{
     watch::during,
 };
 use std::{
+    cell::Cell,
     mem,
     sync::{
         Arc,
@@ -137,8 +138,14 @@ impl<O> Pipeline<O> {
         let plan = Arc::new(BatchPlan { at, indices: indices.into(), occurrences, abandoned });
         let id = opening.run;
         let place = Place { stage: Stage::Allocate, ..place };
-        let wanted = |waited| self.wanted(id, Run::next_to_open, waited);
-        during(place, || Arc::clone(&self.source).open(plan, permit, &self.pool, &wanted, chunk))
+        let (start, memory) = (Instant::now(), Cell::new(Duration::ZERO));
+        let wanted = |waited| {
+            memory.set(waited);
+            self.wanted(id, Run::next_to_open, waited)
+        };
+        let tasks = during(place, || Arc::clone(&self.source).open(plan, permit, &self.pool, &wanted, chunk));
+        self.counters().waited_for_slot(at.key(), start, memory.get());
+        tasks
     }
 
     /// Rows a task: enough for [`TASK_NS`] by what rows have cost so far. At first each worker gets two shares of the batch, so

@@ -3,18 +3,22 @@
 use super::{
     Queues, Stats,
     clock::{PARTS, nanos},
+    loops::{CopyId, Loops, Sums},
     span::Span,
     stage::{StageCounters, StageStats},
 };
 use crate::{
     activity::{Activity, BatchKey},
-    memory::MemoryKind,
+    memory::{MemoryKind, OnDevice},
     timeline::Recorder,
 };
 use crossbeam::utils::CachePadded;
 use std::{
     array,
-    sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    sync::{
+        Mutex, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
     thread::available_parallelism,
     time::{Duration, Instant},
 };
@@ -37,11 +41,12 @@ pub(crate) struct Counters {
     replaced: AtomicU64,
     epochs: AtomicU64,
     first_ns: AtomicU64,
-    start_waited_ns: AtomicU64,
+    /// The part of the waits for room on the device that ended without a release.
+    kept_wait_ns: AtomicU64,
     sent_bytes: AtomicU64,
     host_bytes: AtomicUsize,
     host_peak: AtomicUsize,
-    device_bytes: AtomicUsize,
+    on_device: Mutex<Vec<Weak<dyn OnDevice>>>,
     device_peak: AtomicUsize,
     allocations: AtomicU64,
     late_allocations: AtomicU64,
@@ -49,9 +54,8 @@ pub(crate) struct Counters {
     /// One bit for each kind of memory that was allocated.
     kinds: AtomicU8,
     workers: AtomicUsize,
-    /// The time that earlier numbers of workers had, and the training loop's time when that of now began.
-    earlier_ns: AtomicU64,
-    since_ns: AtomicU64,
+    copies: AtomicUsize,
+    loops: Loops,
     transfers: AtomicUsize,
     slots: AtomicUsize,
     /// Sums over the calls of `next()`.
@@ -70,23 +74,29 @@ pub(crate) struct Totals {
     pub(crate) items: u64,
     pub(crate) sent_bytes: u64,
     pub(crate) waited: Duration,
-    pub(crate) stepped: Duration,
+    pub(crate) elapsed: Duration,
+    /// Steps that have ended.
+    pub(crate) steps: u64,
     pub(crate) host_bytes: usize,
 }
 
 impl Counters {
     /// A pipeline starts, or has other workers at work.
     pub(crate) fn started(&self, workers: usize, transfers: usize, slots: usize) {
-        let (before, now) = (self.workers.swap(workers, Relaxed), self.loop_ns());
-        let past = now.saturating_sub(self.since_ns.swap(now, Relaxed));
-        self.earlier_ns.fetch_add(past * before as u64, Relaxed);
+        self.workers.store(workers, Relaxed);
+        self.loops.workers(workers);
         self.transfers.store(transfers, Relaxed);
         self.slots.store(slots, Relaxed);
     }
 
-    /// The training loop's time: waits and steps.
-    fn loop_ns(&self) -> u64 {
-        [Activity::Wait, Activity::Step].map(|activity| self.stages[activity as usize].busy_ns()).iter().sum()
+    /// Another copy of the loader.
+    pub(crate) fn copy(&self) -> CopyId {
+        CopyId(self.copies.fetch_add(1, Relaxed))
+    }
+
+    /// What the training loops do.
+    pub(crate) fn loops(&self) -> &Loops {
+        &self.loops
     }
 
     /// The time from here to the end of the scope belongs to an activity.
@@ -102,6 +112,13 @@ impl Counters {
             _ => self.stages[activity as usize].add(ns),
         }
         self.timeline.add(activity, batch, start, end);
+    }
+
+    /// A slot had no memory for so long, from `start` on.
+    pub(crate) fn waited_for_slot(&self, batch: BatchKey, start: Instant, waited: Duration) {
+        if !waited.is_zero() {
+            self.took(Activity::SlotWait, batch, start, start + waited);
+        }
     }
 
     /// The counters of a part of samples, for a worker.
@@ -129,11 +146,10 @@ impl Counters {
         }
     }
 
-    /// From `iter()` to the first batch, and the wait in `next()` for it.
-    pub(crate) fn first_batch(&self, time: Duration, waited: Duration) {
+    /// From `iter()` to the first batch.
+    pub(crate) fn first_batch(&self, time: Duration) {
         self.epochs.fetch_add(1, Relaxed);
         self.first_ns.store(nanos(time), Relaxed);
-        self.start_waited_ns.fetch_add(nanos(waited), Relaxed);
     }
 
     /// What lies where as the step asks for a batch: open, to pin, to send, ready.
@@ -149,10 +165,23 @@ impl Counters {
         self.sent_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
+    /// A transfer thread waited so long for room on the device, and went on without a release.
+    pub(crate) fn kept(&self, waited: Duration) {
+        self.kept_wait_ns.fetch_add(nanos(waited), Relaxed);
+    }
+
+    /// Batches of a copy of the loader are in this device memory.
+    pub(crate) fn watch_device(&self, memory: Weak<dyn OnDevice>) {
+        self.on_device.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
+    }
+
     /// Bytes of batches in device memory now.
-    pub(crate) fn on_device(&self, bytes: usize) {
-        self.device_bytes.store(bytes, Relaxed);
+    pub(crate) fn device_bytes(&self) -> usize {
+        let mut all = self.on_device.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|memory| memory.strong_count() > 0);
+        let bytes = all.iter().filter_map(Weak::upgrade).map(|memory| memory.bytes()).sum();
         self.device_peak.fetch_max(bytes, Relaxed);
+        bytes
     }
 
     pub(crate) fn allocated(&self, bytes: usize, kind: MemoryKind, time: Duration) {
@@ -172,12 +201,13 @@ impl Counters {
 
     #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "Burn's metrics are made of these"))]
     pub(crate) fn totals(&self) -> Totals {
-        let busy = |activity: Activity| Duration::from_nanos(self.stages[activity as usize].busy_ns());
+        let Sums { elapsed, waited, .. } = self.loops.sums();
         Totals {
             items: self.items.load(Relaxed),
             sent_bytes: self.sent_bytes.load(Relaxed),
-            waited: busy(Activity::Wait),
-            stepped: busy(Activity::Step),
+            waited,
+            elapsed,
+            steps: self.stages[Activity::Step as usize].count(),
             host_bytes: self.host_bytes.load(Relaxed),
         }
     }
@@ -188,8 +218,8 @@ impl Counters {
         let sample = |part: Activity| StageStats::of(self.samples.iter().map(|shard| &*shard[part as usize]));
         let (wait, step) = (stage(Activity::Wait), stage(Activity::Step));
         let asked = wait.count.max(1) as f64;
-        let workers = self.workers.load(Relaxed);
-        let past = nanos(wait.busy + step.busy).saturating_sub(self.since_ns.load(Relaxed));
+        let Sums { elapsed, waited, start_waited, copies_had, workers_had } = self.loops.sums();
+        let device_bytes = self.device_bytes();
         let [open, to_pin, to_send, ready] = array::from_fn(|at| self.seen[at].load(Relaxed) as f64 / asked);
         Stats {
             batches: self.batches.load(Relaxed),
@@ -199,12 +229,13 @@ impl Counters {
             skipped: self.skipped.load(Relaxed),
             replaced: self.replaced.load(Relaxed),
             epochs: self.epochs.load(Relaxed),
-            waited: wait.busy,
-            stepped: step.busy,
+            waited,
+            stepped: elapsed.saturating_sub(waited),
             first_batch: time(&self.first_ns),
-            start_waited: time(&self.start_waited_ns),
-            workers,
-            workers_had: time(&self.earlier_ns) + Duration::from_nanos(past * workers as u64),
+            start_waited,
+            copies_had,
+            workers: self.workers.load(Relaxed),
+            workers_had,
             transfer_threads: self.transfers.load(Relaxed),
             slots: self.slots.load(Relaxed),
             cpu_threads: available_parallelism().map_or(1, usize::from),
@@ -215,6 +246,7 @@ impl Counters {
             slot_wait: stage(Activity::SlotWait),
             pin: stage(Activity::Pin),
             device_wait: stage(Activity::DeviceWait),
+            kept_wait: time(&self.kept_wait_ns),
             transfer: stage(Activity::Transfer),
             ready: stage(Activity::Ready),
             finish: stage(Activity::Finish),
@@ -224,7 +256,7 @@ impl Counters {
             sent_bytes: self.sent_bytes.load(Relaxed),
             host_bytes: self.host_bytes.load(Relaxed),
             host_bytes_peak: self.host_peak.load(Relaxed),
-            device_bytes: self.device_bytes.load(Relaxed),
+            device_bytes,
             device_bytes_peak: self.device_peak.load(Relaxed),
             allocations: self.allocations.load(Relaxed),
             late_allocations: self.late_allocations.load(Relaxed),

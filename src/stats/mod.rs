@@ -2,8 +2,10 @@
 
 pub(crate) mod clock;
 mod counters;
+pub(crate) mod loops;
 #[cfg(feature = "cuda")]
 mod nvtx;
+mod since;
 mod span;
 mod stage;
 pub(crate) mod step;
@@ -13,6 +15,7 @@ mod verdict;
 pub(crate) use counters::Counters;
 #[cfg(feature = "metrics")]
 pub(crate) use counters::Totals;
+pub(crate) use span::Entered;
 pub use stage::StageStats;
 pub use verdict::Verdict;
 
@@ -62,17 +65,20 @@ pub struct Stats {
     pub replaced: u64,
     /// Epochs of which a batch was delivered.
     pub epochs: u64,
-    /// Time spent in `next()`, waiting for a batch.
+    /// Time in which the training loop was in `next()`, waiting for a batch. Of several loops at once: in which one of them was.
     pub waited: Duration,
-    /// Time between two calls of `next()`: the training step.
+    /// All other time from an epoch's first call of `next()` to its end: the training steps.
     pub stepped: Duration,
     /// From the last `iter()` to its first batch.
     pub first_batch: Duration,
     /// The part of `waited` that was for the first batch of an epoch.
     pub start_waited: Duration,
+    /// The time of all copies of the loader together, each while an epoch of it was in progress: that of the training loop, but for
+    /// training on several devices.
+    pub copies_had: Duration,
     /// Worker threads of the loader, or of each of its copies; with [`Auto`](crate::Auto), those that are to work now.
     pub workers: usize,
-    /// The time that they had: the training loop's, times their number.
+    /// The time that they had: that of the copies, times their number.
     pub workers_had: Duration,
     /// Its transfer threads; none on a CPU backend.
     pub transfer_threads: usize,
@@ -88,12 +94,15 @@ pub struct Stats {
     pub write: StageStats,
     /// A Burn `Batcher` on a whole batch, on a worker.
     pub batcher: StageStats,
-    /// The wait for a permit to open a batch, on one worker at a time.
+    /// The wait for a slot, for a permit first and then for its memory: on one worker at a time, of a batcher's memory on the pin
+    /// thread.
     pub slot_wait: StageStats,
-    /// Preparing a batch for the link, on the pin thread (on a CPU backend: a worker); of a batcher with the wait for memory.
+    /// Preparing a batch for the link, on the pin thread (on a CPU backend: a worker).
     pub pin: StageStats,
     /// The wait until the device has room for one batch more, on a transfer thread.
     pub device_wait: StageStats,
+    /// The part of it that ended without a release of device memory: the training loop, or Burn, keeps batches.
+    pub kept_wait: Duration,
     /// The copy of a batch to the device, until it is done, on a transfer thread.
     pub transfer: StageStats,
     /// How long batches lay ready before the step took them.
@@ -112,9 +121,9 @@ pub struct Stats {
     pub host_bytes: usize,
     /// The most bytes of slot memory at any time.
     pub host_bytes_peak: usize,
-    /// Bytes of batches of a `Collate` in device memory as of the last copy; on CUDA only.
+    /// Bytes of batches in device memory that a tensor, or a step that was launched, still uses; known on CUDA only.
     pub device_bytes: usize,
-    /// The most of them at any time.
+    /// The most of them as a copy ended.
     pub device_bytes_peak: usize,
     /// Blocks of slot memory ever allocated; stands still once warm.
     pub allocations: u64,
@@ -142,7 +151,7 @@ pub struct Queues {
 }
 
 impl Stats {
-    /// The time of the training loop: waits and steps.
+    /// The time of the training loop: waits and steps. Of several loops at once, the time in which one of them ran.
     pub fn total(&self) -> Duration {
         self.waited + self.stepped
     }
@@ -175,7 +184,13 @@ impl Stats {
 
     /// The share of the transfer threads' time in which they copy, from 0 to 1.
     pub fn transfer_busy(&self) -> f64 {
-        share(self.transfer.busy, self.total() * self.transfer_threads as u32).min(1.0)
+        self.of_transfers(self.transfer.busy)
+    }
+
+    /// A share of the time of those transfer threads that can have a batch in hand.
+    fn of_transfers(&self, time: Duration) -> f64 {
+        let threads = self.transfer_threads.min(self.slots.max(1));
+        share(time, self.copies_had * u32::try_from(threads).unwrap_or(u32::MAX)).min(1.0)
     }
 
     /// Batches do not cross a link: workers do what transfer threads and the consumer do elsewhere.

@@ -59,8 +59,8 @@ impl StageCounters {
         self.busy_ns.fetch_add(ns, Relaxed);
     }
 
-    pub(crate) fn busy_ns(&self) -> u64 {
-        self.busy_ns.load(Relaxed)
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Relaxed)
     }
 }
 
@@ -91,7 +91,7 @@ impl StageStats {
         let (mut count, mut busy, mut times) = (0, 0, Histogram::with_config(&BUCKETS));
         for part in parts {
             count += part.count.load(Relaxed);
-            busy += part.busy_ns();
+            busy += part.busy_ns.load(Relaxed);
             let _ = times.checked_add_assign(&part.times.load()); // of one configuration, and no counter overflows
         }
         let at = |share| {

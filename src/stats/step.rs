@@ -1,25 +1,30 @@
 //! The clock of one epoch's consumer: what it waits for, and what it takes for a step.
 
-use super::{counters::Counters, span::Entered};
+use super::{counters::Counters, loops::CopyId, span::Entered};
 use crate::activity::{Activity, BatchKey};
-use std::{sync::Arc, time::Instant};
+use std::{mem, sync::Arc, time::Instant};
 
 /// Follows the calls of `next()` of one epoch.
 #[derive(Debug)]
 pub(crate) struct StepClock {
     counters: Arc<Counters>,
+    copy: CopyId,
     /// The batch that is asked for next.
     batch: BatchKey,
     /// When `iter()` was called.
     started: Instant,
     /// When the last batch was handed out.
     handed: Option<Instant>,
+    /// Since the first call of `next()` up to the epoch's end.
+    in_progress: bool,
+    /// In `next()`, and before the first batch.
+    waits: bool,
 }
 
 impl StepClock {
-    /// Of an epoch that begins with this batch.
-    pub(crate) fn new(counters: Arc<Counters>, batch: BatchKey, started: Instant) -> Self {
-        Self { counters, batch, started, handed: None }
+    /// Of an epoch of a copy of the loader that begins with this batch.
+    pub(crate) fn new(counters: Arc<Counters>, copy: CopyId, batch: BatchKey, started: Instant) -> Self {
+        Self { counters, copy, batch, started, handed: None, in_progress: false, waits: false }
     }
 
     /// What tracers know of a call of `next()` while it lasts.
@@ -28,12 +33,14 @@ impl StepClock {
     }
 
     /// `next()` is called.
-    pub(crate) fn asked(&self) -> Instant {
+    pub(crate) fn asked(&mut self) -> Instant {
         let asked = Instant::now();
         if let Some(handed) = self.handed {
             let done = BatchKey { number: self.batch.number.saturating_sub(1), ..self.batch };
             self.counters.took(Activity::Step, done, handed, asked);
         }
+        self.counters.loops().asked(self.copy, asked, !self.in_progress);
+        (self.in_progress, self.waits) = (true, true);
         asked
     }
 
@@ -48,11 +55,19 @@ impl StepClock {
         let now = Instant::now();
         self.counters.took(Activity::Wait, self.batch, asked, now);
         self.batch.number += 1;
-        let first = self.handed.replace(now).is_none();
+        let first = self.handed.is_none();
+        self.waited(now);
+        self.handed = Some(now);
         if first {
-            self.counters.first_batch(now - self.started, now - asked);
+            self.counters.first_batch(now - self.started);
         }
         first
+    }
+
+    fn waited(&mut self, now: Instant) {
+        if mem::take(&mut self.waits) {
+            self.counters.loops().handed(now, self.handed.is_none());
+        }
     }
 
     /// The threads of the epoch could not be started.
@@ -62,6 +77,17 @@ impl StepClock {
 
     /// The epoch is over: what comes after it is no step of it.
     pub(crate) fn ended(&mut self) {
+        let now = Instant::now();
+        self.waited(now);
+        if mem::take(&mut self.in_progress) {
+            self.counters.loops().ended(self.copy, now);
+        }
         self.handed = None;
+    }
+}
+
+impl Drop for StepClock {
+    fn drop(&mut self) {
+        self.ended();
     }
 }

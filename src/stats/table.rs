@@ -39,6 +39,8 @@ impl fmt::Display for Stats {
             let (sent, rate) = (mib(self.sent_bytes as usize), self.gb_per_second());
             let busy = 100.0 * self.transfer_busy();
             writeln!(f, "transfers      {}, busy {busy:.0} %, {sent:.1} MiB, {rate:.2} GB/s", self.transfer_threads)?;
+        }
+        if self.device_bytes_peak > 0 {
             let (now, peak) = (mib(self.device_bytes), mib(self.device_bytes_peak));
             writeln!(f, "device memory  {now:.1} MiB, peak {peak:.1} MiB")?;
         }

@@ -1,7 +1,7 @@
 //! What the statistics mean: who waits for whom, and what to change.
 
 use super::{StageStats, Stats, share};
-use crate::error::Stage;
+use crate::{error::Stage, memory::MemoryKind};
 use serde::{Deserialize, Serialize};
 use std::{fmt, time::Duration};
 
@@ -29,6 +29,8 @@ pub enum Verdict {
     TooEarly {
         /// Batches delivered.
         batches: u64,
+        /// Errors delivered instead of one.
+        errors: u64,
     },
     /// The step is the bottleneck: the loader keeps up.
     Compute {
@@ -36,6 +38,14 @@ pub enum Verdict {
         waits: f64,
         /// The share of the time in which the loader's busiest threads had nothing to do.
         idle: f64,
+    },
+    /// The device is the bottleneck: the loop launches steps without waiting for them, runs ahead of the device, and waits in
+    /// `next()` until a step that is over lets go of its batch.
+    Ahead {
+        /// The share of waits.
+        waits: f64,
+        /// The share of their time in which transfer threads wait for such a release.
+        share: f64,
     },
     /// Most waits are for the first batch of an epoch.
     Start {
@@ -72,6 +82,8 @@ pub enum Verdict {
         gb_per_s: f64,
         /// The share of their time in which the transfer threads copy.
         busy: f64,
+        /// They copy from ordinary memory: page-locked memory was refused.
+        pageable: bool,
     },
     /// `Collate::finish`, which runs in `next()`, is the bottleneck.
     Finish {
@@ -80,7 +92,7 @@ pub enum Verdict {
         /// The share of the waits that it is.
         share: f64,
     },
-    /// Batches that were delivered stay in device memory, so that no more may be sent.
+    /// Batches that were delivered stay in device memory though no step needs them any more, so that no more may be sent.
     Device {
         /// The share of waits.
         waits: f64,
@@ -126,23 +138,27 @@ pub enum Verdict {
 }
 
 impl Stats {
-    /// What the training loop waits for, and what to change. Looks at all that the loader has done so far, at no cost to it.
+    /// What the training loop waits for, and what to change. Looks at all that the loader has done so far, at no cost to it; for a
+    /// look at less, see [`since`](Self::since).
     pub fn verdict(&self) -> Verdict {
-        let (waits, total) = (self.wait_share(), self.total());
         if self.batches < EARLY {
-            return Verdict::TooEarly { batches: self.batches };
+            return Verdict::TooEarly { batches: self.batches, errors: self.errors };
         }
+        // One epoch has one start, which says nothing about the rest of it.
+        let start = if self.epochs > 1 { Duration::ZERO } else { self.start_waited };
+        let waited = self.waited.saturating_sub(start);
+        let waits = share(waited, self.total().saturating_sub(start));
         let (workers, transfer, pin) = (self.workers_busy(), self.transfer_busy(), self.pin_busy());
         if waits < WAITS {
             return Verdict::Compute { waits, idle: 1.0 - workers.max(transfer).max(pin) };
         }
-        if self.epochs > 0 && share(self.start_waited, self.waited) >= MOST {
+        if self.epochs > 1 && share(self.start_waited, self.waited) >= MOST {
             return Verdict::Start {
                 waits,
                 first_batch: self.start_waited / u32::try_from(self.epochs).unwrap_or(u32::MAX),
             };
         }
-        let in_finish = if self.on_host() { 0.0 } else { share(self.finish.busy, self.waited) };
+        let in_finish = if self.on_host() { 0.0 } else { share(self.finish.busy, waited).min(1.0) };
         if in_finish >= MOST {
             return Verdict::Finish { waits, share: in_finish };
         }
@@ -155,14 +171,18 @@ impl Stats {
                     Verdict::Workers { waits, stage, workers: self.workers, busy: workers, room }
                 }
                 () if busiest == transfer => {
-                    Verdict::Transfer { waits, gb_per_s: self.gb_per_second(), busy: transfer }
+                    let pageable = self.memory == Some(MemoryKind::Pageable);
+                    Verdict::Transfer { waits, gb_per_s: self.gb_per_second(), busy: transfer, pageable }
                 }
                 () => Verdict::Pin { waits, busy: pin },
             };
         }
-        let in_device = share(self.device_wait.busy, total * self.transfer_threads as u32);
+        let in_device = self.of_transfers(self.device_wait.busy);
         if in_device >= MOST {
-            return Verdict::Device { waits, share: in_device };
+            return match share(self.kept_wait, self.device_wait.busy) {
+                kept if kept >= MOST => Verdict::Device { waits, share: in_device },
+                _ => Verdict::Ahead { waits, share: in_device },
+            };
         }
         if times.p99 > UNEVEN * times.p50 && times.p99 > TINY {
             return Verdict::Uneven { waits, stage, p50: times.p50, p99: times.p99 };
@@ -171,7 +191,7 @@ impl Stats {
         if work < TINY {
             return Verdict::Overhead { waits, work };
         }
-        let in_slots = share(self.slot_wait.busy, total);
+        let in_slots = share(self.slot_wait.busy, self.copies_had);
         if in_slots >= MANY {
             return Verdict::Slots { waits, share: in_slots.min(1.0), slots: self.slots };
         }
@@ -179,7 +199,7 @@ impl Stats {
     }
 
     fn pin_busy(&self) -> f64 {
-        if self.on_host() { 0.0 } else { share(self.pin.busy, self.total()) }
+        if self.on_host() { 0.0 } else { share(self.pin.busy, self.copies_had).min(1.0) }
     }
 
     /// What takes most of the workers' time.
@@ -209,10 +229,21 @@ impl fmt::Display for Verdict {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let waits = |share: f64| format!("the step waits {} of the time", percent(share));
         match *self {
-            Self::TooEarly { batches } => write!(f, "too early to say: {batches} batches so far"),
+            Self::TooEarly { batches, errors: 0 } => write!(f, "too early to say: {batches} batches so far"),
+            Self::TooEarly { batches, errors } => {
+                write!(f, "too early to say: {batches} batches so far, and {errors} errors instead of one")
+            }
             Self::Compute { waits, idle } => {
                 let (waits, idle) = (percent(waits), percent(idle));
                 write!(f, "compute-bound: the loader is idle {idle}, the step waits {waits} of the time; nothing to do")
+            }
+            Self::Ahead { waits: share, share: part } => {
+                let (waits, part) = (waits(share), percent(part));
+                write!(
+                    f,
+                    "compute-bound: {waits}, but for the device, which its loop runs ahead of: transfers wait {part} of it "
+                )?;
+                f.write_str("for steps to be over; nothing to do")
             }
             Self::Start { waits: share, first_batch } => {
                 let waits = waits(share);
@@ -237,9 +268,14 @@ impl fmt::Display for Verdict {
                     "{waits} for the pin thread, busy {busy}: a `Collate` instead of a batcher, or fields of one size"
                 )
             }
-            Self::Transfer { waits: share, gb_per_s, busy } => {
+            Self::Transfer { waits: share, gb_per_s, busy, pageable } => {
                 let (waits, busy) = (waits(share), percent(busy));
-                write!(f, "transfer-bound: {waits}, the transfer threads copy {busy} of it at {gb_per_s:.1} GB/s: ")?;
+                write!(f, "transfer-bound: {waits}, the transfer threads copy {busy} of it at {gb_per_s:.1} GB/s")?;
+                if pageable {
+                    f.write_str(" from ordinary memory: find out why none was page-locked (it is logged), or ")?;
+                } else {
+                    f.write_str(": ")?;
+                }
                 f.write_str("send fewer bytes, such as u8 instead of f32")
             }
             Self::Finish { waits: share, share: part } => {
@@ -295,6 +331,7 @@ mod tests {
             waited: ms(waited),
             stepped: ms(1000 - waited),
             workers: 4,
+            copies_had: ms(1000),
             workers_had: ms(4000),
             transfer_threads: 3,
             slots: 4,
@@ -316,6 +353,10 @@ mod tests {
     fn each_cause_has_its_line() {
         says(&Stats { batches: 3, ..stats(500) }, "too early to say: 3 batches so far");
         says(
+            &Stats { batches: 0, errors: 90, ..stats(500) },
+            "too early to say: 0 batches so far, and 90 errors instead of one",
+        );
+        says(
             &Stats { read: busy(ms(320)), ..stats(20) },
             "compute-bound: the loader is idle 92 %, the step waits 2 % of the time; nothing to do",
         );
@@ -329,13 +370,24 @@ mod tests {
             "transfer-bound: the step waits 40 % of the time, the transfer threads copy 97 % of it at 51.0 GB/s: send fewer \
              bytes, such as u8 instead of f32",
         );
+        let (memory, sent_bytes) = (Some(MemoryKind::Pageable), 9_000_000_000);
+        says(
+            &Stats { transfer: busy(ms(2900)), sent_bytes, memory, ..stats(400) },
+            "transfer-bound: the step waits 40 % of the time, the transfer threads copy 97 % of it at 9.0 GB/s from ordinary \
+             memory: find out why none was page-locked (it is logged), or send fewer bytes, such as u8 instead of f32",
+        );
         says(
             &Stats { finish: busy(ms(300)), ..stats(400) },
             "the step waits 40 % of the time, 75 % of that in `finish`, which runs in `next()`: less work or fewer kernels \
              there",
         );
         says(
-            &Stats { device_wait: busy(ms(2400)), ..stats(400) },
+            &Stats { device_wait: busy(ms(2400)), kept_wait: ms(200), ..stats(800) },
+            "compute-bound: the step waits 80 % of the time, but for the device, which its loop runs ahead of: transfers wait \
+             80 % of it for steps to be over; nothing to do",
+        );
+        says(
+            &Stats { device_wait: busy(ms(2400)), kept_wait: ms(2000), ..stats(400) },
             "the step waits 40 % of the time, and transfers wait 80 % of it for batches to leave device memory: drop batches \
              after their step, or a larger `prefetch`",
         );
@@ -369,6 +421,33 @@ mod tests {
             "the step waits 40 % of the time, no stage stands out (workers busy 50 %, transfers 30 %): a larger `prefetch` \
              evens out what varies",
         );
+    }
+
+    #[test]
+    fn more_transfer_threads_than_slots_do_not_hide_the_link() {
+        let stats = Stats { transfer: busy(ms(3900)), transfer_threads: 16, ..stats(400) };
+        assert!(matches!(stats.verdict(), Verdict::Transfer { busy, .. } if busy > 0.9), "{}", stats.verdict());
+    }
+
+    /// One epoch has one start; of many, the starts may be what is waited for.
+    #[test]
+    fn the_start_of_a_single_epoch_is_no_cause() {
+        let once = Stats { start_waited: ms(350), ..stats(380) };
+        assert!(matches!(once.verdict(), Verdict::Compute { waits, .. } if waits < 0.05), "{}", once.verdict());
+        let slow = Stats { read: busy(ms(3900)), ..once };
+        let slow = Stats { waited: ms(650), stepped: ms(350), ..slow };
+        assert!(matches!(slow.verdict(), Verdict::Workers { .. }), "{}", slow.verdict());
+    }
+
+    #[test]
+    fn a_look_at_the_last_while_leaves_out_the_start() {
+        // A first step of a minute, as with a compiler in it, then a loop that waits.
+        let compiled = Stats { batches: 1, items: 32, waited: ms(10), stepped: ms(60_000), ..Stats::default() };
+        let now = Stats { read: busy(ms(3900)), workers_had: ms(4000), stepped: ms(60_600), ..stats(410) };
+        assert!(matches!(now.verdict(), Verdict::Compute { .. }), "{}", now.verdict());
+        let since = now.since(&compiled);
+        assert_eq!((since.batches, since.items, since.waited, since.stepped), (99, 3168, ms(400), ms(600)));
+        assert!(matches!(since.verdict(), Verdict::Workers { .. }), "{}", since.verdict());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Transfer threads without a GPU: a device that computes in host memory, treated as an accelerator.
 
 use crate::{
+    activity::BatchKey,
     collate::Collate,
     distributed::Distributed,
     epoch::{Delivery, Flow},
@@ -100,15 +101,11 @@ fn order(batches: usize) -> EpochOrder {
     Orders { sampling, dataset_len, distributed, slice: None, resumed: None }.epoch(0).unwrap()
 }
 
-/// Batches are finished in `next()`, which is what its consumer waits for.
-#[test]
-fn transfers_are_counted_and_a_slow_finish_is_found() {
-    let (batches, counters) = (30, Arc::<Counters>::default());
-    counters.timeline.start(10_000);
-    let pipeline = pipeline(rows(batches, &counters), &counters);
+/// Takes an epoch as `EpochIter` does, without a step.
+fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, batches: usize) {
     let threads = Threads::start(&pipeline).unwrap();
-    let mut clock =
-        StepClock::new(Arc::clone(&counters), crate::activity::BatchKey { epoch: 0, number: 0 }, Instant::now());
+    let first = BatchKey { epoch: 0, number: 0 };
+    let mut clock = StepClock::new(Arc::clone(counters), counters.copy(), first, Instant::now());
     let id = pipeline.start(0, order(batches).order, 0..batches);
     loop {
         let asked = clock.asked();
@@ -118,6 +115,54 @@ fn transfers_are_counted_and_a_slow_finish_is_found() {
         clock.handed(asked, delivery.place.batch, Some(ROWS));
     }
     drop(threads);
+}
+
+/// A loop that launches steps of 10 ms and does not wait for them has its batches held back by the device, not by the loader.
+#[test]
+fn a_loop_that_runs_ahead_of_the_device_is_compute_bound() {
+    let (batches, counters, start) = (60, Arc::<Counters>::default(), Instant::now());
+    let step = move |number: usize| start + Duration::from_millis(50 + 10 * number as u64);
+    let keeps = move |number| Some(Breaks::Keeps { until: Some(step(number)) });
+    let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks: Box::new(keeps) };
+    consume(pipeline(link, &counters), &counters, batches);
+    let stats = counters.snapshot();
+    assert!(matches!(stats.verdict(), Verdict::Ahead { waits, .. } if waits > 0.5), "{stats}\n{}", stats.verdict());
+    // Two ahead, two on their way, and the one that the step works on; in time of other work the window lets one more in.
+    assert!((3 * 80..=6 * 80).contains(&stats.device_bytes_peak), "{stats}");
+}
+
+#[test]
+fn batches_that_are_kept_are_found() {
+    let (batches, counters) = (20, Arc::<Counters>::default());
+    let breaks = Box::new(|_| Some(Breaks::Keeps { until: None }));
+    let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks };
+    let pipeline = pipeline(link, &counters);
+    let window = Arc::clone(&pipeline.device);
+    consume(pipeline, &counters, batches);
+    let stats = counters.snapshot();
+    assert!(matches!(stats.verdict(), Verdict::Device { .. }), "{stats}\n{}", stats.verdict());
+    assert_eq!(stats.device_bytes, 20 * 80, "{stats}");
+    drop(window);
+    assert_eq!(counters.snapshot().device_bytes, 0, "the pipeline is gone");
+}
+
+/// The link is known to be slow.
+#[test]
+fn a_slow_link_is_found() {
+    let (batches, counters) = (60, Arc::<Counters>::default());
+    let link =
+        Link { rows: Arc::new(rows(batches, &counters)), send: Duration::from_millis(6), breaks: Box::new(|_| None) };
+    consume(pipeline(link, &counters), &counters, batches);
+    let stats = counters.snapshot();
+    assert!(matches!(stats.verdict(), Verdict::Transfer { pageable: true, .. }), "{stats}\n{}", stats.verdict());
+}
+
+/// Batches are finished in `next()`, which is what its consumer waits for.
+#[test]
+fn transfers_are_counted_and_a_slow_finish_is_found() {
+    let (batches, counters) = (30, Arc::<Counters>::default());
+    counters.timeline.start(10_000);
+    consume(pipeline(rows(batches, &counters), &counters), &counters, batches);
     let stats = counters.snapshot();
     assert_eq!((stats.transfer.count, stats.device_wait.count, stats.finish.count), (30, 30, 30));
     assert_eq!((stats.sent_bytes, stats.transfer_threads), (10 * 240, 2));
@@ -145,8 +190,11 @@ impl Dataset<u8> for Slow {
 #[test]
 fn epochs_side_by_side_lose_no_batch() {
     let (batches, counters) = (40, Arc::<Counters>::default());
-    let link =
-        Link { rows: Arc::new(rows_of(Slow(batches * ROWS), &counters)), send: Duration::from_millis(1), breaks: None };
+    let link = Link {
+        rows: Arc::new(rows_of(Slow(batches * ROWS), &counters)),
+        send: Duration::from_millis(1),
+        breaks: Box::new(|_| None),
+    };
     let pipeline = pipeline(link, &counters);
     let threads = Threads::start(&pipeline).unwrap();
     let ids = [0, 1].map(|epoch| pipeline.start(epoch, order(batches).order, 0..batches));
@@ -169,11 +217,11 @@ fn epochs_side_by_side_lose_no_batch() {
     drop(threads);
 }
 
-/// Rows on a link that takes its time, or whose upload breaks in each third batch.
+/// Rows on a link that takes its time, to a device that does what it is told at some batches.
 struct Link {
     rows: Arc<RowsSource<u8, Bytes>>,
     send: Duration,
-    breaks: Option<Breaks>,
+    breaks: Box<dyn Fn(usize) -> Option<Breaks> + Send + Sync>,
 }
 
 impl Source<()> for Link {
@@ -210,7 +258,7 @@ impl Source<()> for Link {
 
     fn send(&self, filled: Filled<()>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<()>, Error> {
         sleep(self.send);
-        let breaks = self.breaks.filter(|_| filled.at().is_some_and(|at| at.number % 3 == 2));
+        let breaks = filled.at().and_then(|at| (self.breaks)(at.number));
         // It stays with the transfer thread, which is to settle with it next.
         drop(mem::replace(uploader, breaks.map_or(Uploader::Burn, Uploader::Broken)));
         self.rows.send(filled, pool, uploader)
@@ -231,7 +279,11 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
         Breaks::Settle,
     ] {
         let (batches, counters) = (30, Arc::<Counters>::default());
-        let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks: Some(breaks) };
+        let link = Link {
+            rows: Arc::new(rows(batches, &counters)),
+            send: Duration::ZERO,
+            breaks: Box::new(move |number| Some(breaks).filter(|_| number % 3 == 2)),
+        };
         let pipeline = pipeline(link, &counters);
         let threads = Threads::start(&pipeline).unwrap();
         for epoch in 0..2 {
@@ -251,6 +303,7 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
                             Breaks::Upload { .. } => matches!(error, Error::Failed { .. }),
                             Breaks::Panic { .. } => matches!(error, Error::Panicked { .. }),
                             Breaks::Settle => matches!(error, Error::Device { .. }),
+                            Breaks::Keeps { .. } => false,
                         };
                         assert!(fits, "{breaks:?}: {error:?}");
                     }
