@@ -1,6 +1,7 @@
 //! From a file's bytes to an image.
 
-use super::VisionError;
+use super::{VisionError, riff};
+use crate::panics::catch;
 use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, RgbImage};
 use std::{
     fs::{self, File},
@@ -65,8 +66,8 @@ fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError> {
 /// frame. More formats of the crate [`image`] are decoded where a program switches on their features.
 ///
 /// # Errors
-/// If the bytes are none of this, are cut off, or are over the limits. Damage within the data of a JPEG is not noticed: decoders
-/// fill it with something.
+/// If the bytes are none of this, are cut off, contradict themselves or are over the limits, or if the decoder panics. Damage
+/// within the data of a JPEG is not noticed: decoders fill it with something.
 pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
     if bytes.is_empty() {
         return Err(VisionError::Empty);
@@ -75,8 +76,20 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
     match reader.format() {
         None => return Err(VisionError::UnknownFormat),
         Some(ImageFormat::Jpeg) if !jpeg_is_whole(bytes) => return Err(VisionError::Truncated),
+        Some(format @ ImageFormat::WebP) => {
+            reader = ImageReader::with_format(Cursor::new(riff::checked(bytes)?), format);
+        }
         Some(_) => {}
     }
+    guarded(|| pixels(reader, limits))
+}
+
+/// Decoders have bugs, and files find them.
+fn guarded<T>(decode: impl FnOnce() -> Result<T, VisionError>) -> Result<T, VisionError> {
+    catch(decode).unwrap_or_else(|caught| Err(VisionError::Panicked(caught.message)))
+}
+
+fn pixels(mut reader: ImageReader<Cursor<&[u8]>>, limits: &Limits) -> Result<RgbImage, VisionError> {
     let mut inner = image::Limits::default();
     inner.max_alloc = Some(limits.bytes);
     reader.limits(inner);
@@ -123,5 +136,17 @@ fn jpeg_is_whole(bytes: &[u8]) -> bool {
             }
             _ => return false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_a_decoder_is_an_error() {
+        let error = guarded::<()>(|| panic!("index {} out of range", 4)).unwrap_err();
+        assert_eq!(error.to_string(), "the decoder panicked: index 4 out of range");
+        assert!(matches!(guarded(|| Ok(3)), Ok(3)));
     }
 }
