@@ -157,6 +157,23 @@ fn what_is_no_image_is_told_apart() {
     assert!(matches!(decode(&jpeg[..jpeg.len() - 2]), Err(VisionError::Truncated)));
 }
 
+/// Some cameras and editors leave bytes between the headers of a JPEG, and decoders pass over them.
+#[test]
+fn bytes_between_headers_are_no_damage() {
+    let rgb = picture();
+    let whole = jpeg(&rgb, 8, 6, ColorType::Rgb, false, Some(&exif(1)));
+    let image = decode(&whole).unwrap();
+    let behind_app0 = 4 + usize::from(u16::from_be_bytes([whole[4], whole[5]]));
+    assert_eq!(whole[2..4], [0xFF, 0xE0]);
+    assert_eq!(whole[behind_app0], 0xFF);
+    for stray in [&[0, 0][..], &[0x41; 300], &[0xFF], &[0xFF, 0xFF], &[0xFF, 0x00], &[7, 0xFF, 0x00, 0xFF, 0x00]] {
+        let with = |bytes: &[u8]| [&bytes[..behind_app0], stray, &bytes[behind_app0..]].concat();
+        assert_eq!(decode(&with(&whole)).unwrap(), image, "{stray:?}");
+        let cut = &whole[..whole.len() - 2];
+        assert!(matches!(decode(&with(cut)), Err(VisionError::Truncated)), "{stray:?}");
+    }
+}
+
 /// Every place to cut a file at, and many damaged bytes.
 #[test]
 fn cut_and_damaged_files_never_crash() {

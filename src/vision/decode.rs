@@ -122,20 +122,24 @@ fn pixels(mut reader: ImageReader<Cursor<&[u8]>>, limits: &Limits) -> Result<Rgb
 }
 
 /// Whether the end marker follows the first scan. The decoder fills what is missing with grey and reports nothing, so half-copied
-/// files would be trained on. The headers are stepped over: a thumbnail in them has its own end marker.
+/// files would be trained on. The headers are stepped over: a thumbnail in them has its own end marker. What decoders skip between
+/// headers is skipped.
 fn jpeg_is_whole(bytes: &[u8]) -> bool {
     let mut rest = bytes.get(2..).unwrap_or_default();
     loop {
-        match *rest {
+        let step = match *rest {
             // Looked for from the end, where it is.
             [0xFF, 0xDA, ..] => return rest.windows(2).rev().any(|pair| pair == [0xFF, 0xD9]),
             // Padding before a marker.
-            [0xFF, 0xFF, ..] => rest = &rest[1..],
-            [0xFF, _, high, low, ..] => {
-                rest = rest.get(2 + usize::from(u16::from_be_bytes([high, low]))..).unwrap_or_default();
-            }
-            _ => return false,
-        }
+            [0xFF, 0xFF, ..] => 1,
+            // No marker, and markers without a length.
+            [0xFF, 0x00 | 0x01 | 0xD0..=0xD9, ..] => 2,
+            [0xFF, _, high, low, ..] => 2 + usize::from(u16::from_be_bytes([high, low])),
+            [] | [0xFF, ..] => return false,
+            // Stray bytes.
+            [..] => rest.iter().position(|byte| *byte == 0xFF).unwrap_or(rest.len()),
+        };
+        rest = rest.get(step..).unwrap_or_default();
     }
 }
 
