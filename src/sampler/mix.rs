@@ -57,6 +57,9 @@ impl fmt::Debug for MixPart {
 /// No pass of a dataset is like another, within an epoch or across epochs: pass `k` of epoch `e` is its sampler's epoch `e * p +
 /// k`, where `p` is the most passes that an epoch could have. Takes what one pass of each sampler takes. Drawn one at a time:
 /// skipping costs a draw for each sample.
+///
+/// Give a mix within a mix a seed of its own: with the same seed both choose by the same random numbers in epoch 0, so that what
+/// the outer one chooses tells what the inner one does.
 #[derive(Clone)]
 pub struct MixSampler {
     parts: Arc<[MixPart]>,
