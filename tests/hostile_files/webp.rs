@@ -144,7 +144,7 @@ fn chunks_that_contradict_each_other_are_refused() {
     assert_eq!(malformed(animation(ALPHA_FLAG, 1, 1, &[larger])), other_size);
     for huge in [lossy_of(16_383, 16_383), lossless_of(16_383, 16_383)] {
         assert_eq!(malformed(file(&[canvas(0, 1, 1), huge.clone()])), other_size);
-        assert_eq!(malformed(animation(0, 1, 1, &[frame(0, 0, 1, 1, &[huge.clone()])])), other_size);
+        assert_eq!(malformed(animation(0, 1, 1, &[frame(0, 0, 1, 1, std::slice::from_ref(&huge))])), other_size);
         assert_eq!(malformed(file(&[lossy(), huge])), other_size);
     }
     // A picture that is no key frame has no size.
