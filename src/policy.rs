@@ -77,8 +77,9 @@ impl BadSamples {
     pub(crate) fn quota(&self, items: usize) -> usize {
         match self {
             Self::Skip(Quota::Count(count)) => *count,
-            // Truncates: a share of 0.1 of 5 samples allows none.
-            Self::Skip(Quota::Share(share)) => (items as f64 * share) as usize,
+            // Truncates: a share of 0.1 of 5 samples allows none. The product may be a little less than what it stands for (0.29 of
+            // 100 is 28.999999999999996); what is added is too little to make one more of even the longest epoch.
+            Self::Skip(Quota::Share(share)) => (items as f64 * share * (1.0 + 4.0 * f64::EPSILON)) as usize,
             _ => 0,
         }
     }
@@ -228,5 +229,22 @@ impl Tally {
             });
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_allows_as_many_as_it_says() {
+        let quota = |share, items| BadSamples::Skip(Quota::Share(share)).quota(items);
+        assert_eq!((quota(0.29, 100), quota(0.57, 100), quota(0.07, 100)), (29, 57, 7));
+        assert_eq!((quota(0.1, 5), quota(0.29, 99), quota(0.999, 1000), quota(0.0, 100)), (0, 28, 999, 0));
+        for items in [0, 1, 1_000_003, ENDLESS - 1] {
+            assert_eq!(quota(1.0, items), items);
+        }
+        let hundredths = (0..=100).map(|percent| quota(f64::from(percent) / 100.0, 100));
+        assert!(hundredths.eq(0..=100));
     }
 }

@@ -13,6 +13,8 @@ mod pixels;
 mod refused;
 #[path = "vision/statistics.rs"]
 mod statistics;
+#[path = "vision/tiny.rs"]
+mod tiny;
 
 use burn_pinned::{Augment, KeyedRng};
 use image::{Rgb, RgbImage};

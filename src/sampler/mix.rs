@@ -57,6 +57,9 @@ impl fmt::Debug for MixPart {
 /// No pass of a dataset is like another, within an epoch or across epochs: pass `k` of epoch `e` is its sampler's epoch `e * p +
 /// k`, where `p` is the most passes that an epoch could have. Takes what one pass of each sampler takes. Drawn one at a time:
 /// skipping costs a draw for each sample.
+///
+/// Give a mix within a mix a seed of its own: with the same seed both choose by the same random numbers in epoch 0, so that what
+/// the outer one chooses tells what the inner one does.
 #[derive(Clone)]
 pub struct MixSampler {
     parts: Arc<[MixPart]>,
@@ -109,12 +112,16 @@ impl MixSampler {
 
     /// How many samples of each dataset an epoch has that ends with the first of them.
     fn quotas(&self) -> Vec<usize> {
+        let largest = self.parts.iter().map(|part| part.weight).fold(0.0, f64::max);
+        // A length divided by a weight near the least of all numbers is infinite. Other weights stay as they are, so that quotas
+        // that lie between two numbers are rounded as ever.
+        let unit = if largest < 1e-250 { largest } else { 1.0 };
         let lens = self.parts.iter().map(|part| part.sampler.len(part.len) as f64);
         let drawn = self.parts.iter().zip(lens).filter(|(part, _)| part.weight > 0.0);
-        let per_weight = drawn.map(|(part, len)| len / part.weight).fold(f64::INFINITY, f64::min);
+        let per_weight = drawn.map(|(part, len)| len / (part.weight / unit)).fold(f64::INFINITY, f64::min);
         let quota = |part: &MixPart| {
             let most = part.sampler.len(part.len);
-            if part.weight == 0.0 { 0 } else { ((per_weight * part.weight).round() as usize).min(most) }
+            if part.weight == 0.0 { 0 } else { ((per_weight * (part.weight / unit)).round() as usize).min(most) }
         };
         self.parts.iter().map(quota).collect()
     }
@@ -275,6 +282,17 @@ mod tests {
             assert_eq!(order.iter().filter(|index| **index >= 120).count(), 10);
             assert!(!order.is_sorted());
         }
+    }
+
+    #[test]
+    fn quotas_follow_weights_of_any_size() {
+        let quotas = |weights| MixSampler::new(parts(weights), 1).unwrap().until_first_exhausted().quotas();
+        for unit in [1.0, 1e-300, f64::MIN_POSITIVE / 1024.0, 1e300] {
+            assert_eq!(quotas([4.0 * unit, unit, unit / 2.0]), [80, 20, 10], "{unit:e}");
+        }
+        assert_eq!(quotas([5e-324; 3]), [20, 20, 20]);
+        assert_eq!(quotas([f64::MAX; 3]), [20, 20, 20]);
+        assert_eq!(quotas([1.0, 5e-324, 0.0]), [100, 0, 0]);
     }
 
     #[test]

@@ -36,7 +36,12 @@ pub struct WeightedWithoutReplacementSampler {
     positive: usize,
     fingerprint: Fingerprint,
     weights: Arc<[f64]>,
+    /// Whether waiting times may be more than a number can hold, so that their logarithms are compared.
+    logarithms: bool,
 }
+
+/// The longest wait at rate 1 is below 37: divided by a weight that is no less than this, it is finite.
+const LEAST_RATE: f64 = 64.0 / f64::MAX;
 
 impl WeightedWithoutReplacementSampler {
     /// One weight for each item of the dataset; they need not sum to 1. An epoch has all items of positive weight.
@@ -46,8 +51,9 @@ impl WeightedWithoutReplacementSampler {
     pub fn new<W: Into<f64>>(weights: impl IntoIterator<Item = W>, seed: u64) -> Result<Self, Error> {
         let weights = checked("WeightedWithoutReplacementSampler::new", weights)?;
         let positive = weights.iter().filter(|weight| **weight > 0.0).count();
+        let logarithms = weights.iter().any(|weight| *weight > 0.0 && *weight < LEAST_RATE);
         let fingerprint = Fingerprint::of(weights.iter().map(|weight| weight.to_bits()));
-        Ok(Self { seed, size: positive, positive, fingerprint, weights: weights.into() })
+        Ok(Self { seed, size: positive, positive, fingerprint, weights: weights.into(), logarithms })
     }
 
     /// Only the first `size` of each epoch's order.
@@ -84,7 +90,9 @@ impl Sampler for WeightedWithoutReplacementSampler {
         let mut rng = KeyedRng::for_order(self.seed, epoch);
         let arrivals = self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0).map(|(item, weight)| {
             // libm's logarithm, since the system's may differ in the last bit, and so the order between machines.
-            Arrival { time: -libm::log(1.0 - rng.random::<f64>()) / weight, item }
+            let wait = -libm::log(1.0 - rng.random::<f64>());
+            let time = if self.logarithms { libm::log(wait) - libm::log(*weight) } else { wait / weight };
+            Arrival { time, item }
         });
         let first = earliest(arrivals, self.size, self.positive);
         Box::new(LazyMap::new(LazySort::new(first), |arrival: Arrival| arrival.item))
@@ -146,4 +154,35 @@ fn earliest(arrivals: impl Iterator<Item = Arrival>, size: usize, count: usize) 
     }
     first.shrink_to_fit();
     first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn order(weights: &[f64], epoch: usize) -> Vec<usize> {
+        let sampler = WeightedWithoutReplacementSampler::new(weights.iter().copied(), 1).unwrap();
+        sampler.indices(weights.len(), epoch).collect()
+    }
+
+    #[test]
+    fn weights_of_any_size_are_followed() {
+        let least = 5e-324;
+        for weights in [[least; 4], [f64::MAX; 4], [1.0; 4]] {
+            let orders: HashSet<_> = (0..200).map(|epoch| order(&weights, epoch)).collect();
+            assert!(orders.len() > 15, "{} of 24 orders of {weights:?}", orders.len());
+        }
+        let first = (0..4000).filter(|epoch| order(&[3.0 * least, least], *epoch)[0] == 0).count();
+        assert!((2850..3150).contains(&first), "{first} of 4000, 3000 are expected");
+        assert!((0..100).all(|epoch| order(&[least, f64::MAX, 1.0], epoch) == [1, 2, 0]));
+    }
+
+    #[test]
+    fn logarithms_give_the_same_order() {
+        let weights = |unit: f64| (0..1000).map(|item| f64::from(item % 7) * unit).collect::<Vec<_>>();
+        for epoch in 0..10 {
+            assert_eq!(order(&weights(f64::MIN_POSITIVE / 256.0), epoch), order(&weights(1.0), epoch));
+        }
+    }
 }

@@ -28,7 +28,9 @@ impl Inverse {
 
 /// Draws the image into one of `size`; what comes from outside is `fill`.
 ///
-/// Bilinear mixes the four nearest pixels, without antialiasing, as torchvision does; anything else takes the nearest.
+/// Bilinear mixes the four nearest pixels, without antialiasing, as torchvision does; anything else takes the nearest. At the
+/// border torchvision multiplies by the share that the image covers twice, once in the mix and once for the fill: half covered,
+/// over black, a pixel p is p / 4 there and p / 2 here.
 pub(crate) fn warp(image: &RgbImage, size: Size, inverse: Inverse, by: Interpolation, fill: [u8; 3]) -> RgbImage {
     let (width, height) = (f64::from(image.width()), f64::from(image.height()));
     let mut out = RgbImage::new(size.width, size.height);

@@ -1,6 +1,7 @@
 //! From a file's bytes to an image.
 
-use super::VisionError;
+use super::{VisionError, riff};
+use crate::panics::catch;
 use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, RgbImage};
 use std::{
     fs::{self, File},
@@ -65,8 +66,8 @@ fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError> {
 /// frame. More formats of the crate [`image`] are decoded where a program switches on their features.
 ///
 /// # Errors
-/// If the bytes are none of this, are cut off, or are over the limits. Damage within the data of a JPEG is not noticed: decoders
-/// fill it with something.
+/// If the bytes are none of this, are cut off, contradict themselves or are over the limits, or if the decoder panics. Damage
+/// within the data of a JPEG is not noticed: decoders fill it with something.
 pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
     if bytes.is_empty() {
         return Err(VisionError::Empty);
@@ -75,8 +76,20 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
     match reader.format() {
         None => return Err(VisionError::UnknownFormat),
         Some(ImageFormat::Jpeg) if !jpeg_is_whole(bytes) => return Err(VisionError::Truncated),
+        Some(format @ ImageFormat::WebP) => {
+            reader = ImageReader::with_format(Cursor::new(riff::checked(bytes)?), format);
+        }
         Some(_) => {}
     }
+    guarded(|| pixels(reader, limits))
+}
+
+/// Decoders have bugs, and files find them.
+fn guarded<T>(decode: impl FnOnce() -> Result<T, VisionError>) -> Result<T, VisionError> {
+    catch(decode).unwrap_or_else(|caught| Err(VisionError::Panicked(caught.message)))
+}
+
+fn pixels(mut reader: ImageReader<Cursor<&[u8]>>, limits: &Limits) -> Result<RgbImage, VisionError> {
     let mut inner = image::Limits::default();
     inner.max_alloc = Some(limits.bytes);
     reader.limits(inner);
@@ -109,19 +122,35 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
 }
 
 /// Whether the end marker follows the first scan. The decoder fills what is missing with grey and reports nothing, so half-copied
-/// files would be trained on. The headers are stepped over: a thumbnail in them has its own end marker.
+/// files would be trained on. The headers are stepped over: a thumbnail in them has its own end marker. What decoders skip between
+/// headers is skipped.
 fn jpeg_is_whole(bytes: &[u8]) -> bool {
     let mut rest = bytes.get(2..).unwrap_or_default();
     loop {
-        match *rest {
+        let step = match *rest {
             // Looked for from the end, where it is.
             [0xFF, 0xDA, ..] => return rest.windows(2).rev().any(|pair| pair == [0xFF, 0xD9]),
             // Padding before a marker.
-            [0xFF, 0xFF, ..] => rest = &rest[1..],
-            [0xFF, _, high, low, ..] => {
-                rest = rest.get(2 + usize::from(u16::from_be_bytes([high, low]))..).unwrap_or_default();
-            }
-            _ => return false,
-        }
+            [0xFF, 0xFF, ..] => 1,
+            // No marker, and markers without a length.
+            [0xFF, 0x00 | 0x01 | 0xD0..=0xD9, ..] => 2,
+            [0xFF, _, high, low, ..] => 2 + usize::from(u16::from_be_bytes([high, low])),
+            [] | [0xFF, ..] => return false,
+            // Stray bytes.
+            [..] => rest.iter().position(|byte| *byte == 0xFF).unwrap_or(rest.len()),
+        };
+        rest = rest.get(step..).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_a_decoder_is_an_error() {
+        let error = guarded::<()>(|| panic!("index {} out of range", 4)).unwrap_err();
+        assert_eq!(error.to_string(), "the decoder panicked: index 4 out of range");
+        assert!(matches!(guarded(|| Ok(3)), Ok(3)));
     }
 }

@@ -26,9 +26,12 @@ pub enum VisionError {
     /// The content is of no known format; the name does not count.
     #[error("its content is not PNG, JPEG, GIF or WebP")]
     UnknownFormat,
-    /// The JPEG ends before its end marker.
-    #[error("the JPEG data has no end marker, the file is truncated")]
+    /// A JPEG without its end marker, or a WebP that is shorter than it says.
+    #[error("its data ends too early, the file is truncated")]
     Truncated,
+    /// Parts of a WebP contradict each other.
+    #[error("its parts do not fit together: {0}")]
+    Malformed(&'static str),
     /// The file, or the image that it claims to hold, is larger than the [`Limits`](super::Limits).
     #[error("{what} over the limit of {limit}")]
     OverLimit {
@@ -40,6 +43,9 @@ pub enum VisionError {
     /// The decoder refused it.
     #[error(transparent)]
     Decode(image::ImageError),
+    /// The decoder panicked, with this message: a bug of it that the file brings to light.
+    #[error("the decoder panicked: {0}")]
+    Panicked(String),
     /// A transform got an image of 0 pixels.
     #[error("an image without pixels")]
     NoPixels,

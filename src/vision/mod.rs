@@ -45,6 +45,7 @@ mod pad;
 mod rand_augment;
 mod resize;
 mod resized_crop;
+mod riff;
 mod rotate;
 mod size;
 mod tone;

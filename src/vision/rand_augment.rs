@@ -20,7 +20,8 @@ use rand::{RngExt, seq::IndexedRandom};
 ///
 /// Cubuk et al., "RandAugment: Practical automated data augmentation with a reduced search space", 2019, with torchvision's
 /// operations, strengths and defaults: two operations, magnitude 9 of 31, nearest interpolation, black fill. All of its
-/// fourteen operations are there.
+/// fourteen operations are there. At bilinear borders torchvision, given a fill, multiplies by the share that the image covers
+/// twice: half covered, over black, a pixel p is p / 4 there and p / 2 here.
 #[derive(Debug, Clone, Copy)]
 pub struct RandAugment {
     num_ops: usize,

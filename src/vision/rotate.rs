@@ -18,7 +18,9 @@ use image::RgbImage;
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// As torchvision's `RandomRotation`, positive angles against the clock; there is no choice of the centre.
+/// As torchvision's `RandomRotation`, positive angles against the clock; there is no choice of the centre. At bilinear borders
+/// torchvision multiplies by the share that the image covers twice: half covered, over black, a pixel p is p / 4 there and p / 2
+/// here.
 #[derive(Debug, Clone, Copy)]
 pub struct RandomRotation {
     degrees: Span,
