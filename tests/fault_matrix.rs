@@ -1,194 +1,66 @@
-//! Every kind of fault in every stage, at every place, under every policy: each sample is delivered, skipped by the policy or
-//! reported, exactly once; nothing hangs; nothing is left behind.
+//! Faults of user code on a CPU backend, at the first, a middle and the last sample, in the first and the last of three epochs, with
+//! one worker and with eight, under each policy: each sample is delivered, skipped by the policy or reported, exactly once; nothing
+//! hangs; no thread is left behind.
 //!
-//! What is expected of a combination is computed here from the options alone, and so is the same for any number of workers.
+//! Kinds: an error, a panic, a delay, and a call that hangs until its batch is given up. Sites: the sampler's iterator,
+//! `Dataset::get` and the augmentation, each with a `Collate` and with a Burn `Batcher`; `Collate::write` and `Collate::finish`; the
+//! `Batcher` itself; the allocator with a `Collate` (a batcher's batches need no slots here), at one of its first blocks or at all of
+//! them, from the first epoch on. What is expected of a combination is computed here from the options alone, and so is the same for
+//! any number of workers; of the allocator it is not known which batch a block is for, only how many batches it may cost.
+//!
+//! Not here:
+//! - `Sampler::indices` itself: it runs in `iter()`, on the caller's thread, where no timeout ends the wait for a call that hangs.
+//!   `faults.rs` has one that panics.
+//! - A sample's drop that panics (`faults.rs`), an `on_fault` that does (`policies.rs`).
+//! - Pin and transfer: a CPU backend has no link. `src/transfer/tests.rs` runs the transfer threads on a device whose uploads fail or
+//!   panic, at once or with a part of the batch sent, or whose copies end in an error; `gpu.rs` has an error and a panic of a
+//!   dataset, and a device without memory, on a GPU. No test has a `MapTensors` that fails, or a driver's call that hangs.
 
 mod common;
+#[path = "common/sites.rs"]
+mod sites;
 
-use burn::{
-    data::{
-        dataloader::{DataLoader, batcher::Batcher},
-        dataset::{Dataset, DatasetError},
-    },
-    tensor::Device,
-};
-use burn_pinned::{
-    BadSamples, BoxError, Collate, Error, Field, HeapAlloc, HostAlloc, HostBlock, KeyedRng, PinnedDataLoader,
-    PinnedDataLoaderBuilder, Quota, RawBatch, RowMut,
-};
+use burn::data::dataloader::DataLoader;
+use burn_pinned::{BadSamples, Error, Quota};
 use common::*;
+use sites::*;
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Mutex, Once,
         atomic::{AtomicUsize, Ordering::SeqCst},
     },
     thread,
     time::{Duration, Instant},
 };
 
-const LEN: usize = 24;
-const BATCH: usize = 4;
-const TIMEOUT: Duration = Duration::from_millis(250);
-/// Combinations that run beside each other: those that hang only wait.
-const BESIDE: usize = 8;
+/// Combinations that run beside each other, and those that do where a call hangs, which only wait.
+const BESIDE: u32 = 8;
+const HANGING_BESIDE: u32 = 32;
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Site {
-    Dataset,
-    Augment,
-    Collate,
-    Finish,
-    Batcher,
-    Allocator,
-}
+const KINDS: [Kind; 4] = [Kind::Error, Kind::Panic, Kind::Delay, Kind::Hang];
+const POLICIES: [BadSamples; 4] = [
+    BadSamples::Fail,
+    BadSamples::Skip(Quota::Count(3)),
+    BadSamples::Skip(Quota::Count(0)),
+    BadSamples::Replace { tries: 2 },
+];
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
-    Error,
-    Panic,
-    Delay,
-    Hang,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Case {
-    site: Site,
-    kind: Kind,
-    /// The bad sample; of `Finish` and `Batcher`, one of the bad batch.
-    index: usize,
-    workers: usize,
-    /// The epoch in which things go wrong.
-    epoch: usize,
-    policy: BadSamples,
-}
-
-/// Misbehaves where and when the case says.
-#[derive(Debug, Clone)]
-struct Fault {
-    case: Case,
-    epoch: Arc<AtomicUsize>,
-    gate: Gate,
-}
-
-impl Fault {
-    fn act(&self, site: Site, index: usize) -> Result<(), BoxError> {
-        let Case { kind, .. } = self.case;
-        let here = self.case.site == site && self.case.index == index && self.epoch.load(SeqCst) == self.case.epoch;
-        match kind {
-            _ if !here => {}
-            Kind::Error => return Err("injected".into()),
-            Kind::Panic => std::panic::panic_any("injected"),
-            Kind::Delay => std::thread::sleep(Duration::from_millis(3)),
-            Kind::Hang => self.gate.pass(),
-        }
-        Ok(())
-    }
-}
-
-struct Data(Fault);
-
-impl Dataset<usize> for Data {
-    fn get(&self, index: usize) -> Result<usize, DatasetError> {
-        let fault = self.0.act(Site::Dataset, index);
-        fault.map_err(|error| DatasetError::new(std::io::Error::other(error)))?;
-        Ok(index)
-    }
-    fn len(&self) -> usize {
-        LEN
-    }
-}
-
-impl burn_pinned::Augment<usize> for Fault {
-    fn apply(&self, number: usize, _: &mut KeyedRng) -> Result<usize, BoxError> {
-        self.act(Site::Augment, number).map(|()| number)
-    }
-}
-
-struct Collated(Fault);
-
-impl Collate<usize> for Collated {
-    type Batch = Vec<i64>;
-    fn layout(&self) -> Vec<Field> {
-        Show { width: 3 }.layout()
-    }
-    fn write(&self, number: &usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-        row.put("number", *number as i64)?;
-        self.0.act(Site::Collate, *number)?;
-        Show { width: 3 }.write(number, row)
-    }
-    fn finish(&self, batch: RawBatch) -> Result<Vec<i64>, BoxError> {
-        if batch.number() == self.0.case.index / BATCH {
-            self.0.act(Site::Finish, self.0.case.index)?;
-        }
-        let shown = Show { width: 3 }.finish(batch)?;
-        for (number, bytes) in shown.numbers.iter().zip(shown.bytes.chunks(3)) {
-            assert!(bytes.iter().enumerate().all(|(at, value)| *value == byte(*number as usize, at)), "another's row");
-        }
-        Ok(shown.numbers)
-    }
-}
-
-struct Batched(Fault);
-
-impl Batcher<usize, Vec<i64>> for Batched {
-    fn batch(&self, items: Vec<usize>, _: &Device) -> Vec<i64> {
-        if items.iter().any(|item| item / BATCH == self.0.case.index / BATCH)
-            && let Err(error) = self.0.act(Site::Batcher, self.0.case.index)
-        {
-            panic!("{error}");
-        }
-        items.into_iter().map(|item| item as i64).collect()
-    }
-}
-
-/// Counts blocks that live; goes wrong at the first one that is asked for.
-#[derive(Debug)]
-struct Memory(Fault, AtomicUsize);
-
-impl HostAlloc for Memory {
-    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
-        if self.1.fetch_add(1, SeqCst) == self.0.case.index {
-            self.0.act(Site::Allocator, self.0.case.index).map_err(|error| Error::OutOfHostMemory {
-                kind: "test",
-                bytes,
-                message: error.to_string(),
-            })?;
-        }
-        HeapAlloc.allocate(bytes)
-    }
-}
-
-fn build(fault: &Fault, batcher: bool) -> Arc<PinnedDataLoader<Vec<i64>>> {
-    let builder = if batcher {
-        PinnedDataLoaderBuilder::from_batcher(Batched(fault.clone()))
-    } else {
-        PinnedDataLoaderBuilder::new(Collated(fault.clone()))
-    };
-    let Case { kind, site, workers, policy, .. } = fault.case;
-    let mut builder = builder.batch_size(BATCH).num_workers(workers).set_device(Device::flex()).bad_samples(policy);
-    builder = builder.augment(fault.clone());
-    if site == Site::Allocator {
-        builder = builder.allocator(Memory(fault.clone(), AtomicUsize::new(0)));
-    }
-    if site == Site::Allocator {
-        builder = builder.timeout(Duration::from_secs(3));
-    }
-    if kind == Kind::Hang {
-        builder = builder.timeout(TIMEOUT);
-    }
-    builder.build(Data(fault.clone())).unwrap()
+/// A batch without faults.
+fn whole(number: usize) -> Vec<i64> {
+    (number * BATCH..(number + 1) * BATCH).map(|number| number as i64).collect()
 }
 
 /// What an epoch is to give: batches, or `None` for an error.
 fn expected(case: &Case, epoch: usize) -> Vec<Option<Vec<i64>>> {
-    let mut batches: Vec<_> =
-        (0..LEN).step_by(BATCH).map(|first| Some((first as i64..(first + BATCH) as i64).collect::<Vec<_>>())).collect();
+    let mut batches: Vec<_> = (0..LEN / BATCH).map(|number| Some(whole(number))).collect();
     let bad = case.index / BATCH;
     let of_a_sample = matches!(case.site, Site::Dataset | Site::Augment | Site::Collate);
     if epoch != case.epoch || case.kind == Kind::Delay {
         return batches;
     }
     match case.policy {
+        // Nobody knows which indices were to come.
+        _ if case.site == Site::Sampler && case.kind == Kind::Panic => batches[bad..].fill(None),
         _ if case.kind == Kind::Hang || !of_a_sample => batches[bad] = None,
         BadSamples::Skip(Quota::Count(0)) | BadSamples::Fail => batches[bad] = None,
         BadSamples::Skip(_) => {
@@ -224,17 +96,70 @@ impl Count {
     }
 }
 
+/// The messages of injected panics would hide everything else.
+fn quiet() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let payload = info.payload();
+            let text = payload.downcast_ref::<&str>().copied();
+            if text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)) != Some("injected") {
+                before(info);
+            }
+        }));
+    });
+}
+
+/// Runs combinations, some beside each other, and says what came of them.
+fn run(what: &str, cases: Vec<Case>, check: impl Fn(Case, &mut Count) + Sync) {
+    let _alone = alone();
+    quiet();
+    let (start, combinations) = (Instant::now(), cases.len());
+    let (hanging, others): (Vec<Case>, Vec<Case>) = cases.into_iter().partition(|case| case.kind == Kind::Hang);
+    let count = Mutex::new(Count::default());
+    // Those that hang begin one after the other: what they do besides waiting they are not all to do at once.
+    let groups = [(&hanging, HANGING_BESIDE, TIMEOUT / HANGING_BESIDE), (&others, BESIDE, Duration::ZERO)];
+    for (cases, beside, apart) in groups {
+        let next = AtomicUsize::new(0);
+        let (next, count, check) = (&next, &count, &check);
+        thread::scope(|scope| {
+            for nth in 0..beside {
+                scope.spawn(move || {
+                    thread::sleep(nth * apart);
+                    let mut own = Count::default();
+                    while let Some(case) = cases.get(next.fetch_add(1, SeqCst)) {
+                        check(*case, &mut own);
+                    }
+                    count.lock().unwrap().add(&own);
+                });
+            }
+        });
+    }
+    let count = count.into_inner().unwrap();
+    assert_eq!(count.combinations, combinations);
+    let samples = count.delivered + count.skipped + count.reported;
+    assert_eq!(samples, 3 * LEN * combinations, "lost or doubled: {count:?}");
+    wait_for_threads(0);
+    println!(
+        "{what}: {combinations} combinations of 3 epochs in {:.1?}, in {} of them a call hangs: {count:?}, lost 0, hangs 0, \
+         threads left 0",
+        start.elapsed(),
+        hanging.len(),
+    );
+}
+
 /// Runs one combination through three epochs.
-fn check(case: Case, batcher: bool, count: &mut Count) {
-    let fault = Fault { case, epoch: Arc::default(), gate: Gate::default() };
-    let loader = build(&fault, batcher);
+fn check(case: Case, count: &mut Count) {
+    let fault = Fault::new(case);
+    let loader = build(&fault);
     let start = Instant::now();
     for epoch in 0..3 {
         fault.epoch.store(epoch, SeqCst);
         let expected = expected(&case, epoch);
         let mut iter = loader.iter();
         for (number, expected) in expected.iter().enumerate() {
-            let context = || format!("{case:?}, batcher {batcher}, epoch {epoch}, batch {number}");
+            let context = || format!("{case:?}, epoch {epoch}, batch {number}");
             let outcome = iter.next().unwrap_or_else(|| panic!("{}: lost", context()));
             match (outcome, expected) {
                 (Ok(batch), Some(expected)) => {
@@ -261,36 +186,23 @@ fn check(case: Case, batcher: bool, count: &mut Count) {
         assert!(iter.next().is_none());
         assert_eq!(iter.progress().items_total, LEN);
     }
+    assert!(fault.hits() > 0, "{case:?}: nothing was injected");
     let stats = loader.stats();
     count.skipped += stats.skipped as usize;
     count.replaced += stats.replaced as usize;
-    assert!(start.elapsed() < Duration::from_secs(5), "{case:?}: {:?}", start.elapsed());
     drop(loader);
+    assert!(start.elapsed() < LONG, "{case:?}: {:?}", start.elapsed());
     count.combinations += 1;
 }
 
 #[test]
 fn every_sample_is_delivered_skipped_or_reported_exactly_once() {
     use Site::*;
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let policies = [
-        BadSamples::Fail,
-        BadSamples::Skip(Quota::Count(3)),
-        BadSamples::Skip(Quota::Count(0)),
-        BadSamples::Replace { tries: 2 },
-    ];
-    let threads = loader_threads().len();
-    let start = Instant::now();
-    // The messages of injected panics would hide everything else.
-    let before = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        if info.payload().downcast_ref::<&str>() != Some(&"injected") && !info.to_string().contains("injected") {
-            before(info);
-        }
-    }));
     let mut cases = Vec::new();
-    for kind in [Kind::Hang, Kind::Error, Kind::Panic, Kind::Delay] {
+    for kind in KINDS {
         for (site, batcher) in [
+            (Sampler, false),
+            (Sampler, true),
             (Dataset, false),
             (Dataset, true),
             (Augment, false),
@@ -301,60 +213,82 @@ fn every_sample_is_delivered_skipped_or_reported_exactly_once() {
         ] {
             for index in [0, LEN / 2 + 1, LEN - 1] {
                 for (workers, epoch) in [(1, 0), (8, 0), (1, 2), (8, 2)] {
-                    let case = |policy| (Case { site, kind, index, workers, epoch, policy }, batcher);
-                    cases.extend(policies.map(case));
+                    cases.extend(POLICIES.map(|policy| Case { site, kind, index, workers, epoch, policy, batcher }));
                 }
             }
         }
     }
-    let (next, count) = (AtomicUsize::new(0), Mutex::new(Count::default()));
-    thread::scope(|scope| {
-        for _ in 0..BESIDE {
-            scope.spawn(|| {
-                let mut own = Count::default();
-                while let Some((case, batcher)) = cases.get(next.fetch_add(1, SeqCst)) {
-                    check(*case, *batcher, &mut own);
-                }
-                count.lock().unwrap().add(&own);
-            });
-        }
-    });
-    let count = count.into_inner().unwrap();
-    println!(
-        "{} combinations of 3 epochs in {:.1?}: {count:?}, lost 0, hangs 0, threads left {}",
-        count.combinations,
-        start.elapsed(),
-        loader_threads().len() - threads
-    );
-    let samples = 3 * LEN * count.combinations;
-    assert_eq!(count.delivered + count.skipped + count.reported, samples, "lost or doubled");
-    assert_eq!(loader_threads().len(), threads);
+    run("samples and batches", cases, check);
 }
 
-/// An allocator that fails at one block makes the loader go on with fewer; at all of them, each batch is an error.
-#[test]
-fn an_allocator_that_fails_costs_slots_or_is_reported() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    for kind in [Kind::Error, Kind::Delay] {
-        for index in [0, 1, 3] {
-            for workers in [1, 8] {
-                let case = Case { site: Site::Allocator, kind, index, workers, epoch: 0, policy: BadSamples::Fail };
-                let fault = Fault { case, epoch: Arc::default(), gate: Gate::default() };
-                let loader = build(&fault, false);
-                for _ in 0..3 {
-                    let mut seen = 0;
-                    for batch in loader.iter() {
-                        match batch {
-                            Ok(batch) => seen += batch.len(),
-                            Err(error) => {
-                                assert!(matches!(Error::of(&error), Some(Error::OutOfHostMemory { .. })), "{error}");
-                                seen += BATCH;
+/// Runs one combination of the allocator through three epochs. Blocks are counted over all of them: the fault's epoch stays 0.
+fn check_allocator(case: Case, count: &mut Count) {
+    let fault = Fault::new(case);
+    let loader = build(&fault);
+    let every = case.index == EVERY;
+    let (start, mut errors) = (Instant::now(), 0);
+    for epoch in 0..3 {
+        let iter = loader.iter();
+        // The pin thread asks for the blocks ahead of their use, whatever the consumer does.
+        eventually(&format!("{case:?}: something is injected"), || fault.hits() > 0);
+        let mut batches = 0;
+        for (number, outcome) in iter.enumerate() {
+            let context = || format!("{case:?}, epoch {epoch}, batch {number}");
+            match outcome {
+                Ok(batch) => {
+                    assert_eq!(batch, whole(number), "{}", context());
+                    count.delivered += batch.len();
+                }
+                Err(error) => {
+                    let error = Error::of(&error).unwrap_or_else(|| panic!("{}: {error}", context()));
+                    match (case.kind, error) {
+                        (Kind::Error, Error::OutOfHostMemory { message, .. }) => {
+                            assert_eq!(message, "injected", "{}", context());
+                        }
+                        (Kind::Panic, Error::OutOfHostMemory { message, .. }) => {
+                            assert_eq!(message, "the allocator panicked: injected", "{}", context());
+                        }
+                        (Kind::Hang, Error::Timeout { .. }) => {
+                            count.timeouts += 1;
+                            if !every {
+                                fault.gate.open();
                             }
                         }
+                        _ => panic!("{}: {error}", context()),
                     }
-                    assert_eq!(seen, LEN, "{case:?}");
+                    errors += 1;
+                    count.reported += BATCH;
                 }
+            }
+            batches += 1;
+        }
+        assert_eq!(batches, LEN / BATCH, "{case:?}, epoch {epoch}");
+        if !every {
+            fault.gate.open(); // the pin thread may hang, for whose block nobody waits
+        }
+    }
+    match (case.kind, every) {
+        (Kind::Delay, _) => assert_eq!(errors, 0, "{case:?}"),
+        (_, true) => assert_eq!(errors, 3 * LEN / BATCH, "{case:?}: a batch without memory"),
+        (_, false) => assert!(errors <= 1, "{case:?}: one block cost {errors} batches"),
+    }
+    drop(loader);
+    assert!(start.elapsed() < LONG, "{case:?}: {:?}", start.elapsed());
+    fault.gate.open();
+    count.combinations += 1;
+}
+
+/// Without one block the loader goes on with fewer, or one batch is an error; without any, each batch is.
+#[test]
+fn an_allocator_that_fails_costs_slots_or_is_reported() {
+    let mut cases = Vec::new();
+    for kind in KINDS {
+        for index in [0, 1, 3, EVERY] {
+            for workers in [1, 8] {
+                let (site, epoch, batcher) = (Site::Allocator, 0, false);
+                cases.extend(POLICIES.map(|policy| Case { site, kind, index, workers, epoch, policy, batcher }));
             }
         }
     }
+    run("the allocator", cases, check_allocator);
 }

@@ -15,7 +15,7 @@ use burn_pinned::{
 use common::*;
 use std::{
     collections::BTreeSet,
-    sync::{PoisonError, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
 
@@ -225,7 +225,7 @@ fn one_worker_with_many_errors_does_not_stall() {
 #[test]
 fn a_broken_dataset_is_not_read_ahead_of_an_idle_consumer() {
     let numbers = (0..4000).fold(Numbers::new(4000), |numbers, at| numbers.with(at, Mischief::Error));
-    let asked = std::sync::Arc::clone(&numbers.asked);
+    let asked = Arc::clone(&numbers.asked);
     let loader = builder().batch_size(1).build(numbers).unwrap();
     let mut iter = loader.iter();
     assert!(iter.next().unwrap().is_err());
@@ -254,30 +254,35 @@ fn an_iterator_dropped_early_stops_the_work_and_frees_the_slots() {
 
 #[test]
 fn a_loader_dropped_in_mid_epoch_joins_its_threads() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for taken in [0, 1, 5] {
-        let slow =
-            (0..400).fold(Numbers::new(400), |numbers, at| numbers.with(at, Mischief::Sleep(Duration::from_millis(2))));
-        let asked = std::sync::Arc::clone(&slow.asked);
-        let loader = builder().num_workers(3).build(slow).unwrap();
-        let mut iter = loader.iter();
-        (0..taken).for_each(|_| drop(iter.next()));
-        drop(iter);
-        let start = Instant::now();
-        drop(loader);
-        assert!(start.elapsed() < Duration::from_millis(100), "{:?}", start.elapsed());
-        let after = asked.load(Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(20));
-        assert_eq!(asked.load(Ordering::SeqCst), after, "nobody works any more");
+        soon(&format!("the drop of a loader after {taken} batches"), || {
+            let sleep = Mischief::Sleep(Duration::from_millis(2));
+            let slow = (0..400).fold(Numbers::new(400), |numbers, at| numbers.with(at, sleep));
+            let asked = Arc::clone(&slow.asked);
+            let loader = builder().num_workers(3).build(slow).unwrap();
+            let mut iter = loader.iter();
+            (0..taken).for_each(|_| drop(iter.next()));
+            drop(iter);
+            let start = Instant::now();
+            drop(loader);
+            let took = start.elapsed();
+            let after = asked.load(Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(20));
+            assert_eq!(asked.load(Ordering::SeqCst), after, "nobody works any more");
+            took
+        });
     }
 }
 
 #[test]
 fn a_step_that_never_gets_a_slot_is_told_why() {
-    let loader = builder().lease_timeout(Duration::from_millis(200)).build(Numbers::new(400)).unwrap();
+    let data = Numbers::new(400);
+    let asked = Arc::clone(&data.asked);
+    let loader = builder().lease_timeout(Duration::from_millis(200)).build(data).unwrap();
     let mut idle = loader.iter();
     idle.next().unwrap().unwrap();
-    std::thread::sleep(Duration::from_millis(100)); // the idle epoch now holds every slot
+    // The batch that was delivered, and one in each of the four slots.
+    eventually("the idle epoch holds every slot", || asked.load(Ordering::SeqCst) == 5 * 8);
     let mut second = loader.iter();
     let error = second.next().unwrap().unwrap_err();
     let Some(Error::LeaseTimeout { slots: 4, waited }) = Error::of(&error) else { panic!("{error}") };

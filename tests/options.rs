@@ -139,22 +139,23 @@ fn memory_that_cannot_be_had_is_an_error_or_means_fewer_slots() {
     }
 }
 
+/// Either the loader or the step takes 200 ms an epoch, and the other next to nothing: a machine with other work may take its part.
 #[test]
 fn statistics_tell_who_waited() {
     let slow =
-        (0..40).fold(Numbers::new(40), |numbers, at| numbers.with(at, Mischief::Sleep(Duration::from_millis(1))));
+        (0..40).fold(Numbers::new(40), |numbers, at| numbers.with(at, Mischief::Sleep(Duration::from_millis(5))));
     let loader = builder().num_workers(1).build(slow).unwrap();
     epoch(&*loader);
     let starved = loader.stats();
-    assert!(starved.wait_share() > 0.8, "{starved}");
+    assert!(starved.wait_share() > 0.5, "{starved}");
     assert_eq!((starved.batches, starved.items, starved.errors), (5, 40, 0));
     let loader = builder().build(Numbers::new(40)).unwrap();
     for batch in loader.iter() {
         batch.unwrap();
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(40));
     }
     let fed = loader.stats();
-    assert!(fed.wait_share() < 0.3, "{fed}");
+    assert!(fed.wait_share() < 0.5, "{fed}");
     assert!(fed.to_string().contains("step waited"));
 }
 

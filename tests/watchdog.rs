@@ -9,77 +9,83 @@ use burn_pinned::{
 };
 use common::*;
 use std::{
-    sync::PoisonError,
+    sync::{Arc, PoisonError, atomic::Ordering::SeqCst},
     time::{Duration, Instant},
 };
 
-const SHORT: Duration = Duration::from_millis(150);
+/// How long a batch is waited for: long for one that does not hang, also on a machine with other work.
+const SHORT: Duration = Duration::from_millis(500);
 
 fn timed_out<T>(outcome: Option<Result<T, burn::data::dataset::DatasetError>>) -> (usize, Option<Stuck>) {
     let error = outcome.expect("more batches").map(|_| ()).expect_err("a batch in spite of the hang");
     let Some(Error::Timeout { batch, waited, stuck, .. }) = Error::of(&error) else { panic!("{error}") };
-    assert!(*waited >= SHORT && *waited < 4 * SHORT, "{waited:?}");
+    assert!(*waited >= SHORT && *waited < 10 * SHORT, "{waited:?}");
     (*batch, stuck.as_deref().cloned())
 }
 
 #[test]
 fn a_hanging_sample_is_named_and_the_others_arrive() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let data = Numbers::new(64).with(19, Mischief::Hang);
-    let gate = data.gate.clone();
-    let loader = builder().num_workers(3).timeout(SHORT).build(data).unwrap();
-    for epoch in 0..2 {
-        let mut iter = loader.iter();
-        for at in 0..8 {
-            if at != 2 {
-                assert_eq!(iter.next().unwrap().unwrap().numbers, (8 * at..8 * at + 8).collect::<Vec<_>>());
-                continue;
+    let _alone = alone();
+    soon("the drop of a loader with calls that hang", || {
+        let data = Numbers::new(64).with(19, Mischief::Hang);
+        let gate = data.gate.clone();
+        let loader = builder().num_workers(3).timeout(SHORT).build(data).unwrap();
+        for epoch in 0..2 {
+            let mut iter = loader.iter();
+            for at in 0..8 {
+                if at != 2 {
+                    assert_eq!(iter.next().unwrap().unwrap().numbers, (8 * at..8 * at + 8).collect::<Vec<_>>());
+                    continue;
+                }
+                gate.wait_for(epoch + 1); // so that the call lasts for longer than the wait
+                let (batch, stuck) = timed_out(iter.next());
+                let stuck = stuck.expect("somebody to blame");
+                assert_eq!((batch, stuck.place.stage, stuck.place.index), (2, Stage::Dataset, Some(19)));
+                assert_eq!((stuck.place.epoch, stuck.place.batch), (epoch, 2));
+                assert!(stuck.since >= SHORT && stuck.thread.starts_with("bp-worker-"), "{stuck}");
             }
-            let (batch, stuck) = timed_out(iter.next());
-            let stuck = stuck.expect("somebody to blame");
-            assert_eq!((batch, stuck.place.stage, stuck.place.index), (2, Stage::Dataset, Some(19)));
-            assert_eq!((stuck.place.epoch, stuck.place.batch), (epoch, 2));
-            assert!(stuck.since >= SHORT && stuck.thread.starts_with("bp-worker-"), "{stuck}");
+            assert!(iter.next().is_none());
         }
-        assert!(iter.next().is_none());
-    }
-    // Two of three workers hang. The loader lets them go at once, for they have hung long enough; their memory stays.
-    let start = Instant::now();
-    drop(loader);
-    assert!(start.elapsed() < SHORT, "{:?}", start.elapsed());
-    assert_eq!(loader_threads().len(), 2);
-    gate.open();
-    eventually("the threads end", || loader_threads().is_empty());
+        // Two of three workers hang. The loader lets them go at once, for they have hung long enough; their memory stays.
+        let start = Instant::now();
+        drop(loader);
+        let took = start.elapsed();
+        wait_for_threads(2);
+        gate.open();
+        wait_for_threads(0);
+        took
+    });
 }
 
 #[test]
 fn an_epoch_after_all_workers_hang_gets_new_ones() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let data = Numbers::new(16).with(9, Mischief::Hang).with(1, Mischief::Hang);
     let gate = data.gate.clone();
     let loader = builder().timeout(SHORT).build(data).unwrap();
-    for _ in 0..2 {
+    for epoch in 0..2 {
         let mut iter = loader.iter();
+        gate.wait_for(2 * (epoch + 1));
         for number in 0..2 {
             assert_eq!(timed_out(iter.next()).0, number);
         }
         assert!(iter.next().is_none());
     }
-    assert_eq!(loader_threads().len(), 2 + 3);
+    wait_for_threads(2 + 3);
     gate.open();
-    eventually("the first workers end", || loader_threads().len() == 3);
+    wait_for_threads(3); // the first workers end
     assert_eq!(numbers(&epoch(&*loader)), (0..16).collect::<Vec<i64>>());
     let stats = loader.stats();
     drop(loader);
     assert_eq!(stats.errors, 4);
     // The second workers had only just come back when the third epoch began, and may have been let go too.
-    eventually("all threads end", || loader_threads().is_empty());
+    wait_for_threads(0);
 }
 
 /// More samples hang than there are slots, fewer than there are workers: all other batches arrive, and in later epochs all.
 #[test]
 fn what_hangs_takes_no_slots_from_the_others() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     let hanging = [3, 4, 20, 44, 60, 61, 90];
     let data = hanging.into_iter().fold(Numbers::new(160), |data, at| data.with(at, Mischief::Hang));
     let gate = data.gate.clone();
@@ -98,7 +104,7 @@ fn what_hangs_takes_no_slots_from_the_others() {
         assert_eq!(numbers(&epoch(&*loader)), (0..160).collect::<Vec<i64>>());
     }
     drop(loader);
-    assert!(loader_threads().is_empty());
+    wait_for_threads(0);
 }
 
 #[test]
@@ -232,10 +238,13 @@ fn a_slow_batch_within_the_timeout_is_no_fault() {
 #[test]
 fn a_consumer_that_waits_for_slots_is_told_that_nobody_hangs() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let loader = builder().timeout(SHORT).build(Numbers::new(400)).unwrap();
+    let data = Numbers::new(400);
+    let asked = Arc::clone(&data.asked);
+    let loader = builder().timeout(SHORT).build(data).unwrap();
     let mut idle = loader.iter();
     idle.next().unwrap().unwrap();
-    std::thread::sleep(SHORT); // the idle epoch now holds every slot
+    // The batch that was delivered, and one in each of the four slots.
+    eventually("the idle epoch holds every slot", || asked.load(SeqCst) == 5 * 8);
     let mut second = loader.iter();
     let (batch, stuck) = timed_out(second.next());
     assert_eq!((batch, stuck), (0, None));

@@ -13,10 +13,10 @@ use std::{
     collections::HashMap,
     io,
     sync::{
-        Arc, Condvar, Mutex, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// What happens at an index.
@@ -142,40 +142,85 @@ pub fn outcomes(loader: &dyn DataLoader<Shown>) -> Vec<Result<Vec<i64>, String>>
         .collect()
 }
 
-/// The names of this process's threads that belong to loaders.
+/// The names of this process's threads that belong to loaders. The kernel still lists a thread for a moment after it was joined:
+/// see [`wait_for_threads`].
 pub fn loader_threads() -> Vec<String> {
     let tasks = std::fs::read_dir("/proc/self/task").expect("a Linux machine");
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
     names.map(|name| name.trim().to_string()).filter(|name| name.starts_with("bp-")).collect()
 }
 
+/// Waits until so many threads of loaders are there.
+pub fn wait_for_threads(count: usize) {
+    eventually(&format!("{count} threads of loaders are there"), || loader_threads().len() == count);
+}
+
 /// Tests that count threads must not run beside others of their process.
 pub static ALONE: Mutex<()> = Mutex::new(());
 
+/// Begins a test that counts threads: those of the tests before it have gone.
+pub fn alone() -> MutexGuard<'static, ()> {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    wait_for_threads(0);
+    alone
+}
+
 /// Holds those who pass it while it is shut.
 #[derive(Debug, Clone, Default)]
-pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
+pub struct Gate(Arc<(Mutex<Passage>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct Passage {
+    open: bool,
+    waiting: usize,
+}
 
 impl Gate {
+    fn passage(&self) -> MutexGuard<'_, Passage> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Waits until the gate is open.
     pub fn pass(&self) {
-        let mut open = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*open {
-            open = self.0.1.wait(open).unwrap_or_else(PoisonError::into_inner);
+        let mut passage = self.passage();
+        passage.waiting += 1;
+        while !passage.open {
+            passage = self.0.1.wait(passage).unwrap_or_else(PoisonError::into_inner);
         }
+        passage.waiting -= 1;
     }
 
     pub fn open(&self) {
-        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.passage().open = true;
         self.0.1.notify_all();
+    }
+
+    /// Waits until so many are waiting at the gate.
+    pub fn wait_for(&self, count: usize) {
+        eventually(&format!("{count} calls hang"), || self.passage().waiting == count);
     }
 }
 
 /// Waits until a condition holds; panics if it takes longer than 10 s.
 pub fn eventually(what: &str, condition: impl Fn() -> bool) {
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     while !condition() {
         assert!(start.elapsed() < Duration::from_secs(10), "{what}: not within 10 s");
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Checks that something takes less than 100 ms: in one of three tries, for a machine with other work is late now and then, and in
+/// each of them less than 2 s. `run` gives what a try took.
+pub fn soon(what: &str, mut run: impl FnMut() -> Duration) {
+    let mut best = Duration::MAX;
+    for _ in 0..3 {
+        let took = run();
+        assert!(took < Duration::from_secs(2), "{what} took {took:?}");
+        best = best.min(took);
+        if best < Duration::from_millis(100) {
+            return;
+        }
+    }
+    panic!("{what} took {best:?} at best");
 }
