@@ -1,6 +1,7 @@
 //! How samples become a batch: three parts, on three kinds of thread.
 
 use crate::{batch::RawBatch, error::BoxError, layout::Field, row::RowMut};
+use std::sync::Arc;
 
 /// Makes batches of samples: says what a batch looks like, writes a sample into its row, and turns the tensors on the
 /// device into the user's batch.
@@ -52,4 +53,21 @@ pub trait Collate<I>: Send + Sync + 'static {
     /// # Errors
     /// Any error; it reaches the consumer at the batch's place.
     fn finish(&self, batch: RawBatch) -> Result<Self::Batch, BoxError>;
+}
+
+/// A collate that is shared, or chosen at run time.
+impl<I, C: Collate<I> + ?Sized> Collate<I> for Arc<C> {
+    type Batch = C::Batch;
+
+    fn layout(&self) -> Vec<Field> {
+        (**self).layout()
+    }
+
+    fn write(&self, sample: &I, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        (**self).write(sample, row)
+    }
+
+    fn finish(&self, batch: RawBatch) -> Result<C::Batch, BoxError> {
+        (**self).finish(batch)
+    }
 }
