@@ -62,6 +62,7 @@ pub(crate) type Make<I, O> = Box<dyn FnOnce(Parts<I>) -> Result<MakeSource<O>, E
 /// assert_eq!(batches, [vec![1.0, 4.0], vec![9.0]]);
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
+#[must_use = "nothing happens before `build`"]
 pub struct PinnedDataLoaderBuilder<I, O> {
     pub(crate) make: Make<I, O>,
     pub(crate) batch_size: Option<usize>,
