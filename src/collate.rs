@@ -47,8 +47,8 @@ pub trait Collate<I>: Send + Sync + 'static {
     /// Makes the user's batch. Called on the thread that calls `next()`, so that what it computes is ordered with the step on the
     /// device; on a CPU backend, where it would take the step's time, on a worker.
     ///
-    /// Use each tensor once and let the model work on what comes of that: a tensor that was copied on another stream costs a
-    /// synchronisation each time an operation reads it.
+    /// Use each tensor once and let the model work on what comes of that: the transfer threads allocated it on a CubeCL stream of
+    /// theirs, which costs a synchronisation each time an operation reads it.
     ///
     /// # Errors
     /// Any error; it reaches the consumer at the batch's place.
