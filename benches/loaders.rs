@@ -33,7 +33,7 @@ struct Args {
     /// Worker threads of each loader; 0 lets `pinned` choose, the batches ahead too
     #[arg(long, value_delimiter = ',', default_value = "2")]
     workers: Vec<usize>,
-    /// Timed batches a round; where decoding is slow, many times the workers: Burn's end a batch each at the same time
+    /// Timed batches per round; where decoding is slow, many times the workers: Burn's end a batch each at the same time
     #[arg(long, default_value_t = 100)]
     steps: usize,
     /// Batches before the clock starts; by default enough to drain what a loader queued meanwhile
@@ -45,7 +45,7 @@ struct Args {
     /// Row shape of the case `custom`
     #[arg(long, default_value = "3x224x224")]
     shape: String,
-    /// Samples a batch; by default 256, or 1024 for small-u8-28
+    /// Samples per batch; by default 256, or 1024 for small-u8-28
     #[arg(long)]
     batch: Option<usize>,
     /// Values of raw samples
@@ -72,7 +72,7 @@ struct Args {
     /// cpu, or cuda with the feature
     #[arg(long, default_value = if cfg!(feature = "cuda") { "cuda" } else { "cpu" })]
     device: String,
-    /// JSON lines, one a loader and round, instead of the table
+    /// JSON lines, one per loader and round, instead of the table
     #[arg(long)]
     json: bool,
     /// `cargo bench` passes it

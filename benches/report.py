@@ -4,7 +4,7 @@
     python3 benches/report.py benches/records/2026-11-21-h200.jsonl --svg benches/records/h200.svg
 
 Lines are those of `cargo bench --bench loaders -- --json` and of any peer that prints the same fields. Figures are medians
-over the rounds of one record. Needs nothing but Python.
+over the rounds of one record; lines with a field `code`, a commit, are those of that commit. Needs nothing but Python.
 """
 import argparse, json, statistics
 from html import escape
@@ -12,8 +12,9 @@ from html import escape
 NAMES = {"pinned": "burn-pinned", "burn": "Burn's loader", "resident": "batch already there"}
 
 
-def name(loader):
-    return NAMES.get(loader) or loader.split("+")[0].replace("pytorch", "PyTorch")
+def name(loader, code=None):
+    found = NAMES.get(loader) or loader.split("+")[0].replace("pytorch", "PyTorch")
+    return f"{found} at {code}" if code else found
 
 
 def read(path):
@@ -23,7 +24,7 @@ def read(path):
             if not line.startswith("{"):
                 continue
             row = json.loads(line)
-            key = (row["case"], row["batch"], row["matmuls"], row["loader"], row["workers"])
+            key = (row["case"], row["batch"], row["matmuls"], row["loader"], row["workers"], row.get("code"))
             rows.setdefault(key, []).append(row)
     return rows
 
@@ -41,20 +42,20 @@ def best(rows):
     """Of each loader and case without a step, the number of workers with the most items a second."""
     found = {}
     for key, group in rows.items():
-        case, _, matmuls, loader, _ = key
-        if matmuls is None and median(group, "items_per_s") > found.get((case, loader), (0, None))[0]:
-            found[case, loader] = (median(group, "items_per_s"), key)
+        case, _, matmuls, loader, _, code = key
+        if matmuls is None and median(group, "items_per_s") > found.get((case, loader, code), (0, None))[0]:
+            found[case, loader, code] = (median(group, "items_per_s"), key)
     return {key: rows[key] for _, key in found.values()}
 
 
 def table(rows):
-    print("| case | step | loader | workers | items/s | GB/s | ms a step | wait p50 us | first batch ms | slots MB | of link, fill |")
+    print("| case | step | loader | workers | items/s | GB/s | ms per step | wait p50 us | first batch ms | slots MB | of link, fill |")
     print("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for (case, batch, matmuls, loader, workers), group in sorted(rows.items(), key=lambda item: str(item[0])):
+    for (case, batch, matmuls, loader, workers, code), group in sorted(rows.items(), key=lambda item: str(item[0])):
         share = [r["gb_per_s"] / min(r["link_gb_per_s"], r["fill_gb_per_s"]) for r in group
                  if r.get("link_gb_per_s") and r.get("fill_gb_per_s") and loader == "pinned" and not matmuls]
         step = "none" if matmuls is None else "light" if matmuls == 0 else f"{matmuls} matmuls"
-        print(f"| {case}, {batch} | {step} | {name(loader)} | {workers} | {show(median(group, 'items_per_s'))} "
+        print(f"| {case}, {batch} | {step} | {name(loader, code)} | {workers} | {show(median(group, 'items_per_s'))} "
               f"| {show(median(group, 'gb_per_s'), 2)} | {show(median(group, 'step_ms'), 2)} "
               f"| {show(median(group, 'wait_us_p50'), 1)} | {show(median(group, 'first_batch_ms'), 1)} "
               f"| {show(median(group, 'pinned_mb'), 0)} | {show(statistics.median(share), 2) if share else '-'} |")
@@ -65,12 +66,12 @@ def bars(rows, case):
     groups = {key: group for key, group in rows.items() if key[0] == case and key[2] is None}
     every = [row for group in groups.values() for row in group]
     best = {}
-    for (_, _, _, loader, workers), group in groups.items():
+    for (_, _, _, loader, workers, code), group in groups.items():
         rate = median(group, "gb_per_s")
-        if rate is not None and rate > best.get(loader, (0, 0))[0]:
-            best[loader] = (rate, workers)
+        if rate is not None and rate > best.get((loader, code), (0, 0))[0]:
+            best[loader, code] = (rate, workers)
     found = [("raw link", median(every, "link_gb_per_s"))]
-    found += [(f"{name(loader)}, {workers} workers", rate) for loader, (rate, workers) in best.items()]
+    found += [(f"{name(*key)}, {workers} workers", rate) for key, (rate, workers) in best.items()]
     return sorted(((label, rate) for label, rate in found if rate), key=lambda bar: -bar[1])
 
 

@@ -147,7 +147,8 @@ impl RawBatch {
 
     /// A generator for this batch alone, for augmentation on the device: keyed by (seed, epoch, position of the first sample in
     /// the epoch's global order), so that slices of a loader do not share their randomness. In a
-    /// [`PinnedBatcher`](crate::PinnedBatcher), which knows no epochs, batches are counted as they are made.
+    /// [`PinnedBatcher`](crate::PinnedBatcher), which knows no epochs, the seed is 0 and batches are counted as they are made: with
+    /// several of Burn's workers, not the same way twice.
     pub fn rng(&self) -> KeyedRng {
         KeyedRng::new(Purpose::Batch, self.seed, self.place.epoch, self.place.position)
     }

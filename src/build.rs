@@ -23,7 +23,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// `Collate::layout` panics.
     ///
     /// # Panics
-    /// If no device is set and Burn has no backend to choose one from.
+    /// If no device is set and Burn has no backend to choose one from; if `Dataset::len` panics, or a method of the sampler that is
+    /// called here (`check`, `len`, those of a batch sampler that tell its sizes, with `resume` its `Debug`).
     pub fn build<D>(self, dataset: D) -> Result<Arc<PinnedDataLoader<O>>, Error>
     where
         D: Dataset<I> + 'static,

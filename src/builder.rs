@@ -62,6 +62,7 @@ pub(crate) type Make<I, O> = Box<dyn FnOnce(Parts<I>) -> Result<MakeSource<O>, E
 /// assert_eq!(batches, [vec![1.0, 4.0], vec![9.0]]);
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
+#[must_use = "nothing happens before `build`"]
 pub struct PinnedDataLoaderBuilder<I, O> {
     pub(crate) make: Make<I, O>,
     pub(crate) batch_size: Option<usize>,
@@ -179,7 +180,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         }
     }
 
-    /// Samples a batch; the last batch of an epoch may have fewer. Must be set.
+    /// Samples per batch; the last batch of an epoch may have fewer. Must be set.
     pub fn batch_size(mut self, batch_size: usize) -> Self {
         self.batch_size = Some(batch_size);
         self
@@ -219,7 +220,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
 
     /// Goes on where another loader stood when its [`state`](crate::PinnedDataLoader::state) was taken: the first `iter()` gives
     /// exactly the batches of that epoch which it had not given, byte for byte. The number of workers, the device, and of
-    /// [`distributed`](Self::distributed) the world, may have changed; dataset, sampler, batch size and seed may not.
+    /// [`distributed`](Self::distributed) the world, may have changed; dataset, sampler, batch size, `drop_last` and seed may not.
     pub fn resume(mut self, state: LoaderState) -> Self {
         self.resume = Some(state);
         self
@@ -248,15 +249,18 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Batches kept on the device ahead of the step; two more may be on their way there or ready too, each of which takes device
-    /// memory. Default: 2.
-    /// [`Auto`](crate::Auto): 2, and up to 8 where that makes the step wait less.
+    /// Batches ready on the device ahead of the step. Default: 2. [`Auto`](crate::Auto): 2, and up to 8 where that makes the step
+    /// wait less.
+    ///
+    /// On CUDA an epoch in progress takes the device memory of `prefetch + 3` batches: `prefetch` ready, two on their way (or ready
+    /// too), one in the step; more if the loop keeps batches or steps take less than about 10 ms.
     pub fn prefetch(mut self, prefetch: impl Into<Count>) -> Self {
         self.prefetch = prefetch.into();
         self
     }
 
-    /// Threads, each with a stream, that copy to the device. Default: 3. On a CPU backend there is nothing to copy, and none.
+    /// Threads that copy to the device, on CUDA each on a copy stream of its own; all of them allocate on one CubeCL stream.
+    /// Default: 3. On a CPU backend there is nothing to copy, and none.
     pub fn transfer_threads(mut self, transfers: usize) -> Self {
         self.transfers = Some(transfers);
         self
@@ -284,8 +288,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// How long `next()` may wait with nothing on its way because no slot comes back; then it returns an
-    /// [`Error::LeaseTimeout`]. Default: 60 s.
+    /// How long `next()` may wait with nothing on its way while every slot is held elsewhere, by another iterator or an unfinished
+    /// copy; then it returns an [`Error::LeaseTimeout`]. Default: 60 s.
     pub fn lease_timeout(mut self, timeout: Duration) -> Self {
         self.lease_timeout = timeout;
         self
@@ -293,6 +297,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
 
     /// How long `next()` may wait for a batch. Then it gives the batch up and returns an [`Error::Timeout`] that names the thread,
     /// the stage and the sample which hold it up; the next call waits for the batch after it. Default: for ever.
+    ///
+    /// It covers what the loader's threads run. On an accelerator [`Collate::finish`] runs after the wait, on the thread that calls
+    /// `next()`, and the epoch is planned in `iter()`: it covers neither.
     ///
     /// A call that hangs cannot be ended from outside. Its thread and its batch's memory stay until it returns, the memory on top
     /// of `pinned_limit`; the other threads go on with as many slots as before. A loader that is dropped waits so long for a
@@ -303,7 +310,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// What to do about a sample that cannot be had. Default: an error takes its batch's place.
+    /// What to do about a sample that fails to load. Default: an error takes its batch's place.
     pub fn bad_samples(mut self, policy: BadSamples) -> Self {
         self.faults.policy = policy;
         self

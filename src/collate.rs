@@ -1,6 +1,7 @@
 //! How samples become a batch: three parts, on three kinds of thread.
 
 use crate::{batch::RawBatch, error::BoxError, layout::Field, row::RowMut};
+use std::sync::Arc;
 
 /// Makes batches of samples: says what a batch looks like, writes a sample into its row, and turns the tensors on the
 /// device into the user's batch.
@@ -46,10 +47,27 @@ pub trait Collate<I>: Send + Sync + 'static {
     /// Makes the user's batch. Called on the thread that calls `next()`, so that what it computes is ordered with the step on the
     /// device; on a CPU backend, where it would take the step's time, on a worker.
     ///
-    /// Use each tensor once and let the model work on what comes of that: a tensor that was copied on another stream costs a
-    /// synchronisation each time an operation reads it.
+    /// Use each tensor once and let the model work on what comes of that: the transfer threads allocated it on a CubeCL stream of
+    /// theirs, which costs a synchronisation each time an operation reads it.
     ///
     /// # Errors
     /// Any error; it reaches the consumer at the batch's place.
     fn finish(&self, batch: RawBatch) -> Result<Self::Batch, BoxError>;
+}
+
+/// A collate that is shared, or chosen at run time.
+impl<I, C: Collate<I> + ?Sized> Collate<I> for Arc<C> {
+    type Batch = C::Batch;
+
+    fn layout(&self) -> Vec<Field> {
+        (**self).layout()
+    }
+
+    fn write(&self, sample: &I, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        (**self).write(sample, row)
+    }
+
+    fn finish(&self, batch: RawBatch) -> Result<C::Batch, BoxError> {
+        (**self).finish(batch)
+    }
 }

@@ -253,7 +253,7 @@ impl Drop for DriverMemory {
     }
 }
 
-/// Copies to a device on a CUDA stream of this crate, into memory that Burn allocated.
+/// Copies to a device on a CUDA copy stream of this crate, into memory that Burn allocated.
 pub(crate) struct CopyStream {
     stream: Arc<CudaStream>,
     done: CudaEvent,
@@ -310,7 +310,7 @@ impl CopyStream {
         self.stream.context().bind_to_thread()?;
         // SAFETY: `to` is the start of as many bytes of the device as are copied. Nobody else knows the tensor yet, and CubeCL
         // hands out memory again only when the work of other streams on it is done (`wait` of its collector), while nothing runs on
-        // the stream that this thread allocates on. `in_flight` keeps both ends until `wait` has seen the copy end.
+        // the CubeCL stream that this thread allocates on. `in_flight` keeps both ends until `wait` has seen the copy end.
         unsafe { result::memcpy_htod_async(to, bytes, self.stream.cu_stream()) }?;
         Ok(tensor)
     }

@@ -108,6 +108,41 @@ impl fmt::Display for Stuck {
 /// Everything that a loader can report.
 ///
 /// Burn's `DataLoader` yields it inside a `DatasetError`; [`Error::of`] finds it there again.
+///
+/// ```
+/// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+/// use burn_pinned::Error;
+/// # use burn::{prelude::*, tensor::DType};
+/// # use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
+/// # struct Roots;
+/// # impl Collate<f32> for Roots {
+/// #     type Batch = Tensor<1>;
+/// #     fn layout(&self) -> Vec<Field> { vec![Field::new("x", DType::F32, [])] }
+/// #     fn write(&self, x: &f32, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+/// #         if *x < 0.0 {
+/// #             return Err(format!("{x} has no root").into());
+/// #         }
+/// #         Ok(row.put("x", x.sqrt())?)
+/// #     }
+/// #     fn finish(&self, mut batch: RawBatch) -> Result<Tensor<1>, BoxError> { Ok(batch.take("x")?) }
+/// # }
+///
+/// let dataset = InMemDataset::new(vec![4.0f32, 9.0, -1.0, 16.0]);
+/// let loader = PinnedDataLoaderBuilder::new(Roots).batch_size(2).build(dataset)?;
+/// for batch in loader.iter() {
+///     match batch {
+///         Ok(_roots) => { /* a training step */ }
+///         Err(error) => match Error::of(&error) {
+///             Some(Error::Failed { place, source }) => {
+///                 assert_eq!((place.batch, place.index), (1, Some(2)));
+///                 assert_eq!(source.to_string(), "-1 has no root");
+///             }
+///             _ => panic!("{error}"),
+///         },
+///     }
+/// }
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -253,7 +288,7 @@ pub enum Error {
         batch: usize,
         /// How long `next()` waited.
         waited: Duration,
-        /// The call that holds it up.
+        /// The longest call on this batch; if there is none, the longest of any batch; `None` if no thread is in a call.
         stuck: Option<Box<Stuck>>,
     },
     /// A thread of the loader could not be started.

@@ -35,7 +35,40 @@ impl Field {
 
     /// A field whose rows vary in their first dimension: each batch is padded with `pad` to its own longest row (at least 1).
     ///
-    /// `max` is the shape of the longest row that is accepted; slots are sized for it. The dtype is that of `pad`.
+    /// `max` is the shape of the longest row that is accepted; slots are sized for it. The dtype is that of `pad`. How long each row
+    /// is does not reach the device: where that matters, as for a mask, send it in a field of its own.
+    ///
+    /// ```
+    /// # use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+    /// use burn::{prelude::*, tensor::DType};
+    /// use burn_pinned::{BoxError, Collate, Field, RawBatch, RowMut};
+    /// # use burn_pinned::PinnedDataLoaderBuilder;
+    ///
+    /// struct Texts;
+    /// impl Collate<Vec<i64>> for Texts {
+    ///     type Batch = (Tensor<2, Int>, Tensor<2, Bool>);
+    ///     fn layout(&self) -> Vec<Field> {
+    ///         vec![Field::padded("tokens", [512], 0i64), Field::new("length", DType::I32, [])]
+    ///     }
+    ///     fn write(&self, tokens: &Vec<i64>, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+    ///         row.write("tokens", tokens)?;
+    ///         Ok(row.put("length", tokens.len() as i32)?)
+    ///     }
+    ///     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
+    ///         let (tokens, length) = (batch.take::<2, Int>("tokens")?, batch.take_int::<1>("length")?);
+    ///         let [rows, longest] = tokens.dims();
+    ///         let step = Tensor::<1, Int>::arange(0..longest as i64, &tokens.device()).reshape([1, longest]);
+    ///         let mask = step.expand([rows, longest]).lower(length.reshape([rows, 1]).expand([rows, longest]));
+    ///         Ok((tokens, mask)) // the mask is true where a token is no padding
+    ///     }
+    /// }
+    /// # let dataset = InMemDataset::new(vec![vec![7i64, 8, 9], vec![5]]);
+    /// # let loader = PinnedDataLoaderBuilder::new(Texts).batch_size(2).build(dataset)?;
+    /// # let (tokens, mask) = loader.iter().next().unwrap()?;
+    /// # assert_eq!(tokens.into_data().try_to_vec::<i64>()?, [7, 8, 9, 5, 0, 0]);
+    /// # assert_eq!(mask.into_data().iter::<bool>().collect::<Vec<_>>(), [true, true, true, true, false, false]);
+    /// # Ok::<(), BoxError>(())
+    /// ```
     pub fn padded<E: Element>(name: impl Into<Cow<'static, str>>, max: impl Into<Vec<usize>>, pad: E) -> Self {
         let pad = Some(bytemuck::bytes_of(&pad).to_vec());
         Self { name: name.into(), dtype: E::dtype(), shape: max.into(), pad }

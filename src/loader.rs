@@ -125,12 +125,36 @@ struct Running<O> {
 /// device tensors ahead of the training step. Made by [`PinnedDataLoaderBuilder`](crate::PinnedDataLoaderBuilder).
 ///
 /// It is Burn's [`DataLoader`]; `Arc<PinnedDataLoader<O>>` coerces to `Arc<dyn DataLoader<O>>`. Threads and slots come with the
-/// first `iter()` and stay until the loader is dropped, which joins the threads: it waits for user code that is running, and
-/// for nothing else. Each `iter()` is the loader's next epoch.
+/// first `iter()` and stay until the loader is dropped, which joins the threads, each after the call, the copy or the allocation
+/// that it is in; with a [`timeout`](crate::PinnedDataLoaderBuilder::timeout), a thread that hangs for longer is left. Each `iter()`
+/// is the loader's next epoch.
 ///
-/// `next()` blocks until its batch is there, for ever unless [`timeout`](crate::PinnedDataLoaderBuilder::timeout) is set, and then
-/// runs `Collate::finish` on its own thread (on a CPU backend, a worker did). An `Err` stands at the place of the batch that
-/// failed; the iterator goes on behind it. [`Error::of`] gives the typed error.
+/// ```
+/// # use burn::{data::{dataloader::DataLoader, dataset::InMemDataset}, prelude::*, tensor::DType};
+/// # use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
+/// # struct Squares;
+/// # impl Collate<f32> for Squares {
+/// #     type Batch = Tensor<1>;
+/// #     fn layout(&self) -> Vec<Field> { vec![Field::new("x", DType::F32, [])] }
+/// #     fn write(&self, x: &f32, row: &mut RowMut<'_>) -> Result<(), BoxError> { Ok(row.put("x", x * x)?) }
+/// #     fn finish(&self, mut batch: RawBatch) -> Result<Tensor<1>, BoxError> { Ok(batch.take("x")?) }
+/// # }
+/// let dataset = InMemDataset::new(vec![1.0f32, 2.0, 3.0]);
+/// let loader = PinnedDataLoaderBuilder::new(Squares).batch_size(2).shuffle(42).build(dataset)?;
+/// assert_eq!((loader.num_items(), loader.num_batches()), (3, 2));
+/// for epoch in 0..2 {
+///     for batch in loader.iter() {
+///         let _squares = batch?; // a training step
+///     }
+///     assert_eq!(loader.state().epoch(), epoch + 1); // saved with the model, it lets another process go on from here
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// `next()` blocks until its batch is there, for ever unless a `timeout` is set, and then runs `Collate::finish` on its own thread
+/// (on a CPU backend, a worker did). The `timeout` covers what the loader's threads run: not that `finish`, nor the planning of the
+/// epoch in `iter()`. An `Err` stands at the place of the batch that failed; the iterator goes on behind it. [`Error::of`] gives
+/// the typed error.
 ///
 /// The threads are named `bp-worker-0`, `bp-pin`, `bp-transfer-0` and so on, in errors, debuggers and profilers.
 pub struct PinnedDataLoader<O> {
@@ -167,7 +191,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// Starts to record who does what when, for this loader and all its copies, and forgets what was recorded before. Keeps the
-    /// last `events` events of some 80 bytes, about ten a batch and worker; 0 stops it and forgets all, so take
+    /// last `events` events of some 80 bytes, about ten per batch and worker; 0 stops it and forgets all, so take
     /// [`timeline`](Self::timeline) first. An event costs a lock.
     pub fn record(&self, events: usize) {
         self.plan.counters.timeline.start(events);

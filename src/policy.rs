@@ -14,7 +14,7 @@ const LISTED: usize = 16;
 /// An epoch of so many samples has no end.
 const ENDLESS: usize = usize::MAX >> 20;
 
-/// What to do about a sample that cannot be had: its `Dataset::get`, its augmentation or its `Collate::write` failed or panicked.
+/// What to do about a sample that fails to load: its `Dataset::get`, its augmentation or its `Collate::write` failed or panicked.
 ///
 /// ```
 /// use burn_pinned::{BadSamples, Quota};
@@ -38,7 +38,7 @@ pub enum BadSamples {
     /// the quota, each batch that skips something is an [`Error::QuotaExceeded`] in its place.
     Skip(Quota),
     /// The next good sample behind it in the dataset (index + 1 and so on, from the start behind the last) is delivered in its
-    /// place, with the randomness of the place. After so many bad ones, an [`Error::NoReplacement`] takes the batch's place. The
+    /// place, with the randomness of the place. After `tries` bad ones, an [`Error::NoReplacement`] takes the batch's place. The
     /// dataset is the whole one: a sample that the sampler leaves out, of the validation part for instance, may come in. Give the
     /// loader a dataset of its own part (Burn's `PartialDataset`, `SelectionDataset`), or skip.
     Replace {

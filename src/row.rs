@@ -6,13 +6,48 @@ use std::mem::discriminant;
 
 /// The row of one sample in the batch that is being written: straight in the slot that later crosses the link.
 ///
+/// ```
+/// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+/// use burn::{prelude::*, tensor::DType};
+/// use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
+///
+/// struct Sums;
+/// impl Collate<[f32; 3]> for Sums {
+///     type Batch = (Tensor<2>, Tensor<1>, Tensor<2>);
+///     fn layout(&self) -> Vec<Field> {
+///         vec![
+///             Field::new("x", DType::F32, [3]),
+///             Field::new("sum", DType::F32, []),
+///             Field::new("double", DType::F32, [3]),
+///         ]
+///     }
+///     fn write(&self, x: &[f32; 3], row: &mut RowMut<'_>) -> Result<(), BoxError> {
+///         row.write("x", x)?; // all values of the row, copied
+///         row.put("sum", x[0] + x[1] + x[2])?; // its only value
+///         for (place, value) in row.slice_mut::<f32>("double")?.iter_mut().zip(x) {
+///             *place = 2.0 * *value; // computed where it belongs, not copied
+///         }
+///         Ok(())
+///     }
+///     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
+///         Ok((batch.take("x")?, batch.take("sum")?, batch.take("double")?))
+///     }
+/// }
+///
+/// let loader = PinnedDataLoaderBuilder::new(Sums).batch_size(1).build(InMemDataset::new(vec![[1.0f32, 2.0, 3.0]]))?;
+/// let (_, sum, double) = loader.iter().next().unwrap()?;
+/// assert_eq!(sum.into_data().try_to_vec::<f32>()?, [6.0]);
+/// assert_eq!(double.into_data().try_to_vec::<f32>()?, [2.0, 4.0, 6.0]);
+/// # Ok::<(), BoxError>(())
+/// ```
+///
 /// Every field must be written before the collate returns. Finding a field goes through the names in order, so write
 /// them in the layout's order where rows are tiny.
 #[derive(Debug)]
 pub struct RowMut<'a> {
     chunk: &'a mut Chunk,
     row: usize,
-    /// One bit a field.
+    /// One bit per field.
     written: u64,
     /// The steps of each padded field, written as the collate writes it.
     steps: &'a mut [usize],
@@ -59,7 +94,7 @@ impl<'a> RowMut<'a> {
         Ok(())
     }
 
-    /// Writes one value into a field of one value a row.
+    /// Writes one value into a field of one value per row.
     ///
     /// # Errors
     /// As [`write`](Self::write).

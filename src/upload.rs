@@ -16,7 +16,7 @@ use std::time::Instant;
 
 /// Who copies to the device. Each transfer thread has one of its own.
 pub(crate) enum Uploader {
-    /// Burn, on the calling thread's stream.
+    /// Burn, on the calling thread's CubeCL stream.
     Burn,
     /// The crate itself, on a CUDA stream of its own, into memory that Burn allocated. CubeCL keeps sent bytes in a queue that it
     /// empties while its device thread, and so the step's launches, wait for the copies under way: on an H200 most batches

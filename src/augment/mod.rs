@@ -65,6 +65,13 @@ impl<I, A: Augment<I>> Augment<I> for Option<A> {
     }
 }
 
+/// An augmentation that is shared, or chosen at run time.
+impl<I, A: Augment<I> + ?Sized> Augment<I> for Arc<A> {
+    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+        (**self).apply(sample, rng)
+    }
+}
+
 /// A tuple of up to eight runs one after the other.
 macro_rules! tuples {
     ($($name:ident)+) => {

@@ -26,6 +26,7 @@ use std::{collections::BTreeMap, fmt, iter, ops::Range, sync::Arc};
 /// The classes are those that occur among the labels. The table of items takes 4 bytes each (8 from 2^32 items), shared by all
 /// epochs and clones.
 #[derive(Clone)]
+#[must_use = "a sampler orders nothing until a loader has it"]
 pub struct ClassBalancedSampler {
     seed: u64,
     size: Option<usize>,

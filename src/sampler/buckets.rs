@@ -35,6 +35,7 @@ use std::{fmt, ops::Range, sync::Arc};
 /// The lengths take 4 bytes an item, shared by all epochs and clones. An epoch takes 4 bytes an item and 16 a batch, and is planned
 /// as a whole when it starts. (8 bytes for 4 from 2^32 items or tokens.)
 #[derive(Clone)]
+#[must_use = "a sampler orders nothing until a loader has it"]
 pub struct LengthBucketSampler {
     max_tokens: usize,
     max_batch_size: usize,

@@ -16,6 +16,7 @@ use crate::error::Error;
 ///
 /// Takes what the sampler takes, and skips as fast as it does.
 #[derive(Debug, Clone)]
+#[must_use = "a sampler orders nothing until a loader has it"]
 pub struct FixedBatchSampler<S> {
     sampler: S,
     batch_size: usize,

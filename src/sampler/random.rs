@@ -21,6 +21,7 @@ use derive_new::new;
 /// R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964; from 2^22 samples, scattered to buckets first, after
 /// P. Sanders, "Random Permutations on Distributed, External and Hierarchical Memory", IPL 67(6), 1998.
 #[derive(Debug, Clone, Copy, new)]
+#[must_use = "a sampler orders nothing until a loader has it"]
 pub struct RandomSampler {
     seed: u64,
     #[new(default)]

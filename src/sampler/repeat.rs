@@ -19,6 +19,7 @@ use std::{fmt, sync::Arc};
 ///
 /// Pass `k` of epoch `e` is the inner sampler's epoch `e * times + k`. Takes what one pass of the inner sampler takes; skipping
 /// passes over whole passes without planning them.
+#[must_use = "a sampler orders nothing until a loader has it"]
 pub struct RepeatSampler<S> {
     sampler: Arc<S>,
     /// `None`: without end.

@@ -19,6 +19,7 @@ use derive_new::new;
 ///
 /// Drawn one at a time: no memory, and skipping to any position takes no time.
 #[derive(Debug, Clone, Copy, new)]
+#[must_use = "a sampler orders nothing until a loader has it"]
 pub struct RandomWithReplacementSampler {
     seed: u64,
     #[new(default)]

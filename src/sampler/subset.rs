@@ -20,6 +20,7 @@ use std::{fmt, sync::Arc};
 /// The indices take 4 bytes each (8 if one is 2^32 or more), shared by all epochs and clones; a shuffled epoch takes as many
 /// again. [`check`](Sampler::check) refuses an index that the dataset does not have.
 #[derive(Clone)]
+#[must_use = "a sampler orders nothing until a loader has it"]
 pub struct SubsetSampler {
     seed: Option<u64>,
     repeats: bool,

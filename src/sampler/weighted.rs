@@ -25,6 +25,7 @@ use std::{fmt, sync::Arc};
 /// Walker (1977) and M. D. Vose (1991). A draw takes constant time, and so does skipping to any position. Up to 2^31 weights; a
 /// probability is off by less than 2^-32 / n, the largest by less than 2^-32; items of weight 0 are never drawn.
 #[derive(Clone)]
+#[must_use = "a sampler orders nothing until a loader has it"]
 pub struct WeightedSampler {
     seed: u64,
     size: Option<usize>,
