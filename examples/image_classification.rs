@@ -16,6 +16,8 @@ mod collate;
 mod folder;
 #[path = "images/model.rs"]
 mod model;
+#[path = "images/picture.rs"]
+mod picture;
 #[path = "images/progress.rs"]
 mod progress;
 #[path = "images/shapes.rs"]
@@ -31,7 +33,7 @@ use burn::{
         metric::{AccuracyMetric, LossMetric},
     },
 };
-use burn_pinned::{BoxError, PinnedDataLoader, PinnedDataLoaderBuilder};
+use burn_pinned::{BoxError, PinnedDataLoader, PinnedDataLoaderBuilder, Timeline};
 use clap::{Parser, ValueEnum};
 use collate::{ImageBatch, ImageCollate, jitter};
 use folder::ImageFolder;
@@ -51,9 +53,9 @@ struct Args {
     epochs: usize,
     #[arg(long, default_value_t = 64)]
     batch_size: usize,
-    /// Threads that read and decode
-    #[arg(long, default_value_t = available_parallelism().map_or(1, usize::from))]
-    workers: usize,
+    /// Threads that read and decode; without it the loader's own choice, or for Burn's as many as the machine has
+    #[arg(long)]
+    workers: Option<usize>,
     /// Batches ready ahead of the step
     #[arg(long, default_value_t = 2)]
     prefetch: usize,
@@ -82,6 +84,10 @@ enum Which {
     Burn,
 }
 
+fn threads() -> usize {
+    available_parallelism().map_or(1, usize::from)
+}
+
 type Loader = Arc<dyn DataLoader<ImageBatch>>;
 
 /// A loader with its clock, and its own statistics where it has some.
@@ -99,9 +105,11 @@ impl Args {
             Which::Pinned => {
                 let mut builder = PinnedDataLoaderBuilder::new(collate)
                     .batch_size(self.batch_size)
-                    .num_workers(self.workers)
                     .prefetch(self.prefetch)
                     .set_device(device.clone());
+                if let Some(workers) = self.workers {
+                    builder = builder.num_workers(workers);
+                }
                 if train {
                     // Burn counts epochs from 1, the loader from 0: the epoch after Burn's N is the loader's N.
                     let epoch = self.checkpoint_epoch.unwrap_or(0);
@@ -114,7 +122,7 @@ impl Args {
             Which::Burn => {
                 let builder = DataLoaderBuilder::new(collate)
                     .batch_size(self.batch_size)
-                    .num_workers(self.workers)
+                    .num_workers(self.workers.unwrap_or_else(threads))
                     .set_device(device.clone());
                 if train { builder.shuffle(self.seed).build(folder) } else { builder.build(folder) }
             }
@@ -151,6 +159,13 @@ fn accuracy(model: &Model, loader: &dyn DataLoader<ImageBatch>) -> Result<f64, B
 }
 
 fn run(args: &Args) -> Result<(), BoxError> {
+    // What would fail after the training fails before it.
+    if let Some(file) = &args.timeline {
+        if args.loader == Which::Burn {
+            return Err("--timeline shows what burn-pinned does: leave out `--loader burn`".into());
+        }
+        Timeline::default().save(file)?;
+    }
     let device = Device::default();
     device.seed(args.seed);
     let folder = ImageFolder::open(&args.folder()?, args.side)?;
@@ -161,7 +176,7 @@ fn run(args: &Args) -> Result<(), BoxError> {
     let (train, valid) = (args.loader(train, true, &device)?, args.loader(valid, false, &device)?);
 
     if let (Some(_), Some(loader)) = (&args.timeline, &train.pinned) {
-        loader.record(20_000);
+        loader.record(picture::events(steps / args.epochs.max(1), args.batch_size));
     }
     let artifacts = std::env::temp_dir().join("burn-pinned-image-classification");
     let model = Model::new(classes.len(), &device.clone().autodiff());
@@ -201,11 +216,7 @@ fn run(args: &Args) -> Result<(), BoxError> {
     let accuracy = accuracy(&result.model, &*valid.loader)?;
     report(args, &device, accuracy, time.as_secs_f64(), &train);
     if let (Some(file), Some(loader)) = (&args.timeline, &train.pinned) {
-        let timeline = loader.timeline();
-        let picture = file.extension().is_some_and(|ending| ending == "svg");
-        let middle = steps / args.epochs.max(1) / 2;
-        let dozen = middle.saturating_sub(6)..middle + 6;
-        if picture { timeline.batches(args.epochs.saturating_sub(1), dozen) } else { timeline }.save(file)?;
+        picture::save(&loader.timeline(), file, args.epochs.saturating_sub(1), steps / args.epochs.max(1))?;
         println!("  timeline             {}", file.display());
     }
     Ok(())
@@ -214,7 +225,9 @@ fn run(args: &Args) -> Result<(), BoxError> {
 fn report(args: &Args, device: &Device, accuracy: f64, seconds: f64, train: &Fed) {
     let loader = if args.loader == Which::Pinned { "burn-pinned" } else { "Burn's own" };
     let waited = 100.0 * train.clock.wait_share();
-    println!("\n  loader               {loader}, {} workers, on {device:?}", args.workers);
+    let stats = train.pinned.as_ref().map(|loader| loader.stats());
+    let workers = stats.as_ref().map_or_else(|| args.workers.unwrap_or_else(threads), |stats| stats.workers);
+    println!("\n  loader               {loader}, {workers} workers, on {device:?}");
     println!("  validation accuracy  {:.1} %", 100.0 * accuracy);
     println!(
         "  training             {seconds:.1} s for {} epochs, {:.0} images/s",
@@ -222,7 +235,7 @@ fn report(args: &Args, device: &Device, accuracy: f64, seconds: f64, train: &Fed
         train.clock.items_per_s()
     );
     println!("  the step waited      {waited:.1} % of its time for data");
-    if let Some(stats) = train.pinned.as_ref().map(|loader| loader.stats()) {
+    if let Some(stats) = stats {
         let kind = stats.memory.map_or_else(|| "no".into(), |kind| kind.to_string());
         println!("  slot memory          {:.2} MiB of {kind} memory at peak", stats.host_bytes_peak as f64 / 1048576.0);
         println!("  verdict              {}", stats.verdict());
