@@ -33,8 +33,9 @@ static LINES: Lines = Lines(Mutex::new(Vec::new()));
 fn workers_that_are_not_needed_rest_and_come_back() {
     log::set_logger(&LINES).unwrap();
     log::set_max_level(log::LevelFilter::Info);
-    // Each of the samples takes 100 us of a worker, that of a batch of 8 so 0.8 ms; the step takes 4 ms.
-    let mut dataset = Numbers::new(8 * 1500);
+    // Each of the samples takes 100 us of a worker, that of a batch of 8 so 0.8 ms; the step takes 4 ms, and later nothing.
+    const BATCHES: usize = 4000;
+    let mut dataset = Numbers::new(8 * BATCHES);
     for index in 0..dataset.len {
         dataset = dataset.with(index, Mischief::Sleep(Duration::from_micros(100)));
     }
@@ -44,16 +45,36 @@ fn workers_that_are_not_needed_rest_and_come_back() {
         seen.extend(batch.unwrap().numbers);
         sleep(Duration::from_millis(if nth < 1000 { 4 } else { 0 }));
     }
-    assert_eq!(seen, (0..8 * 1500).collect::<Vec<i64>>(), "what is loaded does not depend on it");
+    assert_eq!(seen, (0..8 * BATCHES as i64).collect::<Vec<i64>>(), "what is loaded does not depend on it");
     let most = std::thread::available_parallelism().map_or(1, usize::from);
     let most = (most - 1).max(most - most / 8);
     let lines = LINES.0.lock().unwrap().join("\n");
     println!("{lines}\nin {:.1?}\n{}", start.elapsed(), loader.stats());
     if most > 1 {
-        assert!(lines.contains(&format!("burn-pinned: workers {most} -> ")), "{lines}");
-        assert!(lines.contains("a trial"), "{lines}");
+        let trial = lines.find(&format!("burn-pinned: workers {most} -> ")).unwrap_or_else(|| panic!("{lines}"));
+        assert!(lines[trial..].lines().next().unwrap().ends_with("a trial"), "{lines}");
+        let judged = ["are kept: ", &format!("-> {most}: ")].map(|said| lines[trial..].contains(said));
+        assert!(judged.contains(&true), "a trial has an end: {lines}");
+        if judged[0] {
+            assert!(lines[trial..].contains(&format!("-> {most}: the step waits")), "all come back: {lines}");
+        }
     }
-    assert!(loader.stats().workers <= most);
+
+    // Samples of very different cost want batches ahead; the limit allows for five.
+    let mut uneven = Numbers::new(8 * 600);
+    for index in (0..uneven.len).step_by(64) {
+        uneven = uneven.with(index, Mischief::Sleep(Duration::from_millis(30)));
+    }
+    let slot = 192; // 8 rows of 8 and 13 bytes, at multiples of 64
+    let loader = builder().prefetch(Auto).pinned_limit(5 * slot).build(uneven).unwrap();
+    for batch in loader.iter() {
+        batch.unwrap();
+        sleep(Duration::from_millis(4));
+    }
+    let stats = loader.stats();
+    // On a CPU backend the batches that the loop holds are beyond the limit: the one of the step, and the one before.
+    assert!(stats.host_bytes_peak <= (5 + 2) * slot, "{stats}");
+    println!("{}", LINES.0.lock().unwrap().join("\n"));
 
     let fixed = builder().num_workers(2).prefetch(3).build(Numbers::new(100)).unwrap();
     let auto = builder().num_workers(Auto).prefetch(Auto).build(Numbers::new(100)).unwrap();

@@ -1,0 +1,141 @@
+use super::*;
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// A loader of 4 workers and 3 transfer threads whose step waited for `waited` of 1000 ms.
+fn stats(waited: u64) -> Stats {
+    Stats {
+        batches: 100,
+        items: 3200,
+        epochs: 1,
+        waited: ms(waited),
+        stepped: ms(1000 - waited),
+        workers: 4,
+        copies_had: ms(1000),
+        workers_had: ms(4000),
+        transfer_threads: 3,
+        slots: 4,
+        cpu_threads: 16,
+        ..Stats::default()
+    }
+}
+
+fn busy(time: Duration) -> StageStats {
+    StageStats { count: 100, busy: time, p50: time / 100, p95: time / 100, p99: time / 100 }
+}
+
+#[track_caller]
+fn says(stats: &Stats, line: &str) {
+    assert_eq!(stats.verdict().to_string(), line);
+}
+
+#[test]
+fn each_cause_has_its_line() {
+    says(&Stats { batches: 3, ..stats(500) }, "too early to say: 3 batches so far");
+    says(
+        &Stats { batches: 0, errors: 90, ..stats(500) },
+        "too early to say: 0 batches so far, and 90 errors instead of one",
+    );
+    says(
+        &Stats { read: busy(ms(320)), ..stats(20) },
+        "compute-bound: the loader is idle 92 %, the step waits 2 % of the time; nothing to do",
+    );
+    says(
+        &Stats { read: busy(ms(3000)), write: busy(ms(920)), ..stats(310) },
+        "the step waits 31 % of the time for read (`Dataset::get`) (4 workers busy 98 %): more workers, or a cheaper \
+         decode, or data that is decoded once",
+    );
+    says(
+        &Stats { transfer: busy(ms(2900)), sent_bytes: 51_000_000_000, read: busy(ms(1000)), ..stats(400) },
+        "transfer-bound: the step waits 40 % of the time, the transfer threads copy 97 % of it at 51.0 GB/s: send fewer \
+         bytes, such as u8 instead of f32",
+    );
+    let (memory, sent_bytes) = (Some(MemoryKind::Pageable), 9_000_000_000);
+    says(
+        &Stats { transfer: busy(ms(2900)), sent_bytes, memory, ..stats(400) },
+        "transfer-bound: the step waits 40 % of the time, the transfer threads copy 97 % of it at 9.0 GB/s from ordinary \
+         memory: find out why none was page-locked (it is logged), or send fewer bytes, such as u8 instead of f32",
+    );
+    says(
+        &Stats { finish: busy(ms(300)), ..stats(400) },
+        "the step waits 40 % of the time, 75 % of that in `finish`, which runs in `next()`: less work or fewer kernels \
+         there",
+    );
+    says(
+        &Stats { device_wait: busy(ms(2400)), kept_wait: ms(200), ..stats(800) },
+        "compute-bound: the step waits 80 % of the time, but for the device, which its loop runs ahead of: transfers wait \
+         80 % of it for steps to be over; nothing to do",
+    );
+    says(
+        &Stats { device_wait: busy(ms(2400)), kept_wait: ms(2000), ..stats(400) },
+        "the step waits 40 % of the time, and transfers wait 80 % of it for batches to leave device memory: drop batches \
+         after their step, or a larger `prefetch`",
+    );
+    says(
+        &Stats { pin: busy(ms(900)), ..stats(400) },
+        "the step waits 40 % of the time for the pin thread, busy 90 %: a `Collate` instead of a batcher, or fields of \
+         one size",
+    );
+    says(
+        &Stats { start_waited: ms(350), epochs: 7, ..stats(400) },
+        "the step waits 40 % of the time, mostly 50.0ms for the first batch of each epoch: fewer and longer epochs, or \
+         smaller batches",
+    );
+    let uneven = StageStats { p50: ms(1), p99: ms(80), ..busy(ms(2000)) };
+    says(
+        &Stats { read: uneven, ..stats(400) },
+        "the step waits 40 % of the time for slow samples: one in 100 takes 80.0ms in read (`Dataset::get`), most 1.0ms: a \
+         larger `prefetch`, or a look at those samples",
+    );
+    says(
+        &Stats { write: busy(Duration::from_micros(900)), ..stats(400) },
+        "the step waits 40 % of the time, though a batch is only 9.0µs of work: a larger `batch_size`",
+    );
+    says(
+        &Stats { read: busy(ms(2000)), slot_wait: busy(ms(600)), ..stats(400) },
+        "slot-bound: the step waits 40 % of the time, and the workers wait 60 % of it for one of 4 slots: a larger \
+         `prefetch` or `pinned_limit`",
+    );
+    says(
+        &Stats { read: busy(ms(2000)), transfer: busy(ms(900)), ..stats(400) },
+        "the step waits 40 % of the time, no stage stands out (workers busy 50 %, transfers 30 %): a larger `prefetch` \
+         evens out what varies",
+    );
+}
+
+#[test]
+fn more_transfer_threads_than_slots_do_not_hide_the_link() {
+    let stats = Stats { transfer: busy(ms(3900)), transfer_threads: 16, ..stats(400) };
+    assert!(matches!(stats.verdict(), Verdict::Transfer { busy, .. } if busy > 0.9), "{}", stats.verdict());
+}
+
+/// One epoch has one start; of many, the starts may be what is waited for.
+#[test]
+fn the_start_of_a_single_epoch_is_no_cause() {
+    let once = Stats { start_waited: ms(350), ..stats(380) };
+    assert!(matches!(once.verdict(), Verdict::Compute { waits, .. } if waits < 0.05), "{}", once.verdict());
+    let slow = Stats { read: busy(ms(3900)), ..once };
+    let slow = Stats { waited: ms(650), stepped: ms(350), ..slow };
+    assert!(matches!(slow.verdict(), Verdict::Workers { .. }), "{}", slow.verdict());
+}
+
+#[test]
+fn a_look_at_the_last_while_leaves_out_the_start() {
+    // A first step of a minute, as with a compiler in it, then a loop that waits.
+    let compiled = Stats { batches: 1, items: 32, waited: ms(10), stepped: ms(60_000), ..Stats::default() };
+    let now = Stats { read: busy(ms(3900)), workers_had: ms(4000), stepped: ms(60_600), ..stats(410) };
+    assert!(matches!(now.verdict(), Verdict::Compute { .. }), "{}", now.verdict());
+    let since = now.since(&compiled);
+    assert_eq!((since.batches, since.items, since.waited, since.stepped), (99, 3168, ms(400), ms(600)));
+    assert!(matches!(since.verdict(), Verdict::Workers { .. }), "{}", since.verdict());
+}
+
+#[test]
+fn stored_and_read_back() {
+    let stats = Stats { read: busy(ms(3000)), ..stats(310) };
+    let json = serde_json::to_string(&(&stats, stats.verdict())).unwrap();
+    let back: (Stats, Verdict) = serde_json::from_str(&json).unwrap();
+    assert_eq!(back, (stats.clone(), stats.verdict()));
+}
