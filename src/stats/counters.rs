@@ -6,6 +6,7 @@ use super::{
     loops::{CopyId, Loops, Sums},
     span::Span,
     stage::{StageCounters, StageStats},
+    verdict::EARLY,
 };
 use crate::{
     activity::{Activity, BatchKey},
@@ -16,7 +17,7 @@ use crossbeam::utils::CachePadded;
 use std::{
     array,
     sync::{
-        Mutex, PoisonError, Weak,
+        Mutex, OnceLock, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     thread::available_parallelism,
@@ -58,6 +59,7 @@ pub(crate) struct Counters {
     loops: Loops,
     transfers: AtomicUsize,
     slots: AtomicUsize,
+    warm_up: OnceLock<Box<Stats>>,
     /// Sums over the calls of `next()`.
     seen: [AtomicU64; 4],
     stages: [CachePadded<StageCounters>; Activity::COUNT],
@@ -127,8 +129,10 @@ impl Counters {
     }
 
     pub(crate) fn delivered(&self, items: usize) {
-        self.batches.fetch_add(1, Relaxed);
         self.items.fetch_add(items as u64, Relaxed);
+        if self.batches.fetch_add(1, Relaxed) + 1 == EARLY {
+            self.warm_up.get_or_init(|| Box::new(self.snapshot()));
+        }
     }
 
     pub(crate) fn failed(&self) {
@@ -261,6 +265,7 @@ impl Counters {
             allocations: self.allocations.load(Relaxed),
             late_allocations: self.late_allocations.load(Relaxed),
             allocating: time(&self.allocating_ns),
+            warm_up: self.warm_up.get().cloned(),
             memory: [MemoryKind::Pageable, MemoryKind::Pinned, MemoryKind::PinnedHuge]
                 .into_iter()
                 .find(|kind| self.kinds.load(Relaxed) & (1 << *kind as u8) != 0),

@@ -132,6 +132,9 @@ pub struct Stats {
     pub late_allocations: u64,
     /// The time that all of them took, off the training path.
     pub allocating: Duration,
+    /// All this after the first few batches, in whose steps a device may compile and try out its kernels: the
+    /// [`verdict`](Self::verdict) is of what came after them.
+    pub warm_up: Option<Box<Stats>>,
     /// The kind of the slots' memory: the slowest of those ever allocated, `None` before the first allocation.
     pub memory: Option<MemoryKind>,
 }

@@ -34,6 +34,7 @@ impl Stats {
                 Self {
                     $($field: self.$field.saturating_sub(earlier.$field),)*
                     queues: self.queues.since((self.wait.count, &earlier.queues, earlier.wait.count)),
+                    warm_up: None,
                     ..self.clone()
                 }
             };

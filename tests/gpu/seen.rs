@@ -1,7 +1,7 @@
 //! What statistics and verdict say of a GPU, and what several iterators make of its link.
 
 use super::{Kept, OnDevice, check, loader};
-use crate::common::Numbers;
+use crate::common::{Numbers, eventually};
 use burn::{
     data::dataloader::DataLoader,
     tensor::{Device, Tensor},
@@ -26,8 +26,9 @@ fn a_loop_that_runs_ahead_is_compute_bound() {
     println!("sum {}", total.into_scalar::<f32>());
     let stats = loader.stats();
     println!("{stats}\n{}", stats.verdict());
-    assert!(stats.wait_share() > 0.5, "the loop runs ahead");
-    assert!(matches!(stats.verdict(), Verdict::Ahead { .. }), "{}", stats.verdict());
+    // In the first step Burn compiles and tries out kernels for seconds, while transfers wait too: that is left out.
+    let Verdict::Ahead { waits, share } = stats.verdict() else { panic!("{}", stats.verdict()) };
+    assert!(waits > 0.5 && share > 0.5);
     let batch = 64 * (10_000 + 8);
     assert!((3 * batch..=8 * batch).contains(&stats.device_bytes_peak), "{}", stats.device_bytes_peak);
 }
@@ -38,7 +39,9 @@ fn device_memory_is_what_is_kept() {
     let loader = loader(100_000, 64, 4, 64 * 40);
     let mut kept: Vec<Kept> = loader.iter().take(30).map(Result::unwrap).collect();
     let batch = 64 * (100_000 + 8);
-    assert_eq!(loader.stats().device_bytes, 30 * batch, "{}", loader.stats());
+    // The epoch ended early: batches that were ready behind these are dropped with it.
+    Device::cuda(0).sync().unwrap();
+    eventually("what nobody took is gone", || loader.stats().device_bytes == 30 * batch);
     kept.truncate(7);
     Device::cuda(0).sync().unwrap();
     assert_eq!(loader.stats().device_bytes, 7 * batch, "{}", loader.stats());

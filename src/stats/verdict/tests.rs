@@ -132,6 +132,17 @@ fn a_look_at_the_last_while_leaves_out_the_start() {
     assert!(matches!(since.verdict(), Verdict::Workers { .. }), "{}", since.verdict());
 }
 
+/// The same, without anybody's asking.
+#[test]
+fn the_first_steps_are_left_out() {
+    let compiled = Stats { batches: 8, items: 256, waited: ms(10), stepped: ms(60_000), ..Stats::default() };
+    let warm_up = Some(Box::new(compiled));
+    let now = Stats { read: busy(ms(3900)), workers_had: ms(4000), stepped: ms(60_600), warm_up, ..stats(410) };
+    assert!(matches!(now.verdict(), Verdict::Workers { .. }), "{}", now.verdict());
+    let early = Stats { batches: 12, ..now };
+    assert_eq!(early.verdict(), Verdict::TooEarly { batches: 12, errors: 0 });
+}
+
 #[test]
 fn stored_and_read_back() {
     let stats = Stats { read: busy(ms(3000)), ..stats(310) };
