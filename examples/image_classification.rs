@@ -237,7 +237,7 @@ fn report(args: &Args, device: &Device, accuracy: f64, seconds: f64, train: &Fed
     println!("  the step waited      {waited:.1} % of its time for data");
     if let Some(stats) = stats {
         let kind = stats.memory.map_or_else(|| "no".into(), |kind| kind.to_string());
-        println!("  slot memory          {:.2} MiB of {kind} memory at peak", stats.host_bytes_peak as f64 / 1048576.0);
+        println!("  slot memory          {:.2} MB of {kind} memory at peak", stats.host_bytes_peak as f64 / 1e6);
         println!("  verdict              {}", stats.verdict());
     }
 }

@@ -14,7 +14,7 @@ use std::{
 };
 
 /// Of so many groups of fast samples one is timed.
-const GROUPS: u32 = 16;
+const GROUPS: u32 = 32;
 /// Samples that take so long are timed one by one.
 const SLOW: Duration = Duration::from_micros(20);
 /// Read, augment, write.

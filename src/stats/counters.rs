@@ -64,9 +64,10 @@ pub(crate) struct Counters {
     seen: [AtomicU64; 4],
     stages: [CachePadded<StageCounters>; Activity::COUNT],
     samples: [[CachePadded<StageCounters>; PARTS]; SHARDS],
-    /// Samples take long enough to be timed one by one.
-    pub(crate) slow: AtomicBool,
-    pub(crate) timeline: Recorder,
+    /// Samples take long enough to be timed one by one. Like the recorder, read by all threads for each batch: not beside what
+    /// one of them writes.
+    pub(crate) slow: CachePadded<AtomicBool>,
+    pub(crate) timeline: CachePadded<Recorder>,
 }
 
 /// The counters that rates are made of.
@@ -108,10 +109,8 @@ impl Counters {
 
     pub(crate) fn took(&self, activity: Activity, batch: BatchKey, start: Instant, end: Instant) {
         let ns = nanos(end.saturating_duration_since(start));
-        match activity {
-            Activity::Wait | Activity::Step if !TIMED => self.stages[activity as usize].add_total(1, ns),
-            _ if !TIMED => {}
-            _ => self.stages[activity as usize].add(ns),
+        if TIMED {
+            self.stages[activity as usize].add(ns);
         }
         self.timeline.add(activity, batch, start, end);
     }
@@ -159,8 +158,9 @@ impl Counters {
     /// What lies where as the step asks for a batch: open, to pin, to send, ready.
     pub(crate) fn asked(&self, batches: [usize; 4]) {
         if TIMED {
+            // Under the lock of one pipeline; a copy that adds at the same time loses one of many.
             for (sum, count) in self.seen.iter().zip(batches) {
-                sum.fetch_add(count as u64, Relaxed);
+                sum.store(sum.load(Relaxed) + count as u64, Relaxed);
             }
         }
     }
@@ -205,24 +205,24 @@ impl Counters {
 
     #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "Burn's metrics are made of these"))]
     pub(crate) fn totals(&self) -> Totals {
-        let Sums { elapsed, waited, .. } = self.loops.sums();
+        let Sums { elapsed, waited, steps, .. } = self.loops.sums();
         Totals {
             items: self.items.load(Relaxed),
             sent_bytes: self.sent_bytes.load(Relaxed),
             waited,
             elapsed,
-            steps: self.stages[Activity::Step as usize].count(),
+            steps,
             host_bytes: self.host_bytes.load(Relaxed),
         }
     }
 
     pub(crate) fn snapshot(&self) -> Stats {
         let time = |ns: &AtomicU64| Duration::from_nanos(ns.load(Relaxed));
-        let stage = |activity: Activity| StageStats::of([&*self.stages[activity as usize]]);
-        let sample = |part: Activity| StageStats::of(self.samples.iter().map(|shard| &*shard[part as usize]));
+        let stage = |activity: Activity| StageStats::of_events(&self.stages[activity as usize]);
+        let sample = |part: Activity| StageStats::of_samples(self.samples.iter().map(|shard| &*shard[part as usize]));
         let (wait, step) = (stage(Activity::Wait), stage(Activity::Step));
         let asked = wait.count.max(1) as f64;
-        let Sums { elapsed, waited, start_waited, copies_had, workers_had } = self.loops.sums();
+        let Sums { elapsed, waited, start_waited, copies_had, workers_had, .. } = self.loops.sums();
         let device_bytes = self.device_bytes();
         let [open, to_pin, to_send, ready] = array::from_fn(|at| self.seen[at].load(Relaxed) as f64 / asked);
         Stats {

@@ -1,6 +1,7 @@
 //! The time of the training loops that a loader and its copies feed, of which there may be several at once: one step of Burn's
 //! multi-device training takes a batch of each copy, and with a thread for each device the loops run side by side.
 
+use super::counters::TIMED;
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -39,6 +40,8 @@ pub(crate) struct Sums {
     /// The copies with an epoch in progress had, together; their workers had.
     pub(crate) copies_had: Duration,
     pub(crate) workers_had: Duration,
+    /// Steps that have ended.
+    pub(crate) steps: u64,
 }
 
 impl State {
@@ -84,8 +87,12 @@ impl Loops {
 
     /// A loop asks for a batch, with the first one the epoch begins.
     pub(crate) fn asked(&self, copy: CopyId, now: Instant, first: bool) {
+        if !TIMED {
+            return;
+        }
         let mut state = self.at(now);
         state.waits(first, true);
+        state.sums.steps += u64::from(!first);
         if first {
             match state.epochs.iter_mut().find(|(other, _)| *other == copy) {
                 Some((_, epochs)) => *epochs += 1,
@@ -96,7 +103,9 @@ impl Loops {
 
     /// The loop waits no more.
     pub(crate) fn handed(&self, now: Instant, first: bool) {
-        self.at(now).waits(first, false);
+        if TIMED {
+            self.at(now).waits(first, false);
+        }
     }
 
     /// An epoch that has begun is over.
@@ -123,7 +132,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     fn sums(loops: &Loops, now: Instant) -> [u128; 5] {
-        let Sums { elapsed, waited, start_waited, copies_had, workers_had } = loops.at(now).sums;
+        let Sums { elapsed, waited, start_waited, copies_had, workers_had, .. } = loops.at(now).sums;
         [elapsed, waited, start_waited, copies_had, workers_had].map(|time| time.as_millis())
     }
 

@@ -45,8 +45,8 @@ use std::time::Duration;
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// Recording is always on and takes no lock: it costs less than 1 % of the throughput at 13 million samples a second. Fast
-/// samples are timed in groups, one group in 16, whose percentiles are those of group means; from 20 µs a sample on each sample
+/// Statistics are always on, and workers take no lock for them: at 16 million samples a second no cost could be measured. Fast
+/// samples are timed in groups, one group in 32, whose percentiles are those of group means; from 20 µs a sample on each sample
 /// is timed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -20,6 +20,7 @@ const LONGEST: u64 = (1 << 44) - 1;
 
 /// What is recorded of a stage.
 pub(crate) struct StageCounters {
+    /// Events that are not in the histogram, or that it has only some of.
     count: AtomicU64,
     busy_ns: AtomicU64,
     times: AtomicHistogram,
@@ -42,10 +43,10 @@ impl fmt::Debug for StageCounters {
 }
 
 impl StageCounters {
-    /// Adds one event.
+    /// Adds one event. The histogram counts it.
     pub(crate) fn add(&self, ns: u64) {
         self.add_time(ns);
-        self.add_total(1, ns);
+        self.busy_ns.fetch_add(ns, Relaxed);
     }
 
     /// Adds a time to the histogram alone.
@@ -57,10 +58,6 @@ impl StageCounters {
     pub(crate) fn add_total(&self, count: u64, ns: u64) {
         self.count.fetch_add(count, Relaxed);
         self.busy_ns.fetch_add(ns, Relaxed);
-    }
-
-    pub(crate) fn count(&self) -> u64 {
-        self.count.load(Relaxed)
     }
 }
 
@@ -86,19 +83,30 @@ impl StageStats {
         Duration::from_nanos((self.busy.as_nanos() / u128::from(self.count.max(1))) as u64)
     }
 
-    /// The sum of counters that recorded the same stage.
-    pub(crate) fn of<'a>(parts: impl IntoIterator<Item = &'a StageCounters>) -> Self {
-        let (mut count, mut busy, mut times) = (0, 0, Histogram::with_config(&BUCKETS));
+    /// Of events that were added one by one.
+    pub(crate) fn of_events(stage: &StageCounters) -> Self {
+        let times = stage.times.load();
+        let count = times.as_slice().iter().sum::<u64>();
+        Self::new(stage.count.load(Relaxed) + count, stage.busy_ns.load(Relaxed), &times)
+    }
+
+    /// Of samples, of whose times the histograms have some: the sum of counters that recorded the same stage.
+    pub(crate) fn of_samples<'a>(parts: impl IntoIterator<Item = &'a StageCounters>) -> Self {
+        let (mut count, mut busy_ns, mut times) = (0, 0, Histogram::with_config(&BUCKETS));
         for part in parts {
             count += part.count.load(Relaxed);
-            busy += part.busy_ns.load(Relaxed);
+            busy_ns += part.busy_ns.load(Relaxed);
             let _ = times.checked_add_assign(&part.times.load()); // of one configuration, and no counter overflows
         }
+        Self::new(count, busy_ns, &times)
+    }
+
+    fn new(count: u64, busy_ns: u64, times: &Histogram) -> Self {
         let at = |share| {
             let bucket = times.quantile_bucket(share).ok().flatten();
             Duration::from_nanos(bucket.map_or(0, |bucket| bucket.end()))
         };
-        Self { count, busy: Duration::from_nanos(busy), p50: at(0.5), p95: at(0.95), p99: at(0.99) }
+        Self { count, busy: Duration::from_nanos(busy_ns), p50: at(0.5), p95: at(0.95), p99: at(0.99) }
     }
 }
 
@@ -110,9 +118,10 @@ mod tests {
     fn percentiles_are_within_a_bucket() {
         let stages = [StageCounters::default(), StageCounters::default()];
         for ns in 1..=10_000u64 {
-            stages[ns as usize % 2].add(1000 * ns);
+            stages[ns as usize % 2].add_time(1000 * ns);
+            stages[ns as usize % 2].add_total(1, 1000 * ns);
         }
-        let stats = StageStats::of(&stages);
+        let stats = StageStats::of_samples(&stages);
         assert_eq!((stats.count, stats.busy), (10_000, Duration::from_micros(50_005_000)));
         for (time, micros) in [(stats.p50, 5_000), (stats.p95, 9_500), (stats.p99, 9_900)] {
             let exact = Duration::from_micros(micros);
@@ -122,9 +131,11 @@ mod tests {
 
     #[test]
     fn a_stage_that_never_ran_is_zero_and_a_time_out_of_range_is_the_longest() {
-        assert_eq!(StageStats::of(&[]), StageStats::default());
+        assert_eq!(StageStats::of_samples(&[]), StageStats::default());
         let stage = StageCounters::default();
+        assert_eq!(StageStats::of_events(&stage), StageStats::default());
         stage.add(u64::MAX);
-        assert!(StageStats::of([&stage]).p50 >= Duration::from_nanos(LONGEST));
+        let stats = StageStats::of_events(&stage);
+        assert!(stats.count == 1 && stats.p50 >= Duration::from_nanos(LONGEST), "{stats:?}");
     }
 }

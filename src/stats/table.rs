@@ -25,7 +25,7 @@ impl Stats {
 
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mib = |bytes: usize| bytes as f64 / (1 << 20) as f64;
+        let mb = |bytes: usize| bytes as f64 / 1e6;
         writeln!(f, "batches        {} ({} samples, {} errors)", self.batches, self.items, self.errors)?;
         if self.faults > 0 {
             let Self { faults, skipped, replaced, .. } = self;
@@ -36,16 +36,16 @@ impl fmt::Display for Stats {
         writeln!(f, "first batch    {:.1?}", self.first_batch)?;
         writeln!(f, "workers        {}, busy {:.0} %", self.workers, 100.0 * self.workers_busy())?;
         if self.transfer_threads > 0 {
-            let (sent, rate) = (mib(self.sent_bytes as usize), self.gb_per_second());
+            let (sent, rate) = (mb(self.sent_bytes as usize), self.gb_per_second());
             let busy = 100.0 * self.transfer_busy();
-            writeln!(f, "transfers      {}, busy {busy:.0} %, {sent:.1} MiB, {rate:.2} GB/s", self.transfer_threads)?;
+            writeln!(f, "transfers      {}, busy {busy:.0} %, {sent:.1} MB, {rate:.2} GB/s", self.transfer_threads)?;
         }
         if self.device_bytes_peak > 0 {
-            let (now, peak) = (mib(self.device_bytes), mib(self.device_bytes_peak));
-            writeln!(f, "device memory  {now:.1} MiB, peak {peak:.1} MiB")?;
+            let (now, peak) = (mb(self.device_bytes), mb(self.device_bytes_peak));
+            writeln!(f, "device memory  {now:.1} MB, peak {peak:.1} MB")?;
         }
         let kind = self.memory.map_or_else(|| "none".into(), |kind| kind.to_string());
-        write!(f, "slot memory    {:.1} MiB, peak {:.1} MiB, {kind}", mib(self.host_bytes), mib(self.host_bytes_peak))?;
+        write!(f, "slot memory    {:.1} MB, peak {:.1} MB, {kind}", mb(self.host_bytes), mb(self.host_bytes_peak))?;
         write!(f, ", {} allocations in {:.1?}", self.allocations, self.allocating)?;
         writeln!(f, ", {} late", self.late_allocations)?;
         let q = &self.queues;
