@@ -96,11 +96,18 @@ struct Range {
     /// Windows to pass before the next trial, and how many there are after one that failed.
     pause: u32,
     next_pause: u32,
+    /// The next trial is of half rather than of three quarters: one that fails may be a dip on the way to something better.
+    far: bool,
 }
 
 impl Range {
     fn new(now: usize, least: usize, most: usize) -> Self {
-        Self { now, least, most, pause: 0, next_pause: FIRST_PAUSE }
+        Self { now, least, most, pause: 0, next_pause: FIRST_PAUSE, far: false }
+    }
+
+    fn fewer(&self) -> usize {
+        let fewer = if self.far { self.now / 2 } else { self.now * 3 / 4 };
+        fewer.max(self.least)
     }
 }
 
@@ -128,7 +135,7 @@ const LOW_WINDOWS: u32 = 2;
 /// What a window leaves of the best rate before it, which may have been that of other work.
 const FADE: f64 = 0.99;
 /// Windows after a trial that failed; doubled each time, so that trials cost ever less.
-const FIRST_PAUSE: u32 = 8;
+const FIRST_PAUSE: u32 = 4;
 const LONGEST_PAUSE: u32 = 512;
 
 /// Turns what is seen into settings. Knows no thread and no clock.
@@ -210,7 +217,7 @@ impl Tuner {
             let range = self.knob(knob);
             range.pause = range.pause.saturating_sub(1);
             let to = match knob {
-                Knob::Workers => (range.now * 3 / 4).max(range.least),
+                Knob::Workers => range.fewer(),
                 Knob::Prefetch if waits => (range.now + 1).min(range.most),
                 Knob::Prefetch => range.now,
             };
@@ -245,10 +252,10 @@ impl Tuner {
         }
         let range = self.knob(what);
         if good {
-            range.next_pause = FIRST_PAUSE;
+            (range.next_pause, range.far) = (FIRST_PAUSE, false);
             return Some(format!("{what} {} are kept: {why}", range.now));
         }
-        range.pause = range.next_pause;
+        (range.pause, range.far) = (range.next_pause, !range.far);
         range.next_pause = (2 * range.next_pause).min(LONGEST_PAUSE);
         let to = std::mem::replace(&mut range.now, from);
         Some(format!("{what} {to} -> {from}: {why}"))
