@@ -33,6 +33,9 @@ struct Args {
     /// Worker threads of each loader; 0 lets `pinned` choose, the batches ahead too
     #[arg(long, value_delimiter = ',', default_value = "2")]
     workers: Vec<usize>,
+    /// Says on stderr what the loader logs, as what `--workers 0` makes it try
+    #[arg(long)]
+    log: bool,
     /// Timed batches per round; where decoding is slow, many times the workers: Burn's end a batch each at the same time
     #[arg(long, default_value_t = 100)]
     steps: usize,
@@ -355,8 +358,26 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
+/// Prints what the loader logs.
+struct Log;
+
+impl log::Log for Log {
+    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
+        metadata.target().starts_with("burn_pinned")
+    }
+    fn log(&self, record: &log::Record<'_>) {
+        if self.enabled(record.metadata()) {
+            eprintln!("{}", record.args());
+        }
+    }
+    fn flush(&self) {}
+}
+
 fn main() {
     let args = Args::parse();
+    if args.log && log::set_logger(&Log).is_ok() {
+        log::set_max_level(log::LevelFilter::Info);
+    }
     let device = args.device();
     let gpu = link::gpu();
     if !args.json {

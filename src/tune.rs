@@ -11,9 +11,9 @@ use std::{
 
 /// Lets the loader choose: `num_workers(Auto)`, `prefetch(Auto)`.
 ///
-/// The loader starts with a worker for each thread of the machine but one (of fewer than eight: for each), and two batches ahead. About twice a second it looks
-/// at what the training loop got and how long it waited, also over several short epochs, tries a change, and keeps it or takes
-/// it back; what it does and why is logged (`log`, level info).
+/// The loader starts with a worker for each thread of the machine but one (of fewer than eight: for each), and two batches ahead.
+/// About twice a second, also over several short epochs, it looks at what the training loop got and how long it waited, tries a
+/// change, and keeps it or takes it back; what it does and why is logged (`log`, level info).
 ///
 /// - Workers: as few as give the loop all that the most would give, so that the cores are left to the training. The most are
 ///   what it starts with.
@@ -123,6 +123,8 @@ struct Jump {
 
 /// The loop waits so little that nothing is to be gained.
 const CALM: f64 = 0.005;
+/// The loop does next to nothing but wait.
+const ONLY_WAITS: f64 = 0.9;
 /// The loop waits so much more that the work must have changed.
 const MUCH: f64 = 0.1;
 /// A share of its rate that the loop may lose to a trial, or to noise.
@@ -133,7 +135,7 @@ const FAILING: f64 = 0.8;
 const LOW: f64 = 0.95;
 const LOW_WINDOWS: u32 = 2;
 /// What a window leaves of the best rate before it, which may have been that of other work.
-const FADE: f64 = 0.99;
+const FADE: f64 = 0.998;
 /// Windows after a trial that failed; doubled each time, so that trials cost ever less.
 const FIRST_PAUSE: u32 = 4;
 const LONGEST_PAUSE: u32 = 512;
@@ -213,7 +215,8 @@ impl Tuner {
         }
         last?; // the first window has the start in it, and is no measure
         for knob in [Knob::Prefetch, Knob::Workers] {
-            let waits = seen.wait_share() > 2.0 * CALM;
+            // A loop that does nothing but wait is not helped by a reserve, which it would have used up at once.
+            let waits = seen.wait_share() > 2.0 * CALM && seen.wait_share() < ONLY_WAITS;
             let range = self.knob(knob);
             range.pause = range.pause.saturating_sub(1);
             let to = match knob {
