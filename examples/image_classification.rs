@@ -172,11 +172,11 @@ fn run(args: &Args) -> Result<(), BoxError> {
     let classes = folder.classes().to_vec();
     let (train, valid) = folder.split(0.2, args.seed);
     println!("{} training and {} validation images of {}", train.len(), valid.len(), classes.join(", "));
-    let steps = args.epochs * train.len().div_ceil(args.batch_size.max(1));
+    let batches = train.len().div_ceil(args.batch_size.max(1));
     let (train, valid) = (args.loader(train, true, &device)?, args.loader(valid, false, &device)?);
 
     if let (Some(_), Some(loader)) = (&args.timeline, &train.pinned) {
-        loader.record(picture::events(steps / args.epochs.max(1), args.batch_size));
+        loader.record(picture::events(batches, args.batch_size));
     }
     let artifacts = std::env::temp_dir().join("burn-pinned-image-classification");
     let model = Model::new(classes.len(), &device.clone().autodiff());
@@ -185,7 +185,7 @@ fn run(args: &Args) -> Result<(), BoxError> {
         None if artifacts.exists() => fs::remove_dir_all(&artifacts)?, // the summary would count an earlier run's epochs too
         None => {}
     }
-    let rate = CosineAnnealingLrSchedulerConfig::new(3e-3, steps).init()?;
+    let rate = CosineAnnealingLrSchedulerConfig::new(3e-3, args.epochs * batches).init()?;
     let learner = Learner::new(model, AdamConfig::new().init(), rate);
     let mut training = SupervisedTraining::new(&artifacts, Arc::clone(&train.loader), Arc::clone(&valid.loader))
         .metrics((AccuracyMetric::new(), LossMetric::new()))
@@ -216,7 +216,7 @@ fn run(args: &Args) -> Result<(), BoxError> {
     let accuracy = accuracy(&result.model, &*valid.loader)?;
     report(args, &device, accuracy, time.as_secs_f64(), &train);
     if let (Some(file), Some(loader)) = (&args.timeline, &train.pinned) {
-        picture::save(&loader.timeline(), file, args.epochs.saturating_sub(1), steps / args.epochs.max(1))?;
+        picture::save(&loader.timeline(), file, args.epochs.saturating_sub(1), batches)?;
         println!("  timeline             {}", file.display());
     }
     Ok(())

@@ -26,7 +26,6 @@ use crate::{
 };
 use crossbeam::utils::CachePadded;
 use std::{
-    cell::Cell,
     mem,
     sync::{
         Arc, PoisonError,
@@ -184,14 +183,10 @@ impl<O> Pipeline<O> {
     /// Prepares a batch for the link.
     pub(crate) fn pin(&self, id: RunId, filled: Filled<O>) -> Result<Filled<O>, Error> {
         let Some(batch) = filled.at().map(|at| at.key()) else { return Ok(filled) };
-        let (start, memory) = (Instant::now(), Cell::new(Duration::ZERO));
         let _entered = Entered::new(Activity::Pin, batch);
-        let pinned = self.source.pin(filled, &self.pool, &|waited| {
-            memory.set(waited);
-            self.wanted(id, Run::next_in_pin, waited)
-        });
-        self.counters().took(Activity::Pin, batch, start + memory.get(), Instant::now());
-        self.counters().waited_for_slot(batch, start, memory.get());
+        let (pinned, start) =
+            self.with_slot(batch, id, Run::next_in_pin, |wanted| self.source.pin(filled, &self.pool, wanted));
+        self.counters().took(Activity::Pin, batch, start, Instant::now());
         pinned
     }
 

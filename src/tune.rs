@@ -93,16 +93,15 @@ struct Range {
     now: usize,
     least: usize,
     most: usize,
-    /// Windows to pass before the next trial, and how many there are after one that failed.
-    pause: u32,
-    next_pause: u32,
+    /// After a trial that failed.
+    pause: Pause,
     /// The next trial is of half rather than of three quarters: one that fails may be a dip on the way to something better.
     far: bool,
 }
 
 impl Range {
     fn new(now: usize, least: usize, most: usize) -> Self {
-        Self { now, least, most, pause: 0, next_pause: FIRST_PAUSE, far: false }
+        Self { now, least, most, pause: Pause::default(), far: false }
     }
 
     fn fewer(&self) -> usize {
@@ -116,9 +115,32 @@ impl Range {
 struct Jump {
     /// The workers that the last one was from.
     from: usize,
-    /// Windows to pass before the next one, and after that.
-    pause: u32,
-    next_pause: u32,
+    pause: Pause,
+}
+
+/// Windows to pass before something is tried again, and the next time.
+#[derive(Debug, Clone, Copy)]
+struct Pause {
+    left: u32,
+    next: u32,
+}
+
+impl Default for Pause {
+    fn default() -> Self {
+        Self { left: 0, next: FIRST_PAUSE }
+    }
+}
+
+impl Pause {
+    fn pass(&mut self) {
+        self.left = self.left.saturating_sub(1);
+    }
+
+    /// Begins, and will be twice as long the next time.
+    fn begin(&mut self) {
+        self.left = self.next;
+        self.next = (2 * self.next).min(LONGEST_PAUSE);
+    }
 }
 
 /// The loop waits so little that nothing is to be gained.
@@ -162,7 +184,7 @@ impl Tuner {
             prefetch: Range::new(prefetch.0, prefetch.0, prefetch.1),
             trial: None,
             last: None,
-            jump: Jump { from: workers.1, pause: 0, next_pause: FIRST_PAUSE },
+            jump: Jump { from: workers.1, pause: Pause::default() },
             best: 0.0,
             low: 0,
         }
@@ -197,9 +219,9 @@ impl Tuner {
         self.low = if seen.rate() < LOW * self.best { self.low + 1 } else { 0 };
         self.best = seen.rate().max(FADE * self.best);
         // The work has changed, or a trial was kept by mistake.
-        self.jump.pause = self.jump.pause.saturating_sub(1);
+        self.jump.pause.pass();
         let more = last.map_or(f64::INFINITY, |last| seen.wait_share() - last.wait_share());
-        let hint = more > SLACK && self.jump.pause == 0;
+        let hint = more > SLACK && self.jump.pause.left == 0;
         if seen.wait_share() > 4.0 * CALM
             && self.workers.now < self.workers.most
             && (self.low >= LOW_WINDOWS || more > MUCH || hint)
@@ -207,9 +229,9 @@ impl Tuner {
             (self.best, self.low) = (0.0, 0);
             let from = self.workers.now;
             self.workers.now = self.workers.most;
-            self.workers.pause = self.workers.next_pause;
-            let Jump { next_pause, .. } = self.jump;
-            self.jump = Jump { from, pause: next_pause, next_pause: (2 * next_pause).min(LONGEST_PAUSE) };
+            self.workers.pause.left = self.workers.pause.next;
+            self.jump.from = from;
+            self.jump.pause.begin();
             let waits = 100.0 * seen.wait_share();
             return Some(format!("workers {from} -> {}: the step waits {waits:.1} % of its time", self.workers.now));
         }
@@ -218,13 +240,13 @@ impl Tuner {
             // A loop that does nothing but wait is not helped by a reserve, which it would have used up at once.
             let waits = seen.wait_share() > 2.0 * CALM && seen.wait_share() < ONLY_WAITS;
             let range = self.knob(knob);
-            range.pause = range.pause.saturating_sub(1);
+            range.pause.pass();
             let to = match knob {
                 Knob::Workers => range.fewer(),
                 Knob::Prefetch if waits => (range.now + 1).min(range.most),
                 Knob::Prefetch => range.now,
             };
-            if to != range.now && range.pause == 0 {
+            if to != range.now && range.pause.left == 0 {
                 let from = std::mem::replace(&mut range.now, to);
                 self.trial = Some(Trial { what: knob, from, before: seen });
                 return Some(format!("{knob} {from} -> {to}: a trial"));
@@ -251,15 +273,15 @@ impl Tuner {
         let why = format!("{rate:.2} x the rate, the step waits {now:.1} % instead of {then:.1} %");
         let clearly = rate < LOW || seen.wait_share() > before.wait_share() + MUCH;
         if what == Knob::Workers && clearly && self.workers.now >= self.jump.from {
-            self.jump.next_pause = FIRST_PAUSE; // more workers than before the last jump are needed
+            self.jump.pause.next = FIRST_PAUSE; // more workers than before the last jump are needed
         }
         let range = self.knob(what);
         if good {
-            (range.next_pause, range.far) = (FIRST_PAUSE, false);
+            (range.pause.next, range.far) = (FIRST_PAUSE, false);
             return Some(format!("{what} {} are kept: {why}", range.now));
         }
-        (range.pause, range.far) = (range.next_pause, !range.far);
-        range.next_pause = (2 * range.next_pause).min(LONGEST_PAUSE);
+        range.pause.begin();
+        range.far = !range.far;
         let to = std::mem::replace(&mut range.now, from);
         Some(format!("{what} {to} -> {from}: {why}"))
     }

@@ -130,9 +130,8 @@ impl DeviceWindow {
         loop {
             let mut state = self.lock();
             let count = state.count();
-            let mut let_in = false;
             let limit = (self.limit.load(Relaxed) + state.queued()).saturating_mul(epochs.max(1));
-            if let Some(beyond) = count.checked_sub(limit)
+            let let_in = if let Some(beyond) = count.checked_sub(limit)
                 && let Some(starved) = starved()
             {
                 if starved.min(state.last.elapsed()) <= state.patience(beyond) {
@@ -141,10 +140,11 @@ impl DeviceWindow {
                     continue;
                 }
                 state.let_in(beyond);
-                let_in = true;
+                true
             } else {
                 state.found_room();
-            }
+                false
+            };
             state.copying += 1;
             return let_in;
         }

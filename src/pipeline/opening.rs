@@ -8,7 +8,7 @@ use crate::{
     error::{Error, Place, Stage},
     order::{Cut, Order},
     panics::discard,
-    pool::{Permit, TICK},
+    pool::{Permit, TICK, Wanted},
     sample::BatchPlan,
     source::Task,
     watch::during,
@@ -51,7 +51,7 @@ impl<O> Pipeline<O> {
         }
         let Opening { run: id, number, order, .. } = opening;
         let mut state = self.lock();
-        state.opening &= tasks.is_err();
+        state.opening &= tasks.is_err(); // after an error it may be another's by now
         let (mut count, mut left_over) = (0, None);
         match (state.run(id), tasks) {
             (Some(run), tasks) => {
@@ -119,11 +119,32 @@ impl<O> Pipeline<O> {
     }
 
     /// The same for an epoch that may be gone, whose wait other epochs stand behind.
-    pub(super) fn wanted(&self, id: RunId, needed: fn(&Run<O>) -> bool, waited: Duration) -> Result<(), Error> {
+    fn wanted(&self, id: RunId, needed: fn(&Run<O>) -> bool, waited: Duration) -> Result<(), Error> {
         let mut state = self.lock();
         let others = state.runs.iter().filter(|run| run.id != id).map(Run::starved).max().unwrap_or_default();
         let run = state.run(id).ok_or(Error::Ended)?;
         self.patient(run.starved_if(needed(run)).max(others), waited)
+    }
+
+    /// Does what may have to wait for a slot's memory, and counts that wait by itself. Gives when the rest began, as if the wait had
+    /// come first.
+    pub(super) fn with_slot<T>(
+        &self,
+        batch: BatchKey,
+        id: RunId,
+        needed: fn(&Run<O>) -> bool,
+        work: impl FnOnce(Wanted<'_>) -> T,
+    ) -> (T, Instant) {
+        let (start, memory) = (Instant::now(), Cell::new(Duration::ZERO));
+        let done = work(&|waited| {
+            memory.set(waited);
+            self.wanted(id, needed, waited)
+        });
+        let rest = start + memory.get();
+        if rest > start {
+            self.counters().took(Activity::SlotWait, batch, start, rest);
+        }
+        (done, rest)
     }
 
     /// Takes the batch's indices and cuts it into tasks.
@@ -138,14 +159,8 @@ impl<O> Pipeline<O> {
         let plan = Arc::new(BatchPlan { at, indices: indices.into(), occurrences, abandoned });
         let id = opening.run;
         let place = Place { stage: Stage::Allocate, ..place };
-        let (start, memory) = (Instant::now(), Cell::new(Duration::ZERO));
-        let wanted = |waited| {
-            memory.set(waited);
-            self.wanted(id, Run::next_to_open, waited)
-        };
-        let tasks = during(place, || Arc::clone(&self.source).open(plan, permit, &self.pool, &wanted, chunk));
-        self.counters().waited_for_slot(at.key(), start, memory.get());
-        tasks
+        let open = |wanted: Wanted<'_>| Arc::clone(&self.source).open(plan, permit, &self.pool, wanted, chunk);
+        during(place, || self.with_slot(at.key(), id, Run::next_to_open, open).0)
     }
 
     /// Rows a task: enough for [`TASK_NS`] by what rows have cost so far. At first each worker gets two shares of the batch, so

@@ -54,7 +54,6 @@ pub(crate) struct Counters {
     allocating_ns: AtomicU64,
     /// One bit for each kind of memory that was allocated.
     kinds: AtomicU8,
-    workers: AtomicUsize,
     copies: AtomicUsize,
     loops: Loops,
     transfers: AtomicUsize,
@@ -86,8 +85,7 @@ pub(crate) struct Totals {
 impl Counters {
     /// A pipeline starts, or has other workers at work.
     pub(crate) fn started(&self, workers: usize, transfers: usize, slots: usize) {
-        self.workers.store(workers, Relaxed);
-        self.loops.workers(workers);
+        self.loops.set_workers(workers);
         self.transfers.store(transfers, Relaxed);
         self.slots.store(slots, Relaxed);
     }
@@ -113,13 +111,6 @@ impl Counters {
             self.stages[activity as usize].add(ns);
         }
         self.timeline.add(activity, batch, start, end);
-    }
-
-    /// A slot had no memory for so long, from `start` on.
-    pub(crate) fn waited_for_slot(&self, batch: BatchKey, start: Instant, waited: Duration) {
-        if !waited.is_zero() {
-            self.took(Activity::SlotWait, batch, start, start + waited);
-        }
     }
 
     /// The counters of a part of samples, for a worker.
@@ -238,7 +229,7 @@ impl Counters {
             first_batch: time(&self.first_ns),
             start_waited,
             copies_had,
-            workers: self.workers.load(Relaxed),
+            workers: self.loops.workers(),
             workers_had,
             transfer_threads: self.transfers.load(Relaxed),
             slots: self.slots.load(Relaxed),

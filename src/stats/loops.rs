@@ -81,8 +81,12 @@ impl Loops {
     }
 
     /// Each copy has so many workers at work from now on.
-    pub(crate) fn workers(&self, workers: usize) {
+    pub(crate) fn set_workers(&self, workers: usize) {
         self.at(Instant::now()).workers = workers;
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.at(Instant::now()).workers
     }
 
     /// A loop asks for a batch, with the first one the epoch begins.
@@ -136,11 +140,16 @@ mod tests {
         [elapsed, waited, start_waited, copies_had, workers_had].map(|time| time.as_millis())
     }
 
+    /// Milliseconds, counted from a moment after all that happens before a test looks.
+    fn clock() -> impl Fn(u32) -> Instant {
+        let start = Instant::now() + 1000 * MS;
+        move |ms| start + ms * MS
+    }
+
     #[test]
     fn one_loop() {
-        let (loops, copy, start) = (Loops::default(), CopyId(0), Instant::now());
-        loops.workers(4);
-        let at = |ms: u32| start + 1000 * MS + ms * MS;
+        let (loops, copy, at) = (Loops::default(), CopyId(0), clock());
+        loops.set_workers(4);
         loops.asked(copy, at(0), true);
         loops.handed(at(10), true);
         assert_eq!(sums(&loops, at(15)), [15, 10, 10, 15, 60], "a step in progress counts");
@@ -155,9 +164,8 @@ mod tests {
     /// One loop takes a batch of each of two copies, one after the other: what it waits for either it waits.
     #[test]
     fn copies_in_turn() {
-        let (loops, start) = (Loops::default(), Instant::now());
-        loops.workers(2);
-        let at = |ms: u32| start + 1000 * MS + ms * MS;
+        let (loops, at) = (Loops::default(), clock());
+        loops.set_workers(2);
         for step in 0..10 {
             for copy in 0..2 {
                 loops.asked(CopyId(copy), at(20 * step + 2 * copy as u32), step == 0);
@@ -172,9 +180,8 @@ mod tests {
     /// Two loops side by side, and two epochs of one copy.
     #[test]
     fn loops_side_by_side() {
-        let (loops, start) = (Loops::default(), Instant::now());
-        loops.workers(1);
-        let at = |ms: u32| start + 1000 * MS + ms * MS;
+        let (loops, at) = (Loops::default(), clock());
+        loops.set_workers(1);
         for epoch in 0..2 {
             loops.asked(CopyId(0), at(epoch), true);
         }

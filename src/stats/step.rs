@@ -15,16 +15,14 @@ pub(crate) struct StepClock {
     started: Instant,
     /// When the last batch was handed out.
     handed: Option<Instant>,
-    /// Since the first call of `next()` up to the epoch's end.
-    in_progress: bool,
-    /// In `next()`, and before the first batch.
+    /// In `next()`.
     waits: bool,
 }
 
 impl StepClock {
     /// Of an epoch of a copy of the loader that begins with this batch.
     pub(crate) fn new(counters: Arc<Counters>, copy: CopyId, batch: BatchKey, started: Instant) -> Self {
-        Self { counters, copy, batch, started, handed: None, in_progress: false, waits: false }
+        Self { counters, copy, batch, started, handed: None, waits: false }
     }
 
     /// What tracers know of a call of `next()` while it lasts.
@@ -39,8 +37,8 @@ impl StepClock {
             let done = BatchKey { number: self.batch.number.saturating_sub(1), ..self.batch };
             self.counters.took(Activity::Step, done, handed, asked);
         }
-        self.counters.loops().asked(self.copy, asked, !self.in_progress);
-        (self.in_progress, self.waits) = (true, true);
+        self.counters.loops().asked(self.copy, asked, self.handed.is_none());
+        self.waits = true;
         asked
     }
 
@@ -77,11 +75,12 @@ impl StepClock {
 
     /// The epoch is over: what comes after it is no step of it.
     pub(crate) fn ended(&mut self) {
+        if !self.waits && self.handed.is_none() {
+            return; // it has not begun
+        }
         let now = Instant::now();
         self.waited(now);
-        if mem::take(&mut self.in_progress) {
-            self.counters.loops().ended(self.copy, now);
-        }
+        self.counters.loops().ended(self.copy, now);
         self.handed = None;
     }
 }

@@ -77,7 +77,7 @@ fn a_trial_that_noise_has_saved_is_found_out() {
     let rate = |tuner: &Tuner| 1000.0 * tuner.workers() as f64;
     for noise in [1.0, 0.4] {
         let seen = window(noise * rate(&tuner)); // the second just before a trial
-        tuner.workers.pause = if noise < 1.0 { 1 } else { 5 };
+        tuner.workers.pause.left = if noise < 1.0 { 1 } else { 5 };
         tuner.window(seen);
     }
     assert_eq!(tuner.workers(), 1, "a trial");
