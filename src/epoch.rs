@@ -50,7 +50,7 @@ impl Flow {
     /// the slots that are being copied out of the cache, and the threads that copy off their cores (on an H200's host with 16
     /// cores 0.74 instead of 0.64 of the link with 15 workers; with 2, 4, 6 or all of 8 workers there is no difference).
     fn steady(&self) -> usize {
-        (2 * self.workers).div_ceil(5)
+        (2 * self.now.workers()).div_ceil(5)
     }
 }
 
@@ -60,8 +60,8 @@ pub(crate) struct Epochs<O> {
     pub(crate) next_id: u64,
     /// A worker is opening a batch; the others wait for its tasks.
     pub(crate) opening: bool,
-    /// The batches of the tasks that workers have in hand.
-    pub(crate) running: Vec<(RunId, usize)>,
+    /// Of each worker, the batch that it has in hand.
+    pub(crate) in_hand: Vec<Option<(RunId, usize)>>,
     pub(crate) closed: bool,
 }
 
@@ -186,34 +186,32 @@ impl<O> Run<O> {
 }
 
 impl<O> Epochs<O> {
-    pub(crate) fn new() -> Self {
-        Self { runs: Vec::new(), next_id: 0, opening: false, running: Vec::new(), closed: false }
+    pub(crate) fn new(workers: usize) -> Self {
+        Self { runs: Vec::new(), next_id: 0, opening: false, in_hand: vec![None; workers], closed: false }
     }
 
     pub(crate) fn run(&mut self, id: RunId) -> Option<&mut Run<O>> {
         self.runs.iter_mut().find(|run| run.id == id)
     }
 
-    /// Workers with a task of a batch that is waited for: those that hang in one that was given up do not count.
-    fn at_work(&self) -> usize {
-        let wanted =
-            |(id, number): &&(RunId, usize)| self.runs.iter().any(|run| run.id == *id && *number >= run.delivered);
-        self.running.iter().filter(wanted).count()
+    /// Whether a batch is waited for: not if it was given up, or its epoch has ended.
+    fn is_awaited(&self, (id, number): (RunId, usize)) -> bool {
+        self.runs.iter().any(|run| run.id == id && number >= run.delivered)
     }
 
-    /// Which epochs one more worker may work for: all of them, or those of which nothing waits to be sent, or none. An epoch whose
-    /// consumer is away makes nobody rest that could work for another.
+    /// Whether a worker is one of the first `wanted`. Those with something in hand that nobody waits for do not count, as they may
+    /// hang there. Always the same ones are at work, so that the others sleep undisturbed.
+    pub(crate) fn is_wanted(&self, worker: usize, wanted: usize) -> bool {
+        let before = self.in_hand.iter().take(worker);
+        worker < wanted || before.filter(|batch| batch.is_none_or(|batch| self.is_awaited(batch))).count() < wanted
+    }
+
+    /// Which epochs one more worker may work for: all of them, or those of which nothing waits to be sent. An epoch whose consumer
+    /// is away makes nobody rest that could work for another.
     fn wants(&self, flow: &Flow) -> impl Fn(&Run<O>) -> bool + use<O> {
-        let at_work = self.at_work();
-        let (any, all) = (at_work < flow.now.workers(), at_work < flow.steady());
-        move |run| any && (all || run.to_send.is_empty())
-    }
-
-    /// Notes that a worker has ended a task of this batch.
-    pub(crate) fn ran(&mut self, id: RunId, number: usize) {
-        if let Some(at) = self.running.iter().position(|of| *of == (id, number)) {
-            self.running.swap_remove(at);
-        }
+        let at_work = self.in_hand.iter().flatten().filter(|batch| self.is_awaited(**batch)).count();
+        let all = at_work < flow.steady();
+        move |run| all || run.to_send.is_empty()
     }
 
     pub(crate) fn has_work(&self, window: usize, flow: &Flow) -> bool {
@@ -223,11 +221,11 @@ impl<O> Epochs<O> {
     }
 
     /// Rows of an open batch before a new batch.
-    pub(crate) fn take_work(&mut self, window: usize, flow: &Flow) -> Option<Work<O>> {
+    pub(crate) fn take_work(&mut self, worker: usize, window: usize, flow: &Flow) -> Option<Work<O>> {
         let wants = self.wants(flow);
         for run in self.runs.iter_mut().filter(|run| wants(run)) {
             if let Some(task) = run.tasks.pop_front() {
-                self.running.push((run.id, run.tasks_of));
+                self.in_hand[worker] = Some((run.id, run.tasks_of));
                 return Some(Work::Task { run: run.id, number: run.tasks_of, task });
             }
         }
@@ -253,18 +251,22 @@ mod tests {
 
     /// With `Auto` down to one worker, a call that hangs must not make all others rest.
     #[test]
-    fn what_hangs_in_a_batch_that_was_given_up_does_not_count_as_work() {
-        let mut epochs = Epochs::<()>::new();
+    fn a_worker_that_hangs_in_a_batch_that_was_given_up_is_replaced() {
+        let mut epochs = Epochs::<()>::new(5);
         let (id, gone) = (RunId(1), RunId(0));
         epochs.runs.push(epoch(id));
-        epochs.running = vec![(gone, 5), (id, 2), (id, 3), (id, 3)];
-        assert_eq!(epochs.at_work(), 3);
-        epochs.runs[0].delivered = 3; // the second was given up
-        assert_eq!(epochs.at_work(), 2);
-        epochs.ran(id, 3);
-        assert_eq!(epochs.at_work(), 1);
-        epochs.ran(id, 2); // it returns after all
-        assert_eq!(epochs.running, [(gone, 5), (id, 3)]);
+        let wanted =
+            |epochs: &Epochs<()>, of| (0..5).filter(|worker| epochs.is_wanted(*worker, of)).collect::<Vec<_>>();
+        assert_eq!(wanted(&epochs, 1), [0], "nobody has anything in hand");
+        epochs.in_hand = vec![Some((id, 2)), Some((gone, 5)), Some((id, 3)), None, None];
+        assert_eq!(wanted(&epochs, 1), [0]);
+        assert_eq!(wanted(&epochs, 2), [0, 1, 2], "one of them is of no use");
+        epochs.runs[0].delivered = 3; // what the first worker has in hand was given up
+        assert_eq!(wanted(&epochs, 1), [0, 1, 2]);
+        assert_eq!(wanted(&epochs, 3), [0, 1, 2, 3, 4]);
+        epochs.in_hand[0] = None; // it returns after all
+        assert_eq!(wanted(&epochs, 1), [0]);
+        assert_eq!(wanted(&epochs, 3), [0, 1, 2, 3]);
     }
 
     struct Nothing;
@@ -283,13 +285,13 @@ mod tests {
     #[test]
     fn a_batch_with_tasks_left_is_not_followed_by_another() {
         let flow = flow();
-        let mut epochs = Epochs::<()>::new();
+        let mut epochs = Epochs::<()>::new(flow.workers);
         let (resting, here) = (RunId(0), RunId(1));
         epochs.runs.extend([epoch(resting), epoch(here)]);
-        epochs.running = vec![(resting, 1); flow.steady()];
+        epochs.in_hand[..flow.steady()].fill(Some((resting, 1)));
         epochs.runs[0].to_send.insert(0, Filled::Empty);
         epochs.runs[0].tasks.push_back(Box::new(Nothing));
-        assert!(matches!(epochs.take_work(4, &flow), Some(Work::Open)), "of the other epoch");
+        assert!(matches!(epochs.take_work(9, 4, &flow), Some(Work::Open)), "of the other epoch");
         assert_eq!([0, 1].map(|at| epochs.runs[at].can_open(4)), [false, true]);
         epochs.runs[0].tasks.clear();
         assert!(epochs.runs[0].can_open(4));
@@ -310,20 +312,20 @@ mod tests {
     #[test]
     fn an_epoch_whose_consumer_is_away_makes_nobody_rest() {
         let flow = flow();
-        let mut epochs = Epochs::<()>::new();
+        let mut epochs = Epochs::<()>::new(flow.workers);
         let (away, here) = (RunId(0), RunId(1));
         epochs.runs.extend([epoch(away), epoch(here)]);
-        epochs.running = vec![(here, 5); flow.steady()];
+        epochs.in_hand[..flow.steady()].fill(Some((here, 5)));
         let wanted = |epochs: &Epochs<()>| [0, 1].map(|at| epochs.wants(&flow)(&epochs.runs[at]));
         assert_eq!(wanted(&epochs), [true, true]);
         epochs.runs[0].to_send.insert(flow.ahead(), Filled::Empty);
         assert_eq!(wanted(&epochs), [false, true]);
         epochs.runs[1].to_send.insert(0, Filled::Empty);
         assert_eq!(wanted(&epochs), [false, false]);
-        epochs.running.pop();
+        epochs.in_hand[0] = None;
         assert_eq!(wanted(&epochs), [true, true]);
-        epochs.running = vec![(here, 5); 10];
+        epochs.in_hand.fill(Some((here, 5)));
         epochs.runs.iter_mut().for_each(|run| run.to_send.clear());
-        assert_eq!(wanted(&epochs), [false, false]);
+        assert_eq!(wanted(&epochs), [true, true]);
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Pipeline<O> {
     pub(crate) watch: Arc<Watch>,
     state: Mutex<Epochs<O>>,
     for_workers: Condvar,
+    /// Where workers sleep that `Auto` has no use for.
+    for_resting: Condvar,
     for_pin: Condvar,
     for_transfer: Condvar,
     for_consumers: Condvar,
@@ -53,6 +55,7 @@ pub(crate) struct Pipeline<O> {
 impl<O> Pipeline<O> {
     pub(crate) fn new(source: Arc<dyn Source<O>>, pool: Arc<Pool>, flow: Flow, tuning: Option<Tuning>) -> Self {
         let device = Arc::new(DeviceWindow::new(flow.ahead() + 1)); // and the one that the step works on: without it the step waits
+        let workers = flow.workers;
         let watched = Arc::clone(&device) as Arc<dyn OnDevice>;
         pool.counters().watch_device(Arc::downgrade(&watched));
         Self {
@@ -62,8 +65,9 @@ impl<O> Pipeline<O> {
             watch: Arc::new(Watch::new(flow.timeout)),
             flow,
             tuning,
-            state: Mutex::new(Epochs::new()),
+            state: Mutex::new(Epochs::new(workers)),
             for_workers: Condvar::new(),
+            for_resting: Condvar::new(),
             for_pin: Condvar::new(),
             for_transfer: Condvar::new(),
             for_consumers: Condvar::new(),
@@ -81,11 +85,19 @@ impl<O> Pipeline<O> {
 
     // Workers.
 
-    /// Waits for work; `None` when the pipeline is closed.
-    pub(crate) fn work(&self) -> Option<Work<O>> {
+    /// Waits for work for a worker, who has nothing in hand; `None` when the pipeline is closed.
+    pub(crate) fn work(&self, worker: usize) -> Option<Work<O>> {
         let mut state = self.lock();
+        state.in_hand[worker] = None;
         while !state.closed {
-            if let Some(work) = state.take_work(self.window(), &self.flow) {
+            if !state.is_wanted(worker, self.flow.now.workers()) {
+                if state.has_work(self.window(), &self.flow) {
+                    self.for_workers.notify_one(); // it was this one that was woken for it
+                }
+                state = self.for_resting.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            if let Some(work) = state.take_work(worker, self.window(), &self.flow) {
                 let more = state.has_work(self.window(), &self.flow);
                 drop(state);
                 if more {
@@ -102,9 +114,8 @@ impl<O> Pipeline<O> {
         self.flow.window(self.pool.limits().slots)
     }
 
-    /// Notes that a task has ended, and what it cost.
-    pub(crate) fn ran(&self, id: RunId, number: usize, rows: usize, time: Duration) {
-        self.lock().ran(id, number);
+    /// Notes what a task has cost.
+    pub(crate) fn ran(&self, rows: usize, time: Duration) {
         let row_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX) / (rows as u64).max(1);
         let mean = self.row_ns.load(Relaxed);
         let mean = if mean == 0 { row_ns } else { (7 * mean + row_ns) / 8 };
@@ -266,7 +277,8 @@ impl<O> Pipeline<O> {
                 |run: &mut Run<O>| (mem::take(&mut run.tasks), mem::take(&mut run.to_pin), mem::take(&mut run.to_send));
             state.runs.iter_mut().map(take).collect::<Vec<_>>()
         };
-        for waiting in [&self.for_workers, &self.for_pin, &self.for_transfer, &self.for_consumers] {
+        let waits = [&self.for_workers, &self.for_resting, &self.for_pin, &self.for_transfer, &self.for_consumers];
+        for waiting in waits {
             waiting.notify_all();
         }
         self.pool.close();

@@ -1,7 +1,10 @@
 //! Choosing the number of workers and of batches ahead while a training runs.
 
+mod tuner;
+
+pub(crate) use tuner::{MOST_AHEAD, Seen, Tuner};
+
 use std::{
-    fmt,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -43,250 +46,6 @@ impl From<Auto> for Count {
     }
 }
 
-/// The most batches ahead that are chosen.
-pub(crate) const MOST_AHEAD: usize = 8;
-
-/// What the consumer saw in a while.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Seen {
-    pub(crate) time: Duration,
-    pub(crate) waited: Duration,
-    pub(crate) batches: u32,
-}
-
-impl Seen {
-    fn rate(&self) -> f64 {
-        f64::from(self.batches) / self.time.as_secs_f64().max(1e-9)
-    }
-
-    fn wait_share(&self) -> f64 {
-        self.waited.as_secs_f64() / self.time.as_secs_f64().max(1e-9)
-    }
-}
-
-/// What is being changed, and what was seen before.
-#[derive(Debug, Clone, Copy)]
-struct Trial {
-    what: Knob,
-    from: usize,
-    before: Seen,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Knob {
-    Workers,
-    Prefetch,
-}
-
-impl fmt::Display for Knob {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Workers => "workers",
-            Self::Prefetch => "prefetch",
-        })
-    }
-}
-
-/// One knob's range and setting.
-#[derive(Debug, Clone, Copy)]
-struct Range {
-    now: usize,
-    least: usize,
-    most: usize,
-    /// After a trial that failed.
-    pause: Pause,
-    /// The next trial is of half rather than of three quarters: one that fails may be a dip on the way to something better.
-    far: bool,
-}
-
-impl Range {
-    fn new(now: usize, least: usize, most: usize) -> Self {
-        Self { now, least, most, pause: Pause::default(), far: false }
-    }
-
-    fn fewer(&self) -> usize {
-        let fewer = if self.far { self.now / 2 } else { self.now * 3 / 4 };
-        fewer.max(self.least)
-    }
-}
-
-/// When all workers are called for at once, on a hint as small as noise: ever more rarely, until one has shown that they were needed.
-#[derive(Debug, Clone, Copy)]
-struct Jump {
-    /// The workers that the last one was from.
-    from: usize,
-    pause: Pause,
-}
-
-/// Windows to pass before something is tried again, and the next time.
-#[derive(Debug, Clone, Copy)]
-struct Pause {
-    left: u32,
-    next: u32,
-}
-
-impl Default for Pause {
-    fn default() -> Self {
-        Self { left: 0, next: FIRST_PAUSE }
-    }
-}
-
-impl Pause {
-    fn pass(&mut self) {
-        self.left = self.left.saturating_sub(1);
-    }
-
-    /// Begins, and will be twice as long the next time.
-    fn begin(&mut self) {
-        self.left = self.next;
-        self.next = (2 * self.next).min(LONGEST_PAUSE);
-    }
-}
-
-/// The loop waits so little that nothing is to be gained.
-const CALM: f64 = 0.005;
-/// The loop does next to nothing but wait.
-const ONLY_WAITS: f64 = 0.9;
-/// The loop waits so much more that the work must have changed.
-const MUCH: f64 = 0.1;
-/// A share of its rate that the loop may lose to a trial, or to noise.
-const SLACK: f64 = 0.01;
-/// A trial with fewer workers that gives less than this share of the rate has failed: nobody need see the whole window.
-const FAILING: f64 = 0.8;
-/// Less than this share of the best rate of late, in so many windows in a row, and there are too few workers.
-const LOW: f64 = 0.95;
-const LOW_WINDOWS: u32 = 2;
-/// What a window leaves of the best rate before it, which may have been that of other work.
-const FADE: f64 = 0.998;
-/// Windows after a trial that failed; doubled each time, so that trials cost ever less.
-const FIRST_PAUSE: u32 = 4;
-const LONGEST_PAUSE: u32 = 512;
-
-/// Turns what is seen into settings. Knows no thread and no clock.
-#[derive(Debug)]
-pub(crate) struct Tuner {
-    workers: Range,
-    prefetch: Range,
-    trial: Option<Trial>,
-    last: Option<Seen>,
-    /// Going back to all workers at once.
-    jump: Jump,
-    /// The best rate of late, and for how many windows it was much lower.
-    best: f64,
-    low: u32,
-}
-
-impl Tuner {
-    /// Starts at some settings; a knob whose least and most are the same stays.
-    pub(crate) fn new(workers: (usize, usize), prefetch: (usize, usize)) -> Self {
-        Self {
-            workers: Range::new(workers.1, workers.0, workers.1),
-            prefetch: Range::new(prefetch.0, prefetch.0, prefetch.1),
-            trial: None,
-            last: None,
-            jump: Jump { from: workers.1, pause: Pause::default() },
-            best: 0.0,
-            low: 0,
-        }
-    }
-
-    /// Whether there is anything to tune.
-    pub(crate) fn has_choice(&self) -> bool {
-        self.workers.least < self.workers.most || self.prefetch.least < self.prefetch.most
-    }
-
-    pub(crate) fn workers(&self) -> usize {
-        self.workers.now
-    }
-
-    pub(crate) fn prefetch(&self) -> usize {
-        self.prefetch.now
-    }
-
-    fn knob(&mut self, knob: Knob) -> &mut Range {
-        match knob {
-            Knob::Workers => &mut self.workers,
-            Knob::Prefetch => &mut self.prefetch,
-        }
-    }
-
-    /// Takes in a window; gives in words what is changed or kept, and why.
-    pub(crate) fn window(&mut self, seen: Seen) -> Option<String> {
-        let last = self.last.replace(seen);
-        if let Some(trial) = self.trial.take() {
-            return self.judge(trial, seen);
-        }
-        self.low = if seen.rate() < LOW * self.best { self.low + 1 } else { 0 };
-        self.best = seen.rate().max(FADE * self.best);
-        // The work has changed, or a trial was kept by mistake.
-        self.jump.pause.pass();
-        let more = last.map_or(f64::INFINITY, |last| seen.wait_share() - last.wait_share());
-        let hint = more > SLACK && self.jump.pause.left == 0;
-        if seen.wait_share() > 4.0 * CALM
-            && self.workers.now < self.workers.most
-            && (self.low >= LOW_WINDOWS || more > MUCH || hint)
-        {
-            (self.best, self.low) = (0.0, 0);
-            let from = self.workers.now;
-            self.workers.now = self.workers.most;
-            self.workers.pause.left = self.workers.pause.next;
-            self.jump.from = from;
-            self.jump.pause.begin();
-            let waits = 100.0 * seen.wait_share();
-            return Some(format!("workers {from} -> {}: the step waits {waits:.1} % of its time", self.workers.now));
-        }
-        last?; // the first window has the start in it, and is no measure
-        for knob in [Knob::Prefetch, Knob::Workers] {
-            // A loop that does nothing but wait is not helped by a reserve, which it would have used up at once.
-            let waits = seen.wait_share() > 2.0 * CALM && seen.wait_share() < ONLY_WAITS;
-            let range = self.knob(knob);
-            range.pause.pass();
-            let to = match knob {
-                Knob::Workers => range.fewer(),
-                Knob::Prefetch if waits => (range.now + 1).min(range.most),
-                Knob::Prefetch => range.now,
-            };
-            if to != range.now && range.pause.left == 0 {
-                let from = std::mem::replace(&mut range.now, to);
-                self.trial = Some(Trial { what: knob, from, before: seen });
-                return Some(format!("{knob} {from} -> {to}: a trial"));
-            }
-        }
-        None
-    }
-
-    /// Whether a trial has failed before its window is over.
-    pub(crate) fn is_failing(&self, seen: Seen) -> bool {
-        self.trial
-            .is_some_and(|Trial { what, before, .. }| what == Knob::Workers && seen.rate() < FAILING * before.rate())
-    }
-
-    /// Keeps what a trial changed, or takes it back.
-    fn judge(&mut self, trial: Trial, seen: Seen) -> Option<String> {
-        let Trial { what, from, before } = trial;
-        let rate = seen.rate() / before.rate().max(1e-9);
-        let good = match what {
-            Knob::Workers => rate >= 1.0 - SLACK && seen.wait_share() <= (before.wait_share() + SLACK).max(CALM),
-            Knob::Prefetch => seen.wait_share() < 0.8 * before.wait_share() && rate > 1.0,
-        };
-        let (then, now) = (100.0 * before.wait_share(), 100.0 * seen.wait_share());
-        let why = format!("{rate:.2} x the rate, the step waits {now:.1} % instead of {then:.1} %");
-        let clearly = rate < LOW || seen.wait_share() > before.wait_share() + MUCH;
-        if what == Knob::Workers && clearly && self.workers.now >= self.jump.from {
-            self.jump.pause.next = FIRST_PAUSE; // more workers than before the last jump are needed
-        }
-        let range = self.knob(what);
-        if good {
-            (range.pause.next, range.far) = (FIRST_PAUSE, false);
-            return Some(format!("{what} {} are kept: {why}", range.now));
-        }
-        range.pause.begin();
-        range.far = !range.far;
-        let to = std::mem::replace(&mut range.now, from);
-        Some(format!("{what} {to} -> {from}: {why}"))
-    }
-}
-
 /// The settings of a pipeline that may change while it runs.
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -302,6 +61,11 @@ impl Settings {
     /// Workers that may be at work.
     pub(crate) fn workers(&self) -> usize {
         self.workers.load(Relaxed)
+    }
+
+    #[cfg(all(test, burn_pinned_loom))]
+    pub(crate) fn set_workers(&self, workers: usize) {
+        self.workers.store(workers, Relaxed);
     }
 
     /// Batches ready ahead of the step.
@@ -348,6 +112,7 @@ impl Tuning {
         if !over {
             return false;
         }
+        log::debug!("burn-pinned: {} workers, {seen}", tuner.workers());
         if let Some(said) = tuner.window(std::mem::take(seen)) {
             log::info!("burn-pinned: {said}");
         }

@@ -13,7 +13,6 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     thread::{self, JoinHandle},
-    time::Duration,
 };
 
 /// The running threads. Dropping them closes the pipeline and joins; a thread that is stuck in user code for longer than the
@@ -95,7 +94,7 @@ pub(crate) fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
     if pipeline.flow.transfers > 0 {
         crate::cuda::step_back();
     }
-    while let Some(work) = pipeline.work() {
+    while let Some(work) = pipeline.work(worker) {
         match work {
             Work::Open => pipeline.open(),
             Work::Task { run, number, task } => {
@@ -103,14 +102,13 @@ pub(crate) fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
                 // User code is guarded where it is called; what is left is the `drop` of samples.
                 match catch(|| task.run(worker)) {
                     Ok(done) => {
-                        pipeline.ran(run, number, rows, done.rows_took);
+                        pipeline.ran(rows, done.rows_took);
                         if let Some(filled) = done.filled {
                             pipeline.filled(run, number, filled, done.bad);
                         }
                     }
                     Err(caught) => {
                         Doing::here().idle();
-                        pipeline.ran(run, number, rows, Duration::ZERO);
                         pipeline.broke(run, number, worker, caught);
                     }
                 }

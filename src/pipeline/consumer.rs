@@ -90,7 +90,7 @@ impl<O> Pipeline<O> {
         discard(left_over);
         // What is left of it is in somebody's hands, maybe for ever: the other batches must not have one slot less.
         permit.into_iter().for_each(|permit| self.pool.replace(permit));
-        for waiting in [&self.for_workers, &self.for_pin, &self.for_transfer] {
+        for waiting in [&self.for_workers, &self.for_resting, &self.for_pin, &self.for_transfer] {
             waiting.notify_all();
         }
         let error = Error::Timeout { epoch, batch, waited, stuck };
@@ -102,19 +102,28 @@ impl<O> Pipeline<O> {
     /// Notes that a batch was handed out, which was waited for so long: what is tuned is tuned by that.
     pub(crate) fn handed(&self, waited: Duration, first: bool) {
         if self.tuning.as_ref().is_some_and(|tuning| tuning.delivered(waited, first)) {
-            let slots = self.pool.allow(self.flow.now.prefetch().saturating_sub(self.flow.prefetch));
-            self.device.allow(self.flow.ahead() + 1);
-            self.counters().started(self.flow.now.workers(), self.flow.transfers, slots);
-            drop(self.lock()); // a worker that was about to rest has done so, or sees the change
-            self.for_workers.notify_one();
+            self.adjust();
         }
+    }
+
+    /// Lets other settings take effect.
+    pub(super) fn adjust(&self) {
+        let slots = self.pool.allow(self.flow.now.prefetch().saturating_sub(self.flow.prefetch));
+        self.device.allow(self.flow.ahead() + 1);
+        self.counters().started(self.flow.now.workers(), self.flow.transfers, slots);
+        drop(self.lock()); // a worker that was about to rest has done so, or sees the change
+        self.for_resting.notify_all();
     }
 
     /// Ends an epoch, finished or not: what is on its way is dropped.
     pub(crate) fn end(&self, id: RunId) {
         let mut state = self.lock();
         let run = state.runs.iter().position(|run| run.id == id).map(|at| state.runs.swap_remove(at));
+        let in_hand = state.in_hand.iter().flatten().any(|(of, _)| *of == id);
         drop(state);
+        if in_hand {
+            self.for_resting.notify_all(); // workers that may hang there no longer count
+        }
         if let Some(run) = &run {
             run.abandoned.store(true, Relaxed);
         }

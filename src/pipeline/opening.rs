@@ -70,7 +70,7 @@ impl<O> Pipeline<O> {
         }
         drop(state);
         discard(left_over);
-        (0..count.clamp(1, self.flow.workers)).for_each(|_| self.for_workers.notify_one());
+        (0..count.clamp(1, self.flow.now.workers())).for_each(|_| self.for_workers.notify_one());
         if count == 0 {
             self.for_consumers.notify_all();
         }
@@ -167,7 +167,7 @@ impl<O> Pipeline<O> {
     /// that the first batch comes soon. Decides nothing but speed.
     fn chunk(&self, rows: usize) -> usize {
         let by_time = match self.row_ns.load(Relaxed) {
-            0 => rows.div_ceil(2 * self.flow.workers),
+            0 => rows.div_ceil(2 * self.flow.now.workers()),
             row_ns => usize::try_from(TASK_NS / row_ns).unwrap_or(usize::MAX),
         };
         by_time.clamp(1, rows.max(1))

@@ -36,36 +36,75 @@ fn as_few_workers_as_give_the_full_rate() {
     }
 }
 
-/// Measured on an H200 with samples of 784 bytes: eight workers are best, and eleven worse than fifteen.
-#[test]
-fn a_dip_does_not_hide_what_is_better_beyond_it() {
-    let rate = |workers: usize| {
-        [0.3, 0.5, 0.7, 0.89, 0.93, 0.965, 0.98, 1.0, 0.98, 0.95, 0.935, 0.93, 0.935, 0.94, 0.948][workers - 1]
-    };
-    let mut tuner = Tuner::new((1, 15), (2, 2));
-    let mut sum = 0.0;
-    for _ in 0..60 {
-        let time = Duration::from_secs(1);
-        let seen = Seen { time, waited: time, batches: (1e5 * rate(tuner.workers())) as u32 };
-        sum += rate(tuner.workers());
-        tuner.window(seen);
+fn normal(rng: &mut StdRng) -> f64 {
+    (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
+}
+
+/// A loop that only waits gets a share of the best rate by the number of workers, with noise, and one window in 20 is much slower.
+/// Gives the means of the share without the noise, and of the workers in the second half.
+fn climb(share: &dyn Fn(f64) -> f64, noise: f64, windows: usize) -> (f64, f64) {
+    let (mut sum, mut workers, mut late) = (0.0, 0.0, 0.0);
+    for seed in 0..50 {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let mut tuner = Tuner::new((1, 15), (2, 2));
+        for window in 0..windows {
+            let now = tuner.workers() as f64;
+            let slow = if noise > 0.0 && rng.random_bool(0.05) { 0.85 } else { 1.0 };
+            let batches = (1e5 * slow * share(now) * (1.0 + noise * normal(&mut rng))) as u32;
+            let time = Duration::from_secs(1);
+            let seen = Seen { time, waited: time.mul_f64(0.97), batches };
+            let part = if tuner.is_failing(seen) { 0.125 } else { 1.0 }; // it ends early
+            sum += part * share(now) + (1.0 - part);
+            if window >= windows / 2 {
+                workers += now;
+                late += 1.0;
+            }
+            tuner.window(seen);
+        }
     }
-    assert!((6..=9).contains(&tuner.workers()) && sum / 60.0 > 0.96, "{} workers, {sum}", tuner.workers());
+    (sum / (50 * windows) as f64, workers / late)
+}
+
+#[test]
+fn the_best_number_of_workers_is_found_in_spite_of_noise() {
+    // Measured on an H200 with samples of 784 bytes: eight workers are best, and eleven worse than fifteen.
+    let dip = |workers: f64| {
+        [0.3, 0.5, 0.7, 0.85, 0.92, 0.965, 0.98, 1.0, 0.98, 0.95, 0.935, 0.93, 0.935, 0.94, 0.948][workers as usize - 1]
+    };
+    let all = |workers: f64| workers / 15.0;
+    let mild = |workers: f64| (0.85 + 0.01 * workers).min(0.19 * workers);
+    let three = |workers: f64| (workers / 3.0).min(1.0);
+    let cases: [(_, &dyn Fn(f64) -> f64, _); 4] =
+        [("dip", &dip, 7.0..9.0), ("all", &all, 14.5..15.1), ("mild", &mild, 9.0..15.0), ("three", &three, 2.9..6.0)];
+    for (name, share, best) in cases {
+        for noise in [0.0, 0.01, 0.03, 0.06] {
+            for (windows, least) in [(15, 0.95), (60, 0.97), (1000, 0.98)] {
+                let (mean, workers) = climb(share, noise, windows);
+                println!("{name:5} noise {noise:.2}, {windows:4} windows: {mean:.3} of the best, {workers:.1} workers");
+                assert!(
+                    mean > least && (windows < 1000 || best.contains(&workers)),
+                    "{name}: {mean}, {workers} workers"
+                );
+            }
+        }
+    }
 }
 
 #[test]
 fn work_that_grows_gets_its_workers_back() {
-    let mut tuner = Tuner::new((1, 16), (2, 2));
-    for _ in 0..100 {
-        tuner.window(seen(tuner.workers(), 100.0, 200.0, 1e9));
+    // After a while much is known of other numbers of workers; later trials are rare, and it is forgotten.
+    for windows in [100, 2000] {
+        let mut tuner = Tuner::new((1, 16), (2, 2));
+        for _ in 0..windows {
+            tuner.window(seen(tuner.workers(), 100.0, 200.0, 1e9));
+        }
+        assert!(tuner.workers() <= 4);
+        let mut heavier = || tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9));
+        let said: Vec<_> = (0..30).filter_map(|_| heavier()).collect();
+        assert!(tuner.workers() >= 9, "{said:?}");
+        let forgot = said.iter().any(|said| said.starts_with("workers 2: the work has changed, 0.2"));
+        assert_eq!(forgot, windows == 2000, "{said:?}");
     }
-    assert!(tuner.workers() <= 4);
-    let reason = (0..20).find_map(|_| tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9))).unwrap();
-    assert!(reason.contains("-> 16: the step waits"), "{reason}");
-    for _ in 0..100 {
-        tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9));
-    }
-    assert!(tuner.workers() >= 10, "{}", tuner.workers());
 }
 
 #[test]
@@ -75,16 +114,13 @@ fn a_trial_that_noise_has_saved_is_found_out() {
         |rate: f64| Seen { time: Duration::from_secs(1), waited: Duration::from_millis(998), batches: rate as u32 };
     let mut tuner = Tuner::new((1, 2), (2, 2));
     let rate = |tuner: &Tuner| 1000.0 * tuner.workers() as f64;
-    for noise in [1.0, 0.4] {
-        let seen = window(noise * rate(&tuner)); // the second just before a trial
-        tuner.workers.pause.left = if noise < 1.0 { 1 } else { 5 };
-        tuner.window(seen);
-    }
+    tuner.window(window(2000.0));
+    tuner.window(window(0.4 * rate(&tuner))); // the second just before a trial
     assert_eq!(tuner.workers(), 1, "a trial");
     let kept = tuner.window(window(rate(&tuner))).expect("a judgement");
-    assert!(kept.starts_with("workers 1 are kept"), "the rate is better than before: {kept}");
-    let reason = (0..3).find_map(|_| tuner.window(window(rate(&tuner)))).expect("a way back");
-    assert!(tuner.workers() == 2 && reason.contains("1 -> 2"), "{reason}");
+    assert!(kept.starts_with("workers 1 are kept: 1.25 x the rate of 2"), "{kept}");
+    let said: Vec<_> = (0..4).filter_map(|_| tuner.window(window(rate(&tuner)))).collect();
+    assert!(said.iter().any(|said| said.starts_with("workers 2 are kept")), "{said:?}");
 }
 
 /// The waits have a cause that no worker can mend (the device, a start), and differ from window to window.
@@ -92,7 +128,6 @@ fn a_trial_that_noise_has_saved_is_found_out() {
 fn noise_does_not_wake_workers_that_are_not_needed() {
     for (noise, waits) in [(0.002, 0.05), (0.005, 0.05), (0.01, 0.1), (0.015, 0.2)] {
         let mut rng = StdRng::seed_from_u64(7);
-        let normal = |rng: &mut StdRng| (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
         let mut tuner = Tuner::new((1, 15), (2, 2));
         let (mut workers, mut jumps, mut windows) = (0, 0, 0);
         for window in 0..5000 {

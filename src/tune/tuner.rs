@@ -1,0 +1,298 @@
+//! What turns a training loop's rate into settings. Knows no thread and no clock.
+
+use std::{fmt, mem, time::Duration};
+
+/// The most batches ahead that are chosen.
+pub(crate) const MOST_AHEAD: usize = 8;
+
+/// What the consumer saw in a while.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Seen {
+    pub(crate) time: Duration,
+    pub(crate) waited: Duration,
+    pub(crate) batches: u32,
+}
+
+impl Seen {
+    fn rate(&self) -> f64 {
+        f64::from(self.batches) / self.time.as_secs_f64().max(1e-9)
+    }
+
+    fn waits(&self) -> f64 {
+        self.waited.as_secs_f64() / self.time.as_secs_f64().max(1e-9)
+    }
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} batches/s, the step waits {:.1} %", self.rate(), 100.0 * self.waits())
+    }
+}
+
+/// The loop waits so little that nothing is to be gained.
+const CALM: f64 = 0.005;
+/// The loop waits so much that the loader is too slow by far, and a reserve would be used up at once.
+const MOSTLY_WAITS: f64 = 0.5;
+/// A share of its rate that the loop may lose to fewer workers, or to noise.
+const SLACK: f64 = 0.01;
+/// A trial that gives less than this share of the rate has failed: nobody need see the whole window.
+const FAILING: f64 = 0.85;
+/// So far from what was seen with the same settings, in so many windows in a row, and the work has changed.
+const MUCH: f64 = 0.1;
+const STRANGE: u32 = 3;
+/// Windows that a mean is of, at most.
+const MEMORY: f64 = 16.0;
+/// What a window leaves of the weight of windows with other settings, and what is too little to go by.
+const FADE: f64 = 0.98;
+const FORGOTTEN: f64 = 0.25;
+/// Windows after a trial that failed; doubled each time, so that trials cost ever less.
+const FIRST_PAUSE: u32 = 4;
+const LONGEST_PAUSE: u32 = 512;
+
+/// A number of workers, and the means of what the loop got with it of late.
+#[derive(Debug, Clone, Copy)]
+struct Level {
+    workers: usize,
+    rate: f64,
+    waits: f64,
+    /// The windows that the means are of; those that are long ago count less.
+    windows: f64,
+}
+
+impl Level {
+    fn add(&mut self, seen: Seen) {
+        self.windows = (self.windows + 1.0).min(MEMORY);
+        self.rate += (seen.rate() - self.rate) / self.windows;
+        self.waits += (seen.waits() - self.waits) / self.windows;
+    }
+
+    /// Whether a window is what the ones before let expect.
+    fn expects(&self, seen: Seen) -> bool {
+        self.windows < 1.0
+            || ((seen.rate() / self.rate.max(1e-9) - 1.0).abs() < MUCH && (seen.waits() - self.waits).abs() < MUCH)
+    }
+}
+
+/// How far a trial of workers goes. Each that fails is followed by one of the next stride: a rate may have a dip on the way to
+/// something better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stride {
+    Fewer,
+    More,
+    MuchFewer,
+}
+
+impl Stride {
+    const fn next(self) -> Self {
+        match self {
+            Self::Fewer => Self::More,
+            Self::More => Self::MuchFewer,
+            Self::MuchFewer => Self::Fewer,
+        }
+    }
+}
+
+/// Windows to pass before something is tried again, and the next time.
+#[derive(Debug, Clone, Copy)]
+struct Pause {
+    left: u32,
+    next: u32,
+}
+
+impl Pause {
+    const NONE: Self = Self { left: 0, next: FIRST_PAUSE };
+
+    /// Whether it is over, after one more window.
+    fn pass(&mut self) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.left == 0
+    }
+
+    /// Begins, and will be twice as long the next time; after a trial that was far off four times as long, this time too.
+    fn begin(&mut self, far_off: bool) {
+        self.left = if far_off { 4 * self.next } else { self.next }.min(LONGEST_PAUSE);
+        self.next = (2 * self.left).min(LONGEST_PAUSE);
+    }
+}
+
+/// Turns what is seen into settings.
+#[derive(Debug)]
+pub(crate) struct Tuner {
+    /// From the most workers to the fewest, each three quarters of the one before.
+    levels: Vec<Level>,
+    /// The level that is settled on, and the one that is tried.
+    home: usize,
+    trial: Option<usize>,
+    stride: Stride,
+    pause: Pause,
+    /// Windows in a row that were not as expected.
+    strange: u32,
+    started: bool,
+    ahead: Ahead,
+}
+
+/// The batches ahead.
+#[derive(Debug)]
+struct Ahead {
+    now: usize,
+    most: usize,
+    /// What was seen with one fewer.
+    trial: Option<Seen>,
+    pause: Pause,
+}
+
+impl Tuner {
+    /// Starts with the most workers and the fewest batches ahead; what has a least that is its most stays.
+    pub(crate) fn new((least, most): (usize, usize), prefetch: (usize, usize)) -> Self {
+        let fewer = |workers: &usize| (*workers > least).then(|| (workers * 3 / 4).max(least));
+        let level = |workers| Level { workers, rate: 0.0, waits: 0.0, windows: 0.0 };
+        Self {
+            levels: std::iter::successors(Some(most), fewer).map(level).collect(),
+            home: 0,
+            trial: None,
+            stride: Stride::Fewer,
+            pause: Pause::NONE,
+            strange: 0,
+            started: false,
+            ahead: Ahead { now: prefetch.0, most: prefetch.1, trial: None, pause: Pause::NONE },
+        }
+    }
+
+    /// Whether there is anything to tune.
+    pub(crate) fn has_choice(&self) -> bool {
+        self.levels.len() > 1 || self.ahead.now < self.ahead.most
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.levels[self.trial.unwrap_or(self.home)].workers
+    }
+
+    pub(crate) fn prefetch(&self) -> usize {
+        self.ahead.now
+    }
+
+    /// Whether a trial has failed before its window is over.
+    pub(crate) fn is_failing(&self, seen: Seen) -> bool {
+        self.trial.is_some() && seen.rate() < FAILING * self.levels[self.home].rate
+    }
+
+    /// Takes in a window; gives in words what is changed or kept, and why.
+    pub(crate) fn window(&mut self, seen: Seen) -> Option<String> {
+        if !mem::replace(&mut self.started, true) {
+            return None; // it has the start in it, and is no measure
+        }
+        if let Some(before) = self.ahead.trial.take() {
+            return Some(self.judge_ahead(before, seen));
+        }
+        let tried = self.trial.take();
+        let at = tried.unwrap_or(self.home);
+        if tried.is_none() {
+            self.strange = if self.levels[at].expects(seen) { 0 } else { self.strange + 1 };
+            if self.strange == STRANGE {
+                return Some(self.begin_anew(seen));
+            }
+        }
+        for (number, level) in self.levels.iter_mut().enumerate().filter(|(number, _)| *number != self.home) {
+            level.windows *= if number == at { 1.0 } else { FADE };
+        }
+        self.levels[at].add(seen);
+        let best = self.best();
+        if tried.is_some() || (best != self.home && self.levels[self.home].windows >= 3.0) {
+            return Some(self.settle(tried, best));
+        }
+        let waits = seen.waits() > 2.0 * CALM;
+        if self.ahead.pause.pass() && waits && seen.waits() < MOSTLY_WAITS && self.ahead.now < self.ahead.most {
+            self.ahead.trial = Some(seen);
+            self.ahead.now += 1;
+            return Some(format!("prefetch {} -> {}: a trial", self.ahead.now - 1, self.ahead.now));
+        }
+        if self.pause.pass()
+            && let Some(to) = self.next_trial(waits)
+        {
+            self.trial = Some(to);
+            return Some(format!("workers {} -> {}: a trial", self.levels[self.home].workers, self.levels[to].workers));
+        }
+        None
+    }
+
+    /// The level with the fewest workers that is as good as the best one.
+    fn best(&self) -> usize {
+        let known = || self.levels.iter().filter(|level| level.windows > FORGOTTEN);
+        let Some(best) = known().max_by(|a, b| a.rate.total_cmp(&b.rate)) else { return self.home };
+        let is_good = |level: &Level| {
+            level.windows > FORGOTTEN
+                && level.rate >= (1.0 - SLACK) * best.rate
+                && level.waits <= (best.waits + SLACK).max(CALM)
+        };
+        self.levels.iter().rposition(is_good).unwrap_or(self.home)
+    }
+
+    /// Goes to the best level, after a trial or because the one settled on has turned out to be worse.
+    fn settle(&mut self, tried: Option<usize>, best: usize) -> String {
+        let from = mem::replace(&mut self.home, best);
+        if best == from {
+            self.stride = self.stride.next();
+            self.pause.begin(tried.is_some_and(|tried| self.is_far_off(tried)));
+        } else {
+            self.stride = if best > from { Stride::Fewer } else { Stride::More };
+            self.pause = Pause::NONE;
+        }
+        let at = self.levels[tried.unwrap_or(from)];
+        let (seen, other, what) = match self.levels[best] {
+            best if best.workers == at.workers => (at, self.levels[from], format!("{} are kept", at.workers)),
+            best => (at, best, format!("{} -> {}", at.workers, best.workers)),
+        };
+        let (rate, now, then) = (seen.rate / other.rate.max(1e-9), 100.0 * seen.waits, 100.0 * other.waits);
+        format!(
+            "workers {what}: {rate:.2} x the rate of {}, the step waits {now:.1} % instead of {then:.1} %",
+            other.workers
+        )
+    }
+
+    /// The work has changed: nothing is known of it, and more workers may be needed.
+    fn begin_anew(&mut self, seen: Seen) -> String {
+        self.levels.iter_mut().for_each(|level| level.windows = 0.0);
+        let home = &mut self.levels[self.home];
+        let change = seen.rate() / home.rate.max(1e-9);
+        home.add(seen);
+        (self.pause, self.stride, self.strange) = (Pause::NONE, Stride::More, 0);
+        format!("workers {}: the work has changed, {change:.2} x the rate", home.workers)
+    }
+
+    /// Whether a level is known to be much worse than the one that is settled on.
+    fn is_far_off(&self, level: usize) -> bool {
+        let far = (1.0 - MUCH) * self.levels[self.home].rate;
+        self.levels.get(level).is_some_and(|level| level.windows > FORGOTTEN && level.rate < far)
+    }
+
+    /// The next trial by strides: of more workers only where the loop waits; of much fewer not if fewer were far off.
+    fn next_trial(&mut self, waits: bool) -> Option<usize> {
+        for _ in 0..3 {
+            let to = match self.stride {
+                Stride::Fewer => Some(self.home + 1),
+                Stride::MuchFewer => Some(self.home + 2).filter(|_| !self.is_far_off(self.home + 1)),
+                Stride::More => self.home.checked_sub(1).filter(|_| waits),
+            };
+            if let Some(to) = to.filter(|to| *to < self.levels.len()) {
+                return Some(to);
+            }
+            self.stride = self.stride.next();
+        }
+        None
+    }
+
+    /// Keeps one more batch ahead, or takes it back.
+    fn judge_ahead(&mut self, before: Seen, seen: Seen) -> String {
+        let Ahead { now, .. } = self.ahead;
+        let (share, then) = (100.0 * seen.waits(), 100.0 * before.waits());
+        let why = format!("the step waits {share:.1} % instead of {then:.1} %");
+        if seen.waits() < 0.8 * before.waits() && seen.rate() > before.rate() {
+            self.ahead.pause = Pause::NONE;
+            self.levels.iter_mut().for_each(|level| level.windows = 0.0);
+            return format!("prefetch {now} are kept: {why}");
+        }
+        self.ahead.now -= 1;
+        self.ahead.pause.begin(false);
+        format!("prefetch {now} -> {}: {why}", self.ahead.now)
+    }
+}
