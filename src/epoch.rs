@@ -195,7 +195,7 @@ impl<O> Epochs<O> {
     }
 
     /// Whether a batch is waited for: not if it was given up, or its epoch has ended.
-    fn is_awaited(&self, (id, number): (RunId, usize)) -> bool {
+    pub(crate) fn is_awaited(&self, (id, number): (RunId, usize)) -> bool {
         self.runs.iter().any(|run| run.id == id && number >= run.delivered)
     }
 

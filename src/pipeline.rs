@@ -128,8 +128,14 @@ impl<O> Pipeline<O> {
             self.hand(id, number, bad, |run, bad| run.bad.insert(number, bad));
         }
         let filled = match filled {
-            Filled::Failed(error) => return self.put(id, number, Err(error)), // was seen where it was met
-            Filled::Empty => return self.put(id, number, Ok(Ready::Empty)),
+            Filled::Failed(error) => {
+                self.put(id, number, Err(error)); // was seen where it was met
+                return;
+            }
+            Filled::Empty => {
+                self.put(id, number, Ok(Ready::Empty));
+                return;
+            }
             filled => filled,
         };
         let pins = self.source.needs_pin();
@@ -156,15 +162,18 @@ impl<O> Pipeline<O> {
         self.ready(id, number, Err(Error::Panicked { place, message, trace }));
     }
 
-    /// Puts something of a batch into its epoch; drops it, outside the lock, if the epoch is gone or the batch was given up.
-    fn hand<T>(&self, id: RunId, number: usize, value: T, put: impl FnOnce(&mut Run<O>, T) -> Option<T>) {
+    /// Puts something of a batch into its epoch; drops it, outside the lock, if the epoch is gone or the batch was given up. Gives
+    /// whether it was put there.
+    fn hand<T>(&self, id: RunId, number: usize, value: T, put: impl FnOnce(&mut Run<O>, T) -> Option<T>) -> bool {
         let mut state = self.lock();
         let left_over = match state.run(id) {
             Some(run) if number >= run.delivered => put(run, value),
             _ => Some(value),
         };
         drop(state);
+        let taken = left_over.is_none();
         discard(left_over);
+        taken
     }
 
     /// Takes a batch that is ready for the link to the transfer stage.
@@ -211,10 +220,17 @@ impl<O> Pipeline<O> {
 
     // Transfer threads.
 
-    /// How long a consumer has waited for its next batch; `None` when the pipeline is closed.
-    pub(crate) fn starved(&self) -> Option<Duration> {
+    /// How long a consumer has waited for its next batch; `None` when the pipeline is closed, or nobody waits for this batch any
+    /// more.
+    pub(crate) fn starved(&self, id: RunId, number: usize) -> Option<Duration> {
         let state = self.lock();
-        (!state.closed).then(|| state.runs.iter().map(Run::starved).max().unwrap_or_default())
+        let waits = !state.closed && state.is_awaited((id, number));
+        waits.then(|| state.runs.iter().map(Run::starved).max().unwrap_or_default())
+    }
+
+    /// Whether an epoch in progress waits for this batch.
+    pub(crate) fn awaits(&self, id: RunId, number: usize) -> bool {
+        self.lock().is_awaited((id, number))
     }
 
     /// Epochs in progress.
@@ -244,16 +260,22 @@ impl<O> Pipeline<O> {
 
     /// Puts a batch, or its error, at its place for the consumer.
     pub(crate) fn ready(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) {
-        self.put(id, number, ready.inspect_err(|error| self.source.faults().saw(error)));
+        self.sent(id, number, ready);
     }
 
-    fn put(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) {
+    /// The same for a transfer thread; gives whether there is a consumer for it.
+    pub(crate) fn sent(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) -> bool {
+        self.put(id, number, ready.inspect_err(|error| self.source.faults().saw(error)))
+    }
+
+    fn put(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) -> bool {
         let filled = matches!(ready, Ok(Ready::Raw(_) | Ready::Done { .. }));
-        self.hand(id, number, (Instant::now(), ready), |run, ready| run.ready.insert(number, ready));
+        let taken = self.hand(id, number, (Instant::now(), ready), |run, ready| run.ready.insert(number, ready));
         self.for_consumers.notify_all();
         if !filled {
             self.for_pin.notify_one(); // the next batch to pin may have stood behind this one
         }
+        taken
     }
 
     // The end.

@@ -3,6 +3,7 @@
 use crate::{
     activity::{Activity, BatchKey},
     error::{Error, Place},
+    panics::discard,
     pipeline::Pipeline,
     target::Target,
     upload::Uploader,
@@ -25,10 +26,15 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             let (counters, batch) = (pipeline.counters(), BatchKey { epoch: place.epoch, number: place.batch });
             let waits = counters.span(Activity::DeviceWait, batch);
             let asked = Instant::now();
-            if pipeline.device.enter(pipeline.epochs(), || pipeline.starved()) {
+            if pipeline.device.enter(pipeline.epochs(), || pipeline.starved(run, place.batch)) {
                 counters.kept(asked.elapsed());
             }
             drop(waits);
+            if !pipeline.awaits(run, place.batch) {
+                pipeline.device.copied(None);
+                discard(filled); // its epoch ended, or gave it up, while it stood here
+                continue;
+            }
             let copies = counters.span(Activity::Transfer, batch);
             let ready = pipeline.source.send(filled, &pipeline.pool, &mut uploader);
             // Also after a failure: a part of the batch may be on its way.
@@ -36,7 +42,11 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             drop(copies);
             pipeline.device.copied(uploader.in_use());
             counters.device_bytes(); // for their peak
-            pipeline.ready(run, place.batch, ready.and_then(|ready| settled.map(|()| ready)));
+            let taken = pipeline.sent(run, place.batch, ready.and_then(|ready| settled.map(|()| ready)));
+            // Burn's fusion keeps tensors that are dropped on their own thread until more work comes there.
+            if !taken && let Err(error) = target.device.flush() {
+                log::warn!("burn-pinned: the flush after a batch that nobody took: {error}");
+            }
         }
         // CubeCL keeps a stream's memory pools for as long as the device lives: what can be freed of this one's is freed now.
         if !target.host {

@@ -146,6 +146,26 @@ fn batches_that_are_kept_are_found() {
     assert_eq!(counters.snapshot().device_bytes, 0, "the pipeline is gone");
 }
 
+/// A consumer keeps all its batches and ends the epoch: what stands before a full device is not sent any more.
+#[test]
+fn an_epoch_that_ends_leaves_nothing_before_a_full_device() {
+    let (batches, counters) = (20, Arc::<Counters>::default());
+    let breaks = Box::new(|_| Some(Breaks::Keeps { until: None }));
+    let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks };
+    let pipeline = pipeline(link, &counters);
+    let threads = Threads::start(&pipeline).unwrap();
+    let id = pipeline.start(0, order(batches).order, 0..batches);
+    for _ in 0..6 {
+        assert!(pipeline.next(id, Instant::now()).is_some_and(|delivery| delivery.ready.is_ok()));
+    }
+    pipeline.end(id);
+    let permits: Vec<_> = (0..SLOTS).map_while(|_| pipeline.pool.permit(Duration::from_secs(5))).collect();
+    assert_eq!(permits.len(), SLOTS, "a slot is held by a batch that nobody waits for");
+    let sent = counters.snapshot().transfer.count;
+    assert!((6..=6 + 4).contains(&sent), "{sent} batches sent");
+    drop((permits, threads));
+}
+
 /// The link is known to be slow.
 #[test]
 fn a_slow_link_is_found() {
