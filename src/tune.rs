@@ -79,7 +79,7 @@ const WINDOW: Duration = Duration::from_millis(400);
 const BATCHES: u32 = 16;
 /// A trial shows that it fails in no less.
 const GLANCE: Duration = Duration::from_millis(50);
-const GLANCE_BATCHES: u32 = 6;
+const GLANCE_BATCHES: u32 = 3;
 
 /// The tuning of one pipeline, fed by its consumers.
 #[derive(Debug)]

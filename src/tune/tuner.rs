@@ -35,8 +35,11 @@ const CALM: f64 = 0.005;
 const MOSTLY_WAITS: f64 = 0.5;
 /// A share of its rate that the loop may lose to fewer workers, or to noise.
 const SLACK: f64 = 0.01;
-/// A trial that gives less than this share of the rate has failed: nobody need see the whole window.
+/// A trial that gives less than this share of the rate has failed: nobody need see the whole window. Of few batches some were filled
+/// before the trial, and only a smaller share is sure.
 const FAILING: f64 = 0.85;
+const FAILING_OF_FEW: f64 = 0.7;
+const FEW: u32 = 6;
 /// So far from what was seen with the same settings, in so many windows in a row, and the work has changed.
 const MUCH: f64 = 0.1;
 const STRANGE: u32 = 3;
@@ -173,7 +176,8 @@ impl Tuner {
 
     /// Whether a trial has failed before its window is over.
     pub(crate) fn is_failing(&self, seen: Seen) -> bool {
-        self.trial.is_some() && seen.rate() < FAILING * self.levels[self.home].rate
+        let least = if seen.batches < FEW { FAILING_OF_FEW } else { FAILING };
+        self.trial.is_some() && seen.rate() < least * self.levels[self.home].rate
     }
 
     /// Takes in a window; gives in words what is changed or kept, and why.
