@@ -77,6 +77,9 @@ pub(crate) enum Work<O> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunId(pub(crate) u64);
 
+/// In the hand of a worker that does something nobody waits for.
+pub(crate) const ELSEWHERE: (RunId, usize) = (RunId(u64::MAX), 0);
+
 /// What the consumer gets at the place of a batch.
 pub(crate) struct Delivery<O> {
     pub(crate) place: Place,
@@ -203,6 +206,7 @@ impl<O> Epochs<O> {
     /// hang there. Always the same ones are at work, so that the others sleep undisturbed.
     pub(crate) fn is_wanted(&self, worker: usize, wanted: usize) -> bool {
         let before = self.in_hand.iter().take(worker);
+        // The first is implied by the second, but quick.
         worker < wanted || before.filter(|batch| batch.is_none_or(|batch| self.is_awaited(batch))).count() < wanted
     }
 
@@ -264,6 +268,8 @@ mod tests {
         epochs.runs[0].delivered = 3; // what the first worker has in hand was given up
         assert_eq!(wanted(&epochs, 1), [0, 1, 2]);
         assert_eq!(wanted(&epochs, 3), [0, 1, 2, 3, 4]);
+        epochs.in_hand[0] = Some(ELSEWHERE);
+        assert_eq!(wanted(&epochs, 1), [0, 1, 2], "it tells of an error");
         epochs.in_hand[0] = None; // it returns after all
         assert_eq!(wanted(&epochs, 1), [0]);
         assert_eq!(wanted(&epochs, 3), [0, 1, 2, 3]);

@@ -141,11 +141,9 @@ impl<O> Pipeline<O> {
         let pins = self.source.needs_pin();
         if self.flow.transfers == 0 {
             let filled = if pins { self.pin(id, filled) } else { Ok(filled) };
-            return self.ready(
-                id,
-                number,
-                filled.and_then(|filled| self.source.send(filled, &self.pool, &mut Uploader::Burn)),
-            );
+            let ready = filled.and_then(|filled| self.source.send(filled, &self.pool, &mut Uploader::Burn));
+            self.ready(id, number, ready);
+            return;
         }
         if pins {
             self.hand(id, number, filled, |run, filled| run.to_pin.insert(number, filled));
@@ -213,7 +211,9 @@ impl<O> Pipeline<O> {
     /// Takes a prepared batch to the transfer stage.
     pub(crate) fn pinned(&self, id: RunId, number: usize, filled: Result<Filled<O>, Error>) {
         match filled {
-            Err(error) | Ok(Filled::Failed(error)) => self.ready(id, number, Err(error)),
+            Err(error) | Ok(Filled::Failed(error)) => {
+                self.ready(id, number, Err(error));
+            }
             Ok(filled) => self.prepared(id, number, filled),
         }
     }
@@ -226,11 +226,6 @@ impl<O> Pipeline<O> {
         let state = self.lock();
         let waits = !state.closed && state.is_awaited((id, number));
         waits.then(|| state.runs.iter().map(Run::starved).max().unwrap_or_default())
-    }
-
-    /// Whether an epoch in progress waits for this batch.
-    pub(crate) fn awaits(&self, id: RunId, number: usize) -> bool {
-        self.lock().is_awaited((id, number))
     }
 
     /// Epochs in progress.
@@ -258,13 +253,8 @@ impl<O> Pipeline<O> {
         }
     }
 
-    /// Puts a batch, or its error, at its place for the consumer.
-    pub(crate) fn ready(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) {
-        self.sent(id, number, ready);
-    }
-
-    /// The same for a transfer thread; gives whether there is a consumer for it.
-    pub(crate) fn sent(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) -> bool {
+    /// Puts a batch, or its error, at its place for the consumer; gives whether there is one.
+    pub(crate) fn ready(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) -> bool {
         self.put(id, number, ready.inspect_err(|error| self.source.faults().saw(error)))
     }
 

@@ -30,9 +30,9 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
                 counters.kept(asked.elapsed());
             }
             drop(waits);
-            if !pipeline.awaits(run, place.batch) {
+            if pipeline.starved(run, place.batch).is_none() {
                 pipeline.device.copied(None);
-                discard(filled); // its epoch ended, or gave it up, while it stood here
+                discard(filled); // its epoch has ended, or given it up
                 continue;
             }
             let copies = counters.span(Activity::Transfer, batch);
@@ -42,9 +42,9 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             drop(copies);
             pipeline.device.copied(uploader.in_use());
             counters.device_bytes(); // for their peak
-            let taken = pipeline.sent(run, place.batch, ready.and_then(|ready| settled.map(|()| ready)));
+            let taken = pipeline.ready(run, place.batch, ready.and_then(|ready| settled.map(|()| ready)));
             // Burn's fusion keeps tensors that are dropped on their own thread until more work comes there.
-            if !taken && let Err(error) = target.device.flush() {
+            if !taken && let Err(error) = during(place, || target.device.flush()) {
                 log::warn!("burn-pinned: the flush after a batch that nobody took: {error}");
             }
         }

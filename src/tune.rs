@@ -15,11 +15,10 @@ use std::{
 /// Lets the loader choose: `num_workers(Auto)`, `prefetch(Auto)`.
 ///
 /// The loader starts with a worker for each thread of the machine but one (of fewer than eight: for each), and two batches ahead.
-/// About twice a second, also over several short epochs, it looks at what the training loop got and how long it waited, tries a
+/// Every 0.4 s or 16 batches, whichever is longer, also over several short epochs, it looks at what the training loop got and how long it waited, tries a
 /// change, and keeps it or takes it back; what it does and why is logged (`log`, level info).
 ///
-/// - Workers: as few as give the loop all that the most would give, so that the cores are left to the training. The most are
-///   what it starts with.
+/// - Workers: as few as give the loop the best rate, so that the cores are left to the training. The most are what it starts with.
 /// - Batches ahead: up to 8, within `pinned_limit`, where more of them make the loop wait less, as with samples that take
 ///   very different times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -131,19 +131,21 @@ impl DeviceWindow {
             let mut state = self.lock();
             let count = state.count();
             let limit = (self.limit.load(Relaxed) + state.queued()).saturating_mul(epochs.max(1));
-            let let_in = if let Some(beyond) = count.checked_sub(limit)
-                && let Some(starved) = starved()
-            {
-                if starved.min(state.last.elapsed()) <= state.patience(beyond) {
+            let let_in = match count.checked_sub(limit).map(|beyond| (beyond, starved())) {
+                None => {
+                    state.found_room();
+                    false
+                }
+                Some((_, None)) => false,
+                Some((beyond, Some(starved))) if starved.min(state.last.elapsed()) > state.patience(beyond) => {
+                    state.let_in(beyond);
+                    true
+                }
+                Some(_) => {
                     drop(state);
                     thread::sleep(LOOK);
                     continue;
                 }
-                state.let_in(beyond);
-                true
-            } else {
-                state.found_room();
-                false
             };
             state.copying += 1;
             return let_in;

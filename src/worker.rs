@@ -96,7 +96,7 @@ pub(crate) fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
     }
     while let Some(work) = pipeline.work(worker) {
         match work {
-            Work::Open => pipeline.open(),
+            Work::Open => pipeline.open(worker),
             Work::Task { run, number, task } => {
                 let rows = task.rows();
                 // User code is guarded where it is called; what is left is the `drop` of samples.

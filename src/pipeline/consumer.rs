@@ -53,6 +53,9 @@ impl<O> Pipeline<O> {
                 let opens = !state.opening && state.runs.iter().any(|run| run.can_open(self.window()));
                 drop(state);
                 self.for_transfer.notify_one();
+                if ready.is_err() {
+                    self.for_resting.notify_all(); // who still has something of it in hand does not count any more
+                }
                 if opens {
                     self.for_workers.notify_one();
                 }

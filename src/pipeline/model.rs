@@ -144,7 +144,7 @@ impl Model {
     fn open_one(&self) -> (usize, Box<dyn Task<usize>>) {
         loop {
             match self.pipeline.work(0).unwrap() {
-                Work::Open => self.pipeline.open(),
+                Work::Open => self.pipeline.open(0),
                 Work::Task { number, task, .. } => return (number, task),
             }
         }
@@ -172,6 +172,9 @@ impl Model {
     fn transfer(&self) -> JoinHandle<()> {
         self.beside(|pipeline| {
             while let Some((run, place, filled)) = pipeline.to_send() {
+                if pipeline.starved(run, place.batch).is_none() {
+                    continue;
+                }
                 let ready = pipeline.source.send(filled, &pipeline.pool, &mut Uploader::Burn);
                 pipeline.ready(run, place.batch, ready);
             }

@@ -4,7 +4,7 @@ use super::Pipeline;
 use crate::{
     activity::{Activity, BatchKey},
     batch::BatchPlace,
-    epoch::{Run, RunId},
+    epoch::{ELSEWHERE, Run, RunId},
     error::{Error, Place, Stage},
     order::{Cut, Order},
     panics::discard,
@@ -40,13 +40,18 @@ struct Opening {
 impl<O> Pipeline<O> {
     /// Opens the next batch of some epoch: waits for a permit, takes the batch's indices, gives it a slot and cuts it into tasks.
     /// One worker at a time does this; meanwhile the others find no work but that of open batches.
-    pub(crate) fn open(&self) {
+    pub(crate) fn open(&self, worker: usize) {
         let Some(mut opening) = self.choose() else { return };
         let permit = opening.permit.as_ref().ok().map(Permit::ticket);
         let tasks = self.cut(&mut opening);
         if let Err(error) = &tasks {
-            self.lock().opening = false;
-            self.for_workers.notify_one(); // another may open batches while this one tells of it
+            let mut state = self.lock();
+            state.opening = false;
+            state.in_hand[worker] = Some(ELSEWHERE);
+            drop(state);
+            // Another may open batches while this one tells of it.
+            self.for_workers.notify_one();
+            self.for_resting.notify_all();
             self.source.faults().saw(error);
         }
         let Opening { run: id, number, order, .. } = opening;

@@ -48,7 +48,7 @@ const MEMORY: f64 = 16.0;
 /// What a window leaves of the weight of windows with other settings, and what is too little to go by.
 const FADE: f64 = 0.98;
 const FORGOTTEN: f64 = 0.25;
-/// Windows after a trial that failed; doubled each time, so that trials cost ever less.
+/// Windows after a trial that failed; doubled each time until one succeeds, so that trials cost ever less.
 const FIRST_PAUSE: u32 = 4;
 const LONGEST_PAUSE: u32 = 512;
 
@@ -76,7 +76,7 @@ impl Level {
     }
 }
 
-/// How far a trial of workers goes. Each that fails is followed by one of the next stride: a rate may have a dip on the way to
+/// Which way a trial of workers goes, and how far. Each that fails is followed by one of the next stride: a rate may have a dip on the way to
 /// something better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stride {
@@ -139,8 +139,8 @@ pub(crate) struct Tuner {
 struct Ahead {
     now: usize,
     most: usize,
-    /// What was seen with one fewer.
-    trial: Option<Seen>,
+    /// Whether the last of them is a trial.
+    trial: bool,
     pause: Pause,
 }
 
@@ -157,7 +157,7 @@ impl Tuner {
             pause: Pause::NONE,
             strange: 0,
             started: false,
-            ahead: Ahead { now: prefetch.0, most: prefetch.1, trial: None, pause: Pause::NONE },
+            ahead: Ahead { now: prefetch.0, most: prefetch.1, trial: false, pause: Pause::NONE },
         }
     }
 
@@ -177,7 +177,7 @@ impl Tuner {
     /// Whether a trial has failed before its window is over.
     pub(crate) fn is_failing(&self, seen: Seen) -> bool {
         let least = if seen.batches < FEW { FAILING_OF_FEW } else { FAILING };
-        self.trial.is_some() && seen.rate() < least * self.levels[self.home].rate
+        self.trial.is_some() && seen.waits() > CALM && seen.rate() < least * self.levels[self.home].rate
     }
 
     /// Takes in a window; gives in words what is changed or kept, and why.
@@ -185,33 +185,36 @@ impl Tuner {
         if !mem::replace(&mut self.started, true) {
             return None; // it has the start in it, and is no measure
         }
-        if let Some(before) = self.ahead.trial.take() {
-            return Some(self.judge_ahead(before, seen));
+        if mem::take(&mut self.ahead.trial) {
+            return Some(self.judge_ahead(seen));
         }
         let tried = self.trial.take();
         let at = tried.unwrap_or(self.home);
         if tried.is_none() {
             self.strange = if self.levels[at].expects(seen) { 0 } else { self.strange + 1 };
-            if self.strange == STRANGE {
-                return Some(self.begin_anew(seen));
+            match self.strange {
+                0 => {}
+                STRANGE => return Some(self.begin_anew(seen)),
+                _ => return None, // it may be a pause of the loop's own
             }
         }
-        for (number, level) in self.levels.iter_mut().enumerate().filter(|(number, _)| *number != self.home) {
-            level.windows *= if number == at { 1.0 } else { FADE };
+        for (_, level) in self.levels.iter_mut().enumerate().filter(|(number, _)| ![self.home, at].contains(number)) {
+            level.windows *= FADE;
         }
         self.levels[at].add(seen);
         let best = self.best();
         if tried.is_some() || (best != self.home && self.levels[self.home].windows >= 3.0) {
             return Some(self.settle(tried, best));
         }
-        let waits = seen.waits() > 2.0 * CALM;
-        if self.ahead.pause.pass() && waits && seen.waits() < MOSTLY_WAITS && self.ahead.now < self.ahead.most {
-            self.ahead.trial = Some(seen);
+        let waits = self.levels[self.home].waits;
+        let (some, most) = (waits > 2.0 * CALM, waits > MOSTLY_WAITS);
+        if self.ahead.pause.pass() && some && !most && self.ahead.now < self.ahead.most {
+            self.ahead.trial = true;
             self.ahead.now += 1;
             return Some(format!("prefetch {} -> {}: a trial", self.ahead.now - 1, self.ahead.now));
         }
         if self.pause.pass()
-            && let Some(to) = self.next_trial(waits)
+            && let Some(to) = self.next_trial(some)
         {
             self.trial = Some(to);
             return Some(format!("workers {} -> {}: a trial", self.levels[self.home].workers, self.levels[to].workers));
@@ -219,16 +222,16 @@ impl Tuner {
         None
     }
 
-    /// The level with the fewest workers that is as good as the best one.
+    /// The level with the fewest workers that is as good as the best one, or with which the loop does not wait. The one that is
+    /// settled on is left only for what is clearly better.
     fn best(&self) -> usize {
-        let known = || self.levels.iter().filter(|level| level.windows > FORGOTTEN);
-        let Some(best) = known().max_by(|a, b| a.rate.total_cmp(&b.rate)) else { return self.home };
-        let is_good = |level: &Level| {
-            level.windows > FORGOTTEN
-                && level.rate >= (1.0 - SLACK) * best.rate
-                && level.waits <= (best.waits + SLACK).max(CALM)
+        let known = || self.levels.iter().enumerate().filter(|(_, level)| level.windows > FORGOTTEN);
+        let Some((_, best)) = known().max_by(|(_, a), (_, b)| a.rate.total_cmp(&b.rate)) else { return self.home };
+        let is_good = |(number, level): &(usize, &Level)| {
+            let slack = if *number == self.home { 2.0 * SLACK } else { SLACK };
+            level.waits <= CALM || (level.rate >= (1.0 - slack) * best.rate && level.waits <= best.waits + slack)
         };
-        self.levels.iter().rposition(is_good).unwrap_or(self.home)
+        known().rfind(is_good).map_or(self.home, |(number, _)| number)
     }
 
     /// Goes to the best level, after a trial or because the one settled on has turned out to be worse.
@@ -255,12 +258,17 @@ impl Tuner {
 
     /// The work has changed: nothing is known of it, and more workers may be needed.
     fn begin_anew(&mut self, seen: Seen) -> String {
-        self.levels.iter_mut().for_each(|level| level.windows = 0.0);
+        self.forget();
+        self.stride = Stride::More;
         let home = &mut self.levels[self.home];
         let change = seen.rate() / home.rate.max(1e-9);
         home.add(seen);
-        (self.pause, self.stride, self.strange) = (Pause::NONE, Stride::More, 0);
-        format!("workers {}: the work has changed, {change:.2} x the rate", home.workers)
+        format!("the work has changed, {change:.2} x the rate of before with {} workers", home.workers)
+    }
+
+    fn forget(&mut self) {
+        self.levels.iter_mut().for_each(|level| level.windows = 0.0);
+        (self.pause, self.ahead.pause, self.strange) = (Pause::NONE, Pause::NONE, 0);
     }
 
     /// Whether a level is known to be much worse than the one that is settled on.
@@ -286,13 +294,12 @@ impl Tuner {
     }
 
     /// Keeps one more batch ahead, or takes it back.
-    fn judge_ahead(&mut self, before: Seen, seen: Seen) -> String {
-        let Ahead { now, .. } = self.ahead;
-        let (share, then) = (100.0 * seen.waits(), 100.0 * before.waits());
+    fn judge_ahead(&mut self, seen: Seen) -> String {
+        let (now, before) = (self.ahead.now, self.levels[self.home]);
+        let (share, then) = (100.0 * seen.waits(), 100.0 * before.waits);
         let why = format!("the step waits {share:.1} % instead of {then:.1} %");
-        if seen.waits() < 0.8 * before.waits() && seen.rate() > before.rate() {
-            self.ahead.pause = Pause::NONE;
-            self.levels.iter_mut().for_each(|level| level.windows = 0.0);
+        if seen.waits() < 0.8 * before.waits && seen.rate() > before.rate {
+            self.forget();
             return format!("prefetch {now} are kept: {why}");
         }
         self.ahead.now -= 1;
