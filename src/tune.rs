@@ -15,8 +15,9 @@ use std::{
 /// Lets the loader choose: `num_workers(Auto)`, `prefetch(Auto)`.
 ///
 /// The loader starts with a worker for each thread of the machine but one (of fewer than eight: for each), and two batches ahead.
-/// Every 0.4 s or 16 batches, whichever is longer, also over several short epochs, it looks at what the training loop got and how long it waited, tries a
-/// change, and keeps it or takes it back; what it does and why is logged (`log`, level info).
+/// Every 0.4 s or 16 batches, whichever takes longer, also over several short epochs, it looks at what the training loop got and
+/// how long it waited, tries a change, and keeps it or takes it back. What it does and why is logged (`log`, level info; what it sees,
+/// level debug). Trials cost some of the first hundred batches, and ever less later.
 ///
 /// - Workers: as few as give the loop the best rate, so that the cores are left to the training. The most are what it starts with.
 /// - Batches ahead: up to 8, within `pinned_limit`, where more of them make the loop wait less, as with samples that take
