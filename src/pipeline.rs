@@ -55,7 +55,6 @@ pub(crate) struct Pipeline<O> {
 impl<O> Pipeline<O> {
     pub(crate) fn new(source: Arc<dyn Source<O>>, pool: Arc<Pool>, flow: Flow, tuning: Option<Tuning>) -> Self {
         let device = Arc::new(DeviceWindow::new(flow.ahead() + 1)); // and the one that the step works on: without it the step waits
-        let workers = flow.workers;
         let watched = Arc::clone(&device) as Arc<dyn OnDevice>;
         pool.counters().watch_device(Arc::downgrade(&watched));
         Self {
@@ -63,9 +62,9 @@ impl<O> Pipeline<O> {
             pool,
             device,
             watch: Arc::new(Watch::new(flow.timeout)),
+            state: Mutex::new(Epochs::new(flow.workers)),
             flow,
             tuning,
-            state: Mutex::new(Epochs::new(workers)),
             for_workers: Condvar::new(),
             for_resting: Condvar::new(),
             for_pin: Condvar::new(),

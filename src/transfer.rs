@@ -26,14 +26,14 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             let (counters, batch) = (pipeline.counters(), BatchKey { epoch: place.epoch, number: place.batch });
             let waits = counters.span(Activity::DeviceWait, batch);
             let asked = Instant::now();
-            if pipeline.device.enter(pipeline.epochs(), || pipeline.starved(run, place.batch)) {
-                counters.kept(asked.elapsed());
-            }
+            let entered = pipeline.device.enter(pipeline.epochs(), || pipeline.starved(run, place.batch));
             drop(waits);
-            if pipeline.starved(run, place.batch).is_none() {
-                pipeline.device.copied(None);
+            let Some(let_in) = entered else {
                 discard(filled); // its epoch has ended, or given it up
                 continue;
+            };
+            if let_in {
+                counters.kept(asked.elapsed());
             }
             let copies = counters.span(Activity::Transfer, batch);
             let ready = pipeline.source.send(filled, &pipeline.pool, &mut uploader);

@@ -123,32 +123,28 @@ impl DeviceWindow {
     }
 
     /// Waits until one more batch of so many epochs in progress may go to the device. `starved` says how long a consumer has
-    /// waited for a batch, or `None` when the wait is to end. To be followed by [`copied`](Self::copied).
+    /// waited for a batch, or `None` once nobody waits for this one.
     ///
-    /// Gives whether the batch was let in though there is no room: nothing was released.
-    pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>) -> bool {
+    /// Gives whether the batch was let in though there is no room: nothing was released; to be followed by
+    /// [`copied`](Self::copied). `None` if it is not to be sent any more.
+    pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>) -> Option<bool> {
         loop {
+            let starved = starved()?;
             let mut state = self.lock();
             let count = state.count();
             let limit = (self.limit.load(Relaxed) + state.queued()).saturating_mul(epochs.max(1));
-            let let_in = match count.checked_sub(limit).map(|beyond| (beyond, starved())) {
-                None => {
-                    state.found_room();
-                    false
-                }
-                Some((_, None)) => false,
-                Some((beyond, Some(starved))) if starved.min(state.last.elapsed()) > state.patience(beyond) => {
-                    state.let_in(beyond);
-                    true
-                }
+            let beyond = count.checked_sub(limit);
+            match beyond {
+                None => state.found_room(),
+                Some(beyond) if starved.min(state.last.elapsed()) > state.patience(beyond) => state.let_in(beyond),
                 Some(_) => {
                     drop(state);
                     thread::sleep(LOOK);
                     continue;
                 }
-            };
+            }
             state.copying += 1;
-            return let_in;
+            return Some(beyond.is_some());
         }
     }
 
@@ -188,7 +184,7 @@ mod tests {
             let (window, released, entered) = (Arc::clone(&window), Arc::clone(&released), Arc::clone(&entered));
             thread::spawn(move || {
                 for number in 0..20 {
-                    assert!(!window.enter(1, || Some(Duration::ZERO)), "let in");
+                    assert_eq!(window.enter(1, || Some(Duration::ZERO)), Some(false), "let in");
                     window.copied(batch(number, &released));
                     entered.fetch_add(1, SeqCst);
                 }
@@ -210,7 +206,7 @@ mod tests {
         let window = DeviceWindow::new(2);
         let start = Instant::now();
         for number in 0..50 {
-            assert_eq!(window.enter(1, || Some(start.elapsed())), number >= 2);
+            assert_eq!(window.enter(1, || Some(start.elapsed())), Some(number >= 2));
             window.copied(Some((Box::new(|| true), 10)));
         }
         assert_eq!(window.bytes(), 500);
@@ -239,9 +235,10 @@ mod tests {
     #[test]
     fn closing_ends_the_wait() {
         let window = DeviceWindow::new(1);
-        window.enter(1, || None);
-        let start = Instant::now();
-        window.enter(1, || None);
+        assert_eq!(window.enter(1, || Some(Duration::ZERO)), Some(false));
+        let (start, looks) = (Instant::now(), AtomicUsize::new(0));
+        let open = || (looks.fetch_add(1, SeqCst) < 3).then_some(Duration::ZERO);
+        assert_eq!(window.enter(1, open), None, "it is full");
         assert!(start.elapsed() < PATIENCE / 2);
     }
 }

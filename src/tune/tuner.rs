@@ -35,8 +35,8 @@ const CALM: f64 = 0.005;
 const MOSTLY_WAITS: f64 = 0.5;
 /// A share of its rate that the loop may lose to fewer workers, or to noise.
 const SLACK: f64 = 0.01;
-/// A trial that gives less than this share of the rate has failed: nobody need see the whole window. Of few batches some were filled
-/// before the trial, and only a smaller share is sure.
+/// A trial that gives less than this share of the rate has failed: nobody need see the whole window. Of few batches some were
+/// filled before the trial, and only a smaller share is sure.
 const FAILING: f64 = 0.85;
 const FAILING_OF_FEW: f64 = 0.7;
 const FEW: u32 = 6;
@@ -76,8 +76,8 @@ impl Level {
     }
 }
 
-/// Which way a trial of workers goes, and how far. Each that fails is followed by one of the next stride: a rate may have a dip on the way to
-/// something better.
+/// Which way a trial of workers goes, and how far. Each that fails is followed by one of the next stride: a rate may have a dip on
+/// the way to something better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stride {
     Fewer,
@@ -237,22 +237,21 @@ impl Tuner {
     /// Goes to the best level, after a trial or because the one settled on has turned out to be worse.
     fn settle(&mut self, tried: Option<usize>, best: usize) -> String {
         let from = mem::replace(&mut self.home, best);
+        let at = tried.unwrap_or(from);
         if best == from {
             self.stride = self.stride.next();
-            self.pause.begin(tried.is_some_and(|tried| self.is_far_off(tried)));
+            self.pause.begin(self.is_far_off(at));
         } else {
             self.stride = if best > from { Stride::Fewer } else { Stride::More };
             self.pause = Pause::NONE;
         }
-        let at = self.levels[tried.unwrap_or(from)];
-        let (seen, other, what) = match self.levels[best] {
-            best if best.workers == at.workers => (at, self.levels[from], format!("{} are kept", at.workers)),
-            best => (at, best, format!("{} -> {}", at.workers, best.workers)),
-        };
+        let kept = best == at;
+        let (seen, other) = (self.levels[at], self.levels[if kept { from } else { best }]);
+        let what = if kept { "are kept".into() } else { format!("-> {}", other.workers) };
         let (rate, now, then) = (seen.rate / other.rate.max(1e-9), 100.0 * seen.waits, 100.0 * other.waits);
         format!(
-            "workers {what}: {rate:.2} x the rate of {}, the step waits {now:.1} % instead of {then:.1} %",
-            other.workers
+            "workers {} {what}: {rate:.2} x the rate of {}, the step waits {now:.1} % instead of {then:.1} %",
+            seen.workers, other.workers
         )
     }
 

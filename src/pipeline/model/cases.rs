@@ -1,0 +1,179 @@
+//! What is modelled, one case a test.
+
+use super::*;
+
+#[test]
+fn model_two_workers_bring_an_epoch() {
+    explore_epoch("an epoch, two workers", 2, Shape { batches: 3, ..SHAPE }, |model| {
+        vec![model.worker(0), model.worker(1)]
+    });
+}
+
+/// One of two workers rests.
+#[test]
+fn model_a_worker_rests() {
+    explore_epoch(
+        "an epoch, one of two workers at work",
+        2,
+        Shape { batches: 3, permits: 2, at_work: 1, ..SHAPE },
+        |model| vec![model.worker(0), model.worker(1)],
+    );
+}
+
+/// The number of workers at work changes amid an epoch; in the first case no other than the one who rests is there.
+#[test]
+fn model_workers_are_called_and_sent_to_rest() {
+    for (name, from, to, all) in [("called", 1, 2, false), ("sent to rest", 2, 1, true)] {
+        let counters = Arc::<Counters>::default();
+        explore(&format!("a worker is {name}"), 2, move || {
+            let model = Model::new(Shape { permits: 2, at_work: from, ..SHAPE }, &counters);
+            let mut threads = vec![model.worker(1)];
+            threads.extend(all.then(|| model.worker(0)));
+            let id = model.start();
+            threads.push(model.beside(move |pipeline| {
+                pipeline.flow.now.set_workers(to);
+                pipeline.adjust();
+            }));
+            assert_eq!(take(&model.pipeline, id), (2, false));
+            model.pipeline.end(id);
+            model.pipeline.close();
+            model.end(threads);
+        });
+    }
+}
+
+/// The only worker at work hangs in an epoch that has ended.
+#[test]
+fn model_who_hangs_is_replaced_by_one_who_rests() {
+    let counters = Arc::<Counters>::default();
+    explore("one who rests replaces one who hangs", 2, move || {
+        let model = Model::new(Shape { permits: 2, at_work: 1, ..SHAPE }, &counters);
+        let first = model.start();
+        let (number, task) = model.open_one();
+        let resting = model.worker(1);
+        model.pipeline.end(first);
+        let second = model.start();
+        assert_eq!(take(&model.pipeline, second), (2, false));
+        end_task(&model.pipeline, first, number, task);
+        model.pipeline.end(second);
+        model.pipeline.close();
+        model.end([resting]);
+    });
+}
+
+#[test]
+fn model_a_batch_goes_through_all_stages() {
+    explore_epoch(
+        "an epoch through pin and transfer",
+        2,
+        Shape { permits: 2, transfers: 1, pins: true, ..SHAPE },
+        |model| vec![model.worker(0), model.pin(), model.transfer()],
+    );
+}
+
+/// A batch that waits for the pin stage behind one that fails.
+#[test]
+fn model_a_failed_batch_lets_the_next_through() {
+    let counters = Arc::<Counters>::default();
+    explore("a failed batch", 1, move || {
+        let model = Model::new(Shape { permits: 2, transfers: 1, pins: true, bad: Some(0), ..SHAPE }, &counters);
+        let id = model.start();
+        let tasks = [model.open_one(), model.open_one()];
+        let ends = tasks.map(|(number, task)| model.beside(move |pipeline| end_task(pipeline, id, number, task)));
+        let threads = [model.pin(), model.transfer()];
+        assert_eq!(take(&model.pipeline, id), (2, false));
+        model.pipeline.end(id);
+        model.pipeline.close();
+        model.end(ends.into_iter().chain(threads));
+    });
+}
+
+/// Batches that may not be opened, or not be sent, before the consumer has taken some.
+#[test]
+fn model_a_delivery_lets_the_next_go_on() {
+    explore_epoch("nothing ahead", 2, Shape { batches: 2, prefetch: 0, ..SHAPE }, |model| vec![model.worker(0)]);
+    explore_epoch(
+        "more batches than may be sent",
+        2,
+        Shape { batches: 3, permits: 3, prefetch: 0, transfers: 1, ..SHAPE },
+        |model| vec![model.worker(0), model.transfer()],
+    );
+}
+
+/// One epoch is dropped amid its work, the next is whole.
+#[test]
+fn model_an_epoch_after_one_that_was_dropped() {
+    let counters = Arc::<Counters>::default();
+    explore("an epoch after a dropped one", 2, move || {
+        let model = Model::new(SHAPE, &counters);
+        let workers = [model.worker(0), model.worker(1)];
+        let first = model.start();
+        model.pipeline.end(first);
+        let second = model.start();
+        assert_eq!(take(&model.pipeline, second), (2, false));
+        model.pipeline.close();
+        model.end(workers);
+    });
+}
+
+#[test]
+fn model_two_consumers_share_the_permits() {
+    let counters = Arc::<Counters>::default();
+    explore("two consumers", 2, move || {
+        let model = Model::new(SHAPE, &counters);
+        let worker = model.worker(0);
+        let (first, second) = (model.start(), model.start());
+        let other = model.beside(move |pipeline| {
+            assert_eq!(take(pipeline, first), (2, false));
+            pipeline.end(first);
+        });
+        assert_eq!(take(&model.pipeline, second), (2, false));
+        model.pipeline.end(second);
+        other.join().unwrap();
+        model.pipeline.close();
+        model.end([worker]);
+    });
+}
+
+#[test]
+fn model_a_close_ends_worker_and_consumer() {
+    let counters = Arc::<Counters>::default();
+    explore("closed amid an epoch", 3, move || {
+        let model = Model::new(SHAPE, &counters);
+        let worker = model.worker(0);
+        let id = model.start();
+        let closer = model.beside(Pipeline::close);
+        let (taken, closed) = take(&model.pipeline, id);
+        assert!(closed || taken == 2, "{taken} batches and no error");
+        model.pipeline.end(id);
+        model.end([worker, closer]);
+    });
+}
+
+#[test]
+fn model_a_close_ends_pin_and_transfer() {
+    let counters = Arc::<Counters>::default();
+    explore("closed amid pin and transfer", 2, move || {
+        let model = Model::new(Shape { batches: 1, transfers: 1, pins: true, ..SHAPE }, &counters);
+        let threads = [model.worker(0), model.pin(), model.transfer()];
+        let id = model.start();
+        model.pipeline.close();
+        model.pipeline.end(id); // what is ready lies there until its consumer has gone
+        model.end(threads);
+    });
+}
+
+#[test]
+fn model_a_close_ends_everything() {
+    let counters = Arc::<Counters>::default();
+    explore("closed with a consumer amid pin and transfer", 1, move || {
+        let model = Model::new(Shape { batches: 1, transfers: 1, pins: true, ..SHAPE }, &counters);
+        let threads = [model.worker(0), model.pin(), model.transfer()];
+        let id = model.start();
+        let closer = model.beside(Pipeline::close);
+        let (taken, closed) = take(&model.pipeline, id);
+        assert!(closed || taken == 1, "{taken} batches and no error");
+        model.pipeline.end(id);
+        model.end(threads.into_iter().chain([closer]));
+    });
+}
