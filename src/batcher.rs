@@ -8,10 +8,9 @@ use crate::{
     guard::guard,
     layout::{Field, SlotLayout},
     pool::{Limits, Pool},
-    rows::{Rows, upload_slot, write_rows},
+    rows::{Rows, upload_rows, write_rows},
     stats::Counters,
     target::{Target, alloc_for},
-    transfer::settle,
     upload::Uploader,
     watch::Doing,
 };
@@ -131,10 +130,8 @@ impl<C> PinnedBatcher<C> {
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let transfer = Place { stage: Stage::Transfer, ..place };
         let mut raw = RawBatch::new(rows, device.clone(), 0, BatchPlace { epoch: 0, number, position: number });
-        let mut uploader = Uploader::Burn; // Burn's workers come and go: none has a copy stream to keep
-        let sent = guard(transfer, || upload_slot(&layout, slot, &longest, &mut raw, &mut uploader));
-        settle(&mut uploader, &target, layout.bytes(), transfer)?;
-        sent?;
+        let mut uploader = Uploader::burn(&target); // Burn's workers come and go: none has a copy stream to keep
+        upload_rows(&layout, slot, &longest, &mut raw, &pool, &mut uploader, transfer)?;
         drop(permit);
         guard(Place { stage: Stage::Finish, ..place }, || self.collate.finish(raw))
     }

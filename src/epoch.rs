@@ -75,10 +75,14 @@ pub(crate) enum Work<O> {
 
 /// Which epoch of this pipeline a batch belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RunId(pub(crate) u64);
+pub(crate) struct RunId {
+    pub(crate) number: u64,
+    /// The loader's epoch. Iterators of several loaders' copies may be at the same.
+    pub(crate) epoch: usize,
+}
 
 /// In the hand of a worker that does something nobody waits for.
-pub(crate) const ELSEWHERE: (RunId, usize) = (RunId(u64::MAX), 0);
+pub(crate) const ELSEWHERE: (RunId, usize) = (RunId { number: u64::MAX, epoch: 0 }, 0);
 
 /// What the consumer gets at the place of a batch.
 pub(crate) struct Delivery<O> {
@@ -90,7 +94,6 @@ pub(crate) struct Delivery<O> {
 /// One epoch in progress.
 pub(crate) struct Run<O> {
     pub(crate) id: RunId,
-    pub(crate) epoch: usize,
     /// Absent while a worker opens a batch, and when no batch is left to open.
     pub(crate) order: Option<Order>,
     /// The number behind the last batch. Of an epoch that was resumed, the first is not 0.
@@ -118,11 +121,10 @@ pub(crate) struct Run<O> {
 
 impl<O> Run<O> {
     /// An epoch, of whose batches with these numbers none is opened.
-    pub(crate) fn new(id: RunId, epoch: usize, order: Order, batches: Range<usize>) -> Self {
+    pub(crate) fn new(id: RunId, order: Order, batches: Range<usize>) -> Self {
         let Range { start: first, end } = batches;
         Self {
             id,
-            epoch,
             order: Some(order).filter(|_| first < end),
             end,
             opened: first,
@@ -246,18 +248,22 @@ mod tests {
     use super::*;
     use crate::{distributed::Distributed, order::Orders, order::Sampling, sampler::SequentialSampler};
 
+    fn run_id(number: u64) -> RunId {
+        RunId { number, epoch: 0 }
+    }
+
     /// An epoch of nine batches of one sample.
     fn epoch(id: RunId) -> Run<()> {
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
         let orders = Orders { sampling, dataset_len: 9, distributed: Distributed::alone(), slice: None, resumed: None };
-        Run::new(id, 0, orders.epoch(0).unwrap().order, 0..9)
+        Run::new(id, orders.epoch(0).unwrap().order, 0..9)
     }
 
     /// With `Auto` down to one worker, a call that hangs must not make all others rest.
     #[test]
     fn a_worker_that_hangs_in_a_batch_that_was_given_up_is_replaced() {
         let mut epochs = Epochs::<()>::new(5);
-        let (id, gone) = (RunId(1), RunId(0));
+        let (id, gone) = (run_id(1), run_id(0));
         epochs.runs.push(epoch(id));
         let wanted =
             |epochs: &Epochs<()>, of| (0..5).filter(|worker| epochs.is_wanted(*worker, of)).collect::<Vec<_>>();
@@ -292,7 +298,7 @@ mod tests {
     fn a_batch_with_tasks_left_is_not_followed_by_another() {
         let flow = flow();
         let mut epochs = Epochs::<()>::new(flow.workers);
-        let (resting, here) = (RunId(0), RunId(1));
+        let (resting, here) = (run_id(0), run_id(1));
         epochs.runs.extend([epoch(resting), epoch(here)]);
         epochs.in_hand[..flow.steady()].fill(Some((resting, 1)));
         epochs.runs[0].to_send.insert(0, Filled::Empty);
@@ -319,7 +325,7 @@ mod tests {
     fn an_epoch_whose_consumer_is_away_makes_nobody_rest() {
         let flow = flow();
         let mut epochs = Epochs::<()>::new(flow.workers);
-        let (away, here) = (RunId(0), RunId(1));
+        let (away, here) = (run_id(0), run_id(1));
         epochs.runs.extend([epoch(away), epoch(here)]);
         epochs.in_hand[..flow.steady()].fill(Some((here, 5)));
         let wanted = |epochs: &Epochs<()>| [0, 1].map(|at| epochs.wants(&flow)(&epochs.runs[at]));

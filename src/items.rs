@@ -12,12 +12,12 @@ use crate::{
     source::{Done, Filled, Ready, Source, Task},
     stats::clock::TaskClock,
     target::Target,
-    upload::{HostBytes, Uploader},
+    upload::{AnyTensor, Part, Uploader},
     watch::{Doing, during},
 };
 use burn::{
     data::dataloader::batcher::Batcher,
-    tensor::{DType, Device, Shape, Tensor, TensorData, kind::Basic},
+    tensor::{DType, Device, Tensor, TensorData, kind::Basic},
 };
 use std::{
     mem,
@@ -66,7 +66,7 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for ItemsTask<I, O> {
         let (mut items, mut bad) = (Vec::with_capacity(self.rows.len()), Bad::default());
         let failed = self.fetch(worker, &mut items, &mut bad, &mut clock).err();
         let rows_took = clock.end(self.rows.len());
-        Doing::here().idle();
+        Doing::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
         let (filled, bad) = self.end(worker, items, failed, bad);
         Done { filled, rows_took, bad }
     }
@@ -203,7 +203,7 @@ where
         let mut start = 0;
         let pack = |data: TensorData| {
             let (bytes, shape, dtype) = data.into_parts();
-            let part = Part { start, len: bytes.len(), shape, dtype };
+            let part = Part { range: start..start + bytes.len(), dtype, shape };
             slot.as_mut_slice()[start..start + bytes.len()].copy_from_slice(&bytes);
             start += bytes.len().next_multiple_of(ALIGN);
             part
@@ -212,9 +212,11 @@ where
         Ok(Filled::Packed { batch, plan, slot, parts: Box::new(parts) })
     }
 
-    fn send(&self, filled: Filled<O>, _: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error> {
+    fn send(&self, filled: Filled<O>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error> {
         let (batch, plan, slot, parts) = match filled {
             Filled::Made { batch, plan, permit } => {
+                // Its tensors stay where they are. A mapper that computes is to give the same batch as on an accelerator.
+                let batch = guard(plan.place(Stage::Transfer), || Ok(batch.map_tensors(&mut Unmoved)))?;
                 return Ok(Ready::Done { batch, items: plan.indices.len(), permit: Some(permit) });
             }
             Filled::Packed { batch, plan, slot, parts } => (batch, plan, slot, parts),
@@ -222,18 +224,13 @@ where
             Filled::Rows { .. } | Filled::Empty => return Err(Error::Ended),
         };
         let parts = parts.downcast::<Vec<Part>>().map_err(|_| Error::Ended)?;
-        self.samples.counters.sent(parts.iter().map(|part| part.len).sum());
-        let kind = slot.kind();
-        let bytes = HostBytes { bytes: slot.freeze(), kind };
-        let device = &self.target.device;
-        let mut upload = Upload { device, bytes, parts: parts.into_iter(), uploader, failed: None };
+        self.samples.counters.sent(parts.iter().map(|part| part.range.len()).sum());
+        // A mapper of the user's may compute with what it is given: the values are there before it runs.
+        let tensors = uploader.upload(slot, &parts, pool, plan.place(Stage::Transfer))?;
+        let mut uploaded = Uploaded { tensors: tensors.into_iter() };
         let batch = guard(plan.place(Stage::Transfer), || {
-            let batch = batch.map_tensors(&mut upload);
-            match upload.failed.take() {
-                Some(error) => Err(error),
-                None if upload.parts.len() > 0 => Err(UNSTEADY.into()),
-                None => Ok(batch),
-            }
+            let batch = batch.map_tensors(&mut uploaded);
+            if uploaded.tensors.len() > 0 { Err(UNSTEADY.into()) } else { Ok(batch) }
         })?;
         Ok(Ready::Done { batch, items: plan.indices.len(), permit: None })
     }
@@ -248,12 +245,13 @@ const UNSTEADY: &str = "MapTensors must visit the same tensors in the same order
 /// Parts of a packed batch start at such an offset.
 const ALIGN: usize = 64;
 
-/// One tensor's place in a packed slot.
-struct Part {
-    start: usize,
-    len: usize,
-    shape: Shape,
-    dtype: DType,
+/// Leaves tensors as they are.
+struct Unmoved;
+
+impl TensorMapper for Unmoved {
+    fn map<const D: usize, K: Basic + 'static>(&mut self, tensor: Tensor<D, K>) -> Tensor<D, K> {
+        tensor
+    }
 }
 
 /// Takes the values out of a batch's tensors and leaves empty ones.
@@ -271,29 +269,15 @@ impl TensorMapper for Unpack {
 }
 
 /// Puts tensors on the device into the places of the empty ones, in the same order.
-struct Upload<'a> {
-    device: &'a Device,
-    bytes: HostBytes,
-    parts: std::vec::IntoIter<Part>,
-    uploader: &'a mut Uploader,
-    /// Why the rest of the tensors stayed empty.
-    failed: Option<BoxError>,
+struct Uploaded {
+    tensors: std::vec::IntoIter<AnyTensor>,
 }
 
-impl TensorMapper for Upload<'_> {
+impl TensorMapper for Uploaded {
     /// # Panics
     /// If the batch's `MapTensors` does not visit the same tensors as before; the transfer stage reports it.
-    fn map<const D: usize, K: Basic + 'static>(&mut self, empty: Tensor<D, K>) -> Tensor<D, K> {
-        let Some(Part { start, len, shape, dtype }) = self.parts.next() else { panic!("{UNSTEADY}") };
-        if self.failed.is_some() {
-            return empty;
-        }
-        match self.uploader.tensor(self.bytes.slice(start..start + len), dtype, &shape, self.device) {
-            Ok(tensor) => *tensor.downcast().unwrap_or_else(|_| panic!("{UNSTEADY}")),
-            Err(error) => {
-                self.failed = Some(error);
-                empty
-            }
-        }
+    fn map<const D: usize, K: Basic + 'static>(&mut self, _: Tensor<D, K>) -> Tensor<D, K> {
+        let tensor = self.tensors.next().and_then(|tensor| tensor.downcast().ok());
+        *tensor.unwrap_or_else(|| panic!("{UNSTEADY}"))
     }
 }

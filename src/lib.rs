@@ -86,7 +86,11 @@ mod build;
 mod builder;
 mod collate;
 #[cfg(feature = "cuda")]
-mod cuda;
+mod cuda_context;
+#[cfg(feature = "cuda")]
+mod cuda_copy;
+#[cfg(feature = "cuda")]
+mod cuda_memory;
 mod distributed;
 mod epoch;
 mod error;
@@ -96,6 +100,8 @@ mod items;
 mod iter;
 mod layout;
 mod limits;
+#[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
+mod linux;
 mod loader;
 mod map;
 mod memory;

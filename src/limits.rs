@@ -157,14 +157,6 @@ impl Files {
     }
 }
 
-/// The soft limit on locked memory, for messages: it does not bind what a CUDA driver locks, but some systems make it.
-#[cfg(feature = "cuda")]
-pub(crate) fn locked_memory() -> Option<String> {
-    let limits = fs::read_to_string("/proc/self/limits").ok()?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
-    line.split_whitespace().next().map(Into::into)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,9 @@ pub trait TensorMapper {
 /// needs to move them. Implemented for tensors, tuples, `Vec`, `Option`, `Box` and arrays of them, and for plain values; for
 /// your own struct write [`map_tensors!`](crate::map_tensors).
 ///
-/// An implementation must visit the same tensors in the same order each time.
+/// An implementation must visit the same tensors in the same order each time. It may compute with what the mapper gives: by then the
+/// values are there. On an accelerator it runs twice a batch, first to take the values out, where the mapper gives tensors without
+/// elements; on a CPU backend it runs once, and the tensors stay as they are.
 pub trait MapTensors: Sized {
     /// Replaces every tensor by what the mapper makes of it.
     fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self;

@@ -74,13 +74,6 @@ pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Caught> {
     })
 }
 
-/// Drops what holds values of the user's, whose own `drop` may panic: there is nobody to report it to but the log.
-pub(crate) fn discard<T>(value: T) {
-    if let Err(caught) = catch(|| drop(value)) {
-        log::error!("burn-pinned: a panic in a `drop`: {}", caught.message);
-    }
-}
-
 /// The message of a panic.
 fn text(payload: Box<dyn Any + Send>) -> String {
     let message = payload

@@ -12,8 +12,9 @@ use crate::{
     activity::Activity,
     epoch::{Epochs, Flow, Run, RunId, Work},
     error::{Error, Place, Stage},
+    guard::discard,
     memory::OnDevice,
-    panics::{Caught, discard},
+    panics::Caught,
     policy::Bad,
     pool::Pool,
     source::{Filled, Ready, Source},
@@ -140,7 +141,8 @@ impl<O> Pipeline<O> {
         let pins = self.source.needs_pin();
         if self.flow.transfers == 0 {
             let filled = if pins { self.pin(id, filled) } else { Ok(filled) };
-            let ready = filled.and_then(|filled| self.source.send(filled, &self.pool, &mut Uploader::Burn));
+            let mut uploader = Uploader::burn(self.source.target());
+            let ready = filled.and_then(|filled| self.source.send(filled, &self.pool, &mut uploader));
             self.ready(id, number, ready);
             return;
         }
@@ -154,8 +156,10 @@ impl<O> Pipeline<O> {
 
     /// Notes that a panic ended a worker's task.
     pub(crate) fn broke(&self, id: RunId, number: usize, worker: usize, Caught { message, trace }: Caught) {
-        let Some(epoch) = self.lock().run(id).map(|run| run.epoch) else { return };
-        let place = Place { worker: Some(worker), ..Place::batch(Stage::Collate, epoch, number) };
+        if self.lock().run(id).is_none() {
+            return;
+        }
+        let place = Place { worker: Some(worker), ..Place::batch(Stage::Collate, id.epoch, number) };
         self.ready(id, number, Err(Error::Panicked { place, message, trace }));
     }
 
@@ -169,7 +173,7 @@ impl<O> Pipeline<O> {
         };
         drop(state);
         let taken = left_over.is_none();
-        discard(left_over);
+        discard(Place::batch(Stage::Finish, id.epoch, number), left_over);
         taken
     }
 
@@ -242,7 +246,7 @@ impl<O> Pipeline<O> {
             if let Some(run) = state.runs.iter_mut().find(|run| run.can_send(self.flow.ahead()))
                 && let Some((batch, filled)) = run.to_send.pop_first()
             {
-                let place = Place::batch(Stage::Transfer, run.epoch, batch);
+                let place = Place::batch(Stage::Transfer, run.id.epoch, batch);
                 let sendable = (run.id, place, filled);
                 drop(state);
                 self.for_workers.notify_one(); // one that rests may go on, and wakes the next
@@ -284,8 +288,9 @@ impl<O> Pipeline<O> {
                 run.abandoned.store(true, Relaxed);
             }
             // Consumers that still wait find their runs, with what is ready, without what was on its way.
-            let take =
-                |run: &mut Run<O>| (mem::take(&mut run.tasks), mem::take(&mut run.to_pin), mem::take(&mut run.to_send));
+            let take = |run: &mut Run<O>| {
+                (run.id, (mem::take(&mut run.tasks), mem::take(&mut run.to_pin), mem::take(&mut run.to_send)))
+            };
             state.runs.iter_mut().map(take).collect::<Vec<_>>()
         };
         let waits = [&self.for_workers, &self.for_resting, &self.for_pin, &self.for_transfer, &self.for_consumers];
@@ -293,6 +298,7 @@ impl<O> Pipeline<O> {
             waiting.notify_all();
         }
         self.pool.close();
-        runs.into_iter().for_each(discard);
+        let place = |id: RunId| Place::batch(Stage::Finish, id.epoch, 0);
+        runs.into_iter().for_each(|(id, left_over)| discard(place(id), left_over));
     }
 }

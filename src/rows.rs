@@ -4,10 +4,10 @@ use crate::{
     activity::Activity,
     batch::RawBatch,
     collate::Collate,
-    error::{BoxError, Error, Place, Stage},
+    error::{Error, Place, Stage},
     gaps::{close_gaps, close_up},
     guard::{guard, guard_at},
-    layout::SlotLayout,
+    layout::{Field, SlotLayout},
     policy::{Bad, Faults},
     pool::{Permit, Pool, Wanted},
     row::RowMut,
@@ -16,7 +16,7 @@ use crate::{
     source::{Done, Filled, Ready, Source, Task},
     stats::clock::TaskClock,
     target::Target,
-    upload::{HostBytes, Uploader},
+    upload::{Part, Uploader},
     watch::Doing,
 };
 use std::{
@@ -95,7 +95,9 @@ where
                     Ok(())
                 },
             );
-            dropped.map_err(|error| (first, error))?;
+            if let Err(error) = dropped {
+                self.decide(worker, (first, error), steps, bad)?; // no policy lets it pass, but it is told
+            }
             first = match fetched {
                 Ok(()) => end,
                 Err(failure) => {
@@ -221,7 +223,7 @@ where
         let mut bad = Bad::default();
         let written = self.write(worker, &mut steps, &mut bad, &mut clock);
         let rows_took = clock.end(self.rows());
-        Doing::here().idle();
+        Doing::here().whole(Place { worker: Some(worker), ..job.plan.place(Stage::Collate) });
         let (filled, bad) = self.end(written, &steps, bad);
         Done { filled, rows_took, bad }
     }
@@ -320,13 +322,10 @@ where
         };
         let permit = if self.target.host { pool.detach(&mut slot) } else { None };
         let items = plan.indices.len();
-        let raw = guard(plan.place(Stage::Transfer), || {
-            let mut raw = RawBatch::new(items, self.target.device.clone(), self.samples.seed, plan.at);
-            raw.set_indices(Arc::clone(&plan.indices));
-            let sent = upload_slot(&self.layout, slot, &longest, &mut raw, uploader)?;
-            self.samples.counters.sent(if self.target.host { 0 } else { sent });
-            Ok(raw)
-        })?;
+        let mut raw = RawBatch::new(items, self.target.device.clone(), self.samples.seed, plan.at);
+        raw.set_indices(Arc::clone(&plan.indices));
+        let sent = upload_rows(&self.layout, slot, &longest, &mut raw, pool, uploader, plan.place(Stage::Transfer))?;
+        self.samples.counters.sent(if self.target.host { 0 } else { sent });
         if !self.target.host {
             return Ok(Ready::Raw(raw));
         }
@@ -340,28 +339,25 @@ where
     }
 }
 
-/// Hands the fields of a slot to the device, small ones first: CubeCL holds sent bytes until a later flush, which a large
-/// copy brings by itself. Gives the number of bytes.
-pub(crate) fn upload_slot(
+/// Copies the fields of a slot to the device; gives the number of bytes.
+pub(crate) fn upload_rows(
     layout: &SlotLayout,
     slot: Slot,
     longest: &[usize],
     raw: &mut RawBatch,
+    pool: &Pool,
     uploader: &mut Uploader,
-) -> Result<usize, BoxError> {
-    let kind = slot.kind();
-    let bytes = HostBytes { bytes: slot.freeze(), kind };
-    let mut order: Vec<usize> = (0..layout.fields.len()).collect();
-    order.sort_by_key(|at| layout.row_bytes(*at));
-    let mut sent = 0;
-    for at in order {
-        let field = &layout.fields[at];
+    place: Place,
+) -> Result<usize, Error> {
+    let part = |(at, field): (usize, &Field)| {
         let shape = field.batch_shape(raw.len(), longest.get(at).copied().unwrap_or(0));
         let start = layout.offset(at);
-        let part = bytes.slice(start..start + shape.num_elements() * field.dtype.size());
-        sent += part.bytes.len();
-        let tensor = uploader.tensor(part, field.dtype, &shape, raw.device())?;
-        raw.push(field, &shape, tensor);
+        Part { range: start..start + shape.num_elements() * field.dtype.size(), dtype: field.dtype, shape }
+    };
+    let parts: Vec<Part> = layout.fields.iter().enumerate().map(part).collect();
+    let tensors = uploader.upload(slot, &parts, pool, place)?;
+    for ((field, part), tensor) in layout.fields.iter().zip(&parts).zip(tensors) {
+        raw.push(field, &part.shape, tensor);
     }
-    Ok(sent)
+    Ok(parts.iter().map(|part| part.range.len()).sum())
 }

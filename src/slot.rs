@@ -5,7 +5,7 @@
 //! a slot in any state gives its memory back to where it came from. Writing after freezing does not compile:
 //! `freeze` takes the slot.
 //!
-//! This file and `cuda.rs` hold all the `unsafe` of the crate.
+//! This file, `linux.rs` and `cuda_*.rs` hold all the `unsafe` of the crate.
 #![expect(unsafe_code)]
 
 use crate::{error::Error, layout::SlotLayout, memory::MemoryKind};
@@ -173,6 +173,11 @@ impl Slot {
 
     pub(crate) fn kind(&self) -> MemoryKind {
         self.block.as_ref().map_or(MemoryKind::Pageable, HostBlock::kind)
+    }
+
+    /// The permit that it holds.
+    pub(crate) fn permit(&self) -> Option<Ticket> {
+        self.permit
     }
 
     /// Parts the memory from its permit, which the caller now answers for: the memory belongs to whoever holds the bytes.

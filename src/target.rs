@@ -13,6 +13,9 @@ pub(crate) struct Target {
     pub(crate) device: Device,
     /// The device computes in host memory: bytes are handed over without a copy, and there are no streams.
     pub(crate) host: bool,
+    /// Which of the device's calls hangs.
+    #[cfg(test)]
+    pub(crate) hang: Option<Arc<crate::upload::Hang>>,
 }
 
 impl Target {
@@ -22,7 +25,22 @@ impl Target {
         // is what remains. One that is not known here is treated as an accelerator, which is slower on a CPU but never wrong.
         let name = format!("{:?}", device.clone().without_autodiff());
         let host = ["Flex", "NdArray", "Cube(Cpu", "LibTorch(Cpu"].iter().any(|cpu| name.contains(cpu));
-        Self { device, host }
+        Self::known(device, host)
+    }
+
+    fn known(device: Device, host: bool) -> Self {
+        Self {
+            device,
+            host,
+            #[cfg(test)]
+            hang: None,
+        }
+    }
+
+    /// A CPU backend, treated as an accelerator.
+    #[cfg(test)]
+    pub(crate) fn fake() -> Self {
+        Self::known(Device::flex(), false)
     }
 }
 
@@ -38,8 +56,8 @@ pub fn host_alloc(device: &Device, require_pinned: bool) -> Result<Arc<dyn HostA
 
 pub(crate) fn alloc_for(target: &Target, require_pinned: bool) -> Result<Arc<dyn HostAlloc>, Error> {
     #[cfg(feature = "cuda")]
-    if let Some(ordinal) = crate::cuda::ordinal(&target.device) {
-        match crate::cuda::PinnedAlloc::new(ordinal, require_pinned) {
+    if let Some(ordinal) = crate::cuda_context::ordinal(&target.device) {
+        match crate::cuda_memory::PinnedAlloc::new(ordinal, require_pinned) {
             Ok(alloc) => return Ok(Arc::new(alloc)),
             Err(problem) if require_pinned => {
                 return Err(Error::config("require_pinned", problem, "leave it off to go on with ordinary memory"));

@@ -100,9 +100,10 @@ impl Doing {
         }
     }
 
-    pub(crate) fn idle(&self) {
+    /// Notes that the batch as a whole is worked on from now.
+    pub(crate) fn whole(&self, place: Place) {
         if self.watched {
-            *self.call() = None;
+            *self.call() = Some(Call { place, of: None, since: Instant::now() });
         }
     }
 

@@ -92,7 +92,7 @@ impl Drop for Threads {
 pub(crate) fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
     #[cfg(all(feature = "cuda", target_os = "linux"))]
     if pipeline.flow.transfers > 0 {
-        crate::cuda::step_back();
+        crate::linux::step_back();
     }
     while let Some(work) = pipeline.work(worker) {
         match work {
@@ -100,17 +100,15 @@ pub(crate) fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
             Work::Task { run, number, task } => {
                 let rows = task.rows();
                 // User code is guarded where it is called; what is left is the `drop` of samples.
-                match catch(|| task.run(worker)) {
+                let place = Place { worker: Some(worker), ..Place::batch(Stage::Collate, run.epoch, number) };
+                match during(place, || catch(|| task.run(worker))) {
                     Ok(done) => {
                         pipeline.ran(rows, done.rows_took);
                         if let Some(filled) = done.filled {
                             pipeline.filled(run, number, filled, done.bad);
                         }
                     }
-                    Err(caught) => {
-                        Doing::here().idle();
-                        pipeline.broke(run, number, worker, caught);
-                    }
+                    Err(caught) => pipeline.broke(run, number, worker, caught),
                 }
             }
         }

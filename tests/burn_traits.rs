@@ -9,7 +9,7 @@ use burn::{
     },
     tensor::{Bool, Device, Int, Tensor, TensorData},
 };
-use burn_pinned::{Error, PinnedBatcher, PinnedDataLoaderBuilder, map_tensors};
+use burn_pinned::{Error, MapTensors, PinnedBatcher, PinnedDataLoaderBuilder, TensorMapper, map_tensors};
 use common::*;
 use std::sync::Arc;
 
@@ -101,6 +101,33 @@ fn a_collate_serves_burns_loader() {
             assert_eq!(numbers(&batches), numbers(&reference));
         }
     }
+}
+
+/// A batch whose tensor is computed with as it is moved.
+struct Doubled(Tensor<1>);
+
+impl MapTensors for Doubled {
+    fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self {
+        Self(mapper.map(self.0) * 2.0)
+    }
+}
+
+struct Floats;
+
+impl Batcher<f32, Doubled> for Floats {
+    fn batch(&self, items: Vec<f32>, device: &Device) -> Doubled {
+        Doubled(Tensor::from_floats(items.as_slice(), device))
+    }
+}
+
+/// The same batch as on an accelerator, where tensors are moved once.
+#[test]
+fn a_mapper_that_computes_does_so_once() {
+    let builder = PinnedDataLoaderBuilder::from_batcher(Floats).batch_size(2).num_workers(2);
+    let loader = builder.set_device(Device::flex()).build(InMemDataset::new(vec![1.0f32, 2.0, 3.0])).unwrap();
+    let values = |batch: Doubled| batch.0.into_data().try_to_vec::<f32>().unwrap();
+    let batches: Vec<_> = loader.iter().map(|batch| values(batch.unwrap())).collect();
+    assert_eq!(batches, [vec![2.0, 4.0], vec![6.0]]);
 }
 
 /// Panics on one batch.

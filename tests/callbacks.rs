@@ -3,7 +3,10 @@
 mod common;
 
 use burn::{
-    data::{dataloader::DataLoader, dataset::InMemDataset},
+    data::{
+        dataloader::DataLoader,
+        dataset::{Dataset, DatasetError, InMemDataset},
+    },
     tensor::{DType, Device},
 };
 use burn_pinned::{
@@ -158,4 +161,61 @@ fn a_drop_that_panics_ends_no_other_epoch() {
         }
         assert_eq!(whole.join().unwrap(), 100);
     });
+}
+
+/// A sample that is good until it is dropped.
+struct Fragile(usize);
+
+impl Drop for Fragile {
+    fn drop(&mut self) {
+        assert!(self.0 != 20 || std::thread::panicking(), "a bad end");
+    }
+}
+
+struct Samples;
+
+impl Dataset<Fragile> for Samples {
+    fn get(&self, index: usize) -> Result<Fragile, DatasetError> {
+        Ok(Fragile(index))
+    }
+
+    fn len(&self) -> usize {
+        40
+    }
+}
+
+struct Plain;
+
+impl Collate<Fragile> for Plain {
+    type Batch = usize;
+
+    fn layout(&self) -> Vec<Field> {
+        vec![Field::new("x", DType::U8, [])]
+    }
+
+    fn write(&self, x: &Fragile, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        Ok(row.put("x", x.0 as u8)?)
+    }
+
+    fn finish(&self, batch: RawBatch) -> Result<usize, BoxError> {
+        Ok(batch.len())
+    }
+}
+
+/// A panic in the `drop` of a sample is told and counted like any other fault, under every policy.
+#[test]
+fn on_fault_is_told_of_a_samples_drop() {
+    for policy in [BadSamples::Fail, BadSamples::Skip(Quota::Count(5)), BadSamples::Replace { tries: 3 }] {
+        let told = Arc::<Mutex<Vec<String>>>::default();
+        let tells = Arc::clone(&told);
+        let builder = PinnedDataLoaderBuilder::new(Plain).batch_size(8).num_workers(2).set_device(Device::flex());
+        let builder = builder.bad_samples(policy);
+        let builder = builder.on_fault(move |error| tells.lock().unwrap().push(error.to_string()));
+        let loader = builder.build(Samples).unwrap();
+        let outcomes: Vec<_> = loader.iter().map(|batch| batch.is_ok()).collect();
+        assert_eq!(outcomes, [true, true, false, true, true], "{policy:?}");
+        let told = told.lock().unwrap();
+        assert_eq!((told.len(), loader.stats().faults), (1, 1), "{policy:?}: {told:?}");
+        assert!(told[0].contains("a bad end") && told[0].contains("batch 2"), "{}", told[0]);
+    }
 }

@@ -3,7 +3,11 @@
 //!     cargo test --release --features cuda --test gpu -- --ignored --test-threads 1
 #![cfg(feature = "cuda")]
 
+#[path = "gpu/beside.rs"]
+mod beside;
 mod common;
+#[path = "gpu/late.rs"]
+mod late;
 #[path = "gpu/leaks.rs"]
 mod leaks;
 #[path = "gpu/seen.rs"]
@@ -17,8 +21,8 @@ use burn::{
     tensor::{Bool, BoolStore, DType, Device, Float, Int, Tensor, TensorData},
 };
 use burn_pinned::{
-    BoxError, Collate, Error, Field, MemoryKind, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch,
-    RowMut, map_tensors,
+    BoxError, Collate, Error, Field, MapTensors, MemoryKind, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder,
+    RawBatch, RowMut, TensorMapper, map_tensors,
 };
 use common::{Mischief, Numbers, byte, outcomes};
 use leaks::device_mb;
@@ -332,6 +336,40 @@ fn a_burn_batcher_equals_burns_loader_and_a_collate_serves_it() {
     let loader = loader.build(InMemDataset::new((0..2000usize).collect()));
     let seen: usize = loader.iter().map(|kept| check(kept.unwrap(), 500)).sum();
     assert_eq!(seen, 2000);
+}
+
+/// A batch whose tensors are computed with as they are moved.
+struct Doubled(Tensor<2>);
+
+impl MapTensors for Doubled {
+    fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self {
+        Self(mapper.map(self.0) * 2.0)
+    }
+}
+
+struct Rows;
+
+impl Batcher<usize, Doubled> for Rows {
+    fn batch(&self, items: Vec<usize>, device: &Device) -> Doubled {
+        let values: Vec<f32> = items.iter().flat_map(|item| vec![*item as f32; 100_000]).collect();
+        Doubled(Tensor::from_data(TensorData::new(values, [items.len(), 100_000]), device))
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_mapper_that_computes_sees_the_values() {
+    let builder = PinnedDataLoaderBuilder::from_batcher(Rows).batch_size(32).num_workers(4);
+    let loader = builder.set_device(Device::cuda(0)).build(Numbers::new(32 * 60)).unwrap();
+    let mut seen = 0;
+    for batch in loader.iter() {
+        let values = batch.unwrap().0.into_data().try_to_vec::<f32>().unwrap();
+        for row in values.chunks(100_000) {
+            assert!(row.iter().all(|value| *value == 2.0 * seen as f32), "row {seen}");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 32 * 60);
 }
 
 #[test]

@@ -2,7 +2,13 @@
 
 mod common;
 
-use burn::{data::dataloader::DataLoader, tensor::Device};
+use burn::{
+    data::{
+        dataloader::{DataLoader, batcher::Batcher},
+        dataset::{Dataset, DatasetError},
+    },
+    tensor::Device,
+};
 use burn_pinned::{
     BadSamples, BoxError, Collate, Error, Field, HeapAlloc, HostAlloc, HostBlock, PinnedDataLoaderBuilder, RawBatch,
     RowMut, Stage, Stuck,
@@ -251,4 +257,58 @@ fn a_consumer_that_waits_for_slots_is_told_that_nobody_hangs() {
     drop(idle);
     let rest: Vec<_> = second.map(Result::unwrap).collect();
     assert_eq!(numbers(&rest), (8..400).collect::<Vec<i64>>());
+}
+
+/// A sample whose `drop` hangs.
+struct Clingy(Option<Gate>);
+
+impl Drop for Clingy {
+    fn drop(&mut self) {
+        self.0.iter().for_each(Gate::pass);
+    }
+}
+
+struct Clinging(Gate);
+
+impl Dataset<Clingy> for Clinging {
+    fn get(&self, index: usize) -> Result<Clingy, DatasetError> {
+        match index {
+            19 => Err(DatasetError::new(std::io::Error::other("no sample 19"))),
+            18 => Ok(Clingy(Some(self.0.clone()))),
+            _ => Ok(Clingy(None)),
+        }
+    }
+
+    fn len(&self) -> usize {
+        64
+    }
+}
+
+struct Count;
+
+impl Batcher<Clingy, usize> for Count {
+    fn batch(&self, items: Vec<Clingy>, _: &Device) -> usize {
+        items.len()
+    }
+}
+
+/// Samples of a batch that failed are dropped on a worker, where no call of the dataset is under way any more.
+#[test]
+fn a_drop_of_samples_that_hangs_lets_the_loader_go() {
+    let _alone = alone();
+    let gate = Gate::default();
+    let builder = PinnedDataLoaderBuilder::from_batcher(Count).batch_size(8).num_workers(2).timeout(SHORT);
+    let loader = builder.set_device(Device::flex()).build(Clinging(gate.clone())).unwrap();
+    let mut iter = loader.iter();
+    assert!((0..2).all(|_| matches!(iter.next(), Some(Ok(8)))));
+    gate.wait_for(1);
+    let (batch, stuck) = timed_out(iter.next());
+    let stuck = stuck.expect("somebody to blame");
+    assert_eq!((batch, stuck.place.batch, stuck.place.stage), (2, 2, Stage::Collate), "{stuck}");
+    drop(iter);
+    let start = Instant::now();
+    drop(loader);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    gate.open();
+    wait_for_threads(0);
 }

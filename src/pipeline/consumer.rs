@@ -5,8 +5,8 @@ use crate::{
     activity::{Activity, BatchKey},
     epoch::{Delivery, Epochs, Run, RunId},
     error::{Error, Place, Stage},
+    guard::discard,
     order::Order,
-    panics::discard,
     policy::Bad,
     sync::MutexGuard,
 };
@@ -23,9 +23,9 @@ impl<O> Pipeline<O> {
     pub(crate) fn start(&self, epoch: usize, order: Order, batches: Range<usize>) -> RunId {
         self.pool.ask_again();
         let mut state = self.lock();
-        let id = RunId(state.next_id);
+        let id = RunId { number: state.next_id, epoch };
         state.next_id += 1;
-        state.runs.push(Run::new(id, epoch, order, batches));
+        state.runs.push(Run::new(id, order, batches));
         drop(state);
         self.for_workers.notify_one();
         id
@@ -44,8 +44,8 @@ impl<O> Pipeline<O> {
                 return None;
             }
             if let Some((since, ready)) = run.ready.remove(&run.delivered) {
-                let batch = BatchKey { epoch: run.epoch, number: run.delivered };
-                let place = Place::batch(Stage::Dataset, run.epoch, run.delivered);
+                let batch = BatchKey { epoch: run.id.epoch, number: run.delivered };
+                let place = Place::batch(Stage::Dataset, run.id.epoch, run.delivered);
                 let bad = run.bad.remove(&run.delivered).unwrap_or_default();
                 run.permits.remove(&run.delivered);
                 run.delivered += 1;
@@ -63,7 +63,7 @@ impl<O> Pipeline<O> {
                 return Some(Delivery { place, ready, bad });
             }
             if closed {
-                let place = Place::batch(Stage::Dataset, run.epoch, run.delivered);
+                let place = Place::batch(Stage::Dataset, run.id.epoch, run.delivered);
                 run.delivered = run.end;
                 return Some(Delivery { place, ready: Err(Error::Ended), bad: Bad::default() });
             }
@@ -82,7 +82,7 @@ impl<O> Pipeline<O> {
     /// Gives up the next batch of an epoch: what there is of it is dropped, and what still comes of it will be.
     fn give_up(&self, mut state: MutexGuard<'_, Epochs<O>>, id: RunId, waited: Duration) -> Option<Delivery<O>> {
         let run = state.run(id)?;
-        let (epoch, batch) = (run.epoch, run.delivered);
+        let (epoch, batch) = (run.id.epoch, run.delivered);
         run.delivered += 1;
         run.waiting = None;
         let tasks = if run.tasks_of == batch { mem::take(&mut run.tasks) } else { VecDeque::new() };
@@ -90,7 +90,8 @@ impl<O> Pipeline<O> {
         let permit = run.permits.remove(&batch);
         drop(state);
         let stuck = self.watch.blame(epoch, batch).map(Box::new);
-        discard(left_over);
+        let place = Place::batch(Stage::Dataset, epoch, batch);
+        discard(place, left_over);
         // What is left of it is in somebody's hands, maybe for ever: the other batches must not have one slot less.
         permit.into_iter().for_each(|permit| self.pool.replace(permit));
         for waiting in [&self.for_workers, &self.for_resting, &self.for_pin, &self.for_transfer] {
@@ -98,7 +99,6 @@ impl<O> Pipeline<O> {
         }
         let error = Error::Timeout { epoch, batch, waited, stuck };
         self.source.faults().saw(&error);
-        let place = Place::batch(Stage::Dataset, epoch, batch);
         Some(Delivery { place, ready: Err(error), bad: Bad::default() })
     }
 
@@ -130,7 +130,7 @@ impl<O> Pipeline<O> {
         if let Some(run) = &run {
             run.abandoned.store(true, Relaxed);
         }
-        discard(run); // slots go home here, outside the lock
+        discard(Place::batch(Stage::Finish, id.epoch, 0), run); // slots go home here, outside the lock
         self.for_workers.notify_one(); // what made workers rest may have gone with it
     }
 }

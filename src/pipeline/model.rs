@@ -177,7 +177,7 @@ impl Model {
                 if pipeline.starved(run, place.batch).is_none() {
                     continue;
                 }
-                let ready = pipeline.source.send(filled, &pipeline.pool, &mut Uploader::Burn);
+                let ready = pipeline.source.send(filled, &pipeline.pool, &mut Uploader::burn(pipeline.source.target()));
                 pipeline.ready(run, place.batch, ready);
             }
         })

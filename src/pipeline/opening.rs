@@ -6,8 +6,8 @@ use crate::{
     batch::BatchPlace,
     epoch::{ELSEWHERE, Run, RunId},
     error::{Error, Place, Stage},
+    guard::discard,
     order::{Cut, Order},
-    panics::discard,
     pool::{Permit, TICK, Wanted},
     sample::BatchPlan,
     source::Task,
@@ -74,7 +74,7 @@ impl<O> Pipeline<O> {
             (None, tasks) => left_over = Some((Some(order), tasks)), // the consumer has gone meanwhile
         }
         drop(state);
-        discard(left_over);
+        discard(Place::batch(Stage::Dataset, id.epoch, number), left_over);
         (0..count.clamp(1, self.flow.now.workers())).for_each(|_| self.for_workers.notify_one());
         if count == 0 {
             self.for_consumers.notify_all();
@@ -106,7 +106,7 @@ impl<O> Pipeline<O> {
             };
             let Some(order) = run.order.take() else { continue }; // `can_open` saw that it is there
             let abandoned = Arc::clone(&run.abandoned);
-            let opening = Opening { run: run.id, epoch: run.epoch, number: run.opened, order, abandoned, permit };
+            let opening = Opening { run: run.id, epoch: run.id.epoch, number: run.opened, order, abandoned, permit };
             drop(state);
             let batch = BatchKey { epoch: opening.epoch, number: opening.number };
             self.counters().took(Activity::SlotWait, batch, start, Instant::now());

@@ -21,12 +21,12 @@ use crate::{
     target::Target,
     timeline::Timeline,
     tune::Settings,
-    upload::{Breaks, Uploader},
+    upload::{Breaks, Call, Hang, Uploader},
     worker::Threads,
 };
 use burn::{
     data::dataset::{Dataset, DatasetError, InMemDataset},
-    tensor::{DType, Device},
+    tensor::DType,
 };
 use std::{
     mem,
@@ -75,12 +75,78 @@ fn rows_of(dataset: impl Dataset<u8> + 'static, counters: &Arc<Counters>) -> Row
         samples: Arc::new(samples),
         collate: Arc::new(Bytes),
         layout: Arc::new(SlotLayout::new(Bytes.layout(), ROWS).unwrap()),
-        target: Target { device: Device::flex(), host: false },
+        target: Target::fake(),
         group: 4,
     }
 }
 
+/// A device that does not even say that its copies are done: each batch is its error at once, however few slots there are.
+#[test]
+fn copies_whose_end_is_unknown_cost_no_permit() {
+    let (batches, counters, start) = (5 * SLOTS, Arc::<Counters>::default(), Instant::now());
+    let breaks = Box::new(|_| Some(Breaks::Lost));
+    let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks };
+    let pipeline = pipeline(link, &counters);
+    let threads = Threads::start(&pipeline).unwrap();
+    let id = pipeline.start(0, order(batches).order, 0..batches);
+    for number in 0..batches {
+        let delivery = pipeline.next(id, Instant::now()).expect("an error for each batch");
+        let Err(Error::Device { place, message }) = delivery.ready else { panic!("batch {number} has no such error") };
+        assert_eq!((place.batch, message.as_str()), (number, "the copy did not end"));
+    }
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}: something waited for a permit", start.elapsed());
+    pipeline.end(id);
+    let permits: Vec<_> = (0..SLOTS).map_while(|_| pipeline.pool.permit(Duration::from_secs(5))).collect();
+    assert_eq!(permits.len(), SLOTS);
+    drop((permits, threads));
+}
+
+/// Whatever call of a device hangs, a loader with a timeout can be dropped, and says which call it is.
+#[test]
+fn a_device_that_hangs_lets_the_loader_be_dropped() {
+    const TIMEOUT: Duration = Duration::from_millis(300);
+    for call in [Call::Open, Call::Upload, Call::Flush, Call::Close] {
+        let (batches, counters, hang) = (20, Arc::<Counters>::default(), Hang::at(call));
+        let mut rows = rows(batches, &counters);
+        rows.target.hang = Some(Arc::clone(&hang));
+        // Batches take a while on the link, so that some are there when the epoch ends.
+        let link = Link { rows: Arc::new(rows), send: Duration::from_millis(40), breaks: Box::new(|_| None) };
+        let pipeline = watched(link, &counters, TIMEOUT);
+        let threads = Threads::start(&pipeline).unwrap();
+        let id = pipeline.start(0, order(batches).order, 0..batches);
+        let first = pipeline.next(id, Instant::now()).expect("a batch or an error");
+        match (call, &first.ready) {
+            (Call::Open | Call::Upload, Err(Error::Timeout { stuck: Some(stuck), .. })) => {
+                assert!(stuck.thread.starts_with("bp-transfer"), "{call:?}: {stuck}");
+                assert_eq!(stuck.place.stage, Stage::Transfer);
+            }
+            (Call::Flush | Call::Close, Ok(_)) => {}
+            (call, _) => panic!("{call:?}: {:?}", first.ready.err()),
+        }
+        drop(first);
+        pipeline.end(id); // what is on the link is for nobody, and flushed
+        sleep(2 * Duration::from_millis(40));
+        let (start, weak) = (Instant::now(), Arc::downgrade(&pipeline));
+        drop(threads);
+        let took = start.elapsed();
+        assert!(took < Duration::from_secs(5), "{call:?}: the drop took {took:?}");
+        drop(pipeline);
+        assert!(weak.upgrade().is_some(), "{call:?}: no thread hung");
+        hang.end();
+        let start = Instant::now();
+        while weak.upgrade().is_some() {
+            assert!(start.elapsed() < Duration::from_secs(10), "{call:?}: a thread did not end");
+            sleep(Duration::from_millis(5));
+        }
+    }
+}
+
 fn pipeline(source: impl Source<()> + 'static, counters: &Arc<Counters>) -> Arc<Pipeline<()>> {
+    watched(source, counters, Duration::from_secs(10))
+}
+
+/// A pipeline that waits so long for what hangs.
+fn watched(source: impl Source<()> + 'static, counters: &Arc<Counters>, timeout: Duration) -> Arc<Pipeline<()>> {
     let limits = Limits { slots: SLOTS, bytes: SLOTS * source.slot_bytes().unwrap() };
     let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
     let flow = Flow {
@@ -89,7 +155,7 @@ fn pipeline(source: impl Source<()> + 'static, counters: &Arc<Counters>) -> Arc<
         prefetch: 2,
         now: Settings::new(2, 2),
         lease_timeout: Duration::from_secs(10),
-        timeout: Some(Duration::from_secs(10)),
+        timeout: Some(timeout),
     };
     counters.started(flow.workers, flow.transfers, limits.slots);
     Arc::new(Pipeline::new(Arc::new(source), pool, flow, None))
@@ -279,8 +345,8 @@ impl Source<()> for Link {
     fn send(&self, filled: Filled<()>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<()>, Error> {
         sleep(self.send);
         let breaks = filled.at().and_then(|at| (self.breaks)(at.number));
-        // It stays with the transfer thread, which is to settle with it next.
-        drop(mem::replace(uploader, breaks.map_or(Uploader::Burn, Uploader::Broken)));
+        let broken = |breaks| Uploader::broken(self.target(), breaks);
+        drop(mem::replace(uploader, breaks.map_or_else(|| Uploader::burn(self.target()), broken)));
         self.rows.send(filled, pool, uploader)
     }
 
@@ -323,7 +389,7 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
                             Breaks::Upload { .. } => matches!(error, Error::Failed { .. }),
                             Breaks::Panic { .. } => matches!(error, Error::Panicked { .. }),
                             Breaks::Settle => matches!(error, Error::Device { .. }),
-                            Breaks::Keeps { .. } => false,
+                            Breaks::Keeps { .. } | Breaks::Lost => false,
                         };
                         assert!(fits, "{breaks:?}: {error:?}");
                     }

@@ -1,0 +1,76 @@
+//! The CUDA context of a thread, lent for a call and put back.
+#![expect(unsafe_code)]
+
+use burn::tensor::Device;
+use cudarc::driver::{
+    CudaContext, DriverError,
+    result::{self, ctx},
+    sys::{self, CUcontext, CUstreamCaptureMode},
+};
+use std::{ptr, sync::Arc};
+
+/// The CUDA index of a device, if it is one.
+pub(crate) fn ordinal(device: &Device) -> Option<usize> {
+    // Devices are equal whatever their autodiff setting; 64 is more than any host has.
+    (0..64).find(|index| *device == Device::cuda(*index))
+}
+
+/// While it lives, the calling thread is in a device's primary context, and may allocate, lock memory and wait although another
+/// thread records a CUDA graph: CubeCL records in the global mode, in which such a call of any thread fails and spoils the graph.
+///
+/// `Drop` puts back what the thread had before.
+pub(crate) struct Entered {
+    /// `None`: the thread had no context. A raw pointer also keeps the guard on its thread.
+    context: Option<CUcontext>,
+    mode: CUstreamCaptureMode,
+}
+
+impl Entered {
+    /// Notes what the calling thread has, and allows it the calls.
+    fn relaxed() -> Result<Self, DriverError> {
+        let context = ctx::get_current()?;
+        let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: the driver swaps the calling thread's mode with `mode`.
+        unsafe { sys::cuThreadExchangeStreamCaptureMode(&raw mut mode) }.result()?;
+        Ok(Self { context, mode })
+    }
+
+    /// Enters a context.
+    ///
+    /// # Errors
+    /// The driver's, for example as the process ends.
+    pub(crate) fn new(context: &CudaContext) -> Result<Self, DriverError> {
+        let entered = Self::relaxed()?;
+        context.bind_to_thread()?;
+        Ok(entered)
+    }
+
+    /// Opens a device's primary context, which Burn uses too, and enters it.
+    ///
+    /// # Errors
+    /// The reason in words, if there is no driver or no such device.
+    pub(crate) fn open(ordinal: usize) -> Result<(Self, Arc<CudaContext>), String> {
+        // SAFETY: it only tries to load the driver's library, which has no unsound initialisers.
+        if !unsafe { sys::is_culib_present() } {
+            return Err("no NVIDIA driver was found".into());
+        }
+        let open = || {
+            result::init()?;
+            let entered = Self::relaxed()?;
+            Ok((entered, CudaContext::new(ordinal)?))
+        };
+        open().map_err(|error: DriverError| format!("CUDA device {ordinal}: {error}"))
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        // SAFETY: the context was this thread's when the guard was made, and whoever made it current keeps it alive; null means none.
+        let context = unsafe { ctx::set_current(self.context.unwrap_or(ptr::null_mut())) };
+        // SAFETY: the driver swaps the calling thread's mode with `self.mode`.
+        let mode = unsafe { sys::cuThreadExchangeStreamCaptureMode(&raw mut self.mode) }.result();
+        if let Err(error) = context.and(mode) {
+            log::debug!("burn-pinned: a thread's CUDA context could not be put back: {error}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! A loader beside other users of CUDA in the process: recordings of graphs, contexts, other loaders.
+
+use super::{check, loader};
+use burn::{
+    data::dataloader::DataLoader,
+    tensor::{Device, Tensor, capture},
+};
+use burn_pinned::MemoryKind;
+use std::{
+    sync::mpsc,
+    thread::{scope, sleep, spawn},
+    time::{Duration, Instant},
+};
+
+/// A loader starts, locks memory and makes its streams while a graph is recorded: both succeed.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_loader_starts_while_a_graph_is_recorded() {
+    const RUNS: usize = 4; // three to warm up, one that is recorded
+    for round in 0..8 {
+        let ((recording, recorded), (done, go_on)) = (mpsc::channel(), mpsc::channel::<()>());
+        scope(|scope| {
+            scope.spawn(move || {
+                let device = Device::cuda(0);
+                let matrix = Tensor::<2>::ones([256, 256], &device) * 0.01;
+                let mut runs = 0;
+                let mut graph = capture(&device, || {
+                    runs += 1;
+                    let product = (0..6).fold(matrix.clone(), |product, _| product.matmul(matrix.clone()));
+                    if runs == RUNS {
+                        recording.send(()).unwrap();
+                        let _ = go_on.recv_timeout(Duration::from_millis(400));
+                    }
+                    product
+                });
+                assert!(graph.is_hardware(), "round {round}: the recording was spoiled");
+                let before = graph.output().clone().into_data().try_to_vec::<f32>().unwrap();
+                // SAFETY: the graph's tensors live, and nobody else uses them.
+                #[expect(unsafe_code, reason = "Burn cannot check it")]
+                let after = unsafe { graph.replay() }.clone().into_data().try_to_vec::<f32>().unwrap();
+                assert_eq!((before.len(), &before), (256 * 256, &after));
+            });
+            recorded.recv().unwrap();
+            let (loader, start) = (loader(150_528, 64, 4, 64 * 12), Instant::now());
+            let mut batches = loader.iter();
+            let first = batches.next().unwrap().unwrap(); // its copy waits for the recording
+            let waited = start.elapsed();
+            let _ = done.send(());
+            let seen = check(first, 150_528) + batches.map(|kept| check(kept.unwrap(), 150_528)).sum::<usize>();
+            assert_eq!(seen, 64 * 12);
+            let stats = loader.stats();
+            println!("round {round}: first batch after {waited:?}, {:?}", stats.memory);
+            assert!(stats.memory.is_some_and(MemoryKind::is_pinned), "{stats}");
+            // Burn's own way knows of no bytes on the device.
+            assert!(stats.device_bytes_peak > 0, "the crate does not copy itself any more: {stats}");
+        });
+    }
+}
+
+/// Neither the start of an epoch nor the end of a loader changes the CUDA context of the thread that asks for it.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn the_callers_context_stays() {
+    use cudarc::driver::{CudaContext, result::ctx};
+    let current = || ctx::get_current().unwrap();
+    CudaContext::new(0).unwrap(); // CUDA is initialised
+    let without = spawn(move || {
+        assert_eq!(current(), None);
+        let loader = loader(10_000, 64, 2, 640);
+        // Their values are not read here: for that CubeCL itself changes the context.
+        assert_eq!((loader.iter().filter(Result::is_ok).count(), current()), (10, None));
+        drop(loader); // frees page-locked memory here
+        assert_eq!(current(), None);
+    });
+    without.join().unwrap();
+    let with = spawn(move || {
+        let _context = CudaContext::new(0).unwrap();
+        let before = current();
+        assert!(before.is_some());
+        let loader = loader(10_000, 64, 2, 640);
+        assert_eq!(loader.iter().count(), 10);
+        drop(loader);
+        assert_eq!(current(), before);
+    });
+    with.join().unwrap();
+}
+
+/// A validation loader that is made and dropped each epoch does not hold up the training: no step waits for the device's memory to be
+/// given back. The times are printed; the bound is wide.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_validation_loader_that_comes_and_goes_stalls_no_step() {
+    let device = Device::cuda(0);
+    let train = loader(150_528, 64, 6, 64 * 60);
+    let matrix = Tensor::<2>::ones([4096, 4096], &device) * 1e-4;
+    let step = |bytes: Tensor<2, burn::tensor::Int>| {
+        let slow = (0..4).fold(matrix.clone(), |product, _| product.matmul(matrix.clone())).mean() * 0.0;
+        (bytes.float().mean() + slow).into_scalar::<f32>()
+    };
+    let epoch = |validate: bool| {
+        let mut times = Vec::new();
+        scope(|scope| {
+            let valid = validate.then(|| {
+                scope.spawn(|| {
+                    for _ in 0..4 {
+                        let valid = loader(150_528, 64, 2, 64 * 3);
+                        assert_eq!(valid.iter().map(Result::unwrap).count(), 3);
+                        drop(valid);
+                        sleep(Duration::from_millis(20));
+                    }
+                })
+            });
+            for kept in train.iter() {
+                let start = Instant::now();
+                step(kept.unwrap().1);
+                times.push(start.elapsed());
+            }
+            valid.into_iter().for_each(|valid| valid.join().unwrap());
+        });
+        times.sort_unstable();
+        times
+    };
+    epoch(true); // compiles
+    let (mut alone, mut beside) = (Vec::new(), Vec::new());
+    for _ in 0..6 {
+        alone.extend(epoch(false));
+        beside.extend(epoch(true));
+    }
+    let [alone, beside] = [alone, beside].map(|mut times| {
+        times.sort_unstable();
+        [times[times.len() / 2], times[times.len() * 99 / 100], times[times.len() - 1]]
+    });
+    println!("a step, median, 99 %, most: alone {alone:?}, beside a validation loader {beside:?}");
+    assert!(beside[0] < 2 * alone[0], "{beside:?}");
+}

@@ -1,0 +1,120 @@
+//! What is queued on the stream that a batch's memory is from never writes to the batch, however CubeCL's streams are set.
+
+use super::{Kept, loader};
+use crate::common::byte;
+use burn::{
+    cubecl::config::{CubeClRuntimeConfig, RuntimeConfig},
+    data::dataloader::DataLoader,
+    tensor::{Device, Tensor},
+};
+use std::{
+    env,
+    process::{Child, Command, Stdio},
+    thread,
+};
+
+const WIDTH: usize = 150_528;
+const ROWS: usize = 64;
+/// Batches that the loop keeps at a time.
+const KEPT: usize = 4;
+
+/// Settings of CubeCL, how many trainings run under them one after the other, each on a new thread, and how many batches each takes.
+const SETTINGS: [(&str, &str, usize, usize); 7] = [
+    ("defaults", "", 1, 2100),
+    ("one stream for all", "[streaming]\npolicy = \"single\"\n", 1, 2100),
+    ("a pool of one stream", "[streaming]\nmax_streams = 1\n", 1, 2100),
+    // Of threads that come one after the other, each second one shares the transfer threads' stream.
+    ("a pool of two streams", "[streaming]\nmax_streams = 2\n", 4, 540),
+    ("asynchronous allocations", "[memory.cuda]\nallocator = \"async\"\n", 1, 2100),
+    (
+        "asynchronous allocations on one stream",
+        "[streaming]\nmax_streams = 1\n[memory.cuda]\nallocator = \"async\"\n",
+        1,
+        2100,
+    ),
+    // So many that threads share streams although there are 128.
+    ("many trainings", "", 260, 12),
+];
+
+/// Names the settings to a child.
+const CHILD: &str = "BURN_PINNED_SETTINGS";
+
+/// CubeCL reads its settings once a process, from the folder that it runs in: a child for each of them, all at once.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn late_kernels_leave_batches_alone() {
+    if let Ok(at) = env::var(CHILD) {
+        return train(&SETTINGS[at.parse::<usize>().unwrap()]);
+    }
+    let start =
+        |(at, (name, settings, ..)): (usize, &(&str, &str, usize, usize))| -> (String, tempfile::TempDir, Child) {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("cubecl.toml"), settings).unwrap();
+            let mut child = Command::new(env::current_exe().unwrap());
+            child.args(["late::late_kernels_leave_batches_alone", "--exact", "--ignored", "--nocapture"]);
+            child.current_dir(folder.path()).env(CHILD, at.to_string()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            (name.to_string(), folder, child.spawn().unwrap())
+        };
+    let children: Vec<_> = SETTINGS.iter().enumerate().map(start).collect();
+    let mut failed = Vec::new();
+    for (name, _folder, child) in children {
+        let output = child.wait_with_output().unwrap();
+        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let found = text.lines().filter(|line| line.starts_with("late: ")).collect::<Vec<_>>().join("\n");
+        println!("{name}: {found}");
+        if !output.status.success() || !found.contains(" 0 of ") {
+            failed.push(format!("{name}:\n{text}"));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+fn train((name, _, trainings, batches): &(&str, &str, usize, usize)) {
+    CubeClRuntimeConfig::get(); // or the first stream is chosen before the policy is known
+    let (mut wrong, mut rows) = (0, 0);
+    for _ in 0..*trainings {
+        let batches = *batches;
+        let (bad, seen) = thread::spawn(move || training(batches)).join().unwrap();
+        (wrong, rows) = (wrong + bad, rows + seen);
+    }
+    assert!(rows * WIDTH >= 20_000_000_000, "{name}: too few to tell");
+    println!("late: {wrong} of {rows} rows wrong");
+    assert_eq!(wrong, 0, "{name}");
+}
+
+/// Takes batches, launches long work behind which tensors of a batch's size are written, drops these at once, and then looks at the
+/// batches. Gives the number of rows that are wrong, and of all.
+fn training(batches: usize) -> (usize, usize) {
+    let device = Device::cuda(0);
+    let loader = loader(WIDTH, ROWS, 4, ROWS * batches);
+    let matrix = Tensor::<2>::ones([4096, 4096], &device) * 1e-4;
+    let (mut kept, mut wrong, mut rows) = (Vec::new(), 0, 0);
+    for batch in loader.iter() {
+        kept.push(batch.unwrap());
+        if kept.len() < KEPT {
+            continue;
+        }
+        let product = (0..8).fold(matrix.clone(), |product, _| product.matmul(matrix.clone()));
+        let late = |nth: usize| product.clone().mean().expand([ROWS * WIDTH / 4]) + nth as f32 + 0.5;
+        let written: Vec<Tensor<1>> = (0..6).map(late).collect();
+        device.flush().unwrap(); // or fusion would leave out what nobody reads
+        drop((written, product));
+        for batch in kept.drain(..) {
+            let (bad, seen) = look(batch);
+            (wrong, rows) = (wrong + bad, rows + seen);
+        }
+    }
+    (wrong, rows)
+}
+
+/// The rows of a batch that are not what the host wrote, and all of them.
+fn look((numbers, bytes): Kept) -> (usize, usize) {
+    let numbers = numbers.into_data().try_to_vec::<i64>().unwrap();
+    let bytes = bytes.into_data();
+    let is_wrong = |(number, row): &(&i64, &[u8])| {
+        let start = **number as usize % 251;
+        row.iter().enumerate().any(|(at, value)| *value != byte(start, at))
+    };
+    let rows = numbers.iter().zip(bytes.bytes().chunks(WIDTH));
+    (rows.filter(is_wrong).count(), numbers.len())
+}
