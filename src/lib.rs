@@ -78,89 +78,38 @@
 //! - `tracing`: a span of the `tracing` crate, at level debug, for the work of each thread on each batch: `fill`, `batcher`, `pin`,
 //!   `device wait`, `transfer`, `finish`, `wait`.
 
-mod activity;
 mod augment;
 mod batch;
-mod batcher;
-mod build;
-mod builder;
-mod collate;
-#[cfg(feature = "cuda")]
-mod cuda_context;
-#[cfg(feature = "cuda")]
-mod cuda_copy;
-#[cfg(feature = "cuda")]
-mod cuda_memory;
-mod distributed;
-mod epoch;
-mod error;
-mod gaps;
-mod guard;
-mod items;
-mod iter;
-mod layout;
-mod limits;
-#[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
-mod linux;
+mod device;
+mod fault;
 mod loader;
-mod map;
 mod memory;
-#[cfg(feature = "metrics")]
-mod metrics;
+mod observe;
 mod order;
-mod panics;
 mod pipeline;
-mod policy;
-mod pool;
 mod rng;
-mod row;
-mod rows;
-mod sample;
-mod sampler;
-mod slot;
-mod source;
-mod state;
-mod stats;
 mod sync;
-mod target;
-mod timeline;
-mod transfer;
-mod tune;
-mod upload;
 #[cfg(feature = "vision")]
 pub mod vision;
-mod watch;
-mod window;
-mod worker;
+mod vocabulary;
 
 pub use augment::{Augment, OneOf, RandomApply, Then};
-pub use batch::RawBatch;
-pub use batcher::PinnedBatcher;
-pub use builder::PinnedDataLoaderBuilder;
-pub use collate::Collate;
-pub use distributed::Distributed;
-pub use error::{BoxError, Error, FieldError, Place, Stage, Stuck};
-pub use layout::Field;
-pub use limits::MemoryLimit;
-pub use loader::PinnedDataLoader;
-pub use map::{MapTensors, TensorMapper};
-pub use memory::MemoryKind;
+pub use batch::{Collate, MapTensors, RawBatch, RowMut, TensorMapper};
+pub use device::host_alloc;
+pub use fault::{BadSamples, BoxError, Error, FieldError, Quota, Stuck};
 #[cfg(feature = "metrics")]
-pub use metrics::LoaderMetric;
-pub use policy::{BadSamples, Quota};
-pub use rng::KeyedRng;
-pub use row::RowMut;
-pub use sampler::{
-    BatchSampler, ClassBalancedSampler, EpochBatches, FixedBatchSampler, LengthBucketSampler, MixPart, MixSampler,
-    RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler, SubsetSampler,
+pub use loader::LoaderMetric;
+pub use loader::{LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder};
+pub use memory::{Field, HeapAlloc, HostAlloc, HostBlock, MemoryLimit};
+pub use observe::{Queues, StageStats, Stats, Timeline, Verdict};
+pub use order::{
+    BatchSampler, ClassBalancedSampler, Distributed, EpochBatches, FixedBatchSampler, LengthBucketSampler, MixPart,
+    MixSampler, RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler, SubsetSampler,
     WeightedSampler, WeightedWithoutReplacementSampler,
 };
-pub use slot::{HeapAlloc, HostAlloc, HostBlock};
-pub use state::LoaderState;
-pub use stats::{Queues, StageStats, Stats, Verdict};
-pub use target::host_alloc;
-pub use timeline::Timeline;
-pub use tune::{Auto, Count};
+pub use pipeline::{Auto, Count};
+pub use rng::KeyedRng;
+pub use vocabulary::{MemoryKind, Place, Stage};
 
 /// The README's examples, compiled and run as tests.
 #[cfg(doctest)]

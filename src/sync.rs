@@ -2,18 +2,28 @@
 //! which runs a test through every order of its threads' steps. `.ci/loom` runs the models, `pool/model.rs` and
 //! `pipeline/model.rs`.
 
-#[cfg(not(all(test, burn_pinned_loom)))]
-use std::sync::{Condvar as Raw, WaitTimeoutResult as Outcome, atomic::AtomicUsize};
-#[cfg(not(all(test, burn_pinned_loom)))]
-pub(crate) use std::sync::{Mutex, MutexGuard};
-
 #[cfg(all(test, burn_pinned_loom))]
-use self::modelled::{Condvar as Raw, Outcome};
+use self::modelled::Condvar as Raw;
 #[cfg(all(test, burn_pinned_loom))]
-pub(crate) use self::modelled::{Mutex, MutexGuard, explore};
+pub(crate) use self::modelled::Mutex;
+#[cfg(all(test, burn_pinned_loom))]
+pub(crate) use self::modelled::MutexGuard;
+#[cfg(all(test, burn_pinned_loom))]
+use self::modelled::Outcome;
+#[cfg(all(test, burn_pinned_loom))]
+pub(crate) use self::modelled::explore;
 #[cfg(all(test, burn_pinned_loom))]
 use loom::sync::atomic::AtomicUsize;
-
+#[cfg(not(all(test, burn_pinned_loom)))]
+use std::sync::Condvar as Raw;
+#[cfg(not(all(test, burn_pinned_loom)))]
+pub(crate) use std::sync::Mutex;
+#[cfg(not(all(test, burn_pinned_loom)))]
+pub(crate) use std::sync::MutexGuard;
+#[cfg(not(all(test, burn_pinned_loom)))]
+use std::sync::WaitTimeoutResult as Outcome;
+#[cfg(not(all(test, burn_pinned_loom)))]
+use std::sync::atomic::AtomicUsize;
 use std::{
     sync::{LockResult, atomic::Ordering::Relaxed},
     time::Duration,

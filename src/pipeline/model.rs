@@ -4,20 +4,15 @@
 mod cases;
 
 use super::*;
+use super::{epochs::Delivery, worker::work};
 use crate::{
-    distributed::Distributed,
-    epoch::Delivery,
-    order::{EpochOrder, Orders, Sampling},
-    policy::Faults,
-    pool::{Limits, Permit, Wanted},
-    sample::BatchPlan,
-    sampler::SequentialSampler,
-    slot::HeapAlloc,
-    source::{Done, Task},
+    batch::{BatchPlan, Done, Task},
+    device::Target,
+    fault::Faults,
+    memory::{HeapAlloc, Limits, Permit, Wanted},
+    order::{Distributed, EpochOrder, Orders, Sampling, SequentialSampler},
+    pipeline::tune::Settings,
     sync::explore,
-    target::Target,
-    tune::Settings,
-    worker::work,
 };
 use burn::tensor::Device;
 use loom::thread::{JoinHandle, spawn};

@@ -1,17 +1,15 @@
 //! The opening of batches: a permit, the epoch that gets it, the batch's indices, its slot and its tasks.
 
-use super::Pipeline;
+use super::{
+    epochs::{ELSEWHERE, Run, RunId},
+    shared::Pipeline,
+};
 use crate::{
-    activity::{Activity, BatchKey},
-    batch::BatchPlace,
-    epoch::{ELSEWHERE, Run, RunId},
-    error::{Error, Place, Stage},
-    guard::discard,
+    batch::{BatchPlace, BatchPlan, Task},
+    fault::{Error, discard, during},
+    memory::{Permit, TICK, Wanted},
     order::{Cut, Order},
-    pool::{Permit, TICK, Wanted},
-    sample::BatchPlan,
-    source::Task,
-    watch::during,
+    vocabulary::{Activity, BatchKey, Place, Stage},
 };
 use std::{
     cell::Cell,

@@ -19,7 +19,7 @@
 //! Randomness is drawn on the host, from [`RawBatch::rng`](crate::RawBatch::rng); nothing is read back from the device.
 //! Shares of Beta distributions are computed with the system's logarithm and may differ in the last bit between systems.
 
-use crate::{augment::choose::probability, error::Error, rng::KeyedRng};
+use crate::{augment::probability, fault::Error, rng::KeyedRng};
 use burn::{
     prelude::*,
     tensor::{Bool, TensorData, s},

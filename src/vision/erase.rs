@@ -1,10 +1,10 @@
 //! Erasing a rectangle.
 
 use super::{
-    CropBox, VisionError,
-    draw::{Span, round},
+    error::VisionError,
+    parameters::{Span, round},
 };
-use crate::{augment::choose::probability, error::Error, rng::KeyedRng};
+use crate::{augment::probability, fault::Error, rng::KeyedRng, vision::geometry::CropBox};
 use image::RgbImage;
 use rand::{Rng, RngExt};
 

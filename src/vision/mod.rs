@@ -30,102 +30,24 @@
 //! - Several: a tuple, [`RandomApply`](crate::RandomApply), [`OneOf`](crate::OneOf).
 //! - In a collate: [`write_chw`] on the worker, [`device`] in `finish`.
 
-mod affine;
-mod chw;
 mod colour;
-mod crop;
 mod decode;
 pub mod device;
-mod draw;
 mod erase;
 mod error;
-mod flip;
-mod jitter;
-mod pad;
+mod geometry;
+mod parameters;
 mod rand_augment;
-mod resize;
-mod resized_crop;
-mod riff;
-mod rotate;
-mod size;
-mod tone;
+mod transform;
 
-pub use chw::write_chw;
-pub use crop::{CenterCrop, CropBox, RandomCrop};
-pub use decode::{Limits, decode, open};
-pub use draw::Spread;
+pub use colour::{Adjust, ColorJitter, Grayscale, RandomGrayscale};
+pub use decode::{Limits, decode, open, write_chw};
 pub use erase::{Erased, RandomErasing};
 pub use error::VisionError;
-pub use flip::{RandomHorizontalFlip, RandomVerticalFlip};
-pub use jitter::{Adjust, ColorJitter, Grayscale, RandomGrayscale};
-pub use pad::PaddingMode;
+pub use geometry::{
+    CenterCrop, CropBox, Interpolation, PaddingMode, RandomCrop, RandomHorizontalFlip, RandomResizedCrop,
+    RandomRotation, RandomVerticalFlip, Resize,
+};
+pub use parameters::{Size, Spread};
 pub use rand_augment::{RandAugment, RandAugmentOp};
-pub use resize::{Interpolation, Resize};
-pub use resized_crop::RandomResizedCrop;
-pub use rotate::RandomRotation;
-pub use size::Size;
-
-use crate::{augment::Augment, error::BoxError, rng::KeyedRng};
-use image::RgbImage;
-
-/// A sample with an image, which the transforms change.
-///
-/// ```
-/// use burn_pinned::vision::HasImage;
-/// use image::RgbImage;
-///
-/// struct Sample { image: RgbImage, label: u8 }
-/// impl HasImage for Sample {
-///     fn image_mut(&mut self) -> &mut RgbImage {
-///         &mut self.image
-///     }
-/// }
-/// ```
-pub trait HasImage {
-    /// The image: 8-bit RGB, of any size but without a side of 0.
-    fn image_mut(&mut self) -> &mut RgbImage;
-}
-
-impl HasImage for RgbImage {
-    fn image_mut(&mut self) -> &mut RgbImage {
-        self
-    }
-}
-
-/// An image and what belongs to it: a label, a file's name.
-impl<T> HasImage for (RgbImage, T) {
-    fn image_mut(&mut self) -> &mut RgbImage {
-        &mut self.0
-    }
-}
-
-/// One implementation for each type: `impl<T: Transform> Augment for T` would overlap with that for closures.
-macro_rules! augments {
-    ($($transform:ty),+ $(,)?) => {$(
-        impl<I: HasImage> Augment<I> for $transform {
-            fn apply(&self, mut sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
-                let image = sample.image_mut();
-                if image.width() == 0 || image.height() == 0 {
-                    return Err(VisionError::NoPixels.into());
-                }
-                self.change(image, rng)?;
-                Ok(sample)
-            }
-        }
-    )+};
-}
-
-augments!(
-    CenterCrop,
-    ColorJitter,
-    Grayscale,
-    RandAugment,
-    RandomCrop,
-    RandomErasing,
-    RandomGrayscale,
-    RandomHorizontalFlip,
-    RandomResizedCrop,
-    RandomRotation,
-    RandomVerticalFlip,
-    Resize,
-);
+pub use transform::HasImage;

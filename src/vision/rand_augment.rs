@@ -1,11 +1,14 @@
 //! RandAugment: a few operations of one strength, chosen at random.
 
-use super::{
-    Adjust, Interpolation, Size, VisionError,
-    affine::{Inverse, warp},
-    tone,
+use super::{colour::tone, error::VisionError, parameters::Size};
+use crate::{
+    fault::Error,
+    rng::KeyedRng,
+    vision::{
+        colour::Adjust,
+        geometry::{Interpolation, Inverse, warp},
+    },
 };
-use crate::{error::Error, rng::KeyedRng};
 use image::RgbImage;
 use rand::{RngExt, seq::IndexedRandom};
 

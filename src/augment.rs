@@ -1,0 +1,250 @@
+//! Random changes to single samples, on the workers.
+
+use crate::{
+    fault::{BoxError, Error},
+    rng::KeyedRng,
+};
+use rand::RngExt;
+use std::{fmt, sync::Arc};
+
+/// Changes a sample at random, on a worker, between `Dataset::get` and the collate.
+///
+/// Its generator is keyed by (seed, epoch, index of the sample): the result is the same whichever worker runs it and whenever.
+/// Take all randomness from it. Closures `Fn(I, &mut KeyedRng) -> I` are augmentations:
+///
+/// ```
+/// use burn_pinned::{Augment, KeyedRng};
+/// use rand::RngExt;
+///
+/// let flip = |mut row: Vec<u8>, rng: &mut KeyedRng| {
+///     if rng.random_bool(0.5) {
+///         row.reverse();
+///     }
+///     row
+/// };
+/// let shift = |row: Vec<u8>, _: &mut KeyedRng| row.iter().map(|x| x.wrapping_add(1)).collect::<Vec<u8>>();
+/// let both = Augment::then(flip, shift);
+/// # fn takes(_: impl Augment<Vec<u8>>) {}
+/// # takes(both);
+/// ```
+///
+/// A tuple runs several in order, and so does [`then`](Self::then); [`RandomApply`] runs one at times, [`OneOf`] one of several,
+/// an `Option` one or none. Those for images are in the module `vision`.
+pub trait Augment<I>: Send + Sync + 'static {
+    /// Changes one sample.
+    ///
+    /// # Errors
+    /// Any error; it reaches the consumer at the batch's place, with the sample's index.
+    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError>;
+
+    /// This augmentation, then another, sharing one generator.
+    fn then<A: Augment<I>>(self, next: A) -> Then<Self, A>
+    where
+        Self: Sized,
+    {
+        Then { first: self, next }
+    }
+}
+
+impl<I, F> Augment<I> for F
+where
+    F: Fn(I, &mut KeyedRng) -> I + Send + Sync + 'static,
+{
+    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+        Ok(self(sample, rng))
+    }
+}
+
+/// `None` leaves the sample as it is: a choice made when the loader is built.
+impl<I, A: Augment<I>> Augment<I> for Option<A> {
+    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+        match self {
+            Some(augment) => augment.apply(sample, rng),
+            None => Ok(sample),
+        }
+    }
+}
+
+/// An augmentation that is shared, or chosen at run time.
+impl<I, A: Augment<I> + ?Sized> Augment<I> for Arc<A> {
+    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+        (**self).apply(sample, rng)
+    }
+}
+
+/// A tuple of up to eight runs one after the other.
+macro_rules! tuples {
+    ($($name:ident)+) => {
+        impl<I, $($name: Augment<I>),+> Augment<I> for ($($name,)+) {
+            fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+                #[expect(non_snake_case, reason = "the types name the values")]
+                let ($($name,)+) = self;
+                $(let sample = $name.apply(sample, rng)?;)+
+                Ok(sample)
+            }
+        }
+    };
+}
+
+tuples!(A B);
+tuples!(A B C);
+tuples!(A B C D);
+tuples!(A B C D E);
+tuples!(A B C D E F);
+tuples!(A B C D E F G);
+tuples!(A B C D E F G H);
+
+/// Two augmentations, one after the other; made by [`Augment::then`].
+#[derive(Debug, Clone)]
+pub struct Then<A, B> {
+    first: A,
+    next: B,
+}
+
+impl<I, A: Augment<I>, B: Augment<I>> Augment<I> for Then<A, B> {
+    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+        self.next.apply(self.first.apply(sample, rng)?, rng)
+    }
+}
+
+/// An augmentation after another whose type is not known.
+pub(crate) struct Chain<I, A> {
+    pub(crate) first: Arc<dyn Augment<I>>,
+    pub(crate) next: A,
+}
+
+impl<I: 'static, A: Augment<I>> Augment<I> for Chain<I, A> {
+    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+        self.next.apply(self.first.apply(sample, rng)?, rng)
+    }
+}
+
+/// Runs an augmentation with a probability, and otherwise leaves the sample as it is.
+///
+/// ```
+/// use burn_pinned::{Augment, KeyedRng, RandomApply};
+///
+/// let negate = |x: f32, _: &mut KeyedRng| -x;
+/// let half_the_time = RandomApply::new(0.5, negate)?;
+/// assert_eq!(half_the_time.apply(3.0, &mut KeyedRng::for_order(7, 0))?.abs(), 3.0);
+/// # Ok::<(), burn_pinned::BoxError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct RandomApply<A> {
+    p: f64,
+    augment: A,
+}
+
+impl<A> RandomApply<A> {
+    /// Runs `augment` with probability `p`, from 0 to 1.
+    ///
+    /// # Errors
+    /// If `p` is not a probability.
+    pub fn new(p: f64, augment: A) -> Result<Self, Error> {
+        Ok(Self { p: probability("RandomApply::new", p)?, augment })
+    }
+}
+
+impl<I, A: Augment<I>> Augment<I> for RandomApply<A> {
+    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+        if rng.random_bool(self.p) { self.augment.apply(sample, rng) } else { Ok(sample) }
+    }
+}
+
+/// Runs one of several augmentations, each as often as the others or by weights.
+///
+/// ```
+/// use burn_pinned::{Augment, KeyedRng, OneOf};
+///
+/// let up = |x: i32, _: &mut KeyedRng| x + 1;
+/// let down = |x: i32, _: &mut KeyedRng| x - 1;
+/// let step = OneOf::new(up).or(down).weights(&[3.0, 1.0])?; // up three times in four
+/// assert_eq!(step.apply(0, &mut KeyedRng::for_order(7, 0))?.abs(), 1);
+/// # Ok::<(), burn_pinned::BoxError>(())
+/// ```
+pub struct OneOf<I> {
+    choices: Vec<Arc<dyn Augment<I>>>,
+    /// The sums of the weights up to each choice; none where all weigh the same.
+    sums: Option<Vec<f64>>,
+}
+
+impl<I> OneOf<I> {
+    /// The first choice.
+    pub fn new(augment: impl Augment<I>) -> Self {
+        Self { choices: vec![Arc::new(augment)], sums: None }
+    }
+
+    /// One choice more. Forgets the weights: set them last.
+    pub fn or(mut self, augment: impl Augment<I>) -> Self {
+        self.choices.push(Arc::new(augment));
+        self.sums = None;
+        self
+    }
+
+    /// How often each is chosen, in the order of the choices; the weights need not sum to 1.
+    ///
+    /// # Errors
+    /// If there are more or fewer weights than choices, one is negative or not finite, or all are 0.
+    pub fn weights(mut self, weights: &[f64]) -> Result<Self, Error> {
+        let bad = |problem: String| {
+            let advice = format!("give {} weights from 0 up, one of them above 0", self.choices.len());
+            Err(Error::config("OneOf::weights", problem, advice))
+        };
+        if weights.len() != self.choices.len() {
+            return bad(format!("there are {} weights for {} choices", weights.len(), self.choices.len()));
+        }
+        if let Some(weight) = weights.iter().find(|weight| !(weight.is_finite() && **weight >= 0.0)) {
+            return bad(format!("{weight} is not a weight"));
+        }
+        let sums: Vec<f64> = weights
+            .iter()
+            .scan(0.0, |sum, weight| {
+                *sum += weight;
+                Some(*sum)
+            })
+            .collect();
+        match sums.last() {
+            Some(&sum) if sum > 0.0 && sum.is_finite() => self.sums = Some(sums),
+            sum => return bad(format!("the weights sum to {}", sum.copied().unwrap_or_default())),
+        }
+        Ok(self)
+    }
+
+    fn draw(&self, rng: &mut KeyedRng) -> usize {
+        let last = self.choices.len() - 1;
+        match &self.sums {
+            None => rng.random_range(0..=last),
+            // A choice of weight 0 ends where it begins, and is never the first to end beyond the point.
+            Some(sums) => {
+                let point = rng.random_range(0.0..sums[last]);
+                sums.partition_point(|&sum| sum <= point)
+            }
+        }
+    }
+}
+
+impl<I: 'static> Augment<I> for OneOf<I> {
+    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+        self.choices[self.draw(rng)].apply(sample, rng)
+    }
+}
+
+impl<I> Clone for OneOf<I> {
+    fn clone(&self) -> Self {
+        Self { choices: self.choices.clone(), sums: self.sums.clone() }
+    }
+}
+
+impl<I> fmt::Debug for OneOf<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OneOf").field("choices", &self.choices.len()).field("sums", &self.sums).finish()
+    }
+}
+
+/// `p`, if it is a probability.
+pub(crate) fn probability(option: &'static str, p: f64) -> Result<f64, Error> {
+    if (0.0..=1.0).contains(&p) {
+        return Ok(p);
+    }
+    Err(Error::config(option, format!("{p} is not a probability"), "give a number from 0 to 1"))
+}

@@ -1,0 +1,282 @@
+//! Batches made by an ordinary Burn `Batcher`: workers share the samples of a batch, one of them batches.
+
+use super::{
+    raw::RawBatch,
+    samples::{BatchPlan, FirstFailure, Samples},
+    source::{Done, Filled, Ready, Source, Task},
+    tensors::{MapTensors, TensorMapper},
+};
+use crate::observe::Span;
+use crate::{
+    device::{AnyTensor, Part, Target, Uploader},
+    fault::{Bad, BoxError, Doing, Error, Faults, during, guard},
+    memory::{Permit, Pool, Wanted},
+    observe::TaskClock,
+    vocabulary::{Activity, Place, Stage},
+};
+use burn::{
+    data::dataloader::batcher::Batcher,
+    tensor::{DType, Device, Tensor, TensorData, kind::Basic},
+};
+use std::{
+    mem,
+    ops::Range,
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering::Relaxed},
+};
+
+/// A Burn `Batcher` over a dataset.
+pub(crate) struct ItemsSource<I, O> {
+    pub(crate) samples: Arc<Samples<I>>,
+    pub(crate) batcher: Arc<dyn Batcher<I, O>>,
+    /// Where the batcher runs: the target itself if that is a CPU backend.
+    pub(crate) host_device: Device,
+    pub(crate) target: Target,
+}
+
+struct ItemsJob<I, O> {
+    source: Arc<ItemsSource<I, O>>,
+    plan: Arc<BatchPlan>,
+    gathered: Mutex<Gathered<I>>,
+}
+
+struct Gathered<I> {
+    /// In the batch's order.
+    items: Vec<Option<I>>,
+    /// Tasks still to come.
+    tasks: usize,
+    failed: FirstFailure,
+    bad: Bad,
+    permit: Option<Permit>,
+}
+
+struct ItemsTask<I, O> {
+    job: Arc<ItemsJob<I, O>>,
+    rows: Range<usize>,
+}
+
+impl<I: Send + 'static, O: Send + 'static> Task<O> for ItemsTask<I, O> {
+    fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn run(self: Box<Self>, worker: usize) -> Done<O> {
+        let ItemsJob { source, plan, .. } = &*self.job;
+        let mut clock = TaskClock::start(&source.samples.counters, worker, plan.at.key());
+        let (mut items, mut bad) = (Vec::with_capacity(self.rows.len()), Bad::default());
+        let failed = self.fetch(worker, &mut items, &mut bad, &mut clock).err();
+        let rows_took = clock.end(self.rows.len());
+        Doing::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
+        let (filled, bad) = self.end(worker, items, failed, bad);
+        Done { filled, rows_took, bad }
+    }
+}
+
+impl<I: Send + 'static, O: Send + 'static> ItemsTask<I, O> {
+    /// Fetches the samples with their positions, up to the first failure that the policy lets through.
+    fn fetch(
+        &self,
+        worker: usize,
+        items: &mut Vec<(usize, I)>,
+        bad: &mut Bad,
+        clock: &mut TaskClock<'_>,
+    ) -> Result<(), (usize, Error)> {
+        let ItemsJob { source, plan, .. } = &*self.job;
+        let samples = &source.samples;
+        let (mut rows, mut fetched) = (self.rows.clone(), Vec::with_capacity(self.rows.len()));
+        loop {
+            let first = rows.start;
+            let failed = samples.fetch(plan, rows.clone(), worker, &mut fetched, clock);
+            items.extend((first..).zip(fetched.drain(..)));
+            let Err(failure) = failed else { return Ok(()) };
+            let position = failure.0;
+            samples.faults.decide(failure, bad, samples.others(), |nth| {
+                let (index, sample) = samples.instead(plan, position, nth, worker)?;
+                items.push((position, sample));
+                Ok(index)
+            })?;
+            rows.start = position + 1;
+        }
+    }
+
+    /// Adds the samples to those of the batch's other tasks; the last task lets the batcher make the batch.
+    fn end(
+        &self,
+        worker: usize,
+        items: Vec<(usize, I)>,
+        failed: Option<(usize, Error)>,
+        bad: Bad,
+    ) -> (Option<Filled<O>>, Bad) {
+        let ItemsJob { source, plan, gathered } = &*self.job;
+        let mut all = gathered.lock().unwrap_or_else(PoisonError::into_inner);
+        items.into_iter().for_each(|(position, item)| all.items[position] = Some(item));
+        all.bad.merge(bad);
+        if let Some(failure) = failed {
+            all.failed.note(failure);
+        }
+        all.tasks -= 1;
+        if all.tasks > 0 {
+            return (None, Bad::default());
+        }
+        let permit = all.permit.take();
+        let Some(permit) = permit.filter(|_| !plan.abandoned.load(Relaxed)) else {
+            return (None, Bad::default()); // a batcher sees whole batches only
+        };
+        let bad = mem::take(&mut all.bad);
+        if let Some(error) = all.failed.take() {
+            return (Some(Filled::Failed(error)), bad);
+        }
+        let items: Vec<I> = all.items.drain(..).flatten().collect();
+        drop(all);
+        if items.is_empty() {
+            return (Some(Filled::Empty), bad);
+        }
+        let plan = plan.without(&bad);
+        let place = Place { worker: Some(worker), ..plan.place(Stage::Collate) };
+        let span = Span::new(&source.samples.counters, Activity::Batch, plan.at.key());
+        let batch = guard(place, || Ok::<_, BoxError>(source.batcher.batch(items, &source.host_device)));
+        drop(span);
+        let filled = match batch {
+            Ok(batch) => Filled::Made { batch, plan, permit },
+            Err(error) => {
+                source.samples.faults.saw(&error);
+                Filled::Failed(error)
+            }
+        };
+        (Some(filled), bad)
+    }
+}
+
+impl<I, O> Source<O> for ItemsSource<I, O>
+where
+    I: Send + 'static,
+    O: MapTensors + Send + 'static,
+{
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn faults(&self) -> &Faults {
+        &self.samples.faults
+    }
+
+    fn slot_bytes(&self) -> Option<usize> {
+        None
+    }
+
+    fn open(
+        self: Arc<Self>,
+        plan: Arc<BatchPlan>,
+        permit: Permit,
+        _: &Arc<Pool>,
+        _: Wanted<'_>,
+        chunk: usize,
+    ) -> Result<Vec<Box<dyn Task<O>>>, Error> {
+        let rows = plan.indices.len();
+        let tasks = rows.div_ceil(chunk);
+        let items = (0..rows).map(|_| None).collect();
+        let gathered = Mutex::new(Gathered {
+            items,
+            tasks,
+            failed: FirstFailure::default(),
+            bad: Bad::default(),
+            permit: Some(permit),
+        });
+        let job = Arc::new(ItemsJob { source: self, plan, gathered });
+        let task = |first| {
+            let rows = first..rows.min(first + chunk);
+            Box::new(ItemsTask { job: Arc::clone(&job), rows }) as Box<dyn Task<O>>
+        };
+        Ok((0..rows).step_by(chunk).map(task).collect())
+    }
+
+    fn needs_pin(&self) -> bool {
+        !self.target.host
+    }
+
+    fn pin(&self, filled: Filled<O>, pool: &Arc<Pool>, wanted: Wanted<'_>) -> Result<Filled<O>, Error> {
+        let Filled::Made { batch, plan, permit } = filled else { return Ok(filled) };
+        let mut unpack = Unpack { host: self.host_device.clone(), parts: Vec::new() };
+        let batch = guard(plan.place(Stage::Pin), || Ok(batch.map_tensors(&mut unpack)))?;
+        let bytes = unpack.parts.iter().map(|data| data.bytes().len().next_multiple_of(ALIGN)).sum();
+        let mut slot = during(plan.place(Stage::Allocate), || pool.slot(permit, usize::max(bytes, 1), wanted))?;
+        let mut start = 0;
+        let pack = |data: TensorData| {
+            let (bytes, shape, dtype) = data.into_parts();
+            let part = Part { range: start..start + bytes.len(), dtype, shape };
+            slot.as_mut_slice()[start..start + bytes.len()].copy_from_slice(&bytes);
+            start += bytes.len().next_multiple_of(ALIGN);
+            part
+        };
+        let parts: Vec<Part> = unpack.parts.into_iter().map(pack).collect();
+        Ok(Filled::Packed { batch, plan, slot, parts: Box::new(parts) })
+    }
+
+    fn send(&self, filled: Filled<O>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error> {
+        let (batch, plan, slot, parts) = match filled {
+            Filled::Made { batch, plan, permit } => {
+                // Its tensors stay where they are. A mapper that computes is to give the same batch as on an accelerator.
+                let batch = guard(plan.place(Stage::Transfer), || Ok(batch.map_tensors(&mut Unmoved)))?;
+                return Ok(Ready::Done { batch, items: plan.indices.len(), permit: Some(permit) });
+            }
+            Filled::Packed { batch, plan, slot, parts } => (batch, plan, slot, parts),
+            Filled::Failed(error) => return Err(error),
+            Filled::Rows { .. } | Filled::Empty => return Err(Error::Ended),
+        };
+        let parts = parts.downcast::<Vec<Part>>().map_err(|_| Error::Ended)?;
+        self.samples.counters.sent(parts.iter().map(|part| part.range.len()).sum());
+        // A mapper of the user's may compute with what it is given: the values are there before it runs.
+        let tensors = uploader.upload(slot, &parts, pool, plan.place(Stage::Transfer))?;
+        let mut uploaded = Uploaded { tensors: tensors.into_iter() };
+        let batch = guard(plan.place(Stage::Transfer), || {
+            let batch = batch.map_tensors(&mut uploaded);
+            if uploaded.tensors.len() > 0 { Err(UNSTEADY.into()) } else { Ok(batch) }
+        })?;
+        Ok(Ready::Done { batch, items: plan.indices.len(), permit: None })
+    }
+
+    fn finish(&self, _: RawBatch) -> Result<O, Error> {
+        Err(Error::Ended) // batchers finish their batches themselves: `send` gives no raw ones
+    }
+}
+
+const UNSTEADY: &str = "MapTensors must visit the same tensors in the same order each time";
+
+/// Parts of a packed batch start at such an offset.
+const ALIGN: usize = 64;
+
+/// Leaves tensors as they are.
+struct Unmoved;
+
+impl TensorMapper for Unmoved {
+    fn map<const D: usize, K: Basic + 'static>(&mut self, tensor: Tensor<D, K>) -> Tensor<D, K> {
+        tensor
+    }
+}
+
+/// Takes the values out of a batch's tensors and leaves empty ones.
+struct Unpack {
+    host: Device,
+    parts: Vec<TensorData>,
+}
+
+impl TensorMapper for Unpack {
+    fn map<const D: usize, K: Basic + 'static>(&mut self, tensor: Tensor<D, K>) -> Tensor<D, K> {
+        assert!(!matches!(tensor.dtype(), DType::QFloat(_)), "a quantised tensor cannot be moved: dequantise it first");
+        self.parts.push(tensor.into_data());
+        Tensor::empty([0; D], &self.host)
+    }
+}
+
+/// Puts tensors on the device into the places of the empty ones, in the same order.
+struct Uploaded {
+    tensors: std::vec::IntoIter<AnyTensor>,
+}
+
+impl TensorMapper for Uploaded {
+    /// # Panics
+    /// If the batch's `MapTensors` does not visit the same tensors as before; the transfer stage reports it.
+    fn map<const D: usize, K: Basic + 'static>(&mut self, _: Tensor<D, K>) -> Tensor<D, K> {
+        let tensor = self.tensors.next().and_then(|tensor| tensor.downcast().ok());
+        *tensor.unwrap_or_else(|| panic!("{UNSTEADY}"))
+    }
+}

@@ -1,0 +1,74 @@
+//! How samples become a batch: three parts, on three kinds of thread.
+
+use super::{raw::RawBatch, row::RowMut};
+use crate::{fault::BoxError, memory::Field};
+use std::sync::Arc;
+
+/// Makes batches of samples: says what a batch looks like, writes a sample into its row, and turns the tensors on the
+/// device into the user's batch.
+///
+/// ```
+/// use burn::{prelude::*, tensor::DType};
+/// use burn_pinned::{BoxError, Collate, Field, RawBatch, RowMut};
+///
+/// #[derive(Clone)]
+/// struct Sample { image: Vec<u8>, label: u8 }
+/// struct ImageBatch { images: Tensor<4>, labels: Tensor<1, Int> }
+/// struct ImageCollate;
+///
+/// impl Collate<Sample> for ImageCollate {
+///     type Batch = ImageBatch;
+///
+///     fn layout(&self) -> Vec<Field> {
+///         vec![Field::new("image", DType::U8, [3, 32, 32]), Field::new("label", DType::I32, [])]
+///     }
+///     fn write(&self, sample: &Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+///         row.write("image", &sample.image)?;
+///         Ok(row.put("label", i32::from(sample.label))?)
+///     }
+///     fn finish(&self, mut batch: RawBatch) -> Result<ImageBatch, BoxError> {
+///         let images = batch.take::<4, Int>("image")?.float() / 255.0; // crossed the link as u8
+///         Ok(ImageBatch { images, labels: batch.take_int("label")? })
+///     }
+/// }
+/// ```
+pub trait Collate<I>: Send + Sync + 'static {
+    /// What the training loop gets.
+    type Batch: Send + 'static;
+
+    /// The fields of a sample. Called once, when the loader is built.
+    fn layout(&self) -> Vec<Field>;
+
+    /// Writes one sample into its row, every field of it. Called on workers, for several samples at once.
+    ///
+    /// # Errors
+    /// Any error; it reaches the consumer at the batch's place, with the sample's index.
+    fn write(&self, sample: &I, row: &mut RowMut<'_>) -> Result<(), BoxError>;
+
+    /// Makes the user's batch. Called on the thread that calls `next()`, so that what it computes is ordered with the step on the
+    /// device; on a CPU backend, where it would take the step's time, on a worker.
+    ///
+    /// Use each tensor once and let the model work on what comes of that: the transfer threads allocated it on a CubeCL stream of
+    /// theirs, which costs a synchronisation each time an operation reads it.
+    ///
+    /// # Errors
+    /// Any error; it reaches the consumer at the batch's place.
+    fn finish(&self, batch: RawBatch) -> Result<Self::Batch, BoxError>;
+}
+
+/// A collate that is shared, or chosen at run time.
+impl<I, C: Collate<I> + ?Sized> Collate<I> for Arc<C> {
+    type Batch = C::Batch;
+
+    fn layout(&self) -> Vec<Field> {
+        (**self).layout()
+    }
+
+    fn write(&self, sample: &I, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        (**self).write(sample, row)
+    }
+
+    fn finish(&self, batch: RawBatch) -> Result<C::Batch, BoxError> {
+        (**self).finish(batch)
+    }
+}

@@ -1,0 +1,163 @@
+//! A batch on the device, before the collate makes the user's batch of it.
+
+use crate::{
+    fault::FieldError,
+    memory::Field,
+    rng::{KeyedRng, Purpose},
+    vocabulary::BatchKey,
+};
+use burn::tensor::{DType, Device, Int, Shape, Tensor, kind::Basic};
+use std::{
+    any::{Any, type_name},
+    sync::Arc,
+};
+
+/// The tensors of one batch, one for each field of the layout, on the loader's device.
+///
+/// ```
+/// use burn::prelude::*;
+/// use burn_pinned::{BoxError, RawBatch};
+///
+/// fn finish(mut batch: RawBatch) -> Result<(Tensor<4>, Tensor<1, Int>), BoxError> {
+///     let images = batch.take::<4, Int>("image")?; // u8, [N, C, H, W]
+///     Ok((images.float() / 255.0, batch.take_int("label")?))
+/// }
+/// ```
+#[derive(Debug)]
+pub struct RawBatch {
+    fields: Vec<RawField>,
+    rows: usize,
+    device: Device,
+    seed: u64,
+    place: BatchPlace,
+    indices: Option<Arc<[usize]>>,
+}
+
+/// Which batch this is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchPlace {
+    pub(crate) epoch: usize,
+    pub(crate) number: usize,
+    /// Where its first sample stands in the epoch's global order.
+    pub(crate) position: usize,
+}
+
+impl BatchPlace {
+    pub(crate) fn key(self) -> BatchKey {
+        BatchKey { epoch: self.epoch, number: self.number }
+    }
+}
+
+#[derive(Debug)]
+struct RawField {
+    name: String,
+    /// A `Tensor<D, K>`.
+    tensor: Option<Box<dyn Any + Send>>,
+    /// For the error when another type is asked for.
+    what: String,
+}
+
+impl RawBatch {
+    pub(crate) fn new(rows: usize, device: Device, seed: u64, place: BatchPlace) -> Self {
+        Self { fields: Vec::new(), rows, device, seed, place, indices: None }
+    }
+
+    pub(crate) fn set_indices(&mut self, indices: Arc<[usize]>) {
+        self.indices = Some(indices);
+    }
+
+    pub(crate) fn push(&mut self, field: &Field, shape: &Shape, tensor: Box<dyn Any + Send>) {
+        let kind = kind_name(field.dtype);
+        let what =
+            format!("it is a Tensor<{}, {kind}> of {} {:?}", shape.num_dims(), field.dtype.name(), shape.as_slice());
+        self.fields.push(RawField { name: field.name.to_string(), tensor: Some(tensor), what });
+    }
+
+    /// The tensor of a field: `[rows, ..row shape]`, in the field's dtype; unsigned dtypes are `Int` tensors.
+    ///
+    /// # Errors
+    /// If there is no such field, it has another rank or kind, or it was taken before.
+    pub fn take<const D: usize, K: Basic + 'static>(&mut self, name: &str) -> Result<Tensor<D, K>, FieldError> {
+        let Some(at) = self.fields.iter().position(|field| field.name == name) else {
+            let known = self.fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
+            return Err(FieldError::Unknown { name: name.into(), known });
+        };
+        let field = &mut self.fields[at];
+        let kind = type_name::<K>().rsplit("::").next().unwrap_or_default();
+        let wanted = || (field.name.clone(), format!("Tensor<{D}, {kind}>"));
+        match field.tensor.take() {
+            None => {
+                let (name, wanted) = wanted();
+                Err(FieldError::Tensor { name, wanted, there: "it was taken before".into() })
+            }
+            Some(tensor) => tensor.downcast().map(|tensor| *tensor).map_err(|tensor| {
+                let (name, wanted) = wanted();
+                field.tensor = Some(tensor);
+                FieldError::Tensor { name, wanted, there: field.what.clone() }
+            }),
+        }
+    }
+
+    /// An `Int` tensor in the device's own integer dtype, cast on the device if the field has another. Labels want this: Burn's
+    /// metrics compare them with the result of `argmax`, and integers of two dtypes do not compare.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn take_int<const D: usize>(&mut self, name: &str) -> Result<Tensor<D, Int>, FieldError> {
+        let tensor = self.take::<D, Int>(name)?;
+        let own = self.device.settings().int_dtype;
+        Ok(if tensor.dtype() == DType::from(own) { tensor } else { tensor.cast(own) })
+    }
+
+    /// The number of samples.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether the batch has no samples; the loader makes none such.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The loader's device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    pub(crate) fn key(&self) -> BatchKey {
+        self.place.key()
+    }
+
+    /// The epoch of the loader, from 0.
+    pub fn epoch(&self) -> usize {
+        self.place.epoch
+    }
+
+    /// The batch of the epoch, from 0.
+    pub fn number(&self) -> usize {
+        self.place.number
+    }
+
+    /// Where each sample stands in the dataset, row by row, as it was delivered: without the skipped samples, and of a replaced one
+    /// the index that stands in for it. For losses by sample, lists of hard examples, or to see what
+    /// [`BadSamples`](crate::BadSamples) did. `None` in a [`PinnedBatcher`](crate::PinnedBatcher): Burn does not tell.
+    pub fn indices(&self) -> Option<&[usize]> {
+        self.indices.as_deref()
+    }
+
+    /// A generator for this batch alone, for augmentation on the device: keyed by (seed, epoch, position of the first sample in
+    /// the epoch's global order), so that slices of a loader do not share their randomness. In a
+    /// [`PinnedBatcher`](crate::PinnedBatcher), which knows no epochs, the seed is 0 and batches are counted as they are made: with
+    /// several of Burn's workers, not the same way twice.
+    pub fn rng(&self) -> KeyedRng {
+        KeyedRng::new(Purpose::Batch, self.seed, self.place.epoch, self.place.position)
+    }
+}
+
+fn kind_name(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool(_) => "Bool",
+        dtype if dtype.is_float() => "Float",
+        _ => "Int",
+    }
+}

@@ -1,0 +1,180 @@
+//! Getting one sample: dataset, then augmentation. Errors and panics of user code become typed errors here.
+
+use super::raw::BatchPlace;
+use crate::{
+    augment::Augment,
+    fault::{Bad, Doing, Error, Faults, Indices, during, guard_at},
+    observe::{Counters, TaskClock},
+    order::Occurrences,
+    rng::KeyedRng,
+    vocabulary::{Activity, Place, Stage},
+};
+use burn::data::dataset::Dataset;
+use std::{
+    cell::Cell,
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+/// Which samples a batch has, and where it belongs.
+#[derive(Debug)]
+pub(crate) struct BatchPlan {
+    pub(crate) at: BatchPlace,
+    pub(crate) indices: Arc<[usize]>,
+    pub(crate) occurrences: Option<Occurrences>,
+    /// Set when the consumer is gone: work on this batch may stop.
+    pub(crate) abandoned: Arc<AtomicBool>,
+}
+
+impl BatchPlan {
+    pub(crate) fn place(&self, stage: Stage) -> Place {
+        Place::batch(stage, self.at.epoch, self.at.number)
+    }
+
+    /// The plan of what is left of the batch.
+    pub(crate) fn without(self: &Arc<Self>, bad: &Bad) -> Arc<Self> {
+        if bad.is_empty() {
+            return Arc::clone(self);
+        }
+        let mut indices = self.indices.to_vec();
+        bad.replaced.iter().for_each(|(position, index)| indices[*position] = *index);
+        let mut positions = 0..;
+        indices.retain(|_| positions.next().is_some_and(|position| bad.skipped.binary_search(&position).is_err()));
+        Arc::new(Self {
+            at: self.at,
+            indices: indices.into(),
+            occurrences: self.occurrences,
+            abandoned: Arc::clone(&self.abandoned),
+        })
+    }
+
+    /// The place of one sample of this batch, on a worker.
+    pub(crate) fn sample(&self, position: usize, worker: usize) -> Place {
+        let index = self.indices.get(position).copied();
+        Place { worker: Some(worker), index, ..self.place(Stage::Dataset) }
+    }
+}
+
+impl Indices for BatchPlan {
+    fn index(&self, position: usize) -> Option<usize> {
+        self.indices.get(position).copied()
+    }
+}
+
+/// The failure that comes first in a batch's order, whichever worker met it and when.
+#[derive(Default)]
+pub(crate) struct FirstFailure(Option<(usize, Error)>);
+
+impl FirstFailure {
+    /// Notes a failure at a position of the batch.
+    pub(crate) fn note(&mut self, failure: (usize, Error)) {
+        if self.0.as_ref().is_none_or(|(earlier, _)| failure.0 < *earlier) {
+            self.0 = Some(failure);
+        }
+    }
+
+    pub(crate) fn take(&mut self) -> Option<Error> {
+        self.0.take().map(|(_, error)| error)
+    }
+}
+
+/// The samples of a dataset, augmented.
+pub(crate) struct Samples<I> {
+    pub(crate) dataset: Arc<dyn Dataset<I>>,
+    /// The dataset's length when the loader was built.
+    pub(crate) len: usize,
+    pub(crate) augment: Option<Arc<dyn Augment<I>>>,
+    pub(crate) seed: u64,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) faults: Faults,
+}
+
+impl<I: 'static> Samples<I> {
+    /// Adds the samples at some positions of a batch to `samples`, on the calling worker, up to the first failure, which is given
+    /// with its position. Stops without a word once the batch is abandoned.
+    pub(crate) fn fetch(
+        &self,
+        plan: &Arc<BatchPlan>,
+        positions: Range<usize>,
+        worker: usize,
+        samples: &mut Vec<I>,
+        clock: &mut TaskClock<'_>,
+    ) -> Result<(), (usize, Error)> {
+        let doing = Doing::here();
+        doing.samples(plan.place(Stage::Dataset), plan);
+        let place = || {
+            let (position, stage) = doing.noted();
+            Place { stage, ..plan.sample(position, worker) }
+        };
+        let mut out_of_range = None;
+        clock.group(self.augment.is_some());
+        let fetched = guard_at(place, || {
+            // In locals, or the notes, which are atomic, would make the CPU load them anew for every sample.
+            let (dataset, augment, len) = (&*self.dataset, self.augment.as_deref(), self.len);
+            let (doing, indices, abandoned) = (&*doing, &*plan.indices, &*plan.abandoned);
+            for position in positions {
+                let index = indices[position];
+                doing.note(position, Stage::Dataset);
+                if index >= len {
+                    let place = Place { stage: Stage::Sampler, ..plan.sample(position, worker) };
+                    out_of_range = Some(Error::IndexOutOfRange { place, index, len });
+                    return Ok(());
+                }
+                if abandoned.load(Relaxed) {
+                    return Ok(());
+                }
+                let mut sample = dataset.get(index)?;
+                clock.sample(Activity::Read);
+                if let Some(augment) = augment {
+                    doing.note(position, Stage::Augment);
+                    sample = augment.apply(sample, &mut self.rng(plan, position))?;
+                    clock.sample(Activity::Augment);
+                }
+                samples.push(sample);
+            }
+            Ok(())
+        });
+        clock.samples(Activity::Read, samples.len());
+        let failed = fetched.err().or(out_of_range);
+        failed.map_or(Ok(()), |error| Err((doing.noted().0, error)))
+    }
+
+    /// The generator of the place at a position of a batch.
+    fn rng(&self, plan: &BatchPlan, position: usize) -> KeyedRng {
+        let occurrence = plan.occurrences.map(|occurrences| occurrences.of(position));
+        KeyedRng::for_sample(self.seed, plan.at.epoch, plan.indices[position], occurrence)
+    }
+
+    /// How many samples there are beside one.
+    pub(crate) fn others(&self) -> usize {
+        self.len.saturating_sub(1)
+    }
+
+    /// The `nth` sample behind the one at a position of a batch, which it is to replace, and its index.
+    pub(crate) fn instead(
+        &self,
+        plan: &BatchPlan,
+        position: usize,
+        nth: usize,
+        worker: usize,
+    ) -> Result<(usize, I), Error> {
+        if plan.abandoned.load(Relaxed) {
+            return Err(Error::Ended);
+        }
+        let key = plan.indices[position];
+        let (index, stage) = ((key + nth) % self.len, Cell::new(Stage::Dataset));
+        let place = || Place { stage: stage.get(), index: Some(index), ..plan.sample(position, worker) };
+        // The key is that of the place: should both be in the epoch, the augmentation still makes two samples of them.
+        let get = || {
+            let sample = self.dataset.get(index)?;
+            let Some(augment) = &self.augment else { return Ok(sample) };
+            stage.set(Stage::Augment);
+            augment.apply(sample, &mut self.rng(plan, position))
+        };
+        let sample = during(place(), || guard_at(place, get))?;
+        Ok((index, sample))
+    }
+}

@@ -1,0 +1,181 @@
+//! Page-locked host memory of CUDA.
+//!
+//! A CUDA device copies from page-locked memory at the speed of the link, and from other memory through a copy of the driver's.
+//! Locking is slow, and seven to ten times faster for huge pages that are there already: so memory is mapped, touched by several
+//! threads, then registered.
+#![expect(unsafe_code)]
+
+use super::cuda_context::Entered;
+#[cfg(target_os = "linux")]
+use super::linux::HUGE;
+#[cfg(target_os = "linux")]
+use super::linux::Mapping;
+use crate::{
+    fault::Error,
+    memory::{HeapAlloc, HostAlloc, HostBlock},
+    vocabulary::MemoryKind,
+};
+use cudarc::driver::{CudaContext, DriverError, result, sys};
+#[cfg(target_os = "linux")]
+use std::ffi::c_void;
+use std::{
+    ffi::CStr,
+    fs,
+    ptr::NonNull,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+/// Smaller blocks are the driver's.
+#[cfg(not(target_os = "linux"))]
+const HUGE: usize = 2 << 20;
+/// Usable from every CUDA context of the process, and so for every device.
+const PORTABLE: u32 = 1;
+
+/// Page-locked memory for one device, on its primary context, which Burn uses too.
+#[derive(Debug)]
+pub(crate) struct PinnedAlloc {
+    context: Arc<CudaContext>,
+    /// The NUMA node next to the device, where the host has several.
+    node: Option<u32>,
+    /// Fail rather than give ordinary memory.
+    required: bool,
+    warned: AtomicBool,
+}
+
+impl PinnedAlloc {
+    /// Opens the device.
+    ///
+    /// # Errors
+    /// The reason in words, if there is no driver or no such device.
+    pub(crate) fn new(ordinal: usize, required: bool) -> Result<Self, String> {
+        let (_entered, context) = Entered::open(ordinal)?;
+        let node = numa_node(&context);
+        Ok(Self { context, node, required, warned: AtomicBool::new(false) })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn registered(&self, _: usize) -> Result<HostBlock, String> {
+        Err("they are had on Linux only".into())
+    }
+
+    /// Huge pages, near the device, touched and then registered.
+    #[cfg(target_os = "linux")]
+    fn registered(&self, bytes: usize) -> Result<HostBlock, String> {
+        let mapping = Mapping::new(bytes, self.node)?;
+        mapping.touch();
+        let _entered = Entered::new(&self.context).map_err(|error| error.to_string())?;
+        let start = mapping.start.as_ptr().cast::<c_void>();
+        // SAFETY: the range is mapped, and stays so until `Registered` has unregistered it.
+        unsafe { sys::cuMemHostRegister_v2(start, bytes, PORTABLE) }.result().map_err(|error| error.to_string())?;
+        let start = mapping.start;
+        let owner = Registered { context: Arc::clone(&self.context), mapping };
+        // SAFETY: the mapping holds `bytes` zeroed bytes at a multiple of the huge page, lives until `owner` is dropped, and is
+        // known to nobody else.
+        Ok(unsafe { HostBlock::from_raw(start, bytes, MemoryKind::PinnedHuge, Box::new(owner)) })
+    }
+
+    /// The driver's own page-locked memory.
+    fn driver(&self, bytes: usize) -> Result<HostBlock, DriverError> {
+        let _entered = Entered::new(&self.context)?;
+        // SAFETY: the memory is zeroed below, before anything reads it. It is not write-combined, so reads are fast too.
+        let start = unsafe { result::malloc_host(bytes, PORTABLE) }?.cast::<u8>();
+        let start = NonNull::new(start).ok_or(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY))?;
+        // SAFETY: `malloc_host` gave `bytes` writable bytes.
+        unsafe { start.write_bytes(0, bytes) };
+        let owner = DriverMemory { context: Arc::clone(&self.context), start };
+        // SAFETY: as above; page-aligned, freed by `owner` alone, known to nobody else.
+        Ok(unsafe { HostBlock::from_raw(start, bytes, MemoryKind::Pinned, Box::new(owner)) })
+    }
+}
+
+impl HostAlloc for PinnedAlloc {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        let small = bytes < HUGE;
+        let first = if small { Err("smaller than a huge page".into()) } else { self.registered(bytes) };
+        let message = match first {
+            Ok(block) => return Ok(block),
+            Err(registered) => match self.driver(bytes) {
+                Ok(block) => return Ok(block),
+                Err(driver) => {
+                    format!("cuMemHostAlloc: {driver}; huge pages: {registered}; RLIMIT_MEMLOCK: {}", locked())
+                }
+            },
+        };
+        if self.required {
+            return Err(Error::OutOfHostMemory { kind: "page-locked", bytes, message });
+        }
+        if !self.warned.swap(true, Relaxed) {
+            log::warn!(
+                "burn-pinned: page-locked memory was refused ({message}); going on with ordinary memory, slower"
+            );
+        }
+        HeapAlloc.allocate(bytes)
+    }
+}
+
+/// A mapping while the driver has its pages locked.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+struct Registered {
+    context: Arc<CudaContext>,
+    mapping: Mapping,
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Registered {
+    fn drop(&mut self) {
+        let start = self.mapping.start.as_ptr().cast::<c_void>();
+        // SAFETY: registered in `registered`, and unregistered here alone, before the mapping goes.
+        let done = Entered::new(&self.context).and_then(|_entered| unsafe { sys::cuMemHostUnregister(start) }.result());
+        if let Err(error) = done {
+            log::debug!("burn-pinned: cuMemHostUnregister: {error}"); // as the process ends the driver may be gone first
+        }
+    }
+}
+
+/// Memory of `cuMemHostAlloc`.
+#[derive(Debug)]
+struct DriverMemory {
+    context: Arc<CudaContext>,
+    start: NonNull<u8>,
+}
+
+// SAFETY: it only frees the memory, which any thread may do.
+unsafe impl Send for DriverMemory {}
+// SAFETY: `&DriverMemory` gives access to nothing.
+unsafe impl Sync for DriverMemory {}
+
+impl Drop for DriverMemory {
+    fn drop(&mut self) {
+        // SAFETY: from `malloc_host`, and freed here alone.
+        let free = || unsafe { result::free_host(self.start.as_ptr().cast()) };
+        if let Err(error) = Entered::new(&self.context).and_then(|_entered| free()) {
+            log::debug!("burn-pinned: cuMemFreeHost: {error}");
+        }
+    }
+}
+
+/// The NUMA node that the kernel says the device is attached to; `None` where there is one node only.
+fn numa_node(context: &CudaContext) -> Option<u32> {
+    if !fs::exists("/sys/devices/system/node/node1").unwrap_or(false) {
+        return None;
+    }
+    let mut name = [0; 32];
+    // SAFETY: the driver writes at most `len` bytes, a C string, to `name`.
+    unsafe { sys::cuDeviceGetPCIBusId(name.as_mut_ptr(), name.len() as i32, context.cu_device()) }.result().ok()?;
+    // SAFETY: as above; the array was zeroed, so it ends.
+    let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_str().ok()?.to_lowercase();
+    fs::read_to_string(format!("/sys/bus/pci/devices/{name}/numa_node")).ok()?.trim().parse().ok()
+}
+
+/// The limit on locked memory, for messages.
+fn locked() -> String {
+    #[cfg(target_os = "linux")]
+    if let Some(locked) = crate::device::linux::locked_memory() {
+        return locked;
+    }
+    "unknown".into()
+}

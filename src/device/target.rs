@@ -1,0 +1,78 @@
+//! The device that batches go to, and the host memory that suits it.
+
+use crate::{
+    fault::Error,
+    memory::{HeapAlloc, HostAlloc},
+};
+use burn::tensor::Device;
+use std::sync::Arc;
+
+/// Where batches go.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) device: Device,
+    /// The device computes in host memory: bytes are handed over without a copy, and there are no streams.
+    pub(crate) host: bool,
+    /// Which of the device's calls hangs.
+    #[cfg(test)]
+    pub(crate) hang: Option<Arc<crate::device::upload::Hang>>,
+}
+
+impl Target {
+    /// Finds out what kind of device this is.
+    pub(crate) fn of(device: Device) -> Self {
+        // Burn's devices are type-erased, and which variants exist depends on features that this crate does not control: the name
+        // is what remains. One that is not known here is treated as an accelerator, which is slower on a CPU but never wrong.
+        let name = format!("{:?}", device.clone().without_autodiff());
+        let host = ["Flex", "NdArray", "Cube(Cpu", "LibTorch(Cpu"].iter().any(|cpu| name.contains(cpu));
+        Self::known(device, host)
+    }
+
+    fn known(device: Device, host: bool) -> Self {
+        Self {
+            device,
+            host,
+            #[cfg(test)]
+            hang: None,
+        }
+    }
+
+    /// A CPU backend, treated as an accelerator.
+    #[cfg(test)]
+    pub(crate) fn fake() -> Self {
+        Self::known(Device::flex(), false)
+    }
+}
+
+/// The host memory that a device takes best: page-locked for CUDA with the feature `cuda`, else of the heap.
+///
+/// Loaders find it by themselves; this is for an [`allocator`](crate::PinnedDataLoaderBuilder::allocator) that wraps it.
+///
+/// # Errors
+/// [`Error::Config`] if page-locked memory is required and cannot be had.
+pub fn host_alloc(device: &Device, require_pinned: bool) -> Result<Arc<dyn HostAlloc>, Error> {
+    alloc_for(&Target::of(device.clone()), require_pinned)
+}
+
+pub(crate) fn alloc_for(target: &Target, require_pinned: bool) -> Result<Arc<dyn HostAlloc>, Error> {
+    #[cfg(feature = "cuda")]
+    if let Some(ordinal) = crate::device::cuda_context::ordinal(&target.device) {
+        match crate::device::cuda_memory::PinnedAlloc::new(ordinal, require_pinned) {
+            Ok(alloc) => return Ok(Arc::new(alloc)),
+            Err(problem) if require_pinned => {
+                return Err(Error::config("require_pinned", problem, "leave it off to go on with ordinary memory"));
+            }
+            Err(problem) => log::warn!("burn-pinned goes on with ordinary memory, which is slower: {problem}"),
+        }
+    }
+    if !require_pinned {
+        return Ok(Arc::new(HeapAlloc));
+    }
+    let device = &target.device;
+    let (problem, advice) = if target.host {
+        (format!("{device:?} computes in host memory, which is not page-locked"), "leave it off for this device")
+    } else {
+        (format!("page-locked memory for {device:?} needs CUDA"), "build with the feature `cuda` and use a CUDA device")
+    };
+    Err(Error::config("require_pinned", problem, advice))
+}

@@ -1,0 +1,414 @@
+//! How bytes of host memory become tensors on the device. All that a loader's threads ask of a device goes through [`Uploader`],
+//! where the watchdog sees it and a panic becomes an error.
+
+#[cfg(feature = "cuda")]
+use super::cuda_copy::{self, CopyStream};
+use super::{target::Target, window::InUse};
+use crate::{
+    fault::{BoxError, Error, guard},
+    memory::{Pool, Slot},
+    vocabulary::{MemoryKind, Place, Stage},
+};
+use burn::tensor::{
+    AllocationProperty, Bool, Bytes, DType, Device, Float, Int, Shape, Tensor, TensorData, kind::Basic,
+};
+use std::{
+    any::Any,
+    ops::Range,
+    sync::{Mutex, PoisonError},
+};
+#[cfg(test)]
+use std::{
+    sync::{Arc, Condvar},
+    time::Instant,
+};
+
+/// A `Tensor<D, K>`.
+pub(crate) type AnyTensor = Box<dyn Any + Send>;
+
+/// One tensor of a batch, in the bytes of its slot.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    pub(crate) range: Range<usize>,
+    pub(crate) dtype: DType,
+    pub(crate) shape: Shape,
+}
+
+/// A transfer thread's way to its device.
+pub(crate) struct Uploader {
+    way: Way,
+    target: Target,
+}
+
+/// Who copies to the device.
+enum Way {
+    /// Burn, on the calling thread's CubeCL stream.
+    Burn,
+    /// The crate itself, on a CUDA stream of its own, into memory that Burn allocated. CubeCL keeps sent bytes in a queue that it
+    /// empties while its device thread, and so the step's launches, wait for the copies under way.
+    #[cfg(feature = "cuda")]
+    Direct(CopyStream),
+    /// A device that fails.
+    #[cfg(test)]
+    Broken(Breaks),
+}
+
+/// Where a broken device fails.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Breaks {
+    /// With an error, once so many tensors are made.
+    Upload { after: usize },
+    /// With a panic, once so many tensors are made.
+    Panic { after: usize },
+    /// In the wait for the copies.
+    Settle,
+    /// In the wait for the copies, whose end is never known: what they read is kept for ever.
+    Lost,
+    /// Nowhere; but what it was sent it uses up to some time, or for ever.
+    Keeps { until: Option<Instant> },
+}
+
+/// What a loader asks of its device.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Call {
+    Open,
+    Upload,
+    Flush,
+    Close,
+}
+
+/// Makes a fake device hang.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub(crate) struct Hang {
+    at: Mutex<Option<Call>>,
+    changed: Condvar,
+}
+
+#[cfg(test)]
+impl Hang {
+    pub(crate) fn at(call: Call) -> Arc<Self> {
+        Arc::new(Self { at: Mutex::new(Some(call)), ..Self::default() })
+    }
+
+    pub(crate) fn end(&self) {
+        *self.at.lock().unwrap() = None;
+        self.changed.notify_all();
+    }
+
+    fn reached(&self, call: Call) {
+        drop(self.changed.wait_while(self.at.lock().unwrap(), |at| *at == Some(call)).unwrap());
+    }
+}
+
+impl Uploader {
+    /// Burn's own way, for a device of any kind.
+    pub(crate) fn burn(target: &Target) -> Self {
+        Self { way: Way::Burn, target: target.clone() }
+    }
+
+    /// The fastest way to a device.
+    pub(crate) fn open(target: &Target) -> Self {
+        THREADS.enter(&target.device);
+        let uploader = Self::burn(target);
+        let way = uploader.call(Call::Open, Place::batch(Stage::Transfer, 0, 0), |_| {
+            #[cfg(feature = "cuda")]
+            if let Some(ordinal) = crate::device::cuda_context::ordinal(&target.device) {
+                return CopyStream::new(ordinal).map(Way::Direct);
+            }
+            Ok(Way::Burn)
+        });
+        match way {
+            Ok(way) => Self { way, ..uploader },
+            Err(problem) => {
+                log::warn!("burn-pinned lets Burn copy, which is slower: {problem}");
+                uploader
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn broken(target: &Target, breaks: Breaks) -> Self {
+        Self { way: Way::Broken(breaks), target: target.clone() }
+    }
+
+    /// Runs a call of the device.
+    fn call<T>(&self, call: Call, place: Place, code: impl FnOnce(&Device) -> Result<T, BoxError>) -> Result<T, Error> {
+        Self::watched(&self.target, call, place, code)
+    }
+
+    fn watched<T>(
+        target: &Target,
+        call: Call,
+        place: Place,
+        code: impl FnOnce(&Device) -> Result<T, BoxError>,
+    ) -> Result<T, Error> {
+        guard(place, || {
+            #[cfg(test)]
+            if let Some(hang) = &target.hang {
+                hang.reached(call);
+            }
+            let _ = call;
+            code(&target.device)
+        })
+    }
+
+    /// Copies the parts of a slot to the device; blocks until they are there and the slot is free. Gives a tensor for each part, of
+    /// the kind that its dtype calls for.
+    ///
+    /// # Errors
+    /// If the device has no memory for it or refuses a copy. [`Error::Device`] if the copies did not end well: then the slot's memory
+    /// may be kept for ever, for the device may still read it, and another batch gets its permit.
+    pub(crate) fn upload(
+        &mut self,
+        slot: Slot,
+        parts: &[Part],
+        pool: &Pool,
+        place: Place,
+    ) -> Result<Vec<AnyTensor>, Error> {
+        let (permit, kind) = (slot.permit(), slot.kind());
+        let bytes = slot.freeze();
+        let total = parts.iter().map(|part| part.range.len()).sum();
+        let Self { way, target } = self;
+        let tensors = Self::watched(target, Call::Upload, place, |device| way.start(bytes, kind, parts, device));
+        // Also after a failure: a part of the batch may be on its way.
+        let settled = guard(place, || way.settle(target, total));
+        let settled = settled.map_err(|error| match error {
+            Error::Failed { place, source } => Error::Device { place, message: source.to_string() },
+            other => other,
+        });
+        let Err(error) = settled else { return tensors };
+        drop(tensors);
+        permit.into_iter().for_each(|permit| pool.replace(permit)); // does nothing where the slot has come home by now
+        Err(error)
+    }
+
+    /// Lets go of what was dropped on this thread: Burn's fusion keeps it until more work comes here.
+    pub(crate) fn flush(&mut self, place: Place) -> Result<(), Error> {
+        self.call(Call::Flush, place, |device| Ok(device.flush()?))
+    }
+
+    /// What tells how long the device uses the memory of the batch that was uploaded last, and its bytes, where that can be known.
+    pub(crate) fn in_use(&mut self) -> Option<(InUse, usize)> {
+        match &mut self.way {
+            Way::Burn => None,
+            #[cfg(feature = "cuda")]
+            Way::Direct(stream) => stream.in_use(),
+            #[cfg(test)]
+            Way::Broken(Breaks::Keeps { until }) => {
+                let until = *until;
+                Some((Box::new(move || until.is_none_or(|until| Instant::now() < until)), 80))
+            }
+            #[cfg(test)]
+            Way::Broken(_) => None,
+        }
+    }
+
+    /// Ends the use of the device by this thread.
+    pub(crate) fn close(self) {
+        let Self { way, target } = self;
+        let place = Place::batch(Stage::Transfer, 0, 0);
+        let closed = Self::watched(&target, Call::Close, place, |device| {
+            drop(way);
+            // CubeCL keeps the memory pools of its streams. To free what can be freed stalls everybody on the device, so it is for
+            // the last loader on it.
+            if THREADS.leave(device) && !target.host {
+                device.memory_cleanup();
+            }
+            Ok(())
+        });
+        if let Err(error) = closed {
+            log::warn!("burn-pinned: the end of a transfer thread: {error}");
+        }
+    }
+}
+
+/// Transfer threads, by their device.
+struct Threads(Mutex<Vec<(Device, usize)>>);
+
+/// Those of the process.
+static THREADS: Threads = Threads::none();
+
+impl Threads {
+    const fn none() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    /// Counts a thread in.
+    fn enter(&self, device: &Device) {
+        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match threads.iter_mut().find(|(other, _)| other == device) {
+            Some((_, count)) => *count += 1,
+            None => threads.push((device.clone(), 1)),
+        }
+    }
+
+    /// Counts a thread out; gives whether it was the last one of its device.
+    fn leave(&self, device: &Device) -> bool {
+        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(at) = threads.iter().position(|(other, _)| other == device) else { return false };
+        threads[at].1 -= 1;
+        let last = threads[at].1 == 0;
+        if last {
+            threads.swap_remove(at);
+        }
+        last
+    }
+}
+
+impl Way {
+    /// Starts to copy.
+    fn start(
+        &mut self,
+        bytes: bytes::Bytes,
+        kind: MemoryKind,
+        parts: &[Part],
+        device: &Device,
+    ) -> Result<Vec<AnyTensor>, BoxError> {
+        let tensors: Vec<Flat> = match self {
+            Self::Burn => parts.iter().map(|part| Flat::of(&bytes, kind, part, device)).collect(),
+            #[cfg(feature = "cuda")]
+            Self::Direct(stream) => stream.tensors(&bytes, parts, device)?,
+            #[cfg(test)]
+            Self::Broken(breaks) => {
+                let mut tensors = Vec::new();
+                for (made, part) in parts.iter().enumerate() {
+                    match *breaks {
+                        Breaks::Upload { after } if after == made => return Err("no room on the device".into()),
+                        Breaks::Panic { after } if after == made => panic!("the device is gone"),
+                        Breaks::Lost => std::mem::forget(bytes.clone()),
+                        _ => {}
+                    }
+                    tensors.push(Flat::of(&bytes, kind, part, device));
+                }
+                tensors
+            }
+        };
+        Ok(tensors.into_iter().zip(parts).map(|(tensor, part)| tensor.reshaped(part, device)).collect())
+    }
+
+    /// Waits until the copies of a batch of so many bytes are done and its slot is free again.
+    fn settle(&mut self, target: &Target, bytes: usize) -> Result<(), BoxError> {
+        match self {
+            Self::Burn if target.host => Ok(()),
+            // Each flush frees what was sent before the flush ahead of it, so two free everything. The first would wait for the
+            // copies on the device-runner thread: `sync` first waits here, but for copies that are over sooner than its round
+            // trip.
+            Self::Burn => {
+                if bytes >= SMALL {
+                    target.device.sync()?;
+                }
+                target.device.flush()?;
+                Ok(target.device.flush()?)
+            }
+            #[cfg(feature = "cuda")]
+            Self::Direct(stream) => Ok(stream.wait(bytes < SMALL)?),
+            #[cfg(test)]
+            Self::Broken(Breaks::Settle | Breaks::Lost) => Err("the copy did not end".into()),
+            #[cfg(test)]
+            Self::Broken(_) => Self::Burn.settle(target, bytes),
+        }
+    }
+}
+
+/// Copies of fewer bytes are over in some ten microseconds.
+const SMALL: usize = 1 << 20;
+
+/// A tensor of one dimension, of any kind. CubeCL gives tensors of several dimensions a pitched layout, whose upload is a slow copy of
+/// many short rows; to reshape the tensor afterwards costs nothing.
+pub(crate) enum Flat {
+    Float(Tensor<1>),
+    Int(Tensor<1, Int>),
+    Bool(Tensor<1, Bool>),
+}
+
+impl Flat {
+    /// On the device, with any values. A part without values gets one.
+    pub(crate) fn empty(part: &Part, device: &Device) -> Self {
+        let (shape, dtype) = ([part.shape.num_elements().max(1)], stored(part.dtype, device));
+        match dtype {
+            DType::Bool(_) => Self::Bool(Tensor::empty(shape, (device, dtype))),
+            dtype if dtype.is_float() => Self::Float(Tensor::empty(shape, (device, dtype))),
+            dtype => Self::Int(Tensor::empty(shape, (device, dtype))),
+        }
+    }
+
+    /// Of a part of some bytes, copied by Burn.
+    fn of(bytes: &bytes::Bytes, kind: MemoryKind, part: &Part, device: &Device) -> Self {
+        if part.range.is_empty() {
+            return Self::empty(part, device);
+        }
+        let property = if kind.is_pinned() { AllocationProperty::Pinned } else { AllocationProperty::Other };
+        let bytes = Bytes::from_shared(bytes.slice(part.range.clone()), property);
+        let dtype = stored(part.dtype, device);
+        let data = TensorData::from_bytes(bytes, Shape::new([part.shape.num_elements()]), dtype);
+        match dtype {
+            DType::Bool(_) => Self::Bool(Tensor::from_data(data, (device, dtype))),
+            dtype if dtype.is_float() => Self::Float(Tensor::from_data(data, (device, dtype))),
+            dtype => Self::Int(Tensor::from_data(data, (device, dtype))),
+        }
+    }
+
+    /// Where its values are.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn handle(&self) -> Result<cubecl_runtime::server::Handle, BoxError> {
+        match self {
+            Self::Float(tensor) => cuda_copy::handle(tensor),
+            Self::Int(tensor) => cuda_copy::handle(tensor),
+            Self::Bool(tensor) => cuda_copy::handle(tensor),
+        }
+    }
+
+    fn reshaped(self, part: &Part, device: &Device) -> AnyTensor {
+        match self {
+            Self::Float(tensor) => reshaped::<Float>(tensor, part, device),
+            Self::Int(tensor) => reshaped::<Int>(tensor, part, device),
+            Self::Bool(tensor) => reshaped::<Bool>(tensor, part, device),
+        }
+    }
+}
+
+/// Where the device stores booleans in a byte too, they are taken as they are.
+fn stored(dtype: DType, device: &Device) -> DType {
+    if !dtype.is_bool() {
+        return dtype;
+    }
+    let native = DType::from(device.settings().bool_dtype);
+    if native.size() == 1 && dtype.size() == 1 { native } else { dtype }
+}
+
+fn reshaped<K: Basic + 'static>(flat: Tensor<1, K>, part: &Part, device: &Device) -> AnyTensor {
+    let shape = &part.shape;
+    macro_rules! of_rank {
+        ($($rank:literal)*) => {
+            match shape.num_dims() {
+                // Burn reads a 0 in a reshape as "as it was".
+                $($rank if shape.num_elements() == 0 => {
+                    Box::new(Tensor::<$rank, K>::empty(shape.clone(), (device, stored(part.dtype, device)))) as AnyTensor
+                })*
+                $($rank => Box::new(flat.reshape::<$rank, _>(shape.clone())) as AnyTensor,)*
+                rank => unreachable!("layouts have at most 8 dimensions, not {rank}"),
+            }
+        };
+    }
+    of_rank!(1 2 3 4 5 6 7 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_thread_of_a_device_is_told() {
+        let (threads, device) = (Threads::none(), Device::flex());
+        threads.enter(&device);
+        threads.enter(&device);
+        assert!(!threads.leave(&device));
+        threads.enter(&device); // another loader's
+        assert!(!threads.leave(&device));
+        assert!(threads.leave(&device));
+        threads.enter(&device);
+        assert!(threads.leave(&device));
+    }
+}

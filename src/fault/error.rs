@@ -1,0 +1,271 @@
+//! What can go wrong, where, and for which sample.
+
+use crate::vocabulary::Place;
+use std::{backtrace::Backtrace, error::Error as StdError, fmt, io, sync::Arc, time::Duration};
+
+/// Any error of a dataset, an augmentation or a collate.
+pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
+
+/// A call of user code, of an allocator or of a driver that has not returned for long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stuck {
+    /// The thread that made the call.
+    pub thread: String,
+    /// What the call is for.
+    pub place: Place,
+    /// For how long it has lasted. Of samples of less than 32 KiB, for how long a group of at most 32 of them has.
+    pub since: Duration,
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "thread {} has been in {} for {:.1?}", self.thread, self.place, self.since)
+    }
+}
+
+/// Everything that a loader can report.
+///
+/// Burn's `DataLoader` yields it inside a `DatasetError`; [`Error::of`] finds it there again.
+///
+/// ```
+/// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+/// use burn_pinned::Error;
+/// # use burn::{prelude::*, tensor::DType};
+/// # use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
+/// # struct Roots;
+/// # impl Collate<f32> for Roots {
+/// #     type Batch = Tensor<1>;
+/// #     fn layout(&self) -> Vec<Field> { vec![Field::new("x", DType::F32, [])] }
+/// #     fn write(&self, x: &f32, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+/// #         if *x < 0.0 {
+/// #             return Err(format!("{x} has no root").into());
+/// #         }
+/// #         Ok(row.put("x", x.sqrt())?)
+/// #     }
+/// #     fn finish(&self, mut batch: RawBatch) -> Result<Tensor<1>, BoxError> { Ok(batch.take("x")?) }
+/// # }
+///
+/// let dataset = InMemDataset::new(vec![4.0f32, 9.0, -1.0, 16.0]);
+/// let loader = PinnedDataLoaderBuilder::new(Roots).batch_size(2).build(dataset)?;
+/// for batch in loader.iter() {
+///     match batch {
+///         Ok(_roots) => { /* a training step */ }
+///         Err(error) => match Error::of(&error) {
+///             Some(Error::Failed { place, source }) => {
+///                 assert_eq!((place.batch, place.index), (1, Some(2)));
+///                 assert_eq!(source.to_string(), "-1 has no root");
+///             }
+///             _ => panic!("{error}"),
+///         },
+///     }
+/// }
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An option of the builder, or a parameter of an augmentation, is wrong. `advice` says what to write instead.
+    #[error("`{option}`: {problem}; {advice}")]
+    Config {
+        /// The method that took it.
+        option: &'static str,
+        /// What is wrong with its value.
+        problem: String,
+        /// What to write instead.
+        advice: String,
+    },
+    /// User code returned an error.
+    #[error("{place}: {source}")]
+    Failed {
+        /// Where.
+        place: Place,
+        /// What it returned.
+        source: BoxError,
+    },
+    /// User code panicked; the thread lives on.
+    #[error("{place} panicked: {message}")]
+    Panicked {
+        /// Where.
+        place: Place,
+        /// The panic's message.
+        message: String,
+        /// Where in the user's code, if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` asks for backtraces. To take it, the first
+        /// `iter()` of the process puts a panic hook before the program's; one that is set later replaces it, and there is none.
+        trace: Option<Arc<Backtrace>>,
+    },
+    /// More bad samples than [`Quota`](crate::Quota) allows.
+    #[error(
+        "{place}: {skipped} bad samples in this epoch so far, and {quota} may be skipped; {}",
+        list(first, *skipped)
+    )]
+    QuotaExceeded {
+        /// The batch that went beyond the quota, or came after that and skipped too. None of its samples is delivered.
+        place: Place,
+        /// Samples skipped in this epoch so far, in the order of its batches.
+        skipped: usize,
+        /// How many may be.
+        quota: usize,
+        /// The first of them, each with its place: at most 16.
+        first: Vec<Arc<Error>>,
+    },
+    /// A batch of which nothing is left, in an epoch that several processes share: the others have a batch at its place.
+    #[error("{place}: all {skipped} samples of the batch were skipped, and other processes have one at its place")]
+    AllSkipped {
+        /// The batch.
+        place: Place,
+        /// How many samples it had.
+        skipped: usize,
+    },
+    /// A bad sample, and none behind it that could take its place.
+    #[error("{source}; of the {tries} samples behind it none was good either")]
+    NoReplacement {
+        /// How many were tried.
+        tries: usize,
+        /// What was wrong with the sample itself.
+        source: Box<Error>,
+    },
+    /// The sampler named an index that the dataset does not have.
+    #[error("{place}: the sampler's index {index} is out of range for a dataset of {len} items")]
+    IndexOutOfRange {
+        /// Where.
+        place: Place,
+        /// The sampler's index.
+        index: usize,
+        /// The dataset's length.
+        len: usize,
+    },
+    /// The sampler ended before it had given what it promised, or a batch sampler gave an empty batch.
+    #[error("{place}: the sampler ended after {got} of the {promised} samples or batches that it promised")]
+    SamplerEnded {
+        /// Where.
+        place: Place,
+        /// Samples given, or batches of a batch sampler.
+        got: usize,
+        /// How many were promised.
+        promised: usize,
+    },
+    /// A batch sampler gave a larger batch than its `max_batch_size` promised.
+    #[error("{place}: the batch sampler gave {got} samples where its `max_batch_size` promised at most {max}")]
+    LargeBatch {
+        /// Where.
+        place: Place,
+        /// Samples given.
+        got: usize,
+        /// The most promised.
+        max: usize,
+    },
+    /// The device refused an upload or a synchronisation.
+    #[error("{place}: the device failed: {message}")]
+    Device {
+        /// Where.
+        place: Place,
+        /// Burn's message.
+        message: String,
+    },
+    /// Host memory for the slots could not be allocated.
+    #[error("{bytes} bytes of {kind} memory for a slot could not be allocated: {message}")]
+    OutOfHostMemory {
+        /// `page-locked`, `pageable`, or `host` where it was refused before its kind was known.
+        kind: &'static str,
+        /// The size of the slot.
+        bytes: usize,
+        /// The allocator's message.
+        message: String,
+    },
+    /// One batch is larger than the loader's limit on slot memory.
+    #[error(
+        "a batch of {bytes} bytes does not fit the limit of {limit} bytes; raise `pinned_limit` or lower `batch_size`"
+    )]
+    OverLimit {
+        /// The size of the batch.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The step waits, nothing is on its way, and no slot came back in time.
+    #[error(
+        "no slot came back within {waited:?}: all {slots} are held elsewhere (another live iterator of this loader, or \
+         a device that never finished its copies); drop the other iterator or raise `lease_timeout`"
+    )]
+    LeaseTimeout {
+        /// How long the lease waited.
+        waited: Duration,
+        /// The pool's slots.
+        slots: usize,
+    },
+    /// A batch did not come within [`timeout`](crate::PinnedDataLoaderBuilder::timeout). It is given up; the next call of `next()`
+    /// waits for the batch after it.
+    #[error(
+        "batch {batch} of epoch {epoch} did not come within {waited:.1?}; {}",
+        stuck.as_ref().map_or_else(|| "no thread is in a call: raise `timeout`, or drop other iterators".into(), ToString::to_string)
+    )]
+    Timeout {
+        /// The epoch of the loader, from 0.
+        epoch: usize,
+        /// The batch of the epoch, from 0.
+        batch: usize,
+        /// How long `next()` waited.
+        waited: Duration,
+        /// The longest call on this batch; if there is none, the longest of any batch; `None` if no thread is in a call.
+        stuck: Option<Box<Stuck>>,
+    },
+    /// A thread of the loader could not be started.
+    #[error("the thread {name} could not be started: {source}")]
+    Spawn {
+        /// The thread's name.
+        name: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A thread of the loader itself ended early: a fault of this crate, please report it.
+    #[error("the pipeline of this loader has ended; a thread of the loader died")]
+    Ended,
+}
+
+impl Error {
+    /// The loader's error inside what Burn's `DataLoader` yields, if it is one.
+    pub fn of(error: &burn::data::dataset::DatasetError) -> Option<&Self> {
+        error.source()?.downcast_ref()
+    }
+
+    /// Where the error came from, for those that have a place.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Failed { place, .. }
+            | Self::Panicked { place, .. }
+            | Self::IndexOutOfRange { place, .. }
+            | Self::SamplerEnded { place, .. }
+            | Self::LargeBatch { place, .. }
+            | Self::QuotaExceeded { place, .. }
+            | Self::AllSkipped { place, .. }
+            | Self::Device { place, .. } => Some(place),
+            Self::NoReplacement { source, .. } => source.place(),
+            Self::Timeout { stuck, .. } => stuck.as_ref().map(|stuck| &stuck.place),
+            _ => None,
+        }
+    }
+
+    /// The same error, of another sample.
+    pub(crate) fn of_index(mut self, index: usize) -> Self {
+        if let Self::Failed { place, .. } | Self::Panicked { place, .. } = &mut self {
+            place.index = Some(index);
+        }
+        self
+    }
+
+    /// Whether one sample is to blame, which a policy may leave out or replace.
+    pub(crate) fn is_of_a_sample(&self) -> bool {
+        matches!(self, Self::Failed { place, .. } | Self::Panicked { place, .. } if place.index.is_some())
+    }
+
+    pub(crate) fn config(option: &'static str, problem: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self::Config { option, problem: problem.into(), advice: advice.into() }
+    }
+}
+
+/// The errors, one a line.
+fn list(errors: &[Arc<Error>], of: usize) -> String {
+    let lines: String = errors.iter().map(|error| format!("\n  {error}")).collect();
+    format!("the first {} of {of}:{lines}", errors.len())
+}

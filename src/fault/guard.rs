@@ -1,0 +1,64 @@
+//! Calls of user code: errors and panics of it become an [`Error`] with its place.
+
+use super::{
+    error::{BoxError, Error},
+    panics::{Caught, catch},
+    watch::during,
+};
+use crate::vocabulary::Place;
+
+/// Runs user code for a batch as a whole: an error or a panic of it becomes an [`Error`] with its place.
+pub(crate) fn guard<T>(place: Place, code: impl FnOnce() -> Result<T, BoxError>) -> Result<T, Error> {
+    during(place, || guard_at(|| place, code))
+}
+
+/// Drops what holds values of the user's, whose own `drop` may hang, or panic: there is nobody to report that to but the log.
+pub(crate) fn discard<T>(place: Place, value: T) {
+    if let Err(caught) = during(place, || catch(|| drop(value))) {
+        log::error!("burn-pinned: a panic in a `drop`, {place}: {}", caught.message);
+    }
+}
+
+/// Runs user code for samples, whose place is known only when something has gone wrong.
+pub(crate) fn guard_at<T>(
+    place: impl FnOnce() -> Place,
+    code: impl FnOnce() -> Result<T, BoxError>,
+) -> Result<T, Error> {
+    match catch(code) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(source)) => Err(Error::Failed { place: place(), source }),
+        Err(Caught { message, trace }) => Err(Error::Panicked { place: place(), message, trace }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{fault::watch::Watch, vocabulary::Stage};
+    use std::{sync::mpsc, thread, time::Duration};
+
+    struct Slow(mpsc::Receiver<()>);
+
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            let _ = self.0.recv();
+            panic!("dropped");
+        }
+    }
+
+    #[test]
+    fn a_drop_that_hangs_is_named_and_its_panic_ends_nothing() {
+        let (end, held) = mpsc::channel();
+        let watch = Watch::new(Some(Duration::from_millis(100)));
+        let doing = watch.add("a thread");
+        let place = Place::batch(Stage::Finish, 3, 7);
+        thread::scope(|scope| {
+            let (doing, watch) = (&doing, &watch);
+            scope.spawn(move || watch.run(doing, || discard(place, Slow(held))));
+            let stuck = watch.wait(doing).expect("it hangs");
+            assert_eq!((stuck.place, stuck.thread.as_str()), (place, "a thread"));
+            end.send(()).unwrap();
+        });
+        assert_eq!(watch.wait(&doing), None);
+    }
+}

@@ -1,0 +1,249 @@
+//! What is done about bad samples, and who is told.
+
+use super::{error::Error, panics::catch, watch::during};
+use crate::{
+    observe::Counters,
+    vocabulary::{Place, Stage},
+};
+use std::{fmt, sync::Arc};
+
+/// How many faults an error lists: enough to see what is wrong with a dataset, few enough to read.
+const LISTED: usize = 16;
+
+/// An epoch of so many samples has no end.
+const ENDLESS: usize = usize::MAX >> 20;
+
+/// What to do about a sample that fails to load: its `Dataset::get`, its augmentation or its `Collate::write` failed or panicked.
+///
+/// ```
+/// use burn_pinned::{BadSamples, Quota};
+///
+/// let strict = BadSamples::Fail;
+/// let lenient = BadSamples::Skip(Quota::Share(0.001)); // up to one in a thousand of an epoch
+/// let steady = BadSamples::Replace { tries: 8 }; // batches keep their size
+/// # let _ = (strict, lenient, steady);
+/// ```
+///
+/// The result is the same for any number of workers. What concerns a batch as a whole (a Burn `Batcher`, `finish`, memory, the
+/// device) or the sampler is an error under each of them.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
+pub enum BadSamples {
+    /// An error takes the batch's place; it names the first bad sample in the batch's order.
+    #[default]
+    Fail,
+    /// The batch comes without the sample, and has fewer rows. A batch of which nothing is left is passed over: `next()` gives
+    /// the one after it, or, where processes share the epoch and must give equally many batches, an [`Error::AllSkipped`]. Beyond
+    /// the quota, each batch that skips something is an [`Error::QuotaExceeded`] in its place.
+    Skip(Quota),
+    /// The next good sample behind it in the dataset (index + 1 and so on, from the start behind the last) is delivered in its
+    /// place, with the randomness of the place. After `tries` bad ones, an [`Error::NoReplacement`] takes the batch's place. The
+    /// dataset is the whole one: a sample that the sampler leaves out, of the validation part for instance, may come in. Give the
+    /// loader a dataset of its own part (Burn's `PartialDataset`, `SelectionDataset`), or skip.
+    Replace {
+        /// Samples to try, at least 1.
+        tries: usize,
+    },
+}
+
+/// How many samples an epoch may skip, in this process. A resumed epoch counts on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Quota {
+    /// So many.
+    Count(usize),
+    /// This share of the epoch's samples, from 0 to 1.
+    Share(f64),
+}
+
+impl BadSamples {
+    /// Checks the option, for epochs of so many samples.
+    pub(crate) fn check(&self, items: usize) -> Result<(), Error> {
+        let wrong = |problem: String, advice: &str| Err(Error::config("bad_samples", problem, advice));
+        match self {
+            Self::Replace { tries: 0 } => wrong("0 tries replace nothing".into(), "use at least 1"),
+            Self::Skip(Quota::Share(share)) if !(0.0..=1.0).contains(share) => {
+                wrong(format!("{share} is not a share"), "use 0 to 1, e.g. 0.01")
+            }
+            Self::Skip(Quota::Share(_)) if items >= ENDLESS => {
+                wrong("an epoch without end has no share".into(), "use `Quota::Count`")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How many of an epoch's samples may be skipped.
+    pub(crate) fn quota(&self, items: usize) -> usize {
+        match self {
+            Self::Skip(Quota::Count(count)) => *count,
+            // Truncates: a share of 0.1 of 5 samples allows none. The product may be a little less than what it stands for (0.29 of
+            // 100 is 28.999999999999996); what is added is too little to make one more of even the longest epoch.
+            Self::Skip(Quota::Share(share)) => (items as f64 * share * (1.0 + 4.0 * f64::EPSILON)) as usize,
+            _ => 0,
+        }
+    }
+}
+
+/// Sees every fault.
+type OnFault = Arc<dyn Fn(&Error) + Send + Sync>;
+
+/// The policy, and what is told of faults.
+#[derive(Clone, Default)]
+pub(crate) struct Faults {
+    pub(crate) policy: BadSamples,
+    pub(crate) on_fault: Option<OnFault>,
+    pub(crate) counters: Arc<Counters>,
+}
+
+impl fmt::Debug for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Faults").field("policy", &self.policy).finish_non_exhaustive()
+    }
+}
+
+impl Faults {
+    /// Tells of a fault, on the thread that met it.
+    pub(crate) fn saw(&self, error: &Error) {
+        if matches!(error, Error::Ended) {
+            return; // no fault: nobody wants the batch any more
+        }
+        self.counters.fault();
+        let Some(on_fault) = &self.on_fault else { return };
+        // User code like any other: a thread that hangs in it is named, and does not keep the loader from being dropped.
+        let place = error.place().copied().unwrap_or_else(|| Place::batch(Stage::Allocate, 0, 0));
+        if let Err(caught) = during(place, || catch(|| on_fault(error))) {
+            log::error!("burn-pinned: the `on_fault` callback panicked: {}", caught.message);
+        }
+    }
+
+    /// Decides about the bad sample at a position of a batch, and notes it. `instead` tries the n-th of `others` samples behind it.
+    ///
+    /// # Errors
+    /// The position and the error that the batch fails with.
+    pub(crate) fn decide(
+        &self,
+        (position, error): (usize, Error),
+        bad: &mut Bad,
+        others: usize,
+        mut instead: impl FnMut(usize) -> Result<usize, Error>,
+    ) -> Result<(), (usize, Error)> {
+        self.saw(&error);
+        match self.policy {
+            _ if !error.is_of_a_sample() => Err((position, error)),
+            BadSamples::Fail => Err((position, error)),
+            BadSamples::Skip(_) => {
+                bad.skip(position, error);
+                Ok(())
+            }
+            BadSamples::Replace { tries } => {
+                let tries = tries.min(others);
+                for nth in 1..=tries {
+                    match instead(nth) {
+                        Ok(index) => {
+                            bad.replaced.push((position, index));
+                            return Ok(());
+                        }
+                        Err(error @ Error::Ended) => return Err((position, error)),
+                        Err(error) => self.saw(&error),
+                    }
+                }
+                Err((position, Error::NoReplacement { tries, source: Box::new(error) }))
+            }
+        }
+    }
+}
+
+/// The bad samples of a batch that did not make it fail.
+#[derive(Debug, Default)]
+pub(crate) struct Bad {
+    /// Positions that are left out.
+    pub(crate) skipped: Vec<usize>,
+    /// Positions, and the indices that were delivered there.
+    pub(crate) replaced: Vec<(usize, usize)>,
+    /// Why: the first few in the batch's order.
+    errors: Vec<(usize, Error)>,
+}
+
+impl Bad {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.skipped.is_empty() && self.replaced.is_empty()
+    }
+
+    fn skip(&mut self, position: usize, error: Error) {
+        self.skipped.push(position);
+        if self.errors.len() < LISTED {
+            self.errors.push((position, error)); // a task meets its rows in order
+        }
+    }
+
+    /// Adds those of another task of the batch.
+    pub(crate) fn merge(&mut self, other: Self) {
+        if other.is_empty() {
+            return;
+        }
+        self.skipped.extend(other.skipped);
+        self.replaced.extend(other.replaced);
+        self.errors.extend(other.errors);
+        self.skipped.sort_unstable();
+        self.errors.sort_by_key(|(position, _)| *position);
+        self.errors.truncate(LISTED);
+    }
+}
+
+/// What an epoch has skipped so far, in the order of its delivery, so that the quota ends at the same batch whatever the timing.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    quota: usize,
+    skipped: usize,
+    first: Vec<Arc<Error>>,
+}
+
+impl Tally {
+    /// Of an epoch that has skipped so many before it was resumed.
+    pub(crate) fn new(quota: usize, skipped: usize) -> Self {
+        Self { quota, skipped, first: Vec::new() }
+    }
+
+    pub(crate) fn skipped(&self) -> usize {
+        self.skipped
+    }
+
+    /// Counts what the next batch, of this place, has skipped.
+    ///
+    /// # Errors
+    /// [`Error::QuotaExceeded`] instead of the batch.
+    pub(crate) fn add(&mut self, place: Place, bad: Bad) -> Result<(), Error> {
+        if bad.skipped.is_empty() {
+            return Ok(());
+        }
+        self.skipped = self.skipped.saturating_add(bad.skipped.len());
+        let room = LISTED - self.first.len();
+        self.first.extend(bad.errors.into_iter().take(room).map(|(_, error)| Arc::new(error)));
+        if self.skipped > self.quota {
+            return Err(Error::QuotaExceeded {
+                place,
+                skipped: self.skipped,
+                quota: self.quota,
+                first: self.first.clone(),
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_allows_as_many_as_it_says() {
+        let quota = |share, items| BadSamples::Skip(Quota::Share(share)).quota(items);
+        assert_eq!((quota(0.29, 100), quota(0.57, 100), quota(0.07, 100)), (29, 57, 7));
+        assert_eq!((quota(0.1, 5), quota(0.29, 99), quota(0.999, 1000), quota(0.0, 100)), (0, 28, 999, 0));
+        for items in [0, 1, 1_000_003, ENDLESS - 1] {
+            assert_eq!(quota(1.0, items), items);
+        }
+        let hundredths = (0..=100).map(|percent| quota(f64::from(percent) / 100.0, 100));
+        assert!(hundredths.eq(0..=100));
+    }
+}

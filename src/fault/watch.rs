@@ -1,0 +1,233 @@
+//! What each thread of a loader is doing, and since when: for a consumer that has waited too long, and for a loader that is dropped
+//! while user code hangs.
+//!
+//! A thread notes the place of each call of user code in a cell of its own. Positions of samples are plain stores; clocks are read
+//! and batches noted only where a timeout is set.
+
+use super::error::Stuck;
+use crate::vocabulary::{Place, Stage};
+use crossbeam::utils::CachePadded;
+use std::{
+    cell::RefCell,
+    fmt,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+thread_local! {
+    /// Of a thread that belongs to no loader, a cell that nobody reads.
+    static HERE: RefCell<Arc<Doing>> = RefCell::default();
+}
+
+/// The stages in which samples are worked on one by one.
+const STAGES: [Stage; 3] = [Stage::Dataset, Stage::Augment, Stage::Collate];
+
+/// The indices of a batch's samples.
+pub(crate) trait Indices: fmt::Debug + Send + Sync {
+    fn index(&self, position: usize) -> Option<usize>;
+}
+
+/// One thread's cell.
+#[derive(Debug, Default)]
+pub(crate) struct Doing {
+    /// The sample that is worked on: its position in the batch, and the stage.
+    sample: CachePadded<AtomicUsize>,
+    watched: bool,
+    /// Changed once a call for a batch, or once a group of small samples.
+    call: Mutex<Option<Call>>,
+    ended: AtomicBool,
+}
+
+#[derive(Debug, Clone)]
+struct Call {
+    place: Place,
+    /// Of calls for single samples: what [`Doing::sample`] is a position in.
+    of: Option<Arc<dyn Indices>>,
+    since: Instant,
+}
+
+impl Doing {
+    /// The calling thread's.
+    pub(crate) fn here() -> Arc<Self> {
+        HERE.with_borrow(Arc::clone)
+    }
+
+    fn call(&self) -> MutexGuard<'_, Option<Call>> {
+        self.call.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the sample that is worked on.
+    #[inline(always)]
+    pub(crate) fn note(&self, position: usize, stage: Stage) {
+        let stage = match stage {
+            Stage::Augment => 1,
+            Stage::Collate => 2,
+            _ => 0,
+        };
+        self.sample.store(4 * position + stage, Relaxed);
+    }
+
+    /// The sample that was noted last: after a failure, the one to blame.
+    pub(crate) fn noted(&self) -> (usize, Stage) {
+        let sample = self.sample.load(Relaxed);
+        (sample / 4, STAGES[sample % 4])
+    }
+
+    /// Runs code that notes samples of its own, as a batcher does in the midst of another loader's sample.
+    pub(crate) fn aside<T>(&self, code: impl FnOnce() -> T) -> T {
+        let noted = self.sample.load(Relaxed);
+        let value = code();
+        self.sample.store(noted, Relaxed);
+        value
+    }
+
+    /// Notes that samples of a batch are worked on from now.
+    pub(crate) fn samples<B: Indices + 'static>(&self, place: Place, of: &Arc<B>) {
+        if self.watched {
+            let of = Some(Arc::clone(of) as Arc<dyn Indices>);
+            *self.call() = Some(Call { place, of, since: Instant::now() });
+        }
+    }
+
+    /// Notes that the call goes on: it waits for something of the loader's own, not in user code.
+    pub(crate) fn still(&self) {
+        if self.watched
+            && let Some(call) = &mut *self.call()
+        {
+            call.since = Instant::now();
+        }
+    }
+
+    /// Notes that the batch as a whole is worked on from now.
+    pub(crate) fn whole(&self, place: Place) {
+        if self.watched {
+            *self.call() = Some(Call { place, of: None, since: Instant::now() });
+        }
+    }
+
+    fn stuck(&self, thread: &str) -> Option<Stuck> {
+        let Call { mut place, of, since } = self.call().clone()?;
+        if let Some(of) = of {
+            let (position, stage) = self.noted();
+            place = Place { stage, index: of.index(position), ..place };
+        }
+        Some(Stuck { thread: thread.into(), place, since: since.elapsed() })
+    }
+}
+
+/// Runs a call of user code for a batch as a whole, or one that belongs to none.
+pub(crate) fn during<T>(place: Place, code: impl FnOnce() -> T) -> T {
+    let here = Doing::here();
+    if !here.watched {
+        return code();
+    }
+    // A call within another, as for the replacement of a sample, leaves the other as it was.
+    let outer = here.call().replace(Call { place, of: None, since: Instant::now() });
+    let _restore = Restore { here: &here, outer };
+    code()
+}
+
+/// Puts a call back, also after a panic.
+struct Restore<'a> {
+    here: &'a Doing,
+    outer: Option<Call>,
+}
+
+impl Drop for Restore<'_> {
+    fn drop(&mut self) {
+        *self.here.call() = self.outer.take();
+    }
+}
+
+/// The threads of a pipeline.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// How long a consumer waits, and how long a call may last before its thread counts as stuck.
+    pub(crate) timeout: Option<Duration>,
+    threads: Mutex<Vec<(String, Arc<Doing>)>>,
+    ended: Condvar,
+}
+
+impl Watch {
+    pub(crate) fn new(timeout: Option<Duration>) -> Self {
+        Self { timeout, threads: Mutex::default(), ended: Condvar::new() }
+    }
+
+    fn threads(&self) -> MutexGuard<'_, Vec<(String, Arc<Doing>)>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A cell for a thread that is about to start.
+    pub(crate) fn add(&self, name: &str) -> Arc<Doing> {
+        let doing = Arc::new(Doing { watched: self.timeout.is_some(), ..Doing::default() });
+        self.threads().push((name.into(), Arc::clone(&doing)));
+        doing
+    }
+
+    /// Makes a cell that of the calling thread, until `run` has ended.
+    pub(crate) fn run(&self, doing: &Arc<Doing>, run: impl FnOnce()) {
+        HERE.set(Arc::clone(doing));
+        run();
+        let threads = self.threads();
+        doing.ended.store(true, Relaxed);
+        drop(threads);
+        self.ended.notify_all();
+    }
+
+    /// The calls under way.
+    fn calls(&self) -> Vec<Stuck> {
+        self.threads().iter().filter_map(|(name, doing)| doing.stuck(name)).collect()
+    }
+
+    /// Those that have lasted for longer than the timeout.
+    fn hanging(&self) -> Vec<Stuck> {
+        let mut calls = self.timeout.map_or_else(Vec::new, |_| self.calls());
+        calls.retain(|call| self.timeout.is_some_and(|timeout| call.since > timeout));
+        calls
+    }
+
+    /// The thread to blame for a batch that does not come: of those that work on it the one that has done so longest; if none
+    /// does, of all.
+    pub(crate) fn blame(&self, epoch: usize, batch: usize) -> Option<Stuck> {
+        let of_it = |stuck: &Stuck| stuck.place.epoch == epoch && stuck.place.batch == batch;
+        self.calls().into_iter().max_by_key(|stuck| (of_it(stuck), stuck.since))
+    }
+
+    /// Whether nothing can go on, since calls have lasted for longer than the timeout: all workers hang, or all transfer threads,
+    /// or a thread that does something for all: the pin thread, or the worker that opens batches.
+    pub(crate) fn is_stuck(&self) -> bool {
+        let hanging = self.hanging();
+        let all = |kind: &str| {
+            let hang = hanging.iter().filter(|call| call.thread.starts_with(kind)).count();
+            hang > 0 && hang == self.threads().iter().filter(|(name, _)| name.starts_with(kind)).count()
+        };
+        ["bp-worker", "bp-pin", "bp-transfer"].into_iter().any(all)
+            || hanging.iter().any(|call| matches!(call.place.stage, Stage::Sampler | Stage::Allocate))
+    }
+
+    /// Whether some thread has been in one call for longer than the timeout.
+    pub(crate) fn hangs(&self) -> bool {
+        !self.hanging().is_empty()
+    }
+
+    /// Waits until a thread has ended; where a timeout is set, no longer than its call may last. Gives what it is stuck in.
+    pub(crate) fn wait(&self, doing: &Doing) -> Option<Stuck> {
+        let timeout = self.timeout?;
+        let mut threads = self.threads();
+        loop {
+            if doing.ended.load(Relaxed) {
+                return None;
+            }
+            let name = threads.iter().find(|(_, other)| std::ptr::eq(&**other, doing)).map(|(name, _)| name.as_str());
+            let left = match doing.stuck(name.unwrap_or_default()) {
+                Some(stuck) if stuck.since >= timeout => return Some(stuck),
+                Some(stuck) => timeout - stuck.since,
+                None => timeout, // between two calls
+            };
+            (threads, _) = self.ended.wait_timeout(threads, left).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}

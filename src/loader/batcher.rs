@@ -1,0 +1,145 @@
+//! A collate inside Burn's own loader.
+
+use crate::{
+    batch::{BatchPlace, Collate, RawBatch, Rows, upload_rows, write_rows},
+    device::{Target, Uploader, alloc_for},
+    fault::{Doing, Error, guard},
+    memory::{Field, Limits, Pool, SlotLayout, close_gaps},
+    observe::Counters,
+    vocabulary::{Place, Stage},
+};
+use burn::{data::dataloader::batcher::Batcher, tensor::Device};
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+/// A [`Collate`] as a Burn `Batcher`, for Burn's own `DataLoaderBuilder`.
+///
+/// Samples are written into recycled (on CUDA: page-locked) memory and cross the link in the layout's dtypes, but in Burn's way:
+/// each of its workers makes whole batches, and waits for their copies. The sample that an error or a panic belongs to is
+/// named by its position in the batch, for Burn does not tell the index.
+///
+/// It keeps the slots that it has used, up to 64 for each device (on a CPU backend 66), without a limit in bytes, and a call that gets
+/// none within 60 s panics. [`RawBatch::rng`] has the seed 0 there and counts batches as they are made, so that with several of Burn's
+/// workers it is not reproducible.
+///
+/// ```
+/// use burn::data::{dataloader::DataLoaderBuilder, dataset::InMemDataset};
+/// use burn::{prelude::*, tensor::DType};
+/// use burn_pinned::{BoxError, Collate, Field, PinnedBatcher, RawBatch, RowMut};
+/// # struct Squares;
+/// # impl Collate<f32> for Squares {
+/// #     type Batch = Tensor<1>;
+/// #     fn layout(&self) -> Vec<Field> { vec![Field::new("x", DType::F32, [])] }
+/// #     fn write(&self, x: &f32, row: &mut RowMut<'_>) -> Result<(), BoxError> { Ok(row.put("x", x * x)?) }
+/// #     fn finish(&self, mut batch: RawBatch) -> Result<Tensor<1>, BoxError> { Ok(batch.take("x")?) }
+/// # }
+///
+/// let batcher = PinnedBatcher::new(Squares)?; // any Collate
+/// let loader = DataLoaderBuilder::new(batcher).batch_size(2).build(InMemDataset::new(vec![1.0f32, 2.0, 3.0]));
+/// let batch = loader.iter().next().unwrap().unwrap();
+/// assert_eq!(batch.to_data().try_to_vec::<f32>().unwrap(), [1.0, 4.0]);
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+pub struct PinnedBatcher<C> {
+    collate: C,
+    fields: Vec<Field>,
+    /// One for each device that a batch was made for.
+    pools: Mutex<Vec<(Device, Arc<Pool>)>>,
+    batches: AtomicUsize,
+}
+
+/// Burn does not say how many workers call at once; so many may.
+const SLOTS: usize = 64;
+/// A copy that has not ended by then never will.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl<C> fmt::Debug for PinnedBatcher<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PinnedBatcher").field("fields", &self.fields).finish_non_exhaustive()
+    }
+}
+
+impl<C> PinnedBatcher<C> {
+    /// A batcher of this collate.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if the layout is wrong.
+    ///
+    /// # Panics
+    /// If [`Collate::layout`] panics.
+    pub fn new<I>(collate: C) -> Result<Self, Error>
+    where
+        C: Collate<I>,
+    {
+        let fields = collate.layout();
+        SlotLayout::new(fields.clone(), 1)?;
+        Ok(Self { collate, fields, pools: Mutex::default(), batches: AtomicUsize::new(0) })
+    }
+
+    fn pool(&self, target: &Target) -> Result<Arc<Pool>, Error> {
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, pool)) = pools.iter().find(|(device, _)| *device == target.device) {
+            return Ok(Arc::clone(pool));
+        }
+        let alloc = alloc_for(target, false)?;
+        let limits = Limits { slots: SLOTS, bytes: usize::MAX };
+        let pool = Pool::new(alloc, limits, Arc::<Counters>::default());
+        pools.push((target.device.clone(), Arc::clone(&pool)));
+        Ok(pool)
+    }
+
+    fn make<I>(&self, items: Vec<I>, device: &Device) -> Result<C::Batch, Error>
+    where
+        C: Collate<I>,
+    {
+        let target = Target::of(device.clone());
+        let number = self.batches.fetch_add(1, Relaxed);
+        let place = Place::batch(Stage::Collate, 0, number);
+        let (rows, fields) = (items.len(), self.fields.len());
+        if rows == 0 {
+            return Err(Error::config("batch", "there are no items to batch", "give at least one"));
+        }
+        let layout = Arc::new(SlotLayout::new(self.fields.clone(), rows)?);
+        let pool = self.pool(&target)?;
+        let permit = pool.permit(PATIENCE).ok_or(Error::LeaseTimeout { waited: PATIENCE, slots: SLOTS })?;
+        let wanted = |waited| match waited > PATIENCE {
+            true => Err(Error::LeaseTimeout { waited, slots: SLOTS }),
+            false => Ok(()),
+        };
+        let slot = pool.slot(permit, layout.bytes(), &wanted)?;
+        let mut steps = vec![0; rows * fields];
+        let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one: this thread writes all rows
+        let position = |position| Place { index: Some(position), ..place };
+        let never = AtomicBool::new(false); // nobody can leave in the middle
+        let all = Rows { chunk: &mut chunk, first: 0, steps: &mut steps };
+        write_rows(&self.collate, &items, all, &never, position, || ()).map_err(|(_, error)| error)?;
+        let mut slot = chunk.finish().ok_or(Error::Ended)?;
+        let longest = if layout.has_padded() { close_gaps(&layout, &mut slot, rows, &steps) } else { Vec::new() };
+        let permit = if target.host { pool.detach(&mut slot) } else { None };
+        let transfer = Place { stage: Stage::Transfer, ..place };
+        let mut raw = RawBatch::new(rows, device.clone(), 0, BatchPlace { epoch: 0, number, position: number });
+        let mut uploader = Uploader::burn(&target); // Burn's workers come and go: none has a copy stream to keep
+        upload_rows(&layout, slot, &longest, &mut raw, &pool, &mut uploader, transfer)?;
+        drop(permit);
+        guard(Place { stage: Stage::Finish, ..place }, || self.collate.finish(raw))
+    }
+}
+
+impl<I, C: Collate<I>> Batcher<I, C::Batch> for PinnedBatcher<C> {
+    /// Makes one batch on the calling thread.
+    ///
+    /// # Panics
+    /// On any error, which is the panic's message: Burn's trait leaves no other way.
+    fn batch(&self, items: Vec<I>, device: &Device) -> C::Batch {
+        match Doing::here().aside(|| self.make(items, device)) {
+            Ok(batch) => batch,
+            Err(error) => panic!("burn-pinned: {error}"),
+        }
+    }
+}

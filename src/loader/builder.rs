@@ -1,0 +1,367 @@
+//! The options of a loader; `build.rs` checks them.
+
+use super::{plan::MakeSource, state::LoaderState};
+use crate::{
+    augment::{Augment, Chain},
+    batch::{Collate, ItemsSource, MapTensors, RowsSource, Samples, Source, group},
+    device::Target,
+    fault::{BadSamples, Error, Faults, guard},
+    memory::{HostAlloc, MemoryLimit, SlotLayout},
+    order::{BatchSampler, Distributed, Sampler},
+    pipeline::Count,
+    vocabulary::{Place, Stage},
+};
+use burn::{data::dataloader::batcher::Batcher, tensor::Device};
+use std::{fmt, sync::Arc, time::Duration};
+
+/// What the ways of making batches need: the samples, the size of a batch, the device of batchers.
+pub(crate) struct Parts<I> {
+    pub(crate) samples: Arc<Samples<I>>,
+    pub(crate) batch_size: usize,
+    pub(crate) host_device: Option<Device>,
+    pub(crate) streaming: bool,
+}
+
+pub(crate) type Make<I, O> = Box<dyn FnOnce(Parts<I>) -> Result<MakeSource<O>, Error>>;
+
+/// Builds a [`PinnedDataLoader`](crate::PinnedDataLoader). The options have the names of Burn's `DataLoaderBuilder` where they mean
+/// the same.
+///
+/// ```
+/// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+/// use burn::{prelude::*, tensor::DType};
+/// use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
+///
+/// struct Squares;
+/// impl Collate<f32> for Squares {
+///     type Batch = Tensor<1>;
+///     fn layout(&self) -> Vec<Field> {
+///         vec![Field::new("x", DType::F32, [])]
+///     }
+///     fn write(&self, x: &f32, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+///         Ok(row.put("x", x * x)?)
+///     }
+///     fn finish(&self, mut batch: RawBatch) -> Result<Tensor<1>, BoxError> {
+///         Ok(batch.take("x")?)
+///     }
+/// }
+///
+/// let dataset = InMemDataset::new(vec![1.0f32, 2.0, 3.0]);
+/// let loader = PinnedDataLoaderBuilder::new(Squares).batch_size(2).num_workers(2).build(dataset)?;
+/// let batches: Vec<_> = loader.iter().map(|batch| batch.unwrap().to_data().try_to_vec::<f32>().unwrap()).collect();
+/// assert_eq!(batches, [vec![1.0, 4.0], vec![9.0]]);
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+#[must_use = "nothing happens before `build`"]
+pub struct PinnedDataLoaderBuilder<I, O> {
+    pub(crate) make: Make<I, O>,
+    pub(crate) batch_size: Option<usize>,
+    pub(crate) shuffle: Option<u64>,
+    pub(crate) sampler: Option<Arc<dyn Sampler>>,
+    pub(crate) batch_sampler: Option<Arc<dyn BatchSampler>>,
+    pub(crate) distributed: Distributed,
+    pub(crate) start_epoch: Option<usize>,
+    pub(crate) resume: Option<LoaderState>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) augment: Option<Arc<dyn Augment<I>>>,
+    pub(crate) workers: Option<Count>,
+    pub(crate) prefetch: Count,
+    pub(crate) transfers: Option<usize>,
+    pub(crate) limit: Option<usize>,
+    pub(crate) lease_timeout: Duration,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) drop_last: bool,
+    pub(crate) alloc: Option<Arc<dyn HostAlloc>>,
+    pub(crate) shared_limit: Option<MemoryLimit>,
+    pub(crate) require_pinned: bool,
+    pub(crate) device: Option<Device>,
+    pub(crate) host_device: Option<Device>,
+    pub(crate) streaming: bool,
+    pub(crate) faults: Faults,
+}
+
+impl<I, O> fmt::Debug for PinnedDataLoaderBuilder<I, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PinnedDataLoaderBuilder")
+            .field("batch_size", &self.batch_size)
+            .field("shuffle", &self.shuffle)
+            .field("sampler", &self.sampler)
+            .field("workers", &self.workers)
+            .field("prefetch", &self.prefetch)
+            .field("drop_last", &self.drop_last)
+            .field("device", &self.device)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
+    /// A loader whose batches a [`Collate`] makes, row by row, in the memory that crosses the link.
+    pub fn new<C: Collate<I, Batch = O>>(collate: C) -> Self {
+        let collate = Arc::new(collate);
+        Self::with(Box::new(move |parts: Parts<I>| {
+            let fields = guard(Place::batch(Stage::Collate, 0, 0), || Ok(collate.layout()))?;
+            let mut layout = SlotLayout::new(fields, parts.batch_size)?;
+            layout.streaming = parts.streaming;
+            let layout = Arc::new(layout);
+            let make: MakeSource<O> = Arc::new(move |target| {
+                let (collate, layout) = (Arc::clone(&collate), Arc::clone(&layout));
+                let group = group(layout.bytes() / layout.rows());
+                let source = RowsSource { samples: Arc::clone(&parts.samples), collate, layout, target, group };
+                Ok(Arc::new(source) as Arc<dyn Source<O>>)
+            });
+            Ok(make)
+        }))
+    }
+
+    /// A loader whose batches an ordinary Burn `Batcher` makes, unchanged. It runs on the workers, against the loader's device
+    /// if that is a CPU backend and else against [`host_device`](Self::host_device); the tensors of its batches are then copied
+    /// to page-locked memory and to the device. That is one copy more than with a [`Collate`], and the values cross
+    /// the link in the batcher's dtype.
+    pub fn from_batcher<B>(batcher: B) -> Self
+    where
+        B: Batcher<I, O> + 'static,
+        O: MapTensors,
+    {
+        let batcher: Arc<dyn Batcher<I, O>> = Arc::new(batcher);
+        Self::with(Box::new(move |parts: Parts<I>| {
+            let make: MakeSource<O> = Arc::new(move |target: Target| {
+                let host_device = match &parts.host_device {
+                    _ if target.host => target.device.clone(),
+                    Some(device) if !Target::of(device.clone()).host => {
+                        let problem = format!("{device:?} does not compute in host memory");
+                        return Err(Error::config("host_device", problem, "use a CPU device, e.g. `Device::flex()`"));
+                    }
+                    Some(device) => device.clone(),
+                    None => default_host_device(&target.device)?,
+                };
+                let (samples, batcher) = (Arc::clone(&parts.samples), Arc::clone(&batcher));
+                Ok(Arc::new(ItemsSource { samples, batcher, host_device, target }) as Arc<dyn Source<O>>)
+            });
+            Ok(make)
+        }))
+    }
+
+    fn with(make: Make<I, O>) -> Self {
+        Self {
+            make,
+            batch_size: None,
+            shuffle: None,
+            sampler: None,
+            batch_sampler: None,
+            distributed: Distributed::alone(),
+            start_epoch: None,
+            resume: None,
+            seed: None,
+            augment: None,
+            workers: None,
+            prefetch: Count::Fixed(PREFETCH),
+            transfers: None,
+            limit: None,
+            lease_timeout: Duration::from_secs(60),
+            timeout: None,
+            drop_last: false,
+            alloc: None,
+            shared_limit: None,
+            require_pinned: false,
+            device: None,
+            host_device: None,
+            streaming: false,
+            faults: Faults::default(),
+        }
+    }
+
+    /// Samples per batch; the last batch of an epoch may have fewer. Must be set.
+    pub fn batch_size(mut self, batch_size: usize) -> Self {
+        self.batch_size = Some(batch_size);
+        self
+    }
+
+    /// Shuffles globally, anew each epoch: a [`RandomSampler`](crate::RandomSampler) of this seed. Default: the dataset's order.
+    pub fn shuffle(mut self, seed: u64) -> Self {
+        self.shuffle = Some(seed);
+        self
+    }
+
+    /// Orders epochs by a sampler instead of [`shuffle`](Self::shuffle).
+    pub fn sampler(mut self, sampler: impl Sampler) -> Self {
+        self.sampler = Some(Arc::new(sampler));
+        self
+    }
+
+    /// Lets a sampler decide which samples share a batch, instead of [`batch_size`](Self::batch_size), `shuffle`, `sampler` and
+    /// `drop_last`.
+    pub fn batch_sampler(mut self, sampler: impl BatchSampler) -> Self {
+        self.batch_sampler = Some(Arc::new(sampler));
+        self
+    }
+
+    /// Gives only the share of one process of several, of whatever order the sampler makes. Default: everything.
+    pub fn distributed(mut self, share: Distributed) -> Self {
+        self.distributed = share;
+        self
+    }
+
+    /// The number of the first epoch, on which order and augmentation depend. A training that goes on after Burn's checkpoint of
+    /// epoch `n` (which counts from 1) starts at `n`. Default: 0.
+    pub fn start_epoch(mut self, epoch: usize) -> Self {
+        self.start_epoch = Some(epoch);
+        self
+    }
+
+    /// Goes on where another loader stood when its [`state`](crate::PinnedDataLoader::state) was taken: the first `iter()` gives
+    /// exactly the batches of that epoch which it had not given, byte for byte. The number of workers, the device, and of
+    /// [`distributed`](Self::distributed) the world, may have changed; dataset, sampler, batch size, `drop_last` and seed may not.
+    pub fn resume(mut self, state: LoaderState) -> Self {
+        self.resume = Some(state);
+        self
+    }
+
+    /// The seed of [`augment`](Self::augment) and of [`RawBatch::rng`](crate::RawBatch::rng). Default: that of `shuffle`, else 0.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Changes each sample at random, on the workers, the same way whatever their number. A second call adds to the first.
+    pub fn augment(mut self, augment: impl Augment<I>) -> Self {
+        self.augment = Some(match self.augment.take() {
+            None => Arc::new(augment),
+            Some(first) => Arc::new(Chain { first, next: augment }),
+        });
+        self
+    }
+
+    /// Threads that read and write samples, or [`Auto`](crate::Auto): as few as are enough. Default: those of the
+    /// machine, less one in eight for training and transfer. On CUDA under Linux workers lower their own priority (nice 10),
+    /// which threads that your code starts on a worker inherit.
+    pub fn num_workers(mut self, num_workers: impl Into<Count>) -> Self {
+        self.workers = Some(num_workers.into());
+        self
+    }
+
+    /// Batches ready on the device ahead of the step. Default: 2. [`Auto`](crate::Auto): 2, and up to 8 where that makes the step
+    /// wait less.
+    ///
+    /// On CUDA an epoch in progress takes the device memory of `prefetch + 3` batches: `prefetch` ready, two on their way (or ready
+    /// too), one in the step; more if the loop keeps batches or steps take less than about 10 ms.
+    pub fn prefetch(mut self, prefetch: impl Into<Count>) -> Self {
+        self.prefetch = prefetch.into();
+        self
+    }
+
+    /// Threads that copy to the device, on CUDA each on a copy stream of its own; all of them allocate on one CubeCL stream.
+    /// Default: 3. On a CPU backend there is nothing to copy, and none.
+    pub fn transfer_threads(mut self, transfers: usize) -> Self {
+        self.transfers = Some(transfers);
+        self
+    }
+
+    /// The most bytes of page-locked memory, for this loader and for each copy of it by `to_device` or `slice`
+    /// ([`shared_limit`](Self::shared_limit) is one for all). Default:
+    /// `prefetch + 2` batches (of a batcher: of whatever size its batches have), or up to 16 that take 16 MiB together; a smaller
+    /// limit means fewer slots.
+    pub fn pinned_limit(mut self, bytes: usize) -> Self {
+        self.limit = Some(bytes);
+        self
+    }
+
+    /// A limit on slot memory that other loaders have a part in, besides [`pinned_limit`](Self::pinned_limit). Default: none.
+    pub fn shared_limit(mut self, limit: &MemoryLimit) -> Self {
+        self.shared_limit = Some(limit.clone());
+        self
+    }
+
+    /// Whether to fail where page-locked memory cannot be had, instead of going on with ordinary memory. Default: no. Checked by
+    /// `build`; memory that is refused later is an [`Error::OutOfHostMemory`].
+    pub fn require_pinned(mut self, require: bool) -> Self {
+        self.require_pinned = require;
+        self
+    }
+
+    /// How long `next()` may wait with nothing on its way while every slot is held elsewhere, by another iterator or an unfinished
+    /// copy; then it returns an [`Error::LeaseTimeout`]. Default: 60 s.
+    pub fn lease_timeout(mut self, timeout: Duration) -> Self {
+        self.lease_timeout = timeout;
+        self
+    }
+
+    /// How long `next()` may wait for a batch. Then it gives the batch up and returns an [`Error::Timeout`] that names the thread,
+    /// the stage and the sample which hold it up; the next call waits for the batch after it. Default: for ever.
+    ///
+    /// It covers what the loader's threads run. On an accelerator [`Collate::finish`] runs after the wait, on the thread that calls
+    /// `next()`, and the epoch is planned in `iter()`: it covers neither.
+    ///
+    /// A call that hangs cannot be ended from outside. Its thread and its batch's memory stay until it returns, the memory on top
+    /// of `pinned_limit`; the other threads go on with as many slots as before. A loader that is dropped waits so long for a
+    /// running call, then lets its thread go. The next epoch of a loader whose workers all hang starts new ones beside them: data
+    /// that hangs in every epoch takes more threads in every epoch. So use much more than the slowest sample takes.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// What to do about a sample that fails to load. Default: an error takes its batch's place.
+    pub fn bad_samples(mut self, policy: BadSamples) -> Self {
+        self.faults.policy = policy;
+        self
+    }
+
+    /// Called with every fault: each bad sample, skipped and replaced ones too, and whatever else makes a batch fail. It runs
+    /// on the thread that met the fault, mostly a worker, for several faults at once, and ahead of the
+    /// consumer. A panic in it is logged and changes nothing; while it runs, that thread does nothing else.
+    ///
+    /// Under [`BadSamples::Fail`] workers leave what is left of a bad batch, so that not all of its faults are met.
+    pub fn on_fault(mut self, on_fault: impl Fn(&Error) + Send + Sync + 'static) -> Self {
+        self.faults.on_fault = Some(Arc::new(on_fault));
+        self
+    }
+
+    /// Whether to leave out a last batch that is not full. Default: no.
+    pub fn drop_last(mut self, drop_last: bool) -> Self {
+        self.drop_last = drop_last;
+        self
+    }
+
+    /// Where slots get their memory; excludes [`require_pinned`](Self::require_pinned). Default: what suits the device.
+    pub fn allocator(mut self, alloc: impl HostAlloc + 'static) -> Self {
+        self.alloc = Some(Arc::new(alloc));
+        self
+    }
+
+    /// Whether [`RowMut::write`](crate::RowMut::write) copies long rows past the CPU's caches. Default: no. Batchers copy
+    /// otherwise.
+    pub fn streaming_stores(mut self, streaming: bool) -> Self {
+        self.streaming = streaming;
+        self
+    }
+
+    /// Where batches go, with autodiff or without: batches are constants. Default: Burn's default device. `SupervisedTraining`
+    /// moves the loader to its own.
+    pub fn set_device(mut self, device: Device) -> Self {
+        self.device = Some(device);
+        self
+    }
+
+    /// The CPU device that a batcher works against when the loader's device is an accelerator. Default: Flex, with the feature
+    /// `cuda`; without it, this must be set for an accelerator.
+    pub fn host_device(mut self, device: Device) -> Self {
+        self.host_device = Some(device);
+        self
+    }
+}
+
+/// Batches ahead, unless told otherwise: one for the step that comes, one for a step that is quick.
+pub(crate) const PREFETCH: usize = 2;
+
+fn default_host_device(device: &Device) -> Result<Device, Error> {
+    #[cfg(feature = "cuda")]
+    {
+        let _ = device;
+        Ok(Device::flex())
+    }
+    #[cfg(not(feature = "cuda"))]
+    {
+        let problem = format!("a batcher needs a CPU device to work against before its batches go to {device:?}");
+        Err(Error::config("host_device", problem, "add e.g. `.host_device(Device::flex())`"))
+    }
+}

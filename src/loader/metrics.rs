@@ -1,0 +1,175 @@
+//! The loader in Burn's dashboard and logs.
+
+use super::data_loader::PinnedDataLoader;
+use crate::observe::{Counters, Totals};
+use burn::{
+    tensor::TensorReadError,
+    train::metric::{
+        Metric, MetricAttributes, MetricMetadata, MetricName, Numeric, NumericAttributes, NumericEntry,
+        SerializedEntry, format_float,
+    },
+};
+use std::sync::Arc;
+
+/// A figure of a loader for `SupervisedTraining`, taken as Burn's `CpuUse` is. With the feature `metrics`.
+///
+/// ```
+/// # use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType, train::metric::Metric};
+/// # use burn_pinned::{BoxError, Collate, Field, LoaderMetric, PinnedDataLoaderBuilder, RawBatch, RowMut};
+/// # struct Squares;
+/// # impl Collate<f32> for Squares {
+/// #     type Batch = Tensor<1>;
+/// #     fn layout(&self) -> Vec<Field> { vec![Field::new("x", DType::F32, [])] }
+/// #     fn write(&self, x: &f32, row: &mut RowMut<'_>) -> Result<(), BoxError> { Ok(row.put("x", x * x)?) }
+/// #     fn finish(&self, mut batch: RawBatch) -> Result<Tensor<1>, BoxError> { Ok(batch.take("x")?) }
+/// # }
+/// # let train = PinnedDataLoaderBuilder::new(Squares).batch_size(2).build(InMemDataset::new(vec![1.0, 2.0, 3.0]))?;
+/// // SupervisedTraining::new(folder, train.clone(), valid.clone())
+/// //     .metric_train_numeric(LoaderMetric::data_wait(&train))
+/// //     .metric_valid_numeric(LoaderMetric::data_wait(&valid))
+/// let metric = LoaderMetric::data_wait(&train);
+/// assert_eq!(metric.name().as_str(), "Data Wait");
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// Each update reads a few counters, on Burn's metric thread: the figure since the update before, and since the epoch's first.
+#[derive(Debug, Clone)]
+pub struct LoaderMetric {
+    figure: Figure,
+    name: MetricName,
+    counters: Arc<Counters>,
+    /// At the end of the epoch before.
+    start: Totals,
+    /// At the last update that brought something new.
+    last: Totals,
+    /// `None` until a step of the epoch has ended.
+    batch: Option<f64>,
+    epoch: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Figure {
+    DataWait,
+    SampleRate,
+    TransferRate,
+    SlotMemory,
+}
+
+impl Figure {
+    fn unit(self) -> &'static str {
+        match self {
+            Self::DataWait => "%",
+            Self::SampleRate => "samples/s",
+            Self::TransferRate => "GB/s",
+            Self::SlotMemory => "MB",
+        }
+    }
+
+    /// The figure between two moments; `None` if no batch was delivered in between or no step has ended: a wait without its step, as
+    /// for the first batch of an epoch, says nothing, and a step without its wait neither.
+    fn value(self, from: &Totals, to: &Totals) -> Option<f64> {
+        let waited = to.waited.saturating_sub(from.waited).as_secs_f64();
+        let time = to.elapsed.saturating_sub(from.elapsed).as_secs_f64();
+        let value = match self {
+            Self::DataWait => 100.0 * (waited / time),
+            Self::SampleRate => to.items.saturating_sub(from.items) as f64 / time,
+            Self::TransferRate => to.sent_bytes.saturating_sub(from.sent_bytes) as f64 / time / 1e9,
+            Self::SlotMemory => to.host_bytes as f64 / 1e6,
+        };
+        (to.steps > from.steps && to.items > from.items && time > 0.0).then_some(value)
+    }
+}
+
+impl LoaderMetric {
+    fn new<O: Send + 'static>(loader: &PinnedDataLoader<O>, figure: Figure, name: &str) -> Self {
+        let counters = loader.counters();
+        let start = counters.totals();
+        Self { figure, name: Arc::new(name.into()), counters, start, last: start, batch: None, epoch: None }
+    }
+
+    /// The share of its time that the training loop waits in `next()`, in percent.
+    pub fn data_wait<O: Send + 'static>(loader: &PinnedDataLoader<O>) -> Self {
+        Self::new(loader, Figure::DataWait, "Data Wait")
+    }
+
+    /// Samples a second, over steps and waits.
+    pub fn sample_rate<O: Send + 'static>(loader: &PinnedDataLoader<O>) -> Self {
+        Self::new(loader, Figure::SampleRate, "Sample Rate")
+    }
+
+    /// Gigabytes (10^9) a second to the device, over steps and waits; 0 on a CPU backend.
+    pub fn transfer_rate<O: Send + 'static>(loader: &PinnedDataLoader<O>) -> Self {
+        Self::new(loader, Figure::TransferRate, "Transfer Rate")
+    }
+
+    /// Megabytes (10^6) of slot memory, page-locked where the device wants that.
+    pub fn slot_memory<O: Send + 'static>(loader: &PinnedDataLoader<O>) -> Self {
+        Self::new(loader, Figure::SlotMemory, "Slot Memory")
+    }
+}
+
+impl Metric for LoaderMetric {
+    type Input = ();
+
+    fn name(&self) -> MetricName {
+        Arc::clone(&self.name)
+    }
+
+    fn description(&self) -> Option<String> {
+        Some(match self.figure {
+            Figure::DataWait => "The share of its time that the training loop waits for the loader.".into(),
+            Figure::SampleRate => "Samples a second, over steps and waits.".into(),
+            Figure::TransferRate => "Bytes a second to the device, over steps and waits.".into(),
+            Figure::SlotMemory => "Host memory of the loader's slots.".into(),
+        })
+    }
+
+    fn attributes(&self) -> MetricAttributes {
+        let higher_is_better = matches!(self.figure, Figure::SampleRate | Figure::TransferRate);
+        NumericAttributes { unit: Some(self.figure.unit().into()), higher_is_better }.into()
+    }
+
+    fn update(&mut self, (): &(), _: &MetricMetadata) -> Result<SerializedEntry, TensorReadError> {
+        let now = self.counters.totals();
+        if let Some(value) = self.figure.value(&self.last, &now) {
+            (self.batch, self.last) = (Some(value), now);
+        }
+        self.epoch = self.figure.value(&self.start, &now).or(self.epoch);
+        Ok(self.entry(self.batch.map(NumericEntry::Value)))
+    }
+
+    fn compute(&mut self) -> Result<SerializedEntry, TensorReadError> {
+        self.epoch = self.figure.value(&self.start, &self.counters.totals()).or(self.epoch); // with the last step
+        Ok(self.entry(self.epoch.map(NumericEntry::Final)))
+    }
+
+    fn clear(&mut self) {
+        self.start = self.counters.totals();
+        self.last = self.start;
+        (self.batch, self.epoch) = (None, None);
+    }
+}
+
+impl LoaderMetric {
+    fn entry(&self, value: Option<NumericEntry>) -> SerializedEntry {
+        let unit = self.figure.unit();
+        let Some(value) = value else { return SerializedEntry::not_available(Some(unit)) };
+        let text = |value: Option<f64>| value.map_or_else(|| "N/A".into(), |value| format_float(value, 2));
+        let (epoch, batch) = (text(self.epoch), text(self.batch));
+        SerializedEntry::new(format!("epoch {epoch} {unit} - batch {batch} {unit}"), value.serialize())
+    }
+}
+
+impl Numeric for LoaderMetric {
+    fn value(&self) -> Option<NumericEntry> {
+        self.batch.map(NumericEntry::Value)
+    }
+
+    fn running_value(&self) -> Option<NumericEntry> {
+        self.epoch.map(NumericEntry::Value)
+    }
+
+    fn final_value(&self) -> NumericEntry {
+        NumericEntry::Final(self.epoch.unwrap_or(0.0)) // of an epoch without batches
+    }
+}

@@ -1,0 +1,18 @@
+//! What a user holds: the builder and its options, the loader, its epochs, and where it stands.
+
+mod batcher;
+mod builder;
+mod data_loader;
+mod iter;
+#[cfg(feature = "metrics")]
+mod metrics;
+mod options;
+mod plan;
+mod state;
+
+pub use batcher::PinnedBatcher;
+pub use builder::PinnedDataLoaderBuilder;
+pub use data_loader::PinnedDataLoader;
+#[cfg(feature = "metrics")]
+pub use metrics::LoaderMetric;
+pub use state::LoaderState;

@@ -1,0 +1,193 @@
+//! Where a loader stands, to go on from there.
+
+use crate::fault::Error;
+use crate::order::At;
+use serde::{Deserialize, Serialize};
+use std::{
+    fmt::{self, Write},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// Where a loader stands in its epochs: which batches it has given, and of what. A few hundred bytes, to be saved beside the
+/// checkpoint of the model, and handed to [`resume`](crate::PinnedDataLoaderBuilder::resume).
+///
+/// ```
+/// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+/// use burn::{prelude::*, tensor::DType};
+/// use burn_pinned::{BoxError, Collate, Field, LoaderState, PinnedDataLoaderBuilder, RawBatch, RowMut};
+///
+/// struct Numbers;
+/// impl Collate<i32> for Numbers {
+///     type Batch = Vec<i32>;
+///     fn layout(&self) -> Vec<Field> {
+///         vec![Field::new("n", DType::I32, [])]
+///     }
+///     fn write(&self, n: &i32, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+///         Ok(row.put("n", *n)?)
+///     }
+///     fn finish(&self, mut batch: RawBatch) -> Result<Vec<i32>, BoxError> {
+///         Ok(batch.take::<1, Int>("n")?.into_data().try_to_vec()?)
+///     }
+/// }
+/// let builder = || PinnedDataLoaderBuilder::new(Numbers).batch_size(2).shuffle(42);
+/// let dataset = || InMemDataset::new(vec![1, 2, 3, 4, 5, 6]);
+///
+/// let whole: Vec<_> = builder().build(dataset())?.iter().map(Result::unwrap).collect();
+/// let loader = builder().num_workers(1).build(dataset())?;
+/// let first = loader.iter().next().unwrap()?;
+/// let saved = serde_json::to_string(&loader.state())?; // the process may end here
+///
+/// let state: LoaderState = serde_json::from_str(&saved)?;
+/// let rest: Vec<_> = builder().num_workers(2).resume(state).build(dataset())?.iter().map(Result::unwrap).collect();
+/// assert_eq!([vec![first], rest].concat(), whole);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoaderState {
+    pub(crate) version: u32,
+    pub(crate) epoch: usize,
+    /// Units of the epoch's global order that were given, by all processes together.
+    pub(crate) position: usize,
+    /// Samples of the epoch that this process has skipped.
+    pub(crate) skipped: usize,
+    pub(crate) seed: u64,
+    pub(crate) dataset_len: usize,
+    /// What cuts the order into batches, in words.
+    pub(crate) batches: String,
+    /// What orders the epochs, in words.
+    pub(crate) sampler: String,
+}
+
+const VERSION: u32 = 1;
+
+impl LoaderState {
+    pub(crate) fn new(at: At, seed: u64, dataset_len: usize, batches: String, sampler: &dyn fmt::Debug) -> Self {
+        let At { epoch, position, skipped } = at;
+        Self { version: VERSION, epoch, position, skipped, seed, dataset_len, batches, sampler: in_short(sampler) }
+    }
+
+    /// The epoch that is in progress, from 0.
+    pub fn epoch(&self) -> usize {
+        self.epoch
+    }
+
+    /// How many samples of the epoch were given, by all processes together; with a batch sampler, how many batches.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    pub(crate) fn at(&self) -> At {
+        At { epoch: self.epoch, position: self.position, skipped: self.skipped }
+    }
+
+    /// Whether a loader that stands at `now` can go on where this one stopped.
+    ///
+    /// # Errors
+    /// [`Error::Config`], which names all that differs.
+    pub(crate) fn fits(&self, now: &Self) -> Result<(), Error> {
+        let mut differs = Vec::new();
+        let mut compare = |what: &str, then: &dyn fmt::Display, now: &dyn fmt::Display| {
+            let (then, now) = (then.to_string(), now.to_string());
+            if then != now {
+                differs.push(format!("{what}: then {then}, now {now}"));
+            }
+        };
+        compare("version of the state", &self.version, &now.version);
+        compare("samples of the dataset", &self.dataset_len, &now.dataset_len);
+        compare("batches", &self.batches, &now.batches);
+        compare("sampler", &self.sampler, &now.sampler);
+        compare("seed", &self.seed, &now.seed);
+        if differs.is_empty() {
+            return Ok(());
+        }
+        let problem = format!("the state is of another loader ({})", differs.join("; "));
+        Err(Error::config("resume", problem, "build it as it was then, or start over without `resume`"))
+    }
+}
+
+/// Where a loader stands, and how many epochs it has begun.
+#[derive(Debug, Clone)]
+pub(crate) struct Standings(Arc<Mutex<(At, u64)>>);
+
+impl Standings {
+    pub(crate) fn new(at: At) -> Self {
+        Self(Arc::new(Mutex::new((at, 0))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (At, u64)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn get(&self) -> At {
+        self.lock().0
+    }
+
+    /// Begins an epoch at this place: from now on it is the newest.
+    pub(crate) fn begin(&self, at: At) -> Standing {
+        let mut state = self.lock();
+        *state = (at, state.1 + 1);
+        Standing { epoch: state.1, of: self.clone() }
+    }
+}
+
+/// What one epoch moves on, as long as it is the newest.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    epoch: u64,
+    of: Standings,
+}
+
+impl Standing {
+    pub(crate) fn set(&self, at: At) {
+        let mut state = self.of.lock();
+        if state.1 == self.epoch {
+            state.0 = at;
+        }
+    }
+}
+
+/// A value's `Debug` text, cut off after some characters; a hash stands for the rest.
+fn in_short(value: &dyn fmt::Debug) -> String {
+    struct Short {
+        text: String,
+        hash: u64,
+        whole: bool,
+    }
+    impl Write for Short {
+        fn write_str(&mut self, part: &str) -> fmt::Result {
+            const LONGEST: usize = 160;
+            for char in part.chars() {
+                // FNV-1a (Fowler, Noll, Vo): the same for ever and everywhere, as std's hash need not be.
+                self.hash = (self.hash ^ u64::from(u32::from(char))).wrapping_mul(0x0100_0000_01b3);
+                if self.text.len() < LONGEST {
+                    self.text.push(char);
+                } else {
+                    self.whole = false;
+                }
+            }
+            Ok(())
+        }
+    }
+    let mut short = Short { text: String::new(), hash: 0xcbf2_9ce4_8422_2325, whole: true };
+    let written = write!(short, "{value:?}"); // it fails only if the value's own `Debug` does
+    match short {
+        Short { text, whole: true, .. } if written.is_ok() => text,
+        Short { text, hash, .. } => format!("{text}... ({hash:016x})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_told_apart() {
+        let (mut a, mut b) = (vec![1; 1000], vec![1; 1000]);
+        assert_eq!(in_short(&a), in_short(&b));
+        b[999] = 2;
+        assert_ne!(in_short(&a), in_short(&b));
+        assert!(in_short(&a).len() < 200);
+        a.truncate(3);
+        assert_eq!(in_short(&a), "[1, 1, 1]");
+    }
+}

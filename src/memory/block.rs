@@ -1,0 +1,130 @@
+//! Blocks of host memory, and what allocates them.
+#![expect(unsafe_code)]
+
+use crate::{fault::Error, vocabulary::MemoryKind};
+use std::{
+    alloc::{Layout, alloc_zeroed, dealloc},
+    any::Any,
+    fmt,
+    ptr::NonNull,
+    sync::Arc,
+};
+
+/// A block of initialised host memory, freed when dropped.
+pub struct HostBlock {
+    pub(super) start: NonNull<u8>,
+    pub(super) len: usize,
+    kind: MemoryKind,
+    /// Keeps the memory alive; its `Drop` frees it.
+    _owner: Box<dyn Any + Send + Sync>,
+}
+
+// SAFETY: a block is plain memory that it alone refers to (the contract of `from_raw`), whatever the thread.
+unsafe impl Send for HostBlock {}
+// SAFETY: `&HostBlock` gives no access to the memory outside this module, and `Slot` and `Chunk` keep the rules of borrowing.
+unsafe impl Sync for HostBlock {}
+
+impl HostBlock {
+    /// Wraps memory that `owner` frees when it is dropped.
+    ///
+    /// # Safety
+    /// `start` must be valid for reads and writes of `len` initialised bytes until `owner` is dropped, aligned to at least
+    /// 64 bytes, and used by nobody else in that time.
+    pub(crate) unsafe fn from_raw(
+        start: NonNull<u8>,
+        len: usize,
+        kind: MemoryKind,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Self {
+        Self { start, len, kind, _owner: owner }
+    }
+
+    /// Page-aligned zeroed memory of the heap.
+    fn zeroed(bytes: usize) -> Option<Self> {
+        const PAGE: usize = 4096;
+        // One page more, and the start moved up to the next page: memory of small alignment comes from `calloc`, which leaves
+        // large blocks untouched; aligned memory would be filled with zeroes here, by one thread.
+        let layout = Layout::from_size_align(bytes.checked_add(PAGE)?, 1).ok()?;
+        // SAFETY: the layout's size is at least a page.
+        let owner = Heap { start: NonNull::new(unsafe { alloc_zeroed(layout) })?, layout };
+        let skip = owner.start.as_ptr().align_offset(PAGE);
+        // SAFETY: `skip` is below a page, and `bytes` more lie behind it. The memory is zeroed, and `owner` frees it.
+        Some(unsafe { Self::from_raw(owner.start.add(skip), bytes, MemoryKind::Pageable, Box::new(owner)) })
+    }
+
+    /// The same block, with something that is dropped after its memory.
+    pub(crate) fn with(self, extra: impl Any + Send + Sync) -> Self {
+        Self { _owner: Box::new((self._owner, extra)), ..self }
+    }
+
+    /// The size in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the block has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Which kind of memory this is.
+    pub fn kind(&self) -> MemoryKind {
+        self.kind
+    }
+}
+
+/// Memory of the heap.
+struct Heap {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: it only frees the memory, which any thread may do.
+unsafe impl Send for Heap {}
+// SAFETY: `&Heap` gives access to nothing.
+unsafe impl Sync for Heap {}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `zeroed` with this layout, and freed here alone.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
+impl fmt::Debug for HostBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostBlock").field("len", &self.len).field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+/// Where slots get their memory from. Called off the training path, mostly on the pin thread, so it may take its time.
+///
+/// One of your own wraps [`HeapAlloc`] or [`host_alloc`](crate::host_alloc), to count or to refuse: memory of its own it cannot
+/// bring.
+pub trait HostAlloc: Send + Sync + fmt::Debug {
+    /// A block of exactly `bytes` bytes.
+    ///
+    /// # Errors
+    /// [`Error::OutOfHostMemory`] if it cannot be had.
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error>;
+}
+
+impl<A: HostAlloc + ?Sized> HostAlloc for Arc<A> {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        (**self).allocate(bytes)
+    }
+}
+
+/// Page-aligned memory of the heap.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HeapAlloc;
+
+impl HostAlloc for HeapAlloc {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        HostBlock::zeroed(bytes).ok_or_else(|| Error::OutOfHostMemory {
+            kind: "pageable",
+            bytes,
+            message: "the system refused it".into(),
+        })
+    }
+}

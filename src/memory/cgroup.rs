@@ -1,0 +1,114 @@
+//! What the control groups of the system leave to the process.
+
+use crate::fault::Error;
+use std::{fs, path::Path};
+
+/// Refuses slots that the process's control groups can never hold, which would end it; warns where they only do not fit now.
+pub(crate) fn check_system(bytes: usize) -> Result<(), Error> {
+    let Some(group) = Group::read(Path::new("/proc/self/cgroup"), Path::new("/sys/fs/cgroup")) else { return Ok(()) };
+    let Group { max, free } = group;
+    if bytes as u64 > max {
+        let problem = format!("slots of {bytes} bytes cannot fit the {max} bytes of memory of this control group");
+        let advice = "lower `batch_size`, `prefetch` or `pinned_limit`, or raise the group's limit";
+        return Err(Error::config("pinned_limit", problem, advice));
+    }
+    if bytes as u64 > free {
+        log::warn!(
+            "burn-pinned: slots of {bytes} bytes are to fit a control group of {max} bytes, {free} of them free"
+        );
+    }
+    Ok(())
+}
+
+/// What the control groups of the process, from its own to the root, leave to it: the least that one of them may ever have, and
+/// the least that is free in one now. The file cache that can be dropped counts as free.
+#[derive(Debug, PartialEq)]
+struct Group {
+    max: u64,
+    free: u64,
+}
+
+/// Where a version of control groups has its limit, what is used of it, and what can be dropped of that.
+struct Files {
+    max: &'static str,
+    used: &'static str,
+    cache: &'static str,
+}
+
+const V1: Files = Files { max: "memory.limit_in_bytes", used: "memory.usage_in_bytes", cache: "total_inactive_file" };
+const V2: Files = Files { max: "memory.max", used: "memory.current", cache: "inactive_file" };
+
+impl Group {
+    /// `None` where there is no limit.
+    fn read(of_process: &Path, mount: &Path) -> Option<Self> {
+        let groups = fs::read_to_string(of_process).ok()?;
+        // Lines are `number:controllers:path`; the second version has one group for all controllers, and names none.
+        let of_line = |line: &str| {
+            let mut parts = line.splitn(3, ':');
+            let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+            let (root, files) = match controllers {
+                "" => (mount.to_path_buf(), V2),
+                _ if controllers.split(',').any(|name| name == "memory") => (mount.join("memory"), V1),
+                _ => return None,
+            };
+            let group = root.join(path.trim_start_matches('/'));
+            let limits = group.ancestors().take_while(|group| group.starts_with(&root));
+            limits.filter_map(|group| files.read(group)).reduce(Self::least)
+        };
+        groups.lines().filter_map(of_line).reduce(Self::least)
+    }
+
+    fn least(self, other: Self) -> Self {
+        Self { max: self.max.min(other.max), free: self.free.min(other.free) }
+    }
+}
+
+impl Files {
+    /// The memory of one group; `None` if it has no limit: "max", or, in the first version, a number as good as none.
+    fn read(&self, group: &Path) -> Option<Group> {
+        let number = |file: &str| fs::read_to_string(group.join(file)).ok()?.trim().parse::<u64>().ok();
+        let max = number(self.max).filter(|max| *max < 1 << 60)?;
+        let stat = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
+        let cache = stat.lines().find_map(|line| line.strip_prefix(self.cache)?.trim().parse().ok()).unwrap_or(0);
+        let used = number(self.used).unwrap_or(0).saturating_sub(cache);
+        Some(Group { max, free: max.saturating_sub(used) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tightest_groups_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let read = || Group::read(&dir.path().join("self"), &dir.path().join("fs"));
+        let group = |max, free| Some(Group { max, free });
+        write("self", "0::/a/b\n");
+        assert_eq!(read(), None);
+        write("fs/a/b/memory.max", "max\n");
+        write("fs/a/memory.max", "5000\n");
+        write("fs/a/memory.current", "1000\n");
+        assert_eq!(read(), group(5000, 4000));
+        write("fs/a/memory.stat", "anon 300\ninactive_anon 50\ninactive_file 600\n");
+        assert_eq!(read(), group(5000, 4600), "what the file cache has can be had");
+        write("fs/a/b/memory.max", "4500\n");
+        assert_eq!(read(), group(4500, 4500), "the lowest limit; the fewest free bytes");
+        // The first version, alone and beside the second.
+        write("self", "5:cpu,cpuacct:/x\n4:memory:/a/c\n");
+        assert_eq!(read(), None);
+        write("fs/memory/a/c/memory.limit_in_bytes", "9223372036854771712\n");
+        assert_eq!(read(), None, "no limit");
+        write("fs/memory/a/memory.limit_in_bytes", "3000\n");
+        write("fs/memory/a/memory.usage_in_bytes", "2500\n");
+        write("fs/memory/a/memory.stat", "inactive_file 1\ntotal_inactive_file 400\n");
+        assert_eq!(read(), group(3000, 900));
+        write("self", "4:memory:/a\n0::/a/b\n");
+        assert_eq!(read(), group(3000, 900));
+    }
+}

@@ -1,0 +1,43 @@
+//! Rows of a slot move down: over skipped ones, and of padded fields together.
+
+use super::{layout::SlotLayout, slot::Slot};
+
+/// Moves rows down over the skipped ones, in every field.
+pub(crate) fn close_up(layout: &SlotLayout, slot: &mut Slot, steps: &mut Vec<usize>, rows: usize, skipped: &[usize]) {
+    let Some(first) = skipped.first() else { return };
+    let (bytes, count) = (slot.as_mut_slice(), layout.fields.len());
+    let kept = || (*first..rows).filter(|row| skipped.binary_search(row).is_err());
+    for field in 0..count {
+        let (start, len) = (layout.offset(field), layout.row_bytes(field));
+        // Rows only move down, in order: none is overwritten before it has moved.
+        (*first..)
+            .zip(kept())
+            .for_each(|(to, from)| bytes.copy_within(start + from * len..start + (from + 1) * len, start + to * len));
+    }
+    if !steps.is_empty() {
+        (*first..).zip(kept()).for_each(|(to, from)| steps.copy_within(from * count..(from + 1) * count, to * count));
+        steps.truncate((rows - skipped.len()) * count);
+    }
+}
+
+/// Moves the rows of padded fields together, so that each has the batch's longest row as its width, and fills them up.
+/// Gives the widths, in steps; at least 1, since an empty tensor is of no use to a model.
+pub(crate) fn close_gaps(layout: &SlotLayout, slot: &mut Slot, rows: usize, steps: &[usize]) -> Vec<usize> {
+    let count = layout.fields.len();
+    let bytes = slot.as_mut_slice();
+    let close = |(at, field): (usize, &crate::memory::layout::Field)| {
+        let Some(pad) = &field.pad else { return 1 };
+        let longest = (0..rows).map(|row| steps[row * count + at]).max().unwrap_or(0).max(1);
+        let (step, from, start) = (field.step_bytes(), layout.row_bytes(at), layout.offset(at));
+        for row in 0..rows {
+            let (len, to) = (steps[row * count + at] * step, start + row * longest * step);
+            // Rows only move down, in order: none is overwritten before it has moved.
+            bytes.copy_within(start + row * from..start + row * from + len, to);
+            bytes[to + len..to + longest * step]
+                .chunks_exact_mut(pad.len())
+                .for_each(|value| value.copy_from_slice(pad));
+        }
+        longest
+    };
+    layout.fields.iter().enumerate().map(close).collect()
+}

@@ -1,0 +1,256 @@
+//! The layout of a batch: named fields, and where each of them lies in a slot.
+
+use crate::fault::Error;
+use burn::tensor::{DType, Element, Shape};
+use std::borrow::Cow;
+
+/// Each field starts at such an offset: a cache line, and more than any dtype's alignment.
+const ALIGN: usize = 64;
+
+/// A named part of every sample, and so a tensor of the batch.
+///
+/// ```
+/// use burn::tensor::{BoolStore, DType};
+/// use burn_pinned::Field;
+///
+/// let image = Field::new("image", DType::U8, [3, 224, 224]); // batch: [N, 3, 224, 224]
+/// let label = Field::new("label", DType::I64, []); // batch: [N]
+/// let mask = Field::new("mask", DType::Bool(BoolStore::Native), [10]); // batch: [N, 10]
+/// let tokens = Field::padded("tokens", [512], 0i64); // batch: [N, longest of the batch]
+/// ```
+#[derive(Debug, Clone)]
+pub struct Field {
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) dtype: DType,
+    pub(crate) shape: Vec<usize>,
+    /// The bytes of one padding value, for a field whose rows vary in length.
+    pub(crate) pad: Option<Vec<u8>>,
+}
+
+impl Field {
+    /// A field whose rows all have this shape (without the batch dimension; `[]` for one value a sample).
+    pub fn new(name: impl Into<Cow<'static, str>>, dtype: DType, shape: impl Into<Vec<usize>>) -> Self {
+        Self { name: name.into(), dtype, shape: shape.into(), pad: None }
+    }
+
+    /// A field whose rows vary in their first dimension: each batch is padded with `pad` to its own longest row (at least 1).
+    ///
+    /// `max` is the shape of the longest row that is accepted; slots are sized for it. The dtype is that of `pad`. How long each row
+    /// is does not reach the device: where that matters, as for a mask, send it in a field of its own.
+    ///
+    /// ```
+    /// # use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+    /// use burn::{prelude::*, tensor::DType};
+    /// use burn_pinned::{BoxError, Collate, Field, RawBatch, RowMut};
+    /// # use burn_pinned::PinnedDataLoaderBuilder;
+    ///
+    /// struct Texts;
+    /// impl Collate<Vec<i64>> for Texts {
+    ///     type Batch = (Tensor<2, Int>, Tensor<2, Bool>);
+    ///     fn layout(&self) -> Vec<Field> {
+    ///         vec![Field::padded("tokens", [512], 0i64), Field::new("length", DType::I32, [])]
+    ///     }
+    ///     fn write(&self, tokens: &Vec<i64>, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+    ///         row.write("tokens", tokens)?;
+    ///         Ok(row.put("length", tokens.len() as i32)?)
+    ///     }
+    ///     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
+    ///         let (tokens, length) = (batch.take::<2, Int>("tokens")?, batch.take_int::<1>("length")?);
+    ///         let [rows, longest] = tokens.dims();
+    ///         let step = Tensor::<1, Int>::arange(0..longest as i64, &tokens.device()).reshape([1, longest]);
+    ///         let mask = step.expand([rows, longest]).lower(length.reshape([rows, 1]).expand([rows, longest]));
+    ///         Ok((tokens, mask)) // the mask is true where a token is no padding
+    ///     }
+    /// }
+    /// # let dataset = InMemDataset::new(vec![vec![7i64, 8, 9], vec![5]]);
+    /// # let loader = PinnedDataLoaderBuilder::new(Texts).batch_size(2).build(dataset)?;
+    /// # let (tokens, mask) = loader.iter().next().unwrap()?;
+    /// # assert_eq!(tokens.into_data().try_to_vec::<i64>()?, [7, 8, 9, 5, 0, 0]);
+    /// # assert_eq!(mask.into_data().iter::<bool>().collect::<Vec<_>>(), [true, true, true, true, false, false]);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn padded<E: Element>(name: impl Into<Cow<'static, str>>, max: impl Into<Vec<usize>>, pad: E) -> Self {
+        let pad = Some(bytemuck::bytes_of(&pad).to_vec());
+        Self { name: name.into(), dtype: E::dtype(), shape: max.into(), pad }
+    }
+
+    /// The field's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The dtype of its values, in the slot and on the device.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The shape of a row (of the longest row, if padded).
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Bytes of one step of a padded field's first dimension.
+    pub(crate) fn step_bytes(&self) -> usize {
+        self.shape.iter().skip(1).product::<usize>() * self.dtype.size()
+    }
+
+    /// The shape of `rows` rows, padded ones with `longest` steps.
+    pub(crate) fn batch_shape(&self, rows: usize, longest: usize) -> Shape {
+        let mut shape = vec![rows];
+        shape.extend(&self.shape);
+        if self.pad.is_some() {
+            shape[1] = longest;
+        }
+        Shape::from(shape)
+    }
+}
+
+/// Where the rows of a field lie in a slot.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    offset: usize,
+    /// Bytes and values of a row.
+    row_bytes: usize,
+    values: usize,
+}
+
+/// Where the fields of a batch of at most `rows` rows lie in a slot: one after another, each in row order.
+#[derive(Debug)]
+pub(crate) struct SlotLayout {
+    pub(crate) fields: Vec<Field>,
+    spans: Vec<Span>,
+    rows: usize,
+    bytes: usize,
+    /// Rows are copied past the CPU's caches.
+    pub(crate) streaming: bool,
+}
+
+impl SlotLayout {
+    /// Lays out `fields` for `rows` rows; the checks of a layout are here.
+    pub(crate) fn new(fields: Vec<Field>, rows: usize) -> Result<Self, Error> {
+        let wrong = |problem: String, advice: &str| Error::config("Collate::layout", problem, advice);
+        if fields.is_empty() {
+            return Err(wrong("it has no field".into(), "name at least one `Field`"));
+        }
+        if fields.len() > MAX_FIELDS {
+            return Err(wrong(
+                format!("it has {} fields", fields.len()),
+                "use at most 64, or put several values into one",
+            ));
+        }
+        let (mut spans, mut end) = (Vec::with_capacity(fields.len()), 0usize);
+        for (at, field) in fields.iter().enumerate() {
+            let name = &field.name;
+            if fields[..at].iter().any(|other| other.name == *name) {
+                return Err(wrong(format!("two fields are named `{name}`"), "give each its own name"));
+            }
+            if matches!(field.dtype, DType::QFloat(_)) {
+                return Err(wrong(
+                    format!("field `{name}` is quantised"),
+                    "send plain values and quantise in `finish`",
+                ));
+            }
+            if field.pad.is_some() && field.shape.is_empty() {
+                return Err(wrong(
+                    format!("padded field `{name}` has no dimension to pad"),
+                    "give the longest row's shape",
+                ));
+            }
+            if field.shape.len() > MAX_ROW_RANK {
+                let problem = format!("rows of field `{name}` have {} dimensions", field.shape.len());
+                return Err(wrong(problem, "use at most 7 and reshape in `finish`"));
+            }
+            let row = field.shape.iter().try_fold(field.dtype.size(), |bytes, dim| bytes.checked_mul(*dim));
+            let span = row.and_then(|row| row.checked_mul(rows)).and_then(|span| span.checked_next_multiple_of(ALIGN));
+            let (Some(row), Some(next)) = (row, span.and_then(|span| end.checked_add(span))) else {
+                return Err(wrong(format!("field `{name}` is larger than the address space"), "check its shape"));
+            };
+            if row == 0 {
+                return Err(wrong(format!("rows of field `{name}` are empty"), "give every dimension at least 1"));
+            }
+            spans.push(Span { offset: end, row_bytes: row, values: row / field.dtype.size() });
+            end = next;
+        }
+        Ok(Self { fields, spans, rows, bytes: end, streaming: false })
+    }
+
+    /// The bytes of a full slot.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The most rows that a slot takes.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Where the rows of a field start.
+    #[inline]
+    pub(crate) fn offset(&self, field: usize) -> usize {
+        self.spans[field].offset
+    }
+
+    /// The bytes of one row of a field, in the slot.
+    #[inline]
+    pub(crate) fn row_bytes(&self, field: usize) -> usize {
+        self.spans[field].row_bytes
+    }
+
+    /// The values of one row of a field (of the longest, if padded).
+    #[inline]
+    pub(crate) fn values(&self, field: usize) -> usize {
+        self.spans[field].values
+    }
+
+    /// The word of bits of a row whose fields are all written.
+    #[inline]
+    pub(crate) fn all_written(&self) -> u64 {
+        u64::MAX >> (MAX_FIELDS - self.spans.len())
+    }
+
+    pub(crate) fn has_padded(&self) -> bool {
+        self.fields.iter().any(|field| field.pad.is_some())
+    }
+}
+
+/// [`RowMut`](crate::RowMut) counts the fields that were written in a word of bits.
+const MAX_FIELDS: usize = 64;
+
+/// Burn tensors are taken with up to 8 dimensions, the batch included.
+const MAX_ROW_RANK: usize = 7;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_aligned_and_disjoint() {
+        let fields =
+            vec![Field::new("a", DType::U8, [3]), Field::new("b", DType::F32, [5]), Field::new("c", DType::I64, [])];
+        let layout = SlotLayout::new(fields, 7).unwrap();
+        let mut end = 0;
+        for field in 0..3 {
+            assert_eq!(layout.offset(field) % ALIGN, 0);
+            assert!(layout.offset(field) >= end);
+            end = layout.offset(field) + 7 * layout.row_bytes(field);
+        }
+        assert!(layout.bytes() >= end);
+        assert_eq!((layout.row_bytes(0), layout.row_bytes(1), layout.row_bytes(2)), (3, 20, 8));
+    }
+
+    #[test]
+    fn a_wrong_layout_is_refused_with_its_reason() {
+        let cases: [(Vec<Field>, &str); 6] = [
+            (vec![], "no field"),
+            (vec![Field::new("a", DType::U8, []), Field::new("a", DType::F32, [])], "two fields are named `a`"),
+            (vec![Field::new("a", DType::U8, [0])], "are empty"),
+            (vec![Field::new("a", DType::U8, [usize::MAX, 2])], "larger than the address space"),
+            (vec![Field::padded("a", [], 0u8)], "no dimension to pad"),
+            (vec![Field::new("a", DType::U8, [1; 8])], "8 dimensions"),
+        ];
+        for (fields, reason) in cases {
+            let message = SlotLayout::new(fields, 4).unwrap_err().to_string();
+            assert!(message.contains(reason), "{message}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What a loader may take of the machine's memory: limits that loaders share, and those that the system sets.
+
+use super::block::{HostAlloc, HostBlock};
+use crate::fault::Error;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+/// A limit on slot memory for several loaders together: give each of them a clone.
+///
+/// ```
+/// use burn_pinned::MemoryLimit;
+///
+/// let limit = MemoryLimit::new(512 << 20);
+/// // train: builder.shared_limit(&limit), valid: builder.shared_limit(&limit)
+/// assert_eq!(limit.used(), 0);
+/// ```
+///
+/// What counts is memory that is there: slots in use, slots that wait for their next batch, and, on a CPU backend, batches that the
+/// consumer holds. It comes back when the loader is dropped. A loader that gets less than it wants goes on with fewer slots; one
+/// that gets none reports [`Error::OutOfHostMemory`] at its batches. Nothing waits for another loader.
+#[derive(Debug, Clone)]
+pub struct MemoryLimit {
+    bytes: usize,
+    used: Arc<AtomicUsize>,
+}
+
+impl MemoryLimit {
+    /// A limit of so many bytes.
+    pub fn new(bytes: usize) -> Self {
+        Self { bytes, used: Arc::default() }
+    }
+
+    /// The limit.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes in use now.
+    pub fn used(&self) -> usize {
+        self.used.load(Relaxed)
+    }
+
+    fn take(&self, bytes: usize) -> Option<Taken> {
+        let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.bytes);
+        self.used.fetch_update(Relaxed, Relaxed, more).ok()?;
+        Some(Taken { bytes, used: Arc::clone(&self.used) })
+    }
+}
+
+/// Bytes of a limit; given back when dropped.
+struct Taken {
+    bytes: usize,
+    used: Arc<AtomicUsize>,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.used.fetch_sub(self.bytes, Relaxed);
+    }
+}
+
+/// An allocator within a limit.
+#[derive(Debug)]
+pub(crate) struct Limited {
+    pub(crate) upstream: Arc<dyn HostAlloc>,
+    pub(crate) limit: MemoryLimit,
+}
+
+impl HostAlloc for Limited {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        let Some(taken) = self.limit.take(bytes) else {
+            let message =
+                format!("{} of the {} bytes of the shared limit are in use", self.limit.used(), self.limit.bytes);
+            return Err(Error::OutOfHostMemory { kind: "host", bytes, message });
+        };
+        Ok(self.upstream.allocate(bytes)?.with(taken))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::block::HeapAlloc;
+
+    #[test]
+    fn a_shared_limit_counts_what_is_there() {
+        let limit = MemoryLimit::new(250);
+        let alloc = || Limited { upstream: Arc::new(HeapAlloc), limit: limit.clone() };
+        let (first, second) = (alloc(), alloc());
+        let (a, b) = (first.allocate(100).unwrap(), second.allocate(100).unwrap());
+        assert_eq!(limit.used(), 200);
+        let refused = second.allocate(51).unwrap_err().to_string();
+        assert!(refused.contains("200 of the 250 bytes of the shared limit"), "{refused}");
+        drop(a);
+        assert_eq!(first.allocate(150).unwrap().len(), 150);
+        drop(b);
+        assert_eq!(limit.used(), 0);
+        assert!(first.allocate(usize::MAX).is_err());
+    }
+}

@@ -1,0 +1,302 @@
+//! Models of the pool: whatever the order of the threads' steps, permits and memory come home, and no wait is left over.
+
+use super::block::HeapAlloc;
+use super::*;
+use crate::sync::explore;
+use loom::thread::{JoinHandle, spawn};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+/// Time stands still here: only a notification ends a wait.
+const EVER: Duration = Duration::MAX;
+
+impl Pool {
+    /// Permits that nobody holds.
+    pub(crate) fn permits(&self) -> usize {
+        self.lock().permits.left()
+    }
+}
+
+fn pool(alloc: impl HostAlloc + 'static, slots: usize, bytes: usize, counters: &Arc<Counters>) -> Arc<Pool> {
+    Pool::new(Arc::new(alloc), Limits { slots, bytes }, Arc::clone(counters))
+}
+
+fn lease(pool: &Arc<Pool>, bytes: usize) -> Result<Slot, Error> {
+    pool.slot(pool.permit(EVER).ok_or(Error::Ended)?, bytes, &|_| Ok(()))
+}
+
+fn beside<T: 'static>(pool: &Arc<Pool>, act: impl FnOnce(&Arc<Pool>) -> T + 'static) -> JoinHandle<T> {
+    let pool = Arc::clone(pool);
+    spawn(move || act(&pool))
+}
+
+/// All permits are there once, and what counts as allocated is what lies there; nothing does after a close.
+fn check(pool: &Pool, counters: &Counters) {
+    let (permits, allocated, free) = {
+        let state = pool.lock();
+        assert_eq!((state.permits.debt_and_held(), state.away), ((0, 0), 0));
+        assert!(state.allocated == 0 || !state.closed);
+        (state.permits.left() - state.permits.extra(), state.allocated, state.free.iter().map(HostBlock::len).sum())
+    };
+    assert_eq!((permits, allocated), (pool.limits.slots, free));
+    assert!(free <= pool.limits.bytes);
+    assert_eq!(counters.snapshot().host_bytes, free);
+    pool.close();
+    assert_eq!((pool.lock().allocated, counters.snapshot().host_bytes), (0, 0));
+}
+
+#[test]
+fn model_one_slot_goes_round() {
+    let counters = Arc::<Counters>::default();
+    explore("one slot goes round", 4, move || {
+        let pool = pool(HeapAlloc, 1, 100, &counters);
+        let others = [40, 100].map(|bytes| beside(&pool, move |pool| drop(lease(pool, bytes).unwrap())));
+        drop(lease(&pool, 60).unwrap());
+        others.into_iter().for_each(|other| other.join().unwrap());
+        check(&pool, &counters);
+    });
+}
+
+#[test]
+fn model_no_more_batches_than_slots() {
+    let counters = Arc::<Counters>::default();
+    explore("no more batches than slots", 4, move || {
+        let pool = pool(HeapAlloc, 1, 100, &counters);
+        let held = Arc::<AtomicUsize>::default();
+        let turn = || {
+            let held = Arc::clone(&held);
+            move |pool: &Arc<Pool>| {
+                let permit = pool.permit(EVER).unwrap();
+                assert_eq!(held.fetch_add(1, SeqCst), 0);
+                pool.is_closed(); // a step, before which others may run
+                held.fetch_sub(1, SeqCst);
+                drop(permit);
+            }
+        };
+        let others = [turn(), turn()].map(|turn| beside(&pool, turn));
+        turn()(&pool);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        check(&pool, &counters);
+    });
+}
+
+#[test]
+fn model_blocks_in_the_way_are_waited_for() {
+    let counters = Arc::<Counters>::default();
+    explore("blocks in the way", 4, move || {
+        let pool = pool(HeapAlloc, 3, 100, &counters);
+        let others = [60, 100].map(|bytes| beside(&pool, move |pool| drop(lease(pool, bytes).unwrap())));
+        drop(lease(&pool, 50).unwrap());
+        others.into_iter().for_each(|other| other.join().unwrap());
+        check(&pool, &counters);
+    });
+}
+
+#[test]
+fn model_kept_memory_parts_from_its_permit() {
+    let counters = Arc::<Counters>::default();
+    explore("kept memory", 4, move || {
+        let pool = pool(HeapAlloc, 1, 100, &counters);
+        let consumer = beside(&pool, |pool| {
+            let mut slot = lease(pool, 100).unwrap();
+            let permit = pool.detach(&mut slot);
+            drop(permit);
+            slot
+        });
+        let other = beside(&pool, |pool| drop(lease(pool, 80).unwrap()));
+        drop(consumer.join().unwrap()); // held for as long as the other may need
+        other.join().unwrap();
+        check(&pool, &counters);
+    });
+}
+
+/// A consumer that keeps its batch for ever stops nobody.
+#[test]
+fn model_memory_that_never_comes_back_is_not_waited_for() {
+    let counters = Arc::<Counters>::default();
+    explore("memory that never comes back", 4, move || {
+        let pool = pool(HeapAlloc, 1, 100, &counters);
+        let mut kept = lease(&pool, 100).unwrap();
+        let other = beside(&pool, |pool| drop(lease(pool, 100).unwrap()));
+        drop(pool.detach(&mut kept));
+        other.join().unwrap();
+        drop(kept);
+        check(&pool, &counters);
+    });
+}
+
+/// A batch is given up while a call holds its slot: others go on, and what comes back late is nobody's second permit.
+#[test]
+fn model_what_hangs_is_replaced() {
+    let counters = Arc::<Counters>::default();
+    explore("what hangs is replaced", 4, move || {
+        let pool = pool(HeapAlloc, 1, 100, &counters);
+        let permit = pool.permit(EVER).unwrap();
+        let ticket = permit.ticket();
+        let hangs = beside(&pool, move |pool| drop(pool.slot(permit, 100, &|_| Ok(()))));
+        let other = beside(&pool, |pool| drop(lease(pool, 100).unwrap()));
+        pool.replace(ticket); // it may be back already
+        other.join().unwrap();
+        hangs.join().unwrap();
+        check(&pool, &counters);
+    });
+}
+
+/// The same while the permit is kept, and somebody waits for one.
+#[test]
+fn model_kept_memory_is_replaced_before_its_permit_is_free() {
+    let counters = Arc::<Counters>::default();
+    explore("memory kept with its permit", 4, move || {
+        let pool = pool(HeapAlloc, 2, 100, &counters);
+        let mut kept = lease(&pool, 100).unwrap();
+        let permit = pool.permit(EVER).unwrap();
+        let for_memory = beside(&pool, |pool| drop(pool.slot(permit, 100, &|_| Ok(())).unwrap()));
+        let for_permit = beside(&pool, |pool| drop(pool.permit(EVER).unwrap()));
+        let permit = pool.detach(&mut kept);
+        for_memory.join().unwrap();
+        for_permit.join().unwrap();
+        drop((permit, kept));
+        check(&pool, &counters);
+    });
+}
+
+/// One waits for memory, another for a permit: the permit reaches who waits for it.
+#[test]
+fn model_a_permit_reaches_who_waits_for_it() {
+    let counters = Arc::<Counters>::default();
+    explore("a permit among waits for memory", 4, move || {
+        let pool = pool(HeapAlloc, 3, 100, &counters);
+        let (mut kept, held) = (lease(&pool, 50).unwrap(), lease(&pool, 50).unwrap());
+        let permit = pool.permit(EVER).unwrap();
+        let for_memory = beside(&pool, |pool| drop(pool.slot(permit, 100, &|_| Ok(())).unwrap()));
+        let for_permit = beside(&pool, |pool| drop(pool.permit(EVER).unwrap()));
+        drop(pool.detach(&mut kept));
+        for_permit.join().unwrap();
+        drop(held);
+        for_memory.join().unwrap();
+        drop(kept);
+        check(&pool, &counters);
+    });
+}
+
+#[test]
+fn model_permits_come_and_go_beside_leases() {
+    let counters = Arc::<Counters>::default();
+    explore("permits come and go", 4, move || {
+        let pool = pool(HeapAlloc, 1, 100, &counters);
+        let others = [40, 60].map(|bytes| beside(&pool, move |pool| drop(lease(pool, bytes).unwrap())));
+        for extra in [1, 0, 1] {
+            pool.allow(extra);
+        }
+        others.into_iter().for_each(|other| other.join().unwrap());
+        pool.allow(0);
+        check(&pool, &counters);
+    });
+}
+
+#[test]
+fn model_slots_are_allocated_ahead_beside_a_lease() {
+    let counters = Arc::<Counters>::default();
+    explore("allocated ahead", 4, move || {
+        let pool = pool(HeapAlloc, 2, 200, &counters);
+        let pin = beside(&pool, |pool| pool.preallocate(100));
+        let other = beside(&pool, |pool| drop(lease(pool, 100).unwrap()));
+        drop(lease(&pool, 100).unwrap());
+        pin.join().unwrap();
+        other.join().unwrap();
+        check(&pool, &counters);
+    });
+}
+
+/// Refuses some of its calls.
+#[derive(Debug)]
+struct Refuses(std::ops::Range<usize>, AtomicUsize);
+
+impl HostAlloc for Refuses {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        if self.0.contains(&self.1.fetch_add(1, SeqCst)) {
+            return Err(Error::OutOfHostMemory { kind: "test", bytes, message: "refused".into() });
+        }
+        HeapAlloc.allocate(bytes)
+    }
+}
+
+/// Who gets no memory is told so, or served with another's.
+#[test]
+fn model_refusals_leave_nobody_waiting() {
+    let counters = Arc::<Counters>::default();
+    explore("refusals", 3, move || {
+        for refused in [0..1, 1..2, 0..2, 0..usize::MAX] {
+            let all = refused.len() > 2;
+            let pool = pool(Refuses(refused, AtomicUsize::new(0)), 2, 200, &counters);
+            let other = beside(&pool, |pool| lease(pool, 100).is_ok());
+            let served = lease(&pool, 100).is_ok();
+            assert!(!(other.join().unwrap() || served) || !all);
+            check(&pool, &counters);
+        }
+    });
+}
+
+/// Memory that was to be allocated ahead is had by who waits for it.
+#[test]
+fn model_a_refusal_ahead_of_use_ends_a_wait() {
+    let counters = Arc::<Counters>::default();
+    explore("refused ahead", 4, move || {
+        let pool = pool(Refuses(0..1, AtomicUsize::new(0)), 1, 100, &counters);
+        let permit = pool.permit(EVER).unwrap();
+        let pin = beside(&pool, |pool| pool.preallocate(100));
+        let for_permit = beside(&pool, |pool| drop(pool.permit(EVER).unwrap()));
+        // Its own allocation may be the one that is refused.
+        let _ = pool.slot(permit, 100, &|_| Ok(()));
+        pin.join().unwrap();
+        for_permit.join().unwrap();
+        check(&pool, &counters);
+    });
+}
+
+#[test]
+fn model_a_close_ends_the_wait_for_a_permit() {
+    let counters = Arc::<Counters>::default();
+    explore("closed at a permit", 4, move || {
+        let pool = pool(HeapAlloc, 1, 100, &counters);
+        let held = lease(&pool, 100).unwrap();
+        let others = [(), ()].map(|()| beside(&pool, |pool| assert!(pool.permit(EVER).is_none())));
+        pool.close();
+        others.into_iter().for_each(|other| other.join().unwrap());
+        drop(held);
+        check(&pool, &counters);
+    });
+}
+
+#[test]
+fn model_a_close_ends_the_wait_for_memory() {
+    let counters = Arc::<Counters>::default();
+    explore("closed at memory", 4, move || {
+        let pool = pool(HeapAlloc, 3, 100, &counters);
+        let held = lease(&pool, 100).unwrap();
+        let others = [50, 60].map(|bytes| beside(&pool, move |pool| assert!(lease(pool, bytes).is_err())));
+        pool.close();
+        others.into_iter().for_each(|other| other.join().unwrap());
+        drop(held);
+        check(&pool, &counters);
+    });
+}
+
+#[test]
+fn model_a_close_amid_leases_frees_everything() {
+    let counters = Arc::<Counters>::default();
+    explore("closed amid leases", 4, move || {
+        let pool = pool(HeapAlloc, 1, 100, &counters);
+        let others = [
+            beside(&pool, |pool| {
+                if let Ok(mut slot) = lease(pool, 100) {
+                    drop(pool.detach(&mut slot));
+                }
+            }),
+            beside(&pool, |pool| drop(lease(pool, 60))),
+        ];
+        pool.close();
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert!(pool.is_closed());
+        check(&pool, &counters);
+    });
+}

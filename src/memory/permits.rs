@@ -1,0 +1,73 @@
+//! The permits of a pool: how many are left, and who holds the others.
+
+use super::slot::Ticket;
+
+#[derive(Debug)]
+pub(crate) struct Permits {
+    left: usize,
+    /// Permits beyond those of the limits.
+    extra: usize,
+    /// Permits that are taken away as they come back.
+    debt: usize,
+    /// Permits that are held, each with the bytes behind it.
+    held: Vec<(Ticket, usize)>,
+    tickets: u64,
+}
+
+impl Permits {
+    pub(crate) fn new(left: usize) -> Self {
+        Self { left, extra: 0, debt: 0, held: Vec::new(), tickets: 0 }
+    }
+
+    pub(crate) fn left(&self) -> usize {
+        self.left
+    }
+
+    pub(crate) fn extra(&self) -> usize {
+        self.extra
+    }
+
+    /// Takes one, with no bytes behind it; `None` if none is left.
+    pub(crate) fn take(&mut self) -> Option<Ticket> {
+        self.left = self.left.checked_sub(1)?;
+        self.tickets += 1;
+        let ticket = Ticket(self.tickets);
+        self.held.push((ticket, 0));
+        Some(ticket)
+    }
+
+    /// Takes one back, with the bytes behind it; `None` if it was taken back before, and replaced.
+    pub(crate) fn release(&mut self, ticket: Ticket) -> Option<usize> {
+        let at = self.held.iter().position(|(held, _)| *held == ticket)?;
+        match self.debt {
+            0 => self.left += 1,
+            _ => self.debt -= 1,
+        }
+        Some(self.held.swap_remove(at).1)
+    }
+
+    /// Notes the bytes behind a permit; `false` if it was replaced.
+    pub(crate) fn hold(&mut self, ticket: Ticket, bytes: usize) -> bool {
+        let held = self.held.iter_mut().find(|(held, _)| *held == ticket);
+        held.map(|(_, behind)| *behind = bytes).is_some()
+    }
+
+    /// Makes so many beyond those of the limits.
+    pub(crate) fn allow(&mut self, extra: usize) {
+        let more = extra.saturating_sub(self.extra);
+        let paid = more.min(self.debt);
+        self.debt -= paid;
+        self.left += more - paid;
+        let fewer = self.extra.saturating_sub(extra);
+        let gone = fewer.min(self.left);
+        self.left -= gone;
+        self.debt += fewer - gone;
+        self.extra = extra;
+    }
+
+    /// How many are to be taken away, and how many are held.
+    #[cfg(test)]
+    pub(crate) fn debt_and_held(&self) -> (usize, usize) {
+        (self.debt, self.held.len())
+    }
+}

@@ -1,0 +1,348 @@
+//! Slots: how many there are, who may have one, and what they may cost.
+//!
+//! A batch needs a permit to exist on the host; their number is fixed. Memory is put behind permits within the byte limit, in
+//! the exact size asked for; it is allocated ahead of its use on the pin thread and kept for the loader's life.
+//!
+//! Memory that is away does not count to the limit and comes back as the pool's if there is room: on a CPU backend the consumer's
+//! batches, and what a call that hangs holds of a batch that was given up.
+
+use super::{
+    block::{HostAlloc, HostBlock},
+    permits::Permits,
+    slot::{Slot, SlotHome, Ticket},
+};
+use crate::{
+    fault::{Doing, Error, catch},
+    observe::Counters,
+    sync::{Condvar, Mutex, MutexGuard},
+};
+use derive_new::new;
+use std::{
+    mem,
+    sync::{Arc, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// On a CPU backend a delivered batch takes its memory along. So many blocks more than there are permits are kept when they
+/// come back, for the next batches: the one being trained on, and the one that the loop still holds while it asks for the next.
+pub(crate) const SPARE: usize = 2;
+
+/// How often a wait asks whether it is still wanted.
+pub(crate) const TICK: Duration = Duration::from_millis(50);
+
+/// Says whether to go on waiting, given how long it has been; an error ends the wait.
+pub(crate) type Wanted<'a> = &'a dyn Fn(Duration) -> Result<(), Error>;
+
+/// What a pool may hold.
+#[derive(Debug, Clone, Copy, new)]
+pub(crate) struct Limits {
+    /// Permits, and so the most batches in the pipeline.
+    pub(crate) slots: usize,
+    /// The most bytes of memory, lent or free.
+    pub(crate) bytes: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    permits: Permits,
+    free: Vec<HostBlock>,
+    /// Bytes of the free blocks and of those behind permits.
+    allocated: usize,
+    /// Blocks that are away.
+    away: usize,
+    /// The byte limit, or what there was when the allocator refused more.
+    limit: usize,
+    closed: bool,
+}
+
+impl State {
+    /// Notes that so many bytes are not the pool's any more, though they will come back.
+    fn goes_away(&mut self, bytes: usize) {
+        self.allocated -= bytes;
+        self.away += 1;
+    }
+
+    /// Notes the bytes that are behind a permit from now on; where it was replaced meanwhile, they are away.
+    fn lend(&mut self, permit: Ticket, bytes: usize) {
+        if !self.permits.hold(permit, bytes) {
+            self.goes_away(bytes);
+        }
+    }
+
+    /// After a refusal: settles for the memory that there is. `false` if there is none, here or away.
+    fn make_do(&mut self) -> bool {
+        if self.allocated > 0 {
+            self.limit = self.allocated;
+        }
+        self.allocated > 0 || self.away > 0
+    }
+
+    /// Whether so many bytes more are within the limit. With nothing there they are, whatever was refused once.
+    fn has_room(&self, bytes: usize) -> bool {
+        self.allocated == 0 || self.allocated.saturating_add(bytes) <= self.limit
+    }
+}
+
+/// The pool. All of its waits end when it is closed.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    alloc: Arc<dyn HostAlloc>,
+    limits: Limits,
+    state: Mutex<State>,
+    changed: Condvar,
+    counters: Arc<Counters>,
+}
+
+/// The right to have one batch in the pipeline, with no memory behind it (yet).
+#[derive(Debug)]
+pub(crate) struct Permit {
+    /// `None` once a slot has the permit.
+    pool: Option<Arc<Pool>>,
+    ticket: Ticket,
+}
+
+impl Permit {
+    pub(crate) fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.take() {
+            pool.lock().permits.release(self.ticket);
+            pool.changed.notify_all();
+        }
+    }
+}
+
+impl Pool {
+    pub(crate) fn new(alloc: Arc<dyn HostAlloc>, limits: Limits, counters: Arc<Counters>) -> Arc<Self> {
+        let (permits, limit) = (Permits::new(limits.slots), limits.bytes);
+        let state = State { permits, free: Vec::new(), allocated: 0, away: 0, limit, closed: false };
+        Arc::new(Self { alloc, limits, state: Mutex::new(state), changed: Condvar::new(), counters })
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// Whether all permits are held.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.lock().permits.left() == 0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes so many permits beyond those of the limits; gives the number of all.
+    pub(crate) fn allow(&self, extra: usize) -> usize {
+        self.lock().permits.allow(extra);
+        self.changed.notify_all();
+        self.limits.slots + extra
+    }
+
+    /// Waits for a permit, up to `patience`; `None` if none came in time or the pool was closed.
+    pub(crate) fn permit(self: &Arc<Self>, patience: Duration) -> Option<Permit> {
+        let none = |state: &mut State| state.permits.left() == 0 && !state.closed;
+        let (mut state, _) =
+            self.changed.wait_timeout_while(self.lock(), patience, none).unwrap_or_else(PoisonError::into_inner);
+        if state.closed {
+            return None;
+        }
+        let ticket = state.permits.take()?;
+        drop(state);
+        Some(Permit { pool: Some(Arc::clone(self)), ticket })
+    }
+
+    /// Lets another batch have the place of one that was given up, whose permit and memory a call holds that may never return.
+    pub(crate) fn replace(&self, permit: Ticket) {
+        let mut state = self.lock();
+        let Some(bytes) = state.permits.release(permit) else { return };
+        if bytes > 0 {
+            state.goes_away(bytes);
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Lets the allocator be asked again for what it refused.
+    pub(crate) fn ask_again(&self) {
+        self.lock().limit = self.limits.bytes;
+    }
+
+    /// Puts memory of at least `bytes` bytes behind a permit; waits while blocks of other sizes are in the way.
+    ///
+    /// # Errors
+    /// [`Error::OverLimit`], [`Error::OutOfHostMemory`], or what ended the wait; the permit is released.
+    pub(crate) fn slot(self: &Arc<Self>, mut permit: Permit, bytes: usize, wanted: Wanted<'_>) -> Result<Slot, Error> {
+        let block = self.block(permit.ticket, bytes, wanted)?;
+        permit.pool = None; // the slot has it now
+        Ok(Slot::new(block, Arc::clone(self) as Arc<dyn SlotHome>, permit.ticket))
+    }
+
+    /// Parts a slot from its permit: the memory is the consumer's from now on, and comes back when the consumer drops it.
+    pub(crate) fn detach(self: &Arc<Self>, slot: &mut Slot) -> Option<Permit> {
+        let ticket = slot.detach()?;
+        Some(Permit { pool: Some(Arc::clone(self)), ticket })
+    }
+
+    fn block(&self, permit: Ticket, bytes: usize, wanted: Wanted<'_>) -> Result<HostBlock, Error> {
+        if bytes > self.limits.bytes {
+            return Err(Error::OverLimit { bytes, limit: self.limits.bytes });
+        }
+        let (start, mut told) = (Instant::now(), false);
+        loop {
+            let mut state = self.lock();
+            if state.closed {
+                return Err(Error::Ended);
+            }
+            // The one that came back last is the likeliest to be in the cache.
+            if let Some(at) = state.free.iter().rposition(|block| block.len() >= bytes) {
+                let block = state.free.remove(at);
+                state.lend(permit, block.len());
+                return Ok(block);
+            }
+            // Free blocks are too small: they go where they stand for a permit that now needs a larger one, or for the limit.
+            let mut small = Vec::new();
+            while state.free.len() > state.permits.left() || !state.has_room(bytes) {
+                let Some(block) = state.free.pop() else { break };
+                state.allocated -= block.len();
+                self.counters.freed(block.len());
+                small.push(block);
+            }
+            if state.has_room(bytes) {
+                state.allocated += bytes;
+                drop(state);
+                drop(small);
+                let error = match self.allocate(bytes) {
+                    Ok(block) => {
+                        self.lock().lend(permit, block.len());
+                        return Ok(block);
+                    }
+                    Err(error) => error,
+                };
+                state = self.lock();
+                if !state.make_do() {
+                    return Err(error);
+                }
+                if !mem::replace(&mut told, true) {
+                    log::warn!("burn-pinned goes on with fewer slots: {error}");
+                }
+                if state.allocated > 0 {
+                    continue; // with what there is
+                }
+            }
+            drop(self.changed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner));
+            Doing::here().still();
+            wanted(start.elapsed())?;
+        }
+    }
+
+    /// Allocates a block whose bytes are counted already.
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        let start = Instant::now();
+        let refused = |message| Error::OutOfHostMemory { kind: "host", bytes, message };
+        // An allocator may be the user's.
+        let block = match catch(|| self.alloc.allocate(bytes)) {
+            Ok(Ok(block)) if block.len() != bytes => Err(refused(format!("the allocator gave {}", block.len()))),
+            Ok(block) => block,
+            Err(caught) => Err(refused(format!("the allocator panicked: {}", caught.message))),
+        };
+        match &block {
+            Ok(block) => self.counters.allocated(block.len(), block.kind(), start.elapsed()),
+            Err(_) => {
+                self.lock().allocated -= bytes;
+                self.changed.notify_all();
+            }
+        }
+        block
+    }
+
+    /// Allocates memory for every permit ahead of its use. A refusal is only logged: it becomes an error where no memory is
+    /// there at all.
+    pub(crate) fn preallocate(&self, bytes: usize) {
+        for _ in 0..self.limits.slots {
+            {
+                let mut state = self.lock();
+                let most = state.limit.min(bytes.saturating_mul(self.limits.slots));
+                if state.closed || state.allocated.saturating_add(bytes) > most {
+                    return;
+                }
+                state.allocated += bytes;
+            }
+            match self.allocate(bytes) {
+                Ok(block) => self.keep(self.lock(), block),
+                Err(error) => {
+                    self.lock().make_do();
+                    return log::warn!("burn-pinned goes on with fewer slots: {error}");
+                }
+            }
+        }
+    }
+
+    /// Puts a counted block to the free ones, or frees it if the pool is closed.
+    fn keep(&self, mut state: MutexGuard<'_, State>, block: HostBlock) {
+        let freed = if state.closed {
+            state.allocated -= block.len();
+            self.counters.freed(block.len());
+            Some(block)
+        } else {
+            state.free.push(block);
+            None
+        };
+        drop(state);
+        self.changed.notify_all();
+        drop(freed);
+    }
+
+    /// Ends all waits; memory that comes back from now on is freed.
+    pub(crate) fn close(&self) {
+        let freed = {
+            let mut state = self.lock();
+            state.closed = true;
+            state.allocated -= state.free.iter().map(HostBlock::len).sum::<usize>();
+            mem::take(&mut state.free)
+        };
+        self.changed.notify_all();
+        freed.iter().for_each(|block| self.counters.freed(block.len()));
+    }
+}
+
+impl SlotHome for Pool {
+    fn give_back(&self, block: HostBlock, permit: Option<Ticket>) {
+        let mut state = self.lock();
+        if permit.and_then(|permit| state.permits.release(permit)).is_none() {
+            state.away -= 1;
+            let free = state.free.len() < self.limits.slots + state.permits.extra() + SPARE;
+            if !free || state.allocated.saturating_add(block.len()) > self.limits.bytes {
+                drop(state);
+                self.counters.freed(block.len());
+                return drop(block);
+            }
+            state.allocated += block.len();
+        }
+        self.keep(state, block);
+    }
+
+    fn detach(&self, permit: Ticket, bytes: usize) {
+        let mut state = self.lock();
+        if state.permits.hold(permit, 0) {
+            state.goes_away(bytes);
+        } // else it is away since its permit was replaced
+        drop(state);
+        self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests;

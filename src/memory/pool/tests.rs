@@ -1,0 +1,204 @@
+use super::*;
+use crate::memory::block::HeapAlloc;
+use proptest::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+const SOON: Duration = Duration::from_millis(5);
+
+fn pool(slots: usize, bytes: usize) -> Arc<Pool> {
+    Pool::new(Arc::new(HeapAlloc), Limits { slots, bytes }, Arc::default())
+}
+
+fn impatient(waited: Duration) -> Result<(), Error> {
+    Err(Error::LeaseTimeout { waited, slots: 0 })
+}
+
+fn slot(pool: &Arc<Pool>, bytes: usize) -> Result<Slot, Error> {
+    pool.slot(pool.permit(SOON).expect("a permit"), bytes, &impatient)
+}
+
+#[test]
+fn memory_is_reused_and_waits_end() {
+    let pool = pool(2, 200);
+    pool.preallocate(100);
+    let (a, b) = (slot(&pool, 100).unwrap(), slot(&pool, 100).unwrap());
+    assert!(pool.permit(SOON).is_none());
+    let at = a.as_slice().as_ptr();
+    drop(a);
+    let c = slot(&pool, 100).unwrap();
+    assert_eq!(c.as_slice().as_ptr(), at);
+    assert_eq!(pool.counters.snapshot().allocations, 2);
+    let waiting = std::thread::spawn({
+        let pool = Arc::clone(&pool);
+        move || pool.permit(Duration::from_secs(60)).is_none()
+    });
+    pool.close();
+    assert!(waiting.join().unwrap());
+    drop((b, c));
+    assert_eq!(pool.counters.snapshot().host_bytes, 0);
+}
+
+#[test]
+fn a_batch_larger_than_the_limit_is_an_error() {
+    let pool = pool(2, 200);
+    let error = slot(&pool, 201).unwrap_err();
+    assert!(matches!(error, Error::OverLimit { bytes: 201, limit: 200 }), "{error}");
+    assert!(pool.permit(SOON).is_some(), "the permit came back");
+}
+
+#[test]
+fn blocks_in_the_way_are_waited_for_as_long_as_wanted() {
+    let pool = pool(2, 200);
+    let held = slot(&pool, 150).unwrap();
+    let error = slot(&pool, 100).unwrap_err();
+    assert!(matches!(error, Error::LeaseTimeout { .. }), "{error}");
+    let waiting = std::thread::spawn({
+        let pool = Arc::clone(&pool);
+        move || pool.slot(pool.permit(SOON).unwrap(), 100, &|_| Ok(())).is_ok()
+    });
+    std::thread::sleep(SOON);
+    drop(held);
+    assert!(waiting.join().unwrap());
+}
+
+/// Refuses after so many blocks, or breaks its contract.
+#[derive(Debug)]
+struct Moody(AtomicUsize, usize, &'static str);
+
+impl HostAlloc for Moody {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        match (self.0.fetch_add(1, SeqCst) < self.1, self.2) {
+            (true, _) => HeapAlloc.allocate(bytes),
+            (_, "short") => HeapAlloc.allocate(bytes - 1),
+            (_, "panic") => panic!("no mood"),
+            _ => Err(Error::OutOfHostMemory { kind: "test", bytes, message: "refused".into() }),
+        }
+    }
+}
+
+fn counts(pool: &Pool) -> (usize, usize) {
+    let state = pool.lock();
+    (state.allocated, state.permits.left())
+}
+
+#[test]
+fn after_a_refusal_the_pool_makes_do_with_what_it_has() {
+    for mood in ["refuse", "short", "panic"] {
+        let limits = Limits { slots: 4, bytes: 400 };
+        let pool = Pool::new(Arc::new(Moody(0.into(), 2, mood)), limits, Arc::default());
+        pool.preallocate(100);
+        for _ in 0..10 {
+            let (a, b) = (slot(&pool, 100).unwrap(), slot(&pool, 100).unwrap());
+            assert!(matches!(slot(&pool, 100), Err(Error::LeaseTimeout { .. })), "a third must wait");
+            drop((a, b));
+        }
+        assert_eq!(counts(&pool), (200, 4));
+        let none = Pool::new(Arc::new(Moody(0.into(), 0, mood)), limits, Arc::default());
+        none.preallocate(100);
+        assert!(matches!(slot(&none, 100), Err(Error::OutOfHostMemory { .. })));
+        assert_eq!(counts(&none), (0, 4));
+    }
+}
+
+/// Memory of so many bytes, which others may have a part in.
+#[derive(Debug, Clone)]
+struct Scarce(Arc<AtomicUsize>);
+
+struct Taken(Arc<AtomicUsize>, usize);
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.fetch_add(self.1, SeqCst);
+    }
+}
+
+impl HostAlloc for Scarce {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        let taken = self.0.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(bytes));
+        let refused = |_| Error::OutOfHostMemory { kind: "test", bytes, message: "no more".into() };
+        taken.map_err(refused)?;
+        Ok(HeapAlloc.allocate(bytes)?.with(Taken(Arc::clone(&self.0), bytes)))
+    }
+}
+
+/// A refusal is not for ever: larger blocks may be had once nothing else is there, and what there is grows with the next epoch.
+#[test]
+fn after_a_refusal_larger_batches_still_come() {
+    let left = Arc::new(AtomicUsize::new(150));
+    let pool = Pool::new(Arc::new(Scarce(Arc::clone(&left))), Limits { slots: 4, bytes: 1000 }, Arc::default());
+    let small = slot(&pool, 100).unwrap();
+    assert!(matches!(slot(&pool, 120), Err(Error::LeaseTimeout { .. })), "it waits for the small one");
+    drop(small);
+    let large = slot(&pool, 140).unwrap();
+    assert!(matches!(slot(&pool, 100), Err(Error::LeaseTimeout { .. })));
+    left.fetch_add(1000, SeqCst);
+    assert!(matches!(slot(&pool, 100), Err(Error::LeaseTimeout { .. })), "nobody asks again within an epoch");
+    pool.ask_again();
+    drop((slot(&pool, 100).unwrap(), large));
+}
+
+/// On a CPU backend the memory of delivered batches is away: a refusal then means to wait for it.
+#[test]
+fn memory_that_is_away_is_waited_for() {
+    let scarce = Scarce(Arc::new(AtomicUsize::new(150)));
+    let pool = Pool::new(Arc::new(scarce), Limits { slots: 2, bytes: 1000 }, Arc::default());
+    let mut kept = slot(&pool, 100).unwrap();
+    let permit = pool.detach(&mut kept);
+    let waiting = {
+        let pool = Arc::clone(&pool);
+        std::thread::spawn(move || pool.slot(pool.permit(SOON).unwrap(), 100, &|_| Ok(())).is_ok())
+    };
+    std::thread::sleep(2 * SOON);
+    drop((permit, kept));
+    assert!(waiting.join().unwrap());
+}
+
+#[test]
+fn growing_batches_replace_their_blocks() {
+    let pool = pool(3, usize::MAX);
+    for bytes in (100..4000).step_by(100) {
+        let slots: Vec<_> = (0..3).map(|_| slot(&pool, bytes).unwrap()).collect();
+        drop(slots);
+        assert!(pool.lock().free.len() <= 3);
+    }
+    assert!(pool.counters.snapshot().host_bytes <= 3 * 3900);
+}
+
+proptest! {
+    /// Whatever the sizes and the order of lending, detaching and returning: never above the limit, all freed at the end.
+    #[test]
+    fn the_limit_holds(slots in 1usize..5, steps in prop::collection::vec((0usize..5, 1usize..120), 1..40)) {
+        let pool = pool(slots, 250);
+        let mut held = Vec::new();
+        for (action, size) in steps {
+            match action {
+                0 | 1 => {
+                    let room = pool.lock().allocated + size <= 250;
+                    if room && let Some(permit) = pool.permit(Duration::ZERO) {
+                        let ticket = permit.ticket();
+                        held.push((pool.slot(permit, size, &impatient).unwrap(), None, ticket));
+                    }
+                }
+                2 => drop(held.pop()),
+                3 => if let Some((slot, permit, _)) = held.first_mut() && permit.is_none() {
+                    *permit = pool.detach(slot);
+                },
+                _ => if let Some((_, _, ticket)) = held.get(size % held.len().max(1)) {
+                    pool.replace(*ticket); // any number of times
+                },
+            }
+            let state = pool.lock();
+            prop_assert!(state.allocated <= 250 && state.permits.left() <= slots);
+            let free: usize = state.free.iter().map(HostBlock::len).sum();
+            prop_assert!(free <= state.allocated);
+        }
+        drop(held);
+        {
+            let state = pool.lock();
+            prop_assert_eq!((state.permits.left(), state.permits.debt_and_held(), state.away), (slots, (0, 0), 0));
+        }
+        pool.close();
+        prop_assert_eq!(pool.lock().allocated, 0);
+        prop_assert_eq!(pool.counters.snapshot().host_bytes, 0);
+    }
+}

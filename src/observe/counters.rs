@@ -1,0 +1,259 @@
+//! What every thread of a loader adds to.
+
+use super::loops::{CopyId, Loops, Sums};
+use crate::observe::stats::TIMED;
+use crate::{
+    observe::{
+        stats::{EARLY, PARTS, Queues, StageCounters, StageStats, Stats, nanos},
+        timeline::Recorder,
+    },
+    vocabulary::{Activity, BatchKey, MemoryKind},
+};
+use crossbeam::utils::CachePadded;
+use std::fmt;
+use std::{
+    array,
+    sync::{
+        Mutex, OnceLock, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
+    thread::available_parallelism,
+    time::{Duration, Instant},
+};
+
+/// Workers share so many sets of counters for samples.
+const SHARDS: usize = 4;
+
+/// Holds batches in device memory.
+pub(crate) trait OnDevice: fmt::Debug + Send + Sync {
+    /// Bytes of those that are in use now.
+    fn bytes(&self) -> usize;
+}
+
+/// The counters of a loader and of all copies made of it by `to_device` and `slice`.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    batches: AtomicU64,
+    items: AtomicU64,
+    errors: AtomicU64,
+    faults: AtomicU64,
+    skipped: AtomicU64,
+    replaced: AtomicU64,
+    epochs: AtomicU64,
+    first_ns: AtomicU64,
+    /// The part of the waits for room on the device that ended without a release.
+    kept_wait_ns: AtomicU64,
+    sent_bytes: AtomicU64,
+    host_bytes: AtomicUsize,
+    host_peak: AtomicUsize,
+    on_device: Mutex<Vec<Weak<dyn OnDevice>>>,
+    device_peak: AtomicUsize,
+    allocations: AtomicU64,
+    late_allocations: AtomicU64,
+    allocating_ns: AtomicU64,
+    /// One bit for each kind of memory that was allocated.
+    kinds: AtomicU8,
+    copies: AtomicUsize,
+    loops: Loops,
+    transfers: AtomicUsize,
+    slots: AtomicUsize,
+    warm_up: OnceLock<Box<Stats>>,
+    /// Sums over the calls of `next()`.
+    seen: [AtomicU64; 4],
+    stages: [CachePadded<StageCounters>; Activity::COUNT],
+    samples: [[CachePadded<StageCounters>; PARTS]; SHARDS],
+    /// Samples take long enough to be timed one by one. Like the recorder, read by all threads for each batch: not beside what
+    /// one of them writes.
+    pub(crate) slow: CachePadded<AtomicBool>,
+    pub(crate) timeline: CachePadded<Recorder>,
+}
+
+/// The counters that rates are made of.
+#[derive(Debug, Clone, Copy, Default)]
+#[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "Burn's metrics are made of these"))]
+pub(crate) struct Totals {
+    pub(crate) items: u64,
+    pub(crate) sent_bytes: u64,
+    pub(crate) waited: Duration,
+    pub(crate) elapsed: Duration,
+    /// Steps that have ended.
+    pub(crate) steps: u64,
+    pub(crate) host_bytes: usize,
+}
+
+impl Counters {
+    /// A pipeline starts, or has other workers at work.
+    pub(crate) fn started(&self, workers: usize, transfers: usize, slots: usize) {
+        self.loops.set_workers(workers);
+        self.transfers.store(transfers, Relaxed);
+        self.slots.store(slots, Relaxed);
+    }
+
+    /// Another copy of the loader.
+    pub(crate) fn copy(&self) -> CopyId {
+        CopyId(self.copies.fetch_add(1, Relaxed))
+    }
+
+    /// What the training loops do.
+    pub(crate) fn loops(&self) -> &Loops {
+        &self.loops
+    }
+
+    pub(crate) fn took(&self, activity: Activity, batch: BatchKey, start: Instant, end: Instant) {
+        let ns = nanos(end.saturating_duration_since(start));
+        if TIMED {
+            self.stages[activity as usize].add(ns);
+        }
+        self.timeline.add(activity, batch, start, end);
+    }
+
+    /// The counters of a part of samples, for a worker.
+    pub(crate) fn sample(&self, part: Activity, worker: usize) -> &StageCounters {
+        &self.samples[worker % SHARDS][(part as usize).min(PARTS - 1)]
+    }
+
+    pub(crate) fn delivered(&self, items: usize) {
+        self.items.fetch_add(items as u64, Relaxed);
+        if self.batches.fetch_add(1, Relaxed) + 1 == EARLY {
+            self.warm_up.get_or_init(|| Box::new(self.snapshot()));
+        }
+    }
+
+    pub(crate) fn failed(&self) {
+        self.errors.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn fault(&self) {
+        self.faults.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn made_do(&self, skipped: usize, replaced: usize) {
+        if skipped + replaced > 0 {
+            self.skipped.fetch_add(skipped as u64, Relaxed);
+            self.replaced.fetch_add(replaced as u64, Relaxed);
+        }
+    }
+
+    /// From `iter()` to the first batch.
+    pub(crate) fn first_batch(&self, time: Duration) {
+        self.epochs.fetch_add(1, Relaxed);
+        self.first_ns.store(nanos(time), Relaxed);
+    }
+
+    /// What lies where as the step asks for a batch: open, to pin, to send, ready.
+    pub(crate) fn asked(&self, batches: [usize; 4]) {
+        if TIMED {
+            // Under the lock of one pipeline; a copy that adds at the same time loses one of many.
+            for (sum, count) in self.seen.iter().zip(batches) {
+                sum.store(sum.load(Relaxed) + count as u64, Relaxed);
+            }
+        }
+    }
+
+    pub(crate) fn sent(&self, bytes: usize) {
+        self.sent_bytes.fetch_add(bytes as u64, Relaxed);
+    }
+
+    /// A transfer thread waited so long for room on the device, and went on without a release.
+    pub(crate) fn kept(&self, waited: Duration) {
+        self.kept_wait_ns.fetch_add(nanos(waited), Relaxed);
+    }
+
+    /// Batches of a copy of the loader are in this device memory.
+    pub(crate) fn watch_device(&self, memory: Weak<dyn OnDevice>) {
+        self.on_device.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
+    }
+
+    /// Bytes of batches in device memory now.
+    pub(crate) fn device_bytes(&self) -> usize {
+        let mut all = self.on_device.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|memory| memory.strong_count() > 0);
+        let bytes = all.iter().filter_map(Weak::upgrade).map(|memory| memory.bytes()).sum();
+        self.device_peak.fetch_max(bytes, Relaxed);
+        bytes
+    }
+
+    pub(crate) fn allocated(&self, bytes: usize, kind: MemoryKind, time: Duration) {
+        self.allocations.fetch_add(1, Relaxed);
+        if self.batches.load(Relaxed) > 2 * self.slots.load(Relaxed) as u64 {
+            self.late_allocations.fetch_add(1, Relaxed);
+        }
+        self.allocating_ns.fetch_add(nanos(time), Relaxed);
+        self.kinds.fetch_or(1 << kind as u8, Relaxed);
+        let now = self.host_bytes.fetch_add(bytes, Relaxed) + bytes;
+        self.host_peak.fetch_max(now, Relaxed);
+    }
+
+    pub(crate) fn freed(&self, bytes: usize) {
+        self.host_bytes.fetch_sub(bytes, Relaxed);
+    }
+
+    #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "Burn's metrics are made of these"))]
+    pub(crate) fn totals(&self) -> Totals {
+        let Sums { elapsed, waited, steps, .. } = self.loops.sums();
+        Totals {
+            items: self.items.load(Relaxed),
+            sent_bytes: self.sent_bytes.load(Relaxed),
+            waited,
+            elapsed,
+            steps,
+            host_bytes: self.host_bytes.load(Relaxed),
+        }
+    }
+
+    pub(crate) fn snapshot(&self) -> Stats {
+        let time = |ns: &AtomicU64| Duration::from_nanos(ns.load(Relaxed));
+        let stage = |activity: Activity| StageStats::of_events(&self.stages[activity as usize]);
+        let sample = |part: Activity| StageStats::of_samples(self.samples.iter().map(|shard| &*shard[part as usize]));
+        let (wait, step) = (stage(Activity::Wait), stage(Activity::Step));
+        let asked = wait.count.max(1) as f64;
+        let Sums { elapsed, waited, start_waited, copies_had, workers_had, .. } = self.loops.sums();
+        let device_bytes = self.device_bytes();
+        let [open, to_pin, to_send, ready] = array::from_fn(|at| self.seen[at].load(Relaxed) as f64 / asked);
+        Stats {
+            batches: self.batches.load(Relaxed),
+            items: self.items.load(Relaxed),
+            errors: self.errors.load(Relaxed),
+            faults: self.faults.load(Relaxed),
+            skipped: self.skipped.load(Relaxed),
+            replaced: self.replaced.load(Relaxed),
+            epochs: self.epochs.load(Relaxed),
+            waited,
+            stepped: elapsed.saturating_sub(waited),
+            first_batch: time(&self.first_ns),
+            start_waited,
+            copies_had,
+            workers: self.loops.workers(),
+            workers_had,
+            transfer_threads: self.transfers.load(Relaxed),
+            slots: self.slots.load(Relaxed),
+            cpu_threads: available_parallelism().map_or(1, usize::from),
+            read: sample(Activity::Read),
+            augment: sample(Activity::Augment),
+            write: sample(Activity::Write),
+            batcher: stage(Activity::Batch),
+            slot_wait: stage(Activity::SlotWait),
+            pin: stage(Activity::Pin),
+            device_wait: stage(Activity::DeviceWait),
+            kept_wait: time(&self.kept_wait_ns),
+            transfer: stage(Activity::Transfer),
+            ready: stage(Activity::Ready),
+            finish: stage(Activity::Finish),
+            wait,
+            step,
+            queues: Queues { open, to_pin, to_send, ready },
+            sent_bytes: self.sent_bytes.load(Relaxed),
+            host_bytes: self.host_bytes.load(Relaxed),
+            host_bytes_peak: self.host_peak.load(Relaxed),
+            device_bytes,
+            device_bytes_peak: self.device_peak.load(Relaxed),
+            allocations: self.allocations.load(Relaxed),
+            late_allocations: self.late_allocations.load(Relaxed),
+            allocating: time(&self.allocating_ns),
+            warm_up: self.warm_up.get().cloned(),
+            memory: [MemoryKind::Pageable, MemoryKind::Pinned, MemoryKind::PinnedHuge]
+                .into_iter()
+                .find(|kind| self.kinds.load(Relaxed) & (1 << *kind as u8) != 0),
+        }
+    }
+}

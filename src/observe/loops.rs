@@ -1,0 +1,196 @@
+//! The time of the training loops that a loader and its copies feed, of which there may be several at once: one step of Burn's
+//! multi-device training takes a batch of each copy, and with a thread for each device the loops run side by side.
+
+use crate::observe::stats::TIMED;
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// Adds up, at every change of what the loops do, the time since the change before.
+#[derive(Debug, Default)]
+pub(crate) struct Loops(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Up to when the sums go; `None` before the first epoch.
+    until: Option<Instant>,
+    /// The copies with epochs in progress, and how many.
+    epochs: Vec<(CopyId, usize)>,
+    /// Loops that wait in `next()`, and those of them that wait for the first batch of an epoch.
+    waiting: usize,
+    starting: usize,
+    /// Worker threads of each copy.
+    workers: usize,
+    sums: Sums,
+}
+
+/// Which copy of a loader, of those that share its counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CopyId(pub(crate) usize);
+
+/// Times that were added up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sums {
+    /// An epoch was in progress.
+    pub(crate) elapsed: Duration,
+    /// A loop waited; one waited for the first batch of an epoch. While one of several waits for its batch, none gets ahead.
+    pub(crate) waited: Duration,
+    pub(crate) start_waited: Duration,
+    /// The copies with an epoch in progress had, together; their workers had.
+    pub(crate) copies_had: Duration,
+    pub(crate) workers_had: Duration,
+    /// Steps that have ended.
+    pub(crate) steps: u64,
+}
+
+impl State {
+    fn advance(&mut self, now: Instant) {
+        let since = self.until.map_or(Duration::ZERO, |until| now.saturating_duration_since(until));
+        self.until = Some(self.until.map_or(now, |until| until.max(now)));
+        let copies = u32::try_from(self.epochs.len()).unwrap_or(u32::MAX);
+        let workers = u32::try_from(self.workers).unwrap_or(u32::MAX);
+        let sums = &mut self.sums;
+        if copies > 0 {
+            sums.elapsed += since;
+            sums.copies_had += since * copies;
+            sums.workers_had += since * copies.saturating_mul(workers);
+        }
+        if self.waiting > 0 {
+            sums.waited += since;
+        }
+        if self.starting > 0 {
+            sums.start_waited += since;
+        }
+    }
+
+    fn waits(&mut self, first: bool, more: bool) {
+        let change = |count: &mut usize| *count = if more { *count + 1 } else { count.saturating_sub(1) };
+        change(&mut self.waiting);
+        if first {
+            change(&mut self.starting);
+        }
+    }
+}
+
+impl Loops {
+    fn at(&self, now: Instant) -> MutexGuard<'_, State> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.advance(now);
+        state
+    }
+
+    /// Each copy has so many workers at work from now on.
+    pub(crate) fn set_workers(&self, workers: usize) {
+        self.at(Instant::now()).workers = workers;
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.at(Instant::now()).workers
+    }
+
+    /// A loop asks for a batch, with the first one the epoch begins.
+    pub(crate) fn asked(&self, copy: CopyId, now: Instant, first: bool) {
+        if !TIMED {
+            return;
+        }
+        let mut state = self.at(now);
+        state.waits(first, true);
+        state.sums.steps += u64::from(!first);
+        if first {
+            match state.epochs.iter_mut().find(|(other, _)| *other == copy) {
+                Some((_, epochs)) => *epochs += 1,
+                None => state.epochs.push((copy, 1)),
+            }
+        }
+    }
+
+    /// The loop waits no more.
+    pub(crate) fn handed(&self, now: Instant, first: bool) {
+        if TIMED {
+            self.at(now).waits(first, false);
+        }
+    }
+
+    /// An epoch that has begun is over.
+    pub(crate) fn ended(&self, copy: CopyId, now: Instant) {
+        let mut state = self.at(now);
+        if let Some(at) = state.epochs.iter().position(|(other, _)| *other == copy) {
+            state.epochs[at].1 -= 1;
+            if state.epochs[at].1 == 0 {
+                state.epochs.swap_remove(at);
+            }
+        }
+    }
+
+    /// The sums up to now.
+    pub(crate) fn sums(&self) -> Sums {
+        self.at(Instant::now()).sums
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn sums(loops: &Loops, now: Instant) -> [u128; 5] {
+        let Sums { elapsed, waited, start_waited, copies_had, workers_had, .. } = loops.at(now).sums;
+        [elapsed, waited, start_waited, copies_had, workers_had].map(|time| time.as_millis())
+    }
+
+    /// Milliseconds, counted from a moment after all that happens before a test looks.
+    fn clock() -> impl Fn(u32) -> Instant {
+        let start = Instant::now() + 1000 * MS;
+        move |ms| start + ms * MS
+    }
+
+    #[test]
+    fn one_loop() {
+        let (loops, copy, at) = (Loops::default(), CopyId(0), clock());
+        loops.set_workers(4);
+        loops.asked(copy, at(0), true);
+        loops.handed(at(10), true);
+        assert_eq!(sums(&loops, at(15)), [15, 10, 10, 15, 60], "a step in progress counts");
+        loops.asked(copy, at(30), false);
+        loops.handed(at(31), false);
+        loops.asked(copy, at(40), false); // the end
+        loops.handed(at(42), false);
+        loops.ended(copy, at(42));
+        assert_eq!(sums(&loops, at(500)), [42, 13, 10, 42, 168], "between epochs nothing does");
+    }
+
+    /// One loop takes a batch of each of two copies, one after the other: what it waits for either it waits.
+    #[test]
+    fn copies_in_turn() {
+        let (loops, at) = (Loops::default(), clock());
+        loops.set_workers(2);
+        for step in 0..10 {
+            for copy in 0..2 {
+                loops.asked(CopyId(copy), at(20 * step + 2 * copy as u32), step == 0);
+                loops.handed(at(20 * step + 2 * copy as u32 + 2), step == 0);
+            }
+        }
+        let [elapsed, waited, start_waited, copies, workers] = sums(&loops, at(200));
+        assert_eq!([elapsed, waited, start_waited], [200, 40, 4]);
+        assert_eq!([copies, workers], [398, 796], "the second began 2 ms later");
+    }
+
+    /// Two loops side by side, and two epochs of one copy.
+    #[test]
+    fn loops_side_by_side() {
+        let (loops, at) = (Loops::default(), clock());
+        loops.set_workers(1);
+        for epoch in 0..2 {
+            loops.asked(CopyId(0), at(epoch), true);
+        }
+        for epoch in 0..2 {
+            loops.handed(at(10 + epoch), true);
+        }
+        loops.ended(CopyId(0), at(20));
+        assert_eq!(sums(&loops, at(30)), [30, 11, 11, 30, 30]);
+        loops.ended(CopyId(0), at(40));
+        assert_eq!(sums(&loops, at(90)), [40, 11, 11, 40, 40]);
+    }
+}

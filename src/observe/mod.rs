@@ -1,0 +1,22 @@
+//! What a loader has done: counters, statistics, verdicts, and the timeline.
+
+mod counters;
+mod loops;
+#[cfg(feature = "cuda")]
+mod nvtx;
+mod span;
+mod stats;
+mod step_clock;
+mod task_clock;
+mod timeline;
+
+#[cfg(feature = "metrics")]
+pub(crate) use counters::Totals;
+pub(crate) use counters::{Counters, OnDevice};
+pub(crate) use loops::CopyId;
+pub(crate) use span::{Entered, Span};
+pub use stats::{Queues, StageStats, Stats, Verdict};
+pub(crate) use step_clock::StepClock;
+pub(crate) use task_clock::TaskClock;
+pub(crate) use timeline::Lane;
+pub use timeline::Timeline;

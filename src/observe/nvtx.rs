@@ -1,0 +1,37 @@
+//! Ranges of NVTX, which Nsight Systems shows on the rows of the threads.
+
+use crate::vocabulary::{Activity, BatchKey};
+use std::{env, marker::PhantomData, sync::OnceLock};
+
+/// A range on the row of the thread that made it, and that must drop it: ranges of a thread are nested.
+pub(crate) struct Range {
+    pushed: bool,
+    _of_thread: PhantomData<*const ()>,
+}
+
+impl Range {
+    #[inline]
+    pub(crate) fn new(activity: Activity, BatchKey { epoch, number }: BatchKey) -> Self {
+        let pushed = watched();
+        if pushed {
+            nvtx::range_push!("{} {number} (epoch {epoch})", activity.name());
+        }
+        Self { pushed, _of_thread: PhantomData }
+    }
+}
+
+impl Drop for Range {
+    #[inline]
+    fn drop(&mut self) {
+        if self.pushed {
+            nvtx::range_pop!();
+        }
+    }
+}
+
+/// Whether a profiler listens. NVTX looks for one in the same place; asked here, a range costs nothing without one, not even its
+/// label.
+fn watched() -> bool {
+    static WATCHED: OnceLock<bool> = OnceLock::new();
+    *WATCHED.get_or_init(|| env::var_os("NVTX_INJECTION64_PATH").is_some())
+}

@@ -1,0 +1,13 @@
+//! Statistics: snapshots of the counters, as a table and as a verdict.
+
+mod report;
+mod since;
+mod stage;
+mod table;
+mod verdict;
+
+pub use report::{Queues, Stats};
+pub use stage::StageStats;
+pub(crate) use stage::{PARTS, StageCounters, TIMED, nanos};
+pub(crate) use verdict::EARLY;
+pub use verdict::Verdict;

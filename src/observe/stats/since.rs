@@ -1,0 +1,77 @@
+//! The statistics of a part of the time.
+
+use super::{
+    report::{Queues, Stats},
+    stage::StageStats,
+};
+
+impl Stats {
+    /// What was done since an earlier snapshot of the same loader: counts and times of that while, as of one epoch, or of all but
+    /// the first steps, in which a device compiles. Percentiles, peaks and what is there now (`workers`, `host_bytes`, `memory` and
+    /// so on) are those of this snapshot.
+    ///
+    /// ```
+    /// # use burn::{data::{dataloader::DataLoader, dataset::InMemDataset}, prelude::*, tensor::DType};
+    /// # use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
+    /// # struct Squares;
+    /// # impl Collate<f32> for Squares {
+    /// #     type Batch = Tensor<1>;
+    /// #     fn layout(&self) -> Vec<Field> { vec![Field::new("x", DType::F32, [])] }
+    /// #     fn write(&self, x: &f32, row: &mut RowMut<'_>) -> Result<(), BoxError> { Ok(row.put("x", x * x)?) }
+    /// #     fn finish(&self, mut batch: RawBatch) -> Result<Tensor<1>, BoxError> { Ok(batch.take("x")?) }
+    /// # }
+    /// # let loader = PinnedDataLoaderBuilder::new(Squares).batch_size(2).build(InMemDataset::new(vec![1.0, 2.0, 3.0]))?;
+    /// for epoch in 0..3 {
+    ///     let before = loader.stats();
+    ///     for batch in loader.iter() { /* train */ }
+    ///     let stats = loader.stats().since(&before);
+    ///     assert_eq!((stats.epochs, stats.batches), (1, 2));
+    ///     println!("epoch {epoch}: {}", stats.verdict());
+    /// }
+    /// # Ok::<(), burn_pinned::Error>(())
+    /// ```
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        macro_rules! less {
+            ($($field:ident)*) => {
+                Self {
+                    $($field: self.$field.saturating_sub(earlier.$field),)*
+                    queues: self.queues.since((self.wait.count, &earlier.queues, earlier.wait.count)),
+                    warm_up: None,
+                    ..self.clone()
+                }
+            };
+        }
+        let counts = less!(
+            batches items errors faults skipped replaced epochs waited stepped start_waited copies_had workers_had kept_wait
+            sent_bytes allocations late_allocations allocating
+        );
+        macro_rules! stages {
+            ($($stage:ident)*) => {
+                Self { $($stage: self.$stage.since(&earlier.$stage),)* ..counts }
+            };
+        }
+        stages!(read augment write batcher slot_wait pin device_wait transfer ready finish wait step)
+    }
+}
+
+impl StageStats {
+    fn since(&self, earlier: &Self) -> Self {
+        let (count, busy) = (self.count.saturating_sub(earlier.count), self.busy.saturating_sub(earlier.busy));
+        Self { count, busy, ..*self }
+    }
+}
+
+impl Queues {
+    /// Means over the calls of `next()` that the earlier ones do not count.
+    fn since(&self, (calls, earlier, before): (u64, &Self, u64)) -> Self {
+        let (all, before) = (calls as f64, before as f64);
+        let mean = |now: f64, then: f64| if all > before { (now * all - then * before) / (all - before) } else { 0.0 };
+        Self {
+            open: mean(self.open, earlier.open),
+            to_pin: mean(self.to_pin, earlier.to_pin),
+            to_send: mean(self.to_send, earlier.to_send),
+            ready: mean(self.ready, earlier.ready),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The times of one stage: a count, a sum, and a histogram, added to from many threads without a lock.
+
+use histogram::{AtomicHistogram, Config, Histogram};
+use serde::{Deserialize, Serialize};
+use std::{
+    fmt,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::Duration,
+};
+
+/// To measure what the statistics cost, this crate can be built without their clocks and histograms: with the environment variable
+/// `BURN_PINNED_UNTIMED` set. See `benches/loaders.rs`.
+pub(crate) const TIMED: bool = option_env!("BURN_PINNED_UNTIMED").is_none();
+
+/// Read, augment, write.
+pub(crate) const PARTS: usize = 3;
+
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Buckets of 6 % of their value up to 2^44 ns, near five hours: 5 KB.
+///
+/// A recorder of `hdrhistogram` is as cheap, but its reader waits until every thread that records has come by: a snapshot would
+/// stand still behind a worker whose sample takes long. These are shared counters; a record is one atomic addition.
+const BUCKETS: Config = match Config::new(4, 44) {
+    Ok(config) => config,
+    Err(_) => panic!("the bounds of the histograms are wrong"),
+};
+const LONGEST: u64 = (1 << 44) - 1;
+
+/// What is recorded of a stage.
+pub(crate) struct StageCounters {
+    /// Events that are not in the histogram, or that it has only some of.
+    count: AtomicU64,
+    busy_ns: AtomicU64,
+    times: AtomicHistogram,
+}
+
+impl Default for StageCounters {
+    fn default() -> Self {
+        let times = AtomicHistogram::with_config(&BUCKETS);
+        Self { count: AtomicU64::new(0), busy_ns: AtomicU64::new(0), times }
+    }
+}
+
+impl fmt::Debug for StageCounters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StageCounters")
+            .field("count", &self.count)
+            .field("busy_ns", &self.busy_ns)
+            .finish_non_exhaustive()
+    }
+}
+
+impl StageCounters {
+    /// Adds one event. The histogram counts it.
+    pub(crate) fn add(&self, ns: u64) {
+        self.add_time(ns);
+        self.busy_ns.fetch_add(ns, Relaxed);
+    }
+
+    /// Adds a time to the histogram alone.
+    pub(crate) fn add_time(&self, ns: u64) {
+        let _ = self.times.increment(ns.min(LONGEST)); // which is in range
+    }
+
+    /// Adds events and their time without the histogram.
+    pub(crate) fn add_total(&self, count: u64, ns: u64) {
+        self.count.fetch_add(count, Relaxed);
+        self.busy_ns.fetch_add(ns, Relaxed);
+    }
+}
+
+/// How often a stage ran, and how long it took. Percentiles are at most 6 % too high; all is 0 for a stage that never ran.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct StageStats {
+    /// How often: samples of `read`, `augment` and `write`, batches of all others.
+    pub count: u64,
+    /// The time of all of them together, over all threads.
+    pub busy: Duration,
+    /// Half took no longer.
+    pub p50: Duration,
+    /// 95 % took no longer.
+    pub p95: Duration,
+    /// 99 % took no longer.
+    pub p99: Duration,
+}
+
+impl StageStats {
+    /// The mean time.
+    pub fn mean(&self) -> Duration {
+        Duration::from_nanos((self.busy.as_nanos() / u128::from(self.count.max(1))) as u64)
+    }
+
+    /// Of events that were added one by one.
+    pub(crate) fn of_events(stage: &StageCounters) -> Self {
+        let times = stage.times.load();
+        let count = times.as_slice().iter().sum::<u64>();
+        Self::new(stage.count.load(Relaxed) + count, stage.busy_ns.load(Relaxed), &times)
+    }
+
+    /// Of samples, of whose times the histograms have some: the sum of counters that recorded the same stage.
+    pub(crate) fn of_samples<'a>(parts: impl IntoIterator<Item = &'a StageCounters>) -> Self {
+        let (mut count, mut busy_ns, mut times) = (0, 0, Histogram::with_config(&BUCKETS));
+        for part in parts {
+            count += part.count.load(Relaxed);
+            busy_ns += part.busy_ns.load(Relaxed);
+            let _ = times.checked_add_assign(&part.times.load()); // of one configuration, and no counter overflows
+        }
+        Self::new(count, busy_ns, &times)
+    }
+
+    fn new(count: u64, busy_ns: u64, times: &Histogram) -> Self {
+        let at = |share| {
+            let bucket = times.quantile_bucket(share).ok().flatten();
+            Duration::from_nanos(bucket.map_or(0, |bucket| bucket.end()))
+        };
+        Self { count, busy: Duration::from_nanos(busy_ns), p50: at(0.5), p95: at(0.95), p99: at(0.99) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_within_a_bucket() {
+        let stages = [StageCounters::default(), StageCounters::default()];
+        for ns in 1..=10_000u64 {
+            stages[ns as usize % 2].add_time(1000 * ns);
+            stages[ns as usize % 2].add_total(1, 1000 * ns);
+        }
+        let stats = StageStats::of_samples(&stages);
+        assert_eq!((stats.count, stats.busy), (10_000, Duration::from_micros(50_005_000)));
+        for (time, micros) in [(stats.p50, 5_000), (stats.p95, 9_500), (stats.p99, 9_900)] {
+            let exact = Duration::from_micros(micros);
+            assert!(time >= exact && time <= exact.mul_f64(1.07), "{time:?} for {exact:?}");
+        }
+    }
+
+    #[test]
+    fn a_stage_that_never_ran_is_zero_and_a_time_out_of_range_is_the_longest() {
+        assert_eq!(StageStats::of_samples(&[]), StageStats::default());
+        let stage = StageCounters::default();
+        assert_eq!(StageStats::of_events(&stage), StageStats::default());
+        stage.add(u64::MAX);
+        let stats = StageStats::of_events(&stage);
+        assert!(stats.count == 1 && stats.p50 >= Duration::from_nanos(LONGEST), "{stats:?}");
+    }
+}

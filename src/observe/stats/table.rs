@@ -1,0 +1,67 @@
+//! Statistics as a table.
+
+use super::{report::Stats, stage::StageStats};
+use std::{fmt, time::Duration};
+
+impl Stats {
+    /// The stages in a batch's order, with their names.
+    fn stages(&self) -> [(&'static str, &StageStats); 12] {
+        [
+            ("read", &self.read),
+            ("augment", &self.augment),
+            ("write", &self.write),
+            ("batcher", &self.batcher),
+            ("slot wait", &self.slot_wait),
+            ("pin", &self.pin),
+            ("device wait", &self.device_wait),
+            ("transfer", &self.transfer),
+            ("ready", &self.ready),
+            ("finish", &self.finish),
+            ("wait", &self.wait),
+            ("step", &self.step),
+        ]
+    }
+}
+
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mb = |bytes: usize| bytes as f64 / 1e6;
+        writeln!(f, "batches        {} ({} samples, {} errors)", self.batches, self.items, self.errors)?;
+        if self.faults > 0 {
+            let Self { faults, skipped, replaced, .. } = self;
+            writeln!(f, "faults         {faults} ({skipped} samples skipped, {replaced} replaced)")?;
+        }
+        writeln!(f, "throughput     {:.0} samples/s", self.items_per_second())?;
+        writeln!(f, "step waited    {:.1} % of {:.1?}", 100.0 * self.wait_share(), self.total())?;
+        writeln!(f, "first batch    {:.1?}", self.first_batch)?;
+        writeln!(f, "workers        {}, busy {:.0} %", self.workers, 100.0 * self.workers_busy())?;
+        if self.transfer_threads > 0 {
+            let (sent, rate) = (mb(self.sent_bytes as usize), self.gb_per_second());
+            let busy = 100.0 * self.transfer_busy();
+            writeln!(f, "transfers      {}, busy {busy:.0} %, {sent:.1} MB, {rate:.2} GB/s", self.transfer_threads)?;
+        }
+        if self.device_bytes_peak > 0 {
+            let (now, peak) = (mb(self.device_bytes), mb(self.device_bytes_peak));
+            writeln!(f, "device memory  {now:.1} MB, peak {peak:.1} MB")?;
+        }
+        let kind = self.memory.map_or_else(|| "none".into(), |kind| kind.to_string());
+        write!(f, "slot memory    {:.1} MB, peak {:.1} MB, {kind}", mb(self.host_bytes), mb(self.host_bytes_peak))?;
+        write!(f, ", {} allocations in {:.1?}", self.allocations, self.allocating)?;
+        writeln!(f, ", {} late", self.late_allocations)?;
+        let q = &self.queues;
+        let (open, pin, send, ready) = (q.open, q.to_pin, q.to_send, q.ready);
+        writeln!(f, "queues         {open:.1} batches open, {pin:.1} to pin, {send:.1} to send, {ready:.1} ready")?;
+        write!(f, "\n{:<13}{:>12}{:>11}{:>11}{:>11}{:>11}", "stage", "count", "busy", "p50", "p95", "p99")?;
+        for (name, stage) in self.stages().into_iter().filter(|(_, stage)| stage.count > 0) {
+            let StageStats { count, busy, p50, p95, p99 } = stage;
+            let [busy, p50, p95, p99] = [*busy, *p50, *p95, *p99].map(short);
+            write!(f, "\n{name:<13}{count:>12}{busy:>11}{p50:>11}{p95:>11}{p99:>11}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Three digits or so, in a unit that suits.
+fn short(time: Duration) -> String {
+    format!("{time:.*?}", if time < Duration::from_micros(1) { 0 } else { 1 })
+}

@@ -1,0 +1,92 @@
+//! The clock of one epoch's consumer: what it waits for, and what it takes for a step.
+
+use super::{counters::Counters, loops::CopyId, span::Entered};
+use crate::vocabulary::{Activity, BatchKey};
+use std::{mem, sync::Arc, time::Instant};
+
+/// Follows the calls of `next()` of one epoch.
+#[derive(Debug)]
+pub(crate) struct StepClock {
+    counters: Arc<Counters>,
+    copy: CopyId,
+    /// The batch that is asked for next.
+    batch: BatchKey,
+    /// When `iter()` was called.
+    started: Instant,
+    /// When the last batch was handed out.
+    handed: Option<Instant>,
+    /// In `next()`.
+    waits: bool,
+}
+
+impl StepClock {
+    /// Of an epoch of a copy of the loader that begins with this batch.
+    pub(crate) fn new(counters: Arc<Counters>, copy: CopyId, batch: BatchKey, started: Instant) -> Self {
+        Self { counters, copy, batch, started, handed: None, waits: false }
+    }
+
+    /// What tracers know of a call of `next()` while it lasts.
+    pub(crate) fn entered(&self) -> Entered {
+        Entered::new(Activity::Wait, self.batch)
+    }
+
+    /// `next()` is called.
+    pub(crate) fn asked(&mut self) -> Instant {
+        let asked = Instant::now();
+        if let Some(handed) = self.handed {
+            let done = BatchKey { number: self.batch.number.saturating_sub(1), ..self.batch };
+            self.counters.took(Activity::Step, done, handed, asked);
+        }
+        self.counters.loops().asked(self.copy, asked, self.handed.is_none());
+        self.waits = true;
+        asked
+    }
+
+    /// It returns the batch of this number, of so many samples, or `None` for an error at its place. Says whether it is the
+    /// epoch's first.
+    pub(crate) fn handed(&mut self, asked: Instant, number: usize, items: Option<usize>) -> bool {
+        self.batch.number = number;
+        match items {
+            Some(items) => self.counters.delivered(items),
+            None => self.counters.failed(),
+        }
+        let now = Instant::now();
+        self.counters.took(Activity::Wait, self.batch, asked, now);
+        self.batch.number += 1;
+        let first = self.handed.is_none();
+        self.waited(now);
+        self.handed = Some(now);
+        if first {
+            self.counters.first_batch(now - self.started);
+        }
+        first
+    }
+
+    fn waited(&mut self, now: Instant) {
+        if mem::take(&mut self.waits) {
+            self.counters.loops().handed(now, self.handed.is_none());
+        }
+    }
+
+    /// The threads of the epoch could not be started.
+    pub(crate) fn never_started(&self) {
+        self.counters.failed();
+    }
+
+    /// The epoch is over: what comes after it is no step of it.
+    pub(crate) fn ended(&mut self) {
+        if !self.waits && self.handed.is_none() {
+            return; // it has not begun
+        }
+        let now = Instant::now();
+        self.waited(now);
+        self.counters.loops().ended(self.copy, now);
+        self.handed = None;
+    }
+}
+
+impl Drop for StepClock {
+    fn drop(&mut self) {
+        self.ended();
+    }
+}

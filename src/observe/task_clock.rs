@@ -1,0 +1,125 @@
+//! The clock of a worker's task: what reading, augmenting and writing samples take.
+//!
+//! A reading of the clock takes some 25 ns, and samples of a few hundred bytes pass in 50: those are timed in groups, one in
+//! [`GROUPS`], and the task's time is split in the proportion that was seen. Samples of [`SLOW`] or more are timed one by one.
+
+use super::{counters::Counters, span::Entered};
+use crate::observe::stats::PARTS;
+use crate::observe::stats::nanos;
+use crate::{
+    observe::stats::TIMED,
+    vocabulary::{Activity, BatchKey},
+};
+use std::{
+    sync::atomic::Ordering::Relaxed,
+    time::{Duration, Instant},
+};
+
+/// Of so many groups of fast samples one is timed.
+const GROUPS: u32 = 32;
+/// Samples that take so long are timed one by one.
+const SLOW: Duration = Duration::from_micros(20);
+
+/// What is timed of the samples that pass now.
+#[derive(Clone, Copy, PartialEq)]
+enum Detail {
+    Nothing,
+    /// The group as a whole.
+    Group,
+    Sample,
+}
+
+/// Times one task.
+pub(crate) struct TaskClock<'a> {
+    counters: &'a Counters,
+    worker: usize,
+    batch: BatchKey,
+    started: Instant,
+    lap: Instant,
+    detail: Detail,
+    groups: u32,
+    slow: bool,
+    /// What the parts of the timed samples took; `None` of parts that did not run.
+    timed: [Option<u64>; PARTS],
+    _entered: Entered,
+}
+
+impl<'a> TaskClock<'a> {
+    pub(crate) fn start(counters: &'a Counters, worker: usize, batch: BatchKey) -> Self {
+        let started = Instant::now();
+        let slow = counters.slow.load(Relaxed);
+        Self {
+            counters,
+            worker,
+            batch,
+            started,
+            lap: started,
+            detail: Detail::Nothing,
+            groups: 0,
+            slow,
+            timed: [None; PARTS],
+            _entered: Entered::new(Activity::Fill, batch),
+        }
+    }
+
+    /// A group of samples begins. With `parts`, reading and augmenting can be told apart only sample by sample.
+    pub(crate) fn group(&mut self, parts: bool) {
+        let timed = TIMED && (self.slow || self.groups.is_multiple_of(GROUPS));
+        self.groups = self.groups.wrapping_add(1);
+        self.detail = match timed {
+            false => Detail::Nothing,
+            true if self.slow || parts => Detail::Sample,
+            true => Detail::Group,
+        };
+        if timed {
+            self.lap = Instant::now();
+        }
+    }
+
+    /// A part of one sample is done.
+    #[inline]
+    pub(crate) fn sample(&mut self, part: Activity) {
+        if self.detail == Detail::Sample {
+            self.note(part, 1);
+        }
+    }
+
+    /// A part of so many samples, the whole group, is done.
+    #[inline]
+    pub(crate) fn samples(&mut self, part: Activity, count: usize) {
+        if self.detail == Detail::Group && count > 0 {
+            self.note(part, count as u64);
+        }
+    }
+
+    fn note(&mut self, part: Activity, count: u64) {
+        let now = Instant::now();
+        let ns = nanos(now - self.lap);
+        self.lap = now;
+        if let Some(sum) = self.timed.get_mut(part as usize) {
+            *sum = Some(sum.unwrap_or(0) + ns);
+        }
+        self.counters.sample(part, self.worker).add_time(ns / count);
+    }
+
+    /// The task is over; gives its time.
+    pub(crate) fn end(self, rows: usize) -> Duration {
+        let now = Instant::now();
+        let time = now - self.started;
+        if !TIMED {
+            return time;
+        }
+        let timed: u64 = self.timed.iter().flatten().sum();
+        for (part, ns) in [Activity::Read, Activity::Augment, Activity::Write].into_iter().zip(self.timed) {
+            let Some(ns) = ns else { continue };
+            let share = u128::from(nanos(time)) * u128::from(ns) / u128::from(timed.max(1));
+            self.counters.sample(part, self.worker).add_total(rows as u64, share as u64);
+        }
+        let slow = time >= SLOW * u32::try_from(rows).unwrap_or(u32::MAX);
+        if slow != self.slow {
+            self.counters.slow.store(slow, Relaxed);
+        }
+        self.counters.timeline.add(Activity::Fill, self.batch, self.started, now);
+        time
+    }
+}

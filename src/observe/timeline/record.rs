@@ -1,0 +1,105 @@
+//! A bounded recording of what the threads of a loader do.
+
+use crate::vocabulary::{Activity, BatchKey};
+use std::{
+    cell::Cell,
+    collections::VecDeque,
+    fmt,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Instant,
+};
+
+/// The thread that an event belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Lane {
+    Step,
+    /// No thread: batches that lie ready.
+    Ready,
+    Transfer(usize),
+    Pin,
+    Worker(usize),
+}
+
+thread_local! {
+    static LANE: Cell<Lane> = const { Cell::new(Lane::Step) };
+}
+
+impl Lane {
+    /// The calling thread is this one from now on; threads that never say so are consumers.
+    pub(crate) fn enter(self) {
+        LANE.set(self);
+    }
+}
+
+impl fmt::Display for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Step => f.write_str("step"),
+            Self::Ready => f.write_str("ready"),
+            Self::Transfer(number) => write!(f, "transfer {number}"),
+            Self::Pin => f.write_str("pin"),
+            Self::Worker(number) => write!(f, "worker {number}"),
+        }
+    }
+}
+
+/// One activity of one thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Event {
+    pub(crate) lane: Lane,
+    pub(crate) activity: Activity,
+    pub(crate) batch: BatchKey,
+    pub(crate) start: Instant,
+    pub(crate) end: Instant,
+}
+
+/// Keeps the last events, if asked to.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    on: AtomicBool,
+    log: Mutex<Log>,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    events: VecDeque<Event>,
+    capacity: usize,
+}
+
+impl Recorder {
+    fn lock(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn start(&self, capacity: usize) {
+        let mut log = self.lock();
+        log.events.clear();
+        log.events.shrink_to(0);
+        log.capacity = capacity;
+        self.on.store(capacity > 0, Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn add(&self, activity: Activity, batch: BatchKey, start: Instant, end: Instant) {
+        if self.on.load(Relaxed) {
+            let lane = if activity == Activity::Ready { Lane::Ready } else { LANE.get() };
+            self.keep(Event { lane, activity, batch, start, end });
+        }
+    }
+
+    #[cold]
+    fn keep(&self, event: Event) {
+        let mut log = self.lock();
+        if log.events.len() >= log.capacity {
+            log.events.pop_front();
+        }
+        log.events.push_back(event);
+    }
+
+    pub(crate) fn events(&self) -> Vec<Event> {
+        self.lock().events.iter().copied().collect()
+    }
+}

@@ -1,0 +1,90 @@
+//! Streams of independent draws, which need no memory and skip in no time.
+
+use crate::rng::KeyedRng;
+use rand::Rng;
+
+/// `len` indices, each made of one random number of 64 bits.
+pub(crate) struct Draws<F> {
+    rng: KeyedRng,
+    drawn: usize,
+    len: usize,
+    pick: F,
+}
+
+impl<F: Fn(u64) -> usize> Draws<F> {
+    pub(crate) fn new(rng: KeyedRng, len: usize, pick: F) -> Self {
+        Self { rng, drawn: 0, len, pick }
+    }
+}
+
+impl<F: Fn(u64) -> usize> Iterator for Draws<F> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        if self.drawn == self.len {
+            return None;
+        }
+        self.drawn += 1;
+        Some((self.pick)(self.rng.next_u64()))
+    }
+
+    fn nth(&mut self, n: usize) -> Option<usize> {
+        if n > 0 {
+            self.drawn = self.drawn.saturating_add(n).min(self.len);
+            self.rng.seek(self.drawn as u64); // the generator counts: no draw before is made
+        }
+        self.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.len - self.drawn, Some(self.len - self.drawn))
+    }
+}
+
+/// A random number of 64 bits as one below `n`, and as what remains: the place within it, again 64 bits.
+///
+/// It is the high word of `random * n` (D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29(1), 2019),
+/// without the rejection: a draw takes one number, always. No chance is off by more than 2^-64.
+pub(crate) fn below(random: u64, n: usize) -> (usize, u64) {
+    let product = u128::from(random) * n as u128;
+    ((product >> 64) as usize, product as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn draws(len: usize) -> Draws<impl Fn(u64) -> usize> {
+        Draws::new(KeyedRng::for_order(1, 2), len, |random| random as usize)
+    }
+
+    proptest! {
+        #[test]
+        fn nth_skips(len in 0usize..300, skips in prop::collection::vec(0usize..80, 1..10)) {
+            let all: Vec<usize> = draws(len).collect();
+            let (mut skipping, mut at) = (draws(len), 0);
+            for skip in skips {
+                prop_assert_eq!(skipping.nth(skip), all.get(at + skip).copied());
+                at = (at + skip + 1).min(len);
+                prop_assert_eq!(skipping.size_hint(), (len - at, Some(len - at)));
+            }
+            prop_assert!(skipping.eq(all[at..].iter().copied()));
+        }
+    }
+
+    #[test]
+    fn a_far_draw_costs_no_more_than_a_near_one() {
+        let mut endless = draws(usize::MAX);
+        assert!(endless.nth(usize::MAX / 2).is_some());
+        assert_eq!(endless.nth(usize::MAX), None);
+    }
+
+    #[test]
+    fn below_covers_its_range() {
+        assert_eq!(below(0, 10), (0, 0));
+        assert_eq!(below(u64::MAX, 10).0, 9);
+        assert_eq!(below(1 << 63, 10), (5, 0));
+        assert_eq!(below(u64::MAX, usize::MAX).0, usize::MAX - 1);
+    }
+}

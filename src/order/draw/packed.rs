@@ -1,0 +1,148 @@
+//! Long lists of indices, in as few bytes as they fit, and iterators that skip without looking at what they skip.
+
+use crate::rng::KeyedRng;
+use rand::seq::SliceRandom;
+use std::ops::Range;
+
+/// Numbers in 4 bytes each where all of them fit, else in 8.
+#[derive(Debug, Clone)]
+pub(crate) enum PackedList {
+    Narrow(Vec<u32>),
+    Wide(Vec<usize>),
+}
+
+impl PackedList {
+    /// `0..len`.
+    pub(crate) fn counting(len: usize) -> Self {
+        match u32::try_from(len) {
+            Ok(len) => Self::Narrow((0..len).collect()),
+            Err(_) => Self::Wide((0..len).collect()),
+        }
+    }
+
+    pub(crate) fn of(numbers: Vec<usize>) -> Self {
+        let narrow = numbers.iter().all(|&number| u32::try_from(number).is_ok());
+        if narrow {
+            Self::Narrow(numbers.into_iter().map(|number| number as u32).collect())
+        } else {
+            Self::Wide(numbers)
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Narrow(list) => list.len(),
+            Self::Wide(list) => list.len(),
+        }
+    }
+
+    pub(crate) fn get(&self, at: usize) -> usize {
+        match self {
+            Self::Narrow(list) => list[at] as usize,
+            Self::Wide(list) => list[at],
+        }
+    }
+
+    pub(crate) fn slice(&self, range: Range<usize>) -> Vec<usize> {
+        match self {
+            Self::Narrow(list) => list[range].iter().map(|&number| number as usize).collect(),
+            Self::Wide(list) => list[range].to_vec(),
+        }
+    }
+
+    /// The same order whether the list is narrow or wide.
+    pub(crate) fn shuffle(&mut self, range: Range<usize>, rng: &mut KeyedRng) {
+        match self {
+            Self::Narrow(list) => list[range].shuffle(rng),
+            Self::Wide(list) => list[range].shuffle(rng),
+        }
+    }
+
+    /// Numbers of equal keys stay in the order they had.
+    pub(crate) fn sort_by_key(&mut self, range: Range<usize>, key: impl Fn(usize) -> usize) {
+        match self {
+            Self::Narrow(list) => list[range].sort_by_key(|&number| key(number as usize)),
+            Self::Wide(list) => list[range].sort_by_key(|&number| key(number)),
+        }
+    }
+
+    /// Keeps the first `len`, and gives the memory of the others back.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        match self {
+            Self::Narrow(list) => {
+                list.truncate(len);
+                list.shrink_to_fit();
+            }
+            Self::Wide(list) => {
+                list.truncate(len);
+                list.shrink_to_fit();
+            }
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+        (0..self.len()).map(|at| self.get(at))
+    }
+
+    pub(crate) fn into_indices(self) -> Box<dyn Iterator<Item = usize> + Send> {
+        match self {
+            Self::Narrow(list) => Box::new(LazyMap::new(list.into_iter(), |number| number as usize)),
+            Self::Wide(list) => Box::new(list.into_iter()),
+        }
+    }
+}
+
+/// `Iterator::map`, but that `nth` maps only what it returns: with a source that skips fast, so does this.
+pub(crate) struct LazyMap<I, F> {
+    source: I,
+    map: F,
+}
+
+impl<I, F> LazyMap<I, F> {
+    pub(crate) fn new(source: I, map: F) -> Self {
+        Self { source, map }
+    }
+}
+
+impl<I: Iterator, T, F: FnMut(I::Item) -> T> Iterator for LazyMap<I, F> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.source.next().map(&mut self.map)
+    }
+
+    fn nth(&mut self, n: usize) -> Option<T> {
+        self.source.nth(n).map(&mut self.map)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.source.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_and_wide_lists_do_the_same() {
+        let mut lists = [PackedList::counting(1000), PackedList::Wide((0..1000).collect())];
+        for list in &mut lists {
+            list.shuffle(0..900, &mut KeyedRng::for_order(3, 1));
+            list.sort_by_key(100..400, |number| number % 7);
+            list.truncate(950);
+        }
+        let [narrow, wide] = lists;
+        assert!(matches!(narrow, PackedList::Narrow(_)) && matches!(wide, PackedList::Wide(_)));
+        assert_eq!((narrow.len(), narrow.get(77)), (950, wide.get(77)));
+        assert_eq!(narrow.slice(90..300), wide.slice(90..300));
+        assert!(narrow.iter().eq(wide.iter()));
+        assert!(narrow.into_indices().eq(wide.into_indices()));
+    }
+
+    #[test]
+    fn lists_are_as_narrow_as_their_numbers() {
+        assert!(matches!(PackedList::of(vec![0, u32::MAX as usize]), PackedList::Narrow(_)));
+        assert!(matches!(PackedList::of(vec![0, u32::MAX as usize + 1]), PackedList::Wide(_)));
+    }
+}

@@ -1,0 +1,103 @@
+//! The batches of an epoch as a sampler gives them.
+
+use crate::{
+    fault::{BoxError, Error, guard},
+    vocabulary::Place,
+};
+use std::iter;
+
+/// The units of an epoch.
+pub(super) enum Feed {
+    Samples { indices: Box<dyn Iterator<Item = usize> + Send>, batch_size: usize },
+    Batches { batches: Box<dyn Iterator<Item = Vec<usize>> + Send>, max: usize },
+}
+
+impl Feed {
+    pub(super) fn skip(self, units: usize) -> Self {
+        match self {
+            _ if units == 0 => self, // no call more for each of them
+            Self::Samples { indices, batch_size } => {
+                Self::Samples { indices: Box::new(indices.skip(units)), batch_size }
+            }
+            Self::Batches { batches, max } => Self::Batches { batches: Box::new(batches.skip(units)), max },
+        }
+    }
+}
+
+/// The batches of an epoch that are still to come.
+pub(crate) struct Order {
+    pub(super) feed: Feed,
+    /// Units that the sampler promised.
+    pub(super) promised: usize,
+    /// How many were asked for.
+    pub(super) asked: usize,
+    /// How many came.
+    pub(super) given: usize,
+    /// The position of the first of all in the epoch's global order.
+    pub(super) first: usize,
+    /// From one unit to the next in the global order.
+    pub(super) world: usize,
+    pub(super) repeats: bool,
+}
+
+/// The samples of a batch, and where they stand in the epoch's global order.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    pub(crate) indices: Vec<usize>,
+    /// What tells the samples of an index that comes more than once apart.
+    pub(crate) occurrences: Option<Occurrences>,
+}
+
+/// Numbers that belong to the samples of a batch and to no other of the epoch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Occurrences {
+    first: usize,
+    step: usize,
+}
+
+impl Occurrences {
+    pub(crate) fn of(&self, row: usize) -> usize {
+        self.first.wrapping_add(row.wrapping_mul(self.step))
+    }
+}
+
+impl Order {
+    /// The position of the next batch's first unit in the epoch's global order.
+    pub(crate) fn position(&self) -> usize {
+        self.first.saturating_add(self.asked.saturating_mul(self.world))
+    }
+
+    /// The next batch.
+    pub(crate) fn take(&mut self, place: Place) -> Result<Cut, Error> {
+        let position = self.position();
+        let (wanted, taken, occurrences) = match &mut self.feed {
+            Feed::Samples { indices, batch_size } => {
+                let wanted = (*batch_size).min(self.promised - self.asked);
+                let taken = guard(place, || Ok::<Vec<usize>, BoxError>(indices.by_ref().take(wanted).collect()));
+                (wanted, taken, Occurrences { first: position, step: self.world })
+            }
+            Feed::Batches { batches, max } => {
+                let taken = guard(place, || Ok::<_, BoxError>(batches.next().unwrap_or_default()));
+                (1, taken, Occurrences { first: position.wrapping_mul(*max), step: 1 })
+            }
+        };
+        self.asked += wanted;
+        if taken.is_err() {
+            self.feed = Feed::Batches { batches: Box::new(iter::empty()), max: 0 }; // nobody knows where it stands
+        }
+        let indices = taken?;
+        self.given += match self.feed {
+            Feed::Samples { .. } => indices.len(),
+            Feed::Batches { .. } => usize::from(!indices.is_empty()),
+        };
+        if let Feed::Batches { max, .. } = self.feed
+            && indices.len() > max
+        {
+            return Err(Error::LargeBatch { place, got: indices.len(), max });
+        }
+        if self.given < self.asked {
+            return Err(Error::SamplerEnded { place, got: self.given, promised: self.promised });
+        }
+        Ok(Cut { indices, occurrences: self.repeats.then_some(occurrences) })
+    }
+}

@@ -1,0 +1,18 @@
+//! Which samples an epoch has, and in which order.
+
+mod distributed;
+mod draw;
+mod feed;
+mod progress;
+mod sampler;
+mod schedule;
+
+pub use distributed::Distributed;
+pub(crate) use feed::{Cut, Occurrences, Order};
+pub(crate) use progress::{At, EpochProgress};
+pub use sampler::{
+    BatchSampler, ClassBalancedSampler, EpochBatches, FixedBatchSampler, LengthBucketSampler, MixPart, MixSampler,
+    RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler, SubsetSampler,
+    WeightedSampler, WeightedWithoutReplacementSampler,
+};
+pub(crate) use schedule::{EpochOrder, Orders, Sampling};

@@ -1,0 +1,67 @@
+//! How far an epoch has come, and where a loader stands in it.
+
+/// An epoch, and how many units of its global order were given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct At {
+    pub(crate) epoch: usize,
+    pub(crate) position: usize,
+    /// Samples of the epoch that this process has skipped.
+    pub(crate) skipped: usize,
+}
+
+impl At {
+    /// The beginning of an epoch.
+    pub(crate) fn begin(epoch: usize) -> Self {
+        Self { epoch, position: 0, skipped: 0 }
+    }
+}
+
+/// How far an epoch has come.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EpochProgress {
+    /// Samples given, before the epoch was resumed too.
+    pub(crate) items: usize,
+    /// Samples of the whole epoch.
+    pub(crate) items_total: usize,
+    /// Samples skipped, before the epoch was resumed too.
+    pub(crate) skipped: usize,
+    pub(super) epoch: usize,
+    /// The number of its first batch here, which is not 0 where it is resumed, of the next, and that behind the last.
+    pub(super) first: usize,
+    pub(super) next: usize,
+    pub(super) end: usize,
+    /// Units given before this epoch was resumed, by all processes.
+    pub(super) resumed_at: usize,
+    /// Units a batch.
+    pub(super) batch: usize,
+    pub(super) world: usize,
+    pub(super) shared: bool,
+}
+
+impl EpochProgress {
+    /// Counts a batch that was given, or the error in its place, with what the epoch has skipped so far.
+    pub(crate) fn given(&mut self, items: usize, skipped: usize) {
+        self.items += items;
+        self.next += 1;
+        self.skipped = skipped;
+    }
+
+    /// The number of the next batch.
+    pub(crate) fn number(&self) -> usize {
+        self.next
+    }
+
+    /// Whether other processes, or other devices of this one, have a share of the epoch.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// Where the loader stands, once all processes have come as far.
+    pub(crate) fn at(&self) -> At {
+        if self.next >= self.end {
+            return At::begin(self.epoch.saturating_add(1));
+        }
+        let given = (self.next - self.first).saturating_mul(self.batch).saturating_mul(self.world);
+        At { epoch: self.epoch, position: self.resumed_at.saturating_add(given), skipped: self.skipped }
+    }
+}

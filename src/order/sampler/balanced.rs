@@ -1,0 +1,207 @@
+//! Classes in equal parts.
+
+use super::base::Sampler;
+use crate::{
+    fault::Error,
+    order::draw::{Draws, Fingerprint, PackedList, below, check_count},
+    rng::KeyedRng,
+};
+use rand::seq::SliceRandom;
+use std::{collections::BTreeMap, fmt, iter, ops::Range, sync::Arc};
+
+/// Each class is drawn as often as every other, however many items it has.
+///
+/// ```
+/// use burn_pinned::{ClassBalancedSampler, Sampler};
+///
+/// let labels = ["cat", "cat", "cat", "dog"];
+/// let sampler = ClassBalancedSampler::new(labels, 42)?.without_replacement().with_size(6);
+/// let dogs = sampler.indices(4, 0).filter(|index| labels[*index] == "dog").count();
+/// assert_eq!(dogs, 3);
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// The classes are those that occur among the labels. The table of items takes 4 bytes each (8 from 2^32 items), shared by all
+/// epochs and clones.
+#[derive(Clone)]
+#[must_use = "a sampler orders nothing until a loader has it"]
+pub struct ClassBalancedSampler {
+    seed: u64,
+    size: Option<usize>,
+    replacement: bool,
+    fingerprint: Fingerprint,
+    classes: Arc<Classes>,
+}
+
+/// The items, class by class.
+struct Classes {
+    items: PackedList,
+    ranges: Vec<Range<usize>>,
+}
+
+impl ClassBalancedSampler {
+    /// The label of each item of the dataset, in its order: numbers, names, or any type with an order.
+    ///
+    /// Each sample is of any class, and any item of it, whatever came before: drawn one at a time, and skipping to any position
+    /// takes no time.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if there are no labels.
+    pub fn new<L: Ord>(labels: impl IntoIterator<Item = L>, seed: u64) -> Result<Self, Error> {
+        let mut members = BTreeMap::<L, Vec<usize>>::new();
+        for (item, label) in labels.into_iter().enumerate() {
+            members.entry(label).or_default().push(item);
+        }
+        if members.is_empty() {
+            return Err(Error::config("ClassBalancedSampler::new", "there are no labels", "give one for each item"));
+        }
+        let ranges: Vec<_> = members
+            .values()
+            .scan(0, |end, items| {
+                let start = *end;
+                *end += items.len();
+                Some(start..*end)
+            })
+            .collect();
+        let items: Vec<usize> = members.into_values().flatten().collect();
+        let ends = ranges.iter().map(|range| range.end);
+        let fingerprint = Fingerprint::of(items.iter().copied().chain(ends).map(|number| number as u64));
+        let classes = Arc::new(Classes { items: PackedList::of(items), ranges });
+        Ok(Self { seed, size: None, replacement: true, fingerprint, classes })
+    }
+
+    /// Classes come in rounds, each once a round in a new order; the items of a class come in random permutations, one after the
+    /// other, so that no item comes again before all others of its class did. An epoch then takes a copy of the table.
+    pub fn without_replacement(mut self) -> Self {
+        self.replacement = false;
+        self
+    }
+
+    /// Samples of an epoch. Default: as many as the dataset has.
+    pub fn with_size(mut self, size: usize) -> Self {
+        self.size = Some(size);
+        self
+    }
+}
+
+impl fmt::Debug for ClassBalancedSampler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClassBalancedSampler")
+            .field("seed", &self.seed)
+            .field("size", &self.size)
+            .field("replacement", &self.replacement)
+            .field("classes", &self.classes.ranges.len())
+            .field("items_and_ends", &self.fingerprint)
+            .finish()
+    }
+}
+
+impl Sampler for ClassBalancedSampler {
+    fn len(&self, dataset_len: usize) -> usize {
+        self.size.unwrap_or(dataset_len)
+    }
+
+    fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        let (rng, len) = (KeyedRng::for_order(self.seed, epoch), self.len(dataset_len));
+        if self.replacement {
+            let classes = Arc::clone(&self.classes);
+            return Box::new(Draws::new(rng, len, move |random| classes.pick(random)));
+        }
+        let mut rounds = Rounds::new(&self.classes, rng);
+        Box::new(iter::repeat_with(move || rounds.draw()).take(len))
+    }
+
+    /// Whatever the way: small classes come again before large ones are through.
+    fn repeats(&self) -> bool {
+        true
+    }
+
+    fn check(&self, dataset_len: usize) -> Result<(), Error> {
+        check_count("ClassBalancedSampler::new", "labels", self.classes.items.len(), dataset_len)
+    }
+}
+
+impl Classes {
+    /// One random number says both the class and the item.
+    fn pick(&self, random: u64) -> usize {
+        let (class, place) = below(random, self.ranges.len());
+        let range = &self.ranges[class];
+        self.items.get(range.start + below(place, range.len()).0)
+    }
+}
+
+/// The rounds of an epoch without replacement.
+struct Rounds {
+    rng: KeyedRng,
+    /// Permuted class by class.
+    items: PackedList,
+    ranges: Vec<Range<usize>>,
+    /// How far each class is in its permutation.
+    drawn: Vec<usize>,
+    /// The order of the classes in this round.
+    round: Vec<usize>,
+    /// How far the round is.
+    at: usize,
+}
+
+impl Rounds {
+    fn new(classes: &Classes, rng: KeyedRng) -> Self {
+        let count = classes.ranges.len();
+        let (items, ranges) = (classes.items.clone(), classes.ranges.clone());
+        Self { rng, items, ranges, drawn: vec![0; count], round: (0..count).collect(), at: 0 }
+    }
+
+    fn draw(&mut self) -> usize {
+        if self.at == 0 {
+            self.round.shuffle(&mut self.rng);
+        }
+        let class = self.round[self.at];
+        self.at = (self.at + 1) % self.round.len();
+        let (range, drawn) = (&self.ranges[class], self.drawn[class]);
+        if drawn == 0 {
+            self.items.shuffle(range.clone(), &mut self.rng);
+        }
+        self.drawn[class] = (drawn + 1) % range.len();
+        self.items.get(range.start + drawn)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn rounds_have_each_class_and_passes_each_item() {
+        let labels: Vec<usize> = (0..60).map(|item| [0, 1, 1, 2, 2, 2][item % 6] * 1000).collect();
+        let sampler = ClassBalancedSampler::new(labels.clone(), 5).unwrap().without_replacement().with_size(180);
+        let order: Vec<usize> = sampler.indices(60, 0).collect();
+        for round in order.chunks(3) {
+            assert_eq!(round.iter().map(|item| labels[*item]).collect::<HashSet<_>>(), HashSet::from([0, 1000, 2000]));
+        }
+        for class in [0, 1000, 2000] {
+            let items = labels.iter().filter(|label| **label == class).count();
+            let drawn: Vec<_> = order.iter().copied().filter(|item| labels[*item] == class).collect();
+            for pass in drawn.chunks_exact(items) {
+                assert_eq!(pass.iter().collect::<HashSet<_>>().len(), items);
+            }
+            let passes: HashSet<_> = drawn.chunks_exact(items).collect();
+            assert_eq!(passes.len(), 60 / items, "each pass has an order of its own");
+        }
+    }
+
+    #[test]
+    fn labels_are_checked() {
+        assert!(ClassBalancedSampler::new(Vec::<u8>::new(), 1).is_err());
+        let sampler = ClassBalancedSampler::new([1, 2, 1], 1).unwrap();
+        assert!(sampler.check(3).is_ok());
+        assert!(sampler.check(4).unwrap_err().to_string().contains("3 labels for a dataset of 4"));
+    }
+
+    #[test]
+    fn other_classes_look_otherwise() {
+        let text = |labels: &[u8]| format!("{:?}", ClassBalancedSampler::new(labels.iter(), 1).unwrap());
+        assert_eq!(text(&[1, 1, 2]), text(&[5, 5, 7]), "names do not matter");
+        assert_ne!(text(&[1, 1, 2]), text(&[1, 2, 2]));
+    }
+}

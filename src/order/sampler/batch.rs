@@ -1,0 +1,234 @@
+//! Samplers that decide which samples share a batch.
+
+use super::base::Sampler;
+use crate::fault::Error;
+use std::{fmt, sync::Arc};
+
+/// The batches of one epoch, as a [`BatchSampler`] plans them.
+#[non_exhaustive]
+pub struct EpochBatches {
+    /// How many there are.
+    pub len: usize,
+    /// The indices of each, in order: `len` batches, none of them empty.
+    pub batches: Box<dyn Iterator<Item = Vec<usize>> + Send>,
+}
+
+impl EpochBatches {
+    /// `len` batches of indices.
+    pub fn new(len: usize, batches: impl Iterator<Item = Vec<usize>> + Send + 'static) -> Self {
+        Self { len, batches: Box::new(batches) }
+    }
+}
+
+impl fmt::Debug for EpochBatches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EpochBatches").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+/// Says which samples an epoch has, in which order, and which of them share a batch. Batches may differ in size.
+///
+/// The same sampler must give the same batches for the same `len` and `epoch`, always. Its `Debug` text stands for it in a
+/// [`LoaderState`](crate::LoaderState), as that of a [`Sampler`](super::Sampler) does: samplers that batch differently must differ
+/// there, and the text must not change by itself.
+///
+/// ```
+/// use burn_pinned::{BatchSampler, EpochBatches};
+///
+/// /// Neighbours in pairs; what is left over makes no batch.
+/// #[derive(Debug)]
+/// struct Pairs;
+///
+/// impl BatchSampler for Pairs {
+///     fn batches(&self, dataset_len: usize, _epoch: usize) -> EpochBatches {
+///         let pairs = dataset_len / 2;
+///         EpochBatches::new(pairs, (0..pairs).map(|pair| vec![2 * pair, 2 * pair + 1]))
+///     }
+///     fn max_batch_size(&self, _dataset_len: usize) -> usize {
+///         2
+///     }
+///     fn num_items(&self, dataset_len: usize) -> usize {
+///         dataset_len / 2 * 2
+///     }
+/// }
+/// assert_eq!(Pairs.batches(5, 0).batches.collect::<Vec<_>>(), [[0, 1], [2, 3]]);
+/// ```
+pub trait BatchSampler: Send + Sync + fmt::Debug + 'static {
+    /// The batches of an epoch. Called on the thread that calls `iter()` (where processes share the epoch, once more on a worker)
+    /// or asks for the number of batches; the iterator is advanced on workers.
+    fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches;
+
+    /// The samples of the largest batch: slots have room for so many.
+    fn max_batch_size(&self, dataset_len: usize) -> usize;
+
+    /// The samples of an epoch, for progress; an estimate where epochs differ.
+    fn num_items(&self, dataset_len: usize) -> usize;
+
+    /// As [`Sampler::repeats`](super::Sampler::repeats).
+    fn repeats(&self) -> bool {
+        false
+    }
+
+    /// Whether the sampler fits a dataset of this length; called by `build`.
+    ///
+    /// # Errors
+    /// [`Error::Config`].
+    fn check(&self, _dataset_len: usize) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// A sampler that is shared, or chosen at run time.
+impl<S: BatchSampler + ?Sized> BatchSampler for Arc<S> {
+    fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
+        (**self).batches(dataset_len, epoch)
+    }
+
+    fn max_batch_size(&self, dataset_len: usize) -> usize {
+        (**self).max_batch_size(dataset_len)
+    }
+
+    fn num_items(&self, dataset_len: usize) -> usize {
+        (**self).num_items(dataset_len)
+    }
+
+    fn repeats(&self) -> bool {
+        (**self).repeats()
+    }
+
+    fn check(&self, dataset_len: usize) -> Result<(), Error> {
+        (**self).check(dataset_len)
+    }
+}
+
+/// The indices of a sampler, cut into batches of one size.
+///
+/// ```
+/// use burn_pinned::{BatchSampler, FixedBatchSampler, SequentialSampler};
+///
+/// let sampler = FixedBatchSampler::new(SequentialSampler, 2)?;
+/// assert_eq!(sampler.batches(5, 0).batches.collect::<Vec<_>>(), [vec![0, 1], vec![2, 3], vec![4]]);
+/// assert_eq!(sampler.drop_last(true).batches(5, 0).len, 2);
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// Takes what the sampler takes, and skips as fast as it does.
+#[derive(Debug, Clone)]
+#[must_use = "a sampler orders nothing until a loader has it"]
+pub struct FixedBatchSampler<S> {
+    sampler: S,
+    batch_size: usize,
+    drop_last: bool,
+}
+
+impl<S: Sampler> FixedBatchSampler<S> {
+    /// Batches of `batch_size` samples; the last of an epoch may have fewer.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if that is 0.
+    pub fn new(sampler: S, batch_size: usize) -> Result<Self, Error> {
+        if batch_size == 0 {
+            return Err(Error::config("FixedBatchSampler::new", "0 samples make no batch", "use at least 1"));
+        }
+        Ok(Self { sampler, batch_size, drop_last: false })
+    }
+
+    /// Whether to leave out a last batch that is not full. Default: no.
+    pub fn drop_last(mut self, drop_last: bool) -> Self {
+        self.drop_last = drop_last;
+        self
+    }
+}
+
+impl<S: Sampler> BatchSampler for FixedBatchSampler<S> {
+    fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
+        let items = self.num_items(dataset_len);
+        let indices = self.sampler.indices(dataset_len, epoch);
+        EpochBatches::new(items.div_ceil(self.batch_size), Chunks { indices, size: self.batch_size, left: items })
+    }
+
+    fn max_batch_size(&self, dataset_len: usize) -> usize {
+        self.batch_size.min(self.num_items(dataset_len))
+    }
+
+    fn num_items(&self, dataset_len: usize) -> usize {
+        let len = self.sampler.len(dataset_len);
+        if self.drop_last { len - len % self.batch_size } else { len }
+    }
+
+    fn repeats(&self) -> bool {
+        self.sampler.repeats()
+    }
+
+    fn check(&self, dataset_len: usize) -> Result<(), Error> {
+        self.sampler.check(dataset_len)
+    }
+}
+
+struct Chunks {
+    indices: Box<dyn Iterator<Item = usize> + Send>,
+    size: usize,
+    /// Indices to come.
+    left: usize,
+}
+
+impl Iterator for Chunks {
+    type Item = Vec<usize>;
+
+    fn next(&mut self) -> Option<Vec<usize>> {
+        let size = self.size.min(self.left);
+        self.left -= size;
+        let batch: Vec<usize> = self.indices.by_ref().take(size).collect();
+        (!batch.is_empty()).then_some(batch)
+    }
+
+    fn nth(&mut self, n: usize) -> Option<Vec<usize>> {
+        let skipped = n.saturating_mul(self.size).min(self.left);
+        self.left -= skipped;
+        if let Some(last) = skipped.checked_sub(1) {
+            self.indices.nth(last);
+        }
+        self.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.left.div_ceil(self.size))) // fewer if the sampler breaks its promise
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::sampler::{RandomSampler, RandomWithReplacementSampler};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn batches_are_chunks_of_the_order(
+            len in 0usize..100, size in 1usize..12, drop_last: bool, skips in prop::collection::vec(0usize..5, 0..6),
+        ) {
+            let order: Vec<usize> = RandomSampler::new(1).indices(len, 2).collect();
+            let chunks: Vec<_> = order.chunks(size).filter(|chunk| !drop_last || chunk.len() == size).collect();
+            let sampler = FixedBatchSampler::new(RandomSampler::new(1), size).unwrap().drop_last(drop_last);
+            let mut planned = sampler.batches(len, 2);
+            prop_assert_eq!(planned.len, chunks.len());
+            prop_assert_eq!(sampler.num_items(len), chunks.iter().map(|chunk| chunk.len()).sum::<usize>());
+            prop_assert!(chunks.iter().all(|chunk| chunk.len() <= sampler.max_batch_size(len)));
+            let mut at = 0;
+            for skip in skips {
+                let batch = planned.batches.nth(skip);
+                prop_assert_eq!(batch.as_deref(), chunks.get(at + skip).copied());
+                at = (at + skip + 1).min(chunks.len());
+            }
+            prop_assert!(planned.batches.eq(chunks[at..].iter().map(|chunk| chunk.to_vec())));
+        }
+    }
+
+    #[test]
+    fn an_endless_sampler_makes_endless_batches() {
+        let sampler = FixedBatchSampler::new(RandomWithReplacementSampler::new(1).with_size(usize::MAX), 10).unwrap();
+        assert_eq!(sampler.batches(5, 0).batches.nth(1 << 40).map(|batch| batch.len()), Some(10));
+        assert!(sampler.repeats());
+        assert!(FixedBatchSampler::new(RandomSampler::new(1), 0).is_err());
+    }
+}

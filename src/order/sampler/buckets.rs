@@ -1,0 +1,232 @@
+//! Batches of samples of like length.
+
+use super::batch::{BatchSampler, EpochBatches};
+use crate::{
+    fault::Error,
+    order::draw::{Fingerprint, LazyMap, PackedList, check_count, permutation},
+    rng::KeyedRng,
+};
+use rand::seq::SliceRandom;
+use std::{fmt, ops::Range, sync::Arc};
+
+/// Batches of sequences of like length, as many in each as a budget of tokens allows: for text and audio, where rows are padded to
+/// the longest of their batch.
+///
+/// ```
+/// use burn_pinned::{BatchSampler, LengthBucketSampler};
+///
+/// let lengths = [10, 90, 12, 95, 11, 100];
+/// let sampler = LengthBucketSampler::new(lengths, 200, 8)?.shuffle(42); // at most 200 tokens, at most 8 rows
+/// for batch in sampler.batches(6, 0).batches {
+///     let longest = batch.iter().map(|item| lengths[*item]).max().unwrap_or(0);
+///     assert!(batch.len() * longest <= 200); // the padding counts
+/// }
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// The dataset's order (shuffled: a new one each epoch) is cut into pools of many batches; each pool is sorted by length and cut
+/// into batches, as full as the budget allows; shuffled, the batches of all pools then come in random order. Large pools pad less,
+/// small ones mix more. This is the bucketing of translation systems: torchtext's pools of 100 batches; batches of a token budget
+/// in tensor2tensor (A. Vaswani et al., 2018, arXiv:1803.07416) and fairseq (M. Ott et al., 2019, arXiv:1904.01038). Every item
+/// comes once an epoch.
+///
+/// The lengths take 4 bytes an item, shared by all epochs and clones. An epoch takes 4 bytes an item and 16 a batch, and is planned
+/// as a whole when it starts. (8 bytes for 4 from 2^32 items or tokens.)
+#[derive(Clone)]
+#[must_use = "a sampler orders nothing until a loader has it"]
+pub struct LengthBucketSampler {
+    max_tokens: usize,
+    max_batch_size: usize,
+    pool: usize,
+    seed: Option<u64>,
+    shortest: usize,
+    fingerprint: Fingerprint,
+    lengths: Arc<PackedList>,
+}
+
+impl LengthBucketSampler {
+    /// The length of each item of the dataset in tokens (frames, steps), in its order; the most tokens of a batch, padding
+    /// included, which is its rows times its longest; the most rows of a batch.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if there are no lengths, if `max_batch_size` is 0, or if an item is longer than `max_tokens`.
+    pub fn new(
+        lengths: impl IntoIterator<Item = usize>,
+        max_tokens: usize,
+        max_batch_size: usize,
+    ) -> Result<Self, Error> {
+        let refuse = |problem: String, advice| Err(Error::config("LengthBucketSampler::new", problem, advice));
+        let lengths: Vec<usize> = lengths.into_iter().collect();
+        if max_batch_size == 0 {
+            return refuse("0 rows make no batch".into(), "let `max_batch_size` be at least 1");
+        }
+        if let Some((item, length)) = lengths.iter().enumerate().find(|(_, length)| **length > max_tokens) {
+            let problem = format!("item {item} has {length} tokens, and a batch at most {max_tokens}");
+            return refuse(problem, "raise `max_tokens`, or cut or leave out such items");
+        }
+        let Some(&shortest) = lengths.iter().min() else {
+            return refuse("there are no lengths".into(), "give one for each item");
+        };
+        let fingerprint = Fingerprint::of(lengths.iter().map(|length| *length as u64));
+        let tokens: u128 = lengths.iter().map(|length| *length as u128).sum();
+        let rows = (max_tokens as u128 * lengths.len() as u128).checked_div(tokens).unwrap_or(u128::MAX);
+        let pool = usize::try_from(rows).unwrap_or(usize::MAX).min(max_batch_size).saturating_mul(100);
+        let lengths = Arc::new(PackedList::of(lengths));
+        Ok(Self { max_tokens, max_batch_size, pool, seed: None, shortest, fingerprint, lengths })
+    }
+
+    /// A new set of batches in a new order each epoch, drawn from (seed, epoch). Default: the same batches every epoch, pool by
+    /// pool in the dataset's order.
+    pub fn shuffle(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Items of a pool. Default: 100 batches of average length.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if that is 0.
+    pub fn with_pool_size(mut self, items: usize) -> Result<Self, Error> {
+        if items == 0 {
+            let advice = "use a multiple of a batch's rows, e.g. 100 batches";
+            return Err(Error::config("LengthBucketSampler::with_pool_size", "0 items make no pool", advice));
+        }
+        self.pool = items;
+        Ok(self)
+    }
+
+    /// Cuts sorted items into batches, as full as may be.
+    fn cut(&self, order: &PackedList, pool: Range<usize>, batches: &mut Vec<Range<usize>>) {
+        let mut start = pool.start;
+        for at in pool.clone() {
+            let rows = at + 1 - start; // with this item, which is the longest so far
+            let tokens = rows.saturating_mul(self.lengths.get(order.get(at)));
+            if rows > self.max_batch_size || tokens > self.max_tokens {
+                batches.push(start..at);
+                start = at;
+            }
+        }
+        batches.push(start..pool.end);
+    }
+}
+
+impl fmt::Debug for LengthBucketSampler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LengthBucketSampler")
+            .field("max_tokens", &self.max_tokens)
+            .field("max_batch_size", &self.max_batch_size)
+            .field("pool", &self.pool)
+            .field("seed", &self.seed)
+            .field("lengths", &self.fingerprint)
+            .finish()
+    }
+}
+
+impl BatchSampler for LengthBucketSampler {
+    fn batches(&self, _dataset_len: usize, epoch: usize) -> EpochBatches {
+        let items = self.lengths.len();
+        let mut rng = self.seed.map(|seed| KeyedRng::for_order(seed, epoch));
+        let mut order = match &mut rng {
+            Some(rng) => permutation(items, rng),
+            None => PackedList::counting(items),
+        };
+        let mut batches = Vec::new();
+        for start in (0..items).step_by(self.pool) {
+            let pool = start..items.min(start.saturating_add(self.pool));
+            order.sort_by_key(pool.clone(), |item| self.lengths.get(item));
+            self.cut(&order, pool, &mut batches);
+        }
+        if let Some(rng) = &mut rng {
+            batches.shuffle(rng);
+        }
+        EpochBatches::new(batches.len(), LazyMap::new(batches.into_iter(), move |batch| order.slice(batch)))
+    }
+
+    fn max_batch_size(&self, _dataset_len: usize) -> usize {
+        let rows = self.max_tokens.checked_div(self.shortest).unwrap_or(usize::MAX);
+        rows.min(self.max_batch_size).min(self.lengths.len())
+    }
+
+    fn num_items(&self, _dataset_len: usize) -> usize {
+        self.lengths.len()
+    }
+
+    fn check(&self, dataset_len: usize) -> Result<(), Error> {
+        check_count("LengthBucketSampler::new", "lengths", self.lengths.len(), dataset_len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_item_once_within_the_budget(
+            lengths in prop::collection::vec(0usize..60, 1..300),
+            max_tokens in 60usize..400,
+            rows in 1usize..20,
+            pool in prop::option::of(1usize..100),
+            seed in prop::option::of(0u64..5),
+            skip in 0usize..40,
+        ) {
+            let mut sampler = LengthBucketSampler::new(lengths.clone(), max_tokens, rows).unwrap();
+            if let Some(pool) = pool { sampler = sampler.with_pool_size(pool).unwrap() }
+            if let Some(seed) = seed { sampler = sampler.shuffle(seed) }
+            let n = lengths.len();
+            let planned = sampler.batches(n, 3);
+            let batches: Vec<_> = planned.batches.collect();
+            prop_assert_eq!(planned.len, batches.len());
+            for batch in &batches {
+                prop_assert!((1..=sampler.max_batch_size(n)).contains(&batch.len()));
+                let longest = batch.iter().map(|item| lengths[*item]).max().unwrap();
+                prop_assert!(batch.len() * longest <= max_tokens);
+            }
+            let mut items = batches.concat();
+            items.sort_unstable();
+            prop_assert!(items.into_iter().eq(0..n));
+            let skipped = sampler.batches(n, 3).batches.nth(skip);
+            prop_assert_eq!(skipped.as_ref(), batches.get(skip));
+        }
+    }
+
+    /// Padding is the waste that bucketing is there to avoid.
+    #[test]
+    fn like_lengths_share_a_batch() {
+        let lengths: Vec<usize> = (0..5000).map(|item| 5 + item * 7919 % 200).collect();
+        let sampler = LengthBucketSampler::new(lengths.clone(), 2000, 64).unwrap().shuffle(1);
+        let padded: usize = sampler
+            .batches(5000, 0)
+            .batches
+            .map(|batch| batch.len() * batch.iter().map(|item| lengths[*item]).max().unwrap())
+            .sum();
+        let tokens: usize = lengths.iter().sum();
+        assert!(padded * 100 < tokens * 105, "{padded} tokens with padding, {tokens} without");
+    }
+
+    #[test]
+    fn epochs_differ_only_if_shuffled() {
+        let lengths: Vec<usize> = (1..200).collect();
+        let sampler = LengthBucketSampler::new(lengths, 1000, 32).unwrap();
+        let epoch = |sampler: &LengthBucketSampler, epoch| sampler.batches(199, epoch).batches.collect::<Vec<_>>();
+        assert_eq!(epoch(&sampler, 0), epoch(&sampler, 1));
+        let shuffled = sampler.shuffle(1);
+        assert_ne!(epoch(&shuffled, 0), epoch(&shuffled, 1));
+    }
+
+    #[test]
+    fn wrong_options_are_refused_with_advice() {
+        let refused = |lengths: &[usize], tokens, rows| {
+            LengthBucketSampler::new(lengths.iter().copied(), tokens, rows).unwrap_err().to_string()
+        };
+        let long = refused(&[3, 900], 512, 8);
+        assert!(long.contains("item 1 has 900 tokens") && long.contains("raise `max_tokens`"), "{long}");
+        assert!(refused(&[], 512, 8).contains("no lengths"));
+        assert!(refused(&[3], 512, 0).contains("max_batch_size"));
+        let sampler = LengthBucketSampler::new([0, 0], 0, 8).unwrap();
+        assert_eq!(sampler.max_batch_size(2), 2);
+        assert!(sampler.check(3).is_err());
+        assert!(sampler.with_pool_size(0).is_err());
+    }
+}

@@ -1,0 +1,320 @@
+//! Several datasets in given proportions.
+
+use super::{base::Sampler, repeat::Passes};
+use crate::{
+    fault::Error,
+    order::draw::{AliasTable, below, check_count, checked},
+    rng::{KeyedRng, Purpose},
+};
+use rand::Rng;
+use std::{fmt, sync::Arc};
+
+/// One dataset of a mixture.
+#[derive(Clone)]
+pub struct MixPart {
+    len: usize,
+    weight: f64,
+    sampler: Arc<dyn Sampler>,
+}
+
+impl MixPart {
+    /// A dataset of `len` items, the weight with which it is drawn, and the order within it.
+    pub fn new(len: usize, weight: f64, sampler: impl Sampler) -> Self {
+        Self { len, weight, sampler: Arc::new(sampler) }
+    }
+}
+
+impl fmt::Debug for MixPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MixPart")
+            .field("len", &self.len)
+            .field("weight", &self.weight)
+            .field("sampler", &self.sampler)
+            .finish()
+    }
+}
+
+/// Several datasets in one, as Burn's `ComposedDataset` chains them, mixed by weight: each sample is of a dataset drawn by weight,
+/// and there the next of the dataset's own sampler, which starts its next pass when it is through.
+///
+/// ```
+/// use burn_pinned::{MixPart, MixSampler, RandomSampler, Sampler, SequentialSampler};
+///
+/// // 1000 items of one dataset, then 10 of another, which is to be three samples in four.
+/// let large = MixPart::new(1000, 1.0, RandomSampler::new(1));
+/// let small = MixPart::new(10, 3.0, SequentialSampler);
+/// let sampler = MixSampler::new([large, small], 42)?.with_size(4000);
+/// let of_small = sampler.indices(1010, 0).filter(|index| *index >= 1000).count();
+/// assert!((2800..3200).contains(&of_small));
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// No pass of a dataset is like another, within an epoch or across epochs: pass `k` of epoch `e` is its sampler's epoch `e * p +
+/// k`, where `p` is the most passes that an epoch could have. Takes what one pass of each sampler takes. Drawn one at a time:
+/// skipping costs a draw for each sample.
+///
+/// Give a mix within a mix a seed of its own: with the same seed both choose by the same random numbers in epoch 0, so that what
+/// the outer one chooses tells what the inner one does.
+#[derive(Clone)]
+pub struct MixSampler {
+    parts: Arc<[MixPart]>,
+    seed: u64,
+    end: End,
+    table: Arc<AliasTable>,
+}
+
+/// When an epoch ends.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    /// After so many samples, or as many as the datasets have together.
+    Size(Option<usize>),
+    FirstExhausted,
+}
+
+impl MixSampler {
+    /// The datasets in the order in which they are chained. An epoch has as many samples as they have together.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if a weight is NaN, infinite or negative, if all are 0, if there are no datasets, or if the sampler of one
+    /// with a positive weight gives nothing or does not fit it.
+    pub fn new(parts: impl IntoIterator<Item = MixPart>, seed: u64) -> Result<Self, Error> {
+        let parts: Arc<[MixPart]> = parts.into_iter().collect();
+        let weights = checked("MixSampler::new", parts.iter().map(|part| part.weight))?;
+        for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.weight > 0.0) {
+            part.sampler.check(part.len)?;
+            if part.sampler.is_empty(part.len) {
+                let problem = format!("dataset {at} has no samples to draw");
+                return Err(Error::config("MixSampler::new", problem, "leave it out, or let its weight be 0"));
+            }
+        }
+        Ok(Self { parts, seed, end: End::Size(None), table: Arc::new(AliasTable::new(weights)) })
+    }
+
+    /// Samples of an epoch.
+    pub fn with_size(mut self, size: usize) -> Self {
+        self.end = End::Size(Some(size));
+        self
+    }
+
+    /// Ends an epoch when the first dataset is through, so that no sample comes again.
+    ///
+    /// An epoch then has a fixed number of each dataset's samples, in proportion to the weights (rounded) and in random order: all
+    /// of the one that ends first, a random part of the others if their samplers shuffle.
+    pub fn until_first_exhausted(mut self) -> Self {
+        self.end = End::FirstExhausted;
+        self
+    }
+
+    /// How many samples of each dataset an epoch has that ends with the first of them.
+    fn quotas(&self) -> Vec<usize> {
+        let largest = self.parts.iter().map(|part| part.weight).fold(0.0, f64::max);
+        // A length divided by a weight near the least of all numbers is infinite. Other weights stay as they are, so that quotas
+        // that lie between two numbers are rounded as ever.
+        let unit = if largest < 1e-250 { largest } else { 1.0 };
+        let lens = self.parts.iter().map(|part| part.sampler.len(part.len) as f64);
+        let drawn = self.parts.iter().zip(lens).filter(|(part, _)| part.weight > 0.0);
+        let per_weight = drawn.map(|(part, len)| len / (part.weight / unit)).fold(f64::INFINITY, f64::min);
+        let quota = |part: &MixPart| {
+            let most = part.sampler.len(part.len);
+            if part.weight == 0.0 { 0 } else { ((per_weight * (part.weight / unit)).round() as usize).min(most) }
+        };
+        self.parts.iter().map(quota).collect()
+    }
+}
+
+impl fmt::Debug for MixSampler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MixSampler")
+            .field("seed", &self.seed)
+            .field("end", &self.end)
+            .field("parts", &self.parts)
+            .finish()
+    }
+}
+
+impl Sampler for MixSampler {
+    fn len(&self, dataset_len: usize) -> usize {
+        match self.end {
+            End::Size(size) => size.unwrap_or(dataset_len),
+            End::FirstExhausted => self.quotas().into_iter().fold(0, usize::saturating_add),
+        }
+    }
+
+    fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        let len = self.len(dataset_len);
+        let mut start = 0;
+        let streams = self.parts.iter().map(|part| {
+            let most = match self.end {
+                End::Size(_) => len.div_ceil(part.sampler.len(part.len).max(1)),
+                End::FirstExhausted => 1,
+            };
+            let passes = Passes::new(Arc::clone(&part.sampler), part.len, epoch.wrapping_mul(most), usize::MAX);
+            start += part.len;
+            Stream { start: start - part.len, len: part.len, passes }
+        });
+        Box::new(Mixture {
+            streams: streams.collect(),
+            choice: match self.end {
+                End::Size(_) => Choice::Weights(Arc::clone(&self.table)),
+                End::FirstExhausted => Choice::Quotas(self.quotas()),
+            },
+            rng: KeyedRng::new(Purpose::Mixture, self.seed, epoch, 0),
+            left: len,
+        })
+    }
+
+    fn repeats(&self) -> bool {
+        matches!(self.end, End::Size(_)) || self.parts.iter().any(|part| part.sampler.repeats())
+    }
+
+    fn check(&self, dataset_len: usize) -> Result<(), Error> {
+        let len = self.parts.iter().map(|part| part.len).fold(0, usize::saturating_add);
+        check_count("MixSampler::new", "items in all parts", len, dataset_len)
+    }
+}
+
+/// One dataset's samples, pass after pass.
+struct Stream {
+    /// Where the dataset starts in the chain.
+    start: usize,
+    len: usize,
+    passes: Passes<dyn Sampler>,
+}
+
+/// How the next dataset is chosen.
+enum Choice {
+    Weights(Arc<AliasTable>),
+    /// In proportion to what is left of each.
+    Quotas(Vec<usize>),
+}
+
+impl Choice {
+    /// `left` is what is left of all.
+    fn next(&mut self, random: u64, left: usize) -> usize {
+        match self {
+            Self::Weights(table) => table.pick(random),
+            Self::Quotas(quotas) => {
+                let mut place = below(random, left).0;
+                let mut part = 0;
+                while place >= quotas[part] {
+                    place -= quotas[part];
+                    part += 1;
+                }
+                quotas[part] -= 1;
+                part
+            }
+        }
+    }
+}
+
+struct Mixture {
+    streams: Vec<Stream>,
+    choice: Choice,
+    rng: KeyedRng,
+    left: usize,
+}
+
+impl Iterator for Mixture {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        if self.left == 0 {
+            return None;
+        }
+        let stream = &mut self.streams[self.choice.next(self.rng.next_u64(), self.left)];
+        self.left -= 1;
+        let index = stream.passes.next()?;
+        // An index that is out of range there must not be one of the next dataset: the loader will report it.
+        Some(if index < stream.len { stream.start + index } else { usize::MAX })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::sampler::{RandomSampler, SequentialSampler};
+    use std::collections::HashSet;
+
+    fn parts(weights: [f64; 3]) -> [MixPart; 3] {
+        [
+            MixPart::new(100, weights[0], RandomSampler::new(7)),
+            MixPart::new(20, weights[1], RandomSampler::new(7)),
+            MixPart::new(30, weights[2], SequentialSampler),
+        ]
+    }
+
+    #[test]
+    fn each_dataset_goes_through_its_passes() {
+        let sampler = MixSampler::new(parts([1.0, 2.0, 0.0]), 7).unwrap().with_size(600);
+        let (mut orders, mut passes) = (HashSet::new(), 0);
+        for epoch in 0..3 {
+            let small = sampler.indices(150, epoch).filter(|index| (100..120).contains(index)).collect::<Vec<_>>();
+            for pass in small.chunks_exact(20) {
+                let items: HashSet<_> = pass.iter().collect();
+                assert_eq!(items.len(), 20, "each item once a pass");
+                orders.insert(pass.to_vec());
+                passes += 1;
+            }
+        }
+        assert!(passes > 3 * 15);
+        assert_eq!(orders.len(), passes, "no pass is like another");
+        assert!(sampler.indices(150, 0).all(|index| index < 120), "a weight of 0 is never drawn");
+        assert!(sampler.repeats());
+    }
+
+    #[test]
+    fn an_epoch_ends_with_the_first_dataset() {
+        let sampler = MixSampler::new(parts([1.0, 1.0, 0.5]), 1).unwrap().until_first_exhausted();
+        assert_eq!((sampler.len(150), sampler.repeats()), (50, false));
+        for epoch in 0..20 {
+            let order: Vec<_> = sampler.indices(150, epoch).collect();
+            assert_eq!(order.iter().collect::<HashSet<_>>().len(), 50);
+            assert_eq!(order.iter().filter(|index| (100..120).contains(*index)).count(), 20);
+            assert_eq!(order.iter().filter(|index| **index >= 120).count(), 10);
+            assert!(!order.is_sorted());
+        }
+    }
+
+    #[test]
+    fn quotas_follow_weights_of_any_size() {
+        let quotas = |weights| MixSampler::new(parts(weights), 1).unwrap().until_first_exhausted().quotas();
+        for unit in [1.0, 1e-300, f64::MIN_POSITIVE / 1024.0, 1e300] {
+            assert_eq!(quotas([4.0 * unit, unit, unit / 2.0]), [80, 20, 10], "{unit:e}");
+        }
+        assert_eq!(quotas([5e-324; 3]), [20, 20, 20]);
+        assert_eq!(quotas([f64::MAX; 3]), [20, 20, 20]);
+        assert_eq!(quotas([1.0, 5e-324, 0.0]), [100, 0, 0]);
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_is_refused() {
+        let refused = |parts: Vec<MixPart>| MixSampler::new(parts, 1).unwrap_err().to_string();
+        assert!(refused(vec![]).contains("no weights"));
+        assert!(refused(parts([1.0, -1.0, 0.0]).to_vec()).contains("weight 1 is -1"));
+        assert!(refused(vec![MixPart::new(0, 1.0, SequentialSampler)]).contains("dataset 0 has no samples"));
+        assert!(refused(vec![MixPart::new(5, 1.0, RandomSampler::new(1).with_size(6))]).contains("6 samples"));
+        assert!(MixSampler::new([MixPart::new(0, 0.0, SequentialSampler), parts([1.0; 3])[0].clone()], 1).is_ok());
+        let sampler = MixSampler::new(parts([1.0; 3]), 1).unwrap();
+        assert!(sampler.check(151).unwrap_err().to_string().contains("150 items in all parts for a dataset of 151"));
+    }
+
+    #[test]
+    fn an_index_beyond_its_dataset_is_not_one_of_the_next() {
+        #[derive(Debug)]
+        struct Beyond;
+        impl Sampler for Beyond {
+            fn len(&self, _: usize) -> usize {
+                1
+            }
+            fn indices(&self, dataset_len: usize, _: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+                Box::new(std::iter::once(dataset_len))
+            }
+        }
+        let parts = [MixPart::new(5, 1.0, Beyond), MixPart::new(5, 0.0, SequentialSampler)];
+        assert_eq!(MixSampler::new(parts, 1).unwrap().indices(10, 0).next(), Some(usize::MAX));
+    }
+}

@@ -1,0 +1,21 @@
+//! Samplers: the orders of epochs. A sampler knows no thread, no pool and no device.
+
+mod balanced;
+mod base;
+mod batch;
+mod buckets;
+mod mix;
+mod random;
+mod repeat;
+mod subset;
+mod weighted;
+
+pub use balanced::ClassBalancedSampler;
+pub use base::{Sampler, SequentialSampler};
+pub use batch::{BatchSampler, EpochBatches, FixedBatchSampler};
+pub use buckets::LengthBucketSampler;
+pub use mix::{MixPart, MixSampler};
+pub use random::{RandomSampler, RandomWithReplacementSampler};
+pub use repeat::RepeatSampler;
+pub use subset::SubsetSampler;
+pub use weighted::{WeightedSampler, WeightedWithoutReplacementSampler};

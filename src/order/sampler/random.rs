@@ -1,0 +1,152 @@
+//! A global shuffle.
+
+use super::base::Sampler;
+use crate::{
+    fault::Error,
+    order::draw::{Draws, below, permutation},
+    rng::KeyedRng,
+};
+use derive_new::new;
+
+/// Every sample once, in a new order each epoch, drawn from (seed, epoch) alone: a global shuffle, so that every pair of
+/// samples can meet in a batch.
+///
+/// ```
+/// use burn_pinned::{RandomSampler, Sampler};
+///
+/// let mut order: Vec<_> = RandomSampler::new(42).indices(5, 0).collect();
+/// let first_three: Vec<_> = RandomSampler::new(42).with_size(3).indices(5, 0).collect();
+/// assert_eq!(first_three, order[..3]);
+/// order.sort();
+/// assert_eq!(order, [0, 1, 2, 3, 4]);
+/// ```
+///
+/// An epoch takes 4 bytes a sample of the dataset (8 from 2^32 samples), and is planned as a whole when it starts: a shuffle after
+/// R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964; from 2^22 samples, scattered to buckets first, after
+/// P. Sanders, "Random Permutations on Distributed, External and Hierarchical Memory", IPL 67(6), 1998.
+#[derive(Debug, Clone, Copy, new)]
+#[must_use = "a sampler orders nothing until a loader has it"]
+pub struct RandomSampler {
+    seed: u64,
+    #[new(default)]
+    size: Option<usize>,
+}
+
+impl RandomSampler {
+    /// Only the first `size` of each epoch's order: another random part of the dataset every epoch. At most the dataset's length.
+    pub fn with_size(mut self, size: usize) -> Self {
+        self.size = Some(size);
+        self
+    }
+}
+
+impl Sampler for RandomSampler {
+    fn len(&self, dataset_len: usize) -> usize {
+        self.size.unwrap_or(dataset_len).min(dataset_len)
+    }
+
+    fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        let mut indices = permutation(dataset_len, &mut KeyedRng::for_order(self.seed, epoch));
+        if self.size.is_some() {
+            indices.truncate(self.len(dataset_len));
+        }
+        indices.into_indices()
+    }
+
+    fn check(&self, dataset_len: usize) -> Result<(), Error> {
+        match self.size {
+            Some(size) if size > dataset_len => {
+                let problem = format!("{size} samples of a dataset of {dataset_len}, each at most once");
+                Err(Error::config(
+                    "RandomSampler::with_size",
+                    problem,
+                    "lower it, or use `RandomWithReplacementSampler`",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Each sample of an epoch is any of the dataset, whatever came before: some come several times, others not at all.
+///
+/// ```
+/// use burn_pinned::{RandomWithReplacementSampler, Sampler};
+///
+/// let sampler = RandomWithReplacementSampler::new(42).with_size(1000);
+/// assert_eq!(sampler.indices(5, 0).count(), 1000);
+/// assert!(sampler.indices(5, 0).all(|index| index < 5));
+/// ```
+///
+/// Drawn one at a time: no memory, and skipping to any position takes no time.
+#[derive(Debug, Clone, Copy, new)]
+#[must_use = "a sampler orders nothing until a loader has it"]
+pub struct RandomWithReplacementSampler {
+    seed: u64,
+    #[new(default)]
+    size: Option<usize>,
+}
+
+impl RandomWithReplacementSampler {
+    /// Samples of an epoch. Default: as many as the dataset has.
+    pub fn with_size(mut self, size: usize) -> Self {
+        self.size = Some(size);
+        self
+    }
+}
+
+impl Sampler for RandomWithReplacementSampler {
+    fn len(&self, dataset_len: usize) -> usize {
+        self.size.unwrap_or(dataset_len)
+    }
+
+    fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        let rng = KeyedRng::for_order(self.seed, epoch);
+        Box::new(Draws::new(rng, self.len(dataset_len), move |random| below(random, dataset_len).0))
+    }
+
+    fn repeats(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rand::seq::SliceRandom;
+    use std::collections::HashSet;
+
+    proptest! {
+        #[test]
+        fn random_gives_every_index_once(len in 0usize..2000, seed: u64, epoch in 0usize..50) {
+            let order: Vec<usize> = RandomSampler::new(seed).indices(len, epoch).collect();
+            let again: Vec<usize> = RandomSampler::new(seed).indices(len, epoch).collect();
+            prop_assert_eq!(&order, &again);
+            prop_assert_eq!(order.len(), len);
+            prop_assert_eq!(order.iter().copied().collect::<HashSet<_>>(), (0..len).collect::<HashSet<_>>());
+        }
+    }
+
+    #[test]
+    fn epochs_and_seeds_differ() {
+        let order = |seed, epoch| RandomSampler::new(seed).indices(100, epoch).collect::<Vec<_>>();
+        let all = [order(1, 0), order(1, 1), order(2, 0), order(2, 1), (0..100).collect()];
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+    }
+
+    /// Four bytes an index or eight: the order is that of rand's shuffle of `usize`.
+    #[test]
+    fn the_order_does_not_depend_on_the_width_of_an_index() {
+        let mut wide: Vec<usize> = (0..5000).collect();
+        wide.shuffle(&mut KeyedRng::for_order(9, 4));
+        assert!(RandomSampler::new(9).indices(5000, 4).eq(wide));
+    }
+
+    #[test]
+    fn a_size_beyond_the_dataset_is_refused() {
+        assert!(RandomSampler::new(1).with_size(10).check(10).is_ok());
+        let error = RandomSampler::new(1).with_size(11).check(10).unwrap_err().to_string();
+        assert!(error.contains("11 samples of a dataset of 10") && error.contains("RandomWithReplacement"), "{error}");
+    }
+}

@@ -1,0 +1,108 @@
+//! Chosen samples.
+
+use super::base::Sampler;
+use crate::{
+    fault::Error,
+    order::draw::{Fingerprint, LazyMap, PackedList},
+    rng::KeyedRng,
+};
+use std::{fmt, sync::Arc};
+
+/// The given indices, in the given order or shuffled: a split of a dataset, or a selection made elsewhere.
+///
+/// ```
+/// use burn_pinned::{Sampler, SubsetSampler};
+///
+/// let sampler = SubsetSampler::new([7, 1, 4]);
+/// assert_eq!(sampler.indices(10, 0).collect::<Vec<_>>(), [7, 1, 4]);
+///
+/// let mut shuffled: Vec<_> = sampler.shuffle(42).indices(10, 0).collect();
+/// shuffled.sort();
+/// assert_eq!(shuffled, [1, 4, 7]);
+/// ```
+///
+/// The indices take 4 bytes each (8 if one is 2^32 or more), shared by all epochs and clones; a shuffled epoch takes as many
+/// again. [`check`](Sampler::check) refuses an index that the dataset does not have.
+#[derive(Clone)]
+#[must_use = "a sampler orders nothing until a loader has it"]
+pub struct SubsetSampler {
+    seed: Option<u64>,
+    repeats: bool,
+    fingerprint: Fingerprint,
+    indices: Arc<PackedList>,
+}
+
+impl SubsetSampler {
+    /// These indices, in this order in every epoch. An index may come several times.
+    pub fn new(indices: impl IntoIterator<Item = usize>) -> Self {
+        let indices: Vec<usize> = indices.into_iter().collect();
+        let repeats = !indices.is_sorted_by(|a, b| a < b) && {
+            let mut sorted = indices.clone();
+            sorted.sort_unstable();
+            !sorted.is_sorted_by(|a, b| a < b)
+        };
+        let fingerprint = Fingerprint::of(indices.iter().map(|index| *index as u64));
+        Self { seed: None, repeats, fingerprint, indices: Arc::new(PackedList::of(indices)) }
+    }
+
+    /// In a new order each epoch, drawn from (seed, epoch).
+    pub fn shuffle(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+}
+
+impl fmt::Debug for SubsetSampler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SubsetSampler").field("seed", &self.seed).field("indices", &self.fingerprint).finish()
+    }
+}
+
+impl Sampler for SubsetSampler {
+    fn len(&self, _dataset_len: usize) -> usize {
+        self.indices.len()
+    }
+
+    fn indices(&self, _dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        let Some(seed) = self.seed else {
+            let indices = Arc::clone(&self.indices);
+            return Box::new(LazyMap::new(0..indices.len(), move |at| indices.get(at)));
+        };
+        let mut indices = PackedList::clone(&self.indices);
+        indices.shuffle(0..indices.len(), &mut KeyedRng::for_order(seed, epoch));
+        indices.into_indices()
+    }
+
+    fn repeats(&self) -> bool {
+        self.repeats
+    }
+
+    fn check(&self, dataset_len: usize) -> Result<(), Error> {
+        match self.indices.iter().enumerate().find(|(_, index)| *index >= dataset_len) {
+            Some((at, index)) => {
+                let problem = format!("the index at {at} is {index}, of a dataset of {dataset_len} items");
+                Err(Error::config("SubsetSampler::new", problem, "give indices below the dataset's length"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_beyond_the_dataset_are_refused() {
+        let sampler = SubsetSampler::new([3, 9, 0]);
+        assert!(sampler.check(10).is_ok());
+        assert!(sampler.check(9).unwrap_err().to_string().contains("the index at 1 is 9"));
+    }
+
+    #[test]
+    fn repeated_indices_are_noticed() {
+        assert!(!SubsetSampler::new([3, 9, 0]).repeats());
+        assert!(!SubsetSampler::new(0..5).repeats());
+        assert!(SubsetSampler::new([3, 9, 3]).repeats());
+    }
+}

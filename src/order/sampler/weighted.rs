@@ -1,0 +1,266 @@
+//! Independent draws by weight.
+
+use super::base::Sampler;
+use crate::{
+    fault::Error,
+    order::draw::{AliasTable, Draws, Fingerprint, LazyMap, LazySort, check_count, checked},
+    rng::KeyedRng,
+};
+use rand::RngExt;
+use std::{cmp::Ordering, fmt, sync::Arc};
+
+/// Each sample of an epoch is item `i` with probability `weights[i]` over their sum, whatever came before.
+///
+/// ```
+/// use burn_pinned::{Sampler, WeightedSampler};
+///
+/// let sampler = WeightedSampler::new([0.0, 1.0, 3.0], 42)?.with_size(4000);
+/// let twos = sampler.indices(3, 0).filter(|index| *index == 2).count();
+/// assert!((2800..3200).contains(&twos)); // 3 in 4
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// A table of 8 bytes a weight is made once and shared by all epochs and clones (16 while it is made): the alias method of A. J.
+/// Walker (1977) and M. D. Vose (1991). A draw takes constant time, and so does skipping to any position. Up to 2^31 weights; a
+/// probability is off by less than 2^-32 / n, the largest by less than 2^-32; items of weight 0 are never drawn.
+#[derive(Clone)]
+#[must_use = "a sampler orders nothing until a loader has it"]
+pub struct WeightedSampler {
+    seed: u64,
+    size: Option<usize>,
+    weights: usize,
+    fingerprint: Fingerprint,
+    table: Arc<AliasTable>,
+}
+
+impl WeightedSampler {
+    /// One weight for each item of the dataset; they need not sum to 1.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if a weight is NaN, infinite or negative, if all are 0, if there are none, or more than 2^31.
+    pub fn new<W: Into<f64>>(weights: impl IntoIterator<Item = W>, seed: u64) -> Result<Self, Error> {
+        let weights = checked("WeightedSampler::new", weights)?;
+        if weights.len() > AliasTable::MAX_WEIGHTS {
+            let problem = format!("{} weights are more than the 2^31 that a table holds", weights.len());
+            return Err(Error::config(
+                "WeightedSampler::new",
+                problem,
+                "weigh parts of the dataset with a `MixSampler`",
+            ));
+        }
+        let fingerprint = Fingerprint::of(weights.iter().map(|weight| weight.to_bits()));
+        Ok(Self { seed, size: None, weights: weights.len(), fingerprint, table: Arc::new(AliasTable::new(weights)) })
+    }
+
+    /// Samples of an epoch. Default: as many as the dataset has.
+    pub fn with_size(mut self, size: usize) -> Self {
+        self.size = Some(size);
+        self
+    }
+}
+
+impl fmt::Debug for WeightedSampler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeightedSampler")
+            .field("seed", &self.seed)
+            .field("size", &self.size)
+            .field("weights", &self.fingerprint)
+            .finish()
+    }
+}
+
+impl Sampler for WeightedSampler {
+    fn len(&self, dataset_len: usize) -> usize {
+        self.size.unwrap_or(dataset_len)
+    }
+
+    fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        let table = Arc::clone(&self.table);
+        let rng = KeyedRng::for_order(self.seed, epoch);
+        Box::new(Draws::new(rng, self.len(dataset_len), move |random| table.pick(random)))
+    }
+
+    fn repeats(&self) -> bool {
+        true
+    }
+
+    fn check(&self, dataset_len: usize) -> Result<(), Error> {
+        check_count("WeightedSampler::new", "weights", self.weights, dataset_len)
+    }
+}
+
+/// Each sample of an epoch is one of the items that have not come yet, with probability in proportion to their weights: heavy
+/// items come early, no item comes twice, and items of weight 0 never come.
+///
+/// ```
+/// use burn_pinned::{Sampler, WeightedWithoutReplacementSampler};
+///
+/// let sampler = WeightedWithoutReplacementSampler::new([1.0, 0.0, 5.0, 1.0], 42)?;
+/// let mut all: Vec<_> = sampler.indices(4, 0).collect();
+/// all.sort();
+/// assert_eq!(all, [0, 2, 3]);
+/// assert!(sampler.with_size(4).is_err()); // only three can be drawn
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// Exact: items come in the order of exponential waiting times, whose rates are the weights (P. S. Efraimidis, P. G. Spirakis,
+/// "Weighted random sampling with a reservoir", Information Processing Letters 97(5), 2006). All weights are read when an
+/// epoch starts, the order is found as it is asked for. The weights take 8 bytes an item, shared by all epochs and clones (16 while
+/// they are taken); an epoch takes 16 bytes an item of its size, and up to 32 while it starts.
+#[derive(Clone)]
+pub struct WeightedWithoutReplacementSampler {
+    seed: u64,
+    size: usize,
+    positive: usize,
+    fingerprint: Fingerprint,
+    weights: Arc<[f64]>,
+    /// Whether waiting times may be more than a number can hold, so that their logarithms are compared.
+    logarithms: bool,
+}
+
+/// The longest wait at rate 1 is below 37: divided by a weight that is no less than this, it is finite.
+const LEAST_RATE: f64 = 64.0 / f64::MAX;
+
+impl WeightedWithoutReplacementSampler {
+    /// One weight for each item of the dataset; they need not sum to 1. An epoch has all items of positive weight.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if a weight is NaN, infinite or negative, if all are 0, or if there are none.
+    pub fn new<W: Into<f64>>(weights: impl IntoIterator<Item = W>, seed: u64) -> Result<Self, Error> {
+        let weights = checked("WeightedWithoutReplacementSampler::new", weights)?;
+        let positive = weights.iter().filter(|weight| **weight > 0.0).count();
+        let logarithms = weights.iter().any(|weight| *weight > 0.0 && *weight < LEAST_RATE);
+        let fingerprint = Fingerprint::of(weights.iter().map(|weight| weight.to_bits()));
+        Ok(Self { seed, size: positive, positive, fingerprint, weights: weights.into(), logarithms })
+    }
+
+    /// Only the first `size` of each epoch's order.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if that is more than there are positive weights.
+    pub fn with_size(mut self, size: usize) -> Result<Self, Error> {
+        if size > self.positive {
+            let problem = format!("{size} different items of {} whose weight is positive", self.positive);
+            let advice = "lower it, or use `WeightedSampler`, which draws with replacement";
+            return Err(Error::config("WeightedWithoutReplacementSampler::with_size", problem, advice));
+        }
+        self.size = size;
+        Ok(self)
+    }
+}
+
+impl fmt::Debug for WeightedWithoutReplacementSampler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeightedWithoutReplacementSampler")
+            .field("seed", &self.seed)
+            .field("size", &self.size)
+            .field("weights", &self.fingerprint)
+            .finish()
+    }
+}
+
+impl Sampler for WeightedWithoutReplacementSampler {
+    fn len(&self, _dataset_len: usize) -> usize {
+        self.size
+    }
+
+    fn indices(&self, _dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        let mut rng = KeyedRng::for_order(self.seed, epoch);
+        let arrivals = self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0).map(|(item, weight)| {
+            // libm's logarithm, since the system's may differ in the last bit, and so the order between machines.
+            let wait = -libm::log(1.0 - rng.random::<f64>());
+            let time = if self.logarithms { libm::log(wait) - libm::log(*weight) } else { wait / weight };
+            Arrival { time, item }
+        });
+        let first = earliest(arrivals, self.size, self.positive);
+        Box::new(LazyMap::new(LazySort::new(first), |arrival: Arrival| arrival.item))
+    }
+
+    fn check(&self, dataset_len: usize) -> Result<(), Error> {
+        check_count("WeightedWithoutReplacementSampler::new", "weights", self.weights.len(), dataset_len)
+    }
+}
+
+/// When an item is drawn.
+#[derive(Clone, Copy)]
+struct Arrival {
+    time: f64,
+    item: usize,
+}
+
+impl Ord for Arrival {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.time.total_cmp(&other.time).then(self.item.cmp(&other.item))
+    }
+}
+
+impl PartialOrd for Arrival {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Arrival {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Arrival {}
+
+/// The first `size` of `count` arrivals, in no order.
+fn earliest(arrivals: impl Iterator<Item = Arrival>, size: usize, count: usize) -> Vec<Arrival> {
+    if size == 0 {
+        return Vec::new();
+    }
+    let room = size.saturating_mul(2).min(count);
+    let mut first: Vec<Arrival> = Vec::with_capacity(room);
+    let mut latest = None; // of the first `size` so far
+    for arrival in arrivals {
+        if latest.is_some_and(|latest| arrival > latest) {
+            continue;
+        }
+        first.push(arrival);
+        if first.len() == room && room > size {
+            latest = Some(*first.select_nth_unstable(size - 1).1);
+            first.truncate(size);
+        }
+    }
+    if first.len() > size {
+        first.select_nth_unstable(size - 1);
+        first.truncate(size);
+    }
+    first.shrink_to_fit();
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn order(weights: &[f64], epoch: usize) -> Vec<usize> {
+        let sampler = WeightedWithoutReplacementSampler::new(weights.iter().copied(), 1).unwrap();
+        sampler.indices(weights.len(), epoch).collect()
+    }
+
+    #[test]
+    fn weights_of_any_size_are_followed() {
+        let least = 5e-324;
+        for weights in [[least; 4], [f64::MAX; 4], [1.0; 4]] {
+            let orders: HashSet<_> = (0..200).map(|epoch| order(&weights, epoch)).collect();
+            assert!(orders.len() > 15, "{} of 24 orders of {weights:?}", orders.len());
+        }
+        let first = (0..4000).filter(|epoch| order(&[3.0 * least, least], *epoch)[0] == 0).count();
+        assert!((2850..3150).contains(&first), "{first} of 4000, 3000 are expected");
+        assert!((0..100).all(|epoch| order(&[least, f64::MAX, 1.0], epoch) == [1, 2, 0]));
+    }
+
+    #[test]
+    fn logarithms_give_the_same_order() {
+        let weights = |unit: f64| (0..1000).map(|item| f64::from(item % 7) * unit).collect::<Vec<_>>();
+        for epoch in 0..10 {
+            assert_eq!(order(&weights(f64::MIN_POSITIVE / 256.0), epoch), order(&weights(1.0), epoch));
+        }
+    }
+}

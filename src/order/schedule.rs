@@ -1,0 +1,240 @@
+//! Which batch of an epoch has which samples: the sampler's order, this process's share of it, and where it is resumed.
+
+use super::feed::Feed;
+use super::feed::Order;
+use super::progress::EpochProgress;
+use super::{distributed::Distributed, progress::At};
+use crate::{
+    fault::{BoxError, Error, guard},
+    order::sampler::{BatchSampler, Sampler},
+    vocabulary::{Place, Stage},
+};
+use std::{fmt, ops::Range, sync::Arc};
+
+/// What orders an epoch.
+#[derive(Debug, Clone)]
+pub(crate) enum Sampling {
+    /// Samples in order, cut into batches of one size.
+    Samples { sampler: Arc<dyn Sampler>, batch_size: usize, drop_last: bool },
+    /// Batches as they come.
+    Batches { sampler: Arc<dyn BatchSampler> },
+}
+
+impl Sampling {
+    /// What makes batches, and what orders epochs, in words that differ where orders do.
+    pub(crate) fn fingerprint(&self) -> (String, &dyn fmt::Debug) {
+        match self {
+            Self::Samples { sampler, batch_size, drop_last } => {
+                let last = if *drop_last { ", the last full" } else { "" };
+                (format!("of {batch_size}{last}"), sampler)
+            }
+            Self::Batches { sampler } => ("the sampler's".into(), sampler),
+        }
+    }
+}
+
+/// How a loader orders its epochs. The units of an order are samples, or batches of a [`BatchSampler`].
+#[derive(Debug, Clone)]
+pub(crate) struct Orders {
+    pub(crate) sampling: Sampling,
+    pub(crate) dataset_len: usize,
+    pub(crate) distributed: Distributed,
+    /// The samples of this process's share of each epoch that are this loader's; `None`: all.
+    pub(crate) slice: Option<Range<usize>>,
+    /// Where another loader stopped.
+    pub(crate) resumed: Option<At>,
+}
+
+/// One epoch of this loader.
+pub(crate) struct EpochOrder {
+    pub(crate) order: Order,
+    /// The numbers of its batches: from 0, unless it is resumed.
+    pub(crate) batches: Range<usize>,
+    pub(crate) progress: EpochProgress,
+}
+
+impl Orders {
+    /// Units an epoch has for all processes together.
+    fn units(&self, epoch: usize) -> usize {
+        match &self.sampling {
+            Sampling::Samples { sampler, .. } => sampler.len(self.dataset_len),
+            Sampling::Batches { sampler } => sampler.batches(self.dataset_len, epoch).len,
+        }
+    }
+
+    /// Of some units in a global order, those of this loader.
+    fn mine(&self, units: usize) -> Range<usize> {
+        let share = self.distributed.share(units);
+        let Some(slice) = &self.slice else { return 0..share };
+        let at = |item: usize| match &self.sampling {
+            Sampling::Samples { .. } => item.min(share),
+            // Whole batches, as many as belong to that part of the samples.
+            Sampling::Batches { .. } => {
+                let items = self.share_items().max(1);
+                (item.min(items) as u128 * share as u128 / items as u128) as usize
+            }
+        };
+        at(slice.start)..at(slice.end)
+    }
+
+    /// Samples of this process's share of an epoch, by the batch sampler's estimate.
+    fn share_items(&self) -> usize {
+        match &self.sampling {
+            Sampling::Samples { .. } => self.distributed.share(self.units(0)),
+            Sampling::Batches { sampler } => sampler.num_items(self.dataset_len) / self.distributed.world(),
+        }
+    }
+
+    fn batches_of(&self, units: usize) -> usize {
+        match self.sampling {
+            Sampling::Samples { batch_size, drop_last: true, .. } => units / batch_size,
+            Sampling::Samples { batch_size, .. } => units.div_ceil(batch_size),
+            Sampling::Batches { .. } => units,
+        }
+    }
+
+    /// Samples an epoch delivers; of a batch sampler by its own estimate.
+    pub(crate) fn items(&self) -> usize {
+        match &self.sampling {
+            Sampling::Samples { batch_size, drop_last, .. } => {
+                let units = self.mine(self.units(0)).len();
+                if *drop_last { units - units % batch_size } else { units }
+            }
+            Sampling::Batches { .. } => {
+                let items = self.share_items();
+                self.slice.as_ref().map_or(items, |slice| slice.end.min(items) - slice.start.min(items))
+            }
+        }
+    }
+
+    /// How many batches an epoch has when it is not resumed.
+    pub(crate) fn batches(&self, epoch: usize) -> usize {
+        self.batches_of(self.mine(self.units(epoch)).len())
+    }
+
+    /// The most samples of a batch.
+    pub(crate) fn max_batch_size(&self) -> usize {
+        match &self.sampling {
+            Sampling::Samples { batch_size, .. } => {
+                (*batch_size).min(self.distributed.share(self.units(0))).max(1) // slots need not be larger than the epoch
+            }
+            Sampling::Batches { sampler } => sampler.max_batch_size(self.dataset_len),
+        }
+    }
+
+    /// A number that no epoch has fewer batches than, as far as that can be known at no cost.
+    pub(crate) fn fewest_batches(&self) -> usize {
+        match self.sampling {
+            Sampling::Samples { .. } => self.batches(0).max(1),
+            Sampling::Batches { .. } => usize::MAX,
+        }
+    }
+
+    /// Makes this the order of a part of the loader's samples.
+    pub(crate) fn cut(&mut self, start: usize, end: usize) {
+        let Range { start: first, end: last } = self.slice.clone().unwrap_or(0..usize::MAX);
+        let clamp = |at: usize| first.saturating_add(at).min(last);
+        self.slice = Some(clamp(start)..clamp(end).max(clamp(start)));
+    }
+
+    /// Whether there is anything to load.
+    ///
+    /// # Errors
+    /// [`Error::Config`].
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let units = match &self.sampling {
+            Sampling::Samples { sampler, .. } => sampler.len(self.dataset_len),
+            Sampling::Batches { sampler } if sampler.max_batch_size(self.dataset_len) == 0 => {
+                let problem = "its largest batch has no samples";
+                return Err(Error::config("batch_sampler", problem, "let `max_batch_size` be at least 1"));
+            }
+            Sampling::Batches { .. } => return Ok(()), // an epoch without batches is empty
+        };
+        if units == 0 {
+            return Err(Error::config("sampler", "its epoch is empty", "let `len` be at least 1"));
+        }
+        let share = self.distributed.share(units);
+        if share == 0 {
+            let problem = format!("{units} samples are fewer than the {} processes", self.distributed.world());
+            return Err(Error::config("distributed", problem, "leave out `drop_uneven`, or use fewer"));
+        }
+        if let Sampling::Samples { batch_size, .. } = self.sampling
+            && self.batches_of(share) == 0
+        {
+            let problem = format!("{share} samples do not fill one batch of {batch_size}");
+            return Err(Error::config("drop_last", problem, "lower `batch_size` or keep the last batch"));
+        }
+        Ok(())
+    }
+
+    /// Where an epoch begins.
+    pub(crate) fn begin(&self, epoch: usize) -> At {
+        self.resumed.filter(|at| at.epoch == epoch).unwrap_or_else(|| At::begin(epoch))
+    }
+
+    /// Begins an epoch. On the consumer's thread.
+    pub(crate) fn epoch(&self, epoch: usize) -> Result<EpochOrder, Error> {
+        let At { position: given, skipped, .. } = self.begin(epoch);
+        if given > 0 && self.slice.is_some() {
+            let problem = "an epoch that was interrupted cannot be cut into slices";
+            return Err(Error::config("resume", problem, "use `distributed` for several devices"));
+        }
+        let place = Place::batch(Stage::Sampler, epoch, 0);
+        let orders = self.clone();
+        let (feed, units) = guard(place, || Ok::<_, BoxError>(orders.feed(epoch, given)))?;
+        let mine = self.mine(units - given.min(units));
+        let world = self.distributed.world();
+        let (batch, repeats) = match &self.sampling {
+            Sampling::Samples { batch_size, sampler, .. } => (*batch_size, sampler.repeats()),
+            Sampling::Batches { sampler } => (1, sampler.repeats()),
+        };
+        let batches = self.batches_of(mine.len());
+        let share = match self.sampling {
+            Sampling::Samples { drop_last: true, batch_size, .. } => batches * batch_size,
+            _ => mine.len(),
+        };
+        let first = given.saturating_add(self.distributed.rank()).saturating_add(mine.start.saturating_mul(world));
+        let items = match self.sampling {
+            Sampling::Samples { .. } => given / world,
+            Sampling::Batches { .. } => (given / world).saturating_mul(self.items()) / self.batches_of(units).max(1),
+        };
+        let order = Order { feed: feed.skip(mine.start), promised: share, asked: 0, given: 0, first, world, repeats };
+        let number = given / batch.saturating_mul(world).max(1);
+        let end = number.saturating_add(batches);
+        let progress = EpochProgress {
+            items,
+            items_total: self.items(),
+            skipped,
+            epoch,
+            first: number,
+            next: number,
+            end,
+            resumed_at: given,
+            batch,
+            world,
+            shared: world > 1 || self.slice.is_some(),
+        };
+        Ok(EpochOrder { order, batches: number..end, progress })
+    }
+
+    /// This process's units of an epoch of which some were given, and how many units the whole epoch has.
+    fn feed(&self, epoch: usize, given: usize) -> (Feed, usize) {
+        let len = self.dataset_len;
+        match &self.sampling {
+            Sampling::Samples { sampler, batch_size, .. } => {
+                let again = Arc::clone(sampler);
+                let (indices, units) = (sampler.indices(len, epoch), sampler.len(len));
+                let again = move || again.indices(len, epoch);
+                let indices = self.distributed.units(indices, given..units, again);
+                (Feed::Samples { indices, batch_size: *batch_size }, units)
+            }
+            Sampling::Batches { sampler } => {
+                let again = Arc::clone(sampler);
+                let planned = sampler.batches(len, epoch);
+                let again = move || again.batches(len, epoch).batches;
+                let batches = self.distributed.units(planned.batches, given..planned.len, again);
+                (Feed::Batches { batches, max: sampler.max_batch_size(len) }, planned.len)
+            }
+        }
+    }
+}

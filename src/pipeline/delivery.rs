@@ -1,0 +1,136 @@
+//! The consumer's side of the pipeline: epochs begin, their batches are waited for or given up, and epochs end.
+
+use super::{
+    epochs::{Delivery, Epochs, Run, RunId},
+    shared::Pipeline,
+};
+use crate::{
+    fault::{Bad, Error, discard},
+    order::Order,
+    sync::MutexGuard,
+    vocabulary::{Activity, BatchKey, Place, Stage},
+};
+use std::{
+    collections::VecDeque,
+    mem,
+    ops::Range,
+    sync::{PoisonError, atomic::Ordering::Relaxed},
+    time::{Duration, Instant},
+};
+
+impl<O> Pipeline<O> {
+    /// Starts an epoch, of the batches with these numbers.
+    pub(crate) fn start(&self, epoch: usize, order: Order, batches: Range<usize>) -> RunId {
+        self.pool.ask_again();
+        let mut state = self.lock();
+        let id = RunId { number: state.next_id, epoch };
+        state.next_id += 1;
+        state.runs.push(Run::new(id, order, batches));
+        drop(state);
+        self.for_workers.notify_one();
+        id
+    }
+
+    /// The next batch of an epoch in order, or its error; waits for it since `asked`. `None` at the epoch's end.
+    pub(crate) fn next(&self, id: RunId, asked: Instant) -> Option<Delivery<O>> {
+        let mut state = self.lock();
+        if let Some(run) = state.run(id) {
+            self.counters().asked(run.queues());
+        }
+        loop {
+            let closed = state.closed;
+            let run = state.run(id)?;
+            if run.delivered == run.end {
+                return None;
+            }
+            if let Some((since, ready)) = run.ready.remove(&run.delivered) {
+                let batch = BatchKey { epoch: run.id.epoch, number: run.delivered };
+                let place = Place::batch(Stage::Dataset, run.id.epoch, run.delivered);
+                let bad = run.bad.remove(&run.delivered).unwrap_or_default();
+                run.permits.remove(&run.delivered);
+                run.delivered += 1;
+                run.waiting = None;
+                let opens = !state.opening && state.runs.iter().any(|run| run.can_open(self.window()));
+                drop(state);
+                self.for_transfer.notify_one();
+                if ready.is_err() {
+                    self.for_resting.notify_all(); // who still has something of it in hand does not count any more
+                }
+                if opens {
+                    self.for_workers.notify_one();
+                }
+                self.counters().took(Activity::Ready, batch, since, Instant::now());
+                return Some(Delivery { place, ready, bad });
+            }
+            if closed {
+                let place = Place::batch(Stage::Dataset, run.id.epoch, run.delivered);
+                run.delivered = run.end;
+                return Some(Delivery { place, ready: Err(Error::Ended), bad: Bad::default() });
+            }
+            let waited = run.waiting.get_or_insert(asked).elapsed();
+            state = match self.flow.timeout {
+                None => self.for_consumers.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(timeout) if waited >= timeout => return self.give_up(state, id, waited),
+                Some(timeout) => {
+                    let waiting = self.for_consumers.wait_timeout(state, timeout - waited);
+                    waiting.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    /// Gives up the next batch of an epoch: what there is of it is dropped, and what still comes of it will be.
+    fn give_up(&self, mut state: MutexGuard<'_, Epochs<O>>, id: RunId, waited: Duration) -> Option<Delivery<O>> {
+        let run = state.run(id)?;
+        let (epoch, batch) = (run.id.epoch, run.delivered);
+        run.delivered += 1;
+        run.waiting = None;
+        let tasks = if run.tasks_of == batch { mem::take(&mut run.tasks) } else { VecDeque::new() };
+        let left_over = (tasks, run.to_pin.remove(&batch), run.to_send.remove(&batch), run.bad.remove(&batch));
+        let permit = run.permits.remove(&batch);
+        drop(state);
+        let stuck = self.watch.blame(epoch, batch).map(Box::new);
+        let place = Place::batch(Stage::Dataset, epoch, batch);
+        discard(place, left_over);
+        // What is left of it is in somebody's hands, maybe for ever: the other batches must not have one slot less.
+        permit.into_iter().for_each(|permit| self.pool.replace(permit));
+        for waiting in [&self.for_workers, &self.for_resting, &self.for_pin, &self.for_transfer] {
+            waiting.notify_all();
+        }
+        let error = Error::Timeout { epoch, batch, waited, stuck };
+        self.source.faults().saw(&error);
+        Some(Delivery { place, ready: Err(error), bad: Bad::default() })
+    }
+
+    /// Notes that a batch was handed out, which was waited for so long: what is tuned is tuned by that.
+    pub(crate) fn handed(&self, waited: Duration, first: bool) {
+        if self.tuning.as_ref().is_some_and(|tuning| tuning.delivered(waited, first)) {
+            self.adjust();
+        }
+    }
+
+    /// Lets other settings take effect.
+    pub(super) fn adjust(&self) {
+        let slots = self.pool.allow(self.flow.now.prefetch().saturating_sub(self.flow.prefetch));
+        self.device.allow(self.flow.ahead() + 1);
+        self.counters().started(self.flow.now.workers(), self.flow.transfers, slots);
+        drop(self.lock()); // a worker that was about to rest has done so, or sees the change
+        self.for_resting.notify_all();
+    }
+
+    /// Ends an epoch, finished or not: what is on its way is dropped.
+    pub(crate) fn end(&self, id: RunId) {
+        let mut state = self.lock();
+        let run = state.runs.iter().position(|run| run.id == id).map(|at| state.runs.swap_remove(at));
+        let in_hand = state.in_hand.iter().flatten().any(|(of, _)| *of == id);
+        drop(state);
+        if in_hand {
+            self.for_resting.notify_all(); // workers that may hang there no longer count
+        }
+        if let Some(run) = &run {
+            run.abandoned.store(true, Relaxed);
+        }
+        discard(Place::batch(Stage::Finish, id.epoch, 0), run); // slots go home here, outside the lock
+        self.for_workers.notify_one(); // what made workers rest may have gone with it
+    }
+}

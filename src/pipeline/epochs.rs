@@ -1,0 +1,343 @@
+//! The epochs in progress: the order that is still to come, the batches at every stage, and what a worker may do next.
+
+use crate::{
+    batch::{Filled, Ready, Task},
+    fault::{Bad, Error},
+    memory::Ticket,
+    order::Order,
+    pipeline::tune::Settings,
+    vocabulary::Place,
+};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    ops::Range,
+    sync::{Arc, atomic::AtomicBool},
+    time::{Duration, Instant},
+};
+
+/// Batches that may be on their way to the device beyond the `prefetch` that are ready: without them a transfer thread waits for
+/// the consumer while the link is idle (on an H200 0.81, 0.86 and 0.88 of the link with 0, 1 and 2).
+const ON_THE_WAY: usize = 2;
+
+/// The fixed choices of a pipeline.
+#[derive(Debug, Clone)]
+pub(crate) struct Flow {
+    pub(crate) workers: usize,
+    /// With none, as on a CPU backend, the worker that ends a batch does the pin and the transfer stage too: there is no copy to
+    /// wait for, and permits alone bound what is ready.
+    pub(crate) transfers: usize,
+    /// Batches ready on the device ahead of the step, at first.
+    pub(crate) prefetch: usize,
+    /// What may change: workers at work, and batches ready on the device ahead of the step.
+    pub(crate) now: Arc<Settings>,
+    pub(crate) lease_timeout: Duration,
+    /// How long `next()` waits for a batch.
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl Flow {
+    /// Batches that may be opened ahead of the consumer. Permits allow no more, except after errors, which hold none.
+    pub(crate) fn window(&self, slots: usize) -> usize {
+        self.now.prefetch() + slots
+    }
+
+    /// Batches on the device, or on their way there, ahead of the step.
+    pub(crate) fn ahead(&self) -> usize {
+        self.now.prefetch() + ON_THE_WAY
+    }
+
+    /// Workers that go on while a filled batch waits for a transfer thread. The others rest: what they would write only pushes
+    /// the slots that are being copied out of the cache, and the threads that copy off their cores (on an H200's host with 16
+    /// cores 0.74 instead of 0.64 of the link with 15 workers; with 2, 4, 6 or all of 8 workers there is no difference).
+    fn steady(&self) -> usize {
+        (2 * self.now.workers()).div_ceil(5)
+    }
+}
+
+/// All epochs in progress.
+pub(crate) struct Epochs<O> {
+    pub(crate) runs: Vec<Run<O>>,
+    pub(crate) next_id: u64,
+    /// A worker is opening a batch; the others wait for its tasks.
+    pub(crate) opening: bool,
+    /// Of each worker, the batch that it has in hand.
+    pub(crate) in_hand: Vec<Option<(RunId, usize)>>,
+    pub(crate) closed: bool,
+}
+
+/// Work for a worker.
+pub(crate) enum Work<O> {
+    /// Some rows of a batch.
+    Task { run: RunId, number: usize, task: Box<dyn Task<O>> },
+    /// A batch is to be opened: `Pipeline::open`.
+    Open,
+}
+
+/// Which epoch of this pipeline a batch belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RunId {
+    pub(crate) number: u64,
+    /// The loader's epoch. Iterators of several loaders' copies may be at the same.
+    pub(crate) epoch: usize,
+}
+
+/// In the hand of a worker that does something nobody waits for.
+pub(crate) const ELSEWHERE: (RunId, usize) = (RunId { number: u64::MAX, epoch: 0 }, 0);
+
+/// What the consumer gets at the place of a batch.
+pub(crate) struct Delivery<O> {
+    pub(crate) place: Place,
+    pub(crate) ready: Result<Ready<O>, Error>,
+    pub(crate) bad: Bad,
+}
+
+/// One epoch in progress.
+pub(crate) struct Run<O> {
+    pub(crate) id: RunId,
+    /// Absent while a worker opens a batch, and when no batch is left to open.
+    pub(crate) order: Option<Order>,
+    /// The number behind the last batch. Of an epoch that was resumed, the first is not 0.
+    pub(crate) end: usize,
+    /// The number of the next to open, and of the next to deliver.
+    pub(crate) opened: usize,
+    pub(crate) delivered: usize,
+    pub(crate) tasks: VecDeque<Box<dyn Task<O>>>,
+    /// The batch that `tasks` are of.
+    pub(crate) tasks_of: usize,
+    /// The permits of the batches that are open.
+    pub(crate) permits: BTreeMap<usize, Ticket>,
+    /// Batches below this number are past the pin stage.
+    pub(crate) pinned: usize,
+    pub(crate) to_pin: BTreeMap<usize, Filled<O>>,
+    pub(crate) to_send: BTreeMap<usize, Filled<O>>,
+    /// With the time since when they lie there.
+    pub(crate) ready: BTreeMap<usize, (Instant, Result<Ready<O>, Error>)>,
+    /// What was skipped or replaced in batches that are not delivered yet.
+    pub(crate) bad: BTreeMap<usize, Bad>,
+    /// Since when the consumer has waited for the next batch.
+    pub(crate) waiting: Option<Instant>,
+    pub(crate) abandoned: Arc<AtomicBool>,
+}
+
+impl<O> Run<O> {
+    /// An epoch, of whose batches with these numbers none is opened.
+    pub(crate) fn new(id: RunId, order: Order, batches: Range<usize>) -> Self {
+        let Range { start: first, end } = batches;
+        Self {
+            id,
+            order: Some(order).filter(|_| first < end),
+            end,
+            opened: first,
+            delivered: first,
+            tasks: VecDeque::new(),
+            tasks_of: first,
+            permits: BTreeMap::new(),
+            pinned: first,
+            to_pin: BTreeMap::new(),
+            to_send: BTreeMap::new(),
+            ready: BTreeMap::new(),
+            bad: BTreeMap::new(),
+            waiting: None,
+            abandoned: Arc::default(),
+        }
+    }
+
+    /// Whether its next batch may be opened: not before workers have taken all tasks of the one before.
+    pub(crate) fn can_open(&self, window: usize) -> bool {
+        self.tasks.is_empty() && self.order.is_some() && self.opened < self.end.min(self.delivered + window)
+    }
+
+    /// The next batch for the pin stage, which goes in order: a batch that waits there for memory must not stand before the one
+    /// that the consumer needs first. Batches that failed on the way are skipped.
+    pub(crate) fn take_to_pin(&mut self) -> Option<(usize, Filled<O>)> {
+        let mut next = self.pinned.max(self.delivered);
+        while self.ready.contains_key(&next) {
+            next += 1;
+        }
+        let filled = self.to_pin.remove(&next)?;
+        self.pinned = next + 1;
+        Some((next, filled))
+    }
+
+    /// No more than `ahead` batches are on the device, or on their way there, ahead of the step.
+    pub(crate) fn can_send(&self, ahead: usize) -> bool {
+        self.to_send.first_key_value().is_some_and(|(number, _)| *number < self.delivered + ahead)
+    }
+
+    /// Batches that are open, to pin, to send, and ready.
+    pub(crate) fn queues(&self) -> [usize; 4] {
+        [self.opened.saturating_sub(self.delivered), self.to_pin.len(), self.to_send.len(), self.ready.len()]
+    }
+
+    /// How long the consumer has waited for its next batch.
+    pub(crate) fn starved(&self) -> Duration {
+        self.waiting.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// The same for what it may need, or not.
+    pub(crate) fn starved_if(&self, needed: bool) -> Duration {
+        if needed { self.starved() } else { Duration::ZERO }
+    }
+
+    /// The consumer's next batch is the next to open: nothing is on its way.
+    pub(crate) fn next_to_open(&self) -> bool {
+        self.opened <= self.delivered // less where batches were given up
+    }
+
+    /// The consumer's next batch is the one in the pin stage.
+    pub(crate) fn next_in_pin(&self) -> bool {
+        self.pinned == self.delivered + 1
+    }
+}
+
+impl<O> Epochs<O> {
+    pub(crate) fn new(workers: usize) -> Self {
+        Self { runs: Vec::new(), next_id: 0, opening: false, in_hand: vec![None; workers], closed: false }
+    }
+
+    pub(crate) fn run(&mut self, id: RunId) -> Option<&mut Run<O>> {
+        self.runs.iter_mut().find(|run| run.id == id)
+    }
+
+    /// Whether a batch is waited for: not if it was given up, or its epoch has ended.
+    pub(crate) fn is_awaited(&self, (id, number): (RunId, usize)) -> bool {
+        self.runs.iter().any(|run| run.id == id && number >= run.delivered)
+    }
+
+    /// Whether a worker is one of the first `wanted`. Those with something in hand that nobody waits for do not count, as they may
+    /// hang there. Always the same ones are at work, so that the others sleep undisturbed.
+    pub(crate) fn is_wanted(&self, worker: usize, wanted: usize) -> bool {
+        let before = self.in_hand.iter().take(worker);
+        // The first is implied by the second, but quick.
+        worker < wanted || before.filter(|batch| batch.is_none_or(|batch| self.is_awaited(batch))).count() < wanted
+    }
+
+    /// Which epochs one more worker may work for: all of them, or those of which nothing waits to be sent. An epoch whose consumer
+    /// is away makes nobody rest that could work for another.
+    fn wants(&self, flow: &Flow) -> impl Fn(&Run<O>) -> bool + use<O> {
+        let at_work = self.in_hand.iter().flatten().filter(|batch| self.is_awaited(**batch)).count();
+        let all = at_work < flow.steady();
+        move |run| all || run.to_send.is_empty()
+    }
+
+    pub(crate) fn has_work(&self, window: usize, flow: &Flow) -> bool {
+        let wants = self.wants(flow);
+        let works = |run: &Run<O>| !run.tasks.is_empty() || (!self.opening && run.can_open(window));
+        self.runs.iter().any(|run| wants(run) && works(run))
+    }
+
+    /// Rows of an open batch before a new batch.
+    pub(crate) fn take_work(&mut self, worker: usize, window: usize, flow: &Flow) -> Option<Work<O>> {
+        let wants = self.wants(flow);
+        for run in self.runs.iter_mut().filter(|run| wants(run)) {
+            if let Some(task) = run.tasks.pop_front() {
+                self.in_hand[worker] = Some((run.id, run.tasks_of));
+                return Some(Work::Task { run: run.id, number: run.tasks_of, task });
+            }
+        }
+        if self.opening || !self.runs.iter().any(|run| wants(run) && run.can_open(window)) {
+            return None;
+        }
+        self.opening = true;
+        Some(Work::Open)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::{Distributed, Orders, Sampling, SequentialSampler};
+
+    fn run_id(number: u64) -> RunId {
+        RunId { number, epoch: 0 }
+    }
+
+    /// An epoch of nine batches of one sample.
+    fn epoch(id: RunId) -> Run<()> {
+        let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
+        let orders = Orders { sampling, dataset_len: 9, distributed: Distributed::alone(), slice: None, resumed: None };
+        Run::new(id, orders.epoch(0).unwrap().order, 0..9)
+    }
+
+    /// With `Auto` down to one worker, a call that hangs must not make all others rest.
+    #[test]
+    fn a_worker_that_hangs_in_a_batch_that_was_given_up_is_replaced() {
+        let mut epochs = Epochs::<()>::new(5);
+        let (id, gone) = (run_id(1), run_id(0));
+        epochs.runs.push(epoch(id));
+        let wanted =
+            |epochs: &Epochs<()>, of| (0..5).filter(|worker| epochs.is_wanted(*worker, of)).collect::<Vec<_>>();
+        assert_eq!(wanted(&epochs, 1), [0], "nobody has anything in hand");
+        epochs.in_hand = vec![Some((id, 2)), Some((gone, 5)), Some((id, 3)), None, None];
+        assert_eq!(wanted(&epochs, 1), [0]);
+        assert_eq!(wanted(&epochs, 2), [0, 1, 2], "one of them is of no use");
+        epochs.runs[0].delivered = 3; // what the first worker has in hand was given up
+        assert_eq!(wanted(&epochs, 1), [0, 1, 2]);
+        assert_eq!(wanted(&epochs, 3), [0, 1, 2, 3, 4]);
+        epochs.in_hand[0] = Some(ELSEWHERE);
+        assert_eq!(wanted(&epochs, 1), [0, 1, 2], "it tells of an error");
+        epochs.in_hand[0] = None; // it returns after all
+        assert_eq!(wanted(&epochs, 1), [0]);
+        assert_eq!(wanted(&epochs, 3), [0, 1, 2, 3]);
+    }
+
+    struct Nothing;
+
+    impl Task<()> for Nothing {
+        fn rows(&self) -> usize {
+            1
+        }
+
+        fn run(self: Box<Self>, _: usize) -> crate::batch::Done<()> {
+            unreachable!("it is only looked at")
+        }
+    }
+
+    /// The tasks of an epoch for which workers rest are not those of its next batch.
+    #[test]
+    fn a_batch_with_tasks_left_is_not_followed_by_another() {
+        let flow = flow();
+        let mut epochs = Epochs::<()>::new(flow.workers);
+        let (resting, here) = (run_id(0), run_id(1));
+        epochs.runs.extend([epoch(resting), epoch(here)]);
+        epochs.in_hand[..flow.steady()].fill(Some((resting, 1)));
+        epochs.runs[0].to_send.insert(0, Filled::Empty);
+        epochs.runs[0].tasks.push_back(Box::new(Nothing));
+        assert!(matches!(epochs.take_work(9, 4, &flow), Some(Work::Open)), "of the other epoch");
+        assert_eq!([0, 1].map(|at| epochs.runs[at].can_open(4)), [false, true]);
+        epochs.runs[0].tasks.clear();
+        assert!(epochs.runs[0].can_open(4));
+    }
+
+    fn flow() -> Flow {
+        Flow {
+            workers: 10,
+            transfers: 1,
+            prefetch: 2,
+            now: Settings::new(10, 2),
+            lease_timeout: Duration::MAX,
+            timeout: None,
+        }
+    }
+
+    /// Workers rest while the link is behind; what a consumer leaves lying is in no other epoch's way.
+    #[test]
+    fn an_epoch_whose_consumer_is_away_makes_nobody_rest() {
+        let flow = flow();
+        let mut epochs = Epochs::<()>::new(flow.workers);
+        let (away, here) = (run_id(0), run_id(1));
+        epochs.runs.extend([epoch(away), epoch(here)]);
+        epochs.in_hand[..flow.steady()].fill(Some((here, 5)));
+        let wanted = |epochs: &Epochs<()>| [0, 1].map(|at| epochs.wants(&flow)(&epochs.runs[at]));
+        assert_eq!(wanted(&epochs), [true, true]);
+        epochs.runs[0].to_send.insert(flow.ahead(), Filled::Empty);
+        assert_eq!(wanted(&epochs), [false, true]);
+        epochs.runs[1].to_send.insert(0, Filled::Empty);
+        assert_eq!(wanted(&epochs), [false, false]);
+        epochs.in_hand[0] = None;
+        assert_eq!(wanted(&epochs), [true, true]);
+        epochs.in_hand.fill(Some((here, 5)));
+        epochs.runs.iter_mut().for_each(|run| run.to_send.clear());
+        assert_eq!(wanted(&epochs), [true, true]);
+    }
+}

@@ -1,0 +1,19 @@
+//! The threads of a loader, and what they share: epochs, their batches at every stage, and who waits for what.
+
+mod delivery;
+mod epochs;
+#[cfg(all(test, burn_pinned_loom))]
+mod model;
+mod opening;
+mod pin;
+mod shared;
+mod threads;
+mod transfer;
+mod tune;
+mod worker;
+
+pub(crate) use epochs::{Delivery, Flow, RunId};
+pub(crate) use shared::Pipeline;
+pub(crate) use threads::Threads;
+pub use tune::{Auto, Count};
+pub(crate) use tune::{MOST_AHEAD, Settings, Tuner, Tuning};

@@ -1,0 +1,293 @@
+//! What the threads of a loader share: the epochs that run, their batches at every stage, and who waits for what.
+//!
+//! One lock guards all of it and is held for moments only: user code, allocations and device calls run outside. Threads pull
+//! their work from here; nothing is pushed to a thread, so every queue is bounded by the permits of the pool.
+
+use super::epochs::{Epochs, Flow, Run, RunId, Work};
+use crate::{
+    batch::{Filled, Ready, Source},
+    device::{DeviceWindow, Uploader},
+    fault::{Bad, Caught, Error, Watch, discard},
+    memory::Pool,
+    observe::{Counters, Entered, OnDevice},
+    pipeline::tune::Tuning,
+    sync::{Condvar, Mutex, MutexGuard},
+    vocabulary::{Activity, Place, Stage},
+};
+use crossbeam::utils::CachePadded;
+use std::{
+    mem,
+    sync::{
+        Arc, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+pub(crate) struct Pipeline<O> {
+    pub(crate) source: Arc<dyn Source<O>>,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) flow: Flow,
+    pub(super) tuning: Option<Tuning>,
+    pub(crate) device: Arc<DeviceWindow>,
+    pub(crate) watch: Arc<Watch>,
+    pub(super) state: Mutex<Epochs<O>>,
+    pub(super) for_workers: Condvar,
+    /// Where workers sleep that `Auto` has no use for.
+    pub(super) for_resting: Condvar,
+    pub(super) for_pin: Condvar,
+    pub(super) for_transfer: Condvar,
+    pub(super) for_consumers: Condvar,
+    /// A running mean of what one row costs a worker.
+    pub(super) row_ns: CachePadded<AtomicU64>,
+}
+
+impl<O> Pipeline<O> {
+    pub(crate) fn new(source: Arc<dyn Source<O>>, pool: Arc<Pool>, flow: Flow, tuning: Option<Tuning>) -> Self {
+        let device = Arc::new(DeviceWindow::new(flow.ahead() + 1)); // and the one that the step works on: without it the step waits
+        let watched = Arc::clone(&device) as Arc<dyn OnDevice>;
+        pool.counters().watch_device(Arc::downgrade(&watched));
+        Self {
+            source,
+            pool,
+            device,
+            watch: Arc::new(Watch::new(flow.timeout)),
+            state: Mutex::new(Epochs::new(flow.workers)),
+            flow,
+            tuning,
+            for_workers: Condvar::new(),
+            for_resting: Condvar::new(),
+            for_pin: Condvar::new(),
+            for_transfer: Condvar::new(),
+            for_consumers: Condvar::new(),
+            row_ns: CachePadded::default(),
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Epochs<O>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        self.pool.counters()
+    }
+
+    // Workers.
+
+    /// Waits for work for a worker, who has nothing in hand; `None` when the pipeline is closed.
+    pub(crate) fn work(&self, worker: usize) -> Option<Work<O>> {
+        let mut state = self.lock();
+        state.in_hand[worker] = None;
+        while !state.closed {
+            if !state.is_wanted(worker, self.flow.now.workers()) {
+                if state.has_work(self.window(), &self.flow) {
+                    self.for_workers.notify_one(); // it was this one that was woken for it
+                }
+                state = self.for_resting.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            if let Some(work) = state.take_work(worker, self.window(), &self.flow) {
+                let more = state.has_work(self.window(), &self.flow);
+                drop(state);
+                if more {
+                    self.for_workers.notify_one();
+                }
+                return Some(work);
+            }
+            state = self.for_workers.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        None
+    }
+
+    pub(super) fn window(&self) -> usize {
+        self.flow.window(self.pool.limits().slots)
+    }
+
+    /// Notes what a task has cost.
+    pub(crate) fn ran(&self, rows: usize, time: Duration) {
+        let row_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX) / (rows as u64).max(1);
+        let mean = self.row_ns.load(Relaxed);
+        let mean = if mean == 0 { row_ns } else { (7 * mean + row_ns) / 8 };
+        self.row_ns.store(mean.max(1), Relaxed); // racing workers may lose a sample: it is a mean
+    }
+
+    /// Takes a filled batch to its next stage, with what is bad of it.
+    pub(crate) fn filled(&self, id: RunId, number: usize, filled: Filled<O>, bad: Bad) {
+        if !bad.is_empty() {
+            self.hand(id, number, bad, |run, bad| run.bad.insert(number, bad));
+        }
+        let filled = match filled {
+            Filled::Failed(error) => {
+                self.put(id, number, Err(error)); // was seen where it was met
+                return;
+            }
+            Filled::Empty => {
+                self.put(id, number, Ok(Ready::Empty));
+                return;
+            }
+            filled => filled,
+        };
+        let pins = self.source.needs_pin();
+        if self.flow.transfers == 0 {
+            let filled = if pins { self.pin(id, filled) } else { Ok(filled) };
+            let mut uploader = Uploader::burn(self.source.target());
+            let ready = filled.and_then(|filled| self.source.send(filled, &self.pool, &mut uploader));
+            self.ready(id, number, ready);
+            return;
+        }
+        if pins {
+            self.hand(id, number, filled, |run, filled| run.to_pin.insert(number, filled));
+            self.for_pin.notify_one();
+        } else {
+            self.prepared(id, number, filled);
+        }
+    }
+
+    /// Notes that a panic ended a worker's task.
+    pub(crate) fn broke(&self, id: RunId, number: usize, worker: usize, Caught { message, trace }: Caught) {
+        if self.lock().run(id).is_none() {
+            return;
+        }
+        let place = Place { worker: Some(worker), ..Place::batch(Stage::Collate, id.epoch, number) };
+        self.ready(id, number, Err(Error::Panicked { place, message, trace }));
+    }
+
+    /// Puts something of a batch into its epoch; drops it, outside the lock, if the epoch is gone or the batch was given up. Gives
+    /// whether it was put there.
+    fn hand<T>(&self, id: RunId, number: usize, value: T, put: impl FnOnce(&mut Run<O>, T) -> Option<T>) -> bool {
+        let mut state = self.lock();
+        let left_over = match state.run(id) {
+            Some(run) if number >= run.delivered => put(run, value),
+            _ => Some(value),
+        };
+        drop(state);
+        let taken = left_over.is_none();
+        discard(Place::batch(Stage::Finish, id.epoch, number), left_over);
+        taken
+    }
+
+    /// Takes a batch that is ready for the link to the transfer stage.
+    fn prepared(&self, id: RunId, number: usize, filled: Filled<O>) {
+        self.hand(id, number, filled, |run, filled| run.to_send.insert(number, filled));
+        self.for_transfer.notify_one();
+    }
+
+    // The pin thread.
+
+    /// Waits for a batch to prepare; `None` when the pipeline is closed.
+    pub(crate) fn to_pin(&self) -> Option<(RunId, usize, Filled<O>)> {
+        let mut state = self.lock();
+        loop {
+            if state.closed {
+                return None;
+            }
+            for run in &mut state.runs {
+                if let Some((number, filled)) = run.take_to_pin() {
+                    return Some((run.id, number, filled));
+                }
+            }
+            state = self.for_pin.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Prepares a batch for the link.
+    pub(crate) fn pin(&self, id: RunId, filled: Filled<O>) -> Result<Filled<O>, Error> {
+        let Some(batch) = filled.at().map(|at| at.key()) else { return Ok(filled) };
+        let _entered = Entered::new(Activity::Pin, batch);
+        let (pinned, start) =
+            self.with_slot(batch, id, Run::next_in_pin, |wanted| self.source.pin(filled, &self.pool, wanted));
+        self.counters().took(Activity::Pin, batch, start, Instant::now());
+        pinned
+    }
+
+    /// Takes a prepared batch to the transfer stage.
+    pub(crate) fn pinned(&self, id: RunId, number: usize, filled: Result<Filled<O>, Error>) {
+        match filled {
+            Err(error) | Ok(Filled::Failed(error)) => {
+                self.ready(id, number, Err(error));
+            }
+            Ok(filled) => self.prepared(id, number, filled),
+        }
+    }
+
+    // Transfer threads.
+
+    /// How long a consumer has waited for its next batch; `None` when the pipeline is closed, or nobody waits for this batch any
+    /// more.
+    pub(crate) fn starved(&self, id: RunId, number: usize) -> Option<Duration> {
+        let state = self.lock();
+        let waits = !state.closed && state.is_awaited((id, number));
+        waits.then(|| state.runs.iter().map(Run::starved).max().unwrap_or_default())
+    }
+
+    /// Epochs in progress.
+    pub(crate) fn epochs(&self) -> usize {
+        self.lock().runs.len()
+    }
+
+    /// Waits for a batch that may go to the device; `None` when the pipeline is closed.
+    pub(crate) fn to_send(&self) -> Option<(RunId, Place, Filled<O>)> {
+        let mut state = self.lock();
+        loop {
+            if state.closed {
+                return None;
+            }
+            if let Some(run) = state.runs.iter_mut().find(|run| run.can_send(self.flow.ahead()))
+                && let Some((batch, filled)) = run.to_send.pop_first()
+            {
+                let place = Place::batch(Stage::Transfer, run.id.epoch, batch);
+                let sendable = (run.id, place, filled);
+                drop(state);
+                self.for_workers.notify_one(); // one that rests may go on, and wakes the next
+                return Some(sendable);
+            }
+            state = self.for_transfer.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Puts a batch, or its error, at its place for the consumer; gives whether there is one.
+    pub(crate) fn ready(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) -> bool {
+        self.put(id, number, ready.inspect_err(|error| self.source.faults().saw(error)))
+    }
+
+    fn put(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) -> bool {
+        let filled = matches!(ready, Ok(Ready::Raw(_) | Ready::Done { .. }));
+        let taken = self.hand(id, number, (Instant::now(), ready), |run, ready| run.ready.insert(number, ready));
+        self.for_consumers.notify_all();
+        if !filled {
+            self.for_pin.notify_one(); // the next batch to pin may have stood behind this one
+        }
+        taken
+    }
+
+    // The end.
+
+    /// Whether no batch will come any more: a thread died, or those hang without which nothing goes on, and nobody waits for them.
+    pub(crate) fn is_dead(&self) -> bool {
+        let stuck = || self.watch.is_stuck() || (self.pool.is_used_up() && self.watch.hangs());
+        self.pool.is_closed() || (self.epochs() == 0 && stuck())
+    }
+
+    /// Ends every wait of every thread and consumer.
+    pub(crate) fn close(&self) {
+        let runs = {
+            let mut state = self.lock();
+            state.closed = true;
+            for run in &state.runs {
+                run.abandoned.store(true, Relaxed);
+            }
+            // Consumers that still wait find their runs, with what is ready, without what was on its way.
+            let take = |run: &mut Run<O>| {
+                (run.id, (mem::take(&mut run.tasks), mem::take(&mut run.to_pin), mem::take(&mut run.to_send)))
+            };
+            state.runs.iter_mut().map(take).collect::<Vec<_>>()
+        };
+        let waits = [&self.for_workers, &self.for_resting, &self.for_pin, &self.for_transfer, &self.for_consumers];
+        for waiting in waits {
+            waiting.notify_all();
+        }
+        self.pool.close();
+        let place = |id: RunId| Place::batch(Stage::Finish, id.epoch, 0);
+        runs.into_iter().for_each(|(id, left_over)| discard(place(id), left_over));
+    }
+}

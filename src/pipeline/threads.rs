@@ -1,0 +1,88 @@
+//! The threads of a loader: started once, named, joined when the loader is dropped.
+
+use super::pin::pin;
+use super::shared::Pipeline;
+use super::worker::work;
+use crate::{
+    fault::{Doing, Error, Watch},
+    observe::Lane,
+    pipeline::transfer,
+};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    thread::{self, JoinHandle},
+};
+
+/// The running threads. Dropping them closes the pipeline and joins; a thread that is stuck in user code for longer than the
+/// timeout is let go: it ends when the call returns, and what it holds is kept until then.
+pub(crate) struct Threads {
+    handles: Vec<(JoinHandle<()>, Arc<Doing>)>,
+    watch: Arc<Watch>,
+    close: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Threads {
+    /// Starts the workers, the pin thread and the transfer threads of a pipeline.
+    ///
+    /// # Errors
+    /// [`Error::Spawn`]; the threads that did start are joined.
+    pub(crate) fn start<O: Send + 'static>(pipeline: &Arc<Pipeline<O>>) -> Result<Self, Error> {
+        let close = Arc::clone(pipeline);
+        let watch = Arc::clone(&pipeline.watch);
+        let mut threads = Self { handles: Vec::new(), watch, close: Box::new(move || close.close()) };
+        for number in 0..pipeline.flow.workers {
+            threads.spawn(pipeline, Lane::Worker(number), move |pipeline| work(pipeline, number))?;
+        }
+        threads.spawn(pipeline, Lane::Pin, pin)?;
+        for number in 0..pipeline.flow.transfers {
+            threads.spawn(pipeline, Lane::Transfer(number), transfer::run)?;
+        }
+        Ok(threads)
+    }
+
+    fn spawn<O: Send + 'static>(
+        &mut self,
+        pipeline: &Arc<Pipeline<O>>,
+        lane: Lane,
+        run: impl FnOnce(&Pipeline<O>) + Send + 'static,
+    ) -> Result<(), Error> {
+        let pipeline = Arc::clone(pipeline);
+        let name = format!("bp-{lane}").replace(' ', "-");
+        let doing = self.watch.add(&name);
+        let cell = Arc::clone(&doing);
+        let body = move || {
+            lane.enter();
+            // User code is guarded where it is called. Should this crate itself panic, nobody may wait for ever.
+            let guarded = || {
+                if catch_unwind(AssertUnwindSafe(|| run(&pipeline))).is_err() {
+                    log::error!("burn-pinned: a thread of the loader panicked; its epochs end with an error");
+                    pipeline.close();
+                }
+            };
+            pipeline.watch.run(&cell, guarded);
+        };
+        let handle = thread::Builder::new().name(name.clone()).spawn(body);
+        self.handles.push((handle.map_err(|source| Error::Spawn { name, source })?, doing));
+        Ok(())
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        (self.close)();
+        let me = thread::current().id();
+        for (handle, doing) in self.handles.drain(..) {
+            if handle.thread().id() != me
+                && let Some(stuck) = self.watch.wait(&doing)
+            {
+                log::warn!("burn-pinned lets a thread of a dropped loader go: {stuck}");
+                continue;
+            }
+            // A loader that user code of a worker owned last is dropped on that worker, which cannot wait for itself.
+            if handle.thread().id() != me && handle.join().is_err() {
+                log::error!("burn-pinned: a thread of the loader ended with a panic");
+            }
+        }
+    }
+}

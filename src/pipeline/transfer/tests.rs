@@ -1,0 +1,402 @@
+//! Transfer threads without a GPU: a device that computes in host memory, treated as an accelerator.
+
+use crate::{
+    batch::{BatchPlan, Collate, Filled, Ready, RowMut, RowsSource, Samples, Source, Task},
+    device::{Breaks, Call, Hang, Target, Uploader},
+    fault::{BoxError, Error, Faults},
+    memory::{Field, HeapAlloc, Limits, Permit, Pool, SlotLayout, Wanted},
+    observe::{Counters, StepClock, Timeline, Verdict},
+    order::{Distributed, EpochOrder, Orders, Sampling, SequentialSampler},
+    pipeline::{
+        epochs::{Delivery, Flow},
+        shared::Pipeline,
+        threads::Threads,
+        tune::Settings,
+    },
+    vocabulary::{BatchKey, Stage},
+};
+use burn::{
+    data::dataset::{Dataset, DatasetError, InMemDataset},
+    tensor::DType,
+};
+use std::{
+    mem,
+    sync::Arc,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+const ROWS: usize = 8;
+const SLOTS: usize = 4;
+
+struct Bytes;
+
+impl Collate<u8> for Bytes {
+    type Batch = ();
+
+    fn layout(&self) -> Vec<Field> {
+        vec![Field::new("x", DType::U8, [9]), Field::new("y", DType::U8, [])]
+    }
+
+    fn write(&self, x: &u8, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        row.write("x", &[*x; 9])?;
+        Ok(row.put("y", *x)?)
+    }
+
+    fn finish(&self, _: crate::RawBatch) -> Result<(), BoxError> {
+        sleep(Duration::from_millis(1));
+        Ok(())
+    }
+}
+
+fn rows(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
+    rows_of(InMemDataset::new(vec![7u8; batches * ROWS]), counters)
+}
+
+fn rows_of(dataset: impl Dataset<u8> + 'static, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
+    let samples = Samples {
+        len: dataset.len(),
+        dataset: Arc::new(dataset),
+        augment: None,
+        seed: 0,
+        counters: Arc::clone(counters),
+        faults: Faults { counters: Arc::clone(counters), ..Faults::default() },
+    };
+    RowsSource {
+        samples: Arc::new(samples),
+        collate: Arc::new(Bytes),
+        layout: Arc::new(SlotLayout::new(Bytes.layout(), ROWS).unwrap()),
+        target: Target::fake(),
+        group: 4,
+    }
+}
+
+/// A device that does not even say that its copies are done: each batch is its error at once, however few slots there are.
+#[test]
+fn copies_whose_end_is_unknown_cost_no_permit() {
+    let (batches, counters, start) = (5 * SLOTS, Arc::<Counters>::default(), Instant::now());
+    let breaks = Box::new(|_| Some(Breaks::Lost));
+    let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks };
+    let pipeline = pipeline(link, &counters);
+    let threads = Threads::start(&pipeline).unwrap();
+    let id = pipeline.start(0, order(batches).order, 0..batches);
+    for number in 0..batches {
+        let delivery = pipeline.next(id, Instant::now()).expect("an error for each batch");
+        let Err(Error::Device { place, message }) = delivery.ready else { panic!("batch {number} has no such error") };
+        assert_eq!((place.batch, message.as_str()), (number, "the copy did not end"));
+    }
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}: something waited for a permit", start.elapsed());
+    pipeline.end(id);
+    let permits: Vec<_> = (0..SLOTS).map_while(|_| pipeline.pool.permit(Duration::from_secs(5))).collect();
+    assert_eq!(permits.len(), SLOTS);
+    drop((permits, threads));
+}
+
+/// Whatever call of a device hangs, a loader with a timeout can be dropped, and says which call it is.
+#[test]
+fn a_device_that_hangs_lets_the_loader_be_dropped() {
+    const TIMEOUT: Duration = Duration::from_millis(300);
+    for call in [Call::Open, Call::Upload, Call::Flush, Call::Close] {
+        let (batches, counters, hang) = (20, Arc::<Counters>::default(), Hang::at(call));
+        let mut rows = rows(batches, &counters);
+        rows.target.hang = Some(Arc::clone(&hang));
+        // Batches take a while on the link, so that some are there when the epoch ends.
+        let link = Link { rows: Arc::new(rows), send: Duration::from_millis(40), breaks: Box::new(|_| None) };
+        let pipeline = watched(link, &counters, TIMEOUT);
+        let threads = Threads::start(&pipeline).unwrap();
+        let id = pipeline.start(0, order(batches).order, 0..batches);
+        let first = pipeline.next(id, Instant::now()).expect("a batch or an error");
+        match (call, &first.ready) {
+            (Call::Open | Call::Upload, Err(Error::Timeout { stuck: Some(stuck), .. })) => {
+                assert!(stuck.thread.starts_with("bp-transfer"), "{call:?}: {stuck}");
+                assert_eq!(stuck.place.stage, Stage::Transfer);
+            }
+            (Call::Flush | Call::Close, Ok(_)) => {}
+            (call, _) => panic!("{call:?}: {:?}", first.ready.err()),
+        }
+        drop(first);
+        pipeline.end(id); // what is on the link is for nobody, and flushed
+        sleep(2 * Duration::from_millis(40));
+        let (start, weak) = (Instant::now(), Arc::downgrade(&pipeline));
+        drop(threads);
+        let took = start.elapsed();
+        assert!(took < Duration::from_secs(5), "{call:?}: the drop took {took:?}");
+        drop(pipeline);
+        assert!(weak.upgrade().is_some(), "{call:?}: no thread hung");
+        hang.end();
+        let start = Instant::now();
+        while weak.upgrade().is_some() {
+            assert!(start.elapsed() < Duration::from_secs(10), "{call:?}: a thread did not end");
+            sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn pipeline(source: impl Source<()> + 'static, counters: &Arc<Counters>) -> Arc<Pipeline<()>> {
+    watched(source, counters, Duration::from_secs(10))
+}
+
+/// A pipeline that waits so long for what hangs.
+fn watched(source: impl Source<()> + 'static, counters: &Arc<Counters>, timeout: Duration) -> Arc<Pipeline<()>> {
+    let limits = Limits { slots: SLOTS, bytes: SLOTS * source.slot_bytes().unwrap() };
+    let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
+    let flow = Flow {
+        workers: 2,
+        transfers: 2,
+        prefetch: 2,
+        now: Settings::new(2, 2),
+        lease_timeout: Duration::from_secs(10),
+        timeout: Some(timeout),
+    };
+    counters.started(flow.workers, flow.transfers, limits.slots);
+    Arc::new(Pipeline::new(Arc::new(source), pool, flow, None))
+}
+
+fn order(batches: usize) -> EpochOrder {
+    let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: ROWS, drop_last: false };
+    let (dataset_len, distributed) = (batches * ROWS, Distributed::alone());
+    Orders { sampling, dataset_len, distributed, slice: None, resumed: None }.epoch(0).unwrap()
+}
+
+/// Takes an epoch as `EpochIter` does, without a step.
+fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, batches: usize) {
+    let threads = Threads::start(&pipeline).unwrap();
+    let first = BatchKey { epoch: 0, number: 0 };
+    let mut clock = StepClock::new(Arc::clone(counters), counters.copy(), first, Instant::now());
+    let id = pipeline.start(0, order(batches).order, 0..batches);
+    loop {
+        let asked = clock.asked();
+        let Some(delivery) = pipeline.next(id, asked) else { break };
+        let Ok(Ready::Raw(raw)) = delivery.ready else { panic!("batches are finished by the consumer") };
+        pipeline.source.finish(raw).unwrap();
+        clock.handed(asked, delivery.place.batch, Some(ROWS));
+    }
+    drop(threads);
+}
+
+/// A loop that launches steps of 10 ms and does not wait for them has its batches held back by the device, not by the loader.
+#[test]
+fn a_loop_that_runs_ahead_of_the_device_is_compute_bound() {
+    let (batches, counters, start) = (60, Arc::<Counters>::default(), Instant::now());
+    let step = move |number: usize| start + Duration::from_millis(50 + 10 * number as u64);
+    let keeps = move |number| Some(Breaks::Keeps { until: Some(step(number)) });
+    let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks: Box::new(keeps) };
+    consume(pipeline(link, &counters), &counters, batches);
+    let stats = counters.snapshot();
+    assert!(matches!(stats.verdict(), Verdict::Ahead { waits, .. } if waits > 0.5), "{stats}\n{}", stats.verdict());
+    // Two ahead, two on their way, and the one that the step works on; in time of other work the window lets one more in.
+    assert!((3 * 80..=6 * 80).contains(&stats.device_bytes_peak), "{stats}");
+}
+
+#[test]
+fn batches_that_are_kept_are_found() {
+    let (batches, counters) = (20, Arc::<Counters>::default());
+    let breaks = Box::new(|_| Some(Breaks::Keeps { until: None }));
+    let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks };
+    let pipeline = pipeline(link, &counters);
+    let window = Arc::clone(&pipeline.device);
+    consume(pipeline, &counters, batches);
+    let stats = counters.snapshot();
+    assert!(matches!(stats.verdict(), Verdict::Device { .. }), "{stats}\n{}", stats.verdict());
+    assert_eq!(stats.device_bytes, 20 * 80, "{stats}");
+    drop(window);
+    assert_eq!(counters.snapshot().device_bytes, 0, "the pipeline is gone");
+}
+
+/// A consumer keeps all its batches and ends the epoch: what stands before a full device is not sent any more.
+#[test]
+fn an_epoch_that_ends_leaves_nothing_before_a_full_device() {
+    let (batches, counters) = (20, Arc::<Counters>::default());
+    let breaks = Box::new(|_| Some(Breaks::Keeps { until: None }));
+    let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks };
+    let pipeline = pipeline(link, &counters);
+    let threads = Threads::start(&pipeline).unwrap();
+    let id = pipeline.start(0, order(batches).order, 0..batches);
+    for _ in 0..6 {
+        assert!(pipeline.next(id, Instant::now()).is_some_and(|delivery| delivery.ready.is_ok()));
+    }
+    pipeline.end(id);
+    let permits: Vec<_> = (0..SLOTS).map_while(|_| pipeline.pool.permit(Duration::from_secs(5))).collect();
+    assert_eq!(permits.len(), SLOTS, "a slot is held by a batch that nobody waits for");
+    let sent = counters.snapshot().transfer.count;
+    assert!((6..=6 + 4).contains(&sent), "{sent} batches sent");
+    drop((permits, threads));
+}
+
+/// The link is known to be slow.
+#[test]
+fn a_slow_link_is_found() {
+    let (batches, counters) = (60, Arc::<Counters>::default());
+    let link =
+        Link { rows: Arc::new(rows(batches, &counters)), send: Duration::from_millis(6), breaks: Box::new(|_| None) };
+    consume(pipeline(link, &counters), &counters, batches);
+    let stats = counters.snapshot();
+    assert!(matches!(stats.verdict(), Verdict::Transfer { pageable: true, .. }), "{stats}\n{}", stats.verdict());
+}
+
+/// Batches are finished in `next()`, which is what its consumer waits for.
+#[test]
+fn transfers_are_counted_and_a_slow_finish_is_found() {
+    let (batches, counters) = (30, Arc::<Counters>::default());
+    counters.timeline.start(10_000);
+    consume(pipeline(rows(batches, &counters), &counters), &counters, batches);
+    let stats = counters.snapshot();
+    assert_eq!((stats.transfer.count, stats.device_wait.count, stats.finish.count), (30, 30, 30));
+    assert_eq!((stats.sent_bytes, stats.transfer_threads), (10 * 240, 2));
+    assert!(stats.to_string().contains("transfers"), "{stats}");
+    assert!(matches!(stats.verdict(), Verdict::Finish { .. }), "{stats}\n{}", stats.verdict());
+    let svg = Timeline::of(counters.timeline.events()).to_svg();
+    assert!(svg.contains("transfer 0</text>") || svg.contains("transfer 1</text>"));
+}
+
+/// Samples that take so long that a batch is cut into several tasks.
+struct Slow(usize);
+
+impl Dataset<u8> for Slow {
+    fn get(&self, _: usize) -> Result<u8, DatasetError> {
+        sleep(Duration::from_micros(250));
+        Ok(7)
+    }
+
+    fn len(&self) -> usize {
+        self.0
+    }
+}
+
+/// Two epochs at once on a slow link, one of them read now and then: workers rest for one of them in the midst of a batch.
+#[test]
+fn epochs_side_by_side_lose_no_batch() {
+    let (batches, counters) = (40, Arc::<Counters>::default());
+    let link = Link {
+        rows: Arc::new(rows_of(Slow(batches * ROWS), &counters)),
+        send: Duration::from_millis(1),
+        breaks: Box::new(|_| None),
+    };
+    let pipeline = pipeline(link, &counters);
+    let threads = Threads::start(&pipeline).unwrap();
+    let ids = [0, 1].map(|epoch| pipeline.start(epoch, order(batches).order, 0..batches));
+    std::thread::scope(|scope| {
+        for (id, step) in ids.into_iter().zip([0, 12]) {
+            let pipeline = &pipeline;
+            scope.spawn(move || {
+                for number in 0..batches {
+                    sleep(Duration::from_millis(step));
+                    let delivery = pipeline.next(id, Instant::now()).expect("a batch for each place");
+                    assert_eq!(delivery.place.batch, number);
+                    if let Err(error) = delivery.ready {
+                        panic!("batch {number}: {error}");
+                    }
+                }
+                assert!(pipeline.next(id, Instant::now()).is_none());
+            });
+        }
+    });
+    drop(threads);
+}
+
+/// Rows on a link that takes its time, to a device that does what it is told at some batches.
+struct Link {
+    rows: Arc<RowsSource<u8, Bytes>>,
+    send: Duration,
+    breaks: Box<dyn Fn(usize) -> Option<Breaks> + Send + Sync>,
+}
+
+impl Source<()> for Link {
+    fn target(&self) -> &Target {
+        self.rows.target()
+    }
+
+    fn faults(&self) -> &Faults {
+        self.rows.faults()
+    }
+
+    fn slot_bytes(&self) -> Option<usize> {
+        self.rows.slot_bytes()
+    }
+
+    fn open(
+        self: Arc<Self>,
+        plan: Arc<BatchPlan>,
+        permit: Permit,
+        pool: &Arc<Pool>,
+        wanted: Wanted<'_>,
+        chunk: usize,
+    ) -> Result<Vec<Box<dyn Task<()>>>, Error> {
+        Arc::clone(&self.rows).open(plan, permit, pool, wanted, chunk)
+    }
+
+    fn needs_pin(&self) -> bool {
+        self.rows.needs_pin()
+    }
+
+    fn pin(&self, filled: Filled<()>, pool: &Arc<Pool>, wanted: Wanted<'_>) -> Result<Filled<()>, Error> {
+        self.rows.pin(filled, pool, wanted)
+    }
+
+    fn send(&self, filled: Filled<()>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<()>, Error> {
+        sleep(self.send);
+        let breaks = filled.at().and_then(|at| (self.breaks)(at.number));
+        let broken = |breaks| Uploader::broken(self.target(), breaks);
+        drop(mem::replace(uploader, breaks.map_or_else(|| Uploader::burn(self.target()), broken)));
+        self.rows.send(filled, pool, uploader)
+    }
+
+    fn finish(&self, batch: crate::RawBatch) -> Result<(), Error> {
+        self.rows.finish(batch)
+    }
+}
+
+#[test]
+fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
+    for breaks in [
+        Breaks::Upload { after: 0 },
+        Breaks::Upload { after: 1 }, // a part of the batch is on the device
+        Breaks::Panic { after: 0 },
+        Breaks::Panic { after: 1 },
+        Breaks::Settle,
+    ] {
+        let (batches, counters) = (30, Arc::<Counters>::default());
+        let link = Link {
+            rows: Arc::new(rows(batches, &counters)),
+            send: Duration::ZERO,
+            breaks: Box::new(move |number| Some(breaks).filter(|_| number % 3 == 2)),
+        };
+        let pipeline = pipeline(link, &counters);
+        let threads = Threads::start(&pipeline).unwrap();
+        for epoch in 0..2 {
+            let id = pipeline.start(epoch, order(batches).order, 0..batches);
+            for number in 0..batches {
+                let Delivery { place, ready, .. } =
+                    pipeline.next(id, Instant::now()).expect("a batch or an error for each place");
+                assert_eq!((place.epoch, place.batch), (epoch, number));
+                match ready {
+                    Ok(Ready::Raw(raw)) if number % 3 != 2 => {
+                        assert_eq!((raw.number(), raw.len()), (number, ROWS));
+                    }
+                    Err(error) if number % 3 == 2 => {
+                        let at = error.place().expect("a place");
+                        assert_eq!((at.stage, at.epoch, at.batch), (Stage::Transfer, epoch, number), "{error}");
+                        let fits = match breaks {
+                            Breaks::Upload { .. } => matches!(error, Error::Failed { .. }),
+                            Breaks::Panic { .. } => matches!(error, Error::Panicked { .. }),
+                            Breaks::Settle => matches!(error, Error::Device { .. }),
+                            Breaks::Keeps { .. } | Breaks::Lost => false,
+                        };
+                        assert!(fits, "{breaks:?}: {error:?}");
+                    }
+                    Ok(_) => panic!("{breaks:?}: batch {number} in spite of the fault"),
+                    Err(error) => panic!("{breaks:?}: batch {number}: {error}"),
+                }
+            }
+            assert!(pipeline.next(id, Instant::now()).is_none());
+            pipeline.end(id);
+        }
+        let permits: Vec<_> = (0..SLOTS).map_while(|_| pipeline.pool.permit(Duration::from_secs(5))).collect();
+        assert_eq!(permits.len(), SLOTS, "{breaks:?}: a slot did not come home");
+        drop(permits);
+        drop(threads);
+        let stats = counters.snapshot();
+        assert_eq!((stats.faults, stats.host_bytes), (20, 0), "{breaks:?}");
+        assert_eq!(stats.allocations, SLOTS as u64, "{breaks:?}: memory was not used again");
+    }
+}

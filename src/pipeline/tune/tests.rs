@@ -1,0 +1,229 @@
+use super::{tuner::*, tuning::*};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// A loader of which each worker makes `worker` batches a second, with a link and a step of some rates.
+fn seen(workers: usize, worker: f64, step: f64, link: f64) -> Seen {
+    let fill = worker * workers as f64;
+    let rate = fill.min(step).min(link);
+    let time = Duration::from_secs(1);
+    Seen { time, waited: time.mul_f64(1.0 - rate / step), batches: rate.round() as u32 }
+}
+
+/// The mean rate of some windows, and where the workers end.
+fn run(worker: f64, step: f64, link: f64, windows: usize) -> (f64, usize) {
+    let mut tuner = Tuner::new((1, 16), (2, 2));
+    let mut batches = 0;
+    for _ in 0..windows {
+        let seen = seen(tuner.workers(), worker, step, link);
+        batches += seen.batches;
+        tuner.window(seen);
+    }
+    (f64::from(batches) / windows as f64, tuner.workers())
+}
+
+#[test]
+fn as_few_workers_as_give_the_full_rate() {
+    // (a worker, the step, the link): the best rate is known, and the workers that it takes.
+    for (worker, step, link, most) in
+        [(100.0f64, 300.0, 1e9, 5), (100.0, 1e9, 650.0, 9), (10.0, 1e4, 1e9, 16), (1e5, 20.0, 1e9, 1)]
+    {
+        let best = (16.0 * worker).min(step).min(link);
+        let (mean, workers) = run(worker, step, link, 400);
+        assert!(mean > 0.97 * best, "{worker} {step} {link}: {mean} of {best}");
+        assert!(workers <= most, "{worker} {step} {link}: {workers} workers");
+        let (early, _) = run(worker, step, link, 20);
+        assert!(early > 0.93 * best, "{early} of {best} in the first windows");
+    }
+}
+
+fn normal(rng: &mut StdRng) -> f64 {
+    (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
+}
+
+/// A loop that only waits gets a share of the best rate by the number of workers, with noise, and one window in 20 is much slower.
+/// Gives the means of the share without the noise, and of the workers in the second half.
+fn climb(share: &dyn Fn(f64) -> f64, noise: f64, windows: usize) -> (f64, f64) {
+    let (mut sum, mut workers, mut late) = (0.0, 0.0, 0.0);
+    for seed in 0..50 {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let mut tuner = Tuner::new((1, 15), (2, 2));
+        for window in 0..windows {
+            let now = tuner.workers() as f64;
+            let slow = if noise > 0.0 && rng.random_bool(0.05) { 0.85 } else { 1.0 };
+            let batches = (1e5 * slow * share(now) * (1.0 + noise * normal(&mut rng))) as u32;
+            let time = Duration::from_secs(1);
+            let seen = Seen { time, waited: time.mul_f64(0.97), batches };
+            let part = if tuner.is_failing(seen) { 0.125 } else { 1.0 }; // it ends early
+            sum += part * share(now) + (1.0 - part);
+            if window >= windows / 2 {
+                workers += now;
+                late += 1.0;
+            }
+            tuner.window(seen);
+        }
+    }
+    (sum / (50 * windows) as f64, workers / late)
+}
+
+#[test]
+fn the_best_number_of_workers_is_found_in_spite_of_noise() {
+    // Measured on an H200 with samples of 784 bytes: eight workers are best, and eleven worse than fifteen.
+    let dip = |workers: f64| {
+        [0.3, 0.5, 0.7, 0.85, 0.92, 0.965, 0.98, 1.0, 0.98, 0.95, 0.935, 0.93, 0.935, 0.94, 0.948][workers as usize - 1]
+    };
+    let all = |workers: f64| workers / 15.0;
+    let mild = |workers: f64| (0.85 + 0.01 * workers).min(0.19 * workers);
+    let three = |workers: f64| (workers / 3.0).min(1.0);
+    let cases: [(_, &dyn Fn(f64) -> f64, _); 4] =
+        [("dip", &dip, 7.0..9.0), ("all", &all, 14.5..15.1), ("mild", &mild, 9.0..15.0), ("three", &three, 2.9..6.0)];
+    for (name, share, best) in cases {
+        for noise in [0.0, 0.01, 0.03, 0.06] {
+            for (windows, least) in [(15, 0.95), (60, 0.97), (1000, 0.98)] {
+                let (mean, workers) = climb(share, noise, windows);
+                println!("{name:5} noise {noise:.2}, {windows:4} windows: {mean:.3} of the best, {workers:.1} workers");
+                assert!(
+                    mean > least && (windows < 1000 || best.contains(&workers)),
+                    "{name}: {mean}, {workers} workers"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn work_that_grows_gets_its_workers_back() {
+    let mut tuner = Tuner::new((1, 16), (2, 2));
+    for _ in 0..100 {
+        tuner.window(seen(tuner.workers(), 100.0, 200.0, 1e9));
+    }
+    assert!(tuner.workers() <= 4);
+    let said: Vec<_> = (0..30).filter_map(|_| tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9))).collect();
+    assert!(said[0].starts_with("the work has changed, 0.20 x the rate"), "{said:?}");
+    for _ in 0..100 {
+        tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9));
+    }
+    assert!(tuner.workers() >= 10, "{}", tuner.workers());
+}
+
+/// A loop that does not wait has workers enough, whatever its steps take, and one that stands still now and then says nothing.
+#[test]
+fn what_the_loop_does_itself_calls_nobody() {
+    let second = Duration::from_secs(1);
+    let mut tuner = Tuner::new((1, 16), (2, 8));
+    for window in 0..3000 {
+        let batches = match window {
+            _ if window % 100 == 99 => 20, // it saves a checkpoint
+            1000.. => 900 + window % 60,   // steps that take longer, and differ
+            _ => 1000,
+        };
+        let said = tuner.window(Seen { time: second, waited: Duration::ZERO, batches });
+        let settled = window < 100 || (tuner.workers(), tuner.prefetch()) == (1, 2);
+        assert!(settled, "window {window}: {} workers, {said:?}", tuner.workers());
+    }
+}
+
+/// One window with waits starts no growth.
+#[test]
+fn rare_waits_want_no_batches_ahead() {
+    let second = Duration::from_secs(1);
+    let mut tuner = Tuner::new((4, 4), (2, 8));
+    for window in 0..2000 {
+        let (waits, batches) = if window % 20 == 19 { (0.03, 970) } else { (0.002, 998) };
+        tuner.window(Seen { time: second, waited: second.mul_f64(waits), batches });
+        assert_eq!(tuner.prefetch(), 2);
+    }
+}
+
+#[test]
+fn a_trial_that_noise_has_saved_is_found_out() {
+    // The step only waits, as for data alone: the shares of its waits tell nothing.
+    let window =
+        |rate: f64| Seen { time: Duration::from_secs(1), waited: Duration::from_millis(998), batches: rate as u32 };
+    let mut tuner = Tuner::new((1, 2), (2, 2));
+    let rate = |tuner: &Tuner| 1000.0 * tuner.workers() as f64;
+    tuner.window(window(2000.0));
+    tuner.window(window(0.4 * rate(&tuner))); // the second just before a trial
+    assert_eq!(tuner.workers(), 1, "a trial");
+    let kept = tuner.window(window(rate(&tuner))).expect("a judgement");
+    assert!(kept.starts_with("workers 1 are kept: 1.25 x the rate of 2"), "{kept}");
+    let said: Vec<_> = (0..4).filter_map(|_| tuner.window(window(rate(&tuner)))).collect();
+    assert!(said.iter().any(|said| said.starts_with("workers 2 are kept")), "{said:?}");
+}
+
+/// The waits have a cause that no worker can mend (the device, a start), and differ from window to window.
+#[test]
+fn noise_does_not_wake_workers_that_are_not_needed() {
+    for (noise, waits) in [(0.002, 0.05), (0.005, 0.05), (0.01, 0.1), (0.015, 0.2)] {
+        let mut rng = StdRng::seed_from_u64(7);
+        let mut tuner = Tuner::new((1, 15), (2, 2));
+        let (mut workers, mut jumps, mut windows) = (0, 0, 0);
+        for window in 0..5000 {
+            let (time, share) = (Duration::from_secs(1), (waits + noise * normal(&mut rng)).clamp(0.0, 1.0));
+            let batches = (10_000.0 * (1.0 + 0.01 * normal(&mut rng))) as u32;
+            let before = tuner.workers();
+            tuner.window(Seen { time, waited: time.mul_f64(share), batches });
+            if window >= 2500 {
+                jumps += usize::from(before < 15 && tuner.workers() == 15);
+                workers += tuner.workers();
+                windows += 1;
+            }
+        }
+        let mean = workers as f64 / f64::from(windows);
+        println!("noise {noise}: {jumps} jumps, {mean:.1} workers on average");
+        assert!(jumps <= 12 && mean < 4.0, "noise {noise}: {jumps} jumps, {mean} workers on average");
+    }
+}
+
+/// Epochs of ten batches, shorter than a window.
+#[test]
+fn short_epochs_are_seen_together() {
+    let settings = Settings::new(8, 2);
+    let tuning = Tuning::new(Tuner::new((1, 8), (2, 2)), Arc::clone(&settings));
+    for _ in 0..20 {
+        for batch in 0..10 {
+            std::thread::sleep(Duration::from_millis(6));
+            tuning.delivered(Duration::ZERO, batch == 0);
+        }
+    }
+    assert!(settings.workers() < 8, "no trial in 1.2 s");
+}
+
+#[test]
+fn a_trial_that_fails_is_short() {
+    let settings = Settings::new(8, 2);
+    let tuning = Tuning::new(Tuner::new((1, 8), (2, 2)), Arc::clone(&settings));
+    let mut at_fewer = Duration::ZERO;
+    tuning.delivered(Duration::ZERO, true);
+    let start = Instant::now();
+    while start.elapsed() < 4 * WINDOW {
+        // A batch takes twice as long with fewer workers.
+        let time = Duration::from_millis(if settings.workers() < 8 { 10 } else { 5 });
+        std::thread::sleep(time);
+        tuning.delivered(time, false);
+        at_fewer += if settings.workers() < 8 { time } else { Duration::ZERO };
+    }
+    assert!(at_fewer > Duration::ZERO && at_fewer < WINDOW / 2, "{at_fewer:?}");
+}
+
+#[test]
+fn batches_ahead_grow_only_where_that_helps() {
+    let second = Duration::from_secs(1);
+    // Waiting halves with each batch ahead, as with samples of very different cost.
+    let mut tuner = Tuner::new((4, 4), (2, 8));
+    for _ in 0..50 {
+        let share = 0.2 / f64::from(1u32 << (tuner.prefetch() - 2));
+        let batches = (1000.0 * (1.0 - share)) as u32;
+        tuner.window(Seen { time: second, waited: second.mul_f64(share), batches });
+    }
+    assert!((5..=8).contains(&tuner.prefetch()), "{}", tuner.prefetch());
+    // It does not help where the workers are too slow.
+    let mut tuner = Tuner::new((4, 4), (2, 8));
+    for _ in 0..50 {
+        tuner.window(Seen { time: second, waited: second.mul_f64(0.5), batches: 100 });
+    }
+    assert_eq!(tuner.prefetch(), 2);
+}

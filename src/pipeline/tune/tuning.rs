@@ -1,0 +1,120 @@
+//! Choosing the number of workers and of batches ahead while a training runs.
+
+use super::tuner::{Seen, Tuner};
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+/// Lets the loader choose: `num_workers(Auto)`, `prefetch(Auto)`.
+///
+/// The loader starts with a worker for each thread of the machine but one (of fewer than eight: for each), and two batches ahead.
+/// Every 0.4 s or 16 batches, whichever takes longer, also over several short epochs, it looks at what the training loop got and
+/// how long it waited, tries a change, and keeps it or takes it back. What it does and why is logged (`log`, level info; what it sees,
+/// level debug). Trials cost some of the first hundred batches, and ever less later.
+///
+/// - Workers: as few as give the loop the best rate, so that the cores are left to the training. The most are what it starts with.
+/// - Batches ahead: up to 8, within `pinned_limit`, where more of them make the loop wait less, as with samples that take
+///   very different times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Auto;
+
+/// A fixed number, or [`Auto`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// So many.
+    Fixed(usize),
+    /// The loader chooses.
+    Auto,
+}
+
+impl From<usize> for Count {
+    fn from(count: usize) -> Self {
+        Self::Fixed(count)
+    }
+}
+
+impl From<Auto> for Count {
+    fn from(_: Auto) -> Self {
+        Self::Auto
+    }
+}
+
+/// The settings of a pipeline that may change while it runs.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    workers: AtomicUsize,
+    prefetch: AtomicUsize,
+}
+
+impl Settings {
+    pub(crate) fn new(workers: usize, prefetch: usize) -> Arc<Self> {
+        Arc::new(Self { workers: AtomicUsize::new(workers), prefetch: AtomicUsize::new(prefetch) })
+    }
+
+    /// Workers that may be at work.
+    pub(crate) fn workers(&self) -> usize {
+        self.workers.load(Relaxed)
+    }
+
+    #[cfg(all(test, burn_pinned_loom))]
+    pub(crate) fn set_workers(&self, workers: usize) {
+        self.workers.store(workers, Relaxed);
+    }
+
+    /// Batches ready ahead of the step.
+    pub(crate) fn prefetch(&self) -> usize {
+        self.prefetch.load(Relaxed)
+    }
+}
+
+/// A window is at least so long, and has so many batches.
+pub(super) const WINDOW: Duration = Duration::from_millis(400);
+const BATCHES: u32 = 16;
+/// A trial shows that it fails in no less.
+const GLANCE: Duration = Duration::from_millis(50);
+const GLANCE_BATCHES: u32 = 3;
+
+/// The tuning of one pipeline, fed by its consumers.
+#[derive(Debug)]
+pub(crate) struct Tuning {
+    settings: Arc<Settings>,
+    state: Mutex<(Tuner, Seen, Instant)>,
+}
+
+impl Tuning {
+    pub(crate) fn new(tuner: Tuner, settings: Arc<Settings>) -> Self {
+        Self { settings, state: Mutex::new((tuner, Seen::default(), Instant::now())) }
+    }
+
+    /// Notes a batch that was waited for; `true` if the settings have changed. The first of an epoch only starts the clock: what it
+    /// waits for is the start. A window goes on over as many epochs as it takes.
+    pub(crate) fn delivered(&self, waited: Duration, first: bool) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (tuner, seen, since) = &mut *state;
+        let now = Instant::now();
+        let time = now - std::mem::replace(since, now);
+        if first {
+            return false;
+        }
+        seen.waited += waited;
+        seen.batches += 1;
+        seen.time += time;
+        let window = seen.time >= WINDOW && seen.batches >= BATCHES;
+        let glance = || seen.time >= GLANCE && seen.batches >= GLANCE_BATCHES;
+        let over = window || (glance() && tuner.is_failing(*seen));
+        if !over {
+            return false;
+        }
+        log::debug!("burn-pinned: {} workers, {seen}", tuner.workers());
+        if let Some(said) = tuner.window(std::mem::take(seen)) {
+            log::info!("burn-pinned: {said}");
+        }
+        let before = self.settings.workers.swap(tuner.workers(), Relaxed);
+        let ahead = self.settings.prefetch.swap(tuner.prefetch(), Relaxed);
+        (before, ahead) != (tuner.workers(), tuner.prefetch())
+    }
+}

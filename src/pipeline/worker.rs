@@ -1,0 +1,34 @@
+//! A worker.
+
+use super::{epochs::Work, shared::Pipeline};
+use crate::{
+    fault::{catch, during},
+    vocabulary::{Place, Stage},
+};
+
+/// A worker: opens batches, fills rows.
+pub(crate) fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
+    #[cfg(all(feature = "cuda", target_os = "linux"))]
+    if pipeline.flow.transfers > 0 {
+        crate::device::step_back();
+    }
+    while let Some(work) = pipeline.work(worker) {
+        match work {
+            Work::Open => pipeline.open(worker),
+            Work::Task { run, number, task } => {
+                let rows = task.rows();
+                // User code is guarded where it is called; what is left is the `drop` of samples.
+                let place = Place { worker: Some(worker), ..Place::batch(Stage::Collate, run.epoch, number) };
+                match during(place, || catch(|| task.run(worker))) {
+                    Ok(done) => {
+                        pipeline.ran(rows, done.rows_took);
+                        if let Some(filled) = done.filled {
+                            pipeline.filled(run, number, filled, done.bad);
+                        }
+                    }
+                    Err(caught) => pipeline.broke(run, number, worker, caught),
+                }
+            }
+        }
+    }
+}

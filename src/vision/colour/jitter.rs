@@ -1,0 +1,180 @@
+//! Random changes of colour.
+
+use super::bytes;
+use crate::{
+    augment::probability,
+    fault::Error,
+    rng::KeyedRng,
+    vision::{
+        error::VisionError,
+        parameters::{Span, Spread},
+    },
+};
+use image::RgbImage;
+use rand::{RngExt, seq::SliceRandom};
+
+/// One change of colour, with its strength.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Adjust {
+    /// Times this: 0 is black, 1 no change.
+    Brightness(f32),
+    /// The distance from the image's mean grey times this: 0 is grey, 1 no change.
+    Contrast(f32),
+    /// The distance from each pixel's own grey times this: 0 is grey, 1 no change.
+    Saturation(f32),
+    /// A turn of the hue, -0.5 to 0.5 of the colour circle: 0 is no change.
+    Hue(f32),
+}
+
+impl Adjust {
+    /// Changes an image.
+    pub fn apply(self, image: &mut RgbImage) {
+        match self {
+            Self::Brightness(factor) => bytes::brightness(image, factor),
+            Self::Contrast(factor) => bytes::contrast(image, factor),
+            Self::Saturation(factor) => bytes::saturation(image, factor),
+            Self::Hue(turn) => bytes::hue(image, turn),
+        }
+    }
+}
+
+/// Changes brightness, contrast, saturation and hue, those that are set, by uniform random factors in random order.
+///
+/// ```
+/// use burn_pinned::vision::ColorJitter;
+///
+/// let jitter = ColorJitter::new().brightness(0.4)?.contrast((0.8, 1.5))?.saturation(0.4)?.hue(0.1)?;
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// As torchvision's `ColorJitter`, with grey by ITU-R BT.601.
+#[derive(Debug, Clone, Default)]
+pub struct ColorJitter {
+    brightness: Option<Span>,
+    contrast: Option<Span>,
+    saturation: Option<Span>,
+    hue: Option<Span>,
+}
+
+impl ColorJitter {
+    /// Changes nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A factor from `max(0, 1 - x)` to `1 + x`, or of a pair.
+    ///
+    /// # Errors
+    /// If the number is negative, or the pair is not a range from 0 up.
+    pub fn brightness(mut self, spread: impl Into<Spread>) -> Result<Self, Error> {
+        self.brightness = factor("ColorJitter::brightness", spread.into())?;
+        Ok(self)
+    }
+
+    /// As [`brightness`](Self::brightness).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn contrast(mut self, spread: impl Into<Spread>) -> Result<Self, Error> {
+        self.contrast = factor("ColorJitter::contrast", spread.into())?;
+        Ok(self)
+    }
+
+    /// As [`brightness`](Self::brightness).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn saturation(mut self, spread: impl Into<Spread>) -> Result<Self, Error> {
+        self.saturation = factor("ColorJitter::saturation", spread.into())?;
+        Ok(self)
+    }
+
+    /// A turn from `-x` to `x` of the colour circle, or of a pair; 0.5 is half of it.
+    ///
+    /// # Errors
+    /// If the number is not from 0 to 0.5, or the pair is not a range from -0.5 to 0.5.
+    pub fn hue(mut self, spread: impl Into<Spread>) -> Result<Self, Error> {
+        let (low, high) = match spread.into() {
+            Spread::Around(by) => (-by, by),
+            Spread::Between(low, high) => (low, high),
+        };
+        self.hue = Some(Span::checked("ColorJitter::hue", low, high, -0.5, 0.5)?).filter(|span| !span.is(0.0));
+        Ok(self)
+    }
+
+    /// The changes to make, in their order.
+    pub fn draw(&self, rng: &mut KeyedRng) -> Vec<Adjust> {
+        let mut drawn =
+            |span: Option<Span>, adjust: fn(f32) -> Adjust| span.map(|span| adjust(span.uniform(rng) as f32));
+        let all = [
+            drawn(self.brightness, Adjust::Brightness),
+            drawn(self.contrast, Adjust::Contrast),
+            drawn(self.saturation, Adjust::Saturation),
+            drawn(self.hue, Adjust::Hue),
+        ];
+        let mut all: Vec<Adjust> = all.into_iter().flatten().collect();
+        all.shuffle(rng);
+        all
+    }
+
+    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        self.draw(rng).into_iter().for_each(|adjust| adjust.apply(image));
+        Ok(())
+    }
+}
+
+/// The range of a factor; none if it is always 1.
+fn factor(option: &'static str, spread: Spread) -> Result<Option<Span>, Error> {
+    let (low, high) = match spread {
+        Spread::Around(by) if !(by >= 0.0 && by.is_finite()) => {
+            return Err(Error::config(
+                option,
+                format!("{by} is not a distance from 1"),
+                "give a number from 0 up, or a pair",
+            ));
+        }
+        Spread::Around(by) => ((1.0 - by).max(0.0), 1.0 + by),
+        Spread::Between(low, high) => (low, high),
+    };
+    Ok(Some(Span::checked(option, low, high, 0.0, f64::MAX)?).filter(|span| !span.is(1.0)))
+}
+
+/// Makes every image grey, still of three channels. Nothing is random.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Grayscale;
+
+impl Grayscale {
+    pub(crate) fn change(&self, image: &mut RgbImage, _: &mut KeyedRng) -> Result<(), VisionError> {
+        bytes::greyscale(image);
+        Ok(())
+    }
+}
+
+/// Makes an image grey with a probability, 0.1 by default.
+#[derive(Debug, Clone, Copy)]
+pub struct RandomGrayscale {
+    p: f64,
+}
+
+impl RandomGrayscale {
+    /// With probability `p`.
+    ///
+    /// # Errors
+    /// If `p` is not from 0 to 1.
+    pub fn new(p: f64) -> Result<Self, Error> {
+        Ok(Self { p: probability("RandomGrayscale::new", p)? })
+    }
+
+    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        if rng.random_bool(self.p) {
+            bytes::greyscale(image);
+        }
+        Ok(())
+    }
+}
+
+impl Default for RandomGrayscale {
+    fn default() -> Self {
+        Self { p: 0.1 }
+    }
+}

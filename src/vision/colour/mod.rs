@@ -1,0 +1,7 @@
+//! Changes of colour.
+
+mod bytes;
+mod jitter;
+pub(crate) mod tone;
+
+pub use jitter::{Adjust, ColorJitter, Grayscale, RandomGrayscale};

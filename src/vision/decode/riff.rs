@@ -1,0 +1,140 @@
+//! The chunks of a WebP, looked at before its decoder meets them.
+//!
+//! The decoder believes what chunks say of themselves: it takes memory for as many bytes as a header claims, and for a picture of
+//! any size on a canvas of one pixel; a frame of an animation that is larger than it says makes it panic. None of this is seen in
+//! the size of the canvas, all that limits can be held against.
+
+use crate::vision::{error::VisionError, parameters::Size};
+
+/// The bytes up to the end that the file states, if the chunks in them are whole and the pictures as large as is said of them.
+/// What follows that end is no part of the image, but decoders may read it as chunks.
+///
+/// # Errors
+/// [`VisionError::Truncated`] if something ends behind the file's end, [`VisionError::Malformed`] if chunks do not fit together.
+pub(super) fn checked(file: &[u8]) -> Result<&[u8], VisionError> {
+    let Some(size) = file.get(4..8).and_then(number) else { return Err(VisionError::Truncated) };
+    let end = 8usize.saturating_add(size as usize);
+    let Some(riff) = file.get(..end) else { return Err(VisionError::Truncated) };
+    let mut canvas = None;
+    for chunk in (Chunks { file, at: 12, end }) {
+        let chunk = chunk?;
+        match canvas {
+            None => canvas = Some(canvas_of(&chunk)?),
+            Some(canvas) if chunk.kind == *b"ANMF" => check_frame(file, &chunk, canvas)?,
+            Some(canvas) => check_picture(&chunk, canvas)?,
+        }
+    }
+    if canvas.is_some() { Ok(riff) } else { Err(VisionError::Malformed("it has no chunks")) }
+}
+
+struct Chunk<'a> {
+    kind: [u8; 4],
+    data: &'a [u8],
+    /// Where the data starts in the file.
+    start: usize,
+}
+
+/// The chunks of the file, or those within a frame.
+struct Chunks<'a> {
+    file: &'a [u8],
+    at: usize,
+    /// Where they end, within the file.
+    end: usize,
+}
+
+impl<'a> Iterator for Chunks<'a> {
+    type Item = Result<Chunk<'a>, VisionError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // Less than a header is padding.
+        let header = self.file.get(self.at..self.end)?.first_chunk::<8>()?;
+        let [a, b, c, d, size @ ..] = *header;
+        let (start, size) = (self.at + 8, u32::from_le_bytes(size) as usize);
+        let end = start.saturating_add(size);
+        // Chunks start at even places. The last may lack the byte that fills it up.
+        self.at = end.saturating_add(size % 2);
+        Some(match self.file.get(start..end) {
+            None => Err(VisionError::Truncated),
+            Some(_) if end > self.end => Err(VisionError::Malformed("a chunk ends behind what it is in")),
+            Some(data) => Ok(Chunk { kind: [a, b, c, d], data, start }),
+        })
+    }
+}
+
+/// The first chunk has the size of the image.
+fn canvas_of(first: &Chunk<'_>) -> Result<Size, VisionError> {
+    let size = match &first.kind {
+        b"VP8X" => first.data.get(4..10).and_then(size_less_one),
+        _ => picture_size(first),
+    };
+    size.ok_or(VisionError::Malformed("it does not begin with the size of an image"))
+}
+
+/// A frame lies within the canvas, and its picture is as large as it is.
+fn check_frame(file: &[u8], frame: &Chunk<'_>, canvas: Size) -> Result<(), VisionError> {
+    /// Place, size, duration and flags.
+    const HEADER: usize = 16;
+    let place = frame.data.get(..3).and_then(number).zip(frame.data.get(3..6).and_then(number));
+    let size = frame.data.get(6..12).and_then(size_less_one);
+    let (Some((x, y)), Some(size)) = (place, size) else {
+        return Err(VisionError::Malformed("a frame is too short"));
+    };
+    // Places are in steps of two pixels; of numbers of 24 bits nothing overflows.
+    if 2 * x + size.width > canvas.width || 2 * y + size.height > canvas.height {
+        return Err(VisionError::Malformed("a frame lies outside the canvas"));
+    }
+    let (mut after_alpha, mut pictures) = (false, 0);
+    for chunk in (Chunks { file, at: frame.start + HEADER, end: frame.start + frame.data.len() }) {
+        let chunk = chunk?;
+        // The decoder takes what follows for a picture, whatever it is.
+        if after_alpha && chunk.kind != *b"VP8 " {
+            return Err(VisionError::Malformed("no picture follows the alpha channel of a frame"));
+        }
+        check_picture(&chunk, size)?;
+        after_alpha = chunk.kind == *b"ALPH";
+        pictures += usize::from(is_picture(&chunk));
+    }
+    if pictures == 0 { Err(VisionError::Malformed("a frame has no picture")) } else { Ok(()) }
+}
+
+/// If it is a picture, it must be of this size.
+fn check_picture(chunk: &Chunk<'_>, size: Size) -> Result<(), VisionError> {
+    if is_picture(chunk) && picture_size(chunk) != Some(size) {
+        return Err(VisionError::Malformed("a picture is not as large as its frame or canvas"));
+    }
+    Ok(())
+}
+
+fn is_picture(chunk: &Chunk<'_>) -> bool {
+    matches!(&chunk.kind, b"VP8 " | b"VP8L")
+}
+
+/// What the picture's own header says; `None` too if it is not the header of one.
+fn picture_size(chunk: &Chunk<'_>) -> Option<Size> {
+    match (&chunk.kind, chunk.data) {
+        // A key frame (RFC 6386, section 9.1); the upper bits are for scaling.
+        (b"VP8 ", [tag, _, _, 0x9D, 0x01, 0x2A, a, b, c, d, ..]) if tag & 1 == 0 => {
+            let side = |bytes| u32::from(u16::from_le_bytes(bytes) & 0x3FFF);
+            Some(Size { width: side([*a, *b]), height: side([*c, *d]) })
+        }
+        (b"VP8L", [0x2F, a, b, c, d, ..]) => {
+            let bits = u32::from_le_bytes([*a, *b, *c, *d]);
+            let side = |bits| (bits & 0x3FFF) + 1;
+            Some(Size { width: side(bits), height: side(bits >> 14) })
+        }
+        _ => None,
+    }
+}
+
+/// Two numbers of 24 bits, each one less than what is meant.
+fn size_less_one(bytes: &[u8]) -> Option<Size> {
+    let (width, height) = bytes.split_at_checked(3)?;
+    Some(Size { width: number(width)? + 1, height: number(height)? + 1 })
+}
+
+/// Of up to four bytes, the lowest first.
+fn number(bytes: &[u8]) -> Option<u32> {
+    let mut all = [0; 4];
+    all.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    Some(u32::from_le_bytes(all))
+}

@@ -1,0 +1,250 @@
+//! Parts of an image, as they are.
+
+use crate::{
+    fault::Error,
+    rng::KeyedRng,
+    vision::{error::VisionError, parameters::Size},
+};
+use image::RgbImage;
+use rand::RngExt;
+
+/// A rectangle of an image, in pixels from its top left corner. One that reaches beyond the image shows padding there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CropBox {
+    /// The first column.
+    pub left: i64,
+    /// The first row.
+    pub top: i64,
+    /// Columns.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+}
+
+impl CropBox {
+    fn within(&self, image: &RgbImage) -> bool {
+        let (right, bottom) = (self.left + i64::from(self.width), self.top + i64::from(self.height));
+        self.left >= 0 && self.top >= 0 && right <= i64::from(image.width()) && bottom <= i64::from(image.height())
+    }
+}
+
+/// Cuts a part of fixed size at a random place, each place as likely as any other.
+///
+/// ```
+/// use burn_pinned::vision::{PaddingMode, RandomCrop};
+///
+/// let crop = RandomCrop::new(32)?.padding(4).padding_mode(PaddingMode::Reflect); // the usual one for CIFAR
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// As torchvision's `RandomCrop`, but mirroring goes on where the padding is larger than the image, where torchvision fails.
+#[derive(Debug, Clone)]
+pub struct RandomCrop {
+    size: Size,
+    /// Left, top, right, bottom.
+    padding: [u32; 4],
+    pad_if_needed: bool,
+    fill: [u8; 3],
+    mode: PaddingMode,
+}
+
+impl RandomCrop {
+    /// Crops of `size`, a side or `[height, width]`.
+    ///
+    /// # Errors
+    /// If a side is 0, or beyond 65,535.
+    pub fn new(size: impl Into<Size>) -> Result<Self, Error> {
+        let size = size.into().checked("RandomCrop::new")?;
+        Ok(Self { size, padding: [0; 4], pad_if_needed: false, fill: [0; 3], mode: PaddingMode::Constant })
+    }
+
+    /// Pads each side of the image by so many pixels first. Default: 0.
+    pub fn padding(mut self, pixels: u32) -> Self {
+        self.padding = [pixels; 4];
+        self
+    }
+
+    /// Pads left, top, right and bottom by different numbers of pixels.
+    pub fn padding_each(mut self, left_top_right_bottom: [u32; 4]) -> Self {
+        self.padding = left_top_right_bottom;
+        self
+    }
+
+    /// Pads images that are too small, on both sides by what lacks; without it they are an error. Default: false.
+    pub fn pad_if_needed(mut self, yes: bool) -> Self {
+        self.pad_if_needed = yes;
+        self
+    }
+
+    /// The colour of [`PaddingMode::Constant`]. Default: black.
+    pub fn fill(mut self, colour: [u8; 3]) -> Self {
+        self.fill = colour;
+        self
+    }
+
+    /// What the padding shows. Default: the fill colour.
+    pub fn padding_mode(mut self, mode: PaddingMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// The part to cut of an image of `width` x `height`.
+    ///
+    /// # Errors
+    /// If the crop is larger than the image with its padding.
+    pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Result<CropBox, VisionError> {
+        let [left, top, right, bottom] = self.padding;
+        let (left, across) = self.span(width, [left, right], self.size.width);
+        let (top, down) = self.span(height, [top, bottom], self.size.height);
+        let (spare_x, spare_y) = (across - i64::from(self.size.width), down - i64::from(self.size.height));
+        if spare_x < 0 || spare_y < 0 {
+            let (crop_width, crop_height) = (self.size.width, self.size.height);
+            return Err(VisionError::CropTooLarge { crop_width, crop_height, width: across, height: down });
+        }
+        let (down, right) = (rng.random_range(0..=spare_y), rng.random_range(0..=spare_x));
+        Ok(CropBox { left: left + right, top: top + down, width: self.size.width, height: self.size.height })
+    }
+
+    /// Where the padded image begins along one axis, and how long it is.
+    fn span(&self, side: u32, padding: [u32; 2], crop: u32) -> (i64, i64) {
+        let [before, after] = padding.map(i64::from);
+        let padded = i64::from(side) + before + after;
+        let lacks = i64::from(crop) - padded;
+        if self.pad_if_needed && lacks > 0 { (-before - lacks, padded + 2 * lacks) } else { (-before, padded) }
+    }
+
+    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        let part = self.draw(image.width(), image.height(), rng)?;
+        *image = cut(image, part, self.mode, self.fill);
+        Ok(())
+    }
+}
+
+/// Cuts the middle. Where the image is smaller there is black around it.
+///
+/// As torchvision's `CenterCrop`; nothing is random.
+#[derive(Debug, Clone, Copy)]
+pub struct CenterCrop {
+    size: Size,
+}
+
+impl CenterCrop {
+    /// Crops of `size`, a side or `[height, width]`.
+    ///
+    /// # Errors
+    /// If a side is 0, or beyond 65,535.
+    pub fn new(size: impl Into<Size>) -> Result<Self, Error> {
+        Ok(Self { size: size.into().checked("CenterCrop::new")? })
+    }
+
+    /// The middle of an image.
+    ///
+    /// # Errors
+    /// If the image has no pixels.
+    pub fn crop(&self, image: &RgbImage) -> Result<RgbImage, VisionError> {
+        if image.is_empty() {
+            return Err(VisionError::NoPixels);
+        }
+        let Size { height, width } = self.size;
+        let part = CropBox { left: middle(image.width(), width), top: middle(image.height(), height), width, height };
+        Ok(cut(image, part, PaddingMode::Constant, [0; 3]))
+    }
+
+    pub(crate) fn change(&self, image: &mut RgbImage, _: &mut KeyedRng) -> Result<(), VisionError> {
+        *image = self.crop(image)?;
+        Ok(())
+    }
+}
+
+/// Where a crop of `crop` begins in a side of `side`: torchvision rounds a half within the image to the even number, and pads less
+/// before than after.
+fn middle(side: u32, crop: u32) -> i64 {
+    let spare = i64::from(side) - i64::from(crop);
+    if spare < 0 { -(-spare / 2) } else { (spare as f64 / 2.0).round_ties_even() as i64 }
+}
+
+/// The part of an image of at least one pixel, with padding where it lies outside.
+pub(crate) fn cut(image: &RgbImage, part: CropBox, mode: PaddingMode, fill: [u8; 3]) -> RgbImage {
+    let (pixels, pitch) = (image.as_raw(), 3 * image.width() as usize);
+    let mut out = RgbImage::new(part.width, part.height);
+    let out_pitch = 3 * part.width as usize;
+    if part.within(image) {
+        let start = part.top as usize * pitch + 3 * part.left as usize;
+        for (row, out) in out.chunks_exact_mut(out_pitch).enumerate() {
+            out.copy_from_slice(&pixels[start + row * pitch..][..out_pitch]);
+        }
+        return out;
+    }
+    let columns: Vec<Option<usize>> =
+        (0..i64::from(part.width)).map(|x| mode.source(part.left + x, image.width()).map(|x| 3 * x as usize)).collect();
+    for (row, out) in out.chunks_exact_mut(out_pitch).enumerate() {
+        let row = mode.source(part.top + row as i64, image.height()).map(|y| &pixels[y as usize * pitch..][..pitch]);
+        for (column, out) in columns.iter().zip(out.chunks_exact_mut(3)) {
+            match (row, column) {
+                (Some(row), &Some(x)) => out.copy_from_slice(&row[x..x + 3]),
+                _ => out.copy_from_slice(&fill),
+            }
+        }
+    }
+    out
+}
+
+/// What a crop shows where it reaches beyond the image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum PaddingMode {
+    /// The fill colour.
+    #[default]
+    Constant,
+    /// The nearest pixel of the border: `aaa|abc|ccc`.
+    Edge,
+    /// The image mirrored at the border pixel, which is not repeated: `cb|abc|ba`.
+    Reflect,
+    /// The image mirrored beyond the border pixel, which is repeated: `cba|abc|cba`.
+    Symmetric,
+}
+
+impl PaddingMode {
+    /// The row or column of an image of side `side` (at least 1) that is seen at `at`; none is the fill colour.
+    pub(crate) fn source(self, at: i64, side: u32) -> Option<u32> {
+        let side = i64::from(side);
+        if (0..side).contains(&at) {
+            return Some(at as u32);
+        }
+        let seen = match self {
+            Self::Constant => return None,
+            Self::Edge => at.clamp(0, side - 1),
+            Self::Reflect if side == 1 => 0,
+            Self::Reflect => {
+                let at = at.rem_euclid(2 * (side - 1));
+                at.min(2 * (side - 1) - at)
+            }
+            Self::Symmetric => {
+                let at = at.rem_euclid(2 * side);
+                at.min(2 * side - 1 - at)
+            }
+        };
+        Some(seen as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PaddingMode::{self, *};
+
+    #[test]
+    fn modes_are_numpys() {
+        let seen = |mode: PaddingMode| -> String {
+            let letter = |at| mode.source(at, 3).map_or('-', |at| char::from(b'a' + at as u8));
+            (-7..10).map(letter).collect()
+        };
+        // numpy.pad([a, b, c], 7, mode)
+        assert_eq!(seen(Constant), "-------abc-------");
+        assert_eq!(seen(Edge), "aaaaaaaabcccccccc");
+        assert_eq!(seen(Reflect), "bcbabcbabcbabcbab");
+        assert_eq!(seen(Symmetric), "aabccbaabccbaabcc");
+        for mode in [Edge, Reflect, Symmetric] {
+            assert!((-9..9).all(|at| mode.source(at, 1) == Some(0)));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Mirroring.
+
+use crate::{augment::probability, fault::Error, rng::KeyedRng, vision::error::VisionError};
+use image::{RgbImage, imageops};
+use rand::RngExt;
+
+/// Mirrors left to right, with a probability.
+///
+/// ```
+/// use burn_pinned::vision::RandomHorizontalFlip;
+///
+/// let flip = RandomHorizontalFlip::default(); // p = 0.5
+/// assert!(RandomHorizontalFlip::new(1.5).is_err());
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct RandomHorizontalFlip {
+    p: f64,
+}
+
+impl RandomHorizontalFlip {
+    /// With probability `p`.
+    ///
+    /// # Errors
+    /// If `p` is not from 0 to 1.
+    pub fn new(p: f64) -> Result<Self, Error> {
+        Ok(Self { p: probability("RandomHorizontalFlip::new", p)? })
+    }
+
+    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        if rng.random_bool(self.p) {
+            mirror(image);
+        }
+        Ok(())
+    }
+}
+
+impl Default for RandomHorizontalFlip {
+    fn default() -> Self {
+        Self { p: 0.5 }
+    }
+}
+
+/// Row by row; the one of the crate image goes pixel by pixel, and takes four times as long.
+fn mirror(image: &mut RgbImage) {
+    let pitch = 3 * image.width() as usize;
+    image.chunks_exact_mut(pitch).for_each(|row| row.as_chunks_mut::<3>().0.reverse());
+}
+
+/// Turns upside down (a mirror, not a rotation), with a probability; 0.5 by default.
+#[derive(Debug, Clone, Copy)]
+pub struct RandomVerticalFlip {
+    p: f64,
+}
+
+impl RandomVerticalFlip {
+    /// With probability `p`.
+    ///
+    /// # Errors
+    /// If `p` is not from 0 to 1.
+    pub fn new(p: f64) -> Result<Self, Error> {
+        Ok(Self { p: probability("RandomVerticalFlip::new", p)? })
+    }
+
+    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        if rng.random_bool(self.p) {
+            imageops::flip_vertical_in_place(image);
+        }
+        Ok(())
+    }
+}
+
+impl Default for RandomVerticalFlip {
+    fn default() -> Self {
+        Self { p: 0.5 }
+    }
+}

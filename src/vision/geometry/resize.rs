@@ -1,0 +1,134 @@
+//! Resizing, by the crate fast_image_resize.
+
+use super::crop::CropBox;
+use crate::{
+    fault::Error,
+    rng::KeyedRng,
+    vision::{
+        error::VisionError,
+        parameters::{MAX_SIDE, Size},
+    },
+};
+use fast_image_resize::{
+    FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer,
+    images::{CroppedImage, Image, ImageRef},
+};
+use image::RgbImage;
+
+/// How a pixel is made of those around it.
+///
+/// Downscaling takes all pixels into account, as torchvision with `antialias=True` and Pillow do. The weights are integers: every
+/// CPU gives the same bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Interpolation {
+    /// The pixel whose middle is nearest: torchvision's `NEAREST_EXACT`.
+    Nearest,
+    /// A triangle.
+    #[default]
+    Bilinear,
+    /// A cubic with a = -0.5, as Pillow's.
+    Bicubic,
+}
+
+/// Resizes every image. Nothing is random.
+///
+/// ```
+/// use burn_pinned::vision::Resize;
+/// use image::RgbImage;
+///
+/// let image = Resize::shorter_side(256)?.resize(&RgbImage::new(500, 375))?; // by itself, or as an augmentation
+/// assert_eq!(image.dimensions(), (341, 256));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// As torchvision's `Resize`, without its `max_size`.
+#[derive(Debug, Clone, Copy)]
+pub struct Resize {
+    to: To,
+    interpolation: Interpolation,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum To {
+    Exact(Size),
+    Shorter(u32),
+}
+
+impl Resize {
+    /// To `size`, a side or `[height, width]`, whatever the proportions.
+    ///
+    /// # Errors
+    /// If a side is 0, or beyond 65,535.
+    pub fn exact(size: impl Into<Size>) -> Result<Self, Error> {
+        Ok(Self { to: To::Exact(size.into().checked("Resize::exact")?), interpolation: Interpolation::default() })
+    }
+
+    /// The shorter side to `side`, the longer by the same factor, rounded down: torchvision's `Resize(side)`.
+    ///
+    /// # Errors
+    /// If the side is 0, or beyond 65,535.
+    pub fn shorter_side(side: u32) -> Result<Self, Error> {
+        Size::from(side).checked("Resize::shorter_side")?;
+        Ok(Self { to: To::Shorter(side), interpolation: Interpolation::default() })
+    }
+
+    /// Default: bilinear.
+    pub fn interpolation(mut self, interpolation: Interpolation) -> Self {
+        self.interpolation = interpolation;
+        self
+    }
+
+    /// An image of the new size.
+    ///
+    /// # Errors
+    /// If the image has no pixels, or its longer side would grow beyond 65,535.
+    pub fn resize(&self, image: &RgbImage) -> Result<RgbImage, VisionError> {
+        if image.is_empty() {
+            return Err(VisionError::NoPixels);
+        }
+        let (width, height) = image.dimensions();
+        let size = match self.to {
+            To::Exact(size) => size,
+            To::Shorter(side) => {
+                let longer = |long: u32, short: u32| -> Result<u32, VisionError> {
+                    let side = u64::from(side) * u64::from(long) / u64::from(short);
+                    // A line of one pixel's width would become an image of gigabytes.
+                    let fits = u32::try_from(side).ok().filter(|side| *side <= MAX_SIDE);
+                    fits.ok_or(VisionError::ResultTooLarge { width, height, limit: MAX_SIDE })
+                };
+                if width < height {
+                    Size { width: side, height: longer(height, width)? }
+                } else {
+                    Size { width: longer(width, height)?, height: side }
+                }
+            }
+        };
+        resized(image, CropBox { left: 0, top: 0, width, height }, size, self.interpolation)
+    }
+
+    pub(crate) fn change(&self, image: &mut RgbImage, _: &mut KeyedRng) -> Result<(), VisionError> {
+        *image = self.resize(image)?;
+        Ok(())
+    }
+}
+
+/// A part of the image that lies within it, resized as if it were all of the image.
+pub(crate) fn resized(image: &RgbImage, part: CropBox, size: Size, by: Interpolation) -> Result<RgbImage, VisionError> {
+    let failed = |error: &dyn std::fmt::Display| VisionError::Resize(error.to_string());
+    let whole = ImageRef::new(image.width(), image.height(), image.as_raw(), PixelType::U8x3);
+    let whole = whole.map_err(|error| failed(&error))?;
+    // Not the resizer's own crop box, which looks at the pixels around it.
+    let source = CroppedImage::new(&whole, part.left as u32, part.top as u32, part.width, part.height);
+    let source = source.map_err(|error| failed(&error))?;
+    let mut out = RgbImage::new(size.width, size.height);
+    let mut target = Image::from_slice_u8(size.width, size.height, &mut out, PixelType::U8x3);
+    let target = target.as_mut().map_err(|error| failed(error))?;
+    let options = ResizeOptions::new().resize_alg(match by {
+        Interpolation::Nearest => ResizeAlg::Nearest,
+        Interpolation::Bilinear => ResizeAlg::Convolution(FilterType::Bilinear),
+        Interpolation::Bicubic => ResizeAlg::Convolution(FilterType::CatmullRom),
+    });
+    Resizer::new().resize(&source, target, &options).map_err(|error| failed(&error))?;
+    Ok(out)
+}

@@ -1,0 +1,108 @@
+//! The crop of ImageNet training.
+
+use super::{
+    crop::CropBox,
+    resize::{Interpolation, resized},
+};
+use crate::{
+    fault::Error,
+    rng::KeyedRng,
+    vision::{
+        error::VisionError,
+        parameters::{Size, Span, round},
+    },
+};
+use image::RgbImage;
+use rand::RngExt;
+
+/// Cuts a part of random size, proportions and place, and resizes it.
+///
+/// ```
+/// use burn_pinned::vision::RandomResizedCrop;
+///
+/// let imagenet = RandomResizedCrop::new(224)?; // 8 to 100 % of the area, 3:4 to 4:3
+/// let gentle = RandomResizedCrop::new([224, 320])?.scale(0.5, 1.0)?;
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// As torchvision's `RandomResizedCrop`: the share of the area is uniform in `scale`, the logarithm of width / height uniform in
+/// that of `ratio`, the place uniform. After ten tries that do not fit, it is the largest part in the middle whose proportions are
+/// within `ratio`.
+#[derive(Debug, Clone, Copy)]
+pub struct RandomResizedCrop {
+    size: Size,
+    scale: Span,
+    ratio: Span,
+    interpolation: Interpolation,
+}
+
+impl RandomResizedCrop {
+    /// Images of `size`, a side or `[height, width]`.
+    ///
+    /// # Errors
+    /// If a side is 0, or beyond 65,535.
+    pub fn new(size: impl Into<Size>) -> Result<Self, Error> {
+        Ok(Self {
+            size: size.into().checked("RandomResizedCrop::new")?,
+            scale: Span::new(0.08, 1.0),
+            ratio: Span::new(3.0 / 4.0, 4.0 / 3.0),
+            interpolation: Interpolation::Bilinear,
+        })
+    }
+
+    /// The least and the greatest share of the image's area. Default: 0.08 and 1.
+    ///
+    /// # Errors
+    /// Unless `0 < low <= high <= 1`.
+    pub fn scale(mut self, low: f64, high: f64) -> Result<Self, Error> {
+        self.scale = Span::checked("RandomResizedCrop::scale", low, high, f64::MIN_POSITIVE, 1.0)?;
+        Ok(self)
+    }
+
+    /// The least and the greatest width / height. Default: 3/4 and 4/3.
+    ///
+    /// # Errors
+    /// Unless `0 < low <= high`.
+    pub fn ratio(mut self, low: f64, high: f64) -> Result<Self, Error> {
+        self.ratio = Span::checked("RandomResizedCrop::ratio", low, high, f64::MIN_POSITIVE, f64::MAX)?;
+        Ok(self)
+    }
+
+    /// Default: bilinear.
+    pub fn interpolation(mut self, interpolation: Interpolation) -> Self {
+        self.interpolation = interpolation;
+        self
+    }
+
+    /// The part to cut of an image of `width` x `height`, neither 0; it lies within the image.
+    pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> CropBox {
+        let area = f64::from(width) * f64::from(height);
+        for _ in 0..10 {
+            let part = area * self.scale.uniform(rng);
+            let ratio = self.ratio.log_uniform(rng);
+            let (across, down) = (round((part * ratio).sqrt()), round((part / ratio).sqrt()));
+            if (1..=width).contains(&across) && (1..=height).contains(&down) {
+                let top = rng.random_range(0..=height - down);
+                let left = rng.random_range(0..=width - across);
+                return CropBox { left: left.into(), top: top.into(), width: across, height: down };
+            }
+        }
+        let whole = f64::from(width) / f64::from(height);
+        // At least a pixel: a ratio of 1:1000 of a line of 100 rounds to nothing.
+        let (across, down) = if whole < self.ratio.low() {
+            (width, round(f64::from(width) / self.ratio.low()).clamp(1, height))
+        } else if whole > self.ratio.high() {
+            (round(f64::from(height) * self.ratio.high()).clamp(1, width), height)
+        } else {
+            (width, height)
+        };
+        let (left, top) = ((width - across) / 2, (height - down) / 2);
+        CropBox { left: left.into(), top: top.into(), width: across, height: down }
+    }
+
+    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        let part = self.draw(image.width(), image.height(), rng);
+        *image = resized(image, part, self.size, self.interpolation)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! Rotation by a random angle.
+
+use super::{
+    affine::{Inverse, warp},
+    resize::Interpolation,
+};
+use crate::{
+    fault::Error,
+    rng::KeyedRng,
+    vision::{
+        error::VisionError,
+        parameters::{Size, Span, Spread},
+    },
+};
+use image::RgbImage;
+
+/// Turns the image about its middle by an angle that is uniform in a range of degrees.
+///
+/// ```
+/// use burn_pinned::vision::{Interpolation, RandomRotation};
+///
+/// let tilt = RandomRotation::new(15.0)?.fill([127; 3]); // -15 to 15 degrees
+/// let turn = RandomRotation::new((0.0, 90.0))?.interpolation(Interpolation::Bilinear)?.expand(true);
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// As torchvision's `RandomRotation`, positive angles against the clock; there is no choice of the centre. At bilinear borders
+/// torchvision multiplies by the share that the image covers twice: half covered, over black, a pixel p is p / 4 there and p / 2
+/// here.
+#[derive(Debug, Clone, Copy)]
+pub struct RandomRotation {
+    degrees: Span,
+    interpolation: Interpolation,
+    expand: bool,
+    fill: [u8; 3],
+}
+
+impl RandomRotation {
+    /// By up to so many degrees either way, or by a pair of the least and the greatest angle.
+    ///
+    /// # Errors
+    /// If the number is negative, or the greater angle comes first, or one is beyond 360 either way.
+    pub fn new(degrees: impl Into<Spread>) -> Result<Self, Error> {
+        let option = "RandomRotation::new";
+        let degrees = match degrees.into() {
+            Spread::Around(by) if !(0.0..=360.0).contains(&by) => {
+                return Err(Error::config(
+                    option,
+                    format!("{by} is not a number of degrees"),
+                    "give 0 to 360, or a pair",
+                ));
+            }
+            Spread::Around(by) => Span::new(-by, by),
+            Spread::Between(low, high) => Span::checked(option, low, high, -360.0, 360.0)?,
+        };
+        Ok(Self { degrees, interpolation: Interpolation::Nearest, expand: false, fill: [0; 3] })
+    }
+
+    /// Nearest (the default) or bilinear.
+    ///
+    /// # Errors
+    /// If it is another.
+    pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
+        if !matches!(interpolation, Interpolation::Nearest | Interpolation::Bilinear) {
+            let problem = format!("{interpolation:?} is not made for rotations");
+            return Err(Error::config("RandomRotation::interpolation", problem, "give Nearest or Bilinear"));
+        }
+        self.interpolation = interpolation;
+        Ok(self)
+    }
+
+    /// Whether the result grows so that all of the image is seen. Default: false, the size stays.
+    pub fn expand(mut self, yes: bool) -> Self {
+        self.expand = yes;
+        self
+    }
+
+    /// The colour of what comes from outside the image. Default: black.
+    pub fn fill(mut self, colour: [u8; 3]) -> Self {
+        self.fill = colour;
+        self
+    }
+
+    /// The angle, in degrees.
+    pub fn draw(&self, rng: &mut KeyedRng) -> f64 {
+        self.degrees.uniform(rng)
+    }
+
+    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        let inverse = Inverse::rotation(self.draw(rng));
+        let (width, height) = image.dimensions();
+        let size = if self.expand { expanded(width, height, inverse) } else { Size { width, height } };
+        *image = warp(image, size, inverse, self.interpolation, self.fill);
+        Ok(())
+    }
+}
+
+/// The size that holds all four corners, on the image's own grid of pixels. Less than a ten-thousandth is an error of rounding.
+fn expanded(width: u32, height: u32, Inverse { xx: cos, xy: sin, .. }: Inverse) -> Size {
+    let (width, height) = (f64::from(width), f64::from(height));
+    let side = |along: f64, across: f64| {
+        let half = (along * cos.abs() + across * sin.abs()) / 2.0;
+        let exact = |x: f64| (x * 1e4).round() / 1e4;
+        (exact(along / 2.0 + half).ceil() - exact(along / 2.0 - half).floor()) as u32
+    };
+    Size { width: side(width, height), height: side(height, width) }
+}

@@ -1,0 +1,117 @@
+//! Parameters of transforms: sizes, spreads, and random draws that are the same on every CPU: `exp`, `ln`, `sin` and `cos` are the
+//! crate libm's, not the system's.
+
+use crate::{fault::Error, rng::KeyedRng};
+use rand::RngExt;
+
+/// How far a parameter goes: one number around its middle, or a pair of its least and greatest value.
+///
+/// What one number means is said where it is taken: `brightness(0.4)` is `brightness((0.6, 1.4))`, and a rotation by up to `10.0`
+/// degrees is one by `(-10.0, 10.0)`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Spread {
+    /// Up to so far from the middle, either way.
+    Around(f64),
+    /// From the first to the second.
+    Between(f64, f64),
+}
+
+impl From<f64> for Spread {
+    fn from(by: f64) -> Self {
+        Self::Around(by)
+    }
+}
+
+impl From<(f64, f64)> for Spread {
+    fn from((low, high): (f64, f64)) -> Self {
+        Self::Between(low, high)
+    }
+}
+
+/// A range from `low` to `high`, both finite.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Span {
+    low: f64,
+    high: f64,
+}
+
+impl Span {
+    pub(crate) const fn new(low: f64, high: f64) -> Self {
+        Self { low, high }
+    }
+
+    /// A range of values from `least` to `most`.
+    pub(crate) fn checked(option: &'static str, low: f64, high: f64, least: f64, most: f64) -> Result<Self, Error> {
+        if least <= low && low <= high && high <= most {
+            return Ok(Self { low, high });
+        }
+        let advice = match (least, most) {
+            (f64::MIN_POSITIVE, f64::MAX) => "give two numbers above 0, the smaller first".into(),
+            (least, f64::MAX) => format!("give two numbers from {least} up, the smaller first"),
+            _ => format!("give two numbers from {least} to {most}, the smaller first"),
+        };
+        Err(Error::config(option, format!("({low}, {high}) is not a range"), advice))
+    }
+
+    pub(crate) fn uniform(self, rng: &mut KeyedRng) -> f64 {
+        rng.random_range(self.low..=self.high)
+    }
+
+    /// The logarithm is uniform: 1/2 is as likely as 2.
+    pub(crate) fn log_uniform(self, rng: &mut KeyedRng) -> f64 {
+        libm::exp(rng.random_range(libm::log(self.low)..=libm::log(self.high)))
+    }
+
+    pub(crate) fn low(self) -> f64 {
+        self.low
+    }
+
+    pub(crate) fn high(self) -> f64 {
+        self.high
+    }
+
+    /// Whether it is `value` alone.
+    pub(crate) fn is(self, value: f64) -> bool {
+        self.low == value && self.high == value
+    }
+}
+
+/// To the nearest integer, halves to the even one, as Python's `round`.
+pub(crate) fn round(x: f64) -> u32 {
+    x.round_ties_even() as u32
+}
+
+/// The longest side that a transform makes: JPEG's limit.
+pub(crate) const MAX_SIDE: u32 = 65_535;
+
+/// Height and width in pixels, in torchvision's order: `224` is a square, `[224, 320]` is `[height, width]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Rows.
+    pub height: u32,
+    /// Columns.
+    pub width: u32,
+}
+
+impl Size {
+    pub(crate) fn checked(self, option: &'static str) -> Result<Self, Error> {
+        let fine = 1..=MAX_SIDE;
+        if fine.contains(&self.height) && fine.contains(&self.width) {
+            return Ok(self);
+        }
+        let problem = format!("{} x {} pixels (height x width) is not a size", self.height, self.width);
+        Err(Error::config(option, problem, format!("give sides from 1 to {MAX_SIDE}")))
+    }
+}
+
+impl From<u32> for Size {
+    fn from(side: u32) -> Self {
+        Self { height: side, width: side }
+    }
+}
+
+impl From<[u32; 2]> for Size {
+    fn from([height, width]: [u32; 2]) -> Self {
+        Self { height, width }
+    }
+}
