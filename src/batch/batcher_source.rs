@@ -1,16 +1,16 @@
 //! Batches made by an ordinary Burn `Batcher`: workers share the samples of a batch, one of them batches.
 
 use super::{
-    raw::RawBatch,
+    raw::BatchPlace,
     samples::{BatchPlan, FirstFailure, Samples},
-    source::{Done, Filled, Ready, Source, Task},
+    source::{Done, Filled, Outcome, Ready, Source, Task},
     tensors::{MapTensors, TensorMapper},
 };
 use crate::observe::Span;
 use crate::{
     device::{AnyTensor, Part, Target, Uploader},
     fault::{Bad, BoxError, Doing, Error, Faults, during, guard},
-    memory::{Permit, Pool, Wanted},
+    memory::{Permit, Pool, Slot, Wanted},
     observe::TaskClock,
     vocabulary::{Activity, Place, Stage},
 };
@@ -54,7 +54,7 @@ struct ItemsTask<I, O> {
     rows: Range<usize>,
 }
 
-impl<I: Send + 'static, O: Send + 'static> Task<O> for ItemsTask<I, O> {
+impl<I: Send + 'static, O: MapTensors + Send + 'static> Task<O> for ItemsTask<I, O> {
     fn rows(&self) -> usize {
         self.rows.len()
     }
@@ -66,12 +66,12 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for ItemsTask<I, O> {
         let failed = self.fetch(worker, &mut items, &mut bad, &mut clock).err();
         let rows_took = clock.end(self.rows.len());
         Doing::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
-        let (filled, bad) = self.end(worker, items, failed, bad);
-        Done { filled, rows_took, bad }
+        let (outcome, bad) = self.end(worker, items, failed, bad);
+        Done { outcome, rows_took, bad }
     }
 }
 
-impl<I: Send + 'static, O: Send + 'static> ItemsTask<I, O> {
+impl<I: Send + 'static, O: MapTensors + Send + 'static> ItemsTask<I, O> {
     /// Fetches the samples with their positions, up to the first failure that the policy lets through.
     fn fetch(
         &self,
@@ -105,7 +105,7 @@ impl<I: Send + 'static, O: Send + 'static> ItemsTask<I, O> {
         items: Vec<(usize, I)>,
         failed: Option<(usize, Error)>,
         bad: Bad,
-    ) -> (Option<Filled<O>>, Bad) {
+    ) -> (Option<Outcome<O>>, Bad) {
         let ItemsJob { source, plan, gathered } = &*self.job;
         let mut all = gathered.lock().unwrap_or_else(PoisonError::into_inner);
         items.into_iter().for_each(|(position, item)| all.items[position] = Some(item));
@@ -123,26 +123,26 @@ impl<I: Send + 'static, O: Send + 'static> ItemsTask<I, O> {
         };
         let bad = mem::take(&mut all.bad);
         if let Some(error) = all.failed.take() {
-            return (Some(Filled::Failed(error)), bad);
+            return (Some(Outcome::Failed(error)), bad);
         }
         let items: Vec<I> = all.items.drain(..).flatten().collect();
         drop(all);
         if items.is_empty() {
-            return (Some(Filled::Empty), bad);
+            return (Some(Outcome::Empty), bad);
         }
         let plan = plan.without(&bad);
         let place = Place { worker: Some(worker), ..plan.place(Stage::Collate) };
         let span = Span::new(&source.samples.counters, Activity::Batch, plan.at.key());
         let batch = guard(place, || Ok::<_, BoxError>(source.batcher.batch(items, &source.host_device)));
         drop(span);
-        let filled = match batch {
-            Ok(batch) => Filled::Made { batch, plan, permit },
+        let outcome = match batch {
+            Ok(batch) => Outcome::Filled(Box::new(Made { source: Arc::clone(source), batch, plan, permit })),
             Err(error) => {
                 source.samples.faults.saw(&error);
-                Filled::Failed(error)
+                Outcome::Failed(error)
             }
         };
-        (Some(filled), bad)
+        (Some(outcome), bad)
     }
 }
 
@@ -188,14 +188,32 @@ where
         };
         Ok((0..rows).step_by(chunk).map(task).collect())
     }
+}
 
-    fn needs_pin(&self) -> bool {
-        !self.target.host
+/// The user's batch, made by the batcher on the host.
+struct Made<I, O> {
+    source: Arc<ItemsSource<I, O>>,
+    batch: O,
+    plan: Arc<BatchPlan>,
+    permit: Permit,
+}
+
+impl<I, O> Filled<O> for Made<I, O>
+where
+    I: Send + 'static,
+    O: MapTensors + Send + 'static,
+{
+    fn at(&self) -> BatchPlace {
+        self.plan.at
     }
 
-    fn pin(&self, filled: Filled<O>, pool: &Arc<Pool>, wanted: Wanted<'_>) -> Result<Filled<O>, Error> {
-        let Filled::Made { batch, plan, permit } = filled else { return Ok(filled) };
-        let mut unpack = Unpack { host: self.host_device.clone(), parts: Vec::new() };
+    fn needs_pin(&self) -> bool {
+        !self.source.target.host
+    }
+
+    fn pin(self: Box<Self>, pool: &Arc<Pool>, wanted: Wanted<'_>) -> Result<Box<dyn Filled<O>>, Error> {
+        let Self { source, batch, plan, permit } = *self;
+        let mut unpack = Unpack { host: source.host_device.clone(), parts: Vec::new() };
         let batch = guard(plan.place(Stage::Pin), || Ok(batch.map_tensors(&mut unpack)))?;
         let bytes = unpack.parts.iter().map(|data| data.bytes().len().next_multiple_of(ALIGN)).sum();
         let mut slot = during(plan.place(Stage::Allocate), || pool.slot(permit, usize::max(bytes, 1), wanted))?;
@@ -207,23 +225,48 @@ where
             start += bytes.len().next_multiple_of(ALIGN);
             part
         };
-        let parts: Vec<Part> = unpack.parts.into_iter().map(pack).collect();
-        Ok(Filled::Packed { batch, plan, slot, parts: Box::new(parts) })
+        let parts = unpack.parts.into_iter().map(pack).collect();
+        Ok(Box::new(Packed { source, batch, plan, slot, parts }))
     }
 
-    fn send(&self, filled: Filled<O>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error> {
-        let (batch, plan, slot, parts) = match filled {
-            Filled::Made { batch, plan, permit } => {
-                // Its tensors stay where they are. A mapper that computes is to give the same batch as on an accelerator.
-                let batch = guard(plan.place(Stage::Transfer), || Ok(batch.map_tensors(&mut Unmoved)))?;
-                return Ok(Ready::Done { batch, items: plan.indices.len(), permit: Some(permit) });
-            }
-            Filled::Packed { batch, plan, slot, parts } => (batch, plan, slot, parts),
-            Filled::Failed(error) => return Err(error),
-            Filled::Rows { .. } | Filled::Empty => return Err(Error::Ended),
-        };
-        let parts = parts.downcast::<Vec<Part>>().map_err(|_| Error::Ended)?;
-        self.samples.counters.sent(parts.iter().map(|part| part.range.len()).sum());
+    /// On a CPU backend the tensors stay where they are.
+    fn send(self: Box<Self>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Ready<O>, Error> {
+        let Self { batch, plan, permit, .. } = *self;
+        // A mapper that computes is to give the same batch as on an accelerator.
+        let batch = guard(plan.place(Stage::Transfer), || Ok(batch.map_tensors(&mut Unmoved)))?;
+        Ok(Ready::Done { batch, items: plan.indices.len(), permit: Some(permit) })
+    }
+}
+
+/// The same, its tensors taken out and packed into a slot.
+struct Packed<I, O> {
+    source: Arc<ItemsSource<I, O>>,
+    batch: O,
+    plan: Arc<BatchPlan>,
+    slot: Slot,
+    parts: Vec<Part>,
+}
+
+impl<I, O> Filled<O> for Packed<I, O>
+where
+    I: Send + 'static,
+    O: MapTensors + Send + 'static,
+{
+    fn at(&self) -> BatchPlace {
+        self.plan.at
+    }
+
+    fn needs_pin(&self) -> bool {
+        false
+    }
+
+    fn pin(self: Box<Self>, _: &Arc<Pool>, _: Wanted<'_>) -> Result<Box<dyn Filled<O>>, Error> {
+        Ok(self)
+    }
+
+    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error> {
+        let Self { source, batch, plan, slot, parts } = *self;
+        source.samples.counters.sent(parts.iter().map(|part| part.range.len()).sum());
         // A mapper of the user's may compute with what it is given: the values are there before it runs.
         let tensors = uploader.upload(slot, &parts, pool, plan.place(Stage::Transfer))?;
         let mut uploaded = Uploaded { tensors: tensors.into_iter() };
@@ -232,10 +275,6 @@ where
             if uploaded.tensors.len() > 0 { Err(UNSTEADY.into()) } else { Ok(batch) }
         })?;
         Ok(Ready::Done { batch, items: plan.indices.len(), permit: None })
-    }
-
-    fn finish(&self, _: RawBatch) -> Result<O, Error> {
-        Err(Error::Ended) // batchers finish their batches themselves: `send` gives no raw ones
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::{
     collate::Collate,
-    raw::RawBatch,
+    raw::{BatchPlace, RawBatch},
     row::RowMut,
     samples::{BatchPlan, FirstFailure, Samples},
-    source::{Done, Filled, Ready, Source, Task},
+    source::{Done, Filled, Outcome, Raw, Ready, Source, Task},
 };
 use crate::observe::Span;
 use crate::{
@@ -44,11 +44,11 @@ pub(crate) fn group(row_bytes: usize) -> usize {
 struct RowsJob<I, C> {
     source: Arc<RowsSource<I, C>>,
     plan: Arc<BatchPlan>,
-    outcome: Mutex<Outcome>,
+    written: Mutex<Written>,
 }
 
 #[derive(Default)]
-struct Outcome {
+struct Written {
     failed: FirstFailure,
     bad: Bad,
     /// Steps of every row, then field; empty without padded fields.
@@ -220,17 +220,17 @@ where
         let written = self.write(worker, &mut steps, &mut bad, &mut clock);
         let rows_took = clock.end(self.rows());
         Doing::here().whole(Place { worker: Some(worker), ..job.plan.place(Stage::Collate) });
-        let (filled, bad) = self.end(written, &steps, bad);
-        Done { filled, rows_took, bad }
+        let (outcome, bad) = self.end(written, &steps, bad);
+        Done { outcome, rows_took, bad }
     }
 }
 
-impl<I, C: Collate<I>> RowsTask<I, C> {
+impl<I: Send + 'static, C: Collate<I>> RowsTask<I, C> {
     /// Notes what came of the rows; the last task of the batch has the batch.
-    fn end(self, written: Result<(), (usize, Error)>, steps: &[usize], bad: Bad) -> (Option<Filled<C::Batch>>, Bad) {
+    fn end(self, written: Result<(), (usize, Error)>, steps: &[usize], bad: Bad) -> (Option<Outcome<C::Batch>>, Bad) {
         let RowsTask { job, chunk } = self;
         let first = chunk.rows().start * job.source.layout.fields.len();
-        let mut outcome = job.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outcome = job.written.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(all) = outcome.steps.get_mut(first..first + steps.len()) {
             all.copy_from_slice(steps);
         }
@@ -240,20 +240,21 @@ impl<I, C: Collate<I>> RowsTask<I, C> {
         outcome.bad.merge(bad);
         // Under the lock, so that the last task sees every other's outcome.
         let Some(mut slot) = chunk.finish() else { return (None, Bad::default()) };
-        let Outcome { mut failed, bad, mut steps } = mem::take(&mut *outcome);
+        let Written { mut failed, bad, mut steps } = mem::take(&mut *outcome);
         drop(outcome);
         if job.plan.abandoned.load(Relaxed) {
             return (None, bad); // rows may be missing, and `finish` sees whole batches only
         }
-        let filled = match failed.take() {
-            Some(error) => Filled::Failed(error),
-            None if bad.skipped.len() == job.plan.indices.len() => Filled::Empty,
+        let outcome = match failed.take() {
+            Some(error) => Outcome::Failed(error),
+            None if bad.skipped.len() == job.plan.indices.len() => Outcome::Empty,
             None => {
                 close_up(&job.source.layout, &mut slot, &mut steps, job.plan.indices.len(), &bad.skipped);
-                Filled::Rows { slot, plan: job.plan.without(&bad), steps, longest: Vec::new() }
+                let (source, plan) = (Arc::clone(&job.source), job.plan.without(&bad));
+                Outcome::Filled(Box::new(FilledRows { source, slot, plan, steps, longest: None }))
             }
         };
-        (Some(filled), bad)
+        (Some(outcome), bad)
     }
 }
 
@@ -289,49 +290,79 @@ where
         let slot = pool.slot(permit, self.layout.bytes(), wanted)?;
         let chunks = slot.split(&self.layout, rows, chunk);
         let steps = if self.layout.has_padded() { vec![0; rows * self.layout.fields.len()] } else { Vec::new() };
-        let outcome = Mutex::new(Outcome { steps, ..Outcome::default() });
-        let job = Arc::new(RowsJob { source: self, plan, outcome });
+        let written = Mutex::new(Written { steps, ..Written::default() });
+        let job = Arc::new(RowsJob { source: self, plan, written });
         let task = |chunk| Box::new(RowsTask { job: Arc::clone(&job), chunk }) as Box<dyn Task<C::Batch>>;
         Ok(chunks.into_iter().map(task).collect())
     }
+}
+
+/// A batch whose rows are all written.
+struct FilledRows<I, C> {
+    source: Arc<RowsSource<I, C>>,
+    slot: Slot,
+    plan: Arc<BatchPlan>,
+    /// The steps of every (row, field), if any field is padded.
+    steps: Vec<usize>,
+    /// The longest row of each field, once the gaps are closed.
+    longest: Option<Vec<usize>>,
+}
+
+impl<I, C> Filled<C::Batch> for FilledRows<I, C>
+where
+    I: Send + 'static,
+    C: Collate<I>,
+{
+    fn at(&self) -> BatchPlace {
+        self.plan.at
+    }
 
     fn needs_pin(&self) -> bool {
-        self.layout.has_padded()
+        self.source.layout.has_padded() && self.longest.is_none()
     }
 
-    fn pin(&self, filled: Filled<C::Batch>, _: &Arc<Pool>, _: Wanted<'_>) -> Result<Filled<C::Batch>, Error> {
-        let Filled::Rows { mut slot, plan, steps, .. } = filled else { return Ok(filled) };
-        let longest = close_gaps(&self.layout, &mut slot, plan.indices.len(), &steps);
-        Ok(Filled::Rows { slot, plan, steps, longest })
+    fn pin(mut self: Box<Self>, _: &Arc<Pool>, _: Wanted<'_>) -> Result<Box<dyn Filled<C::Batch>>, Error> {
+        let rows = self.plan.indices.len();
+        self.longest = Some(close_gaps(&self.source.layout, &mut self.slot, rows, &self.steps));
+        Ok(self)
     }
 
-    fn send(
-        &self,
-        filled: Filled<C::Batch>,
-        pool: &Arc<Pool>,
-        uploader: &mut Uploader,
-    ) -> Result<Ready<C::Batch>, Error> {
-        let (mut slot, plan, longest) = match filled {
-            Filled::Rows { slot, plan, longest, .. } => (slot, plan, longest),
-            Filled::Failed(error) => return Err(error),
-            Filled::Made { .. } | Filled::Packed { .. } | Filled::Empty => return Err(Error::Ended),
-        };
-        let permit = if self.target.host { pool.detach(&mut slot) } else { None };
+    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<C::Batch>, Error> {
+        let Self { source, mut slot, plan, longest, .. } = *self;
+        let RowsSource { samples, layout, target, .. } = &*source;
+        let permit = if target.host { pool.detach(&mut slot) } else { None };
         let items = plan.indices.len();
-        let mut raw = RawBatch::new(items, self.target.device.clone(), self.samples.seed, plan.at);
+        let mut raw = RawBatch::new(items, target.device.clone(), samples.seed, plan.at);
         raw.set_indices(Arc::clone(&plan.indices));
-        let sent = upload_rows(&self.layout, slot, &longest, &mut raw, pool, uploader, plan.place(Stage::Transfer))?;
-        self.samples.counters.sent(if self.target.host { 0 } else { sent });
-        if !self.target.host {
-            return Ok(Ready::Raw(raw));
-        }
-        Ok(Ready::Done { batch: self.finish(raw)?, items, permit })
+        let (longest, place) = (longest.unwrap_or_default(), plan.place(Stage::Transfer));
+        let sent = upload_rows(layout, slot, &longest, &mut raw, pool, uploader, place)?;
+        samples.counters.sent(if target.host { 0 } else { sent });
+        let host = target.host;
+        let raw = Box::new(RawRows { source, raw });
+        if host { Ok(Ready::Done { batch: raw.finish()?, items, permit }) } else { Ok(Ready::Raw(raw)) }
+    }
+}
+
+/// The tensors of a batch, before the collate makes the user's batch of them.
+struct RawRows<I, C> {
+    source: Arc<RowsSource<I, C>>,
+    raw: RawBatch,
+}
+
+impl<I, C> Raw<C::Batch> for RawRows<I, C>
+where
+    I: Send + 'static,
+    C: Collate<I>,
+{
+    fn items(&self) -> usize {
+        self.raw.len()
     }
 
-    fn finish(&self, batch: RawBatch) -> Result<C::Batch, Error> {
-        let place = Place::batch(Stage::Finish, batch.epoch(), batch.number());
-        let _span = Span::new(&self.samples.counters, Activity::Finish, batch.key());
-        guard(place, || self.collate.finish(batch))
+    fn finish(self: Box<Self>) -> Result<C::Batch, Error> {
+        let Self { source, raw } = *self;
+        let place = Place::batch(Stage::Finish, raw.epoch(), raw.number());
+        let _span = Span::new(&source.samples.counters, Activity::Finish, raw.key());
+        guard(place, || source.collate.finish(raw))
     }
 }
 

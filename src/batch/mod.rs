@@ -18,5 +18,5 @@ pub use row::RowMut;
 pub(crate) use samples::{BatchPlan, Samples};
 #[cfg(test)]
 pub(crate) use source::Done;
-pub(crate) use source::{Filled, Ready, Source, Task};
+pub(crate) use source::{Filled, Outcome, Ready, Source, Task};
 pub use tensors::{MapTensors, TensorMapper};

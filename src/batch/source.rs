@@ -1,48 +1,57 @@
 //! What the pipeline needs to know of how batches are made; `rows.rs` and `items.rs` are the two ways.
 
-use super::{
-    raw::{BatchPlace, RawBatch},
-    samples::BatchPlan,
-};
+use super::{raw::BatchPlace, samples::BatchPlan};
 use crate::{
     device::{Target, Uploader},
     fault::{Bad, Error, Faults},
-    memory::{Permit, Pool, Slot, Wanted},
+    memory::{Permit, Pool, Wanted},
 };
-use std::{any::Any, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-/// A batch on its way from the workers to the device.
-pub(crate) enum Filled<O> {
-    /// All rows are written. `steps` holds the steps of every (row, field) if any field is padded.
-    Rows { slot: Slot, plan: Arc<BatchPlan>, steps: Vec<usize>, longest: Vec<usize> },
-    /// A Burn batcher made the user's batch on the host.
-    Made { batch: O, plan: Arc<BatchPlan>, permit: Permit },
-    /// The same, its tensors taken out and packed into a slot. `parts` is known to the source.
-    Packed { batch: O, plan: Arc<BatchPlan>, slot: Slot, parts: Box<dyn Any + Send> },
+/// A batch whose rows are written, on its way to the device. It knows its next step: a batch that needs another one, such as
+/// decoding on the device, says so here, and the pipeline has a stage for it.
+pub(crate) trait Filled<O>: Send {
+    /// Which batch it is.
+    fn at(&self) -> BatchPlace;
+
+    /// Whether it is to go through [`pin`](Self::pin) before it can be sent.
+    fn needs_pin(&self) -> bool;
+
+    /// Prepares it for the link: closes the gaps of padded rows, packs pageable tensors. On the pin thread, or a worker on a CPU
+    /// backend.
+    fn pin(self: Box<Self>, pool: &Arc<Pool>, wanted: Wanted<'_>) -> Result<Box<dyn Filled<O>>, Error>;
+
+    /// Hands it to the device. On a transfer thread, or a worker on a CPU backend.
+    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error>;
+}
+
+/// What came of a batch on the workers.
+pub(crate) enum Outcome<O> {
+    /// The batch.
+    Filled(Box<dyn Filled<O>>),
     /// Something failed; the error takes the batch's place.
     Failed(Error),
     /// All of its samples are skipped.
     Empty,
 }
 
-impl<O> Filled<O> {
-    /// Which batch it is, if it is one.
-    pub(crate) fn at(&self) -> Option<BatchPlace> {
-        match self {
-            Self::Rows { plan, .. } | Self::Made { plan, .. } | Self::Packed { plan, .. } => Some(plan.at),
-            Self::Failed(_) | Self::Empty => None,
-        }
-    }
-}
-
 /// A batch that the consumer may have.
 pub(crate) enum Ready<O> {
     /// Tensors on the device, to be finished on the consumer's thread.
-    Raw(RawBatch),
+    Raw(Box<dyn Raw<O>>),
     /// The user's batch. On a CPU backend it keeps its permit until it is delivered.
     Done { batch: O, items: usize, permit: Option<Permit> },
     /// Nothing: all of its samples are skipped.
     Empty,
+}
+
+/// A batch on the device that is not the user's yet.
+pub(crate) trait Raw<O>: Send {
+    /// The number of its samples.
+    fn items(&self) -> usize;
+
+    /// Makes the user's batch.
+    fn finish(self: Box<Self>) -> Result<O, Error>;
 }
 
 /// Some rows of a batch, for one worker.
@@ -55,7 +64,7 @@ pub(crate) trait Task<O>: Send {
 /// What a task gives back.
 pub(crate) struct Done<O> {
     /// The batch, from the last of its tasks to end.
-    pub(crate) filled: Option<Filled<O>>,
+    pub(crate) outcome: Option<Outcome<O>>,
     /// What the rows took, without the work on the batch as a whole.
     pub(crate) rows_took: Duration,
     /// With the batch: those of its samples that were skipped or replaced.
@@ -81,17 +90,4 @@ pub(crate) trait Source<O>: Send + Sync {
         wanted: Wanted<'_>,
         chunk: usize,
     ) -> Result<Vec<Box<dyn Task<O>>>, Error>;
-
-    /// Whether filled batches go through [`pin`](Self::pin).
-    fn needs_pin(&self) -> bool;
-
-    /// Prepares a filled batch for the link: closes the gaps of padded rows, packs pageable tensors. On the pin thread, or
-    /// a worker on a CPU backend.
-    fn pin(&self, filled: Filled<O>, pool: &Arc<Pool>, wanted: Wanted<'_>) -> Result<Filled<O>, Error>;
-
-    /// Hands a batch to the device. On a transfer thread, or a worker on a CPU backend.
-    fn send(&self, filled: Filled<O>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error>;
-
-    /// Makes the user's batch. On the consumer's thread, or a worker on a CPU backend.
-    fn finish(&self, batch: RawBatch) -> Result<O, Error>;
 }

@@ -3,20 +3,17 @@
 
 use super::{
     cuda_context::Entered,
-    upload::{Flat, Part},
+    flat::{Flat, Part},
     window::InUse,
 };
 use crate::fault::BoxError;
 use burn::{
-    backend::{
-        BackendTensor, Device as _, DispatchTensorKind,
-        fusion::{Fusion, FusionBackend},
-    },
+    backend::Device as _,
     cubecl::{
         cuda::{CudaDevice, CudaRuntime},
         device_handle::DeviceHandle,
     },
-    tensor::{Device, Tensor, kind::Basic},
+    tensor::Device,
 };
 use cubecl_runtime::{
     runtime::Runtime,
@@ -254,27 +251,4 @@ impl Drop for CopyStream {
             log::debug!("burn-pinned: the end of a copy stream: {error}");
         }
     }
-}
-
-/// Where a tensor's values are, on the device.
-pub(crate) fn handle<K: Basic>(tensor: &Tensor<1, K>) -> Result<Handle, BoxError> {
-    let kind = match tensor.clone().into_dispatch().kind {
-        DispatchTensorKind::Autodiff(inner) => *inner,
-        kind => kind,
-    };
-    let DispatchTensorKind::Cube(tensor) = kind else { return Err("the tensor is not of CubeCL".into()) };
-    Ok(resolved(tensor).ok_or("the tensor is of a kind that cannot be written")?.handle)
-}
-
-/// The tensor behind one of Burn's fusion.
-fn resolved<B, T>(tensor: BackendTensor<Fusion<B>>) -> Option<T>
-where
-    B: FusionBackend<FloatTensorPrimitive = T, IntTensorPrimitive = T, BoolTensorPrimitive = T>,
-{
-    Some(match tensor {
-        BackendTensor::Float(tensor) => tensor.client.clone().resolve_tensor_float::<B>(tensor),
-        BackendTensor::Int(tensor) => tensor.client.clone().resolve_tensor_int::<B>(tensor),
-        BackendTensor::Bool(tensor) => tensor.client.clone().resolve_tensor_bool::<B>(tensor),
-        _ => return None,
-    })
 }

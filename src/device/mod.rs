@@ -1,22 +1,27 @@
 //! The device: how bytes get there, how much of its memory batches take, and page-locked memory for it.
 
+mod call;
 #[cfg(feature = "cuda")]
 mod cuda_context;
 #[cfg(feature = "cuda")]
 mod cuda_copy;
 #[cfg(feature = "cuda")]
 mod cuda_memory;
+mod flat;
 #[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
 mod linux;
 mod target;
 mod upload;
 mod window;
 
+#[cfg(test)]
+pub(crate) use call::{Call, Hang};
+pub(crate) use flat::{AnyTensor, Part};
 #[cfg(all(target_os = "linux", feature = "cuda"))]
 pub(crate) use linux::step_back;
 pub use target::host_alloc;
 pub(crate) use target::{Target, alloc_for};
-pub(crate) use upload::{AnyTensor, Part, Uploader};
 #[cfg(test)]
-pub(crate) use upload::{Breaks, Call, Hang};
+pub(crate) use upload::Breaks;
+pub(crate) use upload::Uploader;
 pub(crate) use window::DeviceWindow;

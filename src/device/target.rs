@@ -15,7 +15,7 @@ pub(crate) struct Target {
     pub(crate) host: bool,
     /// Which of the device's calls hangs.
     #[cfg(test)]
-    pub(crate) hang: Option<Arc<crate::device::upload::Hang>>,
+    pub(crate) hang: Option<Arc<super::call::Hang>>,
 }
 
 impl Target {

@@ -2,37 +2,22 @@
 //! where the watchdog sees it and a panic becomes an error.
 
 #[cfg(feature = "cuda")]
-use super::cuda_copy::{self, CopyStream};
-use super::{target::Target, window::InUse};
+use super::cuda_copy::CopyStream;
+use super::{
+    call::Call,
+    flat::{AnyTensor, Flat, Part},
+    target::Target,
+    window::InUse,
+};
 use crate::{
     fault::{BoxError, Error, guard},
     memory::{Pool, Slot},
     vocabulary::{MemoryKind, Place, Stage},
 };
-use burn::tensor::{
-    AllocationProperty, Bool, Bytes, DType, Device, Float, Int, Shape, Tensor, TensorData, kind::Basic,
-};
-use std::{
-    any::Any,
-    ops::Range,
-    sync::{Mutex, PoisonError},
-};
+use burn::tensor::Device;
+use std::sync::{Mutex, PoisonError};
 #[cfg(test)]
-use std::{
-    sync::{Arc, Condvar},
-    time::Instant,
-};
-
-/// A `Tensor<D, K>`.
-pub(crate) type AnyTensor = Box<dyn Any + Send>;
-
-/// One tensor of a batch, in the bytes of its slot.
-#[derive(Debug, Clone)]
-pub(crate) struct Part {
-    pub(crate) range: Range<usize>,
-    pub(crate) dtype: DType,
-    pub(crate) shape: Shape,
-}
+use std::time::Instant;
 
 /// A transfer thread's way to its device.
 pub(crate) struct Uploader {
@@ -67,39 +52,6 @@ pub(crate) enum Breaks {
     Lost,
     /// Nowhere; but what it was sent it uses up to some time, or for ever.
     Keeps { until: Option<Instant> },
-}
-
-/// What a loader asks of its device.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Call {
-    Open,
-    Upload,
-    Flush,
-    Close,
-}
-
-/// Makes a fake device hang.
-#[cfg(test)]
-#[derive(Debug, Default)]
-pub(crate) struct Hang {
-    at: Mutex<Option<Call>>,
-    changed: Condvar,
-}
-
-#[cfg(test)]
-impl Hang {
-    pub(crate) fn at(call: Call) -> Arc<Self> {
-        Arc::new(Self { at: Mutex::new(Some(call)), ..Self::default() })
-    }
-
-    pub(crate) fn end(&self) {
-        *self.at.lock().unwrap() = None;
-        self.changed.notify_all();
-    }
-
-    fn reached(&self, call: Call) {
-        drop(self.changed.wait_while(self.at.lock().unwrap(), |at| *at == Some(call)).unwrap());
-    }
 }
 
 impl Uploader {
@@ -314,86 +266,6 @@ impl Way {
 
 /// Copies of fewer bytes are over in some ten microseconds.
 const SMALL: usize = 1 << 20;
-
-/// A tensor of one dimension, of any kind. CubeCL gives tensors of several dimensions a pitched layout, whose upload is a slow copy of
-/// many short rows; to reshape the tensor afterwards costs nothing.
-pub(crate) enum Flat {
-    Float(Tensor<1>),
-    Int(Tensor<1, Int>),
-    Bool(Tensor<1, Bool>),
-}
-
-impl Flat {
-    /// On the device, with any values. A part without values gets one.
-    pub(crate) fn empty(part: &Part, device: &Device) -> Self {
-        let (shape, dtype) = ([part.shape.num_elements().max(1)], stored(part.dtype, device));
-        match dtype {
-            DType::Bool(_) => Self::Bool(Tensor::empty(shape, (device, dtype))),
-            dtype if dtype.is_float() => Self::Float(Tensor::empty(shape, (device, dtype))),
-            dtype => Self::Int(Tensor::empty(shape, (device, dtype))),
-        }
-    }
-
-    /// Of a part of some bytes, copied by Burn.
-    fn of(bytes: &bytes::Bytes, kind: MemoryKind, part: &Part, device: &Device) -> Self {
-        if part.range.is_empty() {
-            return Self::empty(part, device);
-        }
-        let property = if kind.is_pinned() { AllocationProperty::Pinned } else { AllocationProperty::Other };
-        let bytes = Bytes::from_shared(bytes.slice(part.range.clone()), property);
-        let dtype = stored(part.dtype, device);
-        let data = TensorData::from_bytes(bytes, Shape::new([part.shape.num_elements()]), dtype);
-        match dtype {
-            DType::Bool(_) => Self::Bool(Tensor::from_data(data, (device, dtype))),
-            dtype if dtype.is_float() => Self::Float(Tensor::from_data(data, (device, dtype))),
-            dtype => Self::Int(Tensor::from_data(data, (device, dtype))),
-        }
-    }
-
-    /// Where its values are.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn handle(&self) -> Result<cubecl_runtime::server::Handle, BoxError> {
-        match self {
-            Self::Float(tensor) => cuda_copy::handle(tensor),
-            Self::Int(tensor) => cuda_copy::handle(tensor),
-            Self::Bool(tensor) => cuda_copy::handle(tensor),
-        }
-    }
-
-    fn reshaped(self, part: &Part, device: &Device) -> AnyTensor {
-        match self {
-            Self::Float(tensor) => reshaped::<Float>(tensor, part, device),
-            Self::Int(tensor) => reshaped::<Int>(tensor, part, device),
-            Self::Bool(tensor) => reshaped::<Bool>(tensor, part, device),
-        }
-    }
-}
-
-/// Where the device stores booleans in a byte too, they are taken as they are.
-fn stored(dtype: DType, device: &Device) -> DType {
-    if !dtype.is_bool() {
-        return dtype;
-    }
-    let native = DType::from(device.settings().bool_dtype);
-    if native.size() == 1 && dtype.size() == 1 { native } else { dtype }
-}
-
-fn reshaped<K: Basic + 'static>(flat: Tensor<1, K>, part: &Part, device: &Device) -> AnyTensor {
-    let shape = &part.shape;
-    macro_rules! of_rank {
-        ($($rank:literal)*) => {
-            match shape.num_dims() {
-                // Burn reads a 0 in a reshape as "as it was".
-                $($rank if shape.num_elements() == 0 => {
-                    Box::new(Tensor::<$rank, K>::empty(shape.clone(), (device, stored(part.dtype, device)))) as AnyTensor
-                })*
-                $($rank => Box::new(flat.reshape::<$rank, _>(shape.clone())) as AnyTensor,)*
-                rank => unreachable!("layouts have at most 8 dimensions, not {rank}"),
-            }
-        };
-    }
-    of_rank!(1 2 3 4 5 6 7 8)
-}
 
 #[cfg(test)]
 mod tests {

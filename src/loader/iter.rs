@@ -78,8 +78,8 @@ impl<O> EpochIter<O> {
         let taken = tallied.and_then(|ready| match ready {
             Ready::Done { batch, items, permit } => Ok((Some((batch, items)), permit)),
             Ready::Raw(raw) => {
-                let items = raw.len();
-                let batch = pipeline.source.finish(raw).inspect_err(saw)?;
+                let items = raw.items();
+                let batch = raw.finish().inspect_err(saw)?;
                 Ok((Some((batch, items)), None))
             }
             // The other processes have a batch here, and may wait for this one in a collective operation.

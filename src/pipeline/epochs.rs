@@ -108,8 +108,8 @@ pub(crate) struct Run<O> {
     pub(crate) permits: BTreeMap<usize, Ticket>,
     /// Batches below this number are past the pin stage.
     pub(crate) pinned: usize,
-    pub(crate) to_pin: BTreeMap<usize, Filled<O>>,
-    pub(crate) to_send: BTreeMap<usize, Filled<O>>,
+    pub(crate) to_pin: BTreeMap<usize, Box<dyn Filled<O>>>,
+    pub(crate) to_send: BTreeMap<usize, Box<dyn Filled<O>>>,
     /// With the time since when they lie there.
     pub(crate) ready: BTreeMap<usize, (Instant, Result<Ready<O>, Error>)>,
     /// What was skipped or replaced in batches that are not delivered yet.
@@ -149,7 +149,7 @@ impl<O> Run<O> {
 
     /// The next batch for the pin stage, which goes in order: a batch that waits there for memory must not stand before the one
     /// that the consumer needs first. Batches that failed on the way are skipped.
-    pub(crate) fn take_to_pin(&mut self) -> Option<(usize, Filled<O>)> {
+    pub(crate) fn take_to_pin(&mut self) -> Option<(usize, Box<dyn Filled<O>>)> {
         let mut next = self.pinned.max(self.delivered);
         while self.ready.contains_key(&next) {
             next += 1;
@@ -246,7 +246,12 @@ impl<O> Epochs<O> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::{Distributed, Orders, Sampling, SequentialSampler};
+    use crate::{
+        batch::BatchPlace,
+        device::Uploader,
+        memory::{Pool, Wanted},
+        order::{Distributed, Orders, Sampling, SequentialSampler},
+    };
 
     fn run_id(number: u64) -> RunId {
         RunId { number, epoch: 0 }
@@ -293,6 +298,24 @@ mod tests {
         }
     }
 
+    impl Filled<()> for Nothing {
+        fn at(&self) -> BatchPlace {
+            unreachable!("it is only counted")
+        }
+
+        fn needs_pin(&self) -> bool {
+            unreachable!("it is only counted")
+        }
+
+        fn pin(self: Box<Self>, _: &Arc<Pool>, _: Wanted<'_>) -> Result<Box<dyn Filled<()>>, Error> {
+            unreachable!("it is only counted")
+        }
+
+        fn send(self: Box<Self>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Ready<()>, Error> {
+            unreachable!("it is only counted")
+        }
+    }
+
     /// The tasks of an epoch for which workers rest are not those of its next batch.
     #[test]
     fn a_batch_with_tasks_left_is_not_followed_by_another() {
@@ -301,7 +324,7 @@ mod tests {
         let (resting, here) = (run_id(0), run_id(1));
         epochs.runs.extend([epoch(resting), epoch(here)]);
         epochs.in_hand[..flow.steady()].fill(Some((resting, 1)));
-        epochs.runs[0].to_send.insert(0, Filled::Empty);
+        epochs.runs[0].to_send.insert(0, Box::new(Nothing));
         epochs.runs[0].tasks.push_back(Box::new(Nothing));
         assert!(matches!(epochs.take_work(9, 4, &flow), Some(Work::Open)), "of the other epoch");
         assert_eq!([0, 1].map(|at| epochs.runs[at].can_open(4)), [false, true]);
@@ -330,9 +353,9 @@ mod tests {
         epochs.in_hand[..flow.steady()].fill(Some((here, 5)));
         let wanted = |epochs: &Epochs<()>| [0, 1].map(|at| epochs.wants(&flow)(&epochs.runs[at]));
         assert_eq!(wanted(&epochs), [true, true]);
-        epochs.runs[0].to_send.insert(flow.ahead(), Filled::Empty);
+        epochs.runs[0].to_send.insert(flow.ahead(), Box::new(Nothing));
         assert_eq!(wanted(&epochs), [false, true]);
-        epochs.runs[1].to_send.insert(0, Filled::Empty);
+        epochs.runs[1].to_send.insert(0, Box::new(Nothing));
         assert_eq!(wanted(&epochs), [false, false]);
         epochs.in_hand[0] = None;
         assert_eq!(wanted(&epochs), [true, true]);

@@ -28,8 +28,28 @@ struct Numbers {
 
 struct Number {
     bad: bool,
+    pins: bool,
     plan: Arc<BatchPlan>,
     permit: Permit,
+}
+
+impl Filled<usize> for Number {
+    fn at(&self) -> BatchPlace {
+        self.plan.at
+    }
+
+    fn needs_pin(&self) -> bool {
+        self.pins
+    }
+
+    fn pin(mut self: Box<Self>, _: &Arc<Pool>, _: Wanted<'_>) -> Result<Box<dyn Filled<usize>>, Error> {
+        self.pins = false;
+        Ok(self)
+    }
+
+    fn send(self: Box<Self>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Ready<usize>, Error> {
+        Ok(Ready::Done { batch: self.plan.indices[0], items: 1, permit: Some(self.permit) })
+    }
 }
 
 fn bad() -> Error {
@@ -42,11 +62,8 @@ impl Task<usize> for Number {
     }
 
     fn run(self: Box<Self>, _: usize) -> Done<usize> {
-        let filled = match *self {
-            Self { bad: true, .. } => Filled::Failed(bad()),
-            Self { plan, permit, .. } => Filled::Made { batch: plan.indices[0], plan, permit },
-        };
-        Done { filled: Some(filled), rows_took: Duration::ZERO, bad: Bad::default() }
+        let outcome = if self.bad { Outcome::Failed(bad()) } else { Outcome::Filled(self) };
+        Done { outcome: Some(outcome), rows_took: Duration::ZERO, bad: Bad::default() }
     }
 }
 
@@ -71,26 +88,7 @@ impl Source<usize> for Numbers {
         _: Wanted<'_>,
         _: usize,
     ) -> Result<Vec<Box<dyn Task<usize>>>, Error> {
-        Ok(vec![Box::new(Number { bad: self.bad == Some(plan.at.number), plan, permit })])
-    }
-
-    fn needs_pin(&self) -> bool {
-        self.pins
-    }
-
-    fn pin(&self, filled: Filled<usize>, _: &Arc<Pool>, _: Wanted<'_>) -> Result<Filled<usize>, Error> {
-        Ok(filled)
-    }
-
-    fn send(&self, filled: Filled<usize>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Ready<usize>, Error> {
-        match filled {
-            Filled::Made { batch, permit, .. } => Ok(Ready::Done { batch, items: 1, permit: Some(permit) }),
-            _ => Err(Error::Ended),
-        }
-    }
-
-    fn finish(&self, _: crate::RawBatch) -> Result<usize, Error> {
-        Err(Error::Ended)
+        Ok(vec![Box::new(Number { bad: self.bad == Some(plan.at.number), pins: self.pins, plan, permit })])
     }
 }
 
@@ -120,7 +118,7 @@ struct Model {
 impl Model {
     fn new(shape: Shape, counters: &Arc<Counters>) -> Self {
         let Shape { batches, permits, prefetch, transfers, pins, at_work, bad } = shape;
-        let target = Target { device: Device::flex(), host: true };
+        let target = Target::of(Device::flex());
         let source = Arc::new(Numbers { target, faults: Faults::default(), pins, bad });
         let limits = Limits { slots: permits, bytes: 100 };
         let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
@@ -172,7 +170,7 @@ impl Model {
                 if pipeline.starved(run, place.batch).is_none() {
                     continue;
                 }
-                let ready = pipeline.source.send(filled, &pipeline.pool, &mut Uploader::burn(pipeline.source.target()));
+                let ready = filled.send(&pipeline.pool, &mut Uploader::burn(pipeline.source.target()));
                 pipeline.ready(run, place.batch, ready);
             }
         })
@@ -191,7 +189,7 @@ impl Model {
 fn end_task(pipeline: &Pipeline<usize>, run: RunId, number: usize, task: Box<dyn Task<usize>>) {
     let done = task.run(0);
     pipeline.ran(1, done.rows_took);
-    pipeline.filled(run, number, done.filled.unwrap(), done.bad);
+    pipeline.filled(run, number, done.outcome.unwrap(), done.bad);
 }
 
 /// Takes batches until the epoch's end; gives how many there were, and whether the end was a close.

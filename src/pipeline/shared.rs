@@ -5,7 +5,7 @@
 
 use super::epochs::{Epochs, Flow, Run, RunId, Work};
 use crate::{
-    batch::{Filled, Ready, Source},
+    batch::{Filled, Outcome, Ready, Source},
     device::{DeviceWindow, Uploader},
     fault::{Bad, Caught, Error, Watch, discard},
     memory::Pool,
@@ -112,30 +112,26 @@ impl<O> Pipeline<O> {
     }
 
     /// Takes a filled batch to its next stage, with what is bad of it.
-    pub(crate) fn filled(&self, id: RunId, number: usize, filled: Filled<O>, bad: Bad) {
+    pub(crate) fn filled(&self, id: RunId, number: usize, outcome: Outcome<O>, bad: Bad) {
         if !bad.is_empty() {
             self.hand(id, number, bad, |run, bad| run.bad.insert(number, bad));
         }
-        let filled = match filled {
-            Filled::Failed(error) => {
+        let filled = match outcome {
+            Outcome::Filled(filled) => filled,
+            Outcome::Failed(error) => {
                 self.put(id, number, Err(error)); // was seen where it was met
                 return;
             }
-            Filled::Empty => {
+            Outcome::Empty => {
                 self.put(id, number, Ok(Ready::Empty));
                 return;
             }
-            filled => filled,
         };
-        let pins = self.source.needs_pin();
         if self.flow.transfers == 0 {
-            let filled = if pins { self.pin(id, filled) } else { Ok(filled) };
+            let filled = if filled.needs_pin() { self.pin(id, filled) } else { Ok(filled) };
             let mut uploader = Uploader::burn(self.source.target());
-            let ready = filled.and_then(|filled| self.source.send(filled, &self.pool, &mut uploader));
-            self.ready(id, number, ready);
-            return;
-        }
-        if pins {
+            self.ready(id, number, filled.and_then(|filled| filled.send(&self.pool, &mut uploader)));
+        } else if filled.needs_pin() {
             self.hand(id, number, filled, |run, filled| run.to_pin.insert(number, filled));
             self.for_pin.notify_one();
         } else {
@@ -167,7 +163,7 @@ impl<O> Pipeline<O> {
     }
 
     /// Takes a batch that is ready for the link to the transfer stage.
-    fn prepared(&self, id: RunId, number: usize, filled: Filled<O>) {
+    fn prepared(&self, id: RunId, number: usize, filled: Box<dyn Filled<O>>) {
         self.hand(id, number, filled, |run, filled| run.to_send.insert(number, filled));
         self.for_transfer.notify_one();
     }
@@ -175,7 +171,7 @@ impl<O> Pipeline<O> {
     // The pin thread.
 
     /// Waits for a batch to prepare; `None` when the pipeline is closed.
-    pub(crate) fn to_pin(&self) -> Option<(RunId, usize, Filled<O>)> {
+    pub(crate) fn to_pin(&self) -> Option<(RunId, usize, Box<dyn Filled<O>>)> {
         let mut state = self.lock();
         loop {
             if state.closed {
@@ -191,22 +187,19 @@ impl<O> Pipeline<O> {
     }
 
     /// Prepares a batch for the link.
-    pub(crate) fn pin(&self, id: RunId, filled: Filled<O>) -> Result<Filled<O>, Error> {
-        let Some(batch) = filled.at().map(|at| at.key()) else { return Ok(filled) };
+    pub(crate) fn pin(&self, id: RunId, filled: Box<dyn Filled<O>>) -> Result<Box<dyn Filled<O>>, Error> {
+        let batch = filled.at().key();
         let _entered = Entered::new(Activity::Pin, batch);
-        let (pinned, start) =
-            self.with_slot(batch, id, Run::next_in_pin, |wanted| self.source.pin(filled, &self.pool, wanted));
+        let (pinned, start) = self.with_slot(batch, id, Run::next_in_pin, |wanted| filled.pin(&self.pool, wanted));
         self.counters().took(Activity::Pin, batch, start, Instant::now());
         pinned
     }
 
     /// Takes a prepared batch to the transfer stage.
-    pub(crate) fn pinned(&self, id: RunId, number: usize, filled: Result<Filled<O>, Error>) {
+    pub(crate) fn pinned(&self, id: RunId, number: usize, filled: Result<Box<dyn Filled<O>>, Error>) {
         match filled {
-            Err(error) | Ok(Filled::Failed(error)) => {
-                self.ready(id, number, Err(error));
-            }
             Ok(filled) => self.prepared(id, number, filled),
+            Err(error) => drop(self.ready(id, number, Err(error))),
         }
     }
 
@@ -226,7 +219,7 @@ impl<O> Pipeline<O> {
     }
 
     /// Waits for a batch that may go to the device; `None` when the pipeline is closed.
-    pub(crate) fn to_send(&self) -> Option<(RunId, Place, Filled<O>)> {
+    pub(crate) fn to_send(&self) -> Option<(RunId, Place, Box<dyn Filled<O>>)> {
         let mut state = self.lock();
         loop {
             if state.closed {

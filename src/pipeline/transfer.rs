@@ -32,7 +32,7 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
                 counters.kept(asked.elapsed());
             }
             let copies = Span::new(counters, Activity::Transfer, batch);
-            let ready = pipeline.source.send(filled, &pipeline.pool, &mut uploader);
+            let ready = filled.send(&pipeline.pool, &mut uploader);
             drop(copies);
             pipeline.device.copied(uploader.in_use());
             counters.device_bytes(); // for their peak

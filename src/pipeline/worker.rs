@@ -22,8 +22,8 @@ pub(crate) fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
                 match during(place, || catch(|| task.run(worker))) {
                     Ok(done) => {
                         pipeline.ran(rows, done.rows_took);
-                        if let Some(filled) = done.filled {
-                            pipeline.filled(run, number, filled, done.bad);
+                        if let Some(outcome) = done.outcome {
+                            pipeline.filled(run, number, outcome, done.bad);
                         }
                     }
                     Err(caught) => pipeline.broke(run, number, worker, caught),

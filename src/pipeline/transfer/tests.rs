@@ -1,7 +1,7 @@
 //! Transfer threads without a GPU: a device that computes in host memory, treated as an accelerator.
 
 use crate::{
-    batch::{BatchPlan, Collate, Filled, Ready, RowMut, RowsSource, Samples, Source, Task},
+    batch::{BatchPlace, BatchPlan, Collate, Done, Filled, Outcome, Ready, RowMut, RowsSource, Samples, Source, Task},
     device::{Breaks, Call, Hang, Target, Uploader},
     fault::{BoxError, Error, Faults},
     memory::{Field, HeapAlloc, Limits, Permit, Pool, SlotLayout, Wanted},
@@ -168,7 +168,7 @@ fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, batches: usize
         let asked = clock.asked();
         let Some(delivery) = pipeline.next(id, asked) else { break };
         let Ok(Ready::Raw(raw)) = delivery.ready else { panic!("batches are finished by the consumer") };
-        pipeline.source.finish(raw).unwrap();
+        raw.finish().unwrap();
         clock.handed(asked, delivery.place.batch, Some(ROWS));
     }
     drop(threads);
@@ -294,11 +294,14 @@ fn epochs_side_by_side_lose_no_batch() {
     drop(threads);
 }
 
+/// What a device does at a batch.
+type At = dyn Fn(usize) -> Option<Breaks> + Send + Sync;
+
 /// Rows on a link that takes its time, to a device that does what it is told at some batches.
 struct Link {
     rows: Arc<RowsSource<u8, Bytes>>,
     send: Duration,
-    breaks: Box<dyn Fn(usize) -> Option<Breaks> + Send + Sync>,
+    breaks: Box<At>,
 }
 
 impl Source<()> for Link {
@@ -322,27 +325,55 @@ impl Source<()> for Link {
         wanted: Wanted<'_>,
         chunk: usize,
     ) -> Result<Vec<Box<dyn Task<()>>>, Error> {
-        Arc::clone(&self.rows).open(plan, permit, pool, wanted, chunk)
+        let tasks = Arc::clone(&self.rows).open(plan, permit, pool, wanted, chunk)?;
+        let linked = |task| Box::new(Linked { inner: task, link: Arc::clone(&self) }) as Box<dyn Task<()>>;
+        Ok(tasks.into_iter().map(linked).collect())
+    }
+}
+
+/// A task or a batch of the rows, on its way to the link.
+struct Linked<T: ?Sized> {
+    inner: Box<T>,
+    link: Arc<Link>,
+}
+
+impl Task<()> for Linked<dyn Task<()>> {
+    fn rows(&self) -> usize {
+        self.inner.rows()
+    }
+
+    fn run(self: Box<Self>, worker: usize) -> Done<()> {
+        let Self { inner, link } = *self;
+        let mut done = inner.run(worker);
+        done.outcome = done.outcome.map(|outcome| match outcome {
+            Outcome::Filled(inner) => Outcome::Filled(Box::new(Linked { inner, link })),
+            other => other,
+        });
+        done
+    }
+}
+
+impl Filled<()> for Linked<dyn Filled<()>> {
+    fn at(&self) -> BatchPlace {
+        self.inner.at()
     }
 
     fn needs_pin(&self) -> bool {
-        self.rows.needs_pin()
+        self.inner.needs_pin()
     }
 
-    fn pin(&self, filled: Filled<()>, pool: &Arc<Pool>, wanted: Wanted<'_>) -> Result<Filled<()>, Error> {
-        self.rows.pin(filled, pool, wanted)
+    fn pin(self: Box<Self>, pool: &Arc<Pool>, wanted: Wanted<'_>) -> Result<Box<dyn Filled<()>>, Error> {
+        let Self { inner, link } = *self;
+        Ok(Box::new(Self { inner: inner.pin(pool, wanted)?, link }))
     }
 
-    fn send(&self, filled: Filled<()>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<()>, Error> {
-        sleep(self.send);
-        let breaks = filled.at().and_then(|at| (self.breaks)(at.number));
-        let broken = |breaks| Uploader::broken(self.target(), breaks);
-        drop(mem::replace(uploader, breaks.map_or_else(|| Uploader::burn(self.target()), broken)));
-        self.rows.send(filled, pool, uploader)
-    }
-
-    fn finish(&self, batch: crate::RawBatch) -> Result<(), Error> {
-        self.rows.finish(batch)
+    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<()>, Error> {
+        let Self { inner, link } = *self;
+        sleep(link.send);
+        let broken = |breaks| Uploader::broken(link.target(), breaks);
+        let breaks = (link.breaks)(inner.at().number);
+        drop(mem::replace(uploader, breaks.map_or_else(|| Uploader::burn(link.target()), broken)));
+        inner.send(pool, uploader)
     }
 }
 
@@ -370,9 +401,7 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
                     pipeline.next(id, Instant::now()).expect("a batch or an error for each place");
                 assert_eq!((place.epoch, place.batch), (epoch, number));
                 match ready {
-                    Ok(Ready::Raw(raw)) if number % 3 != 2 => {
-                        assert_eq!((raw.number(), raw.len()), (number, ROWS));
-                    }
+                    Ok(Ready::Raw(raw)) if number % 3 != 2 => assert_eq!(raw.items(), ROWS),
                     Err(error) if number % 3 == 2 => {
                         let at = error.place().expect("a place");
                         assert_eq!((at.stage, at.epoch, at.batch), (Stage::Transfer, epoch, number), "{error}");

@@ -1,0 +1,37 @@
+//! The calls of a device, by name, so that a test can make one of them hang.
+
+#[cfg(test)]
+use std::sync::{Arc, Condvar, Mutex};
+
+/// What a loader asks of its device.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Call {
+    Open,
+    Upload,
+    Flush,
+    Close,
+}
+
+/// Makes a fake device hang.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub(crate) struct Hang {
+    at: Mutex<Option<Call>>,
+    changed: Condvar,
+}
+
+#[cfg(test)]
+impl Hang {
+    pub(crate) fn at(call: Call) -> Arc<Self> {
+        Arc::new(Self { at: Mutex::new(Some(call)), ..Self::default() })
+    }
+
+    pub(crate) fn end(&self) {
+        *self.at.lock().unwrap() = None;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn reached(&self, call: Call) {
+        drop(self.changed.wait_while(self.at.lock().unwrap(), |at| *at == Some(call)).unwrap());
+    }
+}
