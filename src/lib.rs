@@ -101,7 +101,7 @@ pub use fault::{BadSamples, BoxError, Error, FieldError, Quota, Stuck};
 pub use loader::LoaderMetric;
 pub use loader::{LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder};
 pub use memory::{Field, HeapAlloc, HostAlloc, HostBlock, MemoryLimit};
-pub use observe::{Queues, StageStats, Stats, Timeline, Verdict};
+pub use observe::{Queues, StageStats, Stages, Stats, Timeline, Verdict};
 pub use order::{
     BatchSampler, ClassBalancedSampler, Distributed, EpochBatches, FixedBatchSampler, LengthBucketSampler, MixPart,
     MixSampler, RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler, SubsetSampler,

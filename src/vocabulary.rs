@@ -3,54 +3,86 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a thread of the loader, or the training loop, does for a batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Activity {
-    // Of one sample, on a worker: counted and timed, but too short for a picture.
-    Read,
-    Augment,
-    Write,
-    /// Reading, augmenting and writing some samples of a batch: a worker's task.
-    Fill,
-    /// A Burn `Batcher` on a whole batch.
-    Batch,
-    SlotWait,
-    Pin,
-    DeviceWait,
-    Transfer,
-    /// A batch lies ready for the step.
-    Ready,
-    Finish,
-    /// The step waits in `next()`.
-    Wait,
-    /// The step computes: from one `next()` to the following.
-    Step,
-}
-
-impl Activity {
-    pub(crate) const COUNT: usize = Self::Step as usize + 1;
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Augment => "augment",
-            Self::Write => "write",
-            Self::Fill => "fill",
-            Self::Batch => "batcher",
-            Self::SlotWait => "slot wait",
-            Self::Pin => "pin",
-            Self::DeviceWait => "device wait",
-            Self::Transfer => "transfer",
-            Self::Ready => "ready",
-            Self::Finish => "finish",
-            Self::Wait => "wait",
-            Self::Step => "step",
+/// The table of stages. Gives a macro all of them: what each is, its variant of [`Stage`], its field of
+/// [`Stages`](crate::Stages), its name. Statistics, errors, verdicts, the timeline and traces are made of this table alone.
+///
+/// The first three are of single samples ([`Stage::OF_SAMPLES`]).
+macro_rules! stages {
+    ($with:ident $($args:tt)*) => {
+        $with! {
+            $($args)*
+            /// `Dataset::get` of a sample, on a worker.
+            Read read "read",
+            /// The augmentation of a sample, on a worker.
+            Augment augment "augment",
+            /// `Collate::write` of a sample, on a worker.
+            Collate collate "collate",
+            /// A worker's task: some samples of a batch are read, augmented and written.
+            Fill fill "fill",
+            /// A Burn `Batcher` on a whole batch, on a worker.
+            Batcher batcher "batcher",
+            /// The sampler: the order of an epoch in `iter()`, the indices of a batch on a worker.
+            Sampler sampler "sampler",
+            /// The wait for a slot, for a permit first and then for its memory: on one worker at a time, of a batcher's memory on
+            /// the pin thread.
+            SlotWait slot_wait "slot wait",
+            /// Preparing a batch for the link, on the pin thread (on a CPU backend: a worker).
+            Pin pin "pin",
+            /// The wait until the device has room for one batch more, on a transfer thread.
+            DeviceWait device_wait "device wait",
+            /// The copy of a batch to the device, until it is done, on a transfer thread.
+            Transfer transfer "transfer",
+            /// A batch lies ready until the step takes it.
+            Ready ready "ready",
+            /// `Collate::finish`, in `next()` (on a CPU backend: on a worker).
+            Finish finish "finish",
+            /// A call of `next()`, `finish` included.
+            Wait wait "wait",
+            /// The step computes: from a batch's delivery to the next call of `next()`.
+            Step step "step",
         }
-    }
+    };
+}
+pub(crate) use stages;
+
+macro_rules! stage {
+    ($($(#[$doc:meta])* $stage:ident $field:ident $name:literal,)*) => {
+        /// A part of the way of a batch: what a thread of the loader, or the training loop, does for it. Errors, statistics,
+        /// verdicts and the timeline share these names.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[non_exhaustive]
+        pub enum Stage {
+            $($(#[$doc])* $stage,)*
+        }
+
+        impl Stage {
+            /// All of them, in the order of the table.
+            pub(crate) const ALL: &[Self] = &[$(Self::$stage),*];
+
+            /// The name: in tables, errors and pictures.
+            pub(crate) fn name(self) -> &'static str {
+                match self {
+                    $(Self::$stage => $name,)*
+                }
+            }
+        }
+    };
+}
+stages!(stage);
+
+impl Stage {
+    /// Those in which samples are worked on one by one.
+    pub(crate) const OF_SAMPLES: [Self; 3] = [Self::Read, Self::Augment, Self::Collate];
 
     /// Whether a thread stands still meanwhile.
     pub(crate) fn is_wait(self) -> bool {
         matches!(self, Self::SlotWait | Self::DeviceWait | Self::Wait)
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -59,43 +91,6 @@ impl Activity {
 pub(crate) struct BatchKey {
     pub(crate) epoch: usize,
     pub(crate) number: usize,
-}
-
-/// The part of the pipeline that an error comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub enum Stage {
-    /// The sampler, which orders the indices of an epoch.
-    Sampler,
-    /// Getting memory for a batch, on a worker or the pin thread.
-    Allocate,
-    /// `Dataset::get`, on a worker.
-    Dataset,
-    /// The augmentation of one sample, on a worker.
-    Augment,
-    /// Writing one sample into its row, or a Burn `Batcher` on a whole batch; on a worker.
-    Collate,
-    /// Preparing a filled batch for the link, on the pin thread.
-    Pin,
-    /// The copy to the device, on a transfer thread.
-    Transfer,
-    /// Making the user's batch of the device tensors, on the thread that calls `next()` (on a CPU backend: a worker).
-    Finish,
-}
-
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Sampler => "sampler",
-            Self::Allocate => "allocate",
-            Self::Dataset => "dataset",
-            Self::Augment => "augment",
-            Self::Collate => "collate",
-            Self::Pin => "pin",
-            Self::Transfer => "transfer",
-            Self::Finish => "finish",
-        })
-    }
 }
 
 /// Where in the pipeline something failed.

@@ -57,7 +57,7 @@ fn errors(root: &Path) -> Vec<String> {
     failed
         .map(|error| {
             let error = Error::of(&error).unwrap();
-            assert_eq!(error.place().unwrap().stage, Stage::Dataset);
+            assert_eq!(error.place().unwrap().stage, Stage::Read);
             error.to_string()
         })
         .collect()

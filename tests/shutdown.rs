@@ -61,7 +61,7 @@ impl Collate<usize> for Slow {
 
 impl HostAlloc for Slow {
     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
-        self.at(Stage::Allocate);
+        self.at(Stage::SlotWait);
         HeapAlloc.allocate(bytes)
     }
 }
@@ -82,7 +82,7 @@ impl Sampler for Slow {
 
 impl burn::data::dataset::Dataset<usize> for Slow {
     fn get(&self, index: usize) -> Result<usize, burn::data::dataset::DatasetError> {
-        self.at(Stage::Dataset);
+        self.at(Stage::Read);
         Ok(index)
     }
     fn len(&self) -> usize {
@@ -126,7 +126,7 @@ fn dropped(stage: Stage, workers: usize) -> Duration {
 fn from_any_stage_within_the_longest_call() {
     use Stage::*;
     let _alone = alone();
-    for stage in [Sampler, Allocate, Dataset, Augment, Collate, Finish] {
+    for stage in [Sampler, SlotWait, Read, Augment, Collate, Finish] {
         for workers in [1, 6] {
             soon(&format!("{stage}, {workers} workers: a drop, without the user's calls,"), || dropped(stage, workers));
         }

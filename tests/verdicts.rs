@@ -111,7 +111,7 @@ const US: u64 = 200;
 
 #[test]
 fn a_slow_dataset() {
-    blames(Slow { read: US, ..Slow::default() }, Stage::Dataset);
+    blames(Slow { read: US, ..Slow::default() }, Stage::Read);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_slow_step() {
     let Verdict::Compute { waits, idle } = stats.verdict() else { panic!("{}", stats.verdict()) };
     assert!(waits < 0.05 && idle > 0.8, "{waits} {idle}");
     assert!(stats.queues.ready > 1.0, "{:?}", stats.queues);
-    assert!(stats.ready.p50 > Duration::from_millis(2), "{:?}", stats.ready);
+    assert!(stats.stages.ready.p50 > Duration::from_millis(2), "{:?}", stats.stages.ready);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn one_slot() {
 fn few_slow_samples() {
     let slow = Slow { rarely: 20_000, step: 2000, ..Slow::default() };
     let stats = stats(slow, builder(slow, 16).prefetch(1));
-    assert!(matches!(stats.verdict(), Verdict::Uneven { stage: Stage::Dataset, .. }), "{}", stats.verdict());
+    assert!(matches!(stats.verdict(), Verdict::Uneven { stage: Stage::Read, .. }), "{}", stats.verdict());
 }
 
 #[test]
@@ -189,14 +189,14 @@ fn counts_and_times() {
     let slow = Slow { read: 300, augment: 200, write: 100, ..Slow::default() };
     let stats = stats(slow, builder(slow, 16));
     assert_eq!((stats.batches, stats.items, stats.errors), (100, 1600, 0));
-    for stage in [stats.read, stats.augment, stats.write] {
+    for stage in [stats.stages.read, stats.stages.augment, stats.stages.collate] {
         assert_eq!(stage.count, 1600);
         assert!(stage.p50 <= stage.p95 && stage.p95 <= stage.p99, "{stage:?}");
     }
-    let (read, augment, write) = (stats.read.mean(), stats.augment.mean(), stats.write.mean());
+    let (read, augment, write) = (stats.stages.read.mean(), stats.stages.augment.mean(), stats.stages.collate.mean());
     assert!(read > augment && augment > write && write >= Duration::from_micros(100), "{read:?} {augment:?} {write:?}");
-    assert_eq!((stats.ready.count, stats.wait.count, stats.finish.count), (100, 100, 100));
-    assert_eq!((stats.transfer.count, stats.sent_bytes, stats.late_allocations), (0, 0, 0));
+    assert_eq!((stats.stages.ready.count, stats.stages.wait.count, stats.stages.finish.count), (100, 100, 100));
+    assert_eq!((stats.stages.transfer.count, stats.sent_bytes, stats.late_allocations), (0, 0, 0));
 }
 
 /// Fast samples are timed in groups, and counted all.
@@ -204,6 +204,6 @@ fn counts_and_times() {
 fn fast_samples() {
     let slow = Slow::default();
     let stats = stats(slow, builder(slow, 400));
-    assert_eq!((stats.read.count, stats.write.count, stats.augment.count), (1600, 1600, 0));
-    assert!(stats.read.p99 < Duration::from_micros(50), "{:?}", stats.read);
+    assert_eq!((stats.stages.read.count, stats.stages.collate.count, stats.stages.augment.count), (1600, 1600, 0));
+    assert!(stats.stages.read.p99 < Duration::from_micros(50), "{:?}", stats.stages.read);
 }

@@ -46,7 +46,7 @@ fn a_hanging_sample_is_named_and_the_others_arrive() {
                 gate.wait_for(epoch + 1); // so that the call lasts for longer than the wait
                 let (batch, stuck) = timed_out(iter.next());
                 let stuck = stuck.expect("somebody to blame");
-                assert_eq!((batch, stuck.place.stage, stuck.place.index), (2, Stage::Dataset, Some(19)));
+                assert_eq!((batch, stuck.place.stage, stuck.place.index), (2, Stage::Read, Some(19)));
                 assert_eq!((stuck.place.epoch, stuck.place.batch), (epoch, 2));
                 assert!(stuck.since >= SHORT && stuck.thread.starts_with("bp-worker-"), "{stuck}");
             }
@@ -167,7 +167,7 @@ impl HostAlloc for NoMemory {
 #[test]
 fn every_stage_is_named() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    for stage in [Stage::Augment, Stage::Collate, Stage::Finish, Stage::Sampler, Stage::Allocate] {
+    for stage in [Stage::Augment, Stage::Collate, Stage::Finish, Stage::Sampler, Stage::SlotWait] {
         let gate = Gate::default();
         let mut builder = PinnedDataLoaderBuilder::new(Hangs(stage, gate.clone())).batch_size(8).num_workers(2);
         builder = builder.set_device(Device::flex()).timeout(SHORT);
@@ -181,13 +181,13 @@ fn every_stage_is_named() {
                     number
                 });
             }
-            Stage::Allocate => builder = builder.allocator(NoMemory(inner)),
+            Stage::SlotWait => builder = builder.allocator(NoMemory(inner)),
             Stage::Sampler => builder = builder.sampler(Late(inner)),
             _ => {}
         }
         let loader = builder.build(Numbers::new(40)).unwrap();
         let mut iter = loader.iter();
-        let good = if stage == Stage::Allocate { 0 } else { 2 };
+        let good = if stage == Stage::SlotWait { 0 } else { 2 };
         iter.by_ref().take(good).for_each(|batch| drop(batch.unwrap()));
         let (batch, stuck) = timed_out(iter.next());
         let stuck = stuck.unwrap_or_else(|| panic!("nobody is to blame in {stage}"));

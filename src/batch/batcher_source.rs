@@ -12,7 +12,7 @@ use crate::{
     fault::{Bad, BoxError, Doing, Error, Faults, during, guard},
     memory::{Permit, Pool, Slot, Wanted},
     observe::TaskClock,
-    vocabulary::{Activity, Place, Stage},
+    vocabulary::{Place, Stage},
 };
 use burn::{
     data::dataloader::batcher::Batcher,
@@ -131,8 +131,8 @@ impl<I: Send + 'static, O: MapTensors + Send + 'static> ItemsTask<I, O> {
             return (Some(Outcome::Empty), bad);
         }
         let plan = plan.without(&bad);
-        let place = Place { worker: Some(worker), ..plan.place(Stage::Collate) };
-        let span = Span::new(&source.samples.counters, Activity::Batch, plan.at.key());
+        let place = Place { worker: Some(worker), ..plan.place(Stage::Batcher) };
+        let span = Span::new(&source.samples.counters, Stage::Batcher, plan.at.key());
         let batch = guard(place, || Ok::<_, BoxError>(source.batcher.batch(items, &source.host_device)));
         drop(span);
         let outcome = match batch {
@@ -216,7 +216,7 @@ where
         let mut unpack = Unpack { host: source.host_device.clone(), parts: Vec::new() };
         let batch = guard(plan.place(Stage::Pin), || Ok(batch.map_tensors(&mut unpack)))?;
         let bytes = unpack.parts.iter().map(|data| data.bytes().len().next_multiple_of(ALIGN)).sum();
-        let mut slot = during(plan.place(Stage::Allocate), || pool.slot(permit, usize::max(bytes, 1), wanted))?;
+        let mut slot = during(plan.place(Stage::SlotWait), || pool.slot(permit, usize::max(bytes, 1), wanted))?;
         let mut start = 0;
         let pack = |data: TensorData| {
             let (bytes, shape, dtype) = data.into_parts();

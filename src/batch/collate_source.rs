@@ -13,7 +13,7 @@ use crate::{
     fault::{Bad, Doing, Error, Faults, guard, guard_at},
     memory::{Chunk, Field, Permit, Pool, Slot, SlotLayout, Wanted, close_gaps, close_up},
     observe::TaskClock,
-    vocabulary::{Activity, Place, Stage},
+    vocabulary::{Place, Stage},
 };
 use std::{
     mem,
@@ -82,7 +82,7 @@ where
             let end = rows.end.min(first + source.group);
             let fetched = source.samples.fetch(plan, first..end, worker, &mut samples, clock);
             self.write_fetched(worker, first, &samples, steps, bad, clock)?;
-            clock.samples(Activity::Write, samples.len());
+            clock.samples(Stage::Collate, samples.len());
             // Dropping samples is user code too.
             let dropped = guard_at(
                 || plan.sample(first, worker).of_a_batch(),
@@ -116,7 +116,7 @@ where
         bad: &mut Bad,
         clock: &mut TaskClock<'_>,
     ) -> Result<(), (usize, Error)> {
-        while let Err(failure) = self.write_rows(worker, first, samples, steps, || clock.sample(Activity::Write)) {
+        while let Err(failure) = self.write_rows(worker, first, samples, steps, || clock.sample(Stage::Collate)) {
             let position = failure.0;
             self.decide(worker, failure, steps, bad)?;
             samples = &samples[position + 1 - first..];
@@ -361,7 +361,7 @@ where
     fn finish(self: Box<Self>) -> Result<C::Batch, Error> {
         let Self { source, raw } = *self;
         let place = Place::batch(Stage::Finish, raw.epoch(), raw.number());
-        let _span = Span::new(&source.samples.counters, Activity::Finish, raw.key());
+        let _span = Span::new(&source.samples.counters, Stage::Finish, raw.key());
         guard(place, || source.collate.finish(raw))
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     observe::{Counters, TaskClock},
     order::Occurrences,
     rng::KeyedRng,
-    vocabulary::{Activity, Place, Stage},
+    vocabulary::{Place, Stage},
 };
 use burn::data::dataset::Dataset;
 use std::{
@@ -54,7 +54,7 @@ impl BatchPlan {
     /// The place of one sample of this batch, on a worker.
     pub(crate) fn sample(&self, position: usize, worker: usize) -> Place {
         let index = self.indices.get(position).copied();
-        Place { worker: Some(worker), index, ..self.place(Stage::Dataset) }
+        Place { worker: Some(worker), index, ..self.place(Stage::Read) }
     }
 }
 
@@ -104,7 +104,7 @@ impl<I: 'static> Samples<I> {
         clock: &mut TaskClock<'_>,
     ) -> Result<(), (usize, Error)> {
         let doing = Doing::here();
-        doing.samples(plan.place(Stage::Dataset), plan);
+        doing.samples(plan.place(Stage::Read), plan);
         let place = || {
             let (position, stage) = doing.noted();
             Place { stage, ..plan.sample(position, worker) }
@@ -117,7 +117,7 @@ impl<I: 'static> Samples<I> {
             let (doing, indices, abandoned) = (&*doing, &*plan.indices, &*plan.abandoned);
             for position in positions {
                 let index = indices[position];
-                doing.note(position, Stage::Dataset);
+                doing.note(position, Stage::Read);
                 if index >= len {
                     let place = Place { stage: Stage::Sampler, ..plan.sample(position, worker) };
                     out_of_range = Some(Error::IndexOutOfRange { place, index, len });
@@ -127,17 +127,17 @@ impl<I: 'static> Samples<I> {
                     return Ok(());
                 }
                 let mut sample = dataset.get(index)?;
-                clock.sample(Activity::Read);
+                clock.sample(Stage::Read);
                 if let Some(augment) = augment {
                     doing.note(position, Stage::Augment);
                     sample = augment.apply(sample, &mut self.rng(plan, position))?;
-                    clock.sample(Activity::Augment);
+                    clock.sample(Stage::Augment);
                 }
                 samples.push(sample);
             }
             Ok(())
         });
-        clock.samples(Activity::Read, samples.len());
+        clock.samples(Stage::Read, samples.len());
         let failed = fetched.err().or(out_of_range);
         failed.map_or(Ok(()), |error| Err((doing.noted().0, error)))
     }
@@ -165,7 +165,7 @@ impl<I: 'static> Samples<I> {
             return Err(Error::Ended);
         }
         let key = plan.indices[position];
-        let (index, stage) = ((key + nth) % self.len, Cell::new(Stage::Dataset));
+        let (index, stage) = ((key + nth) % self.len, Cell::new(Stage::Read));
         let place = || Place { stage: stage.get(), index: Some(index), ..plan.sample(position, worker) };
         // The key is that of the place: should both be in the epoch, the augmentation still makes two samples of them.
         let get = || {

@@ -110,7 +110,7 @@ impl Faults {
         self.counters.fault();
         let Some(on_fault) = &self.on_fault else { return };
         // User code like any other: a thread that hangs in it is named, and does not keep the loader from being dropped.
-        let place = error.place().copied().unwrap_or_else(|| Place::batch(Stage::Allocate, 0, 0));
+        let place = error.place().copied().unwrap_or_else(|| Place::batch(Stage::SlotWait, 0, 0));
         if let Err(caught) = during(place, || catch(|| on_fault(error))) {
             log::error!("burn-pinned: the `on_fault` callback panicked: {}", caught.message);
         }

@@ -22,9 +22,6 @@ thread_local! {
     static HERE: RefCell<Arc<Doing>> = RefCell::default();
 }
 
-/// The stages in which samples are worked on one by one.
-const STAGES: [Stage; 3] = [Stage::Dataset, Stage::Augment, Stage::Collate];
-
 /// The indices of a batch's samples.
 pub(crate) trait Indices: fmt::Debug + Send + Sync {
     fn index(&self, position: usize) -> Option<usize>;
@@ -73,7 +70,7 @@ impl Doing {
     /// The sample that was noted last: after a failure, the one to blame.
     pub(crate) fn noted(&self) -> (usize, Stage) {
         let sample = self.sample.load(Relaxed);
-        (sample / 4, STAGES[sample % 4])
+        (sample / 4, Stage::OF_SAMPLES[sample % 4])
     }
 
     /// Runs code that notes samples of its own, as a batcher does in the midst of another loader's sample.
@@ -205,7 +202,7 @@ impl Watch {
             hang > 0 && hang == self.threads().iter().filter(|(name, _)| name.starts_with(kind)).count()
         };
         ["bp-worker", "bp-pin", "bp-transfer"].into_iter().any(all)
-            || hanging.iter().any(|call| matches!(call.place.stage, Stage::Sampler | Stage::Allocate))
+            || hanging.iter().any(|call| matches!(call.place.stage, Stage::Sampler | Stage::SlotWait))
     }
 
     /// Whether some thread has been in one call for longer than the timeout.

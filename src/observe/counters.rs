@@ -1,13 +1,12 @@
 //! What every thread of a loader adds to.
 
 use super::loops::{CopyId, Loops, Sums};
-use crate::observe::stats::TIMED;
 use crate::{
     observe::{
-        stats::{EARLY, PARTS, Queues, StageCounters, StageStats, Stats, nanos},
+        stats::{EARLY, Queues, StageCounters, StageStats, Stages, Stats, TIMED, nanos},
         timeline::Recorder,
     },
-    vocabulary::{Activity, BatchKey, MemoryKind},
+    vocabulary::{BatchKey, MemoryKind, Stage},
 };
 use crossbeam::utils::CachePadded;
 use std::fmt;
@@ -60,8 +59,8 @@ pub(crate) struct Counters {
     warm_up: OnceLock<Box<Stats>>,
     /// Sums over the calls of `next()`.
     seen: [AtomicU64; 4],
-    stages: [CachePadded<StageCounters>; Activity::COUNT],
-    samples: [[CachePadded<StageCounters>; PARTS]; SHARDS],
+    stages: [CachePadded<StageCounters>; Stage::ALL.len()],
+    samples: [[CachePadded<StageCounters>; Stage::OF_SAMPLES.len()]; SHARDS],
     /// Samples take long enough to be timed one by one. Like the recorder, read by all threads for each batch: not beside what
     /// one of them writes.
     pub(crate) slow: CachePadded<AtomicBool>,
@@ -99,7 +98,7 @@ impl Counters {
         &self.loops
     }
 
-    pub(crate) fn took(&self, activity: Activity, batch: BatchKey, start: Instant, end: Instant) {
+    pub(crate) fn took(&self, activity: Stage, batch: BatchKey, start: Instant, end: Instant) {
         let ns = nanos(end.saturating_duration_since(start));
         if TIMED {
             self.stages[activity as usize].add(ns);
@@ -108,8 +107,8 @@ impl Counters {
     }
 
     /// The counters of a part of samples, for a worker.
-    pub(crate) fn sample(&self, part: Activity, worker: usize) -> &StageCounters {
-        &self.samples[worker % SHARDS][(part as usize).min(PARTS - 1)]
+    pub(crate) fn sample(&self, part: Stage, worker: usize) -> &StageCounters {
+        &self.samples[worker % SHARDS][(part as usize).min(Stage::OF_SAMPLES.len() - 1)]
     }
 
     pub(crate) fn delivered(&self, items: usize) {
@@ -203,10 +202,11 @@ impl Counters {
 
     pub(crate) fn snapshot(&self) -> Stats {
         let time = |ns: &AtomicU64| Duration::from_nanos(ns.load(Relaxed));
-        let stage = |activity: Activity| StageStats::of_events(&self.stages[activity as usize]);
-        let sample = |part: Activity| StageStats::of_samples(self.samples.iter().map(|shard| &*shard[part as usize]));
-        let (wait, step) = (stage(Activity::Wait), stage(Activity::Step));
-        let asked = wait.count.max(1) as f64;
+        let stages = Stages::from_fn(|stage| match self.samples[0].get(stage as usize) {
+            Some(_) => StageStats::of_samples(self.samples.iter().map(|shard| &*shard[stage as usize])),
+            None => StageStats::of_events(&self.stages[stage as usize]),
+        });
+        let asked = stages.wait.count.max(1) as f64;
         let Sums { elapsed, waited, start_waited, copies_had, workers_had, .. } = self.loops.sums();
         let device_bytes = self.device_bytes();
         let [open, to_pin, to_send, ready] = array::from_fn(|at| self.seen[at].load(Relaxed) as f64 / asked);
@@ -228,19 +228,8 @@ impl Counters {
             transfer_threads: self.transfers.load(Relaxed),
             slots: self.slots.load(Relaxed),
             cpu_threads: available_parallelism().map_or(1, usize::from),
-            read: sample(Activity::Read),
-            augment: sample(Activity::Augment),
-            write: sample(Activity::Write),
-            batcher: stage(Activity::Batch),
-            slot_wait: stage(Activity::SlotWait),
-            pin: stage(Activity::Pin),
-            device_wait: stage(Activity::DeviceWait),
             kept_wait: time(&self.kept_wait_ns),
-            transfer: stage(Activity::Transfer),
-            ready: stage(Activity::Ready),
-            finish: stage(Activity::Finish),
-            wait,
-            step,
+            stages,
             queues: Queues { open, to_pin, to_send, ready },
             sent_bytes: self.sent_bytes.load(Relaxed),
             host_bytes: self.host_bytes.load(Relaxed),

@@ -1,6 +1,6 @@
 //! Ranges of NVTX, which Nsight Systems shows on the rows of the threads.
 
-use crate::vocabulary::{Activity, BatchKey};
+use crate::vocabulary::{BatchKey, Stage};
 use std::{env, marker::PhantomData, sync::OnceLock};
 
 /// A range on the row of the thread that made it, and that must drop it: ranges of a thread are nested.
@@ -11,7 +11,7 @@ pub(crate) struct Range {
 
 impl Range {
     #[inline]
-    pub(crate) fn new(activity: Activity, BatchKey { epoch, number }: BatchKey) -> Self {
+    pub(crate) fn new(activity: Stage, BatchKey { epoch, number }: BatchKey) -> Self {
         let pushed = watched();
         if pushed {
             nvtx::range_push!("{} {number} (epoch {epoch})", activity.name());

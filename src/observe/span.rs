@@ -3,21 +3,21 @@
 use super::counters::Counters;
 use crate::{
     observe::stats::TIMED,
-    vocabulary::{Activity, BatchKey},
+    vocabulary::{BatchKey, Stage},
 };
 use std::time::Instant;
 
 /// Adds its lifetime to the statistics when it is dropped.
 pub(crate) struct Span<'a> {
     counters: &'a Counters,
-    activity: Activity,
+    activity: Stage,
     batch: BatchKey,
     start: Option<Instant>,
     _entered: Entered,
 }
 
 impl<'a> Span<'a> {
-    pub(crate) fn new(counters: &'a Counters, activity: Activity, batch: BatchKey) -> Self {
+    pub(crate) fn new(counters: &'a Counters, activity: Stage, batch: BatchKey) -> Self {
         let start = TIMED.then(Instant::now);
         Self { counters, activity, batch, start, _entered: Entered::new(activity, batch) }
     }
@@ -41,7 +41,7 @@ pub(crate) struct Entered {
 
 impl Entered {
     #[inline]
-    pub(crate) fn new(_activity: Activity, _batch: BatchKey) -> Self {
+    pub(crate) fn new(_activity: Stage, _batch: BatchKey) -> Self {
         Self {
             #[cfg(feature = "tracing")]
             _span: span(_activity, _batch).entered(),
@@ -52,17 +52,14 @@ impl Entered {
 }
 
 #[cfg(feature = "tracing")]
-fn span(activity: Activity, BatchKey { epoch, number }: BatchKey) -> tracing::Span {
+fn span(stage: Stage, BatchKey { epoch, number }: BatchKey) -> tracing::Span {
     // The name of a span is part of its call site, and so of the code.
     macro_rules! spans {
-        ($($activity:ident $name:literal)*) => {
-            match activity {
-                $(Activity::$activity => tracing::debug_span!($name, epoch, batch = number),)*
+        ($($(#[$doc:meta])* $stage:ident $field:ident $name:literal,)*) => {
+            match stage {
+                $(Stage::$stage => tracing::debug_span!($name, epoch, batch = number),)*
             }
         };
     }
-    spans!(
-        Read "read" Augment "augment" Write "write" Fill "fill" Batch "batcher" SlotWait "slot wait" Pin "pin"
-        DeviceWait "device wait" Transfer "transfer" Ready "ready" Finish "finish" Wait "wait" Step "step"
-    )
+    crate::vocabulary::stages!(spans)
 }

@@ -1,7 +1,7 @@
 //! The clock of one epoch's consumer: what it waits for, and what it takes for a step.
 
 use super::{counters::Counters, loops::CopyId, span::Entered};
-use crate::vocabulary::{Activity, BatchKey};
+use crate::vocabulary::{BatchKey, Stage};
 use std::{mem, sync::Arc, time::Instant};
 
 /// Follows the calls of `next()` of one epoch.
@@ -27,7 +27,7 @@ impl StepClock {
 
     /// What tracers know of a call of `next()` while it lasts.
     pub(crate) fn entered(&self) -> Entered {
-        Entered::new(Activity::Wait, self.batch)
+        Entered::new(Stage::Wait, self.batch)
     }
 
     /// `next()` is called.
@@ -35,7 +35,7 @@ impl StepClock {
         let asked = Instant::now();
         if let Some(handed) = self.handed {
             let done = BatchKey { number: self.batch.number.saturating_sub(1), ..self.batch };
-            self.counters.took(Activity::Step, done, handed, asked);
+            self.counters.took(Stage::Step, done, handed, asked);
         }
         self.counters.loops().asked(self.copy, asked, self.handed.is_none());
         self.waits = true;
@@ -51,7 +51,7 @@ impl StepClock {
             None => self.counters.failed(),
         }
         let now = Instant::now();
-        self.counters.took(Activity::Wait, self.batch, asked, now);
+        self.counters.took(Stage::Wait, self.batch, asked, now);
         self.batch.number += 1;
         let first = self.handed.is_none();
         self.waited(now);

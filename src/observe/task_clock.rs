@@ -4,11 +4,10 @@
 //! [`GROUPS`], and the task's time is split in the proportion that was seen. Samples of [`SLOW`] or more are timed one by one.
 
 use super::{counters::Counters, span::Entered};
-use crate::observe::stats::PARTS;
 use crate::observe::stats::nanos;
 use crate::{
     observe::stats::TIMED,
-    vocabulary::{Activity, BatchKey},
+    vocabulary::{BatchKey, Stage},
 };
 use std::{
     sync::atomic::Ordering::Relaxed,
@@ -40,7 +39,7 @@ pub(crate) struct TaskClock<'a> {
     groups: u32,
     slow: bool,
     /// What the parts of the timed samples took; `None` of parts that did not run.
-    timed: [Option<u64>; PARTS],
+    timed: [Option<u64>; Stage::OF_SAMPLES.len()],
     _entered: Entered,
 }
 
@@ -57,8 +56,8 @@ impl<'a> TaskClock<'a> {
             detail: Detail::Nothing,
             groups: 0,
             slow,
-            timed: [None; PARTS],
-            _entered: Entered::new(Activity::Fill, batch),
+            timed: [None; Stage::OF_SAMPLES.len()],
+            _entered: Entered::new(Stage::Fill, batch),
         }
     }
 
@@ -78,7 +77,7 @@ impl<'a> TaskClock<'a> {
 
     /// A part of one sample is done.
     #[inline]
-    pub(crate) fn sample(&mut self, part: Activity) {
+    pub(crate) fn sample(&mut self, part: Stage) {
         if self.detail == Detail::Sample {
             self.note(part, 1);
         }
@@ -86,13 +85,13 @@ impl<'a> TaskClock<'a> {
 
     /// A part of so many samples, the whole group, is done.
     #[inline]
-    pub(crate) fn samples(&mut self, part: Activity, count: usize) {
+    pub(crate) fn samples(&mut self, part: Stage, count: usize) {
         if self.detail == Detail::Group && count > 0 {
             self.note(part, count as u64);
         }
     }
 
-    fn note(&mut self, part: Activity, count: u64) {
+    fn note(&mut self, part: Stage, count: u64) {
         let now = Instant::now();
         let ns = nanos(now - self.lap);
         self.lap = now;
@@ -110,7 +109,7 @@ impl<'a> TaskClock<'a> {
             return time;
         }
         let timed: u64 = self.timed.iter().flatten().sum();
-        for (part, ns) in [Activity::Read, Activity::Augment, Activity::Write].into_iter().zip(self.timed) {
+        for (part, ns) in Stage::OF_SAMPLES.into_iter().zip(self.timed) {
             let Some(ns) = ns else { continue };
             let share = u128::from(nanos(time)) * u128::from(ns) / u128::from(timed.max(1));
             self.counters.sample(part, self.worker).add_total(rows as u64, share as u64);
@@ -119,7 +118,7 @@ impl<'a> TaskClock<'a> {
         if slow != self.slow {
             self.counters.slow.store(slow, Relaxed);
         }
-        self.counters.timeline.add(Activity::Fill, self.batch, self.started, now);
+        self.counters.took(Stage::Fill, self.batch, self.started, now);
         time
     }
 }

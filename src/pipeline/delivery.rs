@@ -8,7 +8,7 @@ use crate::{
     fault::{Bad, Error, discard},
     order::Order,
     sync::MutexGuard,
-    vocabulary::{Activity, BatchKey, Place, Stage},
+    vocabulary::{BatchKey, Place, Stage},
 };
 use std::{
     collections::VecDeque,
@@ -45,7 +45,7 @@ impl<O> Pipeline<O> {
             }
             if let Some((since, ready)) = run.ready.remove(&run.delivered) {
                 let batch = BatchKey { epoch: run.id.epoch, number: run.delivered };
-                let place = Place::batch(Stage::Dataset, run.id.epoch, run.delivered);
+                let place = Place::batch(Stage::Read, run.id.epoch, run.delivered);
                 let bad = run.bad.remove(&run.delivered).unwrap_or_default();
                 run.permits.remove(&run.delivered);
                 run.delivered += 1;
@@ -59,11 +59,11 @@ impl<O> Pipeline<O> {
                 if opens {
                     self.for_workers.notify_one();
                 }
-                self.counters().took(Activity::Ready, batch, since, Instant::now());
+                self.counters().took(Stage::Ready, batch, since, Instant::now());
                 return Some(Delivery { place, ready, bad });
             }
             if closed {
-                let place = Place::batch(Stage::Dataset, run.id.epoch, run.delivered);
+                let place = Place::batch(Stage::Read, run.id.epoch, run.delivered);
                 run.delivered = run.end;
                 return Some(Delivery { place, ready: Err(Error::Ended), bad: Bad::default() });
             }
@@ -90,7 +90,7 @@ impl<O> Pipeline<O> {
         let permit = run.permits.remove(&batch);
         drop(state);
         let stuck = self.watch.blame(epoch, batch).map(Box::new);
-        let place = Place::batch(Stage::Dataset, epoch, batch);
+        let place = Place::batch(Stage::Read, epoch, batch);
         discard(place, left_over);
         // What is left of it is in somebody's hands, maybe for ever: the other batches must not have one slot less.
         permit.into_iter().for_each(|permit| self.pool.replace(permit));

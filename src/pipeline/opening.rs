@@ -4,12 +4,13 @@ use super::{
     epochs::{ELSEWHERE, Run, RunId},
     shared::Pipeline,
 };
+use crate::observe::Span;
 use crate::{
     batch::{BatchPlace, BatchPlan, Task},
     fault::{Error, discard, during},
     memory::{Permit, TICK, Wanted},
     order::{Cut, Order},
-    vocabulary::{Activity, BatchKey, Place, Stage},
+    vocabulary::{BatchKey, Place, Stage},
 };
 use std::{
     cell::Cell,
@@ -72,7 +73,7 @@ impl<O> Pipeline<O> {
             (None, tasks) => left_over = Some((Some(order), tasks)), // the consumer has gone meanwhile
         }
         drop(state);
-        discard(Place::batch(Stage::Dataset, id.epoch, number), left_over);
+        discard(Place::batch(Stage::Read, id.epoch, number), left_over);
         (0..count.clamp(1, self.flow.now.workers())).for_each(|_| self.for_workers.notify_one());
         if count == 0 {
             self.for_consumers.notify_all();
@@ -107,7 +108,7 @@ impl<O> Pipeline<O> {
             let opening = Opening { run: run.id, epoch: run.id.epoch, number: run.opened, order, abandoned, permit };
             drop(state);
             let batch = BatchKey { epoch: opening.epoch, number: opening.number };
-            self.counters().took(Activity::SlotWait, batch, start, Instant::now());
+            self.counters().took(Stage::SlotWait, batch, start, Instant::now());
             return Some(opening);
         }
     }
@@ -145,7 +146,7 @@ impl<O> Pipeline<O> {
         });
         let rest = start + memory.get();
         if rest > start {
-            self.counters().took(Activity::SlotWait, batch, start, rest);
+            self.counters().took(Stage::SlotWait, batch, start, rest);
         }
         (done, rest)
     }
@@ -155,13 +156,15 @@ impl<O> Pipeline<O> {
         let Opening { epoch, number, order, .. } = opening;
         let place = Place::batch(Stage::Sampler, *epoch, *number);
         let at = BatchPlace { epoch: *epoch, number: *number, position: order.position() };
+        let sampling = Span::new(self.counters(), Stage::Sampler, at.key());
         let Cut { indices, occurrences } = order.take(place)?;
+        drop(sampling);
         let chunk = self.chunk(indices.len());
         let permit = mem::replace(&mut opening.permit, Err(Error::Ended))?;
         let abandoned = Arc::clone(&opening.abandoned);
         let plan = Arc::new(BatchPlan { at, indices: indices.into(), occurrences, abandoned });
         let id = opening.run;
-        let place = Place { stage: Stage::Allocate, ..place };
+        let place = Place { stage: Stage::SlotWait, ..place };
         let open = |wanted: Wanted<'_>| Arc::clone(&self.source).open(plan, permit, &self.pool, wanted, chunk);
         during(place, || self.with_slot(at.key(), id, Run::next_to_open, open).0)
     }

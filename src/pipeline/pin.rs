@@ -9,7 +9,7 @@ use crate::{
 /// The pin thread: memory ahead of its use, then batches that need work before they can cross the link.
 pub(crate) fn pin<O>(pipeline: &Pipeline<O>) {
     if let Some(bytes) = pipeline.source.slot_bytes() {
-        during(Place::batch(Stage::Allocate, 0, 0), || pipeline.pool.preallocate(bytes));
+        during(Place::batch(Stage::SlotWait, 0, 0), || pipeline.pool.preallocate(bytes));
     }
     while let Some((run, number, filled)) = pipeline.to_pin() {
         pipeline.pinned(run, number, pipeline.pin(run, filled));

@@ -12,7 +12,7 @@ use crate::{
     observe::{Counters, Entered, OnDevice},
     pipeline::tune::Tuning,
     sync::{Condvar, Mutex, MutexGuard},
-    vocabulary::{Activity, Place, Stage},
+    vocabulary::{Place, Stage},
 };
 use crossbeam::utils::CachePadded;
 use std::{
@@ -189,9 +189,9 @@ impl<O> Pipeline<O> {
     /// Prepares a batch for the link.
     pub(crate) fn pin(&self, id: RunId, filled: Box<dyn Filled<O>>) -> Result<Box<dyn Filled<O>>, Error> {
         let batch = filled.at().key();
-        let _entered = Entered::new(Activity::Pin, batch);
+        let _entered = Entered::new(Stage::Pin, batch);
         let (pinned, start) = self.with_slot(batch, id, Run::next_in_pin, |wanted| filled.pin(&self.pool, wanted));
-        self.counters().took(Activity::Pin, batch, start, Instant::now());
+        self.counters().took(Stage::Pin, batch, start, Instant::now());
         pinned
     }
 

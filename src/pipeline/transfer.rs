@@ -5,7 +5,7 @@ use crate::observe::Span;
 use crate::{
     device::Uploader,
     fault::discard,
-    vocabulary::{Activity, BatchKey},
+    vocabulary::{BatchKey, Stage},
 };
 use burn::tensor::StreamId;
 use std::{sync::OnceLock, time::Instant};
@@ -20,7 +20,7 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
         let mut uploader = Uploader::open(pipeline.source.target());
         while let Some((run, place, filled)) = pipeline.to_send() {
             let (counters, batch) = (pipeline.counters(), BatchKey { epoch: place.epoch, number: place.batch });
-            let waits = Span::new(counters, Activity::DeviceWait, batch);
+            let waits = Span::new(counters, Stage::DeviceWait, batch);
             let asked = Instant::now();
             let entered = pipeline.device.enter(pipeline.epochs(), || pipeline.starved(run, place.batch));
             drop(waits);
@@ -31,7 +31,7 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             if let_in {
                 counters.kept(asked.elapsed());
             }
-            let copies = Span::new(counters, Activity::Transfer, batch);
+            let copies = Span::new(counters, Stage::Transfer, batch);
             let ready = filled.send(&pipeline.pool, &mut uploader);
             drop(copies);
             pipeline.device.copied(uploader.in_use());

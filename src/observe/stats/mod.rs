@@ -6,8 +6,8 @@ mod stage;
 mod table;
 mod verdict;
 
-pub use report::{Queues, Stats};
+pub use report::{Queues, Stages, Stats};
 pub use stage::StageStats;
-pub(crate) use stage::{PARTS, StageCounters, TIMED, nanos};
+pub(crate) use stage::{StageCounters, TIMED, nanos};
 pub(crate) use verdict::EARLY;
 pub use verdict::Verdict;

@@ -1,7 +1,7 @@
 //! What a loader has done so far: counters that every stage adds to, a snapshot to read, and what follows from it.
 
 use super::stage::StageStats;
-use crate::vocabulary::MemoryKind;
+use crate::vocabulary::{MemoryKind, Stage, stages};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -68,33 +68,10 @@ pub struct Stats {
     pub slots: usize,
     /// Threads of the machine.
     pub cpu_threads: usize,
-    /// `Dataset::get` of a sample, on a worker.
-    pub read: StageStats,
-    /// The augmentation of a sample, on a worker.
-    pub augment: StageStats,
-    /// `Collate::write` of a sample, on a worker.
-    pub write: StageStats,
-    /// A Burn `Batcher` on a whole batch, on a worker.
-    pub batcher: StageStats,
-    /// The wait for a slot, for a permit first and then for its memory: on one worker at a time, of a batcher's memory on the pin
-    /// thread.
-    pub slot_wait: StageStats,
-    /// Preparing a batch for the link, on the pin thread (on a CPU backend: a worker).
-    pub pin: StageStats,
-    /// The wait until the device has room for one batch more, on a transfer thread.
-    pub device_wait: StageStats,
     /// The part of it that ended without a release of device memory: the training loop, or Burn, keeps batches.
     pub kept_wait: Duration,
-    /// The copy of a batch to the device, until it is done, on a transfer thread.
-    pub transfer: StageStats,
-    /// How long batches lay ready before the step took them.
-    pub ready: StageStats,
-    /// `Collate::finish`, in `next()` (on a CPU backend: on a worker).
-    pub finish: StageStats,
-    /// A call of `next()`, `finish` included.
-    pub wait: StageStats,
-    /// From a batch's delivery to the next call of `next()`.
-    pub step: StageStats,
+    /// How often each stage ran, and how long it took.
+    pub stages: Stages,
     /// What lay where, on average.
     pub queues: Queues,
     /// Bytes that crossed the link to the device; none on a CPU backend.
@@ -120,6 +97,32 @@ pub struct Stats {
     /// The kind of the slots' memory: the slowest of those ever allocated, `None` before the first allocation.
     pub memory: Option<MemoryKind>,
 }
+
+macro_rules! stage_fields {
+    ($($(#[$doc:meta])* $stage:ident $field:ident $name:literal,)*) => {
+        /// Statistics of each stage, by its name. [`Stage`] says what each is.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[non_exhaustive]
+        pub struct Stages {
+            $($(#[$doc])* pub $field: StageStats,)*
+        }
+
+        impl Stages {
+            /// Statistics that `of` gives for each stage.
+            pub(crate) fn from_fn(mut of: impl FnMut(Stage) -> StageStats) -> Self {
+                Self { $($field: of(Stage::$stage),)* }
+            }
+
+            /// Those of one stage.
+            pub fn of(&self, stage: Stage) -> &StageStats {
+                match stage {
+                    $(Stage::$stage => &self.$field,)*
+                }
+            }
+        }
+    };
+}
+stages!(stage_fields);
 
 /// Batches at each stage when the step asks for its next one: means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -163,13 +166,14 @@ impl Stats {
 
     /// What the workers have worked.
     pub(super) fn workers_time(&self) -> Duration {
-        let rows = self.read.busy + self.augment.busy + self.write.busy + self.batcher.busy;
-        rows + if self.on_host() { self.pin.busy + self.finish.busy } else { Duration::ZERO }
+        let Stages { read, augment, collate, batcher, pin, finish, .. } = &self.stages;
+        let rows = read.busy + augment.busy + collate.busy + batcher.busy;
+        rows + if self.on_host() { pin.busy + finish.busy } else { Duration::ZERO }
     }
 
     /// The share of the transfer threads' time in which they copy, from 0 to 1.
     pub fn transfer_busy(&self) -> f64 {
-        self.of_transfers(self.transfer.busy)
+        self.of_transfers(self.stages.transfer.busy)
     }
 
     /// A share of the time of those transfer threads that can have a batch in hand.

@@ -1,7 +1,7 @@
 //! The statistics of a part of the time.
 
 use super::{
-    report::{Queues, Stats},
+    report::{Queues, Stages, Stats},
     stage::StageStats,
 };
 
@@ -36,7 +36,7 @@ impl Stats {
             ($($field:ident)*) => {
                 Self {
                     $($field: self.$field.saturating_sub(earlier.$field),)*
-                    queues: self.queues.since((self.wait.count, &earlier.queues, earlier.wait.count)),
+                    queues: self.queues.since((self.stages.wait.count, &earlier.queues, earlier.stages.wait.count)),
                     warm_up: None,
                     ..self.clone()
                 }
@@ -46,12 +46,7 @@ impl Stats {
             batches items errors faults skipped replaced epochs waited stepped start_waited copies_had workers_had kept_wait
             sent_bytes allocations late_allocations allocating
         );
-        macro_rules! stages {
-            ($($stage:ident)*) => {
-                Self { $($stage: self.$stage.since(&earlier.$stage),)* ..counts }
-            };
-        }
-        stages!(read augment write batcher slot_wait pin device_wait transfer ready finish wait step)
+        Self { stages: Stages::from_fn(|stage| self.stages.of(stage).since(earlier.stages.of(stage))), ..counts }
     }
 }
 

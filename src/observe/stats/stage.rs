@@ -12,9 +12,6 @@ use std::{
 /// `BURN_PINNED_UNTIMED` set. See `benches/loaders.rs`.
 pub(crate) const TIMED: bool = option_env!("BURN_PINNED_UNTIMED").is_none();
 
-/// Read, augment, write.
-pub(crate) const PARTS: usize = 3;
-
 pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,27 +1,8 @@
 //! Statistics as a table.
 
 use super::{report::Stats, stage::StageStats};
+use crate::vocabulary::Stage;
 use std::{fmt, time::Duration};
-
-impl Stats {
-    /// The stages in a batch's order, with their names.
-    fn stages(&self) -> [(&'static str, &StageStats); 12] {
-        [
-            ("read", &self.read),
-            ("augment", &self.augment),
-            ("write", &self.write),
-            ("batcher", &self.batcher),
-            ("slot wait", &self.slot_wait),
-            ("pin", &self.pin),
-            ("device wait", &self.device_wait),
-            ("transfer", &self.transfer),
-            ("ready", &self.ready),
-            ("finish", &self.finish),
-            ("wait", &self.wait),
-            ("step", &self.step),
-        ]
-    }
-}
 
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,8 +33,12 @@ impl fmt::Display for Stats {
         let (open, pin, send, ready) = (q.open, q.to_pin, q.to_send, q.ready);
         writeln!(f, "queues         {open:.1} batches open, {pin:.1} to pin, {send:.1} to send, {ready:.1} ready")?;
         write!(f, "\n{:<13}{:>12}{:>11}{:>11}{:>11}{:>11}", "stage", "count", "busy", "p50", "p95", "p99")?;
-        for (name, stage) in self.stages().into_iter().filter(|(_, stage)| stage.count > 0) {
-            let StageStats { count, busy, p50, p95, p99 } = stage;
+        for stage in Stage::ALL {
+            let StageStats { count, busy, p50, p95, p99 } = self.stages.of(*stage);
+            if *count == 0 {
+                continue;
+            }
+            let name = stage.name();
             let [busy, p50, p95, p99] = [*busy, *p50, *p95, *p99].map(short);
             write!(f, "\n{name:<13}{count:>12}{busy:>11}{p50:>11}{p95:>11}{p99:>11}")?;
         }

@@ -169,7 +169,7 @@ impl Stats {
                 first_batch: self.start_waited / u32::try_from(self.epochs).unwrap_or(u32::MAX),
             };
         }
-        let in_finish = if self.on_host() { 0.0 } else { share(self.finish.busy, waited).min(1.0) };
+        let in_finish = if self.on_host() { 0.0 } else { share(self.stages.finish.busy, waited).min(1.0) };
         if in_finish >= MOST {
             return Verdict::Finish { waits, share: in_finish };
         }
@@ -188,9 +188,9 @@ impl Stats {
                 () => Verdict::Pin { waits, busy: pin },
             };
         }
-        let in_device = self.of_transfers(self.device_wait.busy);
+        let in_device = self.of_transfers(self.stages.device_wait.busy);
         if in_device >= MOST {
-            return match share(self.kept_wait, self.device_wait.busy) {
+            return match share(self.kept_wait, self.stages.device_wait.busy) {
                 kept if kept >= MOST => Verdict::Device { waits, share: in_device },
                 _ => Verdict::Ahead { waits, share: in_device },
             };
@@ -202,7 +202,7 @@ impl Stats {
         if work < TINY {
             return Verdict::Overhead { waits, work };
         }
-        let in_slots = share(self.slot_wait.busy, self.copies_had);
+        let in_slots = share(self.stages.slot_wait.busy, self.copies_had);
         if in_slots >= MANY {
             return Verdict::Slots { waits, share: in_slots.min(1.0), slots: self.slots };
         }
@@ -210,28 +210,28 @@ impl Stats {
     }
 
     fn pin_busy(&self) -> f64 {
-        if self.on_host() { 0.0 } else { share(self.pin.busy, self.copies_had).min(1.0) }
+        if self.on_host() { 0.0 } else { share(self.stages.pin.busy, self.copies_had).min(1.0) }
     }
 
     /// What takes most of the workers' time.
     fn workers_stage(&self) -> (Stage, &StageStats) {
-        let rows = [(Stage::Dataset, &self.read), (Stage::Augment, &self.augment), (Stage::Collate, &self.write)];
-        let whole = [(Stage::Collate, &self.batcher), (Stage::Pin, &self.pin), (Stage::Finish, &self.finish)];
-        let count = if self.on_host() { 3 } else { 1 };
-        let all = rows.into_iter().chain(whole.into_iter().take(count));
-        all.max_by_key(|(_, stage)| stage.busy).unwrap_or((Stage::Dataset, &self.read))
+        let host: &[Stage] = if self.on_host() { &[Stage::Pin, Stage::Finish] } else { &[] };
+        let all = Stage::OF_SAMPLES.into_iter().chain([Stage::Batcher]).chain(host.iter().copied());
+        let busiest = all.max_by_key(|stage| self.stages.of(*stage).busy).unwrap_or(Stage::Read);
+        (busiest, self.stages.of(busiest))
     }
 }
 
 /// What users call a stage, and what makes it cheaper.
 fn words(stage: Stage) -> (&'static str, &'static str) {
     match stage {
-        Stage::Dataset => ("read (`Dataset::get`)", "a cheaper decode, or data that is decoded once"),
+        Stage::Read => ("read (`Dataset::get`)", "a cheaper decode, or data that is decoded once"),
         Stage::Augment => ("augment", "cheaper augmentation, or augmentation on the device in `finish`"),
-        Stage::Collate => ("write (the collate or batcher)", "a cheaper one, or work moved to the device in `finish`"),
+        Stage::Collate => ("`Collate::write`", "a cheaper one, or work moved to the device in `finish`"),
+        Stage::Batcher => ("the batcher", "a cheaper one, or work moved to the device"),
         Stage::Pin => ("pin (packing the batch)", "fields of one size"),
         Stage::Finish => ("finish", "less work in `finish`"),
-        Stage::Sampler | Stage::Allocate | Stage::Transfer => ("the batch", "less work a batch"),
+        stage => (stage.name(), "less work a batch"),
     }
 }
 
@@ -268,7 +268,7 @@ impl fmt::Display for Verdict {
                 match (room, stage) {
                     (true, _) => write!(f, "more workers, or {cheaper}"),
                     // A worker that waits for a file leaves its thread of the machine to another.
-                    (false, Stage::Dataset) => write!(f, "{cheaper}; more workers only where they wait for storage"),
+                    (false, Stage::Read) => write!(f, "{cheaper}; more workers only where they wait for storage"),
                     (false, _) => write!(f, "{cheaper}; more workers would share the same cores"),
                 }
             }

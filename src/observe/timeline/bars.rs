@@ -2,7 +2,7 @@
 
 use super::record::Event;
 use super::record::Lane;
-use crate::vocabulary::{Activity, BatchKey};
+use crate::vocabulary::{BatchKey, Stage};
 use std::{
     cmp::Reverse,
     fs,
@@ -46,7 +46,7 @@ pub(super) struct Bar {
     pub(super) lane: Lane,
     /// Events of a lane that overlap without nesting, as batches that lie ready do, stand in rows of their own.
     pub(super) row: usize,
-    pub(super) activity: Activity,
+    pub(super) activity: Stage,
     pub(super) batch: BatchKey,
     /// Since the first event.
     pub(super) start: Duration,
@@ -92,7 +92,7 @@ impl Timeline {
     /// The part from the wait for the last `batches` batches on: a dozen make a readable picture.
     pub fn last_batches(&self, batches: usize) -> Self {
         let mut waits: Vec<Duration> =
-            self.bars.iter().filter(|bar| bar.activity == Activity::Wait).map(|bar| bar.start).collect();
+            self.bars.iter().filter(|bar| bar.activity == Stage::Wait).map(|bar| bar.start).collect();
         waits.sort_unstable();
         match waits.len().checked_sub(batches).and_then(|at| waits.get(at)) {
             Some(from) => self.part(*from, Duration::MAX),
@@ -105,7 +105,7 @@ impl Timeline {
     /// done.
     pub fn batches(&self, epoch: usize, batches: Range<usize>) -> Self {
         let of_step = |bar: &&Bar| {
-            matches!(bar.activity, Activity::Wait | Activity::Step)
+            matches!(bar.activity, Stage::Wait | Stage::Step)
                 && bar.batch.epoch == epoch
                 && batches.contains(&bar.batch.number)
         };
@@ -162,7 +162,7 @@ impl Timeline {
 mod tests {
     use super::*;
 
-    fn event(lane: Lane, activity: Activity, number: usize, start: u64, end: u64, origin: Instant) -> Event {
+    fn event(lane: Lane, activity: Stage, number: usize, start: u64, end: u64, origin: Instant) -> Event {
         let at = |us| origin + Duration::from_micros(us);
         Event { lane, activity, batch: BatchKey { epoch: 0, number }, start: at(start), end: at(end) }
     }
@@ -170,16 +170,16 @@ mod tests {
     fn timeline() -> Timeline {
         let now = Instant::now();
         Timeline::of(vec![
-            event(Lane::Worker(0), Activity::Fill, 0, 0, 100, now),
-            event(Lane::Transfer(0), Activity::Transfer, 0, 100, 150, now),
-            event(Lane::Worker(0), Activity::Fill, 1, 100, 180, now),
-            event(Lane::Ready, Activity::Ready, 0, 150, 400, now),
-            event(Lane::Ready, Activity::Ready, 1, 180, 500, now),
-            event(Lane::Ready, Activity::Ready, 2, 400, 500, now),
-            event(Lane::Step, Activity::Finish, 0, 400, 410, now),
-            event(Lane::Step, Activity::Wait, 0, 350, 410, now),
-            event(Lane::Step, Activity::Step, 0, 410, 700, now),
-            event(Lane::Step, Activity::Wait, 1, 700, 710, now),
+            event(Lane::Worker(0), Stage::Fill, 0, 0, 100, now),
+            event(Lane::Transfer(0), Stage::Transfer, 0, 100, 150, now),
+            event(Lane::Worker(0), Stage::Fill, 1, 100, 180, now),
+            event(Lane::Ready, Stage::Ready, 0, 150, 400, now),
+            event(Lane::Ready, Stage::Ready, 1, 180, 500, now),
+            event(Lane::Ready, Stage::Ready, 2, 400, 500, now),
+            event(Lane::Step, Stage::Finish, 0, 400, 410, now),
+            event(Lane::Step, Stage::Wait, 0, 350, 410, now),
+            event(Lane::Step, Stage::Step, 0, 410, 700, now),
+            event(Lane::Step, Stage::Wait, 1, 700, 710, now),
         ])
     }
 

@@ -1,6 +1,6 @@
 //! A bounded recording of what the threads of a loader do.
 
-use crate::vocabulary::{Activity, BatchKey};
+use crate::vocabulary::{BatchKey, Stage};
 use std::{
     cell::Cell,
     collections::VecDeque,
@@ -50,7 +50,7 @@ impl fmt::Display for Lane {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event {
     pub(crate) lane: Lane,
-    pub(crate) activity: Activity,
+    pub(crate) activity: Stage,
     pub(crate) batch: BatchKey,
     pub(crate) start: Instant,
     pub(crate) end: Instant,
@@ -83,9 +83,9 @@ impl Recorder {
     }
 
     #[inline]
-    pub(crate) fn add(&self, activity: Activity, batch: BatchKey, start: Instant, end: Instant) {
+    pub(crate) fn add(&self, activity: Stage, batch: BatchKey, start: Instant, end: Instant) {
         if self.on.load(Relaxed) {
-            let lane = if activity == Activity::Ready { Lane::Ready } else { LANE.get() };
+            let lane = if activity == Stage::Ready { Lane::Ready } else { LANE.get() };
             self.keep(Event { lane, activity, batch, start, end });
         }
     }

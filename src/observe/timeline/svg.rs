@@ -1,7 +1,7 @@
 //! A timeline as one picture: threads from top to bottom, time from left to right, a colour for each batch.
 
 use super::bars::{Bar, Timeline};
-use crate::vocabulary::Activity;
+use crate::vocabulary::Stage;
 use std::{fmt::Write as _, time::Duration};
 
 const LEFT: f64 = 84.0;
@@ -80,13 +80,13 @@ fn draw(svg: &mut String, bar: &Bar, scale: &Scale, y: f64) {
     let (x, width) = (scale.x(bar.start), scale.width(bar.end - bar.start).max(0.4));
     let colour = COLOURS[bar.batch.number % COLOURS.len()];
     let (fill, opacity) = match bar.activity {
-        Activity::Wait => ("url(#r)", 1.0),
+        Stage::Wait => ("url(#r)", 1.0),
         activity if activity.is_wait() => ("url(#w)", 1.0),
-        Activity::Ready => (colour, 0.4),
+        Stage::Ready => (colour, 0.4),
         _ => (colour, 1.0),
     };
     // What lies within another bar is lower than that.
-    let inset = if bar.activity == Activity::Finish { 5.0 } else { 1.0 };
+    let inset = if bar.activity == Stage::Finish { 5.0 } else { 1.0 };
     let height = ROW - 2.0 * inset;
     let (name, number) = (bar.activity.name(), bar.batch.number);
     let stroke = if width > 3.0 { 0.4 } else { 0.0 }; // it would hide a narrow bar
@@ -103,7 +103,7 @@ fn draw(svg: &mut String, bar: &Bar, scale: &Scale, y: f64) {
     let full = format!("{name} {number}");
     let fits = |label: &str| width > 6.5 * label.len() as f64;
     // A number alone would be taken for the step's next to it.
-    let whole = matches!(bar.activity, Activity::Wait | Activity::Finish) || fits(&full);
+    let whole = matches!(bar.activity, Stage::Wait | Stage::Finish) || fits(&full);
     let label = if whole { full } else { number.to_string() };
     if fits(&label) {
         text(svg, x + width / 2.0, y + ROW / 2.0 + 4.0, "middle", &label);

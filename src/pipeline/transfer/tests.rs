@@ -218,7 +218,7 @@ fn an_epoch_that_ends_leaves_nothing_before_a_full_device() {
     pipeline.end(id);
     let permits: Vec<_> = (0..SLOTS).map_while(|_| pipeline.pool.permit(Duration::from_secs(5))).collect();
     assert_eq!(permits.len(), SLOTS, "a slot is held by a batch that nobody waits for");
-    let sent = counters.snapshot().transfer.count;
+    let sent = counters.snapshot().stages.transfer.count;
     assert!((6..=6 + 4).contains(&sent), "{sent} batches sent");
     drop((permits, threads));
 }
@@ -241,7 +241,7 @@ fn transfers_are_counted_and_a_slow_finish_is_found() {
     counters.timeline.start(10_000);
     consume(pipeline(rows(batches, &counters), &counters), &counters, batches);
     let stats = counters.snapshot();
-    assert_eq!((stats.transfer.count, stats.device_wait.count, stats.finish.count), (30, 30, 30));
+    assert_eq!((stats.stages.transfer.count, stats.stages.device_wait.count, stats.stages.finish.count), (30, 30, 30));
     assert_eq!((stats.sent_bytes, stats.transfer_threads), (10 * 240, 2));
     assert!(stats.to_string().contains("transfers"), "{stats}");
     assert!(matches!(stats.verdict(), Verdict::Finish { .. }), "{stats}\n{}", stats.verdict());

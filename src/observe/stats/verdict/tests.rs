@@ -1,4 +1,5 @@
 use super::*;
+use crate::observe::stats::Stages;
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -39,42 +40,54 @@ fn each_cause_has_its_line() {
         "too early to say: 0 batches so far, and 90 errors instead of one",
     );
     says(
-        &Stats { read: busy(ms(320)), ..stats(20) },
+        &Stats { stages: Stages { read: busy(ms(320)), ..Stages::default() }, ..stats(20) },
         "compute-bound: the loader is idle 92 %, the step waits 2 % of the time; nothing to do",
     );
     says(
-        &Stats { read: busy(ms(3000)), write: busy(ms(920)), ..stats(310) },
+        &Stats { stages: Stages { read: busy(ms(3000)), collate: busy(ms(920)), ..Stages::default() }, ..stats(310) },
         "the step waits 31 % of the time for read (`Dataset::get`) (4 workers busy 98 %): more workers, or a cheaper \
          decode, or data that is decoded once",
     );
     says(
-        &Stats { transfer: busy(ms(2900)), sent_bytes: 51_000_000_000, read: busy(ms(1000)), ..stats(400) },
+        &Stats {
+            stages: Stages { transfer: busy(ms(2900)), read: busy(ms(1000)), ..Stages::default() },
+            sent_bytes: 51_000_000_000,
+            ..stats(400)
+        },
         "transfer-bound: the step waits 40 % of the time, the transfer threads copy 97 % of it at 51.0 GB/s: send fewer \
          bytes, such as u8 instead of f32",
     );
     let (memory, sent_bytes) = (Some(MemoryKind::Pageable), 9_000_000_000);
     says(
-        &Stats { transfer: busy(ms(2900)), sent_bytes, memory, ..stats(400) },
+        &Stats { stages: Stages { transfer: busy(ms(2900)), ..Stages::default() }, sent_bytes, memory, ..stats(400) },
         "transfer-bound: the step waits 40 % of the time, the transfer threads copy 97 % of it at 9.0 GB/s from ordinary \
          memory: find out why none was page-locked (it is logged), or send fewer bytes, such as u8 instead of f32",
     );
     says(
-        &Stats { finish: busy(ms(300)), ..stats(400) },
+        &Stats { stages: Stages { finish: busy(ms(300)), ..Stages::default() }, ..stats(400) },
         "the step waits 40 % of the time, 75 % of that in `finish`, which runs in `next()`: less work or fewer kernels \
          there",
     );
     says(
-        &Stats { device_wait: busy(ms(2400)), kept_wait: ms(200), ..stats(800) },
+        &Stats {
+            stages: Stages { device_wait: busy(ms(2400)), ..Stages::default() },
+            kept_wait: ms(200),
+            ..stats(800)
+        },
         "compute-bound: the step waits 80 % of the time, but for the device, which its loop runs ahead of: transfers wait \
          80 % of it for steps to be over; nothing to do",
     );
     says(
-        &Stats { device_wait: busy(ms(2400)), kept_wait: ms(2000), ..stats(400) },
+        &Stats {
+            stages: Stages { device_wait: busy(ms(2400)), ..Stages::default() },
+            kept_wait: ms(2000),
+            ..stats(400)
+        },
         "the step waits 40 % of the time, and transfers wait 80 % of it for batches to leave device memory: drop batches \
          after their step, or a larger `prefetch`",
     );
     says(
-        &Stats { pin: busy(ms(900)), ..stats(400) },
+        &Stats { stages: Stages { pin: busy(ms(900)), ..Stages::default() }, ..stats(400) },
         "the step waits 40 % of the time for the pin thread, busy 90 %: a `Collate` instead of a batcher, or fields of \
          one size",
     );
@@ -85,21 +98,21 @@ fn each_cause_has_its_line() {
     );
     let uneven = StageStats { p50: ms(1), p99: ms(80), ..busy(ms(2000)) };
     says(
-        &Stats { read: uneven, ..stats(400) },
+        &Stats { stages: Stages { read: uneven, ..Stages::default() }, ..stats(400) },
         "the step waits 40 % of the time for slow samples: one in 100 takes 80.0ms in read (`Dataset::get`), most 1.0ms: a \
          larger `prefetch`, or a look at those samples",
     );
     says(
-        &Stats { write: busy(Duration::from_micros(900)), ..stats(400) },
+        &Stats { stages: Stages { collate: busy(Duration::from_micros(900)), ..Stages::default() }, ..stats(400) },
         "the step waits 40 % of the time, though a batch is only 9.0µs of work: a larger `batch_size`",
     );
     says(
-        &Stats { read: busy(ms(2000)), slot_wait: busy(ms(600)), ..stats(400) },
+        &Stats { stages: Stages { read: busy(ms(2000)), slot_wait: busy(ms(600)), ..Stages::default() }, ..stats(400) },
         "slot-bound: the step waits 40 % of the time, and the workers wait 60 % of it for one of 4 slots: a larger \
          `prefetch` or `pinned_limit`",
     );
     says(
-        &Stats { read: busy(ms(2000)), transfer: busy(ms(900)), ..stats(400) },
+        &Stats { stages: Stages { read: busy(ms(2000)), transfer: busy(ms(900)), ..Stages::default() }, ..stats(400) },
         "the step waits 40 % of the time, no stage stands out (workers busy 50 %, transfers 30 %): a larger `prefetch` \
          evens out what varies",
     );
@@ -107,7 +120,8 @@ fn each_cause_has_its_line() {
 
 #[test]
 fn more_transfer_threads_than_slots_do_not_hide_the_link() {
-    let stats = Stats { transfer: busy(ms(3900)), transfer_threads: 16, ..stats(400) };
+    let stats =
+        Stats { stages: Stages { transfer: busy(ms(3900)), ..Stages::default() }, transfer_threads: 16, ..stats(400) };
     assert!(matches!(stats.verdict(), Verdict::Transfer { busy, .. } if busy > 0.9), "{}", stats.verdict());
 }
 
@@ -116,7 +130,7 @@ fn more_transfer_threads_than_slots_do_not_hide_the_link() {
 fn the_start_of_a_single_epoch_is_no_cause() {
     let once = Stats { start_waited: ms(350), ..stats(380) };
     assert!(matches!(once.verdict(), Verdict::Compute { waits, .. } if waits < 0.05), "{}", once.verdict());
-    let slow = Stats { read: busy(ms(3900)), ..once };
+    let slow = Stats { stages: Stages { read: busy(ms(3900)), ..Stages::default() }, ..once };
     let slow = Stats { waited: ms(650), stepped: ms(350), ..slow };
     assert!(matches!(slow.verdict(), Verdict::Workers { .. }), "{}", slow.verdict());
 }
@@ -125,7 +139,12 @@ fn the_start_of_a_single_epoch_is_no_cause() {
 fn a_look_at_the_last_while_leaves_out_the_start() {
     // A first step of a minute, as with a compiler in it, then a loop that waits.
     let compiled = Stats { batches: 1, items: 32, waited: ms(10), stepped: ms(60_000), ..Stats::default() };
-    let now = Stats { read: busy(ms(3900)), workers_had: ms(4000), stepped: ms(60_600), ..stats(410) };
+    let now = Stats {
+        stages: Stages { read: busy(ms(3900)), ..Stages::default() },
+        workers_had: ms(4000),
+        stepped: ms(60_600),
+        ..stats(410)
+    };
     assert!(matches!(now.verdict(), Verdict::Compute { .. }), "{}", now.verdict());
     let since = now.since(&compiled);
     assert_eq!((since.batches, since.items, since.waited, since.stepped), (99, 3168, ms(400), ms(600)));
@@ -137,7 +156,13 @@ fn a_look_at_the_last_while_leaves_out_the_start() {
 fn the_first_steps_are_left_out() {
     let compiled = Stats { batches: 8, items: 256, waited: ms(10), stepped: ms(60_000), ..Stats::default() };
     let warm_up = Some(Box::new(compiled));
-    let now = Stats { read: busy(ms(3900)), workers_had: ms(4000), stepped: ms(60_600), warm_up, ..stats(410) };
+    let now = Stats {
+        stages: Stages { read: busy(ms(3900)), ..Stages::default() },
+        workers_had: ms(4000),
+        stepped: ms(60_600),
+        warm_up,
+        ..stats(410)
+    };
     assert!(matches!(now.verdict(), Verdict::Workers { .. }), "{}", now.verdict());
     let early = Stats { batches: 12, ..now };
     assert_eq!(early.verdict(), Verdict::TooEarly { batches: 12, errors: 0 });
@@ -145,7 +170,7 @@ fn the_first_steps_are_left_out() {
 
 #[test]
 fn stored_and_read_back() {
-    let stats = Stats { read: busy(ms(3000)), ..stats(310) };
+    let stats = Stats { stages: Stages { read: busy(ms(3000)), ..Stages::default() }, ..stats(310) };
     let json = serde_json::to_string(&(&stats, stats.verdict())).unwrap();
     let back: (Stats, Verdict) = serde_json::from_str(&json).unwrap();
     assert_eq!(back, (stats.clone(), stats.verdict()));
