@@ -103,15 +103,21 @@ pub use loader::{LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderB
 pub use memory::{Field, HeapAlloc, HostAlloc, HostBlock, MemoryLimit};
 pub use observe::{Queues, StageStats, Stages, Stats, Timeline, Verdict};
 pub use order::{
-    BatchSampler, ClassBalancedSampler, Distributed, EpochBatches, FixedBatchSampler, LengthBucketSampler, MixPart,
-    MixSampler, RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler, SubsetSampler,
-    WeightedSampler, WeightedWithoutReplacementSampler,
+    BatchSampler, ClassBalancedSampler, Distributed, EpochBatches, FixedBatchSampler, IntoOrder, LengthBucketSampler,
+    MixPart, MixSampler, OrderBy, RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler,
+    SequentialSampler, SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
 };
 pub use pipeline::{Auto, Count};
 pub use rng::KeyedRng;
 pub use vocabulary::{MemoryKind, Place, Stage};
 
-/// The README's examples, compiled and run as tests.
+/// The examples of README and docs, compiled and run as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
+mod documents {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+    #[doc = include_str!("../docs/images.md")]
+    struct Images;
+    #[doc = include_str!("../docs/resume.md")]
+    struct Resume;
+}

@@ -158,7 +158,7 @@ fn a_batcher_that_panics_is_an_error_at_its_place() {
                 Err(error) => {
                     let message = Error::of(&error).unwrap().to_string();
                     assert!(
-                        at == 4 && message.starts_with("collate (") && message.ends_with("panicked: seventeen"),
+                        at == 4 && message.starts_with("batcher (") && message.ends_with("panicked: seventeen"),
                         "{message}"
                     );
                 }

@@ -110,7 +110,7 @@ fn the_callback_is_told_of_faults_that_the_consumer_meets() {
     };
     let last = |told: &Arc<Mutex<Vec<String>>>| told.lock().unwrap().last().cloned().expect("nothing was told");
 
-    let loader = builder().sampler(Broken).on_fault(tell(&told)).build(Numbers::new(16)).unwrap();
+    let loader = builder().order(Broken).on_fault(tell(&told)).build(Numbers::new(16)).unwrap();
     let error = outcomes(&*loader).remove(0).unwrap_err();
     assert!(error.contains("no order today"), "{error}");
     assert_eq!((last(&told), loader.stats().faults), (error, 1));

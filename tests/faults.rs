@@ -46,7 +46,7 @@ fn a_bad_sample_is_an_error_at_its_place() {
                         Mischief::Panic => format!("panicked: number {index} is worse"),
                         _ => format!("number {index} is bad"),
                     };
-                    let place = format!("dataset of sample {index} (epoch {epoch}, batch {batch}, worker ");
+                    let place = format!("read of sample {index} (epoch {epoch}, batch {batch}, worker ");
                     assert!(message.starts_with(&place) && message.ends_with(&what), "{message}");
                 }
                 assert_eq!((loader.stats().errors, loader.stats().batches), (3, 12));
@@ -159,7 +159,7 @@ impl Sampler for Broken {
 #[test]
 fn a_broken_sampler_is_reported() {
     let run = |sampler| {
-        let loader = builder().sampler(sampler).build(Numbers::new(40)).unwrap();
+        let loader = builder().order(sampler).build(Numbers::new(40)).unwrap();
         outcomes(&*loader)
     };
     let range = run(Broken::Range);
@@ -272,24 +272,6 @@ fn a_loader_dropped_in_mid_epoch_joins_its_threads() {
             took
         });
     }
-}
-
-#[test]
-fn a_step_that_never_gets_a_slot_is_told_why() {
-    let data = Numbers::new(400);
-    let asked = Arc::clone(&data.asked);
-    let loader = builder().lease_timeout(Duration::from_millis(200)).build(data).unwrap();
-    let mut idle = loader.iter();
-    idle.next().unwrap().unwrap();
-    // The batch that was delivered, and one in each of the four slots.
-    eventually("the idle epoch holds every slot", || asked.load(Ordering::SeqCst) == 5 * 8);
-    let mut second = loader.iter();
-    let error = second.next().unwrap().unwrap_err();
-    let Some(Error::LeaseTimeout { slots: 4, waited }) = Error::of(&error) else { panic!("{error}") };
-    assert!(*waited >= Duration::from_millis(200));
-    drop(idle);
-    let rest: Vec<_> = second.map(Result::unwrap).collect();
-    assert_eq!(numbers(&rest), (8..400).collect::<Vec<i64>>(), "the first eight were reported");
 }
 
 /// A sample that cannot even be dropped.

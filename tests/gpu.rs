@@ -426,7 +426,7 @@ fn an_idle_iterator_does_not_hang_another() {
         }
     }
     let builder = PinnedDataLoaderBuilder::new(OnDevice { width: 100 }).batch_size(10).num_workers(2);
-    let builder = builder.lease_timeout(Duration::from_millis(300)).set_device(Device::cuda(0));
+    let builder = builder.timeout(Duration::from_millis(300)).set_device(Device::cuda(0));
     let loader = builder.build(Slow).unwrap();
     let mut idle = loader.iter();
     check(idle.next().unwrap().unwrap(), 100);
@@ -434,7 +434,7 @@ fn an_idle_iterator_does_not_hang_another() {
     let mut second = loader.iter();
     match second.next().unwrap() {
         Ok(kept) => assert_eq!(check(kept, 100), 10),
-        Err(error) => assert!(matches!(Error::of(&error), Some(Error::LeaseTimeout { .. })), "{error}"),
+        Err(error) => assert!(matches!(Error::of(&error), Some(Error::Timeout { .. })), "{error}"),
     }
     drop(idle);
     let seen: usize = second.map(|kept| check(kept.unwrap(), 100)).sum();

@@ -2,9 +2,13 @@
 
 mod common;
 
-use burn::{data::dataloader::DataLoader, tensor::Device};
+use burn::{
+    data::dataloader::{DataLoader, batcher::Batcher},
+    tensor::Device,
+};
 use burn_pinned::{
-    Error, HeapAlloc, HostAlloc, HostBlock, MemoryLimit, PinnedDataLoaderBuilder, RandomSampler, Sampler,
+    Error, FixedBatchSampler, HeapAlloc, HostAlloc, HostBlock, MemoryLimit, PinnedDataLoaderBuilder, RandomSampler,
+    Sampler, SequentialSampler,
 };
 use common::*;
 use std::{
@@ -34,6 +38,14 @@ impl Sampler for Empty {
     }
 }
 
+struct Count;
+
+impl Batcher<usize, usize> for Count {
+    fn batch(&self, items: Vec<usize>, _: &Device) -> usize {
+        items.len()
+    }
+}
+
 #[test]
 fn wrong_options_are_refused_with_advice() {
     let unset = PinnedDataLoaderBuilder::new(Show { width: 1 }).set_device(Device::flex());
@@ -51,11 +63,23 @@ fn wrong_options_are_refused_with_advice() {
         ),
         (refused(builder().prefetch(0).build(small.clone())), "prefetch", "at least 1"),
         (refused(builder().transfer_threads(0).build(small.clone())), "transfer_threads", "at least 1"),
-        (refused(builder().lease_timeout(Duration::ZERO).build(small.clone())), "lease_timeout", "seconds"),
         (refused(builder().drop_last(true).build(small.clone())), "drop_last", "do not fill one batch of 8"),
         (refused(builder().pinned_limit(100).build(small.clone())), "pinned_limit", "less than one batch of 192"),
-        (refused(builder().shuffle(1).sampler(RandomSampler::new(2)).build(small.clone())), "sampler", "`shuffle`"),
-        (refused(builder().sampler(Empty).build(small.clone())), "sampler", "its epoch is empty"),
+        (refused(builder().shuffle(1).order(RandomSampler::new(2)).build(small.clone())), "order", "`shuffle`"),
+        (refused(builder().order(Empty).build(small.clone())), "sampler", "its epoch is empty"),
+        (
+            refused(builder().order(FixedBatchSampler::new(SequentialSampler, 8).unwrap()).build(small.clone())),
+            "batch_size",
+            "has a batch sampler",
+        ),
+        (refused(builder().host_device(Device::flex()).build(small.clone())), "host_device", "use `from_batcher`"),
+        (
+            refused(
+                PinnedDataLoaderBuilder::from_batcher(Count).batch_size(1).streaming_stores(true).build(small.clone()),
+            ),
+            "streaming_stores",
+            "use a `Collate`",
+        ),
         (refused(builder().require_pinned(true).build(small)), "require_pinned", "host memory"),
     ];
     for ((option, message), expected, part) in cases {

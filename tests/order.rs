@@ -139,7 +139,7 @@ impl Sampler for Threefold {
 
 #[test]
 fn a_sampler_of_ones_own_is_followed() {
-    let loader = builder().sampler(Threefold).build(Numbers::new(5)).unwrap();
+    let loader = builder().order(Threefold).build(Numbers::new(5)).unwrap();
     assert_eq!(loader.num_items(), 15);
     assert_eq!(numbers(&epoch(&*loader)), [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]);
     assert_eq!(numbers(&epoch(&*loader))[..6], [1, 1, 1, 2, 2, 2]);

@@ -284,7 +284,7 @@ fn an_index_out_of_range_is_the_samplers_fault() {
         }
     }
     for policy in [BadSamples::Skip(Quota::Share(1.0)), BadSamples::Replace { tries: 9 }] {
-        let loader = builder().sampler(Beyond).bad_samples(policy).build(Numbers::new(40)).unwrap();
+        let loader = builder().order(Beyond).bad_samples(policy).build(Numbers::new(40)).unwrap();
         let outcomes = outcomes(&*loader);
         assert!(outcomes[4].as_ref().unwrap_err().contains("index 40 is out of range"));
         assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 4);
@@ -298,7 +298,7 @@ fn wrong_policies_are_refused() {
         let refused = builder().bad_samples(policy).build(Numbers::new(40)).map(drop);
         assert!(matches!(refused, Err(Error::Config { option: "bad_samples", .. })), "{refused:?}");
     }
-    let endless = builder().sampler(RepeatSampler::endless(SequentialSampler)).bad_samples(quota(0.1));
+    let endless = builder().order(RepeatSampler::endless(SequentialSampler)).bad_samples(quota(0.1));
     let refused = endless.build(Numbers::new(40)).map(drop);
     assert!(matches!(refused, Err(Error::Config { option: "bad_samples", .. })), "{refused:?}");
 }

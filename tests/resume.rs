@@ -57,19 +57,19 @@ fn orders() -> Vec<Order> {
         ("in order", plain),
         ("shuffled", || plain().shuffle(5)),
         ("the last full", || plain().shuffle(5).drop_last(true)),
-        ("with replacement", || plain().sampler(RandomWithReplacementSampler::new(5))),
-        ("weighted", || plain().sampler(WeightedSampler::new(weights(), 5).unwrap())),
-        ("weighted once", || plain().sampler(WeightedWithoutReplacementSampler::new(weights(), 5).unwrap())),
-        ("subset", || plain().sampler(SubsetSampler::new((0..LEN).step_by(2)).shuffle(5))),
-        ("balanced", || plain().sampler(ClassBalancedSampler::new((0..LEN).map(|at| at % 3), 5).unwrap())),
-        ("repeated", || plain().sampler(RepeatSampler::new(RandomSampler::new(5), 3).unwrap())),
+        ("with replacement", || plain().order(RandomWithReplacementSampler::new(5))),
+        ("weighted", || plain().order(WeightedSampler::new(weights(), 5).unwrap())),
+        ("weighted once", || plain().order(WeightedWithoutReplacementSampler::new(weights(), 5).unwrap())),
+        ("subset", || plain().order(SubsetSampler::new((0..LEN).step_by(2)).shuffle(5))),
+        ("balanced", || plain().order(ClassBalancedSampler::new((0..LEN).map(|at| at % 3), 5).unwrap())),
+        ("repeated", || plain().order(RepeatSampler::new(RandomSampler::new(5), 3).unwrap())),
         ("mixed", || {
             let parts = [MixPart::new(50, 1.0, RandomSampler::new(1)), MixPart::new(51, 3.0, SequentialSampler)];
-            plain().sampler(MixSampler::new(parts, 5).unwrap())
+            plain().order(MixSampler::new(parts, 5).unwrap())
         }),
         ("buckets", || {
             let buckets = LengthBucketSampler::new((0..LEN).map(|at| 1 + at * 7 % 30), 120, 9).unwrap().shuffle(5);
-            batches().batch_sampler(buckets)
+            batches().order(buckets)
         }),
     ]
 }
@@ -243,7 +243,7 @@ fn a_batch_of_bad_samples_keeps_its_place_among_ranks() {
 fn slices_of_a_batch_sampler_are_of_samples() {
     let lengths = (0..300).map(|at| 1 + at % 7);
     let sampler = LengthBucketSampler::new(lengths, 20, 4).unwrap().shuffle(1);
-    let loader = common::unsized_().batch_sampler(sampler).build(Numbers::new(300)).unwrap();
+    let loader = common::unsized_().order(sampler).build(Numbers::new(300)).unwrap();
     let whole = numbers(&shown(&loader));
     let parts: Vec<_> = [(0, 100), (100, 200), (200, 300)].map(|(start, end)| loader.slice(start, end)).into();
     let counts: Vec<usize> = parts.iter().map(|part| part.num_items()).collect();
@@ -318,13 +318,13 @@ impl BatchSampler for Large {
 
 #[test]
 fn a_batch_sampler_is_held_to_its_word() {
-    let loader = common::unsized_().batch_sampler(Large).build(Numbers::new(10)).unwrap();
+    let loader = common::unsized_().order(Large).build(Numbers::new(10)).unwrap();
     let outcomes = common::outcomes(&*loader);
     assert_eq!(outcomes[0], Ok(vec![0, 1]));
     assert!(outcomes[1].as_ref().unwrap_err().contains("gave 3 samples where its `max_batch_size` promised at most 2"));
     assert!(outcomes[2].as_ref().unwrap_err().contains("ended after 2 of the 3"), "{:?}", outcomes[2]);
     for wrong in [common::unsized_().batch_size(3), common::unsized_().shuffle(1), common::unsized_().drop_last(true)] {
-        let error = wrong.batch_sampler(Large).build(Numbers::new(10)).unwrap_err();
+        let error = wrong.order(Large).build(Numbers::new(10)).unwrap_err();
         assert!(error.to_string().contains("`batch_sampler` is set too"), "{error}");
     }
 }
@@ -334,7 +334,7 @@ fn a_batch_sampler_is_held_to_its_word() {
 fn an_endless_epoch_is_resumed() {
     let build = |builder: Builder| {
         let sampler = RepeatSampler::endless(RandomSampler::new(4));
-        builder.sampler(sampler).augment(jitter).build(Numbers::new(20)).unwrap()
+        builder.order(sampler).augment(jitter).build(Numbers::new(20)).unwrap()
     };
     let loader = build(builder());
     let whole: Vec<Shown> = loader.iter().take(30).map(Result::unwrap).collect();

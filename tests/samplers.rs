@@ -18,7 +18,7 @@ use std::{collections::HashSet, time::Instant};
 
 /// The numbers of one epoch over a dataset, sorted as they came.
 fn delivered(dataset: impl Dataset<usize> + 'static, sampler: impl Sampler) -> Vec<usize> {
-    let loader = builder().sampler(sampler).build(dataset).unwrap();
+    let loader = builder().order(sampler).build(dataset).unwrap();
     numbers(&epoch(&*loader)).into_iter().map(|number| number as usize).collect()
 }
 

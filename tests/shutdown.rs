@@ -98,7 +98,7 @@ fn dropped(stage: Stage, workers: usize) -> Duration {
         .batch_size(8)
         .num_workers(workers)
         .set_device(Device::flex())
-        .sampler(slow.clone())
+        .order(slow.clone())
         .allocator(slow.clone())
         .augment(move |number: usize, _: &mut KeyedRng| {
             inner.at(Stage::Augment);

@@ -182,7 +182,7 @@ fn every_stage_is_named() {
                 });
             }
             Stage::SlotWait => builder = builder.allocator(NoMemory(inner)),
-            Stage::Sampler => builder = builder.sampler(Late(inner)),
+            Stage::Sampler => builder = builder.order(Late(inner)),
             _ => {}
         }
         let loader = builder.build(Numbers::new(40)).unwrap();

@@ -186,7 +186,7 @@ pub enum Error {
     /// The step waits, nothing is on its way, and no slot came back in time.
     #[error(
         "no slot came back within {waited:?}: all {slots} are held elsewhere (another live iterator of this loader, or \
-         a device that never finished its copies); drop the other iterator or raise `lease_timeout`"
+         a device that never finished its copies); drop the other iterator"
     )]
     LeaseTimeout {
         /// How long the lease waited.

@@ -11,6 +11,6 @@ pub use error::{BoxError, Error, Stuck};
 pub use field::FieldError;
 pub(crate) use guard::{discard, guard, guard_at};
 pub(crate) use panics::{Caught, catch, keep_backtraces};
-pub(crate) use policy::{Bad, Faults, Tally};
+pub(crate) use policy::{Bad, Faults, OnFault, Tally};
 pub use policy::{BadSamples, Quota};
 pub(crate) use watch::{Doing, Indices, Watch, during};

@@ -85,7 +85,7 @@ impl BadSamples {
 }
 
 /// Sees every fault.
-type OnFault = Arc<dyn Fn(&Error) + Send + Sync>;
+pub(crate) type OnFault = Arc<dyn Fn(&Error) + Send + Sync>;
 
 /// The policy, and what is told of faults.
 #[derive(Clone, Default)]

@@ -1,13 +1,13 @@
-//! The options of a loader; `build.rs` checks them.
+//! The builder: one method for each option.
 
-use super::{plan::MakeSource, state::LoaderState};
+use super::{options::Options, plan::MakeSource, state::LoaderState};
 use crate::{
     augment::{Augment, Chain},
     batch::{Collate, ItemsSource, MapTensors, RowsSource, Samples, Source, group},
     device::Target,
-    fault::{BadSamples, Error, Faults, guard},
+    fault::{BadSamples, Error, guard},
     memory::{HostAlloc, MemoryLimit, SlotLayout},
-    order::{BatchSampler, Distributed, Sampler},
+    order::{Distributed, IntoOrder},
     pipeline::Count,
     vocabulary::{Place, Stage},
 };
@@ -19,7 +19,7 @@ pub(crate) struct Parts<I> {
     pub(crate) samples: Arc<Samples<I>>,
     pub(crate) batch_size: usize,
     pub(crate) host_device: Option<Device>,
-    pub(crate) streaming: bool,
+    pub(crate) streaming: Option<bool>,
 }
 
 pub(crate) type Make<I, O> = Box<dyn FnOnce(Parts<I>) -> Result<MakeSource<O>, Error>>;
@@ -55,42 +55,13 @@ pub(crate) type Make<I, O> = Box<dyn FnOnce(Parts<I>) -> Result<MakeSource<O>, E
 #[must_use = "nothing happens before `build`"]
 pub struct PinnedDataLoaderBuilder<I, O> {
     pub(crate) make: Make<I, O>,
-    pub(crate) batch_size: Option<usize>,
-    pub(crate) shuffle: Option<u64>,
-    pub(crate) sampler: Option<Arc<dyn Sampler>>,
-    pub(crate) batch_sampler: Option<Arc<dyn BatchSampler>>,
-    pub(crate) distributed: Distributed,
-    pub(crate) start_epoch: Option<usize>,
-    pub(crate) resume: Option<LoaderState>,
-    pub(crate) seed: Option<u64>,
+    pub(crate) options: Options,
     pub(crate) augment: Option<Arc<dyn Augment<I>>>,
-    pub(crate) workers: Option<Count>,
-    pub(crate) prefetch: Count,
-    pub(crate) transfers: Option<usize>,
-    pub(crate) limit: Option<usize>,
-    pub(crate) lease_timeout: Duration,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) drop_last: bool,
-    pub(crate) alloc: Option<Arc<dyn HostAlloc>>,
-    pub(crate) shared_limit: Option<MemoryLimit>,
-    pub(crate) require_pinned: bool,
-    pub(crate) device: Option<Device>,
-    pub(crate) host_device: Option<Device>,
-    pub(crate) streaming: bool,
-    pub(crate) faults: Faults,
 }
 
 impl<I, O> fmt::Debug for PinnedDataLoaderBuilder<I, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PinnedDataLoaderBuilder")
-            .field("batch_size", &self.batch_size)
-            .field("shuffle", &self.shuffle)
-            .field("sampler", &self.sampler)
-            .field("workers", &self.workers)
-            .field("prefetch", &self.prefetch)
-            .field("drop_last", &self.drop_last)
-            .field("device", &self.device)
-            .finish_non_exhaustive()
+        f.debug_struct("PinnedDataLoaderBuilder").field("options", &self.options).finish_non_exhaustive()
     }
 }
 
@@ -99,9 +70,13 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     pub fn new<C: Collate<I, Batch = O>>(collate: C) -> Self {
         let collate = Arc::new(collate);
         Self::with(Box::new(move |parts: Parts<I>| {
+            if parts.host_device.is_some() {
+                let problem = "it is where a batcher runs, and this loader has a collate";
+                return Err(Error::config("host_device", problem, "leave it out, or use `from_batcher`"));
+            }
             let fields = guard(Place::batch(Stage::Collate, 0, 0), || Ok(collate.layout()))?;
             let mut layout = SlotLayout::new(fields, parts.batch_size)?;
-            layout.streaming = parts.streaming;
+            layout.streaming = parts.streaming.unwrap_or(false);
             let layout = Arc::new(layout);
             let make: MakeSource<O> = Arc::new(move |target| {
                 let (collate, layout) = (Arc::clone(&collate), Arc::clone(&layout));
@@ -124,6 +99,10 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     {
         let batcher: Arc<dyn Batcher<I, O>> = Arc::new(batcher);
         Self::with(Box::new(move |parts: Parts<I>| {
+            if parts.streaming.is_some() {
+                let problem = "it is for rows that a collate writes, and this loader has a batcher";
+                return Err(Error::config("streaming_stores", problem, "leave it out, or use a `Collate`"));
+            }
             let make: MakeSource<O> = Arc::new(move |target: Target| {
                 let host_device = match &parts.host_device {
                     _ if target.host => target.device.clone(),
@@ -142,69 +121,39 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     }
 
     fn with(make: Make<I, O>) -> Self {
-        Self {
-            make,
-            batch_size: None,
-            shuffle: None,
-            sampler: None,
-            batch_sampler: None,
-            distributed: Distributed::alone(),
-            start_epoch: None,
-            resume: None,
-            seed: None,
-            augment: None,
-            workers: None,
-            prefetch: Count::Fixed(PREFETCH),
-            transfers: None,
-            limit: None,
-            lease_timeout: Duration::from_secs(60),
-            timeout: None,
-            drop_last: false,
-            alloc: None,
-            shared_limit: None,
-            require_pinned: false,
-            device: None,
-            host_device: None,
-            streaming: false,
-            faults: Faults::default(),
-        }
+        Self { make, options: Options::default(), augment: None }
     }
 
     /// Samples per batch; the last batch of an epoch may have fewer. Must be set.
     pub fn batch_size(mut self, batch_size: usize) -> Self {
-        self.batch_size = Some(batch_size);
+        self.options.batch_size = Some(batch_size);
         self
     }
 
     /// Shuffles globally, anew each epoch: a [`RandomSampler`](crate::RandomSampler) of this seed. Default: the dataset's order.
     pub fn shuffle(mut self, seed: u64) -> Self {
-        self.shuffle = Some(seed);
+        self.options.shuffle = Some(seed);
         self
     }
 
-    /// Orders epochs by a sampler instead of [`shuffle`](Self::shuffle).
-    pub fn sampler(mut self, sampler: impl Sampler) -> Self {
-        self.sampler = Some(Arc::new(sampler));
-        self
-    }
-
-    /// Lets a sampler decide which samples share a batch, instead of [`batch_size`](Self::batch_size), `shuffle`, `sampler` and
-    /// `drop_last`.
-    pub fn batch_sampler(mut self, sampler: impl BatchSampler) -> Self {
-        self.batch_sampler = Some(Arc::new(sampler));
+    /// Orders epochs by a [`Sampler`](crate::Sampler) or a [`BatchSampler`](crate::BatchSampler) instead of [`shuffle`](Self::shuffle).
+    /// A batch sampler decides which samples share a batch too: it replaces [`batch_size`](Self::batch_size) and
+    /// [`drop_last`](Self::drop_last).
+    pub fn order<Kind: ?Sized>(mut self, order: impl IntoOrder<Kind>) -> Self {
+        self.options.order = Some(order.into_order());
         self
     }
 
     /// Gives only the share of one process of several, of whatever order the sampler makes. Default: everything.
     pub fn distributed(mut self, share: Distributed) -> Self {
-        self.distributed = share;
+        self.options.distributed = share;
         self
     }
 
     /// The number of the first epoch, on which order and augmentation depend. A training that goes on after Burn's checkpoint of
     /// epoch `n` (which counts from 1) starts at `n`. Default: 0.
     pub fn start_epoch(mut self, epoch: usize) -> Self {
-        self.start_epoch = Some(epoch);
+        self.options.start_epoch = Some(epoch);
         self
     }
 
@@ -212,13 +161,13 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// exactly the batches of that epoch which it had not given, byte for byte. The number of workers, the device, and of
     /// [`distributed`](Self::distributed) the world, may have changed; dataset, sampler, batch size, `drop_last` and seed may not.
     pub fn resume(mut self, state: LoaderState) -> Self {
-        self.resume = Some(state);
+        self.options.resume = Some(state);
         self
     }
 
     /// The seed of [`augment`](Self::augment) and of [`RawBatch::rng`](crate::RawBatch::rng). Default: that of `shuffle`, else 0.
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
+        self.options.seed = Some(seed);
         self
     }
 
@@ -235,7 +184,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// machine, less one in eight for training and transfer. On CUDA under Linux workers lower their own priority (nice 10),
     /// which threads that your code starts on a worker inherit.
     pub fn num_workers(mut self, num_workers: impl Into<Count>) -> Self {
-        self.workers = Some(num_workers.into());
+        self.options.workers = Some(num_workers.into());
         self
     }
 
@@ -245,14 +194,14 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// On CUDA an epoch in progress takes the device memory of `prefetch + 3` batches: `prefetch` ready, two on their way (or ready
     /// too), one in the step; more if the loop keeps batches or steps take less than about 10 ms.
     pub fn prefetch(mut self, prefetch: impl Into<Count>) -> Self {
-        self.prefetch = prefetch.into();
+        self.options.prefetch = prefetch.into();
         self
     }
 
     /// Threads that copy to the device, on CUDA each on a copy stream of its own; all of them allocate on one CubeCL stream.
     /// Default: 3. On a CPU backend there is nothing to copy, and none.
     pub fn transfer_threads(mut self, transfers: usize) -> Self {
-        self.transfers = Some(transfers);
+        self.options.transfers = Some(transfers);
         self
     }
 
@@ -261,27 +210,20 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// `prefetch + 2` batches (of a batcher: of whatever size its batches have), or up to 16 that take 16 MiB together; a smaller
     /// limit means fewer slots.
     pub fn pinned_limit(mut self, bytes: usize) -> Self {
-        self.limit = Some(bytes);
+        self.options.pinned_limit = Some(bytes);
         self
     }
 
     /// A limit on slot memory that other loaders have a part in, besides [`pinned_limit`](Self::pinned_limit). Default: none.
     pub fn shared_limit(mut self, limit: &MemoryLimit) -> Self {
-        self.shared_limit = Some(limit.clone());
+        self.options.shared_limit = Some(limit.clone());
         self
     }
 
     /// Whether to fail where page-locked memory cannot be had, instead of going on with ordinary memory. Default: no. Checked by
     /// `build`; memory that is refused later is an [`Error::OutOfHostMemory`].
     pub fn require_pinned(mut self, require: bool) -> Self {
-        self.require_pinned = require;
-        self
-    }
-
-    /// How long `next()` may wait with nothing on its way while every slot is held elsewhere, by another iterator or an unfinished
-    /// copy; then it returns an [`Error::LeaseTimeout`]. Default: 60 s.
-    pub fn lease_timeout(mut self, timeout: Duration) -> Self {
-        self.lease_timeout = timeout;
+        self.options.require_pinned = require;
         self
     }
 
@@ -296,13 +238,13 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// running call, then lets its thread go. The next epoch of a loader whose workers all hang starts new ones beside them: data
     /// that hangs in every epoch takes more threads in every epoch. So use much more than the slowest sample takes.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+        self.options.timeout = Some(timeout);
         self
     }
 
     /// What to do about a sample that fails to load. Default: an error takes its batch's place.
     pub fn bad_samples(mut self, policy: BadSamples) -> Self {
-        self.faults.policy = policy;
+        self.options.policy = policy;
         self
     }
 
@@ -312,46 +254,43 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     ///
     /// Under [`BadSamples::Fail`] workers leave what is left of a bad batch, so that not all of its faults are met.
     pub fn on_fault(mut self, on_fault: impl Fn(&Error) + Send + Sync + 'static) -> Self {
-        self.faults.on_fault = Some(Arc::new(on_fault));
+        self.options.on_fault = Some(Arc::new(on_fault));
         self
     }
 
     /// Whether to leave out a last batch that is not full. Default: no.
     pub fn drop_last(mut self, drop_last: bool) -> Self {
-        self.drop_last = drop_last;
+        self.options.drop_last = drop_last;
         self
     }
 
     /// Where slots get their memory; excludes [`require_pinned`](Self::require_pinned). Default: what suits the device.
     pub fn allocator(mut self, alloc: impl HostAlloc + 'static) -> Self {
-        self.alloc = Some(Arc::new(alloc));
+        self.options.alloc = Some(Arc::new(alloc));
         self
     }
 
     /// Whether [`RowMut::write`](crate::RowMut::write) copies long rows past the CPU's caches. Default: no. Batchers copy
     /// otherwise.
     pub fn streaming_stores(mut self, streaming: bool) -> Self {
-        self.streaming = streaming;
+        self.options.streaming = Some(streaming);
         self
     }
 
     /// Where batches go, with autodiff or without: batches are constants. Default: Burn's default device. `SupervisedTraining`
     /// moves the loader to its own.
     pub fn set_device(mut self, device: Device) -> Self {
-        self.device = Some(device);
+        self.options.device = Some(device);
         self
     }
 
     /// The CPU device that a batcher works against when the loader's device is an accelerator. Default: Flex, with the feature
     /// `cuda`; without it, this must be set for an accelerator.
     pub fn host_device(mut self, device: Device) -> Self {
-        self.host_device = Some(device);
+        self.options.host_device = Some(device);
         self
     }
 }
-
-/// Batches ahead, unless told otherwise: one for the step that comes, one for a step that is quick.
-pub(crate) const PREFETCH: usize = 2;
 
 fn default_host_device(device: &Device) -> Result<Device, Error> {
     #[cfg(feature = "cuda")]

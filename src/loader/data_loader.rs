@@ -8,7 +8,7 @@ use super::{
 #[cfg(feature = "metrics")]
 use crate::observe::Counters;
 use crate::{
-    device::{Target, alloc_for},
+    device::alloc_for,
     fault::{Error, keep_backtraces},
     memory::{Limited, Pool},
     observe::{CopyId, Stats, StepClock, Timeline},
@@ -26,8 +26,11 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
+
+/// How long `next()` waits with nothing on its way while every slot is held elsewhere.
+const LEASE_TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Running<O> {
     pipeline: Arc<Pipeline<O>>,
@@ -81,7 +84,7 @@ impl<O> fmt::Debug for PinnedDataLoader<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PinnedDataLoader")
             .field("orders", &self.plan.orders)
-            .field("device", &self.plan.device)
+            .field("device", &self.plan.options.device)
             .field("epoch", &self.epoch)
             .finish_non_exhaustive()
     }
@@ -148,31 +151,31 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
             return Ok(Arc::clone(&running.pipeline));
         }
         let plan = &self.plan;
-        let target = Target::of(plan.device.clone());
+        let target = plan.target();
         let host = target.host;
-        let alloc = match &plan.alloc {
+        let alloc = match &plan.options.alloc {
             Some(alloc) => Arc::clone(alloc),
-            None => alloc_for(&target, plan.require_pinned)?,
+            None => alloc_for(&target, plan.options.require_pinned)?,
         };
-        let alloc = match plan.shared_limit.clone() {
+        let alloc = match plan.options.shared_limit.clone() {
             Some(limit) => Arc::new(Limited { upstream: alloc, limit }),
             None => alloc,
         };
         keep_backtraces();
         let source = (plan.make_source)(target)?;
         let pool = Pool::new(alloc, plan.limits(source.slot_bytes(), host)?, Arc::clone(&plan.counters));
-        let settings = Settings::new(plan.workers, plan.prefetch);
-        let least = if plan.tune_workers { 1 } else { plan.workers };
-        let tuner = Tuner::new((least, plan.workers), (plan.prefetch, plan.prefetch_most));
+        let ((least, workers), (prefetch, most)) = (plan.options.workers(), plan.options.prefetch());
+        let settings = Settings::new(workers, prefetch);
+        let tuner = Tuner::new((least, workers), (prefetch, most));
         let tuning = tuner.has_choice().then(|| Tuning::new(tuner, Arc::clone(&settings)));
         let flow = Flow {
-            workers: plan.workers,
+            workers,
             // Copies in turn keep the link busy: 47.2, 49.5 and 49.1 GB/s with 2, 3 and 4 on an H200, 8 workers.
-            transfers: if host { 0 } else { plan.transfers.unwrap_or(3) },
-            prefetch: plan.prefetch,
+            transfers: if host { 0 } else { plan.options.transfers.unwrap_or(3) },
+            prefetch,
             now: Arc::clone(&settings),
-            lease_timeout: plan.lease_timeout,
-            timeout: plan.timeout,
+            lease_timeout: LEASE_TIMEOUT,
+            timeout: plan.options.timeout,
         };
         plan.counters.started(flow.workers, flow.transfers, pool.limits().slots);
         let pipeline = Arc::new(Pipeline::new(source, pool, flow, tuning));
@@ -210,7 +213,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
     }
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {
-        self.copy(|plan| plan.device = device.clone())
+        self.copy(|plan| plan.options.device = Some(device.clone()))
     }
 
     /// The positions `start..end` of each epoch's global order: slices of a shuffled loader are disjoint in every epoch, and

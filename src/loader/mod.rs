@@ -1,6 +1,7 @@
 //! What a user holds: the builder and its options, the loader, its epochs, and where it stands.
 
 mod batcher;
+mod build;
 mod builder;
 mod data_loader;
 mod iter;

@@ -1,58 +1,101 @@
-//! The options of a loader are checked, once, and become a loader.
+//! The options of a loader, as they were set: one value for the builder and for all copies of the loader.
 
-use super::{
-    builder::{PREFETCH, Parts, PinnedDataLoaderBuilder},
-    data_loader::PinnedDataLoader,
-    plan::Plan,
-    state::Standings,
-};
+use super::state::LoaderState;
 use crate::{
-    batch::Samples,
-    device::{Target, alloc_for},
-    fault::Error,
-    memory::{MemoryLimit, check_system},
-    order::{At, Orders, RandomSampler, Sampler, Sampling, SequentialSampler},
+    fault::{BadSamples, Error, OnFault},
+    memory::{HostAlloc, MemoryLimit},
+    order::{By, Distributed, OrderBy, RandomSampler, Sampling, SequentialSampler},
     pipeline::{Count, MOST_AHEAD},
 };
-use burn::data::dataset::Dataset;
-use std::{sync::Arc, thread::available_parallelism};
+use burn::tensor::Device;
+use std::{fmt, sync::Arc, thread::available_parallelism, time::Duration};
 
-impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
-    /// Checks the options and builds the loader. No thread is started and no slot is allocated before the first `iter()`.
+/// Batches ahead, unless told otherwise: one for the step that comes, one for a step that is quick.
+const PREFETCH: usize = 2;
+
+/// What was set. `None` is the default, which may depend on the machine or the device.
+#[derive(Clone)]
+pub(crate) struct Options {
+    pub(crate) batch_size: Option<usize>,
+    pub(crate) drop_last: bool,
+    pub(crate) shuffle: Option<u64>,
+    pub(crate) order: Option<OrderBy>,
+    pub(crate) distributed: Distributed,
+    pub(crate) start_epoch: Option<usize>,
+    pub(crate) resume: Option<LoaderState>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) workers: Option<Count>,
+    pub(crate) prefetch: Count,
+    pub(crate) transfers: Option<usize>,
+    pub(crate) pinned_limit: Option<usize>,
+    pub(crate) shared_limit: Option<MemoryLimit>,
+    pub(crate) require_pinned: bool,
+    pub(crate) alloc: Option<Arc<dyn HostAlloc>>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) policy: BadSamples,
+    pub(crate) on_fault: Option<OnFault>,
+    pub(crate) device: Option<Device>,
+    pub(crate) host_device: Option<Device>,
+    pub(crate) streaming: Option<bool>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            batch_size: None,
+            drop_last: false,
+            shuffle: None,
+            order: None,
+            distributed: Distributed::alone(),
+            start_epoch: None,
+            resume: None,
+            seed: None,
+            workers: None,
+            prefetch: Count::Fixed(PREFETCH),
+            transfers: None,
+            pinned_limit: None,
+            shared_limit: None,
+            require_pinned: false,
+            alloc: None,
+            timeout: None,
+            policy: BadSamples::default(),
+            on_fault: None,
+            device: None,
+            host_device: None,
+            streaming: None,
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("batch_size", &self.batch_size)
+            .field("shuffle", &self.shuffle)
+            .field("order", &self.order)
+            .field("workers", &self.workers)
+            .field("prefetch", &self.prefetch)
+            .field("drop_last", &self.drop_last)
+            .field("device", &self.device)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Options {
+    /// Checks what depends on nothing but the options.
     ///
     /// # Errors
-    /// [`Error::Config`], which names the option, what is wrong with it, and what to write instead. [`Error::Panicked`], if
-    /// `Collate::layout` panics.
-    ///
-    /// # Panics
-    /// If no device is set and Burn has no backend to choose one from; if `Dataset::len` panics, or a method of the sampler that is
-    /// called here (`check`, `len`, those of a batch sampler that tell its sizes, with `resume` its `Debug`).
-    pub fn build<D>(self, dataset: D) -> Result<Arc<PinnedDataLoader<O>>, Error>
-    where
-        D: Dataset<I> + 'static,
-    {
-        let dataset_len = dataset.len();
-        if dataset_len == 0 {
-            return Err(Error::config("build", "the dataset has no items", "check where it reads from"));
-        }
-        let (workers, tune_workers) = match self.workers {
-            Some(Count::Fixed(workers)) => (workers, false),
-            Some(Count::Auto) => (most_workers(), true),
-            None => (default_workers(), false),
-        };
-        let (prefetch, prefetch_most) = match self.prefetch {
-            Count::Fixed(prefetch) => (prefetch, prefetch),
-            Count::Auto => (PREFETCH, MOST_AHEAD),
-        };
-        let counts =
-            [("num_workers", workers), ("prefetch", prefetch), ("transfer_threads", self.transfers.unwrap_or(1))];
+    /// [`Error::Config`].
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let counts = [
+            ("num_workers", self.workers().1),
+            ("prefetch", self.prefetch().0),
+            ("transfer_threads", self.transfers.unwrap_or(1)),
+        ];
         for (option, value) in counts {
             if value == 0 {
-                return Err(Error::config(
-                    option,
-                    "0 would never load anything",
-                    "use at least 1, or leave the default",
-                ));
+                let advice = "use at least 1, or leave the default";
+                return Err(Error::config(option, "0 would never load anything", advice));
             }
             if value > 1024 {
                 return Err(Error::config(option, format!("{value} is too many"), "use at most 1024"));
@@ -62,118 +105,72 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             let advice = "leave it out: the allocator decides which memory it gives";
             return Err(Error::config("require_pinned", "`allocator` is set too", advice));
         }
-        if self.lease_timeout.is_zero() {
-            return Err(Error::config("lease_timeout", "0 would end every wait at once", "use seconds"));
-        }
         if self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(Error::config("timeout", "0 would end every wait at once", "use seconds, or leave it out"));
         }
-        let seed = self.seed.or(self.shuffle).unwrap_or(0);
-        let sampling = match self.batch_sampler {
-            Some(sampler) => {
-                let others = [
-                    ("batch_size", self.batch_size.is_some()),
-                    ("shuffle", self.shuffle.is_some()),
-                    ("sampler", self.sampler.is_some()),
-                    ("drop_last", self.drop_last),
-                ];
-                if let Some((option, _)) = others.into_iter().find(|(_, set)| *set) {
-                    let problem = "`batch_sampler` is set too, and decides it";
-                    return Err(Error::config(option, problem, "leave one of them out"));
-                }
-                sampler.check(dataset_len)?;
-                Sampling::Batches { sampler }
+        if self.resume.is_some() && self.start_epoch.is_some() {
+            let advice = "leave out `start_epoch`: the state knows the epoch";
+            return Err(Error::config("start_epoch", "`resume` is set too", advice));
+        }
+        Ok(())
+    }
+
+    /// The seed of augmentations and of batches.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed.or(self.shuffle).unwrap_or(0)
+    }
+
+    /// The fewest workers, and how many there are.
+    pub(crate) fn workers(&self) -> (usize, usize) {
+        match self.workers {
+            Some(Count::Fixed(workers)) => (workers, workers),
+            Some(Count::Auto) => (1, most_workers()),
+            None => (default_workers(), default_workers()),
+        }
+    }
+
+    /// Batches ahead at first, and at most.
+    pub(crate) fn prefetch(&self) -> (usize, usize) {
+        match self.prefetch {
+            Count::Fixed(prefetch) => (prefetch, prefetch),
+            Count::Auto => (PREFETCH, MOST_AHEAD),
+        }
+    }
+
+    /// What orders the epochs of a dataset of `len` samples.
+    ///
+    /// # Errors
+    /// [`Error::Config`], also the sampler's own.
+    pub(crate) fn sampling(&self, len: usize) -> Result<Sampling, Error> {
+        let by = match (self.shuffle, &self.order) {
+            (Some(_), Some(_)) => {
+                let advice = "leave out `shuffle`: a sampler orders the epoch itself";
+                return Err(Error::config("order", "`shuffle` is set too", advice));
             }
-            None => {
-                let sampler = sampler(self.shuffle, self.sampler)?;
-                sampler.check(dataset_len)?;
+            (Some(seed), None) => By::Samples(Arc::new(RandomSampler::new(seed))),
+            (None, Some(OrderBy(by))) => by.clone(),
+            (None, None) => By::Samples(Arc::new(SequentialSampler)),
+        };
+        match by {
+            By::Samples(sampler) => {
+                sampler.check(len)?;
                 let batch_size = match self.batch_size {
                     Some(0) => return Err(Error::config("batch_size", "0 samples make no batch", "use at least 1")),
                     Some(size) => size,
                     None => return Err(Error::config("batch_size", "it is not set", "add e.g. `.batch_size(32)`")),
                 };
-                Sampling::Samples { sampler, batch_size, drop_last: self.drop_last }
+                Ok(Sampling::Samples { sampler, batch_size, drop_last: self.drop_last })
             }
-        };
-        let start = match (&self.resume, self.start_epoch) {
-            (Some(_), Some(_)) => {
-                let advice = "leave out `start_epoch`: the state knows the epoch";
-                return Err(Error::config("start_epoch", "`resume` is set too", advice));
-            }
-            (Some(state), None) => state.at(),
-            (None, epoch) => At::begin(epoch.unwrap_or(0)),
-        };
-        let distributed = self.distributed;
-        let orders =
-            Orders { sampling, dataset_len, distributed, slice: None, resumed: self.resume.as_ref().map(|_| start) };
-        orders.check()?;
-        self.faults.policy.check(orders.items())?;
-        let (faults, counters) = (self.faults.clone(), Arc::clone(&self.faults.counters));
-        let samples = Arc::new(Samples {
-            dataset: Arc::new(dataset),
-            len: dataset_len,
-            augment: self.augment,
-            seed,
-            counters: Arc::clone(&counters),
-            faults: self.faults,
-        });
-        let (batch_size, host_device) = (orders.max_batch_size(), self.host_device);
-        let parts = Parts { samples, batch_size, host_device, streaming: self.streaming };
-        let make_source = (self.make)(parts)?;
-        let device = self.device.unwrap_or_default();
-        let plan = Plan {
-            make_source,
-            orders,
-            seed,
-            standing: Standings::new(start),
-            workers,
-            tune_workers,
-            prefetch,
-            prefetch_most,
-            transfers: self.transfers,
-            limit: self.limit,
-            lease_timeout: self.lease_timeout,
-            timeout: self.timeout,
-            alloc: self.alloc,
-            shared_limit: self.shared_limit,
-            require_pinned: self.require_pinned,
-            device,
-            faults,
-            counters,
-        };
-        if let Some(state) = &self.resume {
-            state.fits(&plan.state(start))?;
-        }
-        // What can be refused for this device is refused now rather than at the first epoch.
-        let target = Target::of(plan.device.clone());
-        let host = target.host;
-        if plan.require_pinned {
-            alloc_for(&target, true)?;
-        }
-        let source = (plan.make_source)(target)?;
-        let limits = plan.limits(source.slot_bytes(), host)?;
-        if let Some(bytes) = source.slot_bytes() {
-            check_system(bytes.saturating_mul(limits.slots))?;
-            let shared = plan.shared_limit.as_ref().map_or(usize::MAX, MemoryLimit::bytes);
-            if bytes > shared {
-                let problem = format!("{shared} bytes are less than one batch of {bytes}");
-                return Err(Error::config("shared_limit", problem, format!("allow at least {bytes}")));
+            By::Batches(sampler) => {
+                let others = [("batch_size", self.batch_size.is_some()), ("drop_last", self.drop_last)];
+                if let Some((option, _)) = others.into_iter().find(|(_, set)| *set) {
+                    let problem = "`order` has a batch sampler, which decides it";
+                    return Err(Error::config(option, problem, "leave one of them out"));
+                }
+                sampler.check(len)?;
+                Ok(Sampling::Batches { sampler })
             }
         }
-        Ok(Arc::new(PinnedDataLoader::new(plan, start.epoch)))
-    }
-}
-
-/// What orders the samples: at most one of two options.
-fn sampler(shuffle: Option<u64>, sampler: Option<Arc<dyn Sampler>>) -> Result<Arc<dyn Sampler>, Error> {
-    match (shuffle, sampler) {
-        (Some(_), Some(_)) => {
-            let advice = "leave out `shuffle`: a sampler orders the epoch itself";
-            Err(Error::config("sampler", "`shuffle` is set too", advice))
-        }
-        (Some(seed), None) => Ok(Arc::new(RandomSampler::new(seed))),
-        (None, Some(sampler)) => Ok(sampler),
-        (None, None) => Ok(Arc::new(SequentialSampler)),
     }
 }
 

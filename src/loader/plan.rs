@@ -1,16 +1,18 @@
 //! Everything that the copies of a loader share, or take over: the checked options.
 
-use super::state::{LoaderState, Standings};
+use super::{
+    options::Options,
+    state::{LoaderState, Standings},
+};
 use crate::{
     batch::Source,
     device::Target,
     fault::{Error, Faults},
-    memory::{HostAlloc, Limits, MemoryLimit, SPARE},
+    memory::{Limits, SPARE},
     observe::Counters,
     order::{At, Orders},
 };
-use burn::tensor::Device;
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 /// Slots that take no more than this together may be more than a few.
 const SMALL_SLOTS: usize = 16 << 20;
@@ -21,50 +23,38 @@ pub(crate) type MakeSource<O> = Arc<dyn Fn(Target) -> Result<Arc<dyn Source<O>>,
 /// Everything that a copy of a loader shares with it or takes over: the checked options.
 pub(crate) struct Plan<O> {
     pub(crate) make_source: MakeSource<O>,
+    pub(crate) options: Options,
     pub(crate) orders: Orders,
-    /// For the loader's state.
-    pub(crate) seed: u64,
     pub(crate) standing: Standings,
-    pub(crate) workers: usize,
-    /// Whether fewer of them are tried.
-    pub(crate) tune_workers: bool,
-    pub(crate) prefetch: usize,
-    /// The most that are tried.
-    pub(crate) prefetch_most: usize,
-    pub(crate) transfers: Option<usize>,
-    pub(crate) limit: Option<usize>,
-    pub(crate) lease_timeout: Duration,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) alloc: Option<Arc<dyn HostAlloc>>,
-    pub(crate) shared_limit: Option<MemoryLimit>,
-    pub(crate) require_pinned: bool,
-    pub(crate) device: Device,
     pub(crate) faults: Faults,
     pub(crate) counters: Arc<Counters>,
 }
 
+/// Not derived: `O` need not be `Clone`.
 impl<O> Clone for Plan<O> {
     fn clone(&self) -> Self {
         Self {
             make_source: Arc::clone(&self.make_source),
+            options: self.options.clone(),
             orders: self.orders.clone(),
             standing: self.standing.clone(),
-            alloc: self.alloc.clone(),
-            shared_limit: self.shared_limit.clone(),
-            device: self.device.clone(),
             faults: self.faults.clone(),
             counters: Arc::clone(&self.counters),
-            ..*self
         }
     }
 }
 
 impl<O> Plan<O> {
+    /// The device that batches go to.
+    pub(crate) fn target(&self) -> Target {
+        Target::of(self.options.device.clone().unwrap_or_default())
+    }
+
     /// Where the loader is at a place of an epoch, and of what.
     pub(crate) fn state(&self, at: At) -> LoaderState {
         let Orders { sampling, dataset_len, .. } = &self.orders;
         let (batches, sampler) = sampling.fingerprint();
-        LoaderState::new(at, self.seed, *dataset_len, batches, sampler)
+        LoaderState::new(at, self.options.seed(), *dataset_len, batches, sampler)
     }
 
     /// Permits and bytes for batches of a known or unknown size.
@@ -72,13 +62,14 @@ impl<O> Plan<O> {
         // One slot for each batch that may wait for the step, one being copied, one being written: more are pushed out of the CPU
         // cache before they are copied (34 against 51 GB/s with 24 and 4 slots on an H200's host). Batches that all fit in the
         // cache may be more, so that workers need not be woken for each.
-        let (few, more) = (self.prefetch + 2, self.prefetch_most - self.prefetch);
+        let (prefetch, most) = self.options.prefetch();
+        let (few, more) = (prefetch + 2, most - prefetch);
         let many = slot_bytes.filter(|_| !host).map_or(0, |bytes| (SMALL_SLOTS / bytes.max(1)).min(16));
         let wanted = few.max(many).min(self.orders.fewest_batches());
         let Some(bytes) = slot_bytes else {
-            return Ok(Limits { slots: wanted, bytes: self.limit.unwrap_or(usize::MAX) });
+            return Ok(Limits { slots: wanted, bytes: self.options.pinned_limit.unwrap_or(usize::MAX) });
         };
-        let limit = self.limit.unwrap_or_else(|| bytes.saturating_mul(wanted + more));
+        let limit = self.options.pinned_limit.unwrap_or_else(|| bytes.saturating_mul(wanted + more));
         let slots = wanted.min(limit / bytes.max(1));
         if slots == 0 {
             let problem = format!("{limit} bytes are less than one batch of {bytes}");

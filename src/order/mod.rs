@@ -1,5 +1,6 @@
 //! Which samples an epoch has, and in which order.
 
+mod by;
 mod distributed;
 mod draw;
 mod feed;
@@ -7,6 +8,8 @@ mod progress;
 mod sampler;
 mod schedule;
 
+pub(crate) use by::By;
+pub use by::{IntoOrder, OrderBy};
 pub use distributed::Distributed;
 pub(crate) use feed::{Cut, Occurrences, Order};
 pub(crate) use progress::{At, EpochProgress};

@@ -193,7 +193,7 @@ pub(crate) fn build(fault: &Fault) -> Arc<PinnedDataLoader<Vec<i64>>> {
     let builder = builder.batch_size(BATCH).num_workers(workers).set_device(Device::flex()).bad_samples(policy);
     let mut builder = builder.augment(fault.clone());
     match site {
-        Site::Sampler => builder = builder.sampler(fault.clone()),
+        Site::Sampler => builder = builder.order(fault.clone()),
         Site::Allocator => builder = builder.allocator(Memory(fault.clone(), AtomicUsize::new(0))),
         _ => {}
     }

@@ -71,6 +71,34 @@ fn rows_of(dataset: impl Dataset<u8> + 'static, counters: &Arc<Counters>) -> Row
     }
 }
 
+/// One epoch's consumer keeps all slots busy and takes nothing; another's is told so, once it has waited for long.
+#[test]
+fn a_step_that_never_gets_a_slot_is_told_why() {
+    const PATIENCE: Duration = Duration::from_millis(200);
+    let (batches, counters) = (50, Arc::<Counters>::default());
+    let mut pipeline = pipeline(rows(batches, &counters), &counters);
+    Arc::get_mut(&mut pipeline).unwrap().flow.lease_timeout = PATIENCE;
+    let threads = Threads::start(&pipeline).unwrap();
+    let idle = pipeline.start(0, order(batches).order, 0..batches);
+    assert!(pipeline.next(idle, Instant::now()).is_some_and(|delivery| delivery.ready.is_ok()));
+    let start = Instant::now();
+    while !pipeline.pool.is_used_up() {
+        assert!(start.elapsed() < Duration::from_secs(10), "the idle epoch holds every slot");
+        sleep(Duration::from_millis(1));
+    }
+    sleep(PATIENCE); // what is in transfers goes on to the device
+    let second = pipeline.start(1, order(batches).order, 0..batches);
+    let delivery = pipeline.next(second, Instant::now()).expect("an error");
+    let Err(Error::LeaseTimeout { waited, slots }) = delivery.ready else { panic!("a batch without a slot") };
+    assert!(slots == SLOTS && waited >= PATIENCE, "{waited:?}");
+    pipeline.end(idle);
+    for number in 1..batches {
+        let delivery = pipeline.next(second, Instant::now()).expect("a batch");
+        assert_eq!((delivery.place.batch, delivery.ready.is_ok()), (number, true), "only the first was reported");
+    }
+    drop(threads);
+}
+
 /// A device that does not even say that its copies are done: each batch is its error at once, however few slots there are.
 #[test]
 fn copies_whose_end_is_unknown_cost_no_permit() {

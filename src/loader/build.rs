@@ -1,0 +1,85 @@
+//! The options are checked, once, and become a loader.
+
+use super::{
+    builder::{Parts, PinnedDataLoaderBuilder},
+    data_loader::PinnedDataLoader,
+    plan::Plan,
+    state::Standings,
+};
+use crate::{
+    batch::Samples,
+    device::alloc_for,
+    fault::{Error, Faults},
+    memory::{MemoryLimit, check_system},
+    observe::Counters,
+    order::{At, Orders},
+};
+use burn::data::dataset::Dataset;
+use std::sync::Arc;
+
+impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
+    /// Checks the options and builds the loader. No thread is started and no slot is allocated before the first `iter()`.
+    ///
+    /// # Errors
+    /// [`Error::Config`], which names the option, what is wrong with it, and what to write instead. [`Error::Panicked`], if
+    /// `Collate::layout` panics.
+    ///
+    /// # Panics
+    /// If no device is set and Burn has no backend to choose one from; if `Dataset::len` panics, or a method of the sampler that is
+    /// called here (`check`, `len`, those of a batch sampler that tell its sizes, with `resume` its `Debug`).
+    pub fn build<D>(self, dataset: D) -> Result<Arc<PinnedDataLoader<O>>, Error>
+    where
+        D: Dataset<I> + 'static,
+    {
+        let dataset_len = dataset.len();
+        if dataset_len == 0 {
+            return Err(Error::config("build", "the dataset has no items", "check where it reads from"));
+        }
+        let Self { make, mut options, augment } = self;
+        options.check()?;
+        let sampling = options.sampling(dataset_len)?;
+        let start = match &options.resume {
+            Some(state) => state.at(),
+            None => At::begin(options.start_epoch.unwrap_or(0)),
+        };
+        let (distributed, resumed) = (options.distributed, options.resume.as_ref().map(|_| start));
+        let orders = Orders { sampling, dataset_len, distributed, slice: None, resumed };
+        orders.check()?;
+        options.policy.check(orders.items())?;
+        let counters = Arc::<Counters>::default();
+        let (policy, on_fault) = (options.policy, options.on_fault.clone());
+        let faults = Faults { policy, on_fault, counters: Arc::clone(&counters) };
+        let samples = Arc::new(Samples {
+            dataset: Arc::new(dataset),
+            len: dataset_len,
+            augment,
+            seed: options.seed(),
+            counters: Arc::clone(&counters),
+            faults: faults.clone(),
+        });
+        let (batch_size, host_device) = (orders.max_batch_size(), options.host_device.clone());
+        let make_source = make(Parts { samples, batch_size, host_device, streaming: options.streaming })?;
+        options.device.get_or_insert_default();
+        let plan = Plan { make_source, options, orders, standing: Standings::new(start), faults, counters };
+        if let Some(state) = &plan.options.resume {
+            state.fits(&plan.state(start))?;
+        }
+        // What can be refused for this device is refused now rather than at the first epoch.
+        let target = plan.target();
+        let host = target.host;
+        if plan.options.require_pinned {
+            alloc_for(&target, true)?;
+        }
+        let source = (plan.make_source)(target)?;
+        let limits = plan.limits(source.slot_bytes(), host)?;
+        if let Some(bytes) = source.slot_bytes() {
+            check_system(bytes.saturating_mul(limits.slots))?;
+            let shared = plan.options.shared_limit.as_ref().map_or(usize::MAX, MemoryLimit::bytes);
+            if bytes > shared {
+                let problem = format!("{shared} bytes are less than one batch of {bytes}");
+                return Err(Error::config("shared_limit", problem, format!("allow at least {bytes}")));
+            }
+        }
+        Ok(Arc::new(PinnedDataLoader::new(plan, start.epoch)))
+    }
+}

@@ -1,0 +1,46 @@
+//! What orders the epochs of a loader: a sampler, or a batch sampler.
+
+use super::sampler::{BatchSampler, Sampler};
+use std::{fmt, sync::Arc};
+
+/// A [`Sampler`] or a [`BatchSampler`], as [`order`](crate::PinnedDataLoaderBuilder::order) takes it.
+///
+/// `Kind` tells the compiler which of the two a type is; it is never written. Both have the trait, and nothing else needs it.
+pub trait IntoOrder<Kind: ?Sized> {
+    /// The order.
+    fn into_order(self) -> OrderBy;
+}
+
+/// What orders epochs. Made by [`IntoOrder`].
+#[derive(Clone)]
+pub struct OrderBy(pub(crate) By);
+
+/// The two ways.
+#[derive(Debug, Clone)]
+pub(crate) enum By {
+    /// Samples in order, which the loader cuts into batches.
+    Samples(Arc<dyn Sampler>),
+    /// Batches as they come.
+    Batches(Arc<dyn BatchSampler>),
+}
+
+impl<S: Sampler> IntoOrder<dyn Sampler> for S {
+    fn into_order(self) -> OrderBy {
+        OrderBy(By::Samples(Arc::new(self)))
+    }
+}
+
+impl<B: BatchSampler> IntoOrder<dyn BatchSampler> for B {
+    fn into_order(self) -> OrderBy {
+        OrderBy(By::Batches(Arc::new(self)))
+    }
+}
+
+impl fmt::Debug for OrderBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            By::Samples(sampler) => sampler.fmt(f),
+            By::Batches(sampler) => sampler.fmt(f),
+        }
+    }
+}
