@@ -9,8 +9,8 @@ use std::{fmt, sync::Arc};
 
 /// Changes a sample at random, on a worker, between `Dataset::get` and the collate.
 ///
-/// Its generator is keyed by (seed, epoch, index of the sample): the result is the same whichever worker runs it and whenever.
-/// Take all randomness from it. Closures `Fn(I, &mut KeyedRng) -> I` are augmentations:
+/// The generator is keyed by (seed, epoch, index of the sample). So the result is the same whichever worker runs it,
+/// and whenever. Take all randomness from this generator. Closures `Fn(I, &mut KeyedRng) -> I` are augmentations:
 ///
 /// ```
 /// use burn_pinned::{Augment, KeyedRng};
@@ -28,16 +28,17 @@ use std::{fmt, sync::Arc};
 /// # takes(both);
 /// ```
 ///
-/// A tuple runs several in order, and so does [`then`](Self::then); [`RandomApply`] runs one at times, [`OneOf`] one of several,
-/// an `Option` one or none. Those for images are in the module `vision`.
+/// A tuple runs several augmentations in order, and so does [`then`](Self::then). [`RandomApply`] runs one with a
+/// probability. [`OneOf`] runs one of several. An `Option` runs one or none. Augmentations for images are in the module
+/// `vision`.
 pub trait Augment<I>: Send + Sync + 'static {
     /// Changes one sample.
     ///
     /// # Errors
-    /// Any error; it reaches the consumer at the batch's place, with the sample's index.
+    /// Any error. It reaches the consumer at the batch's place, with the sample's index.
     fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError>;
 
-    /// This augmentation, then another, sharing one generator.
+    /// Runs this augmentation and then another, with one generator for both.
     fn then<A: Augment<I>>(self, next: A) -> Then<Self, A>
     where
         Self: Sized,
@@ -55,7 +56,7 @@ where
     }
 }
 
-/// `None` leaves the sample as it is: a choice made when the loader is built.
+/// `None` leaves the sample as it is. The choice is made when the loader is built.
 impl<I, A: Augment<I>> Augment<I> for Option<A> {
     fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
         match self {
@@ -72,7 +73,7 @@ impl<I, A: Augment<I> + ?Sized> Augment<I> for Arc<A> {
     }
 }
 
-/// A tuple of up to eight runs one after the other.
+/// A tuple of up to eight augmentations runs them one after the other.
 macro_rules! tuples {
     ($($name:ident)+) => {
         impl<I, $($name: Augment<I>),+> Augment<I> for ($($name,)+) {
@@ -151,7 +152,7 @@ impl<I, A: Augment<I>> Augment<I> for RandomApply<A> {
     }
 }
 
-/// Runs one of several augmentations, each as often as the others or by weights.
+/// Runs one of several augmentations: each as often as the others, or by weights.
 ///
 /// ```
 /// use burn_pinned::{Augment, KeyedRng, OneOf};
@@ -164,27 +165,27 @@ impl<I, A: Augment<I>> Augment<I> for RandomApply<A> {
 /// ```
 pub struct OneOf<I> {
     choices: Vec<Arc<dyn Augment<I>>>,
-    /// The sums of the weights up to each choice; none where all weigh the same.
+    /// The sums of the weights up to each choice. `None` if all weigh the same.
     sums: Option<Vec<f64>>,
 }
 
 impl<I> OneOf<I> {
-    /// The first choice.
+    /// Starts with the first choice.
     pub fn new(augment: impl Augment<I>) -> Self {
         Self { choices: vec![Arc::new(augment)], sums: None }
     }
 
-    /// One choice more. Forgets the weights: set them last.
+    /// Adds a choice. This removes the weights, so set them last.
     pub fn or(mut self, augment: impl Augment<I>) -> Self {
         self.choices.push(Arc::new(augment));
         self.sums = None;
         self
     }
 
-    /// How often each is chosen, in the order of the choices; the weights need not sum to 1.
+    /// Sets how often each choice is made, in the order of the choices. The weights need not sum to 1.
     ///
     /// # Errors
-    /// If there are more or fewer weights than choices, one is negative or not finite, or all are 0.
+    /// If there are more or fewer weights than choices, if one is negative or not finite, or if all are 0.
     pub fn weights(mut self, weights: &[f64]) -> Result<Self, Error> {
         let bad = |problem: String| {
             let advice = format!("give {} weights from 0 up, one of them above 0", self.choices.len());
@@ -214,7 +215,8 @@ impl<I> OneOf<I> {
         let last = self.choices.len() - 1;
         match &self.sums {
             None => rng.random_range(0..=last),
-            // A choice of weight 0 ends where it begins, and is never the first to end beyond the point.
+            // The first choice whose sum is above the point is made. A weight of 0 adds nothing to the sum, so it is
+            // never made.
             Some(sums) => {
                 let point = rng.random_range(0.0..sums[last]);
                 sums.partition_point(|&sum| sum <= point)
@@ -241,7 +243,7 @@ impl<I> fmt::Debug for OneOf<I> {
     }
 }
 
-/// `p`, if it is a probability.
+/// Returns `p` if it is a probability.
 pub(crate) fn probability(option: &'static str, p: f64) -> Result<f64, Error> {
     if (0.0..=1.0).contains(&p) {
         return Ok(p);

@@ -12,7 +12,7 @@ pub(crate) enum Purpose {
     Sample = 2,
     /// The work on a batch in `finish`.
     Batch = 3,
-    /// Which dataset of a mixture is next: its samplers may have the same seed.
+    /// The choice of the next dataset of a mixture, whose samplers may have the same seed.
     Mixture = 4,
 }
 
@@ -38,9 +38,10 @@ impl KeyedRng {
         Self::new(Purpose::Order, seed, epoch, 0)
     }
 
-    /// A generator for the augmentation of a sample; `occurrence` where its index may come more than once in an epoch.
+    /// A generator for the augmentation of a sample. `occurrence` is set if its index may come more than once in an
+    /// epoch.
     pub(crate) fn for_sample(seed: u64, epoch: usize, index: usize, occurrence: Option<usize>) -> Self {
-        let occurrence = occurrence.map_or(0, |at| (at as u64).wrapping_add(1) << 8); // beside the purpose, which is small
+        let occurrence = occurrence.map_or(0, |at| (at as u64).wrapping_add(1) << 8); // above the bits of the purpose, which is small
         Self::keyed([Purpose::Sample as u64 | occurrence, seed, epoch as u64, index as u64])
     }
 
@@ -56,9 +57,9 @@ impl KeyedRng {
         Self(ChaCha8Rng::from_seed(key))
     }
 
-    /// Goes to the number that comes after `count` numbers of 64 bits from the start.
+    /// Moves to the number that comes after the first `count` numbers of 64 bits.
     pub(crate) fn seek(&mut self, count: u64) {
-        self.0.set_word_pos(2 * u128::from(count)); // words of 32 bits
+        self.0.set_word_pos(2 * u128::from(count)); // it counts words of 32 bits
     }
 }
 

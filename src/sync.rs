@@ -1,6 +1,6 @@
 //! The locks and conditions of the pool and of the pipeline: those of `std`, or, with the cfg `burn_pinned_loom`, those of loom,
-//! which runs a test through every order of its threads' steps. `.ci/loom` runs the models, `memory/model.rs` and
-//! `pipeline/model.rs`.
+//! which runs a test through every order of its threads' steps. `.ci/loom` runs the models, `memory/pool/model.rs` and
+//! `pipeline/shared/model.rs`.
 
 #[cfg(all(test, burn_pinned_loom))]
 use self::modelled::Condvar as Raw;

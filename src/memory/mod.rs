@@ -5,8 +5,6 @@ mod cgroup;
 mod gaps;
 mod layout;
 mod limits;
-#[cfg(all(test, burn_pinned_loom))]
-mod model;
 mod permits;
 mod pool;
 mod slot;

@@ -344,5 +344,7 @@ impl SlotHome for Pool {
     }
 }
 
+#[cfg(all(test, burn_pinned_loom))]
+mod model;
 #[cfg(test)]
 mod tests;

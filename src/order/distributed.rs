@@ -3,9 +3,11 @@
 use crate::fault::Error;
 use std::{iter, ops::Range};
 
-/// The share of one process (rank) of a world of them: of an epoch's global order it has the units `rank`, `rank + world`,
-/// `rank + 2 * world` and so on, samples or, with a [`BatchSampler`](crate::BatchSampler), whole batches. The order is that of one
-/// loader alone, so every sampler works, and a shuffle is global: a rank sees other samples in each epoch.
+/// The share that one process (rank) of a group of processes (world) has of every epoch.
+///
+/// Of an epoch's global order the rank has the units `rank`, `rank + world`, `rank + 2 * world` and so on. A unit is a
+/// sample or, with a [`BatchSampler`](crate::BatchSampler), a whole batch. The global order is that of one loader
+/// alone, so every sampler works. A shuffle is global too: a rank sees other samples in each epoch.
 ///
 /// ```
 /// use burn_pinned::Distributed;
@@ -16,9 +18,9 @@ use std::{iter, ops::Range};
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// All processes must use the same seed, sampler and batch size. Where an epoch does not divide evenly, its first units are given
-/// once more at its end, so that all ranks have equally many batches, as collective operations need; or the rest is left out
-/// ([`drop_uneven`](Self::drop_uneven)). It is the scheme of PyTorch's `DistributedSampler`.
+/// All processes must use the same seed, sampler and batch size. If an epoch does not divide evenly, its first units
+/// come once more at its end. So all ranks have equally many batches, as collective operations need. With
+/// [`drop_uneven`](Self::drop_uneven) the rest is left out instead. PyTorch's `DistributedSampler` works the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Distributed {
     rank: usize,
@@ -39,12 +41,12 @@ impl Distributed {
         Ok(Self { rank, world, drop_uneven: false })
     }
 
-    /// Leaves out the last units of an epoch that do not make one for each rank, instead of giving the first ones again.
+    /// Leaves out the last units of an epoch if there is not one for each rank, instead of repeating the first ones.
     pub fn drop_uneven(self) -> Self {
         Self { drop_uneven: true, ..self }
     }
 
-    /// This process, from 0.
+    /// The number of this process, counted from 0.
     pub fn rank(&self) -> usize {
         self.rank
     }
@@ -54,18 +56,20 @@ impl Distributed {
         self.world
     }
 
-    /// A process alone.
+    /// The share of a single process, which is the whole epoch.
     pub(crate) fn alone() -> Self {
         Self { rank: 0, world: 1, drop_uneven: false }
     }
 
-    /// How many of so many units each rank has.
+    /// Returns how many units each rank has if the epoch has `units`.
     pub(crate) fn share(&self, units: usize) -> usize {
         if self.drop_uneven { units / self.world } else { units.div_ceil(self.world) }
     }
 
-    /// This rank's of the units of an epoch with these numbers, and for the last of them maybe a unit of `again`, the units of a
-    /// whole epoch. What is not wanted of `units` is passed over by `nth`, which may take no time.
+    /// Returns this rank's share of those units of an epoch whose numbers are in `wanted`.
+    ///
+    /// `again` makes the units of a whole epoch. The last unit of the share may be one of these. Units that are not
+    /// wanted are skipped by `nth`, which may take no time.
     pub(crate) fn units<T: Send + 'static>(
         &self,
         units: Box<dyn Iterator<Item = T> + Send>,
@@ -73,13 +77,14 @@ impl Distributed {
         again: impl Fn() -> Box<dyn Iterator<Item = T> + Send> + Send + 'static,
     ) -> Box<dyn Iterator<Item = T> + Send> {
         match (self.world, wanted.start) {
-            (1, 0) => return units, // no call more for each unit
+            (1, 0) => return units, // avoids one more call for each unit
             (1, first) => return Box::new(units.skip(first)),
             _ => {}
         }
         let own = wanted.len().saturating_sub(self.rank).div_ceil(self.world);
         let mine = units.skip(wanted.start.saturating_add(self.rank)).step_by(self.world).take(own);
-        // Where the epoch ends before this rank's last turn, that is one of the first units again; each epoch has one at least.
+        // If the epoch ends before this rank's last turn, the rank gets one of the first units again. Each epoch has at
+        // least one unit.
         let beyond = own.saturating_mul(self.world).saturating_add(self.rank).saturating_sub(wanted.len());
         let missing = iter::repeat_with(again)
             .take(self.world)
@@ -104,7 +109,7 @@ mod tests {
         distributed.units(again(), 0..units, again).take(distributed.share(units)).collect()
     }
 
-    /// What is passed over takes no time, where the sampler's `nth` takes none.
+    /// Units that are skipped take no time, if the sampler's `nth` takes none.
     #[test]
     fn other_ranks_units_are_passed_over_at_once() {
         struct Counted(Range<usize>, Arc<AtomicUsize>);
@@ -124,7 +129,7 @@ mod tests {
         let mut mine = Distributed::new(3, 4).unwrap().units(units, given..len, move || Box::new(0..len));
         assert_eq!(mine.by_ref().take(5).collect::<Vec<_>>(), [3, 7, 11, 15, 19].map(|unit| given + unit));
         assert!(calls.load(Relaxed) < 20, "{calls:?}");
-        assert_eq!(mine.last(), Some(1)); // four ranks, two units short: the first two once more
+        assert_eq!(mine.last(), Some(1)); // four ranks, two units are missing: the first two come again
     }
 
     proptest! {

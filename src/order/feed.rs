@@ -1,4 +1,4 @@
-//! The batches of an epoch as a sampler gives them.
+//! The batches of an epoch as a sampler orders them.
 
 use crate::{
     fault::{BoxError, Error, guard},
@@ -15,7 +15,7 @@ pub(super) enum Feed {
 impl Feed {
     pub(super) fn skip(self, units: usize) -> Self {
         match self {
-            _ if units == 0 => self, // no call more for each of them
+            _ if units == 0 => self, // avoids one more call for each unit
             Self::Samples { indices, batch_size } => {
                 Self::Samples { indices: Box::new(indices.skip(units)), batch_size }
             }
@@ -29,13 +29,13 @@ pub(crate) struct Order {
     pub(super) feed: Feed,
     /// Units that the sampler promised.
     pub(super) promised: usize,
-    /// How many were asked for.
+    /// Units that were asked for.
     pub(super) asked: usize,
-    /// How many came.
+    /// Units that came.
     pub(super) given: usize,
-    /// The position of the first of all in the epoch's global order.
+    /// The position of this order's first unit in the epoch's global order.
     pub(super) first: usize,
-    /// From one unit to the next in the global order.
+    /// The distance from one unit to the next in the global order.
     pub(super) world: usize,
     pub(super) repeats: bool,
 }
@@ -44,11 +44,11 @@ pub(crate) struct Order {
 #[derive(Debug)]
 pub(crate) struct Cut {
     pub(crate) indices: Vec<usize>,
-    /// What tells the samples of an index that comes more than once apart.
+    /// Numbers that tell samples of the same index apart, if an index may come more than once.
     pub(crate) occurrences: Option<Occurrences>,
 }
 
-/// Numbers that belong to the samples of a batch and to no other of the epoch.
+/// Numbers of the samples of a batch. No other sample of the epoch has the same number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Occurrences {
     first: usize,
@@ -83,7 +83,7 @@ impl Order {
         };
         self.asked += wanted;
         if taken.is_err() {
-            self.feed = Feed::Batches { batches: Box::new(iter::empty()), max: 0 }; // nobody knows where it stands
+            self.feed = Feed::Batches { batches: Box::new(iter::empty()), max: 0 }; // its position is not known
         }
         let indices = taken?;
         self.given += match self.feed {

@@ -19,27 +19,27 @@ impl At {
 /// How far an epoch has come.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EpochProgress {
-    /// Samples given, before the epoch was resumed too.
+    /// Samples given, including those before the epoch was resumed.
     pub(crate) items: usize,
     /// Samples of the whole epoch.
     pub(crate) items_total: usize,
-    /// Samples skipped, before the epoch was resumed too.
+    /// Samples skipped, including those before the epoch was resumed.
     pub(crate) skipped: usize,
     pub(super) epoch: usize,
     /// The number of its first batch here, which is not 0 where it is resumed, of the next, and that behind the last.
     pub(super) first: usize,
     pub(super) next: usize,
     pub(super) end: usize,
-    /// Units given before this epoch was resumed, by all processes.
+    /// Units that all processes together gave before this epoch was resumed.
     pub(super) resumed_at: usize,
-    /// Units a batch.
+    /// Units per batch.
     pub(super) batch: usize,
     pub(super) world: usize,
     pub(super) shared: bool,
 }
 
 impl EpochProgress {
-    /// Counts a batch that was given, or the error in its place, with what the epoch has skipped so far.
+    /// Counts a batch that was given, or the error in its place. `skipped` is what the epoch has skipped so far.
     pub(crate) fn given(&mut self, items: usize, skipped: usize) {
         self.items += items;
         self.next += 1;
@@ -56,7 +56,7 @@ impl EpochProgress {
         self.shared
     }
 
-    /// Where the loader stands, once all processes have come as far.
+    /// Returns where the loader stands. This is right when all processes have come equally far.
     pub(crate) fn at(&self) -> At {
         if self.next >= self.end {
             return At::begin(self.epoch.saturating_add(1));

@@ -16,12 +16,12 @@ use std::{fmt, ops::Range, sync::Arc};
 pub(crate) enum Sampling {
     /// Samples in order, cut into batches of one size.
     Samples { sampler: Arc<dyn Sampler>, batch_size: usize, drop_last: bool },
-    /// Batches as they come.
+    /// Batches as the batch sampler makes them.
     Batches { sampler: Arc<dyn BatchSampler> },
 }
 
 impl Sampling {
-    /// What makes batches, and what orders epochs, in words that differ where orders do.
+    /// Returns what makes batches and what orders epochs, in words that differ if the orders differ.
     pub(crate) fn fingerprint(&self) -> (String, &dyn fmt::Debug) {
         match self {
             Self::Samples { sampler, batch_size, drop_last } => {
@@ -39,7 +39,7 @@ pub(crate) struct Orders {
     pub(crate) sampling: Sampling,
     pub(crate) dataset_len: usize,
     pub(crate) distributed: Distributed,
-    /// The samples of this process's share of each epoch that are this loader's; `None`: all.
+    /// The samples of this process's share of each epoch that belong to this loader. `None` means all.
     pub(crate) slice: Option<Range<usize>>,
     /// Where another loader stopped.
     pub(crate) resumed: Option<At>,
@@ -48,13 +48,13 @@ pub(crate) struct Orders {
 /// One epoch of this loader.
 pub(crate) struct EpochOrder {
     pub(crate) order: Order,
-    /// The numbers of its batches: from 0, unless it is resumed.
+    /// The numbers of its batches. They start at 0, unless the epoch is resumed.
     pub(crate) batches: Range<usize>,
     pub(crate) progress: EpochProgress,
 }
 
 impl Orders {
-    /// Units an epoch has for all processes together.
+    /// Returns how many units an epoch has for all processes together.
     fn units(&self, epoch: usize) -> usize {
         match &self.sampling {
             Sampling::Samples { sampler, .. } => sampler.len(self.dataset_len),
@@ -62,13 +62,13 @@ impl Orders {
         }
     }
 
-    /// Of some units in a global order, those of this loader.
+    /// Returns which units of this process's share belong to this loader, if the global order has `units`.
     fn mine(&self, units: usize) -> Range<usize> {
         let share = self.distributed.share(units);
         let Some(slice) = &self.slice else { return 0..share };
         let at = |item: usize| match &self.sampling {
             Sampling::Samples { .. } => item.min(share),
-            // Whole batches, as many as belong to that part of the samples.
+            // Whole batches, in proportion to that part of the samples.
             Sampling::Batches { .. } => {
                 let items = self.share_items().max(1);
                 (item.min(items) as u128 * share as u128 / items as u128) as usize
@@ -77,7 +77,7 @@ impl Orders {
         at(slice.start)..at(slice.end)
     }
 
-    /// Samples of this process's share of an epoch, by the batch sampler's estimate.
+    /// Returns how many samples this process's share of an epoch has. A batch sampler estimates this.
     fn share_items(&self) -> usize {
         match &self.sampling {
             Sampling::Samples { .. } => self.distributed.share(self.units(0)),
@@ -93,7 +93,7 @@ impl Orders {
         }
     }
 
-    /// Samples an epoch delivers; of a batch sampler by its own estimate.
+    /// Returns how many samples an epoch delivers. A batch sampler estimates this.
     pub(crate) fn items(&self) -> usize {
         match &self.sampling {
             Sampling::Samples { batch_size, drop_last, .. } => {
@@ -112,7 +112,7 @@ impl Orders {
         self.batches_of(self.mine(self.units(epoch)).len())
     }
 
-    /// The most samples of a batch.
+    /// Returns the largest number of samples in a batch.
     pub(crate) fn max_batch_size(&self) -> usize {
         match &self.sampling {
             Sampling::Samples { batch_size, .. } => {
@@ -122,7 +122,7 @@ impl Orders {
         }
     }
 
-    /// A number that no epoch has fewer batches than, as far as that can be known at no cost.
+    /// Returns a number of batches that every epoch has at least, or `usize::MAX` if that cannot be known at no cost.
     pub(crate) fn fewest_batches(&self) -> usize {
         match self.sampling {
             Sampling::Samples { .. } => self.batches(0).max(1),
@@ -130,17 +130,17 @@ impl Orders {
         }
     }
 
-    /// Makes this the order of a part of the loader's samples.
+    /// Makes this the order of a part of the loader's samples, from `start` to `end`.
     pub(crate) fn cut(&mut self, start: usize, end: usize) {
         let Range { start: first, end: last } = self.slice.clone().unwrap_or(0..usize::MAX);
         let clamp = |at: usize| first.saturating_add(at).min(last);
         self.slice = Some(clamp(start)..clamp(end).max(clamp(start)));
     }
 
-    /// Whether there is anything to load.
+    /// Checks that there is anything to load.
     ///
     /// # Errors
-    /// [`Error::Config`].
+    /// [`Error::Config`] if there is not.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let units = match &self.sampling {
             Sampling::Samples { sampler, .. } => sampler.len(self.dataset_len),
@@ -148,7 +148,7 @@ impl Orders {
                 let problem = "its largest batch has no samples";
                 return Err(Error::config("batch_sampler", problem, "let `max_batch_size` be at least 1"));
             }
-            Sampling::Batches { .. } => return Ok(()), // an epoch without batches is empty
+            Sampling::Batches { .. } => return Ok(()), // an epoch without batches is just empty
         };
         if units == 0 {
             return Err(Error::config("sampler", "its epoch is empty", "let `len` be at least 1"));
@@ -167,12 +167,12 @@ impl Orders {
         Ok(())
     }
 
-    /// Where an epoch begins.
+    /// Returns where an epoch begins.
     pub(crate) fn begin(&self, epoch: usize) -> At {
         self.resumed.filter(|at| at.epoch == epoch).unwrap_or_else(|| At::begin(epoch))
     }
 
-    /// Begins an epoch. On the consumer's thread.
+    /// Begins an epoch. This runs on the consumer's thread.
     pub(crate) fn epoch(&self, epoch: usize) -> Result<EpochOrder, Error> {
         let At { position: given, skipped, .. } = self.begin(epoch);
         if given > 0 && self.slice.is_some() {
@@ -217,7 +217,7 @@ impl Orders {
         Ok(EpochOrder { order, batches: number..end, progress })
     }
 
-    /// This process's units of an epoch of which some were given, and how many units the whole epoch has.
+    /// Returns this process's units of an epoch of which `given` were given, and how many units the whole epoch has.
     fn feed(&self, epoch: usize, given: usize) -> (Feed, usize) {
         let len = self.dataset_len;
         match &self.sampling {

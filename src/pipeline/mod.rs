@@ -2,8 +2,6 @@
 
 mod delivery;
 mod epochs;
-#[cfg(all(test, burn_pinned_loom))]
-mod model;
 mod opening;
 mod pin;
 mod shared;

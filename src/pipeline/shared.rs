@@ -284,3 +284,6 @@ impl<O> Pipeline<O> {
         runs.into_iter().for_each(|(id, left_over)| discard(place(id), left_over));
     }
 }
+
+#[cfg(all(test, burn_pinned_loom))]
+mod model;

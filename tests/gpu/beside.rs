@@ -8,7 +8,7 @@ use burn::{
 use burn_pinned::MemoryKind;
 use std::{
     sync::mpsc,
-    thread::{scope, sleep, spawn},
+    thread::{scope, sleep},
     time::{Duration, Instant},
 };
 
@@ -57,32 +57,45 @@ fn a_loader_starts_while_a_graph_is_recorded() {
     }
 }
 
-/// Neither the start of an epoch nor the end of a loader changes the CUDA context of the thread that asks for it.
+/// Neither the making of a loader, nor the start of an epoch, nor the end of a loader changes the CUDA context of the thread that
+/// asks for it.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn the_callers_context_stays() {
     use cudarc::driver::{CudaContext, result::ctx};
     let current = || ctx::get_current().unwrap();
-    CudaContext::new(0).unwrap(); // CUDA is initialised
-    let without = spawn(move || {
-        assert_eq!(current(), None);
-        let loader = loader(10_000, 64, 2, 640);
-        // Their values are not read here: for that CubeCL itself changes the context.
-        assert_eq!((loader.iter().filter(Result::is_ok).count(), current()), (10, None));
-        drop(loader); // frees page-locked memory here
-        assert_eq!(current(), None);
-    });
-    without.join().unwrap();
-    let with = spawn(move || {
-        let _context = CudaContext::new(0).unwrap();
-        let before = current();
-        assert!(before.is_some());
-        let loader = loader(10_000, 64, 2, 640);
-        assert_eq!(loader.iter().count(), 10);
-        drop(loader);
-        assert_eq!(current(), before);
-    });
-    with.join().unwrap();
+    let context = CudaContext::new(0).unwrap();
+    let _uses = Tensor::<1>::ones([1], &Device::cuda(0)); // Burn's device is there
+    for with in [false, true] {
+        let context = &context;
+        let thread = move || {
+            let before = if with {
+                context.bind_to_thread().unwrap();
+                current()
+            } else {
+                None
+            };
+            assert_eq!(current(), before);
+            let loader = loader(10_000, 64, 2, 640);
+            assert_eq!(current(), before, "build");
+            let mut batches = loader.iter();
+            assert_eq!(current(), before, "iter()");
+            // What Burn does in `next()` and with tensors is Burn's.
+            let kept: Vec<_> = batches.by_ref().map(Result::unwrap).collect();
+            assert_eq!(kept.len(), 10);
+            drop((batches, kept));
+            println!(
+                "after next(), and the drop of tensors: {}",
+                if current() == before { "the same" } else { "another" }
+            );
+            // SAFETY: as it was; the context lives, and null stands for none.
+            #[expect(unsafe_code, reason = "cudarc has no other way to set a context")]
+            unsafe { ctx::set_current(before.unwrap_or(std::ptr::null_mut())) }.unwrap();
+            drop(loader); // frees page-locked memory here
+            assert_eq!(current(), before, "the drop of the loader");
+        };
+        scope(|scope| scope.spawn(thread).join()).unwrap();
+    }
 }
 
 /// A validation loader that is made and dropped each epoch does not hold up the training: no step waits for the device's memory to be

@@ -2,41 +2,43 @@
 
 use super::{draws::below, weights::pairwise_sum};
 
-/// The mass of a column: probabilities are integers, so the table is exact but for the rounding of each weight.
+/// The mass of a column. Probabilities are integers, so the only error of the table is the rounding of each weight.
 const COLUMN: u64 = 1 << 32;
 
-/// An alias table: as many columns of equal mass as there are weights, each shared by at most two items (A. J. Walker,
-/// "An Efficient Method for Generating Discrete Random Variables with General Distributions", ACM TOMS 3(3), 1977; M. D. Vose,
-/// "A Linear Algorithm for Generating Random Numbers with a Given Distribution", IEEE TSE 17(9), 1991).
+/// An alias table: one column for each weight, all of equal mass, each shared by at most two items (A. J. Walker, "An
+/// Efficient Method for Generating Discrete Random Variables with General Distributions", ACM TOMS 3(3), 1977; M. D.
+/// Vose, "A Linear Algorithm for Generating Random Numbers with a Given Distribution", IEEE TSE 17(9), 1991).
 ///
-/// A draw touches one column, 8 bytes. A probability is off by less than 2^-32 / n, the largest by the errors of all, less
-/// than 2^-32; an item of weight 0 is never drawn, one of positive weight can be.
+/// A draw reads one column of 8 bytes. Each probability is off by less than 2^-32 / n. The largest probability takes
+/// the errors of all; it is off by less than 2^-32. An item of weight 0 is never drawn; an item of positive weight can
+/// be drawn.
 pub(crate) struct AliasTable {
     columns: Vec<Column>,
 }
 
 #[derive(Clone, Copy)]
 struct Column {
-    /// The mass of the column's own item; the rest is the alias's.
+    /// The mass of the column's own item. The rest of the column belongs to the alias.
     own: u32,
     alias: u32,
 }
 
 impl AliasTable {
-    /// More weights would let the rounding errors of all exceed one column.
+    /// The most weights of a table. With more, the sum of all rounding errors could exceed one column.
     pub(crate) const MAX_WEIGHTS: usize = 1 << 31;
 
-    /// Of weights that were checked, at most [`MAX_WEIGHTS`](Self::MAX_WEIGHTS).
+    /// Makes the table of weights that were checked, at most [`MAX_WEIGHTS`](Self::MAX_WEIGHTS).
     pub(crate) fn new(weights: Vec<f64>) -> Self {
         let masses = masses(weights);
         let mut columns: Vec<Column> = (0..masses.len() as u32).map(|item| Column { own: 0, alias: item }).collect();
-        // Heavy items give light ones what these lack, both in order: no work lists, and memory is read forwards
-        // (L. Hübschle-Schneider, P. Sanders, "Parallel Weighted Random Sampling", ACM TOMS 48(3), 2022).
+        // Heavy items fill up the columns of light ones. Both are taken in order, so no work lists are needed, and
+        // memory is read forwards (L. Hübschle-Schneider, P. Sanders, "Parallel Weighted Random Sampling", ACM TOMS
+        // 48(3), 2022).
         let mut light = (0..masses.len()).filter(|&item| masses[item] < COLUMN);
         let mut heavy = (0..masses.len()).filter(|&item| masses[item] >= COLUMN);
         let Some(mut giver) = heavy.next() else { return Self { columns } };
         let mut rest = masses[giver];
-        // The masses sum to the columns exactly, so both lists end together, with a full column.
+        // The sum of the masses is exactly that of the columns, so both lists end together, with a full column.
         loop {
             if rest > COLUMN {
                 let Some(taker) = light.next() else { break };
@@ -54,7 +56,7 @@ impl AliasTable {
         Self { columns }
     }
 
-    /// The item that a random number stands for.
+    /// Returns the item that a random number stands for.
     pub(crate) fn pick(&self, random: u64) -> usize {
         let (item, place) = below(random, self.columns.len());
         let column = self.columns[item];
@@ -62,16 +64,16 @@ impl AliasTable {
     }
 }
 
-/// Integers in the ratio of the weights that sum to a column each.
+/// Turns the weights into integers of the same ratio. Their sum is the mass of one column for each weight.
 fn masses(weights: Vec<f64>) -> Vec<u64> {
     let columns = weights.len() as u64 * COLUMN;
     let max = weights.iter().copied().fold(0.0, f64::max); // a sum of raw weights might overflow
     let scale = columns as f64 / pairwise_sum(&weights, &|weight| weight / max);
     let mass = |weight: f64| if weight == 0.0 { 0 } else { ((weight / max * scale).round() as u64).max(1) };
-    let mut masses: Vec<u64> = weights.into_iter().map(mass).collect(); // in the weights' memory
+    let mut masses: Vec<u64> = weights.into_iter().map(mass).collect(); // reuses the memory of the weights
     let sum: u128 = masses.iter().map(|&mass| u128::from(mass)).sum();
     if let Some(largest) = masses.iter_mut().max() {
-        // At least a column, so more than the errors of all.
+        // It is at least one column, so it is larger than the sum of the errors.
         *largest = (u128::from(*largest) + u128::from(columns)).saturating_sub(sum) as u64;
     }
     masses
@@ -102,7 +104,7 @@ mod tests {
             let (n, sum) = (weights.len() as f64, weights.iter().sum::<f64>());
             let largest = weights.iter().copied().fold(0.0, f64::max);
             for (weight, probability) in weights.iter().zip(probabilities(&AliasTable::new(weights.clone()))) {
-                // The largest takes the rounding errors of all.
+                // The largest weight takes the rounding errors of all.
                 let quanta = if *weight == largest { n } else { 1.0 };
                 prop_assert!((probability - weight / sum).abs() <= quanta / (n * COLUMN as f64) + 1e-15);
                 prop_assert!((*weight > 0.0) == (probability > 0.0), "{weight}: {probability}");

@@ -1,4 +1,4 @@
-//! Streams of independent draws, which need no memory and skip in no time.
+//! Streams of independent draws. They need no memory, and skipping takes no time.
 
 use crate::rng::KeyedRng;
 use rand::Rng;
@@ -31,7 +31,7 @@ impl<F: Fn(u64) -> usize> Iterator for Draws<F> {
     fn nth(&mut self, n: usize) -> Option<usize> {
         if n > 0 {
             self.drawn = self.drawn.saturating_add(n).min(self.len);
-            self.rng.seek(self.drawn as u64); // the generator counts: no draw before is made
+            self.rng.seek(self.drawn as u64); // the generator counts, so the skipped draws are not made
         }
         self.next()
     }
@@ -41,10 +41,11 @@ impl<F: Fn(u64) -> usize> Iterator for Draws<F> {
     }
 }
 
-/// A random number of 64 bits as one below `n`, and as what remains: the place within it, again 64 bits.
+/// Turns a random number of 64 bits into a number below `n` and a rest: the place within that number, again 64 bits.
 ///
-/// It is the high word of `random * n` (D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29(1), 2019),
-/// without the rejection: a draw takes one number, always. No chance is off by more than 2^-64.
+/// The number is the high word of `random * n` (D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS
+/// 29(1), 2019), without the rejection: a draw always takes one random number. No probability is off by more than
+/// 2^-64.
 pub(crate) fn below(random: u64, n: usize) -> (usize, u64) {
     let product = u128::from(random) * n as u128;
     ((product >> 64) as usize, product as u64)

@@ -1,9 +1,10 @@
-//! What stands for a long table in the `Debug` text of a sampler.
+//! The short text that stands for a long table in the `Debug` text of a sampler.
 
 use std::fmt;
 
-/// The length of a table and a hash of it: FNV-1a of 64 bits over its words, little-endian (G. Fowler, L. C. Noll, K.-P. Vo,
-/// D. Eastlake, "The FNV Non-Cryptographic Hash Algorithm"). The same on every machine and in every version, unlike `Hash`.
+/// The length of a table and a hash of it: FNV-1a of 64 bits over its words, little-endian (G. Fowler, L. C. Noll,
+/// K.-P. Vo, D. Eastlake, "The FNV Non-Cryptographic Hash Algorithm"). The hash is the same on every machine and in
+/// every version, unlike `Hash`.
 #[derive(Clone, Copy)]
 pub(crate) struct Fingerprint {
     len: usize,

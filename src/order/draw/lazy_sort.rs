@@ -1,18 +1,22 @@
-//! Sorting no more than is asked for.
+//! Sorts only as much as is asked for.
 
-/// The values in order, sorted a block at a time: incremental quicksort (R. Paredes, G. Navarro, "Optimal Incremental Sorting",
-/// ALENEX 2006). The first costs time in proportion to the length, all together what a sort costs; what is skipped is never sorted.
+/// The values in order, sorted one block at a time: incremental quicksort (R. Paredes, G. Navarro, "Optimal Incremental
+/// Sorting", ALENEX 2006).
+///
+/// The first value costs time in proportion to the length. All values together cost as much as a sort. Values that are
+/// skipped are never sorted.
 pub(crate) struct LazySort<T> {
     values: Vec<T>,
-    /// The next value to give.
+    /// The place of the next value to return.
     at: usize,
-    /// Values before this are given or in their place.
+    /// Values before this were returned already, or are in their place.
     sorted: usize,
-    /// The parts after it, the nearest last: no value of a part is greater than one of a part behind it.
+    /// The ends of the parts after it, the nearest part last. No value of a part is greater than a value of a later
+    /// part.
     ends: Vec<usize>,
 }
 
-/// Values that a sort handles in the cache.
+/// The number of values that are sorted at once. They fit in the cache.
 const BLOCK: usize = 1 << 12;
 
 impl<T: Ord> LazySort<T> {
@@ -20,7 +24,7 @@ impl<T: Ord> LazySort<T> {
         Self { at: 0, sorted: 0, ends: vec![values.len()], values }
     }
 
-    /// Parts the values until the block around `place` is small, and sorts it.
+    /// Splits the values until the block around `place` is small, and sorts that block.
     fn sort_around(&mut self, place: usize) {
         let mut start = self.sorted;
         while let Some(&end) = self.ends.last() {

@@ -1,10 +1,10 @@
-//! Long lists of indices, in as few bytes as they fit, and iterators that skip without looking at what they skip.
+//! Long lists of indices in as few bytes as possible, and iterators that skip items without looking at them.
 
 use crate::rng::KeyedRng;
 use rand::seq::SliceRandom;
 use std::ops::Range;
 
-/// Numbers in 4 bytes each where all of them fit, else in 8.
+/// A list of numbers, in 4 bytes each if all of them fit, otherwise in 8.
 #[derive(Debug, Clone)]
 pub(crate) enum PackedList {
     Narrow(Vec<u32>),
@@ -12,7 +12,7 @@ pub(crate) enum PackedList {
 }
 
 impl PackedList {
-    /// `0..len`.
+    /// The numbers `0..len`.
     pub(crate) fn counting(len: usize) -> Self {
         match u32::try_from(len) {
             Ok(len) => Self::Narrow((0..len).collect()),
@@ -50,7 +50,7 @@ impl PackedList {
         }
     }
 
-    /// The same order whether the list is narrow or wide.
+    /// Shuffles a range. The order is the same for a narrow and a wide list.
     pub(crate) fn shuffle(&mut self, range: Range<usize>, rng: &mut KeyedRng) {
         match self {
             Self::Narrow(list) => list[range].shuffle(rng),
@@ -58,7 +58,7 @@ impl PackedList {
         }
     }
 
-    /// Numbers of equal keys stay in the order they had.
+    /// Sorts a range by key. Numbers with equal keys keep their order.
     pub(crate) fn sort_by_key(&mut self, range: Range<usize>, key: impl Fn(usize) -> usize) {
         match self {
             Self::Narrow(list) => list[range].sort_by_key(|&number| key(number as usize)),
@@ -66,7 +66,7 @@ impl PackedList {
         }
     }
 
-    /// Keeps the first `len`, and gives the memory of the others back.
+    /// Keeps the first `len` numbers, and frees the memory of the others.
     pub(crate) fn truncate(&mut self, len: usize) {
         match self {
             Self::Narrow(list) => {
@@ -92,7 +92,7 @@ impl PackedList {
     }
 }
 
-/// `Iterator::map`, but that `nth` maps only what it returns: with a source that skips fast, so does this.
+/// Works as `Iterator::map`, but `nth` maps only what it returns. If the source skips fast, so does this.
 pub(crate) struct LazyMap<I, F> {
     source: I,
     map: F,

@@ -1,18 +1,18 @@
-//! Random permutations, of more indices than a cache holds too.
+//! Random permutations, also of more indices than a cache holds.
 
 use super::packed::PackedList;
 use crate::rng::KeyedRng;
 use rand::{Rng, seq::SliceRandom};
 
-/// From this length on indices are scattered before they are shuffled. Part of what an order depends on.
+/// From this length on, indices are scattered before they are shuffled. The order of an epoch depends on this number.
 const LARGE: usize = 1 << 22;
 
-/// `0..len` in random order. `rng` must be at its start.
+/// Returns `0..len` in random order. `rng` must be at its start.
 ///
-/// A shuffle swaps each index with one at a random place, which is not in the cache if there are many. So those are first scattered
-/// to buckets at random, and each bucket is shuffled: as random, with memory written in order (P. Sanders, "Random Permutations on
-/// Distributed, External and Hierarchical Memory", Information Processing Letters 67(6), 1998). 10^8 indices take a third of the
-/// time.
+/// A shuffle swaps each index with one at a random place. If there are many indices, that place is not in the cache. So
+/// the indices are first scattered to random buckets, and then each bucket is shuffled. The result is as random, and
+/// memory is written in order (P. Sanders, "Random Permutations on Distributed, External and Hierarchical Memory",
+/// Information Processing Letters 67(6), 1998). For 10^8 indices this takes a third of the time.
 pub(crate) fn permutation(len: usize, rng: &mut KeyedRng) -> PackedList {
     if len < LARGE {
         let mut list = PackedList::counting(len);
@@ -25,7 +25,7 @@ pub(crate) fn permutation(len: usize, rng: &mut KeyedRng) -> PackedList {
     }
 }
 
-/// One bucket for each value of a byte: few enough that the place of the next index in each is in the cache.
+/// One bucket for each value of a byte. They are few enough that the place of the next index in each is in the cache.
 const BUCKETS: usize = 256;
 
 fn scatter<T: Copy + Default>(len: usize, rng: &mut KeyedRng, of: impl Fn(usize) -> T) -> Vec<T> {
@@ -36,7 +36,7 @@ fn scatter<T: Copy + Default>(len: usize, rng: &mut KeyedRng, of: impl Fn(usize)
     }
     let mut next = [0; BUCKETS]; // where each bucket starts
     next[1..].copy_from_slice(&ends[..BUCKETS - 1]);
-    rng.seek(0); // the same bytes again, rather than memory for them
+    rng.seek(0); // makes the same bytes again, instead of keeping them in memory
     let mut list = vec![T::default(); len];
     for_each_byte(len, rng, |index, bucket| {
         list[next[bucket]] = of(index);
@@ -52,7 +52,7 @@ fn scatter<T: Copy + Default>(len: usize, rng: &mut KeyedRng, of: impl Fn(usize)
     list
 }
 
-/// A random byte for each index.
+/// Calls `then` with each index and a random byte.
 fn for_each_byte(len: usize, rng: &mut KeyedRng, mut then: impl FnMut(usize, usize)) {
     let mut bytes = [0; 4096];
     for start in (0..len).step_by(bytes.len()) {
@@ -79,7 +79,7 @@ mod tests {
         }
     }
 
-    /// By Pearson's chi-square test; a right shuffle would fail with one seed in a thousand.
+    /// Uses Pearson's chi-square test. A correct shuffle would fail with one seed in a thousand.
     #[test]
     fn scattering_makes_all_orders_as_likely() {
         let mut counts = BTreeMap::<Vec<usize>, f64>::new();

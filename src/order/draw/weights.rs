@@ -1,8 +1,10 @@
-//! What samplers ask of weights.
+//! What samplers require of weights.
 
 use crate::fault::Error;
 
-/// The weights as numbers, none of them NaN, infinite or negative, and one of them positive. `option` names who takes them.
+/// Returns the weights as numbers: none of them is NaN, infinite or negative, and at least one is positive.
+///
+/// `option` names the method that takes them, for errors.
 pub(crate) fn checked<W: Into<f64>>(
     option: &'static str,
     weights: impl IntoIterator<Item = W>,
@@ -21,7 +23,7 @@ pub(crate) fn checked<W: Into<f64>>(
     Ok(weights)
 }
 
-/// One for each item of the dataset.
+/// Checks that there is one for each item of the dataset. `what` names what was counted.
 pub(crate) fn check_count(option: &'static str, what: &str, count: usize, dataset_len: usize) -> Result<(), Error> {
     if count == dataset_len {
         return Ok(());
@@ -30,8 +32,8 @@ pub(crate) fn check_count(option: &'static str, what: &str, count: usize, datase
     Err(Error::config(option, problem, "give one for each item, in the dataset's order"))
 }
 
-/// Sums halves of halves: the rounding error grows with the logarithm of the length only (N. Higham, "The Accuracy of Floating
-/// Point Summation", SIAM J. Sci. Comput. 14(4), 1993).
+/// Adds the sums of the two halves, each made the same way. So the rounding error grows only with the logarithm of the
+/// length (N. Higham, "The Accuracy of Floating Point Summation", SIAM J. Sci. Comput. 14(4), 1993).
 pub(crate) fn pairwise_sum(values: &[f64], of: &impl Fn(f64) -> f64) -> f64 {
     if values.len() <= 64 {
         return values.iter().map(|&value| of(value)).sum();

@@ -9,7 +9,7 @@ use crate::{
 use rand::seq::SliceRandom;
 use std::{collections::BTreeMap, fmt, iter, ops::Range, sync::Arc};
 
-/// Each class is drawn as often as every other, however many items it has.
+/// Draws each class as often as every other class, however many items it has.
 ///
 /// ```
 /// use burn_pinned::{ClassBalancedSampler, Sampler};
@@ -21,8 +21,8 @@ use std::{collections::BTreeMap, fmt, iter, ops::Range, sync::Arc};
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// The classes are those that occur among the labels. The table of items takes 4 bytes each (8 from 2^32 items), shared by all
-/// epochs and clones.
+/// The classes are those that occur among the labels. The table takes 4 bytes for each item (8 from 2^32 items). All
+/// epochs and clones share it.
 #[derive(Clone)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct ClassBalancedSampler {
@@ -40,10 +40,10 @@ struct Classes {
 }
 
 impl ClassBalancedSampler {
-    /// The label of each item of the dataset, in its order: numbers, names, or any type with an order.
+    /// Takes the label of each item of the dataset, in the dataset's order: numbers, names, or any type with an order.
     ///
-    /// Each sample is of any class, and any item of it, whatever came before: drawn one at a time, and skipping to any position
-    /// takes no time.
+    /// Each sample is any item of any class, whatever came before. Samples are drawn one at a time, and skipping to any
+    /// position takes no time.
     ///
     /// # Errors
     /// [`Error::Config`] if there are no labels.
@@ -70,14 +70,16 @@ impl ClassBalancedSampler {
         Ok(Self { seed, size: None, replacement: true, fingerprint, classes })
     }
 
-    /// Classes come in rounds, each once a round in a new order; the items of a class come in random permutations, one after the
-    /// other, so that no item comes again before all others of its class did. An epoch then takes a copy of the table.
+    /// Draws without replacement: no item comes again before all others of its class have come.
+    ///
+    /// Classes come in rounds. Each class comes once per round, and each round has a new order. The items of a class
+    /// come in random permutations, one permutation after the other. An epoch then takes a copy of the table.
     pub fn without_replacement(mut self) -> Self {
         self.replacement = false;
         self
     }
 
-    /// Samples of an epoch. Default: as many as the dataset has.
+    /// Sets the number of samples of an epoch. Default: as many as the dataset has.
     pub fn with_size(mut self, size: usize) -> Self {
         self.size = Some(size);
         self
@@ -111,7 +113,7 @@ impl Sampler for ClassBalancedSampler {
         Box::new(iter::repeat_with(move || rounds.draw()).take(len))
     }
 
-    /// Whatever the way: small classes come again before large ones are through.
+    /// True with and without replacement: small classes come again before large ones are through.
     fn repeats(&self) -> bool {
         true
     }
@@ -122,7 +124,7 @@ impl Sampler for ClassBalancedSampler {
 }
 
 impl Classes {
-    /// One random number says both the class and the item.
+    /// Picks both the class and the item by one random number.
     fn pick(&self, random: u64) -> usize {
         let (class, place) = below(random, self.ranges.len());
         let range = &self.ranges[class];
@@ -133,7 +135,7 @@ impl Classes {
 /// The rounds of an epoch without replacement.
 struct Rounds {
     rng: KeyedRng,
-    /// Permuted class by class.
+    /// The items, permuted class by class.
     items: PackedList,
     ranges: Vec<Range<usize>>,
     /// How far each class is in its permutation.

@@ -1,13 +1,14 @@
-//! The order of an epoch. A sampler knows no thread, no pool and no device.
+//! The order of an epoch. A sampler knows nothing of threads, pools or devices.
 
 use crate::fault::Error;
 use std::{fmt, sync::Arc};
 
 /// Says which samples an epoch has, and in which order.
 ///
-/// The same sampler must give the same indices for the same `len` and `epoch`, always: resuming, slicing and every
-/// promise of determinism rest on it. Its `Debug` text stands for it in a [`LoaderState`](crate::LoaderState): samplers that order
-/// differently must differ there, and the text must not change by itself, as that of a `HashMap` does.
+/// The same sampler must always return the same indices for the same `dataset_len` and `epoch`. Resuming, slicing and
+/// every promise of determinism depend on it. Its `Debug` text stands for it in a [`LoaderState`](crate::LoaderState).
+/// So samplers that order differently must have different texts. The text must not change by itself, as that of a
+/// `HashMap` does.
 ///
 /// ```
 /// use burn_pinned::Sampler;
@@ -30,26 +31,27 @@ pub trait Sampler: Send + Sync + fmt::Debug + 'static {
     /// How many indices an epoch has.
     fn len(&self, dataset_len: usize) -> usize;
 
-    /// Whether an epoch has none.
+    /// Whether an epoch has no indices.
     fn is_empty(&self, dataset_len: usize) -> bool {
         self.len(dataset_len) == 0
     }
 
-    /// The indices of an epoch in order: `len` of them, each below `dataset_len`. Called on the thread that calls `iter()`,
-    /// once an epoch (where processes share it, once more on a worker for what is given again at its end); the iterator is advanced
-    /// on workers.
+    /// Returns the indices of an epoch in order: `len` of them, each below `dataset_len`.
+    ///
+    /// It is called once per epoch, on the thread that calls `iter()`. If processes share the epoch, it is called once
+    /// more on a worker, for the samples that come again at the end of the epoch. The iterator is advanced on workers.
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send>;
 
-    /// Whether an index may come more than once in an epoch. Then the random numbers of a sample depend on its position in the
-    /// epoch too, so that the same sample is not augmented the same way twice.
+    /// Whether an index may come more than once in an epoch. Then the random numbers of a sample also depend on its
+    /// position in the epoch, so that the same sample is not augmented the same way twice.
     fn repeats(&self) -> bool {
         false
     }
 
-    /// Whether the sampler fits a dataset of this length; called by `build`.
+    /// Checks that the sampler fits a dataset of this length. `build` calls it.
     ///
     /// # Errors
-    /// [`Error::Config`], e.g. where there is not one weight for each sample.
+    /// [`Error::Config`] if it does not, e.g. if there is not one weight for each sample.
     fn check(&self, _dataset_len: usize) -> Result<(), Error> {
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::{fmt, sync::Arc};
 pub struct EpochBatches {
     /// How many there are.
     pub len: usize,
-    /// The indices of each, in order: `len` batches, none of them empty.
+    /// The indices of each batch, in order. There are `len` batches, and none of them is empty.
     pub batches: Box<dyn Iterator<Item = Vec<usize>> + Send>,
 }
 
@@ -28,9 +28,9 @@ impl fmt::Debug for EpochBatches {
 
 /// Says which samples an epoch has, in which order, and which of them share a batch. Batches may differ in size.
 ///
-/// The same sampler must give the same batches for the same `len` and `epoch`, always. Its `Debug` text stands for it in a
-/// [`LoaderState`](crate::LoaderState), as that of a [`Sampler`](super::Sampler) does: samplers that batch differently must differ
-/// there, and the text must not change by itself.
+/// The same sampler must always return the same batches for the same `dataset_len` and `epoch`. Its `Debug` text stands
+/// for it in a [`LoaderState`](crate::LoaderState), like that of a [`Sampler`](super::Sampler). So samplers that batch
+/// differently must have different texts, and the text must not change by itself.
 ///
 /// ```
 /// use burn_pinned::{BatchSampler, EpochBatches};
@@ -54,25 +54,27 @@ impl fmt::Debug for EpochBatches {
 /// assert_eq!(Pairs.batches(5, 0).batches.collect::<Vec<_>>(), [[0, 1], [2, 3]]);
 /// ```
 pub trait BatchSampler: Send + Sync + fmt::Debug + 'static {
-    /// The batches of an epoch. Called on the thread that calls `iter()` (where processes share the epoch, once more on a worker)
-    /// or asks for the number of batches; the iterator is advanced on workers.
+    /// Returns the batches of an epoch.
+    ///
+    /// It is called on the thread that calls `iter()` or asks for the number of batches. If processes share the epoch,
+    /// it is called once more on a worker. The iterator is advanced on workers.
     fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches;
 
-    /// The samples of the largest batch: slots have room for so many.
+    /// Returns the number of samples of the largest batch. Slots have room for this many.
     fn max_batch_size(&self, dataset_len: usize) -> usize;
 
-    /// The samples of an epoch, for progress; an estimate where epochs differ.
+    /// Returns the number of samples of an epoch, for progress. It is an estimate if epochs differ.
     fn num_items(&self, dataset_len: usize) -> usize;
 
-    /// As [`Sampler::repeats`](super::Sampler::repeats).
+    /// Whether an index may come more than once in an epoch; see [`Sampler::repeats`](super::Sampler::repeats).
     fn repeats(&self) -> bool {
         false
     }
 
-    /// Whether the sampler fits a dataset of this length; called by `build`.
+    /// Checks that the sampler fits a dataset of this length. `build` calls it.
     ///
     /// # Errors
-    /// [`Error::Config`].
+    /// [`Error::Config`] if it does not.
     fn check(&self, _dataset_len: usize) -> Result<(), Error> {
         Ok(())
     }
@@ -112,7 +114,7 @@ impl<S: BatchSampler + ?Sized> BatchSampler for Arc<S> {
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// Takes what the sampler takes, and skips as fast as it does.
+/// It takes as much memory as the sampler, and skips as fast.
 #[derive(Debug, Clone)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct FixedBatchSampler<S> {
@@ -122,10 +124,10 @@ pub struct FixedBatchSampler<S> {
 }
 
 impl<S: Sampler> FixedBatchSampler<S> {
-    /// Batches of `batch_size` samples; the last of an epoch may have fewer.
+    /// Makes batches of `batch_size` samples. The last batch of an epoch may have fewer.
     ///
     /// # Errors
-    /// [`Error::Config`] if that is 0.
+    /// [`Error::Config`] if `batch_size` is 0.
     pub fn new(sampler: S, batch_size: usize) -> Result<Self, Error> {
         if batch_size == 0 {
             return Err(Error::config("FixedBatchSampler::new", "0 samples make no batch", "use at least 1"));

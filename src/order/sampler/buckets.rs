@@ -1,4 +1,4 @@
-//! Batches of samples of like length.
+//! Batches of samples of similar length.
 
 use super::batch::{BatchSampler, EpochBatches};
 use crate::{
@@ -9,8 +9,9 @@ use crate::{
 use rand::seq::SliceRandom;
 use std::{fmt, ops::Range, sync::Arc};
 
-/// Batches of sequences of like length, as many in each as a budget of tokens allows: for text and audio, where rows are padded to
-/// the longest of their batch.
+/// Makes batches of sequences of similar length, with as many in each as a budget of tokens allows.
+///
+/// It is for text and audio, where rows are padded to the longest of their batch.
 ///
 /// ```
 /// use burn_pinned::{BatchSampler, LengthBucketSampler};
@@ -24,14 +25,15 @@ use std::{fmt, ops::Range, sync::Arc};
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// The dataset's order (shuffled: a new one each epoch) is cut into pools of many batches; each pool is sorted by length and cut
-/// into batches, as full as the budget allows; shuffled, the batches of all pools then come in random order. Large pools pad less,
-/// small ones mix more. This is the bucketing of translation systems: torchtext's pools of 100 batches; batches of a token budget
-/// in tensor2tensor (A. Vaswani et al., 2018, arXiv:1803.07416) and fairseq (M. Ott et al., 2019, arXiv:1904.01038). Every item
-/// comes once an epoch.
+/// The dataset's order is cut into pools of many batches. Each pool is sorted by length and cut into batches, as full
+/// as the budget allows. With [`shuffle`](Self::shuffle) each epoch begins with a new order, and the batches of all
+/// pools come in random order. Large pools pad less, small pools mix more. Every item comes once per epoch.
 ///
-/// The lengths take 4 bytes an item, shared by all epochs and clones. An epoch takes 4 bytes an item and 16 a batch, and is planned
-/// as a whole when it starts. (8 bytes for 4 from 2^32 items or tokens.)
+/// Translation systems make batches the same way: torchtext has pools of 100 batches; tensor2tensor (A. Vaswani et al.,
+/// 2018, arXiv:1803.07416) and fairseq (M. Ott et al., 2019, arXiv:1904.01038) have batches of a token budget.
+///
+/// The lengths take 4 bytes an item, and all epochs and clones share them. An epoch takes 4 bytes an item and 16 bytes
+/// a batch. It is planned as a whole when it starts. From 2^32 items or tokens on, these 4 bytes are 8 bytes.
 #[derive(Clone)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct LengthBucketSampler {
@@ -45,8 +47,10 @@ pub struct LengthBucketSampler {
 }
 
 impl LengthBucketSampler {
-    /// The length of each item of the dataset in tokens (frames, steps), in its order; the most tokens of a batch, padding
-    /// included, which is its rows times its longest; the most rows of a batch.
+    /// Takes the length of each item of the dataset, in the dataset's order, and the limits of a batch.
+    ///
+    /// Lengths are in tokens (frames, steps). A batch has at most `max_tokens` tokens, padding included: that is its
+    /// rows times its longest row. It has at most `max_batch_size` rows.
     ///
     /// # Errors
     /// [`Error::Config`] if there are no lengths, if `max_batch_size` is 0, or if an item is longer than `max_tokens`.
@@ -75,17 +79,17 @@ impl LengthBucketSampler {
         Ok(Self { max_tokens, max_batch_size, pool, seed: None, shortest, fingerprint, lengths })
     }
 
-    /// A new set of batches in a new order each epoch, drawn from (seed, epoch). Default: the same batches every epoch, pool by
-    /// pool in the dataset's order.
+    /// Makes a new set of batches in a new order each epoch, drawn from (seed, epoch). Default: the same batches every
+    /// epoch, pool by pool in the dataset's order.
     pub fn shuffle(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Items of a pool. Default: 100 batches of average length.
+    /// Sets the number of items of a pool. Default: 100 batches of average length.
     ///
     /// # Errors
-    /// [`Error::Config`] if that is 0.
+    /// [`Error::Config`] if `items` is 0.
     pub fn with_pool_size(mut self, items: usize) -> Result<Self, Error> {
         if items == 0 {
             let advice = "use a multiple of a batch's rows, e.g. 100 batches";
@@ -95,7 +99,7 @@ impl LengthBucketSampler {
         Ok(self)
     }
 
-    /// Cuts sorted items into batches, as full as may be.
+    /// Cuts sorted items into batches, as full as the limits allow.
     fn cut(&self, order: &PackedList, pool: Range<usize>, batches: &mut Vec<Range<usize>>) {
         let mut start = pool.start;
         for at in pool.clone() {
@@ -191,7 +195,7 @@ mod tests {
         }
     }
 
-    /// Padding is the waste that bucketing is there to avoid.
+    /// Bucketing is there to avoid the waste of padding.
     #[test]
     fn like_lengths_share_a_batch() {
         let lengths: Vec<usize> = (0..5000).map(|item| 5 + item * 7919 % 200).collect();

@@ -18,7 +18,7 @@ pub struct MixPart {
 }
 
 impl MixPart {
-    /// A dataset of `len` items, the weight with which it is drawn, and the order within it.
+    /// Takes the number of items of a dataset, the weight with which it is drawn, and the order within it.
     pub fn new(len: usize, weight: f64, sampler: impl Sampler) -> Self {
         Self { len, weight, sampler: Arc::new(sampler) }
     }
@@ -34,8 +34,10 @@ impl fmt::Debug for MixPart {
     }
 }
 
-/// Several datasets in one, as Burn's `ComposedDataset` chains them, mixed by weight: each sample is of a dataset drawn by weight,
-/// and there the next of the dataset's own sampler, which starts its next pass when it is through.
+/// Mixes several datasets by weight; the datasets are chained into one, as Burn's `ComposedDataset` does it.
+///
+/// For each sample a dataset is drawn by weight. The sample is the next one of that dataset's own sampler. When this
+/// sampler is through, it starts its next pass.
 ///
 /// ```
 /// use burn_pinned::{MixPart, MixSampler, RandomSampler, Sampler, SequentialSampler};
@@ -49,12 +51,12 @@ impl fmt::Debug for MixPart {
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// No pass of a dataset is like another, within an epoch or across epochs: pass `k` of epoch `e` is its sampler's epoch `e * p +
-/// k`, where `p` is the most passes that an epoch could have. Takes what one pass of each sampler takes. Drawn one at a time:
-/// skipping costs a draw for each sample.
+/// No pass of a dataset is like another, within an epoch or across epochs: pass `k` of epoch `e` is its sampler's epoch
+/// `e * p + k`, where `p` is the largest number of passes that an epoch could have. A mix takes as much memory as one
+/// pass of each sampler. Samples are drawn one at a time, so skipping costs a draw for each sample.
 ///
-/// Give a mix within a mix a seed of its own: with the same seed both choose by the same random numbers in epoch 0, so that what
-/// the outer one chooses tells what the inner one does.
+/// Give a mix within a mix its own seed. With the same seed both choose by the same random numbers in epoch 0, so the
+/// choices of the outer mix tell those of the inner one.
 #[derive(Clone)]
 pub struct MixSampler {
     parts: Arc<[MixPart]>,
@@ -66,17 +68,17 @@ pub struct MixSampler {
 /// When an epoch ends.
 #[derive(Debug, Clone, Copy)]
 enum End {
-    /// After so many samples, or as many as the datasets have together.
+    /// After this many samples. `None` means as many as the datasets have together.
     Size(Option<usize>),
     FirstExhausted,
 }
 
 impl MixSampler {
-    /// The datasets in the order in which they are chained. An epoch has as many samples as they have together.
+    /// Takes the datasets in the order in which they are chained. An epoch has as many samples as they have together.
     ///
     /// # Errors
-    /// [`Error::Config`] if a weight is NaN, infinite or negative, if all are 0, if there are no datasets, or if the sampler of one
-    /// with a positive weight gives nothing or does not fit it.
+    /// [`Error::Config`] if a weight is NaN, infinite or negative, if all are 0, or if there are no datasets. Also if
+    /// the sampler of a dataset with a positive weight has no samples or does not fit the dataset.
     pub fn new(parts: impl IntoIterator<Item = MixPart>, seed: u64) -> Result<Self, Error> {
         let parts: Arc<[MixPart]> = parts.into_iter().collect();
         let weights = checked("MixSampler::new", parts.iter().map(|part| part.weight))?;
@@ -90,7 +92,7 @@ impl MixSampler {
         Ok(Self { parts, seed, end: End::Size(None), table: Arc::new(AliasTable::new(weights)) })
     }
 
-    /// Samples of an epoch.
+    /// Sets the number of samples of an epoch.
     pub fn with_size(mut self, size: usize) -> Self {
         self.end = End::Size(Some(size));
         self
@@ -98,18 +100,19 @@ impl MixSampler {
 
     /// Ends an epoch when the first dataset is through, so that no sample comes again.
     ///
-    /// An epoch then has a fixed number of each dataset's samples, in proportion to the weights (rounded) and in random order: all
-    /// of the one that ends first, a random part of the others if their samplers shuffle.
+    /// An epoch then has a fixed number of each dataset's samples, in proportion to the weights (rounded) and in random
+    /// order. It has all samples of the dataset that ends first. It has a part of the others, which is random if their
+    /// samplers shuffle.
     pub fn until_first_exhausted(mut self) -> Self {
         self.end = End::FirstExhausted;
         self
     }
 
-    /// How many samples of each dataset an epoch has that ends with the first of them.
+    /// Returns how many samples of each dataset an epoch has if it ends when the first dataset is through.
     fn quotas(&self) -> Vec<usize> {
         let largest = self.parts.iter().map(|part| part.weight).fold(0.0, f64::max);
-        // A length divided by a weight near the least of all numbers is infinite. Other weights stay as they are, so that quotas
-        // that lie between two numbers are rounded as ever.
+        // A length divided by a weight near the smallest positive number is infinite, so such weights are scaled. Other
+        // weights stay as they are, so that quotas halfway between two numbers are rounded as without scaling.
         let unit = if largest < 1e-250 { largest } else { 1.0 };
         let lens = self.parts.iter().map(|part| part.sampler.len(part.len) as f64);
         let drawn = self.parts.iter().zip(lens).filter(|(part, _)| part.weight > 0.0);
@@ -184,12 +187,12 @@ struct Stream {
 /// How the next dataset is chosen.
 enum Choice {
     Weights(Arc<AliasTable>),
-    /// In proportion to what is left of each.
+    /// In proportion to the samples that are left of each dataset.
     Quotas(Vec<usize>),
 }
 
 impl Choice {
-    /// `left` is what is left of all.
+    /// Returns the number of the next dataset. `left` is the number of samples that are left of all datasets.
     fn next(&mut self, random: u64, left: usize) -> usize {
         match self {
             Self::Weights(table) => table.pick(random),
@@ -224,7 +227,7 @@ impl Iterator for Mixture {
         let stream = &mut self.streams[self.choice.next(self.rng.next_u64(), self.left)];
         self.left -= 1;
         let index = stream.passes.next()?;
-        // An index that is out of range there must not be one of the next dataset: the loader will report it.
+        // An index beyond its own dataset must not be an index of the next dataset. The loader will report it.
         Some(if index < stream.len { stream.start + index } else { usize::MAX })
     }
 

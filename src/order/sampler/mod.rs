@@ -1,4 +1,4 @@
-//! Samplers: the orders of epochs. A sampler knows no thread, no pool and no device.
+//! Samplers: the orders of epochs. A sampler knows nothing of threads, pools or devices.
 
 mod balanced;
 mod base;

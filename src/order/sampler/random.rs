@@ -8,8 +8,9 @@ use crate::{
 };
 use derive_new::new;
 
-/// Every sample once, in a new order each epoch, drawn from (seed, epoch) alone: a global shuffle, so that every pair of
-/// samples can meet in a batch.
+/// Every sample once, in a new order each epoch, drawn from (seed, epoch) alone.
+///
+/// The shuffle is global, so every pair of samples can meet in a batch.
 ///
 /// ```
 /// use burn_pinned::{RandomSampler, Sampler};
@@ -21,9 +22,10 @@ use derive_new::new;
 /// assert_eq!(order, [0, 1, 2, 3, 4]);
 /// ```
 ///
-/// An epoch takes 4 bytes a sample of the dataset (8 from 2^32 samples), and is planned as a whole when it starts: a shuffle after
-/// R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964; from 2^22 samples, scattered to buckets first, after
-/// P. Sanders, "Random Permutations on Distributed, External and Hierarchical Memory", IPL 67(6), 1998.
+/// An epoch takes 4 bytes for each sample of the dataset (8 from 2^32 samples). It is planned as a whole when it
+/// starts. The shuffle is that of R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964. From 2^22
+/// samples on, samples are scattered to buckets first, as in P. Sanders, "Random Permutations on Distributed, External
+/// and Hierarchical Memory", IPL 67(6), 1998.
 #[derive(Debug, Clone, Copy, new)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct RandomSampler {
@@ -33,7 +35,9 @@ pub struct RandomSampler {
 }
 
 impl RandomSampler {
-    /// Only the first `size` of each epoch's order: another random part of the dataset every epoch. At most the dataset's length.
+    /// Keeps only the first `size` samples of each epoch's order: another random part of the dataset every epoch.
+    ///
+    /// `size` may be at most the dataset's length.
     pub fn with_size(mut self, size: usize) -> Self {
         self.size = Some(size);
         self
@@ -68,7 +72,7 @@ impl Sampler for RandomSampler {
     }
 }
 
-/// Each sample of an epoch is any of the dataset, whatever came before: some come several times, others not at all.
+/// Draws each sample from the whole dataset, whatever came before: some come several times, others not at all.
 ///
 /// ```
 /// use burn_pinned::{RandomWithReplacementSampler, Sampler};
@@ -78,7 +82,7 @@ impl Sampler for RandomSampler {
 /// assert!(sampler.indices(5, 0).all(|index| index < 5));
 /// ```
 ///
-/// Drawn one at a time: no memory, and skipping to any position takes no time.
+/// Samples are drawn one at a time. They need no memory, and skipping to any position takes no time.
 #[derive(Debug, Clone, Copy, new)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct RandomWithReplacementSampler {
@@ -88,7 +92,7 @@ pub struct RandomWithReplacementSampler {
 }
 
 impl RandomWithReplacementSampler {
-    /// Samples of an epoch. Default: as many as the dataset has.
+    /// Sets the number of samples of an epoch. Default: as many as the dataset has.
     pub fn with_size(mut self, size: usize) -> Self {
         self.size = Some(size);
         self
@@ -135,7 +139,7 @@ mod tests {
         assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
     }
 
-    /// Four bytes an index or eight: the order is that of rand's shuffle of `usize`.
+    /// With four bytes an index or eight, the order is that of rand's shuffle of `usize`.
     #[test]
     fn the_order_does_not_depend_on_the_width_of_an_index() {
         let mut wide: Vec<usize> = (0..5000).collect();

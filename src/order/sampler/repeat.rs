@@ -1,10 +1,12 @@
-//! A sampler several times over.
+//! Several passes of a sampler in one epoch.
 
 use super::base::Sampler;
 use crate::fault::Error;
 use std::{fmt, sync::Arc};
 
-/// An epoch of several passes of another sampler, or one without end. Every pass is an epoch of that sampler: shuffled anew.
+/// Makes an epoch of several passes of another sampler, or of passes without end.
+///
+/// Every pass is an epoch of that sampler, so it is shuffled anew.
 ///
 /// ```
 /// use burn_pinned::{RandomSampler, RepeatSampler, Sampler};
@@ -17,8 +19,8 @@ use std::{fmt, sync::Arc};
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// Pass `k` of epoch `e` is the inner sampler's epoch `e * times + k`. Takes what one pass of the inner sampler takes; skipping
-/// passes over whole passes without planning them.
+/// Pass `k` of epoch `e` is the inner sampler's epoch `e * times + k`. It takes as much memory as one pass of the inner
+/// sampler. A skip leaves out whole passes without planning them.
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct RepeatSampler<S> {
     sampler: Arc<S>,
@@ -27,10 +29,10 @@ pub struct RepeatSampler<S> {
 }
 
 impl<S: Sampler> RepeatSampler<S> {
-    /// Epochs of `times` passes.
+    /// Makes epochs of `times` passes.
     ///
     /// # Errors
-    /// [`Error::Config`] if that is 0.
+    /// [`Error::Config`] if `times` is 0.
     pub fn new(sampler: S, times: usize) -> Result<Self, Error> {
         if times == 0 {
             return Err(Error::config("RepeatSampler::new", "0 passes make no epoch", "use at least 1"));
@@ -38,8 +40,10 @@ impl<S: Sampler> RepeatSampler<S> {
         Ok(Self { sampler: Arc::new(sampler), times: Some(times) })
     }
 
-    /// One epoch that does not end, for training that counts steps: its `len` is `usize::MAX`. Pass `k` is the inner sampler's
-    /// epoch `k`, of the first epoch; a later epoch `e`, e.g. from a second `iter()` of a loader, starts with pass `e`.
+    /// Makes one epoch that does not end, for training that counts steps. Its `len` is `usize::MAX`.
+    ///
+    /// In the first epoch, pass `k` is the inner sampler's epoch `k`. A later epoch `e`, e.g. from a second `iter()` of
+    /// a loader, starts with pass `e`.
     pub fn endless(sampler: S) -> Self {
         Self { sampler: Arc::new(sampler), times: None }
     }
@@ -79,7 +83,7 @@ impl<S: Sampler> Sampler for RepeatSampler<S> {
     }
 }
 
-/// The indices of one pass after the other, each planned when its first index is asked for.
+/// The indices of one pass after the other. Each pass is planned when its first index is asked for.
 pub(super) struct Passes<S: ?Sized> {
     sampler: Arc<S>,
     dataset_len: usize,
@@ -87,10 +91,10 @@ pub(super) struct Passes<S: ?Sized> {
     pass_len: usize,
     /// The sampler's epoch of the next pass.
     epoch: usize,
-    /// Passes to come. `usize::MAX` does not end in anyone's life.
+    /// Passes to come. Nobody lives to see the end of `usize::MAX` passes.
     passes: usize,
     current: Box<dyn Iterator<Item = usize> + Send>,
-    /// Indices to come of the current pass.
+    /// Indices to come in the current pass.
     left: usize,
 }
 
@@ -101,7 +105,7 @@ impl<S: Sampler + ?Sized> Passes<S> {
         Self { sampler, dataset_len, pass_len, epoch: first_epoch, passes, current: Box::new([].into_iter()), left: 0 }
     }
 
-    /// Starts the pass after `skipped` others, of those to come.
+    /// Leaves out the next `skipped` passes and starts the one after them.
     fn start(&mut self, skipped: usize) {
         let epoch = self.epoch.wrapping_add(skipped);
         self.current = self.sampler.indices(self.dataset_len, epoch);
@@ -159,7 +163,7 @@ mod tests {
         assert_eq!(endless.indices(0, 0).next(), None);
     }
 
-    /// An endless epoch is entered anywhere, at the cost of one pass.
+    /// An endless epoch can be entered anywhere, at the cost of one pass.
     #[test]
     fn passes_are_skipped_unplanned() {
         let endless = RepeatSampler::endless(RandomSampler::new(3));

@@ -21,8 +21,8 @@ use std::{fmt, sync::Arc};
 /// assert_eq!(shuffled, [1, 4, 7]);
 /// ```
 ///
-/// The indices take 4 bytes each (8 if one is 2^32 or more), shared by all epochs and clones; a shuffled epoch takes as many
-/// again. [`check`](Sampler::check) refuses an index that the dataset does not have.
+/// The indices take 4 bytes each (8 if one is 2^32 or more), and all epochs and clones share them. A shuffled epoch
+/// takes as much memory again. [`check`](Sampler::check) refuses an index that the dataset does not have.
 #[derive(Clone)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct SubsetSampler {
@@ -33,7 +33,7 @@ pub struct SubsetSampler {
 }
 
 impl SubsetSampler {
-    /// These indices, in this order in every epoch. An index may come several times.
+    /// Takes the indices, which come in this order in every epoch. An index may come several times.
     pub fn new(indices: impl IntoIterator<Item = usize>) -> Self {
         let indices: Vec<usize> = indices.into_iter().collect();
         let repeats = !indices.is_sorted_by(|a, b| a < b) && {
@@ -45,7 +45,7 @@ impl SubsetSampler {
         Self { seed: None, repeats, fingerprint, indices: Arc::new(PackedList::of(indices)) }
     }
 
-    /// In a new order each epoch, drawn from (seed, epoch).
+    /// Shuffles the indices: each epoch has a new order, drawn from (seed, epoch).
     pub fn shuffle(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self

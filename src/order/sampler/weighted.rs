@@ -9,7 +9,7 @@ use crate::{
 use rand::RngExt;
 use std::{cmp::Ordering, fmt, sync::Arc};
 
-/// Each sample of an epoch is item `i` with probability `weights[i]` over their sum, whatever came before.
+/// Draws item `i` with probability `weights[i]` over the sum of all weights, whatever came before.
 ///
 /// ```
 /// use burn_pinned::{Sampler, WeightedSampler};
@@ -20,9 +20,10 @@ use std::{cmp::Ordering, fmt, sync::Arc};
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// A table of 8 bytes a weight is made once and shared by all epochs and clones (16 while it is made): the alias method of A. J.
-/// Walker (1977) and M. D. Vose (1991). A draw takes constant time, and so does skipping to any position. Up to 2^31 weights; a
-/// probability is off by less than 2^-32 / n, the largest by less than 2^-32; items of weight 0 are never drawn.
+/// It uses the alias method of A. J. Walker (1977) and M. D. Vose (1991). The table takes 8 bytes for each weight (16
+/// while it is made). It is made once, and all epochs and clones share it. A draw takes constant time, and so does
+/// skipping to any position. There may be up to 2^31 weights. With n weights each probability is off by less than 2^-32
+/// / n, the largest by less than 2^-32. Items of weight 0 are never drawn.
 #[derive(Clone)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct WeightedSampler {
@@ -34,10 +35,11 @@ pub struct WeightedSampler {
 }
 
 impl WeightedSampler {
-    /// One weight for each item of the dataset; they need not sum to 1.
+    /// Takes one weight for each item of the dataset. The weights need not sum to 1.
     ///
     /// # Errors
-    /// [`Error::Config`] if a weight is NaN, infinite or negative, if all are 0, if there are none, or more than 2^31.
+    /// [`Error::Config`] if a weight is NaN, infinite or negative, if all are 0, if there are none, or if there are
+    /// more than 2^31.
     pub fn new<W: Into<f64>>(weights: impl IntoIterator<Item = W>, seed: u64) -> Result<Self, Error> {
         let weights = checked("WeightedSampler::new", weights)?;
         if weights.len() > AliasTable::MAX_WEIGHTS {
@@ -52,7 +54,7 @@ impl WeightedSampler {
         Ok(Self { seed, size: None, weights: weights.len(), fingerprint, table: Arc::new(AliasTable::new(weights)) })
     }
 
-    /// Samples of an epoch. Default: as many as the dataset has.
+    /// Sets the number of samples of an epoch. Default: as many as the dataset has.
     pub fn with_size(mut self, size: usize) -> Self {
         self.size = Some(size);
         self
@@ -89,8 +91,9 @@ impl Sampler for WeightedSampler {
     }
 }
 
-/// Each sample of an epoch is one of the items that have not come yet, with probability in proportion to their weights: heavy
-/// items come early, no item comes twice, and items of weight 0 never come.
+/// Draws each sample from the items that have not come yet, with probability in proportion to their weights.
+///
+/// Heavy items come early, no item comes twice, and items of weight 0 never come.
 ///
 /// ```
 /// use burn_pinned::{Sampler, WeightedWithoutReplacementSampler};
@@ -103,10 +106,12 @@ impl Sampler for WeightedSampler {
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// Exact: items come in the order of exponential waiting times, whose rates are the weights (P. S. Efraimidis, P. G. Spirakis,
-/// "Weighted random sampling with a reservoir", Information Processing Letters 97(5), 2006). All weights are read when an
-/// epoch starts, the order is found as it is asked for. The weights take 8 bytes an item, shared by all epochs and clones (16 while
-/// they are taken); an epoch takes 16 bytes an item of its size, and up to 32 while it starts.
+/// The probabilities are exact: items come in the order of exponential waiting times, whose rates are the weights (P.
+/// S. Efraimidis, P. G. Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 97(5),
+/// 2006). All weights are read when an epoch starts. The order is found only as far as it is asked for.
+///
+/// The weights take 8 bytes an item (16 while they are taken in), and all epochs and clones share them. An epoch takes
+/// 16 bytes for each item of its size, and up to 32 while it starts.
 #[derive(Clone)]
 pub struct WeightedWithoutReplacementSampler {
     seed: u64,
@@ -114,15 +119,17 @@ pub struct WeightedWithoutReplacementSampler {
     positive: usize,
     fingerprint: Fingerprint,
     weights: Arc<[f64]>,
-    /// Whether waiting times may be more than a number can hold, so that their logarithms are compared.
+    /// Whether waiting times may be too large for a number. Then their logarithms are compared.
     logarithms: bool,
 }
 
-/// The longest wait at rate 1 is below 37: divided by a weight that is no less than this, it is finite.
+/// The least rate whose waiting times are surely finite: the longest wait at rate 1 is below 37, and 37 over this is
+/// finite.
 const LEAST_RATE: f64 = 64.0 / f64::MAX;
 
 impl WeightedWithoutReplacementSampler {
-    /// One weight for each item of the dataset; they need not sum to 1. An epoch has all items of positive weight.
+    /// Takes one weight for each item of the dataset. The weights need not sum to 1. An epoch has all items of positive
+    /// weight.
     ///
     /// # Errors
     /// [`Error::Config`] if a weight is NaN, infinite or negative, if all are 0, or if there are none.
@@ -134,10 +141,10 @@ impl WeightedWithoutReplacementSampler {
         Ok(Self { seed, size: positive, positive, fingerprint, weights: weights.into(), logarithms })
     }
 
-    /// Only the first `size` of each epoch's order.
+    /// Keeps only the first `size` items of each epoch's order.
     ///
     /// # Errors
-    /// [`Error::Config`] if that is more than there are positive weights.
+    /// [`Error::Config`] if `size` is more than the number of positive weights.
     pub fn with_size(mut self, size: usize) -> Result<Self, Error> {
         if size > self.positive {
             let problem = format!("{size} different items of {} whose weight is positive", self.positive);
@@ -167,7 +174,8 @@ impl Sampler for WeightedWithoutReplacementSampler {
     fn indices(&self, _dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
         let mut rng = KeyedRng::for_order(self.seed, epoch);
         let arrivals = self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0).map(|(item, weight)| {
-            // libm's logarithm, since the system's may differ in the last bit, and so the order between machines.
+            // libm's logarithm: the system's may differ in the last bit between machines, and then the order would
+            // differ too.
             let wait = -libm::log(1.0 - rng.random::<f64>());
             let time = if self.logarithms { libm::log(wait) - libm::log(*weight) } else { wait / weight };
             Arrival { time, item }
@@ -208,7 +216,7 @@ impl PartialEq for Arrival {
 
 impl Eq for Arrival {}
 
-/// The first `size` of `count` arrivals, in no order.
+/// Returns the first `size` of `count` arrivals, in no particular order.
 fn earliest(arrivals: impl Iterator<Item = Arrival>, size: usize, count: usize) -> Vec<Arrival> {
     if size == 0 {
         return Vec::new();

@@ -1,8 +1,7 @@
 //! Models of the pool: whatever the order of the threads' steps, permits and memory come home, and no wait is left over.
 
-use super::block::HeapAlloc;
 use super::*;
-use crate::sync::explore;
+use crate::{memory::block::HeapAlloc, sync::explore};
 use loom::thread::{JoinHandle, spawn};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 

@@ -4,9 +4,9 @@
 mod cases;
 
 use super::*;
-use super::{epochs::Delivery, worker::work};
+use crate::pipeline::{epochs::Delivery, worker::work};
 use crate::{
-    batch::{BatchPlan, Done, Task},
+    batch::{BatchPlace, BatchPlan, Done, Task},
     device::Target,
     fault::Faults,
     memory::{HeapAlloc, Limits, Permit, Wanted},
