@@ -215,8 +215,8 @@ impl<I> OneOf<I> {
         let last = self.choices.len() - 1;
         match &self.sums {
             None => rng.random_range(0..=last),
-            // The first choice whose sum is above the point is made. A weight of 0 adds nothing to the sum, so it is
-            // never made.
+            // The first choice whose sum is above the point is taken. A weight of 0 adds nothing to the sum, so it is
+            // never taken.
             Some(sums) => {
                 let point = rng.random_range(0.0..sums[last]);
                 sums.partition_point(|&sum| sum <= point)

@@ -41,7 +41,7 @@ impl KeyedRng {
     /// A generator for the augmentation of a sample. `occurrence` is set if its index may come more than once in an
     /// epoch.
     pub(crate) fn for_sample(seed: u64, epoch: usize, index: usize, occurrence: Option<usize>) -> Self {
-        let occurrence = occurrence.map_or(0, |at| (at as u64).wrapping_add(1) << 8); // above the bits of the purpose, which is small
+        let occurrence = occurrence.map_or(0, |at| (at as u64).wrapping_add(1) << 8); // the purpose has the low bits
         Self::keyed([Purpose::Sample as u64 | occurrence, seed, epoch as u64, index as u64])
     }
 

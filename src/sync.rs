@@ -1,6 +1,7 @@
-//! The locks and conditions of the pool and of the pipeline: those of `std`, or, with the cfg `burn_pinned_loom`, those of loom,
-//! which runs a test through every order of its threads' steps. `.ci/loom` runs the models, `memory/pool/model.rs` and
-//! `pipeline/shared/model.rs`.
+//! The locks and conditions of the pool and of the pipeline.
+//!
+//! They are those of `std` or, with the cfg `burn_pinned_loom`, those of loom, which runs a test through every order of
+//! its threads' steps. `.ci/loom` runs the models, `memory/pool/model.rs` and `pipeline/shared/model.rs`.
 
 #[cfg(all(test, burn_pinned_loom))]
 use self::modelled::Condvar as Raw;
@@ -29,11 +30,11 @@ use std::{
     time::Duration,
 };
 
-/// A condition variable that asks the kernel to wake somebody only if somebody waits: that of `std` asks at each notification,
-/// which made seven calls of the kernel a batch.
+/// A condition variable that asks the kernel to wake a thread only if one waits. That of `std` asks at each
+/// notification, which made seven calls of the kernel for each batch.
 ///
-/// Threads notify after they held the lock under which they changed what is waited for. So the lock orders the count: who waits
-/// has counted itself before the change, or sees the change.
+/// Threads notify after they held the lock under which they changed what is waited for. So the lock orders the count: a
+/// thread that waits has counted itself before the change, or sees the change.
 #[derive(Debug)]
 pub(crate) struct Condvar {
     raw: Raw,
@@ -100,7 +101,7 @@ mod modelled {
 
     pub(super) type Outcome = ();
 
-    /// In a model time stands still: a wait whose notification is lost never ends, where a timeout would hide it.
+    /// In a model time stands still. A wait whose notification is lost never ends, where a timeout would hide the loss.
     #[derive(Debug)]
     pub(crate) struct Condvar(loom::sync::Condvar);
 
@@ -142,8 +143,8 @@ mod modelled {
         }
     }
 
-    /// Runs a model in every order of its threads' steps in which no more than so many of them are interrupted where they could go
-    /// on; the variable `LOOM_MORE` adds to that.
+    /// Runs a model in every order of its threads' steps with at most `preemptions` interruptions. An interruption
+    /// stops a thread that could go on. The variable `LOOM_MORE` adds to this number.
     pub(crate) fn explore(name: &str, preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
         let (start, orders) = (Instant::now(), Arc::<AtomicUsize>::default());
         let count = Arc::clone(&orders);

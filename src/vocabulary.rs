@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The table of stages. Gives a macro all of them: what each is, its variant of [`Stage`], its field of
-/// [`Stages`](crate::Stages), its name. Statistics, errors, verdicts, the timeline and traces are made of this table alone.
+/// The table of stages. It gives a macro all of them: what each is, its variant of [`Stage`], its field of
+/// [`Stages`](crate::Stages), and its name. Statistics, errors, verdicts, the timeline and traces are made of only
+/// this table.
 ///
-/// The first three are of single samples ([`Stage::OF_SAMPLES`]).
+/// The first three are stages of single samples ([`Stage::OF_SAMPLES`]).
 macro_rules! stages {
     ($with:ident $($args:tt)*) => {
         $with! {
@@ -21,12 +22,12 @@ macro_rules! stages {
             Fill fill "fill",
             /// A Burn `Batcher` on a whole batch, on a worker.
             Batcher batcher "batcher",
-            /// The sampler: the order of an epoch in `iter()`, the indices of a batch on a worker.
+            /// The sampler: the order of an epoch in `iter()`, or the indices of a batch on a worker.
             Sampler sampler "sampler",
-            /// The wait for a slot, for a permit first and then for its memory: on one worker at a time, of a batcher's memory on
-            /// the pin thread.
+            /// The wait for a slot: first for a permit, then for its memory. One worker at a time waits. For a
+            /// batcher's memory the pin thread waits.
             SlotWait slot_wait "slot wait",
-            /// Preparing a batch for the link, on the pin thread (on a CPU backend: a worker).
+            /// Preparing a batch for the link, on the pin thread (on a CPU backend: on a worker).
             Pin pin "pin",
             /// The wait until the device has room for one batch more, on a transfer thread.
             DeviceWait device_wait "device wait",
@@ -47,8 +48,8 @@ pub(crate) use stages;
 
 macro_rules! stage {
     ($($(#[$doc:meta])* $stage:ident $field:ident $name:literal,)*) => {
-        /// A part of the way of a batch: what a thread of the loader, or the training loop, does for it. Errors, statistics,
-        /// verdicts and the timeline share these names.
+        /// A stage on the way of a batch: what a thread of the loader, or the training loop, does for it. Errors,
+        /// statistics, verdicts and the timeline share these names.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[non_exhaustive]
         pub enum Stage {
@@ -59,7 +60,7 @@ macro_rules! stage {
             /// All of them, in the order of the table.
             pub(crate) const ALL: &[Self] = &[$(Self::$stage),*];
 
-            /// The name: in tables, errors and pictures.
+            /// The name in tables, errors and pictures.
             pub(crate) fn name(self) -> &'static str {
                 match self {
                     $(Self::$stage => $name,)*
@@ -71,10 +72,10 @@ macro_rules! stage {
 stages!(stage);
 
 impl Stage {
-    /// Those in which samples are worked on one by one.
+    /// The stages in which samples are worked on one by one.
     pub(crate) const OF_SAMPLES: [Self; 3] = [Self::Read, Self::Augment, Self::Collate];
 
-    /// Whether a thread stands still meanwhile.
+    /// Whether a thread only waits in this stage.
     pub(crate) fn is_wait(self) -> bool {
         matches!(self, Self::SlotWait | Self::DeviceWait | Self::Wait)
     }
@@ -112,12 +113,12 @@ pub struct Place {
 }
 
 impl Place {
-    /// A batch as a whole, or what is not known of a sample of it yet.
+    /// The place of a whole batch, or of a sample of it that is not known yet.
     pub(crate) fn batch(stage: Stage, epoch: usize, batch: usize) -> Self {
         Self { stage, epoch, batch, worker: None, index: None }
     }
 
-    /// The same, where the sample is not to blame.
+    /// Returns the same place without the sample, where the sample is not to blame.
     pub(crate) fn of_a_batch(self) -> Self {
         Self { index: None, ..self }
     }

@@ -365,7 +365,8 @@ fn a_mapper_that_computes_sees_the_values() {
     for batch in loader.iter() {
         let values = batch.unwrap().0.into_data().try_to_vec::<f32>().unwrap();
         for row in values.chunks(100_000) {
-            assert!(row.iter().all(|value| *value == 2.0 * seen as f32), "row {seen}");
+            let wrong = row.iter().position(|value| *value != 2.0 * seen as f32);
+            assert!(wrong.is_none(), "row {seen}, column {wrong:?}: {}", row[wrong.unwrap()]);
             seen += 1;
         }
     }

@@ -274,6 +274,7 @@ where
             let batch = batch.map_tensors(&mut uploaded);
             if uploaded.tensors.len() > 0 { Err(UNSTEADY.into()) } else { Ok(batch) }
         })?;
+        uploader.finish(plan.place(Stage::Transfer))?; // what the mapper launched
         Ok(Ready::Done { batch, items: plan.indices.len(), permit: None })
     }
 }

@@ -1,4 +1,4 @@
-//! The CUDA context of a thread, lent for a call and put back.
+//! The CUDA context of a thread: set for a call, then put back.
 #![expect(unsafe_code)]
 
 use burn::tensor::Device;
@@ -7,26 +7,34 @@ use cudarc::driver::{
     result::{self, ctx},
     sys::{self, CUcontext, CUstreamCaptureMode},
 };
-use std::{ptr, sync::Arc};
+use std::{
+    ptr,
+    sync::{Arc, Mutex, PoisonError},
+};
 
-/// The CUDA index of a device, if it is one.
+/// Returns the CUDA index of a device, if it is a CUDA device.
 pub(crate) fn ordinal(device: &Device) -> Option<usize> {
-    // Devices are equal whatever their autodiff setting; 64 is more than any host has.
+    // The autodiff setting does not matter when devices are compared. No host has as many as 64.
     (0..64).find(|index| *device == Device::cuda(*index))
 }
 
-/// While it lives, the calling thread is in a device's primary context, and may allocate, lock memory and wait although another
-/// thread records a CUDA graph: CubeCL records in the global mode, in which such a call of any thread fails and spoils the graph.
+/// The contexts that were opened. They stay for the life of the process: the drop of a `CudaContext` makes the context current on
+/// the thread that drops it.
+static OPENED: Mutex<Vec<Arc<CudaContext>>> = Mutex::new(Vec::new());
+
+/// While this lives, the calling thread is in a device's primary context. It may then allocate, lock memory and wait
+/// although another thread records a CUDA graph. CubeCL records in the global mode, in which such a call of any thread
+/// would otherwise fail and spoil the graph.
 ///
 /// `Drop` puts back what the thread had before.
 pub(crate) struct Entered {
-    /// `None`: the thread had no context. A raw pointer also keeps the guard on its thread.
+    /// The context that the thread had before, or `None`. A raw pointer also keeps the guard on its thread.
     context: Option<CUcontext>,
     mode: CUstreamCaptureMode,
 }
 
 impl Entered {
-    /// Notes what the calling thread has, and allows it the calls.
+    /// Notes the calling thread's context and mode, and allows the thread these calls.
     fn relaxed() -> Result<Self, DriverError> {
         let context = ctx::get_current()?;
         let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -57,7 +65,14 @@ impl Entered {
         let open = || {
             result::init()?;
             let entered = Self::relaxed()?;
-            Ok((entered, CudaContext::new(ordinal)?))
+            let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(context) = opened.iter().find(|context| context.ordinal() == ordinal) {
+                context.bind_to_thread()?;
+                return Ok((entered, Arc::clone(context)));
+            }
+            let context = CudaContext::new(ordinal)?;
+            opened.push(Arc::clone(&context));
+            Ok((entered, context))
         };
         open().map_err(|error: DriverError| format!("CUDA device {ordinal}: {error}"))
     }
@@ -65,7 +80,8 @@ impl Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        // SAFETY: the context was this thread's when the guard was made, and whoever made it current keeps it alive; null means none.
+        // SAFETY: the context was this thread's when the guard was made, and whoever made it current keeps it alive.
+        // Null means none.
         let context = unsafe { ctx::set_current(self.context.unwrap_or(ptr::null_mut())) };
         // SAFETY: the driver swaps the calling thread's mode with `self.mode`.
         let mode = unsafe { sys::cuThreadExchangeStreamCaptureMode(&raw mut self.mode) }.result();

@@ -1,4 +1,4 @@
-//! Copies to a CUDA device, on a stream that CubeCL does not know, into memory that it allocated.
+//! Copies to a CUDA device, on a stream that CubeCL does not know, into memory that CubeCL allocated.
 #![expect(unsafe_code)]
 
 use super::{
@@ -34,26 +34,26 @@ use std::{
 
 /// How long copies wait while a CUDA graph is recorded on their device.
 const RECORDING: Duration = Duration::from_secs(30);
-/// How often they look whether it is done.
+/// How often they check whether the recording is done.
 const LOOK: Duration = Duration::from_micros(200);
 
 /// Memory of a tensor: while this lives, CubeCL neither moves nor reuses it.
 type DeviceMemory = ManagedResource<<<Server as ServerStorage>::Storage as ComputeStorage>::Resource>;
-/// CubeCL's for CUDA.
+/// CubeCL's server for CUDA.
 type Server = <CudaRuntime as Runtime>::Server;
 
 /// Copies to a device on a CUDA stream of its own.
 ///
-/// Each copy comes after everything that was queued on the CubeCL stream which its memory is from, without a thread that waits for
-/// it: the copy stream waits for an event, unless the other stream is idle anyway. So it does not matter what
-/// else runs there: the training's kernels under the streaming policy `single` or where two threads share a stream, or an
-/// allocation of `cuMemAllocAsync`.
+/// Each copy comes after everything that was queued on the CubeCL stream that its memory is from. No thread waits for
+/// that: the copy stream waits for an event, unless the other stream is idle anyway. So it does not matter what else
+/// runs there. It may be the training's kernels, under the streaming policy `single` or where two threads share a
+/// stream, or an allocation of `cuMemAllocAsync`.
 pub(crate) struct CopyStream {
     context: Arc<CudaContext>,
     stream: CUstream,
-    /// On a stream of CubeCL: what the copies come after.
+    /// An event on a stream of CubeCL. The copies come after it.
     allocated: CUevent,
-    /// On the stream: the copies are done.
+    /// An event on the copy stream: the copies are done.
     copied: CUevent,
     server: DeviceHandle<Server>,
     /// The graphs that are recorded on the device.
@@ -64,7 +64,7 @@ pub(crate) struct CopyStream {
     largest: Option<(usize, WeakBufferBinding)>,
     /// The bytes of all tensors since then.
     sent: usize,
-    /// Why no copy is started any more: the end of one is not known.
+    /// The error after which no copy is started any more, since the end of one is not known.
     lost: Option<DriverError>,
 }
 
@@ -72,15 +72,15 @@ pub(crate) struct CopyStream {
 #[derive(Clone, Copy)]
 struct Sent<T>(T);
 
-// SAFETY: streams and events of CUDA may be used from any thread. `CopyStream` destroys its own only after the closure that got them
-// has returned.
+// SAFETY: streams and events of CUDA may be used from any thread. `CopyStream` destroys its own only after the closure
+// that got them has returned.
 unsafe impl<T> Send for Sent<T> {}
 
 /// Device memory, with what tells how long it is used.
 type Allocated = Vec<(DeviceMemory, WeakBufferBinding)>;
 
 impl CopyStream {
-    /// A stream on the device's primary context.
+    /// Makes a stream on the device's primary context.
     ///
     /// # Errors
     /// The reason in words.
@@ -98,11 +98,11 @@ impl CopyStream {
         Ok(Self { context, stream, allocated, copied, server, graphs, in_flight, largest, sent, lost })
     }
 
-    /// Starts to copy parts of `bytes` into new tensors. Until [`wait`](Self::wait) their values are anything. Blocks while a
-    /// CUDA graph is recorded on the device: nothing can be allocated then.
+    /// Starts to copy parts of `bytes` into new tensors. Until [`wait`](Self::wait) their values may be anything.
+    /// Blocks while a CUDA graph is recorded on the device, since nothing can be allocated then.
     ///
     /// # Errors
-    /// If the device has no memory for it, or refuses a copy; those that were started go on.
+    /// If the device has no memory for it, or refuses a copy. Copies that were started go on.
     pub(crate) fn tensors(
         &mut self,
         bytes: &bytes::Bytes,
@@ -126,16 +126,18 @@ impl CopyStream {
             self.sent += from.len();
             self.in_flight.push((from, memory));
             let Some((from, _)) = self.in_flight.last().filter(|(from, _)| !from.is_empty()) else { continue };
-            // SAFETY: `to` is the start of at least as many bytes of the device as are copied. CubeCL hands memory out again in the
-            // order of the stream that it is from: what that stream had queued may still use it. `allocate` saw that all of it was
-            // done, or made this stream wait for an event behind it, and nobody else knows the tensor yet. `in_flight` keeps both ends until `wait` has
-            // seen the copy end, and only then others learn of the tensor.
+            // SAFETY: `to` is the start of at least as many bytes of the device as are copied. CubeCL hands memory out
+            // again in the order of the stream that it is from, so what that stream had queued may still use it.
+            // `allocate` saw that all of that was done, or made this stream wait for an event behind it. Nobody else
+            // knows the tensor yet. `in_flight` keeps both ends of the copy until `wait` has seen the copy end, and
+            // only then do others learn of the tensor.
             unsafe { result::memcpy_htod_async(to, from, self.stream) }?;
         }
         Ok(tensors)
     }
 
-    /// Lets Burn allocate the tensors of a batch, and makes the stream wait for all that was queued where their memory is from.
+    /// Lets Burn allocate the tensors of a batch, and makes the copy stream wait for all that was queued on the streams
+    /// that their memory is from.
     fn allocate(&self, parts: &[Part], device: &Device) -> Result<(Vec<Flat>, Allocated), BoxError> {
         let start = Instant::now();
         loop {
@@ -150,17 +152,17 @@ impl CopyStream {
             match tensors.iter().map(Flat::handle).collect::<Result<_, _>>().and_then(|handles| self.order(handles)) {
                 Ok(Some(memory)) => return Ok((tensors, memory)),
                 Ok(None) => {}
-                Err(_) if self.graphs.any_recording() => {} // it began after the look above, and allocates nothing
+                Err(_) if self.graphs.any_recording() => {} // it began after the check above: nothing can be allocated
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Looks up the memory of tensors, and makes the stream wait for what is queued on the streams that it is from. `None` if one
-    /// of these records a graph: the wait would become a part of it.
+    /// Looks up the memory of tensors, and makes the copy stream wait for what is queued on the streams that it is
+    /// from. Returns `None` if one of these records a graph: the wait would become a part of the graph.
     fn order(&self, tensors: Vec<Handle>) -> Result<Option<Allocated>, BoxError> {
         let (allocated, copies, context) = (Sent(self.allocated), Sent(self.stream), Arc::clone(&self.context));
-        // On the server's thread, where no recording can begin meanwhile.
+        // This runs on the server's thread, where no recording can begin meanwhile.
         let order = move |server: &mut Server| -> Result<Option<Allocated>, BoxError> {
             let (allocated, copies) = ({ allocated }.0, { copies }.0);
             let (mut memory, mut streams) = (Vec::with_capacity(tensors.len()), Vec::new());
@@ -179,8 +181,9 @@ impl CopyStream {
             for of in streams {
                 let stream = server.write_streams().try_stream_mut(&of).ok_or("a stream of CubeCL has gone")?.sys;
                 let _entered = Entered::new(&context)?;
-                // SAFETY: CubeCL keeps its streams for as long as its server. The event and the stream are the caller's, who waits
-                // for this closure. The event may be recorded anew at once: a wait is for what it stood for when it was queued.
+                // SAFETY: CubeCL keeps its streams for as long as its server. The event and the copy stream are the
+                // caller's, who waits for this closure. The event may be recorded again at once: a wait is for what the
+                // event stood for when the wait was queued.
                 unsafe {
                     if sys::cuStreamQuery(stream) == CUresult::CUDA_SUCCESS {
                         continue; // as nearly always: nothing is queued there
@@ -194,11 +197,12 @@ impl CopyStream {
         self.server.submit_blocking(order).map_err(|error| format!("CubeCL's server: {error:?}"))?
     }
 
-    /// Waits until the copies are done, at once rather than asleep if they are `short`; lets go of what they read.
+    /// Waits until the copies are done, then releases what they read. If they are `short`, the thread does not sleep
+    /// meanwhile.
     ///
     /// # Errors
-    /// What the driver says. Where it does not even say that the stream is done, what the stream may still read is never freed, and
-    /// nothing is copied any more.
+    /// The driver's error. If the driver does not even say that the stream is done, what the stream may still read is
+    /// never freed, and nothing is copied any more.
     pub(crate) fn wait(&mut self, short: bool) -> Result<(), DriverError> {
         if self.in_flight.is_empty() {
             return Ok(());
@@ -228,8 +232,8 @@ impl CopyStream {
         waited
     }
 
-    /// What tells whether the largest tensor since the last call is in use, also by work of the device.
-    /// With the bytes of all of them.
+    /// Returns what tells whether the largest tensor since the last call is in use, also by work of the device. The
+    /// number is the bytes of all tensors since then.
     pub(crate) fn in_use(&mut self) -> Option<(InUse, usize)> {
         let bytes = mem::take(&mut self.sent);
         let (_, weak) = self.largest.take()?;
@@ -241,7 +245,7 @@ impl Drop for CopyStream {
     fn drop(&mut self) {
         let waited = self.wait(true);
         let destroyed = Entered::new(&self.context).and_then(|_entered| {
-            // SAFETY: made in `new`, and destroyed here alone. The driver frees each once its work is done.
+            // SAFETY: made in `new`, and destroyed only here. The driver frees each once its work is done.
             unsafe {
                 let events = result::event::destroy(self.allocated).and(result::event::destroy(self.copied));
                 result::stream::destroy(self.stream).and(events)

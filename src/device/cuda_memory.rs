@@ -1,8 +1,8 @@
 //! Page-locked host memory of CUDA.
 //!
-//! A CUDA device copies from page-locked memory at the speed of the link, and from other memory through a copy of the driver's.
-//! Locking is slow, and seven to ten times faster for huge pages that are there already: so memory is mapped, touched by several
-//! threads, then registered.
+//! A CUDA device copies from page-locked memory at the speed of the link, and from other memory through a copy of the
+//! driver's. Locking is slow. It is seven to ten times faster for huge pages that are there already. So memory is
+//! mapped, touched by several threads, then registered.
 #![expect(unsafe_code)]
 
 use super::cuda_context::Entered;
@@ -28,7 +28,7 @@ use std::{
     },
 };
 
-/// Smaller blocks are the driver's.
+/// Smaller blocks come from the driver.
 #[cfg(not(target_os = "linux"))]
 const HUGE: usize = 2 << 20;
 /// Usable from every CUDA context of the process, and so for every device.
@@ -61,7 +61,7 @@ impl PinnedAlloc {
         Err("they are had on Linux only".into())
     }
 
-    /// Huge pages, near the device, touched and then registered.
+    /// Returns huge pages near the device, touched and then registered.
     #[cfg(target_os = "linux")]
     fn registered(&self, bytes: usize) -> Result<HostBlock, String> {
         let mapping = Mapping::new(bytes, self.node)?;
@@ -72,21 +72,22 @@ impl PinnedAlloc {
         unsafe { sys::cuMemHostRegister_v2(start, bytes, PORTABLE) }.result().map_err(|error| error.to_string())?;
         let start = mapping.start;
         let owner = Registered { context: Arc::clone(&self.context), mapping };
-        // SAFETY: the mapping holds `bytes` zeroed bytes at a multiple of the huge page, lives until `owner` is dropped, and is
-        // known to nobody else.
+        // SAFETY: the mapping holds `bytes` zeroed bytes at a multiple of the huge page, lives until `owner` is
+        // dropped, and is known to nobody else.
         Ok(unsafe { HostBlock::from_raw(start, bytes, MemoryKind::PinnedHuge, Box::new(owner)) })
     }
 
-    /// The driver's own page-locked memory.
+    /// Returns the driver's own page-locked memory.
     fn driver(&self, bytes: usize) -> Result<HostBlock, DriverError> {
         let _entered = Entered::new(&self.context)?;
-        // SAFETY: the memory is zeroed below, before anything reads it. It is not write-combined, so reads are fast too.
+        // SAFETY: the memory is zeroed below, before anything reads it. It is not write-combined, so reads are fast
+        // too.
         let start = unsafe { result::malloc_host(bytes, PORTABLE) }?.cast::<u8>();
         let start = NonNull::new(start).ok_or(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY))?;
         // SAFETY: `malloc_host` gave `bytes` writable bytes.
         unsafe { start.write_bytes(0, bytes) };
         let owner = DriverMemory { context: Arc::clone(&self.context), start };
-        // SAFETY: as above; page-aligned, freed by `owner` alone, known to nobody else.
+        // SAFETY: as above. The memory is page-aligned, freed only by `owner`, and known to nobody else.
         Ok(unsafe { HostBlock::from_raw(start, bytes, MemoryKind::Pinned, Box::new(owner)) })
     }
 }
@@ -128,10 +129,10 @@ struct Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         let start = self.mapping.start.as_ptr().cast::<c_void>();
-        // SAFETY: registered in `registered`, and unregistered here alone, before the mapping goes.
+        // SAFETY: registered in `registered`, and unregistered only here, before the mapping goes.
         let done = Entered::new(&self.context).and_then(|_entered| unsafe { sys::cuMemHostUnregister(start) }.result());
         if let Err(error) = done {
-            log::debug!("burn-pinned: cuMemHostUnregister: {error}"); // as the process ends the driver may be gone first
+            log::debug!("burn-pinned: cuMemHostUnregister: {error}"); // at the end of a process the driver may be gone
         }
     }
 }
@@ -150,7 +151,7 @@ unsafe impl Sync for DriverMemory {}
 
 impl Drop for DriverMemory {
     fn drop(&mut self) {
-        // SAFETY: from `malloc_host`, and freed here alone.
+        // SAFETY: from `malloc_host`, and freed only here.
         let free = || unsafe { result::free_host(self.start.as_ptr().cast()) };
         if let Err(error) = Entered::new(&self.context).and_then(|_entered| free()) {
             log::debug!("burn-pinned: cuMemFreeHost: {error}");
@@ -158,7 +159,7 @@ impl Drop for DriverMemory {
     }
 }
 
-/// The NUMA node that the kernel says the device is attached to; `None` where there is one node only.
+/// Returns the NUMA node that the kernel says the device is attached to. `None` where there is one node only.
 fn numa_node(context: &CudaContext) -> Option<u32> {
     if !fs::exists("/sys/devices/system/node/node1").unwrap_or(false) {
         return None;
@@ -166,7 +167,7 @@ fn numa_node(context: &CudaContext) -> Option<u32> {
     let mut name = [0; 32];
     // SAFETY: the driver writes at most `len` bytes, a C string, to `name`.
     unsafe { sys::cuDeviceGetPCIBusId(name.as_mut_ptr(), name.len() as i32, context.cu_device()) }.result().ok()?;
-    // SAFETY: as above; the array was zeroed, so it ends.
+    // SAFETY: as above. The array was zeroed, so the string ends.
     let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_str().ok()?.to_lowercase();
     fs::read_to_string(format!("/sys/bus/pci/devices/{name}/numa_node")).ok()?.trim().parse().ok()
 }

@@ -1,4 +1,4 @@
-//! The tensors of a batch on their way: of one dimension, until their values are there.
+//! The tensors of a batch on their way to the device. They have one dimension until their values are there.
 
 #[cfg(feature = "cuda")]
 use crate::fault::BoxError;
@@ -26,8 +26,8 @@ pub(crate) struct Part {
     pub(crate) shape: Shape,
 }
 
-/// A tensor of one dimension, of any kind. CubeCL gives tensors of several dimensions a pitched layout, whose upload is a slow copy of
-/// many short rows; to reshape the tensor afterwards costs nothing.
+/// A tensor of one dimension, of any kind. CubeCL gives tensors of several dimensions a pitched layout, whose upload is
+/// a slow copy of many short rows. To reshape the tensor afterwards costs nothing.
 pub(super) enum Flat {
     Float(Tensor<1>),
     Int(Tensor<1, Int>),
@@ -35,7 +35,7 @@ pub(super) enum Flat {
 }
 
 impl Flat {
-    /// On the device, with any values. A part without values gets one.
+    /// Makes a tensor on the device, with any values. For a part without values it has one value.
     pub(super) fn empty(part: &Part, device: &Device) -> Self {
         let (shape, dtype) = ([part.shape.num_elements().max(1)], stored(part.dtype, device));
         match dtype {
@@ -45,7 +45,7 @@ impl Flat {
         }
     }
 
-    /// Of a part of some bytes, copied by Burn.
+    /// Makes a tensor of a part of some bytes, copied by Burn.
     pub(super) fn of(bytes: &bytes::Bytes, kind: MemoryKind, part: &Part, device: &Device) -> Self {
         if part.range.is_empty() {
             return Self::empty(part, device);
@@ -61,7 +61,7 @@ impl Flat {
         }
     }
 
-    /// Where its values are.
+    /// Returns where its values are.
     #[cfg(feature = "cuda")]
     pub(super) fn handle(&self) -> Result<Handle, BoxError> {
         match self {
@@ -80,7 +80,8 @@ impl Flat {
     }
 }
 
-/// Where the device stores booleans in a byte too, they are taken as they are.
+/// Returns the dtype in which the device stores values. If it stores booleans in a byte too, they are taken as they
+/// are.
 fn stored(dtype: DType, device: &Device) -> DType {
     if !dtype.is_bool() {
         return dtype;
@@ -106,7 +107,7 @@ fn reshaped<K: Basic + 'static>(flat: Tensor<1, K>, part: &Part, device: &Device
     of_rank!(1 2 3 4 5 6 7 8)
 }
 
-/// Where a tensor's values are, on the device.
+/// Returns where a tensor's values are, on the device.
 #[cfg(feature = "cuda")]
 fn handle<K: Basic>(tensor: &Tensor<1, K>) -> Result<Handle, BoxError> {
     let kind = match tensor.clone().into_dispatch().kind {
@@ -117,7 +118,7 @@ fn handle<K: Basic>(tensor: &Tensor<1, K>) -> Result<Handle, BoxError> {
     Ok(resolved(tensor).ok_or("the tensor is of a kind that cannot be written")?.handle)
 }
 
-/// The tensor behind one of Burn's fusion.
+/// Returns the tensor behind a tensor of Burn's fusion.
 #[cfg(feature = "cuda")]
 fn resolved<B, T>(tensor: BackendTensor<Fusion<B>>) -> Option<T>
 where

@@ -8,15 +8,17 @@ pub(crate) const HUGE: usize = 2 << 20;
 /// Threads that touch fresh memory: as many as saturate a host's memory.
 const TOUCHERS: usize = 8;
 
-/// Lowers the priority of the calling worker, so that the threads that copy and launch get a core at once where all are busy:
-/// 1 to 4 % more of the link on an H200's host.
+/// Lowers the priority of the calling worker. Then the threads that copy and launch get a core at once, even where all
+/// cores are busy. This gave 1 to 4 % more of the link on an H200's host.
 #[cfg(feature = "cuda")]
 pub(crate) fn step_back() {
-    // SAFETY: on Linux 0 names the calling thread; it needs no right to be less important, and a refusal changes nothing.
+    // SAFETY: on Linux 0 names the calling thread. A thread needs no right to be less important, and a refusal changes
+    // nothing.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 10) };
 }
 
-/// The soft limit on locked memory, for messages: it does not bind what a CUDA driver locks, but some systems make it.
+/// Returns the soft limit on locked memory, for messages. By itself it does not limit what a CUDA driver locks,
+/// but some systems make it do so.
 #[cfg(feature = "cuda")]
 pub(crate) fn locked_memory() -> Option<String> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
@@ -43,9 +45,9 @@ impl Mapping {
     /// Maps `bytes` bytes, near a NUMA node if one is named. A child of a fork does not get them.
     ///
     /// # Errors
-    /// The system's, in words.
+    /// The system's error, in words.
     pub(crate) fn new(bytes: usize, node: Option<u32>) -> Result<Self, String> {
-        let mapped = bytes.checked_add(HUGE).ok_or("the size overflows")?; // room to align; what is not touched costs nothing
+        let mapped = bytes.checked_add(HUGE).ok_or("the size overflows")?; // room to align; untouched memory is free
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: a fresh anonymous mapping at an address of the kernel's choice.
         let base = unsafe { libc::mmap(std::ptr::null_mut(), mapped, protection, flags, -1, 0) };
@@ -54,11 +56,12 @@ impl Mapping {
         }
         let base = NonNull::new(base).ok_or("mmap gave no address")?;
         let skip = base.as_ptr().cast::<u8>().align_offset(HUGE);
-        // SAFETY: `skip` is below HUGE, by which the mapping is longer than `bytes`.
+        // SAFETY: `skip` is less than HUGE, and the mapping is longer than `bytes` by HUGE.
         let start = unsafe { base.cast::<u8>().add(skip) };
-        // SAFETY: the ranges lie in the mapping. All three are advice: a refusal leaves ordinary pages, anywhere, that a child gets.
+        // SAFETY: the ranges lie in the mapping. All three calls are advice. A refusal leaves ordinary pages, pages on
+        // any node, or pages that a child gets.
         unsafe {
-            // A write after a fork may move the page of the parent, and a device would go on reading the old one.
+            // A write after a fork may move the page of the parent. A device would go on reading the old page.
             libc::madvise(base.as_ptr(), mapped, libc::MADV_DONTFORK);
             libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE);
             if let Some(node) = node.filter(|node| *node < 64) {
@@ -78,7 +81,7 @@ impl Mapping {
                 let touch = move || unsafe {
                     std::ptr::write_bytes(self.start.as_ptr().add(from), 0, part.min(self.bytes - from));
                 };
-                // A thread that cannot be had leaves its pages to `cuMemHostRegister`.
+                // If a thread cannot be started, its pages are left to `cuMemHostRegister`.
                 let _ = thread::Builder::new().name("bp-touch".into()).spawn_scoped(scope, touch);
             }
         });
@@ -87,7 +90,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped in `new`, and unmapped here alone; whoever used it is gone.
+        // SAFETY: mapped in `new`, and unmapped only here. Whoever used it is gone.
         unsafe { libc::munmap(self.base.as_ptr(), self.mapped) };
     }
 }
@@ -96,7 +99,7 @@ impl Drop for Mapping {
 mod tests {
     use super::*;
 
-    /// The kernel's flags of the mapping at an address.
+    /// Returns the kernel's flags of the mapping at an address.
     fn flags(address: usize) -> String {
         let maps = fs::read_to_string("/proc/self/smaps").unwrap();
         let mut lines = maps.lines().skip_while(|line| {
@@ -113,7 +116,7 @@ mod tests {
         mapping.touch();
         let start = mapping.start.as_ptr();
         assert_eq!(start.align_offset(HUGE), 0);
-        // SAFETY: the mapping has so many bytes, and `touch` wrote all of them.
+        // SAFETY: the mapping has this many bytes, and `touch` wrote all of them.
         assert!(unsafe { std::slice::from_raw_parts(start, 3 * HUGE + 5) }.iter().all(|byte| *byte == 0));
         for at in [0, 3 * HUGE + 4] {
             let flags = flags(start as usize + at);

@@ -21,8 +21,9 @@ pub(crate) struct Target {
 impl Target {
     /// Finds out what kind of device this is.
     pub(crate) fn of(device: Device) -> Self {
-        // Burn's devices are type-erased, and which variants exist depends on features that this crate does not control: the name
-        // is what remains. One that is not known here is treated as an accelerator, which is slower on a CPU but never wrong.
+        // Burn's devices are type-erased, and which variants exist depends on features that this crate does not
+        // control. Only the name is left to go by. A device that is not known here is treated as an accelerator, which
+        // is slower on a CPU but never wrong.
         let name = format!("{:?}", device.clone().without_autodiff());
         let host = ["Flex", "NdArray", "Cube(Cpu", "LibTorch(Cpu"].iter().any(|cpu| name.contains(cpu));
         Self::known(device, host)
@@ -44,9 +45,11 @@ impl Target {
     }
 }
 
-/// The host memory that a device takes best: page-locked for CUDA with the feature `cuda`, else of the heap.
+/// Returns an allocator of the host memory that a device takes best. For CUDA with the feature `cuda` this is
+/// page-locked memory, otherwise it is heap memory.
 ///
-/// Loaders find it by themselves; this is for an [`allocator`](crate::PinnedDataLoaderBuilder::allocator) that wraps it.
+/// Loaders find it by themselves. This function is for an [`allocator`](crate::PinnedDataLoaderBuilder::allocator) that
+/// wraps it.
 ///
 /// # Errors
 /// [`Error::Config`] if page-locked memory is required and cannot be had.

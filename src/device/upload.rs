@@ -1,5 +1,5 @@
-//! How bytes of host memory become tensors on the device. All that a loader's threads ask of a device goes through [`Uploader`],
-//! where the watchdog sees it and a panic becomes an error.
+//! How bytes of host memory become tensors on the device. All that a loader's threads ask of a device goes through
+//! [`Uploader`], where the watchdog sees it and a panic becomes an error.
 
 #[cfg(feature = "cuda")]
 use super::cuda_copy::CopyStream;
@@ -29,8 +29,9 @@ pub(crate) struct Uploader {
 enum Way {
     /// Burn, on the calling thread's CubeCL stream.
     Burn,
-    /// The crate itself, on a CUDA stream of its own, into memory that Burn allocated. CubeCL keeps sent bytes in a queue that it
-    /// empties while its device thread, and so the step's launches, wait for the copies under way.
+    /// The crate itself, on a CUDA stream of its own, into memory that Burn allocated. CubeCL keeps sent bytes in a
+    /// queue. While CubeCL empties the queue, its device thread waits for the copies under way, and so do the step's
+    /// launches.
     #[cfg(feature = "cuda")]
     Direct(CopyStream),
     /// A device that fails.
@@ -42,15 +43,15 @@ enum Way {
 #[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Breaks {
-    /// With an error, once so many tensors are made.
+    /// With an error, once this many tensors are made.
     Upload { after: usize },
-    /// With a panic, once so many tensors are made.
+    /// With a panic, once this many tensors are made.
     Panic { after: usize },
     /// In the wait for the copies.
     Settle,
-    /// In the wait for the copies, whose end is never known: what they read is kept for ever.
+    /// In the wait for the copies. Their end is never known, so what they read is kept for ever.
     Lost,
-    /// Nowhere; but what it was sent it uses up to some time, or for ever.
+    /// Nowhere. But the device uses what it was sent up to some time, or for ever.
     Keeps { until: Option<Instant> },
 }
 
@@ -106,12 +107,12 @@ impl Uploader {
         })
     }
 
-    /// Copies the parts of a slot to the device; blocks until they are there and the slot is free. Gives a tensor for each part, of
-    /// the kind that its dtype calls for.
+    /// Copies the parts of a slot to the device. Blocks until they are there and the slot is free. Returns a tensor for
+    /// each part, of the kind that its dtype calls for.
     ///
     /// # Errors
-    /// If the device has no memory for it or refuses a copy. [`Error::Device`] if the copies did not end well: then the slot's memory
-    /// may be kept for ever, for the device may still read it, and another batch gets its permit.
+    /// If the device has no memory for it or refuses a copy. [`Error::Device`] if the copies did not end well. Then the
+    /// device may still read the slot's memory, so this memory may be kept for ever, and another batch gets its permit.
     pub(crate) fn upload(
         &mut self,
         slot: Slot,
@@ -132,16 +133,28 @@ impl Uploader {
         });
         let Err(error) = settled else { return tensors };
         drop(tensors);
-        permit.into_iter().for_each(|permit| pool.replace(permit)); // does nothing where the slot has come home by now
+        permit.into_iter().for_each(|permit| pool.replace(permit)); // does nothing if the slot has come back by now
         Err(error)
     }
 
-    /// Lets go of what was dropped on this thread: Burn's fusion keeps it until more work comes here.
+    /// Releases what was dropped on this thread. Burn's fusion keeps it until more work comes here.
     pub(crate) fn flush(&mut self, place: Place) -> Result<(), Error> {
         self.call(Call::Flush, place, |device| Ok(device.flush()?))
     }
 
-    /// What tells how long the device uses the memory of the batch that was uploaded last, and its bytes, where that can be known.
+    /// Waits until all that was launched on this thread is done.
+    ///
+    /// CubeCL makes a stream wait for another by the time at which memory was allocated. It misses a kernel that changes the memory
+    /// later, in place, if the two streams met in between.
+    pub(crate) fn finish(&mut self, place: Place) -> Result<(), Error> {
+        if self.target.host {
+            return Ok(());
+        }
+        self.call(Call::Flush, place, |device| Ok(device.sync()?))
+    }
+
+    /// Returns what tells whether the device still uses the memory of the batch that was uploaded last, and the bytes
+    /// of that batch. Returns `None` where that cannot be known.
     pub(crate) fn in_use(&mut self) -> Option<(InUse, usize)> {
         match &mut self.way {
             Way::Burn => None,
@@ -163,8 +176,8 @@ impl Uploader {
         let place = Place::batch(Stage::Transfer, 0, 0);
         let closed = Self::watched(&target, Call::Close, place, |device| {
             drop(way);
-            // CubeCL keeps the memory pools of its streams. To free what can be freed stalls everybody on the device, so it is for
-            // the last loader on it.
+            // CubeCL keeps the memory pools of its streams. Freeing what can be freed stalls everybody on the device,
+            // so only the last loader on it does that.
             if THREADS.leave(device) && !target.host {
                 device.memory_cleanup();
             }
@@ -176,10 +189,10 @@ impl Uploader {
     }
 }
 
-/// Transfer threads, by their device.
+/// How many transfer threads each device has.
 struct Threads(Mutex<Vec<(Device, usize)>>);
 
-/// Those of the process.
+/// The transfer threads of the process.
 static THREADS: Threads = Threads::none();
 
 impl Threads {
@@ -196,7 +209,7 @@ impl Threads {
         }
     }
 
-    /// Counts a thread out; gives whether it was the last one of its device.
+    /// Counts a thread out; returns whether it was the last one of its device.
     fn leave(&self, device: &Device) -> bool {
         let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(at) = threads.iter().position(|(other, _)| other == device) else { return false };
@@ -240,13 +253,13 @@ impl Way {
         Ok(tensors.into_iter().zip(parts).map(|(tensor, part)| tensor.reshaped(part, device)).collect())
     }
 
-    /// Waits until the copies of a batch of so many bytes are done and its slot is free again.
+    /// Waits until the copies of a batch of `bytes` bytes are done and its slot is free again.
     fn settle(&mut self, target: &Target, bytes: usize) -> Result<(), BoxError> {
         match self {
             Self::Burn if target.host => Ok(()),
-            // Each flush frees what was sent before the flush ahead of it, so two free everything. The first would wait for the
-            // copies on the device-runner thread: `sync` first waits here, but for copies that are over sooner than its round
-            // trip.
+            // Each flush frees what was sent before the previous flush, so two flushes free everything. The first
+            // flush would wait for the copies on the device-runner thread. So `sync` waits for them here first. It is
+            // left out for copies that are over sooner than its round trip.
             Self::Burn => {
                 if bytes >= SMALL {
                     target.device.sync()?;
@@ -264,7 +277,7 @@ impl Way {
     }
 }
 
-/// Copies of fewer bytes are over in some ten microseconds.
+/// Copies of fewer bytes are over in about ten microseconds.
 const SMALL: usize = 1 << 20;
 
 #[cfg(test)]

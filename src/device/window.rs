@@ -11,26 +11,31 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Says whether a batch's memory on the device is still in use: by a tensor, or by work that was launched and is not done.
+/// Says whether a batch's memory on the device is still in use: by a tensor, or by work that was launched and is not
+/// done.
 pub(crate) type InUse = Box<dyn Fn() -> bool + Send>;
 
-/// How often a wait looks again.
+/// How often a waiting thread looks again.
 const LOOK: Duration = Duration::from_micros(100);
-/// Work that the device may have queued beyond the batches that are ready, where steps are short: launching them takes turns.
+/// Work that the device may have queued beyond the batches that are ready, where steps are short: launching them takes
+/// turns.
 const QUEUED: Duration = Duration::from_millis(10);
-/// How long a consumer waits for a release before it gets one batch more: at first, and once so many pauses in a row brought none.
+/// How long a consumer waits for a release before it gets one batch more. `PATIENCE` holds at first, and `NO_PATIENCE`
+/// once `PAUSES` pauses in a row brought no release.
 const PATIENCE: Duration = Duration::from_millis(100);
 const NO_PATIENCE: Duration = Duration::from_millis(5);
 const PAUSES: u32 = 8;
-/// A consumer that has kept so many batches beyond the limit will do so again, until so many batches in a row find room.
+/// A consumer that has kept a number of batches beyond the limit is expected to keep as many again, until this many
+/// batches in a row find room.
 const CALM: u32 = 64;
 
-/// Bounds the batches that are in device memory: being copied, ready, or used by work that the device has not done yet. A training
-/// loop launches steps without waiting for them; without a bound it would take batch after batch, and each would stay in
-/// memory until its step has run (13 batches where 5 are enough and 4 too few, in steps of 13 ms on an H200).
+/// Limits the batches that are in device memory: being copied, ready, or used by work that the device has not done yet.
+/// A training loop launches steps without waiting for them. Without a limit it would take batch after batch, and each
+/// would stay in memory until its step has run (13 batches where 5 are enough and 4 too few, in steps of 13 ms on an
+/// H200).
 ///
-/// Burn may hold back operations until more of them come, and a consumer may keep its batches: where the consumer waits and
-/// nothing is released for long, one batch more is let in.
+/// Burn may hold back operations until more of them come, and a consumer may keep its batches. So one batch more is let
+/// in where the consumer waits and nothing is released for a long time.
 #[derive(Debug)]
 pub(crate) struct DeviceWindow {
     limit: AtomicUsize,
@@ -38,7 +43,7 @@ pub(crate) struct DeviceWindow {
 }
 
 struct State {
-    /// With their bytes.
+    /// Batches that may be in use, each with its bytes.
     in_use: Vec<(InUse, usize)>,
     /// Batches that are being copied.
     copying: usize,
@@ -63,13 +68,13 @@ impl fmt::Debug for State {
 }
 
 impl State {
-    /// Forgets what is not used any more; gives the number of batches in device memory.
+    /// Forgets what is not used any more; returns the number of batches in device memory.
     fn count(&mut self) -> usize {
         let before = self.in_use.len();
         self.in_use.retain(|(in_use, _)| in_use());
         if let Ok(released @ 1..) = u32::try_from(before - self.in_use.len()) {
             let time = self.last.elapsed() / released;
-            // A pause counts little: it may be this bound that made it.
+            // A pause counts little, since this limit may be what made it.
             let mean = |mean: Duration| if time < mean { (mean + time) / 2 } else { (15 * mean + time) / 16 };
             self.interval = Some(self.interval.map_or(time, mean));
             (self.last, self.pauses) = (Instant::now(), 0);
@@ -77,13 +82,13 @@ impl State {
         self.in_use.len() + self.copying
     }
 
-    /// Batches beyond the limit that keep the device busy for a while.
+    /// How many batches beyond the limit keep the device busy for a while.
     fn queued(&self) -> usize {
         let steps = |interval: Duration| QUEUED.as_micros() / interval.as_micros().max(1);
         self.interval.map_or(0, |interval| steps(interval).min(64) as usize)
     }
 
-    /// How long the consumer waits before this one beyond the limit is let in, counted from 0.
+    /// How long the consumer waits before a batch beyond the limit is let in. `beyond` counts these batches from 0.
     fn patience(&self, beyond: usize) -> Duration {
         match self.interval {
             _ if self.pauses >= PAUSES || beyond < self.kept => NO_PATIENCE,
@@ -92,7 +97,7 @@ impl State {
         }
     }
 
-    /// Notes that this one beyond the limit is let in.
+    /// Notes that a batch beyond the limit is let in. `beyond` counts these batches from 0.
     fn let_in(&mut self, beyond: usize) {
         self.last = Instant::now();
         self.pauses += 1;
@@ -125,11 +130,11 @@ impl DeviceWindow {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until one more batch of so many epochs in progress may go to the device. `starved` says how long a consumer has
-    /// waited for a batch, or `None` once nobody waits for this one.
+    /// Waits until one more batch may go to the device, with `epochs` epochs in progress. `starved` says how long a
+    /// consumer has waited for a batch, or `None` once nobody waits for this one.
     ///
-    /// Gives whether the batch was let in though there is no room: nothing was released; to be followed by
-    /// [`copied`](Self::copied). `None` if it is not to be sent any more.
+    /// Returns whether the batch was let in though there is no room, because nothing was released.
+    /// [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be sent any more.
     pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>) -> Option<bool> {
         loop {
             let starved = starved()?;
@@ -151,7 +156,7 @@ impl DeviceWindow {
         }
     }
 
-    /// Notes that a batch's copy is over, with what tells how long its memory is used, and its bytes.
+    /// Notes that a batch's copy is over. `in_use` tells whether its memory is still in use, and has its bytes.
     pub(crate) fn copied(&self, in_use: Option<(InUse, usize)>) {
         let mut state = self.lock();
         state.copying -= 1;

@@ -6,7 +6,7 @@ use std::{backtrace::Backtrace, error::Error as StdError, fmt, io, sync::Arc, ti
 /// Any error of a dataset, an augmentation or a collate.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
-/// A call of user code, of an allocator or of a driver that has not returned for long.
+/// A call of user code, of an allocator or of a driver that has not returned for a long time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stuck {
@@ -14,7 +14,8 @@ pub struct Stuck {
     pub thread: String,
     /// What the call is for.
     pub place: Place,
-    /// For how long it has lasted. Of samples of less than 32 KiB, for how long a group of at most 32 of them has.
+    /// How long the call has lasted. For samples of less than 32 KiB, it is how long a group of at most 32 of them has
+    /// lasted.
     pub since: Duration,
 }
 
@@ -90,8 +91,9 @@ pub enum Error {
         place: Place,
         /// The panic's message.
         message: String,
-        /// Where in the user's code, if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` asks for backtraces. To take it, the first
-        /// `iter()` of the process puts a panic hook before the program's; one that is set later replaces it, and there is none.
+        /// The backtrace, which shows where in the user's code it happened. It is there if `RUST_BACKTRACE` or
+        /// `RUST_LIB_BACKTRACE` asks for backtraces. To take it, the first `iter()` of the process puts a panic hook
+        /// before the program's own. A hook that is set later replaces this one, and then there is no backtrace.
         trace: Option<Arc<Backtrace>>,
     },
     /// More bad samples than [`Quota`](crate::Quota) allows.
@@ -100,16 +102,18 @@ pub enum Error {
         list(first, *skipped)
     )]
     QuotaExceeded {
-        /// The batch that went beyond the quota, or came after that and skipped too. None of its samples is delivered.
+        /// The batch that went beyond the quota, or a later batch that skipped samples too. None of its samples is
+        /// delivered.
         place: Place,
-        /// Samples skipped in this epoch so far, in the order of its batches.
+        /// The number of samples skipped in this epoch so far, in the order of its batches.
         skipped: usize,
-        /// How many may be.
+        /// How many samples may be skipped.
         quota: usize,
-        /// The first of them, each with its place: at most 16.
+        /// The errors of the first skipped samples, at most 16, each with its place.
         first: Vec<Arc<Error>>,
     },
-    /// A batch of which nothing is left, in an epoch that several processes share: the others have a batch at its place.
+    /// All samples of a batch were skipped, in an epoch that several processes share. The other processes have a batch
+    /// at its place.
     #[error("{place}: all {skipped} samples of the batch were skipped, and other processes have one at its place")]
     AllSkipped {
         /// The batch.
@@ -117,10 +121,10 @@ pub enum Error {
         /// How many samples it had.
         skipped: usize,
     },
-    /// A bad sample, and none behind it that could take its place.
+    /// A sample was bad, and none behind it could take its place.
     #[error("{source}; of the {tries} samples behind it none was good either")]
     NoReplacement {
-        /// How many were tried.
+        /// How many samples behind it were tried.
         tries: usize,
         /// What was wrong with the sample itself.
         source: Box<Error>,
@@ -140,7 +144,7 @@ pub enum Error {
     SamplerEnded {
         /// Where.
         place: Place,
-        /// Samples given, or batches of a batch sampler.
+        /// How many samples the sampler gave; for a batch sampler, how many batches.
         got: usize,
         /// How many were promised.
         promised: usize,
@@ -150,9 +154,9 @@ pub enum Error {
     LargeBatch {
         /// Where.
         place: Place,
-        /// Samples given.
+        /// How many samples it gave.
         got: usize,
-        /// The most promised.
+        /// The most samples that it promised.
         max: usize,
     },
     /// The device refused an upload or a synchronisation.
@@ -166,7 +170,7 @@ pub enum Error {
     /// Host memory for the slots could not be allocated.
     #[error("{bytes} bytes of {kind} memory for a slot could not be allocated: {message}")]
     OutOfHostMemory {
-        /// `page-locked`, `pageable`, or `host` where it was refused before its kind was known.
+        /// `page-locked`, `pageable`, or `host` if the memory was refused before its kind was known.
         kind: &'static str,
         /// The size of the slot.
         bytes: usize,
@@ -183,7 +187,7 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
-    /// The step waits, nothing is on its way, and no slot came back in time.
+    /// The step waits, no batch is on its way, and no slot came back in time.
     #[error(
         "no slot came back within {waited:?}: all {slots} are held elsewhere (another live iterator of this loader, or \
          a device that never finished its copies); drop the other iterator"
@@ -191,11 +195,11 @@ pub enum Error {
     LeaseTimeout {
         /// How long the lease waited.
         waited: Duration,
-        /// The pool's slots.
+        /// The number of slots of the pool.
         slots: usize,
     },
-    /// A batch did not come within [`timeout`](crate::PinnedDataLoaderBuilder::timeout). It is given up; the next call of `next()`
-    /// waits for the batch after it.
+    /// A batch did not come within [`timeout`](crate::PinnedDataLoaderBuilder::timeout). It is given up; the next call
+    /// of `next()` waits for the batch after it.
     #[error(
         "batch {batch} of epoch {epoch} did not come within {waited:.1?}; {}",
         stuck.as_ref().map_or_else(|| "no thread is in a call: raise `timeout`, or drop other iterators".into(), ToString::to_string)
@@ -207,7 +211,8 @@ pub enum Error {
         batch: usize,
         /// How long `next()` waited.
         waited: Duration,
-        /// The longest call on this batch; if there is none, the longest of any batch; `None` if no thread is in a call.
+        /// The longest call on this batch or, if there is none, the longest call on any batch. `None` if no thread is
+        /// in a call.
         stuck: Option<Box<Stuck>>,
     },
     /// A thread of the loader could not be started.
@@ -224,12 +229,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// The loader's error inside what Burn's `DataLoader` yields, if it is one.
+    /// Returns the loader's error inside what Burn's `DataLoader` yields, if there is one.
     pub fn of(error: &burn::data::dataset::DatasetError) -> Option<&Self> {
         error.source()?.downcast_ref()
     }
 
-    /// Where the error came from, for those that have a place.
+    /// Returns where the error came from, for errors that have a place.
     pub fn place(&self) -> Option<&Place> {
         match self {
             Self::Failed { place, .. }
@@ -246,7 +251,7 @@ impl Error {
         }
     }
 
-    /// The same error, of another sample.
+    /// Returns the same error, for another sample.
     pub(crate) fn of_index(mut self, index: usize) -> Self {
         if let Self::Failed { place, .. } | Self::Panicked { place, .. } = &mut self {
             place.index = Some(index);
@@ -254,7 +259,7 @@ impl Error {
         self
     }
 
-    /// Whether one sample is to blame, which a policy may leave out or replace.
+    /// Whether one sample is to blame. A policy may leave that sample out or replace it.
     pub(crate) fn is_of_a_sample(&self) -> bool {
         matches!(self, Self::Failed { place, .. } | Self::Panicked { place, .. } if place.index.is_some())
     }
@@ -264,7 +269,7 @@ impl Error {
     }
 }
 
-/// The errors, one a line.
+/// Lists the errors, one on each line.
 fn list(errors: &[Arc<Error>], of: usize) -> String {
     let lines: String = errors.iter().map(|error| format!("\n  {error}")).collect();
     format!("the first {} of {of}:{lines}", errors.len())

@@ -22,26 +22,26 @@ pub enum FieldError {
         /// The dtype of the values.
         given: &'static str,
     },
-    /// The number of values is not the field's.
+    /// The number of values is not that of the field.
     #[error("field `{name}` takes {expected} values a row, not {given}")]
     Length {
         /// The field.
         name: String,
-        /// What a row takes.
+        /// The number of values that a row takes.
         expected: usize,
-        /// What was given.
+        /// The number of values that were given.
         given: usize,
     },
-    /// A padded field got more than its longest row, or a part of a step.
+    /// A padded field got more values than its longest row takes, or a part of a step.
     #[error("padded field `{name}` takes up to {max} values a row in steps of {step}, not {given}")]
     Padded {
         /// The field.
         name: String,
-        /// The most that a row takes.
+        /// The most values that a row takes.
         max: usize,
-        /// Values a step.
+        /// The number of values in a step.
         step: usize,
-        /// What was given.
+        /// The number of values that were given.
         given: usize,
     },
     /// The collate returned without having written the field.
@@ -50,7 +50,7 @@ pub enum FieldError {
         /// The field.
         name: String,
     },
-    /// A tensor was taken with another rank or kind than the field's, or twice.
+    /// A tensor was taken with a rank or kind that is not the field's, or it was taken twice.
     #[error("field `{name}` is not there as {wanted}: {there}")]
     Tensor {
         /// The field.

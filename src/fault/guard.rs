@@ -1,4 +1,4 @@
-//! Calls of user code: errors and panics of it become an [`Error`] with its place.
+//! Calls of user code. Errors and panics of that code become an [`Error`] with its place.
 
 use super::{
     error::{BoxError, Error},
@@ -7,12 +7,13 @@ use super::{
 };
 use crate::vocabulary::Place;
 
-/// Runs user code for a batch as a whole: an error or a panic of it becomes an [`Error`] with its place.
+/// Runs user code for a whole batch. An error or a panic of it becomes an [`Error`] with its place.
 pub(crate) fn guard<T>(place: Place, code: impl FnOnce() -> Result<T, BoxError>) -> Result<T, Error> {
     during(place, || guard_at(|| place, code))
 }
 
-/// Drops what holds values of the user's, whose own `drop` may hang, or panic: there is nobody to report that to but the log.
+/// Drops something that holds values of the user. Their `drop` may hang or panic. A panic only goes to the log, since
+/// nobody else can be told.
 pub(crate) fn discard<T>(place: Place, value: T) {
     if let Err(caught) = during(place, || catch(|| drop(value))) {
         log::error!("burn-pinned: a panic in a `drop`, {place}: {}", caught.message);

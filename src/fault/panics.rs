@@ -1,9 +1,9 @@
 //! Panics of user code become values: the message, and a backtrace where the user asked for backtraces.
 //!
-//! A backtrace must be taken while the panic is under way, and only a panic hook runs then. So, where `RUST_BACKTRACE` or
-//! `RUST_LIB_BACKTRACE` asks for them and nowhere else, a hook is put before the one that is there: it keeps the backtrace for
-//! [`catch`] if that runs on its thread, and then calls the hook that was there. A hook that the program sets later takes its
-//! place; panics are then reported without a backtrace.
+//! A backtrace must be taken while the panic is under way, and only a panic hook runs then. So a hook is put before the
+//! one that is there, but only if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` asks for backtraces. If [`catch`] runs on
+//! the thread that panics, the hook keeps the backtrace for it. Then the hook calls the one that was there. A hook that
+//! the program sets later replaces this one, and panics are then reported without a backtrace.
 
 use std::{
     any::Any,
@@ -61,9 +61,9 @@ pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Caught> {
     let hooked = HOOKED.load(Relaxed);
     if hooked {
         DEPTH.with(|depth| depth.set(depth.get() + 1));
-        TRACE.with(|trace| trace.replace(None)); // of a panic that user code caught itself
+        TRACE.with(|trace| trace.replace(None)); // it may be of a panic that user code caught itself
     }
-    // What the closure borrows may be left half done by a panic: callers drop it, or replace it.
+    // A panic may leave what the closure borrows half done. Callers drop it or replace it.
     let result = catch_unwind(AssertUnwindSafe(code));
     if hooked {
         DEPTH.with(|depth| depth.set(depth.get() - 1));
@@ -81,7 +81,8 @@ fn text(payload: Box<dyn Any + Send>) -> String {
         .map(ToString::to_string)
         .or_else(|| payload.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a panic whose payload is not text".into());
-    // The payload's own drop may panic too, and so may that of what it panics with.
+    // The payload's own drop may panic too. The payload of that second panic may also panic when it is dropped, so it
+    // is forgotten.
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         mem::forget(second);
     }

@@ -10,10 +10,11 @@ use std::{fmt, sync::Arc};
 /// How many faults an error lists: enough to see what is wrong with a dataset, few enough to read.
 const LISTED: usize = 16;
 
-/// An epoch of so many samples has no end.
+/// An epoch of this many samples has no end.
 const ENDLESS: usize = usize::MAX >> 20;
 
-/// What to do about a sample that fails to load: its `Dataset::get`, its augmentation or its `Collate::write` failed or panicked.
+/// What to do about a sample that fails to load: its `Dataset::get`, its augmentation or its `Collate::write` failed or
+/// panicked.
 ///
 /// ```
 /// use burn_pinned::{BadSamples, Quota};
@@ -24,40 +25,42 @@ const ENDLESS: usize = usize::MAX >> 20;
 /// # let _ = (strict, lenient, steady);
 /// ```
 ///
-/// The result is the same for any number of workers. What concerns a batch as a whole (a Burn `Batcher`, `finish`, memory, the
-/// device) or the sampler is an error under each of them.
+/// The result is the same for any number of workers. A fault of a whole batch (a Burn `Batcher`, `finish`, memory, the
+/// device) or of the sampler is an error under every policy.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub enum BadSamples {
     /// An error takes the batch's place; it names the first bad sample in the batch's order.
     #[default]
     Fail,
-    /// The batch comes without the sample, and has fewer rows. A batch of which nothing is left is passed over: `next()` gives
-    /// the one after it, or, where processes share the epoch and must give equally many batches, an [`Error::AllSkipped`]. Beyond
-    /// the quota, each batch that skips something is an [`Error::QuotaExceeded`] in its place.
+    /// The batch comes without the sample, and has fewer rows. If nothing is left of a batch, `next()` passes it over
+    /// and returns the one after it. Processes that share the epoch must give the same number of batches: for them such
+    /// a batch is an [`Error::AllSkipped`]. Beyond the quota, an [`Error::QuotaExceeded`] takes the place of each batch
+    /// that skips something.
     Skip(Quota),
-    /// The next good sample behind it in the dataset (index + 1 and so on, from the start behind the last) is delivered in its
-    /// place, with the randomness of the place. After `tries` bad ones, an [`Error::NoReplacement`] takes the batch's place. The
-    /// dataset is the whole one: a sample that the sampler leaves out, of the validation part for instance, may come in. Give the
-    /// loader a dataset of its own part (Burn's `PartialDataset`, `SelectionDataset`), or skip.
+    /// The next good sample behind it in the dataset is delivered in its place, with the randomness of the place. The
+    /// search tries index + 1 and so on, and goes on from the start behind the last sample. After `tries` bad ones, an
+    /// [`Error::NoReplacement`] takes the batch's place. The search covers the whole dataset: a sample that the sampler
+    /// leaves out may come in, for example one of the validation part. If that must not happen, give the loader a
+    /// dataset of its own part (Burn's `PartialDataset`, `SelectionDataset`), or skip.
     Replace {
         /// Samples to try, at least 1.
         tries: usize,
     },
 }
 
-/// How many samples an epoch may skip, in this process. A resumed epoch counts on.
+/// How many samples an epoch may skip, in this process. A resumed epoch goes on counting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Quota {
-    /// So many.
+    /// This many samples.
     Count(usize),
     /// This share of the epoch's samples, from 0 to 1.
     Share(f64),
 }
 
 impl BadSamples {
-    /// Checks the option, for epochs of so many samples.
+    /// Checks the option, for epochs of `items` samples.
     pub(crate) fn check(&self, items: usize) -> Result<(), Error> {
         let wrong = |problem: String, advice: &str| Err(Error::config("bad_samples", problem, advice));
         match self {
@@ -76,18 +79,19 @@ impl BadSamples {
     pub(crate) fn quota(&self, items: usize) -> usize {
         match self {
             Self::Skip(Quota::Count(count)) => *count,
-            // Truncates: a share of 0.1 of 5 samples allows none. The product may be a little less than what it stands for (0.29 of
-            // 100 is 28.999999999999996); what is added is too little to make one more of even the longest epoch.
+            // Truncates: a share of 0.1 of 5 samples allows none. The product may be a little too small (0.29 of 100 is
+            // 28.999999999999996), so a little is added. That is too little to allow one sample more, even in the
+            // longest epoch.
             Self::Skip(Quota::Share(share)) => (items as f64 * share * (1.0 + 4.0 * f64::EPSILON)) as usize,
             _ => 0,
         }
     }
 }
 
-/// Sees every fault.
+/// Called with every fault.
 pub(crate) type OnFault = Arc<dyn Fn(&Error) + Send + Sync>;
 
-/// The policy, and what is told of faults.
+/// The policy, and what is told about faults.
 #[derive(Clone, Default)]
 pub(crate) struct Faults {
     pub(crate) policy: BadSamples,
@@ -102,21 +106,23 @@ impl fmt::Debug for Faults {
 }
 
 impl Faults {
-    /// Tells of a fault, on the thread that met it.
+    /// Reports a fault, on the thread that met it.
     pub(crate) fn saw(&self, error: &Error) {
         if matches!(error, Error::Ended) {
             return; // no fault: nobody wants the batch any more
         }
         self.counters.fault();
         let Some(on_fault) = &self.on_fault else { return };
-        // User code like any other: a thread that hangs in it is named, and does not keep the loader from being dropped.
+        // This is user code like any other. A thread that hangs in it is named, and does not keep the loader from being
+        // dropped.
         let place = error.place().copied().unwrap_or_else(|| Place::batch(Stage::SlotWait, 0, 0));
         if let Err(caught) = during(place, || catch(|| on_fault(error))) {
             log::error!("burn-pinned: the `on_fault` callback panicked: {}", caught.message);
         }
     }
 
-    /// Decides about the bad sample at a position of a batch, and notes it. `instead` tries the n-th of `others` samples behind it.
+    /// Decides about the bad sample at a position of a batch, and notes it. `instead` tries the n-th of `others`
+    /// samples behind it.
     ///
     /// # Errors
     /// The position and the error that the batch fails with.
@@ -160,7 +166,7 @@ pub(crate) struct Bad {
     pub(crate) skipped: Vec<usize>,
     /// Positions, and the indices that were delivered there.
     pub(crate) replaced: Vec<(usize, usize)>,
-    /// Why: the first few in the batch's order.
+    /// The errors of the skipped samples: the first few in the batch's order.
     errors: Vec<(usize, Error)>,
 }
 
@@ -176,7 +182,7 @@ impl Bad {
         }
     }
 
-    /// Adds those of another task of the batch.
+    /// Adds the bad samples of another task of the batch.
     pub(crate) fn merge(&mut self, other: Self) {
         if other.is_empty() {
             return;
@@ -190,7 +196,8 @@ impl Bad {
     }
 }
 
-/// What an epoch has skipped so far, in the order of its delivery, so that the quota ends at the same batch whatever the timing.
+/// What an epoch has skipped so far. Batches count in the order of their delivery, so the quota ends at the same batch
+/// for any timing.
 #[derive(Debug)]
 pub(crate) struct Tally {
     quota: usize,
@@ -199,7 +206,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Of an epoch that has skipped so many before it was resumed.
+    /// Makes the tally of an epoch that had skipped `skipped` samples before it was resumed.
     pub(crate) fn new(quota: usize, skipped: usize) -> Self {
         Self { quota, skipped, first: Vec::new() }
     }
@@ -208,7 +215,7 @@ impl Tally {
         self.skipped
     }
 
-    /// Counts what the next batch, of this place, has skipped.
+    /// Counts what the next batch, the one at this place, has skipped.
     ///
     /// # Errors
     /// [`Error::QuotaExceeded`] instead of the batch.

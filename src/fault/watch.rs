@@ -1,8 +1,8 @@
-//! What each thread of a loader is doing, and since when: for a consumer that has waited too long, and for a loader that is dropped
-//! while user code hangs.
+//! What each thread of a loader is doing, and since when. Two need to know: a consumer that has waited too long, and a
+//! loader that is dropped while user code hangs.
 //!
-//! A thread notes the place of each call of user code in a cell of its own. Positions of samples are plain stores; clocks are read
-//! and batches noted only where a timeout is set.
+//! A thread notes the place of each call of user code in a cell of its own. Positions of samples are plain stores.
+//! Clocks are read, and batches noted, only if a timeout is set.
 
 use super::error::Stuck;
 use crate::vocabulary::{Place, Stage};
@@ -18,7 +18,7 @@ use std::{
 };
 
 thread_local! {
-    /// Of a thread that belongs to no loader, a cell that nobody reads.
+    /// The cell of this thread. A thread that belongs to no loader has a cell that nobody reads.
     static HERE: RefCell<Arc<Doing>> = RefCell::default();
 }
 
@@ -27,13 +27,13 @@ pub(crate) trait Indices: fmt::Debug + Send + Sync {
     fn index(&self, position: usize) -> Option<usize>;
 }
 
-/// One thread's cell.
+/// The cell of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Doing {
     /// The sample that is worked on: its position in the batch, and the stage.
     sample: CachePadded<AtomicUsize>,
     watched: bool,
-    /// Changed once a call for a batch, or once a group of small samples.
+    /// The call under way. It changes once for each call for a batch, or once for each group of small samples.
     call: Mutex<Option<Call>>,
     ended: AtomicBool,
 }
@@ -41,13 +41,13 @@ pub(crate) struct Doing {
 #[derive(Debug, Clone)]
 struct Call {
     place: Place,
-    /// Of calls for single samples: what [`Doing::sample`] is a position in.
+    /// For calls for single samples: the indices that [`Doing::sample`] is a position in.
     of: Option<Arc<dyn Indices>>,
     since: Instant,
 }
 
 impl Doing {
-    /// The calling thread's.
+    /// Returns the cell of the calling thread.
     pub(crate) fn here() -> Arc<Self> {
         HERE.with_borrow(Arc::clone)
     }
@@ -67,13 +67,14 @@ impl Doing {
         self.sample.store(4 * position + stage, Relaxed);
     }
 
-    /// The sample that was noted last: after a failure, the one to blame.
+    /// Returns the sample that was noted last. After a failure it is the one to blame.
     pub(crate) fn noted(&self) -> (usize, Stage) {
         let sample = self.sample.load(Relaxed);
         (sample / 4, Stage::OF_SAMPLES[sample % 4])
     }
 
-    /// Runs code that notes samples of its own, as a batcher does in the midst of another loader's sample.
+    /// Runs code that notes samples of its own, and restores the note afterwards. A batcher does this in the middle of
+    /// another loader's sample.
     pub(crate) fn aside<T>(&self, code: impl FnOnce() -> T) -> T {
         let noted = self.sample.load(Relaxed);
         let value = code();
@@ -81,7 +82,7 @@ impl Doing {
         value
     }
 
-    /// Notes that samples of a batch are worked on from now.
+    /// Notes that samples of a batch are worked on from now on.
     pub(crate) fn samples<B: Indices + 'static>(&self, place: Place, of: &Arc<B>) {
         if self.watched {
             let of = Some(Arc::clone(of) as Arc<dyn Indices>);
@@ -89,7 +90,7 @@ impl Doing {
         }
     }
 
-    /// Notes that the call goes on: it waits for something of the loader's own, not in user code.
+    /// Notes that the call goes on. It waits for something of the loader's own, not in user code.
     pub(crate) fn still(&self) {
         if self.watched
             && let Some(call) = &mut *self.call()
@@ -98,7 +99,7 @@ impl Doing {
         }
     }
 
-    /// Notes that the batch as a whole is worked on from now.
+    /// Notes that the batch as a whole is worked on from now on.
     pub(crate) fn whole(&self, place: Place) {
         if self.watched {
             *self.call() = Some(Call { place, of: None, since: Instant::now() });
@@ -115,13 +116,13 @@ impl Doing {
     }
 }
 
-/// Runs a call of user code for a batch as a whole, or one that belongs to none.
+/// Runs a call of user code for a whole batch, or a call that belongs to no batch.
 pub(crate) fn during<T>(place: Place, code: impl FnOnce() -> T) -> T {
     let here = Doing::here();
     if !here.watched {
         return code();
     }
-    // A call within another, as for the replacement of a sample, leaves the other as it was.
+    // A call inside another one leaves the outer call as it was. The replacement of a sample is such a call.
     let outer = here.call().replace(Call { place, of: None, since: Instant::now() });
     let _restore = Restore { here: &here, outer };
     code()
@@ -157,14 +158,14 @@ impl Watch {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A cell for a thread that is about to start.
+    /// Adds a cell for a thread that is about to start.
     pub(crate) fn add(&self, name: &str) -> Arc<Doing> {
         let doing = Arc::new(Doing { watched: self.timeout.is_some(), ..Doing::default() });
         self.threads().push((name.into(), Arc::clone(&doing)));
         doing
     }
 
-    /// Makes a cell that of the calling thread, until `run` has ended.
+    /// Uses a cell for the calling thread until `run` has ended.
     pub(crate) fn run(&self, doing: &Arc<Doing>, run: impl FnOnce()) {
         HERE.set(Arc::clone(doing));
         run();
@@ -174,27 +175,28 @@ impl Watch {
         self.ended.notify_all();
     }
 
-    /// The calls under way.
+    /// Returns the calls under way.
     fn calls(&self) -> Vec<Stuck> {
         self.threads().iter().filter_map(|(name, doing)| doing.stuck(name)).collect()
     }
 
-    /// Those that have lasted for longer than the timeout.
+    /// Returns the calls that have lasted longer than the timeout.
     fn hanging(&self) -> Vec<Stuck> {
         let mut calls = self.timeout.map_or_else(Vec::new, |_| self.calls());
         calls.retain(|call| self.timeout.is_some_and(|timeout| call.since > timeout));
         calls
     }
 
-    /// The thread to blame for a batch that does not come: of those that work on it the one that has done so longest; if none
-    /// does, of all.
+    /// Returns the call to blame for a batch that does not come. It is the longest call on this batch or, if there is
+    /// none, the longest call of all.
     pub(crate) fn blame(&self, epoch: usize, batch: usize) -> Option<Stuck> {
         let of_it = |stuck: &Stuck| stuck.place.epoch == epoch && stuck.place.batch == batch;
         self.calls().into_iter().max_by_key(|stuck| (of_it(stuck), stuck.since))
     }
 
-    /// Whether nothing can go on, since calls have lasted for longer than the timeout: all workers hang, or all transfer threads,
-    /// or a thread that does something for all: the pin thread, or the worker that opens batches.
+    /// Whether nothing can go on because calls have lasted longer than the timeout. This is so if all workers hang, or
+    /// all transfer threads, or a thread that does something for all others: the pin thread, or the worker that opens
+    /// batches.
     pub(crate) fn is_stuck(&self) -> bool {
         let hanging = self.hanging();
         let all = |kind: &str| {
@@ -210,7 +212,8 @@ impl Watch {
         !self.hanging().is_empty()
     }
 
-    /// Waits until a thread has ended; where a timeout is set, no longer than its call may last. Gives what it is stuck in.
+    /// Waits until a thread has ended, but no longer than its call may last. Returns the call that it is stuck in.
+    /// Without a timeout it returns at once.
     pub(crate) fn wait(&self, doing: &Doing) -> Option<Stuck> {
         let timeout = self.timeout?;
         let mut threads = self.threads();

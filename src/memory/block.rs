@@ -19,17 +19,19 @@ pub struct HostBlock {
     _owner: Box<dyn Any + Send + Sync>,
 }
 
-// SAFETY: a block is plain memory that it alone refers to (the contract of `from_raw`), whatever the thread.
+// SAFETY: a block is plain memory that only the block itself refers to (the contract of `from_raw`). This holds on any
+// thread.
 unsafe impl Send for HostBlock {}
-// SAFETY: `&HostBlock` gives no access to the memory outside this module, and `Slot` and `Chunk` keep the rules of borrowing.
+// SAFETY: `&HostBlock` gives no access to the memory outside this module, and `Slot` and `Chunk` keep the rules of
+// borrowing.
 unsafe impl Sync for HostBlock {}
 
 impl HostBlock {
     /// Wraps memory that `owner` frees when it is dropped.
     ///
     /// # Safety
-    /// `start` must be valid for reads and writes of `len` initialised bytes until `owner` is dropped, aligned to at least
-    /// 64 bytes, and used by nobody else in that time.
+    /// `start` must be valid for reads and writes of `len` initialised bytes until `owner` is dropped, aligned to at
+    /// least 64 bytes, and used by nobody else in that time.
     pub(crate) unsafe fn from_raw(
         start: NonNull<u8>,
         len: usize,
@@ -39,20 +41,22 @@ impl HostBlock {
         Self { start, len, kind, _owner: owner }
     }
 
-    /// Page-aligned zeroed memory of the heap.
+    /// Returns page-aligned, zeroed heap memory.
     fn zeroed(bytes: usize) -> Option<Self> {
         const PAGE: usize = 4096;
-        // One page more, and the start moved up to the next page: memory of small alignment comes from `calloc`, which leaves
-        // large blocks untouched; aligned memory would be filled with zeroes here, by one thread.
+        // Allocates one page more, and moves the start up to the next page. Memory of small alignment comes from
+        // `calloc`, which leaves large blocks untouched. Aligned memory would be filled with zeroes here, by one
+        // thread.
         let layout = Layout::from_size_align(bytes.checked_add(PAGE)?, 1).ok()?;
         // SAFETY: the layout's size is at least a page.
         let owner = Heap { start: NonNull::new(unsafe { alloc_zeroed(layout) })?, layout };
         let skip = owner.start.as_ptr().align_offset(PAGE);
-        // SAFETY: `skip` is below a page, and `bytes` more lie behind it. The memory is zeroed, and `owner` frees it.
+        // SAFETY: `skip` is less than a page, and `bytes` bytes lie behind it. The memory is zeroed, and `owner` frees
+        // it.
         Some(unsafe { Self::from_raw(owner.start.add(skip), bytes, MemoryKind::Pageable, Box::new(owner)) })
     }
 
-    /// The same block, with something that is dropped after its memory.
+    /// Returns the same block, with something that is dropped after its memory.
     pub(crate) fn with(self, extra: impl Any + Send + Sync) -> Self {
         Self { _owner: Box::new((self._owner, extra)), ..self }
     }
@@ -86,7 +90,7 @@ unsafe impl Sync for Heap {}
 
 impl Drop for Heap {
     fn drop(&mut self) {
-        // SAFETY: allocated in `zeroed` with this layout, and freed here alone.
+        // SAFETY: allocated in `zeroed` with this layout, and freed only here.
         unsafe { dealloc(self.start.as_ptr(), self.layout) }
     }
 }
@@ -97,15 +101,16 @@ impl fmt::Debug for HostBlock {
     }
 }
 
-/// Where slots get their memory from. Called off the training path, mostly on the pin thread, so it may take its time.
+/// Allocates the memory of slots. It is called off the training path, mostly on the pin thread, so it may take its
+/// time.
 ///
-/// One of your own wraps [`HeapAlloc`] or [`host_alloc`](crate::host_alloc), to count or to refuse: memory of its own it cannot
-/// bring.
+/// An allocator of your own wraps [`HeapAlloc`] or [`host_alloc`](crate::host_alloc), for example to count or to refuse
+/// allocations. It cannot bring memory of its own.
 pub trait HostAlloc: Send + Sync + fmt::Debug {
-    /// A block of exactly `bytes` bytes.
+    /// Returns a block of exactly `bytes` bytes.
     ///
     /// # Errors
-    /// [`Error::OutOfHostMemory`] if it cannot be had.
+    /// [`Error::OutOfHostMemory`] if the block cannot be allocated.
     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error>;
 }
 
@@ -115,7 +120,7 @@ impl<A: HostAlloc + ?Sized> HostAlloc for Arc<A> {
     }
 }
 
-/// Page-aligned memory of the heap.
+/// Allocates page-aligned heap memory.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HeapAlloc;
 

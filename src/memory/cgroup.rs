@@ -1,9 +1,10 @@
-//! What the control groups of the system leave to the process.
+//! How much memory the control groups of the system leave to the process.
 
 use crate::fault::Error;
 use std::{fs, path::Path};
 
-/// Refuses slots that the process's control groups can never hold, which would end it; warns where they only do not fit now.
+/// Refuses slots that the process's control groups can never hold, since they would end the process. Slots that only do
+/// not fit now get a warning.
 pub(crate) fn check_system(bytes: usize) -> Result<(), Error> {
     let Some(group) = Group::read(Path::new("/proc/self/cgroup"), Path::new("/sys/fs/cgroup")) else { return Ok(()) };
     let Group { max, free } = group;
@@ -20,15 +21,16 @@ pub(crate) fn check_system(bytes: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the control groups of the process, from its own to the root, leave to it: the least that one of them may ever have, and
-/// the least that is free in one now. The file cache that can be dropped counts as free.
+/// What the control groups of the process leave to it, from its own group up to the root. `max` is the lowest limit of
+/// these groups. `free` is the least memory that is free in one of them now. File cache that can be dropped counts as
+/// free.
 #[derive(Debug, PartialEq)]
 struct Group {
     max: u64,
     free: u64,
 }
 
-/// Where a version of control groups has its limit, what is used of it, and what can be dropped of that.
+/// Where a version of control groups keeps the limit, the used memory, and the part of that which can be dropped.
 struct Files {
     max: &'static str,
     used: &'static str,
@@ -39,10 +41,11 @@ const V1: Files = Files { max: "memory.limit_in_bytes", used: "memory.usage_in_b
 const V2: Files = Files { max: "memory.max", used: "memory.current", cache: "inactive_file" };
 
 impl Group {
-    /// `None` where there is no limit.
+    /// Returns `None` where there is no limit.
     fn read(of_process: &Path, mount: &Path) -> Option<Self> {
         let groups = fs::read_to_string(of_process).ok()?;
-        // Lines are `number:controllers:path`; the second version has one group for all controllers, and names none.
+        // Lines are `number:controllers:path`. The second version has one group for all controllers, and names no
+        // controller.
         let of_line = |line: &str| {
             let mut parts = line.splitn(3, ':');
             let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
@@ -64,7 +67,8 @@ impl Group {
 }
 
 impl Files {
-    /// The memory of one group; `None` if it has no limit: "max", or, in the first version, a number as good as none.
+    /// Returns the memory of one group, or `None` if it has no limit. No limit is "max", or, in the first version, a
+    /// very large number.
     fn read(&self, group: &Path) -> Option<Group> {
         let number = |file: &str| fs::read_to_string(group.join(file)).ok()?.trim().parse::<u64>().ok();
         let max = number(self.max).filter(|max| *max < 1 << 60)?;

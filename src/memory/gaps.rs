@@ -1,4 +1,4 @@
-//! Rows of a slot move down: over skipped ones, and of padded fields together.
+//! Moves rows of a slot down: over skipped rows, and over the gaps in padded fields.
 
 use super::{layout::SlotLayout, slot::Slot};
 
@@ -20,8 +20,8 @@ pub(crate) fn close_up(layout: &SlotLayout, slot: &mut Slot, steps: &mut Vec<usi
     }
 }
 
-/// Moves the rows of padded fields together, so that each has the batch's longest row as its width, and fills them up.
-/// Gives the widths, in steps; at least 1, since an empty tensor is of no use to a model.
+/// Moves the rows of padded fields together, and fills each row up to the batch's longest one. Returns the width of
+/// each field, in steps. A width is at least 1, since an empty tensor is of no use to a model.
 pub(crate) fn close_gaps(layout: &SlotLayout, slot: &mut Slot, rows: usize, steps: &[usize]) -> Vec<usize> {
     let count = layout.fields.len();
     let bytes = slot.as_mut_slice();

@@ -4,7 +4,7 @@ use crate::fault::Error;
 use burn::tensor::{DType, Element, Shape};
 use std::borrow::Cow;
 
-/// Each field starts at such an offset: a cache line, and more than any dtype's alignment.
+/// Each field starts at a multiple of this: a cache line, which is more than any dtype's alignment.
 const ALIGN: usize = 64;
 
 /// A named part of every sample, and so a tensor of the batch.
@@ -28,15 +28,18 @@ pub struct Field {
 }
 
 impl Field {
-    /// A field whose rows all have this shape (without the batch dimension; `[]` for one value a sample).
+    /// Makes a field whose rows all have this shape. The shape is without the batch dimension; `[]` is one value for
+    /// each sample.
     pub fn new(name: impl Into<Cow<'static, str>>, dtype: DType, shape: impl Into<Vec<usize>>) -> Self {
         Self { name: name.into(), dtype, shape: shape.into(), pad: None }
     }
 
-    /// A field whose rows vary in their first dimension: each batch is padded with `pad` to its own longest row (at least 1).
+    /// Makes a field whose rows vary in their first dimension. Each batch is padded with `pad` to its own longest row
+    /// (at least 1).
     ///
-    /// `max` is the shape of the longest row that is accepted; slots are sized for it. The dtype is that of `pad`. How long each row
-    /// is does not reach the device: where that matters, as for a mask, send it in a field of its own.
+    /// `max` is the shape of the longest row that is accepted, and slots are sized for it. The dtype is that of `pad`.
+    /// The device does not get to know how long each row is. If that matters, for example for a mask, send it in a
+    /// field of its own.
     ///
     /// ```
     /// # use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
@@ -94,7 +97,7 @@ impl Field {
         self.shape.iter().skip(1).product::<usize>() * self.dtype.size()
     }
 
-    /// The shape of `rows` rows, padded ones with `longest` steps.
+    /// Returns the shape of a batch of `rows` rows. The rows of a padded field have `longest` steps.
     pub(crate) fn batch_shape(&self, rows: usize, longest: usize) -> Shape {
         let mut shape = vec![rows];
         shape.extend(&self.shape);
@@ -126,7 +129,7 @@ pub(crate) struct SlotLayout {
 }
 
 impl SlotLayout {
-    /// Lays out `fields` for `rows` rows; the checks of a layout are here.
+    /// Lays out `fields` for `rows` rows, and checks the layout.
     pub(crate) fn new(fields: Vec<Field>, rows: usize) -> Result<Self, Error> {
         let wrong = |problem: String, advice: &str| Error::config("Collate::layout", problem, advice);
         if fields.is_empty() {
@@ -202,7 +205,7 @@ impl SlotLayout {
         self.spans[field].values
     }
 
-    /// The word of bits of a row whose fields are all written.
+    /// Returns the word of bits of a row in which all fields are written.
     #[inline]
     pub(crate) fn all_written(&self) -> u64 {
         u64::MAX >> (MAX_FIELDS - self.spans.len())
@@ -213,10 +216,10 @@ impl SlotLayout {
     }
 }
 
-/// [`RowMut`](crate::RowMut) counts the fields that were written in a word of bits.
+/// [`RowMut`](crate::RowMut) notes which fields were written as bits of one word.
 const MAX_FIELDS: usize = 64;
 
-/// Burn tensors are taken with up to 8 dimensions, the batch included.
+/// Burn tensors are taken with up to 8 dimensions, including the batch dimension.
 const MAX_ROW_RANK: usize = 7;
 
 #[cfg(test)]

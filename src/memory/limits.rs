@@ -1,4 +1,4 @@
-//! What a loader may take of the machine's memory: limits that loaders share, and those that the system sets.
+//! A limit on slot memory that several loaders share.
 
 use super::block::{HostAlloc, HostBlock};
 use crate::fault::Error;
@@ -17,9 +17,10 @@ use std::sync::{
 /// assert_eq!(limit.used(), 0);
 /// ```
 ///
-/// What counts is memory that is there: slots in use, slots that wait for their next batch, and, on a CPU backend, batches that the
-/// consumer holds. It comes back when the loader is dropped. A loader that gets less than it wants goes on with fewer slots; one
-/// that gets none reports [`Error::OutOfHostMemory`] at its batches. Nothing waits for another loader.
+/// All memory that is allocated counts: slots in use, slots that wait for their next batch, and, on a CPU backend,
+/// batches that the consumer holds. A loader's memory comes back when the loader is dropped. A loader that gets less
+/// than it wants goes on with fewer slots. A loader that gets none reports [`Error::OutOfHostMemory`] at its batches.
+/// No loader waits for another.
 #[derive(Debug, Clone)]
 pub struct MemoryLimit {
     bytes: usize,
@@ -27,12 +28,12 @@ pub struct MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// A limit of so many bytes.
+    /// Makes a limit of this many bytes.
     pub fn new(bytes: usize) -> Self {
         Self { bytes, used: Arc::default() }
     }
 
-    /// The limit.
+    /// The limit in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

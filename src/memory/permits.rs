@@ -7,9 +7,9 @@ pub(crate) struct Permits {
     left: usize,
     /// Permits beyond those of the limits.
     extra: usize,
-    /// Permits that are taken away as they come back.
+    /// The number of permits to take away as they come back.
     debt: usize,
-    /// Permits that are held, each with the bytes behind it.
+    /// Permits that are held, each with the bytes that belong to it.
     held: Vec<(Ticket, usize)>,
     tickets: u64,
 }
@@ -27,7 +27,7 @@ impl Permits {
         self.extra
     }
 
-    /// Takes one, with no bytes behind it; `None` if none is left.
+    /// Takes a permit that has no bytes yet. Returns `None` if none is left.
     pub(crate) fn take(&mut self) -> Option<Ticket> {
         self.left = self.left.checked_sub(1)?;
         self.tickets += 1;
@@ -36,7 +36,8 @@ impl Permits {
         Some(ticket)
     }
 
-    /// Takes one back, with the bytes behind it; `None` if it was taken back before, and replaced.
+    /// Takes a permit back, and returns the bytes that belong to it. Returns `None` if it was taken back before, and
+    /// replaced.
     pub(crate) fn release(&mut self, ticket: Ticket) -> Option<usize> {
         let at = self.held.iter().position(|(held, _)| *held == ticket)?;
         match self.debt {
@@ -46,13 +47,13 @@ impl Permits {
         Some(self.held.swap_remove(at).1)
     }
 
-    /// Notes the bytes behind a permit; `false` if it was replaced.
+    /// Notes the bytes that belong to a permit. Returns `false` if the permit was replaced.
     pub(crate) fn hold(&mut self, ticket: Ticket, bytes: usize) -> bool {
         let held = self.held.iter_mut().find(|(held, _)| *held == ticket);
         held.map(|(_, behind)| *behind = bytes).is_some()
     }
 
-    /// Makes so many beyond those of the limits.
+    /// Sets the number of extra permits.
     pub(crate) fn allow(&mut self, extra: usize) {
         let more = extra.saturating_sub(self.extra);
         let paid = more.min(self.debt);
@@ -65,7 +66,7 @@ impl Permits {
         self.extra = extra;
     }
 
-    /// How many are to be taken away, and how many are held.
+    /// Returns how many permits are still to be taken away, and how many are held.
     #[cfg(test)]
     pub(crate) fn debt_and_held(&self) -> (usize, usize) {
         (self.debt, self.held.len())

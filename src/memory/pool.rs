@@ -1,10 +1,12 @@
-//! Slots: how many there are, who may have one, and what they may cost.
+//! Slots: how many there are, who may have one, and how much memory they may take.
 //!
-//! A batch needs a permit to exist on the host; their number is fixed. Memory is put behind permits within the byte limit, in
-//! the exact size asked for; it is allocated ahead of its use on the pin thread and kept for the loader's life.
+//! A batch needs a permit to exist on the host. The number of permits is fixed, apart from the extra ones of
+//! `Pool::allow`. A permit gets memory within the byte limit, in the exact size asked for. This memory is allocated on
+//! the pin thread ahead of its use, and kept for the loader's life.
 //!
-//! Memory that is away does not count to the limit and comes back as the pool's if there is room: on a CPU backend the consumer's
-//! batches, and what a call that hangs holds of a batch that was given up.
+//! Some memory can be away. On a CPU backend this is the memory of the consumer's batches. It is also the memory that a
+//! hanging call holds of a batch that was given up. Memory that is away does not count towards the limit. When it comes
+//! back, the pool keeps it if there is room.
 
 use super::{
     block::{HostAlloc, HostBlock},
@@ -23,20 +25,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// On a CPU backend a delivered batch takes its memory along. So many blocks more than there are permits are kept when they
-/// come back, for the next batches: the one being trained on, and the one that the loop still holds while it asks for the next.
+/// How many more blocks than permits are kept for the next batches when they come back. On a CPU backend a delivered
+/// batch takes its memory along. Two such batches exist at a time: the one being trained on, and the one that the loop
+/// still holds while it asks for the next.
 pub(crate) const SPARE: usize = 2;
 
-/// How often a wait asks whether it is still wanted.
+/// How often a waiting thread asks whether its wait is still wanted.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
-/// Says whether to go on waiting, given how long it has been; an error ends the wait.
+/// Says whether to go on waiting, given how long the wait has lasted. An error ends the wait.
 pub(crate) type Wanted<'a> = &'a dyn Fn(Duration) -> Result<(), Error>;
 
 /// What a pool may hold.
 #[derive(Debug, Clone, Copy, new)]
 pub(crate) struct Limits {
-    /// Permits, and so the most batches in the pipeline.
+    /// The number of permits, and so the most batches in the pipeline.
     pub(crate) slots: usize,
     /// The most bytes of memory, lent or free.
     pub(crate) bytes: usize,
@@ -46,30 +49,31 @@ pub(crate) struct Limits {
 struct State {
     permits: Permits,
     free: Vec<HostBlock>,
-    /// Bytes of the free blocks and of those behind permits.
+    /// Bytes of the free blocks and of the blocks that belong to permits.
     allocated: usize,
-    /// Blocks that are away.
+    /// The number of blocks that are away.
     away: usize,
-    /// The byte limit, or what there was when the allocator refused more.
+    /// The byte limit, or the bytes that were allocated when the allocator refused more.
     limit: usize,
     closed: bool,
 }
 
 impl State {
-    /// Notes that so many bytes are not the pool's any more, though they will come back.
+    /// Notes that `bytes` bytes are no longer the pool's, though they will come back.
     fn goes_away(&mut self, bytes: usize) {
         self.allocated -= bytes;
         self.away += 1;
     }
 
-    /// Notes the bytes that are behind a permit from now on; where it was replaced meanwhile, they are away.
+    /// Notes that `bytes` bytes belong to a permit from now on. If the permit was replaced in the meantime, they are
+    /// away.
     fn lend(&mut self, permit: Ticket, bytes: usize) {
         if !self.permits.hold(permit, bytes) {
             self.goes_away(bytes);
         }
     }
 
-    /// After a refusal: settles for the memory that there is. `false` if there is none, here or away.
+    /// Settles, after a refusal, for the memory that there is. Returns `false` if there is none, neither here nor away.
     fn make_do(&mut self) -> bool {
         if self.allocated > 0 {
             self.limit = self.allocated;
@@ -77,7 +81,8 @@ impl State {
         self.allocated > 0 || self.away > 0
     }
 
-    /// Whether so many bytes more are within the limit. With nothing there they are, whatever was refused once.
+    /// Whether this many more bytes are within the limit. If nothing is allocated, they always are, even after a
+    /// refusal.
     fn has_room(&self, bytes: usize) -> bool {
         self.allocated == 0 || self.allocated.saturating_add(bytes) <= self.limit
     }
@@ -93,7 +98,7 @@ pub(crate) struct Pool {
     counters: Arc<Counters>,
 }
 
-/// The right to have one batch in the pipeline, with no memory behind it (yet).
+/// The right to have one batch in the pipeline, with no memory yet.
 #[derive(Debug)]
 pub(crate) struct Permit {
     /// `None` once a slot has the permit.
@@ -144,14 +149,14 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes so many permits beyond those of the limits; gives the number of all.
+    /// Sets the number of extra permits; returns the new total.
     pub(crate) fn allow(&self, extra: usize) -> usize {
         self.lock().permits.allow(extra);
         self.changed.notify_all();
         self.limits.slots + extra
     }
 
-    /// Waits for a permit, up to `patience`; `None` if none came in time or the pool was closed.
+    /// Waits for a permit, but no longer than `patience`. Returns `None` if none came in time or the pool was closed.
     pub(crate) fn permit(self: &Arc<Self>, patience: Duration) -> Option<Permit> {
         let none = |state: &mut State| state.permits.left() == 0 && !state.closed;
         let (mut state, _) =
@@ -164,7 +169,8 @@ impl Pool {
         Some(Permit { pool: Some(Arc::clone(self)), ticket })
     }
 
-    /// Lets another batch have the place of one that was given up, whose permit and memory a call holds that may never return.
+    /// Lets another batch take the place of one that was given up. A call that may never return still holds the permit
+    /// and the memory of that batch.
     pub(crate) fn replace(&self, permit: Ticket) {
         let mut state = self.lock();
         let Some(bytes) = state.permits.release(permit) else { return };
@@ -175,22 +181,23 @@ impl Pool {
         self.changed.notify_all();
     }
 
-    /// Lets the allocator be asked again for what it refused.
+    /// Allows the pool to ask the allocator again for what it refused.
     pub(crate) fn ask_again(&self) {
         self.lock().limit = self.limits.bytes;
     }
 
-    /// Puts memory of at least `bytes` bytes behind a permit; waits while blocks of other sizes are in the way.
+    /// Gives a permit memory of at least `bytes` bytes; waits while blocks of other sizes are in the way.
     ///
     /// # Errors
-    /// [`Error::OverLimit`], [`Error::OutOfHostMemory`], or what ended the wait; the permit is released.
+    /// [`Error::OverLimit`], [`Error::OutOfHostMemory`], or the error that ended the wait. The permit is released.
     pub(crate) fn slot(self: &Arc<Self>, mut permit: Permit, bytes: usize, wanted: Wanted<'_>) -> Result<Slot, Error> {
         let block = self.block(permit.ticket, bytes, wanted)?;
         permit.pool = None; // the slot has it now
         Ok(Slot::new(block, Arc::clone(self) as Arc<dyn SlotHome>, permit.ticket))
     }
 
-    /// Parts a slot from its permit: the memory is the consumer's from now on, and comes back when the consumer drops it.
+    /// Separates a slot from its permit, and returns the permit. The memory is the consumer's from now on, and comes
+    /// back when the consumer drops it.
     pub(crate) fn detach(self: &Arc<Self>, slot: &mut Slot) -> Option<Permit> {
         let ticket = slot.detach()?;
         Some(Permit { pool: Some(Arc::clone(self)), ticket })
@@ -206,13 +213,14 @@ impl Pool {
             if state.closed {
                 return Err(Error::Ended);
             }
-            // The one that came back last is the likeliest to be in the cache.
+            // The block that came back last is the most likely to be in the cache.
             if let Some(at) = state.free.iter().rposition(|block| block.len() >= bytes) {
                 let block = state.free.remove(at);
                 state.lend(permit, block.len());
                 return Ok(block);
             }
-            // Free blocks are too small: they go where they stand for a permit that now needs a larger one, or for the limit.
+            // The free blocks are too small. Those beyond the permits that are left are freed, since this permit now
+            // needs a larger one. So are those that leave no room within the limit.
             let mut small = Vec::new();
             while state.free.len() > state.permits.left() || !state.has_room(bytes) {
                 let Some(block) = state.free.pop() else { break };
@@ -239,7 +247,7 @@ impl Pool {
                     log::warn!("burn-pinned goes on with fewer slots: {error}");
                 }
                 if state.allocated > 0 {
-                    continue; // with what there is
+                    continue; // with the memory that there is
                 }
             }
             drop(self.changed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner));
@@ -252,7 +260,7 @@ impl Pool {
     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
         let start = Instant::now();
         let refused = |message| Error::OutOfHostMemory { kind: "host", bytes, message };
-        // An allocator may be the user's.
+        // The allocator may be the user's.
         let block = match catch(|| self.alloc.allocate(bytes)) {
             Ok(Ok(block)) if block.len() != bytes => Err(refused(format!("the allocator gave {}", block.len()))),
             Ok(block) => block,
@@ -268,8 +276,8 @@ impl Pool {
         block
     }
 
-    /// Allocates memory for every permit ahead of its use. A refusal is only logged: it becomes an error where no memory is
-    /// there at all.
+    /// Allocates memory for every permit ahead of its use. A refusal is only logged. It becomes an error later, if
+    /// there is no memory at all.
     pub(crate) fn preallocate(&self, bytes: usize) {
         for _ in 0..self.limits.slots {
             {
@@ -290,7 +298,7 @@ impl Pool {
         }
     }
 
-    /// Puts a counted block to the free ones, or frees it if the pool is closed.
+    /// Adds a counted block to the free ones, or frees it if the pool is closed.
     fn keep(&self, mut state: MutexGuard<'_, State>, block: HostBlock) {
         let freed = if state.closed {
             state.allocated -= block.len();
@@ -338,7 +346,7 @@ impl SlotHome for Pool {
         let mut state = self.lock();
         if state.permits.hold(permit, 0) {
             state.goes_away(bytes);
-        } // else it is away since its permit was replaced
+        } // else it is away already, since its permit was replaced
         drop(state);
         self.changed.notify_all();
     }

@@ -1,4 +1,4 @@
-//! What every thread of a loader adds to.
+//! The counters that every thread of a loader adds to.
 
 use super::loops::{CopyId, Loops, Sums};
 use crate::{
@@ -20,12 +20,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Workers share so many sets of counters for samples.
+/// The number of sets of counters for samples. Workers share them.
 const SHARDS: usize = 4;
 
 /// Holds batches in device memory.
 pub(crate) trait OnDevice: fmt::Debug + Send + Sync {
-    /// Bytes of those that are in use now.
+    /// Returns the bytes of those that are in use now.
     fn bytes(&self) -> usize;
 }
 
@@ -57,12 +57,12 @@ pub(crate) struct Counters {
     transfers: AtomicUsize,
     slots: AtomicUsize,
     warm_up: OnceLock<Box<Stats>>,
-    /// Sums over the calls of `next()`.
+    /// How many batches were at each place, summed over the calls of `next()`.
     seen: [AtomicU64; 4],
     stages: [CachePadded<StageCounters>; Stage::ALL.len()],
     samples: [[CachePadded<StageCounters>; Stage::OF_SAMPLES.len()]; SHARDS],
-    /// Samples take long enough to be timed one by one. Like the recorder, read by all threads for each batch: not beside what
-    /// one of them writes.
+    /// Whether samples take long enough to be timed one by one. All threads read this for each batch, as they read the
+    /// recorder. So it must not lie beside what one of them writes.
     pub(crate) slow: CachePadded<AtomicBool>,
     pub(crate) timeline: CachePadded<Recorder>,
 }
@@ -81,14 +81,14 @@ pub(crate) struct Totals {
 }
 
 impl Counters {
-    /// A pipeline starts, or has other workers at work.
+    /// Notes that a pipeline starts, or that another number of workers is at work.
     pub(crate) fn started(&self, workers: usize, transfers: usize, slots: usize) {
         self.loops.set_workers(workers);
         self.transfers.store(transfers, Relaxed);
         self.slots.store(slots, Relaxed);
     }
 
-    /// Another copy of the loader.
+    /// Counts another copy of the loader; returns its id.
     pub(crate) fn copy(&self) -> CopyId {
         CopyId(self.copies.fetch_add(1, Relaxed))
     }
@@ -133,16 +133,17 @@ impl Counters {
         }
     }
 
-    /// From `iter()` to the first batch.
+    /// Notes the time from `iter()` to the first batch.
     pub(crate) fn first_batch(&self, time: Duration) {
         self.epochs.fetch_add(1, Relaxed);
         self.first_ns.store(nanos(time), Relaxed);
     }
 
-    /// What lies where as the step asks for a batch: open, to pin, to send, ready.
+    /// Notes how many batches are at each place as the step asks for one: open, to pin, to send, ready.
     pub(crate) fn asked(&self, batches: [usize; 4]) {
         if TIMED {
-            // Under the lock of one pipeline; a copy that adds at the same time loses one of many.
+            // This runs under the lock of one pipeline. If a copy of the loader adds at the same time, one of many
+            // additions is lost.
             for (sum, count) in self.seen.iter().zip(batches) {
                 sum.store(sum.load(Relaxed) + count as u64, Relaxed);
             }
@@ -153,17 +154,17 @@ impl Counters {
         self.sent_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// A transfer thread waited so long for room on the device, and went on without a release.
+    /// Notes how long a transfer thread waited for room on the device and then went on without a release.
     pub(crate) fn kept(&self, waited: Duration) {
         self.kept_wait_ns.fetch_add(nanos(waited), Relaxed);
     }
 
-    /// Batches of a copy of the loader are in this device memory.
+    /// Adds device memory that batches of a copy of the loader are in.
     pub(crate) fn watch_device(&self, memory: Weak<dyn OnDevice>) {
         self.on_device.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
     }
 
-    /// Bytes of batches in device memory now.
+    /// Returns the bytes of batches in device memory now.
     pub(crate) fn device_bytes(&self) -> usize {
         let mut all = self.on_device.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|memory| memory.strong_count() > 0);

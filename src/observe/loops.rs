@@ -1,5 +1,6 @@
-//! The time of the training loops that a loader and its copies feed, of which there may be several at once: one step of Burn's
-//! multi-device training takes a batch of each copy, and with a thread for each device the loops run side by side.
+//! The time of the training loops that a loader and its copies feed. There may be several loops at once: one step of
+//! Burn's multi-device training takes a batch of each copy, and with a thread for each device the loops run side by
+//! side.
 
 use crate::observe::stats::TIMED;
 use std::{
@@ -7,15 +8,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Adds up, at every change of what the loops do, the time since the change before.
+/// Adds up times: at every change of what the loops do, the time since the change before.
 #[derive(Debug, Default)]
 pub(crate) struct Loops(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Up to when the sums go; `None` before the first epoch.
+    /// The sums go up to this time; `None` before the first epoch.
     until: Option<Instant>,
-    /// The copies with epochs in progress, and how many.
+    /// The copies with epochs in progress, and how many epochs each has.
     epochs: Vec<(CopyId, usize)>,
     /// Loops that wait in `next()`, and those of them that wait for the first batch of an epoch.
     waiting: usize,
@@ -25,19 +26,20 @@ struct State {
     sums: Sums,
 }
 
-/// Which copy of a loader, of those that share its counters.
+/// Identifies one copy of a loader among those that share its counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CopyId(pub(crate) usize);
 
 /// Times that were added up.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sums {
-    /// An epoch was in progress.
+    /// The time in which an epoch was in progress.
     pub(crate) elapsed: Duration,
-    /// A loop waited; one waited for the first batch of an epoch. While one of several waits for its batch, none gets ahead.
+    /// The time in which a loop waited, and the time in which one waited for the first batch of an epoch. While one of
+    /// several loops waits for its batch, none gets ahead.
     pub(crate) waited: Duration,
     pub(crate) start_waited: Duration,
-    /// The copies with an epoch in progress had, together; their workers had.
+    /// The time that all copies with an epoch in progress had together, and the time that their workers had.
     pub(crate) copies_had: Duration,
     pub(crate) workers_had: Duration,
     /// Steps that have ended.
@@ -80,7 +82,7 @@ impl Loops {
         state
     }
 
-    /// Each copy has so many workers at work from now on.
+    /// Notes that each copy has this many workers at work from now on.
     pub(crate) fn set_workers(&self, workers: usize) {
         self.at(Instant::now()).workers = workers;
     }
@@ -89,7 +91,7 @@ impl Loops {
         self.at(Instant::now()).workers
     }
 
-    /// A loop asks for a batch, with the first one the epoch begins.
+    /// Notes that a loop asks for a batch. With the first one the epoch begins.
     pub(crate) fn asked(&self, copy: CopyId, now: Instant, first: bool) {
         if !TIMED {
             return;
@@ -105,14 +107,14 @@ impl Loops {
         }
     }
 
-    /// The loop waits no more.
+    /// Notes that the loop does not wait any more.
     pub(crate) fn handed(&self, now: Instant, first: bool) {
         if TIMED {
             self.at(now).waits(first, false);
         }
     }
 
-    /// An epoch that has begun is over.
+    /// Notes that an epoch that has begun is over.
     pub(crate) fn ended(&self, copy: CopyId, now: Instant) {
         let mut state = self.at(now);
         if let Some(at) = state.epochs.iter().position(|(other, _)| *other == copy) {
@@ -123,7 +125,7 @@ impl Loops {
         }
     }
 
-    /// The sums up to now.
+    /// Returns the sums up to now.
     pub(crate) fn sums(&self) -> Sums {
         self.at(Instant::now()).sums
     }
@@ -140,7 +142,7 @@ mod tests {
         [elapsed, waited, start_waited, copies_had, workers_had].map(|time| time.as_millis())
     }
 
-    /// Milliseconds, counted from a moment after all that happens before a test looks.
+    /// Returns a clock in milliseconds. It starts later than all real times that a test uses.
     fn clock() -> impl Fn(u32) -> Instant {
         let start = Instant::now() + 1000 * MS;
         move |ms| start + ms * MS
@@ -161,7 +163,7 @@ mod tests {
         assert_eq!(sums(&loops, at(500)), [42, 13, 10, 42, 168], "between epochs nothing does");
     }
 
-    /// One loop takes a batch of each of two copies, one after the other: what it waits for either it waits.
+    /// One loop takes a batch of each of two copies, one after the other. The waits for both count.
     #[test]
     fn copies_in_turn() {
         let (loops, at) = (Loops::default(), clock());

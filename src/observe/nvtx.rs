@@ -3,7 +3,7 @@
 use crate::vocabulary::{BatchKey, Stage};
 use std::{env, marker::PhantomData, sync::OnceLock};
 
-/// A range on the row of the thread that made it, and that must drop it: ranges of a thread are nested.
+/// A range on the row of the thread that made it. That thread must also drop it, since ranges of a thread are nested.
 pub(crate) struct Range {
     pushed: bool,
     _of_thread: PhantomData<*const ()>,
@@ -29,8 +29,8 @@ impl Drop for Range {
     }
 }
 
-/// Whether a profiler listens. NVTX looks for one in the same place; asked here, a range costs nothing without one, not even its
-/// label.
+/// Whether a profiler listens. NVTX looks for one in the same place. With the check here, a range costs nothing without
+/// a profiler, not even its label.
 fn watched() -> bool {
     static WATCHED: OnceLock<bool> = OnceLock::new();
     *WATCHED.get_or_init(|| env::var_os("NVTX_INJECTION64_PATH").is_some())

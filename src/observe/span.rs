@@ -31,7 +31,7 @@ impl Drop for Span<'_> {
     }
 }
 
-/// What tools that trace the process know of an activity while it lasts.
+/// What tracing tools see of an activity while it lasts.
 pub(crate) struct Entered {
     #[cfg(feature = "tracing")]
     _span: tracing::span::EnteredSpan,
@@ -53,7 +53,7 @@ impl Entered {
 
 #[cfg(feature = "tracing")]
 fn span(stage: Stage, BatchKey { epoch, number }: BatchKey) -> tracing::Span {
-    // The name of a span is part of its call site, and so of the code.
+    // The name of a span belongs to its call site, so each stage needs a call of its own.
     macro_rules! spans {
         ($($(#[$doc:meta])* $stage:ident $field:ident $name:literal,)*) => {
             match stage {

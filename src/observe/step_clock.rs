@@ -1,4 +1,4 @@
-//! The clock of one epoch's consumer: what it waits for, and what it takes for a step.
+//! The clock of one epoch's consumer: how long it waits, and how long its steps take.
 
 use super::{counters::Counters, loops::CopyId, span::Entered};
 use crate::vocabulary::{BatchKey, Stage};
@@ -15,22 +15,22 @@ pub(crate) struct StepClock {
     started: Instant,
     /// When the last batch was handed out.
     handed: Option<Instant>,
-    /// In `next()`.
+    /// Whether the consumer is in `next()`.
     waits: bool,
 }
 
 impl StepClock {
-    /// Of an epoch of a copy of the loader that begins with this batch.
+    /// Makes the clock of an epoch of one copy of the loader. The epoch begins with `batch`.
     pub(crate) fn new(counters: Arc<Counters>, copy: CopyId, batch: BatchKey, started: Instant) -> Self {
         Self { counters, copy, batch, started, handed: None, waits: false }
     }
 
-    /// What tracers know of a call of `next()` while it lasts.
+    /// Returns what tracers see of a call of `next()` while it lasts.
     pub(crate) fn entered(&self) -> Entered {
         Entered::new(Stage::Wait, self.batch)
     }
 
-    /// `next()` is called.
+    /// Notes that `next()` is called; returns the time.
     pub(crate) fn asked(&mut self) -> Instant {
         let asked = Instant::now();
         if let Some(handed) = self.handed {
@@ -42,8 +42,8 @@ impl StepClock {
         asked
     }
 
-    /// It returns the batch of this number, of so many samples, or `None` for an error at its place. Says whether it is the
-    /// epoch's first.
+    /// Notes that `next()` returns the batch of this number. `items` is the number of its samples, or `None` for an
+    /// error at its place. Returns whether it is the epoch's first.
     pub(crate) fn handed(&mut self, asked: Instant, number: usize, items: Option<usize>) -> bool {
         self.batch.number = number;
         match items {
@@ -68,12 +68,12 @@ impl StepClock {
         }
     }
 
-    /// The threads of the epoch could not be started.
+    /// Notes that the threads of the epoch could not be started.
     pub(crate) fn never_started(&self) {
         self.counters.failed();
     }
 
-    /// The epoch is over: what comes after it is no step of it.
+    /// Notes that the epoch is over. The time after it belongs to none of its steps.
     pub(crate) fn ended(&mut self) {
         if !self.waits && self.handed.is_none() {
             return; // it has not begun

@@ -1,7 +1,8 @@
-//! The clock of a worker's task: what reading, augmenting and writing samples take.
+//! The clock of a worker's task: how long reading, augmenting and writing samples take.
 //!
-//! A reading of the clock takes some 25 ns, and samples of a few hundred bytes pass in 50: those are timed in groups, one in
-//! [`GROUPS`], and the task's time is split in the proportion that was seen. Samples of [`SLOW`] or more are timed one by one.
+//! Reading the clock takes some 25 ns, and a sample of a few hundred bytes takes 50 ns. Such samples are timed in
+//! groups, one group in [`GROUPS`], and the task's time is split in the proportion that was seen. Samples of [`SLOW`]
+//! or more are timed one by one.
 
 use super::{counters::Counters, span::Entered};
 use crate::observe::stats::nanos;
@@ -14,9 +15,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Of so many groups of fast samples one is timed.
+/// One of this many groups of fast samples is timed.
 const GROUPS: u32 = 32;
-/// Samples that take so long are timed one by one.
+/// Samples that take this long or longer are timed one by one.
 const SLOW: Duration = Duration::from_micros(20);
 
 /// What is timed of the samples that pass now.
@@ -38,7 +39,7 @@ pub(crate) struct TaskClock<'a> {
     detail: Detail,
     groups: u32,
     slow: bool,
-    /// What the parts of the timed samples took; `None` of parts that did not run.
+    /// How long the parts of the timed samples took, in ns. `None` for parts that did not run.
     timed: [Option<u64>; Stage::OF_SAMPLES.len()],
     _entered: Entered,
 }
@@ -61,7 +62,8 @@ impl<'a> TaskClock<'a> {
         }
     }
 
-    /// A group of samples begins. With `parts`, reading and augmenting can be told apart only sample by sample.
+    /// Notes that a group of samples begins. With `parts`, samples are read and augmented, and the two can be told
+    /// apart only sample by sample.
     pub(crate) fn group(&mut self, parts: bool) {
         let timed = TIMED && (self.slow || self.groups.is_multiple_of(GROUPS));
         self.groups = self.groups.wrapping_add(1);
@@ -75,7 +77,7 @@ impl<'a> TaskClock<'a> {
         }
     }
 
-    /// A part of one sample is done.
+    /// Notes that a part of one sample is done.
     #[inline]
     pub(crate) fn sample(&mut self, part: Stage) {
         if self.detail == Detail::Sample {
@@ -83,7 +85,7 @@ impl<'a> TaskClock<'a> {
         }
     }
 
-    /// A part of so many samples, the whole group, is done.
+    /// Notes that a part of `count` samples, the whole group, is done.
     #[inline]
     pub(crate) fn samples(&mut self, part: Stage, count: usize) {
         if self.detail == Detail::Group && count > 0 {
@@ -101,7 +103,7 @@ impl<'a> TaskClock<'a> {
         self.counters.sample(part, self.worker).add_time(ns / count);
     }
 
-    /// The task is over; gives its time.
+    /// Ends the task; returns its time.
     pub(crate) fn end(self, rows: usize) -> Duration {
         let now = Instant::now();
         let time = now - self.started;

@@ -5,9 +5,10 @@ use std::{fmt, sync::Arc};
 
 /// A [`Sampler`] or a [`BatchSampler`], as [`order`](crate::PinnedDataLoaderBuilder::order) takes it.
 ///
-/// `Kind` tells the compiler which of the two a type is; it is never written. Both have the trait, and nothing else needs it.
+/// `Kind` tells the compiler which of the two a type is. A caller never writes it. Both have this trait, and nothing
+/// else needs it.
 pub trait IntoOrder<Kind: ?Sized> {
-    /// The order.
+    /// Returns the order.
     fn into_order(self) -> OrderBy;
 }
 
@@ -15,12 +16,12 @@ pub trait IntoOrder<Kind: ?Sized> {
 #[derive(Clone)]
 pub struct OrderBy(pub(crate) By);
 
-/// The two ways.
+/// The two kinds of order.
 #[derive(Debug, Clone)]
 pub(crate) enum By {
     /// Samples in order, which the loader cuts into batches.
     Samples(Arc<dyn Sampler>),
-    /// Batches as they come.
+    /// Batches as the batch sampler makes them.
     Batches(Arc<dyn BatchSampler>),
 }
 

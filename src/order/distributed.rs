@@ -19,7 +19,7 @@ use std::{iter, ops::Range};
 /// ```
 ///
 /// All processes must use the same seed, sampler and batch size. If an epoch does not divide evenly, its first units
-/// come once more at its end. So all ranks have equally many batches, as collective operations need. With
+/// come once more at its end. Then all ranks have equally many batches, as collective operations need. With
 /// [`drop_uneven`](Self::drop_uneven) the rest is left out instead. PyTorch's `DistributedSampler` works the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Distributed {

@@ -26,9 +26,11 @@ pub(crate) struct EpochProgress {
     /// Samples skipped, including those before the epoch was resumed.
     pub(crate) skipped: usize,
     pub(super) epoch: usize,
-    /// The number of its first batch here, which is not 0 where it is resumed, of the next, and that behind the last.
+    /// The number of the epoch's first batch here. It is not 0 if the epoch was resumed.
     pub(super) first: usize,
+    /// The number of the next batch.
     pub(super) next: usize,
+    /// The number after that of the last batch.
     pub(super) end: usize,
     /// Units that all processes together gave before this epoch was resumed.
     pub(super) resumed_at: usize,

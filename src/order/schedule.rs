@@ -116,7 +116,7 @@ impl Orders {
     pub(crate) fn max_batch_size(&self) -> usize {
         match &self.sampling {
             Sampling::Samples { batch_size, .. } => {
-                (*batch_size).min(self.distributed.share(self.units(0))).max(1) // slots need not be larger than the epoch
+                (*batch_size).min(self.distributed.share(self.units(0))).max(1) // the epoch needs no larger slots
             }
             Sampling::Batches { sampler } => sampler.max_batch_size(self.dataset_len),
         }

@@ -17,7 +17,8 @@
 //! ```
 //!
 //! Randomness is drawn on the host, from [`RawBatch::rng`](crate::RawBatch::rng); nothing is read back from the device.
-//! Shares of Beta distributions are computed with the system's logarithm and may differ in the last bit between systems.
+//! Shares of Beta distributions are computed with the system's logarithm. They may differ in the last bit between
+//! systems.
 
 use crate::{augment::probability, fault::Error, rng::KeyedRng};
 use burn::{
@@ -27,8 +28,9 @@ use burn::{
 use rand::RngExt;
 use rand_distr::{Beta, Distribution};
 
-/// Bytes `[N, C, H, W]`, 0 to 255, to numbers: `(x / 255 - mean) / std` for each of the C channels, torchvision's `Normalize` after
-/// a scaling to 0..1.
+/// Turns bytes `[N, C, H, W]` from 0 to 255 into numbers: `(x / 255 - mean) / std` for each of the C channels.
+///
+/// It is torchvision's `Normalize` after a scaling to 0..1.
 ///
 /// # Errors
 /// If there are not C means and deviations, or a deviation is not above 0.
@@ -48,8 +50,9 @@ pub fn normalize(images: Tensor<4, Int>, mean: &[f32], std: &[f32]) -> Result<Te
     Ok(images.float() * scale - shift)
 }
 
-/// Mirrors each of `[N, C, H, W]` left to right with probability `p`, each by itself. Takes floats, so that what was copied from
-/// the host is read once, by the conversion.
+/// Mirrors each image of `[N, C, H, W]` left to right with probability `p`, independently of the others.
+///
+/// It takes floats, so that what was copied from the host is read only once, by the conversion.
 ///
 /// # Errors
 /// If `p` is not from 0 to 1.
@@ -66,8 +69,10 @@ pub fn random_horizontal_flip(images: Tensor<4>, p: f64, rng: &mut KeyedRng) -> 
     Ok(images.mask_where(mask, flipped))
 }
 
-/// Labels `[N]` from 0 to `classes - 1` as rows `[N, classes]` of a 1 and zeros. Burn's own `one_hot` checks the labels, for
-/// which it waits for the device; here a label out of range is a row of zeros.
+/// Turns labels `[N]` from 0 to `classes - 1` into rows `[N, classes]` of one 1 and zeros.
+///
+/// Burn's own `one_hot` checks the labels, and waits for the device to do so. Here a label out of range is a row of
+/// zeros.
 pub fn one_hot(labels: Tensor<1, Int>, classes: usize) -> Tensor<2> {
     let all = Tensor::<1, Int>::arange(0..classes as i64, &labels.device()).cast(labels.dtype());
     let count = labels.dims()[0];
@@ -78,41 +83,42 @@ pub fn one_hot(labels: Tensor<1, Int>, classes: usize) -> Tensor<2> {
         .float()
 }
 
-/// Mixes each image of a batch with its neighbour: one share for all of the batch, drawn from Beta(alpha, alpha).
+/// Mixes each image of a batch with its neighbour. One share, drawn from Beta(alpha, alpha), holds for the whole batch.
 ///
-/// Zhang et al., "mixup: Beyond Empirical Risk Minimization", 2017; as torchvision's `MixUp`.
+/// The method is that of Zhang et al., "mixup: Beyond Empirical Risk Minimization", 2017. It works as torchvision's
+/// `MixUp`.
 #[derive(Debug, Clone, Copy)]
 pub struct MixUp(Beta<f64>);
 
 impl MixUp {
-    /// `alpha` of the distribution: 0.2 mixes most batches little, 1 is uniform.
+    /// Takes the `alpha` of the distribution: 0.2 mixes most batches little, 1 is uniform.
     ///
     /// # Errors
-    /// If it is not above 0.
+    /// If `alpha` is not above 0.
     pub fn new(alpha: f64) -> Result<Self, Error> {
         Ok(Self(beta("MixUp::new", alpha)?))
     }
 
-    /// The share of an image itself, from 0 to 1.
+    /// Draws the share that the image itself has in the mix, from 0 to 1.
     pub fn draw(&self, rng: &mut KeyedRng) -> f64 {
         self.0.sample(rng)
     }
 
-    /// Images `[N, C, H, W]` and targets `[N, classes]`, such as [`one_hot`] makes, both mixed by the same share.
+    /// Mixes images `[N, C, H, W]` and targets `[N, classes]`, such as [`one_hot`] makes, by the same share.
     pub fn apply(&self, images: Tensor<4>, targets: Tensor<2>, rng: &mut KeyedRng) -> (Tensor<4>, Tensor<2>) {
         let share = self.draw(rng);
         (mix(images, share), mix(targets, share))
     }
 }
 
-/// Puts a rectangle of each image's neighbour into it, the same for all of the batch; the target is mixed by area.
+/// Puts a rectangle of its neighbour into each image: the same rectangle in the whole batch. Targets are mixed by area.
 ///
-/// Yun et al., "CutMix: Regularization Strategy to Train Strong Classifiers with Localizable Features", 2019; as torchvision's
-/// `CutMix`.
+/// The method is that of Yun et al., "CutMix: Regularization Strategy to Train Strong Classifiers with Localizable
+/// Features", 2019. It works as torchvision's `CutMix`.
 #[derive(Debug, Clone, Copy)]
 pub struct CutMix(Beta<f64>);
 
-/// The rectangle that an image gets from its neighbour, in pixels; ends are not part of it. It may be empty.
+/// The rectangle that an image gets from its neighbour, in pixels. The ends are not part of it. It may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch {
     /// Columns.
@@ -122,16 +128,18 @@ pub struct Patch {
 }
 
 impl CutMix {
-    /// `alpha` of the distribution Beta(alpha, alpha) of the area that stays: 1 is uniform.
+    /// Takes the `alpha` of the distribution Beta(alpha, alpha) of the area that stays: 1 is uniform.
     ///
     /// # Errors
-    /// If it is not above 0.
+    /// If `alpha` is not above 0.
     pub fn new(alpha: f64) -> Result<Self, Error> {
         Ok(Self(beta("CutMix::new", alpha)?))
     }
 
-    /// The rectangle for images of `width` x `height`: its middle is uniform, its sides are the images' times `sqrt(1 - share)`,
-    /// and what lies outside is cut off.
+    /// Draws the rectangle for images of `width` x `height`.
+    ///
+    /// Its middle is uniform. Its sides are those of the images times `sqrt(1 - share)`. What lies outside the images
+    /// is cut off.
     pub fn draw(&self, width: usize, height: usize, rng: &mut KeyedRng) -> Patch {
         let half = 0.5 * (1.0 - self.0.sample(rng)).sqrt();
         let mut side = |length: usize| {
@@ -142,7 +150,7 @@ impl CutMix {
         Patch { x: side(width), y: side(height) }
     }
 
-    /// Images `[N, C, H, W]` and targets `[N, classes]`, such as [`one_hot`] makes.
+    /// Changes images `[N, C, H, W]` and targets `[N, classes]`, such as [`one_hot`] makes.
     pub fn apply(&self, images: Tensor<4>, targets: Tensor<2>, rng: &mut KeyedRng) -> (Tensor<4>, Tensor<2>) {
         let [_, _, height, width] = images.dims();
         let Patch { x, y } = self.draw(width, height, rng);
@@ -160,7 +168,7 @@ fn beta(option: &'static str, alpha: f64) -> Result<Beta<f64>, Error> {
     if alpha.is_finite() { Beta::new(alpha, alpha).map_err(|_| error()) } else { Err(error()) }
 }
 
-/// For each of the batch the one before it, for the first the last.
+/// Returns the item before each item of the batch; before the first comes the last.
 fn neighbours<const D: usize>(batch: Tensor<D>) -> Tensor<D> {
     batch.roll_dim(1, 0)
 }

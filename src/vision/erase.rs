@@ -12,9 +12,10 @@ use rand::{Rng, RngExt};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Erased {
-    /// One colour. torchvision erases after normalising, where 0 is the mean: give the data's mean colour for the same.
+    /// One colour. torchvision erases after normalising, where 0 is the mean: to get the same, set the mean colour of
+    /// the data.
     Color([u8; 3]),
-    /// Each byte random, uniform from 0 to 255.
+    /// Each byte is random, uniform from 0 to 255.
     Noise,
 }
 
@@ -27,9 +28,10 @@ pub enum Erased {
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// As torchvision's `RandomErasing` (and Zhong et al., "Random Erasing Data Augmentation", 2017): the share of the area is uniform
-/// in `scale`, the logarithm of height / width uniform in that of `ratio`, the place uniform; after ten tries that are not smaller
-/// than the image in both directions nothing is erased. It differs in that its noise is of bytes, not normal.
+/// It works as torchvision's `RandomErasing` (and Zhong et al., "Random Erasing Data Augmentation", 2017). The share of
+/// the area is uniform in `scale`. The logarithm of height / width is uniform in that of `ratio`. The place is uniform.
+/// The rectangle must be smaller than the image in both directions: if ten tries are not, nothing is erased. It differs
+/// in its noise, which is of bytes, not normal.
 #[derive(Debug, Clone, Copy)]
 pub struct RandomErasing {
     p: f64,
@@ -39,7 +41,7 @@ pub struct RandomErasing {
 }
 
 impl RandomErasing {
-    /// With probability `p`; torchvision's default is 0.5.
+    /// Erases with probability `p`. torchvision's default is 0.5.
     ///
     /// # Errors
     /// If `p` is not from 0 to 1.
@@ -47,7 +49,7 @@ impl RandomErasing {
         Ok(Self { p: probability("RandomErasing::new", p)?, ..Self::default() })
     }
 
-    /// The least and the greatest share of the image's area. Default: 0.02 and 0.33.
+    /// Sets the least and the greatest share of the image's area. Default: 0.02 and 0.33.
     ///
     /// # Errors
     /// Unless `0 <= low <= high <= 1`.
@@ -56,7 +58,7 @@ impl RandomErasing {
         Ok(self)
     }
 
-    /// The least and the greatest height / width. Default: 0.3 and 3.3.
+    /// Sets the least and the greatest height / width. Default: 0.3 and 3.3.
     ///
     /// # Errors
     /// Unless `0 < low <= high`.
@@ -65,13 +67,13 @@ impl RandomErasing {
         Ok(self)
     }
 
-    /// What is there afterwards. Default: black.
+    /// Sets what fills the rectangle. Default: black.
     pub fn value(mut self, value: Erased) -> Self {
         self.value = value;
         self
     }
 
-    /// The part of an image of `width` x `height` to erase, if any.
+    /// Draws the part to erase in an image of `width` x `height`, if any.
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Option<CropBox> {
         if !rng.random_bool(self.p) {
             return None;

@@ -17,13 +17,13 @@ pub enum VisionError {
     /// The file could not be read.
     #[error(transparent)]
     Io(io::Error),
-    /// A folder, a pipe or a device.
+    /// The path is a folder, a pipe or a device.
     #[error("it is not a regular file")]
     NotAFile,
     /// There are no bytes.
     #[error("it is empty")]
     Empty,
-    /// The content is of no known format; the name does not count.
+    /// The content is of no known format. The file's name does not count.
     #[error("its content is not PNG, JPEG, GIF or WebP")]
     UnknownFormat,
     /// A JPEG without its end marker, or a WebP that is shorter than it says.
@@ -40,10 +40,10 @@ pub enum VisionError {
         /// The limit.
         limit: u64,
     },
-    /// The decoder refused it.
+    /// The decoder refused the file.
     #[error(transparent)]
     Decode(image::ImageError),
-    /// The decoder panicked, with this message: a bug of it that the file brings to light.
+    /// The decoder panicked with this message: the file has triggered a bug in the decoder.
     #[error("the decoder panicked: {0}")]
     Panicked(String),
     /// A transform got an image of 0 pixels.
@@ -55,38 +55,38 @@ pub enum VisionError {
              use `pad_if_needed(true)`, or resize first"
     )]
     CropTooLarge {
-        /// Of the crop.
+        /// The width of the crop.
         crop_width: u32,
-        /// Of the crop.
+        /// The height of the crop.
         crop_height: u32,
-        /// Of the image, padded.
+        /// The width of the image with its padding.
         width: i64,
-        /// Of the image, padded.
+        /// The height of the image with its padding.
         height: i64,
     },
-    /// A resize would make an image with a side beyond any use.
+    /// A resize would make an image with a side that is too long for any use.
     #[error("resizing {width} x {height} pixels would make a side longer than {limit}")]
     ResultTooLarge {
-        /// Of the image.
+        /// The width of the image.
         width: u32,
-        /// Of the image.
+        /// The height of the image.
         height: u32,
-        /// The longest side.
+        /// The longest side that is allowed.
         limit: u32,
     },
     /// The resizer refused the image.
     #[error("cannot resize: {0}")]
     Resize(String),
-    /// The row is not as long as the image.
+    /// The row is not as long as the image needs.
     #[error("an image of {width} x {height} pixels is {expected} bytes, the row is {given}")]
     RowLength {
-        /// Of the image.
+        /// The width of the image.
         width: u32,
-        /// Of the image.
+        /// The height of the image.
         height: u32,
-        /// What the image takes.
+        /// The bytes that the image takes.
         expected: usize,
-        /// What the row has.
+        /// The bytes that the row has.
         given: usize,
     },
 }

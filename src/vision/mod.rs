@@ -17,17 +17,19 @@
 //! ```
 //!
 //! Names, parameters, defaults and distributions are those of torchvision's `transforms.v2`
-//! (<https://docs.pytorch.org/vision/stable/transforms.html>); what differs is said at each item. Transforms work on 8-bit RGB
-//! images of the crate [`image`], and on any sample that [has one](HasImage). A wrong parameter is an error of the method that
-//! takes it. Arithmetic is of integers, or of floats whose result is the same on every CPU: equal images and a seed give equal
-//! bytes. Decoders make no such promise.
+//! (<https://docs.pytorch.org/vision/stable/transforms.html>). Each item says where it differs. Transforms work on
+//! 8-bit RGB images of the crate [`image`], and on any sample that [has one](HasImage). A wrong parameter is an error
+//! of the method that takes it.
+//!
+//! Arithmetic is of integers, or of floats whose result is the same on every CPU: the same images and the same seed
+//! give the same bytes. Decoders make no such promise.
 //!
 //! - Files: [`open`], [`decode`], [`Limits`].
 //! - Geometry: [`RandomResizedCrop`], [`RandomCrop`], [`CenterCrop`], [`Resize`], [`RandomHorizontalFlip`],
 //!   [`RandomVerticalFlip`], [`RandomRotation`].
 //! - Colour: [`ColorJitter`], [`Grayscale`], [`RandomGrayscale`].
 //! - [`RandomErasing`], [`RandAugment`].
-//! - Several: a tuple, [`RandomApply`](crate::RandomApply), [`OneOf`](crate::OneOf).
+//! - Combinations: a tuple, [`RandomApply`](crate::RandomApply), [`OneOf`](crate::OneOf).
 //! - In a collate: [`write_chw`] on the worker, [`device`] in `finish`.
 
 mod colour;

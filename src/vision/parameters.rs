@@ -1,16 +1,17 @@
-//! Parameters of transforms: sizes, spreads, and random draws that are the same on every CPU: `exp`, `ln`, `sin` and `cos` are the
-//! crate libm's, not the system's.
+//! Parameters of transforms: sizes, spreads and random draws.
+//!
+//! Draws are the same on every CPU: `exp`, `ln`, `sin` and `cos` are those of the crate libm, not those of the system.
 
 use crate::{fault::Error, rng::KeyedRng};
 use rand::RngExt;
 
-/// How far a parameter goes: one number around its middle, or a pair of its least and greatest value.
+/// The range of a parameter: one number around its middle, or a pair of its least and greatest value.
 ///
-/// What one number means is said where it is taken: `brightness(0.4)` is `brightness((0.6, 1.4))`, and a rotation by up to `10.0`
-/// degrees is one by `(-10.0, 10.0)`.
+/// The method that takes it says what one number means: `brightness(0.4)` is `brightness((0.6, 1.4))`, and a rotation
+/// by up to `10.0` degrees is one by `(-10.0, 10.0)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Spread {
-    /// Up to so far from the middle, either way.
+    /// Up to this far from the middle, either way.
     Around(f64),
     /// From the first to the second.
     Between(f64, f64),
@@ -40,7 +41,7 @@ impl Span {
         Self { low, high }
     }
 
-    /// A range of values from `least` to `most`.
+    /// Returns the range from `low` to `high`, which must lie within `least` to `most`.
     pub(crate) fn checked(option: &'static str, low: f64, high: f64, least: f64, most: f64) -> Result<Self, Error> {
         if least <= low && low <= high && high <= most {
             return Ok(Self { low, high });
@@ -57,7 +58,7 @@ impl Span {
         rng.random_range(self.low..=self.high)
     }
 
-    /// The logarithm is uniform: 1/2 is as likely as 2.
+    /// Draws a number whose logarithm is uniform: 1/2 is as likely as 2.
     pub(crate) fn log_uniform(self, rng: &mut KeyedRng) -> f64 {
         libm::exp(rng.random_range(libm::log(self.low)..=libm::log(self.high)))
     }
@@ -70,13 +71,13 @@ impl Span {
         self.high
     }
 
-    /// Whether it is `value` alone.
+    /// Whether `value` is the only number of the range.
     pub(crate) fn is(self, value: f64) -> bool {
         self.low == value && self.high == value
     }
 }
 
-/// To the nearest integer, halves to the even one, as Python's `round`.
+/// Rounds to the nearest integer, and halves to the even one, as Python's `round` does.
 pub(crate) fn round(x: f64) -> u32 {
     x.round_ties_even() as u32
 }

@@ -12,7 +12,7 @@ use crate::{
 use image::RgbImage;
 use rand::{RngExt, seq::IndexedRandom};
 
-/// Makes `num_ops` changes to each image, each drawn from all of [`RandAugmentOp`], one as likely as any other.
+/// Makes `num_ops` changes to each image. Each is drawn from all of [`RandAugmentOp`], all of them equally likely.
 ///
 /// ```
 /// use burn_pinned::vision::RandAugment;
@@ -21,10 +21,12 @@ use rand::{RngExt, seq::IndexedRandom};
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// Cubuk et al., "RandAugment: Practical automated data augmentation with a reduced search space", 2019, with torchvision's
-/// operations, strengths and defaults: two operations, magnitude 9 of 31, nearest interpolation, black fill. All of its
-/// fourteen operations are there. At bilinear borders torchvision, given a fill, multiplies by the share that the image covers
-/// twice: half covered, over black, a pixel p is p / 4 there and p / 2 here.
+/// The method is that of Cubuk et al., "RandAugment: Practical automated data augmentation with a reduced search
+/// space", 2019. Operations, strengths and defaults are torchvision's: two operations, magnitude 9 of 31, nearest
+/// interpolation, black fill. All of its fourteen operations are there.
+///
+/// Bilinear borders differ. torchvision, given a fill, multiplies twice by the share of a pixel that the image covers.
+/// Where the image covers half of a pixel p, over black, the result is p / 4 there and p / 2 here.
 #[derive(Debug, Clone, Copy)]
 pub struct RandAugment {
     num_ops: usize,
@@ -35,21 +37,21 @@ pub struct RandAugment {
     fill: [u8; 3],
 }
 
-/// One change with its strength; where a sign makes sense, either is as likely.
+/// One change with its strength. If the strength can have a sign, both signs are equally likely.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum RandAugmentOp {
     /// No change.
     Identity,
-    /// Columns that a row moves for each row that it lies lower: up to 0.3 either way.
+    /// Each row moves this many columns further than the row above it: up to 0.3 either way.
     ShearX(f64),
-    /// Rows that a column moves for each column to the right: up to 0.3 either way.
+    /// Each column moves this many rows further than the column to its left: up to 0.3 either way.
     ShearY(f64),
-    /// Whole columns: up to 150/331 of the width either way.
+    /// The image moves by whole columns: up to 150/331 of the width either way.
     TranslateX(f64),
-    /// Whole rows: up to 150/331 of the height either way.
+    /// The image moves by whole rows: up to 150/331 of the height either way.
     TranslateY(f64),
-    /// Degrees against the clock: up to 30 either way.
+    /// The image turns counterclockwise by this many degrees: up to 30 either way.
     Rotate(f64),
     /// A factor: 0.1 to 1.9.
     Brightness(f32),
@@ -57,21 +59,21 @@ pub enum RandAugmentOp {
     Color(f32),
     /// A factor: 0.1 to 1.9.
     Contrast(f32),
-    /// A factor: 0.1 to 1.9, below 1 is a blur.
+    /// A factor: 0.1 to 1.9. Below 1 it blurs.
     Sharpness(f32),
     /// The bits to keep of each byte: 8 to 4.
     Posterize(u8),
-    /// Bytes from here up are inverted: 255 to 0.
+    /// Bytes of this value or more are inverted: 255 to 0.
     Solarize(f32),
-    /// Each channel stretched to all of 0 to 255.
+    /// Each channel is stretched to the whole range of 0 to 255.
     AutoContrast,
-    /// Each channel's histogram made flat.
+    /// Each channel's histogram is made flat.
     Equalize,
 }
 
 type Make = fn(&RandAugment, [u32; 2], &mut KeyedRng) -> RandAugmentOp;
 
-/// How each operation is made, for an image of width and height.
+/// Makes each operation, for an image of this width and height.
 const OPS: [Make; 14] = {
     use RandAugmentOp as Op;
     [
@@ -95,7 +97,7 @@ const OPS: [Make; 14] = {
 impl RandAugment {
     const BINS: usize = 31;
 
-    /// So many operations, of a magnitude from 0 to 30. torchvision's defaults are 2 and 9.
+    /// Makes `num_ops` changes of a magnitude from 0 to 30. torchvision's defaults are 2 and 9.
     ///
     /// # Errors
     /// If the magnitude is beyond 30.
@@ -104,10 +106,10 @@ impl RandAugment {
         plain.at("RandAugment::new", magnitude, Self::BINS)
     }
 
-    /// Into how many steps the strengths are cut; the magnitude is one of them, from 0. Default: 31.
+    /// Sets the number of steps of the strengths. The magnitude is one of these steps, counted from 0. Default: 31.
     ///
     /// # Errors
-    /// If the magnitude is none of them, or there are fewer than two.
+    /// If the magnitude is not one of the steps, or if there are fewer than two steps.
     pub fn num_magnitude_bins(self, bins: usize) -> Result<Self, Error> {
         self.at("RandAugment::num_magnitude_bins", self.magnitude, bins)
     }
@@ -126,10 +128,10 @@ impl RandAugment {
         Ok(self)
     }
 
-    /// Of shears, shifts and rotations: nearest (the default) or bilinear.
+    /// Sets the interpolation of shears, shifts and rotations: nearest (the default) or bilinear.
     ///
     /// # Errors
-    /// If it is another.
+    /// If it is neither of them.
     pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
         if !matches!(interpolation, Interpolation::Nearest | Interpolation::Bilinear) {
             let problem = format!("{interpolation:?} is not made for rotations");
@@ -139,13 +141,13 @@ impl RandAugment {
         Ok(self)
     }
 
-    /// The colour of what comes from outside the image. Default: black.
+    /// Sets the colour of what comes from outside the image. Default: black.
     pub fn fill(mut self, colour: [u8; 3]) -> Self {
         self.fill = colour;
         self
     }
 
-    /// The changes to make to an image of `width` x `height`, in their order.
+    /// Draws the changes to make to an image of `width` x `height`, in their order.
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Vec<RandAugmentOp> {
         (0..self.num_ops).filter_map(|_| Some(OPS.choose(rng)?(self, [width, height], rng))).collect()
     }
@@ -165,7 +167,7 @@ impl RandAugment {
     fn run(&self, op: RandAugmentOp, image: &mut RgbImage) {
         use RandAugmentOp as Op;
         let same = Inverse::IDENTITY;
-        // Shears hold the corner at the top left, as in AutoAugment, not the middle.
+        // Shears keep the top left corner in place, as in AutoAugment, not the middle.
         let (half_width, half_height) = (f64::from(image.width()) / 2.0, f64::from(image.height()) / 2.0);
         let inverse = match op {
             Op::ShearX(by) => Inverse { xy: by, x0: by * half_height, ..same },

@@ -28,7 +28,7 @@ use image::RgbImage;
 /// }
 /// ```
 pub trait HasImage {
-    /// The image: 8-bit RGB, of any size but without a side of 0.
+    /// The image: 8-bit RGB, of any size, but no side may be 0.
     fn image_mut(&mut self) -> &mut RgbImage;
 }
 

@@ -1,4 +1,4 @@
-//! Models of the pool: whatever the order of the threads' steps, permits and memory come home, and no wait is left over.
+//! Models of the pool. In any order of the threads' steps, permits and memory come back, and no wait is left over.
 
 use super::*;
 use crate::{memory::block::HeapAlloc, sync::explore};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 const EVER: Duration = Duration::MAX;
 
 impl Pool {
-    /// Permits that nobody holds.
+    /// Returns the number of permits that nobody holds.
     pub(crate) fn permits(&self) -> usize {
         self.lock().permits.left()
     }
@@ -28,7 +28,8 @@ fn beside<T: 'static>(pool: &Arc<Pool>, act: impl FnOnce(&Arc<Pool>) -> T + 'sta
     spawn(move || act(&pool))
 }
 
-/// All permits are there once, and what counts as allocated is what lies there; nothing does after a close.
+/// Checks that each permit is there once, and that the allocated bytes are those of the free blocks. After a close, no
+/// bytes are allocated.
 fn check(pool: &Pool, counters: &Counters) {
     let (permits, allocated, free) = {
         let state = pool.lock();
@@ -66,7 +67,7 @@ fn model_no_more_batches_than_slots() {
             move |pool: &Arc<Pool>| {
                 let permit = pool.permit(EVER).unwrap();
                 assert_eq!(held.fetch_add(1, SeqCst), 0);
-                pool.is_closed(); // a step, before which others may run
+                pool.is_closed(); // a step: other threads may run before it
                 held.fetch_sub(1, SeqCst);
                 drop(permit);
             }
@@ -123,7 +124,8 @@ fn model_memory_that_never_comes_back_is_not_waited_for() {
     });
 }
 
-/// A batch is given up while a call holds its slot: others go on, and what comes back late is nobody's second permit.
+/// A batch is given up while a call holds its slot. Other threads go on. A permit that comes back late does not become
+/// a second permit.
 #[test]
 fn model_what_hangs_is_replaced() {
     let counters = Arc::<Counters>::default();
@@ -140,7 +142,7 @@ fn model_what_hangs_is_replaced() {
     });
 }
 
-/// The same while the permit is kept, and somebody waits for one.
+/// A consumer keeps memory while its permit is held, and another thread waits for a permit.
 #[test]
 fn model_kept_memory_is_replaced_before_its_permit_is_free() {
     let counters = Arc::<Counters>::default();
@@ -158,7 +160,7 @@ fn model_kept_memory_is_replaced_before_its_permit_is_free() {
     });
 }
 
-/// One waits for memory, another for a permit: the permit reaches who waits for it.
+/// One thread waits for memory and another for a permit. The permit reaches the thread that waits for it.
 #[test]
 fn model_a_permit_reaches_who_waits_for_it() {
     let counters = Arc::<Counters>::default();
@@ -219,7 +221,7 @@ impl HostAlloc for Refuses {
     }
 }
 
-/// Who gets no memory is told so, or served with another's.
+/// A thread that gets no memory gets an error, or the memory of another thread.
 #[test]
 fn model_refusals_leave_nobody_waiting() {
     let counters = Arc::<Counters>::default();
@@ -235,7 +237,7 @@ fn model_refusals_leave_nobody_waiting() {
     });
 }
 
-/// Memory that was to be allocated ahead is had by who waits for it.
+/// If memory cannot be allocated ahead of its use, its bytes go to the thread that waits for memory.
 #[test]
 fn model_a_refusal_ahead_of_use_ends_a_wait() {
     let counters = Arc::<Counters>::default();

@@ -61,7 +61,7 @@ fn blocks_in_the_way_are_waited_for_as_long_as_wanted() {
     assert!(waiting.join().unwrap());
 }
 
-/// Refuses after so many blocks, or breaks its contract.
+/// Allocates a number of blocks, then refuses, or breaks its contract.
 #[derive(Debug)]
 struct Moody(AtomicUsize, usize, &'static str);
 
@@ -100,7 +100,7 @@ fn after_a_refusal_the_pool_makes_do_with_what_it_has() {
     }
 }
 
-/// Memory of so many bytes, which others may have a part in.
+/// Memory of a limited number of bytes. Others may take a part of it.
 #[derive(Debug, Clone)]
 struct Scarce(Arc<AtomicUsize>);
 
@@ -121,7 +121,8 @@ impl HostAlloc for Scarce {
     }
 }
 
-/// A refusal is not for ever: larger blocks may be had once nothing else is there, and what there is grows with the next epoch.
+/// A refusal does not hold for ever. Larger blocks can be allocated once nothing else is there. In the next epoch the
+/// pool asks again, and so gets more memory if there is more.
 #[test]
 fn after_a_refusal_larger_batches_still_come() {
     let left = Arc::new(AtomicUsize::new(150));
@@ -137,7 +138,7 @@ fn after_a_refusal_larger_batches_still_come() {
     drop((slot(&pool, 100).unwrap(), large));
 }
 
-/// On a CPU backend the memory of delivered batches is away: a refusal then means to wait for it.
+/// On a CPU backend the memory of delivered batches is away. After a refusal, the pool waits for it.
 #[test]
 fn memory_that_is_away_is_waited_for() {
     let scarce = Scarce(Arc::new(AtomicUsize::new(150)));
@@ -165,7 +166,8 @@ fn growing_batches_replace_their_blocks() {
 }
 
 proptest! {
-    /// Whatever the sizes and the order of lending, detaching and returning: never above the limit, all freed at the end.
+    /// For any sizes and any order of lending, detaching and returning, the pool never exceeds its limit, and all
+    /// memory is freed at the end.
     #[test]
     fn the_limit_holds(slots in 1usize..5, steps in prop::collection::vec((0usize..5, 1usize..120), 1..40)) {
         let pool = pool(slots, 250);

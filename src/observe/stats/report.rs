@@ -1,4 +1,4 @@
-//! What a loader has done so far: counters that every stage adds to, a snapshot to read, and what follows from it.
+//! What a loader has done so far: a snapshot to read, and the figures that follow from it.
 
 use super::stage::StageStats;
 use crate::vocabulary::{MemoryKind, Stage, stages};
@@ -27,9 +27,9 @@ use std::time::Duration;
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// Statistics are always on, and workers take no lock for them: at 16 million samples a second no cost could be measured. Fast
-/// samples are timed in groups, one group in 32, whose percentiles are those of group means; from 20 µs a sample on each sample
-/// is timed.
+/// Statistics are always on, and workers take no lock for them: at 16 million samples a second no cost could be
+/// measured. Fast samples are timed in groups, one group in 32, and their percentiles are those of group means. If
+/// samples take 20 µs or longer, each of them is timed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Stats {
@@ -39,40 +39,42 @@ pub struct Stats {
     pub items: u64,
     /// Errors delivered instead of a batch.
     pub errors: u64,
-    /// Faults met anywhere, also ahead of the consumer and in samples tried as replacements.
+    /// Faults met anywhere, also in batches ahead of the consumer and in samples tried as replacements.
     pub faults: u64,
-    /// Bad samples that delivered batches came without.
+    /// Bad samples that were left out of delivered batches.
     pub skipped: u64,
-    /// Bad samples that others took the place of, in delivered batches.
+    /// Bad samples that were replaced by others in delivered batches.
     pub replaced: u64,
-    /// Epochs of which a batch was delivered.
+    /// Epochs of which at least one batch was delivered.
     pub epochs: u64,
-    /// Time in which the training loop was in `next()`, waiting for a batch. Of several loops at once: in which one of them was.
+    /// The time in which the training loop was in `next()`, waiting for a batch. With several loops at once, the time
+    /// in which at least one of them was.
     pub waited: Duration,
     /// All other time from an epoch's first call of `next()` to its end: the training steps.
     pub stepped: Duration,
-    /// From the last `iter()` to its first batch.
+    /// The time from the last `iter()` to its first batch.
     pub first_batch: Duration,
     /// The part of `waited` that was for the first batch of an epoch.
     pub start_waited: Duration,
-    /// The time of all copies of the loader together, each while an epoch of it was in progress: that of the training loop, but for
-    /// training on several devices.
+    /// The time of all copies of the loader together. Each copy counts while an epoch of it is in progress. This is the
+    /// time of the training loop, except in training on several devices.
     pub copies_had: Duration,
-    /// Worker threads of the loader, or of each of its copies; with [`Auto`](crate::Auto), those that are to work now.
+    /// Worker threads of the loader, or of each of its copies. With [`Auto`](crate::Auto), those that are to work now.
     pub workers: usize,
-    /// The time that they had: that of the copies, times their number.
+    /// The time that the workers had: that of the copies, times the number of workers.
     pub workers_had: Duration,
-    /// Its transfer threads; none on a CPU backend.
+    /// Transfer threads of the loader; none on a CPU backend.
     pub transfer_threads: usize,
-    /// The most batches in its pipeline.
+    /// The most batches in the loader's pipeline.
     pub slots: usize,
     /// Threads of the machine.
     pub cpu_threads: usize,
-    /// The part of it that ended without a release of device memory: the training loop, or Burn, keeps batches.
+    /// The part of the time in `stages.device_wait` that ended without a release of device memory: the training loop,
+    /// or Burn, keeps batches.
     pub kept_wait: Duration,
     /// How often each stage ran, and how long it took.
     pub stages: Stages,
-    /// What lay where, on average.
+    /// How many batches were at each place, on average.
     pub queues: Queues,
     /// Bytes that crossed the link to the device; none on a CPU backend.
     pub sent_bytes: u64,
@@ -82,17 +84,17 @@ pub struct Stats {
     pub host_bytes_peak: usize,
     /// Bytes of batches in device memory that a tensor, or a step that was launched, still uses; known on CUDA only.
     pub device_bytes: usize,
-    /// The most of them as a copy ended.
+    /// The most of these bytes. They are counted whenever a copy to the device ends.
     pub device_bytes_peak: usize,
-    /// Blocks of slot memory ever allocated; stands still once warm.
+    /// Blocks of slot memory ever allocated. The number stands still once the loader is warm.
     pub allocations: u64,
-    /// Those after twice as many batches as there are slots: a loader that is warm makes none, but for batches of growing size
-    /// and, on a CPU backend, batches that the training loop keeps.
+    /// Blocks allocated after the first batches, which are twice as many as there are slots. A warm loader allocates
+    /// none, except for batches of growing size and, on a CPU backend, for batches that the training loop keeps.
     pub late_allocations: u64,
-    /// The time that all of them took, off the training path.
+    /// The time that all allocations took, off the training path.
     pub allocating: Duration,
-    /// All this after the first few batches, in whose steps a device may compile and try out its kernels: the
-    /// [`verdict`](Self::verdict) is of what came after them.
+    /// The statistics as they were after the first few batches. In the steps of these, a device may compile and try out
+    /// its kernels. The [`verdict`](Self::verdict) is about what came after them.
     pub warm_up: Option<Box<Stats>>,
     /// The kind of the slots' memory: the slowest of those ever allocated, `None` before the first allocation.
     pub memory: Option<MemoryKind>,
@@ -108,12 +110,12 @@ macro_rules! stage_fields {
         }
 
         impl Stages {
-            /// Statistics that `of` gives for each stage.
+            /// Makes the statistics of all stages. `of` returns those of one stage.
             pub(crate) fn from_fn(mut of: impl FnMut(Stage) -> StageStats) -> Self {
                 Self { $($field: of(Stage::$stage),)* }
             }
 
-            /// Those of one stage.
+            /// Returns the statistics of one stage.
             pub fn of(&self, stage: Stage) -> &StageStats {
                 match stage {
                     $(Stage::$stage => &self.$field,)*
@@ -124,27 +126,28 @@ macro_rules! stage_fields {
 }
 stages!(stage_fields);
 
-/// Batches at each stage when the step asks for its next one: means.
+/// How many batches are at each place when the step asks for its next one, as means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Queues {
-    /// Opened and not delivered: all in the pipeline.
+    /// Opened and not delivered. These are all batches in the pipeline.
     pub open: f64,
     /// Filled, waiting for the pin thread.
     pub to_pin: f64,
     /// Waiting for a transfer thread.
     pub to_send: f64,
-    /// Ready for the step. Near 0 the step waits; near `prefetch` the loader does.
+    /// Ready for the step. Near 0 the step waits, and near `prefetch` the loader waits.
     pub ready: f64,
 }
 
 impl Stats {
-    /// The time of the training loop: waits and steps. Of several loops at once, the time in which one of them ran.
+    /// The time of the training loop: waits and steps. With several loops at once, the time in which at least one of
+    /// them ran.
     pub fn total(&self) -> Duration {
         self.waited + self.stepped
     }
 
-    /// The share of its time that the training loop waited for data, from 0 to 1.
+    /// The share of the training loop's time in which it waited for data, from 0 to 1.
     pub fn wait_share(&self) -> f64 {
         share(self.waited, self.total())
     }
@@ -164,7 +167,7 @@ impl Stats {
         share(self.workers_time(), self.workers_had).min(1.0)
     }
 
-    /// What the workers have worked.
+    /// The time that the workers have worked.
     pub(super) fn workers_time(&self) -> Duration {
         let Stages { read, augment, collate, batcher, pin, finish, .. } = &self.stages;
         let rows = read.busy + augment.busy + collate.busy + batcher.busy;
@@ -176,13 +179,13 @@ impl Stats {
         self.of_transfers(self.stages.transfer.busy)
     }
 
-    /// A share of the time of those transfer threads that can have a batch in hand.
+    /// Returns `time` as a share of the time of those transfer threads that can have a batch in hand.
     pub(super) fn of_transfers(&self, time: Duration) -> f64 {
         let threads = self.transfer_threads.min(self.slots.max(1));
         share(time, self.copies_had * u32::try_from(threads).unwrap_or(u32::MAX)).min(1.0)
     }
 
-    /// Batches do not cross a link: workers do what transfer threads and the consumer do elsewhere.
+    /// Whether batches do not cross a link. Then workers do what transfer threads and the consumer do elsewhere.
     pub(super) fn on_host(&self) -> bool {
         self.transfer_threads == 0
     }

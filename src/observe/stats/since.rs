@@ -6,9 +6,10 @@ use super::{
 };
 
 impl Stats {
-    /// What was done since an earlier snapshot of the same loader: counts and times of that while, as of one epoch, or of all but
-    /// the first steps, in which a device compiles. Percentiles, peaks and what is there now (`workers`, `host_bytes`, `memory` and
-    /// so on) are those of this snapshot.
+    /// Returns what was done since an earlier snapshot of the same loader. Counts and times are those of the time
+    /// between the two, for example of one epoch, or of all but the first steps, in which a device compiles.
+    /// Percentiles, peaks and what is there now (`workers`, `host_bytes`, `memory` and so on) are those of this
+    /// snapshot.
     ///
     /// ```
     /// # use burn::{data::{dataloader::DataLoader, dataset::InMemDataset}, prelude::*, tensor::DType};
@@ -58,7 +59,7 @@ impl StageStats {
 }
 
 impl Queues {
-    /// Means over the calls of `next()` that the earlier ones do not count.
+    /// Returns the means over the calls of `next()` that `earlier` does not count.
     fn since(&self, (calls, earlier, before): (u64, &Self, u64)) -> Self {
         let (all, before) = (calls as f64, before as f64);
         let mean = |now: f64, then: f64| if all > before { (now * all - then * before) / (all - before) } else { 0.0 };

@@ -8,18 +8,18 @@ use std::{
     time::Duration,
 };
 
-/// To measure what the statistics cost, this crate can be built without their clocks and histograms: with the environment variable
-/// `BURN_PINNED_UNTIMED` set. See `benches/loaders.rs`.
+/// Whether this crate is built with the clocks and histograms of its statistics. To measure what these cost, it can be
+/// built without them: with the environment variable `BURN_PINNED_UNTIMED` set. See `benches/loaders.rs`.
 pub(crate) const TIMED: bool = option_env!("BURN_PINNED_UNTIMED").is_none();
 
 pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Buckets of 6 % of their value up to 2^44 ns, near five hours: 5 KB.
+/// Buckets are as wide as 6 % of their value, and go up to 2^44 ns, nearly five hours. A histogram takes 5 KB.
 ///
-/// A recorder of `hdrhistogram` is as cheap, but its reader waits until every thread that records has come by: a snapshot would
-/// stand still behind a worker whose sample takes long. These are shared counters; a record is one atomic addition.
+/// A recorder of `hdrhistogram` is as cheap, but its reader waits for every thread that records. A snapshot would then
+/// wait for a worker whose sample takes long. These are shared counters, and a record is one atomic addition.
 const BUCKETS: Config = match Config::new(4, 44) {
     Ok(config) => config,
     Err(_) => panic!("the bounds of the histograms are wrong"),
@@ -28,7 +28,7 @@ const LONGEST: u64 = (1 << 44) - 1;
 
 /// What is recorded of a stage.
 pub(crate) struct StageCounters {
-    /// Events that are not in the histogram, or that it has only some of.
+    /// The number of events that are not in the histogram, or of which it has only some.
     count: AtomicU64,
     busy_ns: AtomicU64,
     times: AtomicHistogram,
@@ -57,9 +57,9 @@ impl StageCounters {
         self.busy_ns.fetch_add(ns, Relaxed);
     }
 
-    /// Adds a time to the histogram alone.
+    /// Adds a time only to the histogram.
     pub(crate) fn add_time(&self, ns: u64) {
-        let _ = self.times.increment(ns.min(LONGEST)); // which is in range
+        let _ = self.times.increment(ns.min(LONGEST)); // this is in range
     }
 
     /// Adds events and their time without the histogram.
@@ -69,19 +69,20 @@ impl StageCounters {
     }
 }
 
-/// How often a stage ran, and how long it took. Percentiles are at most 6 % too high; all is 0 for a stage that never ran.
+/// How often a stage ran, and how long it took. Percentiles are at most 6 % too high. All is 0 for a stage that never
+/// ran.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StageStats {
-    /// How often: samples of `read`, `augment` and `write`, batches of all others.
+    /// How often: `read`, `augment` and `collate` count samples, `fill` counts tasks, and all others count batches.
     pub count: u64,
-    /// The time of all of them together, over all threads.
+    /// The time of all of these together, over all threads.
     pub busy: Duration,
-    /// Half took no longer.
+    /// Half of them took no longer.
     pub p50: Duration,
-    /// 95 % took no longer.
+    /// 95 % of them took no longer.
     pub p95: Duration,
-    /// 99 % took no longer.
+    /// 99 % of them took no longer.
     pub p99: Duration,
 }
 
@@ -91,20 +92,21 @@ impl StageStats {
         Duration::from_nanos((self.busy.as_nanos() / u128::from(self.count.max(1))) as u64)
     }
 
-    /// Of events that were added one by one.
+    /// Makes the statistics of events that were added one by one.
     pub(crate) fn of_events(stage: &StageCounters) -> Self {
         let times = stage.times.load();
         let count = times.as_slice().iter().sum::<u64>();
         Self::new(stage.count.load(Relaxed) + count, stage.busy_ns.load(Relaxed), &times)
     }
 
-    /// Of samples, of whose times the histograms have some: the sum of counters that recorded the same stage.
+    /// Makes the statistics of samples: the sum of counters that recorded the same stage. Their histograms have only
+    /// some of the times.
     pub(crate) fn of_samples<'a>(parts: impl IntoIterator<Item = &'a StageCounters>) -> Self {
         let (mut count, mut busy_ns, mut times) = (0, 0, Histogram::with_config(&BUCKETS));
         for part in parts {
             count += part.count.load(Relaxed);
             busy_ns += part.busy_ns.load(Relaxed);
-            let _ = times.checked_add_assign(&part.times.load()); // of one configuration, and no counter overflows
+            let _ = times.checked_add_assign(&part.times.load()); // same configuration, and no counter overflows
         }
         Self::new(count, busy_ns, &times)
     }

@@ -46,7 +46,7 @@ impl fmt::Display for Stats {
     }
 }
 
-/// Three digits or so, in a unit that suits.
+/// Shows a time in about three digits, in a unit that suits.
 fn short(time: Duration) -> String {
     format!("{time:.*?}", if time < Duration::from_micros(1) { 0 } else { 1 })
 }

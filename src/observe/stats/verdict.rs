@@ -12,27 +12,28 @@ use std::{fmt, time::Duration};
 const WAITS: f64 = 0.05;
 /// A stage whose threads work this share of the time is the one that the others wait for.
 const BUSY: f64 = 0.75;
-/// A share of the waits, or of the time, that explains the rest.
+/// A share of the waits, or of the time, that is enough to name a cause.
 const MOST: f64 = 0.5;
 const MANY: f64 = 0.3;
-/// Batches that nothing is said of: in the first steps a device compiles (4.8 s of the first step of a test on an H200).
+/// The number of first batches that no verdict is about. In the first steps a device compiles (4.8 s of the first step
+/// of a test on an H200).
 pub(crate) const EARLY: u64 = 8;
 /// Batches of less work cost more to hand on than to make.
 const TINY: Duration = Duration::from_micros(100);
-/// Samples differ much if the slowest of a hundred takes so many times the median.
+/// Samples differ much if the slowest of a hundred takes this many times the median.
 const UNEVEN: u32 = 10;
 
-/// Why the training loop waits, if it does. `Display` gives one line with the cause and the next step.
+/// Why the training loop waits, if it does. `Display` gives one line with the cause and what to do next.
 ///
-/// Shares are from 0 to 1; `waits` is that of the training loop's time that it spent in `next()`.
+/// Shares are from 0 to 1. `waits` is the share of the training loop's time that it spent in `next()`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// A handful of batches: no cause can be told yet.
+    /// Only a few batches so far: no cause can be told yet.
     TooEarly {
         /// Batches delivered.
         batches: u64,
-        /// Errors delivered instead of one.
+        /// Errors delivered instead of a batch.
         errors: u64,
     },
     /// The step is the bottleneck: the loader keeps up.
@@ -42,8 +43,8 @@ pub enum Verdict {
         /// The share of the time in which the loader's busiest threads had nothing to do.
         idle: f64,
     },
-    /// The device is the bottleneck: the loop launches steps without waiting for them, runs ahead of the device, and waits in
-    /// `next()` until a step that is over lets go of its batch.
+    /// The device is the bottleneck. The loop launches steps without waiting for them, and so runs ahead of the device.
+    /// It then waits in `next()` until a step is over and releases its batch.
     Ahead {
         /// The share of waits.
         waits: f64,
@@ -63,11 +64,11 @@ pub enum Verdict {
         waits: f64,
         /// Where the workers spend most of their time.
         stage: Stage,
-        /// How many there are.
+        /// How many workers there are.
         workers: usize,
-        /// The share of their time in which they work.
+        /// The share of the workers' time in which they work.
         busy: f64,
-        /// Whether the machine has threads for more of them.
+        /// Whether the machine has threads for more workers.
         room: bool,
     },
     /// The pin thread is the bottleneck: packing a batcher's tensors, or closing the gaps of padded rows.
@@ -85,17 +86,17 @@ pub enum Verdict {
         gb_per_s: f64,
         /// The share of their time in which the transfer threads copy.
         busy: f64,
-        /// They copy from ordinary memory: page-locked memory was refused.
+        /// Whether they copy from ordinary memory, because page-locked memory was refused.
         pageable: bool,
     },
     /// `Collate::finish`, which runs in `next()`, is the bottleneck.
     Finish {
         /// The share of waits.
         waits: f64,
-        /// The share of the waits that it is.
+        /// The share of the waits that `finish` takes.
         share: f64,
     },
-    /// Batches that were delivered stay in device memory though no step needs them any more, so that no more may be sent.
+    /// Delivered batches stay in device memory though no step needs them any more, so no more batches may be sent.
     Device {
         /// The share of waits.
         waits: f64,
@@ -108,25 +109,25 @@ pub enum Verdict {
         waits: f64,
         /// The share of the time in which no slot was free.
         share: f64,
-        /// How many there are.
+        /// How many slots there are.
         slots: usize,
     },
-    /// Batches are so small that handing them on is the work.
+    /// Batches are so small that handing them on is most of the work.
     Overhead {
         /// The share of waits.
         waits: f64,
-        /// What the workers do for a batch.
+        /// How long the workers work for a batch.
         work: Duration,
     },
     /// Some samples take much longer than most.
     Uneven {
         /// The share of waits.
         waits: f64,
-        /// Where.
+        /// The stage in which they do.
         stage: Stage,
-        /// What half of the samples take at most.
+        /// The time that half of the samples take at most.
         p50: Duration,
-        /// What the slowest of a hundred take at least.
+        /// The time that the slowest of a hundred take at least.
         p99: Duration,
     },
     /// No stage stands out.
@@ -135,14 +136,14 @@ pub enum Verdict {
         waits: f64,
         /// The share of the workers' time in which they work.
         workers: f64,
-        /// That of the transfer threads.
+        /// The share of the transfer threads' time in which they copy.
         transfer: f64,
     },
 }
 
 impl Stats {
-    /// What the training loop waits for, and what to change. Looks at all that the loader has done since its first few batches, at no
-    /// cost to it; for a look at less, see [`since`](Self::since).
+    /// Returns what the training loop waits for, and what to change. The verdict is about all that the loader has done
+    /// since its first few batches, and costs the loader nothing. For a shorter time, see [`since`](Self::since).
     pub fn verdict(&self) -> Verdict {
         let verdict = self.warm_up.as_ref().map(|warm_up| self.since(warm_up).verdict());
         match verdict.unwrap_or_else(|| self.of_all()) {
@@ -213,7 +214,7 @@ impl Stats {
         if self.on_host() { 0.0 } else { share(self.stages.pin.busy, self.copies_had).min(1.0) }
     }
 
-    /// What takes most of the workers' time.
+    /// Returns the stage that takes most of the workers' time.
     fn workers_stage(&self) -> (Stage, &StageStats) {
         let host: &[Stage] = if self.on_host() { &[Stage::Pin, Stage::Finish] } else { &[] };
         let all = Stage::OF_SAMPLES.into_iter().chain([Stage::Batcher]).chain(host.iter().copied());
@@ -222,7 +223,7 @@ impl Stats {
     }
 }
 
-/// What users call a stage, and what makes it cheaper.
+/// Returns what users call a stage, and what makes it cheaper.
 fn words(stage: Stage) -> (&'static str, &'static str) {
     match stage {
         Stage::Read => ("read (`Dataset::get`)", "a cheaper decode, or data that is decoded once"),
@@ -267,7 +268,7 @@ impl fmt::Display for Verdict {
                 write!(f, "{waits} for {name} ({workers} worker{s} busy {busy}): ")?;
                 match (room, stage) {
                     (true, _) => write!(f, "more workers, or {cheaper}"),
-                    // A worker that waits for a file leaves its thread of the machine to another.
+                    // While a worker waits for a file, another one can use its thread of the machine.
                     (false, Stage::Read) => write!(f, "{cheaper}; more workers only where they wait for storage"),
                     (false, _) => write!(f, "{cheaper}; more workers would share the same cores"),
                 }

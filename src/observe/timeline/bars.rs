@@ -37,18 +37,19 @@ use std::{
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
-    /// By lane, row and start; an event within another one comes after it.
+    /// Sorted by lane, row and start. An event inside another one comes after it.
     pub(super) bars: Vec<Bar>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Bar {
     pub(super) lane: Lane,
-    /// Events of a lane that overlap without nesting, as batches that lie ready do, stand in rows of their own.
+    /// The row in the lane. Events that overlap without nesting are in rows of their own, for example batches that lie
+    /// ready.
     pub(super) row: usize,
     pub(super) activity: Stage,
     pub(super) batch: BatchKey,
-    /// Since the first event.
+    /// The time since the first event.
     pub(super) start: Duration,
     pub(super) end: Duration,
 }
@@ -58,7 +59,7 @@ impl Timeline {
         let Some(origin) = events.iter().map(|event| event.start).min() else { return Self::default() };
         events.sort_by_key(|event| (event.lane, event.start, Reverse(event.end)));
         let mut bars = Vec::with_capacity(events.len());
-        let mut rows: Vec<(Instant, Instant)> = Vec::new(); // the last event of each row of the lane that is not within another
+        let mut rows: Vec<(Instant, Instant)> = Vec::new(); // the last outer event of each row of the lane
         let mut last = None;
         for Event { lane, activity, batch, start, end } in events {
             if last.replace(lane) != Some(lane) {
@@ -89,7 +90,7 @@ impl Timeline {
         self.bars.is_empty()
     }
 
-    /// The part from the wait for the last `batches` batches on: a dozen make a readable picture.
+    /// Returns the part from the wait for the last `batches` batches on. A dozen make a readable picture.
     pub fn last_batches(&self, batches: usize) -> Self {
         let mut waits: Vec<Duration> =
             self.bars.iter().filter(|bar| bar.activity == Stage::Wait).map(|bar| bar.start).collect();
@@ -100,9 +101,9 @@ impl Timeline {
         }
     }
 
-    /// The part from the wait for the first to the step of the last of these batches of an epoch, both counted from 0; empty if
-    /// none of them was recorded. Batches in the middle of an epoch show more than the last ones, for which the workers are long
-    /// done.
+    /// Returns the part for these batches of an epoch. It goes from the wait for the first of them to the step of the
+    /// last. Epochs and batches are counted from 0. The part is empty if none of these batches was recorded. Batches in
+    /// the middle of an epoch show more than the last ones, for which the workers have long been done.
     pub fn batches(&self, epoch: usize, batches: Range<usize>) -> Self {
         let of_step = |bar: &&Bar| {
             matches!(bar.activity, Stage::Wait | Stage::Step)
@@ -116,7 +117,7 @@ impl Timeline {
         }
     }
 
-    /// What goes on between two times, cut at both.
+    /// Returns what goes on between two times, cut at both.
     fn part(&self, from: Duration, to: Duration) -> Self {
         let cut = |bar: &Bar| Bar {
             start: bar.start.saturating_sub(from),
@@ -126,10 +127,11 @@ impl Timeline {
         Self { bars: self.bars.iter().filter(|bar| bar.end > from && bar.start < to).map(cut).collect() }
     }
 
-    /// Writes a file, over one that is there: a trace for Perfetto or Chrome (`.json`), or a picture (`.svg`).
+    /// Writes a file: a trace for Perfetto or Chrome (`.json`), or a picture (`.svg`). A file that is there is
+    /// overwritten.
     ///
     /// # Errors
-    /// If the file cannot be written, or has another ending.
+    /// If the file cannot be written, or its name has another ending.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
@@ -145,7 +147,7 @@ impl Timeline {
         self.bars.iter().map(|bar| bar.end).max().unwrap_or_default()
     }
 
-    /// The lanes from top to bottom, each with its number of rows.
+    /// Returns the lanes from top to bottom, each with its number of rows.
     pub(super) fn lanes(&self) -> Vec<(Lane, usize)> {
         let mut lanes: Vec<(Lane, usize)> = Vec::new();
         for bar in &self.bars {

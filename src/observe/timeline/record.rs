@@ -28,7 +28,7 @@ thread_local! {
 }
 
 impl Lane {
-    /// The calling thread is this one from now on; threads that never say so are consumers.
+    /// Makes this the lane of the calling thread. Threads that never do so are consumers.
     pub(crate) fn enter(self) {
         LANE.set(self);
     }

@@ -9,7 +9,7 @@ const WIDTH: f64 = 1400.0;
 const TOP: f64 = 34.0;
 const ROW: f64 = 22.0;
 const GAP: f64 = 6.0;
-/// Neighbouring batches differ.
+/// Batches next to each other have different colours.
 const COLOURS: [&str; 8] = ["#7fb3d5", "#f5b971", "#8fce9b", "#e59ab0", "#b7a1d6", "#d9cf6b", "#74c7c1", "#e0926f"];
 const HEAD: &str = r##"<defs><pattern id="w" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="6" height="6" fill="#f4f4f4"/><rect width="2" height="6" fill="#c9c9c9"/></pattern><pattern id="r" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="6" height="6" fill="#fde3e0"/><rect width="2" height="6" fill="#d9412f"/></pattern></defs>"##;
 
@@ -29,8 +29,9 @@ impl Scale {
 }
 
 impl Timeline {
-    /// The picture as SVG, which holds all that it needs: a lane for each thread, a bar for each activity in the colour of its
-    /// batch, waits hatched, those of the step in red. Bars tell their details when they are pointed at.
+    /// Returns the picture as SVG, which holds all that it needs. It has a lane for each thread, and a bar for each
+    /// activity in the colour of its batch. Waits are hatched, those of the step in red. A bar shows its details when
+    /// the mouse points at it.
     pub fn to_svg(&self) -> String {
         let scale = Scale { per_second: (WIDTH - LEFT - 10.0) / self.end().as_secs_f64().max(1e-9) };
         let lanes = self.lanes();
@@ -56,7 +57,7 @@ impl Timeline {
         svg
     }
 
-    /// Lines at round times.
+    /// Draws lines at round times.
     fn axis(&self, svg: &mut String, scale: &Scale, bottom: f64) {
         let rough = self.end().as_secs_f64().max(1e-9) / 12.0;
         let power = 10f64.powf(rough.log10().floor());
@@ -85,7 +86,7 @@ fn draw(svg: &mut String, bar: &Bar, scale: &Scale, y: f64) {
         Stage::Ready => (colour, 0.4),
         _ => (colour, 1.0),
     };
-    // What lies within another bar is lower than that.
+    // A bar inside another one is less high.
     let inset = if bar.activity == Stage::Finish { 5.0 } else { 1.0 };
     let height = ROW - 2.0 * inset;
     let (name, number) = (bar.activity.name(), bar.batch.number);
@@ -102,7 +103,7 @@ fn draw(svg: &mut String, bar: &Bar, scale: &Scale, y: f64) {
     );
     let full = format!("{name} {number}");
     let fits = |label: &str| width > 6.5 * label.len() as f64;
-    // A number alone would be taken for the step's next to it.
+    // A number alone would be taken for that of the step next to it.
     let whole = matches!(bar.activity, Stage::Wait | Stage::Finish) || fits(&full);
     let label = if whole { full } else { number.to_string() };
     if fits(&label) {

@@ -4,8 +4,8 @@ use super::bars::{Bar, Timeline};
 use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
 
 impl Timeline {
-    /// The trace as JSON, for <https://ui.perfetto.dev> or `chrome://tracing`: a track for each thread, one slice for each
-    /// activity with the numbers of its epoch and batch.
+    /// Returns the trace as JSON, for <https://ui.perfetto.dev> or `chrome://tracing`. It has a track for each thread,
+    /// and one slice for each activity with the numbers of its epoch and batch.
     pub fn to_trace(&self) -> String {
         let mut tracks = BTreeMap::new();
         for bar in &self.bars {

@@ -11,8 +11,8 @@ pub(crate) struct LazySort<T> {
     at: usize,
     /// Values before this were returned already, or are in their place.
     sorted: usize,
-    /// The ends of the parts after it, the nearest part last. No value of a part is greater than a value of a later
-    /// part.
+    /// The ends of the parts after `sorted`, the nearest part last. No value of a part is greater than a value of a
+    /// later part.
     ends: Vec<usize>,
 }
 

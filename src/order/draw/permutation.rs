@@ -10,8 +10,8 @@ const LARGE: usize = 1 << 22;
 /// Returns `0..len` in random order. `rng` must be at its start.
 ///
 /// A shuffle swaps each index with one at a random place. If there are many indices, that place is not in the cache. So
-/// the indices are first scattered to random buckets, and then each bucket is shuffled. The result is as random, and
-/// memory is written in order (P. Sanders, "Random Permutations on Distributed, External and Hierarchical Memory",
+/// the indices are first scattered to random buckets, and then each bucket is shuffled. The result is just as random,
+/// and memory is written in order (P. Sanders, "Random Permutations on Distributed, External and Hierarchical Memory",
 /// Information Processing Letters 67(6), 1998). For 10^8 indices this takes a third of the time.
 pub(crate) fn permutation(len: usize, rng: &mut KeyedRng) -> PackedList {
     if len < LARGE {

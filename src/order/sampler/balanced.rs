@@ -42,8 +42,8 @@ struct Classes {
 impl ClassBalancedSampler {
     /// Takes the label of each item of the dataset, in the dataset's order: numbers, names, or any type with an order.
     ///
-    /// Each sample is any item of any class, whatever came before. Samples are drawn one at a time, and skipping to any
-    /// position takes no time.
+    /// Each sample is a random item of a random class, whatever came before. Samples are drawn one at a time, and
+    /// skipping to any position takes no time.
     ///
     /// # Errors
     /// [`Error::Config`] if there are no labels.

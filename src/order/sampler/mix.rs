@@ -56,7 +56,7 @@ impl fmt::Debug for MixPart {
 /// pass of each sampler. Samples are drawn one at a time, so skipping costs a draw for each sample.
 ///
 /// Give a mix within a mix its own seed. With the same seed both choose by the same random numbers in epoch 0, so the
-/// choices of the outer mix tell those of the inner one.
+/// choices of the two mixes would depend on each other.
 #[derive(Clone)]
 pub struct MixSampler {
     parts: Arc<[MixPart]>,

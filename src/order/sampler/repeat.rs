@@ -91,7 +91,7 @@ pub(super) struct Passes<S: ?Sized> {
     pass_len: usize,
     /// The sampler's epoch of the next pass.
     epoch: usize,
-    /// Passes to come. Nobody lives to see the end of `usize::MAX` passes.
+    /// Passes to come. `usize::MAX` passes practically never end.
     passes: usize,
     current: Box<dyn Iterator<Item = usize> + Send>,
     /// Indices to come in the current pass.

@@ -22,8 +22,8 @@ use std::{cmp::Ordering, fmt, sync::Arc};
 ///
 /// It uses the alias method of A. J. Walker (1977) and M. D. Vose (1991). The table takes 8 bytes for each weight (16
 /// while it is made). It is made once, and all epochs and clones share it. A draw takes constant time, and so does
-/// skipping to any position. There may be up to 2^31 weights. With n weights each probability is off by less than 2^-32
-/// / n, the largest by less than 2^-32. Items of weight 0 are never drawn.
+/// skipping to any position. There may be up to 2^31 weights. With n weights each probability is off by less than
+/// `2^-32 / n`, the largest by less than 2^-32. Items of weight 0 are never drawn.
 #[derive(Clone)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct WeightedSampler {
@@ -110,8 +110,8 @@ impl Sampler for WeightedSampler {
 /// S. Efraimidis, P. G. Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 97(5),
 /// 2006). All weights are read when an epoch starts. The order is found only as far as it is asked for.
 ///
-/// The weights take 8 bytes an item (16 while they are taken in), and all epochs and clones share them. An epoch takes
-/// 16 bytes for each item of its size, and up to 32 while it starts.
+/// The weights take 8 bytes an item (16 while `new` runs), and all epochs and clones share them. An epoch takes 16
+/// bytes for each item of its size, and up to 32 while it starts.
 #[derive(Clone)]
 pub struct WeightedWithoutReplacementSampler {
     seed: u64,
@@ -174,8 +174,8 @@ impl Sampler for WeightedWithoutReplacementSampler {
     fn indices(&self, _dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
         let mut rng = KeyedRng::for_order(self.seed, epoch);
         let arrivals = self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0).map(|(item, weight)| {
-            // libm's logarithm: the system's may differ in the last bit between machines, and then the order would
-            // differ too.
+            // libm's logarithm is used: the system's may differ in the last bit, and then the order would differ
+            // between machines.
             let wait = -libm::log(1.0 - rng.random::<f64>());
             let time = if self.logarithms { libm::log(wait) - libm::log(*weight) } else { wait / weight };
             Arrival { time, item }

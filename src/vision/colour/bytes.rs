@@ -1,20 +1,20 @@
-//! Changes of colour. Bytes are rounded down, as torchvision does; results differ from it by one at most.
+//! Changes of colour. Bytes are rounded down, as in torchvision. Results differ from its results by one at most.
 
 use image::RgbImage;
 
-/// The image's brightness times `factor`.
+/// Multiplies the image's brightness by `factor`.
 pub(crate) fn brightness(image: &mut RgbImage, factor: f32) {
     map(image, &table(|byte| byte * factor));
 }
 
-/// Away from the image's mean grey, or towards it.
+/// Moves colours away from the image's mean grey, or towards it.
 pub(crate) fn contrast(image: &mut RgbImage, factor: f32) {
     let sum: u64 = image.chunks_exact(3).map(|pixel| u64::from(grey(pixel))).sum();
     let mean = (sum as f64 / (image.len() / 3) as f64) as f32;
     map(image, &table(|byte| blend(byte, mean, factor)));
 }
 
-/// Away from grey, or towards it.
+/// Moves colours away from grey, or towards it.
 pub(crate) fn saturation(image: &mut RgbImage, factor: f32) {
     for pixel in image.chunks_exact_mut(3) {
         let grey = f32::from(grey(pixel));
@@ -24,7 +24,7 @@ pub(crate) fn saturation(image: &mut RgbImage, factor: f32) {
     }
 }
 
-/// Turns the hue by so much of the colour circle, -0.5 to 0.5.
+/// Turns the hue by this part of the colour circle, -0.5 to 0.5.
 pub(crate) fn hue(image: &mut RgbImage, turn: f32) {
     for pixel in image.chunks_exact_mut(3) {
         let [r, g, b] = [pixel[0], pixel[1], pixel[2]];
@@ -42,7 +42,8 @@ pub(crate) fn hue(image: &mut RgbImage, turn: f32) {
         } else {
             part(r, g) + 4.0
         };
-        // One turn is enough: the hue is -1 to 5 sixths, the turn at most half of the circle.
+        // One correction by a whole circle is enough: the hue is -1 to 5 sixths, and the turn is at most half of the
+        // circle.
         let once = |x: f32| if x >= 6.0 { x - 6.0 } else { x };
         let turned = sixths + 6.0 * turn;
         let turned = once(if turned < 0.0 { turned + 6.0 } else { turned });
@@ -54,7 +55,7 @@ pub(crate) fn hue(image: &mut RgbImage, turn: f32) {
     }
 }
 
-/// All three channels to the pixel's grey.
+/// Sets all three channels to the pixel's grey.
 pub(crate) fn greyscale(image: &mut RgbImage) {
     for pixel in image.chunks_exact_mut(3) {
         let grey = grey(pixel);
@@ -62,13 +63,13 @@ pub(crate) fn greyscale(image: &mut RgbImage) {
     }
 }
 
-/// Luma by ITU-R BT.601, in 2^-16.
+/// Returns the luma by ITU-R BT.601. Its weights are in units of 2^-16.
 fn grey(pixel: &[u8]) -> u8 {
     let [r, g, b] = [pixel[0], pixel[1], pixel[2]].map(u32::from);
     ((19_588 * r + 38_470 * g + 7_471 * b) >> 16) as u8
 }
 
-/// `factor` of one and the rest of the other; `as u8` then clamps it.
+/// Mixes `factor` of the one and the rest of the other. `as u8` then clamps the result.
 pub(crate) fn blend(of: f32, rest: f32, factor: f32) -> f32 {
     of * factor + rest * (1.0 - factor)
 }

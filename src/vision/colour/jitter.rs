@@ -16,13 +16,13 @@ use rand::{RngExt, seq::SliceRandom};
 /// One change of colour, with its strength.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Adjust {
-    /// Times this: 0 is black, 1 no change.
+    /// Multiplies the brightness by this: 0 is black, 1 is no change.
     Brightness(f32),
-    /// The distance from the image's mean grey times this: 0 is grey, 1 no change.
+    /// Multiplies the distance from the image's mean grey by this: 0 is grey, 1 is no change.
     Contrast(f32),
-    /// The distance from each pixel's own grey times this: 0 is grey, 1 no change.
+    /// Multiplies the distance from each pixel's own grey by this: 0 is grey, 1 is no change.
     Saturation(f32),
-    /// A turn of the hue, -0.5 to 0.5 of the colour circle: 0 is no change.
+    /// Turns the hue by this, -0.5 to 0.5 of the colour circle: 0 is no change.
     Hue(f32),
 }
 
@@ -38,7 +38,7 @@ impl Adjust {
     }
 }
 
-/// Changes brightness, contrast, saturation and hue, those that are set, by uniform random factors in random order.
+/// Changes those of brightness, contrast, saturation and hue that are set, by uniform random factors in random order.
 ///
 /// ```
 /// use burn_pinned::vision::ColorJitter;
@@ -47,7 +47,7 @@ impl Adjust {
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// As torchvision's `ColorJitter`, with grey by ITU-R BT.601.
+/// It works as torchvision's `ColorJitter`, with grey by ITU-R BT.601.
 #[derive(Debug, Clone, Default)]
 pub struct ColorJitter {
     brightness: Option<Span>,
@@ -62,7 +62,7 @@ impl ColorJitter {
         Self::default()
     }
 
-    /// A factor from `max(0, 1 - x)` to `1 + x`, or of a pair.
+    /// Sets the range of the factor: a number `x` means `max(0, 1 - x)` to `1 + x`, and a pair is the range itself.
     ///
     /// # Errors
     /// If the number is negative, or the pair is not a range from 0 up.
@@ -71,25 +71,26 @@ impl ColorJitter {
         Ok(self)
     }
 
-    /// As [`brightness`](Self::brightness).
+    /// Sets the range of the factor, as [`brightness`](Self::brightness) does.
     ///
     /// # Errors
-    /// As there.
+    /// The same as there.
     pub fn contrast(mut self, spread: impl Into<Spread>) -> Result<Self, Error> {
         self.contrast = factor("ColorJitter::contrast", spread.into())?;
         Ok(self)
     }
 
-    /// As [`brightness`](Self::brightness).
+    /// Sets the range of the factor, as [`brightness`](Self::brightness) does.
     ///
     /// # Errors
-    /// As there.
+    /// The same as there.
     pub fn saturation(mut self, spread: impl Into<Spread>) -> Result<Self, Error> {
         self.saturation = factor("ColorJitter::saturation", spread.into())?;
         Ok(self)
     }
 
-    /// A turn from `-x` to `x` of the colour circle, or of a pair; 0.5 is half of it.
+    /// Sets the range of the turn: a number `x` means `-x` to `x` of the colour circle, and a pair is the range itself.
+    /// 0.5 is half of the circle.
     ///
     /// # Errors
     /// If the number is not from 0 to 0.5, or the pair is not a range from -0.5 to 0.5.
@@ -102,7 +103,7 @@ impl ColorJitter {
         Ok(self)
     }
 
-    /// The changes to make, in their order.
+    /// Draws the changes to make, in their order.
     pub fn draw(&self, rng: &mut KeyedRng) -> Vec<Adjust> {
         let mut drawn =
             |span: Option<Span>, adjust: fn(f32) -> Adjust| span.map(|span| adjust(span.uniform(rng) as f32));
@@ -123,7 +124,7 @@ impl ColorJitter {
     }
 }
 
-/// The range of a factor; none if it is always 1.
+/// Returns the range of a factor, or `None` if it is always 1.
 fn factor(option: &'static str, spread: Spread) -> Result<Option<Span>, Error> {
     let (low, high) = match spread {
         Spread::Around(by) if !(by >= 0.0 && by.is_finite()) => {
@@ -139,7 +140,7 @@ fn factor(option: &'static str, spread: Spread) -> Result<Option<Span>, Error> {
     Ok(Some(Span::checked(option, low, high, 0.0, f64::MAX)?).filter(|span| !span.is(1.0)))
 }
 
-/// Makes every image grey, still of three channels. Nothing is random.
+/// Makes every image grey, still with three channels. Nothing is random.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Grayscale;
 
@@ -157,7 +158,7 @@ pub struct RandomGrayscale {
 }
 
 impl RandomGrayscale {
-    /// With probability `p`.
+    /// Makes images grey with probability `p`.
     ///
     /// # Errors
     /// If `p` is not from 0 to 1.

@@ -14,7 +14,7 @@ pub(crate) fn solarize(image: &mut RgbImage, threshold: f32) {
     map(image, &std::array::from_fn(|byte| if byte as f32 >= threshold { 255 - byte as u8 } else { byte as u8 }));
 }
 
-/// Stretches each channel to all of 0 to 255.
+/// Stretches each channel to the whole range of 0 to 255.
 pub(crate) fn auto_contrast(image: &mut RgbImage) {
     each_channel(image, |counts| {
         let least = counts.iter().position(|count| *count > 0).unwrap_or(0);
@@ -45,7 +45,7 @@ pub(crate) fn equalize(image: &mut RgbImage) {
     });
 }
 
-/// Away from a blur of 3 x 3 pixels, or towards it. The outermost pixels stay.
+/// Moves pixels away from a blur of 3 x 3 pixels, or towards it. The outermost pixels stay as they are.
 pub(crate) fn sharpness(image: &mut RgbImage, factor: f32) {
     let (width, height) = (image.width() as usize, image.height() as usize);
     if width < 3 || height < 3 {
@@ -59,7 +59,7 @@ pub(crate) fn sharpness(image: &mut RgbImage, factor: f32) {
                 .map(|at| u32::from(source[at - 3]) + u32::from(source[at]) + u32::from(source[at + 3]))
                 .iter()
                 .sum();
-            // The middle weighs 5, those around it 1.
+            // The middle pixel weighs 5, those around it 1.
             let own = source[at];
             let blurred = (f64::from(sum + 4 * u32::from(own)) / 13.0).round_ties_even() as f32;
             (**image)[at] = blend(own.into(), blurred, factor) as u8;
@@ -67,7 +67,7 @@ pub(crate) fn sharpness(image: &mut RgbImage, factor: f32) {
     }
 }
 
-/// Maps each channel by a table that is made of how often each value occurs in it.
+/// Maps each channel by a table. `table` makes it from how often each value occurs in the channel.
 fn each_channel(image: &mut RgbImage, table: impl Fn(&[u64; 256]) -> [u8; 256]) {
     let mut counts = [[0u64; 256]; 3];
     for pixel in image.chunks_exact(3) {

@@ -3,7 +3,7 @@
 use crate::vision::error::VisionError;
 use image::RgbImage;
 
-/// Writes an image as `[3, height, width]`: all red, all green, all blue. For `Collate::write`:
+/// Writes an image as `[3, height, width]`: all red, then all green, then all blue. It is for `Collate::write`:
 ///
 /// ```
 /// # use burn_pinned::{BoxError, RowMut, vision::write_chw};

@@ -9,13 +9,17 @@ use std::{
     path::Path,
 };
 
-/// What a file may hold. A file of a few bytes can claim any size; it is refused before memory is allocated for its pixels.
+/// What a file may hold.
+///
+/// A file of a few bytes can claim any size. If the size is over a limit, the file is refused before memory is
+/// allocated for its pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The longest side, in pixels. Default: 16,384.
     pub side: u32,
-    /// The bytes of the file, and those of the decoded pixels in the file's own format (a 16-bit RGBA image takes 8 a pixel).
-    /// Default: 512 MiB. Decoders work in more than that: progressive JPEGs take about three times as much.
+    /// The most bytes of the file, and also of the decoded pixels in the file's own format (a 16-bit RGBA image takes 8
+    /// bytes a pixel). Default: 512 MiB. Decoders need more memory than that while they work: progressive JPEGs take
+    /// about three times as much.
     pub bytes: u64,
 }
 
@@ -43,7 +47,7 @@ pub fn open(path: impl AsRef<Path>, limits: &Limits) -> Result<RgbImage, VisionE
 }
 
 fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError> {
-    // Asked before opening: to open a pipe is to wait for its writer.
+    // This is asked before opening the file, since opening a pipe waits for its writer.
     let meta = fs::metadata(path).map_err(VisionError::Io)?;
     if !meta.is_file() {
         return Err(VisionError::NotAFile);
@@ -61,13 +65,14 @@ fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError> {
 
 /// Decodes a PNG, JPEG, GIF or WebP by its content, whatever its name, to 8-bit RGB as it is meant to be seen.
 ///
-/// The EXIF orientation is applied. 16-bit images are scaled, grey ones and palettes spread over three channels, CMYK JPEGs are
-/// converted as Pillow does, without a profile; alpha is dropped, colour profiles are ignored; of an animation it is the first
-/// frame. More formats of the crate [`image`] are decoded where a program switches on their features.
+/// The EXIF orientation is applied. 16-bit images are scaled. Grey images and palettes are spread over three channels.
+/// CMYK JPEGs are converted as Pillow does, without a profile. Alpha is dropped, and colour profiles are ignored. Of an
+/// animation the first frame is decoded. More formats of the crate [`image`] are decoded if a program switches on their
+/// features.
 ///
 /// # Errors
-/// If the bytes are none of this, are cut off, contradict themselves or are over the limits, or if the decoder panics. Damage
-/// within the data of a JPEG is not noticed: decoders fill it with something.
+/// If the bytes are of none of these formats, are cut off, contradict themselves or are over the limits, or if the
+/// decoder panics. Damage within the data of a JPEG is not noticed: decoders fill the damaged part with something.
 pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
     if bytes.is_empty() {
         return Err(VisionError::Empty);
@@ -84,7 +89,7 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
     guarded(|| pixels(reader, limits))
 }
 
-/// Decoders have bugs, and files find them.
+/// Turns a panic of a decoder into an error: decoders have bugs, and some files trigger them.
 fn guarded<T>(decode: impl FnOnce() -> Result<T, VisionError>) -> Result<T, VisionError> {
     catch(decode).unwrap_or_else(|caught| Err(VisionError::Panicked(caught.message)))
 }
@@ -121,18 +126,20 @@ fn pixels(mut reader: ImageReader<Cursor<&[u8]>>, limits: &Limits) -> Result<Rgb
     Ok(image.into_rgb8())
 }
 
-/// Whether the end marker follows the first scan. The decoder fills what is missing with grey and reports nothing, so half-copied
-/// files would be trained on. The headers are stepped over: a thumbnail in them has its own end marker. What decoders skip between
-/// headers is skipped.
+/// Whether the end marker follows the first scan.
+///
+/// The decoder fills what is missing with grey and reports nothing, so half-copied files would be used for training.
+/// The headers are skipped, since a thumbnail in them has its own end marker. What decoders skip between headers is
+/// skipped too.
 fn jpeg_is_whole(bytes: &[u8]) -> bool {
     let mut rest = bytes.get(2..).unwrap_or_default();
     loop {
         let step = match *rest {
-            // Looked for from the end, where it is.
+            // The search starts at the end of the file, where the marker is.
             [0xFF, 0xDA, ..] => return rest.windows(2).rev().any(|pair| pair == [0xFF, 0xD9]),
             // Padding before a marker.
             [0xFF, 0xFF, ..] => 1,
-            // No marker, and markers without a length.
+            // Bytes that are no marker, and markers without a length.
             [0xFF, 0x00 | 0x01 | 0xD0..=0xD9, ..] => 2,
             [0xFF, _, high, low, ..] => 2 + usize::from(u16::from_be_bytes([high, low])),
             [] | [0xFF, ..] => return false,

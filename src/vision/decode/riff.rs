@@ -1,16 +1,19 @@
-//! The chunks of a WebP, looked at before its decoder meets them.
+//! Checks the chunks of a WebP before its decoder reads them.
 //!
-//! The decoder believes what chunks say of themselves: it takes memory for as many bytes as a header claims, and for a picture of
-//! any size on a canvas of one pixel; a frame of an animation that is larger than it says makes it panic. None of this is seen in
-//! the size of the canvas, all that limits can be held against.
+//! The decoder trusts what chunks say about themselves. It takes memory for as many bytes as a header claims. It takes
+//! memory for a picture of any size, even on a canvas of one pixel. It panics if a frame of an animation is larger than
+//! the frame says. The limits can be compared only with the size of the canvas, and that size shows none of this.
 
 use crate::vision::{error::VisionError, parameters::Size};
 
-/// The bytes up to the end that the file states, if the chunks in them are whole and the pictures as large as is said of them.
+/// Returns the bytes up to the end that the file states, if the chunks in them are whole and pictures are as large as
+/// stated.
+///
 /// What follows that end is no part of the image, but decoders may read it as chunks.
 ///
 /// # Errors
-/// [`VisionError::Truncated`] if something ends behind the file's end, [`VisionError::Malformed`] if chunks do not fit together.
+/// [`VisionError::Truncated`] if something ends after the file's end, [`VisionError::Malformed`] if chunks do not fit
+/// together.
 pub(super) fn checked(file: &[u8]) -> Result<&[u8], VisionError> {
     let Some(size) = file.get(4..8).and_then(number) else { return Err(VisionError::Truncated) };
     let end = 8usize.saturating_add(size as usize);
@@ -46,12 +49,12 @@ impl<'a> Iterator for Chunks<'a> {
     type Item = Result<Chunk<'a>, VisionError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // Less than a header is padding.
+        // Too few bytes for a header are padding.
         let header = self.file.get(self.at..self.end)?.first_chunk::<8>()?;
         let [a, b, c, d, size @ ..] = *header;
         let (start, size) = (self.at + 8, u32::from_le_bytes(size) as usize);
         let end = start.saturating_add(size);
-        // Chunks start at even places. The last may lack the byte that fills it up.
+        // Chunks start at even places. The last chunk may lack the padding byte after it.
         self.at = end.saturating_add(size % 2);
         Some(match self.file.get(start..end) {
             None => Err(VisionError::Truncated),
@@ -61,7 +64,7 @@ impl<'a> Iterator for Chunks<'a> {
     }
 }
 
-/// The first chunk has the size of the image.
+/// Returns the size of the image, which the first chunk holds.
 fn canvas_of(first: &Chunk<'_>) -> Result<Size, VisionError> {
     let size = match &first.kind {
         b"VP8X" => first.data.get(4..10).and_then(size_less_one),
@@ -70,23 +73,23 @@ fn canvas_of(first: &Chunk<'_>) -> Result<Size, VisionError> {
     size.ok_or(VisionError::Malformed("it does not begin with the size of an image"))
 }
 
-/// A frame lies within the canvas, and its picture is as large as it is.
+/// Checks that a frame lies within the canvas, and that its picture is as large as the frame.
 fn check_frame(file: &[u8], frame: &Chunk<'_>, canvas: Size) -> Result<(), VisionError> {
-    /// Place, size, duration and flags.
+    /// Bytes of place, size, duration and flags.
     const HEADER: usize = 16;
     let place = frame.data.get(..3).and_then(number).zip(frame.data.get(3..6).and_then(number));
     let size = frame.data.get(6..12).and_then(size_less_one);
     let (Some((x, y)), Some(size)) = (place, size) else {
         return Err(VisionError::Malformed("a frame is too short"));
     };
-    // Places are in steps of two pixels; of numbers of 24 bits nothing overflows.
+    // Places are in steps of two pixels. The numbers have 24 bits, so nothing overflows.
     if 2 * x + size.width > canvas.width || 2 * y + size.height > canvas.height {
         return Err(VisionError::Malformed("a frame lies outside the canvas"));
     }
     let (mut after_alpha, mut pictures) = (false, 0);
     for chunk in (Chunks { file, at: frame.start + HEADER, end: frame.start + frame.data.len() }) {
         let chunk = chunk?;
-        // The decoder takes what follows for a picture, whatever it is.
+        // The decoder reads what follows an alpha channel as a picture, whatever it is.
         if after_alpha && chunk.kind != *b"VP8 " {
             return Err(VisionError::Malformed("no picture follows the alpha channel of a frame"));
         }
@@ -97,7 +100,7 @@ fn check_frame(file: &[u8], frame: &Chunk<'_>, canvas: Size) -> Result<(), Visio
     if pictures == 0 { Err(VisionError::Malformed("a frame has no picture")) } else { Ok(()) }
 }
 
-/// If it is a picture, it must be of this size.
+/// Checks that the chunk has this size, if it is a picture.
 fn check_picture(chunk: &Chunk<'_>, size: Size) -> Result<(), VisionError> {
     if is_picture(chunk) && picture_size(chunk) != Some(size) {
         return Err(VisionError::Malformed("a picture is not as large as its frame or canvas"));
@@ -109,7 +112,7 @@ fn is_picture(chunk: &Chunk<'_>) -> bool {
     matches!(&chunk.kind, b"VP8 " | b"VP8L")
 }
 
-/// What the picture's own header says; `None` too if it is not the header of one.
+/// Returns what the picture's own header says, or `None` if it is not the header of a picture.
 fn picture_size(chunk: &Chunk<'_>) -> Option<Size> {
     match (&chunk.kind, chunk.data) {
         // A key frame (RFC 6386, section 9.1); the upper bits are for scaling.
@@ -126,13 +129,13 @@ fn picture_size(chunk: &Chunk<'_>) -> Option<Size> {
     }
 }
 
-/// Two numbers of 24 bits, each one less than what is meant.
+/// Reads a size from two numbers of 24 bits. Each number is one less than the side that it means.
 fn size_less_one(bytes: &[u8]) -> Option<Size> {
     let (width, height) = bytes.split_at_checked(3)?;
     Some(Size { width: number(width)? + 1, height: number(height)? + 1 })
 }
 
-/// Of up to four bytes, the lowest first.
+/// Reads a number of up to four bytes, the lowest byte first.
 fn number(bytes: &[u8]) -> Option<u32> {
     let mut all = [0; 4];
     all.get_mut(..bytes.len())?.copy_from_slice(bytes);

@@ -4,7 +4,7 @@ use super::resize::Interpolation;
 use crate::vision::parameters::Size;
 use image::RgbImage;
 
-/// From a place of the result to its place in the image, both in pixels from their middles.
+/// Maps a place of the result to its place in the image. Both are in pixels from the middle of their image.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Inverse {
     /// `x = xx * X + xy * Y + x0`
@@ -20,18 +20,18 @@ pub(crate) struct Inverse {
 impl Inverse {
     pub(crate) const IDENTITY: Self = Self { xx: 1.0, xy: 0.0, x0: 0.0, yx: 0.0, yy: 1.0, y0: 0.0 };
 
-    /// Of a turn by so many degrees against the clock.
+    /// The inverse of a turn by this many degrees, counterclockwise.
     pub(crate) fn rotation(degrees: f64) -> Self {
         let (sin, cos) = libm::sincos(degrees.to_radians());
         Self { xx: cos, xy: -sin, yx: sin, yy: cos, ..Self::IDENTITY }
     }
 }
 
-/// Draws the image into one of `size`; what comes from outside is `fill`.
+/// Draws the image into one of `size`. What comes from outside has the colour `fill`.
 ///
-/// Bilinear mixes the four nearest pixels, without antialiasing, as torchvision does; anything else takes the nearest. At the
-/// border torchvision multiplies by the share that the image covers twice, once in the mix and once for the fill: half covered,
-/// over black, a pixel p is p / 4 there and p / 2 here.
+/// Bilinear mixes the four nearest pixels, without antialiasing, as torchvision does. Anything else takes the nearest
+/// pixel. At the border torchvision multiplies twice by the share of a pixel that the image covers: once in the mix and
+/// once for the fill. Where the image covers half of a pixel p, over black, the result is p / 4 there and p / 2 here.
 pub(crate) fn warp(image: &RgbImage, size: Size, inverse: Inverse, by: Interpolation, fill: [u8; 3]) -> RgbImage {
     let (width, height) = (f64::from(image.width()), f64::from(image.height()));
     let mut out = RgbImage::new(size.width, size.height);
@@ -53,7 +53,9 @@ pub(crate) fn warp(image: &RgbImage, size: Size, inverse: Inverse, by: Interpola
     out
 }
 
-/// Of places that are no further from 0 than an image is long; the standard one is a call where the CPU is not known.
+/// Rounds down a place that is no further from 0 than an image is long.
+///
+/// The standard `floor` is a function call if the CPU is not known to the compiler.
 fn floor(x: f64) -> i64 {
     let towards_zero = x as i64;
     towards_zero - i64::from(x < towards_zero as f64)

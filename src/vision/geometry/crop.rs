@@ -1,4 +1,4 @@
-//! Parts of an image, as they are.
+//! Cuts parts of an image, without resizing them.
 
 use crate::{
     fault::Error,
@@ -8,7 +8,7 @@ use crate::{
 use image::RgbImage;
 use rand::RngExt;
 
-/// A rectangle of an image, in pixels from its top left corner. One that reaches beyond the image shows padding there.
+/// A rectangle of an image, in pixels from its top left corner. If it reaches beyond the image, it shows padding there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CropBox {
     /// The first column.
@@ -37,7 +37,8 @@ impl CropBox {
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// As torchvision's `RandomCrop`, but mirroring goes on where the padding is larger than the image, where torchvision fails.
+/// It works as torchvision's `RandomCrop`, but mirroring goes on if the padding is larger than the image. torchvision
+/// fails there.
 #[derive(Debug, Clone)]
 pub struct RandomCrop {
     size: Size,
@@ -49,7 +50,7 @@ pub struct RandomCrop {
 }
 
 impl RandomCrop {
-    /// Crops of `size`, a side or `[height, width]`.
+    /// Makes crops of `size`, which is one side or `[height, width]`.
     ///
     /// # Errors
     /// If a side is 0, or beyond 65,535.
@@ -58,7 +59,7 @@ impl RandomCrop {
         Ok(Self { size, padding: [0; 4], pad_if_needed: false, fill: [0; 3], mode: PaddingMode::Constant })
     }
 
-    /// Pads each side of the image by so many pixels first. Default: 0.
+    /// Pads each side of the image by this many pixels first. Default: 0.
     pub fn padding(mut self, pixels: u32) -> Self {
         self.padding = [pixels; 4];
         self
@@ -70,25 +71,25 @@ impl RandomCrop {
         self
     }
 
-    /// Pads images that are too small, on both sides by what lacks; without it they are an error. Default: false.
+    /// Pads images that are too small, on both sides by what is missing. Without it they are an error. Default: false.
     pub fn pad_if_needed(mut self, yes: bool) -> Self {
         self.pad_if_needed = yes;
         self
     }
 
-    /// The colour of [`PaddingMode::Constant`]. Default: black.
+    /// Sets the colour of [`PaddingMode::Constant`]. Default: black.
     pub fn fill(mut self, colour: [u8; 3]) -> Self {
         self.fill = colour;
         self
     }
 
-    /// What the padding shows. Default: the fill colour.
+    /// Sets what the padding shows. Default: the fill colour.
     pub fn padding_mode(mut self, mode: PaddingMode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// The part to cut of an image of `width` x `height`.
+    /// Draws the part to cut from an image of `width` x `height`.
     ///
     /// # Errors
     /// If the crop is larger than the image with its padding.
@@ -105,7 +106,7 @@ impl RandomCrop {
         Ok(CropBox { left: left + right, top: top + down, width: self.size.width, height: self.size.height })
     }
 
-    /// Where the padded image begins along one axis, and how long it is.
+    /// Returns where the padded image begins along one axis, and how long it is.
     fn span(&self, side: u32, padding: [u32; 2], crop: u32) -> (i64, i64) {
         let [before, after] = padding.map(i64::from);
         let padded = i64::from(side) + before + after;
@@ -120,16 +121,16 @@ impl RandomCrop {
     }
 }
 
-/// Cuts the middle. Where the image is smaller there is black around it.
+/// Cuts out the middle of an image. If the image is smaller than the crop, there is black around it.
 ///
-/// As torchvision's `CenterCrop`; nothing is random.
+/// It works as torchvision's `CenterCrop`. Nothing is random.
 #[derive(Debug, Clone, Copy)]
 pub struct CenterCrop {
     size: Size,
 }
 
 impl CenterCrop {
-    /// Crops of `size`, a side or `[height, width]`.
+    /// Makes crops of `size`, which is one side or `[height, width]`.
     ///
     /// # Errors
     /// If a side is 0, or beyond 65,535.
@@ -137,7 +138,7 @@ impl CenterCrop {
         Ok(Self { size: size.into().checked("CenterCrop::new")? })
     }
 
-    /// The middle of an image.
+    /// Returns the middle of an image.
     ///
     /// # Errors
     /// If the image has no pixels.
@@ -156,14 +157,16 @@ impl CenterCrop {
     }
 }
 
-/// Where a crop of `crop` begins in a side of `side`: torchvision rounds a half within the image to the even number, and pads less
-/// before than after.
+/// Returns where a crop of length `crop` begins in a side of length `side`.
+///
+/// As in torchvision, a half within the image is rounded to the even number, and there is less padding before than
+/// after.
 fn middle(side: u32, crop: u32) -> i64 {
     let spare = i64::from(side) - i64::from(crop);
     if spare < 0 { -(-spare / 2) } else { (spare as f64 / 2.0).round_ties_even() as i64 }
 }
 
-/// The part of an image of at least one pixel, with padding where it lies outside.
+/// Returns a part of an image of at least one pixel, with padding where the part lies outside.
 pub(crate) fn cut(image: &RgbImage, part: CropBox, mode: PaddingMode, fill: [u8; 3]) -> RgbImage {
     let (pixels, pitch) = (image.as_raw(), 3 * image.width() as usize);
     let mut out = RgbImage::new(part.width, part.height);
@@ -205,7 +208,8 @@ pub enum PaddingMode {
 }
 
 impl PaddingMode {
-    /// The row or column of an image of side `side` (at least 1) that is seen at `at`; none is the fill colour.
+    /// Returns the row or column that is seen at `at` of an image of side `side` (at least 1). `None` is the fill
+    /// colour.
     pub(crate) fn source(self, at: i64, side: u32) -> Option<u32> {
         let side = i64::from(side);
         if (0..side).contains(&at) {

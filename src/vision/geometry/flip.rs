@@ -18,7 +18,7 @@ pub struct RandomHorizontalFlip {
 }
 
 impl RandomHorizontalFlip {
-    /// With probability `p`.
+    /// Mirrors with probability `p`.
     ///
     /// # Errors
     /// If `p` is not from 0 to 1.
@@ -40,20 +40,20 @@ impl Default for RandomHorizontalFlip {
     }
 }
 
-/// Row by row; the one of the crate image goes pixel by pixel, and takes four times as long.
+/// Mirrors row by row. The function of the crate image goes pixel by pixel, and takes four times as long.
 fn mirror(image: &mut RgbImage) {
     let pitch = 3 * image.width() as usize;
     image.chunks_exact_mut(pitch).for_each(|row| row.as_chunks_mut::<3>().0.reverse());
 }
 
-/// Turns upside down (a mirror, not a rotation), with a probability; 0.5 by default.
+/// Mirrors top to bottom, which is no rotation, with a probability; 0.5 by default.
 #[derive(Debug, Clone, Copy)]
 pub struct RandomVerticalFlip {
     p: f64,
 }
 
 impl RandomVerticalFlip {
-    /// With probability `p`.
+    /// Mirrors with probability `p`.
     ///
     /// # Errors
     /// If `p` is not from 0 to 1.

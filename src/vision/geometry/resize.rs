@@ -15,19 +15,19 @@ use fast_image_resize::{
 };
 use image::RgbImage;
 
-/// How a pixel is made of those around it.
+/// How a pixel is made from those around it.
 ///
-/// Downscaling takes all pixels into account, as torchvision with `antialias=True` and Pillow do. The weights are integers: every
-/// CPU gives the same bytes.
+/// Downscaling takes all pixels into account, as torchvision with `antialias=True` and Pillow do. The weights are
+/// integers: every CPU gives the same bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Interpolation {
     /// The pixel whose middle is nearest: torchvision's `NEAREST_EXACT`.
     Nearest,
-    /// A triangle.
+    /// A triangle filter.
     #[default]
     Bilinear,
-    /// A cubic with a = -0.5, as Pillow's.
+    /// A cubic filter with a = -0.5, as in Pillow.
     Bicubic,
 }
 
@@ -42,7 +42,7 @@ pub enum Interpolation {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// As torchvision's `Resize`, without its `max_size`.
+/// It works as torchvision's `Resize`, without its `max_size`.
 #[derive(Debug, Clone, Copy)]
 pub struct Resize {
     to: To,
@@ -56,7 +56,7 @@ enum To {
 }
 
 impl Resize {
-    /// To `size`, a side or `[height, width]`, whatever the proportions.
+    /// Resizes to `size`, which is one side or `[height, width]`, whatever the proportions.
     ///
     /// # Errors
     /// If a side is 0, or beyond 65,535.
@@ -64,7 +64,8 @@ impl Resize {
         Ok(Self { to: To::Exact(size.into().checked("Resize::exact")?), interpolation: Interpolation::default() })
     }
 
-    /// The shorter side to `side`, the longer by the same factor, rounded down: torchvision's `Resize(side)`.
+    /// Resizes the shorter side to `side`, and the longer by the same factor, rounded down: torchvision's
+    /// `Resize(side)`.
     ///
     /// # Errors
     /// If the side is 0, or beyond 65,535.
@@ -73,13 +74,13 @@ impl Resize {
         Ok(Self { to: To::Shorter(side), interpolation: Interpolation::default() })
     }
 
-    /// Default: bilinear.
+    /// Sets the interpolation. Default: bilinear.
     pub fn interpolation(mut self, interpolation: Interpolation) -> Self {
         self.interpolation = interpolation;
         self
     }
 
-    /// An image of the new size.
+    /// Returns an image of the new size.
     ///
     /// # Errors
     /// If the image has no pixels, or its longer side would grow beyond 65,535.
@@ -93,7 +94,7 @@ impl Resize {
             To::Shorter(side) => {
                 let longer = |long: u32, short: u32| -> Result<u32, VisionError> {
                     let side = u64::from(side) * u64::from(long) / u64::from(short);
-                    // A line of one pixel's width would become an image of gigabytes.
+                    // A line that is one pixel wide would become an image of gigabytes.
                     let fits = u32::try_from(side).ok().filter(|side| *side <= MAX_SIDE);
                     fits.ok_or(VisionError::ResultTooLarge { width, height, limit: MAX_SIDE })
                 };
@@ -113,12 +114,12 @@ impl Resize {
     }
 }
 
-/// A part of the image that lies within it, resized as if it were all of the image.
+/// Resizes a part of the image as if it were the whole image. The part must lie within the image.
 pub(crate) fn resized(image: &RgbImage, part: CropBox, size: Size, by: Interpolation) -> Result<RgbImage, VisionError> {
     let failed = |error: &dyn std::fmt::Display| VisionError::Resize(error.to_string());
     let whole = ImageRef::new(image.width(), image.height(), image.as_raw(), PixelType::U8x3);
     let whole = whole.map_err(|error| failed(&error))?;
-    // Not the resizer's own crop box, which looks at the pixels around it.
+    // The resizer's own crop box is not used, since it looks at the pixels around the box.
     let source = CroppedImage::new(&whole, part.left as u32, part.top as u32, part.width, part.height);
     let source = source.map_err(|error| failed(&error))?;
     let mut out = RgbImage::new(size.width, size.height);

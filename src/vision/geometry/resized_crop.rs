@@ -25,9 +25,9 @@ use rand::RngExt;
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// As torchvision's `RandomResizedCrop`: the share of the area is uniform in `scale`, the logarithm of width / height uniform in
-/// that of `ratio`, the place uniform. After ten tries that do not fit, it is the largest part in the middle whose proportions are
-/// within `ratio`.
+/// It works as torchvision's `RandomResizedCrop`. The share of the area is uniform in `scale`. The logarithm of width /
+/// height is uniform in that of `ratio`. The place is uniform. After ten tries that do not fit, it takes the largest
+/// part in the middle whose proportions are within `ratio`.
 #[derive(Debug, Clone, Copy)]
 pub struct RandomResizedCrop {
     size: Size,
@@ -37,7 +37,7 @@ pub struct RandomResizedCrop {
 }
 
 impl RandomResizedCrop {
-    /// Images of `size`, a side or `[height, width]`.
+    /// Makes images of `size`, which is one side or `[height, width]`.
     ///
     /// # Errors
     /// If a side is 0, or beyond 65,535.
@@ -50,7 +50,7 @@ impl RandomResizedCrop {
         })
     }
 
-    /// The least and the greatest share of the image's area. Default: 0.08 and 1.
+    /// Sets the least and the greatest share of the image's area. Default: 0.08 and 1.
     ///
     /// # Errors
     /// Unless `0 < low <= high <= 1`.
@@ -59,7 +59,7 @@ impl RandomResizedCrop {
         Ok(self)
     }
 
-    /// The least and the greatest width / height. Default: 3/4 and 4/3.
+    /// Sets the least and the greatest width / height. Default: 3/4 and 4/3.
     ///
     /// # Errors
     /// Unless `0 < low <= high`.
@@ -68,13 +68,13 @@ impl RandomResizedCrop {
         Ok(self)
     }
 
-    /// Default: bilinear.
+    /// Sets the interpolation. Default: bilinear.
     pub fn interpolation(mut self, interpolation: Interpolation) -> Self {
         self.interpolation = interpolation;
         self
     }
 
-    /// The part to cut of an image of `width` x `height`, neither 0; it lies within the image.
+    /// Draws the part to cut from an image of `width` x `height`, neither of them 0. It lies within the image.
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> CropBox {
         let area = f64::from(width) * f64::from(height);
         for _ in 0..10 {
@@ -88,7 +88,7 @@ impl RandomResizedCrop {
             }
         }
         let whole = f64::from(width) / f64::from(height);
-        // At least a pixel: a ratio of 1:1000 of a line of 100 rounds to nothing.
+        // At least one pixel: with a ratio of 1:1000, a line of 100 pixels rounds to nothing.
         let (across, down) = if whole < self.ratio.low() {
             (width, round(f64::from(width) / self.ratio.low()).clamp(1, height))
         } else if whole > self.ratio.high() {

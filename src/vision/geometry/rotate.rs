@@ -24,9 +24,10 @@ use image::RgbImage;
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// As torchvision's `RandomRotation`, positive angles against the clock; there is no choice of the centre. At bilinear borders
-/// torchvision multiplies by the share that the image covers twice: half covered, over black, a pixel p is p / 4 there and p / 2
-/// here.
+/// It works as torchvision's `RandomRotation`. Positive angles turn counterclockwise. The centre cannot be chosen.
+///
+/// Bilinear borders differ. torchvision multiplies twice by the share of a pixel that the image covers. Where the image
+/// covers half of a pixel p, over black, the result is p / 4 there and p / 2 here.
 #[derive(Debug, Clone, Copy)]
 pub struct RandomRotation {
     degrees: Span,
@@ -36,7 +37,7 @@ pub struct RandomRotation {
 }
 
 impl RandomRotation {
-    /// By up to so many degrees either way, or by a pair of the least and the greatest angle.
+    /// Takes the most degrees either way, or a pair of the least and the greatest angle.
     ///
     /// # Errors
     /// If the number is negative, or the greater angle comes first, or one is beyond 360 either way.
@@ -56,10 +57,10 @@ impl RandomRotation {
         Ok(Self { degrees, interpolation: Interpolation::Nearest, expand: false, fill: [0; 3] })
     }
 
-    /// Nearest (the default) or bilinear.
+    /// Sets the interpolation: nearest (the default) or bilinear.
     ///
     /// # Errors
-    /// If it is another.
+    /// If it is neither of them.
     pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
         if !matches!(interpolation, Interpolation::Nearest | Interpolation::Bilinear) {
             let problem = format!("{interpolation:?} is not made for rotations");
@@ -69,19 +70,19 @@ impl RandomRotation {
         Ok(self)
     }
 
-    /// Whether the result grows so that all of the image is seen. Default: false, the size stays.
+    /// Sets whether the result grows so that the whole image is seen. Default: false, and the size stays the same.
     pub fn expand(mut self, yes: bool) -> Self {
         self.expand = yes;
         self
     }
 
-    /// The colour of what comes from outside the image. Default: black.
+    /// Sets the colour of what comes from outside the image. Default: black.
     pub fn fill(mut self, colour: [u8; 3]) -> Self {
         self.fill = colour;
         self
     }
 
-    /// The angle, in degrees.
+    /// Draws the angle, in degrees.
     pub fn draw(&self, rng: &mut KeyedRng) -> f64 {
         self.degrees.uniform(rng)
     }
@@ -95,7 +96,9 @@ impl RandomRotation {
     }
 }
 
-/// The size that holds all four corners, on the image's own grid of pixels. Less than a ten-thousandth is an error of rounding.
+/// Returns the size that holds all four corners, on the image's own grid of pixels.
+///
+/// Less than a ten-thousandth of a pixel is a rounding error.
 fn expanded(width: u32, height: u32, Inverse { xx: cos, xy: sin, .. }: Inverse) -> Size {
     let (width, height) = (f64::from(width), f64::from(height));
     let side = |along: f64, across: f64| {

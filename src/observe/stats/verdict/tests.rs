@@ -125,7 +125,7 @@ fn more_transfer_threads_than_slots_do_not_hide_the_link() {
     assert!(matches!(stats.verdict(), Verdict::Transfer { busy, .. } if busy > 0.9), "{}", stats.verdict());
 }
 
-/// One epoch has one start; of many, the starts may be what is waited for.
+/// One epoch has one start. With many epochs, the starts may be what is waited for.
 #[test]
 fn the_start_of_a_single_epoch_is_no_cause() {
     let once = Stats { start_waited: ms(350), ..stats(380) };
@@ -137,7 +137,7 @@ fn the_start_of_a_single_epoch_is_no_cause() {
 
 #[test]
 fn a_look_at_the_last_while_leaves_out_the_start() {
-    // A first step of a minute, as with a compiler in it, then a loop that waits.
+    // A first step of a minute, for example with a compiler in it, then a loop that waits.
     let compiled = Stats { batches: 1, items: 32, waited: ms(10), stepped: ms(60_000), ..Stats::default() };
     let now = Stats {
         stages: Stages { read: busy(ms(3900)), ..Stages::default() },
@@ -151,7 +151,7 @@ fn a_look_at_the_last_while_leaves_out_the_start() {
     assert!(matches!(since.verdict(), Verdict::Workers { .. }), "{}", since.verdict());
 }
 
-/// The same, without anybody's asking.
+/// The same, without a call of `since`.
 #[test]
 fn the_first_steps_are_left_out() {
     let compiled = Stats { batches: 8, items: 256, waited: ms(10), stepped: ms(60_000), ..Stats::default() };
