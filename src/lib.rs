@@ -101,7 +101,7 @@ pub use fault::{BadSamples, BoxError, Error, FieldError, Quota, Stuck};
 pub use loader::LoaderMetric;
 pub use loader::{LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder};
 pub use memory::{Field, HeapAlloc, HostAlloc, HostBlock, MemoryLimit};
-pub use observe::{Queues, StageStats, Stages, Stats, Timeline, Verdict};
+pub use observe::{Queues, StageStats, Stages, Stats, Timeline, Verdict, VerdictKind};
 pub use order::{
     BatchSampler, ClassBalancedSampler, Distributed, EpochBatches, FixedBatchSampler, IntoOrder, LengthBucketSampler,
     MixPart, MixSampler, OrderBy, RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler,

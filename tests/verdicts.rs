@@ -10,7 +10,7 @@ use burn::{
     tensor::{DType, Device},
 };
 use burn_pinned::{
-    BoxError, Collate, Field, KeyedRng, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage, Stats, Verdict,
+    BoxError, Collate, Field, KeyedRng, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage, Stats, VerdictKind,
 };
 use std::{
     thread::sleep,
@@ -99,12 +99,11 @@ fn stats(slow: Slow, builder: PinnedDataLoaderBuilder<usize, usize>) -> Stats {
 #[track_caller]
 fn blames(slow: Slow, stage: Stage) {
     let stats = stats(slow, builder(slow, 16));
-    match stats.verdict() {
-        Verdict::Workers { stage: found, workers: 2, busy, waits, .. } if found == stage => {
-            assert!(busy > 0.75 && waits > 0.5, "{busy} {waits}");
-        }
-        other => panic!("{other:?}: {other}"),
-    }
+    let verdict = stats.verdict();
+    assert_eq!((verdict.kind(), verdict.stage()), (VerdictKind::Workers, Some(stage)), "{verdict}");
+    assert!(verdict.to_string().contains("(2 workers busy"), "{verdict}");
+    // The first steps count here, which the verdict leaves out.
+    assert!(stats.workers_busy() > 0.7 && stats.wait_share() > 0.5, "{stats}");
 }
 
 const US: u64 = 200;
@@ -134,8 +133,8 @@ fn a_slow_finish() {
 fn a_slow_step() {
     let slow = Slow { step: 4000, ..Slow::default() };
     let stats = stats(slow, builder(slow, 16));
-    let Verdict::Compute { waits, idle } = stats.verdict() else { panic!("{}", stats.verdict()) };
-    assert!(waits < 0.05 && idle > 0.8, "{waits} {idle}");
+    assert_eq!(stats.verdict().kind(), VerdictKind::Compute, "{}", stats.verdict());
+    assert!(stats.workers_busy() < 0.25, "{stats}");
     assert!(stats.queues.ready > 1.0, "{:?}", stats.queues);
     assert!(stats.stages.ready.p50 > Duration::from_millis(2), "{:?}", stats.stages.ready);
 }
@@ -144,7 +143,7 @@ fn a_slow_step() {
 fn tiny_batches() {
     let slow = Slow::default();
     let stats = stats(slow, builder(slow, 1));
-    assert!(matches!(stats.verdict(), Verdict::Overhead { .. }), "{}", stats.verdict());
+    assert!(stats.verdict().kind() == VerdictKind::Overhead, "{}", stats.verdict());
 }
 
 /// Steps of uneven length want more than one batch ahead.
@@ -152,14 +151,22 @@ fn tiny_batches() {
 fn one_slot() {
     let slow = Slow { read: US, step: 3000, burst: 10, ..Slow::default() };
     let stats = stats(slow, builder(slow, 16).pinned_limit(16 * 64));
-    assert!(matches!(stats.verdict(), Verdict::Slots { slots: 1, .. }), "{}", stats.verdict());
+    assert!(
+        stats.verdict().kind() == VerdictKind::Slots && stats.verdict().to_string().contains("one of 1 slot:"),
+        "{}",
+        stats.verdict()
+    );
 }
 
 #[test]
 fn few_slow_samples() {
     let slow = Slow { rarely: 20_000, step: 2000, ..Slow::default() };
     let stats = stats(slow, builder(slow, 16).prefetch(1));
-    assert!(matches!(stats.verdict(), Verdict::Uneven { stage: Stage::Read, .. }), "{}", stats.verdict());
+    assert!(
+        stats.verdict().kind() == VerdictKind::Uneven && stats.verdict().stage() == Some(Stage::Read),
+        "{}",
+        stats.verdict()
+    );
 }
 
 #[test]
@@ -174,13 +181,15 @@ fn short_epochs() {
     }
     let stats = loader.stats();
     assert_eq!(stats.epochs, 6);
-    assert!(matches!(stats.verdict(), Verdict::Start { .. }), "{stats}\n{}", stats.verdict());
+    assert!(stats.verdict().kind() == VerdictKind::Start, "{stats}\n{}", stats.verdict());
 }
 
 #[test]
 fn too_early() {
     let loader = builder(Slow::default(), 16).build(Slow::default()).unwrap();
-    assert!(matches!(loader.stats().verdict(), Verdict::TooEarly { batches: 0, errors: 0 }));
+    let verdict = loader.stats().verdict();
+    assert_eq!(verdict.kind(), VerdictKind::TooEarly);
+    assert_eq!(verdict.to_string(), "too early to say: 0 batches so far");
 }
 
 /// Counts are exact, and the times of the parts are those of the whole.

@@ -27,12 +27,41 @@ unsafe impl Send for HostBlock {}
 unsafe impl Sync for HostBlock {}
 
 impl HostBlock {
-    /// Wraps memory that `owner` frees when it is dropped.
+    /// Wraps memory that `owner` frees when it is dropped. So an allocator can bring memory of its own, such as memory
+    /// that another driver has page-locked.
+    ///
+    /// ```
+    /// use burn_pinned::{Error, HostAlloc, HostBlock, MemoryKind};
+    /// use std::ptr::NonNull;
+    ///
+    /// #[repr(C, align(64))]
+    /// #[derive(Clone, Copy)]
+    /// struct Line([u8; 64]);
+    ///
+    /// /// Cache lines of a vector.
+    /// #[derive(Debug)]
+    /// struct Lines;
+    ///
+    /// impl HostAlloc for Lines {
+    ///     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+    ///         let mut lines = vec![Line([0; 64]); bytes.div_ceil(64)];
+    ///         let start = NonNull::from(lines.as_mut_slice()).cast::<u8>();
+    ///         // SAFETY: the vector has at least `bytes` initialised bytes at a multiple of 64. It moves into the block,
+    ///         // which moves no bytes, and nobody else knows them.
+    ///         Ok(unsafe { HostBlock::from_raw(start, bytes, MemoryKind::Pageable, Box::new(lines)) })
+    ///     }
+    /// }
+    ///
+    /// assert_eq!(Lines.allocate(100)?.len(), 100);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// `kind` is what statistics show. Say [`MemoryKind::Pinned`] only of memory that the device can read directly.
     ///
     /// # Safety
     /// `start` must be valid for reads and writes of `len` initialised bytes until `owner` is dropped, aligned to at
-    /// least 64 bytes, and used by nobody else in that time.
-    pub(crate) unsafe fn from_raw(
+    /// least 64 bytes, and used by nobody else in that time. `owner` may be dropped on any thread.
+    pub unsafe fn from_raw(
         start: NonNull<u8>,
         len: usize,
         kind: MemoryKind,
@@ -104,8 +133,8 @@ impl fmt::Debug for HostBlock {
 /// Allocates the memory of slots. It is called off the training path, mostly on the pin thread, so it may take its
 /// time.
 ///
-/// An allocator of your own wraps [`HeapAlloc`] or [`host_alloc`](crate::host_alloc), for example to count or to refuse
-/// allocations. It cannot bring memory of its own.
+/// An allocator of your own may wrap [`HeapAlloc`] or [`host_alloc`](crate::host_alloc), for example to count or to refuse
+/// allocations, or bring memory of its own with [`HostBlock::from_raw`].
 pub trait HostAlloc: Send + Sync + fmt::Debug {
     /// Returns a block of exactly `bytes` bytes.
     ///

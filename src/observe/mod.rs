@@ -15,7 +15,9 @@ pub(crate) use counters::Totals;
 pub(crate) use counters::{Counters, OnDevice};
 pub(crate) use loops::CopyId;
 pub(crate) use span::{Entered, Span};
-pub use stats::{Queues, StageStats, Stages, Stats, Verdict};
+#[cfg(test)]
+pub(crate) use stats::Cause;
+pub use stats::{Queues, StageStats, Stages, Stats, Verdict, VerdictKind};
 pub(crate) use step_clock::StepClock;
 pub(crate) use task_clock::TaskClock;
 pub(crate) use timeline::Lane;

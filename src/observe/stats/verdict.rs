@@ -1,225 +1,96 @@
-//! What the statistics mean: who waits for whom, and what to change.
+//! A verdict in words: the cause in one line, and what to change.
 
-use super::{
-    report::{Stats, share},
-    stage::StageStats,
-};
-use crate::vocabulary::{MemoryKind, Stage};
+use super::{cause::Cause, report::Stats};
+use crate::vocabulary::Stage;
 use serde::{Deserialize, Serialize};
-use std::{fmt, time::Duration};
+use std::fmt;
 
-/// Waits below this share of the step's time are not worth a change.
-const WAITS: f64 = 0.05;
-/// A stage whose threads work this share of the time is the one that the others wait for.
-const BUSY: f64 = 0.75;
-/// A share of the waits, or of the time, that is enough to name a cause.
-const MOST: f64 = 0.5;
-const MANY: f64 = 0.3;
-/// The number of first batches that no verdict is about. In the first steps a device compiles (4.8 s of the first step
-/// of a test on an H200).
-pub(crate) const EARLY: u64 = 8;
-/// Batches of less work cost more to hand on than to make.
-const TINY: Duration = Duration::from_micros(100);
-/// Samples differ much if the slowest of a hundred takes this many times the median.
-const UNEVEN: u32 = 10;
-
-/// Why the training loop waits, if it does. `Display` gives one line with the cause and what to do next.
+/// Why the training loop waits, if it does. `Display` gives one line with the cause and the next step.
 ///
-/// Shares are from 0 to 1. `waits` is the share of the training loop's time that it spent in `next()`.
+/// ```
+/// use burn_pinned::{Stats, VerdictKind};
+///
+/// let verdict = Stats::default().verdict();
+/// assert_eq!(verdict.kind(), VerdictKind::TooEarly);
+/// assert_eq!(verdict.to_string(), "too early to say: 0 batches so far");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Verdict(Cause);
+
+/// What the bottleneck is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
-pub enum Verdict {
+pub enum VerdictKind {
     /// Only a few batches so far: no cause can be told yet.
-    TooEarly {
-        /// Batches delivered.
-        batches: u64,
-        /// Errors delivered instead of a batch.
-        errors: u64,
-    },
+    TooEarly,
     /// The step is the bottleneck: the loader keeps up.
-    Compute {
-        /// The share of waits.
-        waits: f64,
-        /// The share of the time in which the loader's busiest threads had nothing to do.
-        idle: f64,
-    },
+    Compute,
     /// The device is the bottleneck. The loop launches steps without waiting for them, and so runs ahead of the device.
     /// It then waits in `next()` until a step is over and releases its batch.
-    Ahead {
-        /// The share of waits.
-        waits: f64,
-        /// The share of their time in which transfer threads wait for such a release.
-        share: f64,
-    },
+    Ahead,
     /// Most waits are for the first batch of an epoch.
-    Start {
-        /// The share of waits.
-        waits: f64,
-        /// The mean of those waits.
-        first_batch: Duration,
-    },
+    Start,
     /// The workers are the bottleneck, with one stage above the others.
-    Workers {
-        /// The share of waits.
-        waits: f64,
-        /// Where the workers spend most of their time.
-        stage: Stage,
-        /// How many workers there are.
-        workers: usize,
-        /// The share of the workers' time in which they work.
-        busy: f64,
-        /// Whether the machine has threads for more workers.
-        room: bool,
-    },
+    Workers,
     /// The pin thread is the bottleneck: packing a batcher's tensors, or closing the gaps of padded rows.
-    Pin {
-        /// The share of waits.
-        waits: f64,
-        /// The share of its time in which it works.
-        busy: f64,
-    },
+    Pin,
     /// The link to the device is the bottleneck.
-    Transfer {
-        /// The share of waits.
-        waits: f64,
-        /// Gigabytes a second.
-        gb_per_s: f64,
-        /// The share of their time in which the transfer threads copy.
-        busy: f64,
-        /// Whether they copy from ordinary memory, because page-locked memory was refused.
-        pageable: bool,
-    },
+    Transfer,
     /// `Collate::finish`, which runs in `next()`, is the bottleneck.
-    Finish {
-        /// The share of waits.
-        waits: f64,
-        /// The share of the waits that `finish` takes.
-        share: f64,
-    },
+    Finish,
     /// Delivered batches stay in device memory though no step needs them any more, so no more batches may be sent.
-    Device {
-        /// The share of waits.
-        waits: f64,
-        /// The share of their time in which transfer threads wait for room.
-        share: f64,
-    },
+    Device,
     /// Workers wait for slots.
-    Slots {
-        /// The share of waits.
-        waits: f64,
-        /// The share of the time in which no slot was free.
-        share: f64,
-        /// How many slots there are.
-        slots: usize,
-    },
+    Slots,
     /// Batches are so small that handing them on is most of the work.
-    Overhead {
-        /// The share of waits.
-        waits: f64,
-        /// How long the workers work for a batch.
-        work: Duration,
-    },
+    Overhead,
     /// Some samples take much longer than most.
-    Uneven {
-        /// The share of waits.
-        waits: f64,
-        /// The stage in which they do.
-        stage: Stage,
-        /// The time that half of the samples take at most.
-        p50: Duration,
-        /// The time that the slowest of a hundred take at least.
-        p99: Duration,
-    },
+    Uneven,
     /// No stage stands out.
-    Mixed {
-        /// The share of waits.
-        waits: f64,
-        /// The share of the workers' time in which they work.
-        workers: f64,
-        /// The share of the transfer threads' time in which they copy.
-        transfer: f64,
-    },
+    Mixed,
 }
 
 impl Stats {
     /// Returns what the training loop waits for, and what to change. The verdict is about all that the loader has done
     /// since its first few batches, and costs the loader nothing. For a shorter time, see [`since`](Self::since).
     pub fn verdict(&self) -> Verdict {
-        let verdict = self.warm_up.as_ref().map(|warm_up| self.since(warm_up).verdict());
-        match verdict.unwrap_or_else(|| self.of_all()) {
-            Verdict::TooEarly { .. } => Verdict::TooEarly { batches: self.batches, errors: self.errors },
-            verdict => verdict,
+        Verdict(self.cause())
+    }
+}
+
+impl Verdict {
+    /// What the bottleneck is.
+    pub fn kind(&self) -> VerdictKind {
+        match self.0 {
+            Cause::TooEarly { .. } => VerdictKind::TooEarly,
+            Cause::Compute { .. } => VerdictKind::Compute,
+            Cause::Ahead { .. } => VerdictKind::Ahead,
+            Cause::Start { .. } => VerdictKind::Start,
+            Cause::Workers { .. } => VerdictKind::Workers,
+            Cause::Pin { .. } => VerdictKind::Pin,
+            Cause::Transfer { .. } => VerdictKind::Transfer,
+            Cause::Finish { .. } => VerdictKind::Finish,
+            Cause::Device { .. } => VerdictKind::Device,
+            Cause::Slots { .. } => VerdictKind::Slots,
+            Cause::Overhead { .. } => VerdictKind::Overhead,
+            Cause::Uneven { .. } => VerdictKind::Uneven,
+            Cause::Mixed { .. } => VerdictKind::Mixed,
         }
     }
 
-    fn of_all(&self) -> Verdict {
-        if self.batches < EARLY {
-            return Verdict::TooEarly { batches: self.batches, errors: self.errors };
+    /// The stage to blame, where it is one of the workers'.
+    pub fn stage(&self) -> Option<Stage> {
+        match self.0 {
+            Cause::Workers { stage, .. } | Cause::Uneven { stage, .. } => Some(stage),
+            _ => None,
         }
-        // One epoch has one start, which says nothing about the rest of it.
-        let start = if self.epochs > 1 { Duration::ZERO } else { self.start_waited };
-        let waited = self.waited.saturating_sub(start);
-        let waits = share(waited, self.total().saturating_sub(start));
-        let (workers, transfer, pin) = (self.workers_busy(), self.transfer_busy(), self.pin_busy());
-        if waits < WAITS {
-            return Verdict::Compute { waits, idle: 1.0 - workers.max(transfer).max(pin) };
-        }
-        if self.epochs > 1 && share(self.start_waited, self.waited) >= MOST {
-            return Verdict::Start {
-                waits,
-                first_batch: self.start_waited / u32::try_from(self.epochs).unwrap_or(u32::MAX),
-            };
-        }
-        let in_finish = if self.on_host() { 0.0 } else { share(self.stages.finish.busy, waited).min(1.0) };
-        if in_finish >= MOST {
-            return Verdict::Finish { waits, share: in_finish };
-        }
-        let busiest = workers.max(transfer).max(pin);
-        let (stage, times) = self.workers_stage();
-        if busiest >= BUSY {
-            return match () {
-                () if busiest == workers => {
-                    let room = self.workers + self.transfer_threads < self.cpu_threads;
-                    Verdict::Workers { waits, stage, workers: self.workers, busy: workers, room }
-                }
-                () if busiest == transfer => {
-                    let pageable = self.memory == Some(MemoryKind::Pageable);
-                    Verdict::Transfer { waits, gb_per_s: self.gb_per_second(), busy: transfer, pageable }
-                }
-                () => Verdict::Pin { waits, busy: pin },
-            };
-        }
-        let in_device = self.of_transfers(self.stages.device_wait.busy);
-        if in_device >= MOST {
-            return match share(self.kept_wait, self.stages.device_wait.busy) {
-                kept if kept >= MOST => Verdict::Device { waits, share: in_device },
-                _ => Verdict::Ahead { waits, share: in_device },
-            };
-        }
-        if times.p99 > UNEVEN * times.p50 && times.p99 > TINY {
-            return Verdict::Uneven { waits, stage, p50: times.p50, p99: times.p99 };
-        }
-        let work = self.workers_time() / u32::try_from(self.batches.max(1)).unwrap_or(u32::MAX);
-        if work < TINY {
-            return Verdict::Overhead { waits, work };
-        }
-        let in_slots = share(self.stages.slot_wait.busy, self.copies_had);
-        if in_slots >= MANY {
-            return Verdict::Slots { waits, share: in_slots.min(1.0), slots: self.slots };
-        }
-        Verdict::Mixed { waits, workers, transfer }
     }
+}
 
-    fn pin_busy(&self) -> f64 {
-        if self.on_host() { 0.0 } else { share(self.stages.pin.busy, self.copies_had).min(1.0) }
-    }
-
-    /// Returns the stage that takes most of the workers' time.
-    fn workers_stage(&self) -> (Stage, &StageStats) {
-        let host: &[Stage] = if self.on_host() { &[Stage::Pin, Stage::Finish] } else { &[] };
-        let all = Stage::OF_SAMPLES.into_iter().chain([Stage::Batcher]).chain(host.iter().copied());
-        let busiest = all.max_by_key(|stage| self.stages.of(*stage).busy).unwrap_or(Stage::Read);
-        (busiest, self.stages.of(busiest))
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -236,7 +107,7 @@ fn words(stage: Stage) -> (&'static str, &'static str) {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let waits = |share: f64| format!("the step waits {} of the time", percent(share));

@@ -1,5 +1,9 @@
 use super::*;
-use crate::observe::stats::Stages;
+use crate::{
+    observe::stats::{StageStats, Stages},
+    vocabulary::MemoryKind,
+};
+use std::time::Duration;
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -122,17 +126,17 @@ fn each_cause_has_its_line() {
 fn more_transfer_threads_than_slots_do_not_hide_the_link() {
     let stats =
         Stats { stages: Stages { transfer: busy(ms(3900)), ..Stages::default() }, transfer_threads: 16, ..stats(400) };
-    assert!(matches!(stats.verdict(), Verdict::Transfer { busy, .. } if busy > 0.9), "{}", stats.verdict());
+    assert!(matches!(stats.cause(), Cause::Transfer { busy, .. } if busy > 0.9), "{}", stats.verdict());
 }
 
 /// One epoch has one start. With many epochs, the starts may be what is waited for.
 #[test]
 fn the_start_of_a_single_epoch_is_no_cause() {
     let once = Stats { start_waited: ms(350), ..stats(380) };
-    assert!(matches!(once.verdict(), Verdict::Compute { waits, .. } if waits < 0.05), "{}", once.verdict());
+    assert!(matches!(once.cause(), Cause::Compute { waits, .. } if waits < 0.05), "{}", once.verdict());
     let slow = Stats { stages: Stages { read: busy(ms(3900)), ..Stages::default() }, ..once };
     let slow = Stats { waited: ms(650), stepped: ms(350), ..slow };
-    assert!(matches!(slow.verdict(), Verdict::Workers { .. }), "{}", slow.verdict());
+    assert!(matches!(slow.cause(), Cause::Workers { .. }), "{}", slow.verdict());
 }
 
 #[test]
@@ -145,10 +149,10 @@ fn a_look_at_the_last_while_leaves_out_the_start() {
         stepped: ms(60_600),
         ..stats(410)
     };
-    assert!(matches!(now.verdict(), Verdict::Compute { .. }), "{}", now.verdict());
+    assert!(matches!(now.cause(), Cause::Compute { .. }), "{}", now.verdict());
     let since = now.since(&compiled);
     assert_eq!((since.batches, since.items, since.waited, since.stepped), (99, 3168, ms(400), ms(600)));
-    assert!(matches!(since.verdict(), Verdict::Workers { .. }), "{}", since.verdict());
+    assert!(matches!(since.cause(), Cause::Workers { .. }), "{}", since.verdict());
 }
 
 /// The same, without a call of `since`.
@@ -163,9 +167,9 @@ fn the_first_steps_are_left_out() {
         warm_up,
         ..stats(410)
     };
-    assert!(matches!(now.verdict(), Verdict::Workers { .. }), "{}", now.verdict());
+    assert!(matches!(now.cause(), Cause::Workers { .. }), "{}", now.verdict());
     let early = Stats { batches: 12, ..now };
-    assert_eq!(early.verdict(), Verdict::TooEarly { batches: 12, errors: 0 });
+    assert_eq!(early.cause(), Cause::TooEarly { batches: 12, errors: 0 });
 }
 
 #[test]
