@@ -33,7 +33,7 @@ enum Way {
     /// queue. While CubeCL empties the queue, its device thread waits for the copies under way, and so do the step's
     /// launches.
     #[cfg(feature = "cuda")]
-    Direct(CopyStream),
+    Direct(Box<CopyStream>),
     /// A device that fails.
     #[cfg(test)]
     Broken(Breaks),
@@ -68,7 +68,7 @@ impl Uploader {
         let way = uploader.call(Call::Open, Place::batch(Stage::Transfer, 0, 0), |_| {
             #[cfg(feature = "cuda")]
             if let Some(ordinal) = crate::device::cuda_context::ordinal(&target.device) {
-                return CopyStream::new(ordinal).map(Way::Direct);
+                return CopyStream::new(ordinal).map(Box::new).map(Way::Direct);
             }
             Ok(Way::Burn)
         });
@@ -175,7 +175,9 @@ impl Uploader {
         let Self { way, target } = self;
         let place = Place::batch(Stage::Transfer, 0, 0);
         let closed = Self::watched(&target, Call::Close, place, |device| {
-            drop(way);
+            {
+                let _ends_here = way; // a copy stream, before the pools that its memory is of
+            }
             // CubeCL keeps the memory pools of its streams. Freeing what can be freed stalls everybody on the device,
             // so only the last loader on it does that.
             if THREADS.leave(device) && !target.host {
