@@ -1,9 +1,10 @@
 //! A data loader for [Burn](burn) that keeps a GPU fed.
 //!
-//! Worker threads write samples straight into page-locked host memory, transfer threads copy filled batches to the device, each
-//! on a CUDA copy stream of its own, and the training step finds its next batch already there. It implements Burn's own
-//! [`DataLoader`](burn::data::dataloader::DataLoader) and [`Batcher`](burn::data::dataloader::batcher::Batcher), so training
-//! loops and `SupervisedTraining` take it as they are. On a CPU backend the same pipeline runs in ordinary memory.
+//! Worker threads write samples straight into page-locked host memory. Transfer threads copy filled batches to the
+//! device, each on a CUDA copy stream of its own. So the training step finds its next batch already there. The loader
+//! implements Burn's own [`DataLoader`](burn::data::dataloader::DataLoader) and
+//! [`Batcher`](burn::data::dataloader::batcher::Batcher), so training loops and `SupervisedTraining` take it without a
+//! change. On a CPU backend the same pipeline runs in ordinary memory.
 //!
 //! ```
 //! use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
@@ -41,10 +42,10 @@
 //!
 //! # Where to read on
 //!
-//! - [`PinnedDataLoaderBuilder`]: every option. [`from_batcher`](PinnedDataLoaderBuilder::from_batcher) takes an existing
-//!   Burn `Batcher`.
+//! - [`PinnedDataLoaderBuilder`]: every option. [`from_batcher`](PinnedDataLoaderBuilder::from_batcher) takes an
+//!   existing Burn `Batcher`.
 //! - [`Collate`]: what a batch looks like, and on which thread each part of its making runs.
-//! - [`Augment`] and [`Sampler`]: random changes and orders, the same whatever the machine.
+//! - [`Augment`] and [`Sampler`]: random changes and orders, the same on every machine.
 //! - [`LoaderState`]: going on in another process with the very next batch; [`Distributed`]: several processes.
 //! - [`BadSamples`]: what to do about samples that fail to load.
 //! - [`Error`]: what can go wrong, with stage, worker and sample.
@@ -52,31 +53,32 @@
 //!
 //! # Promises
 //!
-//! - The same seed, dataset and options give the same batches in the same order with the same augmentation, for any number of
-//!   workers, any prefetch depth and any pool size.
-//! - Every sample that the sampler names for this process is delivered, skipped or replaced as [`BadSamples`] says, or reported,
-//!   exactly once, apart from what `drop_last` leaves out. A report is an `Err` at the batch's place, after which the loader goes on:
-//!   an error or a panic of user code or, where a [`timeout`](PinnedDataLoaderBuilder::timeout) is set, a call that hangs. The
-//!   `timeout` covers what the loader's threads run: not `finish` on an accelerator, which runs in `next()` on the caller's thread,
-//!   nor the planning of the epoch in `iter()`.
-//! - Page-locked memory never exceeds `pinned_limit` and does not depend on the number of workers. Exception: a call that hangs
-//!   beyond `timeout` keeps its batch's memory on top.
-//! - Dropping an iterator ends its epoch's work, and waits for none of it. Dropping a loader joins its threads, each after the call,
-//!   the copy or the allocation that it is in; with a `timeout`, a thread that hangs for longer is left, with its batch's memory,
-//!   until its call returns.
+//! - The same seed, dataset and options give the same batches in the same order with the same augmentation, for any
+//!   number of workers, any prefetch depth and any pool size.
+//! - Every sample that the sampler names for this process is delivered, skipped or replaced as [`BadSamples`] says, or
+//!   reported, exactly once. The only exception is what `drop_last` leaves out. A report is an `Err` at the batch's
+//!   place, and the loader goes on after it. It tells of an error or a panic of user code or, if a
+//!   [`timeout`](PinnedDataLoaderBuilder::timeout) is set, of a call that hangs. The `timeout` covers what the loader's
+//!   threads run. It covers neither `finish` on an accelerator, which runs in `next()` on the caller's thread, nor the
+//!   planning of the epoch in `iter()`.
+//! - Page-locked memory never exceeds `pinned_limit` and does not depend on the number of workers. Exception: a call
+//!   that hangs beyond `timeout` keeps its batch's memory on top.
+//! - Dropping an iterator ends its epoch's work, and waits for none of it. Dropping a loader joins each of its threads
+//!   after the call, the copy or the allocation that it is in. With a `timeout`, a thread that hangs for longer is
+//!   left, with its batch's memory, until its call returns.
 //!
 //! With `panic = "abort"` a panic of user code ends the process, as it always does.
 //!
 //! # Features
 //!
-//! - `cuda`: page-locked memory and copy streams on NVIDIA GPUs, through Burn's CUDA backend and the driver's API, which is
-//!   loaded at run time. Where memory cannot be page-locked the loader says so and goes on with ordinary memory. Under Nsight
-//!   Systems the work of each thread on each batch is an NVTX range.
-//! - `vision`: the module of that name: decoding of image files, the usual random changes of images under torchvision's names, and
-//!   mixing of whole batches on the device.
+//! - `cuda`: page-locked memory and copy streams on NVIDIA GPUs, through Burn's CUDA backend and the driver's API,
+//!   which is loaded at run time. Where memory cannot be page-locked the loader says so and goes on with ordinary
+//!   memory. Under Nsight Systems the work of each thread on each batch is an NVTX range.
+//! - `vision`: the module of that name: decoding of image files, the usual random changes of images under torchvision's
+//!   names, and mixing of whole batches on the device.
 //! - `metrics`: `LoaderMetric`, the loader's figures for the dashboard and logs of `SupervisedTraining`.
-//! - `tracing`: a span of the `tracing` crate, at level debug, for the work of each thread on each batch: `fill`, `batcher`, `pin`,
-//!   `device wait`, `transfer`, `finish`, `wait`.
+//! - `tracing`: a span of the `tracing` crate, at level debug, for the work of each thread on each batch: `fill`,
+//!   `batcher`, `pin`, `device wait`, `transfer`, `finish`, `wait`.
 
 mod augment;
 mod batch;

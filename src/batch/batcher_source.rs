@@ -42,7 +42,7 @@ struct ItemsJob<I, O> {
 struct Gathered<I> {
     /// In the batch's order.
     items: Vec<Option<I>>,
-    /// Tasks still to come.
+    /// The number of tasks still to come.
     tasks: usize,
     failed: FirstFailure,
     bad: Bad,
@@ -72,7 +72,7 @@ impl<I: Send + 'static, O: MapTensors + Send + 'static> Task<O> for ItemsTask<I,
 }
 
 impl<I: Send + 'static, O: MapTensors + Send + 'static> ItemsTask<I, O> {
-    /// Fetches the samples with their positions, up to the first failure that the policy lets through.
+    /// Fetches the samples with their positions, up to the first failure that the policy lets fail the batch.
     fn fetch(
         &self,
         worker: usize,
@@ -232,13 +232,13 @@ where
     /// On a CPU backend the tensors stay where they are.
     fn send(self: Box<Self>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Ready<O>, Error> {
         let Self { batch, plan, permit, .. } = *self;
-        // A mapper that computes is to give the same batch as on an accelerator.
+        // A mapper that computes must make the same batch here as on an accelerator.
         let batch = guard(plan.place(Stage::Transfer), || Ok(batch.map_tensors(&mut Unmoved)))?;
         Ok(Ready::Done { batch, items: plan.indices.len(), permit: Some(permit) })
     }
 }
 
-/// The same, its tensors taken out and packed into a slot.
+/// The same batch, with its tensors taken out and packed into a slot.
 struct Packed<I, O> {
     source: Arc<ItemsSource<I, O>>,
     batch: O,
@@ -267,7 +267,7 @@ where
     fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error> {
         let Self { source, batch, plan, slot, parts } = *self;
         source.samples.counters.sent(parts.iter().map(|part| part.range.len()).sum());
-        // A mapper of the user's may compute with what it is given: the values are there before it runs.
+        // A mapper of the user may compute with the tensors that it gets: their values are there before it runs.
         let tensors = uploader.upload(slot, &parts, pool, plan.place(Stage::Transfer))?;
         let mut uploaded = Uploaded { tensors: tensors.into_iter() };
         let batch = guard(plan.place(Stage::Transfer), || {
@@ -281,7 +281,7 @@ where
 
 const UNSTEADY: &str = "MapTensors must visit the same tensors in the same order each time";
 
-/// Parts of a packed batch start at such an offset.
+/// The parts of a packed batch start at multiples of this number of bytes.
 const ALIGN: usize = 64;
 
 /// Leaves tensors as they are.

@@ -4,7 +4,7 @@ use super::{raw::RawBatch, row::RowMut};
 use crate::{fault::BoxError, memory::Field};
 use std::sync::Arc;
 
-/// Makes batches of samples: says what a batch looks like, writes a sample into its row, and turns the tensors on the
+/// Makes batches from samples: says what a batch looks like, writes a sample into its row, and turns the tensors on the
 /// device into the user's batch.
 ///
 /// ```
@@ -45,11 +45,11 @@ pub trait Collate<I>: Send + Sync + 'static {
     /// Any error; it reaches the consumer at the batch's place, with the sample's index.
     fn write(&self, sample: &I, row: &mut RowMut<'_>) -> Result<(), BoxError>;
 
-    /// Makes the user's batch. Called on the thread that calls `next()`, so that what it computes is ordered with the step on the
-    /// device; on a CPU backend, where it would take the step's time, on a worker.
+    /// Makes the user's batch. It is called on the thread that calls `next()`, so that what it computes is ordered with
+    /// the step on the device. On a CPU backend it would take the step's time there, so it is called on a worker.
     ///
-    /// Use each tensor once and let the model work on what comes of that: the transfer threads allocated it on a CubeCL stream of
-    /// theirs, which costs a synchronisation each time an operation reads it.
+    /// Use each tensor once, and let the model work on the result. The transfer threads allocated the tensor on a
+    /// CubeCL stream of their own, so each operation that reads it costs a synchronisation.
     ///
     /// # Errors
     /// Any error; it reaches the consumer at the batch's place.

@@ -29,13 +29,14 @@ pub(crate) struct RowsSource<I, C> {
     pub(crate) collate: Arc<C>,
     pub(crate) layout: Arc<SlotLayout>,
     pub(crate) target: Target,
-    /// Samples that are read before they are written.
+    /// The number of samples that are read before they are written.
     pub(crate) group: usize,
 }
 
-/// Small samples are read several at a time, so that what reading does (counts of references, locks) does not stand between
-/// the copies, where it would keep the CPU from overlapping their cache misses: 13.4 instead of 6.2 million rows of 784
-/// bytes a second with two workers. Large ones are copied while they are in the cache.
+/// Returns how many samples are read at a time. Small samples are read several at a time, so that the work of reading
+/// (reference counts, locks) does not come between the copies. There it would keep the CPU from overlapping their cache
+/// misses. With two workers this makes 13.4 instead of 6.2 million rows of 784 bytes a second. Large samples are copied
+/// while they are in the cache.
 pub(crate) fn group(row_bytes: usize) -> usize {
     (32 * 1024 / row_bytes.max(1)).clamp(1, 32)
 }
@@ -51,7 +52,7 @@ struct RowsJob<I, C> {
 struct Written {
     failed: FirstFailure,
     bad: Bad,
-    /// Steps of every row, then field; empty without padded fields.
+    /// The steps, by row and then by field; empty without padded fields.
     steps: Vec<usize>,
 }
 
@@ -65,7 +66,7 @@ where
     I: Send + 'static,
     C: Collate<I>,
 {
-    /// Writes the rows up to the first failure that the policy lets through.
+    /// Writes the rows up to the first failure that the policy lets fail the batch.
     fn write(
         &mut self,
         worker: usize,
@@ -92,7 +93,7 @@ where
                 },
             );
             if let Err(error) = dropped {
-                self.decide(worker, (first, error), steps, bad)?; // no policy lets it pass, but it is told
+                self.decide(worker, (first, error), steps, bad)?; // no policy accepts it, but it is reported
             }
             first = match fetched {
                 Ok(()) => end,
@@ -155,7 +156,7 @@ where
         source.samples.faults.decide(failure, bad, source.samples.others(), |nth| {
             let (index, sample) = source.samples.instead(plan, position, nth, worker)?;
             let written = self.write_rows(worker, position, &[sample], steps, || {});
-            // The place is the row's; the sample in it is another.
+            // The place is that of the row, but another sample is in it.
             written.map_err(|(_, error)| error.of_index(index))?;
             Ok(index)
         })
@@ -169,8 +170,8 @@ pub(crate) struct Rows<'a> {
     pub(crate) steps: &'a mut [usize],
 }
 
-/// Lets a collate write samples, and checks that it writes all of each; up to the first failure,
-/// or until the batch is abandoned. Calls `wrote` after each.
+/// Lets a collate write samples, and checks that it writes all of each. Stops at the first failure, or once the batch
+/// is abandoned. Calls `wrote` after each sample.
 pub(crate) fn write_rows<I, C: Collate<I>>(
     collate: &C,
     samples: &[I],
@@ -226,7 +227,7 @@ where
 }
 
 impl<I: Send + 'static, C: Collate<I>> RowsTask<I, C> {
-    /// Notes what came of the rows; the last task of the batch has the batch.
+    /// Notes the result of the rows; the last task of the batch returns the batch.
     fn end(self, written: Result<(), (usize, Error)>, steps: &[usize], bad: Bad) -> (Option<Outcome<C::Batch>>, Bad) {
         let RowsTask { job, chunk } = self;
         let first = chunk.rows().start * job.source.layout.fields.len();
@@ -238,7 +239,7 @@ impl<I: Send + 'static, C: Collate<I>> RowsTask<I, C> {
             outcome.failed.note(failure);
         }
         outcome.bad.merge(bad);
-        // Under the lock, so that the last task sees every other's outcome.
+        // This happens under the lock, so that the last task sees the outcome of every other task.
         let Some(mut slot) = chunk.finish() else { return (None, Bad::default()) };
         let Written { mut failed, bad, mut steps } = mem::take(&mut *outcome);
         drop(outcome);
@@ -285,7 +286,8 @@ where
     ) -> Result<Vec<Box<dyn Task<C::Batch>>>, Error> {
         let (rows, max) = (plan.indices.len(), self.layout.rows());
         if rows > max {
-            return Err(Error::LargeBatch { place: plan.place(Stage::Sampler), got: rows, max }); // more than the sampler said at first
+            // The batch is larger than the sampler said at first.
+            return Err(Error::LargeBatch { place: plan.place(Stage::Sampler), got: rows, max });
         }
         let slot = pool.slot(permit, self.layout.bytes(), wanted)?;
         let chunks = slot.split(&self.layout, rows, chunk);
@@ -366,7 +368,7 @@ where
     }
 }
 
-/// Copies the fields of a slot to the device; gives the number of bytes.
+/// Copies the fields of a slot to the device; returns the number of bytes.
 pub(crate) fn upload_rows(
     layout: &SlotLayout,
     slot: Slot,

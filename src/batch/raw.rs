@@ -1,4 +1,4 @@
-//! A batch on the device, before the collate makes the user's batch of it.
+//! A batch on the device, before the collate makes the user's batch from it.
 
 use crate::{
     fault::FieldError,
@@ -98,8 +98,8 @@ impl RawBatch {
         }
     }
 
-    /// An `Int` tensor in the device's own integer dtype, cast on the device if the field has another. Labels want this: Burn's
-    /// metrics compare them with the result of `argmax`, and integers of two dtypes do not compare.
+    /// An `Int` tensor in the device's own integer dtype, cast on the device if the field has another. Labels need
+    /// this: Burn's metrics compare them with the result of `argmax`, and integers of two dtypes cannot be compared.
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -114,7 +114,7 @@ impl RawBatch {
         self.rows
     }
 
-    /// Whether the batch has no samples; the loader makes none such.
+    /// Whether the batch has no samples; the loader makes no such batch.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
@@ -133,22 +133,23 @@ impl RawBatch {
         self.place.epoch
     }
 
-    /// The batch of the epoch, from 0.
+    /// The number of the batch in its epoch, from 0.
     pub fn number(&self) -> usize {
         self.place.number
     }
 
-    /// Where each sample stands in the dataset, row by row, as it was delivered: without the skipped samples, and of a replaced one
-    /// the index that stands in for it. For losses by sample, lists of hard examples, or to see what
-    /// [`BadSamples`](crate::BadSamples) did. `None` in a [`PinnedBatcher`](crate::PinnedBatcher): Burn does not tell.
+    /// The index of each sample in the dataset, row by row, as it was delivered. Skipped samples are left out, and a
+    /// replaced sample has the index of its replacement. Use it for losses by sample, for lists of hard examples, or to
+    /// see what [`BadSamples`](crate::BadSamples) did. `None` in a [`PinnedBatcher`](crate::PinnedBatcher), because
+    /// Burn does not tell the indices.
     pub fn indices(&self) -> Option<&[usize]> {
         self.indices.as_deref()
     }
 
-    /// A generator for this batch alone, for augmentation on the device: keyed by (seed, epoch, position of the first sample in
-    /// the epoch's global order), so that slices of a loader do not share their randomness. In a
-    /// [`PinnedBatcher`](crate::PinnedBatcher), which knows no epochs, the seed is 0 and batches are counted as they are made: with
-    /// several of Burn's workers, not the same way twice.
+    /// A generator for this batch alone, for augmentation on the device. Its key is (seed, epoch, position of the first
+    /// sample in the epoch's global order), so that slices of a loader do not share their randomness. A
+    /// [`PinnedBatcher`](crate::PinnedBatcher) knows no epochs: there the seed is 0, and batches are counted as they
+    /// are made. With several of Burn's workers that is not reproducible.
     pub fn rng(&self) -> KeyedRng {
         KeyedRng::new(Purpose::Batch, self.seed, self.place.epoch, self.place.position)
     }

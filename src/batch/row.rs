@@ -7,7 +7,7 @@ use crate::{
 use burn::tensor::Element;
 use std::mem::discriminant;
 
-/// The row of one sample in the batch that is being written: straight in the slot that later crosses the link.
+/// The row of one sample in the batch that is being written. It lies in the slot that later crosses the link.
 ///
 /// ```
 /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
@@ -44,8 +44,8 @@ use std::mem::discriminant;
 /// # Ok::<(), BoxError>(())
 /// ```
 ///
-/// Every field must be written before the collate returns. Finding a field goes through the names in order, so write
-/// them in the layout's order where rows are tiny.
+/// Every field must be written before the collate returns. A field is found by going through the names in order. So if
+/// rows are tiny, write the fields in the layout's order.
 #[derive(Debug)]
 pub struct RowMut<'a> {
     chunk: &'a mut Chunk,
@@ -64,13 +64,14 @@ impl<'a> RowMut<'a> {
     #[inline]
     fn find(&self, name: &str) -> Result<(usize, &Field), FieldError> {
         let fields = &self.chunk.layout().fields;
-        // Equal literals are mostly one: comparing where they are spares comparing what they are.
+        // Equal literals mostly have the same address. Then comparing the addresses saves comparing the text.
         let named = |field: &Field| std::ptr::eq::<str>(&*field.name, name) || field.name == name;
         let at = fields.iter().position(named).ok_or_else(|| unknown(fields, name))?;
         Ok((at, &fields[at]))
     }
 
-    // Inlined, for the same reason as `rows::group`: the fewer instructions between two small copies, the more they overlap.
+    // Inlined, for the same reason as `collate_source::group`: the fewer instructions between two small copies, the
+    // more they overlap.
     /// Copies `values` into a field: all of a row, or, in a padded field, as many whole steps as the sample has.
     ///
     /// # Errors
@@ -106,7 +107,8 @@ impl<'a> RowMut<'a> {
         self.write(name, &[value])
     }
 
-    /// The place of a field, to decode or compute straight into it. It holds what an earlier batch left: overwrite all of it.
+    /// Returns the place of a field, to decode or compute straight into it. It holds what an earlier batch left, so
+    /// overwrite all of it.
     ///
     /// # Errors
     /// If the layout has no such field, it is padded, or its dtype is another.
@@ -143,8 +145,8 @@ fn unknown(fields: &[Field], name: &str) -> FieldError {
 
 #[inline]
 fn check_dtype<E: Element>(field: &Field) -> Result<(), FieldError> {
-    // Kinds alone, since comparing all that a dtype may carry takes a tenth of a small sample's time: a quantised field is refused
-    // in the layout, and `bool` values serve every boolean store of one byte.
+    // Only the kinds are compared, since comparing all that a dtype may carry takes a tenth of a small sample's time. A
+    // quantised field is refused in the layout, and `bool` values fit every boolean store of one byte.
     let same = discriminant(&field.dtype) == discriminant(&E::dtype());
     if same && (!E::dtype().is_bool() || field.dtype.size() == size_of::<E>()) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Getting one sample: dataset, then augmentation. Errors and panics of user code become typed errors here.
+//! Gets one sample from the dataset, then augments it. Errors and panics of user code become typed errors here.
 
 use super::raw::BatchPlace;
 use crate::{
@@ -34,7 +34,7 @@ impl BatchPlan {
         Place::batch(stage, self.at.epoch, self.at.number)
     }
 
-    /// The plan of what is left of the batch.
+    /// The plan of what is left of the batch: without skipped samples, and with the replacements.
     pub(crate) fn without(self: &Arc<Self>, bad: &Bad) -> Arc<Self> {
         if bad.is_empty() {
             return Arc::clone(self);
@@ -93,8 +93,8 @@ pub(crate) struct Samples<I> {
 }
 
 impl<I: 'static> Samples<I> {
-    /// Adds the samples at some positions of a batch to `samples`, on the calling worker, up to the first failure, which is given
-    /// with its position. Stops without a word once the batch is abandoned.
+    /// Adds the samples at some positions of a batch to `samples`, on the calling worker, up to the first failure,
+    /// which is returned with its position. Stops without an error once the batch is abandoned.
     pub(crate) fn fetch(
         &self,
         plan: &Arc<BatchPlan>,
@@ -112,7 +112,8 @@ impl<I: 'static> Samples<I> {
         let mut out_of_range = None;
         clock.group(self.augment.is_some());
         let fetched = guard_at(place, || {
-            // In locals, or the notes, which are atomic, would make the CPU load them anew for every sample.
+            // These are local variables. Otherwise the notes, which are atomic, would make the CPU load them again for
+            // every sample.
             let (dataset, augment, len) = (&*self.dataset, self.augment.as_deref(), self.len);
             let (doing, indices, abandoned) = (&*doing, &*plan.indices, &*plan.abandoned);
             for position in positions {
@@ -142,18 +143,18 @@ impl<I: 'static> Samples<I> {
         failed.map_or(Ok(()), |error| Err((doing.noted().0, error)))
     }
 
-    /// The generator of the place at a position of a batch.
+    /// The random generator of the place at a position of a batch.
     fn rng(&self, plan: &BatchPlan, position: usize) -> KeyedRng {
         let occurrence = plan.occurrences.map(|occurrences| occurrences.of(position));
         KeyedRng::for_sample(self.seed, plan.at.epoch, plan.indices[position], occurrence)
     }
 
-    /// How many samples there are beside one.
+    /// The number of samples besides one.
     pub(crate) fn others(&self) -> usize {
         self.len.saturating_sub(1)
     }
 
-    /// The `nth` sample behind the one at a position of a batch, which it is to replace, and its index.
+    /// Returns the `nth` sample after the one at a position of a batch, to replace that one, and its index.
     pub(crate) fn instead(
         &self,
         plan: &BatchPlan,
@@ -167,7 +168,8 @@ impl<I: 'static> Samples<I> {
         let key = plan.indices[position];
         let (index, stage) = ((key + nth) % self.len, Cell::new(Stage::Read));
         let place = || Place { stage: stage.get(), index: Some(index), ..plan.sample(position, worker) };
-        // The key is that of the place: should both be in the epoch, the augmentation still makes two samples of them.
+        // The random key is that of the place. If both are in the epoch, the augmentation still makes two different
+        // samples.
         let get = || {
             let sample = self.dataset.get(index)?;
             let Some(augment) = &self.augment else { return Ok(sample) };

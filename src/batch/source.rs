@@ -1,4 +1,5 @@
-//! What the pipeline needs to know of how batches are made; `rows.rs` and `items.rs` are the two ways.
+//! What the pipeline needs to know about how batches are made. The two ways are `collate_source.rs` and
+//! `batcher_source.rs`.
 
 use super::{raw::BatchPlace, samples::BatchPlan};
 use crate::{
@@ -8,24 +9,24 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// A batch whose rows are written, on its way to the device. It knows its next step: a batch that needs another one, such as
-/// decoding on the device, says so here, and the pipeline has a stage for it.
+/// A batch whose rows are written, on its way to the device. It knows its next step. A batch that needs another step,
+/// such as decoding on the device, says so here, and the pipeline has a stage for that step.
 pub(crate) trait Filled<O>: Send {
     /// Which batch it is.
     fn at(&self) -> BatchPlace;
 
-    /// Whether it is to go through [`pin`](Self::pin) before it can be sent.
+    /// Whether it must go through [`pin`](Self::pin) before it can be sent.
     fn needs_pin(&self) -> bool;
 
-    /// Prepares it for the link: closes the gaps of padded rows, packs pageable tensors. On the pin thread, or a worker on a CPU
-    /// backend.
+    /// Prepares it for the link: closes the gaps of padded rows, packs pageable tensors. Runs on the pin thread, or on
+    /// a worker on a CPU backend.
     fn pin(self: Box<Self>, pool: &Arc<Pool>, wanted: Wanted<'_>) -> Result<Box<dyn Filled<O>>, Error>;
 
-    /// Hands it to the device. On a transfer thread, or a worker on a CPU backend.
+    /// Hands it to the device. Runs on a transfer thread, or on a worker on a CPU backend.
     fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error>;
 }
 
-/// What came of a batch on the workers.
+/// The result of a batch on the workers.
 pub(crate) enum Outcome<O> {
     /// The batch.
     Filled(Box<dyn Filled<O>>),
@@ -61,27 +62,27 @@ pub(crate) trait Task<O>: Send {
     fn run(self: Box<Self>, worker: usize) -> Done<O>;
 }
 
-/// What a task gives back.
+/// What a task returns.
 pub(crate) struct Done<O> {
     /// The batch, from the last of its tasks to end.
     pub(crate) outcome: Option<Outcome<O>>,
-    /// What the rows took, without the work on the batch as a whole.
+    /// The time that the rows took, without the work on the batch as a whole.
     pub(crate) rows_took: Duration,
-    /// With the batch: those of its samples that were skipped or replaced.
+    /// Comes with the batch: those of its samples that were skipped or replaced.
     pub(crate) bad: Bad,
 }
 
-/// Makes batches of indices.
+/// Makes batches from indices.
 pub(crate) trait Source<O>: Send + Sync {
     fn target(&self) -> &Target;
 
     /// What is done about faults.
     fn faults(&self) -> &Faults;
 
-    /// The bytes of a batch's slot, where they are known ahead.
+    /// The bytes of a batch's slot, if they are known ahead.
     fn slot_bytes(&self) -> Option<usize>;
 
-    /// Cuts a batch into tasks of at most `chunk` rows. On a worker.
+    /// Cuts a batch into tasks of at most `chunk` rows. Runs on a worker.
     fn open(
         self: Arc<Self>,
         plan: Arc<BatchPlan>,

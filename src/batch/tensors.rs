@@ -1,4 +1,4 @@
-//! Reaching the tensors of a batch type that this crate does not know.
+//! Reaches the tensors of a batch type that this crate does not know.
 
 use burn::tensor::{Tensor, kind::Basic};
 
@@ -9,12 +9,13 @@ pub trait TensorMapper {
 }
 
 /// A batch whose tensors can be replaced one by one, as [`from_batcher`](crate::PinnedDataLoaderBuilder::from_batcher)
-/// needs to move them. Implemented for tensors, tuples, `Vec`, `Option`, `Box` and arrays of them, and for plain values; for
-/// your own struct write [`map_tensors!`](crate::map_tensors).
+/// needs to move them. Implemented for tensors, tuples, `Vec`, `Option`, `Box` and arrays of them, and for plain
+/// values; for your own struct write [`map_tensors!`](crate::map_tensors).
 ///
-/// An implementation must visit the same tensors in the same order each time. It may compute with what the mapper gives: by then the
-/// values are there. On an accelerator it runs twice a batch, first to take the values out, where the mapper gives tensors without
-/// elements; on a CPU backend it runs once, and the tensors stay as they are.
+/// An implementation must visit the same tensors in the same order each time. It may compute with what the mapper
+/// returns: by then the values are there. On an accelerator it runs twice per batch. The first run takes the values
+/// out, and in that run the mapper returns tensors without elements. On a CPU backend it runs once, and the tensors
+/// stay as they are.
 pub trait MapTensors: Sized {
     /// Replaces every tensor by what the mapper makes of it.
     fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self;
@@ -74,7 +75,8 @@ macro_rules! tuples {
 }
 tuples!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F));
 
-/// Implements [`MapTensors`](crate::MapTensors) for a batch struct. Name every field: one that is forgotten does not compile.
+/// Implements [`MapTensors`](crate::MapTensors) for a batch struct. Name every field: if one is missing, it does not
+/// compile.
 ///
 /// ```
 /// use burn::prelude::*;

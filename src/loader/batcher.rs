@@ -20,13 +20,13 @@ use std::{
 
 /// A [`Collate`] as a Burn `Batcher`, for Burn's own `DataLoaderBuilder`.
 ///
-/// Samples are written into recycled (on CUDA: page-locked) memory and cross the link in the layout's dtypes, but in Burn's way:
-/// each of its workers makes whole batches, and waits for their copies. The sample that an error or a panic belongs to is
-/// named by its position in the batch, for Burn does not tell the index.
+/// Samples are written into recycled memory (page-locked on CUDA) and cross the link in the layout's dtypes. The rest
+/// is Burn's way: each of Burn's workers makes whole batches, and waits for their copies. An error or a panic names its
+/// sample by the position in the batch, because Burn does not tell the index.
 ///
-/// It keeps the slots that it has used, up to 64 for each device (on a CPU backend 66), without a limit in bytes, and a call that gets
-/// none within 60 s panics. [`RawBatch::rng`] has the seed 0 there and counts batches as they are made, so that with several of Burn's
-/// workers it is not reproducible.
+/// It keeps the slots that it has used, up to 64 for each device (66 on a CPU backend), without a limit in bytes. A
+/// call that gets no slot within 60 s panics. [`RawBatch::rng`] has the seed 0 here and counts batches as they are
+/// made. So it is not reproducible with several of Burn's workers.
 ///
 /// ```
 /// use burn::data::{dataloader::DataLoaderBuilder, dataset::InMemDataset};
@@ -54,9 +54,9 @@ pub struct PinnedBatcher<C> {
     batches: AtomicUsize,
 }
 
-/// Burn does not say how many workers call at once; so many may.
+/// The most workers that may call at once; Burn does not say how many do.
 const SLOTS: usize = 64;
-/// A copy that has not ended by then never will.
+/// How long to wait for a slot; a copy that has not ended by then never will.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl<C> fmt::Debug for PinnedBatcher<C> {
@@ -135,7 +135,7 @@ impl<I, C: Collate<I>> Batcher<I, C::Batch> for PinnedBatcher<C> {
     /// Makes one batch on the calling thread.
     ///
     /// # Panics
-    /// On any error, which is the panic's message: Burn's trait leaves no other way.
+    /// On any error; the panic's message is the error. Burn's trait leaves no other way.
     fn batch(&self, items: Vec<I>, device: &Device) -> C::Batch {
         match Doing::here().aside(|| self.make(items, device)) {
             Ok(batch) => batch,

@@ -1,4 +1,4 @@
-//! The options are checked, once, and become a loader.
+//! Checks the options once, and makes a loader of them.
 
 use super::{
     builder::{Parts, PinnedDataLoaderBuilder},
@@ -18,15 +18,17 @@ use burn::data::dataset::Dataset;
 use std::sync::Arc;
 
 impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
-    /// Checks the options and builds the loader. No thread is started and no slot is allocated before the first `iter()`.
+    /// Checks the options and builds the loader. No thread is started and no slot is allocated before the first
+    /// `iter()`.
     ///
     /// # Errors
-    /// [`Error::Config`], which names the option, what is wrong with it, and what to write instead. [`Error::Panicked`], if
-    /// `Collate::layout` panics.
+    /// [`Error::Config`], which names the option, what is wrong with it, and what to write instead.
+    /// [`Error::Panicked`], if `Collate::layout` panics.
     ///
     /// # Panics
-    /// If no device is set and Burn has no backend to choose one from; if `Dataset::len` panics, or a method of the sampler that is
-    /// called here (`check`, `len`, those of a batch sampler that tell its sizes, with `resume` its `Debug`).
+    /// If no device is set and Burn has no backend to choose one from. If `Dataset::len` panics, or a method of the
+    /// sampler that is called here: `check`, `len`, those of a batch sampler that tell its sizes, and with `resume` its
+    /// `Debug`.
     pub fn build<D>(self, dataset: D) -> Result<Arc<PinnedDataLoader<O>>, Error>
     where
         D: Dataset<I> + 'static,

@@ -24,8 +24,8 @@ pub(crate) struct Parts<I> {
 
 pub(crate) type Make<I, O> = Box<dyn FnOnce(Parts<I>) -> Result<MakeSource<O>, Error>>;
 
-/// Builds a [`PinnedDataLoader`](crate::PinnedDataLoader). The options have the names of Burn's `DataLoaderBuilder` where they mean
-/// the same.
+/// Builds a [`PinnedDataLoader`](crate::PinnedDataLoader). The options have the names of Burn's `DataLoaderBuilder`
+/// where they mean the same.
 ///
 /// ```
 /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
@@ -66,7 +66,7 @@ impl<I, O> fmt::Debug for PinnedDataLoaderBuilder<I, O> {
 }
 
 impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
-    /// A loader whose batches a [`Collate`] makes, row by row, in the memory that crosses the link.
+    /// A loader whose batches are made by a [`Collate`], row by row, in the memory that crosses the link.
     pub fn new<C: Collate<I, Batch = O>>(collate: C) -> Self {
         let collate = Arc::new(collate);
         Self::with(Box::new(move |parts: Parts<I>| {
@@ -88,10 +88,10 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         }))
     }
 
-    /// A loader whose batches an ordinary Burn `Batcher` makes, unchanged. It runs on the workers, against the loader's device
-    /// if that is a CPU backend and else against [`host_device`](Self::host_device); the tensors of its batches are then copied
-    /// to page-locked memory and to the device. That is one copy more than with a [`Collate`], and the values cross
-    /// the link in the batcher's dtype.
+    /// A loader whose batches are made by an ordinary Burn `Batcher`, unchanged. The batcher runs on the workers. It
+    /// uses the loader's device if that is a CPU backend. Otherwise it uses [`host_device`](Self::host_device), and the
+    /// tensors of its batches are then copied to page-locked memory and to the device. That is one copy more than with
+    /// a [`Collate`], and the values cross the link in the batcher's dtype.
     pub fn from_batcher<B>(batcher: B) -> Self
     where
         B: Batcher<I, O> + 'static,
@@ -130,48 +130,52 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Shuffles globally, anew each epoch: a [`RandomSampler`](crate::RandomSampler) of this seed. Default: the dataset's order.
+    /// Shuffles globally, in a new order each epoch, with a [`RandomSampler`](crate::RandomSampler) of this seed.
+    /// Default: the dataset's order.
     pub fn shuffle(mut self, seed: u64) -> Self {
         self.options.shuffle = Some(seed);
         self
     }
 
-    /// Orders epochs by a [`Sampler`](crate::Sampler) or a [`BatchSampler`](crate::BatchSampler) instead of [`shuffle`](Self::shuffle).
-    /// A batch sampler decides which samples share a batch too: it replaces [`batch_size`](Self::batch_size) and
-    /// [`drop_last`](Self::drop_last).
+    /// Orders epochs by a [`Sampler`](crate::Sampler) or a [`BatchSampler`](crate::BatchSampler) instead of
+    /// [`shuffle`](Self::shuffle). A batch sampler also decides which samples share a batch: it replaces
+    /// [`batch_size`](Self::batch_size) and [`drop_last`](Self::drop_last).
     pub fn order<Kind: ?Sized>(mut self, order: impl IntoOrder<Kind>) -> Self {
         self.options.order = Some(order.into_order());
         self
     }
 
-    /// Gives only the share of one process of several, of whatever order the sampler makes. Default: everything.
+    /// Delivers only the share of one process among several, whatever order the sampler makes. Default: everything.
     pub fn distributed(mut self, share: Distributed) -> Self {
         self.options.distributed = share;
         self
     }
 
-    /// The number of the first epoch, on which order and augmentation depend. A training that goes on after Burn's checkpoint of
-    /// epoch `n` (which counts from 1) starts at `n`. Default: 0.
+    /// The number of the first epoch. Order and augmentation depend on it. A training that goes on after Burn's
+    /// checkpoint of epoch `n` starts at `n`, because Burn counts from 1. Default: 0.
     pub fn start_epoch(mut self, epoch: usize) -> Self {
         self.options.start_epoch = Some(epoch);
         self
     }
 
-    /// Goes on where another loader stood when its [`state`](crate::PinnedDataLoader::state) was taken: the first `iter()` gives
-    /// exactly the batches of that epoch which it had not given, byte for byte. The number of workers, the device, and of
-    /// [`distributed`](Self::distributed) the world, may have changed; dataset, sampler, batch size, `drop_last` and seed may not.
+    /// Goes on where another loader stood when its [`state`](crate::PinnedDataLoader::state) was taken. The first
+    /// `iter()` returns exactly the batches of that epoch that the other loader had not returned, byte for byte. The
+    /// number of workers, the device and the world of [`distributed`](Self::distributed) may have changed. Dataset,
+    /// sampler, batch size, `drop_last` and seed must be the same.
     pub fn resume(mut self, state: LoaderState) -> Self {
         self.options.resume = Some(state);
         self
     }
 
-    /// The seed of [`augment`](Self::augment) and of [`RawBatch::rng`](crate::RawBatch::rng). Default: that of `shuffle`, else 0.
+    /// The seed of [`augment`](Self::augment) and of [`RawBatch::rng`](crate::RawBatch::rng). Default: that of
+    /// `shuffle`, else 0.
     pub fn seed(mut self, seed: u64) -> Self {
         self.options.seed = Some(seed);
         self
     }
 
-    /// Changes each sample at random, on the workers, the same way whatever their number. A second call adds to the first.
+    /// Changes each sample at random, on the workers. The changes are the same for any number of workers. A second call
+    /// adds to the first.
     pub fn augment(mut self, augment: impl Augment<I>) -> Self {
         self.augment = Some(match self.augment.take() {
             None => Arc::new(augment),
@@ -180,63 +184,69 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Threads that read and write samples, or [`Auto`](crate::Auto): as few as are enough. Default: those of the
-    /// machine, less one in eight for training and transfer. On CUDA under Linux workers lower their own priority (nice 10),
-    /// which threads that your code starts on a worker inherit.
+    /// The number of threads that read and write samples, or [`Auto`](crate::Auto): the fewest that are enough.
+    /// Default: the threads of the machine, less one in eight for training and transfer. On CUDA under Linux, workers
+    /// lower their own priority (nice 10). Threads that your code starts on a worker inherit this priority.
     pub fn num_workers(mut self, num_workers: impl Into<Count>) -> Self {
         self.options.workers = Some(num_workers.into());
         self
     }
 
-    /// Batches ready on the device ahead of the step. Default: 2. [`Auto`](crate::Auto): 2, and up to 8 where that makes the step
-    /// wait less.
+    /// The number of batches ready on the device ahead of the step. Default: 2. [`Auto`](crate::Auto): 2, and up to 8
+    /// if that makes the step wait less.
     ///
-    /// On CUDA an epoch in progress takes the device memory of `prefetch + 3` batches: `prefetch` ready, two on their way (or ready
-    /// too), one in the step; more if the loop keeps batches or steps take less than about 10 ms.
+    /// On CUDA an epoch in progress takes the device memory of `prefetch + 3` batches: `prefetch` are ready, two are on
+    /// their way (or ready too), and one is in the step. It takes more if the loop keeps batches, or if steps take less
+    /// than about 10 ms.
     pub fn prefetch(mut self, prefetch: impl Into<Count>) -> Self {
         self.options.prefetch = prefetch.into();
         self
     }
 
-    /// Threads that copy to the device, on CUDA each on a copy stream of its own; all of them allocate on one CubeCL stream.
-    /// Default: 3. On a CPU backend there is nothing to copy, and none.
+    /// The number of threads that copy to the device. On CUDA each has a copy stream of its own, and all of them
+    /// allocate on one CubeCL stream. Default: 3. On a CPU backend there is nothing to copy, and there are no such
+    /// threads.
     pub fn transfer_threads(mut self, transfers: usize) -> Self {
         self.options.transfers = Some(transfers);
         self
     }
 
     /// The most bytes of page-locked memory, for this loader and for each copy of it by `to_device` or `slice`
-    /// ([`shared_limit`](Self::shared_limit) is one for all). Default:
-    /// `prefetch + 2` batches (of a batcher: of whatever size its batches have), or up to 16 that take 16 MiB together; a smaller
-    /// limit means fewer slots.
+    /// ([`shared_limit`](Self::shared_limit) is one for all). Default: `prefetch + 2` batches, or up to 16 batches that
+    /// take 16 MiB together. With a batcher, it is `prefetch + 2` batches of whatever size they have. A smaller limit
+    /// means fewer slots.
     pub fn pinned_limit(mut self, bytes: usize) -> Self {
         self.options.pinned_limit = Some(bytes);
         self
     }
 
-    /// A limit on slot memory that other loaders have a part in, besides [`pinned_limit`](Self::pinned_limit). Default: none.
+    /// A limit on slot memory that this loader shares with other loaders, besides [`pinned_limit`](Self::pinned_limit).
+    /// Default: none.
     pub fn shared_limit(mut self, limit: &MemoryLimit) -> Self {
         self.options.shared_limit = Some(limit.clone());
         self
     }
 
-    /// Whether to fail where page-locked memory cannot be had, instead of going on with ordinary memory. Default: no. Checked by
-    /// `build`; memory that is refused later is an [`Error::OutOfHostMemory`].
+    /// Whether to fail if there is no page-locked memory, instead of going on with ordinary memory. Default: no.
+    /// `build` checks this. Memory that is refused later is an [`Error::OutOfHostMemory`].
     pub fn require_pinned(mut self, require: bool) -> Self {
         self.options.require_pinned = require;
         self
     }
 
-    /// How long `next()` may wait for a batch. Then it gives the batch up and returns an [`Error::Timeout`] that names the thread,
-    /// the stage and the sample which hold it up; the next call waits for the batch after it. Default: for ever.
+    /// How long `next()` may wait for a batch. After that it gives the batch up and returns an [`Error::Timeout`],
+    /// which names the thread, the stage and the sample that hold it up. The next call waits for the batch after it.
+    /// Default: for ever.
     ///
-    /// It covers what the loader's threads run. On an accelerator [`Collate::finish`] runs after the wait, on the thread that calls
-    /// `next()`, and the epoch is planned in `iter()`: it covers neither.
+    /// It covers what the loader's threads run. It does not cover [`Collate::finish`] on an accelerator, which runs
+    /// after the wait, on the thread that calls `next()`. It does not cover the planning of the epoch in `iter()`
+    /// either.
     ///
-    /// A call that hangs cannot be ended from outside. Its thread and its batch's memory stay until it returns, the memory on top
-    /// of `pinned_limit`; the other threads go on with as many slots as before. A loader that is dropped waits so long for a
-    /// running call, then lets its thread go. The next epoch of a loader whose workers all hang starts new ones beside them: data
-    /// that hangs in every epoch takes more threads in every epoch. So use much more than the slowest sample takes.
+    /// A call that hangs cannot be ended from outside. Its thread and its batch's memory stay until it returns, and
+    /// that memory comes on top of `pinned_limit`. The other threads go on with as many slots as before. A loader that
+    /// is dropped waits for a running call for as long as this timeout, then leaves the thread. If all workers of a
+    /// loader hang, its next epoch starts new ones beside them. So data that hangs in every epoch takes more threads in
+    /// every epoch. Use a timeout much longer than the slowest sample takes.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
         self
@@ -248,11 +258,12 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Called with every fault: each bad sample, skipped and replaced ones too, and whatever else makes a batch fail. It runs
-    /// on the thread that met the fault, mostly a worker, for several faults at once, and ahead of the
-    /// consumer. A panic in it is logged and changes nothing; while it runs, that thread does nothing else.
+    /// Sets a function that is called with every fault: each bad sample, skipped and replaced ones too, and whatever
+    /// else makes a batch fail. It runs on the thread that met the fault, mostly a worker, and ahead of the consumer.
+    /// It may run for several faults at once. A panic in it is logged and changes nothing. While it runs, that thread
+    /// does nothing else.
     ///
-    /// Under [`BadSamples::Fail`] workers leave what is left of a bad batch, so that not all of its faults are met.
+    /// Under [`BadSamples::Fail`] workers do not go on with a bad batch, so that not all of its faults are met.
     pub fn on_fault(mut self, on_fault: impl Fn(&Error) + Send + Sync + 'static) -> Self {
         self.options.on_fault = Some(Arc::new(on_fault));
         self
@@ -264,28 +275,29 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Where slots get their memory; excludes [`require_pinned`](Self::require_pinned). Default: what suits the device.
+    /// Where slots get their memory; cannot be used with [`require_pinned`](Self::require_pinned). Default: what suits
+    /// the device.
     pub fn allocator(mut self, alloc: impl HostAlloc + 'static) -> Self {
         self.options.alloc = Some(Arc::new(alloc));
         self
     }
 
-    /// Whether [`RowMut::write`](crate::RowMut::write) copies long rows past the CPU's caches. Default: no. Batchers copy
-    /// otherwise.
+    /// Whether [`RowMut::write`](crate::RowMut::write) copies long rows past the CPU's caches. Default: no. Batchers
+    /// copy in another way.
     pub fn streaming_stores(mut self, streaming: bool) -> Self {
         self.options.streaming = Some(streaming);
         self
     }
 
-    /// Where batches go, with autodiff or without: batches are constants. Default: Burn's default device. `SupervisedTraining`
-    /// moves the loader to its own.
+    /// The device that batches go to. It may have autodiff or not, because batches are constants. Default: Burn's
+    /// default device. `SupervisedTraining` moves the loader to its own device.
     pub fn set_device(mut self, device: Device) -> Self {
         self.options.device = Some(device);
         self
     }
 
-    /// The CPU device that a batcher works against when the loader's device is an accelerator. Default: Flex, with the feature
-    /// `cuda`; without it, this must be set for an accelerator.
+    /// The CPU device that a batcher uses when the loader's device is an accelerator. Default with the feature `cuda`:
+    /// Flex. Without that feature, this must be set for an accelerator.
     pub fn host_device(mut self, device: Device) -> Self {
         self.options.host_device = Some(device);
         self

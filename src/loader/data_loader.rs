@@ -29,7 +29,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long `next()` waits with nothing on its way while every slot is held elsewhere.
+/// How long `next()` waits if nothing is on its way and every slot is held elsewhere.
 const LEASE_TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Running<O> {
@@ -37,13 +37,14 @@ struct Running<O> {
     _threads: Threads,
 }
 
-/// A data loader whose workers write samples straight into (on CUDA: page-locked) host memory and whose transfer stage puts
-/// device tensors ahead of the training step. Made by [`PinnedDataLoaderBuilder`](crate::PinnedDataLoaderBuilder).
+/// A data loader that puts device tensors ahead of the training step. Its workers write samples straight into host
+/// memory (page-locked on CUDA), and its transfer stage makes the tensors. It is made by
+/// [`PinnedDataLoaderBuilder`](crate::PinnedDataLoaderBuilder).
 ///
-/// It is Burn's [`DataLoader`]; `Arc<PinnedDataLoader<O>>` coerces to `Arc<dyn DataLoader<O>>`. Threads and slots come with the
-/// first `iter()` and stay until the loader is dropped, which joins the threads, each after the call, the copy or the allocation
-/// that it is in; with a [`timeout`](crate::PinnedDataLoaderBuilder::timeout), a thread that hangs for longer is left. Each `iter()`
-/// is the loader's next epoch.
+/// It is Burn's [`DataLoader`]; `Arc<PinnedDataLoader<O>>` coerces to `Arc<dyn DataLoader<O>>`. Threads and slots come
+/// with the first `iter()` and stay until the loader is dropped. The drop joins each thread after the call, the copy or
+/// the allocation that it is in. With a [`timeout`](crate::PinnedDataLoaderBuilder::timeout), a thread that hangs for
+/// longer is left. Each `iter()` is the loader's next epoch.
 ///
 /// ```
 /// # use burn::{data::{dataloader::DataLoader, dataset::InMemDataset}, prelude::*, tensor::DType};
@@ -67,10 +68,10 @@ struct Running<O> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// `next()` blocks until its batch is there, for ever unless a `timeout` is set, and then runs `Collate::finish` on its own thread
-/// (on a CPU backend, a worker did). The `timeout` covers what the loader's threads run: not that `finish`, nor the planning of the
-/// epoch in `iter()`. An `Err` stands at the place of the batch that failed; the iterator goes on behind it. [`Error::of`] gives
-/// the typed error.
+/// `next()` blocks until its batch is there, for ever unless a `timeout` is set. Then it runs `Collate::finish` on the
+/// calling thread; on a CPU backend, a worker has done that already. The `timeout` covers what the loader's threads
+/// run. It covers neither that `finish` nor the planning of the epoch in `iter()`. An `Err` stands at the place of a
+/// batch that failed, and the iterator goes on after it. [`Error::of`] returns the typed error.
 ///
 /// The threads are named `bp-worker-0`, `bp-pin`, `bp-transfer-0` and so on, in errors, debuggers and profilers.
 pub struct PinnedDataLoader<O> {
@@ -96,7 +97,8 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         Self { plan, epoch: AtomicUsize::new(epoch), copy, running: Mutex::new(None) }
     }
 
-    /// What this loader and all its copies (`to_device`, `slice`, and so the one that `SupervisedTraining` makes) have done.
+    /// What this loader and all its copies (`to_device`, `slice`, and so the one that `SupervisedTraining` makes) have
+    /// done.
     pub fn stats(&self) -> Stats {
         self.plan.counters.snapshot()
     }
@@ -106,9 +108,10 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         Arc::clone(&self.plan.counters)
     }
 
-    /// Starts to record who does what when, for this loader and all its copies, and forgets what was recorded before. Keeps the
-    /// last `events` events of some 80 bytes, about ten per batch and worker; 0 stops it and forgets all, so take
-    /// [`timeline`](Self::timeline) first. An event costs a lock.
+    /// Starts to record what each thread does and when, for this loader and all its copies, and forgets what was
+    /// recorded before. It keeps the last `events` events of about 80 bytes each. There are about ten events per batch
+    /// and worker. 0 stops the recording and forgets everything, so take the [`timeline`](Self::timeline) first. Each
+    /// event costs a lock.
     pub fn record(&self, events: usize) {
         self.plan.counters.timeline.start(events);
     }
@@ -118,18 +121,18 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         Timeline::of(self.plan.counters.timeline.events())
     }
 
-    /// How many batches the next epoch has, or would have were it not resumed. A [`BatchSampler`](crate::BatchSampler) plans
-    /// an epoch to know.
+    /// The number of batches that the next epoch has, or would have if it were not resumed. A
+    /// [`BatchSampler`](crate::BatchSampler) has to plan an epoch to know it.
     pub fn num_batches(&self) -> usize {
         self.plan.orders.batches(self.epoch.load(Relaxed))
     }
 
-    /// Where the loader stands: behind the last batch that the newest of its epochs has given. Taken after a step and saved with
-    /// the model, it lets [`resume`](crate::PinnedDataLoaderBuilder::resume) go on with the very next batch. It knows of copies
-    /// made by `to_device` too, and so of the one that `SupervisedTraining` makes, but not of slices.
+    /// Where the loader stands: after the last batch that its newest epoch has returned. Take it after a step and save
+    /// it with the model. Then [`resume`](crate::PinnedDataLoaderBuilder::resume) goes on with the very next batch. It
+    /// also knows of copies made by `to_device`, and so of the one that `SupervisedTraining` makes, but not of slices.
     ///
-    /// Of several processes, all have the same state after the same number of steps: any one's will do (but for the samples
-    /// skipped, which each counts for its own quota).
+    /// If there are several processes, all have the same state after the same number of steps, so that of any process
+    /// will do. Only the number of skipped samples may differ: each process counts them for its own quota.
     pub fn state(&self) -> LoaderState {
         self.plan.state(self.plan.standing.get())
     }
@@ -141,7 +144,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         Arc::new(Self::new(plan, self.epoch.load(Relaxed)))
     }
 
-    /// The pipeline, started if need be.
+    /// Returns the pipeline, and starts it if needed.
     fn pipeline(&self) -> Result<Arc<Pipeline<O>>, Error> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(running) = running.take_if(|running| running.pipeline.is_dead()) {
@@ -170,7 +173,8 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let tuning = tuner.has_choice().then(|| Tuning::new(tuner, Arc::clone(&settings)));
         let flow = Flow {
             workers,
-            // Copies in turn keep the link busy: 47.2, 49.5 and 49.1 GB/s with 2, 3 and 4 on an H200, 8 workers.
+            // Threads that copy in turn keep the link busy: 47.2, 49.5 and 49.1 GB/s with 2, 3 and 4 of them on an H200
+            // with 8 workers.
             transfers: if host { 0 } else { plan.options.transfers.unwrap_or(3) },
             prefetch,
             now: Arc::clone(&settings),
@@ -187,8 +191,9 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
-    /// Starts the next epoch and returns: the sampler plans it on this thread, and the first call starts the loader's threads.
-    /// Nothing fails here: errors come from `next()`. Several iterators may run at once, and share the slots.
+    /// Starts the next epoch and returns its iterator. The sampler plans the epoch on this thread, and the first call
+    /// starts the loader's threads. Nothing fails here: errors come from `next()`. Several iterators may run at once;
+    /// they share the slots.
     fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<O> + 'a> {
         let started = Instant::now();
         let epoch = self.epoch.fetch_add(1, Relaxed);
@@ -216,8 +221,8 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         self.copy(|plan| plan.options.device = Some(device.clone()))
     }
 
-    /// The positions `start..end` of each epoch's global order: slices of a shuffled loader are disjoint in every epoch, and
-    /// are shuffled globally, not each within itself.
+    /// Returns a loader of the positions `start..end` of each epoch's global order. Slices of a shuffled loader are
+    /// disjoint in every epoch. They are shuffled globally, not each within itself.
     fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<O>> {
         self.copy(|plan| {
             plan.orders.cut(start, end);

@@ -57,7 +57,7 @@ impl<O> EpochIter<O> {
             let number = delivery.place.batch;
             let taken = self.take(&pipeline, delivery);
             self.standing.set(self.progress.at());
-            // A batch of which all samples are skipped is passed over.
+            // A batch whose samples are all skipped is passed over.
             if let Some(taken) = taken.transpose() {
                 break (number, taken);
             }
@@ -68,13 +68,13 @@ impl<O> EpochIter<O> {
         Some(batch)
     }
 
-    /// Makes the user's batch, with the number of its samples, of what the pipeline gives.
+    /// Makes the user's batch from what the pipeline delivers; returns it with the number of its samples.
     fn take(&mut self, pipeline: &Pipeline<O>, delivery: Delivery<O>) -> Result<Option<(O, usize)>, Error> {
         let Delivery { place, ready, bad } = delivery;
         let (skipped, replaced) = (bad.skipped.len(), bad.replaced.len());
         let saw = |error: &Error| self.faults.saw(error);
         let tallied = ready.and_then(|ready| self.tally.add(place, bad).inspect_err(saw).map(|()| ready));
-        // A permit is given back after the batch is the consumer's, on the way out of here.
+        // The permit goes back when this function returns, after the batch is the consumer's.
         let taken = tallied.and_then(|ready| match ready {
             Ready::Done { batch, items, permit } => Ok((Some((batch, items)), permit)),
             Ready::Raw(raw) => {

@@ -11,7 +11,7 @@ use burn::{
 };
 use std::sync::Arc;
 
-/// A figure of a loader for `SupervisedTraining`, taken as Burn's `CpuUse` is. With the feature `metrics`.
+/// A figure of a loader for `SupervisedTraining`, used as Burn's `CpuUse` is. It needs the feature `metrics`.
 ///
 /// ```
 /// # use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType, train::metric::Metric};
@@ -32,15 +32,16 @@ use std::sync::Arc;
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// Each update reads a few counters, on Burn's metric thread: the figure since the update before, and since the epoch's first.
+/// Each update reads a few counters on Burn's metric thread. It shows the figure since the update before, and since the
+/// epoch's first.
 #[derive(Debug, Clone)]
 pub struct LoaderMetric {
     figure: Figure,
     name: MetricName,
     counters: Arc<Counters>,
-    /// At the end of the epoch before.
+    /// The totals at the end of the epoch before.
     start: Totals,
-    /// At the last update that brought something new.
+    /// The totals at the last update that brought something new.
     last: Totals,
     /// `None` until a step of the epoch has ended.
     batch: Option<f64>,
@@ -65,8 +66,8 @@ impl Figure {
         }
     }
 
-    /// The figure between two moments; `None` if no batch was delivered in between or no step has ended: a wait without its step, as
-    /// for the first batch of an epoch, says nothing, and a step without its wait neither.
+    /// The figure between two moments; `None` if in between no batch was delivered or no step has ended. A wait without
+    /// its step, as for the first batch of an epoch, says nothing. A step without its wait says nothing either.
     fn value(self, from: &Totals, to: &Totals) -> Option<f64> {
         let waited = to.waited.saturating_sub(from.waited).as_secs_f64();
         let time = to.elapsed.saturating_sub(from.elapsed).as_secs_f64();

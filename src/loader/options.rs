@@ -10,7 +10,7 @@ use crate::{
 use burn::tensor::Device;
 use std::{fmt, sync::Arc, thread::available_parallelism, time::Duration};
 
-/// Batches ahead, unless told otherwise: one for the step that comes, one for a step that is quick.
+/// The default number of batches ahead: one for the next step, one for a step that is quick.
 const PREFETCH: usize = 2;
 
 /// What was set. `None` is the default, which may depend on the machine or the device.
@@ -120,7 +120,7 @@ impl Options {
         self.seed.or(self.shuffle).unwrap_or(0)
     }
 
-    /// The fewest workers, and how many there are.
+    /// The fewest workers that may be at work, and the number that there are.
     pub(crate) fn workers(&self) -> (usize, usize) {
         match self.workers {
             Some(Count::Fixed(workers)) => (workers, workers),
@@ -129,7 +129,7 @@ impl Options {
         }
     }
 
-    /// Batches ahead at first, and at most.
+    /// The numbers of batches ahead at the start, and at most.
     pub(crate) fn prefetch(&self) -> (usize, usize) {
         match self.prefetch {
             Count::Fixed(prefetch) => (prefetch, prefetch),
@@ -140,7 +140,7 @@ impl Options {
     /// What orders the epochs of a dataset of `len` samples.
     ///
     /// # Errors
-    /// [`Error::Config`], also the sampler's own.
+    /// [`Error::Config`], from these checks or from the sampler.
     pub(crate) fn sampling(&self, len: usize) -> Result<Sampling, Error> {
         let by = match (self.shuffle, &self.order) {
             (Some(_), Some(_)) => {

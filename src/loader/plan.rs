@@ -14,7 +14,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Slots that take no more than this together may be more than a few.
+/// If slots take no more bytes than this together, there may be more than a few.
 const SMALL_SLOTS: usize = 16 << 20;
 
 /// Makes the source of batches for a device.
@@ -50,7 +50,7 @@ impl<O> Plan<O> {
         Target::of(self.options.device.clone().unwrap_or_default())
     }
 
-    /// Where the loader is at a place of an epoch, and of what.
+    /// The state of this loader when it stands at a place of an epoch.
     pub(crate) fn state(&self, at: At) -> LoaderState {
         let Orders { sampling, dataset_len, .. } = &self.orders;
         let (batches, sampler) = sampling.fingerprint();
@@ -59,9 +59,10 @@ impl<O> Plan<O> {
 
     /// Permits and bytes for batches of a known or unknown size.
     pub(crate) fn limits(&self, slot_bytes: Option<usize>, host: bool) -> Result<Limits, Error> {
-        // One slot for each batch that may wait for the step, one being copied, one being written: more are pushed out of the CPU
-        // cache before they are copied (34 against 51 GB/s with 24 and 4 slots on an H200's host). Batches that all fit in the
-        // cache may be more, so that workers need not be woken for each.
+        // There is one slot for each batch that may wait for the step, one for a batch that is copied, and one for a
+        // batch that is written. More slots are pushed out of the CPU cache before they are copied: 34 against 51 GB/s
+        // with 24 and 4 slots on an H200's host. If all batches fit in the cache, there may be more slots, so that
+        // workers need not be woken for each.
         let (prefetch, most) = self.options.prefetch();
         let (few, more) = (prefetch + 2, most - prefetch);
         let many = slot_bytes.filter(|_| !host).map_or(0, |bytes| (SMALL_SLOTS / bytes.max(1)).min(16));
@@ -79,7 +80,7 @@ impl<O> Plan<O> {
                 format!("allow at least {bytes}, better {}", bytes.saturating_mul(wanted)),
             ));
         }
-        // What the consumer of a CPU backend gives back is ordinary memory, kept beyond the limit on page-locked bytes.
+        // On a CPU backend the consumer gives back ordinary memory. It is kept beyond the limit on page-locked bytes.
         let spare = if host { SPARE } else { 0 };
         let more = more.min(limit / bytes.max(1) - slots);
         Ok(Limits { slots, bytes: bytes.saturating_mul(slots + more + spare) })

@@ -8,8 +8,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Where a loader stands in its epochs: which batches it has given, and of what. A few hundred bytes, to be saved beside the
-/// checkpoint of the model, and handed to [`resume`](crate::PinnedDataLoaderBuilder::resume).
+/// Where a loader stands in its epochs: which batches it has returned, and of what. It takes a few hundred bytes. Save
+/// it beside the checkpoint of the model, and pass it to [`resume`](crate::PinnedDataLoaderBuilder::resume).
 ///
 /// ```
 /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
@@ -46,9 +46,9 @@ use std::{
 pub struct LoaderState {
     pub(crate) version: u32,
     pub(crate) epoch: usize,
-    /// Units of the epoch's global order that were given, by all processes together.
+    /// The number of units of the epoch's global order that were returned, by all processes together.
     pub(crate) position: usize,
-    /// Samples of the epoch that this process has skipped.
+    /// The number of samples of the epoch that this process has skipped.
     pub(crate) skipped: usize,
     pub(crate) seed: u64,
     pub(crate) dataset_len: usize,
@@ -71,7 +71,7 @@ impl LoaderState {
         self.epoch
     }
 
-    /// How many samples of the epoch were given, by all processes together; with a batch sampler, how many batches.
+    /// How many samples of the epoch were returned, by all processes together; with a batch sampler, how many batches.
     pub fn position(&self) -> usize {
         self.position
     }
@@ -130,7 +130,7 @@ impl Standings {
     }
 }
 
-/// What one epoch moves on, as long as it is the newest.
+/// Lets one epoch change where the loader stands, as long as it is the newest.
 #[derive(Debug)]
 pub(crate) struct Standing {
     epoch: u64,
@@ -157,7 +157,7 @@ fn in_short(value: &dyn fmt::Debug) -> String {
         fn write_str(&mut self, part: &str) -> fmt::Result {
             const LONGEST: usize = 160;
             for char in part.chars() {
-                // FNV-1a (Fowler, Noll, Vo): the same for ever and everywhere, as std's hash need not be.
+                // FNV-1a (Fowler, Noll, Vo): it is the same for ever and everywhere, which std's hash need not be.
                 self.hash = (self.hash ^ u64::from(u32::from(char))).wrapping_mul(0x0100_0000_01b3);
                 if self.text.len() < LONGEST {
                     self.text.push(char);

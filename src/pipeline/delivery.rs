@@ -1,4 +1,4 @@
-//! The consumer's side of the pipeline: epochs begin, their batches are waited for or given up, and epochs end.
+//! The consumer's side of the pipeline: it starts epochs, waits for their batches or gives them up, and ends epochs.
 
 use super::{
     epochs::{Delivery, Epochs, Run, RunId},
@@ -19,7 +19,7 @@ use std::{
 };
 
 impl<O> Pipeline<O> {
-    /// Starts an epoch, of the batches with these numbers.
+    /// Starts an epoch of the batches with these numbers.
     pub(crate) fn start(&self, epoch: usize, order: Order, batches: Range<usize>) -> RunId {
         self.pool.ask_again();
         let mut state = self.lock();
@@ -31,7 +31,8 @@ impl<O> Pipeline<O> {
         id
     }
 
-    /// The next batch of an epoch in order, or its error; waits for it since `asked`. `None` at the epoch's end.
+    /// Waits for the next batch of an epoch, in order; returns it or its error. The wait counts from `asked`. Returns
+    /// `None` at the epoch's end.
     pub(crate) fn next(&self, id: RunId, asked: Instant) -> Option<Delivery<O>> {
         let mut state = self.lock();
         if let Some(run) = state.run(id) {
@@ -54,7 +55,7 @@ impl<O> Pipeline<O> {
                 drop(state);
                 self.for_transfer.notify_one();
                 if ready.is_err() {
-                    self.for_resting.notify_all(); // who still has something of it in hand does not count any more
+                    self.for_resting.notify_all(); // a worker that still has a part of it in hand no longer counts
                 }
                 if opens {
                     self.for_workers.notify_one();
@@ -79,7 +80,7 @@ impl<O> Pipeline<O> {
         }
     }
 
-    /// Gives up the next batch of an epoch: what there is of it is dropped, and what still comes of it will be.
+    /// Gives up the next batch of an epoch and drops what there is of it. What still comes of it will be dropped too.
     fn give_up(&self, mut state: MutexGuard<'_, Epochs<O>>, id: RunId, waited: Duration) -> Option<Delivery<O>> {
         let run = state.run(id)?;
         let (epoch, batch) = (run.id.epoch, run.delivered);
@@ -92,7 +93,8 @@ impl<O> Pipeline<O> {
         let stuck = self.watch.blame(epoch, batch).map(Box::new);
         let place = Place::batch(Stage::Read, epoch, batch);
         discard(place, left_over);
-        // What is left of it is in somebody's hands, maybe for ever: the other batches must not have one slot less.
+        // Some thread has the rest of it, maybe for ever. The other batches must not have one slot less because of
+        // that.
         permit.into_iter().for_each(|permit| self.pool.replace(permit));
         for waiting in [&self.for_workers, &self.for_resting, &self.for_pin, &self.for_transfer] {
             waiting.notify_all();
@@ -102,23 +104,23 @@ impl<O> Pipeline<O> {
         Some(Delivery { place, ready: Err(error), bad: Bad::default() })
     }
 
-    /// Notes that a batch was handed out, which was waited for so long: what is tuned is tuned by that.
+    /// Notes how long the consumer waited for a batch that was handed out. The tuning goes by that.
     pub(crate) fn handed(&self, waited: Duration, first: bool) {
         if self.tuning.as_ref().is_some_and(|tuning| tuning.delivered(waited, first)) {
             self.adjust();
         }
     }
 
-    /// Lets other settings take effect.
+    /// Makes changed settings take effect.
     pub(super) fn adjust(&self) {
         let slots = self.pool.allow(self.flow.now.prefetch().saturating_sub(self.flow.prefetch));
         self.device.allow(self.flow.ahead() + 1);
         self.counters().started(self.flow.now.workers(), self.flow.transfers, slots);
-        drop(self.lock()); // a worker that was about to rest has done so, or sees the change
+        drop(self.lock()); // a worker that was about to rest now rests, or sees the change
         self.for_resting.notify_all();
     }
 
-    /// Ends an epoch, finished or not: what is on its way is dropped.
+    /// Ends an epoch, finished or not, and drops what is on its way.
     pub(crate) fn end(&self, id: RunId) {
         let mut state = self.lock();
         let run = state.runs.iter().position(|run| run.id == id).map(|at| state.runs.swap_remove(at));
@@ -130,7 +132,7 @@ impl<O> Pipeline<O> {
         if let Some(run) = &run {
             run.abandoned.store(true, Relaxed);
         }
-        discard(Place::batch(Stage::Finish, id.epoch, 0), run); // slots go home here, outside the lock
-        self.for_workers.notify_one(); // what made workers rest may have gone with it
+        discard(Place::batch(Stage::Finish, id.epoch, 0), run); // slots return to the pool here, outside the lock
+        self.for_workers.notify_one(); // workers may have rested because of this epoch
     }
 }

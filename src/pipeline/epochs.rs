@@ -1,4 +1,4 @@
-//! The epochs in progress: the order that is still to come, the batches at every stage, and what a worker may do next.
+//! The epochs in progress: the order that is still to come, the batches at every stage, and the next work for a worker.
 
 use crate::{
     batch::{Filled, Ready, Task},
@@ -15,20 +15,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Batches that may be on their way to the device beyond the `prefetch` that are ready: without them a transfer thread waits for
-/// the consumer while the link is idle (on an H200 0.81, 0.86 and 0.88 of the link with 0, 1 and 2).
+/// The number of batches that may be on their way to the device, beyond the `prefetch` batches that are ready. Without
+/// them a transfer thread waits for the consumer while the link is idle. On an H200, 0, 1 and 2 of them use 0.81, 0.86
+/// and 0.88 of the link.
 const ON_THE_WAY: usize = 2;
 
 /// The fixed choices of a pipeline.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
     pub(crate) workers: usize,
-    /// With none, as on a CPU backend, the worker that ends a batch does the pin and the transfer stage too: there is no copy to
-    /// wait for, and permits alone bound what is ready.
+    /// The number of transfer threads. With none, as on a CPU backend, the worker that ends a batch also does its pin
+    /// and transfer stages. There is no copy to wait for then, and permits alone limit what is ready.
     pub(crate) transfers: usize,
-    /// Batches ready on the device ahead of the step, at first.
+    /// The number of batches ready on the device ahead of the step, at the start.
     pub(crate) prefetch: usize,
-    /// What may change: workers at work, and batches ready on the device ahead of the step.
+    /// The settings that may change: the numbers of workers at work and of batches ready on the device ahead of the
+    /// step.
     pub(crate) now: Arc<Settings>,
     pub(crate) lease_timeout: Duration,
     /// How long `next()` waits for a batch.
@@ -36,19 +38,21 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Batches that may be opened ahead of the consumer. Permits allow no more, except after errors, which hold none.
+    /// The number of batches that may be opened ahead of the consumer. Permits allow no more, except after errors: an
+    /// error holds no permit.
     pub(crate) fn window(&self, slots: usize) -> usize {
         self.now.prefetch() + slots
     }
 
-    /// Batches on the device, or on their way there, ahead of the step.
+    /// The most batches ahead of the step that may be on the device or on their way there.
     pub(crate) fn ahead(&self) -> usize {
         self.now.prefetch() + ON_THE_WAY
     }
 
-    /// Workers that go on while a filled batch waits for a transfer thread. The others rest: what they would write only pushes
-    /// the slots that are being copied out of the cache, and the threads that copy off their cores (on an H200's host with 16
-    /// cores 0.74 instead of 0.64 of the link with 15 workers; with 2, 4, 6 or all of 8 workers there is no difference).
+    /// The number of workers that go on while a filled batch waits for a transfer thread. The others rest. Their writes
+    /// would push the slots of current copies out of the cache, and would take cores from the threads that copy. On an
+    /// H200's host with 16 cores and 15 workers this reaches 0.74 of the link instead of 0.64. With 2, 4, 6 or all of 8
+    /// workers there is no difference.
     fn steady(&self) -> usize {
         (2 * self.now.workers()).div_ceil(5)
     }
@@ -58,9 +62,9 @@ impl Flow {
 pub(crate) struct Epochs<O> {
     pub(crate) runs: Vec<Run<O>>,
     pub(crate) next_id: u64,
-    /// A worker is opening a batch; the others wait for its tasks.
+    /// Whether a worker is opening a batch. The other workers wait for its tasks.
     pub(crate) opening: bool,
-    /// Of each worker, the batch that it has in hand.
+    /// For each worker, the batch that it has in hand.
     pub(crate) in_hand: Vec<Option<(RunId, usize)>>,
     pub(crate) closed: bool,
 }
@@ -69,7 +73,7 @@ pub(crate) struct Epochs<O> {
 pub(crate) enum Work<O> {
     /// Some rows of a batch.
     Task { run: RunId, number: usize, task: Box<dyn Task<O>> },
-    /// A batch is to be opened: `Pipeline::open`.
+    /// A batch must be opened, by `Pipeline::open`.
     Open,
 }
 
@@ -77,11 +81,11 @@ pub(crate) enum Work<O> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunId {
     pub(crate) number: u64,
-    /// The loader's epoch. Iterators of several loaders' copies may be at the same.
+    /// The loader's epoch. Iterators of several copies of a loader may be in the same one.
     pub(crate) epoch: usize,
 }
 
-/// In the hand of a worker that does something nobody waits for.
+/// What a worker has in hand while it does something that nobody waits for.
 pub(crate) const ELSEWHERE: (RunId, usize) = (RunId { number: u64::MAX, epoch: 0 }, 0);
 
 /// What the consumer gets at the place of a batch.
@@ -94,15 +98,15 @@ pub(crate) struct Delivery<O> {
 /// One epoch in progress.
 pub(crate) struct Run<O> {
     pub(crate) id: RunId,
-    /// Absent while a worker opens a batch, and when no batch is left to open.
+    /// `None` while a worker opens a batch, and when no batch is left to open.
     pub(crate) order: Option<Order>,
-    /// The number behind the last batch. Of an epoch that was resumed, the first is not 0.
+    /// The number after that of the last batch. In an epoch that was resumed, the number of the first batch is not 0.
     pub(crate) end: usize,
-    /// The number of the next to open, and of the next to deliver.
+    /// The number of the next batch to open; `delivered` is that of the next batch to deliver.
     pub(crate) opened: usize,
     pub(crate) delivered: usize,
     pub(crate) tasks: VecDeque<Box<dyn Task<O>>>,
-    /// The batch that `tasks` are of.
+    /// The number of the batch that `tasks` belong to.
     pub(crate) tasks_of: usize,
     /// The permits of the batches that are open.
     pub(crate) permits: BTreeMap<usize, Ticket>,
@@ -110,17 +114,17 @@ pub(crate) struct Run<O> {
     pub(crate) pinned: usize,
     pub(crate) to_pin: BTreeMap<usize, Box<dyn Filled<O>>>,
     pub(crate) to_send: BTreeMap<usize, Box<dyn Filled<O>>>,
-    /// With the time since when they lie there.
+    /// Batches and errors for the consumer, each with the time at which it was put here.
     pub(crate) ready: BTreeMap<usize, (Instant, Result<Ready<O>, Error>)>,
     /// What was skipped or replaced in batches that are not delivered yet.
     pub(crate) bad: BTreeMap<usize, Bad>,
-    /// Since when the consumer has waited for the next batch.
+    /// The time at which the consumer began to wait for the next batch.
     pub(crate) waiting: Option<Instant>,
     pub(crate) abandoned: Arc<AtomicBool>,
 }
 
 impl<O> Run<O> {
-    /// An epoch, of whose batches with these numbers none is opened.
+    /// An epoch of the batches with these numbers, none of them opened yet.
     pub(crate) fn new(id: RunId, order: Order, batches: Range<usize>) -> Self {
         let Range { start: first, end } = batches;
         Self {
@@ -142,13 +146,13 @@ impl<O> Run<O> {
         }
     }
 
-    /// Whether its next batch may be opened: not before workers have taken all tasks of the one before.
+    /// Whether the next batch may be opened. It may not before workers have taken all tasks of the batch before.
     pub(crate) fn can_open(&self, window: usize) -> bool {
         self.tasks.is_empty() && self.order.is_some() && self.opened < self.end.min(self.delivered + window)
     }
 
-    /// The next batch for the pin stage, which goes in order: a batch that waits there for memory must not stand before the one
-    /// that the consumer needs first. Batches that failed on the way are skipped.
+    /// Takes the next batch for the pin stage. That stage goes in order, because a batch that waits there for memory
+    /// must not hold up the one that the consumer needs first. Batches that failed on the way are skipped.
     pub(crate) fn take_to_pin(&mut self) -> Option<(usize, Box<dyn Filled<O>>)> {
         let mut next = self.pinned.max(self.delivered);
         while self.ready.contains_key(&next) {
@@ -159,12 +163,12 @@ impl<O> Run<O> {
         Some((next, filled))
     }
 
-    /// No more than `ahead` batches are on the device, or on their way there, ahead of the step.
+    /// Whether a batch may be sent. At most `ahead` batches ahead of the step are on the device or on their way there.
     pub(crate) fn can_send(&self, ahead: usize) -> bool {
         self.to_send.first_key_value().is_some_and(|(number, _)| *number < self.delivered + ahead)
     }
 
-    /// Batches that are open, to pin, to send, and ready.
+    /// The numbers of batches that are open, to pin, to send, and ready.
     pub(crate) fn queues(&self) -> [usize; 4] {
         [self.opened.saturating_sub(self.delivered), self.to_pin.len(), self.to_send.len(), self.ready.len()]
     }
@@ -174,17 +178,17 @@ impl<O> Run<O> {
         self.waiting.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    /// The same for what it may need, or not.
+    /// The same if the consumer needs what is asked about, else zero.
     pub(crate) fn starved_if(&self, needed: bool) -> Duration {
         if needed { self.starved() } else { Duration::ZERO }
     }
 
-    /// The consumer's next batch is the next to open: nothing is on its way.
+    /// Whether the consumer's next batch is the next to open, so that nothing is on its way.
     pub(crate) fn next_to_open(&self) -> bool {
-        self.opened <= self.delivered // less where batches were given up
+        self.opened <= self.delivered // `opened` is less if batches were given up
     }
 
-    /// The consumer's next batch is the one in the pin stage.
+    /// Whether the consumer's next batch is the one in the pin stage.
     pub(crate) fn next_in_pin(&self) -> bool {
         self.pinned == self.delivered + 1
     }
@@ -199,21 +203,21 @@ impl<O> Epochs<O> {
         self.runs.iter_mut().find(|run| run.id == id)
     }
 
-    /// Whether a batch is waited for: not if it was given up, or its epoch has ended.
+    /// Whether somebody waits for a batch. Nobody does if it was given up, or if its epoch has ended.
     pub(crate) fn is_awaited(&self, (id, number): (RunId, usize)) -> bool {
         self.runs.iter().any(|run| run.id == id && number >= run.delivered)
     }
 
-    /// Whether a worker is one of the first `wanted`. Those with something in hand that nobody waits for do not count, as they may
-    /// hang there. Always the same ones are at work, so that the others sleep undisturbed.
+    /// Whether a worker is one of the first `wanted`. A worker does not count if nobody waits for what it has in hand,
+    /// because it may hang there. The same workers are always at work, so that the others sleep undisturbed.
     pub(crate) fn is_wanted(&self, worker: usize, wanted: usize) -> bool {
         let before = self.in_hand.iter().take(worker);
-        // The first is implied by the second, but quick.
+        // The second condition alone would do; the first is a quick check.
         worker < wanted || before.filter(|batch| batch.is_none_or(|batch| self.is_awaited(batch))).count() < wanted
     }
 
-    /// Which epochs one more worker may work for: all of them, or those of which nothing waits to be sent. An epoch whose consumer
-    /// is away makes nobody rest that could work for another.
+    /// Tells which epochs one more worker may work for: all of them, or only those of which nothing waits to be sent.
+    /// An epoch whose consumer is away must not make a worker rest that could work for another epoch.
     fn wants(&self, flow: &Flow) -> impl Fn(&Run<O>) -> bool + use<O> {
         let at_work = self.in_hand.iter().flatten().filter(|batch| self.is_awaited(**batch)).count();
         let all = at_work < flow.steady();
@@ -226,7 +230,7 @@ impl<O> Epochs<O> {
         self.runs.iter().any(|run| wants(run) && works(run))
     }
 
-    /// Rows of an open batch before a new batch.
+    /// Takes the next work for a worker. Rows of an open batch come before a new batch.
     pub(crate) fn take_work(&mut self, worker: usize, window: usize, flow: &Flow) -> Option<Work<O>> {
         let wants = self.wants(flow);
         for run in self.runs.iter_mut().filter(|run| wants(run)) {
@@ -257,7 +261,7 @@ mod tests {
         RunId { number, epoch: 0 }
     }
 
-    /// An epoch of nine batches of one sample.
+    /// An epoch of nine batches of one sample each.
     fn epoch(id: RunId) -> Run<()> {
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
         let orders = Orders { sampling, dataset_len: 9, distributed: Distributed::alone(), slice: None, resumed: None };
@@ -316,7 +320,7 @@ mod tests {
         }
     }
 
-    /// The tasks of an epoch for which workers rest are not those of its next batch.
+    /// While workers rest for an epoch that has tasks left, its next batch is not opened.
     #[test]
     fn a_batch_with_tasks_left_is_not_followed_by_another() {
         let flow = flow();
@@ -343,7 +347,7 @@ mod tests {
         }
     }
 
-    /// Workers rest while the link is behind; what a consumer leaves lying is in no other epoch's way.
+    /// Workers rest while the link is behind. Batches that a consumer does not take do not hold up another epoch.
     #[test]
     fn an_epoch_whose_consumer_is_away_makes_nobody_rest() {
         let flow = flow();

@@ -1,4 +1,4 @@
-//! The opening of batches: a permit, the epoch that gets it, the batch's indices, its slot and its tasks.
+//! Opens batches: waits for a permit, chooses the epoch, takes the batch's indices, gets its slot and cuts its tasks.
 
 use super::{
     epochs::{ELSEWHERE, Run, RunId},
@@ -22,23 +22,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A task should take about this long: long against a lock, short against a batch.
+/// The time that a task should take, about. It is long compared with a lock and short compared with a batch.
 const TASK_NS: u64 = 200_000;
 
-/// A batch that is being opened: an epoch has lent its order for it.
+/// A batch that is being opened. Its epoch has lent its order for this.
 struct Opening {
     run: RunId,
     epoch: usize,
     number: usize,
     order: Order,
     abandoned: Arc<AtomicBool>,
-    /// The permit, or why none came.
+    /// The permit, or the error that says why there is none.
     permit: Result<Permit, Error>,
 }
 
 impl<O> Pipeline<O> {
-    /// Opens the next batch of some epoch: waits for a permit, takes the batch's indices, gives it a slot and cuts it into tasks.
-    /// One worker at a time does this; meanwhile the others find no work but that of open batches.
+    /// Opens the next batch of some epoch: waits for a permit, takes the batch's indices, gives it a slot and cuts it
+    /// into tasks. Only one worker at a time does this. Meanwhile the other workers find only the work of open batches.
     pub(crate) fn open(&self, worker: usize) {
         let Some(mut opening) = self.choose() else { return };
         let permit = opening.permit.as_ref().ok().map(Permit::ticket);
@@ -48,14 +48,14 @@ impl<O> Pipeline<O> {
             state.opening = false;
             state.in_hand[worker] = Some(ELSEWHERE);
             drop(state);
-            // Another may open batches while this one tells of it.
+            // Another worker may open batches while this one reports the error.
             self.for_workers.notify_one();
             self.for_resting.notify_all();
             self.source.faults().saw(error);
         }
         let Opening { run: id, number, order, .. } = opening;
         let mut state = self.lock();
-        state.opening &= tasks.is_err(); // after an error it may be another's by now
+        state.opening &= tasks.is_err(); // after an error, another worker may be opening by now
         let (mut count, mut left_over) = (0, None);
         match (state.run(id), tasks) {
             (Some(run), tasks) => {
@@ -80,8 +80,9 @@ impl<O> Pipeline<O> {
         }
     }
 
-    /// Waits for a permit, then picks the epoch that gets it: the one with the fewest batches on their way. An epoch whose
-    /// consumer has waited too long with nothing on its way gets an error instead. `None` once no epoch has a batch to open.
+    /// Waits for a permit, then chooses the epoch that gets it: the one with the fewest batches on their way. If a
+    /// consumer has waited too long and nothing is on its way, its epoch gets an error instead. Returns `None` when no
+    /// epoch has a batch to open.
     fn choose(&self) -> Option<Opening> {
         let start = Instant::now();
         loop {
@@ -103,7 +104,7 @@ impl<O> Pipeline<O> {
                     Err(error) => Err(error),
                 },
             };
-            let Some(order) = run.order.take() else { continue }; // `can_open` saw that it is there
+            let Some(order) = run.order.take() else { continue }; // `can_open` has checked that it is there
             let abandoned = Arc::clone(&run.abandoned);
             let opening = Opening { run: run.id, epoch: run.id.epoch, number: run.opened, order, abandoned, permit };
             drop(state);
@@ -113,7 +114,8 @@ impl<O> Pipeline<O> {
         }
     }
 
-    /// Whether to wait longer for a permit or for memory: not if the consumer that needs it and the wait are both past the limit.
+    /// Checks whether to wait longer for a permit or for memory. Returns an error if both the consumer that needs it
+    /// and this wait are past the limit.
     fn patient(&self, starved: Duration, waited: Duration) -> Result<(), Error> {
         let waited = waited.min(starved);
         if waited > self.flow.lease_timeout {
@@ -122,7 +124,7 @@ impl<O> Pipeline<O> {
         Ok(())
     }
 
-    /// The same for an epoch that may be gone, whose wait other epochs stand behind.
+    /// The same for an epoch that may have ended. Other epochs stand behind its wait, so their consumers count too.
     fn wanted(&self, id: RunId, needed: fn(&Run<O>) -> bool, waited: Duration) -> Result<(), Error> {
         let mut state = self.lock();
         let others = state.runs.iter().filter(|run| run.id != id).map(Run::starved).max().unwrap_or_default();
@@ -130,8 +132,8 @@ impl<O> Pipeline<O> {
         self.patient(run.starved_if(needed(run)).max(others), waited)
     }
 
-    /// Does what may have to wait for a slot's memory, and counts that wait by itself. Gives when the rest began, as if the wait had
-    /// come first.
+    /// Does work that may have to wait for a slot's memory, and counts that wait separately. Also returns when the rest
+    /// of the work began, as if the wait had come first.
     pub(super) fn with_slot<T>(
         &self,
         batch: BatchKey,
@@ -169,8 +171,8 @@ impl<O> Pipeline<O> {
         during(place, || self.with_slot(at.key(), id, Run::next_to_open, open).0)
     }
 
-    /// Rows a task: enough for [`TASK_NS`] by what rows have cost so far. At first each worker gets two shares of the batch, so
-    /// that the first batch comes soon. Decides nothing but speed.
+    /// The number of rows per task: enough for [`TASK_NS`], by what rows have cost so far. At first each worker gets
+    /// two shares of the batch, so that the first batch comes soon. This number changes the speed and nothing else.
     fn chunk(&self, rows: usize) -> usize {
         let by_time = match self.row_ns.load(Relaxed) {
             0 => rows.div_ceil(2 * self.flow.now.workers()),

@@ -6,7 +6,8 @@ use crate::{
     vocabulary::{Place, Stage},
 };
 
-/// The pin thread: memory ahead of its use, then batches that need work before they can cross the link.
+/// The pin thread: allocates memory ahead of its use, then works on batches that need it before they can cross the
+/// link.
 pub(crate) fn pin<O>(pipeline: &Pipeline<O>) {
     if let Some(bytes) = pipeline.source.slot_bytes() {
         during(Place::batch(Stage::SlotWait, 0, 0), || pipeline.pool.preallocate(bytes));

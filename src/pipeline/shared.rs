@@ -1,7 +1,7 @@
 //! What the threads of a loader share: the epochs that run, their batches at every stage, and who waits for what.
 //!
-//! One lock guards all of it and is held for moments only: user code, allocations and device calls run outside. Threads pull
-//! their work from here; nothing is pushed to a thread, so every queue is bounded by the permits of the pool.
+//! One lock guards all of it. It is held for moments only: user code, allocations and device calls run outside it.
+//! Threads take their work from here, and nothing is pushed to a thread. So the permits of the pool limit every queue.
 
 use super::epochs::{Epochs, Flow, Run, RunId, Work};
 use crate::{
@@ -33,18 +33,18 @@ pub(crate) struct Pipeline<O> {
     pub(crate) watch: Arc<Watch>,
     pub(super) state: Mutex<Epochs<O>>,
     pub(super) for_workers: Condvar,
-    /// Where workers sleep that `Auto` has no use for.
+    /// Where workers sleep that `Auto` does not need.
     pub(super) for_resting: Condvar,
     pub(super) for_pin: Condvar,
     pub(super) for_transfer: Condvar,
     pub(super) for_consumers: Condvar,
-    /// A running mean of what one row costs a worker.
+    /// A running mean of the time that one row takes a worker, in nanoseconds.
     pub(super) row_ns: CachePadded<AtomicU64>,
 }
 
 impl<O> Pipeline<O> {
     pub(crate) fn new(source: Arc<dyn Source<O>>, pool: Arc<Pool>, flow: Flow, tuning: Option<Tuning>) -> Self {
-        let device = Arc::new(DeviceWindow::new(flow.ahead() + 1)); // and the one that the step works on: without it the step waits
+        let device = Arc::new(DeviceWindow::new(flow.ahead() + 1)); // one more for the batch of the step, or it waits
         let watched = Arc::clone(&device) as Arc<dyn OnDevice>;
         pool.counters().watch_device(Arc::downgrade(&watched));
         Self {
@@ -74,14 +74,14 @@ impl<O> Pipeline<O> {
 
     // Workers.
 
-    /// Waits for work for a worker, who has nothing in hand; `None` when the pipeline is closed.
+    /// Waits for work for a worker that has nothing in hand; returns `None` when the pipeline is closed.
     pub(crate) fn work(&self, worker: usize) -> Option<Work<O>> {
         let mut state = self.lock();
         state.in_hand[worker] = None;
         while !state.closed {
             if !state.is_wanted(worker, self.flow.now.workers()) {
                 if state.has_work(self.window(), &self.flow) {
-                    self.for_workers.notify_one(); // it was this one that was woken for it
+                    self.for_workers.notify_one(); // this worker was woken for that work
                 }
                 state = self.for_resting.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
@@ -103,15 +103,15 @@ impl<O> Pipeline<O> {
         self.flow.window(self.pool.limits().slots)
     }
 
-    /// Notes what a task has cost.
+    /// Notes how long a task took.
     pub(crate) fn ran(&self, rows: usize, time: Duration) {
         let row_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX) / (rows as u64).max(1);
         let mean = self.row_ns.load(Relaxed);
         let mean = if mean == 0 { row_ns } else { (7 * mean + row_ns) / 8 };
-        self.row_ns.store(mean.max(1), Relaxed); // racing workers may lose a sample: it is a mean
+        self.row_ns.store(mean.max(1), Relaxed); // workers that race may lose a sample; a mean allows that
     }
 
-    /// Takes a filled batch to its next stage, with what is bad of it.
+    /// Takes a filled batch to its next stage, with the record of its bad samples.
     pub(crate) fn filled(&self, id: RunId, number: usize, outcome: Outcome<O>, bad: Bad) {
         if !bad.is_empty() {
             self.hand(id, number, bad, |run, bad| run.bad.insert(number, bad));
@@ -119,7 +119,7 @@ impl<O> Pipeline<O> {
         let filled = match outcome {
             Outcome::Filled(filled) => filled,
             Outcome::Failed(error) => {
-                self.put(id, number, Err(error)); // was seen where it was met
+                self.put(id, number, Err(error)); // it was reported where it happened
                 return;
             }
             Outcome::Empty => {
@@ -148,8 +148,8 @@ impl<O> Pipeline<O> {
         self.ready(id, number, Err(Error::Panicked { place, message, trace }));
     }
 
-    /// Puts something of a batch into its epoch; drops it, outside the lock, if the epoch is gone or the batch was given up. Gives
-    /// whether it was put there.
+    /// Puts a part of a batch into its epoch; returns whether it was put there. If the epoch has ended or the batch was
+    /// given up, the part is dropped outside the lock.
     fn hand<T>(&self, id: RunId, number: usize, value: T, put: impl FnOnce(&mut Run<O>, T) -> Option<T>) -> bool {
         let mut state = self.lock();
         let left_over = match state.run(id) {
@@ -170,7 +170,7 @@ impl<O> Pipeline<O> {
 
     // The pin thread.
 
-    /// Waits for a batch to prepare; `None` when the pipeline is closed.
+    /// Waits for a batch to prepare; returns `None` when the pipeline is closed.
     pub(crate) fn to_pin(&self) -> Option<(RunId, usize, Box<dyn Filled<O>>)> {
         let mut state = self.lock();
         loop {
@@ -205,20 +205,20 @@ impl<O> Pipeline<O> {
 
     // Transfer threads.
 
-    /// How long a consumer has waited for its next batch; `None` when the pipeline is closed, or nobody waits for this batch any
-    /// more.
+    /// Returns the longest time that a consumer has waited for its next batch. Returns `None` when the pipeline is
+    /// closed, or when nobody waits for this batch any more.
     pub(crate) fn starved(&self, id: RunId, number: usize) -> Option<Duration> {
         let state = self.lock();
         let waits = !state.closed && state.is_awaited((id, number));
         waits.then(|| state.runs.iter().map(Run::starved).max().unwrap_or_default())
     }
 
-    /// Epochs in progress.
+    /// The number of epochs in progress.
     pub(crate) fn epochs(&self) -> usize {
         self.lock().runs.len()
     }
 
-    /// Waits for a batch that may go to the device; `None` when the pipeline is closed.
+    /// Waits for a batch that may go to the device; returns `None` when the pipeline is closed.
     pub(crate) fn to_send(&self) -> Option<(RunId, Place, Box<dyn Filled<O>>)> {
         let mut state = self.lock();
         loop {
@@ -231,14 +231,14 @@ impl<O> Pipeline<O> {
                 let place = Place::batch(Stage::Transfer, run.id.epoch, batch);
                 let sendable = (run.id, place, filled);
                 drop(state);
-                self.for_workers.notify_one(); // one that rests may go on, and wakes the next
+                self.for_workers.notify_one(); // a worker that rests may go on, and wakes the next
                 return Some(sendable);
             }
             state = self.for_transfer.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Puts a batch, or its error, at its place for the consumer; gives whether there is one.
+    /// Puts a batch, or its error, at its place for the consumer; returns whether there is one.
     pub(crate) fn ready(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) -> bool {
         self.put(id, number, ready.inspect_err(|error| self.source.faults().saw(error)))
     }
@@ -248,14 +248,15 @@ impl<O> Pipeline<O> {
         let taken = self.hand(id, number, (Instant::now(), ready), |run, ready| run.ready.insert(number, ready));
         self.for_consumers.notify_all();
         if !filled {
-            self.for_pin.notify_one(); // the next batch to pin may have stood behind this one
+            self.for_pin.notify_one(); // the next batch to pin may have waited behind this one
         }
         taken
     }
 
     // The end.
 
-    /// Whether no batch will come any more: a thread died, or those hang without which nothing goes on, and nobody waits for them.
+    /// Whether no batch will come any more. Either a thread has died, or nobody waits and threads hang that the
+    /// pipeline needs to go on.
     pub(crate) fn is_dead(&self) -> bool {
         let stuck = || self.watch.is_stuck() || (self.pool.is_used_up() && self.watch.hangs());
         self.pool.is_closed() || (self.epochs() == 0 && stuck())
@@ -269,7 +270,7 @@ impl<O> Pipeline<O> {
             for run in &state.runs {
                 run.abandoned.store(true, Relaxed);
             }
-            // Consumers that still wait find their runs, with what is ready, without what was on its way.
+            // Consumers that still wait find their runs with what is ready, but without what was on its way.
             let take = |run: &mut Run<O>| {
                 (run.id, (mem::take(&mut run.tasks), mem::take(&mut run.to_pin), mem::take(&mut run.to_send)))
             };

@@ -14,8 +14,8 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// The running threads. Dropping them closes the pipeline and joins; a thread that is stuck in user code for longer than the
-/// timeout is let go: it ends when the call returns, and what it holds is kept until then.
+/// The running threads. Dropping them closes the pipeline and joins them. A thread that is stuck in user code for
+/// longer than the timeout is left. It ends when the call returns, and keeps what it holds until then.
 pub(crate) struct Threads {
     handles: Vec<(JoinHandle<()>, Arc<Doing>)>,
     watch: Arc<Watch>,
@@ -53,7 +53,7 @@ impl Threads {
         let cell = Arc::clone(&doing);
         let body = move || {
             lane.enter();
-            // User code is guarded where it is called. Should this crate itself panic, nobody may wait for ever.
+            // User code is guarded where it is called. If this crate itself panics, nobody must wait for ever.
             let guarded = || {
                 if catch_unwind(AssertUnwindSafe(|| run(&pipeline))).is_err() {
                     log::error!("burn-pinned: a thread of the loader panicked; its epochs end with an error");
@@ -79,7 +79,8 @@ impl Drop for Threads {
                 log::warn!("burn-pinned lets a thread of a dropped loader go: {stuck}");
                 continue;
             }
-            // A loader that user code of a worker owned last is dropped on that worker, which cannot wait for itself.
+            // If user code on a worker owned the loader last, the loader is dropped on that worker, which cannot wait
+            // for itself.
             if handle.thread().id() != me && handle.join().is_err() {
                 log::error!("burn-pinned: a thread of the loader ended with a panic");
             }

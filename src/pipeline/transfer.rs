@@ -10,8 +10,9 @@ use crate::{
 use burn::tensor::StreamId;
 use std::{sync::OnceLock, time::Instant};
 
-/// The CubeCL stream that all transfer threads of the process allocate on. One, since CubeCL keeps a pool of device memory for
-/// each stream, as large as the most that was ever alive on it: three pools held 370 MB where one holds 150.
+/// The CubeCL stream that all transfer threads of the process allocate on. There is only one, since CubeCL keeps a pool
+/// of device memory for each stream, as large as the most that was ever alive on it. Three pools held 370 MB where one
+/// holds 150 MB.
 static STREAM: OnceLock<StreamId> = OnceLock::new();
 
 /// A transfer thread.

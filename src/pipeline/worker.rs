@@ -17,7 +17,7 @@ pub(crate) fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
             Work::Open => pipeline.open(worker),
             Work::Task { run, number, task } => {
                 let rows = task.rows();
-                // User code is guarded where it is called; what is left is the `drop` of samples.
+                // User code is guarded where it is called. Only the `drop` of samples is left.
                 let place = Place { worker: Some(worker), ..Place::batch(Stage::Collate, run.epoch, number) };
                 match during(place, || catch(|| task.run(worker))) {
                     Ok(done) => {

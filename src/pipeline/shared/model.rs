@@ -1,5 +1,5 @@
-//! Models of the pipeline itself, with a source whose batches hold a permit and no memory: whatever the order of the steps, every
-//! batch comes, and a close ends every wait of workers, pin thread, transfer threads and consumers.
+//! Models of the pipeline itself, with a source whose batches hold a permit and no memory: whatever the order of the
+//! steps, every batch comes, and a close ends every wait of workers, pin thread, transfer threads and consumers.
 
 mod cases;
 
@@ -17,7 +17,7 @@ use crate::{
 use burn::tensor::Device;
 use loom::thread::{JoinHandle, spawn};
 
-/// Makes batches of one task that are the number of their first sample.
+/// Makes batches of one task. Each batch is the number of its first sample.
 struct Numbers {
     target: Target,
     faults: Faults,
@@ -100,7 +100,7 @@ struct Shape {
     prefetch: usize,
     transfers: usize,
     pins: bool,
-    /// Workers that may be at work.
+    /// The number of workers that may be at work.
     at_work: usize,
     /// The batch that fails on the worker.
     bad: Option<usize>,
@@ -135,7 +135,7 @@ impl Model {
         self.pipeline.start(0, order, 0..self.batches)
     }
 
-    /// Opens a batch, as a worker does; gives its only task.
+    /// Opens a batch, as a worker does; returns its only task.
     fn open_one(&self) -> (usize, Box<dyn Task<usize>>) {
         loop {
             match self.pipeline.work(0).unwrap() {
@@ -192,7 +192,7 @@ fn end_task(pipeline: &Pipeline<usize>, run: RunId, number: usize, task: Box<dyn
     pipeline.filled(run, number, done.outcome.unwrap(), done.bad);
 }
 
-/// Takes batches until the epoch's end; gives how many there were, and whether the end was a close.
+/// Takes batches until the epoch's end; returns how many there were, and whether the end was a close.
 fn take(pipeline: &Pipeline<usize>, id: RunId) -> (usize, bool) {
     let mut taken = 0;
     while let Some(Delivery { ready, place, .. }) = pipeline.next(id, Instant::now()) {
@@ -210,7 +210,7 @@ fn take(pipeline: &Pipeline<usize>, id: RunId) -> (usize, bool) {
     (taken, false)
 }
 
-/// Explores an epoch that comes whole, with these threads at work.
+/// Explores an epoch whose batches all come, with these threads at work.
 fn explore_epoch(name: &str, interruptions: usize, shape: Shape, threads: fn(&Model) -> Vec<JoinHandle<()>>) {
     let counters = Arc::<Counters>::default();
     explore(name, interruptions, move || {

@@ -71,7 +71,7 @@ fn rows_of(dataset: impl Dataset<u8> + 'static, counters: &Arc<Counters>) -> Row
     }
 }
 
-/// One epoch's consumer keeps all slots busy and takes nothing; another's is told so, once it has waited for long.
+/// One epoch's consumer keeps all slots busy and takes nothing. Another's consumer is told so after a long wait.
 #[test]
 fn a_step_that_never_gets_a_slot_is_told_why() {
     const PATIENCE: Duration = Duration::from_millis(200);
@@ -99,7 +99,8 @@ fn a_step_that_never_gets_a_slot_is_told_why() {
     drop(threads);
 }
 
-/// A device that does not even say that its copies are done: each batch is its error at once, however few slots there are.
+/// A device that does not even say that its copies are done: each batch is its error at once, however few slots there
+/// are.
 #[test]
 fn copies_whose_end_is_unknown_cost_no_permit() {
     let (batches, counters, start) = (5 * SLOTS, Arc::<Counters>::default(), Instant::now());
@@ -164,7 +165,7 @@ fn pipeline(source: impl Source<()> + 'static, counters: &Arc<Counters>) -> Arc<
     watched(source, counters, Duration::from_secs(10))
 }
 
-/// A pipeline that waits so long for what hangs.
+/// A pipeline that waits for `timeout` for what hangs.
 fn watched(source: impl Source<()> + 'static, counters: &Arc<Counters>, timeout: Duration) -> Arc<Pipeline<()>> {
     let limits = Limits { slots: SLOTS, bytes: SLOTS * source.slot_bytes().unwrap() };
     let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
@@ -202,7 +203,8 @@ fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, batches: usize
     drop(threads);
 }
 
-/// A loop that launches steps of 10 ms and does not wait for them has its batches held back by the device, not by the loader.
+/// A loop that launches steps of 10 ms and does not wait for them has its batches held back by the device, not the
+/// loader.
 #[test]
 fn a_loop_that_runs_ahead_of_the_device_is_compute_bound() {
     let (batches, counters, start) = (60, Arc::<Counters>::default(), Instant::now());
@@ -212,7 +214,8 @@ fn a_loop_that_runs_ahead_of_the_device_is_compute_bound() {
     consume(pipeline(link, &counters), &counters, batches);
     let stats = counters.snapshot();
     assert!(matches!(stats.cause(), Cause::Ahead { waits, .. } if waits > 0.5), "{stats}\n{}", stats.verdict());
-    // Two ahead, two on their way, and the one that the step works on; in time of other work the window lets one more in.
+    // Two ahead, two on their way, and the one that the step works on; in time of other work the window lets one more
+    // in.
     assert!((3 * 80..=6 * 80).contains(&stats.device_bytes_peak), "{stats}");
 }
 
@@ -231,7 +234,7 @@ fn batches_that_are_kept_are_found() {
     assert_eq!(counters.snapshot().device_bytes, 0, "the pipeline is gone");
 }
 
-/// A consumer keeps all its batches and ends the epoch: what stands before a full device is not sent any more.
+/// A consumer keeps all its batches and ends the epoch: what waits for a full device is not sent any more.
 #[test]
 fn an_epoch_that_ends_leaves_nothing_before_a_full_device() {
     let (batches, counters) = (20, Arc::<Counters>::default());
@@ -291,7 +294,8 @@ impl Dataset<u8> for Slow {
     }
 }
 
-/// Two epochs at once on a slow link, one of them read now and then: workers rest for one of them in the midst of a batch.
+/// Two epochs at once on a slow link, one of them read now and then: workers rest for one of them in the middle of a
+/// batch.
 #[test]
 fn epochs_side_by_side_lose_no_batch() {
     let (batches, counters) = (40, Arc::<Counters>::default());
@@ -325,7 +329,7 @@ fn epochs_side_by_side_lose_no_batch() {
 /// What a device does at a batch.
 type At = dyn Fn(usize) -> Option<Breaks> + Send + Sync;
 
-/// Rows on a link that takes its time, to a device that does what it is told at some batches.
+/// Rows on a slow link, to a device that does what it is told at some batches.
 struct Link {
     rows: Arc<RowsSource<u8, Bytes>>,
     send: Duration,

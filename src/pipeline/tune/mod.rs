@@ -1,4 +1,4 @@
-//! Choosing the number of workers and of batches ahead while a training runs.
+//! Chooses the numbers of workers and of batches ahead while a training runs.
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A loader of which each worker makes `worker` batches a second, with a link and a step of some rates.
+/// A loader whose workers each make `worker` batches a second, with a link and a step of these rates.
 fn seen(workers: usize, worker: f64, step: f64, link: f64) -> Seen {
     let fill = worker * workers as f64;
     let rate = fill.min(step).min(link);
@@ -13,7 +13,7 @@ fn seen(workers: usize, worker: f64, step: f64, link: f64) -> Seen {
     Seen { time, waited: time.mul_f64(1.0 - rate / step), batches: rate.round() as u32 }
 }
 
-/// The mean rate of some windows, and where the workers end.
+/// Returns the mean rate of some windows, and the number of workers at the end.
 fn run(worker: f64, step: f64, link: f64, windows: usize) -> (f64, usize) {
     let mut tuner = Tuner::new((1, 16), (2, 2));
     let mut batches = 0;
@@ -27,7 +27,7 @@ fn run(worker: f64, step: f64, link: f64, windows: usize) -> (f64, usize) {
 
 #[test]
 fn as_few_workers_as_give_the_full_rate() {
-    // (a worker, the step, the link): the best rate is known, and the workers that it takes.
+    // (a worker, the step, the link): the best rate is known, and so are the workers that it takes.
     for (worker, step, link, most) in
         [(100.0f64, 300.0, 1e9, 5), (100.0, 1e9, 650.0, 9), (10.0, 1e4, 1e9, 16), (1e5, 20.0, 1e9, 1)]
     {
@@ -44,8 +44,9 @@ fn normal(rng: &mut StdRng) -> f64 {
     (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
 }
 
-/// A loop that only waits gets a share of the best rate by the number of workers, with noise, and one window in 20 is much slower.
-/// Gives the means of the share without the noise, and of the workers in the second half.
+/// Runs a loop that only waits. Its share of the best rate depends on the number of workers, with noise, and one window
+/// in 20 is much slower. Returns the mean of the share without the noise, and the mean number of workers in the second
+/// half.
 fn climb(share: &dyn Fn(f64) -> f64, noise: f64, windows: usize) -> (f64, f64) {
     let (mut sum, mut workers, mut late) = (0.0, 0.0, 0.0);
     for seed in 0..50 {
@@ -109,7 +110,8 @@ fn work_that_grows_gets_its_workers_back() {
     assert!(tuner.workers() >= 10, "{}", tuner.workers());
 }
 
-/// A loop that does not wait has workers enough, whatever its steps take, and one that stands still now and then says nothing.
+/// A loop that does not wait has enough workers, however long its steps take. Where it stands still now and then, that
+/// says nothing.
 #[test]
 fn what_the_loop_does_itself_calls_nobody() {
     let second = Duration::from_secs(1);
@@ -154,7 +156,7 @@ fn a_trial_that_noise_has_saved_is_found_out() {
     assert!(said.iter().any(|said| said.starts_with("workers 2 are kept")), "{said:?}");
 }
 
-/// The waits have a cause that no worker can mend (the device, a start), and differ from window to window.
+/// The waits have a cause that more workers cannot remove (the device, a start), and differ from window to window.
 #[test]
 fn noise_does_not_wake_workers_that_are_not_needed() {
     for (noise, waits) in [(0.002, 0.05), (0.005, 0.05), (0.01, 0.1), (0.015, 0.2)] {

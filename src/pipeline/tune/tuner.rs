@@ -1,11 +1,11 @@
-//! What turns a training loop's rate into settings. Knows no thread and no clock.
+//! Turns a training loop's rate into settings. It knows no thread and no clock.
 
 use std::{fmt, mem, time::Duration};
 
-/// The most batches ahead that are chosen.
+/// The largest number of batches ahead that is chosen.
 pub(crate) const MOST_AHEAD: usize = 8;
 
-/// What the consumer saw in a while.
+/// What the consumer saw during some time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Seen {
     pub(crate) time: Duration,
@@ -29,36 +29,38 @@ impl fmt::Display for Seen {
     }
 }
 
-/// The loop waits so little that nothing is to be gained.
+/// If the loop waits for no more than this share of its time, there is nothing to gain.
 const CALM: f64 = 0.005;
-/// The loop waits so much that the loader is too slow by far, and a reserve would be used up at once.
+/// If the loop waits for more than this share of its time, the loader is far too slow. A reserve would be used up at
+/// once.
 const MOSTLY_WAITS: f64 = 0.5;
-/// A share of its rate that the loop may lose to fewer workers, or to noise.
+/// The share of its rate that the loop may lose to fewer workers, or to noise.
 const SLACK: f64 = 0.01;
-/// A trial that gives less than this share of the rate has failed: nobody need see the whole window. Of few batches some were
-/// filled before the trial, and only a smaller share is sure.
+/// A trial that reaches less than this share of the rate has failed: its whole window is not needed. Among few batches,
+/// some were filled before the trial. So with few batches only a smaller share is a sure sign.
 const FAILING: f64 = 0.85;
 const FAILING_OF_FEW: f64 = 0.7;
 const FEW: u32 = 6;
-/// So far from what was seen with the same settings, in so many windows in a row, and the work has changed.
+/// If `STRANGE` windows in a row differ by `MUCH` from what was seen with the same settings, the work has changed.
 const MUCH: f64 = 0.1;
 const STRANGE: u32 = 3;
-/// Windows that a mean is of, at most.
+/// The most windows that a mean is made of.
 const MEMORY: f64 = 16.0;
-/// What a window leaves of the weight of windows with other settings, and what is too little to go by.
+/// Each window multiplies the weight of windows with other settings by `FADE`. `FORGOTTEN` is too little weight to use.
 const FADE: f64 = 0.98;
 const FORGOTTEN: f64 = 0.25;
-/// Windows after a trial that failed; doubled each time until one succeeds, so that trials cost ever less.
+/// The number of windows to wait after a trial that failed. It doubles each time until a trial succeeds, so that trials
+/// cost less and less.
 const FIRST_PAUSE: u32 = 4;
 const LONGEST_PAUSE: u32 = 512;
 
-/// A number of workers, and the means of what the loop got with it of late.
+/// A number of workers, and the means of what the loop got with it lately.
 #[derive(Debug, Clone, Copy)]
 struct Level {
     workers: usize,
     rate: f64,
     waits: f64,
-    /// The windows that the means are of; those that are long ago count less.
+    /// The number of windows in the means; those of long ago count less.
     windows: f64,
 }
 
@@ -69,15 +71,15 @@ impl Level {
         self.waits += (seen.waits() - self.waits) / self.windows;
     }
 
-    /// Whether a window is what the ones before let expect.
+    /// Whether a window is as expected from the ones before.
     fn expects(&self, seen: Seen) -> bool {
         self.windows < 1.0
             || ((seen.rate() / self.rate.max(1e-9) - 1.0).abs() < MUCH && (seen.waits() - self.waits).abs() < MUCH)
     }
 }
 
-/// Which way a trial of workers goes, and how far. Each that fails is followed by one of the next stride: a rate may have a dip on
-/// the way to something better.
+/// The direction of a trial of workers, and how far it goes. A trial that fails is followed by one of the next stride,
+/// because the rate may fall before it gets better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stride {
     Fewer,
@@ -95,7 +97,7 @@ impl Stride {
     }
 }
 
-/// Windows to pass before something is tried again, and the next time.
+/// The number of windows before something is tried again: `left` for this pause, `next` for the next one.
 #[derive(Debug, Clone, Copy)]
 struct Pause {
     left: u32,
@@ -105,13 +107,14 @@ struct Pause {
 impl Pause {
     const NONE: Self = Self { left: 0, next: FIRST_PAUSE };
 
-    /// Whether it is over, after one more window.
+    /// Counts one more window; returns whether the pause is over.
     fn pass(&mut self) -> bool {
         self.left = self.left.saturating_sub(1);
         self.left == 0
     }
 
-    /// Begins, and will be twice as long the next time; after a trial that was far off four times as long, this time too.
+    /// Begins the pause, and makes the next one twice as long. After a trial that was far off, this pause is already
+    /// four times as long.
     fn begin(&mut self, far_off: bool) {
         self.left = if far_off { 4 * self.next } else { self.next }.min(LONGEST_PAUSE);
         self.next = (2 * self.left).min(LONGEST_PAUSE);
@@ -121,14 +124,14 @@ impl Pause {
 /// Turns what is seen into settings.
 #[derive(Debug)]
 pub(crate) struct Tuner {
-    /// From the most workers to the fewest, each three quarters of the one before.
+    /// From the most workers to the fewest. Each level has three quarters of the workers of the one before.
     levels: Vec<Level>,
-    /// The level that is settled on, and the one that is tried.
+    /// The level that is settled on; `trial` is the one that is being tried.
     home: usize,
     trial: Option<usize>,
     stride: Stride,
     pause: Pause,
-    /// Windows in a row that were not as expected.
+    /// The number of windows in a row that were not as expected.
     strange: u32,
     started: bool,
     ahead: Ahead,
@@ -145,7 +148,7 @@ struct Ahead {
 }
 
 impl Tuner {
-    /// Starts with the most workers and the fewest batches ahead; what has a least that is its most stays.
+    /// Starts with the most workers and the fewest batches ahead. A setting whose least equals its most stays as it is.
     pub(crate) fn new((least, most): (usize, usize), prefetch: (usize, usize)) -> Self {
         let fewer = |workers: &usize| (*workers > least).then(|| (workers * 3 / 4).max(least));
         let level = |workers| Level { workers, rate: 0.0, waits: 0.0, windows: 0.0 };
@@ -180,10 +183,10 @@ impl Tuner {
         self.trial.is_some() && seen.waits() > CALM && seen.rate() < least * self.levels[self.home].rate
     }
 
-    /// Takes in a window; gives in words what is changed or kept, and why.
+    /// Takes in a window; returns a text that says what is changed or kept, and why.
     pub(crate) fn window(&mut self, seen: Seen) -> Option<String> {
         if !mem::replace(&mut self.started, true) {
-            return None; // it has the start in it, and is no measure
+            return None; // it includes the start, so it is no measure
         }
         if mem::take(&mut self.ahead.trial) {
             return Some(self.judge_ahead(seen));
@@ -195,7 +198,7 @@ impl Tuner {
             match self.strange {
                 0 => {}
                 STRANGE => return Some(self.begin_anew(seen)),
-                _ => return None, // it may be a pause of the loop's own
+                _ => return None, // the loop itself may have paused
             }
         }
         for (_, level) in self.levels.iter_mut().enumerate().filter(|(number, _)| ![self.home, at].contains(number)) {
@@ -222,8 +225,8 @@ impl Tuner {
         None
     }
 
-    /// The level with the fewest workers that is as good as the best one, or with which the loop does not wait. The one that is
-    /// settled on is left only for what is clearly better.
+    /// The level with the fewest workers that is as good as the best one, or with which the loop does not wait. The
+    /// level that is settled on is left only for a clearly better one.
     fn best(&self) -> usize {
         let known = || self.levels.iter().enumerate().filter(|(_, level)| level.windows > FORGOTTEN);
         let Some((_, best)) = known().max_by(|(_, a), (_, b)| a.rate.total_cmp(&b.rate)) else { return self.home };
@@ -255,7 +258,7 @@ impl Tuner {
         )
     }
 
-    /// The work has changed: nothing is known of it, and more workers may be needed.
+    /// Starts anew because the work has changed: nothing is known about it, and it may need more workers.
     fn begin_anew(&mut self, seen: Seen) -> String {
         self.forget();
         self.stride = Stride::More;
@@ -276,7 +279,8 @@ impl Tuner {
         self.levels.get(level).is_some_and(|level| level.windows > FORGOTTEN && level.rate < far)
     }
 
-    /// The next trial by strides: of more workers only where the loop waits; of much fewer not if fewer were far off.
+    /// The level of the next trial, by stride. More workers are tried only if the loop waits. Much fewer workers are
+    /// not tried if fewer were far off.
     fn next_trial(&mut self, waits: bool) -> Option<usize> {
         for _ in 0..3 {
             let to = match self.stride {

@@ -1,4 +1,4 @@
-//! Choosing the number of workers and of batches ahead while a training runs.
+//! Chooses the numbers of workers and of batches ahead while a training runs.
 
 use super::tuner::{Seen, Tuner};
 use std::{
@@ -11,21 +11,23 @@ use std::{
 
 /// Lets the loader choose: `num_workers(Auto)`, `prefetch(Auto)`.
 ///
-/// The loader starts with a worker for each thread of the machine but one (of fewer than eight: for each), and two batches ahead.
-/// Every 0.4 s or 16 batches, whichever takes longer, also over several short epochs, it looks at what the training loop got and
-/// how long it waited, tries a change, and keeps it or takes it back. What it does and why is logged (`log`, level info; what it sees,
-/// level debug). Trials cost some of the first hundred batches, and ever less later.
+/// The loader starts with two batches ahead, and with one worker for each thread of the machine but one. With fewer
+/// than eight threads, it starts with one worker for each thread. It looks at the training loop every 0.4 s or every 16
+/// batches, whichever takes longer; several short epochs may count together. It looks at what the loop got and how long
+/// the loop waited. Then it tries a change, and keeps it or takes it back. It logs what it does and why (`log`, level
+/// info), and what it sees (level debug). Trials cost some of the first hundred batches, and less and less later.
 ///
-/// - Workers: as few as give the loop the best rate, so that the cores are left to the training. The most are what it starts with.
-/// - Batches ahead: up to 8, within `pinned_limit`, where more of them make the loop wait less, as with samples that take
-///   very different times.
+/// - Workers: the fewest that give the loop the best rate, so that the other cores are left to the training. There are
+///   never more than at the start.
+/// - Batches ahead: up to 8, within `pinned_limit`, if more of them make the loop wait less. That is so with samples
+///   that take very different times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Auto;
 
 /// A fixed number, or [`Auto`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
-    /// So many.
+    /// This many.
     Fixed(usize),
     /// The loader chooses.
     Auto,
@@ -55,7 +57,7 @@ impl Settings {
         Arc::new(Self { workers: AtomicUsize::new(workers), prefetch: AtomicUsize::new(prefetch) })
     }
 
-    /// Workers that may be at work.
+    /// The number of workers that may be at work.
     pub(crate) fn workers(&self) -> usize {
         self.workers.load(Relaxed)
     }
@@ -65,16 +67,16 @@ impl Settings {
         self.workers.store(workers, Relaxed);
     }
 
-    /// Batches ready ahead of the step.
+    /// The number of batches ready ahead of the step.
     pub(crate) fn prefetch(&self) -> usize {
         self.prefetch.load(Relaxed)
     }
 }
 
-/// A window is at least so long, and has so many batches.
+/// The least time of a window; it also has at least `BATCHES` batches.
 pub(super) const WINDOW: Duration = Duration::from_millis(400);
 const BATCHES: u32 = 16;
-/// A trial shows that it fails in no less.
+/// The least time in which a trial can show that it fails; it also takes at least `GLANCE_BATCHES` batches.
 const GLANCE: Duration = Duration::from_millis(50);
 const GLANCE_BATCHES: u32 = 3;
 
@@ -90,8 +92,8 @@ impl Tuning {
         Self { settings, state: Mutex::new((tuner, Seen::default(), Instant::now())) }
     }
 
-    /// Notes a batch that was waited for; `true` if the settings have changed. The first of an epoch only starts the clock: what it
-    /// waits for is the start. A window goes on over as many epochs as it takes.
+    /// Notes a batch and the wait for it; returns `true` if the settings have changed. The first batch of an epoch only
+    /// starts the clock, because its wait is for the start. A window goes on over as many epochs as it needs.
     pub(crate) fn delivered(&self, waited: Duration, first: bool) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (tuner, seen, since) = &mut *state;

@@ -1,4 +1,4 @@
-//! What is modelled, one case a test.
+//! What is modelled, one case per test.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn model_a_worker_rests() {
     );
 }
 
-/// The number of workers at work changes amid an epoch; in the first case no other than the one who rests is there.
+/// The number of workers at work changes during an epoch. In the first case, the only worker is the one that rests.
 #[test]
 fn model_workers_are_called_and_sent_to_rest() {
     for (name, from, to, all) in [("called", 1, 2, false), ("sent to rest", 2, 1, true)] {
@@ -100,7 +100,7 @@ fn model_a_delivery_lets_the_next_go_on() {
     );
 }
 
-/// One epoch is dropped amid its work, the next is whole.
+/// One epoch is dropped during its work; the next one is whole.
 #[test]
 fn model_an_epoch_after_one_that_was_dropped() {
     let counters = Arc::<Counters>::default();
@@ -158,7 +158,7 @@ fn model_a_close_ends_pin_and_transfer() {
         let threads = [model.worker(0), model.pin(), model.transfer()];
         let id = model.start();
         model.pipeline.close();
-        model.pipeline.end(id); // what is ready lies there until its consumer has gone
+        model.pipeline.end(id); // what is ready stays there until its consumer has gone
         model.end(threads);
     });
 }
