@@ -27,8 +27,8 @@ use std::time::Duration;
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// Statistics are always on, and workers take no lock for them: at 16 million samples a second no cost could be
-/// measured. Fast samples are timed in groups, one group in 32, and their percentiles are those of group means. If
+/// Statistics are always on, and workers take no lock for them. `benches/README.md` has their cost: less than 1 % of the
+/// smallest samples' throughput. Fast samples are timed in groups, one group in 32, and their percentiles are those of group means. If
 /// samples take 20 µs or longer, each of them is timed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
