@@ -6,12 +6,11 @@ use super::{
     source::{Done, Filled, Outcome, Ready, Source, Task},
     tensors::{MapTensors, TensorMapper},
 };
-use crate::observe::Span;
 use crate::{
     device::{AnyTensor, Part, Target, Uploader},
     fault::{Bad, BoxError, Doing, Error, Faults, during, guard},
     memory::{Permit, Pool, Slot, Wanted},
-    observe::TaskClock,
+    observe::{Span, TaskClock},
     vocabulary::{Place, Stage},
 };
 use burn::{

@@ -7,12 +7,11 @@ use super::{
     samples::{BatchPlan, FirstFailure, Samples},
     source::{Done, Filled, Outcome, Raw, Ready, Source, Task},
 };
-use crate::observe::Span;
 use crate::{
     device::{Part, Target, Uploader},
     fault::{Bad, Doing, Error, Faults, guard, guard_at},
     memory::{Chunk, Field, Permit, Pool, Slot, SlotLayout, Wanted, close_gaps, close_up},
-    observe::TaskClock,
+    observe::{Span, TaskClock},
     vocabulary::{Place, Stage},
 };
 use std::{

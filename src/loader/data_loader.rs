@@ -1,8 +1,8 @@
 //! Burn's `DataLoader` over a pipeline.
 
-use super::plan::Plan;
 use super::{
     iter::EpochIter,
+    plan::Plan,
     state::{LoaderState, Standings},
 };
 #[cfg(feature = "metrics")]

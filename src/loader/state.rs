@@ -1,7 +1,6 @@
 //! Where a loader stands, to go on from there.
 
-use crate::fault::Error;
-use crate::order::At;
+use crate::{fault::Error, order::At};
 use serde::{Deserialize, Serialize};
 use std::{
     fmt::{self, Write},

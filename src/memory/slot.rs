@@ -8,8 +8,7 @@
 //! This file, `block.rs`, `linux.rs` and `cuda_*.rs` hold all the `unsafe` of the crate.
 #![expect(unsafe_code)]
 
-use super::block::HostBlock;
-use super::layout::SlotLayout;
+use super::{block::HostBlock, layout::SlotLayout};
 use crate::vocabulary::MemoryKind;
 use std::{
     fmt,

@@ -5,9 +5,8 @@
 //! or more are timed one by one.
 
 use super::{counters::Counters, span::Entered};
-use crate::observe::stats::nanos;
 use crate::{
-    observe::stats::TIMED,
+    observe::stats::{TIMED, nanos},
     vocabulary::{BatchKey, Stage},
 };
 use std::{

@@ -1,9 +1,10 @@
 //! Which batch of an epoch has which samples: the sampler's order, this process's share of it, and where it is resumed.
 
-use super::feed::Feed;
-use super::feed::Order;
-use super::progress::EpochProgress;
-use super::{distributed::Distributed, progress::At};
+use super::{
+    distributed::Distributed,
+    feed::{Feed, Order},
+    progress::{At, EpochProgress},
+};
 use crate::{
     fault::{BoxError, Error, guard},
     order::sampler::{BatchSampler, Sampler},

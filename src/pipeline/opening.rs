@@ -4,11 +4,11 @@ use super::{
     epochs::{ELSEWHERE, Run, RunId},
     shared::Pipeline,
 };
-use crate::observe::Span;
 use crate::{
     batch::{BatchPlace, BatchPlan, Task},
     fault::{Error, discard, during},
     memory::{Permit, TICK, Wanted},
+    observe::Span,
     order::{Cut, Order},
     vocabulary::{BatchKey, Place, Stage},
 };

@@ -1,8 +1,6 @@
 //! The threads of a loader: started once, named, joined when the loader is dropped.
 
-use super::pin::pin;
-use super::shared::Pipeline;
-use super::worker::work;
+use super::{pin::pin, shared::Pipeline, worker::work};
 use crate::{
     fault::{Doing, Error, Watch},
     observe::Lane,

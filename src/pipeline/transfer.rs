@@ -1,10 +1,10 @@
 //! The transfer stage: filled slots become tensors on the device, on threads and a stream of their own.
 
 use super::shared::Pipeline;
-use crate::observe::Span;
 use crate::{
     device::Uploader,
     fault::discard,
+    observe::Span,
     vocabulary::{BatchKey, Stage},
 };
 use burn::tensor::StreamId;

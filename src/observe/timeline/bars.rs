@@ -1,7 +1,6 @@
 //! Who did what when: a recording, and its pictures.
 
-use super::record::Event;
-use super::record::Lane;
+use super::record::{Event, Lane};
 use crate::vocabulary::{BatchKey, Stage};
 use std::{
     cmp::Reverse,

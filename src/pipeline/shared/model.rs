@@ -4,14 +4,13 @@
 mod cases;
 
 use super::*;
-use crate::pipeline::{epochs::Delivery, worker::work};
 use crate::{
     batch::{BatchPlace, BatchPlan, Done, Task},
     device::Target,
     fault::Faults,
     memory::{HeapAlloc, Limits, Permit, Wanted},
     order::{Distributed, EpochOrder, Orders, Sampling, SequentialSampler},
-    pipeline::tune::Settings,
+    pipeline::{epochs::Delivery, tune::Settings, worker::work},
     sync::explore,
 };
 use burn::tensor::Device;
