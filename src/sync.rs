@@ -1,113 +1,70 @@
 //! The locks and conditions of the pool and of the pipeline.
 //!
-//! They are those of `std` or, with the cfg `burn_pinned_loom`, those of loom, which runs a test through every order of
-//! its threads' steps. `.ci/loom` runs the models, `memory/pool/model.rs` and `pipeline/shared/model.rs`.
+//! They are those of `parking_lot`, whose conditions ask the kernel to wake a thread only if one waits. With the cfg
+//! `burn_pinned_loom` they are those of loom, which runs a test through every order of its threads' steps. `.ci/loom`
+//! runs the models, `memory/pool/model.rs` and `pipeline/shared/model.rs`.
 
 #[cfg(all(test, burn_pinned_loom))]
-use self::modelled::Condvar as Raw;
-#[cfg(all(test, burn_pinned_loom))]
-pub(crate) use self::modelled::Mutex;
-#[cfg(all(test, burn_pinned_loom))]
-pub(crate) use self::modelled::MutexGuard;
-#[cfg(all(test, burn_pinned_loom))]
-use self::modelled::Outcome;
-#[cfg(all(test, burn_pinned_loom))]
-pub(crate) use self::modelled::explore;
-#[cfg(all(test, burn_pinned_loom))]
-use loom::sync::atomic::AtomicUsize;
+pub(crate) use self::modelled::{Condvar, Mutex, MutexGuard, explore};
 #[cfg(not(all(test, burn_pinned_loom)))]
-use std::sync::Condvar as Raw;
-#[cfg(not(all(test, burn_pinned_loom)))]
-pub(crate) use std::sync::Mutex;
-#[cfg(not(all(test, burn_pinned_loom)))]
-pub(crate) use std::sync::MutexGuard;
-#[cfg(not(all(test, burn_pinned_loom)))]
-use std::sync::WaitTimeoutResult as Outcome;
-#[cfg(not(all(test, burn_pinned_loom)))]
-use std::sync::atomic::AtomicUsize;
-use std::{
-    sync::{LockResult, atomic::Ordering::Relaxed},
-    time::Duration,
-};
+pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// A condition variable that asks the kernel to wake a thread only if one waits. That of `std` asks at each
-/// notification, which made seven calls of the kernel for each batch.
-///
-/// Threads notify after they held the lock under which they changed what is waited for. So the lock orders the count: a
-/// thread that waits has counted itself before the change, or sees the change.
-#[derive(Debug)]
-pub(crate) struct Condvar {
-    raw: Raw,
-    waiting: AtomicUsize,
-}
-
-impl Condvar {
-    pub(crate) fn new() -> Self {
-        Self { raw: Raw::new(), waiting: AtomicUsize::new(0) }
-    }
-
-    pub(crate) fn notify_one(&self) {
-        if self.waiting.load(Relaxed) > 0 {
-            self.raw.notify_one();
-        }
-    }
-
-    pub(crate) fn notify_all(&self) {
-        if self.waiting.load(Relaxed) > 0 {
-            self.raw.notify_all();
-        }
-    }
-
-    fn counted<T>(&self, wait: impl FnOnce(&Raw) -> T) -> T {
-        self.waiting.fetch_add(1, Relaxed);
-        let result = wait(&self.raw);
-        self.waiting.fetch_sub(1, Relaxed);
-        result
-    }
-
-    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
-        self.counted(|raw| raw.wait(guard))
-    }
-
-    pub(crate) fn wait_timeout<'a, T>(
-        &self,
-        guard: MutexGuard<'a, T>,
-        limit: Duration,
-    ) -> LockResult<(MutexGuard<'a, T>, Outcome)> {
-        self.counted(|raw| raw.wait_timeout(guard, limit))
-    }
-
-    pub(crate) fn wait_timeout_while<'a, T>(
-        &self,
-        guard: MutexGuard<'a, T>,
-        limit: Duration,
-        waits: impl FnMut(&mut T) -> bool,
-    ) -> LockResult<(MutexGuard<'a, T>, Outcome)> {
-        self.counted(|raw| raw.wait_timeout_while(guard, limit, waits))
-    }
-}
-
+/// The interface of `parking_lot`, on loom.
 #[cfg(all(test, burn_pinned_loom))]
 mod modelled {
-    pub(crate) use loom::sync::{Mutex, MutexGuard};
     use std::{
-        env,
+        env, fmt,
+        ops::{Deref, DerefMut},
         sync::{
-            Arc, LockResult, PoisonError,
+            Arc,
             atomic::{AtomicUsize, Ordering::Relaxed},
         },
         time::{Duration, Instant},
     };
 
-    pub(super) type Outcome = ();
+    #[derive(Debug)]
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(loom::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            MutexGuard(Some(self.0.lock().expect("no thread of a model panics")))
+        }
+    }
+
+    /// Empty only while its thread waits for a condition.
+    pub(crate) struct MutexGuard<'a, T>(Option<loom::sync::MutexGuard<'a, T>>);
+
+    impl<T: fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            fmt::Debug::fmt(&**self, f)
+        }
+    }
+
+    impl<T> Deref for MutexGuard<'_, T> {
+        type Target = T;
+
+        fn deref(&self) -> &T {
+            self.0.as_ref().expect("it is locked")
+        }
+    }
+
+    impl<T> DerefMut for MutexGuard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            self.0.as_mut().expect("it is locked")
+        }
+    }
 
     /// In a model time stands still. A wait whose notification is lost never ends, where a timeout would hide the loss.
-    #[derive(Debug)]
+    #[derive(Debug, Default)]
     pub(crate) struct Condvar(loom::sync::Condvar);
 
     impl Condvar {
         pub(crate) fn new() -> Self {
-            Self(loom::sync::Condvar::new())
+            Self::default()
         }
 
         pub(crate) fn notify_one(&self) {
@@ -118,28 +75,23 @@ mod modelled {
             self.0.notify_all();
         }
 
-        pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
-            self.0.wait(guard)
+        pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
+            guard.0 = guard.0.take().map(|locked| self.0.wait(locked).expect("no thread of a model panics"));
         }
 
-        pub(crate) fn wait_timeout<'a, T>(
-            &self,
-            guard: MutexGuard<'a, T>,
-            _: Duration,
-        ) -> LockResult<(MutexGuard<'a, T>, Outcome)> {
-            Ok((self.0.wait(guard).unwrap_or_else(PoisonError::into_inner), ()))
+        pub(crate) fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, _: Duration) {
+            self.wait(guard);
         }
 
-        pub(crate) fn wait_timeout_while<'a, T>(
+        pub(crate) fn wait_while_for<T>(
             &self,
-            mut guard: MutexGuard<'a, T>,
-            _: Duration,
+            guard: &mut MutexGuard<'_, T>,
             mut waits: impl FnMut(&mut T) -> bool,
-        ) -> LockResult<(MutexGuard<'a, T>, Outcome)> {
-            while waits(&mut guard) {
-                guard = self.0.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            _: Duration,
+        ) {
+            while waits(guard) {
+                self.wait(guard);
             }
-            Ok((guard, ()))
         }
     }
 

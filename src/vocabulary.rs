@@ -50,7 +50,7 @@ macro_rules! stage {
     ($($(#[$doc:meta])* $stage:ident $field:ident $name:literal,)*) => {
         /// A stage on the way of a batch: what a thread of the loader, or the training loop, does for it. Errors,
         /// statistics, verdicts and the timeline share these names.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[non_exhaustive]
         pub enum Stage {
             $($(#[$doc])* $stage,)*
@@ -94,6 +94,15 @@ pub(crate) struct BatchKey {
     pub(crate) number: usize,
 }
 
+impl BatchKey {
+    /// Stands for no batch, where something happens before there is one.
+    pub(crate) const NONE: Self = Self::new(0, 0);
+
+    pub(crate) const fn new(epoch: usize, number: usize) -> Self {
+        Self { epoch, number }
+    }
+}
+
 /// Where in the pipeline something failed.
 ///
 /// `batch` counts from 0 within the epoch; `index` is the index that the dataset was asked for.
@@ -114,8 +123,12 @@ pub struct Place {
 
 impl Place {
     /// The place of a whole batch, or of a sample of it that is not known yet.
-    pub(crate) fn batch(stage: Stage, epoch: usize, batch: usize) -> Self {
-        Self { stage, epoch, batch, worker: None, index: None }
+    pub(crate) fn batch(stage: Stage, BatchKey { epoch, number }: BatchKey) -> Self {
+        Self { stage, epoch, batch: number, worker: None, index: None }
+    }
+
+    pub(crate) fn key(&self) -> BatchKey {
+        BatchKey::new(self.epoch, self.batch)
     }
 
     /// Returns the same place without the sample, where the sample is not to blame.

@@ -1,15 +1,14 @@
 //! Batches made by an ordinary Burn `Batcher`: workers share the samples of a batch, one of them batches.
 
 use super::{
-    raw::BatchPlace,
     samples::{BatchPlan, FirstFailure, Samples},
-    source::{Done, Filled, Outcome, Ready, Source, Task},
+    source::{Done, Finished, Next, Ready, Source, Task, ToPin, ToSend},
     tensors::{MapTensors, TensorMapper},
 };
 use crate::{
     device::{AnyTensor, Part, Target, Uploader},
     fault::{Bad, BoxError, Doing, Error, Faults, during, guard},
-    memory::{Permit, Pool, Slot, Wanted},
+    memory::{Patience, Permit, Pool, Slot},
     observe::{Span, TaskClock},
     vocabulary::{Place, Stage},
 };
@@ -17,10 +16,11 @@ use burn::{
     data::dataloader::batcher::Batcher,
     tensor::{DType, Device, Tensor, TensorData, kind::Basic},
 };
+use parking_lot::Mutex;
 use std::{
     mem,
     ops::Range,
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering::Relaxed},
+    sync::{Arc, atomic::Ordering::Relaxed},
 };
 
 /// A Burn `Batcher` over a dataset.
@@ -60,7 +60,7 @@ impl<I: Send + 'static, O: MapTensors + Send + 'static> Task<O> for ItemsTask<I,
 
     fn run(self: Box<Self>, worker: usize) -> Done<O> {
         let ItemsJob { source, plan, .. } = &*self.job;
-        let mut clock = TaskClock::start(&source.samples.counters, worker, plan.at.key());
+        let mut clock = TaskClock::start(&source.samples.counters, worker, plan.at.key);
         let (mut items, mut bad) = (Vec::with_capacity(self.rows.len()), Bad::default());
         let failed = self.fetch(worker, &mut items, &mut bad, &mut clock).err();
         let rows_took = clock.end(self.rows.len());
@@ -104,9 +104,9 @@ impl<I: Send + 'static, O: MapTensors + Send + 'static> ItemsTask<I, O> {
         items: Vec<(usize, I)>,
         failed: Option<(usize, Error)>,
         bad: Bad,
-    ) -> (Option<Outcome<O>>, Bad) {
+    ) -> (Option<Result<Next<O>, Error>>, Bad) {
         let ItemsJob { source, plan, gathered } = &*self.job;
-        let mut all = gathered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = gathered.lock();
         items.into_iter().for_each(|(position, item)| all.items[position] = Some(item));
         all.bad.merge(bad);
         if let Some(failure) = failed {
@@ -122,25 +122,23 @@ impl<I: Send + 'static, O: MapTensors + Send + 'static> ItemsTask<I, O> {
         };
         let bad = mem::take(&mut all.bad);
         if let Some(error) = all.failed.take() {
-            return (Some(Outcome::Failed(error)), bad);
+            return (Some(Err(error)), bad);
         }
         let items: Vec<I> = all.items.drain(..).flatten().collect();
         drop(all);
         if items.is_empty() {
-            return (Some(Outcome::Empty), bad);
+            return (Some(Ok(Next::Ready(Ready::Empty))), bad);
         }
         let plan = plan.without(&bad);
         let place = Place { worker: Some(worker), ..plan.place(Stage::Batcher) };
-        let span = Span::new(&source.samples.counters, Stage::Batcher, plan.at.key());
+        let span = Span::new(&source.samples.counters, Stage::Batcher, plan.at.key);
         let batch = guard(place, || Ok::<_, BoxError>(source.batcher.batch(items, &source.host_device)));
         drop(span);
-        let outcome = match batch {
-            Ok(batch) => Outcome::Filled(Box::new(Made { source: Arc::clone(source), batch, plan, permit })),
-            Err(error) => {
-                source.samples.faults.saw(&error);
-                Outcome::Failed(error)
-            }
-        };
+        let outcome = batch.inspect_err(|error| source.samples.faults.saw(error)).map(|batch| {
+            let host = source.target.host;
+            let made = Made { source: Arc::clone(source), batch, plan, permit };
+            if host { Next::Send(Box::new(made)) } else { Next::Pin(Box::new(made)) }
+        });
         (Some(outcome), bad)
     }
 }
@@ -167,7 +165,7 @@ where
         plan: Arc<BatchPlan>,
         permit: Permit,
         _: &Arc<Pool>,
-        _: Wanted<'_>,
+        _: Patience<'_>,
         chunk: usize,
     ) -> Result<Vec<Box<dyn Task<O>>>, Error> {
         let rows = plan.indices.len();
@@ -197,25 +195,17 @@ struct Made<I, O> {
     permit: Permit,
 }
 
-impl<I, O> Filled<O> for Made<I, O>
+impl<I, O> ToPin<O> for Made<I, O>
 where
     I: Send + 'static,
     O: MapTensors + Send + 'static,
 {
-    fn at(&self) -> BatchPlace {
-        self.plan.at
-    }
-
-    fn needs_pin(&self) -> bool {
-        !self.source.target.host
-    }
-
-    fn pin(self: Box<Self>, pool: &Arc<Pool>, wanted: Wanted<'_>) -> Result<Box<dyn Filled<O>>, Error> {
+    fn pin(self: Box<Self>, pool: &Arc<Pool>, patience: Patience<'_>) -> Result<Next<O>, Error> {
         let Self { source, batch, plan, permit } = *self;
         let mut unpack = Unpack { host: source.host_device.clone(), parts: Vec::new() };
         let batch = guard(plan.place(Stage::Pin), || Ok(batch.map_tensors(&mut unpack)))?;
         let bytes = unpack.parts.iter().map(|data| data.bytes().len().next_multiple_of(ALIGN)).sum();
-        let mut slot = during(plan.place(Stage::SlotWait), || pool.slot(permit, usize::max(bytes, 1), wanted))?;
+        let mut slot = during(plan.place(Stage::SlotWait), || pool.slot(permit, usize::max(bytes, 1), patience))?;
         let mut start = 0;
         let pack = |data: TensorData| {
             let (bytes, shape, dtype) = data.into_parts();
@@ -225,15 +215,22 @@ where
             part
         };
         let parts = unpack.parts.into_iter().map(pack).collect();
-        Ok(Box::new(Packed { source, batch, plan, slot, parts }))
+        Ok(Next::Send(Box::new(Packed { source, batch, plan, slot, parts })))
     }
+}
 
-    /// On a CPU backend the tensors stay where they are.
-    fn send(self: Box<Self>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Ready<O>, Error> {
+/// On a CPU backend the tensors stay where they are.
+impl<I, O> ToSend<O> for Made<I, O>
+where
+    I: Send + 'static,
+    O: MapTensors + Send + 'static,
+{
+    fn send(self: Box<Self>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Next<O>, Error> {
         let Self { batch, plan, permit, .. } = *self;
         // A mapper that computes must make the same batch here as on an accelerator.
         let batch = guard(plan.place(Stage::Transfer), || Ok(batch.map_tensors(&mut Unmoved)))?;
-        Ok(Ready::Done { batch, items: plan.indices.len(), permit: Some(permit) })
+        let finished = Finished { batch, items: plan.indices.len(), permit: Some(permit) };
+        Ok(Next::Ready(Ready::Finished(finished)))
     }
 }
 
@@ -246,24 +243,12 @@ struct Packed<I, O> {
     parts: Vec<Part>,
 }
 
-impl<I, O> Filled<O> for Packed<I, O>
+impl<I, O> ToSend<O> for Packed<I, O>
 where
     I: Send + 'static,
     O: MapTensors + Send + 'static,
 {
-    fn at(&self) -> BatchPlace {
-        self.plan.at
-    }
-
-    fn needs_pin(&self) -> bool {
-        false
-    }
-
-    fn pin(self: Box<Self>, _: &Arc<Pool>, _: Wanted<'_>) -> Result<Box<dyn Filled<O>>, Error> {
-        Ok(self)
-    }
-
-    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error> {
+    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Next<O>, Error> {
         let Self { source, batch, plan, slot, parts } = *self;
         source.samples.counters.sent(parts.iter().map(|part| part.range.len()).sum());
         // A mapper of the user may compute with the tensors that it gets: their values are there before it runs.
@@ -274,7 +259,7 @@ where
             if uploaded.tensors.len() > 0 { Err(UNSTEADY.into()) } else { Ok(batch) }
         })?;
         uploader.finish(plan.place(Stage::Transfer))?; // what the mapper launched
-        Ok(Ready::Done { batch, items: plan.indices.len(), permit: None })
+        Ok(Next::Ready(Ready::Finished(Finished { batch, items: plan.indices.len(), permit: None })))
     }
 }
 

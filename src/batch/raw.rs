@@ -33,19 +33,12 @@ pub struct RawBatch {
     indices: Option<Arc<[usize]>>,
 }
 
-/// Which batch this is.
+/// A batch, and where it stands.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchPlace {
-    pub(crate) epoch: usize,
-    pub(crate) number: usize,
+    pub(crate) key: BatchKey,
     /// Where its first sample stands in the epoch's global order.
     pub(crate) position: usize,
-}
-
-impl BatchPlace {
-    pub(crate) fn key(self) -> BatchKey {
-        BatchKey { epoch: self.epoch, number: self.number }
-    }
 }
 
 #[derive(Debug)]
@@ -125,17 +118,17 @@ impl RawBatch {
     }
 
     pub(crate) fn key(&self) -> BatchKey {
-        self.place.key()
+        self.place.key
     }
 
     /// The epoch of the loader, from 0.
     pub fn epoch(&self) -> usize {
-        self.place.epoch
+        self.place.key.epoch
     }
 
     /// The number of the batch in its epoch, from 0.
     pub fn number(&self) -> usize {
-        self.place.number
+        self.place.key.number
     }
 
     /// The index of each sample in the dataset, row by row, as it was delivered. Skipped samples are left out, and a
@@ -151,7 +144,7 @@ impl RawBatch {
     /// [`PinnedBatcher`](crate::PinnedBatcher) knows no epochs: there the seed is 0, and batches are counted as they
     /// are made. With several of Burn's workers that is not reproducible.
     pub fn rng(&self) -> KeyedRng {
-        KeyedRng::new(Purpose::Batch, self.seed, self.place.epoch, self.place.position)
+        KeyedRng::new(Purpose::Batch, self.seed, self.place.key.epoch, self.place.position)
     }
 }
 

@@ -52,13 +52,13 @@ pub struct RowMut<'a> {
     row: usize,
     /// One bit per field.
     written: u64,
-    /// The steps of each padded field, written as the collate writes it.
-    steps: &'a mut [usize],
+    /// The length of each padded field, written as the collate writes it.
+    lengths: &'a mut [usize],
 }
 
 impl<'a> RowMut<'a> {
-    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, steps: &'a mut [usize]) -> Self {
-        Self { chunk, row, written: 0, steps }
+    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, lengths: &'a mut [usize]) -> Self {
+        Self { chunk, row, written: 0, lengths }
     }
 
     #[inline]
@@ -86,8 +86,8 @@ impl<'a> RowMut<'a> {
             if values.len() > max || !values.len().is_multiple_of(step) {
                 return Err(FieldError::Padded { name: name.into(), max, step, given: values.len() });
             }
-            let steps = values.len() / step;
-            self.steps[at] = steps;
+            let length = values.len() / step;
+            self.lengths[at] = length;
         } else if values.len() != self.chunk.layout().values(at) {
             let expected = self.chunk.layout().values(at);
             return Err(FieldError::Length { name: name.into(), expected, given: values.len() });

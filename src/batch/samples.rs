@@ -31,7 +31,7 @@ pub(crate) struct BatchPlan {
 
 impl BatchPlan {
     pub(crate) fn place(&self, stage: Stage) -> Place {
-        Place::batch(stage, self.at.epoch, self.at.number)
+        Place::batch(stage, self.at.key)
     }
 
     /// The plan of what is left of the batch: without skipped samples, and with the replacements.
@@ -146,7 +146,7 @@ impl<I: 'static> Samples<I> {
     /// The random generator of the place at a position of a batch.
     fn rng(&self, plan: &BatchPlan, position: usize) -> KeyedRng {
         let occurrence = plan.occurrences.map(|occurrences| occurrences.of(position));
-        KeyedRng::for_sample(self.seed, plan.at.epoch, plan.indices[position], occurrence)
+        KeyedRng::for_sample(self.seed, plan.at.key.epoch, plan.indices[position], occurrence)
     }
 
     /// The number of samples besides one.

@@ -1,58 +1,62 @@
 //! What the pipeline needs to know about how batches are made. The two ways are `collate_source.rs` and
 //! `batcher_source.rs`.
 
-use super::{raw::BatchPlace, samples::BatchPlan};
+use super::samples::BatchPlan;
 use crate::{
     device::{Target, Uploader},
     fault::{Bad, Error, Faults},
-    memory::{Permit, Pool, Wanted},
+    memory::{Patience, Permit, Pool},
 };
 use std::{sync::Arc, time::Duration};
 
-/// A batch whose rows are written, on its way to the device. It knows its next step. A batch that needs another step,
-/// such as decoding on the device, says so here, and the pipeline has a stage for that step.
-pub(crate) trait Filled<O>: Send {
-    /// Which batch it is.
-    fn at(&self) -> BatchPlace;
-
-    /// Whether it must go through [`pin`](Self::pin) before it can be sent.
-    fn needs_pin(&self) -> bool;
-
-    /// Prepares it for the link: closes the gaps of padded rows, packs pageable tensors. Runs on the pin thread, or on
-    /// a worker on a CPU backend.
-    fn pin(self: Box<Self>, pool: &Arc<Pool>, wanted: Wanted<'_>) -> Result<Box<dyn Filled<O>>, Error>;
-
-    /// Hands it to the device. Runs on a transfer thread, or on a worker on a CPU backend.
-    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error>;
+/// What comes next for a batch that has left the workers. Each step takes the batch and returns the next. A step that is
+/// new, such as decoding on the device, is a trait and a variant here; `pipeline/steps.rs` has its queue and its threads.
+pub(crate) enum Next<O> {
+    /// It must be prepared for the link.
+    Pin(Box<dyn ToPin<O>>),
+    /// Its bytes may go to the device.
+    Send(Box<dyn ToSend<O>>),
+    /// Its tensors are on the device.
+    Finish(Box<dyn ToFinish<O>>),
+    /// The consumer may have it.
+    Ready(Ready<O>),
 }
 
-/// The result of a batch on the workers.
-pub(crate) enum Outcome<O> {
-    /// The batch.
-    Filled(Box<dyn Filled<O>>),
-    /// Something failed; the error takes the batch's place.
-    Failed(Error),
-    /// All of its samples are skipped.
-    Empty,
+/// A batch whose rows or tensors do not lie as the link wants them.
+pub(crate) trait ToPin<O>: Send {
+    /// Closes the gaps of padded rows, or packs pageable tensors. Runs on the pin thread, or on a worker on a CPU
+    /// backend.
+    fn pin(self: Box<Self>, pool: &Arc<Pool>, patience: Patience<'_>) -> Result<Next<O>, Error>;
+}
+
+/// A batch whose bytes may go to the device.
+pub(crate) trait ToSend<O>: Send {
+    /// Hands it to the device. Runs on a transfer thread, or on a worker on a CPU backend.
+    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Next<O>, Error>;
+}
+
+/// A batch on the device that is not the user's yet.
+pub(crate) trait ToFinish<O>: Send {
+    /// Makes the user's batch. Runs on the consumer's thread, or on a worker on a CPU backend.
+    fn finish(self: Box<Self>) -> Result<Finished<O>, Error>;
+}
+
+/// The user's batch.
+pub(crate) struct Finished<O> {
+    pub(crate) batch: O,
+    /// The number of its samples.
+    pub(crate) items: usize,
+    /// On a CPU backend it keeps its permit until it is delivered.
+    pub(crate) permit: Option<Permit>,
 }
 
 /// A batch that the consumer may have.
 pub(crate) enum Ready<O> {
     /// Tensors on the device, to be finished on the consumer's thread.
-    Raw(Box<dyn Raw<O>>),
-    /// The user's batch. On a CPU backend it keeps its permit until it is delivered.
-    Done { batch: O, items: usize, permit: Option<Permit> },
+    Raw(Box<dyn ToFinish<O>>),
+    Finished(Finished<O>),
     /// Nothing: all of its samples are skipped.
     Empty,
-}
-
-/// A batch on the device that is not the user's yet.
-pub(crate) trait Raw<O>: Send {
-    /// The number of its samples.
-    fn items(&self) -> usize;
-
-    /// Makes the user's batch.
-    fn finish(self: Box<Self>) -> Result<O, Error>;
 }
 
 /// Some rows of a batch, for one worker.
@@ -65,7 +69,8 @@ pub(crate) trait Task<O>: Send {
 /// What a task returns.
 pub(crate) struct Done<O> {
     /// The batch, from the last of its tasks to end.
-    pub(crate) outcome: Option<Outcome<O>>,
+    /// An error has been reported where it happened.
+    pub(crate) outcome: Option<Result<Next<O>, Error>>,
     /// The time that the rows took, without the work on the batch as a whole.
     pub(crate) rows_took: Duration,
     /// Comes with the batch: those of its samples that were skipped or replaced.
@@ -88,7 +93,7 @@ pub(crate) trait Source<O>: Send + Sync {
         plan: Arc<BatchPlan>,
         permit: Permit,
         pool: &Arc<Pool>,
-        wanted: Wanted<'_>,
+        patience: Patience<'_>,
         chunk: usize,
     ) -> Result<Vec<Box<dyn Task<O>>>, Error>;
 }

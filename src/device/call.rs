@@ -1,7 +1,9 @@
 //! The calls of a device, by name, so that a test can make one of them hang.
 
 #[cfg(test)]
-use std::sync::{Arc, Condvar, Mutex};
+use parking_lot::{Condvar, Mutex};
+#[cfg(test)]
+use std::sync::Arc;
 
 /// What a loader asks of its device.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,11 +29,11 @@ impl Hang {
     }
 
     pub(crate) fn end(&self) {
-        *self.at.lock().unwrap() = None;
+        *self.at.lock() = None;
         self.changed.notify_all();
     }
 
     pub(super) fn reached(&self, call: Call) {
-        drop(self.changed.wait_while(self.at.lock().unwrap(), |at| *at == Some(call)).unwrap());
+        self.changed.wait_while(&mut self.at.lock(), |at| *at == Some(call));
     }
 }

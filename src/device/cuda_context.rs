@@ -7,10 +7,8 @@ use cudarc::driver::{
     result::{self, ctx},
     sys::{self, CUcontext, CUstreamCaptureMode},
 };
-use std::{
-    ptr,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{ptr, sync::Arc};
 
 /// Returns the CUDA index of a device, if it is a CUDA device.
 pub(crate) fn ordinal(device: &Device) -> Option<usize> {
@@ -65,7 +63,7 @@ impl Entered {
         let open = || {
             result::init()?;
             let entered = Self::relaxed()?;
-            let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut opened = OPENED.lock();
             if let Some(context) = opened.iter().find(|context| context.ordinal() == ordinal) {
                 context.bind_to_thread()?;
                 return Ok((entered, Arc::clone(context)));

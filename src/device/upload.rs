@@ -12,10 +12,10 @@ use super::{
 use crate::{
     fault::{BoxError, Error, guard},
     memory::{Pool, Slot},
-    vocabulary::{MemoryKind, Place, Stage},
+    vocabulary::{BatchKey, MemoryKind, Place, Stage},
 };
 use burn::tensor::Device;
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 #[cfg(test)]
 use std::time::Instant;
 
@@ -65,7 +65,7 @@ impl Uploader {
     pub(crate) fn open(target: &Target) -> Self {
         THREADS.enter(&target.device);
         let uploader = Self::burn(target);
-        let way = uploader.call(Call::Open, Place::batch(Stage::Transfer, 0, 0), |_| {
+        let way = uploader.call(Call::Open, Place::batch(Stage::Transfer, BatchKey::NONE), |_| {
             #[cfg(feature = "cuda")]
             if let Some(ordinal) = crate::device::cuda_context::ordinal(&target.device) {
                 return CopyStream::new(ordinal).map(Box::new).map(Way::Direct);
@@ -173,7 +173,7 @@ impl Uploader {
     /// Ends the use of the device by this thread.
     pub(crate) fn close(self) {
         let Self { way, target } = self;
-        let place = Place::batch(Stage::Transfer, 0, 0);
+        let place = Place::batch(Stage::Transfer, BatchKey::NONE);
         let closed = Self::watched(&target, Call::Close, place, |device| {
             {
                 let _ends_here = way; // a copy stream, before the pools that its memory is of
@@ -204,7 +204,7 @@ impl Threads {
 
     /// Counts a thread in.
     fn enter(&self, device: &Device) {
-        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = self.0.lock();
         match threads.iter_mut().find(|(other, _)| other == device) {
             Some((_, count)) => *count += 1,
             None => threads.push((device.clone(), 1)),
@@ -213,7 +213,7 @@ impl Threads {
 
     /// Counts a thread out; returns whether it was the last one of its device.
     fn leave(&self, device: &Device) -> bool {
-        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut threads = self.0.lock();
         let Some(at) = threads.iter().position(|(other, _)| other == device) else { return false };
         threads[at].1 -= 1;
         let last = threads[at].1 == 0;

@@ -1,12 +1,10 @@
 //! How many batches the device may hold.
 
 use crate::observe::OnDevice;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     fmt,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
     thread,
     time::{Duration, Instant},
 };
@@ -127,7 +125,7 @@ impl DeviceWindow {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Waits until one more batch may go to the device, with `epochs` epochs in progress. `starved` says how long a

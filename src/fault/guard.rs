@@ -52,7 +52,7 @@ mod tests {
         let (end, held) = mpsc::channel();
         let watch = Watch::new(Some(Duration::from_millis(100)));
         let doing = watch.add("a thread");
-        let place = Place::batch(Stage::Finish, 3, 7);
+        let place = Place::batch(Stage::Finish, crate::vocabulary::BatchKey::new(3, 7));
         thread::scope(|scope| {
             let (doing, watch) = (&doing, &watch);
             scope.spawn(move || watch.run(doing, || discard(place, Slow(held))));

@@ -3,7 +3,7 @@
 use super::{error::Error, panics::catch, watch::during};
 use crate::{
     observe::Counters,
-    vocabulary::{Place, Stage},
+    vocabulary::{BatchKey, Place, Stage},
 };
 use std::{fmt, sync::Arc};
 
@@ -115,7 +115,7 @@ impl Faults {
         let Some(on_fault) = &self.on_fault else { return };
         // This is user code like any other. A thread that hangs in it is named, and does not keep the loader from being
         // dropped.
-        let place = error.place().copied().unwrap_or_else(|| Place::batch(Stage::SlotWait, 0, 0));
+        let place = error.place().copied().unwrap_or_else(|| Place::batch(Stage::SlotWait, BatchKey::NONE));
         if let Err(caught) = during(place, || catch(|| on_fault(error))) {
             log::error!("burn-pinned: the `on_fault` callback panicked: {}", caught.message);
         }

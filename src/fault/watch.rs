@@ -5,13 +5,15 @@
 //! Clocks are read, and batches noted, only if a timeout is set.
 
 use super::error::Stuck;
-use crate::vocabulary::{Place, Stage};
-use crossbeam::utils::CachePadded;
+use crate::vocabulary::{BatchKey, Place, Stage};
+use crossbeam_utils::CachePadded;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{
     cell::RefCell,
+    collections::BTreeMap,
     fmt,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -53,7 +55,7 @@ impl Doing {
     }
 
     fn call(&self) -> MutexGuard<'_, Option<Call>> {
-        self.call.lock().unwrap_or_else(PoisonError::into_inner)
+        self.call.lock()
     }
 
     /// Notes the sample that is worked on.
@@ -155,7 +157,7 @@ impl Watch {
     }
 
     fn threads(&self) -> MutexGuard<'_, Vec<(String, Arc<Doing>)>> {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+        self.threads.lock()
     }
 
     /// Adds a cell for a thread that is about to start.
@@ -189,21 +191,22 @@ impl Watch {
 
     /// Returns the call to blame for a batch that does not come. It is the longest call on this batch or, if there is
     /// none, the longest call of all.
-    pub(crate) fn blame(&self, epoch: usize, batch: usize) -> Option<Stuck> {
-        let of_it = |stuck: &Stuck| stuck.place.epoch == epoch && stuck.place.batch == batch;
+    pub(crate) fn blame(&self, batch: BatchKey) -> Option<Stuck> {
+        let of_it = |stuck: &Stuck| stuck.place.key() == batch;
         self.calls().into_iter().max_by_key(|stuck| (of_it(stuck), stuck.since))
     }
 
-    /// Whether nothing can go on because calls have lasted longer than the timeout. This is so if all workers hang, or
-    /// all transfer threads, or a thread that does something for all others: the pin thread, or the worker that opens
-    /// batches.
+    /// Whether nothing can go on because calls have lasted longer than the timeout. This is so if all threads of a kind
+    /// hang, or the worker that opens batches, since it does so for all others.
     pub(crate) fn is_stuck(&self) -> bool {
         let hanging = self.hanging();
-        let all = |kind: &str| {
-            let hang = hanging.iter().filter(|call| call.thread.starts_with(kind)).count();
-            hang > 0 && hang == self.threads().iter().filter(|(name, _)| name.starts_with(kind)).count()
-        };
-        ["bp-worker", "bp-pin", "bp-transfer"].into_iter().any(all)
+        let kind = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+        let mut free = BTreeMap::<String, usize>::new();
+        self.threads().iter().for_each(|(name, _)| *free.entry(kind(name)).or_default() += 1);
+        for call in &hanging {
+            free.entry(kind(&call.thread)).and_modify(|threads| *threads = threads.saturating_sub(1));
+        }
+        free.values().any(|threads| *threads == 0)
             || hanging.iter().any(|call| matches!(call.place.stage, Stage::Sampler | Stage::SlotWait))
     }
 
@@ -227,7 +230,7 @@ impl Watch {
                 Some(stuck) => timeout - stuck.since,
                 None => timeout, // between two calls
             };
-            (threads, _) = self.ended.wait_timeout(threads, left).unwrap_or_else(PoisonError::into_inner);
+            self.ended.wait_for(&mut threads, left);
         }
     }
 }

@@ -4,15 +4,16 @@ use crate::{
     batch::{BatchPlace, Collate, RawBatch, Rows, upload_rows, write_rows},
     device::{Target, Uploader, alloc_for},
     fault::{Doing, Error, guard},
-    memory::{Field, Limits, Pool, SlotLayout, close_gaps},
+    memory::{Field, Limits, Pool, SlotLayout, trim_padding},
     observe::Counters,
-    vocabulary::{Place, Stage},
+    vocabulary::{BatchKey, Place, Stage},
 };
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};
+use parking_lot::Mutex;
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
@@ -83,7 +84,7 @@ impl<C> PinnedBatcher<C> {
     }
 
     fn pool(&self, target: &Target) -> Result<Arc<Pool>, Error> {
-        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = self.pools.lock();
         if let Some((_, pool)) = pools.iter().find(|(device, _)| *device == target.device) {
             return Ok(Arc::clone(pool));
         }
@@ -99,8 +100,8 @@ impl<C> PinnedBatcher<C> {
         C: Collate<I>,
     {
         let target = Target::of(device.clone());
-        let number = self.batches.fetch_add(1, Relaxed);
-        let place = Place::batch(Stage::Collate, 0, number);
+        let key = BatchKey::new(0, self.batches.fetch_add(1, Relaxed));
+        let place = Place::batch(Stage::Collate, key);
         let (rows, fields) = (items.len(), self.fields.len());
         if rows == 0 {
             return Err(Error::config("batch", "there are no items to batch", "give at least one"));
@@ -108,22 +109,22 @@ impl<C> PinnedBatcher<C> {
         let layout = Arc::new(SlotLayout::new(self.fields.clone(), rows)?);
         let pool = self.pool(&target)?;
         let permit = pool.permit(PATIENCE).ok_or(Error::LeaseTimeout { waited: PATIENCE, slots: SLOTS })?;
-        let wanted = |waited| match waited > PATIENCE {
+        let patience = |waited| match waited > PATIENCE {
             true => Err(Error::LeaseTimeout { waited, slots: SLOTS }),
             false => Ok(()),
         };
-        let slot = pool.slot(permit, layout.bytes(), &wanted)?;
-        let mut steps = vec![0; rows * fields];
+        let slot = pool.slot(permit, layout.bytes(), &patience)?;
+        let mut lengths = vec![0; rows * fields];
         let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one: this thread writes all rows
         let position = |position| Place { index: Some(position), ..place };
         let never = AtomicBool::new(false); // nobody can leave in the middle
-        let all = Rows { chunk: &mut chunk, first: 0, steps: &mut steps };
+        let all = Rows { chunk: &mut chunk, first: 0, lengths: &mut lengths };
         write_rows(&self.collate, &items, all, &never, position, || ()).map_err(|(_, error)| error)?;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;
-        let longest = if layout.has_padded() { close_gaps(&layout, &mut slot, rows, &steps) } else { Vec::new() };
+        let longest = if layout.has_padded() { trim_padding(&layout, &mut slot, rows, &lengths) } else { Vec::new() };
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let transfer = Place { stage: Stage::Transfer, ..place };
-        let mut raw = RawBatch::new(rows, device.clone(), 0, BatchPlace { epoch: 0, number, position: number });
+        let mut raw = RawBatch::new(rows, device.clone(), 0, BatchPlace { key, position: key.number });
         let mut uploader = Uploader::burn(&target); // Burn's workers come and go: none has a copy stream to keep
         upload_rows(&layout, slot, &longest, &mut raw, &pool, &mut uploader, transfer)?;
         drop(permit);

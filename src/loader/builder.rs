@@ -9,7 +9,7 @@ use crate::{
     memory::{HostAlloc, MemoryLimit, SlotLayout},
     order::{Distributed, IntoOrder},
     pipeline::Count,
-    vocabulary::{Place, Stage},
+    vocabulary::{BatchKey, Place, Stage},
 };
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};
 use std::{fmt, sync::Arc, time::Duration};
@@ -74,7 +74,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
                 let problem = "it is where a batcher runs, and this loader has a collate";
                 return Err(Error::config("host_device", problem, "leave it out, or use `from_batcher`"));
             }
-            let fields = guard(Place::batch(Stage::Collate, 0, 0), || Ok(collate.layout()))?;
+            let fields = guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(collate.layout()))?;
             let mut layout = SlotLayout::new(fields, parts.batch_size)?;
             layout.streaming = parts.streaming.unwrap_or(false);
             let layout = Arc::new(layout);

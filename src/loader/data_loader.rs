@@ -20,10 +20,11 @@ use burn::{
     data::dataloader::{DataLoader, DataLoaderIterator},
     tensor::Device,
 };
+use parking_lot::Mutex;
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -146,7 +147,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
 
     /// Returns the pipeline, and starts it if needed.
     fn pipeline(&self) -> Result<Arc<Pipeline<O>>, Error> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         if let Some(running) = running.take_if(|running| running.pipeline.is_dead()) {
             drop(running); // this epoch gets new threads
         }
@@ -207,7 +208,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
             }
             Err(error) => (Err(error), EpochProgress::default(), plan.orders.begin(epoch)),
         };
-        let batch = BatchKey { epoch, number: progress.number() };
+        let batch = BatchKey::new(epoch, progress.number());
         let clock = StepClock::new(Arc::clone(&plan.counters), self.copy, batch, started);
         Box::new(EpochIter::new(run, progress, plan.standing.begin(at), clock, plan.faults.clone()))
     }

@@ -2,7 +2,7 @@
 
 use super::state::Standing;
 use crate::{
-    batch::Ready,
+    batch::{Finished, Ready},
     fault::{Error, Faults, Tally},
     observe::StepClock,
     order::EpochProgress,
@@ -74,28 +74,25 @@ impl<O> EpochIter<O> {
         let (skipped, replaced) = (bad.skipped.len(), bad.replaced.len());
         let saw = |error: &Error| self.faults.saw(error);
         let tallied = ready.and_then(|ready| self.tally.add(place, bad).inspect_err(saw).map(|()| ready));
-        // The permit goes back when this function returns, after the batch is the consumer's.
         let taken = tallied.and_then(|ready| match ready {
-            Ready::Done { batch, items, permit } => Ok((Some((batch, items)), permit)),
-            Ready::Raw(raw) => {
-                let items = raw.items();
-                let batch = raw.finish().inspect_err(saw)?;
-                Ok((Some((batch, items)), None))
-            }
+            Ready::Finished(finished) => Ok(Some(finished)),
+            Ready::Raw(raw) => raw.finish().inspect_err(saw).map(Some),
             // The other processes have a batch here, and may wait for this one in a collective operation.
             Ready::Empty if self.progress.is_shared() => Err(Error::AllSkipped { place, skipped }).inspect_err(saw),
-            Ready::Empty => Ok((None, None)),
+            Ready::Empty => Ok(None),
         });
         let items = match &taken {
-            Ok((batch, _)) => {
+            Ok(finished) => {
                 pipeline.counters().made_do(skipped, replaced);
-                batch.as_ref().map_or(0, |(_, items)| *items) + skipped
+                finished.as_ref().map_or(0, |finished| finished.items) + skipped
             }
             Err(_) => 0,
         };
         self.progress.given(items, self.tally.skipped());
-        let (batch, _permit) = taken?;
-        Ok(batch)
+        Ok(taken?.map(|Finished { batch, items, permit }| {
+            drop(permit); // the batch is the consumer's now
+            (batch, items)
+        }))
     }
 }
 

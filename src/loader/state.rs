@@ -1,10 +1,13 @@
 //! Where a loader stands, to go on from there.
 
 use crate::{fault::Error, order::At};
+use fnv::FnvHasher;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use std::{
     fmt::{self, Write},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    hash::Hasher,
+    sync::Arc,
 };
 
 /// Where a loader stands in its epochs: which batches it has returned, and of what. It takes a few hundred bytes. Save
@@ -114,7 +117,7 @@ impl Standings {
     }
 
     fn lock(&self) -> MutexGuard<'_, (At, u64)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(crate) fn get(&self) -> At {
@@ -149,15 +152,14 @@ impl Standing {
 fn in_short(value: &dyn fmt::Debug) -> String {
     struct Short {
         text: String,
-        hash: u64,
+        hash: FnvHasher, // the same for ever and everywhere, which std's hash need not be
         whole: bool,
     }
     impl Write for Short {
         fn write_str(&mut self, part: &str) -> fmt::Result {
             const LONGEST: usize = 160;
+            self.hash.write(part.as_bytes());
             for char in part.chars() {
-                // FNV-1a (Fowler, Noll, Vo): it is the same for ever and everywhere, which std's hash need not be.
-                self.hash = (self.hash ^ u64::from(u32::from(char))).wrapping_mul(0x0100_0000_01b3);
                 if self.text.len() < LONGEST {
                     self.text.push(char);
                 } else {
@@ -167,11 +169,11 @@ fn in_short(value: &dyn fmt::Debug) -> String {
             Ok(())
         }
     }
-    let mut short = Short { text: String::new(), hash: 0xcbf2_9ce4_8422_2325, whole: true };
+    let mut short = Short { text: String::new(), hash: FnvHasher::default(), whole: true };
     let written = write!(short, "{value:?}"); // it fails only if the value's own `Debug` does
     match short {
         Short { text, whole: true, .. } if written.is_ok() => text,
-        Short { text, hash, .. } => format!("{text}... ({hash:016x})"),
+        Short { text, hash, .. } => format!("{text}... ({:016x})", hash.finish()),
     }
 }
 

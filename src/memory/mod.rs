@@ -2,7 +2,7 @@
 
 mod block;
 mod cgroup;
-mod gaps;
+mod compact;
 mod layout;
 mod limits;
 mod permits;
@@ -11,10 +11,10 @@ mod slot;
 
 pub use block::{HeapAlloc, HostAlloc, HostBlock};
 pub(crate) use cgroup::check_system;
-pub(crate) use gaps::{close_gaps, close_up};
+pub(crate) use compact::{remove_rows, trim_padding};
 pub use layout::Field;
 pub(crate) use layout::SlotLayout;
 pub(crate) use limits::Limited;
 pub use limits::MemoryLimit;
-pub(crate) use pool::{Limits, Permit, Pool, SPARE, TICK, Wanted};
+pub(crate) use pool::{Limits, Patience, Permit, Pool, SPARE, TICK};
 pub(crate) use slot::{Chunk, Slot, Ticket};

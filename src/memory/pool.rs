@@ -21,7 +21,7 @@ use crate::{
 use derive_new::new;
 use std::{
     mem,
-    sync::{Arc, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -30,11 +30,11 @@ use std::{
 /// still holds while it asks for the next.
 pub(crate) const SPARE: usize = 2;
 
-/// How often a waiting thread asks whether its wait is still wanted.
+/// How often a waiting thread asks whether to go on.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 /// Says whether to go on waiting, given how long the wait has lasted. An error ends the wait.
-pub(crate) type Wanted<'a> = &'a dyn Fn(Duration) -> Result<(), Error>;
+pub(crate) type Patience<'a> = &'a dyn Fn(Duration) -> Result<(), Error>;
 
 /// What a pool may hold.
 #[derive(Debug, Clone, Copy, new)]
@@ -146,7 +146,7 @@ impl Pool {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Sets the number of extra permits; returns the new total.
@@ -159,8 +159,8 @@ impl Pool {
     /// Waits for a permit, but no longer than `patience`. Returns `None` if none came in time or the pool was closed.
     pub(crate) fn permit(self: &Arc<Self>, patience: Duration) -> Option<Permit> {
         let none = |state: &mut State| state.permits.left() == 0 && !state.closed;
-        let (mut state, _) =
-            self.changed.wait_timeout_while(self.lock(), patience, none).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        self.changed.wait_while_for(&mut state, none, patience);
         if state.closed {
             return None;
         }
@@ -190,8 +190,13 @@ impl Pool {
     ///
     /// # Errors
     /// [`Error::OverLimit`], [`Error::OutOfHostMemory`], or the error that ended the wait. The permit is released.
-    pub(crate) fn slot(self: &Arc<Self>, mut permit: Permit, bytes: usize, wanted: Wanted<'_>) -> Result<Slot, Error> {
-        let block = self.block(permit.ticket, bytes, wanted)?;
+    pub(crate) fn slot(
+        self: &Arc<Self>,
+        mut permit: Permit,
+        bytes: usize,
+        patience: Patience<'_>,
+    ) -> Result<Slot, Error> {
+        let block = self.block(permit.ticket, bytes, patience)?;
         permit.pool = None; // the slot has it now
         Ok(Slot::new(block, Arc::clone(self) as Arc<dyn SlotHome>, permit.ticket))
     }
@@ -203,7 +208,7 @@ impl Pool {
         Some(Permit { pool: Some(Arc::clone(self)), ticket })
     }
 
-    fn block(&self, permit: Ticket, bytes: usize, wanted: Wanted<'_>) -> Result<HostBlock, Error> {
+    fn block(&self, permit: Ticket, bytes: usize, patience: Patience<'_>) -> Result<HostBlock, Error> {
         if bytes > self.limits.bytes {
             return Err(Error::OverLimit { bytes, limit: self.limits.bytes });
         }
@@ -250,9 +255,10 @@ impl Pool {
                     continue; // with the memory that there is
                 }
             }
-            drop(self.changed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner));
+            self.changed.wait_for(&mut state, TICK);
+            drop(state);
             Doing::here().still();
-            wanted(start.elapsed())?;
+            patience(start.elapsed())?;
         }
     }
 

@@ -8,12 +8,13 @@ use crate::{
     },
     vocabulary::{BatchKey, MemoryKind, Stage},
 };
-use crossbeam::utils::CachePadded;
+use crossbeam_utils::CachePadded;
+use parking_lot::Mutex;
 use std::fmt;
 use std::{
     array,
     sync::{
-        Mutex, OnceLock, PoisonError, Weak,
+        OnceLock, Weak,
         atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     thread::available_parallelism,
@@ -161,12 +162,12 @@ impl Counters {
 
     /// Adds device memory that batches of a copy of the loader are in.
     pub(crate) fn watch_device(&self, memory: Weak<dyn OnDevice>) {
-        self.on_device.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
+        self.on_device.lock().push(memory);
     }
 
     /// Returns the bytes of batches in device memory now.
     pub(crate) fn device_bytes(&self) -> usize {
-        let mut all = self.on_device.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.on_device.lock();
         all.retain(|memory| memory.strong_count() > 0);
         let bytes = all.iter().filter_map(Weak::upgrade).map(|memory| memory.bytes()).sum();
         self.device_peak.fetch_max(bytes, Relaxed);

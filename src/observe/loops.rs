@@ -3,10 +3,8 @@
 //! side.
 
 use crate::observe::stats::TIMED;
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 /// Adds up times: at every change of what the loops do, the time since the change before.
 #[derive(Debug, Default)]
@@ -77,7 +75,7 @@ impl State {
 
 impl Loops {
     fn at(&self, now: Instant) -> MutexGuard<'_, State> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         state.advance(now);
         state
     }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     fault::{BoxError, Error, guard},
     order::sampler::{BatchSampler, Sampler},
-    vocabulary::{Place, Stage},
+    vocabulary::{BatchKey, Place, Stage},
 };
 use std::{fmt, ops::Range, sync::Arc};
 
@@ -180,7 +180,7 @@ impl Orders {
             let problem = "an epoch that was interrupted cannot be cut into slices";
             return Err(Error::config("resume", problem, "use `distributed` for several devices"));
         }
-        let place = Place::batch(Stage::Sampler, epoch, 0);
+        let place = Place::batch(Stage::Sampler, BatchKey::new(epoch, 0));
         let orders = self.clone();
         let (feed, units) = guard(place, || Ok::<_, BoxError>(orders.feed(epoch, given)))?;
         let mine = self.mine(units - given.min(units));

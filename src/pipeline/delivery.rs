@@ -1,20 +1,21 @@
 //! The consumer's side of the pipeline: it starts epochs, waits for their batches or gives them up, and ends epochs.
 
 use super::{
-    epochs::{Delivery, Epochs, Run, RunId},
+    epochs::Epochs,
+    run::{Delivery, Run, RunId},
     shared::Pipeline,
 };
 use crate::{
     fault::{Bad, Error, discard},
     order::Order,
     sync::MutexGuard,
-    vocabulary::{BatchKey, Place, Stage},
+    vocabulary::Stage,
 };
 use std::{
     collections::VecDeque,
     mem,
     ops::Range,
-    sync::{PoisonError, atomic::Ordering::Relaxed},
+    sync::atomic::Ordering::Relaxed,
     time::{Duration, Instant},
 };
 
@@ -23,9 +24,9 @@ impl<O> Pipeline<O> {
     pub(crate) fn start(&self, epoch: usize, order: Order, batches: Range<usize>) -> RunId {
         self.pool.ask_again();
         let mut state = self.lock();
-        let id = RunId { number: state.next_id, epoch };
+        let id = RunId(state.next_id);
         state.next_id += 1;
-        state.runs.push(Run::new(id, order, batches));
+        state.runs.push(Run::new(id, epoch, order, batches));
         drop(state);
         self.for_workers.notify_one();
         id
@@ -45,61 +46,57 @@ impl<O> Pipeline<O> {
                 return None;
             }
             if let Some((since, ready)) = run.ready.remove(&run.delivered) {
-                let batch = BatchKey { epoch: run.id.epoch, number: run.delivered };
-                let place = Place::batch(Stage::Read, run.id.epoch, run.delivered);
+                let batch = run.batch(run.delivered);
                 let bad = run.bad.remove(&run.delivered).unwrap_or_default();
                 run.permits.remove(&run.delivered);
                 run.delivered += 1;
                 run.waiting = None;
-                let opens = !state.opening && state.runs.iter().any(|run| run.can_open(self.window()));
+                let opens = !state.opening && state.runs.iter().any(|run| run.can_open(self.most_open()));
                 drop(state);
-                self.for_transfer.notify_one();
+                self.for_steps.transfer.notify_one();
                 if ready.is_err() {
                     self.for_resting.notify_all(); // a worker that still has a part of it in hand no longer counts
                 }
                 if opens {
                     self.for_workers.notify_one();
                 }
-                self.counters().took(Stage::Ready, batch, since, Instant::now());
-                return Some(Delivery { place, ready, bad });
+                self.counters().took(Stage::Ready, batch.key, since, Instant::now());
+                return Some(Delivery { place: batch.place(Stage::Read), ready, bad });
             }
             if closed {
-                let place = Place::batch(Stage::Read, run.id.epoch, run.delivered);
+                let place = run.batch(run.delivered).place(Stage::Read);
                 run.delivered = run.end;
                 return Some(Delivery { place, ready: Err(Error::Ended), bad: Bad::default() });
             }
             let waited = run.waiting.get_or_insert(asked).elapsed();
-            state = match self.flow.timeout {
-                None => self.for_consumers.wait(state).unwrap_or_else(PoisonError::into_inner),
+            match self.flow.timeout {
+                None => self.for_consumers.wait(&mut state),
                 Some(timeout) if waited >= timeout => return self.give_up(state, id, waited),
-                Some(timeout) => {
-                    let waiting = self.for_consumers.wait_timeout(state, timeout - waited);
-                    waiting.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
+                Some(timeout) => drop(self.for_consumers.wait_for(&mut state, timeout - waited)),
+            }
         }
     }
 
     /// Gives up the next batch of an epoch and drops what there is of it. What still comes of it will be dropped too.
     fn give_up(&self, mut state: MutexGuard<'_, Epochs<O>>, id: RunId, waited: Duration) -> Option<Delivery<O>> {
         let run = state.run(id)?;
-        let (epoch, batch) = (run.id.epoch, run.delivered);
+        let (batch, number) = (run.batch(run.delivered), run.delivered);
         run.delivered += 1;
         run.waiting = None;
-        let tasks = if run.tasks_of == batch { mem::take(&mut run.tasks) } else { VecDeque::new() };
-        let left_over = (tasks, run.to_pin.remove(&batch), run.to_send.remove(&batch), run.bad.remove(&batch));
-        let permit = run.permits.remove(&batch);
+        let tasks = if run.tasks_of == number { mem::take(&mut run.tasks) } else { VecDeque::new() };
+        let left_over = (tasks, run.steps.take(Some(number)), run.bad.remove(&number));
+        let permit = run.permits.remove(&number);
         drop(state);
-        let stuck = self.watch.blame(epoch, batch).map(Box::new);
-        let place = Place::batch(Stage::Read, epoch, batch);
+        let stuck = self.watch.blame(batch.key).map(Box::new);
+        let place = batch.place(Stage::Read);
         discard(place, left_over);
         // Some thread has the rest of it, maybe for ever. The other batches must not have one slot less because of
         // that.
         permit.into_iter().for_each(|permit| self.pool.replace(permit));
-        for waiting in [&self.for_workers, &self.for_resting, &self.for_pin, &self.for_transfer] {
-            waiting.notify_all();
+        for condition in [&self.for_workers, &self.for_resting].into_iter().chain(self.for_steps.all()) {
+            condition.notify_all();
         }
-        let error = Error::Timeout { epoch, batch, waited, stuck };
+        let error = Error::Timeout { epoch: batch.key.epoch, batch: number, waited, stuck };
         self.source.faults().saw(&error);
         Some(Delivery { place, ready: Err(error), bad: Bad::default() })
     }
@@ -124,15 +121,15 @@ impl<O> Pipeline<O> {
     pub(crate) fn end(&self, id: RunId) {
         let mut state = self.lock();
         let run = state.runs.iter().position(|run| run.id == id).map(|at| state.runs.swap_remove(at));
-        let in_hand = state.in_hand.iter().flatten().any(|(of, _)| *of == id);
+        let in_hand = state.in_hand.iter().flatten().any(|batch| batch.run == id);
         drop(state);
         if in_hand {
             self.for_resting.notify_all(); // workers that may hang there no longer count
         }
-        if let Some(run) = &run {
+        if let Some(run) = run {
             run.abandoned.store(true, Relaxed);
+            discard(run.batch(0).place(Stage::Finish), run); // slots return to the pool here, outside the lock
         }
-        discard(Place::batch(Stage::Finish, id.epoch, 0), run); // slots return to the pool here, outside the lock
         self.for_workers.notify_one(); // workers may have rested because of this epoch
     }
 }

@@ -2,15 +2,19 @@
 
 mod delivery;
 mod epochs;
+mod flow;
 mod opening;
 mod pin;
+mod run;
 mod shared;
+mod steps;
 mod threads;
 mod transfer;
 mod tune;
 mod worker;
 
-pub(crate) use epochs::{Delivery, Flow, RunId};
+pub(crate) use flow::Flow;
+pub(crate) use run::{Delivery, RunId};
 pub(crate) use shared::Pipeline;
 pub(crate) use threads::Threads;
 pub use tune::{Auto, Count};

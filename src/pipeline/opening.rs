@@ -1,16 +1,17 @@
 //! Opens batches: waits for a permit, chooses the epoch, takes the batch's indices, gets its slot and cuts its tasks.
 
 use super::{
-    epochs::{ELSEWHERE, Run, RunId},
+    epochs::ELSEWHERE,
+    run::{BatchId, Run, RunId},
     shared::Pipeline,
 };
 use crate::{
     batch::{BatchPlace, BatchPlan, Task},
     fault::{Error, discard, during},
-    memory::{Permit, TICK, Wanted},
+    memory::{Patience, Permit, TICK},
     observe::Span,
     order::{Cut, Order},
-    vocabulary::{BatchKey, Place, Stage},
+    vocabulary::Stage,
 };
 use std::{
     cell::Cell,
@@ -27,9 +28,7 @@ const TASK_NS: u64 = 200_000;
 
 /// A batch that is being opened. Its epoch has lent its order for this.
 struct Opening {
-    run: RunId,
-    epoch: usize,
-    number: usize,
+    batch: BatchId,
     order: Order,
     abandoned: Arc<AtomicBool>,
     /// The permit, or the error that says why there is none.
@@ -53,11 +52,12 @@ impl<O> Pipeline<O> {
             self.for_resting.notify_all();
             self.source.faults().saw(error);
         }
-        let Opening { run: id, number, order, .. } = opening;
+        let Opening { batch, order, .. } = opening;
+        let number = batch.key.number;
         let mut state = self.lock();
         state.opening &= tasks.is_err(); // after an error, another worker may be opening by now
         let (mut count, mut left_over) = (0, None);
-        match (state.run(id), tasks) {
+        match (state.run(batch.run), tasks) {
             (Some(run), tasks) => {
                 run.opened += 1;
                 run.order = Some(order);
@@ -73,8 +73,10 @@ impl<O> Pipeline<O> {
             (None, tasks) => left_over = Some((Some(order), tasks)), // the consumer has gone meanwhile
         }
         drop(state);
-        discard(Place::batch(Stage::Read, id.epoch, number), left_over);
-        (0..count.clamp(1, self.flow.now.workers())).for_each(|_| self.for_workers.notify_one());
+        discard(batch.place(Stage::Read), left_over);
+        for _ in 0..count.clamp(1, self.flow.now.workers()) {
+            self.for_workers.notify_one();
+        }
         if count == 0 {
             self.for_consumers.notify_all();
         }
@@ -88,7 +90,7 @@ impl<O> Pipeline<O> {
         loop {
             let permit = self.pool.permit(TICK);
             let mut state = self.lock();
-            let open = state.runs.iter_mut().filter(|run| run.can_open(self.window()));
+            let open = state.runs.iter_mut().filter(|run| run.can_open(self.most_open()));
             let run = match permit {
                 Some(_) => open.min_by_key(|run| run.opened.saturating_sub(run.delivered)),
                 None => open.max_by_key(|run| (run.next_to_open(), run.starved())),
@@ -106,11 +108,10 @@ impl<O> Pipeline<O> {
             };
             let Some(order) = run.order.take() else { continue }; // `can_open` has checked that it is there
             let abandoned = Arc::clone(&run.abandoned);
-            let opening = Opening { run: run.id, epoch: run.id.epoch, number: run.opened, order, abandoned, permit };
+            let batch = run.batch(run.opened);
             drop(state);
-            let batch = BatchKey { epoch: opening.epoch, number: opening.number };
-            self.counters().took(Stage::SlotWait, batch, start, Instant::now());
-            return Some(opening);
+            self.counters().took(Stage::SlotWait, batch.key, start, Instant::now());
+            return Some(Opening { batch, order, abandoned, permit });
         }
     }
 
@@ -125,7 +126,7 @@ impl<O> Pipeline<O> {
     }
 
     /// The same for an epoch that may have ended. Other epochs stand behind its wait, so their consumers count too.
-    fn wanted(&self, id: RunId, needed: fn(&Run<O>) -> bool, waited: Duration) -> Result<(), Error> {
+    fn patient_for(&self, id: RunId, needed: fn(&Run<O>) -> bool, waited: Duration) -> Result<(), Error> {
         let mut state = self.lock();
         let others = state.runs.iter().filter(|run| run.id != id).map(Run::starved).max().unwrap_or_default();
         let run = state.run(id).ok_or(Error::Ended)?;
@@ -136,39 +137,35 @@ impl<O> Pipeline<O> {
     /// of the work began, as if the wait had come first.
     pub(super) fn with_slot<T>(
         &self,
-        batch: BatchKey,
-        id: RunId,
+        batch: BatchId,
         needed: fn(&Run<O>) -> bool,
-        work: impl FnOnce(Wanted<'_>) -> T,
+        work: impl FnOnce(Patience<'_>) -> T,
     ) -> (T, Instant) {
         let (start, memory) = (Instant::now(), Cell::new(Duration::ZERO));
         let done = work(&|waited| {
             memory.set(waited);
-            self.wanted(id, needed, waited)
+            self.patient_for(batch.run, needed, waited)
         });
         let rest = start + memory.get();
         if rest > start {
-            self.counters().took(Stage::SlotWait, batch, start, rest);
+            self.counters().took(Stage::SlotWait, batch.key, start, rest);
         }
         (done, rest)
     }
 
     /// Takes the batch's indices and cuts it into tasks.
     fn cut(&self, opening: &mut Opening) -> Result<Vec<Box<dyn Task<O>>>, Error> {
-        let Opening { epoch, number, order, .. } = opening;
-        let place = Place::batch(Stage::Sampler, *epoch, *number);
-        let at = BatchPlace { epoch: *epoch, number: *number, position: order.position() };
-        let sampling = Span::new(self.counters(), Stage::Sampler, at.key());
-        let Cut { indices, occurrences } = order.take(place)?;
+        let Opening { batch, order, .. } = opening;
+        let (batch, at) = (*batch, BatchPlace { key: batch.key, position: order.position() });
+        let sampling = Span::new(self.counters(), Stage::Sampler, batch.key);
+        let Cut { indices, occurrences } = order.take(batch.place(Stage::Sampler))?;
         drop(sampling);
         let chunk = self.chunk(indices.len());
         let permit = mem::replace(&mut opening.permit, Err(Error::Ended))?;
         let abandoned = Arc::clone(&opening.abandoned);
         let plan = Arc::new(BatchPlan { at, indices: indices.into(), occurrences, abandoned });
-        let id = opening.run;
-        let place = Place { stage: Stage::SlotWait, ..place };
-        let open = |wanted: Wanted<'_>| Arc::clone(&self.source).open(plan, permit, &self.pool, wanted, chunk);
-        during(place, || self.with_slot(at.key(), id, Run::next_to_open, open).0)
+        let open = |patience: Patience<'_>| Arc::clone(&self.source).open(plan, permit, &self.pool, patience, chunk);
+        during(batch.place(Stage::SlotWait), || self.with_slot(batch, Run::next_to_open, open).0)
     }
 
     /// The number of rows per task: enough for [`TASK_NS`], by what rows have cost so far. At first each worker gets

@@ -1,18 +1,58 @@
-//! The pin thread.
+//! The pin thread: prepares batches for the link, if they need it.
 
-use super::shared::Pipeline;
-use crate::{
-    fault::during,
-    vocabulary::{Place, Stage},
+use super::{
+    run::{BatchId, Run},
+    shared::Pipeline,
 };
+use crate::{
+    batch::{Next, ToPin},
+    fault::{Error, during},
+    observe::Entered,
+    vocabulary::{BatchKey, Place, Stage},
+};
+use std::time::Instant;
 
 /// The pin thread: allocates memory ahead of its use, then works on batches that need it before they can cross the
 /// link.
-pub(crate) fn pin<O>(pipeline: &Pipeline<O>) {
+pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
     if let Some(bytes) = pipeline.source.slot_bytes() {
-        during(Place::batch(Stage::SlotWait, 0, 0), || pipeline.pool.preallocate(bytes));
+        during(Place::batch(Stage::SlotWait, BatchKey::NONE), || pipeline.pool.preallocate(bytes));
     }
-    while let Some((run, number, filled)) = pipeline.to_pin() {
-        pipeline.pinned(run, number, pipeline.pin(run, filled));
+    while let Some((batch, filled)) = pipeline.to_pin() {
+        pipeline.pass(batch, pipeline.pin(batch, filled));
+    }
+}
+
+impl<O> Pipeline<O> {
+    /// Waits for a batch to prepare; returns `None` when the pipeline is closed.
+    pub(crate) fn to_pin(&self) -> Option<(BatchId, Box<dyn ToPin<O>>)> {
+        self.wait_for(&self.for_steps.pin, |epochs| epochs.runs.iter_mut().find_map(Run::take_to_pin))
+    }
+
+    /// Prepares a batch for the link.
+    pub(super) fn pin(&self, batch: BatchId, filled: Box<dyn ToPin<O>>) -> Result<Next<O>, Error> {
+        let _entered = Entered::new(Stage::Pin, batch.key);
+        let (pinned, start) = self.with_slot(batch, Run::next_in_pin, |patience| filled.pin(&self.pool, patience));
+        self.counters().took(Stage::Pin, batch.key, start, Instant::now());
+        pinned
+    }
+}
+
+impl<O> Run<O> {
+    /// Takes the next batch for the pin thread. It works in order, because a batch that waits there for memory must not
+    /// hold up the one that the consumer needs first. Batches that failed on the way are skipped.
+    fn take_to_pin(&mut self) -> Option<(BatchId, Box<dyn ToPin<O>>)> {
+        let mut next = self.steps.pinned.max(self.delivered);
+        while self.ready.contains_key(&next) {
+            next += 1;
+        }
+        let filled = self.steps.to_pin.remove(&next)?;
+        self.steps.pinned = next + 1;
+        Some((self.batch(next), filled))
+    }
+
+    /// Whether the consumer's next batch is the one on the pin thread.
+    fn next_in_pin(&self) -> bool {
+        self.steps.pinned == self.delivered + 1
     }
 }

@@ -3,22 +3,27 @@
 //! One lock guards all of it. It is held for moments only: user code, allocations and device calls run outside it.
 //! Threads take their work from here, and nothing is pushed to a thread. So the permits of the pool limit every queue.
 
-use super::epochs::{Epochs, Flow, Run, RunId, Work};
+use super::{
+    epochs::{Epochs, Work},
+    flow::Flow,
+    run::{BatchId, Run},
+    steps::ForSteps,
+};
 use crate::{
-    batch::{Filled, Outcome, Ready, Source},
-    device::{DeviceWindow, Uploader},
+    batch::{Next, Ready, Source},
+    device::DeviceWindow,
     fault::{Bad, Caught, Error, Watch, discard},
     memory::Pool,
-    observe::{Counters, Entered, OnDevice},
+    observe::{Counters, OnDevice},
     pipeline::tune::Tuning,
     sync::{Condvar, Mutex, MutexGuard},
-    vocabulary::{Place, Stage},
+    vocabulary::{BatchKey, Place, Stage},
 };
-use crossbeam::utils::CachePadded;
+use crossbeam_utils::CachePadded;
 use std::{
     mem,
     sync::{
-        Arc, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -35,8 +40,8 @@ pub(crate) struct Pipeline<O> {
     pub(super) for_workers: Condvar,
     /// Where workers sleep that `Auto` does not need.
     pub(super) for_resting: Condvar,
-    pub(super) for_pin: Condvar,
-    pub(super) for_transfer: Condvar,
+    /// Where the threads of the steps sleep.
+    pub(super) for_steps: ForSteps,
     pub(super) for_consumers: Condvar,
     /// A running mean of the time that one row takes a worker, in nanoseconds.
     pub(super) row_ns: CachePadded<AtomicU64>,
@@ -57,15 +62,14 @@ impl<O> Pipeline<O> {
             tuning,
             for_workers: Condvar::new(),
             for_resting: Condvar::new(),
-            for_pin: Condvar::new(),
-            for_transfer: Condvar::new(),
+            for_steps: ForSteps::default(),
             for_consumers: Condvar::new(),
             row_ns: CachePadded::default(),
         }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Epochs<O>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -79,28 +83,28 @@ impl<O> Pipeline<O> {
         let mut state = self.lock();
         state.in_hand[worker] = None;
         while !state.closed {
-            if !state.is_wanted(worker, self.flow.now.workers()) {
-                if state.has_work(self.window(), &self.flow) {
+            if !state.is_at_work(worker, self.flow.now.workers()) {
+                if state.has_work(self.most_open(), &self.flow) {
                     self.for_workers.notify_one(); // this worker was woken for that work
                 }
-                state = self.for_resting.wait(state).unwrap_or_else(PoisonError::into_inner);
+                self.for_resting.wait(&mut state);
                 continue;
             }
-            if let Some(work) = state.take_work(worker, self.window(), &self.flow) {
-                let more = state.has_work(self.window(), &self.flow);
+            if let Some(work) = state.take_work(worker, self.most_open(), &self.flow) {
+                let more = state.has_work(self.most_open(), &self.flow);
                 drop(state);
                 if more {
                     self.for_workers.notify_one();
                 }
                 return Some(work);
             }
-            state = self.for_workers.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.for_workers.wait(&mut state);
         }
         None
     }
 
-    pub(super) fn window(&self) -> usize {
-        self.flow.window(self.pool.limits().slots)
+    pub(super) fn most_open(&self) -> usize {
+        self.flow.most_open(self.pool.limits().slots)
     }
 
     /// Notes how long a task took.
@@ -111,106 +115,58 @@ impl<O> Pipeline<O> {
         self.row_ns.store(mean.max(1), Relaxed); // workers that race may lose a sample; a mean allows that
     }
 
-    /// Takes a filled batch to its next stage, with the record of its bad samples.
-    pub(crate) fn filled(&self, id: RunId, number: usize, outcome: Outcome<O>, bad: Bad) {
+    /// Takes a filled batch to its next step, with the record of its bad samples.
+    pub(crate) fn filled(&self, batch: BatchId, outcome: Result<Next<O>, Error>, bad: Bad) {
         if !bad.is_empty() {
-            self.hand(id, number, bad, |run, bad| run.bad.insert(number, bad));
+            self.put(batch, bad, |run, bad| run.bad.insert(batch.key.number, bad));
         }
-        let filled = match outcome {
-            Outcome::Filled(filled) => filled,
-            Outcome::Failed(error) => {
-                self.put(id, number, Err(error)); // it was reported where it happened
-                return;
-            }
-            Outcome::Empty => {
-                self.put(id, number, Ok(Ready::Empty));
-                return;
-            }
-        };
-        if self.flow.transfers == 0 {
-            let filled = if filled.needs_pin() { self.pin(id, filled) } else { Ok(filled) };
-            let mut uploader = Uploader::burn(self.source.target());
-            self.ready(id, number, filled.and_then(|filled| filled.send(&self.pool, &mut uploader)));
-        } else if filled.needs_pin() {
-            self.hand(id, number, filled, |run, filled| run.to_pin.insert(number, filled));
-            self.for_pin.notify_one();
-        } else {
-            self.prepared(id, number, filled);
+        match outcome {
+            Ok(next) => drop(self.pass(batch, Ok(next))),
+            Err(error) => drop(self.deliver(batch, Err(error))), // it was reported where it happened
         }
     }
 
     /// Notes that a panic ended a worker's task.
-    pub(crate) fn broke(&self, id: RunId, number: usize, worker: usize, Caught { message, trace }: Caught) {
-        if self.lock().run(id).is_none() {
+    pub(crate) fn broke(&self, batch: BatchId, worker: usize, Caught { message, trace }: Caught) {
+        if self.lock().run(batch.run).is_none() {
             return;
         }
-        let place = Place { worker: Some(worker), ..Place::batch(Stage::Collate, id.epoch, number) };
-        self.ready(id, number, Err(Error::Panicked { place, message, trace }));
+        let place = Place { worker: Some(worker), ..batch.place(Stage::Collate) };
+        self.ready(batch, Err(Error::Panicked { place, message, trace }));
     }
 
-    /// Puts a part of a batch into its epoch; returns whether it was put there. If the epoch has ended or the batch was
-    /// given up, the part is dropped outside the lock.
-    fn hand<T>(&self, id: RunId, number: usize, value: T, put: impl FnOnce(&mut Run<O>, T) -> Option<T>) -> bool {
-        let mut state = self.lock();
-        let left_over = match state.run(id) {
-            Some(run) if number >= run.delivered => put(run, value),
-            _ => Some(value),
-        };
-        drop(state);
-        let taken = left_over.is_none();
-        discard(Place::batch(Stage::Finish, id.epoch, number), left_over);
-        taken
-    }
+    // All threads.
 
-    /// Takes a batch that is ready for the link to the transfer stage.
-    fn prepared(&self, id: RunId, number: usize, filled: Box<dyn Filled<O>>) {
-        self.hand(id, number, filled, |run, filled| run.to_send.insert(number, filled));
-        self.for_transfer.notify_one();
-    }
-
-    // The pin thread.
-
-    /// Waits for a batch to prepare; returns `None` when the pipeline is closed.
-    pub(crate) fn to_pin(&self) -> Option<(RunId, usize, Box<dyn Filled<O>>)> {
+    /// Waits until `take` finds something; returns `None` when the pipeline is closed.
+    pub(super) fn wait_for<T>(
+        &self,
+        condition: &Condvar,
+        mut take: impl FnMut(&mut Epochs<O>) -> Option<T>,
+    ) -> Option<T> {
         let mut state = self.lock();
         loop {
             if state.closed {
                 return None;
             }
-            for run in &mut state.runs {
-                if let Some((number, filled)) = run.take_to_pin() {
-                    return Some((run.id, number, filled));
-                }
+            if let Some(found) = take(&mut state) {
+                return Some(found);
             }
-            state = self.for_pin.wait(state).unwrap_or_else(PoisonError::into_inner);
+            condition.wait(&mut state);
         }
     }
 
-    /// Prepares a batch for the link.
-    pub(crate) fn pin(&self, id: RunId, filled: Box<dyn Filled<O>>) -> Result<Box<dyn Filled<O>>, Error> {
-        let batch = filled.at().key();
-        let _entered = Entered::new(Stage::Pin, batch);
-        let (pinned, start) = self.with_slot(batch, id, Run::next_in_pin, |wanted| filled.pin(&self.pool, wanted));
-        self.counters().took(Stage::Pin, batch, start, Instant::now());
-        pinned
-    }
-
-    /// Takes a prepared batch to the transfer stage.
-    pub(crate) fn pinned(&self, id: RunId, number: usize, filled: Result<Box<dyn Filled<O>>, Error>) {
-        match filled {
-            Ok(filled) => self.prepared(id, number, filled),
-            Err(error) => drop(self.ready(id, number, Err(error))),
-        }
-    }
-
-    // Transfer threads.
-
-    /// Returns the longest time that a consumer has waited for its next batch. Returns `None` when the pipeline is
-    /// closed, or when nobody waits for this batch any more.
-    pub(crate) fn starved(&self, id: RunId, number: usize) -> Option<Duration> {
-        let state = self.lock();
-        let waits = !state.closed && state.is_awaited((id, number));
-        waits.then(|| state.runs.iter().map(Run::starved).max().unwrap_or_default())
+    /// Puts a part of a batch into its epoch; returns whether it was put there. If the epoch has ended or the batch was
+    /// given up, the part is dropped outside the lock.
+    pub(super) fn put<T>(&self, batch: BatchId, part: T, put: impl FnOnce(&mut Run<O>, T) -> Option<T>) -> bool {
+        let mut state = self.lock();
+        let left_over = match state.run(batch.run) {
+            Some(run) if batch.key.number >= run.delivered => put(run, part),
+            _ => Some(part),
+        };
+        drop(state);
+        let taken = left_over.is_none();
+        discard(batch.place(Stage::Finish), left_over);
+        taken
     }
 
     /// The number of epochs in progress.
@@ -218,37 +174,18 @@ impl<O> Pipeline<O> {
         self.lock().runs.len()
     }
 
-    /// Waits for a batch that may go to the device; returns `None` when the pipeline is closed.
-    pub(crate) fn to_send(&self) -> Option<(RunId, Place, Box<dyn Filled<O>>)> {
-        let mut state = self.lock();
-        loop {
-            if state.closed {
-                return None;
-            }
-            if let Some(run) = state.runs.iter_mut().find(|run| run.can_send(self.flow.ahead()))
-                && let Some((batch, filled)) = run.to_send.pop_first()
-            {
-                let place = Place::batch(Stage::Transfer, run.id.epoch, batch);
-                let sendable = (run.id, place, filled);
-                drop(state);
-                self.for_workers.notify_one(); // a worker that rests may go on, and wakes the next
-                return Some(sendable);
-            }
-            state = self.for_transfer.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
     /// Puts a batch, or its error, at its place for the consumer; returns whether there is one.
-    pub(crate) fn ready(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) -> bool {
-        self.put(id, number, ready.inspect_err(|error| self.source.faults().saw(error)))
+    pub(crate) fn ready(&self, batch: BatchId, ready: Result<Ready<O>, Error>) -> bool {
+        self.deliver(batch, ready.inspect_err(|error| self.source.faults().saw(error)))
     }
 
-    fn put(&self, id: RunId, number: usize, ready: Result<Ready<O>, Error>) -> bool {
-        let filled = matches!(ready, Ok(Ready::Raw(_) | Ready::Done { .. }));
-        let taken = self.hand(id, number, (Instant::now(), ready), |run, ready| run.ready.insert(number, ready));
+    /// The same for an error that was reported already.
+    fn deliver(&self, batch: BatchId, ready: Result<Ready<O>, Error>) -> bool {
+        let passed_all = matches!(ready, Ok(Ready::Raw(_) | Ready::Finished(_)));
+        let taken = self.put(batch, (Instant::now(), ready), |run, ready| run.ready.insert(batch.key.number, ready));
         self.for_consumers.notify_all();
-        if !filled {
-            self.for_pin.notify_one(); // the next batch to pin may have waited behind this one
+        if !passed_all {
+            self.for_steps.pin.notify_one(); // the next batch to pin may have waited behind this one
         }
         taken
     }
@@ -271,18 +208,17 @@ impl<O> Pipeline<O> {
                 run.abandoned.store(true, Relaxed);
             }
             // Consumers that still wait find their runs with what is ready, but without what was on its way.
-            let take = |run: &mut Run<O>| {
-                (run.id, (mem::take(&mut run.tasks), mem::take(&mut run.to_pin), mem::take(&mut run.to_send)))
-            };
+            let take = |run: &mut Run<O>| (run.epoch, (mem::take(&mut run.tasks), run.steps.take(None)));
             state.runs.iter_mut().map(take).collect::<Vec<_>>()
         };
-        let waits = [&self.for_workers, &self.for_resting, &self.for_pin, &self.for_transfer, &self.for_consumers];
-        for waiting in waits {
-            waiting.notify_all();
+        let conditions = [&self.for_workers, &self.for_resting, &self.for_consumers];
+        for condition in conditions.into_iter().chain(self.for_steps.all()) {
+            condition.notify_all();
         }
         self.pool.close();
-        let place = |id: RunId| Place::batch(Stage::Finish, id.epoch, 0);
-        runs.into_iter().for_each(|(id, left_over)| discard(place(id), left_over));
+        for (epoch, left_over) in runs {
+            discard(Place::batch(Stage::Finish, BatchKey::new(epoch, 0)), left_over);
+        }
     }
 }
 

@@ -1,10 +1,9 @@
 //! The threads of a loader: started once, named, joined when the loader is dropped.
 
-use super::{pin::pin, shared::Pipeline, worker::work};
+use super::{shared::Pipeline, steps, worker::work};
 use crate::{
     fault::{Doing, Error, Watch},
     observe::Lane,
-    pipeline::transfer,
 };
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -21,7 +20,7 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// Starts the workers, the pin thread and the transfer threads of a pipeline.
+    /// Starts the workers of a pipeline and the threads of its steps.
     ///
     /// # Errors
     /// [`Error::Spawn`]; the threads that did start are joined.
@@ -32,9 +31,8 @@ impl Threads {
         for number in 0..pipeline.flow.workers {
             threads.spawn(pipeline, Lane::Worker(number), move |pipeline| work(pipeline, number))?;
         }
-        threads.spawn(pipeline, Lane::Pin, pin)?;
-        for number in 0..pipeline.flow.transfers {
-            threads.spawn(pipeline, Lane::Transfer(number), transfer::run)?;
+        for (lane, body) in steps::threads(pipeline.flow.transfers) {
+            threads.spawn(pipeline, lane, body)?;
         }
         Ok(threads)
     }

@@ -1,14 +1,15 @@
-//! The transfer stage: filled slots become tensors on the device, on threads and a stream of their own.
+//! The transfer threads: filled slots become tensors on the device, on threads and a stream of their own.
 
-use super::shared::Pipeline;
-use crate::{
-    device::Uploader,
-    fault::discard,
-    observe::Span,
-    vocabulary::{BatchKey, Stage},
+use super::{
+    run::{BatchId, Run},
+    shared::Pipeline,
 };
+use crate::{batch::ToSend, device::Uploader, fault::discard, observe::Span, vocabulary::Stage};
 use burn::tensor::StreamId;
-use std::{sync::OnceLock, time::Instant};
+use std::{
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
 
 /// The CubeCL stream that all transfer threads of the process allocate on. There is only one, since CubeCL keeps a pool
 /// of device memory for each stream, as large as the most that was ever alive on it. Three pools held 370 MB where one
@@ -19,11 +20,11 @@ static STREAM: OnceLock<StreamId> = OnceLock::new();
 pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
     STREAM.get_or_init(StreamId::current).executes(|| {
         let mut uploader = Uploader::open(pipeline.source.target());
-        while let Some((run, place, filled)) = pipeline.to_send() {
-            let (counters, batch) = (pipeline.counters(), BatchKey { epoch: place.epoch, number: place.batch });
-            let waits = Span::new(counters, Stage::DeviceWait, batch);
+        while let Some((batch, filled)) = pipeline.to_send() {
+            let (counters, place) = (pipeline.counters(), batch.place(Stage::Transfer));
+            let waits = Span::new(counters, Stage::DeviceWait, batch.key);
             let asked = Instant::now();
-            let entered = pipeline.device.enter(pipeline.epochs(), || pipeline.starved(run, place.batch));
+            let entered = pipeline.device.enter(pipeline.epochs(), || pipeline.starved(batch));
             drop(waits);
             let Some(let_in) = entered else {
                 discard(place, filled); // its epoch has ended, or given it up
@@ -32,18 +33,48 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             if let_in {
                 counters.kept(asked.elapsed());
             }
-            let copies = Span::new(counters, Stage::Transfer, batch);
-            let ready = filled.send(&pipeline.pool, &mut uploader);
+            let copies = Span::new(counters, Stage::Transfer, batch.key);
+            let next = filled.send(&pipeline.pool, &mut uploader);
             drop(copies);
             pipeline.device.copied(uploader.in_use());
             counters.device_bytes(); // for their peak
-            let taken = pipeline.ready(run, place.batch, ready);
+            let taken = pipeline.pass(batch, next);
             if !taken && let Err(error) = uploader.flush(place) {
                 log::warn!("burn-pinned: the flush after a batch that nobody took: {error}");
             }
         }
         uploader.close();
     });
+}
+
+impl<O> Pipeline<O> {
+    /// Waits for a batch that may go to the device; returns `None` when the pipeline is closed.
+    pub(crate) fn to_send(&self) -> Option<(BatchId, Box<dyn ToSend<O>>)> {
+        let ahead = self.flow.ahead();
+        let batch = self.wait_for(&self.for_steps.transfer, |epochs| {
+            epochs.runs.iter_mut().find_map(|run| run.take_to_send(ahead))
+        })?;
+        self.for_workers.notify_one(); // a worker that rests may go on, and wakes the next
+        Some(batch)
+    }
+
+    /// Returns the longest time that a consumer has waited for its next batch. Returns `None` when the pipeline is
+    /// closed, or when nobody waits for this batch any more.
+    pub(crate) fn starved(&self, batch: BatchId) -> Option<Duration> {
+        let state = self.lock();
+        let waits = !state.closed && state.is_awaited(batch);
+        waits.then(|| state.runs.iter().map(Run::starved).max().unwrap_or_default())
+    }
+}
+
+impl<O> Run<O> {
+    /// Takes the next batch that may be sent. At most `ahead` batches ahead of the step are on the device or on their
+    /// way there.
+    fn take_to_send(&mut self, ahead: usize) -> Option<(BatchId, Box<dyn ToSend<O>>)> {
+        let (number, filled) =
+            self.steps.to_send.first_entry().filter(|next| *next.key() < self.delivered + ahead)?.remove_entry();
+        Some((self.batch(number), filled))
+    }
 }
 
 #[cfg(test)]

@@ -172,7 +172,7 @@ mod tests {
         let now = Instant::now();
         Timeline::of(vec![
             event(Lane::Worker(0), Stage::Fill, 0, 0, 100, now),
-            event(Lane::Transfer(0), Stage::Transfer, 0, 100, 150, now),
+            event(Lane::of(Stage::Transfer, Some(0)), Stage::Transfer, 0, 100, 150, now),
             event(Lane::Worker(0), Stage::Fill, 1, 100, 180, now),
             event(Lane::Ready, Stage::Ready, 0, 150, 400, now),
             event(Lane::Ready, Stage::Ready, 1, 180, 500, now),
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn overlapping_events_stand_in_rows_and_nested_ones_within() {
         let timeline = timeline();
-        let lanes = [(Lane::Step, 1), (Lane::Ready, 2), (Lane::Transfer(0), 1), (Lane::Worker(0), 1)];
+        let lanes = [(Lane::Step, 1), (Lane::Ready, 2), (Lane::of(Stage::Transfer, Some(0)), 1), (Lane::Worker(0), 1)];
         assert_eq!(timeline.lanes(), lanes);
         let ready: Vec<_> =
             timeline.bars.iter().filter(|bar| bar.lane == Lane::Ready).map(|bar| (bar.batch.number, bar.row)).collect();

@@ -1,14 +1,13 @@
 //! A bounded recording of what the threads of a loader do.
 
 use crate::vocabulary::{BatchKey, Stage};
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     cell::Cell,
+    cmp::Reverse,
     collections::VecDeque,
     fmt,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
     time::Instant,
 };
 
@@ -18,8 +17,8 @@ pub(crate) enum Lane {
     Step,
     /// No thread: batches that lie ready.
     Ready,
-    Transfer(usize),
-    Pin,
+    /// A thread of a step that batches go through after the workers. The last steps come first.
+    Stage(Reverse<Stage>, Option<usize>),
     Worker(usize),
 }
 
@@ -28,6 +27,11 @@ thread_local! {
 }
 
 impl Lane {
+    /// The only thread of a step, or one of several.
+    pub(crate) fn of(stage: Stage, number: Option<usize>) -> Self {
+        Self::Stage(Reverse(stage), number)
+    }
+
     /// Makes this the lane of the calling thread. Threads that never do so are consumers.
     pub(crate) fn enter(self) {
         LANE.set(self);
@@ -39,8 +43,8 @@ impl fmt::Display for Lane {
         match self {
             Self::Step => f.write_str("step"),
             Self::Ready => f.write_str("ready"),
-            Self::Transfer(number) => write!(f, "transfer {number}"),
-            Self::Pin => f.write_str("pin"),
+            Self::Stage(Reverse(stage), None) => write!(f, "{stage}"),
+            Self::Stage(Reverse(stage), Some(number)) => write!(f, "{stage} {number}"),
             Self::Worker(number) => write!(f, "worker {number}"),
         }
     }
@@ -71,7 +75,7 @@ struct Log {
 
 impl Recorder {
     fn lock(&self) -> MutexGuard<'_, Log> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        self.log.lock()
     }
 
     pub(crate) fn start(&self, capacity: usize) {

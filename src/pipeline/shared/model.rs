@@ -5,12 +5,17 @@ mod cases;
 
 use super::*;
 use crate::{
-    batch::{BatchPlace, BatchPlan, Done, Task},
-    device::Target,
+    batch::{BatchPlan, Done, Finished, Task, ToPin, ToSend},
+    device::{Target, Uploader},
     fault::Faults,
-    memory::{HeapAlloc, Limits, Permit, Wanted},
+    memory::{HeapAlloc, Limits, Patience, Permit},
     order::{Distributed, EpochOrder, Orders, Sampling, SequentialSampler},
-    pipeline::{epochs::Delivery, tune::Settings, worker::work},
+    pipeline::{
+        pin,
+        run::{Delivery, RunId},
+        tune::Settings,
+        worker::work,
+    },
     sync::explore,
 };
 use burn::tensor::Device;
@@ -32,22 +37,16 @@ struct Number {
     permit: Permit,
 }
 
-impl Filled<usize> for Number {
-    fn at(&self) -> BatchPlace {
-        self.plan.at
+impl ToPin<usize> for Number {
+    fn pin(self: Box<Self>, _: &Arc<Pool>, _: Patience<'_>) -> Result<Next<usize>, Error> {
+        Ok(Next::Send(self))
     }
+}
 
-    fn needs_pin(&self) -> bool {
-        self.pins
-    }
-
-    fn pin(mut self: Box<Self>, _: &Arc<Pool>, _: Wanted<'_>) -> Result<Box<dyn Filled<usize>>, Error> {
-        self.pins = false;
-        Ok(self)
-    }
-
-    fn send(self: Box<Self>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Ready<usize>, Error> {
-        Ok(Ready::Done { batch: self.plan.indices[0], items: 1, permit: Some(self.permit) })
+impl ToSend<usize> for Number {
+    fn send(self: Box<Self>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Next<usize>, Error> {
+        let finished = Finished { batch: self.plan.indices[0], items: 1, permit: Some(self.permit) };
+        Ok(Next::Ready(Ready::Finished(finished)))
     }
 }
 
@@ -61,7 +60,11 @@ impl Task<usize> for Number {
     }
 
     fn run(self: Box<Self>, _: usize) -> Done<usize> {
-        let outcome = if self.bad { Outcome::Failed(bad()) } else { Outcome::Filled(self) };
+        let outcome = match *self {
+            Self { bad: true, .. } => Err(bad()),
+            Self { pins: true, .. } => Ok(Next::Pin(self)),
+            Self { pins: false, .. } => Ok(Next::Send(self)),
+        };
         Done { outcome: Some(outcome), rows_took: Duration::ZERO, bad: Bad::default() }
     }
 }
@@ -84,10 +87,10 @@ impl Source<usize> for Numbers {
         plan: Arc<BatchPlan>,
         permit: Permit,
         _: &Arc<Pool>,
-        _: Wanted<'_>,
+        _: Patience<'_>,
         _: usize,
     ) -> Result<Vec<Box<dyn Task<usize>>>, Error> {
-        Ok(vec![Box::new(Number { bad: self.bad == Some(plan.at.number), pins: self.pins, plan, permit })])
+        Ok(vec![Box::new(Number { bad: self.bad == Some(plan.at.key.number), pins: self.pins, plan, permit })])
     }
 }
 
@@ -135,11 +138,11 @@ impl Model {
     }
 
     /// Opens a batch, as a worker does; returns its only task.
-    fn open_one(&self) -> (usize, Box<dyn Task<usize>>) {
+    fn open_one(&self) -> (BatchId, Box<dyn Task<usize>>) {
         loop {
             match self.pipeline.work(0).unwrap() {
                 Work::Open => self.pipeline.open(0),
-                Work::Task { number, task, .. } => return (number, task),
+                Work::Task { batch, task } => return (batch, task),
             }
         }
     }
@@ -155,22 +158,17 @@ impl Model {
 
     /// The pin thread of an accelerator's pipeline.
     fn pin(&self) -> JoinHandle<()> {
-        self.beside(|pipeline| {
-            while let Some((run, number, filled)) = pipeline.to_pin() {
-                pipeline.pinned(run, number, pipeline.pin(run, filled));
-            }
-        })
+        self.beside(pin::run)
     }
 
     /// A transfer thread without a device.
     fn transfer(&self) -> JoinHandle<()> {
         self.beside(|pipeline| {
-            while let Some((run, place, filled)) = pipeline.to_send() {
-                if pipeline.starved(run, place.batch).is_none() {
-                    continue;
+            while let Some((batch, filled)) = pipeline.to_send() {
+                if pipeline.starved(batch).is_some() {
+                    let mut uploader = Uploader::burn(pipeline.source.target());
+                    pipeline.pass(batch, filled.send(&pipeline.pool, &mut uploader));
                 }
-                let ready = filled.send(&pipeline.pool, &mut Uploader::burn(pipeline.source.target()));
-                pipeline.ready(run, place.batch, ready);
             }
         })
     }
@@ -185,10 +183,10 @@ impl Model {
 }
 
 /// What a worker does with a task.
-fn end_task(pipeline: &Pipeline<usize>, run: RunId, number: usize, task: Box<dyn Task<usize>>) {
+fn end_task(pipeline: &Pipeline<usize>, batch: BatchId, task: Box<dyn Task<usize>>) {
     let done = task.run(0);
     pipeline.ran(1, done.rows_took);
-    pipeline.filled(run, number, done.outcome.unwrap(), done.bad);
+    pipeline.filled(batch, done.outcome.unwrap(), done.bad);
 }
 
 /// Takes batches until the epoch's end; returns how many there were, and whether the end was a close.
@@ -196,7 +194,7 @@ fn take(pipeline: &Pipeline<usize>, id: RunId) -> (usize, bool) {
     let mut taken = 0;
     while let Some(Delivery { ready, place, .. }) = pipeline.next(id, Instant::now()) {
         match ready {
-            Ok(Ready::Done { batch, .. }) => assert_eq!((batch, place.batch), (taken, taken), "in order"),
+            Ok(Ready::Finished(Finished { batch, .. })) => assert_eq!((batch, place.batch), (taken, taken), "in order"),
             Err(Error::OverLimit { .. }) => {}
             Err(Error::Ended) => {
                 assert!(pipeline.next(id, Instant::now()).is_none());

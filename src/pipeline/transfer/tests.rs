@@ -1,75 +1,22 @@
-//! Transfer threads without a GPU: a device that computes in host memory, treated as an accelerator.
+//! Transfer threads without a GPU.
 
+mod fake;
+
+use self::fake::{Link, ROWS, SLOTS, consume, order, pipeline, rows, rows_of, watched};
 use crate::{
-    batch::{BatchPlace, BatchPlan, Collate, Done, Filled, Outcome, Ready, RowMut, RowsSource, Samples, Source, Task},
-    device::{Breaks, Call, Hang, Target, Uploader},
-    fault::{BoxError, Error, Faults},
-    memory::{Field, HeapAlloc, Limits, Permit, Pool, SlotLayout, Wanted},
-    observe::{Cause, Counters, StepClock, Timeline},
-    order::{Distributed, EpochOrder, Orders, Sampling, SequentialSampler},
-    pipeline::{
-        epochs::{Delivery, Flow},
-        shared::Pipeline,
-        threads::Threads,
-        tune::Settings,
-    },
-    vocabulary::{BatchKey, Stage},
+    batch::Ready,
+    device::{Breaks, Call, Hang},
+    fault::Error,
+    observe::{Cause, Counters, Timeline},
+    pipeline::{run::Delivery, threads::Threads},
+    vocabulary::Stage,
 };
-use burn::{
-    data::dataset::{Dataset, DatasetError, InMemDataset},
-    tensor::DType,
-};
+use burn::data::dataset::{Dataset, DatasetError};
 use std::{
-    mem,
     sync::Arc,
     thread::sleep,
     time::{Duration, Instant},
 };
-
-const ROWS: usize = 8;
-const SLOTS: usize = 4;
-
-struct Bytes;
-
-impl Collate<u8> for Bytes {
-    type Batch = ();
-
-    fn layout(&self) -> Vec<Field> {
-        vec![Field::new("x", DType::U8, [9]), Field::new("y", DType::U8, [])]
-    }
-
-    fn write(&self, x: &u8, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-        row.write("x", &[*x; 9])?;
-        Ok(row.put("y", *x)?)
-    }
-
-    fn finish(&self, _: crate::RawBatch) -> Result<(), BoxError> {
-        sleep(Duration::from_millis(1));
-        Ok(())
-    }
-}
-
-fn rows(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
-    rows_of(InMemDataset::new(vec![7u8; batches * ROWS]), counters)
-}
-
-fn rows_of(dataset: impl Dataset<u8> + 'static, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
-    let samples = Samples {
-        len: dataset.len(),
-        dataset: Arc::new(dataset),
-        augment: None,
-        seed: 0,
-        counters: Arc::clone(counters),
-        faults: Faults { counters: Arc::clone(counters), ..Faults::default() },
-    };
-    RowsSource {
-        samples: Arc::new(samples),
-        collate: Arc::new(Bytes),
-        layout: Arc::new(SlotLayout::new(Bytes.layout(), ROWS).unwrap()),
-        target: Target::fake(),
-        group: 4,
-    }
-}
 
 /// One epoch's consumer keeps all slots busy and takes nothing. Another's consumer is told so after a long wait.
 #[test]
@@ -159,48 +106,6 @@ fn a_device_that_hangs_lets_the_loader_be_dropped() {
             sleep(Duration::from_millis(5));
         }
     }
-}
-
-fn pipeline(source: impl Source<()> + 'static, counters: &Arc<Counters>) -> Arc<Pipeline<()>> {
-    watched(source, counters, Duration::from_secs(10))
-}
-
-/// A pipeline that waits for `timeout` for what hangs.
-fn watched(source: impl Source<()> + 'static, counters: &Arc<Counters>, timeout: Duration) -> Arc<Pipeline<()>> {
-    let limits = Limits { slots: SLOTS, bytes: SLOTS * source.slot_bytes().unwrap() };
-    let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
-    let flow = Flow {
-        workers: 2,
-        transfers: 2,
-        prefetch: 2,
-        now: Settings::new(2, 2),
-        lease_timeout: Duration::from_secs(10),
-        timeout: Some(timeout),
-    };
-    counters.started(flow.workers, flow.transfers, limits.slots);
-    Arc::new(Pipeline::new(Arc::new(source), pool, flow, None))
-}
-
-fn order(batches: usize) -> EpochOrder {
-    let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: ROWS, drop_last: false };
-    let (dataset_len, distributed) = (batches * ROWS, Distributed::alone());
-    Orders { sampling, dataset_len, distributed, slice: None, resumed: None }.epoch(0).unwrap()
-}
-
-/// Takes an epoch as `EpochIter` does, without a step.
-fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, batches: usize) {
-    let threads = Threads::start(&pipeline).unwrap();
-    let first = BatchKey { epoch: 0, number: 0 };
-    let mut clock = StepClock::new(Arc::clone(counters), counters.copy(), first, Instant::now());
-    let id = pipeline.start(0, order(batches).order, 0..batches);
-    loop {
-        let asked = clock.asked();
-        let Some(delivery) = pipeline.next(id, asked) else { break };
-        let Ok(Ready::Raw(raw)) = delivery.ready else { panic!("batches are finished by the consumer") };
-        raw.finish().unwrap();
-        clock.handed(asked, delivery.place.batch, Some(ROWS));
-    }
-    drop(threads);
 }
 
 /// A loop that launches steps of 10 ms and does not wait for them has its batches held back by the device, not the
@@ -326,89 +231,6 @@ fn epochs_side_by_side_lose_no_batch() {
     drop(threads);
 }
 
-/// What a device does at a batch.
-type At = dyn Fn(usize) -> Option<Breaks> + Send + Sync;
-
-/// Rows on a slow link, to a device that does what it is told at some batches.
-struct Link {
-    rows: Arc<RowsSource<u8, Bytes>>,
-    send: Duration,
-    breaks: Box<At>,
-}
-
-impl Source<()> for Link {
-    fn target(&self) -> &Target {
-        self.rows.target()
-    }
-
-    fn faults(&self) -> &Faults {
-        self.rows.faults()
-    }
-
-    fn slot_bytes(&self) -> Option<usize> {
-        self.rows.slot_bytes()
-    }
-
-    fn open(
-        self: Arc<Self>,
-        plan: Arc<BatchPlan>,
-        permit: Permit,
-        pool: &Arc<Pool>,
-        wanted: Wanted<'_>,
-        chunk: usize,
-    ) -> Result<Vec<Box<dyn Task<()>>>, Error> {
-        let tasks = Arc::clone(&self.rows).open(plan, permit, pool, wanted, chunk)?;
-        let linked = |task| Box::new(Linked { inner: task, link: Arc::clone(&self) }) as Box<dyn Task<()>>;
-        Ok(tasks.into_iter().map(linked).collect())
-    }
-}
-
-/// A task or a batch of the rows, on its way to the link.
-struct Linked<T: ?Sized> {
-    inner: Box<T>,
-    link: Arc<Link>,
-}
-
-impl Task<()> for Linked<dyn Task<()>> {
-    fn rows(&self) -> usize {
-        self.inner.rows()
-    }
-
-    fn run(self: Box<Self>, worker: usize) -> Done<()> {
-        let Self { inner, link } = *self;
-        let mut done = inner.run(worker);
-        done.outcome = done.outcome.map(|outcome| match outcome {
-            Outcome::Filled(inner) => Outcome::Filled(Box::new(Linked { inner, link })),
-            other => other,
-        });
-        done
-    }
-}
-
-impl Filled<()> for Linked<dyn Filled<()>> {
-    fn at(&self) -> BatchPlace {
-        self.inner.at()
-    }
-
-    fn needs_pin(&self) -> bool {
-        self.inner.needs_pin()
-    }
-
-    fn pin(self: Box<Self>, pool: &Arc<Pool>, wanted: Wanted<'_>) -> Result<Box<dyn Filled<()>>, Error> {
-        let Self { inner, link } = *self;
-        Ok(Box::new(Self { inner: inner.pin(pool, wanted)?, link }))
-    }
-
-    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<()>, Error> {
-        let Self { inner, link } = *self;
-        sleep(link.send);
-        let broken = |breaks| Uploader::broken(link.target(), breaks);
-        let breaks = (link.breaks)(inner.at().number);
-        drop(mem::replace(uploader, breaks.map_or_else(|| Uploader::burn(link.target()), broken)));
-        inner.send(pool, uploader)
-    }
-}
-
 #[test]
 fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
     for breaks in [
@@ -433,7 +255,7 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
                     pipeline.next(id, Instant::now()).expect("a batch or an error for each place");
                 assert_eq!((place.epoch, place.batch), (epoch, number));
                 match ready {
-                    Ok(Ready::Raw(raw)) if number % 3 != 2 => assert_eq!(raw.items(), ROWS),
+                    Ok(Ready::Raw(raw)) if number % 3 != 2 => assert_eq!(raw.finish().unwrap().items, ROWS),
                     Err(error) if number % 3 == 2 => {
                         let at = error.place().expect("a place");
                         assert_eq!((at.stage, at.epoch, at.batch), (Stage::Transfer, epoch, number), "{error}");

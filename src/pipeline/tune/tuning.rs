@@ -1,9 +1,10 @@
 //! Chooses the numbers of workers and of batches ahead while a training runs.
 
 use super::tuner::{Seen, Tuner};
+use parking_lot::Mutex;
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -95,7 +96,7 @@ impl Tuning {
     /// Notes a batch and the wait for it; returns `true` if the settings have changed. The first batch of an epoch only
     /// starts the clock, because its wait is for the start. A window goes on over as many epochs as it needs.
     pub(crate) fn delivered(&self, waited: Duration, first: bool) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let (tuner, seen, since) = &mut *state;
         let now = Instant::now();
         let time = now - std::mem::replace(since, now);

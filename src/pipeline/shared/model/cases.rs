@@ -49,12 +49,12 @@ fn model_who_hangs_is_replaced_by_one_who_rests() {
     explore("one who rests replaces one who hangs", 2, move || {
         let model = Model::new(Shape { permits: 2, at_work: 1, ..SHAPE }, &counters);
         let first = model.start();
-        let (number, task) = model.open_one();
+        let (batch, task) = model.open_one();
         let resting = model.worker(1);
         model.pipeline.end(first);
         let second = model.start();
         assert_eq!(take(&model.pipeline, second), (2, false));
-        end_task(&model.pipeline, first, number, task);
+        end_task(&model.pipeline, batch, task);
         model.pipeline.end(second);
         model.pipeline.close();
         model.end([resting]);
@@ -79,7 +79,7 @@ fn model_a_failed_batch_lets_the_next_through() {
         let model = Model::new(Shape { permits: 2, transfers: 1, pins: true, bad: Some(0), ..SHAPE }, &counters);
         let id = model.start();
         let tasks = [model.open_one(), model.open_one()];
-        let ends = tasks.map(|(number, task)| model.beside(move |pipeline| end_task(pipeline, id, number, task)));
+        let ends = tasks.map(|(number, task)| model.beside(move |pipeline| end_task(pipeline, batch, task)));
         let threads = [model.pin(), model.transfer()];
         assert_eq!(take(&model.pipeline, id), (2, false));
         model.pipeline.end(id);

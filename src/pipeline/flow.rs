@@ -1,0 +1,50 @@
+//! The choices of a pipeline: how many threads, how many batches ahead, how long to wait.
+
+use super::tune::Settings;
+use std::{sync::Arc, time::Duration};
+
+/// The number of batches that may be on their way to the device, beyond the `prefetch` batches that are ready. Without
+/// them a transfer thread waits for the consumer while the link is idle; see benches/README.md.
+const ON_THE_WAY: usize = 2;
+
+/// The fixed choices of a pipeline, and those that may change.
+#[derive(Debug, Clone)]
+pub(crate) struct Flow {
+    pub(crate) workers: usize,
+    /// The number of transfer threads. With none, as on a CPU backend, the worker that ends a batch also does its other
+    /// steps. There is no copy to wait for then, and permits alone limit what is ready.
+    pub(crate) transfers: usize,
+    /// The number of batches ready on the device ahead of the step, at the start.
+    pub(crate) prefetch: usize,
+    /// The settings that may change: the numbers of workers at work and of batches ready on the device ahead of the
+    /// step.
+    pub(crate) now: Arc<Settings>,
+    pub(crate) lease_timeout: Duration,
+    /// How long `next()` waits for a batch.
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl Flow {
+    /// Whether the worker that ends a batch also does its other steps, as on a CPU backend.
+    pub(crate) fn is_host(&self) -> bool {
+        self.transfers == 0
+    }
+
+    /// The number of batches that may be opened ahead of the consumer. Permits allow no more, except after errors: an
+    /// error holds no permit.
+    pub(crate) fn most_open(&self, slots: usize) -> usize {
+        self.now.prefetch() + slots
+    }
+
+    /// The most batches ahead of the step that may be on the device or on their way there.
+    pub(crate) fn ahead(&self) -> usize {
+        self.now.prefetch() + ON_THE_WAY
+    }
+
+    /// The number of workers that go on while a filled batch waits for a transfer thread. The others rest. Their writes
+    /// would push the slots of current copies out of the cache, and would take cores from the threads that copy; see
+    /// benches/README.md.
+    pub(super) fn steady(&self) -> usize {
+        (2 * self.now.workers()).div_ceil(5)
+    }
+}

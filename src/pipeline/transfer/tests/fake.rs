@@ -1,0 +1,186 @@
+//! A device that computes in host memory and is treated as an accelerator, and a slow link to it that breaks.
+
+use crate::{
+    batch::{BatchPlan, Collate, Done, Next, Ready, RowMut, RowsSource, Samples, Source, Task, ToSend},
+    device::{Breaks, Target, Uploader},
+    fault::{BoxError, Error, Faults},
+    memory::{Field, HeapAlloc, Limits, Patience, Permit, Pool, SlotLayout},
+    observe::{Counters, StepClock},
+    order::{Distributed, EpochOrder, Orders, Sampling, SequentialSampler},
+    pipeline::{flow::Flow, shared::Pipeline, threads::Threads, tune::Settings},
+    vocabulary::BatchKey,
+};
+use burn::{
+    data::dataset::{Dataset, InMemDataset},
+    tensor::DType,
+};
+use std::{
+    mem,
+    sync::Arc,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+pub(super) const ROWS: usize = 8;
+pub(super) const SLOTS: usize = 4;
+
+pub(super) struct Bytes;
+
+impl Collate<u8> for Bytes {
+    type Batch = ();
+
+    fn layout(&self) -> Vec<Field> {
+        vec![Field::new("x", DType::U8, [9]), Field::new("y", DType::U8, [])]
+    }
+
+    fn write(&self, x: &u8, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        row.write("x", &[*x; 9])?;
+        Ok(row.put("y", *x)?)
+    }
+
+    fn finish(&self, _: crate::RawBatch) -> Result<(), BoxError> {
+        sleep(Duration::from_millis(1));
+        Ok(())
+    }
+}
+
+pub(super) fn rows(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
+    rows_of(InMemDataset::new(vec![7u8; batches * ROWS]), counters)
+}
+
+pub(super) fn rows_of(dataset: impl Dataset<u8> + 'static, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
+    let samples = Samples {
+        len: dataset.len(),
+        dataset: Arc::new(dataset),
+        augment: None,
+        seed: 0,
+        counters: Arc::clone(counters),
+        faults: Faults { counters: Arc::clone(counters), ..Faults::default() },
+    };
+    RowsSource {
+        samples: Arc::new(samples),
+        collate: Arc::new(Bytes),
+        layout: Arc::new(SlotLayout::new(Bytes.layout(), ROWS).unwrap()),
+        target: Target::fake(),
+        group: 4,
+    }
+}
+
+pub(super) fn pipeline(source: impl Source<()> + 'static, counters: &Arc<Counters>) -> Arc<Pipeline<()>> {
+    watched(source, counters, Duration::from_secs(10))
+}
+
+/// A pipeline that waits for `timeout` for what hangs.
+pub(super) fn watched(
+    source: impl Source<()> + 'static,
+    counters: &Arc<Counters>,
+    timeout: Duration,
+) -> Arc<Pipeline<()>> {
+    let limits = Limits { slots: SLOTS, bytes: SLOTS * source.slot_bytes().unwrap() };
+    let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
+    let flow = Flow {
+        workers: 2,
+        transfers: 2,
+        prefetch: 2,
+        now: Settings::new(2, 2),
+        lease_timeout: Duration::from_secs(10),
+        timeout: Some(timeout),
+    };
+    counters.started(flow.workers, flow.transfers, limits.slots);
+    Arc::new(Pipeline::new(Arc::new(source), pool, flow, None))
+}
+
+pub(super) fn order(batches: usize) -> EpochOrder {
+    let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: ROWS, drop_last: false };
+    let (dataset_len, distributed) = (batches * ROWS, Distributed::alone());
+    Orders { sampling, dataset_len, distributed, slice: None, resumed: None }.epoch(0).unwrap()
+}
+
+/// Takes an epoch as `EpochIter` does, without a step.
+pub(super) fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, batches: usize) {
+    let threads = Threads::start(&pipeline).unwrap();
+    let mut clock = StepClock::new(Arc::clone(counters), counters.copy(), BatchKey::NONE, Instant::now());
+    let id = pipeline.start(0, order(batches).order, 0..batches);
+    loop {
+        let asked = clock.asked();
+        let Some(delivery) = pipeline.next(id, asked) else { break };
+        let Ok(Ready::Raw(raw)) = delivery.ready else { panic!("batches are finished by the consumer") };
+        raw.finish().unwrap();
+        clock.handed(asked, delivery.place.batch, Some(ROWS));
+    }
+    drop(threads);
+}
+
+/// What a device does at a batch.
+type AtBatch = dyn Fn(usize) -> Option<Breaks> + Send + Sync;
+
+/// Rows on a slow link, to a device that does what it is told at some batches.
+pub(super) struct Link {
+    pub(super) rows: Arc<RowsSource<u8, Bytes>>,
+    pub(super) send: Duration,
+    pub(super) breaks: Box<AtBatch>,
+}
+
+impl Source<()> for Link {
+    fn target(&self) -> &Target {
+        self.rows.target()
+    }
+
+    fn faults(&self) -> &Faults {
+        self.rows.faults()
+    }
+
+    fn slot_bytes(&self) -> Option<usize> {
+        self.rows.slot_bytes()
+    }
+
+    fn open(
+        self: Arc<Self>,
+        plan: Arc<BatchPlan>,
+        permit: Permit,
+        pool: &Arc<Pool>,
+        patience: Patience<'_>,
+        chunk: usize,
+    ) -> Result<Vec<Box<dyn Task<()>>>, Error> {
+        let number = plan.at.key.number;
+        let tasks = Arc::clone(&self.rows).open(plan, permit, pool, patience, chunk)?;
+        let linked = |inner| Box::new(Linked { inner, link: Arc::clone(&self), number }) as Box<dyn Task<()>>;
+        Ok(tasks.into_iter().map(linked).collect())
+    }
+}
+
+/// A task or a batch of the rows, on its way to the link.
+struct Linked<T: ?Sized> {
+    inner: Box<T>,
+    link: Arc<Link>,
+    number: usize,
+}
+
+impl Task<()> for Linked<dyn Task<()>> {
+    fn rows(&self) -> usize {
+        self.inner.rows()
+    }
+
+    fn run(self: Box<Self>, worker: usize) -> Done<()> {
+        let Self { inner, link, number } = *self;
+        let mut done = inner.run(worker);
+        done.outcome = done.outcome.map(|outcome| {
+            outcome.map(|next| match next {
+                Next::Send(inner) => Next::Send(Box::new(Linked { inner, link, number })),
+                other => other,
+            })
+        });
+        done
+    }
+}
+
+impl ToSend<()> for Linked<dyn ToSend<()>> {
+    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Next<()>, Error> {
+        let Self { inner, link, number } = *self;
+        sleep(link.send);
+        let broken = |breaks| Uploader::broken(link.target(), breaks);
+        let breaks = (link.breaks)(number);
+        drop(mem::replace(uploader, breaks.map_or_else(|| Uploader::burn(link.target()), broken)));
+        inner.send(pool, uploader)
+    }
+}
