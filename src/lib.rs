@@ -98,7 +98,7 @@ mod vocabulary;
 pub use augment::{Augment, OneOf, RandomApply, Then};
 pub use batch::{Collate, MapTensors, RawBatch, RowMut, TensorMapper};
 pub use device::host_alloc;
-pub use fault::{BadSamples, BoxError, Error, FieldError, Quota, Stuck};
+pub use fault::{BadSamples, BoxError, Error, FieldError, HungCall, Quota};
 #[cfg(feature = "metrics")]
 pub use loader::LoaderMetric;
 pub use loader::{LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder};

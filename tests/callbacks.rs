@@ -75,8 +75,8 @@ fn a_callback_that_hangs_is_named_and_the_loader_can_be_dropped() {
         .unwrap();
     let mut iter = loader.iter();
     let error = iter.next().unwrap().map(|_| ()).unwrap_err();
-    let Some(Error::Timeout { stuck: Some(stuck), .. }) = Error::of(&error) else { panic!("{error}") };
-    assert_eq!(stuck.place.stage, Stage::Finish);
+    let Some(Error::Timeout { hung: Some(hung), .. }) = Error::of(&error) else { panic!("{error}") };
+    assert_eq!(hung.place.stage, Stage::Finish);
     drop(iter);
     let start = Instant::now();
     drop(loader);

@@ -10,8 +10,8 @@ use burn::{
     tensor::Device,
 };
 use burn_pinned::{
-    BadSamples, BoxError, Collate, Error, Field, HeapAlloc, HostAlloc, HostBlock, PinnedDataLoaderBuilder, RawBatch,
-    RowMut, Stage, Stuck,
+    BadSamples, BoxError, Collate, Error, Field, HeapAlloc, HostAlloc, HostBlock, HungCall, PinnedDataLoaderBuilder,
+    RawBatch, RowMut, Stage,
 };
 use common::*;
 use std::{
@@ -22,11 +22,11 @@ use std::{
 /// How long a batch is waited for: long for one that does not hang, also on a machine with other work.
 const SHORT: Duration = Duration::from_millis(500);
 
-fn timed_out<T>(outcome: Option<Result<T, burn::data::dataset::DatasetError>>) -> (usize, Option<Stuck>) {
+fn timed_out<T>(outcome: Option<Result<T, burn::data::dataset::DatasetError>>) -> (usize, Option<HungCall>) {
     let error = outcome.expect("more batches").map(|_| ()).expect_err("a batch in spite of the hang");
-    let Some(Error::Timeout { batch, waited, stuck, .. }) = Error::of(&error) else { panic!("{error}") };
+    let Some(Error::Timeout { batch, waited, hung, .. }) = Error::of(&error) else { panic!("{error}") };
     assert!(*waited >= SHORT && *waited < 10 * SHORT, "{waited:?}");
-    (*batch, stuck.as_deref().cloned())
+    (*batch, hung.as_deref().cloned())
 }
 
 #[test]
@@ -44,11 +44,11 @@ fn a_hanging_sample_is_named_and_the_others_arrive() {
                     continue;
                 }
                 gate.wait_for(epoch + 1); // so that the call lasts for longer than the wait
-                let (batch, stuck) = timed_out(iter.next());
-                let stuck = stuck.expect("somebody to blame");
-                assert_eq!((batch, stuck.place.stage, stuck.place.index), (2, Stage::Read, Some(19)));
-                assert_eq!((stuck.place.epoch, stuck.place.batch), (epoch, 2));
-                assert!(stuck.since >= SHORT && stuck.thread.starts_with("bp-worker-"), "{stuck}");
+                let (batch, hung) = timed_out(iter.next());
+                let hung = hung.expect("somebody to blame");
+                assert_eq!((batch, hung.place.stage, hung.place.index), (2, Stage::Read, Some(19)));
+                assert_eq!((hung.place.epoch, hung.place.batch), (epoch, 2));
+                assert!(hung.since >= SHORT && hung.thread.starts_with("bp-worker-"), "{hung}");
             }
             assert!(iter.next().is_none());
         }
@@ -189,11 +189,11 @@ fn every_stage_is_named() {
         let mut iter = loader.iter();
         let good = if stage == Stage::SlotWait { 0 } else { 2 };
         iter.by_ref().take(good).for_each(|batch| drop(batch.unwrap()));
-        let (batch, stuck) = timed_out(iter.next());
-        let stuck = stuck.unwrap_or_else(|| panic!("nobody is to blame in {stage}"));
-        assert_eq!((batch, stuck.place.stage, stuck.place.batch), (good, stage, good), "{stuck}");
+        let (batch, hung) = timed_out(iter.next());
+        let hung = hung.unwrap_or_else(|| panic!("nobody is to blame in {stage}"));
+        assert_eq!((batch, hung.place.stage, hung.place.batch), (good, stage, good), "{hung}");
         let of_a_sample = matches!(stage, Stage::Augment | Stage::Collate);
-        assert_eq!(stuck.place.index, of_a_sample.then_some(20), "{stuck}");
+        assert_eq!(hung.place.index, of_a_sample.then_some(20), "{hung}");
         gate.open();
         assert_eq!(iter.count(), 5 - good - 1);
     }
@@ -225,8 +225,8 @@ fn replacements_that_hang_are_named() {
     let builder = builder().timeout(SHORT).num_workers(4).bad_samples(BadSamples::Replace { tries: 1 });
     let loader = builder.build(data).unwrap();
     let mut iter = loader.iter().skip(2);
-    let (_, stuck) = timed_out(iter.next());
-    assert_eq!(stuck.and_then(|stuck| stuck.place.index), Some(20));
+    let (_, hung) = timed_out(iter.next());
+    assert_eq!(hung.and_then(|hung| hung.place.index), Some(20));
     gate.open();
 }
 
@@ -252,8 +252,8 @@ fn a_consumer_that_waits_for_slots_is_told_that_nobody_hangs() {
     // The batch that was delivered, and one in each of the four slots.
     eventually("the idle epoch holds every slot", || asked.load(SeqCst) == 5 * 8);
     let mut second = loader.iter();
-    let (batch, stuck) = timed_out(second.next());
-    assert_eq!((batch, stuck), (0, None));
+    let (batch, hung) = timed_out(second.next());
+    assert_eq!((batch, hung), (0, None));
     drop(idle);
     let rest: Vec<_> = second.map(Result::unwrap).collect();
     assert_eq!(numbers(&rest), (8..400).collect::<Vec<i64>>());
@@ -302,9 +302,9 @@ fn a_drop_of_samples_that_hangs_lets_the_loader_go() {
     let mut iter = loader.iter();
     assert!((0..2).all(|_| matches!(iter.next(), Some(Ok(8)))));
     gate.wait_for(1);
-    let (batch, stuck) = timed_out(iter.next());
-    let stuck = stuck.expect("somebody to blame");
-    assert_eq!((batch, stuck.place.batch, stuck.place.stage), (2, 2, Stage::Collate), "{stuck}");
+    let (batch, hung) = timed_out(iter.next());
+    let hung = hung.expect("somebody to blame");
+    assert_eq!((batch, hung.place.batch, hung.place.stage), (2, 2, Stage::Collate), "{hung}");
     drop(iter);
     let start = Instant::now();
     drop(loader);

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     device::{AnyTensor, Part, Target, Uploader},
-    fault::{Bad, BoxError, Doing, Error, Faults, during, guard},
+    fault::{BoxError, Doing, Error, Faults, Skips, during, guard},
     memory::{Patience, Permit, Pool, Slot},
     observe::{Span, TaskClock},
     vocabulary::{Place, Stage},
@@ -44,7 +44,7 @@ struct Gathered<I> {
     /// The number of tasks still to come.
     tasks: usize,
     failed: FirstFailure,
-    bad: Bad,
+    skips: Skips,
     permit: Option<Permit>,
 }
 
@@ -61,12 +61,12 @@ impl<I: Send + 'static, O: MapTensors + Send + 'static> Task<O> for ItemsTask<I,
     fn run(self: Box<Self>, worker: usize) -> Done<O> {
         let ItemsJob { source, plan, .. } = &*self.job;
         let mut clock = TaskClock::start(&source.samples.counters, worker, plan.at.key);
-        let (mut items, mut bad) = (Vec::with_capacity(self.rows.len()), Bad::default());
-        let failed = self.fetch(worker, &mut items, &mut bad, &mut clock).err();
+        let (mut items, mut skips) = (Vec::with_capacity(self.rows.len()), Skips::default());
+        let failed = self.fetch(worker, &mut items, &mut skips, &mut clock).err();
         let rows_took = clock.end(self.rows.len());
         Doing::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
-        let (outcome, bad) = self.end(worker, items, failed, bad);
-        Done { outcome, rows_took, bad }
+        let (outcome, skips) = self.end(worker, items, failed, skips);
+        Done { outcome, rows_took, skips }
     }
 }
 
@@ -76,7 +76,7 @@ impl<I: Send + 'static, O: MapTensors + Send + 'static> ItemsTask<I, O> {
         &self,
         worker: usize,
         items: &mut Vec<(usize, I)>,
-        bad: &mut Bad,
+        skips: &mut Skips,
         clock: &mut TaskClock<'_>,
     ) -> Result<(), (usize, Error)> {
         let ItemsJob { source, plan, .. } = &*self.job;
@@ -88,7 +88,7 @@ impl<I: Send + 'static, O: MapTensors + Send + 'static> ItemsTask<I, O> {
             items.extend((first..).zip(fetched.drain(..)));
             let Err(failure) = failed else { return Ok(()) };
             let position = failure.0;
-            samples.faults.decide(failure, bad, samples.others(), |nth| {
+            samples.faults.decide(failure, skips, samples.others(), |nth| {
                 let (index, sample) = samples.instead(plan, position, nth, worker)?;
                 items.push((position, sample));
                 Ok(index)
@@ -103,33 +103,33 @@ impl<I: Send + 'static, O: MapTensors + Send + 'static> ItemsTask<I, O> {
         worker: usize,
         items: Vec<(usize, I)>,
         failed: Option<(usize, Error)>,
-        bad: Bad,
-    ) -> (Option<Result<Next<O>, Error>>, Bad) {
+        skips: Skips,
+    ) -> (Option<Result<Next<O>, Error>>, Skips) {
         let ItemsJob { source, plan, gathered } = &*self.job;
         let mut all = gathered.lock();
         items.into_iter().for_each(|(position, item)| all.items[position] = Some(item));
-        all.bad.merge(bad);
+        all.skips.merge(skips);
         if let Some(failure) = failed {
             all.failed.note(failure);
         }
         all.tasks -= 1;
         if all.tasks > 0 {
-            return (None, Bad::default());
+            return (None, Skips::default());
         }
         let permit = all.permit.take();
         let Some(permit) = permit.filter(|_| !plan.abandoned.load(Relaxed)) else {
-            return (None, Bad::default()); // a batcher sees whole batches only
+            return (None, Skips::default()); // a batcher sees whole batches only
         };
-        let bad = mem::take(&mut all.bad);
+        let skips = mem::take(&mut all.skips);
         if let Some(error) = all.failed.take() {
-            return (Some(Err(error)), bad);
+            return (Some(Err(error)), skips);
         }
         let items: Vec<I> = all.items.drain(..).flatten().collect();
         drop(all);
         if items.is_empty() {
-            return (Some(Ok(Next::Ready(Ready::Empty))), bad);
+            return (Some(Ok(Next::Ready(Ready::Empty))), skips);
         }
-        let plan = plan.without(&bad);
+        let plan = plan.without(&skips);
         let place = Place { worker: Some(worker), ..plan.place(Stage::Batcher) };
         let span = Span::new(&source.samples.counters, Stage::Batcher, plan.at.key);
         let batch = guard(place, || Ok::<_, BoxError>(source.batcher.batch(items, &source.host_device)));
@@ -139,7 +139,7 @@ impl<I: Send + 'static, O: MapTensors + Send + 'static> ItemsTask<I, O> {
             let made = Made { source: Arc::clone(source), batch, plan, permit };
             if host { Next::Send(Box::new(made)) } else { Next::Pin(Box::new(made)) }
         });
-        (Some(outcome), bad)
+        (Some(outcome), skips)
     }
 }
 
@@ -175,7 +175,7 @@ where
             items,
             tasks,
             failed: FirstFailure::default(),
-            bad: Bad::default(),
+            skips: Skips::default(),
             permit: Some(permit),
         });
         let job = Arc::new(ItemsJob { source: self, plan, gathered });

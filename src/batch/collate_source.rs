@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     device::Target,
-    fault::{Bad, Doing, Error, Faults, guard_at},
+    fault::{Doing, Error, Faults, Skips, guard_at},
     memory::{Chunk, Patience, Permit, Pool, SlotLayout, remove_rows},
     observe::TaskClock,
     vocabulary::{Place, Stage},
@@ -48,7 +48,7 @@ struct RowsJob<I, C> {
 #[derive(Default)]
 struct Written {
     failed: FirstFailure,
-    bad: Bad,
+    skips: Skips,
     /// The lengths of padded fields, by row and then by field; empty without such fields.
     lengths: Vec<usize>,
 }
@@ -68,7 +68,7 @@ where
         &mut self,
         worker: usize,
         lengths: &mut [usize],
-        bad: &mut Bad,
+        skips: &mut Skips,
         clock: &mut TaskClock<'_>,
     ) -> Result<(), (usize, Error)> {
         let job = Arc::clone(&self.job);
@@ -79,7 +79,7 @@ where
         while first < rows.end {
             let end = rows.end.min(first + source.group);
             let fetched = source.samples.fetch(plan, first..end, worker, &mut samples, clock);
-            self.write_fetched(worker, first, &samples, lengths, bad, clock)?;
+            self.write_fetched(worker, first, &samples, lengths, skips, clock)?;
             clock.samples(Stage::Collate, samples.len());
             // Dropping samples is user code too.
             let dropped = guard_at(
@@ -90,13 +90,13 @@ where
                 },
             );
             if let Err(error) = dropped {
-                self.decide(worker, (first, error), lengths, bad)?; // no policy accepts it, but it is reported
+                self.decide(worker, (first, error), lengths, skips)?; // no policy accepts it, but it is reported
             }
             first = match fetched {
                 Ok(()) => end,
                 Err(failure) => {
                     let position = failure.0;
-                    self.decide(worker, failure, lengths, bad)?;
+                    self.decide(worker, failure, lengths, skips)?;
                     position + 1
                 }
             };
@@ -111,12 +111,12 @@ where
         mut first: usize,
         mut samples: &[I],
         lengths: &mut [usize],
-        bad: &mut Bad,
+        skips: &mut Skips,
         clock: &mut TaskClock<'_>,
     ) -> Result<(), (usize, Error)> {
         while let Err(failure) = self.write_rows(worker, first, samples, lengths, || clock.sample(Stage::Collate)) {
             let position = failure.0;
-            self.decide(worker, failure, lengths, bad)?;
+            self.decide(worker, failure, lengths, skips)?;
             samples = &samples[position + 1 - first..];
             first = position + 1;
         }
@@ -145,12 +145,12 @@ where
         worker: usize,
         failure: (usize, Error),
         lengths: &mut [usize],
-        bad: &mut Bad,
+        skips: &mut Skips,
     ) -> Result<(), (usize, Error)> {
         let job = Arc::clone(&self.job);
         let RowsJob { source, plan, .. } = &*job;
         let position = failure.0;
-        source.samples.faults.decide(failure, bad, source.samples.others(), |nth| {
+        source.samples.faults.decide(failure, skips, source.samples.others(), |nth| {
             let (index, sample) = source.samples.instead(plan, position, nth, worker)?;
             let written = self.write_rows(worker, position, &[sample], lengths, || {});
             // The place is that of the row, but another sample is in it.
@@ -174,12 +174,12 @@ where
         let mut clock = TaskClock::start(&job.source.samples.counters, worker, job.plan.at.key);
         let fields = job.source.layout.fields.len();
         let mut lengths = vec![0; self.rows() * fields];
-        let mut bad = Bad::default();
-        let written = self.write(worker, &mut lengths, &mut bad, &mut clock);
+        let mut skips = Skips::default();
+        let written = self.write(worker, &mut lengths, &mut skips, &mut clock);
         let rows_took = clock.end(self.rows());
         Doing::here().whole(Place { worker: Some(worker), ..job.plan.place(Stage::Collate) });
-        let (outcome, bad) = self.end(written, &lengths, bad);
-        Done { outcome, rows_took, bad }
+        let (outcome, skips) = self.end(written, &lengths, skips);
+        Done { outcome, rows_took, skips }
     }
 }
 
@@ -189,8 +189,8 @@ impl<I: Send + 'static, C: Collate<I>> RowsTask<I, C> {
         self,
         written: Result<(), (usize, Error)>,
         lengths: &[usize],
-        bad: Bad,
-    ) -> (Option<Result<Next<C::Batch>, Error>>, Bad) {
+        skips: Skips,
+    ) -> (Option<Result<Next<C::Batch>, Error>>, Skips) {
         let RowsTask { job, chunk } = self;
         let first = chunk.rows().start * job.source.layout.fields.len();
         let mut outcome = job.written.lock();
@@ -200,20 +200,20 @@ impl<I: Send + 'static, C: Collate<I>> RowsTask<I, C> {
         if let Err(failure) = written {
             outcome.failed.note(failure);
         }
-        outcome.bad.merge(bad);
+        outcome.skips.merge(skips);
         // This happens under the lock, so that the last task sees the outcome of every other task.
-        let Some(mut slot) = chunk.finish() else { return (None, Bad::default()) };
-        let Written { mut failed, bad, mut lengths } = mem::take(&mut *outcome);
+        let Some(mut slot) = chunk.finish() else { return (None, Skips::default()) };
+        let Written { mut failed, skips, mut lengths } = mem::take(&mut *outcome);
         drop(outcome);
         if job.plan.abandoned.load(Relaxed) {
-            return (None, bad); // rows may be missing, and `finish` sees whole batches only
+            return (None, skips); // rows may be missing, and `finish` sees whole batches only
         }
         let outcome = match failed.take() {
             Some(error) => Err(error),
-            None if bad.skipped.len() == job.plan.indices.len() => Ok(Next::Ready(Ready::Empty)),
+            None if skips.skipped.len() == job.plan.indices.len() => Ok(Next::Ready(Ready::Empty)),
             None => {
-                remove_rows(&job.source.layout, &mut slot, &mut lengths, job.plan.indices.len(), &bad.skipped);
-                let (source, plan) = (Arc::clone(&job.source), job.plan.without(&bad));
+                remove_rows(&job.source.layout, &mut slot, &mut lengths, job.plan.indices.len(), &skips.skipped);
+                let (source, plan) = (Arc::clone(&job.source), job.plan.without(&skips));
                 let rows = FilledRows { source, slot, plan, longest: Vec::new() };
                 Ok(match job.source.layout.has_padded() {
                     true => Next::Pin(Box::new(PaddedRows { rows, lengths })),
@@ -221,7 +221,7 @@ impl<I: Send + 'static, C: Collate<I>> RowsTask<I, C> {
                 })
             }
         };
-        (Some(outcome), bad)
+        (Some(outcome), skips)
     }
 }
 

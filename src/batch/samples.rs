@@ -3,7 +3,7 @@
 use super::raw::BatchPlace;
 use crate::{
     augment::Augment,
-    fault::{Bad, Doing, Error, Faults, Indices, during, guard_at},
+    fault::{Doing, Error, Faults, Indices, Skips, during, guard_at},
     observe::{Counters, TaskClock},
     order::Occurrences,
     rng::KeyedRng,
@@ -35,14 +35,14 @@ impl BatchPlan {
     }
 
     /// The plan of what is left of the batch: without skipped samples, and with the replacements.
-    pub(crate) fn without(self: &Arc<Self>, bad: &Bad) -> Arc<Self> {
-        if bad.is_empty() {
+    pub(crate) fn without(self: &Arc<Self>, skips: &Skips) -> Arc<Self> {
+        if skips.is_empty() {
             return Arc::clone(self);
         }
         let mut indices = self.indices.to_vec();
-        bad.replaced.iter().for_each(|(position, index)| indices[*position] = *index);
+        skips.replaced.iter().for_each(|(position, index)| indices[*position] = *index);
         let mut positions = 0..;
-        indices.retain(|_| positions.next().is_some_and(|position| bad.skipped.binary_search(&position).is_err()));
+        indices.retain(|_| positions.next().is_some_and(|position| skips.skipped.binary_search(&position).is_err()));
         Arc::new(Self {
             at: self.at,
             indices: indices.into(),

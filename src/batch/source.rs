@@ -4,7 +4,7 @@
 use super::samples::BatchPlan;
 use crate::{
     device::{Target, Uploader},
-    fault::{Bad, Error, Faults},
+    fault::{Error, Faults, Skips},
     memory::{Patience, Permit, Pool},
 };
 use std::{sync::Arc, time::Duration};
@@ -74,7 +74,7 @@ pub(crate) struct Done<O> {
     /// The time that the rows took, without the work on the batch as a whole.
     pub(crate) rows_took: Duration,
     /// Comes with the batch: those of its samples that were skipped or replaced.
-    pub(crate) bad: Bad,
+    pub(crate) skips: Skips,
 }
 
 /// Makes batches from indices.

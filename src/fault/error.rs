@@ -9,7 +9,7 @@ pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 /// A call of user code, of an allocator or of a driver that has not returned for a long time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stuck {
+pub struct HungCall {
     /// The thread that made the call.
     pub thread: String,
     /// What the call is for.
@@ -19,7 +19,7 @@ pub struct Stuck {
     pub since: Duration,
 }
 
-impl fmt::Display for Stuck {
+impl fmt::Display for HungCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "thread {} has been in {} for {:.1?}", self.thread, self.place, self.since)
     }
@@ -202,7 +202,7 @@ pub enum Error {
     /// of `next()` waits for the batch after it.
     #[error(
         "batch {batch} of epoch {epoch} did not come within {waited:.1?}; {}",
-        stuck.as_ref().map_or_else(|| "no thread is in a call: raise `timeout`, or drop other iterators".into(), ToString::to_string)
+        hung.as_ref().map_or_else(|| "no thread is in a call: raise `timeout`, or drop other iterators".into(), ToString::to_string)
     )]
     Timeout {
         /// The epoch of the loader, from 0.
@@ -213,7 +213,7 @@ pub enum Error {
         waited: Duration,
         /// The longest call on this batch or, if there is none, the longest call on any batch. `None` if no thread is
         /// in a call.
-        stuck: Option<Box<Stuck>>,
+        hung: Option<Box<HungCall>>,
     },
     /// A thread of the loader could not be started.
     #[error("the thread {name} could not be started: {source}")]
@@ -246,7 +246,7 @@ impl Error {
             | Self::AllSkipped { place, .. }
             | Self::Device { place, .. } => Some(place),
             Self::NoReplacement { source, .. } => source.place(),
-            Self::Timeout { stuck, .. } => stuck.as_ref().map(|stuck| &stuck.place),
+            Self::Timeout { hung, .. } => hung.as_ref().map(|hung| &hung.place),
             _ => None,
         }
     }

@@ -56,8 +56,8 @@ mod tests {
         thread::scope(|scope| {
             let (doing, watch) = (&doing, &watch);
             scope.spawn(move || watch.run(doing, || discard(place, Slow(held))));
-            let stuck = watch.wait(doing).expect("it hangs");
-            assert_eq!((stuck.place, stuck.thread.as_str()), (place, "a thread"));
+            let hung = watch.wait(doing).expect("it hangs");
+            assert_eq!((hung.place, hung.thread.as_str()), (place, "a thread"));
             end.send(()).unwrap();
         });
         assert_eq!(watch.wait(&doing), None);

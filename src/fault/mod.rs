@@ -7,10 +7,10 @@ mod panics;
 mod policy;
 mod watch;
 
-pub use error::{BoxError, Error, Stuck};
+pub use error::{BoxError, Error, HungCall};
 pub use field::FieldError;
 pub(crate) use guard::{discard, guard, guard_at};
 pub(crate) use panics::{Caught, catch, keep_backtraces};
-pub(crate) use policy::{Bad, Faults, OnFault, Tally};
 pub use policy::{BadSamples, Quota};
+pub(crate) use policy::{Faults, OnFault, Skips, Tally};
 pub(crate) use watch::{Doing, Indices, Watch, during};

@@ -129,7 +129,7 @@ impl Faults {
     pub(crate) fn decide(
         &self,
         (position, error): (usize, Error),
-        bad: &mut Bad,
+        bad: &mut Skips,
         others: usize,
         mut instead: impl FnMut(usize) -> Result<usize, Error>,
     ) -> Result<(), (usize, Error)> {
@@ -161,7 +161,7 @@ impl Faults {
 
 /// The bad samples of a batch that did not make it fail.
 #[derive(Debug, Default)]
-pub(crate) struct Bad {
+pub(crate) struct Skips {
     /// Positions that are left out.
     pub(crate) skipped: Vec<usize>,
     /// Positions, and the indices that were delivered there.
@@ -170,7 +170,7 @@ pub(crate) struct Bad {
     errors: Vec<(usize, Error)>,
 }
 
-impl Bad {
+impl Skips {
     pub(crate) fn is_empty(&self) -> bool {
         self.skipped.is_empty() && self.replaced.is_empty()
     }
@@ -219,7 +219,7 @@ impl Tally {
     ///
     /// # Errors
     /// [`Error::QuotaExceeded`] instead of the batch.
-    pub(crate) fn add(&mut self, place: Place, bad: Bad) -> Result<(), Error> {
+    pub(crate) fn add(&mut self, place: Place, bad: Skips) -> Result<(), Error> {
         if bad.skipped.is_empty() {
             return Ok(());
         }

@@ -4,7 +4,7 @@
 //! A thread notes the place of each call of user code in a cell of its own. Positions of samples are plain stores.
 //! Clocks are read, and batches noted, only if a timeout is set.
 
-use super::error::Stuck;
+use super::error::HungCall;
 use crate::vocabulary::{BatchKey, Place, Stage};
 use crossbeam_utils::CachePadded;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -108,13 +108,13 @@ impl Doing {
         }
     }
 
-    fn stuck(&self, thread: &str) -> Option<Stuck> {
+    fn hung(&self, thread: &str) -> Option<HungCall> {
         let Call { mut place, of, since } = self.call().clone()?;
         if let Some(of) = of {
             let (position, stage) = self.noted();
             place = Place { stage, index: of.index(position), ..place };
         }
-        Some(Stuck { thread: thread.into(), place, since: since.elapsed() })
+        Some(HungCall { thread: thread.into(), place, since: since.elapsed() })
     }
 }
 
@@ -178,12 +178,12 @@ impl Watch {
     }
 
     /// Returns the calls under way.
-    fn calls(&self) -> Vec<Stuck> {
-        self.threads().iter().filter_map(|(name, doing)| doing.stuck(name)).collect()
+    fn calls(&self) -> Vec<HungCall> {
+        self.threads().iter().filter_map(|(name, doing)| doing.hung(name)).collect()
     }
 
     /// Returns the calls that have lasted longer than the timeout.
-    fn hanging(&self) -> Vec<Stuck> {
+    fn hanging(&self) -> Vec<HungCall> {
         let mut calls = self.timeout.map_or_else(Vec::new, |_| self.calls());
         calls.retain(|call| self.timeout.is_some_and(|timeout| call.since > timeout));
         calls
@@ -191,14 +191,14 @@ impl Watch {
 
     /// Returns the call to blame for a batch that does not come. It is the longest call on this batch or, if there is
     /// none, the longest call of all.
-    pub(crate) fn blame(&self, batch: BatchKey) -> Option<Stuck> {
-        let of_it = |stuck: &Stuck| stuck.place.key() == batch;
-        self.calls().into_iter().max_by_key(|stuck| (of_it(stuck), stuck.since))
+    pub(crate) fn blame(&self, batch: BatchKey) -> Option<HungCall> {
+        let of_it = |hung: &HungCall| hung.place.key() == batch;
+        self.calls().into_iter().max_by_key(|hung| (of_it(hung), hung.since))
     }
 
     /// Whether nothing can go on because calls have lasted longer than the timeout. This is so if all threads of a kind
     /// hang, or the worker that opens batches, since it does so for all others.
-    pub(crate) fn is_stuck(&self) -> bool {
+    pub(crate) fn is_hung(&self) -> bool {
         let hanging = self.hanging();
         let kind = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
         let mut free = BTreeMap::<String, usize>::new();
@@ -217,7 +217,7 @@ impl Watch {
 
     /// Waits until a thread has ended, but no longer than its call may last. Returns the call that it is stuck in.
     /// Without a timeout it returns at once.
-    pub(crate) fn wait(&self, doing: &Doing) -> Option<Stuck> {
+    pub(crate) fn wait(&self, doing: &Doing) -> Option<HungCall> {
         let timeout = self.timeout?;
         let mut threads = self.threads();
         loop {
@@ -225,9 +225,9 @@ impl Watch {
                 return None;
             }
             let name = threads.iter().find(|(_, other)| std::ptr::eq(&**other, doing)).map(|(name, _)| name.as_str());
-            let left = match doing.stuck(name.unwrap_or_default()) {
-                Some(stuck) if stuck.since >= timeout => return Some(stuck),
-                Some(stuck) => timeout - stuck.since,
+            let left = match doing.hung(name.unwrap_or_default()) {
+                Some(hung) if hung.since >= timeout => return Some(hung),
+                Some(hung) => timeout - hung.since,
                 None => timeout, // between two calls
             };
             self.ended.wait_for(&mut threads, left);

@@ -4,7 +4,7 @@ use super::{
     builder::{Parts, PinnedDataLoaderBuilder},
     data_loader::PinnedDataLoader,
     plan::Plan,
-    state::Standings,
+    state::SharedPosition,
 };
 use crate::{
     batch::Samples,
@@ -12,7 +12,7 @@ use crate::{
     fault::{Error, Faults},
     memory::{MemoryLimit, check_system},
     observe::Counters,
-    order::{At, Orders},
+    order::{Position, Schedule},
 };
 use burn::data::dataset::Dataset;
 use std::sync::Arc;
@@ -42,12 +42,12 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let sampling = options.sampling(dataset_len)?;
         let start = match &options.resume {
             Some(state) => state.at(),
-            None => At::begin(options.start_epoch.unwrap_or(0)),
+            None => Position::begin(options.start_epoch.unwrap_or(0)),
         };
         let (distributed, resumed) = (options.distributed, options.resume.as_ref().map(|_| start));
-        let orders = Orders { sampling, dataset_len, distributed, slice: None, resumed };
-        orders.check()?;
-        options.policy.check(orders.items())?;
+        let schedule = Schedule { sampling, dataset_len, distributed, slice: None, resumed };
+        schedule.check()?;
+        options.policy.check(schedule.items())?;
         let counters = Arc::<Counters>::default();
         let (policy, on_fault) = (options.policy, options.on_fault.clone());
         let faults = Faults { policy, on_fault, counters: Arc::clone(&counters) };
@@ -59,10 +59,10 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             counters: Arc::clone(&counters),
             faults: faults.clone(),
         });
-        let (batch_size, host_device) = (orders.max_batch_size(), options.host_device.clone());
+        let (batch_size, host_device) = (schedule.max_batch_size(), options.host_device.clone());
         let make_source = make(Parts { samples, batch_size, host_device, streaming: options.streaming })?;
         options.device.get_or_insert_default();
-        let plan = Plan { make_source, options, orders, standing: Standings::new(start), faults, counters };
+        let plan = Plan { make_source, options, schedule, standing: SharedPosition::new(start), faults, counters };
         if let Some(state) = &plan.options.resume {
             state.fits(&plan.state(start))?;
         }

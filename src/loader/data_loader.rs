@@ -3,7 +3,7 @@
 use super::{
     iter::EpochIter,
     plan::Plan,
-    state::{LoaderState, Standings},
+    state::{LoaderState, SharedPosition},
 };
 #[cfg(feature = "metrics")]
 use crate::observe::Counters;
@@ -85,7 +85,7 @@ pub struct PinnedDataLoader<O> {
 impl<O> fmt::Debug for PinnedDataLoader<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PinnedDataLoader")
-            .field("orders", &self.plan.orders)
+            .field("schedule", &self.plan.schedule)
             .field("device", &self.plan.options.device)
             .field("epoch", &self.epoch)
             .finish_non_exhaustive()
@@ -125,7 +125,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// The number of batches that the next epoch has, or would have if it were not resumed. A
     /// [`BatchSampler`](crate::BatchSampler) has to plan an epoch to know it.
     pub fn num_batches(&self) -> usize {
-        self.plan.orders.batches(self.epoch.load(Relaxed))
+        self.plan.schedule.batches(self.epoch.load(Relaxed))
     }
 
     /// Where the loader stands: after the last batch that its newest epoch has returned. Take it after a step and save
@@ -199,14 +199,13 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         let started = Instant::now();
         let epoch = self.epoch.fetch_add(1, Relaxed);
         let plan = &self.plan;
-        let (run, progress, at) = match plan.orders.epoch(epoch) {
-            Ok(EpochOrder { order, batches, progress }) => {
-                let run =
-                    self.pipeline().map(|pipeline| (Arc::clone(&pipeline), pipeline.start(epoch, order, batches)));
+        let (run, progress, at) = match plan.schedule.epoch(epoch) {
+            Ok(EpochOrder { feed, batches, progress }) => {
+                let run = self.pipeline().map(|pipeline| (Arc::clone(&pipeline), pipeline.start(epoch, feed, batches)));
                 let at = progress.at();
                 (run, progress, at)
             }
-            Err(error) => (Err(error), EpochProgress::default(), plan.orders.begin(epoch)),
+            Err(error) => (Err(error), EpochProgress::default(), plan.schedule.begin(epoch)),
         };
         let batch = BatchKey::new(epoch, progress.number());
         let clock = StepClock::new(Arc::clone(&plan.counters), self.copy, batch, started);
@@ -215,7 +214,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
 
     /// The samples of an epoch, without those that `drop_last` drops.
     fn num_items(&self) -> usize {
-        self.plan.orders.items()
+        self.plan.schedule.items()
     }
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {
@@ -226,8 +225,8 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
     /// disjoint in every epoch. They are shuffled globally, not each within itself.
     fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<O>> {
         self.copy(|plan| {
-            plan.orders.cut(start, end);
-            plan.standing = Standings::new(plan.standing.get());
+            plan.schedule.cut(start, end);
+            plan.standing = SharedPosition::new(plan.standing.get());
         })
     }
 }

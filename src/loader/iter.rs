@@ -1,6 +1,6 @@
 //! One epoch, as Burn's training loops see it.
 
-use super::state::Standing;
+use super::state::EpochPosition;
 use crate::{
     batch::{Finished, Ready},
     fault::{Error, Faults, Tally},
@@ -19,7 +19,7 @@ pub(crate) struct EpochIter<O> {
     /// `Err` if the threads could not be started; yielded once.
     run: Result<(Arc<Pipeline<O>>, RunId), Option<Error>>,
     progress: EpochProgress,
-    standing: Standing,
+    standing: EpochPosition,
     clock: StepClock,
     faults: Faults,
     tally: Tally,
@@ -29,7 +29,7 @@ impl<O> EpochIter<O> {
     pub(crate) fn new(
         run: Result<(Arc<Pipeline<O>>, RunId), Error>,
         progress: EpochProgress,
-        standing: Standing,
+        standing: EpochPosition,
         clock: StepClock,
         faults: Faults,
     ) -> Self {
@@ -70,10 +70,10 @@ impl<O> EpochIter<O> {
 
     /// Makes the user's batch from what the pipeline delivers; returns it with the number of its samples.
     fn take(&mut self, pipeline: &Pipeline<O>, delivery: Delivery<O>) -> Result<Option<(O, usize)>, Error> {
-        let Delivery { place, ready, bad } = delivery;
-        let (skipped, replaced) = (bad.skipped.len(), bad.replaced.len());
+        let Delivery { place, ready, skips } = delivery;
+        let (skipped, replaced) = (skips.skipped.len(), skips.replaced.len());
         let saw = |error: &Error| self.faults.saw(error);
-        let tallied = ready.and_then(|ready| self.tally.add(place, bad).inspect_err(saw).map(|()| ready));
+        let tallied = ready.and_then(|ready| self.tally.add(place, skips).inspect_err(saw).map(|()| ready));
         let taken = tallied.and_then(|ready| match ready {
             Ready::Finished(finished) => Ok(Some(finished)),
             Ready::Raw(raw) => raw.finish().inspect_err(saw).map(Some),

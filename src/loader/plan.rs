@@ -2,7 +2,7 @@
 
 use super::{
     options::Options,
-    state::{LoaderState, Standings},
+    state::{LoaderState, SharedPosition},
 };
 use crate::{
     batch::Source,
@@ -10,7 +10,7 @@ use crate::{
     fault::{Error, Faults},
     memory::{Limits, SPARE},
     observe::Counters,
-    order::{At, Orders},
+    order::{Position, Schedule},
 };
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ pub(crate) type MakeSource<O> = Arc<dyn Fn(Target) -> Result<Arc<dyn Source<O>>,
 pub(crate) struct Plan<O> {
     pub(crate) make_source: MakeSource<O>,
     pub(crate) options: Options,
-    pub(crate) orders: Orders,
-    pub(crate) standing: Standings,
+    pub(crate) schedule: Schedule,
+    pub(crate) standing: SharedPosition,
     pub(crate) faults: Faults,
     pub(crate) counters: Arc<Counters>,
 }
@@ -36,7 +36,7 @@ impl<O> Clone for Plan<O> {
         Self {
             make_source: Arc::clone(&self.make_source),
             options: self.options.clone(),
-            orders: self.orders.clone(),
+            schedule: self.schedule.clone(),
             standing: self.standing.clone(),
             faults: self.faults.clone(),
             counters: Arc::clone(&self.counters),
@@ -51,8 +51,8 @@ impl<O> Plan<O> {
     }
 
     /// The state of this loader when it stands at a place of an epoch.
-    pub(crate) fn state(&self, at: At) -> LoaderState {
-        let Orders { sampling, dataset_len, .. } = &self.orders;
+    pub(crate) fn state(&self, at: Position) -> LoaderState {
+        let Schedule { sampling, dataset_len, .. } = &self.schedule;
         let (batches, sampler) = sampling.fingerprint();
         LoaderState::new(at, self.options.seed(), *dataset_len, batches, sampler)
     }
@@ -66,7 +66,7 @@ impl<O> Plan<O> {
         let (prefetch, most) = self.options.prefetch();
         let (few, more) = (prefetch + 2, most - prefetch);
         let many = slot_bytes.filter(|_| !host).map_or(0, |bytes| (SMALL_SLOTS / bytes.max(1)).min(16));
-        let wanted = few.max(many).min(self.orders.fewest_batches());
+        let wanted = few.max(many).min(self.schedule.fewest_batches());
         let Some(bytes) = slot_bytes else {
             return Ok(Limits { slots: wanted, bytes: self.options.pinned_limit.unwrap_or(usize::MAX) });
         };

@@ -1,6 +1,6 @@
 //! Where a loader stands, to go on from there.
 
-use crate::{fault::Error, order::At};
+use crate::{fault::Error, order::Position};
 use fnv::FnvHasher;
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
@@ -63,8 +63,8 @@ pub struct LoaderState {
 const VERSION: u32 = 1;
 
 impl LoaderState {
-    pub(crate) fn new(at: At, seed: u64, dataset_len: usize, batches: String, sampler: &dyn fmt::Debug) -> Self {
-        let At { epoch, position, skipped } = at;
+    pub(crate) fn new(at: Position, seed: u64, dataset_len: usize, batches: String, sampler: &dyn fmt::Debug) -> Self {
+        let Position { epoch, given: position, skipped } = at;
         Self { version: VERSION, epoch, position, skipped, seed, dataset_len, batches, sampler: in_short(sampler) }
     }
 
@@ -78,8 +78,8 @@ impl LoaderState {
         self.position
     }
 
-    pub(crate) fn at(&self) -> At {
-        At { epoch: self.epoch, position: self.position, skipped: self.skipped }
+    pub(crate) fn at(&self) -> Position {
+        Position { epoch: self.epoch, given: self.position, skipped: self.skipped }
     }
 
     /// Whether a loader that stands at `now` can go on where this one stopped.
@@ -109,38 +109,38 @@ impl LoaderState {
 
 /// Where a loader stands, and how many epochs it has begun.
 #[derive(Debug, Clone)]
-pub(crate) struct Standings(Arc<Mutex<(At, u64)>>);
+pub(crate) struct SharedPosition(Arc<Mutex<(Position, u64)>>);
 
-impl Standings {
-    pub(crate) fn new(at: At) -> Self {
+impl SharedPosition {
+    pub(crate) fn new(at: Position) -> Self {
         Self(Arc::new(Mutex::new((at, 0))))
     }
 
-    fn lock(&self) -> MutexGuard<'_, (At, u64)> {
+    fn lock(&self) -> MutexGuard<'_, (Position, u64)> {
         self.0.lock()
     }
 
-    pub(crate) fn get(&self) -> At {
+    pub(crate) fn get(&self) -> Position {
         self.lock().0
     }
 
     /// Begins an epoch at this place: from now on it is the newest.
-    pub(crate) fn begin(&self, at: At) -> Standing {
+    pub(crate) fn begin(&self, at: Position) -> EpochPosition {
         let mut state = self.lock();
         *state = (at, state.1 + 1);
-        Standing { epoch: state.1, of: self.clone() }
+        EpochPosition { epoch: state.1, of: self.clone() }
     }
 }
 
 /// Lets one epoch change where the loader stands, as long as it is the newest.
 #[derive(Debug)]
-pub(crate) struct Standing {
+pub(crate) struct EpochPosition {
     epoch: u64,
-    of: Standings,
+    of: SharedPosition,
 }
 
-impl Standing {
-    pub(crate) fn set(&self, at: At) {
+impl EpochPosition {
+    pub(crate) fn set(&self, at: Position) {
         let mut state = self.of.lock();
         if state.1 == self.epoch {
             state.0 = at;

@@ -7,12 +7,12 @@ use crate::{
 use std::iter;
 
 /// The units of an epoch.
-pub(super) enum Feed {
+pub(super) enum Units {
     Samples { indices: Box<dyn Iterator<Item = usize> + Send>, batch_size: usize },
     Batches { batches: Box<dyn Iterator<Item = Vec<usize>> + Send>, max: usize },
 }
 
-impl Feed {
+impl Units {
     pub(super) fn skip(self, units: usize) -> Self {
         match self {
             _ if units == 0 => self, // avoids one more call for each unit
@@ -25,8 +25,8 @@ impl Feed {
 }
 
 /// The batches of an epoch that are still to come.
-pub(crate) struct Order {
-    pub(super) feed: Feed,
+pub(crate) struct Feed {
+    pub(super) units: Units,
     /// Units that the sampler promised.
     pub(super) promised: usize,
     /// Units that were asked for.
@@ -42,7 +42,7 @@ pub(crate) struct Order {
 
 /// The samples of a batch, and where they stand in the epoch's global order.
 #[derive(Debug)]
-pub(crate) struct Cut {
+pub(crate) struct BatchIndices {
     pub(crate) indices: Vec<usize>,
     /// Numbers that tell samples of the same index apart, if an index may come more than once.
     pub(crate) occurrences: Option<Occurrences>,
@@ -61,36 +61,36 @@ impl Occurrences {
     }
 }
 
-impl Order {
+impl Feed {
     /// The position of the next batch's first unit in the epoch's global order.
     pub(crate) fn position(&self) -> usize {
         self.first.saturating_add(self.asked.saturating_mul(self.world))
     }
 
     /// The next batch.
-    pub(crate) fn take(&mut self, place: Place) -> Result<Cut, Error> {
+    pub(crate) fn take(&mut self, place: Place) -> Result<BatchIndices, Error> {
         let position = self.position();
-        let (wanted, taken, occurrences) = match &mut self.feed {
-            Feed::Samples { indices, batch_size } => {
+        let (wanted, taken, occurrences) = match &mut self.units {
+            Units::Samples { indices, batch_size } => {
                 let wanted = (*batch_size).min(self.promised - self.asked);
                 let taken = guard(place, || Ok::<Vec<usize>, BoxError>(indices.by_ref().take(wanted).collect()));
                 (wanted, taken, Occurrences { first: position, step: self.world })
             }
-            Feed::Batches { batches, max } => {
+            Units::Batches { batches, max } => {
                 let taken = guard(place, || Ok::<_, BoxError>(batches.next().unwrap_or_default()));
                 (1, taken, Occurrences { first: position.wrapping_mul(*max), step: 1 })
             }
         };
         self.asked += wanted;
         if taken.is_err() {
-            self.feed = Feed::Batches { batches: Box::new(iter::empty()), max: 0 }; // its position is not known
+            self.units = Units::Batches { batches: Box::new(iter::empty()), max: 0 }; // its position is not known
         }
         let indices = taken?;
-        self.given += match self.feed {
-            Feed::Samples { .. } => indices.len(),
-            Feed::Batches { .. } => usize::from(!indices.is_empty()),
+        self.given += match self.units {
+            Units::Samples { .. } => indices.len(),
+            Units::Batches { .. } => usize::from(!indices.is_empty()),
         };
-        if let Feed::Batches { max, .. } = self.feed
+        if let Units::Batches { max, .. } = self.units
             && indices.len() > max
         {
             return Err(Error::LargeBatch { place, got: indices.len(), max });
@@ -98,6 +98,6 @@ impl Order {
         if self.given < self.asked {
             return Err(Error::SamplerEnded { place, got: self.given, promised: self.promised });
         }
-        Ok(Cut { indices, occurrences: self.repeats.then_some(occurrences) })
+        Ok(BatchIndices { indices, occurrences: self.repeats.then_some(occurrences) })
     }
 }

@@ -2,17 +2,17 @@
 
 /// An epoch, and how many units of its global order were given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct At {
+pub(crate) struct Position {
     pub(crate) epoch: usize,
-    pub(crate) position: usize,
+    pub(crate) given: usize,
     /// Samples of the epoch that this process has skipped.
     pub(crate) skipped: usize,
 }
 
-impl At {
+impl Position {
     /// The beginning of an epoch.
     pub(crate) fn begin(epoch: usize) -> Self {
-        Self { epoch, position: 0, skipped: 0 }
+        Self { epoch, given: 0, skipped: 0 }
     }
 }
 
@@ -59,11 +59,11 @@ impl EpochProgress {
     }
 
     /// Returns where the loader stands. This is right when all processes have come equally far.
-    pub(crate) fn at(&self) -> At {
+    pub(crate) fn at(&self) -> Position {
         if self.next >= self.end {
-            return At::begin(self.epoch.saturating_add(1));
+            return Position::begin(self.epoch.saturating_add(1));
         }
         let given = (self.next - self.first).saturating_mul(self.batch).saturating_mul(self.world);
-        At { epoch: self.epoch, position: self.resumed_at.saturating_add(given), skipped: self.skipped }
+        Position { epoch: self.epoch, given: self.resumed_at.saturating_add(given), skipped: self.skipped }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{
     distributed::Distributed,
-    feed::{Feed, Order},
-    progress::{At, EpochProgress},
+    feed::{Feed, Units},
+    progress::{EpochProgress, Position},
 };
 use crate::{
     fault::{BoxError, Error, guard},
@@ -36,25 +36,25 @@ impl Sampling {
 
 /// How a loader orders its epochs. The units of an order are samples, or batches of a [`BatchSampler`].
 #[derive(Debug, Clone)]
-pub(crate) struct Orders {
+pub(crate) struct Schedule {
     pub(crate) sampling: Sampling,
     pub(crate) dataset_len: usize,
     pub(crate) distributed: Distributed,
     /// The samples of this process's share of each epoch that belong to this loader. `None` means all.
     pub(crate) slice: Option<Range<usize>>,
     /// Where another loader stopped.
-    pub(crate) resumed: Option<At>,
+    pub(crate) resumed: Option<Position>,
 }
 
 /// One epoch of this loader.
 pub(crate) struct EpochOrder {
-    pub(crate) order: Order,
+    pub(crate) feed: Feed,
     /// The numbers of its batches. They start at 0, unless the epoch is resumed.
     pub(crate) batches: Range<usize>,
     pub(crate) progress: EpochProgress,
 }
 
-impl Orders {
+impl Schedule {
     /// Returns how many units an epoch has for all processes together.
     fn units(&self, epoch: usize) -> usize {
         match &self.sampling {
@@ -169,21 +169,21 @@ impl Orders {
     }
 
     /// Returns where an epoch begins.
-    pub(crate) fn begin(&self, epoch: usize) -> At {
-        self.resumed.filter(|at| at.epoch == epoch).unwrap_or_else(|| At::begin(epoch))
+    pub(crate) fn begin(&self, epoch: usize) -> Position {
+        self.resumed.filter(|at| at.epoch == epoch).unwrap_or_else(|| Position::begin(epoch))
     }
 
     /// Begins an epoch. This runs on the consumer's thread.
     pub(crate) fn epoch(&self, epoch: usize) -> Result<EpochOrder, Error> {
-        let At { position: given, skipped, .. } = self.begin(epoch);
+        let Position { given, skipped, .. } = self.begin(epoch);
         if given > 0 && self.slice.is_some() {
             let problem = "an epoch that was interrupted cannot be cut into slices";
             return Err(Error::config("resume", problem, "use `distributed` for several devices"));
         }
         let place = Place::batch(Stage::Sampler, BatchKey::new(epoch, 0));
-        let orders = self.clone();
-        let (feed, units) = guard(place, || Ok::<_, BoxError>(orders.feed(epoch, given)))?;
-        let mine = self.mine(units - given.min(units));
+        let schedule = self.clone();
+        let (units, count) = guard(place, || Ok::<_, BoxError>(schedule.units_from(epoch, given)))?;
+        let mine = self.mine(count - given.min(count));
         let world = self.distributed.world();
         let (batch, repeats) = match &self.sampling {
             Sampling::Samples { batch_size, sampler, .. } => (*batch_size, sampler.repeats()),
@@ -197,9 +197,9 @@ impl Orders {
         let first = given.saturating_add(self.distributed.rank()).saturating_add(mine.start.saturating_mul(world));
         let items = match self.sampling {
             Sampling::Samples { .. } => given / world,
-            Sampling::Batches { .. } => (given / world).saturating_mul(self.items()) / self.batches_of(units).max(1),
+            Sampling::Batches { .. } => (given / world).saturating_mul(self.items()) / self.batches_of(count).max(1),
         };
-        let order = Order { feed: feed.skip(mine.start), promised: share, asked: 0, given: 0, first, world, repeats };
+        let feed = Feed { units: units.skip(mine.start), promised: share, asked: 0, given: 0, first, world, repeats };
         let number = given / batch.saturating_mul(world).max(1);
         let end = number.saturating_add(batches);
         let progress = EpochProgress {
@@ -215,11 +215,11 @@ impl Orders {
             world,
             shared: world > 1 || self.slice.is_some(),
         };
-        Ok(EpochOrder { order, batches: number..end, progress })
+        Ok(EpochOrder { feed, batches: number..end, progress })
     }
 
     /// Returns this process's units of an epoch of which `given` were given, and how many units the whole epoch has.
-    fn feed(&self, epoch: usize, given: usize) -> (Feed, usize) {
+    fn units_from(&self, epoch: usize, given: usize) -> (Units, usize) {
         let len = self.dataset_len;
         match &self.sampling {
             Sampling::Samples { sampler, batch_size, .. } => {
@@ -227,14 +227,14 @@ impl Orders {
                 let (indices, units) = (sampler.indices(len, epoch), sampler.len(len));
                 let again = move || again.indices(len, epoch);
                 let indices = self.distributed.units(indices, given..units, again);
-                (Feed::Samples { indices, batch_size: *batch_size }, units)
+                (Units::Samples { indices, batch_size: *batch_size }, units)
             }
             Sampling::Batches { sampler } => {
                 let again = Arc::clone(sampler);
                 let planned = sampler.batches(len, epoch);
                 let again = move || again.batches(len, epoch).batches;
                 let batches = self.distributed.units(planned.batches, given..planned.len, again);
-                (Feed::Batches { batches, max: sampler.max_batch_size(len) }, planned.len)
+                (Units::Batches { batches, max: sampler.max_batch_size(len) }, planned.len)
             }
         }
     }

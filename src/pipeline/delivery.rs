@@ -6,8 +6,8 @@ use super::{
     shared::Pipeline,
 };
 use crate::{
-    fault::{Bad, Error, discard},
-    order::Order,
+    fault::{Error, Skips, discard},
+    order::Feed,
     sync::MutexGuard,
     vocabulary::Stage,
 };
@@ -21,12 +21,12 @@ use std::{
 
 impl<O> Pipeline<O> {
     /// Starts an epoch of the batches with these numbers.
-    pub(crate) fn start(&self, epoch: usize, order: Order, batches: Range<usize>) -> RunId {
+    pub(crate) fn start(&self, epoch: usize, feed: Feed, batches: Range<usize>) -> RunId {
         self.pool.ask_again();
         let mut state = self.lock();
         let id = RunId(state.next_id);
         state.next_id += 1;
-        state.runs.push(Run::new(id, epoch, order, batches));
+        state.runs.push(Run::new(id, epoch, feed, batches));
         drop(state);
         self.for_workers.notify_one();
         id
@@ -47,7 +47,7 @@ impl<O> Pipeline<O> {
             }
             if let Some((since, ready)) = run.ready.remove(&run.delivered) {
                 let batch = run.batch(run.delivered);
-                let bad = run.bad.remove(&run.delivered).unwrap_or_default();
+                let skips = run.skips.remove(&run.delivered).unwrap_or_default();
                 run.permits.remove(&run.delivered);
                 run.delivered += 1;
                 run.waiting = None;
@@ -61,12 +61,12 @@ impl<O> Pipeline<O> {
                     self.for_workers.notify_one();
                 }
                 self.counters().took(Stage::Ready, batch.key, since, Instant::now());
-                return Some(Delivery { place: batch.place(Stage::Read), ready, bad });
+                return Some(Delivery { place: batch.place(Stage::Read), ready, skips });
             }
             if closed {
                 let place = run.batch(run.delivered).place(Stage::Read);
                 run.delivered = run.end;
-                return Some(Delivery { place, ready: Err(Error::Ended), bad: Bad::default() });
+                return Some(Delivery { place, ready: Err(Error::Ended), skips: Skips::default() });
             }
             let waited = run.waiting.get_or_insert(asked).elapsed();
             match self.flow.timeout {
@@ -84,10 +84,10 @@ impl<O> Pipeline<O> {
         run.delivered += 1;
         run.waiting = None;
         let tasks = if run.tasks_of == number { mem::take(&mut run.tasks) } else { VecDeque::new() };
-        let left_over = (tasks, run.steps.take(Some(number)), run.bad.remove(&number));
+        let left_over = (tasks, run.steps.take(Some(number)), run.skips.remove(&number));
         let permit = run.permits.remove(&number);
         drop(state);
-        let stuck = self.watch.blame(batch.key).map(Box::new);
+        let hung = self.watch.blame(batch.key).map(Box::new);
         let place = batch.place(Stage::Read);
         discard(place, left_over);
         // Some thread has the rest of it, maybe for ever. The other batches must not have one slot less because of
@@ -96,9 +96,9 @@ impl<O> Pipeline<O> {
         for condition in [&self.for_workers, &self.for_resting].into_iter().chain(self.for_steps.all()) {
             condition.notify_all();
         }
-        let error = Error::Timeout { epoch: batch.key.epoch, batch: number, waited, stuck };
+        let error = Error::Timeout { epoch: batch.key.epoch, batch: number, waited, hung };
         self.source.faults().saw(&error);
-        Some(Delivery { place, ready: Err(error), bad: Bad::default() })
+        Some(Delivery { place, ready: Err(error), skips: Skips::default() })
     }
 
     /// Notes how long the consumer waited for a batch that was handed out. The tuning goes by that.

@@ -90,7 +90,7 @@ mod tests {
         device::Uploader,
         fault::Error,
         memory::Pool,
-        order::{Distributed, Orders, Sampling, SequentialSampler},
+        order::{Distributed, Sampling, Schedule, SequentialSampler},
         pipeline::tune::Settings,
     };
     use std::{sync::Arc, time::Duration};
@@ -102,8 +102,9 @@ mod tests {
     /// An epoch of nine batches of one sample each.
     fn epoch(id: u64) -> Run<()> {
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
-        let orders = Orders { sampling, dataset_len: 9, distributed: Distributed::alone(), slice: None, resumed: None };
-        Run::new(RunId(id), 0, orders.epoch(0).unwrap().order, 0..9)
+        let schedule =
+            Schedule { sampling, dataset_len: 9, distributed: Distributed::alone(), slice: None, resumed: None };
+        Run::new(RunId(id), 0, schedule.epoch(0).unwrap().feed, 0..9)
     }
 
     /// With `Auto` down to one worker, a call that hangs must not make all others rest.

@@ -10,7 +10,7 @@ use crate::{
     fault::{Error, discard, during},
     memory::{Patience, Permit, TICK},
     observe::Span,
-    order::{Cut, Order},
+    order::{BatchIndices, Feed},
     vocabulary::Stage,
 };
 use std::{
@@ -29,7 +29,7 @@ const TASK_NS: u64 = 200_000;
 /// A batch that is being opened. Its epoch has lent its order for this.
 struct Opening {
     batch: BatchId,
-    order: Order,
+    feed: Feed,
     abandoned: Arc<AtomicBool>,
     /// The permit, or the error that says why there is none.
     permit: Result<Permit, Error>,
@@ -52,7 +52,7 @@ impl<O> Pipeline<O> {
             self.for_resting.notify_all();
             self.source.faults().saw(error);
         }
-        let Opening { batch, order, .. } = opening;
+        let Opening { batch, feed, .. } = opening;
         let number = batch.key.number;
         let mut state = self.lock();
         state.opening &= tasks.is_err(); // after an error, another worker may be opening by now
@@ -60,7 +60,7 @@ impl<O> Pipeline<O> {
         match (state.run(batch.run), tasks) {
             (Some(run), tasks) => {
                 run.opened += 1;
-                run.order = Some(order);
+                run.feed = Some(feed);
                 match tasks {
                     tasks if number < run.delivered => left_over = Some((None, tasks)), // given up meanwhile
                     Ok(tasks) => {
@@ -70,7 +70,7 @@ impl<O> Pipeline<O> {
                     Err(error) => drop(run.ready.insert(number, (Instant::now(), Err(error)))),
                 }
             }
-            (None, tasks) => left_over = Some((Some(order), tasks)), // the consumer has gone meanwhile
+            (None, tasks) => left_over = Some((Some(feed), tasks)), // the consumer has gone meanwhile
         }
         drop(state);
         discard(batch.place(Stage::Read), left_over);
@@ -106,12 +106,12 @@ impl<O> Pipeline<O> {
                     Err(error) => Err(error),
                 },
             };
-            let Some(order) = run.order.take() else { continue }; // `can_open` has checked that it is there
+            let Some(feed) = run.feed.take() else { continue }; // `can_open` has checked that it is there
             let abandoned = Arc::clone(&run.abandoned);
             let batch = run.batch(run.opened);
             drop(state);
             self.counters().took(Stage::SlotWait, batch.key, start, Instant::now());
-            return Some(Opening { batch, order, abandoned, permit });
+            return Some(Opening { batch, feed, abandoned, permit });
         }
     }
 
@@ -155,10 +155,10 @@ impl<O> Pipeline<O> {
 
     /// Takes the batch's indices and cuts it into tasks.
     fn cut(&self, opening: &mut Opening) -> Result<Vec<Box<dyn Task<O>>>, Error> {
-        let Opening { batch, order, .. } = opening;
-        let (batch, at) = (*batch, BatchPlace { key: batch.key, position: order.position() });
+        let Opening { batch, feed, .. } = opening;
+        let (batch, at) = (*batch, BatchPlace { key: batch.key, position: feed.position() });
         let sampling = Span::new(self.counters(), Stage::Sampler, batch.key);
-        let Cut { indices, occurrences } = order.take(batch.place(Stage::Sampler))?;
+        let BatchIndices { indices, occurrences } = feed.take(batch.place(Stage::Sampler))?;
         drop(sampling);
         let chunk = self.chunk(indices.len());
         let permit = mem::replace(&mut opening.permit, Err(Error::Ended))?;

@@ -3,9 +3,9 @@
 use super::steps::Steps;
 use crate::{
     batch::{Ready, Task},
-    fault::{Bad, Error},
+    fault::{Error, Skips},
     memory::Ticket,
-    order::Order,
+    order::Feed,
     vocabulary::{BatchKey, Place, Stage},
 };
 use std::{
@@ -36,7 +36,7 @@ impl BatchId {
 pub(crate) struct Delivery<O> {
     pub(crate) place: Place,
     pub(crate) ready: Result<Ready<O>, Error>,
-    pub(crate) bad: Bad,
+    pub(crate) skips: Skips,
 }
 
 /// One epoch in progress.
@@ -45,7 +45,7 @@ pub(crate) struct Run<O> {
     /// The loader's epoch.
     pub(crate) epoch: usize,
     /// `None` while a worker opens a batch, and when no batch is left to open.
-    pub(crate) order: Option<Order>,
+    pub(crate) feed: Option<Feed>,
     /// The number after that of the last batch. In an epoch that was resumed, the number of the first batch is not 0.
     pub(crate) end: usize,
     /// The number of the next batch to open; `delivered` is that of the next batch to deliver.
@@ -61,7 +61,7 @@ pub(crate) struct Run<O> {
     /// Batches and errors for the consumer, each with the time at which it was put here.
     pub(crate) ready: BTreeMap<usize, (Instant, Result<Ready<O>, Error>)>,
     /// What was skipped or replaced in batches that are not delivered yet.
-    pub(crate) bad: BTreeMap<usize, Bad>,
+    pub(crate) skips: BTreeMap<usize, Skips>,
     /// The time at which the consumer began to wait for the next batch.
     pub(crate) waiting: Option<Instant>,
     pub(crate) abandoned: Arc<AtomicBool>,
@@ -69,12 +69,12 @@ pub(crate) struct Run<O> {
 
 impl<O> Run<O> {
     /// An epoch of the batches with these numbers, none of them opened yet.
-    pub(crate) fn new(id: RunId, epoch: usize, order: Order, batches: Range<usize>) -> Self {
+    pub(crate) fn new(id: RunId, epoch: usize, feed: Feed, batches: Range<usize>) -> Self {
         let Range { start: first, end } = batches;
         Self {
             id,
             epoch,
-            order: Some(order).filter(|_| first < end),
+            feed: Some(feed).filter(|_| first < end),
             end,
             opened: first,
             delivered: first,
@@ -83,7 +83,7 @@ impl<O> Run<O> {
             permits: BTreeMap::new(),
             steps: Steps::new(first),
             ready: BTreeMap::new(),
-            bad: BTreeMap::new(),
+            skips: BTreeMap::new(),
             waiting: None,
             abandoned: Arc::default(),
         }
@@ -96,7 +96,7 @@ impl<O> Run<O> {
 
     /// Whether the next batch may be opened. It may not before workers have taken all tasks of the batch before.
     pub(crate) fn can_open(&self, most_open: usize) -> bool {
-        self.tasks.is_empty() && self.order.is_some() && self.opened < self.end.min(self.delivered + most_open)
+        self.tasks.is_empty() && self.feed.is_some() && self.opened < self.end.min(self.delivered + most_open)
     }
 
     /// The numbers of batches that are open, to pin, to send, and ready.

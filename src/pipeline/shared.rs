@@ -12,7 +12,7 @@ use super::{
 use crate::{
     batch::{Next, Ready, Source},
     device::DeviceWindow,
-    fault::{Bad, Caught, Error, Watch, discard},
+    fault::{Caught, Error, Skips, Watch, discard},
     memory::Pool,
     observe::{Counters, OnDevice},
     pipeline::tune::Tuning,
@@ -116,9 +116,9 @@ impl<O> Pipeline<O> {
     }
 
     /// Takes a filled batch to its next step, with the record of its bad samples.
-    pub(crate) fn filled(&self, batch: BatchId, outcome: Result<Next<O>, Error>, bad: Bad) {
-        if !bad.is_empty() {
-            self.put(batch, bad, |run, bad| run.bad.insert(batch.key.number, bad));
+    pub(crate) fn filled(&self, batch: BatchId, outcome: Result<Next<O>, Error>, skips: Skips) {
+        if !skips.is_empty() {
+            self.put(batch, skips, |run, skips| run.skips.insert(batch.key.number, skips));
         }
         match outcome {
             Ok(next) => drop(self.pass(batch, Ok(next))),
@@ -195,8 +195,8 @@ impl<O> Pipeline<O> {
     /// Whether no batch will come any more. Either a thread has died, or nobody waits and threads hang that the
     /// pipeline needs to go on.
     pub(crate) fn is_dead(&self) -> bool {
-        let stuck = || self.watch.is_stuck() || (self.pool.is_used_up() && self.watch.hangs());
-        self.pool.is_closed() || (self.epochs() == 0 && stuck())
+        let hung = || self.watch.is_hung() || (self.pool.is_used_up() && self.watch.hangs());
+        self.pool.is_closed() || (self.epochs() == 0 && hung())
     }
 
     /// Ends every wait of every thread and consumer.

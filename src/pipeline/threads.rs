@@ -70,9 +70,9 @@ impl Drop for Threads {
         let me = thread::current().id();
         for (handle, doing) in self.handles.drain(..) {
             if handle.thread().id() != me
-                && let Some(stuck) = self.watch.wait(&doing)
+                && let Some(hung) = self.watch.wait(&doing)
             {
-                log::warn!("burn-pinned lets a thread of a dropped loader go: {stuck}");
+                log::warn!("burn-pinned lets a thread of a dropped loader go: {hung}");
                 continue;
             }
             // If user code on a worker owned the loader last, the loader is dropped on that worker, which cannot wait

@@ -23,7 +23,7 @@ pub(crate) fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
                     Ok(done) => {
                         pipeline.ran(rows, done.rows_took);
                         if let Some(outcome) = done.outcome {
-                            pipeline.filled(batch, outcome, done.bad);
+                            pipeline.filled(batch, outcome, done.skips);
                         }
                     }
                     Err(caught) => pipeline.broke(batch, worker, caught),

@@ -9,7 +9,7 @@ use crate::{
     device::{Target, Uploader},
     fault::Faults,
     memory::{HeapAlloc, Limits, Patience, Permit},
-    order::{Distributed, EpochOrder, Orders, Sampling, SequentialSampler},
+    order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
     pipeline::{
         pin,
         run::{Delivery, RunId},
@@ -65,7 +65,7 @@ impl Task<usize> for Number {
             Self { pins: true, .. } => Ok(Next::Pin(self)),
             Self { pins: false, .. } => Ok(Next::Send(self)),
         };
-        Done { outcome: Some(outcome), rows_took: Duration::ZERO, bad: Bad::default() }
+        Done { outcome: Some(outcome), rows_took: Duration::ZERO, skips: Skips::default() }
     }
 }
 
@@ -113,28 +113,28 @@ const SHAPE: Shape = Shape { batches: 2, permits: 1, prefetch: 1, transfers: 0, 
 struct Model {
     pipeline: Arc<Pipeline<usize>>,
     /// The order of every epoch.
-    orders: Orders,
+    schedule: Schedule,
     batches: usize,
 }
 
 impl Model {
     fn new(shape: Shape, counters: &Arc<Counters>) -> Self {
-        let Shape { batches, permits, prefetch, transfers, pins, at_work, bad } = shape;
+        let Shape { batches, permits, prefetch, transfers, pins, at_work, skips } = shape;
         let target = Target::of(Device::flex());
-        let source = Arc::new(Numbers { target, faults: Faults::default(), pins, bad });
+        let source = Arc::new(Numbers { target, faults: Faults::default(), pins, skips });
         let limits = Limits { slots: permits, bytes: 100 };
         let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
         let now = Settings::new(at_work, prefetch);
         let flow = Flow { workers: 2, transfers, prefetch, now, lease_timeout: Duration::MAX, timeout: None };
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
         let (dataset_len, distributed) = (batches, Distributed::alone());
-        let orders = Orders { sampling, dataset_len, distributed, slice: None, resumed: None };
-        Self { pipeline: Arc::new(Pipeline::new(source, pool, flow, None)), orders, batches }
+        let schedule = Schedule { sampling, dataset_len, distributed, slice: None, resumed: None };
+        Self { pipeline: Arc::new(Pipeline::new(source, pool, flow, None)), schedule, batches }
     }
 
     fn start(&self) -> RunId {
-        let EpochOrder { order, .. } = self.orders.epoch(0).unwrap();
-        self.pipeline.start(0, order, 0..self.batches)
+        let EpochOrder { feed, .. } = self.schedule.epoch(0).unwrap();
+        self.pipeline.start(0, feed, 0..self.batches)
     }
 
     /// Opens a batch, as a worker does; returns its only task.
@@ -186,7 +186,7 @@ impl Model {
 fn end_task(pipeline: &Pipeline<usize>, batch: BatchId, task: Box<dyn Task<usize>>) {
     let done = task.run(0);
     pipeline.ran(1, done.rows_took);
-    pipeline.filled(batch, done.outcome.unwrap(), done.bad);
+    pipeline.filled(batch, done.outcome.unwrap(), done.skips);
 }
 
 /// Takes batches until the epoch's end; returns how many there were, and whether the end was a close.

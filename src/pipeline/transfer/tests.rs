@@ -2,7 +2,7 @@
 
 mod fake;
 
-use self::fake::{Link, ROWS, SLOTS, consume, order, pipeline, rows, rows_of, watched};
+use self::fake::{Link, ROWS, SLOTS, consume, epoch_of, pipeline, rows, rows_of, watched};
 use crate::{
     batch::Ready,
     device::{Breaks, Call, Hang},
@@ -26,7 +26,7 @@ fn a_step_that_never_gets_a_slot_is_told_why() {
     let mut pipeline = pipeline(rows(batches, &counters), &counters);
     Arc::get_mut(&mut pipeline).unwrap().flow.lease_timeout = PATIENCE;
     let threads = Threads::start(&pipeline).unwrap();
-    let idle = pipeline.start(0, order(batches).order, 0..batches);
+    let idle = pipeline.start(0, epoch_of(batches).feed, 0..batches);
     assert!(pipeline.next(idle, Instant::now()).is_some_and(|delivery| delivery.ready.is_ok()));
     let start = Instant::now();
     while !pipeline.pool.is_used_up() {
@@ -34,7 +34,7 @@ fn a_step_that_never_gets_a_slot_is_told_why() {
         sleep(Duration::from_millis(1));
     }
     sleep(PATIENCE); // what is in transfers goes on to the device
-    let second = pipeline.start(1, order(batches).order, 0..batches);
+    let second = pipeline.start(1, epoch_of(batches).feed, 0..batches);
     let delivery = pipeline.next(second, Instant::now()).expect("an error");
     let Err(Error::LeaseTimeout { waited, slots }) = delivery.ready else { panic!("a batch without a slot") };
     assert!(slots == SLOTS && waited >= PATIENCE, "{waited:?}");
@@ -55,7 +55,7 @@ fn copies_whose_end_is_unknown_cost_no_permit() {
     let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks };
     let pipeline = pipeline(link, &counters);
     let threads = Threads::start(&pipeline).unwrap();
-    let id = pipeline.start(0, order(batches).order, 0..batches);
+    let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
     for number in 0..batches {
         let delivery = pipeline.next(id, Instant::now()).expect("an error for each batch");
         let Err(Error::Device { place, message }) = delivery.ready else { panic!("batch {number} has no such error") };
@@ -80,12 +80,12 @@ fn a_device_that_hangs_lets_the_loader_be_dropped() {
         let link = Link { rows: Arc::new(rows), send: Duration::from_millis(40), breaks: Box::new(|_| None) };
         let pipeline = watched(link, &counters, TIMEOUT);
         let threads = Threads::start(&pipeline).unwrap();
-        let id = pipeline.start(0, order(batches).order, 0..batches);
+        let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
         let first = pipeline.next(id, Instant::now()).expect("a batch or an error");
         match (call, &first.ready) {
-            (Call::Open | Call::Upload, Err(Error::Timeout { stuck: Some(stuck), .. })) => {
-                assert!(stuck.thread.starts_with("bp-transfer"), "{call:?}: {stuck}");
-                assert_eq!(stuck.place.stage, Stage::Transfer);
+            (Call::Open | Call::Upload, Err(Error::Timeout { hung: Some(hung), .. })) => {
+                assert!(hung.thread.starts_with("bp-transfer"), "{call:?}: {hung}");
+                assert_eq!(hung.place.stage, Stage::Transfer);
             }
             (Call::Flush | Call::Close, Ok(_)) => {}
             (call, _) => panic!("{call:?}: {:?}", first.ready.err()),
@@ -147,7 +147,7 @@ fn an_epoch_that_ends_leaves_nothing_before_a_full_device() {
     let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks };
     let pipeline = pipeline(link, &counters);
     let threads = Threads::start(&pipeline).unwrap();
-    let id = pipeline.start(0, order(batches).order, 0..batches);
+    let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
     for _ in 0..6 {
         assert!(pipeline.next(id, Instant::now()).is_some_and(|delivery| delivery.ready.is_ok()));
     }
@@ -211,7 +211,7 @@ fn epochs_side_by_side_lose_no_batch() {
     };
     let pipeline = pipeline(link, &counters);
     let threads = Threads::start(&pipeline).unwrap();
-    let ids = [0, 1].map(|epoch| pipeline.start(epoch, order(batches).order, 0..batches));
+    let ids = [0, 1].map(|epoch| pipeline.start(epoch, epoch_of(batches).feed, 0..batches));
     std::thread::scope(|scope| {
         for (id, step) in ids.into_iter().zip([0, 12]) {
             let pipeline = &pipeline;
@@ -249,7 +249,7 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
         let pipeline = pipeline(link, &counters);
         let threads = Threads::start(&pipeline).unwrap();
         for epoch in 0..2 {
-            let id = pipeline.start(epoch, order(batches).order, 0..batches);
+            let id = pipeline.start(epoch, epoch_of(batches).feed, 0..batches);
             for number in 0..batches {
                 let Delivery { place, ready, .. } =
                     pipeline.next(id, Instant::now()).expect("a batch or an error for each place");

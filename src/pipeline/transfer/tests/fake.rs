@@ -6,7 +6,7 @@ use crate::{
     fault::{BoxError, Error, Faults},
     memory::{Field, HeapAlloc, Limits, Patience, Permit, Pool, SlotLayout},
     observe::{Counters, StepClock},
-    order::{Distributed, EpochOrder, Orders, Sampling, SequentialSampler},
+    order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
     pipeline::{flow::Flow, shared::Pipeline, threads::Threads, tune::Settings},
     vocabulary::BatchKey,
 };
@@ -90,17 +90,17 @@ pub(super) fn watched(
     Arc::new(Pipeline::new(Arc::new(source), pool, flow, None))
 }
 
-pub(super) fn order(batches: usize) -> EpochOrder {
+pub(super) fn epoch_of(batches: usize) -> EpochOrder {
     let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: ROWS, drop_last: false };
     let (dataset_len, distributed) = (batches * ROWS, Distributed::alone());
-    Orders { sampling, dataset_len, distributed, slice: None, resumed: None }.epoch(0).unwrap()
+    Schedule { sampling, dataset_len, distributed, slice: None, resumed: None }.epoch(0).unwrap()
 }
 
 /// Takes an epoch as `EpochIter` does, without a step.
 pub(super) fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, batches: usize) {
     let threads = Threads::start(&pipeline).unwrap();
     let mut clock = StepClock::new(Arc::clone(counters), counters.copy(), BatchKey::NONE, Instant::now());
-    let id = pipeline.start(0, order(batches).order, 0..batches);
+    let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
     loop {
         let asked = clock.asked();
         let Some(delivery) = pipeline.next(id, asked) else { break };
