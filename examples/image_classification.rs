@@ -33,7 +33,7 @@ use burn::{
         metric::{AccuracyMetric, LossMetric},
     },
 };
-use burn_pinned::{BoxError, PinnedDataLoader, PinnedDataLoaderBuilder, Timeline};
+use burn_pinned::{BoxError, PinnedDataLoader, PinnedDataLoaderBuilder, observe::Timeline};
 use clap::{Parser, ValueEnum};
 use collate::{ImageBatch, ImageCollate, jitter};
 use folder::ImageFolder;

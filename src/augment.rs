@@ -108,22 +108,10 @@ impl<I, A: Augment<I>, B: Augment<I>> Augment<I> for Then<A, B> {
     }
 }
 
-/// An augmentation after another whose type is not known.
-pub(crate) struct Chain<I, A> {
-    pub(crate) first: Arc<dyn Augment<I>>,
-    pub(crate) next: A,
-}
-
-impl<I: 'static, A: Augment<I>> Augment<I> for Chain<I, A> {
-    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
-        self.next.apply(self.first.apply(sample, rng)?, rng)
-    }
-}
-
 /// Runs an augmentation with a probability, and otherwise leaves the sample as it is.
 ///
 /// ```
-/// use burn_pinned::{Augment, KeyedRng, RandomApply};
+/// use burn_pinned::{augment::RandomApply, Augment, KeyedRng};
 ///
 /// let negate = |x: f32, _: &mut KeyedRng| -x;
 /// let half_the_time = RandomApply::new(0.5, negate)?;
@@ -155,7 +143,7 @@ impl<I, A: Augment<I>> Augment<I> for RandomApply<A> {
 /// Runs one of several augmentations: each as often as the others, or by weights.
 ///
 /// ```
-/// use burn_pinned::{Augment, KeyedRng, OneOf};
+/// use burn_pinned::{augment::OneOf, Augment, KeyedRng};
 ///
 /// let up = |x: i32, _: &mut KeyedRng| x + 1;
 /// let down = |x: i32, _: &mut KeyedRng| x - 1;

@@ -80,14 +80,14 @@
 //! - `tracing`: a span of the `tracing` crate, at level debug, for the work of each thread on each batch: `fill`,
 //!   `batcher`, `pin`, `device wait`, `transfer`, `finish`, `wait`.
 
-mod augment;
+pub mod augment;
 mod batch;
 mod device;
-mod fault;
+pub mod fault;
 mod loader;
-mod memory;
-mod observe;
-mod order;
+pub mod memory;
+pub mod observe;
+pub mod order;
 mod pipeline;
 mod rng;
 mod sync;
@@ -95,23 +95,19 @@ mod sync;
 pub mod vision;
 mod vocabulary;
 
-pub use augment::{Augment, OneOf, RandomApply, Then};
+pub use augment::Augment;
 pub use batch::{Collate, MapTensors, RawBatch, RowMut, TensorMapper};
 pub use device::host_alloc;
-pub use fault::{BadSamples, BoxError, Error, FieldError, HungCall, Quota};
+pub use fault::{BadSamples, BoxError, Error};
 #[cfg(feature = "metrics")]
 pub use loader::LoaderMetric;
 pub use loader::{LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder};
-pub use memory::{Field, HeapAlloc, HostAlloc, HostBlock, MemoryLimit};
-pub use observe::{Queues, StageStats, Stages, Stats, Timeline, Verdict, VerdictKind};
-pub use order::{
-    BatchSampler, ClassBalancedSampler, Distributed, EpochBatches, FixedBatchSampler, IntoOrder, LengthBucketSampler,
-    MixPart, MixSampler, OrderBy, RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler,
-    SequentialSampler, SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
-};
+pub use memory::Field;
+pub use observe::Stats;
+pub use order::Distributed;
 pub use pipeline::{Auto, Count};
 pub use rng::KeyedRng;
-pub use vocabulary::{MemoryKind, Place, Stage};
+pub use vocabulary::{Place, Stage};
 
 /// The examples of README and docs, compiled and run as tests.
 #[cfg(doctest)]

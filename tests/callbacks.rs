@@ -10,7 +10,8 @@ use burn::{
     tensor::{DType, Device},
 };
 use burn_pinned::{
-    BadSamples, BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, Quota, RawBatch, RowMut, Sampler, Stage,
+    BadSamples, BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage, fault::Quota,
+    order::Sampler,
 };
 use common::*;
 use std::{

@@ -21,7 +21,7 @@ mod common;
 mod sites;
 
 use burn::data::dataloader::DataLoader;
-use burn_pinned::{BadSamples, Error, Quota};
+use burn_pinned::{BadSamples, Error, fault::Quota};
 use common::*;
 use sites::*;
 use std::{

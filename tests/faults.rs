@@ -10,7 +10,7 @@ use burn::{
     tensor::Device,
 };
 use burn_pinned::{
-    BoxError, Collate, Error, Field, KeyedRng, PinnedDataLoaderBuilder, RawBatch, RowMut, Sampler, Stage,
+    BoxError, Collate, Error, Field, KeyedRng, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage, order::Sampler,
 };
 use common::*;
 use std::{

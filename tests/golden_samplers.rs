@@ -1,7 +1,7 @@
 //! The orders that fixed seeds give. Training that is resumed, or repeated to reproduce a result, relies on them, and on the texts
 //! by which a sampler is known again: a change here breaks both for users, and needs an entry in CHANGELOG.md.
 
-use burn_pinned::{
+use burn_pinned::order::{
     BatchSampler, ClassBalancedSampler, FixedBatchSampler, LengthBucketSampler, MixPart, MixSampler, RandomSampler,
     RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler, SubsetSampler, WeightedSampler,
     WeightedWithoutReplacementSampler,

@@ -21,8 +21,8 @@ use burn::{
     tensor::{Bool, BoolStore, DType, Device, Float, Int, Tensor, TensorData},
 };
 use burn_pinned::{
-    BoxError, Collate, Error, Field, MapTensors, MemoryKind, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder,
-    RawBatch, RowMut, TensorMapper, map_tensors,
+    BoxError, Collate, Error, Field, MapTensors, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch,
+    RowMut, TensorMapper, map_tensors, memory::MemoryKind,
 };
 use common::{Mischief, Numbers, byte, outcomes};
 use leaks::device_mb;

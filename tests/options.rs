@@ -7,8 +7,9 @@ use burn::{
     tensor::Device,
 };
 use burn_pinned::{
-    Error, FixedBatchSampler, HeapAlloc, HostAlloc, HostBlock, MemoryLimit, PinnedDataLoaderBuilder, RandomSampler,
-    Sampler, SequentialSampler,
+    Error, PinnedDataLoaderBuilder,
+    memory::{HeapAlloc, HostAlloc, HostBlock, MemoryLimit},
+    order::{FixedBatchSampler, RandomSampler, Sampler, SequentialSampler},
 };
 use common::*;
 use std::{

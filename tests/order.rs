@@ -3,7 +3,7 @@
 mod common;
 
 use burn::data::dataloader::DataLoader;
-use burn_pinned::{KeyedRng, PinnedDataLoader, Sampler};
+use burn_pinned::{KeyedRng, PinnedDataLoader, order::Sampler};
 use common::*;
 use proptest::prelude::*;
 use rand::RngExt;

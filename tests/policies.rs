@@ -7,8 +7,9 @@ use burn::{
     tensor::{DType, Device, Int, Tensor},
 };
 use burn_pinned::{
-    BadSamples, BoxError, Collate, Error, Field, KeyedRng, PinnedBatcher, PinnedDataLoaderBuilder, Quota, RawBatch,
-    RepeatSampler, RowMut, SequentialSampler,
+    BadSamples, BoxError, Collate, Error, Field, KeyedRng, PinnedBatcher, PinnedDataLoaderBuilder, RawBatch, RowMut,
+    fault::Quota,
+    order::{RepeatSampler, SequentialSampler},
 };
 use common::*;
 use std::{
@@ -275,7 +276,7 @@ fn the_callback_sees_every_fault_and_cannot_break_the_loader() {
 fn an_index_out_of_range_is_the_samplers_fault() {
     #[derive(Debug)]
     struct Beyond;
-    impl burn_pinned::Sampler for Beyond {
+    impl burn_pinned::order::Sampler for Beyond {
         fn len(&self, len: usize) -> usize {
             len
         }

@@ -7,10 +7,14 @@ use burn::{
     tensor::{DType, Device},
 };
 use burn_pinned::{
-    BadSamples, BatchSampler, BoxError, ClassBalancedSampler, Collate, Distributed, EpochBatches, Error, Field,
-    KeyedRng, LengthBucketSampler, LoaderState, MixPart, MixSampler, PinnedDataLoader, PinnedDataLoaderBuilder, Quota,
-    RandomSampler, RandomWithReplacementSampler, RawBatch, RepeatSampler, RowMut, SequentialSampler, SubsetSampler,
-    WeightedSampler, WeightedWithoutReplacementSampler,
+    BadSamples, BoxError, Collate, Distributed, Error, Field, KeyedRng, LoaderState, PinnedDataLoader,
+    PinnedDataLoaderBuilder, RawBatch, RowMut,
+    fault::Quota,
+    order::{
+        BatchSampler, ClassBalancedSampler, EpochBatches, LengthBucketSampler, MixPart, MixSampler, RandomSampler,
+        RandomWithReplacementSampler, RepeatSampler, SequentialSampler, SubsetSampler, WeightedSampler,
+        WeightedWithoutReplacementSampler,
+    },
 };
 use common::{Mischief, Numbers, Shown, builder, numbers};
 use rand::RngExt;

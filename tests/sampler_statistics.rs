@@ -1,6 +1,6 @@
 //! Samplers have the chances that they promise: goodness-of-fit tests with fixed seeds.
 
-use burn_pinned::{
+use burn_pinned::order::{
     ClassBalancedSampler, MixPart, MixSampler, RandomSampler, RandomWithReplacementSampler, Sampler, SequentialSampler,
     SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
 };

@@ -8,7 +8,7 @@ use burn::data::dataset::{
         ComposedDataset, Mapper, MapperDataset, PartialDataset, SamplerDataset, SamplerDatasetOptions, ShuffledDataset,
     },
 };
-use burn_pinned::{
+use burn_pinned::order::{
     ClassBalancedSampler, MixPart, MixSampler, RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler,
     SequentialSampler, SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
 };

@@ -6,7 +6,7 @@ use burn::{
     data::{dataloader::DataLoader, dataset::InMemDataset},
     tensor::{Bool, BoolStore, DType, Device, Float, Int, Tensor, bf16, f16},
 };
-use burn_pinned::{BoxError, Collate, Error, Field, FieldError, PinnedDataLoaderBuilder, RawBatch, RowMut};
+use burn_pinned::{BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, fault::FieldError};
 use common::epoch;
 use proptest::prelude::*;
 

@@ -4,8 +4,9 @@ mod common;
 
 use burn::{data::dataloader::DataLoader, tensor::Device};
 use burn_pinned::{
-    BoxError, Collate, Error, Field, HeapAlloc, HostAlloc, HostBlock, KeyedRng, PinnedDataLoaderBuilder, RawBatch,
-    RowMut, Sampler, Stage,
+    BoxError, Collate, Error, Field, KeyedRng, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage,
+    memory::{HeapAlloc, HostAlloc, HostBlock},
+    order::Sampler,
 };
 use common::*;
 use std::{

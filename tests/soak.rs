@@ -9,7 +9,7 @@ use burn::{
     data::dataloader::{DataLoader, batcher::Batcher},
     tensor::Device,
 };
-use burn_pinned::{BadSamples, PinnedDataLoader, PinnedDataLoaderBuilder, Quota};
+use burn_pinned::{BadSamples, PinnedDataLoader, PinnedDataLoaderBuilder, fault::Quota};
 use common::*;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use std::{

@@ -10,7 +10,7 @@ use burn::{
     tensor::{DType, Device},
 };
 use burn_pinned::{
-    BoxError, Collate, Field, KeyedRng, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage, Stats, VerdictKind,
+    BoxError, Collate, Field, KeyedRng, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage, Stats, observe::VerdictKind,
 };
 use std::{
     thread::sleep,

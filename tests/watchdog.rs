@@ -10,8 +10,9 @@ use burn::{
     tensor::Device,
 };
 use burn_pinned::{
-    BadSamples, BoxError, Collate, Error, Field, HeapAlloc, HostAlloc, HostBlock, HungCall, PinnedDataLoaderBuilder,
-    RawBatch, RowMut, Stage,
+    BadSamples, BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage,
+    fault::HungCall,
+    memory::{HeapAlloc, HostAlloc, HostBlock},
 };
 use common::*;
 use std::{
@@ -203,7 +204,7 @@ fn every_stage_is_named() {
 #[derive(Debug)]
 struct Late(Gate);
 
-impl burn_pinned::Sampler for Late {
+impl burn_pinned::order::Sampler for Late {
     fn len(&self, len: usize) -> usize {
         len
     }

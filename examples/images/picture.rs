@@ -1,6 +1,6 @@
 //! A picture of a dozen batches, or a trace of the run.
 
-use burn_pinned::Timeline;
+use burn_pinned::observe::Timeline;
 use std::{io, path::Path};
 
 /// Events to keep so that the last epoch's second half is there: of a batch, one for each sample at most, and some ten others.

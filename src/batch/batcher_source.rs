@@ -1,8 +1,9 @@
 //! Batches made by an ordinary Burn `Batcher`: workers share the samples of a batch, one of them batches.
 
 use super::{
+    next::{Finished, Next, Ready, ToPin, ToSend},
     samples::{BatchPlan, FirstFailure, Samples},
-    source::{Done, Finished, Next, Ready, Source, Task, ToPin, ToSend},
+    source::{Done, Outcome, Source, Task},
     tensors::{MapTensors, TensorMapper},
 };
 use crate::{
@@ -104,7 +105,7 @@ impl<I: Send + 'static, O: MapTensors + Send + 'static> ItemsTask<I, O> {
         items: Vec<(usize, I)>,
         failed: Option<(usize, Error)>,
         skips: Skips,
-    ) -> (Option<Result<Next<O>, Error>>, Skips) {
+    ) -> (Option<Outcome<O>>, Skips) {
         let ItemsJob { source, plan, gathered } = &*self.job;
         let mut all = gathered.lock();
         items.into_iter().for_each(|(position, item)| all.items[position] = Some(item));

@@ -3,14 +3,16 @@
 use super::{
     collate::Collate,
     filled_rows::{FilledRows, PaddedRows},
-    samples::{BatchPlan, FirstFailure, Samples},
-    source::{Done, Next, Ready, Source, Task},
+    next::{Next, Ready},
+    rows_source::RowsSource,
+    samples::{BatchPlan, FirstFailure},
+    source::{Done, Outcome, Source, Task},
     write::{Rows, write_rows},
 };
 use crate::{
     device::Target,
     fault::{Doing, Error, Faults, Skips, guard_at},
-    memory::{Chunk, Patience, Permit, Pool, SlotLayout, remove_rows},
+    memory::{Chunk, Patience, Permit, Pool, remove_rows},
     observe::TaskClock,
     vocabulary::{Place, Stage},
 };
@@ -19,24 +21,6 @@ use std::{
     mem,
     sync::{Arc, atomic::Ordering::Relaxed},
 };
-
-/// A [`Collate`] over a dataset.
-pub(crate) struct RowsSource<I, C> {
-    pub(crate) samples: Arc<Samples<I>>,
-    pub(crate) collate: Arc<C>,
-    pub(crate) layout: Arc<SlotLayout>,
-    pub(crate) target: Target,
-    /// The number of samples that are read before they are written.
-    pub(crate) group: usize,
-}
-
-/// Returns how many samples are read at a time. Small samples are read several at a time, so that the work of reading
-/// (reference counts, locks) does not come between the copies. There it would keep the CPU from overlapping their cache
-/// misses. With two workers this makes 13.4 instead of 6.2 million rows of 784 bytes a second. Large samples are copied
-/// while they are in the cache.
-pub(crate) fn group(row_bytes: usize) -> usize {
-    (32 * 1024 / row_bytes.max(1)).clamp(1, 32)
-}
 
 /// What the tasks of one batch share.
 struct RowsJob<I, C> {
@@ -190,7 +174,7 @@ impl<I: Send + 'static, C: Collate<I>> RowsTask<I, C> {
         written: Result<(), (usize, Error)>,
         lengths: &[usize],
         skips: Skips,
-    ) -> (Option<Result<Next<C::Batch>, Error>>, Skips) {
+    ) -> (Option<Outcome<C::Batch>>, Skips) {
         let RowsTask { job, chunk } = self;
         let first = chunk.rows().start * job.source.layout.fields.len();
         let mut outcome = job.written.lock();

@@ -2,10 +2,10 @@
 
 use super::{
     collate::Collate,
-    collate_source::RowsSource,
+    next::{Finished, Next, ToFinish, ToPin, ToSend},
     raw::RawBatch,
+    rows_source::RowsSource,
     samples::BatchPlan,
-    source::{Finished, Next, ToFinish, ToPin, ToSend},
 };
 use crate::{
     device::{Part, Uploader},

@@ -4,8 +4,10 @@ mod batcher_source;
 mod collate;
 mod collate_source;
 mod filled_rows;
+mod next;
 mod raw;
 mod row;
+mod rows_source;
 mod samples;
 mod source;
 mod tensors;
@@ -13,14 +15,15 @@ mod write;
 
 pub(crate) use batcher_source::ItemsSource;
 pub use collate::Collate;
-pub(crate) use collate_source::{RowsSource, group};
 pub(crate) use filled_rows::upload_rows;
+pub(crate) use next::{Finished, Next, Queues, Ready, Step, ToPin, ToSend};
 pub(crate) use raw::BatchPlace;
 pub use raw::RawBatch;
 pub use row::RowMut;
+pub(crate) use rows_source::{RowsSource, group};
 pub(crate) use samples::{BatchPlan, Samples};
 #[cfg(test)]
 pub(crate) use source::Done;
-pub(crate) use source::{Finished, Next, Ready, Source, Task, ToPin, ToSend};
+pub(crate) use source::{Outcome, Source, Task};
 pub use tensors::{MapTensors, TensorMapper};
 pub(crate) use write::{Rows, write_rows};

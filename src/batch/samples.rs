@@ -3,7 +3,7 @@
 use super::raw::BatchPlace;
 use crate::{
     augment::Augment,
-    fault::{Doing, Error, Faults, Indices, Skips, during, guard_at},
+    fault::{Doing, Error, Faults, Skips, during, guard_at},
     observe::{Counters, TaskClock},
     order::Occurrences,
     rng::KeyedRng,
@@ -58,12 +58,6 @@ impl BatchPlan {
     }
 }
 
-impl Indices for BatchPlan {
-    fn index(&self, position: usize) -> Option<usize> {
-        self.indices.get(position).copied()
-    }
-}
-
 /// The failure that comes first in a batch's order, whichever worker met it and when.
 #[derive(Default)]
 pub(crate) struct FirstFailure(Option<(usize, Error)>);
@@ -104,7 +98,7 @@ impl<I: 'static> Samples<I> {
         clock: &mut TaskClock<'_>,
     ) -> Result<(), (usize, Error)> {
         let doing = Doing::here();
-        doing.samples(plan.place(Stage::Read), plan);
+        doing.samples(plan.place(Stage::Read), &plan.indices);
         let place = || {
             let (position, stage) = doing.noted();
             Place { stage, ..plan.sample(position, worker) }

@@ -96,7 +96,7 @@ pub enum Error {
         /// before the program's own. A hook that is set later replaces this one, and then there is no backtrace.
         trace: Option<Arc<Backtrace>>,
     },
-    /// More bad samples than [`Quota`](crate::Quota) allows.
+    /// More bad samples than [`Quota`](crate::fault::Quota) allows.
     #[error(
         "{place}: {skipped} bad samples in this epoch so far, and {quota} may be skipped; {}",
         list(first, *skipped)

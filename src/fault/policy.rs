@@ -17,7 +17,7 @@ const ENDLESS: usize = usize::MAX >> 20;
 /// panicked.
 ///
 /// ```
-/// use burn_pinned::{BadSamples, Quota};
+/// use burn_pinned::{fault::Quota, BadSamples};
 ///
 /// let strict = BadSamples::Fail;
 /// let lenient = BadSamples::Skip(Quota::Share(0.001)); // up to one in a thousand of an epoch

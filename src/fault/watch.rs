@@ -11,7 +11,6 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{
     cell::RefCell,
     collections::BTreeMap,
-    fmt,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
@@ -22,11 +21,6 @@ use std::{
 thread_local! {
     /// The cell of this thread. A thread that belongs to no loader has a cell that nobody reads.
     static HERE: RefCell<Arc<Doing>> = RefCell::default();
-}
-
-/// The indices of a batch's samples.
-pub(crate) trait Indices: fmt::Debug + Send + Sync {
-    fn index(&self, position: usize) -> Option<usize>;
 }
 
 /// The cell of one thread.
@@ -44,7 +38,7 @@ pub(crate) struct Doing {
 struct Call {
     place: Place,
     /// For calls for single samples: the indices that [`Doing::sample`] is a position in.
-    of: Option<Arc<dyn Indices>>,
+    of: Option<Arc<[usize]>>,
     since: Instant,
 }
 
@@ -85,9 +79,9 @@ impl Doing {
     }
 
     /// Notes that samples of a batch are worked on from now on.
-    pub(crate) fn samples<B: Indices + 'static>(&self, place: Place, of: &Arc<B>) {
+    pub(crate) fn samples(&self, place: Place, indices: &Arc<[usize]>) {
         if self.watched {
-            let of = Some(Arc::clone(of) as Arc<dyn Indices>);
+            let of = Some(Arc::clone(indices));
             *self.call() = Some(Call { place, of, since: Instant::now() });
         }
     }
@@ -112,7 +106,7 @@ impl Doing {
         let Call { mut place, of, since } = self.call().clone()?;
         if let Some(of) = of {
             let (position, stage) = self.noted();
-            place = Place { stage, index: of.index(position), ..place };
+            place = Place { stage, index: of.get(position).copied(), ..place };
         }
         Some(HungCall { thread: thread.into(), place, since: since.elapsed() })
     }

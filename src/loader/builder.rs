@@ -2,7 +2,7 @@
 
 use super::{options::Options, plan::MakeSource, state::LoaderState};
 use crate::{
-    augment::{Augment, Chain},
+    augment::Augment,
     batch::{Collate, ItemsSource, MapTensors, RowsSource, Samples, Source, group},
     device::Target,
     fault::{BadSamples, Error, guard},
@@ -130,14 +130,14 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Shuffles globally, in a new order each epoch, with a [`RandomSampler`](crate::RandomSampler) of this seed.
+    /// Shuffles globally, in a new order each epoch, with a [`RandomSampler`](crate::order::RandomSampler) of this seed.
     /// Default: the dataset's order.
     pub fn shuffle(mut self, seed: u64) -> Self {
         self.options.shuffle = Some(seed);
         self
     }
 
-    /// Orders epochs by a [`Sampler`](crate::Sampler) or a [`BatchSampler`](crate::BatchSampler) instead of
+    /// Orders epochs by a [`Sampler`](crate::order::Sampler) or a [`BatchSampler`](crate::order::BatchSampler) instead of
     /// [`shuffle`](Self::shuffle). A batch sampler also decides which samples share a batch: it replaces
     /// [`batch_size`](Self::batch_size) and [`drop_last`](Self::drop_last).
     pub fn order<Kind: ?Sized>(mut self, order: impl IntoOrder<Kind>) -> Self {
@@ -179,7 +179,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     pub fn augment(mut self, augment: impl Augment<I>) -> Self {
         self.augment = Some(match self.augment.take() {
             None => Arc::new(augment),
-            Some(first) => Arc::new(Chain { first, next: augment }),
+            Some(first) => Arc::new(first.then(augment)),
         });
         self
     }

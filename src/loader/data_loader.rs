@@ -123,7 +123,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// The number of batches that the next epoch has, or would have if it were not resumed. A
-    /// [`BatchSampler`](crate::BatchSampler) has to plan an epoch to know it.
+    /// [`BatchSampler`](crate::order::BatchSampler) has to plan an epoch to know it.
     pub fn num_batches(&self) -> usize {
         self.plan.schedule.batches(self.epoch.load(Relaxed))
     }

@@ -31,7 +31,7 @@ impl HostBlock {
     /// that another driver has page-locked.
     ///
     /// ```
-    /// use burn_pinned::{Error, HostAlloc, HostBlock, MemoryKind};
+    /// use burn_pinned::{memory::{HostAlloc, HostBlock, MemoryKind}, Error};
     /// use std::ptr::NonNull;
     ///
     /// #[repr(C, align(64))]

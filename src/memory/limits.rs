@@ -10,7 +10,7 @@ use std::sync::{
 /// A limit on slot memory for several loaders together: give each of them a clone.
 ///
 /// ```
-/// use burn_pinned::MemoryLimit;
+/// use burn_pinned::memory::MemoryLimit;
 ///
 /// let limit = MemoryLimit::new(512 << 20);
 /// // train: builder.shared_limit(&limit), valid: builder.shared_limit(&limit)

@@ -9,6 +9,7 @@ mod permits;
 mod pool;
 mod slot;
 
+pub use crate::vocabulary::MemoryKind;
 pub use block::{HeapAlloc, HostAlloc, HostBlock};
 pub(crate) use cgroup::check_system;
 pub(crate) use compact::{remove_rows, trim_padding};

@@ -6,7 +6,7 @@ use std::{iter, ops::Range};
 /// The share that one process (rank) of a group of processes (world) has of every epoch.
 ///
 /// Of an epoch's global order the rank has the units `rank`, `rank + world`, `rank + 2 * world` and so on. A unit is a
-/// sample or, with a [`BatchSampler`](crate::BatchSampler), a whole batch. The global order is that of one loader
+/// sample or, with a [`BatchSampler`](crate::order::BatchSampler), a whole batch. The global order is that of one loader
 /// alone, so every sampler works. A shuffle is global too: a rank sees other samples in each epoch.
 ///
 /// ```

@@ -6,6 +6,7 @@ use super::{
     shared::Pipeline,
 };
 use crate::{
+    batch::Step,
     fault::{Error, Skips, discard},
     order::Feed,
     sync::MutexGuard,
@@ -53,7 +54,7 @@ impl<O> Pipeline<O> {
                 run.waiting = None;
                 let opens = !state.opening && state.runs.iter().any(|run| run.can_open(self.most_open()));
                 drop(state);
-                self.for_steps.transfer.notify_one();
+                self.for_step(Step::Send).notify_one();
                 if ready.is_err() {
                     self.for_resting.notify_all(); // a worker that still has a part of it in hand no longer counts
                 }
@@ -84,7 +85,7 @@ impl<O> Pipeline<O> {
         run.delivered += 1;
         run.waiting = None;
         let tasks = if run.tasks_of == number { mem::take(&mut run.tasks) } else { VecDeque::new() };
-        let left_over = (tasks, run.steps.take(Some(number)), run.skips.remove(&number));
+        let left_over = (tasks, run.queues.take(Some(number)), run.skips.remove(&number));
         let permit = run.permits.remove(&number);
         drop(state);
         let hung = self.watch.blame(batch.key).map(Box::new);
@@ -93,7 +94,7 @@ impl<O> Pipeline<O> {
         // Some thread has the rest of it, maybe for ever. The other batches must not have one slot less because of
         // that.
         permit.into_iter().for_each(|permit| self.pool.replace(permit));
-        for condition in [&self.for_workers, &self.for_resting].into_iter().chain(self.for_steps.all()) {
+        for condition in [&self.for_workers, &self.for_resting].into_iter().chain(&self.for_steps) {
             condition.notify_all();
         }
         let error = Error::Timeout { epoch: batch.key.epoch, batch: number, waited, hung };

@@ -55,7 +55,7 @@ impl<O> Epochs<O> {
     fn may_work_for(&self, flow: &Flow) -> impl Fn(&Run<O>) -> bool + use<O> {
         let at_work = self.in_hand.iter().flatten().filter(|batch| self.is_awaited(**batch)).count();
         let all = at_work < flow.steady();
-        move |run| all || run.steps.to_send.is_empty()
+        move |run| all || run.queues.to_send.is_empty()
     }
 
     pub(crate) fn has_work(&self, most_open: usize, flow: &Flow) -> bool {
@@ -155,7 +155,7 @@ mod tests {
         let (resting, here) = (0, 1);
         epochs.runs.extend([epoch(resting), epoch(here)]);
         epochs.in_hand[..flow.steady()].fill(batch(resting, 1));
-        epochs.runs[0].steps.to_send.insert(0, Box::new(Nothing));
+        epochs.runs[0].queues.to_send.insert(0, Box::new(Nothing));
         epochs.runs[0].tasks.push_back(Box::new(Nothing));
         assert!(matches!(epochs.take_work(9, 4, &flow), Some(Work::Open)), "of the other epoch");
         assert_eq!([0, 1].map(|at| epochs.runs[at].can_open(4)), [false, true]);
@@ -184,14 +184,14 @@ mod tests {
         epochs.in_hand[..flow.steady()].fill(batch(here, 5));
         let may_work = |epochs: &Epochs<()>| [0, 1].map(|at| epochs.may_work_for(&flow)(&epochs.runs[at]));
         assert_eq!(may_work(&epochs), [true, true]);
-        epochs.runs[0].steps.to_send.insert(flow.ahead(), Box::new(Nothing));
+        epochs.runs[0].queues.to_send.insert(flow.ahead(), Box::new(Nothing));
         assert_eq!(may_work(&epochs), [false, true]);
-        epochs.runs[1].steps.to_send.insert(0, Box::new(Nothing));
+        epochs.runs[1].queues.to_send.insert(0, Box::new(Nothing));
         assert_eq!(may_work(&epochs), [false, false]);
         epochs.in_hand[0] = None;
         assert_eq!(may_work(&epochs), [true, true]);
         epochs.in_hand.fill(batch(here, 5));
-        epochs.runs.iter_mut().for_each(|run| run.steps.to_send.clear());
+        epochs.runs.iter_mut().for_each(|run| run.queues.to_send.clear());
         assert_eq!(may_work(&epochs), [true, true]);
     }
 }

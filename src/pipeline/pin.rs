@@ -5,7 +5,7 @@ use super::{
     shared::Pipeline,
 };
 use crate::{
-    batch::{Next, ToPin},
+    batch::{Next, Step, ToPin},
     fault::{Error, during},
     observe::Entered,
     vocabulary::{BatchKey, Place, Stage},
@@ -26,7 +26,7 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
 impl<O> Pipeline<O> {
     /// Waits for a batch to prepare; returns `None` when the pipeline is closed.
     pub(crate) fn to_pin(&self) -> Option<(BatchId, Box<dyn ToPin<O>>)> {
-        self.wait_for(&self.for_steps.pin, |epochs| epochs.runs.iter_mut().find_map(Run::take_to_pin))
+        self.wait_for(self.for_step(Step::Pin), |epochs| epochs.runs.iter_mut().find_map(Run::take_to_pin))
     }
 
     /// Prepares a batch for the link.
@@ -42,17 +42,17 @@ impl<O> Run<O> {
     /// Takes the next batch for the pin thread. It works in order, because a batch that waits there for memory must not
     /// hold up the one that the consumer needs first. Batches that failed on the way are skipped.
     fn take_to_pin(&mut self) -> Option<(BatchId, Box<dyn ToPin<O>>)> {
-        let mut next = self.steps.pinned.max(self.delivered);
+        let mut next = self.pinned.max(self.delivered);
         while self.ready.contains_key(&next) {
             next += 1;
         }
-        let filled = self.steps.to_pin.remove(&next)?;
-        self.steps.pinned = next + 1;
+        let filled = self.queues.to_pin.remove(&next)?;
+        self.pinned = next + 1;
         Some((self.batch(next), filled))
     }
 
     /// Whether the consumer's next batch is the one on the pin thread.
     fn next_in_pin(&self) -> bool {
-        self.steps.pinned == self.delivered + 1
+        self.pinned == self.delivered + 1
     }
 }

@@ -1,8 +1,7 @@
 //! One epoch in progress: the order that is still to come, and its batches at every step.
 
-use super::steps::Steps;
 use crate::{
-    batch::{Ready, Task},
+    batch::{Queues, Ready, Task},
     fault::{Error, Skips},
     memory::Ticket,
     order::Feed,
@@ -56,8 +55,10 @@ pub(crate) struct Run<O> {
     pub(crate) tasks_of: usize,
     /// The permits of the batches that are open.
     pub(crate) permits: BTreeMap<usize, Ticket>,
+    /// Batches below this number are past the pin thread.
+    pub(crate) pinned: usize,
     /// Batches on their way from the workers to the consumer.
-    pub(crate) steps: Steps<O>,
+    pub(crate) queues: Queues<O>,
     /// Batches and errors for the consumer, each with the time at which it was put here.
     pub(crate) ready: BTreeMap<usize, (Instant, Result<Ready<O>, Error>)>,
     /// What was skipped or replaced in batches that are not delivered yet.
@@ -81,7 +82,8 @@ impl<O> Run<O> {
             tasks: VecDeque::new(),
             tasks_of: first,
             permits: BTreeMap::new(),
-            steps: Steps::new(first),
+            queues: Queues::new(),
+            pinned: first,
             ready: BTreeMap::new(),
             skips: BTreeMap::new(),
             waiting: None,
@@ -101,7 +103,7 @@ impl<O> Run<O> {
 
     /// The numbers of batches that are open, to pin, to send, and ready.
     pub(crate) fn queues(&self) -> [usize; 4] {
-        let [to_pin, to_send] = self.steps.waiting();
+        let [to_pin, to_send] = self.queues.waiting();
         [self.opened.saturating_sub(self.delivered), to_pin, to_send, self.ready.len()]
     }
 

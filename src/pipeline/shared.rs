@@ -7,10 +7,9 @@ use super::{
     epochs::{Epochs, Work},
     flow::Flow,
     run::{BatchId, Run},
-    steps::ForSteps,
 };
 use crate::{
-    batch::{Next, Ready, Source},
+    batch::{Outcome, Ready, Source, Step},
     device::DeviceWindow,
     fault::{Caught, Error, Skips, Watch, discard},
     memory::Pool,
@@ -41,7 +40,7 @@ pub(crate) struct Pipeline<O> {
     /// Where workers sleep that `Auto` does not need.
     pub(super) for_resting: Condvar,
     /// Where the threads of the steps sleep.
-    pub(super) for_steps: ForSteps,
+    pub(super) for_steps: [Condvar; Step::COUNT],
     pub(super) for_consumers: Condvar,
     /// A running mean of the time that one row takes a worker, in nanoseconds.
     pub(super) row_ns: CachePadded<AtomicU64>,
@@ -62,10 +61,15 @@ impl<O> Pipeline<O> {
             tuning,
             for_workers: Condvar::new(),
             for_resting: Condvar::new(),
-            for_steps: ForSteps::default(),
+            for_steps: Default::default(),
             for_consumers: Condvar::new(),
             row_ns: CachePadded::default(),
         }
+    }
+
+    /// Where the threads of a step sleep.
+    pub(super) fn for_step(&self, step: Step) -> &Condvar {
+        &self.for_steps[step as usize]
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Epochs<O>> {
@@ -116,7 +120,7 @@ impl<O> Pipeline<O> {
     }
 
     /// Takes a filled batch to its next step, with the record of its bad samples.
-    pub(crate) fn filled(&self, batch: BatchId, outcome: Result<Next<O>, Error>, skips: Skips) {
+    pub(crate) fn filled(&self, batch: BatchId, outcome: Outcome<O>, skips: Skips) {
         if !skips.is_empty() {
             self.put(batch, skips, |run, skips| run.skips.insert(batch.key.number, skips));
         }
@@ -185,7 +189,7 @@ impl<O> Pipeline<O> {
         let taken = self.put(batch, (Instant::now(), ready), |run, ready| run.ready.insert(batch.key.number, ready));
         self.for_consumers.notify_all();
         if !passed_all {
-            self.for_steps.pin.notify_one(); // the next batch to pin may have waited behind this one
+            self.for_step(Step::Pin).notify_one(); // the next batch to pin may have waited behind this one
         }
         taken
     }
@@ -208,11 +212,11 @@ impl<O> Pipeline<O> {
                 run.abandoned.store(true, Relaxed);
             }
             // Consumers that still wait find their runs with what is ready, but without what was on its way.
-            let take = |run: &mut Run<O>| (run.epoch, (mem::take(&mut run.tasks), run.steps.take(None)));
+            let take = |run: &mut Run<O>| (run.epoch, (mem::take(&mut run.tasks), run.queues.take(None)));
             state.runs.iter_mut().map(take).collect::<Vec<_>>()
         };
         let conditions = [&self.for_workers, &self.for_resting, &self.for_consumers];
-        for condition in conditions.into_iter().chain(self.for_steps.all()) {
+        for condition in conditions.into_iter().chain(&self.for_steps) {
             condition.notify_all();
         }
         self.pool.close();

@@ -4,7 +4,13 @@ use super::{
     run::{BatchId, Run},
     shared::Pipeline,
 };
-use crate::{batch::ToSend, device::Uploader, fault::discard, observe::Span, vocabulary::Stage};
+use crate::{
+    batch::{Step, ToSend},
+    device::Uploader,
+    fault::discard,
+    observe::Span,
+    vocabulary::Stage,
+};
 use burn::tensor::StreamId;
 use std::{
     sync::OnceLock,
@@ -51,7 +57,7 @@ impl<O> Pipeline<O> {
     /// Waits for a batch that may go to the device; returns `None` when the pipeline is closed.
     pub(crate) fn to_send(&self) -> Option<(BatchId, Box<dyn ToSend<O>>)> {
         let ahead = self.flow.ahead();
-        let batch = self.wait_for(&self.for_steps.transfer, |epochs| {
+        let batch = self.wait_for(self.for_step(Step::Send), |epochs| {
             epochs.runs.iter_mut().find_map(|run| run.take_to_send(ahead))
         })?;
         self.for_workers.notify_one(); // a worker that rests may go on, and wakes the next
@@ -72,7 +78,7 @@ impl<O> Run<O> {
     /// way there.
     fn take_to_send(&mut self, ahead: usize) -> Option<(BatchId, Box<dyn ToSend<O>>)> {
         let (number, filled) =
-            self.steps.to_send.first_entry().filter(|next| *next.key() < self.delivered + ahead)?.remove_entry();
+            self.queues.to_send.first_entry().filter(|next| *next.key() < self.delivered + ahead)?.remove_entry();
         Some((self.batch(number), filled))
     }
 }

@@ -29,7 +29,7 @@
 //!   [`RandomVerticalFlip`], [`RandomRotation`].
 //! - Colour: [`ColorJitter`], [`Grayscale`], [`RandomGrayscale`].
 //! - [`RandomErasing`], [`RandAugment`].
-//! - Combinations: a tuple, [`RandomApply`](crate::RandomApply), [`OneOf`](crate::OneOf).
+//! - Combinations: a tuple, [`RandomApply`](crate::augment::RandomApply), [`OneOf`](crate::augment::OneOf).
 //! - In a collate: [`write_chw`] on the worker, [`device`] in `finish`.
 
 mod colour;

@@ -9,8 +9,10 @@ use burn::{
     tensor::Device,
 };
 use burn_pinned::{
-    Augment, BadSamples, BoxError, Collate, Error, Field, HeapAlloc, HostAlloc, HostBlock, KeyedRng, PinnedDataLoader,
-    PinnedDataLoaderBuilder, RawBatch, RowMut, Sampler,
+    Augment, BadSamples, BoxError, Collate, Error, Field, KeyedRng, PinnedDataLoader, PinnedDataLoaderBuilder,
+    RawBatch, RowMut,
+    memory::{HeapAlloc, HostAlloc, HostBlock},
+    order::Sampler,
 };
 use std::{
     sync::{

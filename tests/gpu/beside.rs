@@ -5,7 +5,7 @@ use burn::{
     data::dataloader::DataLoader,
     tensor::{Device, Tensor, capture},
 };
-use burn_pinned::MemoryKind;
+use burn_pinned::memory::MemoryKind;
 use std::{
     sync::mpsc,
     thread::{scope, sleep},

@@ -6,7 +6,7 @@ use burn::{
     data::dataloader::DataLoader,
     tensor::{Device, Tensor},
 };
-use burn_pinned::{PinnedDataLoaderBuilder, VerdictKind};
+use burn_pinned::{PinnedDataLoaderBuilder, observe::VerdictKind};
 use std::{thread::sleep, time::Duration};
 
 /// A loop that launches long steps and reads nothing of them is held back by the GPU, in `next()`.

@@ -1,7 +1,11 @@
 //! The drawn parameters have torchvision's distributions.
 
 use super::{apply, greys, rng, statistics::*};
-use burn_pinned::{Augment, KeyedRng, OneOf, RandomApply, vision::*};
+use burn_pinned::{
+    Augment, KeyedRng,
+    augment::{OneOf, RandomApply},
+    vision::*,
+};
 use image::{Rgb, RgbImage};
 
 const N: usize = 20_000;

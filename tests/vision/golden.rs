@@ -9,7 +9,9 @@ use burn::{
     tensor::{DType, Device, Int, Tensor},
 };
 use burn_pinned::{
-    Augment, BoxError, Collate, Field, OneOf, PinnedDataLoaderBuilder, RandomApply, RawBatch, RowMut, vision::*,
+    Augment, BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut,
+    augment::{OneOf, RandomApply},
+    vision::*,
 };
 use image::{Rgb, RgbImage};
 

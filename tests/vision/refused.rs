@@ -1,7 +1,11 @@
 //! Wrong parameters are refused, with the method's name and what to write instead.
 
 use super::rng;
-use burn_pinned::{Augment, Error, KeyedRng, OneOf, RandomApply, vision::*};
+use burn_pinned::{
+    Augment, Error, KeyedRng,
+    augment::{OneOf, RandomApply},
+    vision::*,
+};
 use image::RgbImage;
 
 #[test]

@@ -8,7 +8,7 @@ use std::fmt;
 /// Why the training loop waits, if it does. `Display` gives one line with the cause and the next step.
 ///
 /// ```
-/// use burn_pinned::{Stats, VerdictKind};
+/// use burn_pinned::{observe::VerdictKind, Stats};
 ///
 /// let verdict = Stats::default().verdict();
 /// assert_eq!(verdict.kind(), VerdictKind::TooEarly);

@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, fmt, iter, ops::Range, sync::Arc};
 /// Draws each class as often as every other class, however many items it has.
 ///
 /// ```
-/// use burn_pinned::{ClassBalancedSampler, Sampler};
+/// use burn_pinned::order::{ClassBalancedSampler, Sampler};
 ///
 /// let labels = ["cat", "cat", "cat", "dog"];
 /// let sampler = ClassBalancedSampler::new(labels, 42)?.without_replacement().with_size(6);

@@ -11,7 +11,7 @@ use std::{fmt, sync::Arc};
 /// `HashMap` does.
 ///
 /// ```
-/// use burn_pinned::Sampler;
+/// use burn_pinned::order::Sampler;
 ///
 /// /// Every sample twice, backwards.
 /// #[derive(Debug)]

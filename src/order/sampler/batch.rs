@@ -33,7 +33,7 @@ impl fmt::Debug for EpochBatches {
 /// differently must have different texts, and the text must not change by itself.
 ///
 /// ```
-/// use burn_pinned::{BatchSampler, EpochBatches};
+/// use burn_pinned::order::{BatchSampler, EpochBatches};
 ///
 /// /// Neighbours in pairs; what is left over makes no batch.
 /// #[derive(Debug)]
@@ -106,7 +106,7 @@ impl<S: BatchSampler + ?Sized> BatchSampler for Arc<S> {
 /// The indices of a sampler, cut into batches of one size.
 ///
 /// ```
-/// use burn_pinned::{BatchSampler, FixedBatchSampler, SequentialSampler};
+/// use burn_pinned::order::{BatchSampler, FixedBatchSampler, SequentialSampler};
 ///
 /// let sampler = FixedBatchSampler::new(SequentialSampler, 2)?;
 /// assert_eq!(sampler.batches(5, 0).batches.collect::<Vec<_>>(), [vec![0, 1], vec![2, 3], vec![4]]);

@@ -14,7 +14,7 @@ use std::{fmt, ops::Range, sync::Arc};
 /// It is for text and audio, where rows are padded to the longest of their batch.
 ///
 /// ```
-/// use burn_pinned::{BatchSampler, LengthBucketSampler};
+/// use burn_pinned::order::{BatchSampler, LengthBucketSampler};
 ///
 /// let lengths = [10, 90, 12, 95, 11, 100];
 /// let sampler = LengthBucketSampler::new(lengths, 200, 8)?.shuffle(42); // at most 200 tokens, at most 8 rows

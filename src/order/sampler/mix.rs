@@ -40,7 +40,7 @@ impl fmt::Debug for MixPart {
 /// sampler is through, it starts its next pass.
 ///
 /// ```
-/// use burn_pinned::{MixPart, MixSampler, RandomSampler, Sampler, SequentialSampler};
+/// use burn_pinned::order::{MixPart, MixSampler, RandomSampler, Sampler, SequentialSampler};
 ///
 /// // 1000 items of one dataset, then 10 of another, which is to be three samples in four.
 /// let large = MixPart::new(1000, 1.0, RandomSampler::new(1));

@@ -13,7 +13,7 @@ use derive_new::new;
 /// The shuffle is global, so every pair of samples can meet in a batch.
 ///
 /// ```
-/// use burn_pinned::{RandomSampler, Sampler};
+/// use burn_pinned::order::{RandomSampler, Sampler};
 ///
 /// let mut order: Vec<_> = RandomSampler::new(42).indices(5, 0).collect();
 /// let first_three: Vec<_> = RandomSampler::new(42).with_size(3).indices(5, 0).collect();
@@ -75,7 +75,7 @@ impl Sampler for RandomSampler {
 /// Draws each sample from the whole dataset, whatever came before: some come several times, others not at all.
 ///
 /// ```
-/// use burn_pinned::{RandomWithReplacementSampler, Sampler};
+/// use burn_pinned::order::{RandomWithReplacementSampler, Sampler};
 ///
 /// let sampler = RandomWithReplacementSampler::new(42).with_size(1000);
 /// assert_eq!(sampler.indices(5, 0).count(), 1000);

@@ -9,7 +9,7 @@ use std::{fmt, sync::Arc};
 /// Every pass is an epoch of that sampler, so it is shuffled anew.
 ///
 /// ```
-/// use burn_pinned::{RandomSampler, RepeatSampler, Sampler};
+/// use burn_pinned::order::{RandomSampler, RepeatSampler, Sampler};
 ///
 /// let random = RandomSampler::new(42);
 /// let twice = RepeatSampler::new(random, 2)?;

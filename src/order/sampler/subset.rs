@@ -11,7 +11,7 @@ use std::{fmt, sync::Arc};
 /// The given indices, in the given order or shuffled: a split of a dataset, or a selection made elsewhere.
 ///
 /// ```
-/// use burn_pinned::{Sampler, SubsetSampler};
+/// use burn_pinned::order::{Sampler, SubsetSampler};
 ///
 /// let sampler = SubsetSampler::new([7, 1, 4]);
 /// assert_eq!(sampler.indices(10, 0).collect::<Vec<_>>(), [7, 1, 4]);

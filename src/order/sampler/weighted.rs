@@ -12,7 +12,7 @@ use std::{cmp::Ordering, fmt, sync::Arc};
 /// Draws item `i` with probability `weights[i]` over the sum of all weights, whatever came before.
 ///
 /// ```
-/// use burn_pinned::{Sampler, WeightedSampler};
+/// use burn_pinned::order::{Sampler, WeightedSampler};
 ///
 /// let sampler = WeightedSampler::new([0.0, 1.0, 3.0], 42)?.with_size(4000);
 /// let twos = sampler.indices(3, 0).filter(|index| *index == 2).count();
@@ -96,7 +96,7 @@ impl Sampler for WeightedSampler {
 /// Heavy items come early, no item comes twice, and items of weight 0 never come.
 ///
 /// ```
-/// use burn_pinned::{Sampler, WeightedWithoutReplacementSampler};
+/// use burn_pinned::order::{Sampler, WeightedWithoutReplacementSampler};
 ///
 /// let sampler = WeightedWithoutReplacementSampler::new([1.0, 0.0, 5.0, 1.0], 42)?;
 /// let mut all: Vec<_> = sampler.indices(4, 0).collect();

@@ -5,7 +5,7 @@ mod cases;
 
 use super::*;
 use crate::{
-    batch::{BatchPlan, Done, Finished, Task, ToPin, ToSend},
+    batch::{BatchPlan, Done, Finished, Next, Task, ToPin, ToSend},
     device::{Target, Uploader},
     fault::Faults,
     memory::{HeapAlloc, Limits, Patience, Permit},
@@ -119,9 +119,9 @@ struct Model {
 
 impl Model {
     fn new(shape: Shape, counters: &Arc<Counters>) -> Self {
-        let Shape { batches, permits, prefetch, transfers, pins, at_work, skips } = shape;
+        let Shape { batches, permits, prefetch, transfers, pins, at_work, bad } = shape;
         let target = Target::of(Device::flex());
-        let source = Arc::new(Numbers { target, faults: Faults::default(), pins, skips });
+        let source = Arc::new(Numbers { target, faults: Faults::default(), pins, bad });
         let limits = Limits { slots: permits, bytes: 100 };
         let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
         let now = Settings::new(at_work, prefetch);

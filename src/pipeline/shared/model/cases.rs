@@ -79,7 +79,7 @@ fn model_a_failed_batch_lets_the_next_through() {
         let model = Model::new(Shape { permits: 2, transfers: 1, pins: true, bad: Some(0), ..SHAPE }, &counters);
         let id = model.start();
         let tasks = [model.open_one(), model.open_one()];
-        let ends = tasks.map(|(number, task)| model.beside(move |pipeline| end_task(pipeline, batch, task)));
+        let ends = tasks.map(|(batch, task)| model.beside(move |pipeline| end_task(pipeline, batch, task)));
         let threads = [model.pin(), model.transfer()];
         assert_eq!(take(&model.pipeline, id), (2, false));
         model.pipeline.end(id);

@@ -1,7 +1,7 @@
 //! A device that computes in host memory and is treated as an accelerator, and a slow link to it that breaks.
 
 use crate::{
-    batch::{BatchPlan, Collate, Done, Next, Ready, RowMut, RowsSource, Samples, Source, Task, ToSend},
+    batch::{BatchPlan, Collate, Done, Next, RawBatch, Ready, RowMut, RowsSource, Samples, Source, Task, ToSend},
     device::{Breaks, Target, Uploader},
     fault::{BoxError, Error, Faults},
     memory::{Field, HeapAlloc, Limits, Patience, Permit, Pool, SlotLayout},
@@ -38,7 +38,7 @@ impl Collate<u8> for Bytes {
         Ok(row.put("y", *x)?)
     }
 
-    fn finish(&self, _: crate::RawBatch) -> Result<(), BoxError> {
+    fn finish(&self, _: RawBatch) -> Result<(), BoxError> {
         sleep(Duration::from_millis(1));
         Ok(())
     }
