@@ -54,6 +54,6 @@ fn main() -> Result<(), BoxError> {
         same += usize::from(equal && ours.classes.into_data() == burns.classes.into_data());
         batches += 1;
     }
-    println!("{same} of {batches} batches are those of Burn's own loader, value for value\n\n{}", ours.stats());
+    println!("{same} of {batches} batches have the same values as those of Burn's own loader\n\n{}", ours.stats());
     if same == batches { Ok(()) } else { Err("the batches differ".into()) }
 }

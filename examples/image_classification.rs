@@ -53,7 +53,7 @@ struct Args {
     epochs: usize,
     #[arg(long, default_value_t = 64)]
     batch_size: usize,
-    /// Threads that read and decode; without it the loader's own choice, or for Burn's as many as the machine has
+    /// Threads that read and decode. Without it, burn-pinned chooses, and Burn's loader has as many as the machine
     #[arg(long)]
     workers: Option<usize>,
     /// Batches ready ahead of the step
@@ -66,14 +66,15 @@ struct Args {
     /// Images are cropped and resized to this side
     #[arg(long, default_value_t = 32)]
     side: usize,
-    /// Images of each class to draw, where none are given
+    /// How many images of each class to draw if there is no --data
     #[arg(long, default_value_t = 500)]
     per_class: usize,
-    /// Go on after this epoch of the last run, of which Burn keeps the best and the last two; all other options must be as they
-    /// were then, but for --workers and --prefetch. Burn's own loader starts over with the order of its first epoch
+    /// Go on after this epoch of the last run. Burn keeps the best epoch and the last two. All other options must be as
+    /// they were then, except --workers and --prefetch. Burn's own loader starts over with the order of its first epoch
     #[arg(long, value_name = "N")]
     checkpoint_epoch: Option<usize>,
-    /// Write a picture (.svg) of a dozen batches from the middle of the last epoch, or a trace (.json) of the run, to this file
+    /// A file to write: a picture (.svg) of a dozen batches from the middle of the last epoch, or a trace (.json) of
+    /// the run
     #[arg(long)]
     timeline: Option<PathBuf>,
 }

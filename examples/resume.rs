@@ -144,8 +144,8 @@ fn compare() -> Result<bool, BoxError> {
         (done, same) = (run.to(), same && agrees);
     }
     same &= done == steps;
-    println!("\n{again} steps, those after the checkpoint that a killed process left, were done again by the next.");
-    println!("The model is {}the same as that of the training in one go, bit for bit.", if same { "" } else { "NOT " });
+    println!("\n{again} steps were done twice: by a killed process after its checkpoint, and by the next process.");
+    println!("The model is {}the same, bit for bit, as after the training in one go.", if same { "" } else { "NOT " });
     Ok(same)
 }
 

@@ -1,4 +1,7 @@
-//! Random changes to single samples, on the workers.
+//! Random changes to single samples. Workers make them between `Dataset::get` and the collate. [`Augment`] is the trait
+//! of all such changes. A closure `Fn(I, &mut KeyedRng) -> I` has this trait. A tuple or [`Then`] makes several changes
+//! in order, [`RandomApply`] makes one with a probability, and [`OneOf`] makes one of several. Those for images are in
+//! the module `vision`.
 
 use crate::{
     fault::{BoxError, Error},

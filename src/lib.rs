@@ -45,10 +45,12 @@
 //! - [`PinnedDataLoaderBuilder`]: every option. [`from_batcher`](PinnedDataLoaderBuilder::from_batcher) takes an
 //!   existing Burn `Batcher`.
 //! - [`Collate`]: what a batch looks like, and on which thread each part of its making runs.
-//! - [`Augment`] and [`Sampler`]: random changes and orders, the same on every machine.
+//! - [`Augment`] and [`Sampler`](order::Sampler): random changes and orders, the same on every machine.
 //! - [`LoaderState`]: going on in another process with the very next batch; [`Distributed`]: several processes.
 //! - [`BadSamples`]: what to do about samples that fail to load.
 //! - [`Error`]: what can go wrong, with stage, worker and sample.
+//! - The modules [`order`], [`augment`], [`memory`], [`fault`] and [`observe`]: all names of their subjects. The
+//!   names that most programs need are here too.
 //! - `src/README.md`: the life of a batch, for those who want to change something.
 //!
 //! # Promises

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The table of stages. It gives a macro all of them: what each is, its variant of [`Stage`], its field of
-/// [`Stages`](crate::observe::Stages), and its name. Statistics, errors, verdicts, the timeline and traces are made of only
-/// this table.
+/// [`Stages`](crate::observe::Stages), and its name. Statistics, errors, verdicts, the timeline and traces are made of
+/// only this table.
 ///
 /// The first three are stages of single samples ([`Stage::OF_SAMPLES`]).
 macro_rules! stages {

@@ -1,4 +1,5 @@
-//! `num_workers(Auto)`, `prefetch(Auto)`: fewer workers where they have nothing to do, all of them where they have.
+//! `num_workers(Auto)` and `prefetch(Auto)`: fewer workers if they have little to do, and all of them if they have
+//! much.
 
 mod common;
 
@@ -28,12 +29,12 @@ impl log::Log for Lines {
 
 static LINES: Lines = Lines(Mutex::new(Vec::new()));
 
-/// One test: the log belongs to the process.
+/// This is one test, because the log belongs to the process.
 #[test]
 fn workers_that_are_not_needed_rest_and_come_back() {
     log::set_logger(&LINES).unwrap();
     log::set_max_level(log::LevelFilter::Info);
-    // Each of the samples takes 100 us of a worker, that of a batch of 8 so 0.8 ms; the step takes 4 ms, and later nothing.
+    // A worker needs 100 us for a sample, so 0.8 ms for a batch of 8. The step takes 4 ms, and later no time.
     const BATCHES: usize = 4000;
     let mut dataset = Numbers::new(8 * BATCHES);
     for index in 0..dataset.len {
@@ -60,7 +61,7 @@ fn workers_that_are_not_needed_rest_and_come_back() {
         }
     }
 
-    // Samples of very different cost want batches ahead; the limit allows for five.
+    // If samples differ much in cost, batches ahead help. The limit allows for five.
     let mut uneven = Numbers::new(8 * 600);
     for index in (0..uneven.len).step_by(64) {
         uneven = uneven.with(index, Mischief::Sleep(Duration::from_millis(30)));
@@ -72,7 +73,7 @@ fn workers_that_are_not_needed_rest_and_come_back() {
         sleep(Duration::from_millis(4));
     }
     let stats = loader.stats();
-    // On a CPU backend the batches that the loop holds are beyond the limit: the one of the step, and the one before.
+    // On a CPU backend the batches that the loop holds come on top of the limit: that of the step, and the one before.
     assert!(stats.host_bytes_peak <= (5 + 2) * slot, "{stats}");
     println!("{}", LINES.0.lock().unwrap().join("\n"));
 

@@ -103,7 +103,7 @@ fn a_collate_serves_burns_loader() {
     }
 }
 
-/// A batch whose tensor is computed with as it is moved.
+/// A batch that computes with its tensor while the tensor is moved.
 struct Doubled(Tensor<1>);
 
 impl MapTensors for Doubled {
@@ -120,7 +120,7 @@ impl Batcher<f32, Doubled> for Floats {
     }
 }
 
-/// The same batch as on an accelerator, where tensors are moved once.
+/// The batch is the same as on an accelerator, where tensors are moved once.
 #[test]
 fn a_mapper_that_computes_does_so_once() {
     let builder = PinnedDataLoaderBuilder::from_batcher(Floats).batch_size(2).num_workers(2);

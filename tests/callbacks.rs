@@ -1,4 +1,4 @@
-//! What `on_fault` is told, and what user code that is called on the side (callbacks, `drop`) cannot break.
+//! What `on_fault` is told. Callbacks and `drop` of user code cannot break the loader.
 
 mod common;
 
@@ -22,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Batches whose `finish` fails, and whose `drop` panics while it is told to.
+/// Its `finish` may fail, and its batches panic in their `drop` while `bomb` is set.
 struct Odd {
     fails: bool,
     delay: Duration,
@@ -69,7 +69,7 @@ fn a_callback_that_hangs_is_named_and_the_loader_can_be_dropped() {
         .timeout(short)
         .on_fault(move |error| {
             if !matches!(error, Error::Timeout { .. }) {
-                held.pass(); // as one that waits for a lock of the training thread
+                held.pass(); // like a callback that waits for a lock of the training thread
             }
         })
         .build(InMemDataset::new(vec![1; 64]))
@@ -100,7 +100,7 @@ impl Sampler for Broken {
     }
 }
 
-/// Every error that `next()` gives was told before, whoever met it.
+/// Before `next()` gives an error, `on_fault` was told of it, whichever thread met it.
 #[test]
 fn the_callback_is_told_of_faults_that_the_consumer_meets() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +123,7 @@ fn the_callback_is_told_of_faults_that_the_consumer_meets() {
     assert_eq!((last(&told), loader.stats().faults), (error, 2), "the sample, and the batch");
 }
 
-/// Where no sample is good, each is tried once, however many tries are allowed.
+/// If no sample is good, each is tried once, even if more tries are allowed.
 #[test]
 fn a_replacement_is_looked_for_once_around_the_dataset() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -137,7 +137,7 @@ fn a_replacement_is_looked_for_once_around_the_dataset() {
     assert!(asked.load(Relaxed) <= 10 * 10, "{asked:?}");
 }
 
-/// Batches that nobody wants any more are dropped on workers, whose other work must go on.
+/// Batches that nobody wants any more are dropped on workers. The other work of these workers must go on.
 #[test]
 fn a_drop_that_panics_ends_no_other_epoch() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,20 +1,22 @@
-//! Faults of user code on a CPU backend, at the first, a middle and the last sample, in the first and the last of three epochs, with
-//! one worker and with eight, under each policy: each sample is delivered, skipped by the policy or reported, exactly once; nothing
-//! hangs; no thread is left behind.
+//! Faults of user code on a CPU backend. They happen at the first, a middle and the last sample, in the first and the
+//! last of three epochs, with one worker and with eight, under each policy. Each sample must be delivered, skipped by
+//! the policy or reported, exactly once. Nothing may hang, and no thread may be left behind.
 //!
 //! Kinds: an error, a panic, a delay, and a call that hangs until its batch is given up. Sites: the sampler's iterator,
-//! `Dataset::get` and the augmentation, each with a `Collate` and with a Burn `Batcher`; `Collate::write` and `Collate::finish`; the
-//! `Batcher` itself; the allocator with a `Collate` (a batcher's batches need no slots here), at one of its first blocks or at all of
-//! them, from the first epoch on. What is expected of a combination is computed here from the options alone, and so is the same for
-//! any number of workers; of the allocator it is not known which batch a block is for, only how many batches it may cost.
+//! `Dataset::get` and the augmentation, each with a `Collate` and with a Burn `Batcher`; `Collate::write` and
+//! `Collate::finish`; the `Batcher` itself; the allocator with a `Collate` (a batcher's batches need no slots here), at
+//! one of its first blocks or at all of them, from the first epoch on. The expected result of a combination is computed
+//! here from the options alone, so it is the same for any number of workers. For the allocator, it is not known which
+//! batch a block is for, but only how many batches it may cost.
 //!
 //! Not here:
 //! - `Sampler::indices` itself: it runs in `iter()`, on the caller's thread, where no timeout ends the wait for a call that hangs.
 //!   `faults.rs` has one that panics.
 //! - A sample's drop that panics (`faults.rs`), an `on_fault` that does (`policies.rs`).
-//! - Pin and transfer: a CPU backend has no link. `src/transfer/tests.rs` runs the transfer threads on a device whose uploads fail or
-//!   panic, at once or with a part of the batch sent, or whose copies end in an error; `gpu.rs` has an error and a panic of a
-//!   dataset, and a device without memory, on a GPU. No test has a `MapTensors` that fails, or a driver's call that hangs.
+//! - Pin and transfer: a CPU backend has no link. `src/pipeline/transfer/tests.rs` runs the transfer threads on a
+//!   device whose uploads fail or panic, at once or after a part of the batch was sent, or whose copies end in an
+//!   error. `gpu.rs` has an error and a panic of a dataset, and a device without memory, on a GPU. No test has a
+//!   `MapTensors` that fails, or a call of the driver that hangs.
 
 mod common;
 #[path = "common/sites.rs"]
@@ -33,7 +35,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Combinations that run beside each other, and those that do where a call hangs, which only wait.
+/// How many combinations run at the same time, and how many of those with a call that hangs, which mostly wait.
 const BESIDE: u32 = 8;
 const HANGING_BESIDE: u32 = 32;
 
@@ -50,7 +52,7 @@ fn whole(number: usize) -> Vec<i64> {
     (number * BATCH..(number + 1) * BATCH).map(|number| number as i64).collect()
 }
 
-/// What an epoch is to give: batches, or `None` for an error.
+/// What an epoch must give: batches, or `None` for an error.
 fn expected(case: &Case, epoch: usize) -> Vec<Option<Vec<i64>>> {
     let mut batches: Vec<_> = (0..LEN / BATCH).map(|number| Some(whole(number))).collect();
     let bad = case.index / BATCH;
@@ -59,7 +61,7 @@ fn expected(case: &Case, epoch: usize) -> Vec<Option<Vec<i64>>> {
         return batches;
     }
     match case.policy {
-        // Nobody knows which indices were to come.
+        // The indices after the panic are not known.
         _ if case.site == Site::Sampler && case.kind == Kind::Panic => batches[bad..].fill(None),
         _ if case.kind == Kind::Hang || !of_a_sample => batches[bad] = None,
         BadSamples::Skip(Quota::Count(0)) | BadSamples::Fail => batches[bad] = None,
@@ -96,7 +98,7 @@ impl Count {
     }
 }
 
-/// The messages of injected panics would hide everything else.
+/// Hides the messages of injected panics, which would hide everything else.
 fn quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -111,14 +113,14 @@ fn quiet() {
     });
 }
 
-/// Runs combinations, some beside each other, and says what came of them.
+/// Runs combinations, some at the same time, and reports what came of them.
 fn run(what: &str, cases: Vec<Case>, check: impl Fn(Case, &mut Count) + Sync) {
     let _alone = alone();
     quiet();
     let (start, combinations) = (Instant::now(), cases.len());
     let (hanging, others): (Vec<Case>, Vec<Case>) = cases.into_iter().partition(|case| case.kind == Kind::Hang);
     let count = Mutex::new(Count::default());
-    // Those that hang begin one after the other: what they do besides waiting they are not all to do at once.
+    // Those that hang begin one after the other, so that they do not all work at the same time.
     let groups = [(&hanging, HANGING_BESIDE, TIMEOUT / HANGING_BESIDE), (&others, BESIDE, Duration::ZERO)];
     for (cases, beside, apart) in groups {
         let next = AtomicUsize::new(0);
@@ -221,7 +223,8 @@ fn every_sample_is_delivered_skipped_or_reported_exactly_once() {
     run("samples and batches", cases, check);
 }
 
-/// Runs one combination of the allocator through three epochs. Blocks are counted over all of them: the fault's epoch stays 0.
+/// Runs one combination of the allocator through three epochs. Blocks are counted over all three, so the fault's epoch
+/// stays 0.
 fn check_allocator(case: Case, count: &mut Count) {
     let fault = Fault::new(case);
     let loader = build(&fault);
@@ -264,7 +267,7 @@ fn check_allocator(case: Case, count: &mut Count) {
         }
         assert_eq!(batches, LEN / BATCH, "{case:?}, epoch {epoch}");
         if !every {
-            fault.gate.open(); // the pin thread may hang, for whose block nobody waits
+            fault.gate.open(); // the pin thread may hang, and nobody waits for its block
         }
     }
     match (case.kind, every) {
@@ -278,7 +281,8 @@ fn check_allocator(case: Case, count: &mut Count) {
     count.combinations += 1;
 }
 
-/// Without one block the loader goes on with fewer, or one batch is an error; without any, each batch is.
+/// If one block is refused, the loader goes on with fewer blocks, or one batch is an error. If all are refused, each
+/// batch is an error.
 #[test]
 fn an_allocator_that_fails_costs_slots_or_is_reported() {
     let mut cases = Vec::new();

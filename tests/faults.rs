@@ -133,7 +133,7 @@ fn augmentations_fail_at_their_place() {
     assert!(check_epoch(&*loader, 0).ends_with("panicked: augment broke"));
 }
 
-/// Gives an index too large, too few indices, or a panic, late or at once.
+/// Gives an index that is too large, or too few indices, or panics, late or at once.
 #[derive(Debug)]
 enum Broken {
     Range,
@@ -178,7 +178,7 @@ fn a_broken_sampler_is_reported() {
     assert!(panics[2].as_ref().unwrap_err().ends_with("panicked: no index"));
     assert!(panics[0].is_ok() && panics[1].is_ok());
     for late in &panics[3..] {
-        let message = late.as_ref().unwrap_err(); // nobody knows which indices were to come
+        let message = late.as_ref().unwrap_err(); // the indices after the panic are not known
         assert!(message.contains("the sampler ended after 16 of the 40 samples"), "{message}");
     }
 

@@ -1,5 +1,6 @@
-//! The orders that fixed seeds give. Training that is resumed, or repeated to reproduce a result, relies on them, and on the texts
-//! by which a sampler is known again: a change here breaks both for users, and needs an entry in CHANGELOG.md.
+//! The orders that fixed seeds give, and the texts by which a sampler is known again. Training that is resumed, or
+//! repeated to reproduce a result, relies on both. So a change here breaks them for users, and needs an entry in
+//! CHANGELOG.md.
 
 use burn_pinned::order::{
     BatchSampler, ClassBalancedSampler, FixedBatchSampler, LengthBucketSampler, MixPart, MixSampler, RandomSampler,

@@ -42,7 +42,7 @@ impl Collate<usize> for OnDevice {
     }
     fn write(&self, &number: &usize, row: &mut RowMut<'_>) -> Result<(), BoxError> {
         row.put("number", number as i64)?;
-        // A different value in every byte, from a table: rows of 150 kB must not be slow to make.
+        // A different value in every byte. It comes from a table, because rows of 150 kB must be fast to make.
         let start = number % 251;
         let table: Vec<u8> = (0..self.width).map(|at| byte(start, at)).collect();
         Ok(row.write("bytes", &table)?)
@@ -63,7 +63,7 @@ fn loader(width: usize, batch: usize, workers: usize, len: usize) -> Arc<PinnedD
         .unwrap()
 }
 
-/// Every byte of a batch against what the host wrote.
+/// Compares every byte of a batch with what the host wrote.
 fn check((numbers, bytes): Kept, width: usize) -> usize {
     let numbers = numbers.into_data().try_to_vec::<i64>().unwrap();
     let bytes = bytes.into_data().try_to_vec::<u8>().unwrap();
@@ -98,7 +98,8 @@ fn every_byte_arrives_for_any_size_and_workers() {
 fn a_slow_consumer_gets_the_right_bytes() {
     let loader = loader(150_528, 64, 8, 64 * 20);
     for kept in loader.iter() {
-        std::thread::sleep(Duration::from_millis(60)); // every slot behind it has been reused meanwhile, if it came back too soon
+        // Meanwhile the batch's slot would be used again, if it came back too soon.
+        std::thread::sleep(Duration::from_millis(60));
         check(kept.unwrap(), 150_528);
     }
 }
@@ -115,8 +116,8 @@ fn a_consumer_may_keep_many_batches() {
     assert_eq!((stats.allocations, stats.host_bytes), (4, stats.host_bytes_peak), "slots do not stay with the batches");
 }
 
-/// What a step computes of a batch long after it was launched: no byte may have been overwritten by then, and the batches that wait
-/// for their steps must not fill the device.
+/// A step may compute with a batch long after the step was launched. Until then no byte of the batch may be
+/// overwritten, and the batches that wait for their steps must not fill the device.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn work_that_runs_late_reads_its_own_batch() {
@@ -338,7 +339,7 @@ fn a_burn_batcher_equals_burns_loader_and_a_collate_serves_it() {
     assert_eq!(seen, 2000);
 }
 
-/// A batch whose tensors are computed with as they are moved.
+/// A batch that computes with its tensors while they are moved.
 struct Doubled(Tensor<2>);
 
 impl MapTensors for Doubled {
@@ -394,7 +395,7 @@ fn several_loaders_and_an_autodiff_device_at_once() {
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_device_without_memory_is_an_error_and_the_loader_works_again() {
-    let width = 4 << 20; // batches of 256 MB, for which CubeCL asks the driver anew
+    let width = 4 << 20; // batches of 256 MB, for which CubeCL asks the driver each time
     let loader = loader(width, 64, 8, 64 * 6);
     let context = cudarc::driver::CudaContext::new(0).unwrap();
     let stream = context.default_stream();
@@ -413,7 +414,7 @@ fn a_device_without_memory_is_an_error_and_the_loader_works_again() {
     assert!(loader.stats().allocations <= 4, "slots came back: {}", loader.stats());
 }
 
-/// A dataset whose samples cannot be had in time for one slot: a second iterator must be told.
+/// An idle iterator may hold every slot. Then a second iterator gets an error after the timeout, and does not hang.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn an_idle_iterator_does_not_hang_another() {

@@ -35,7 +35,7 @@ fn decode(bytes: &[u8]) -> Result<RgbImage, VisionError> {
     vision::decode(bytes, &Limits::default())
 }
 
-/// Whether all bytes are nearly equal; JPEGs are never quite.
+/// Whether all bytes are nearly equal. Those of a JPEG are never fully equal.
 fn close(a: &RgbImage, b: &RgbImage, by: u8) -> bool {
     a.dimensions() == b.dimensions() && a.iter().zip(b.iter()).all(|(a, b)| a.abs_diff(*b) <= by)
 }
@@ -89,7 +89,7 @@ fn every_kind_of_pixel_becomes_8_bit_rgb() {
     let clear = ImageBuffer::from_pixel(3, 2, Rgba([0x80u8, 0x80, 0x80, 0]));
     assert_eq!(decode(&encoded(DynamicImage::ImageRgba8(clear), ImageFormat::Png)).unwrap(), grey);
 
-    // Ink is what is taken from white.
+    // CMYK counts ink, which is what white lacks.
     let ink: Vec<u8> = rgb.pixels().flat_map(|Rgb([r, g, b])| [255 - r, 255 - g, 255 - b, 0]).collect();
     for kind in [ColorType::Cmyk, ColorType::CmykAsYcck] {
         let back = decode(&jpeg(&ink, 8, 6, kind, false, None)).unwrap();
@@ -118,7 +118,7 @@ fn of_an_animation_it_is_the_first_frame() {
     let apng = [&png[..33], &animation, &png_chunk(b"fcTL", &control), &png[33..]].concat();
     assert_eq!(decode(&apng).unwrap(), first);
 
-    // Frames are blended on a canvas, which costs the decoder a level of grey.
+    // Frames are blended on a canvas, and this changes a byte by 1 at most.
     assert!(close(&decode(&webp::animated(8, 6, &[&first, &second])).unwrap(), &first, 1));
 }
 
@@ -174,7 +174,7 @@ fn bytes_between_headers_are_no_damage() {
     }
 }
 
-/// Every place to cut a file at, and many damaged bytes.
+/// Files are cut at every place, and many of their bytes are damaged.
 #[test]
 fn cut_and_damaged_files_never_crash() {
     let rgb = picture();
@@ -191,7 +191,7 @@ fn cut_and_damaged_files_never_crash() {
     for (nth, bytes) in whole.iter().enumerate() {
         let image = decode(bytes).unwrap();
         for cut in 0..bytes.len() {
-            // What follows the pixels may lack.
+            // What comes after the pixels may be missing.
             if let Ok(part) = vision::decode(&bytes[..cut], &limits) {
                 assert_eq!(part, image, "file {nth} cut at {cut}");
             }
@@ -290,7 +290,7 @@ fn folders_with_loops_pipes_and_strange_names() {
         fs::create_dir(root.join(class)).unwrap();
         fs::write(root.join(class).join("0.png"), encoded(picture(), ImageFormat::Png)).unwrap();
     }
-    // A name that is no UTF-8, as from an old archive.
+    // A name that is not UTF-8, as from an old archive.
     let name = std::ffi::OsStr::from_bytes(b"caf\xE9.png");
     fs::write(root.join("one").join(name), encoded(picture(), ImageFormat::Png)).unwrap();
     symlink("..", root.join("two/up.png")).unwrap(); // named as an image, but a folder
@@ -301,7 +301,7 @@ fn folders_with_loops_pipes_and_strange_names() {
     let labels: Vec<usize> = (0..folder.len()).map(|at| folder.read(at).unwrap().label).collect();
     assert_eq!(labels, [0, 0, 1]);
 
-    // A link that is named as an image and leads nowhere is told of with its path, before training begins.
+    // A link that is named as an image and leads nowhere is reported with its path, before training begins.
     symlink("ring.png", root.join("two/ring.png")).unwrap();
     let error = ImageFolder::open(root, 4).unwrap_err();
     assert!(matches!(&error, FolderError::Read { path, .. } if path.ends_with("two/ring.png")), "{error}");

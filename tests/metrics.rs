@@ -114,7 +114,7 @@ fn supervised_training_logs_them() {
         for epoch in 1..=2 {
             let of = |name| log(folder.path(), split, epoch, name);
             let (waits, wait) = of("Data_Wait");
-            // Nothing is said of a batch before a step has ended: no more than the first few of an epoch.
+            // A batch is logged only after a step has ended. So no more than the first few of an epoch are missing.
             assert!((batches / 2..=batches).contains(&waits.len()), "{waits:?}");
             assert!(waits.iter().all(|wait| *wait > 0.0 && *wait <= 100.0), "{waits:?}");
             assert!(wait > 30.0 && wait <= 100.0, "reading is slow, yet the step waited {wait} %");

@@ -118,7 +118,7 @@ fn the_limit_is_never_exceeded_and_workers_do_not_count() {
                 assert_eq!(numbers(&epoch(&*loader)), (0..300).collect::<Vec<i64>>());
             }
             let stats = loader.stats();
-            // The two blocks more are those that a CPU backend's consumer has had.
+            // On a CPU backend the consumer has had two more blocks.
             assert!(stats.host_bytes_peak <= (slots + 2) * slot, "{workers} workers, {limit}: {stats}");
         }
     }
@@ -143,7 +143,8 @@ fn memory_that_cannot_be_had_is_an_error_or_means_fewer_slots() {
     let outcomes = outcomes(&*loader);
     assert_eq!(outcomes.len(), 3);
     assert!(outcomes.iter().all(|outcome| outcome.as_ref().unwrap_err().contains("that was the last")));
-    // With some memory the loader goes on; on a CPU backend, where a consumer may have all of it, a batch may be refused too.
+    // With some memory the loader goes on. On a CPU backend the consumer may have all of it, and then a batch may be
+    // refused too.
     for few in 1..6 {
         let few = Counting { at_most: Some(few), ..Counting::default() };
         let loader = builder().allocator(few).build(Numbers::new(400)).unwrap();
@@ -164,7 +165,8 @@ fn memory_that_cannot_be_had_is_an_error_or_means_fewer_slots() {
     }
 }
 
-/// Either the loader or the step takes 200 ms an epoch, and the other next to nothing: a machine with other work may take its part.
+/// Either the loader or the step takes 200 ms an epoch, and the other takes almost no time. So other work of the
+/// machine does not change the result.
 #[test]
 fn statistics_tell_who_waited() {
     let slow =
@@ -192,7 +194,7 @@ fn loaders_share_a_limit() {
     let mut iter = train.iter();
     iter.next().unwrap().unwrap();
     assert!(limit.used() <= limit.bytes());
-    // However the blocks fell, none goes beyond the limit, and what a loader got is back when it is gone.
+    // Whichever loader got the blocks, both stay within the limit. When a loader is gone, its blocks are free again.
     for batch in valid.iter().take(20) {
         assert!(limit.used() <= limit.bytes());
         if let Err(error) = batch {

@@ -54,7 +54,7 @@ fn batches_are_the_same_when_samples_take_uneven_time() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
-    /// Every index once an epoch, batches of the right size, `drop_last` and the progress as they should be.
+    /// Each epoch has every index once. The sizes of its batches, `drop_last` and the progress are right.
     #[test]
     fn every_index_once(len in 1usize..120, size in 1usize..20, workers in 1usize..5, drop_last: bool, shuffle: bool) {
         prop_assume!(!drop_last || len >= size);
@@ -122,7 +122,7 @@ fn a_copy_goes_on_at_the_same_epoch() {
     assert_eq!(epoch(&*copy), epochs[0]);
     let moved = copy.to_device(&burn::tensor::Device::flex());
     assert_eq!([epoch(&*moved), epoch(&*moved)], [epochs[1].clone(), epochs[2].clone()]);
-    assert_eq!(copy.stats().items, 150, "copies are counted with their origin");
+    assert_eq!(copy.stats().items, 150, "a copy counts in the statistics of its origin");
 }
 
 #[derive(Debug)]
@@ -163,7 +163,7 @@ fn two_epochs_of_one_loader_run_at_once() {
 
 #[test]
 fn a_consumer_may_keep_every_batch() {
-    /// Gives the tensor itself: on a CPU backend, the slot's own memory.
+    /// Gives the tensor itself. On a CPU backend this is the slot's own memory.
     struct Keep;
     impl burn_pinned::Collate<usize> for Keep {
         type Batch = burn::Tensor<2, burn::tensor::Int>;

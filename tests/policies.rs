@@ -1,4 +1,5 @@
-//! What is done about bad samples: the same for any number of workers, each accounted for once, no holes in batches.
+//! What is done about bad samples. It is the same for any number of workers, each bad sample is counted once, and
+//! batches have no holes.
 
 mod common;
 
@@ -25,7 +26,7 @@ fn bad(len: usize, indices: impl IntoIterator<Item = usize>) -> Numbers {
 fn check_bytes(batches: &[Shown]) {
     for shown in batches {
         let expected = shown.numbers.iter().flat_map(|number| (0..13).map(|at| byte(*number as usize, at)));
-        assert!(shown.bytes.iter().copied().eq(expected), "a row of {:?} is another's", shown.numbers);
+        assert!(shown.bytes.iter().copied().eq(expected), "a row of {:?} has the bytes of another", shown.numbers);
     }
 }
 
@@ -42,7 +43,7 @@ fn skipped_rows_close_up_and_the_rest_is_there() {
         for _ in 0..3 {
             let batches = epoch(&*loader);
             check_bytes(&batches);
-            assert_eq!(batches.len(), 4, "the second batch is empty and passed over");
+            assert_eq!(batches.len(), 4, "the second batch is empty and left out");
             let expected: Vec<i64> = (0..40).filter(|at| !bad_ones.contains(&(*at as usize))).collect();
             assert_eq!(numbers(&batches), expected);
             assert_eq!(*reference.get_or_insert_with(|| batches.clone()), batches);
@@ -51,7 +52,7 @@ fn skipped_rows_close_up_and_the_rest_is_there() {
         assert_eq!((stats.skipped, stats.faults, stats.errors, stats.items), (36, 36, 0, 84), "{stats}");
         let mut iter = loader.iter();
         while iter.next().is_some() {}
-        assert_eq!(iter.progress().items_processed, 40, "what is skipped is done with");
+        assert_eq!(iter.progress().items_processed, 40, "skipped samples count as processed");
     }
 }
 
@@ -121,10 +122,10 @@ fn replaced_samples_keep_the_batches_full() {
     let outcomes = outcomes(&*loader);
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 4);
     let message = outcomes[1].as_ref().unwrap_err();
-    assert!(message.contains("sample 8") && message.contains("of the 2 samples behind it none was good"), "{message}");
+    assert!(message.contains("sample 8") && message.contains("none of the 2 samples after it"), "{message}");
 }
 
-/// Compares what arrived with the indices that the batch tells.
+/// Compares what arrived with the indices that the batch reports.
 struct Told;
 
 impl Collate<usize> for Told {
@@ -161,10 +162,10 @@ fn a_batch_tells_which_samples_it_has() {
         assert!([3, 8, 9, 40].iter().all(|bad| !told.contains(bad)));
     }
     let batcher = PinnedBatcher::new::<usize>(Told).unwrap();
-    assert_eq!(batcher.batch(vec![1, 2], &Device::flex()), None, "Burn does not tell");
+    assert_eq!(batcher.batch(vec![1, 2], &Device::flex()), None, "Burn does not give the indices");
 }
 
-/// Refuses some numbers when they are written; padded, so that the widths must move with their rows.
+/// Refuses some numbers when they are written. The field is padded, so the widths must move with their rows.
 struct Picky;
 
 impl Collate<usize> for Picky {
@@ -245,7 +246,7 @@ fn a_replacement_is_augmented_as_another() {
     let loader = builder().augment(augment).bad_samples(BadSamples::Replace { tries: 1 }).build(bad(8, [3])).unwrap();
     let shown = numbers(&epoch(&*loader));
     assert_eq!((shown[3] % 1000, shown[4] % 1000), (4, 4));
-    assert_ne!(shown[3], shown[4], "two views of one sample");
+    assert_ne!(shown[3], shown[4], "one sample, augmented in two ways");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Going on where a loader stopped: exactly the batches that were not given, whatever the workers and the world.
+//! A resumed loader gives exactly the batches that were not given before, with any number of workers and of processes.
 
 mod common;
 
@@ -132,7 +132,7 @@ fn ranks_share_an_epoch_of_any_sampler() {
             let loaders: Vec<_> = (0..world).map(|at| rank(order(), at, world, LEN)).collect();
             let shares: Vec<Vec<Shown>> = loaders.iter().map(|loader| shown(loader)).collect();
             let batches: Vec<usize> = shares.iter().map(Vec::len).collect();
-            assert!(batches.iter().all(|count| *count == batches[0]), "{name}: ranks have equally many batches");
+            assert!(batches.iter().all(|count| *count == batches[0]), "{name}: ranks have the same number of batches");
             assert!(loaders.iter().all(|loader| loader.num_batches() == batches[0]), "{name}");
             let mut expected = numbers(&all);
             let mut given: Vec<i64> = shares.iter().flat_map(|share| numbers(share)).collect();
@@ -142,7 +142,8 @@ fn ranks_share_an_epoch_of_any_sampler() {
                 assert!(given.len() >= expected.len(), "{name}");
                 let mut rest = given.clone();
                 for number in &expected {
-                    // What an order repeats is augmented by where it stands, padding too: compare what was there.
+                    // A sample that an order repeats is augmented by its place in the order, and so is padding. So
+                    // compare the numbers without the augmentation.
                     let at = rest.iter().position(|other| other / 1000 == number / 1000);
                     rest.remove(at.unwrap_or_else(|| panic!("{name}: {number} is in no share of {world}")));
                 }
@@ -206,7 +207,7 @@ fn a_resumed_epoch_counts_on() {
     assert_eq!(second.iter().filter_map(Result::ok).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6, 8, 9]);
 }
 
-/// A quota is one of the epoch, resumed or not.
+/// A quota counts for the whole epoch, even if the epoch is resumed.
 #[test]
 fn a_quota_goes_on_where_it_was() {
     let data = || [3, 4, 50].into_iter().fold(Numbers::new(80), |data, at| data.with(at, Mischief::Error));
@@ -221,7 +222,7 @@ fn a_quota_goes_on_where_it_was() {
     );
 }
 
-/// Where processes share an epoch, each gives as many batches: also if nothing is left of one.
+/// If processes share an epoch, each gives the same number of batches, even if all samples of a batch are skipped.
 #[test]
 fn a_batch_of_bad_samples_keeps_its_place_among_ranks() {
     for world in [1, 2] {
@@ -233,7 +234,7 @@ fn a_batch_of_bad_samples_keeps_its_place_among_ranks() {
             builder().bad_samples(skip).distributed(share).build(data).unwrap().iter().collect()
         };
         if world == 1 {
-            assert!(outcomes.len() == 6 && outcomes.iter().all(Result::is_ok), "passed over");
+            assert!(outcomes.len() == 6 && outcomes.iter().all(Result::is_ok), "empty batches are left out");
         } else {
             assert_eq!(outcomes.len(), 4);
             let error = outcomes[0].as_ref().map(|_| ()).unwrap_err();
@@ -304,7 +305,7 @@ fn a_resumed_epoch_cannot_be_sliced_and_says_so() {
     );
 }
 
-/// Promises more than it keeps.
+/// Promises three batches of at most two samples, and breaks both promises.
 #[derive(Debug)]
 struct Large;
 
@@ -325,7 +326,7 @@ fn a_batch_sampler_is_held_to_its_word() {
     let loader = common::unsized_().order(Large).build(Numbers::new(10)).unwrap();
     let outcomes = common::outcomes(&*loader);
     assert_eq!(outcomes[0], Ok(vec![0, 1]));
-    assert!(outcomes[1].as_ref().unwrap_err().contains("gave 3 samples where its `max_batch_size` promised at most 2"));
+    assert!(outcomes[1].as_ref().unwrap_err().contains("gave 3 samples, but its `max_batch_size` promised at most 2"));
     assert!(outcomes[2].as_ref().unwrap_err().contains("ended after 2 of the 3"), "{:?}", outcomes[2]);
     for wrong in [common::unsized_().batch_size(3), common::unsized_().shuffle(1), common::unsized_().drop_last(true)] {
         let error = wrong.order(Large).build(Numbers::new(10)).unwrap_err();
@@ -337,7 +338,7 @@ fn a_batch_sampler_is_held_to_its_word() {
     }
 }
 
-/// An epoch without an end: the state goes on all the same.
+/// The state also goes on in an endless epoch.
 #[test]
 fn an_endless_epoch_is_resumed() {
     let build = |builder: Builder| {
@@ -358,7 +359,7 @@ fn victim() -> Builder {
     builder().shuffle(77).augment(jitter)
 }
 
-/// The process that is killed: prints each batch and the state behind it.
+/// The process that is killed. It prints each batch and the state after it.
 #[test]
 #[ignore = "run by the test below"]
 fn child() {

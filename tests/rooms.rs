@@ -92,7 +92,7 @@ fn leaves(tree: &str, before: &[String], found: &mut Vec<Vec<String>>) {
     }
 }
 
-/// The text without comments and what is in quotation marks, line for line.
+/// The text without comments and without text in quotation marks, line by line.
 fn code(text: &str) -> String {
     let strip = |line: &str| {
         let line = line.split("//").next().unwrap_or_default();
@@ -101,7 +101,7 @@ fn code(text: &str) -> String {
     text.lines().map(strip).collect::<Vec<_>>().join("\n")
 }
 
-/// Every path of a text that starts at the crate's root or at the folder of its module: in `use`, and in the midst of code.
+/// Every path of a text that starts at the crate's root or at the folder of its module, in `use` and in other code.
 fn imports(text: &str, module: &[String]) -> Vec<Import> {
     let code = code(text);
     let mut found = Vec::new();
@@ -152,7 +152,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The source tree, without the root and the files of tests alone.
+/// The source tree, without `lib.rs` and without files of tests.
 fn tree() -> Vec<File> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut paths = Vec::new();
@@ -186,7 +186,8 @@ fn imports_between_rooms_go_down() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Which file of a room an import is of: the longest part of its path that is one; of what a door names, the file behind it.
+/// The file that an import is from: the longest part of its path that is a file. If a door (a `mod.rs`) names the item,
+/// it is the file behind the door.
 fn target<'a>(
     path: &[String],
     tree: &'a BTreeMap<Vec<String>, &File>,
@@ -221,7 +222,8 @@ fn no_imports_go_round_in_a_circle() {
         arrows.insert(file.module.clone(), to.filter(|to| *to != file.module).collect());
     }
     assert!(arrows.values().map(BTreeSet::len).sum::<usize>() > 200, "the imports were not found");
-    // Files that import from no file that is left are taken away, until none can be: what stays is in a circle, or above one.
+    // Files that import from no file that is left are taken away, until there are none. What stays is in a circle, or
+    // imports from one.
     let mut left = arrows.clone();
     loop {
         let free: Vec<_> =
@@ -239,7 +241,7 @@ fn no_imports_go_round_in_a_circle() {
     assert!(circle.is_empty(), "there is a circle among these:\n{}", circle.join("\n"));
 }
 
-/// A door has no logic: modules, re-exports, words.
+/// A door (a `mod.rs`) has no logic, but only modules, re-exports and comments.
 #[test]
 fn doors_are_re_exports_only() {
     for file in tree().iter().filter(|file| file.shown.ends_with("/mod.rs")) {

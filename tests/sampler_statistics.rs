@@ -7,19 +7,19 @@ use burn_pinned::order::{
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 use std::collections::BTreeMap;
 
-/// A right sampler fails one test in a thousand seeds. Seeds are fixed, so each passes for good or fails for good; a change of an
-/// order may meet that one.
+/// A correct sampler fails one test in a thousand seeds. Seeds are fixed, so a test always passes or always fails.
+/// After a change of an order, a seed may be one of those that fail.
 const SIGNIFICANCE: f64 = 0.001;
 
-/// Pearson's chi-square test of counts against probabilities (K. Pearson, 1900); what cannot happen must not have happened. All
-/// expected counts must be at least 5 for the distribution to be near enough (W. G. Cochran, 1952).
+/// Pearson's chi-square test of counts against probabilities (K. Pearson, 1900). What has probability 0 must not
+/// happen. All expected counts must be at least 5, so that the distribution is near enough (W. G. Cochran, 1952).
 fn assert_fits(counts: &[usize], probabilities: &[f64]) {
     assert_eq!(counts.len(), probabilities.len());
     let total = counts.iter().sum::<usize>() as f64;
     let (mut statistic, mut cells) = (0.0, 0.0);
     for (count, probability) in counts.iter().zip(probabilities) {
         if *probability == 0.0 {
-            assert_eq!(*count, 0, "drawn against all odds");
+            assert_eq!(*count, 0, "drawn with probability 0");
             continue;
         }
         let expected = total * probability;
@@ -27,7 +27,7 @@ fn assert_fits(counts: &[usize], probabilities: &[f64]) {
         statistic += (*count as f64 - expected).powi(2) / expected;
         cells += 1.0;
     }
-    let Ok(distribution) = ChiSquared::new(cells - 1.0) else { return }; // one cell: nothing was left to chance
+    let Ok(distribution) = ChiSquared::new(cells - 1.0) else { return }; // one cell: nothing is random
     let p = distribution.sf(statistic);
     assert!(p > SIGNIFICANCE, "chi-square {statistic:.1} of {} degrees, p = {p:.2e}", cells - 1.0);
 }
@@ -49,7 +49,7 @@ fn in_proportion(weights: &[f64]) -> Vec<f64> {
     weights.iter().map(|weight| weight / sum).collect()
 }
 
-/// The test itself: it passes what is fair and fails what is a little off.
+/// Checks the test itself: it passes what is fair and fails what is a little unfair.
 #[test]
 fn the_test_tells_fair_from_unfair() {
     assert_uniform(&[1010, 985, 1005]);
@@ -68,7 +68,7 @@ fn a_shuffle_puts_any_item_first_and_an_item_anywhere() {
     }
 }
 
-/// All orders, not places alone: 24 of four items.
+/// All 24 orders of four items are equally likely, and not only the places.
 #[test]
 fn all_orders_are_as_likely() {
     let subset = SubsetSampler::new([0, 1, 2, 3]).shuffle(2);
@@ -82,7 +82,7 @@ fn all_orders_are_as_likely() {
     }
 }
 
-/// Nor does one epoch tell of the next.
+/// One epoch says nothing about the next, and one seed nothing about another.
 #[test]
 fn epochs_and_seeds_are_independent() {
     let first = |seed, epoch| RandomSampler::new(seed).indices(10, epoch).next().unwrap_or_default();
@@ -127,7 +127,7 @@ fn sequences(weights: &[f64], size: usize) -> BTreeMap<Vec<usize>, f64> {
     all
 }
 
-/// The order, and with it each item's chance to be among the drawn.
+/// The order, and with it each item's chance to be drawn at all.
 #[test]
 fn without_replacement_has_the_chances_of_drawing_one_by_one() {
     let weights = [4.0, 1.0, 0.0, 2.5, 2.0, 0.5];
@@ -166,7 +166,8 @@ fn classes_are_drawn_alike_and_so_are_the_items_of_each() {
     let chances: Vec<_> = labels.iter().map(|class| 0.25 / sizes[*class] as f64).collect();
     assert_fits(&count(54, order), &chances);
 
-    // In rounds there is no chance in how often, but in what comes first: of the classes, and of the items of the largest.
+    // In rounds, how often a class comes is fixed. What comes first is random: of the classes, and of the items of the
+    // largest class.
     let rounds = random.without_replacement().with_size(4);
     let firsts: Vec<Vec<usize>> = (0..20_000).map(|epoch| rounds.indices(54, epoch).collect()).collect();
     assert_uniform(&count(4, firsts.iter().map(|round| labels[round[0]])));

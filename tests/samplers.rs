@@ -1,4 +1,4 @@
-//! Samplers hold what they promise: each index as often as it should be, in the loader too.
+//! Samplers keep their promises: each index comes as often as it should, in the loader too.
 
 mod common;
 
@@ -16,7 +16,7 @@ use common::*;
 use proptest::prelude::*;
 use std::{collections::HashSet, time::Instant};
 
-/// The numbers of one epoch over a dataset, sorted as they came.
+/// The numbers of one epoch over a dataset, in the order in which they came.
 fn delivered(dataset: impl Dataset<usize> + 'static, sampler: impl Sampler) -> Vec<usize> {
     let loader = builder().order(sampler).build(dataset).unwrap();
     numbers(&epoch(&*loader)).into_iter().map(|number| number as usize).collect()
@@ -83,7 +83,7 @@ proptest! {
             prop_assert_eq!(once, !sampler.repeats(), "{:?}", sampler);
             prop_assert!(sampler.indices(len, epoch).eq(order.iter().copied()), "the same again");
 
-            // Skipping is what resuming does.
+            // Resuming skips like this.
             let mut skipping = sampler.indices(len, epoch);
             prop_assert_eq!(skipping.nth(skip), order.get(skip).copied(), "{:?}", sampler);
             prop_assert!(skipping.eq(order.into_iter().skip(skip + 1)), "{:?}", sampler);
@@ -91,7 +91,7 @@ proptest! {
     }
 }
 
-/// The text stands for the order: whoever resumes compares it.
+/// The text stands for the order: `resume` compares it.
 #[test]
 fn equal_debug_texts_mean_equal_orders() {
     let samplers: Vec<(String, Vec<usize>)> = [1, 2, 1]
@@ -139,7 +139,8 @@ fn over_a_shuffled_dataset() {
     assert_eq!(sorted(numbers[..60].to_vec()), (100..160).collect::<Vec<_>>());
 }
 
-/// Burn's sampler draws anew at each `get`, whatever the index: which items come is its choice, how many is the sampler's.
+/// Burn's sampler draws again at each `get`, whatever the index is. It decides which items come, and this crate's
+/// sampler decides how many.
 #[test]
 fn over_a_dataset_that_samples() {
     let options = SamplerDatasetOptions::default().without_replacement().with_seed(5).with_fixed_size(40);
@@ -175,10 +176,10 @@ fn over_composed_datasets() {
     assert!(delivered(dataset(), sampler).iter().all(|number| *number >= 5000));
 }
 
-/// Of a global shuffle, that is: within fixed parts of the dataset most pairs would never meet.
+/// This holds for a global shuffle. If only fixed parts of the dataset were shuffled, most pairs would never meet.
 ///
-/// A pair misses all of 500 epochs with probability (1 - 9/399)^500, about 1.1e-5: 0.9 of the 79800 pairs are
-/// expected to, none with two seeds in five. This is one of those.
+/// A pair misses all of 500 epochs with probability (1 - 9/399)^500, about 1.1e-5. So 0.9 of the 79800 pairs are
+/// expected to miss all of them. With two seeds in five no pair does, and this is one of those seeds.
 #[test]
 fn every_pair_meets_in_a_batch() {
     const ITEMS: usize = 400;
@@ -196,7 +197,7 @@ fn every_pair_meets_in_a_batch() {
     assert_eq!(met.iter().filter(|met| !**met).count(), 0, "pairs that never met");
 }
 
-/// More weights than a float of 24 bits can number, all weight at the end.
+/// More weights than a 24-bit float can count, with all weight at the end.
 #[test]
 fn weights_beyond_two_to_the_24_are_drawn() {
     let len = (1 << 24) + 1000;

@@ -152,7 +152,7 @@ proptest! {
     }
 }
 
-/// Does to its row, or its batch, whatever the test says.
+/// Does what the test says with its row or its batch.
 struct Do<W, F>(W, F);
 
 impl<W, F> Collate<u8> for Do<W, F>
@@ -218,7 +218,7 @@ fn wrong_fields_are_named() {
         (|batch| batch.take::<1, Float>("c").map(|_| ()), "no field `c`"),
         (
             |batch| batch.take::<3, Float>("a").map(|_| ()),
-            "field `a` is not there as Tensor<3, Float>: it is a Tensor<2, Float> of f32 [1, 2]",
+            "field `a` cannot be taken as Tensor<3, Float>: it is a Tensor<2, Float> of f32 [1, 2]",
         ),
         (|batch| batch.take::<3, Float>("b").map(|_| ()), "it is a Tensor<3, Int> of i64 [1, 1, 2]"),
         (

@@ -1,4 +1,4 @@
-//! Dropping an iterator or a loader while any stage is at work: soon over, and nothing is left.
+//! An iterator or a loader is dropped while any stage is at work. The drop is soon over, and nothing is left.
 
 mod common;
 
@@ -91,7 +91,8 @@ impl burn::data::dataset::Dataset<usize> for Slow {
     }
 }
 
-/// How long an iterator and a loader take to be dropped while a stage is at work: the longer of both, without the user's calls.
+/// How long it takes to drop an iterator and a loader while a stage is at work: the longer of both, without the user's
+/// calls.
 fn dropped(stage: Stage, workers: usize) -> Duration {
     let slow = Slow(stage, Arc::default());
     let inner = slow.clone();

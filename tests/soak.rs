@@ -1,4 +1,4 @@
-//! Hours of faults, early drops and policies: memory and threads must stay where they are. Ignored by default:
+//! Hours of faults, early drops and policies: the memory and the threads must not grow. Ignored by default:
 //!
 //!     SOAK_MINUTES=10 cargo test --release --test soak -- --ignored --nocapture
 //!     SOAK_MINUTES=5 cargo test --release --features cuda --test soak -- --ignored --nocapture  # on a GPU
@@ -119,7 +119,7 @@ fn round(rng: &mut ChaCha8Rng, seen: &mut Seen) {
                 Ok(shown) => {
                     let expected =
                         shown.numbers.iter().flat_map(|number| (0..200).map(|at| byte(*number as usize, at)));
-                    assert!(shown.bytes.iter().copied().eq(expected), "another's row");
+                    assert!(shown.bytes.iter().copied().eq(expected), "a row has the bytes of another");
                     seen.batches += 1;
                 }
                 Err(error) => {

@@ -6,7 +6,7 @@ use burn::data::dataloader::DataLoader;
 use burn_pinned::Distributed;
 use common::{Numbers, builder};
 
-/// Of two epochs at once, the state is that of the one that began last.
+/// If two epochs run at once, the state is that of the one that began last.
 #[test]
 fn the_state_follows_the_newest_epoch() {
     let loader = builder().build(Numbers::new(40)).unwrap(); // five batches of 8
@@ -17,11 +17,11 @@ fn the_state_follows_the_newest_epoch() {
         let at = (loader.state().epoch(), loader.state().position());
         assert_eq!(at, if batch < 4 { (1, 8 * (batch + 1)) } else { (2, 0) });
         old.next().unwrap().unwrap();
-        assert_eq!((loader.state().epoch(), loader.state().position()), at, "the older one moves nothing");
+        assert_eq!((loader.state().epoch(), loader.state().position()), at, "the older epoch changes nothing");
     }
 }
 
-/// An epoch of which nothing is left for a process is over as it begins.
+/// If nothing of an epoch is left for a process, the epoch is over as soon as it begins.
 #[test]
 fn an_epoch_without_batches_is_passed() {
     let build = || builder().batch_size(10).drop_last(true);
@@ -30,7 +30,7 @@ fn an_epoch_without_batches_is_passed() {
     let state = loader.state();
     assert_eq!((state.epoch(), state.position()), (0, 90));
     let rank = build().resume(state).distributed(Distributed::new(0, 2).unwrap()).build(Numbers::new(100)).unwrap();
-    assert_eq!(rank.iter().count(), 0, "five samples each make no batch of ten");
+    assert_eq!(rank.iter().count(), 0, "five samples for each process do not fill a batch of ten");
     assert_eq!((rank.state().epoch(), rank.state().position()), (1, 0));
     assert_eq!(rank.iter().count(), 5);
 }

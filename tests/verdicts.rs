@@ -17,7 +17,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What each part of the pipeline sleeps, in microseconds: sleepers share cores without slowing each other down.
+/// How long each part of the pipeline sleeps, in microseconds. Threads that sleep share cores without slowing each
+/// other down.
 #[derive(Clone, Copy, Default)]
 struct Slow {
     read: u64,
@@ -25,9 +26,9 @@ struct Slow {
     write: u64,
     finish: u64,
     step: u64,
-    /// Every so many steps one takes the time of all.
+    /// One step in this many takes the time of all of them.
     burst: usize,
-    /// One sample in 64 takes so much longer to read.
+    /// One sample in 64 takes this much longer to read.
     rarely: u64,
 }
 
@@ -95,14 +96,14 @@ fn stats(slow: Slow, builder: PinnedDataLoaderBuilder<usize, usize>) -> Stats {
     stats
 }
 
-/// Whether workers are seen to be the bottleneck, in this stage.
+/// Checks that the verdict names the workers and this stage.
 #[track_caller]
 fn blames(slow: Slow, stage: Stage) {
     let stats = stats(slow, builder(slow, 16));
     let verdict = stats.verdict();
     assert_eq!((verdict.kind(), verdict.stage()), (VerdictKind::Workers, Some(stage)), "{verdict}");
     assert!(verdict.to_string().contains("(2 workers busy"), "{verdict}");
-    // The first steps count here, which the verdict leaves out.
+    // These figures include the first steps. The verdict does not.
     assert!(stats.workers_busy() > 0.7 && stats.wait_share() > 0.5, "{stats}");
 }
 
@@ -146,13 +147,13 @@ fn tiny_batches() {
     assert!(stats.verdict().kind() == VerdictKind::Overhead, "{}", stats.verdict());
 }
 
-/// Steps of uneven length want more than one batch ahead.
+/// If steps differ in length, more than one batch must be ahead.
 #[test]
 fn one_slot() {
     let slow = Slow { read: US, step: 3000, burst: 10, ..Slow::default() };
     let stats = stats(slow, builder(slow, 16).pinned_limit(16 * 64));
     assert!(
-        stats.verdict().kind() == VerdictKind::Slots && stats.verdict().to_string().contains("one of 1 slot:"),
+        stats.verdict().kind() == VerdictKind::Slots && stats.verdict().to_string().contains("a free slot (1 slot):"),
         "{}",
         stats.verdict()
     );
@@ -208,7 +209,7 @@ fn counts_and_times() {
     assert_eq!((stats.stages.transfer.count, stats.sent_bytes, stats.late_allocations), (0, 0, 0));
 }
 
-/// Fast samples are timed in groups, and counted all.
+/// Fast samples are timed in groups, and all of them are counted.
 #[test]
 fn fast_samples() {
     let slow = Slow::default();

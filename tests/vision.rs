@@ -28,7 +28,7 @@ fn apply(augment: &impl Augment<RgbImage>, image: &RgbImage, nth: usize) -> RgbI
     augment.apply(image.clone(), &mut rng(nth)).unwrap()
 }
 
-/// One row of grey pixels a line.
+/// A grey image with these rows.
 fn greys<const W: usize>(rows: &[[u8; W]]) -> RgbImage {
     RgbImage::from_fn(W as u32, rows.len() as u32, |x, y| Rgb([rows[y as usize][x as usize]; 3]))
 }

@@ -1,4 +1,4 @@
-//! User code that hangs: named, survived, let go.
+//! User code that hangs: the error names it, the loader goes on, and the loader can be dropped.
 
 mod common;
 
@@ -20,7 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a batch is waited for: long for one that does not hang, also on a machine with other work.
+/// The timeout. It is long for a batch that does not hang, even on a machine with other work.
 const SHORT: Duration = Duration::from_millis(500);
 
 fn timed_out<T>(outcome: Option<Result<T, burn::data::dataset::DatasetError>>) -> (usize, Option<HungCall>) {
@@ -46,14 +46,15 @@ fn a_hanging_sample_is_named_and_the_others_arrive() {
                 }
                 gate.wait_for(epoch + 1); // so that the call lasts for longer than the wait
                 let (batch, hung) = timed_out(iter.next());
-                let hung = hung.expect("somebody to blame");
+                let hung = hung.expect("a call that hangs");
                 assert_eq!((batch, hung.place.stage, hung.place.index), (2, Stage::Read, Some(19)));
                 assert_eq!((hung.place.epoch, hung.place.batch), (epoch, 2));
                 assert!(hung.since >= SHORT && hung.thread.starts_with("bp-worker-"), "{hung}");
             }
             assert!(iter.next().is_none());
         }
-        // Two of three workers hang. The loader lets them go at once, for they have hung long enough; their memory stays.
+        // Two of three workers hang. The loader does not wait for them, because they have hung long enough. Their
+        // memory stays.
         let start = Instant::now();
         drop(loader);
         let took = start.elapsed();
@@ -85,11 +86,12 @@ fn an_epoch_after_all_workers_hang_gets_new_ones() {
     let stats = loader.stats();
     drop(loader);
     assert_eq!(stats.errors, 4);
-    // The second workers had only just come back when the third epoch began, and may have been let go too.
+    // The second workers had only just come back when the third epoch began. The loader may not have waited for them.
     wait_for_threads(0);
 }
 
-/// More samples hang than there are slots, fewer than there are workers: all other batches arrive, and in later epochs all.
+/// More samples hang than there are slots, and fewer than there are workers. All other batches arrive, and in later
+/// epochs all.
 #[test]
 fn what_hangs_takes_no_slots_from_the_others() {
     let _alone = alone();
@@ -191,7 +193,7 @@ fn every_stage_is_named() {
         let good = if stage == Stage::SlotWait { 0 } else { 2 };
         iter.by_ref().take(good).for_each(|batch| drop(batch.unwrap()));
         let (batch, hung) = timed_out(iter.next());
-        let hung = hung.unwrap_or_else(|| panic!("nobody is to blame in {stage}"));
+        let hung = hung.unwrap_or_else(|| panic!("no call hangs in {stage}"));
         assert_eq!((batch, hung.place.stage, hung.place.batch), (good, stage, good), "{hung}");
         let of_a_sample = matches!(stage, Stage::Augment | Stage::Collate);
         assert_eq!(hung.place.index, of_a_sample.then_some(20), "{hung}");
@@ -250,7 +252,7 @@ fn a_consumer_that_waits_for_slots_is_told_that_nobody_hangs() {
     let loader = builder().timeout(SHORT).build(data).unwrap();
     let mut idle = loader.iter();
     idle.next().unwrap().unwrap();
-    // The batch that was delivered, and one in each of the four slots.
+    // One batch was delivered, and one is in each of the four slots.
     eventually("the idle epoch holds every slot", || asked.load(SeqCst) == 5 * 8);
     let mut second = loader.iter();
     let (batch, hung) = timed_out(second.next());
@@ -293,7 +295,7 @@ impl Batcher<Clingy, usize> for Count {
     }
 }
 
-/// Samples of a batch that failed are dropped on a worker, where no call of the dataset is under way any more.
+/// The samples of a failed batch are dropped on a worker, when it is in no call of the dataset any more.
 #[test]
 fn a_drop_of_samples_that_hangs_lets_the_loader_go() {
     let _alone = alone();
@@ -304,7 +306,7 @@ fn a_drop_of_samples_that_hangs_lets_the_loader_go() {
     assert!((0..2).all(|_| matches!(iter.next(), Some(Ok(8)))));
     gate.wait_for(1);
     let (batch, hung) = timed_out(iter.next());
-    let hung = hung.expect("somebody to blame");
+    let hung = hung.expect("a call that hangs");
     assert_eq!((batch, hung.place.batch, hung.place.stage), (2, 2, Stage::Collate), "{hung}");
     drop(iter);
     let start = Instant::now();

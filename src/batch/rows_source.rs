@@ -4,7 +4,7 @@ use super::samples::Samples;
 use crate::{device::Target, memory::SlotLayout};
 use std::sync::Arc;
 
-/// A [`Collate`] over a dataset.
+/// A `Collate` over a dataset.
 pub(crate) struct RowsSource<I, C> {
     pub(crate) samples: Arc<Samples<I>>,
     pub(crate) collate: Arc<C>,

@@ -8,8 +8,7 @@ use crate::{
 };
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Where samples are written: the rows of a chunk from `first` on, and the
-/// lengths of their padded fields.
+/// Where samples are written: the rows of a chunk from `first` on, and the lengths of their padded fields.
 pub(crate) struct Rows<'a> {
     pub(crate) chunk: &'a mut Chunk,
     pub(crate) first: usize,

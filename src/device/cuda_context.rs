@@ -16,8 +16,8 @@ pub(crate) fn ordinal(device: &Device) -> Option<usize> {
     (0..64).find(|index| *device == Device::cuda(*index))
 }
 
-/// The contexts that were opened. They stay for the life of the process: the drop of a `CudaContext` makes the context current on
-/// the thread that drops it.
+/// The contexts that were opened. They stay for the life of the process: the drop of a `CudaContext` makes the context
+/// current on the thread that drops it.
 static OPENED: Mutex<Vec<Arc<CudaContext>>> = Mutex::new(Vec::new());
 
 /// While this lives, the calling thread is in a device's primary context. It may then allocate, lock memory and wait

@@ -118,7 +118,7 @@ impl CopyStream {
             let (from, resource) = (bytes.slice(part.range.clone()), memory.resource());
             let (to, room) = (resource.ptr, resource.size);
             if (room as usize) < from.len() {
-                return Err(format!("{} bytes do not fit {room} of the device", from.len()).into());
+                return Err(format!("{} bytes do not fit into {room} bytes of device memory", from.len()).into());
             }
             if self.largest.as_ref().is_none_or(|(largest, _)| *largest < from.len()) {
                 self.largest = Some((from.len(), weak));
@@ -252,7 +252,7 @@ impl Drop for CopyStream {
             }
         });
         if let Err(error) = waited.and(destroyed) {
-            log::debug!("burn-pinned: the end of a copy stream: {error}");
+            log::debug!("burn-pinned: an error at the end of a copy stream: {error}");
         }
     }
 }

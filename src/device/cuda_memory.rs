@@ -58,7 +58,7 @@ impl PinnedAlloc {
 
     #[cfg(not(target_os = "linux"))]
     fn registered(&self, _: usize) -> Result<HostBlock, String> {
-        Err("they are had on Linux only".into())
+        Err("they are available on Linux only".into())
     }
 
     /// Returns huge pages near the device, touched and then registered.
@@ -110,7 +110,7 @@ impl HostAlloc for PinnedAlloc {
         }
         if !self.warned.swap(true, Relaxed) {
             log::warn!(
-                "burn-pinned: page-locked memory was refused ({message}); going on with ordinary memory, slower"
+                "burn-pinned goes on with ordinary memory, which is slower: page-locked memory was refused ({message})"
             );
         }
         HeapAlloc.allocate(bytes)

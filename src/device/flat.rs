@@ -114,7 +114,7 @@ fn handle<K: Basic>(tensor: &Tensor<1, K>) -> Result<Handle, BoxError> {
         DispatchTensorKind::Autodiff(inner) => *inner,
         kind => kind,
     };
-    let DispatchTensorKind::Cube(tensor) = kind else { return Err("the tensor is not of CubeCL".into()) };
+    let DispatchTensorKind::Cube(tensor) = kind else { return Err("the tensor does not belong to CubeCL".into()) };
     Ok(resolved(tensor).ok_or("the tensor is of a kind that cannot be written")?.handle)
 }
 

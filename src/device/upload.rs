@@ -75,7 +75,7 @@ impl Uploader {
         match way {
             Ok(way) => Self { way, ..uploader },
             Err(problem) => {
-                log::warn!("burn-pinned lets Burn copy, which is slower: {problem}");
+                log::warn!("burn-pinned uses the copies of Burn, which are slower: {problem}");
                 uploader
             }
         }
@@ -144,8 +144,8 @@ impl Uploader {
 
     /// Waits until all that was launched on this thread is done.
     ///
-    /// CubeCL makes a stream wait for another by the time at which memory was allocated. It misses a kernel that changes the memory
-    /// later, in place, if the two streams met in between.
+    /// CubeCL makes a stream wait for another by the time at which memory was allocated. It misses a kernel that
+    /// changes the memory later, in place, if the two streams met in between.
     pub(crate) fn finish(&mut self, place: Place) -> Result<(), Error> {
         if self.target.host {
             return Ok(());
@@ -186,7 +186,7 @@ impl Uploader {
             Ok(())
         });
         if let Err(error) = closed {
-            log::warn!("burn-pinned: the end of a transfer thread: {error}");
+            log::warn!("burn-pinned: an error at the end of a transfer thread: {error}");
         }
     }
 }

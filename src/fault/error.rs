@@ -98,7 +98,7 @@ pub enum Error {
     },
     /// More bad samples than [`Quota`](crate::fault::Quota) allows.
     #[error(
-        "{place}: {skipped} bad samples in this epoch so far, and {quota} may be skipped; {}",
+        "{place}: {skipped} bad samples in this epoch so far, but only {quota} may be skipped; {}",
         list(first, *skipped)
     )]
     QuotaExceeded {
@@ -114,7 +114,7 @@ pub enum Error {
     },
     /// All samples of a batch were skipped, in an epoch that several processes share. The other processes have a batch
     /// at its place.
-    #[error("{place}: all {skipped} samples of the batch were skipped, and other processes have one at its place")]
+    #[error("{place}: all {skipped} samples of the batch were skipped, but the other processes have a batch here")]
     AllSkipped {
         /// The batch.
         place: Place,
@@ -122,7 +122,7 @@ pub enum Error {
         skipped: usize,
     },
     /// A sample was bad, and none behind it could take its place.
-    #[error("{source}; of the {tries} samples behind it none was good either")]
+    #[error("{source}; none of the {tries} samples after it in the dataset was good either")]
     NoReplacement {
         /// How many samples behind it were tried.
         tries: usize,
@@ -150,7 +150,7 @@ pub enum Error {
         promised: usize,
     },
     /// A batch sampler gave a larger batch than its `max_batch_size` promised.
-    #[error("{place}: the batch sampler gave {got} samples where its `max_batch_size` promised at most {max}")]
+    #[error("{place}: the batch sampler gave {got} samples, but its `max_batch_size` promised at most {max}")]
     LargeBatch {
         /// Where.
         place: Place,
@@ -189,8 +189,8 @@ pub enum Error {
     },
     /// The step waits, no batch is on its way, and no slot came back in time.
     #[error(
-        "no slot came back within {waited:?}: all {slots} are held elsewhere (another live iterator of this loader, or \
-         a device that never finished its copies); drop the other iterator"
+        "no slot came back within {waited:?}: all {slots} are held by another iterator of this loader, or by copies to \
+         the device that do not end; drop the other iterator"
     )]
     LeaseTimeout {
         /// How long the lease waited.
@@ -202,7 +202,7 @@ pub enum Error {
     /// of `next()` waits for the batch after it.
     #[error(
         "batch {batch} of epoch {epoch} did not come within {waited:.1?}; {}",
-        hung.as_ref().map_or_else(|| "no thread is in a call: raise `timeout`, or drop other iterators".into(), ToString::to_string)
+        hung.as_ref().map_or_else(|| "no thread hangs in a call: raise `timeout`, or drop other iterators".into(), ToString::to_string)
     )]
     Timeout {
         /// The epoch of the loader, from 0.
@@ -224,7 +224,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A thread of the loader itself ended early: a fault of this crate, please report it.
-    #[error("the pipeline of this loader has ended; a thread of the loader died")]
+    #[error("the loader has ended, because one of its threads died; please report this")]
     Ended,
 }
 

@@ -51,7 +51,7 @@ pub enum FieldError {
         name: String,
     },
     /// A tensor was taken with a rank or kind that is not the field's, or it was taken twice.
-    #[error("field `{name}` is not there as {wanted}: {there}")]
+    #[error("field `{name}` cannot be taken as {wanted}: {there}")]
     Tensor {
         /// The field.
         name: String,

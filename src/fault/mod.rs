@@ -1,4 +1,7 @@
-//! What can go wrong, what is done about it, and what each thread is doing.
+//! What can go wrong, and what is done about it. [`Error`] is everything that a loader can report. [`BadSamples`] says
+//! what to do about a sample that fails to load, and [`Quota`] how many samples an epoch may skip. [`FieldError`] tells
+//! what a collate did wrong with a field. [`HungCall`] names the call that held a batch up until its
+//! `timeout`. [`BoxError`] is any error of your own code.
 
 mod error;
 mod field;

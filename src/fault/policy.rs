@@ -69,7 +69,7 @@ impl BadSamples {
                 wrong(format!("{share} is not a share"), "use 0 to 1, e.g. 0.01")
             }
             Self::Skip(Quota::Share(_)) if items >= ENDLESS => {
-                wrong("an epoch without end has no share".into(), "use `Quota::Count`")
+                wrong("an endless epoch has no total to take a share of".into(), "use `Quota::Count`")
             }
             _ => Ok(()),
         }

@@ -139,7 +139,7 @@ impl Drop for Restore<'_> {
 /// The threads of a pipeline.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// How long a consumer waits, and how long a call may last before its thread counts as stuck.
+    /// How long a consumer waits, and how long a call may last before its thread counts as hung.
     pub(crate) timeout: Option<Duration>,
     threads: Mutex<Vec<(String, Arc<Doing>)>>,
     ended: Condvar,
@@ -209,7 +209,7 @@ impl Watch {
         !self.hanging().is_empty()
     }
 
-    /// Waits until a thread has ended, but no longer than its call may last. Returns the call that it is stuck in.
+    /// Waits until a thread has ended, but no longer than its call may last. Returns the call that it hangs in.
     /// Without a timeout it returns at once.
     pub(crate) fn wait(&self, doing: &Doing) -> Option<HungCall> {
         let timeout = self.timeout?;

@@ -130,15 +130,15 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Shuffles globally, in a new order each epoch, with a [`RandomSampler`](crate::order::RandomSampler) of this seed.
-    /// Default: the dataset's order.
+    /// Shuffles globally, in a new order each epoch, with a [`RandomSampler`](crate::order::RandomSampler) of this
+    /// seed. Default: the dataset's order.
     pub fn shuffle(mut self, seed: u64) -> Self {
         self.options.shuffle = Some(seed);
         self
     }
 
-    /// Orders epochs by a [`Sampler`](crate::order::Sampler) or a [`BatchSampler`](crate::order::BatchSampler) instead of
-    /// [`shuffle`](Self::shuffle). A batch sampler also decides which samples share a batch: it replaces
+    /// Orders epochs by a [`Sampler`](crate::order::Sampler) or a [`BatchSampler`](crate::order::BatchSampler) instead
+    /// of [`shuffle`](Self::shuffle). A batch sampler also decides which samples share a batch: it replaces
     /// [`batch_size`](Self::batch_size) and [`drop_last`](Self::drop_last).
     pub fn order<Kind: ?Sized>(mut self, order: impl IntoOrder<Kind>) -> Self {
         self.options.order = Some(order.into_order());
@@ -312,7 +312,7 @@ fn default_host_device(device: &Device) -> Result<Device, Error> {
     }
     #[cfg(not(feature = "cuda"))]
     {
-        let problem = format!("a batcher needs a CPU device to work against before its batches go to {device:?}");
+        let problem = format!("a batcher needs a CPU device to make its batches on, before they go to {device:?}");
         Err(Error::config("host_device", problem, "add e.g. `.host_device(Device::flex())`"))
     }
 }

@@ -102,8 +102,8 @@ impl LoaderState {
         if differs.is_empty() {
             return Ok(());
         }
-        let problem = format!("the state is of another loader ({})", differs.join("; "));
-        Err(Error::config("resume", problem, "build it as it was then, or start over without `resume`"))
+        let problem = format!("the state is from another loader ({})", differs.join("; "));
+        Err(Error::config("resume", problem, "build the loader as it was then, or start over without `resume`"))
     }
 }
 

@@ -133,8 +133,8 @@ impl fmt::Debug for HostBlock {
 /// Allocates the memory of slots. It is called off the training path, mostly on the pin thread, so it may take its
 /// time.
 ///
-/// An allocator of your own may wrap [`HeapAlloc`] or [`host_alloc`](crate::host_alloc), for example to count or to refuse
-/// allocations, or bring memory of its own with [`HostBlock::from_raw`].
+/// An allocator of your own may wrap [`HeapAlloc`] or [`host_alloc`](crate::host_alloc), for example to count or to
+/// refuse allocations. It may also bring memory of its own with [`HostBlock::from_raw`].
 pub trait HostAlloc: Send + Sync + fmt::Debug {
     /// Returns a block of exactly `bytes` bytes.
     ///

@@ -9,13 +9,13 @@ pub(crate) fn check_system(bytes: usize) -> Result<(), Error> {
     let Some(group) = Group::read(Path::new("/proc/self/cgroup"), Path::new("/sys/fs/cgroup")) else { return Ok(()) };
     let Group { max, free } = group;
     if bytes as u64 > max {
-        let problem = format!("slots of {bytes} bytes cannot fit the {max} bytes of memory of this control group");
+        let problem = format!("the slots need {bytes} bytes, but this control group has only {max} bytes of memory");
         let advice = "lower `batch_size`, `prefetch` or `pinned_limit`, or raise the group's limit";
         return Err(Error::config("pinned_limit", problem, advice));
     }
     if bytes as u64 > free {
         log::warn!(
-            "burn-pinned: slots of {bytes} bytes are to fit a control group of {max} bytes, {free} of them free"
+            "burn-pinned: the slots need {bytes} bytes, but {free} of the {max} bytes of this control group are free"
         );
     }
     Ok(())

@@ -1,4 +1,8 @@
-//! Host memory: blocks, the slots that batches are written to, and how many there may be.
+//! Host memory. Each batch is written to a slot, which is a block of host memory. A [`Field`] describes a named part of
+//! every sample, and so the layout of a slot. A [`MemoryLimit`] is a limit that several loaders share. A [`HostAlloc`]
+//! allocates the blocks: [`HeapAlloc`] gives ordinary memory, [`host_alloc`](crate::host_alloc) finds the allocator
+//! that suits a device, and an allocator of your own may return any [`HostBlock`]. [`MemoryKind`] says whether memory
+//! is page-locked.
 
 mod block;
 mod cgroup;

@@ -6,8 +6,8 @@ use std::{iter, ops::Range};
 /// The share that one process (rank) of a group of processes (world) has of every epoch.
 ///
 /// Of an epoch's global order the rank has the units `rank`, `rank + world`, `rank + 2 * world` and so on. A unit is a
-/// sample or, with a [`BatchSampler`](crate::order::BatchSampler), a whole batch. The global order is that of one loader
-/// alone, so every sampler works. A shuffle is global too: a rank sees other samples in each epoch.
+/// sample or, with a [`BatchSampler`](crate::order::BatchSampler), a whole batch. The global order is that of one
+/// loader alone, so every sampler works. A shuffle is global too: a rank sees other samples in each epoch.
 ///
 /// ```
 /// use burn_pinned::Distributed;
@@ -35,7 +35,7 @@ impl Distributed {
     /// [`Error::Config`] if there is no such rank.
     pub fn new(rank: usize, world: usize) -> Result<Self, Error> {
         if rank >= world {
-            let problem = format!("rank {rank} of a world of {world}");
+            let problem = format!("there is no rank {rank} in a world of {world} processes");
             return Err(Error::config("distributed", problem, "count ranks from 0 to one less than the world"));
         }
         Ok(Self { rank, world, drop_uneven: false })

@@ -1,4 +1,9 @@
-//! Which samples an epoch has, and in which order.
+//! Which samples an epoch has, and in which order. A [`Sampler`] orders single samples, and the loader cuts its order
+//! into batches. A [`BatchSampler`] also decides which samples share a batch. The option
+//! [`order`](crate::PinnedDataLoaderBuilder::order) takes either. The samplers here are the usual ones:
+//! [`SequentialSampler`] and [`RandomSampler`] give each sample once, [`WeightedSampler`] draws by weight,
+//! [`ClassBalancedSampler`] balances classes, [`MixSampler`] mixes several datasets, and [`LengthBucketSampler`] makes
+//! batches of samples of similar length. [`Distributed`] gives one process of several its share of the order.
 
 mod by;
 mod distributed;

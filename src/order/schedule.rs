@@ -157,7 +157,7 @@ impl Schedule {
         let share = self.distributed.share(units);
         if share == 0 {
             let problem = format!("{units} samples are fewer than the {} processes", self.distributed.world());
-            return Err(Error::config("distributed", problem, "leave out `drop_uneven`, or use fewer"));
+            return Err(Error::config("distributed", problem, "leave out `drop_uneven`, or use fewer processes"));
         }
         if let Sampling::Samples { batch_size, .. } = self.sampling
             && self.batches_of(share) == 0

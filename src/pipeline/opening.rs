@@ -26,7 +26,7 @@ use std::{
 /// The time that a task should take, about. It is long compared with a lock and short compared with a batch.
 const TASK_NS: u64 = 200_000;
 
-/// A batch that is being opened. Its epoch has lent its order for this.
+/// A batch that is being opened. Its epoch has lent its feed for this.
 struct Opening {
     batch: BatchId,
     feed: Feed,

@@ -11,7 +11,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// The running threads. Dropping them closes the pipeline and joins them. A thread that is stuck in user code for
+/// The running threads. Dropping them closes the pipeline and joins them. A thread that hangs in user code for
 /// longer than the timeout is left. It ends when the call returns, and keeps what it holds until then.
 pub(crate) struct Threads {
     handles: Vec<(JoinHandle<()>, Arc<Doing>)>,
@@ -72,7 +72,7 @@ impl Drop for Threads {
             if handle.thread().id() != me
                 && let Some(hung) = self.watch.wait(&doing)
             {
-                log::warn!("burn-pinned lets a thread of a dropped loader go: {hung}");
+                log::warn!("burn-pinned does not wait for a thread of a dropped loader: {hung}");
                 continue;
             }
             // If user code on a worker owned the loader last, the loader is dropped on that worker, which cannot wait

@@ -46,7 +46,7 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             counters.device_bytes(); // for their peak
             let taken = pipeline.pass(batch, next);
             if !taken && let Err(error) = uploader.flush(place) {
-                log::warn!("burn-pinned: the flush after a batch that nobody took: {error}");
+                log::warn!("burn-pinned: the flush after a batch that nobody took failed: {error}");
             }
         }
         uploader.close();

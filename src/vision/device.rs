@@ -38,7 +38,7 @@ pub fn normalize(images: Tensor<4, Int>, mean: &[f32], std: &[f32]) -> Result<Te
     let channels = images.dims()[1];
     if mean.len() != channels || std.len() != channels {
         let problem = format!("{} means and {} deviations for {channels} channels", mean.len(), std.len());
-        return Err(Error::config("normalize", problem, "give one of each for a channel"));
+        return Err(Error::config("normalize", problem, "give one of each for every channel"));
     }
     if let Some(std) = std.iter().find(|std| !(**std > 0.0 && std.is_finite())) {
         return Err(Error::config("normalize", format!("{std} is not a standard deviation"), "give numbers above 0"));

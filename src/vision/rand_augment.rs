@@ -116,11 +116,11 @@ impl RandAugment {
 
     fn at(mut self, option: &'static str, magnitude: usize, bins: usize) -> Result<Self, Error> {
         if bins < 2 || magnitude >= bins {
-            let problem = format!("there is no magnitude {magnitude} of {bins}");
+            let problem = format!("magnitude {magnitude} does not exist with {bins} bins");
             return Err(Error::config(
                 option,
                 problem,
-                "give a magnitude below the number of bins, and two bins or more",
+                "give a magnitude below the number of bins, and at least two bins",
             ));
         }
         self.strength = magnitude as f64 / (bins - 1) as f64;

@@ -72,7 +72,7 @@ impl Dataset<usize> for Numbers {
     }
 }
 
-/// Sends the number and `width` bytes derived from it; the batch is what arrived, on the host.
+/// Sends the number and `width` bytes made from it. The batch is what arrived, read back to the host.
 #[derive(Debug, Clone)]
 pub struct Show {
     pub width: usize,
@@ -115,12 +115,12 @@ pub fn builder() -> PinnedDataLoaderBuilder<usize, Shown> {
     sized(8)
 }
 
-/// Batches of another size.
+/// A loader with batches of this size.
 pub fn sized(batch_size: usize) -> PinnedDataLoaderBuilder<usize, Shown> {
     unsized_().batch_size(batch_size)
 }
 
-/// No size of batches yet.
+/// A loader that has no batch size yet.
 pub fn unsized_() -> PinnedDataLoaderBuilder<usize, Shown> {
     PinnedDataLoaderBuilder::new(Show { width: 13 }).num_workers(2).set_device(Device::flex())
 }
@@ -134,7 +134,7 @@ pub fn numbers(batches: &[Shown]) -> Vec<i64> {
     batches.iter().flat_map(|batch| batch.numbers.clone()).collect()
 }
 
-/// The next epoch with its errors, typed, as text.
+/// All outcomes of the next epoch: the numbers of each batch, or the text of its error.
 pub fn outcomes(loader: &dyn DataLoader<Shown>) -> Vec<Result<Vec<i64>, String>> {
     loader
         .iter()
@@ -150,22 +150,22 @@ pub fn loader_threads() -> Vec<String> {
     names.map(|name| name.trim().to_string()).filter(|name| name.starts_with("bp-")).collect()
 }
 
-/// Waits until so many threads of loaders are there.
+/// Waits until loaders have this many threads.
 pub fn wait_for_threads(count: usize) {
-    eventually(&format!("{count} threads of loaders are there"), || loader_threads().len() == count);
+    eventually(&format!("loaders have {count} threads"), || loader_threads().len() == count);
 }
 
-/// Tests that count threads must not run beside others of their process.
+/// Tests that count threads must not run at the same time as others of their process.
 pub static ALONE: Mutex<()> = Mutex::new(());
 
-/// Begins a test that counts threads: those of the tests before it have gone.
+/// Begins a test that counts threads, once the threads of earlier tests have ended.
 pub fn alone() -> MutexGuard<'static, ()> {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     wait_for_threads(0);
     alone
 }
 
-/// Holds those who pass it while it is shut.
+/// Threads that pass it wait while it is shut.
 #[derive(Debug, Clone, Default)]
 pub struct Gate(Arc<(Mutex<Passage>, Condvar)>);
 
@@ -195,7 +195,7 @@ impl Gate {
         self.0.1.notify_all();
     }
 
-    /// Waits until so many are waiting at the gate.
+    /// Waits until this many threads wait at the gate.
     pub fn wait_for(&self, count: usize) {
         eventually(&format!("{count} calls hang"), || self.passage().waiting == count);
     }
@@ -210,8 +210,8 @@ pub fn eventually(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Checks that something takes less than 100 ms: in one of three tries, for a machine with other work is late now and then, and in
-/// each of them less than 2 s. `run` gives what a try took.
+/// Checks that something takes less than 100 ms in one of three tries, and less than 2 s in each of them. A machine
+/// with other work is sometimes late. `run` returns how long a try took.
 pub fn soon(what: &str, mut run: impl FnMut() -> Duration) {
     let mut best = Duration::MAX;
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! Where user code is called on a CPU backend, each misbehaving on demand: what the matrix of faults injects.
+//! The places where user code is called on a CPU backend. Each can misbehave on demand. `fault_matrix.rs` uses them.
 
 use crate::common::*;
 use burn::{
@@ -25,11 +25,11 @@ use std::{
 
 pub(crate) const LEN: usize = 24;
 pub(crate) const BATCH: usize = 4;
-/// How long a batch is waited for where one hangs: long for the others, also on a machine with other work.
+/// The timeout if one batch hangs. It is long for the other batches, even on a machine with other work.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(1);
-/// The same where each batch hangs.
+/// The timeout if each batch hangs.
 const BRIEF: Duration = Duration::from_millis(100);
-/// What takes so long hangs, though nothing was to.
+/// What takes longer than this hangs, though it should not.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 /// The index of an allocator that misbehaves each time.
 pub(crate) const EVERY: usize = usize::MAX;
@@ -47,7 +47,8 @@ pub(crate) enum Site {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
-    /// Of a sampler, which cannot return one: an index that is out of range. Of a batcher: a panic with a formatted message.
+    /// An error. A sampler cannot return one, and gives an index that is out of range instead. A batcher panics with a
+    /// formatted message instead.
     Error,
     Panic,
     Delay,
@@ -58,7 +59,8 @@ pub(crate) enum Kind {
 pub(crate) struct Case {
     pub(crate) site: Site,
     pub(crate) kind: Kind,
-    /// The bad sample; of `Finish` and `Batcher`, one of the bad batch; of `Allocator`, which block counted from 0, or [`EVERY`].
+    /// The bad sample. For `Finish` and `Batcher`, one sample of the bad batch. For `Allocator`, the bad block, counted
+    /// from 0, or [`EVERY`].
     pub(crate) index: usize,
     pub(crate) workers: usize,
     /// The epoch in which things go wrong.
@@ -72,9 +74,9 @@ pub(crate) struct Case {
 #[derive(Debug, Clone)]
 pub(crate) struct Fault {
     pub(crate) case: Case,
-    /// The epoch that runs.
+    /// The epoch that runs now.
     pub(crate) epoch: Arc<AtomicUsize>,
-    /// Shut for those that hang.
+    /// Shut while calls are to hang.
     pub(crate) gate: Gate,
     hits: Arc<AtomicUsize>,
 }
@@ -171,7 +173,7 @@ impl Batcher<usize, Vec<i64>> for Batched {
     }
 }
 
-/// Misbehaves at one of the blocks that it is asked for, or at each. Counts them.
+/// Misbehaves at one of the blocks that it is asked for, or at each of them. Counts the blocks.
 #[derive(Debug)]
 struct Memory(Fault, AtomicUsize);
 
@@ -202,7 +204,7 @@ pub(crate) fn build(fault: &Fault) -> Arc<PinnedDataLoader<Vec<i64>>> {
     match (kind, index) {
         (Kind::Hang, EVERY) => builder = builder.timeout(BRIEF),
         (Kind::Hang, _) => builder = builder.timeout(TIMEOUT),
-        // A loader that waits for memory in vain is to be an error, not a test without end.
+        // If a loader waits for memory in vain, the test must fail and not run for ever.
         _ if site == Site::Allocator => builder = builder.timeout(LONG),
         _ => {}
     }

@@ -51,14 +51,13 @@ fn a_loader_starts_while_a_graph_is_recorded() {
             let stats = loader.stats();
             println!("round {round}: first batch after {waited:?}, {:?}", stats.memory);
             assert!(stats.memory.is_some_and(MemoryKind::is_pinned), "{stats}");
-            // Burn's own way knows of no bytes on the device.
+            // If Burn made the copies, no bytes on the device would be counted.
             assert!(stats.device_bytes_peak > 0, "the crate does not copy itself any more: {stats}");
         });
     }
 }
 
-/// Neither the making of a loader, nor the start of an epoch, nor the end of a loader changes the CUDA context of the thread that
-/// asks for it.
+/// A thread keeps its CUDA context when it makes a loader, starts an epoch, or drops a loader.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn the_callers_context_stays() {
@@ -80,7 +79,7 @@ fn the_callers_context_stays() {
             assert_eq!(current(), before, "build");
             let mut batches = loader.iter();
             assert_eq!(current(), before, "iter()");
-            // What Burn does in `next()` and with tensors is Burn's.
+            // Burn itself may change the context in `next()` and with tensors.
             let kept: Vec<_> = batches.by_ref().map(Result::unwrap).collect();
             assert_eq!(kept.len(), 10);
             drop((batches, kept));
@@ -98,8 +97,8 @@ fn the_callers_context_stays() {
     }
 }
 
-/// A validation loader that is made and dropped each epoch does not hold up the training: no step waits for the device's memory to be
-/// given back. The times are printed; the bound is wide.
+/// A validation loader that is made and dropped each epoch does not hold up the training: no step waits for the
+/// device's memory to be given back. The times are printed, and the bound is wide.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_validation_loader_that_comes_and_goes_stalls_no_step() {

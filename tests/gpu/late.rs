@@ -1,4 +1,5 @@
-//! What is queued on the stream that a batch's memory is from never writes to the batch, however CubeCL's streams are set.
+//! The memory of a batch comes from a stream of CubeCL. What is queued on that stream never writes to the batch, under
+//! any settings of CubeCL.
 
 use super::{Kept, loader};
 use crate::common::byte;
@@ -18,12 +19,13 @@ const ROWS: usize = 64;
 /// Batches that the loop keeps at a time.
 const KEPT: usize = 4;
 
-/// Settings of CubeCL, how many trainings run under them one after the other, each on a new thread, and how many batches each takes.
+/// A name, settings of CubeCL, the number of trainings under them, and the number of batches of each. The trainings run
+/// one after the other, each on a new thread.
 const SETTINGS: [(&str, &str, usize, usize); 7] = [
     ("defaults", "", 1, 2100),
     ("one stream for all", "[streaming]\npolicy = \"single\"\n", 1, 2100),
     ("a pool of one stream", "[streaming]\nmax_streams = 1\n", 1, 2100),
-    // Of threads that come one after the other, each second one shares the transfer threads' stream.
+    // Every second new thread shares the stream of the transfer threads.
     ("a pool of two streams", "[streaming]\nmax_streams = 2\n", 4, 540),
     ("asynchronous allocations", "[memory.cuda]\nallocator = \"async\"\n", 1, 2100),
     (
@@ -32,14 +34,15 @@ const SETTINGS: [(&str, &str, usize, usize); 7] = [
         1,
         2100,
     ),
-    // So many that threads share streams although there are 128.
+    // There are so many trainings that threads share streams, although there are 128 streams.
     ("many trainings", "", 260, 12),
 ];
 
-/// Names the settings to a child.
+/// The variable that tells a child process its settings.
 const CHILD: &str = "BURN_PINNED_SETTINGS";
 
-/// CubeCL reads its settings once a process, from the folder that it runs in: a child for each of them, all at once.
+/// CubeCL reads its settings once in a process, from the folder that the process runs in. So each of the settings has a
+/// child process, and all run at the same time.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn late_kernels_leave_batches_alone() {
@@ -70,7 +73,7 @@ fn late_kernels_leave_batches_alone() {
 }
 
 fn train((name, _, trainings, batches): &(&str, &str, usize, usize)) {
-    CubeClRuntimeConfig::get(); // or the first stream is chosen before the policy is known
+    CubeClRuntimeConfig::get(); // otherwise the first stream is chosen before the policy is known
     let (mut wrong, mut rows) = (0, 0);
     for _ in 0..*trainings {
         let batches = *batches;
@@ -82,8 +85,8 @@ fn train((name, _, trainings, batches): &(&str, &str, usize, usize)) {
     assert_eq!(wrong, 0, "{name}");
 }
 
-/// Takes batches, launches long work behind which tensors of a batch's size are written, drops these at once, and then looks at the
-/// batches. Gives the number of rows that are wrong, and of all.
+/// Takes batches and launches long work. Behind this work, tensors of a batch's size are written, and they are dropped
+/// at once. Then the batches are looked at. Returns the number of wrong rows, and of all rows.
 fn training(batches: usize) -> (usize, usize) {
     let device = Device::cuda(0);
     let loader = loader(WIDTH, ROWS, 4, ROWS * batches);
@@ -97,7 +100,7 @@ fn training(batches: usize) -> (usize, usize) {
         let product = (0..8).fold(matrix.clone(), |product, _| product.matmul(matrix.clone()));
         let late = |nth: usize| product.clone().mean().expand([ROWS * WIDTH / 4]) + nth as f32 + 0.5;
         let written: Vec<Tensor<1>> = (0..6).map(late).collect();
-        device.flush().unwrap(); // or fusion would leave out what nobody reads
+        device.flush().unwrap(); // otherwise fusion leaves out what nobody reads
         drop((written, product));
         for batch in kept.drain(..) {
             let (bad, seen) = look(batch);
@@ -107,7 +110,7 @@ fn training(batches: usize) -> (usize, usize) {
     (wrong, rows)
 }
 
-/// The rows of a batch that are not what the host wrote, and all of them.
+/// The number of rows of a batch that differ from what the host wrote, and the number of all rows.
 fn look((numbers, bytes): Kept) -> (usize, usize) {
     let numbers = numbers.into_data().try_to_vec::<i64>().unwrap();
     let bytes = bytes.into_data();

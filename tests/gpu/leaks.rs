@@ -60,6 +60,7 @@ fn loaders_that_come_and_go_leave_nothing() {
     let (before, after) = (first.unwrap(), (threads(), files(), device_mb()));
     println!("threads, files, device MB: {before:?} after 3 loaders, {after:?} after 12");
     assert!(after.0 <= before.0 && after.1 <= before.1);
-    // A transfer thread's CubeCL stream stays with the device, with its pool: what a loader leaves must not grow with the batches.
+    // The CubeCL stream of a transfer thread stays with the device, and so does its pool. What a loader leaves behind
+    // must not grow with its batches.
     assert!(after.2 - before.2 < 9.0 * 3.0 * 20.0, "{} MB", after.2 - before.2);
 }

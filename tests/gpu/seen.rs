@@ -9,7 +9,7 @@ use burn::{
 use burn_pinned::{PinnedDataLoaderBuilder, observe::VerdictKind};
 use std::{thread::sleep, time::Duration};
 
-/// A loop that launches long steps and reads nothing of them is held back by the GPU, in `next()`.
+/// A loop that launches long steps and reads none of their results is held back by the GPU, in `next()`.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn a_loop_that_runs_ahead_is_compute_bound() {
@@ -43,7 +43,7 @@ fn device_memory_is_what_is_kept() {
     for count in [30, 7, 0] {
         kept.truncate(count);
         Device::cuda(0).sync().unwrap();
-        eventually("what nobody has is gone", || loader.stats().device_bytes == count * batch);
+        eventually("the memory of dropped batches is free", || loader.stats().device_bytes == count * batch);
     }
     assert!(loader.stats().device_bytes_peak >= 30 * batch);
 }

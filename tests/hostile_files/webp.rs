@@ -1,4 +1,4 @@
-//! WebPs, whose chunks may claim what they like.
+//! WebPs with chunks that claim wrong sizes.
 
 use super::{close, decode, encoded, picture};
 use burn_pinned::vision::VisionError;
@@ -53,7 +53,7 @@ pub fn animation(flags: u8, width: u32, height: u32, frames: &[Vec<u8>]) -> Vec<
     file(&[canvas(ANIMATION_FLAG | flags, width, height), riff_chunk(b"ANIM", &[0; 6]), frames.concat()])
 }
 
-/// The animation of pictures of the canvas's size.
+/// An animation of pictures that are as large as the canvas.
 pub fn animated(width: u32, height: u32, pictures: &[&RgbImage]) -> Vec<u8> {
     let frame = |image: &&RgbImage| frame(0, 0, image.width(), image.height(), &[lossless(image)]);
     animation(0, width, height, &pictures.iter().map(frame).collect::<Vec<_>>())
@@ -92,7 +92,7 @@ fn endless(kind: &[u8; 4]) -> Vec<u8> {
     [kind, &0xFFFF_FFFEu32.to_le_bytes()[..], &[0; 8]].concat()
 }
 
-/// The lossy picture in each way that it can come, alone and with an alpha channel that is opaque or not.
+/// The lossy picture in each form that a file can have, alone and with an alpha channel that is opaque or not.
 pub fn lossy_files() -> Vec<Vec<u8>> {
     let opaque = riff_chunk(b"ALPH", &[&[0][..], &[255; 48]].concat());
     let clear = riff_chunk(b"ALPH", &ALPHA);
@@ -111,11 +111,11 @@ fn lossy_pictures_come_in_many_ways() {
     let images: Vec<RgbImage> = lossy_files().iter().map(|file| decode(file).unwrap()).collect();
     let (small, last) = (&images[..5], &images[5]);
     assert!(small.iter().all(|image| close(image, &images[0], 1)));
-    assert!(close(&images[0], &picture(), 150), "colours are of 2 x 2 pixels: {:?}", images[0]);
+    assert!(close(&images[0], &picture(), 150), "colours are stored for 2 x 2 pixels: {:?}", images[0]);
     assert_eq!(last.dimensions(), (10, 12));
 }
 
-/// What follows the end that a file states is not read, and the byte that fills a chunk up may lack.
+/// Bytes after the end that a file states are not read. The byte that pads a chunk may be missing.
 #[test]
 fn the_end_is_where_the_file_says() {
     let exif = riff_chunk(b"EXIF", b"II*");
@@ -130,7 +130,8 @@ fn the_end_is_where_the_file_says() {
     assert_eq!(decode(&odd).unwrap(), image);
 }
 
-/// Limits are held against the size of the canvas; the rest must agree with it before the decoder sees it.
+/// The limits are compared with the size of the canvas. So the other sizes must agree with it before the decoder sees
+/// them.
 #[test]
 fn chunks_that_contradict_each_other_are_refused() {
     let malformed = |bytes: Vec<u8>| match decode(&bytes) {
@@ -138,7 +139,7 @@ fn chunks_that_contradict_each_other_are_refused() {
         other => panic!("{other:?}"),
     };
     let alpha = || riff_chunk(b"ALPH", &[0, 255]);
-    let other_size = "a picture is not as large as its frame or canvas";
+    let other_size = "a picture and its frame or canvas differ in size";
     // Written over the end of a frame that says it has one pixel.
     let larger = frame(0, 0, 1, 1, &[alpha(), lossy()]);
     assert_eq!(malformed(animation(ALPHA_FLAG, 1, 1, &[larger])), other_size);
@@ -147,7 +148,7 @@ fn chunks_that_contradict_each_other_are_refused() {
         assert_eq!(malformed(animation(0, 1, 1, &[frame(0, 0, 1, 1, std::slice::from_ref(&huge))])), other_size);
         assert_eq!(malformed(file(&[lossy(), huge])), other_size);
     }
-    // A picture that is no key frame has no size.
+    // Only a picture that is a key frame has a size.
     let mut delta = lossy();
     delta[8] |= 1;
     assert_eq!(malformed(file(&[canvas(0, 8, 6), delta.clone()])), other_size);
@@ -167,10 +168,10 @@ fn chunks_that_contradict_each_other_are_refused() {
     assert_eq!(malformed(file(&[riff_chunk(b"JUNK", &[]), lossy()])), "it does not begin with the size of an image");
     let mut short = file(&[lossy()]);
     short[4] -= 4;
-    assert_eq!(malformed(short), "a chunk ends behind what it is in");
+    assert_eq!(malformed(short), "a chunk is longer than what contains it");
 }
 
-/// Memory for them would be taken first, 4 GB of it.
+/// The decoder would first allocate memory for them: 4 GB.
 #[test]
 fn chunks_that_end_behind_the_file_are_refused() {
     let truncated = |bytes: Vec<u8>| match decode(&bytes) {

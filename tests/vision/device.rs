@@ -13,7 +13,7 @@ fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_to_vec::<f32>().unwrap()
 }
 
-/// Image `n` is of `n` alone.
+/// All values of image `n` are `n`.
 fn plain(count: usize, side: usize) -> Tensor<4> {
     let data = (0..count * side * side).map(|at| (at / (side * side)) as f32).collect();
     Tensor::from_data(TensorData::new(data, [count, 1, side, side]), &device())

@@ -33,7 +33,8 @@ fn resized_crops_that_never_fit_are_central() {
     assert_eq!(wide, CropBox { left: 480, top: 0, width: 40, height: 30 });
     let high = crop.scale(1.0, 1.0).unwrap().draw(30, 1000, &mut rng(0));
     assert_eq!(high, CropBox { left: 0, top: 480, width: 30, height: 40 });
-    // All of a square in another proportion is too long for it: after ten tries it is the whole square.
+    // The whole area of a square in another proportion does not fit into the square. After ten tries, the crop is the
+    // whole square.
     let all = RandomResizedCrop::new(8).unwrap().scale(1.0, 1.0).unwrap().ratio(0.1, 10.0).unwrap();
     let whole = CropBox { left: 0, top: 0, width: 100, height: 100 };
     assert!((0..1000).filter(|nth| all.draw(100, 100, &mut rng(*nth)) == whole).count() > 900);
@@ -59,7 +60,7 @@ fn crops_are_anywhere_with_and_without_padding() {
     for nth in 0..N {
         let part = wide.draw(6, 2, &mut rng(nth)).unwrap();
         assert_eq!((part.top, part.width, part.height), (0, 10, 2));
-        counts[(part.left + 4) as usize] += 1; // 4 columns lack, and are added on both sides: 14 for 10
+        counts[(part.left + 4) as usize] += 1; // 4 columns are missing and are added on both sides: 14 for 10
     }
     even("pad if needed", &counts[..5]);
     assert_eq!(counts[5..], [0; 4]);

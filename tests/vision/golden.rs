@@ -15,7 +15,7 @@ use burn_pinned::{
 };
 use image::{Rgb, RgbImage};
 
-/// A picture with slopes, edges and something like texture, of integers alone.
+/// A picture with slopes, edges and something like texture, made with integers only.
 pub(crate) fn photo(width: u32, height: u32) -> RgbImage {
     RgbImage::from_fn(width, height, |x, y| {
         let noise = (x.wrapping_mul(2_654_435_761) ^ y.wrapping_mul(2_246_822_519)).wrapping_mul(3_266_489_917) >> 28;
@@ -79,7 +79,7 @@ fn the_bytes_of_every_transform() {
             wrong += &format!("\n{name}: ({:#018X}, {:?})", one.0, one.1);
         }
     };
-    // `OneOf` of one names a type for them all.
+    // A `OneOf` with one choice gives all of them the same type.
     fn then(augment: impl Augment<Sample>) -> OneOf<Sample> {
         OneOf::new((augment, CenterCrop::new(24).unwrap()))
     }

@@ -39,7 +39,7 @@ fn the_middle_and_what_lacks_around_it() {
     // (4 - 1) / 2 = 1.5 is rounded to 2, (4 - 3) / 2 = 0.5 to 0: torchvision's int(round(..)).
     assert_eq!(first::<1>(&centre([2, 1])), [[3], [7]]);
     assert_eq!(first::<3>(&centre([2, 3])), [[1, 2, 3], [5, 6, 7]]);
-    // One column lacks: it is added at the end. Two rows lack: one on either side.
+    // One column is missing: it is added at the end. Two rows are missing: one is added on either side.
     let padded = first::<5>(&centre([4, 5]));
     assert_eq!(padded, [[0; 5], [1, 2, 3, 4, 0], [5, 6, 7, 8, 0], [0; 5]]);
 }
@@ -75,7 +75,7 @@ fn resizing_takes_all_pixels_into_account() {
     assert_eq!(size(90, 90, 30).dimensions(), (30, 30));
 }
 
-/// The part is resized as if it were an image of its own: what lies around it does not shine in.
+/// The part is resized as if it were an image of its own: what lies around it has no influence.
 #[test]
 fn a_resized_crop_sees_nothing_of_its_surroundings() {
     let mut image = RgbImage::from_pixel(60, 60, Rgb([255; 3]));
@@ -92,9 +92,9 @@ fn a_resized_crop_sees_nothing_of_its_surroundings() {
     }
 }
 
-/// The promise of equal bytes on every CPU: the resizer's vector paths against its plain one.
+/// Checks the promise of equal bytes on every CPU: the resizer's vector paths against its plain path.
 #[test]
-#[expect(unsafe_code, reason = "the resizer takes the word of its caller that the CPU has the extension")]
+#[expect(unsafe_code, reason = "the resizer trusts its caller that the CPU has the extension")]
 fn resizing_gives_the_same_bytes_with_every_extension_of_the_cpu() {
     let all = [
         fir::CpuExtensions::None,

@@ -1,10 +1,11 @@
-//! The smallest images: one pixel, one column, one row. What looks at neighbours, or divides by what lies between, has none here.
+//! The smallest images: one pixel, one column, one row. Code that looks at neighbours, or divides by distances, finds
+//! none here.
 
 use super::{apply, golden::photo, rng};
 use burn_pinned::{Augment, vision::*};
 use image::RgbImage;
 
-/// Odd: turned by 90 degrees the pixels lie on the grid again.
+/// It is odd, so that after a turn by 90 degrees the pixels lie on the grid again.
 const LONG: u32 = 41;
 
 const SIZES: [(u32, u32); 3] = [(1, 1), (1, LONG), (LONG, 1)];

@@ -28,7 +28,7 @@ impl fmt::Display for Stats {
         let kind = self.memory.map_or_else(|| "none".into(), |kind| kind.to_string());
         write!(f, "slot memory    {:.1} MB, peak {:.1} MB, {kind}", mb(self.host_bytes), mb(self.host_bytes_peak))?;
         write!(f, ", {} allocations in {:.1?}", self.allocations, self.allocating)?;
-        writeln!(f, ", {} late", self.late_allocations)?;
+        writeln!(f, ", {} of them after the start", self.late_allocations)?;
         let q = &self.queues;
         let (open, pin, send, ready) = (q.open, q.to_pin, q.to_send, q.ready);
         writeln!(f, "queues         {open:.1} batches open, {pin:.1} to pin, {send:.1} to send, {ready:.1} ready")?;

@@ -97,13 +97,13 @@ impl fmt::Display for Verdict {
 /// Returns what users call a stage, and what makes it cheaper.
 fn words(stage: Stage) -> (&'static str, &'static str) {
     match stage {
-        Stage::Read => ("read (`Dataset::get`)", "a cheaper decode, or data that is decoded once"),
-        Stage::Augment => ("augment", "cheaper augmentation, or augmentation on the device in `finish`"),
-        Stage::Collate => ("`Collate::write`", "a cheaper one, or work moved to the device in `finish`"),
-        Stage::Batcher => ("the batcher", "a cheaper one, or work moved to the device"),
-        Stage::Pin => ("pin (packing the batch)", "fields of one size"),
-        Stage::Finish => ("finish", "less work in `finish`"),
-        stage => (stage.name(), "less work a batch"),
+        Stage::Read => ("read (`Dataset::get`)", "make decoding cheaper, or decode the data only once"),
+        Stage::Augment => ("augment", "make it cheaper, or augment on the device in `finish`"),
+        Stage::Collate => ("`Collate::write`", "make it cheaper, or move work to the device in `finish`"),
+        Stage::Batcher => ("the batcher", "make it cheaper, or move work to the device"),
+        Stage::Pin => ("pin (packing the batch)", "use fields of one size"),
+        Stage::Finish => ("finish", "do less work in `finish`"),
+        stage => (stage.name(), "do less work in each batch"),
     }
 }
 
@@ -114,48 +114,46 @@ impl fmt::Display for Cause {
         match *self {
             Self::TooEarly { batches, errors: 0 } => write!(f, "too early to say: {batches} batches so far"),
             Self::TooEarly { batches, errors } => {
-                write!(f, "too early to say: {batches} batches so far, and {errors} errors instead of one")
+                write!(f, "too early to say: {batches} batches so far, and {errors} errors instead of batches")
             }
             Self::Compute { waits, idle } => {
                 let (waits, idle) = (percent(waits), percent(idle));
-                write!(f, "compute-bound: the loader is idle {idle}, the step waits {waits} of the time; nothing to do")
+                write!(
+                    f,
+                    "compute-bound: the loader is idle {idle}, the step waits {waits} of the time; nothing to change"
+                )
             }
             Self::Ahead { waits: share, share: part } => {
                 let (waits, part) = (waits(share), percent(part));
-                write!(
-                    f,
-                    "compute-bound: {waits}, but for the device, which its loop runs ahead of: transfers wait {part} of it "
-                )?;
-                f.write_str("for steps to be over; nothing to do")
+                write!(f, "compute-bound: {waits}, but only because the device is busy with earlier steps: ")?;
+                write!(f, "transfers wait {part} of their time for these steps to end; nothing to change")
             }
             Self::Start { waits: share, first_batch } => {
                 let waits = waits(share);
                 write!(f, "{waits}, mostly {first_batch:.1?} for the first batch of each epoch: ")?;
-                f.write_str("fewer and longer epochs, or smaller batches")
+                f.write_str("use fewer and longer epochs, or smaller batches")
             }
             Self::Workers { waits: share, stage, workers, busy, room } => {
                 let ((name, cheaper), waits, busy) = (words(stage), waits(share), percent(busy));
                 let s = if workers == 1 { "" } else { "s" };
                 write!(f, "{waits} for {name} ({workers} worker{s} busy {busy}): ")?;
                 match (room, stage) {
-                    (true, _) => write!(f, "more workers, or {cheaper}"),
+                    (true, _) => write!(f, "use more workers, or {cheaper}"),
                     // While a worker waits for a file, another one can use its thread of the machine.
-                    (false, Stage::Read) => write!(f, "{cheaper}; more workers only where they wait for storage"),
+                    (false, Stage::Read) => write!(f, "{cheaper}; more workers help only if they wait for storage"),
                     (false, _) => write!(f, "{cheaper}; more workers would share the same cores"),
                 }
             }
             Self::Pin { waits: share, busy } => {
                 let (waits, busy) = (waits(share), percent(busy));
-                write!(
-                    f,
-                    "{waits} for the pin thread, busy {busy}: a `Collate` instead of a batcher, or fields of one size"
-                )
+                write!(f, "{waits} for the pin thread, busy {busy}: ")?;
+                f.write_str("use a `Collate` instead of a batcher, or fields of one size")
             }
             Self::Transfer { waits: share, gb_per_s, busy, pageable } => {
                 let (waits, busy) = (waits(share), percent(busy));
-                write!(f, "transfer-bound: {waits}, the transfer threads copy {busy} of it at {gb_per_s:.1} GB/s")?;
+                write!(f, "transfer-bound: {waits}, the transfers copy {busy} of their time at {gb_per_s:.1} GB/s")?;
                 if pageable {
-                    f.write_str(" from ordinary memory: find out why none was page-locked (it is logged), or ")?;
+                    f.write_str(" from ordinary memory: look in the log why it is not page-locked, or ")?;
                 } else {
                     f.write_str(": ")?;
                 }
@@ -163,35 +161,36 @@ impl fmt::Display for Cause {
             }
             Self::Finish { waits: share, share: part } => {
                 let (waits, part) = (waits(share), percent(part));
-                write!(
-                    f,
-                    "{waits}, {part} of that in `finish`, which runs in `next()`: less work or fewer kernels there"
-                )
+                write!(f, "{waits}, {part} of that in `finish`, which runs in `next()`: ")?;
+                f.write_str("do less work or launch fewer kernels there")
             }
             Self::Device { waits: share, share: part } => {
                 let (waits, part) = (waits(share), percent(part));
-                write!(f, "{waits}, and transfers wait {part} of it for batches to leave device memory: ")?;
-                f.write_str("drop batches after their step, or a larger `prefetch`")
+                write!(f, "{waits}, and transfers wait {part} of their time for batches to leave device memory: ")?;
+                f.write_str("drop batches after their step, or raise `prefetch`")
             }
             Self::Slots { waits: share, share: part, slots } => {
                 let (waits, part) = (waits(share), percent(part));
                 let s = if slots == 1 { "" } else { "s" };
-                write!(f, "slot-bound: {waits}, and the workers wait {part} of it for one of {slots} slot{s}: ")?;
-                f.write_str("a larger `prefetch` or `pinned_limit`")
+                write!(
+                    f,
+                    "slot-bound: {waits}, and the workers wait {part} of the time for a free slot ({slots} slot{s}): "
+                )?;
+                f.write_str("raise `prefetch` or `pinned_limit`")
             }
             Self::Overhead { waits: share, work } => {
                 let waits = waits(share);
-                write!(f, "{waits}, though a batch is only {work:.1?} of work: a larger `batch_size`")
+                write!(f, "{waits}, though a batch is only {work:.1?} of work: raise `batch_size`")
             }
             Self::Uneven { waits: share, stage, p50, p99 } => {
                 let ((name, _), waits) = (words(stage), waits(share));
-                write!(f, "{waits} for slow samples: one in 100 takes {p99:.1?} in {name}, most {p50:.1?}: ")?;
-                f.write_str("a larger `prefetch`, or a look at those samples")
+                write!(f, "{waits} for slow samples, one in 100 takes {p99:.1?} in {name}, most take {p50:.1?}: ")?;
+                f.write_str("raise `prefetch`, or look at those samples")
             }
             Self::Mixed { waits: share, workers, transfer } => {
                 let (waits, workers, transfer) = (waits(share), percent(workers), percent(transfer));
                 write!(f, "{waits}, no stage stands out (workers busy {workers}, transfers {transfer}): ")?;
-                f.write_str("a larger `prefetch` evens out what varies")
+                f.write_str("raise `prefetch`, so that slow batches matter less")
             }
         }
     }

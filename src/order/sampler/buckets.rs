@@ -65,7 +65,7 @@ impl LengthBucketSampler {
             return refuse("0 rows make no batch".into(), "let `max_batch_size` be at least 1");
         }
         if let Some((item, length)) = lengths.iter().enumerate().find(|(_, length)| **length > max_tokens) {
-            let problem = format!("item {item} has {length} tokens, and a batch at most {max_tokens}");
+            let problem = format!("item {item} has {length} tokens, but a batch has at most {max_tokens}");
             return refuse(problem, "raise `max_tokens`, or cut or leave out such items");
         }
         let Some(&shortest) = lengths.iter().min() else {

@@ -60,7 +60,8 @@ impl Sampler for RandomSampler {
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
         match self.size {
             Some(size) if size > dataset_len => {
-                let problem = format!("{size} samples of a dataset of {dataset_len}, each at most once");
+                let problem =
+                    format!("{size} samples are more than the {dataset_len} of the dataset, and none is drawn twice");
                 Err(Error::config(
                     "RandomSampler::with_size",
                     problem,
@@ -151,6 +152,6 @@ mod tests {
     fn a_size_beyond_the_dataset_is_refused() {
         assert!(RandomSampler::new(1).with_size(10).check(10).is_ok());
         let error = RandomSampler::new(1).with_size(11).check(10).unwrap_err().to_string();
-        assert!(error.contains("11 samples of a dataset of 10") && error.contains("RandomWithReplacement"), "{error}");
+        assert!(error.contains("11 samples are more than") && error.contains("RandomWithReplacement"), "{error}");
     }
 }

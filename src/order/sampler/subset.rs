@@ -80,7 +80,7 @@ impl Sampler for SubsetSampler {
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
         match self.indices.iter().enumerate().find(|(_, index)| *index >= dataset_len) {
             Some((at, index)) => {
-                let problem = format!("the index at {at} is {index}, of a dataset of {dataset_len} items");
+                let problem = format!("the index at {at} is {index}, but the dataset has {dataset_len} items");
                 Err(Error::config("SubsetSampler::new", problem, "give indices below the dataset's length"))
             }
             None => Ok(()),

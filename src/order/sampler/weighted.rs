@@ -47,7 +47,7 @@ impl WeightedSampler {
             return Err(Error::config(
                 "WeightedSampler::new",
                 problem,
-                "weigh parts of the dataset with a `MixSampler`",
+                "give weights to parts of the dataset, with a `MixSampler`",
             ));
         }
         let fingerprint = Fingerprint::of(weights.iter().map(|weight| weight.to_bits()));
@@ -147,7 +147,10 @@ impl WeightedWithoutReplacementSampler {
     /// [`Error::Config`] if `size` is more than the number of positive weights.
     pub fn with_size(mut self, size: usize) -> Result<Self, Error> {
         if size > self.positive {
-            let problem = format!("{size} different items of {} whose weight is positive", self.positive);
+            let problem = format!(
+                "{size} items are more than the {} with a positive weight, and none is drawn twice",
+                self.positive
+            );
             let advice = "lower it, or use `WeightedSampler`, which draws with replacement";
             return Err(Error::config("WeightedWithoutReplacementSampler::with_size", problem, advice));
         }

@@ -103,7 +103,7 @@ fn work_that_grows_gets_its_workers_back() {
     }
     assert!(tuner.workers() <= 4);
     let said: Vec<_> = (0..30).filter_map(|_| tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9))).collect();
-    assert!(said[0].starts_with("the work has changed, 0.20 x the rate"), "{said:?}");
+    assert!(said[0].starts_with("the work has changed: 0.20 x the earlier rate"), "{said:?}");
     for _ in 0..100 {
         tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9));
     }

@@ -265,7 +265,7 @@ impl Tuner {
         let home = &mut self.levels[self.home];
         let change = seen.rate() / home.rate.max(1e-9);
         home.add(seen);
-        format!("the work has changed, {change:.2} x the rate of before with {} workers", home.workers)
+        format!("the work has changed: {change:.2} x the earlier rate with {} workers", home.workers)
     }
 
     fn forget(&mut self) {

@@ -130,7 +130,7 @@ fn factor(option: &'static str, spread: Spread) -> Result<Option<Span>, Error> {
         Spread::Around(by) if !(by >= 0.0 && by.is_finite()) => {
             return Err(Error::config(
                 option,
-                format!("{by} is not a distance from 1"),
+                format!("{by} is negative or not finite"),
                 "give a number from 0 up, or a pair",
             ));
         }

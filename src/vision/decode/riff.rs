@@ -58,7 +58,7 @@ impl<'a> Iterator for Chunks<'a> {
         self.at = end.saturating_add(size % 2);
         Some(match self.file.get(start..end) {
             None => Err(VisionError::Truncated),
-            Some(_) if end > self.end => Err(VisionError::Malformed("a chunk ends behind what it is in")),
+            Some(_) if end > self.end => Err(VisionError::Malformed("a chunk is longer than what contains it")),
             Some(data) => Ok(Chunk { kind: [a, b, c, d], data, start }),
         })
     }
@@ -103,7 +103,7 @@ fn check_frame(file: &[u8], frame: &Chunk<'_>, canvas: Size) -> Result<(), Visio
 /// Checks that the chunk has this size, if it is a picture.
 fn check_picture(chunk: &Chunk<'_>, size: Size) -> Result<(), VisionError> {
     if is_picture(chunk) && picture_size(chunk) != Some(size) {
-        return Err(VisionError::Malformed("a picture is not as large as its frame or canvas"));
+        return Err(VisionError::Malformed("a picture and its frame or canvas differ in size"));
     }
     Ok(())
 }

@@ -41,16 +41,16 @@ fn each_cause_has_its_line() {
     says(&Stats { batches: 3, ..stats(500) }, "too early to say: 3 batches so far");
     says(
         &Stats { batches: 0, errors: 90, ..stats(500) },
-        "too early to say: 0 batches so far, and 90 errors instead of one",
+        "too early to say: 0 batches so far, and 90 errors instead of batches",
     );
     says(
         &Stats { stages: Stages { read: busy(ms(320)), ..Stages::default() }, ..stats(20) },
-        "compute-bound: the loader is idle 92 %, the step waits 2 % of the time; nothing to do",
+        "compute-bound: the loader is idle 92 %, the step waits 2 % of the time; nothing to change",
     );
     says(
         &Stats { stages: Stages { read: busy(ms(3000)), collate: busy(ms(920)), ..Stages::default() }, ..stats(310) },
-        "the step waits 31 % of the time for read (`Dataset::get`) (4 workers busy 98 %): more workers, or a cheaper \
-         decode, or data that is decoded once",
+        "the step waits 31 % of the time for read (`Dataset::get`) (4 workers busy 98 %): use more workers, or make \
+         decoding cheaper, or decode the data only once",
     );
     says(
         &Stats {
@@ -58,19 +58,19 @@ fn each_cause_has_its_line() {
             sent_bytes: 51_000_000_000,
             ..stats(400)
         },
-        "transfer-bound: the step waits 40 % of the time, the transfer threads copy 97 % of it at 51.0 GB/s: send fewer \
-         bytes, such as u8 instead of f32",
+        "transfer-bound: the step waits 40 % of the time, the transfers copy 97 % of their time at 51.0 GB/s: send \
+         fewer bytes, such as u8 instead of f32",
     );
     let (memory, sent_bytes) = (Some(MemoryKind::Pageable), 9_000_000_000);
     says(
         &Stats { stages: Stages { transfer: busy(ms(2900)), ..Stages::default() }, sent_bytes, memory, ..stats(400) },
-        "transfer-bound: the step waits 40 % of the time, the transfer threads copy 97 % of it at 9.0 GB/s from ordinary \
-         memory: find out why none was page-locked (it is logged), or send fewer bytes, such as u8 instead of f32",
+        "transfer-bound: the step waits 40 % of the time, the transfers copy 97 % of their time at 9.0 GB/s from \
+         ordinary memory: look in the log why it is not page-locked, or send fewer bytes, such as u8 instead of f32",
     );
     says(
         &Stats { stages: Stages { finish: busy(ms(300)), ..Stages::default() }, ..stats(400) },
-        "the step waits 40 % of the time, 75 % of that in `finish`, which runs in `next()`: less work or fewer kernels \
-         there",
+        "the step waits 40 % of the time, 75 % of that in `finish`, which runs in `next()`: do less work or launch \
+         fewer kernels there",
     );
     says(
         &Stats {
@@ -78,8 +78,8 @@ fn each_cause_has_its_line() {
             kept_wait: ms(200),
             ..stats(800)
         },
-        "compute-bound: the step waits 80 % of the time, but for the device, which its loop runs ahead of: transfers wait \
-         80 % of it for steps to be over; nothing to do",
+        "compute-bound: the step waits 80 % of the time, but only because the device is busy with earlier steps: \
+         transfers wait 80 % of their time for these steps to end; nothing to change",
     );
     says(
         &Stats {
@@ -87,38 +87,38 @@ fn each_cause_has_its_line() {
             kept_wait: ms(2000),
             ..stats(400)
         },
-        "the step waits 40 % of the time, and transfers wait 80 % of it for batches to leave device memory: drop batches \
-         after their step, or a larger `prefetch`",
+        "the step waits 40 % of the time, and transfers wait 80 % of their time for batches to leave device memory: \
+         drop batches after their step, or raise `prefetch`",
     );
     says(
         &Stats { stages: Stages { pin: busy(ms(900)), ..Stages::default() }, ..stats(400) },
-        "the step waits 40 % of the time for the pin thread, busy 90 %: a `Collate` instead of a batcher, or fields of \
-         one size",
+        "the step waits 40 % of the time for the pin thread, busy 90 %: use a `Collate` instead of a batcher, or \
+         fields of one size",
     );
     says(
         &Stats { start_waited: ms(350), epochs: 7, ..stats(400) },
-        "the step waits 40 % of the time, mostly 50.0ms for the first batch of each epoch: fewer and longer epochs, or \
-         smaller batches",
+        "the step waits 40 % of the time, mostly 50.0ms for the first batch of each epoch: use fewer and longer \
+         epochs, or smaller batches",
     );
     let uneven = StageStats { p50: ms(1), p99: ms(80), ..busy(ms(2000)) };
     says(
         &Stats { stages: Stages { read: uneven, ..Stages::default() }, ..stats(400) },
-        "the step waits 40 % of the time for slow samples: one in 100 takes 80.0ms in read (`Dataset::get`), most 1.0ms: a \
-         larger `prefetch`, or a look at those samples",
+        "the step waits 40 % of the time for slow samples, one in 100 takes 80.0ms in read (`Dataset::get`), most take \
+         1.0ms: raise `prefetch`, or look at those samples",
     );
     says(
         &Stats { stages: Stages { collate: busy(Duration::from_micros(900)), ..Stages::default() }, ..stats(400) },
-        "the step waits 40 % of the time, though a batch is only 9.0µs of work: a larger `batch_size`",
+        "the step waits 40 % of the time, though a batch is only 9.0µs of work: raise `batch_size`",
     );
     says(
         &Stats { stages: Stages { read: busy(ms(2000)), slot_wait: busy(ms(600)), ..Stages::default() }, ..stats(400) },
-        "slot-bound: the step waits 40 % of the time, and the workers wait 60 % of it for one of 4 slots: a larger \
-         `prefetch` or `pinned_limit`",
+        "slot-bound: the step waits 40 % of the time, and the workers wait 60 % of the time for a free slot (4 slots): \
+         raise `prefetch` or `pinned_limit`",
     );
     says(
         &Stats { stages: Stages { read: busy(ms(2000)), transfer: busy(ms(900)), ..Stages::default() }, ..stats(400) },
-        "the step waits 40 % of the time, no stage stands out (workers busy 50 %, transfers 30 %): a larger `prefetch` \
-         evens out what varies",
+        "the step waits 40 % of the time, no stage stands out (workers busy 50 %, transfers 30 %): raise `prefetch`, \
+         so that slow batches matter less",
     );
 }
 

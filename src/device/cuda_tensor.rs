@@ -1,0 +1,94 @@
+//! Burn's tensors of memory that this crate has filled.
+
+use super::flat::{AnyTensor, Flat, Part};
+use crate::fault::BoxError;
+use burn::{
+    backend::{
+        BackendTensor, BackendTypes, Cube, DispatchAutodiffContext, DispatchTensor, DispatchTensorKind,
+        fusion::{Fusion, FusionBackend, NoOp},
+        ir::{InitOperationIr, OperationIr, TensorIr, TensorStatus},
+    },
+    tensor::{Bool, DType, Device, Float, Int, Tensor, kind::Basic},
+};
+use cubecl_runtime::server::Handle;
+use std::sync::Arc;
+
+/// The backend below Burn's fusion.
+trait Unfused {
+    type Backend;
+}
+
+impl<B: FusionBackend> Unfused for Fusion<B> {
+    type Backend = B;
+}
+
+type Backend = <Cube as Unfused>::Backend;
+type CubeTensor = <Backend as BackendTypes>::FloatTensorPrimitive;
+type FusionTensor = <Cube as BackendTypes>::FloatTensorPrimitive;
+
+/// Makes tensors of a device's memory.
+///
+/// Burn's fusion has a queue of operations for each thread. A tensor belongs to the queue of the thread that made it, and
+/// a thread that uses a tensor of another queue waits until Burn's server has done all that was asked of it before. So
+/// tensors are made on the thread that uses them.
+#[derive(Clone)]
+pub(super) struct TensorMaker(Arc<Template>);
+
+struct Template {
+    device: Device,
+    /// A tensor of the device, as Burn keeps it.
+    fused: FusionTensor,
+    cube: CubeTensor,
+    context: DispatchAutodiffContext,
+}
+
+impl TensorMaker {
+    /// Asks Burn for a first tensor, to see what its tensors are made of.
+    ///
+    /// # Errors
+    /// If the device is not one of CubeCL.
+    pub(super) fn new(device: &Device) -> Result<Self, BoxError> {
+        let DispatchTensor { kind, autodiff: context } = Tensor::<1, Int>::zeros([1], device).into_dispatch();
+        let DispatchTensorKind::Cube(BackendTensor::Int(fused)) = kind else {
+            return Err("the device is not one of CubeCL".into());
+        };
+        let cube = fused.client.clone().resolve_tensor_int::<Backend>(fused.clone());
+        Ok(Self(Arc::new(Template { device: device.clone(), fused, cube, context })))
+    }
+
+    /// Allocates memory on the stream of the calling thread. Its values may be anything.
+    pub(super) fn allocate(&self, bytes: usize) -> Handle {
+        self.0.cube.client.empty(bytes)
+    }
+
+    /// Returns what makes a tensor of a part of `memory`, on the thread that calls it.
+    pub(super) fn later(&self, memory: &Handle, part: &Part) -> Box<dyn FnOnce() -> AnyTensor + Send> {
+        let (maker, part) = (self.clone(), part.clone());
+        let rest = memory.size() - part.range.end as u64;
+        let memory = memory.clone().offset_start(part.range.start as u64).offset_end(rest);
+        Box::new(move || maker.make(memory, &part))
+    }
+
+    fn make(&self, memory: Handle, part: &Part) -> AnyTensor {
+        let Template { device, fused, cube, context } = &*self.0;
+        let dtype = super::flat::stored(part.dtype, device);
+        if part.range.is_empty() {
+            return Flat::empty(part, device).reshaped(part, device);
+        }
+        let (client, on) = (cube.client.clone(), cube.device.clone());
+        let tensor = CubeTensor::new_contiguous(client, on, part.shape.clone(), memory, dtype);
+        let id = fused.client.register_tensor_handle(Backend::float_tensor_handle(tensor));
+        let out = TensorIr { id, shape: part.shape.clone(), status: TensorStatus::NotInit, dtype };
+        let init = OperationIr::Init(InitOperationIr { out });
+        let made = fused.client.register(StreamId::current(), init, NoOp::<Backend>::new());
+        let Some(made) = made.into_iter().next() else { unreachable!("an operation has the outputs that it names") };
+        let (kind, context) = (|tensor| DispatchTensorKind::Cube(tensor), *context);
+        match dtype {
+            DType::Bool(_) => ranked::<Bool>(DispatchTensor { kind: kind(BackendTensor::Bool(made)), autodiff: context }),
+            dtype if dtype.is_float() => {
+                ranked::<Float>(DispatchTensor { kind: kind(BackendTensor::Float(made)), autodiff: context })
+            }
+            _ => ranked::<Int>(DispatchTensor { kind: kind(BackendTensor::Int(made)), autodiff: context }),
+        }
+    }
+}
