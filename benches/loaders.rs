@@ -12,9 +12,13 @@ use burn::{
     data::dataloader::{DataLoader, DataLoaderBuilder, batcher::Batcher},
     tensor::{DType, Device, Distribution, Float, Int, Tensor, TensorData},
 };
-use burn_pinned::{Auto, BoxError, Collate, Field, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut};
+use burn_pinned::{
+    Auto, BoxError, Collate, Field, KeyedRng, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut,
+    vision::device::{CutMix, MixUp, one_hot},
+};
 use clap::Parser;
 use data::{Item, Repeat, SIDE, Store};
+use rand::RngExt;
 use std::{
     collections::BTreeMap,
     sync::Arc,
@@ -54,6 +58,9 @@ struct Args {
     /// Values of raw samples
     #[arg(long, default_value = "u8", value_parser = ["u8", "f32"])]
     dtype: String,
+    /// What `Collate::finish` makes of the bytes: `raw` nothing, `scaled` and `bf16` a normalised batch, `mix` with MixUp or CutMix too
+    #[arg(long, default_value = "raw", value_parser = ["raw", "scaled", "bf16", "mix"])]
+    finish: String,
     /// Let each step cast, scale and reduce the batch, with so many matrix products besides
     #[arg(long)]
     matmuls: Option<usize>,
@@ -94,6 +101,15 @@ struct Case {
     shape: [usize; 3],
     dtype: DType,
     batch: usize,
+    finish: Finish,
+}
+
+/// What is made of the bytes on the device.
+#[derive(Clone, Copy, PartialEq)]
+enum Finish {
+    Raw,
+    Scaled(DType),
+    Mixed,
 }
 
 type Batch = (Raw, Tensor<1, Int>);
@@ -124,6 +140,23 @@ impl Case {
     }
 }
 
+impl Finish {
+    fn run(self, x: Raw, labels: Tensor<1, Int>, rng: &mut KeyedRng) -> Result<Batch, BoxError> {
+        let (Raw::Bytes(x), false) = (x.clone(), self == Self::Raw) else { return Ok((x, labels)) };
+        let dtype = if let Self::Scaled(dtype) = self { dtype } else { DType::F32 };
+        let x = (x.float().cast(dtype) / 255.0 - 0.5) / 0.25;
+        if self != Self::Mixed {
+            return Ok((Raw::Floats(x), labels));
+        }
+        let (rows, targets) = (labels.dims()[0], one_hot(labels, 10));
+        let (x, targets) = match rng.random_bool(0.5) {
+            true => MixUp::new(0.2)?.apply(x, targets, rng),
+            false => CutMix::new(1.0)?.apply(x, targets, rng),
+        };
+        Ok((Raw::Floats(x), targets.argmax(1).reshape([rows])))
+    }
+}
+
 impl Collate<Item> for Case {
     type Batch = Batch;
 
@@ -145,7 +178,8 @@ impl Collate<Item> for Case {
             DType::F32 => Raw::Floats(batch.take("x")?),
             _ => Raw::Bytes(batch.take("x")?),
         };
-        Ok((x, batch.take("label")?))
+        let labels = batch.take("label")?;
+        self.finish.run(x, labels, &mut batch.rng())
     }
 }
 
@@ -245,7 +279,13 @@ impl Args {
             other => fail(&format!("--case {other}: use ram-u8-224, small-u8-28, jpeg or custom")),
         };
         let name = if dtype == DType::F32 { name.replace("u8", "f32") } else { name.to_string() };
-        Case { name, store, shape, dtype, batch: self.batch.unwrap_or(batch) }
+        let finish = match self.finish.as_str() {
+            "scaled" => Finish::Scaled(DType::F32),
+            "bf16" => Finish::Scaled(DType::BF16),
+            "mix" => Finish::Mixed,
+            _ => Finish::Raw,
+        };
+        Case { name, store, shape, dtype, batch: self.batch.unwrap_or(batch), finish }
     }
 
     fn builder(&self, case: &Case, workers: usize) -> PinnedDataLoaderBuilder<Item, Batch> {
@@ -280,7 +320,9 @@ impl Args {
             ),
             "resident" => {
                 let items = (0..case.batch).map(|index| Item { store: case.store, index }).collect();
-                Source::Resident(Box::new(case.batch(items, device)))
+                let (x, labels) = case.batch(items, device);
+                let finished = case.finish.run(x, labels, &mut KeyedRng::for_order(0, 0));
+                Source::Resident(Box::new(finished.unwrap_or_else(|error| fail(&error.to_string()))))
             }
             other => fail(&format!("--loader {other}: use pinned, burn or resident")),
         }
@@ -414,7 +456,7 @@ fn main() {
                             serde_json::json!({
                                 "date": date, "gpu": gpu, "burn": "0.22.1", "burn_pinned": env!("CARGO_PKG_VERSION"),
                                 "loader": loader, "case": case.name, "batch": case.batch, "workers": workers,
-                                "matmuls": args.matmuls, "round": round, "steps": args.steps,
+                                "matmuls": args.matmuls, "matmul_side": args.matmul_side, "finish": args.finish, "round": round, "steps": args.steps,
                                 "items_per_s": figures.items_per_s.round(), "gb_per_s": rounded(figures.gb_per_s, 3),
                                 "link_gb_per_s": link.map(|rate| rounded(rate, 2)),
                                 "fill_gb_per_s": fill.map(|rate| rounded(rate, 3)),

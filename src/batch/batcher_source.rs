@@ -1,13 +1,13 @@
 //! Batches made by an ordinary Burn `Batcher`: workers share the samples of a batch, one of them batches.
 
 use super::{
-    next::{Finished, Next, Ready, ToPin, ToSend},
+    next::{Finished, Next, Ready, ToFinish, ToPin, ToSend},
     samples::{BatchPlan, FirstFailure, Samples},
     source::{Done, Outcome, Source, Task},
     tensors::{MapTensors, TensorMapper},
 };
 use crate::{
-    device::{AnyTensor, Part, Target, Uploader},
+    device::{Part, Target, Uploaded, Uploader},
     fault::{BoxError, Doing, Error, Faults, Skips, during, guard},
     memory::{Patience, Permit, Pool, Slot},
     observe::{Span, TaskClock},
@@ -252,15 +252,33 @@ where
     fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Next<O>, Error> {
         let Self { source, batch, plan, slot, parts } = *self;
         source.samples.counters.sent(parts.iter().map(|part| part.range.len()).sum());
-        // A mapper of the user may compute with the tensors that it gets: their values are there before it runs.
         let tensors = uploader.upload(slot, &parts, pool, plan.place(Stage::Transfer))?;
-        let mut uploaded = Uploaded { tensors: tensors.into_iter() };
-        let batch = guard(plan.place(Stage::Transfer), || {
-            let batch = batch.map_tensors(&mut uploaded);
-            if uploaded.tensors.len() > 0 { Err(UNSTEADY.into()) } else { Ok(batch) }
+        Ok(Next::Finish(Box::new(Mapped { source, batch, plan, tensors })))
+    }
+}
+
+/// The same batch, with its tensors on the device, but not yet in their places.
+struct Mapped<I, O> {
+    source: Arc<ItemsSource<I, O>>,
+    batch: O,
+    plan: Arc<BatchPlan>,
+    tensors: Vec<Uploaded>,
+}
+
+impl<I, O> ToFinish<O> for Mapped<I, O>
+where
+    I: Send + 'static,
+    O: MapTensors + Send + 'static,
+{
+    fn finish(self: Box<Self>) -> Result<Finished<O>, Error> {
+        let Self { source, batch, plan, tensors } = *self;
+        let _span = Span::new(&source.samples.counters, Stage::Finish, plan.at.key);
+        let mut places = Placed { tensors: tensors.into_iter() };
+        let batch = guard(plan.place(Stage::Finish), || {
+            let batch = batch.map_tensors(&mut places);
+            if places.tensors.len() > 0 { Err(UNSTEADY.into()) } else { Ok(batch) }
         })?;
-        uploader.finish(plan.place(Stage::Transfer))?; // what the mapper launched
-        Ok(Next::Ready(Ready::Finished(Finished { batch, items: plan.indices.len(), permit: None })))
+        Ok(Finished { batch, items: plan.indices.len(), permit: None })
     }
 }
 
@@ -293,15 +311,15 @@ impl TensorMapper for Unpack {
 }
 
 /// Puts tensors on the device into the places of the empty ones, in the same order.
-struct Uploaded {
-    tensors: std::vec::IntoIter<AnyTensor>,
+struct Placed {
+    tensors: std::vec::IntoIter<Uploaded>,
 }
 
-impl TensorMapper for Uploaded {
+impl TensorMapper for Placed {
     /// # Panics
-    /// If the batch's `MapTensors` does not visit the same tensors as before; the transfer stage reports it.
+    /// If the batch's `MapTensors` does not visit the same tensors as before; `finish` reports it.
     fn map<const D: usize, K: Basic + 'static>(&mut self, _: Tensor<D, K>) -> Tensor<D, K> {
-        let tensor = self.tensors.next().and_then(|tensor| tensor.downcast().ok());
+        let tensor = self.tensors.next().and_then(|tensor| tensor.tensor().downcast().ok());
         *tensor.unwrap_or_else(|| panic!("{UNSTEADY}"))
     }
 }

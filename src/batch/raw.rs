@@ -1,16 +1,14 @@
 //! A batch on the device, before the collate makes the user's batch from it.
 
 use crate::{
+    device::Uploaded,
     fault::FieldError,
     memory::Field,
     rng::{KeyedRng, Purpose},
     vocabulary::BatchKey,
 };
 use burn::tensor::{DType, Device, Int, Shape, Tensor, kind::Basic};
-use std::{
-    any::{Any, type_name},
-    sync::Arc,
-};
+use std::{any::type_name, sync::Arc};
 
 /// The tensors of one batch, one for each field of the layout, on the loader's device.
 ///
@@ -44,8 +42,8 @@ pub(crate) struct BatchPlace {
 #[derive(Debug)]
 struct RawField {
     name: String,
-    /// A `Tensor<D, K>`.
-    tensor: Option<Box<dyn Any + Send>>,
+    /// A `Tensor<D, K>`, once it is made.
+    tensor: Option<Uploaded>,
     /// For the error when another type is asked for.
     what: String,
 }
@@ -59,7 +57,7 @@ impl RawBatch {
         self.indices = Some(indices);
     }
 
-    pub(crate) fn push(&mut self, field: &Field, shape: &Shape, tensor: Box<dyn Any + Send>) {
+    pub(crate) fn push(&mut self, field: &Field, shape: &Shape, tensor: Uploaded) {
         let kind = kind_name(field.dtype);
         let what =
             format!("it is a Tensor<{}, {kind}> of {} {:?}", shape.num_dims(), field.dtype.name(), shape.as_slice());
@@ -83,9 +81,9 @@ impl RawBatch {
                 let (name, wanted) = wanted();
                 Err(FieldError::Tensor { name, wanted, there: "it was taken before".into() })
             }
-            Some(tensor) => tensor.downcast().map(|tensor| *tensor).map_err(|tensor| {
+            Some(tensor) => tensor.tensor().downcast().map(|tensor| *tensor).map_err(|tensor| {
                 let (name, wanted) = wanted();
-                field.tensor = Some(tensor);
+                field.tensor = Some(Uploaded::Tensor(tensor));
                 FieldError::Tensor { name, wanted, there: field.what.clone() }
             }),
         }

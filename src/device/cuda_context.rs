@@ -1,7 +1,8 @@
 //! The CUDA context of a thread: set for a call, then put back.
 #![expect(unsafe_code)]
 
-use burn::tensor::Device;
+use burn::{cubecl::cuda::CudaRuntime, tensor::Device};
+use cubecl_runtime::runtime::Runtime;
 use cudarc::driver::{
     CudaContext, DriverError,
     result::{self, ctx},
@@ -9,6 +10,9 @@ use cudarc::driver::{
 };
 use parking_lot::Mutex;
 use std::{ptr, sync::Arc};
+
+/// CubeCL's server for CUDA.
+pub(super) type Server = <CudaRuntime as Runtime>::Server;
 
 /// Returns the CUDA index of a device, if it is a CUDA device.
 pub(crate) fn ordinal(device: &Device) -> Option<usize> {

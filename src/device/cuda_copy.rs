@@ -1,23 +1,21 @@
-//! Copies to a CUDA device, on a stream that CubeCL does not know, into memory that CubeCL allocated.
+//! Copies to a CUDA device, on a stream that CubeCL does not know, to memory that CubeCL allocated.
 #![expect(unsafe_code)]
 
 use super::{
-    cuda_context::Entered,
-    flat::{Flat, Part},
+    cuda_block::{Block, Blocks},
+    cuda_context::{Entered, Server},
+    cuda_tensor::TensorMaker,
+    flat::{Part, Uploaded},
     window::InUse,
 };
 use crate::fault::BoxError;
 use burn::{
     backend::Device as _,
-    cubecl::{
-        cuda::{CudaDevice, CudaRuntime},
-        device_handle::DeviceHandle,
-    },
-    tensor::Device,
+    cubecl::{cuda::CudaDevice, device_handle::DeviceHandle},
+    tensor::{Device, StreamId},
 };
 use cubecl_runtime::{
-    runtime::Runtime,
-    server::{CaptureStatus, Handle, ServerStorage, ServerUtilities, WeakBufferBinding},
+    server::{CaptureStatus, ServerStorage, ServerUtilities},
     storage::{ComputeStorage, ManagedResource},
 };
 use cubecl_server::stream::WriteScoped;
@@ -27,6 +25,7 @@ use cudarc::driver::{
 };
 use std::{
     mem,
+    ops::Range,
     sync::Arc,
     thread::sleep,
     time::{Duration, Instant},
@@ -36,18 +35,18 @@ use std::{
 const RECORDING: Duration = Duration::from_secs(30);
 /// How often they check whether the recording is done.
 const LOOK: Duration = Duration::from_micros(200);
+/// Bytes that are copied for nothing rather than in two copies.
+const GAP: usize = 4096;
 
 /// Memory of a tensor: while this lives, CubeCL neither moves nor reuses it.
 type DeviceMemory = ManagedResource<<<Server as ServerStorage>::Storage as ComputeStorage>::Resource>;
-/// CubeCL's server for CUDA.
-type Server = <CudaRuntime as Runtime>::Server;
 
 /// Copies to a device on a CUDA stream of its own.
 ///
-/// Each copy comes after everything that was queued on the CubeCL stream that its memory is from. No thread waits for
-/// that: the copy stream waits for an event, unless the other stream is idle anyway. So it does not matter what else
-/// runs there. It may be the training's kernels, under the streaming policy `single` or where two threads share a
-/// stream, or an allocation of `cuMemAllocAsync`.
+/// Batches are copied to blocks of memory that stay the loader's. A block that was used before is free: all kernels that
+/// read it are done. The memory of a new block may still be in use by what is queued on the CubeCL stream that it is
+/// from. So the first copy comes after everything that was queued there. No thread waits for that: the copy stream waits
+/// for an event, unless the other stream is idle anyway.
 pub(crate) struct CopyStream {
     context: Arc<CudaContext>,
     stream: CUstream,
@@ -56,14 +55,14 @@ pub(crate) struct CopyStream {
     /// An event on the copy stream: the copies are done.
     copied: CUevent,
     server: DeviceHandle<Server>,
+    maker: TensorMaker,
+    blocks: Arc<Blocks>,
     /// The graphs that are recorded on the device.
     graphs: CaptureStatus,
-    /// What the copies under way read, and what keeps the memory that they write in its place.
-    in_flight: Vec<(bytes::Bytes, DeviceMemory)>,
-    /// The largest tensor since the last wait.
-    largest: Option<(usize, WeakBufferBinding)>,
-    /// The bytes of all tensors since then.
-    sent: usize,
+    /// What the copies under way read, and where they write.
+    in_flight: Vec<(bytes::Bytes, DeviceMemory, Arc<Block>)>,
+    /// The block of the last batch, and the bytes of that batch.
+    last: Option<(Arc<Block>, usize)>,
     /// The error after which no copy is started any more, since the end of one is not known.
     lost: Option<DriverError>,
 }
@@ -76,15 +75,13 @@ struct Sent<T>(T);
 // that got them has returned.
 unsafe impl<T> Send for Sent<T> {}
 
-/// Device memory, with what tells how long it is used.
-type Allocated = Vec<(DeviceMemory, WeakBufferBinding)>;
-
 impl CopyStream {
-    /// Makes a stream on the device's primary context.
+    /// Makes a stream on the device's primary context, for copies to `blocks`.
     ///
     /// # Errors
     /// The reason in words.
-    pub(crate) fn new(ordinal: usize) -> Result<Self, BoxError> {
+    pub(crate) fn new(ordinal: usize, device: &Device, blocks: &Arc<Blocks>) -> Result<Self, BoxError> {
+        let maker = TensorMaker::new(device)?;
         let (_entered, context) = Entered::open(ordinal)?;
         // cudarc's own streams would wait for the whole context.
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking)?;
@@ -94,51 +91,47 @@ impl CopyStream {
         let server = DeviceHandle::<Server>::new(CudaDevice::new(ordinal).to_id());
         let utilities = server.utilities().downcast::<ServerUtilities>();
         let graphs = utilities.map_err(|_| "CubeCL's server is not as expected")?.captures.clone();
-        let (in_flight, largest, sent, lost) = (Vec::new(), None, 0, None);
-        Ok(Self { context, stream, allocated, copied, server, graphs, in_flight, largest, sent, lost })
+        let (in_flight, last, lost, blocks) = (Vec::new(), None, None, Arc::clone(blocks));
+        Ok(Self { context, stream, allocated, copied, server, maker, blocks, graphs, in_flight, last, lost })
     }
 
-    /// Starts to copy parts of `bytes` into new tensors. Until [`wait`](Self::wait) their values may be anything.
-    /// Blocks while a CUDA graph is recorded on the device, since nothing can be allocated then.
+    /// Starts to copy parts of `bytes` to the device, for the thread whose CubeCL stream is `consumer`. Until
+    /// [`wait`](Self::wait) the values there may be anything. Blocks while a CUDA graph is recorded on the device, since
+    /// nothing can be allocated then. Of blocks that nothing uses, no more are kept than make `most` in all.
     ///
     /// # Errors
     /// If the device has no memory for it, or refuses a copy. Copies that were started go on.
-    pub(crate) fn tensors(
+    pub(crate) fn start(
         &mut self,
         bytes: &bytes::Bytes,
         parts: &[Part],
-        device: &Device,
-    ) -> Result<Vec<Flat>, BoxError> {
+        consumer: StreamId,
+        most: usize,
+    ) -> Result<Vec<Uploaded>, BoxError> {
         if let Some(error) = self.lost {
             return Err(error.into());
         }
-        let (tensors, memory) = self.allocate(parts, device)?;
+        let (block, memory) = self.block(bytes.len(), consumer, most)?;
+        let uploaded = parts.iter().map(|part| Uploaded::Memory(self.maker.later(&block.memory, part))).collect();
         let _entered = Entered::new(&self.context)?;
-        for (part, (memory, weak)) in parts.iter().zip(memory) {
-            let (from, resource) = (bytes.slice(part.range.clone()), memory.resource());
-            let (to, room) = (resource.ptr, resource.size);
-            if (room as usize) < from.len() {
-                return Err(format!("{} bytes do not fit into {room} bytes of device memory", from.len()).into());
-            }
-            if self.largest.as_ref().is_none_or(|(largest, _)| *largest < from.len()) {
-                self.largest = Some((from.len(), weak));
-            }
-            self.sent += from.len();
-            self.in_flight.push((from, memory));
-            let Some((from, _)) = self.in_flight.last().filter(|(from, _)| !from.is_empty()) else { continue };
-            // SAFETY: `to` is the start of at least as many bytes of the device as are copied. CubeCL hands memory out
-            // again in the order of the stream that it is from, so what that stream had queued may still use it.
-            // `allocate` saw that all of that was done, or made this stream wait for an event behind it. Nobody else
-            // knows the tensor yet. `in_flight` keeps both ends of the copy until `wait` has seen the copy end, and
-            // only then do others learn of the tensor.
-            unsafe { result::memcpy_htod_async(to, from, self.stream) }?;
+        let (to, room) = (memory.resource().ptr, memory.resource().size);
+        if (room as usize) < bytes.len() {
+            return Err(format!("{} bytes do not fit {room} of the device", bytes.len()).into());
         }
-        Ok(tensors)
+        self.last = Some((Arc::clone(&block), parts.iter().map(|part| part.range.len()).sum()));
+        self.in_flight.push((bytes.clone(), memory, block));
+        for range in joined(parts) {
+            let from = &bytes[range.clone()];
+            // SAFETY: `to` is the start of at least as many bytes of the device as `bytes` has. Nobody else uses the
+            // block: it is free, or it is new and this stream waits for what its memory was used for before. Its tensors
+            // are made after `wait`. `in_flight` keeps both ends of the copy until `wait` has seen the copy end.
+            unsafe { result::memcpy_htod_async(to + range.start as u64, from, self.stream) }?;
+        }
+        Ok(uploaded)
     }
 
-    /// Lets Burn allocate the tensors of a batch, and makes the copy stream wait for all that was queued on the streams
-    /// that their memory is from.
-    fn allocate(&self, parts: &[Part], device: &Device) -> Result<(Vec<Flat>, Allocated), BoxError> {
+    /// Returns a block to copy to, with what keeps it in its place.
+    fn block(&self, bytes: usize, consumer: StreamId, most: usize) -> Result<(Arc<Block>, DeviceMemory), BoxError> {
         let start = Instant::now();
         loop {
             if self.graphs.any_recording() {
@@ -148,9 +141,11 @@ impl CopyStream {
                 sleep(LOOK);
                 continue;
             }
-            let tensors: Vec<Flat> = parts.iter().map(|part| Flat::empty(part, device)).collect();
-            match tensors.iter().map(Flat::handle).collect::<Result<_, _>>().and_then(|handles| self.order(handles)) {
-                Ok(Some(memory)) => return Ok((tensors, memory)),
+            let free = self.blocks.take(bytes, consumer, most);
+            let new = || Block::new(self.maker.allocate(bytes, consumer), bytes, &self.context, &self.server);
+            let block = free.map_or_else(|| new().map(Arc::new), Ok)?;
+            match self.hold(&block) {
+                Ok(Some(memory)) => return Ok((block, memory)),
                 Ok(None) => {}
                 Err(_) if self.graphs.any_recording() => {} // it began after the check above: nothing can be allocated
                 Err(error) => return Err(error),
@@ -158,43 +153,37 @@ impl CopyStream {
         }
     }
 
-    /// Looks up the memory of tensors, and makes the copy stream wait for what is queued on the streams that it is
-    /// from. Returns `None` if one of these records a graph: the wait would become a part of the graph.
-    fn order(&self, tensors: Vec<Handle>) -> Result<Option<Allocated>, BoxError> {
-        let (allocated, copies, context) = (Sent(self.allocated), Sent(self.stream), Arc::clone(&self.context));
+    /// Looks up where a block is, and keeps it there. If it is new there, makes the copy stream wait for what is queued
+    /// on the stream that the memory is from. Returns `None` if that one records a graph: the wait would become a part
+    /// of the graph.
+    fn hold(&self, block: &Arc<Block>) -> Result<Option<DeviceMemory>, BoxError> {
+        let (allocated, copies) = (Sent(self.allocated), Sent(self.stream));
+        let (context, block) = (Arc::clone(&self.context), Arc::clone(block));
         // This runs on the server's thread, where no recording can begin meanwhile.
-        let order = move |server: &mut Server| -> Result<Option<Allocated>, BoxError> {
+        let hold = move |server: &mut Server| -> Result<Option<DeviceMemory>, BoxError> {
             let (allocated, copies) = ({ allocated }.0, { copies }.0);
-            let (mut memory, mut streams) = (Vec::with_capacity(tensors.len()), Vec::new());
-            for tensor in tensors {
-                let (of, binding) = (tensor.stream, tensor.binding());
-                let weak = binding.downgrade();
-                if !streams.contains(&of) {
-                    streams.push(of);
-                    let stream = server.write_streams().try_stream_mut(&of);
-                    if stream.ok_or("CubeCL does not know the stream of its own memory")?.capturing.is_recording() {
-                        return Ok(None);
-                    }
-                }
-                memory.push((server.get_resource(binding, of)?, weak));
+            let stream = server.write_streams().try_stream_mut(&block.owner);
+            if stream.ok_or("CubeCL does not know the stream of its own memory")?.capturing.is_recording() {
+                return Ok(None);
             }
-            for of in streams {
-                let stream = server.write_streams().try_stream_mut(&of).ok_or("a stream of CubeCL has gone")?.sys;
-                let _entered = Entered::new(&context)?;
-                // SAFETY: CubeCL keeps its streams for as long as its server. The event and the copy stream are the
-                // caller's, who waits for this closure. The event may be recorded again at once: a wait is for what the
-                // event stood for when the wait was queued.
-                unsafe {
-                    if sys::cuStreamQuery(stream) == CUresult::CUDA_SUCCESS {
-                        continue; // as nearly always: nothing is queued there
-                    }
+            let memory = server.get_resource(block.memory.clone().binding(), block.owner)?;
+            if !block.used(memory.resource().ptr) {
+                return Ok(Some(memory));
+            }
+            let stream = server.write_streams().try_stream_mut(&block.owner).ok_or("a stream of CubeCL has gone")?.sys;
+            let _entered = Entered::new(&context)?;
+            // SAFETY: CubeCL keeps its streams for as long as its server. The event and the copy stream are the
+            // caller's, who waits for this closure. The event may be recorded again at once: a wait is for what the
+            // event stood for when the wait was queued.
+            unsafe {
+                if sys::cuStreamQuery(stream) != CUresult::CUDA_SUCCESS {
                     result::event::record(allocated, stream)?;
                     result::stream::wait_event(copies, allocated, CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT)?;
                 }
             }
             Ok(Some(memory))
         };
-        self.server.submit_blocking(order).map_err(|error| format!("CubeCL's server: {error:?}"))?
+        self.server.submit_blocking(hold).map_err(|error| format!("CubeCL's server: {error:?}"))?
     }
 
     /// Waits until the copies are done, then releases what they read. If they are `short`, the thread does not sleep
@@ -219,8 +208,12 @@ impl CopyStream {
             };
             // An event may fail where the stream does not.
             // SAFETY: as above.
-            if waited.is_err() && unsafe { result::stream::synchronize(self.stream) }.is_ok() {
-                self.in_flight.clear();
+            let done = waited.is_ok() || unsafe { result::stream::synchronize(self.stream) }.is_ok();
+            if done {
+                for (_, memory, block) in self.in_flight.drain(..) {
+                    drop(memory);
+                    self.blocks.give_back(block);
+                }
             }
             waited
         });
@@ -228,17 +221,32 @@ impl CopyStream {
             self.lost = Some(*error);
             self.in_flight.drain(..).for_each(mem::forget);
         }
-        self.in_flight.clear();
         waited
     }
 
-    /// Returns what tells whether the largest tensor since the last call is in use, also by work of the device. The
-    /// number is the bytes of all tensors since then.
+    /// Returns what tells whether the memory of the last batch is in use, also by work of the device, and the bytes of
+    /// that batch.
     pub(crate) fn in_use(&mut self) -> Option<(InUse, usize)> {
-        let bytes = mem::take(&mut self.sent);
-        let (_, weak) = self.largest.take()?;
-        Some((Box::new(move || weak.upgrade().is_some()), bytes))
+        let (block, bytes) = self.last.take()?;
+        Some((block.in_use(), bytes))
     }
+
+    /// Frees the blocks once nothing uses them.
+    pub(crate) fn free(&self) {
+        self.blocks.clear();
+    }
+}
+
+/// Returns the ranges of bytes that cover the parts: one for parts with small gaps between them.
+fn joined(parts: &[Part]) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for part in parts.iter().filter(|part| !part.range.is_empty()) {
+        match ranges.last_mut() {
+            Some(last) if (last.end..=last.end + GAP).contains(&part.range.start) => last.end = part.range.end,
+            _ => ranges.push(part.range.clone()),
+        }
+    }
+    ranges
 }
 
 impl Drop for CopyStream {

@@ -1,14 +1,14 @@
 //! Burn's tensors of memory that this crate has filled.
 
-use super::flat::{AnyTensor, Flat, Part};
+use super::flat::{AnyTensor, Flat, Part, ranked, stored};
 use crate::fault::BoxError;
 use burn::{
     backend::{
         BackendTensor, BackendTypes, Cube, DispatchAutodiffContext, DispatchTensor, DispatchTensorKind,
         fusion::{Fusion, FusionBackend, NoOp},
-        ir::{InitOperationIr, OperationIr, TensorIr, TensorStatus},
+        ir::{BackendIr, InitOperationIr, OperationIr, TensorIr, TensorStatus},
     },
-    tensor::{Bool, DType, Device, Float, Int, Tensor, kind::Basic},
+    tensor::{Bool, DType, Device, Float, Int, StreamId, Tensor},
 };
 use cubecl_runtime::server::Handle;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ type FusionTensor = <Cube as BackendTypes>::FloatTensorPrimitive;
 
 /// Makes tensors of a device's memory.
 ///
-/// Burn's fusion has a queue of operations for each thread. A tensor belongs to the queue of the thread that made it, and
-/// a thread that uses a tensor of another queue waits until Burn's server has done all that was asked of it before. So
+/// Burn's fusion has a queue of operations for each thread. A tensor belongs to the queue of the thread that made it. A
+/// thread that uses a tensor of another queue waits until Burn's server has done all that it was asked before. So
 /// tensors are made on the thread that uses them.
 #[derive(Clone)]
 pub(super) struct TensorMaker(Arc<Template>);
@@ -56,39 +56,41 @@ impl TensorMaker {
         Ok(Self(Arc::new(Template { device: device.clone(), fused, cube, context })))
     }
 
-    /// Allocates memory on the stream of the calling thread. Its values may be anything.
-    pub(super) fn allocate(&self, bytes: usize) -> Handle {
-        self.0.cube.client.empty(bytes)
+    /// Allocates memory for the stream `owner`. Its values may be anything.
+    pub(super) fn allocate(&self, bytes: usize, owner: StreamId) -> Handle {
+        owner.executes(|| self.0.cube.client.empty(bytes))
     }
 
     /// Returns what makes a tensor of a part of `memory`, on the thread that calls it.
     pub(super) fn later(&self, memory: &Handle, part: &Part) -> Box<dyn FnOnce() -> AnyTensor + Send> {
         let (maker, part) = (self.clone(), part.clone());
-        let rest = memory.size() - part.range.end as u64;
+        let rest = memory.size().saturating_sub(part.range.end as u64);
         let memory = memory.clone().offset_start(part.range.start as u64).offset_end(rest);
         Box::new(move || maker.make(memory, &part))
     }
 
     fn make(&self, memory: Handle, part: &Part) -> AnyTensor {
         let Template { device, fused, cube, context } = &*self.0;
-        let dtype = super::flat::stored(part.dtype, device);
         if part.range.is_empty() {
             return Flat::empty(part, device).reshaped(part, device);
         }
-        let (client, on) = (cube.client.clone(), cube.device.clone());
-        let tensor = CubeTensor::new_contiguous(client, on, part.shape.clone(), memory, dtype);
+        let (shape, dtype) = (part.shape.clone(), stored(part.dtype, device));
+        let tensor = CubeTensor::new_contiguous(cube.client.clone(), cube.device.clone(), shape.clone(), memory, dtype);
         let id = fused.client.register_tensor_handle(Backend::float_tensor_handle(tensor));
-        let out = TensorIr { id, shape: part.shape.clone(), status: TensorStatus::NotInit, dtype };
-        let init = OperationIr::Init(InitOperationIr { out });
+        let init =
+            OperationIr::Init(InitOperationIr { out: TensorIr { id, shape, status: TensorStatus::NotInit, dtype } });
         let made = fused.client.register(StreamId::current(), init, NoOp::<Backend>::new());
         let Some(made) = made.into_iter().next() else { unreachable!("an operation has the outputs that it names") };
-        let (kind, context) = (|tensor| DispatchTensorKind::Cube(tensor), *context);
+        let of = |tensor, autodiff| DispatchTensor { kind: DispatchTensorKind::Cube(tensor), autodiff };
         match dtype {
-            DType::Bool(_) => ranked::<Bool>(DispatchTensor { kind: kind(BackendTensor::Bool(made)), autodiff: context }),
+            DType::Bool(_) => ranked::<Bool>(of(BackendTensor::Bool(made), *context), part, false),
+            // Floats with autodiff are of another kind.
             dtype if dtype.is_float() => {
-                ranked::<Float>(DispatchTensor { kind: kind(BackendTensor::Float(made)), autodiff: context })
+                let tracked = *context == DispatchAutodiffContext::Enabled(Default::default());
+                let tensor = of(BackendTensor::Float(made), DispatchAutodiffContext::Disabled);
+                ranked::<Float>(tensor, part, tracked)
             }
-            _ => ranked::<Int>(DispatchTensor { kind: kind(BackendTensor::Int(made)), autodiff: context }),
+            _ => ranked::<Int>(of(BackendTensor::Int(made), *context), part, false),
         }
     }
 }

@@ -1,19 +1,12 @@
 //! The tensors of a batch on their way to the device. They have one dimension until their values are there.
 
-#[cfg(feature = "cuda")]
-use crate::fault::BoxError;
 use crate::vocabulary::MemoryKind;
-#[cfg(feature = "cuda")]
-use burn::backend::{
-    BackendTensor, DispatchTensorKind,
-    fusion::{Fusion, FusionBackend},
-};
 use burn::tensor::{
     AllocationProperty, Bool, Bytes, DType, Device, Float, Int, Shape, Tensor, TensorData, kind::Basic,
 };
 #[cfg(feature = "cuda")]
-use cubecl_runtime::server::Handle;
-use std::{any::Any, ops::Range};
+use burn::{backend::DispatchTensor, tensor::kind::Autodiff};
+use std::{any::Any, fmt, ops::Range};
 
 /// A `Tensor<D, K>`.
 pub(crate) type AnyTensor = Box<dyn Any + Send>;
@@ -24,6 +17,31 @@ pub(crate) struct Part {
     pub(crate) range: Range<usize>,
     pub(crate) dtype: DType,
     pub(crate) shape: Shape,
+}
+
+/// A tensor of a batch that was copied to the device.
+pub(crate) enum Uploaded {
+    Tensor(AnyTensor),
+    /// Memory of the device. The call makes a tensor of it.
+    #[cfg(feature = "cuda")]
+    Memory(Box<dyn FnOnce() -> AnyTensor + Send>),
+}
+
+impl Uploaded {
+    /// Returns the `Tensor<D, K>`, which belongs to the calling thread.
+    pub(crate) fn tensor(self) -> AnyTensor {
+        match self {
+            Self::Tensor(tensor) => tensor,
+            #[cfg(feature = "cuda")]
+            Self::Memory(make) => make(),
+        }
+    }
+}
+
+impl fmt::Debug for Uploaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Uploaded")
+    }
 }
 
 /// A tensor of one dimension, of any kind. CubeCL gives tensors of several dimensions a pitched layout, whose upload is
@@ -61,16 +79,6 @@ impl Flat {
         }
     }
 
-    /// Returns where its values are.
-    #[cfg(feature = "cuda")]
-    pub(super) fn handle(&self) -> Result<Handle, BoxError> {
-        match self {
-            Self::Float(tensor) => handle(tensor),
-            Self::Int(tensor) => handle(tensor),
-            Self::Bool(tensor) => handle(tensor),
-        }
-    }
-
     pub(super) fn reshaped(self, part: &Part, device: &Device) -> AnyTensor {
         match self {
             Self::Float(tensor) => reshaped::<Float>(tensor, part, device),
@@ -82,7 +90,7 @@ impl Flat {
 
 /// Returns the dtype in which the device stores values. If it stores booleans in a byte too, they are taken as they
 /// are.
-fn stored(dtype: DType, device: &Device) -> DType {
+pub(super) fn stored(dtype: DType, device: &Device) -> DType {
     if !dtype.is_bool() {
         return dtype;
     }
@@ -107,27 +115,19 @@ fn reshaped<K: Basic + 'static>(flat: Tensor<1, K>, part: &Part, device: &Device
     of_rank!(1 2 3 4 5 6 7 8)
 }
 
-/// Returns where a tensor's values are, on the device.
+/// Makes a tensor of a part from Burn's inner tensor.
 #[cfg(feature = "cuda")]
-fn handle<K: Basic>(tensor: &Tensor<1, K>) -> Result<Handle, BoxError> {
-    let kind = match tensor.clone().into_dispatch().kind {
-        DispatchTensorKind::Autodiff(inner) => *inner,
-        kind => kind,
-    };
-    let DispatchTensorKind::Cube(tensor) = kind else { return Err("the tensor does not belong to CubeCL".into()) };
-    Ok(resolved(tensor).ok_or("the tensor is of a kind that cannot be written")?.handle)
-}
-
-/// Returns the tensor behind a tensor of Burn's fusion.
-#[cfg(feature = "cuda")]
-fn resolved<B, T>(tensor: BackendTensor<Fusion<B>>) -> Option<T>
-where
-    B: FusionBackend<FloatTensorPrimitive = T, IntTensorPrimitive = T, BoolTensorPrimitive = T>,
-{
-    Some(match tensor {
-        BackendTensor::Float(tensor) => tensor.client.clone().resolve_tensor_float::<B>(tensor),
-        BackendTensor::Int(tensor) => tensor.client.clone().resolve_tensor_int::<B>(tensor),
-        BackendTensor::Bool(tensor) => tensor.client.clone().resolve_tensor_bool::<B>(tensor),
-        _ => return None,
-    })
+pub(super) fn ranked<K: Autodiff + 'static>(inner: DispatchTensor, part: &Part, autodiff: bool) -> AnyTensor {
+    macro_rules! of_rank {
+        ($($rank:literal)*) => {
+            match part.shape.num_dims() {
+                $($rank => {
+                    let tensor = Tensor::<$rank, K>::from_dispatch(inner);
+                    Box::new(if autodiff { tensor.autodiff() } else { tensor }) as AnyTensor
+                })*
+                rank => unreachable!("layouts have at most 8 dimensions, not {rank}"),
+            }
+        };
+    }
+    of_rank!(1 2 3 4 5 6 7 8)
 }

@@ -2,11 +2,15 @@
 
 mod call;
 #[cfg(feature = "cuda")]
+mod cuda_block;
+#[cfg(feature = "cuda")]
 mod cuda_context;
 #[cfg(feature = "cuda")]
 mod cuda_copy;
 #[cfg(feature = "cuda")]
 mod cuda_memory;
+#[cfg(feature = "cuda")]
+mod cuda_tensor;
 mod flat;
 #[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
 mod linux;
@@ -16,12 +20,12 @@ mod window;
 
 #[cfg(test)]
 pub(crate) use call::{Call, Hang};
-pub(crate) use flat::{AnyTensor, Part};
+pub(crate) use flat::{Part, Uploaded};
 #[cfg(all(target_os = "linux", feature = "cuda"))]
 pub(crate) use linux::step_back;
 pub use target::host_alloc;
 pub(crate) use target::{Target, alloc_for};
 #[cfg(test)]
 pub(crate) use upload::Breaks;
-pub(crate) use upload::Uploader;
+pub(crate) use upload::{Common, Uploader};
 pub(crate) use window::DeviceWindow;

@@ -1,28 +1,48 @@
 //! How bytes of host memory become tensors on the device. All that a loader's threads ask of a device goes through
 //! [`Uploader`], where the watchdog sees it and a panic becomes an error.
 
-#[cfg(feature = "cuda")]
-use super::cuda_copy::CopyStream;
 use super::{
     call::Call,
-    flat::{AnyTensor, Flat, Part},
+    flat::{Flat, Part, Uploaded},
     target::Target,
     window::InUse,
 };
+#[cfg(feature = "cuda")]
+use super::{cuda_block::Blocks, cuda_copy::CopyStream};
 use crate::{
     fault::{BoxError, Error, guard},
     memory::{Pool, Slot},
     vocabulary::{BatchKey, MemoryKind, Place, Stage},
 };
-use burn::tensor::Device;
+use burn::tensor::{Device, StreamId};
 use parking_lot::Mutex;
+#[cfg(feature = "cuda")]
+use std::sync::Arc;
 #[cfg(test)]
 use std::time::Instant;
+
+/// What the transfer threads of a pipeline share.
+#[derive(Debug, Default)]
+pub(crate) struct Common {
+    #[cfg(feature = "cuda")]
+    blocks: Arc<Blocks>,
+}
 
 /// A transfer thread's way to its device.
 pub(crate) struct Uploader {
     way: Way,
     target: Target,
+    aim: Aim,
+}
+
+/// For whom batches are copied.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only the crate's own copies are for a thread"))]
+struct Aim {
+    /// The CubeCL stream of the thread that takes the batches.
+    consumer: StreamId,
+    /// The most batches that memory of the device is kept for.
+    most: usize,
 }
 
 /// Who copies to the device.
@@ -58,18 +78,19 @@ pub(crate) enum Breaks {
 impl Uploader {
     /// Burn's own way, for a device of any kind.
     pub(crate) fn burn(target: &Target) -> Self {
-        Self { way: Way::Burn, target: target.clone() }
+        Self { way: Way::Burn, target: target.clone(), aim: Aim { consumer: StreamId::current(), most: 0 } }
     }
 
     /// The fastest way to a device.
-    pub(crate) fn open(target: &Target) -> Self {
+    pub(crate) fn open(target: &Target, common: &Common) -> Self {
         THREADS.enter(&target.device);
         let uploader = Self::burn(target);
         let way = uploader.call(Call::Open, Place::batch(Stage::Transfer, BatchKey::NONE), |_| {
             #[cfg(feature = "cuda")]
             if let Some(ordinal) = crate::device::cuda_context::ordinal(&target.device) {
-                return CopyStream::new(ordinal).map(Box::new).map(Way::Direct);
+                return CopyStream::new(ordinal, &target.device, &common.blocks).map(Box::new).map(Way::Direct);
             }
+            let Common { .. } = common;
             Ok(Way::Burn)
         });
         match way {
@@ -81,9 +102,15 @@ impl Uploader {
         }
     }
 
+    /// Copies for the thread with this CubeCL stream from now on. Keeps memory of the device for at most `most` batches
+    /// that nothing uses.
+    pub(crate) fn aim(&mut self, consumer: StreamId, most: usize) {
+        self.aim = Aim { consumer, most };
+    }
+
     #[cfg(test)]
     pub(crate) fn broken(target: &Target, breaks: Breaks) -> Self {
-        Self { way: Way::Broken(breaks), target: target.clone() }
+        Self { way: Way::Broken(breaks), ..Self::burn(target) }
     }
 
     /// Runs a call of the device.
@@ -119,12 +146,12 @@ impl Uploader {
         parts: &[Part],
         pool: &Pool,
         place: Place,
-    ) -> Result<Vec<AnyTensor>, Error> {
+    ) -> Result<Vec<Uploaded>, Error> {
         let (permit, kind) = (slot.permit(), slot.kind());
         let bytes = slot.freeze();
         let total = parts.iter().map(|part| part.range.len()).sum();
-        let Self { way, target } = self;
-        let tensors = Self::watched(target, Call::Upload, place, |device| way.start(bytes, kind, parts, device));
+        let Self { way, target, aim } = self;
+        let tensors = Self::watched(target, Call::Upload, place, |device| way.start(bytes, kind, parts, device, *aim));
         // Also after a failure: a part of the batch may be on its way.
         let settled = guard(place, || way.settle(target, total));
         let settled = settled.map_err(|error| match error {
@@ -140,17 +167,6 @@ impl Uploader {
     /// Releases what was dropped on this thread. Burn's fusion keeps it until more work comes here.
     pub(crate) fn flush(&mut self, place: Place) -> Result<(), Error> {
         self.call(Call::Flush, place, |device| Ok(device.flush()?))
-    }
-
-    /// Waits until all that was launched on this thread is done.
-    ///
-    /// CubeCL makes a stream wait for another by the time at which memory was allocated. It misses a kernel that
-    /// changes the memory later, in place, if the two streams met in between.
-    pub(crate) fn finish(&mut self, place: Place) -> Result<(), Error> {
-        if self.target.host {
-            return Ok(());
-        }
-        self.call(Call::Flush, place, |device| Ok(device.sync()?))
     }
 
     /// Returns what tells whether the device still uses the memory of the batch that was uploaded last, and the bytes
@@ -172,12 +188,15 @@ impl Uploader {
 
     /// Ends the use of the device by this thread.
     pub(crate) fn close(self) {
-        let Self { way, target } = self;
+        let Self { way, target, .. } = self;
         let place = Place::batch(Stage::Transfer, BatchKey::NONE);
         let closed = Self::watched(&target, Call::Close, place, |device| {
-            {
-                let _ends_here = way; // a copy stream, before the pools that its memory is of
+            // A copy stream ends before the memory is freed that it copies to.
+            #[cfg(feature = "cuda")]
+            if let Way::Direct(stream) = &way {
+                stream.free();
             }
+            drop(way);
             // CubeCL keeps the memory pools of its streams. Freeing what can be freed stalls everybody on the device,
             // so only the last loader on it does that.
             if THREADS.leave(device) && !target.host {
@@ -232,11 +251,12 @@ impl Way {
         kind: MemoryKind,
         parts: &[Part],
         device: &Device,
-    ) -> Result<Vec<AnyTensor>, BoxError> {
+        aim: Aim,
+    ) -> Result<Vec<Uploaded>, BoxError> {
         let tensors: Vec<Flat> = match self {
             Self::Burn => parts.iter().map(|part| Flat::of(&bytes, kind, part, device)).collect(),
             #[cfg(feature = "cuda")]
-            Self::Direct(stream) => stream.tensors(&bytes, parts, device)?,
+            Self::Direct(stream) => return stream.start(&bytes, parts, aim.consumer, aim.most),
             #[cfg(test)]
             Self::Broken(breaks) => {
                 let mut tensors = Vec::new();
@@ -252,7 +272,9 @@ impl Way {
                 tensors
             }
         };
-        Ok(tensors.into_iter().zip(parts).map(|(tensor, part)| tensor.reshaped(part, device)).collect())
+        let _ = aim;
+        let uploaded = |(tensor, part): (Flat, &Part)| Uploaded::Tensor(tensor.reshaped(part, device));
+        Ok(tensors.into_iter().zip(parts).map(uploaded).collect())
     }
 
     /// Waits until the copies of a batch of `bytes` bytes are done and its slot is free again.

@@ -37,6 +37,8 @@ const CALM: u32 = 64;
 #[derive(Debug)]
 pub(crate) struct DeviceWindow {
     limit: AtomicUsize,
+    /// The limit for all epochs in progress together.
+    most: AtomicUsize,
     state: Mutex<State>,
 }
 
@@ -116,12 +118,17 @@ impl DeviceWindow {
     pub(crate) fn new(limit: usize) -> Self {
         let state =
             State { in_use: Vec::new(), copying: 0, last: Instant::now(), interval: None, pauses: 0, kept: 0, calm: 0 };
-        Self { limit: AtomicUsize::new(limit), state: Mutex::new(state) }
+        Self { limit: AtomicUsize::new(limit), most: AtomicUsize::new(limit), state: Mutex::new(state) }
     }
 
     /// Changes the limit.
     pub(crate) fn allow(&self, limit: usize) {
         self.limit.store(limit, Relaxed);
+    }
+
+    /// The limit for all epochs in progress together.
+    pub(crate) fn most(&self) -> usize {
+        self.most.load(Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -134,6 +141,7 @@ impl DeviceWindow {
     /// Returns whether the batch was let in though there is no room, because nothing was released.
     /// [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be sent any more.
     pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>) -> Option<bool> {
+        self.most.store(self.limit.load(Relaxed).saturating_mul(epochs.max(1)), Relaxed);
         loop {
             let starved = starved()?;
             let mut state = self.lock();

@@ -100,7 +100,7 @@ mod tests {
         write("fs/a/memory.current", "1000\n");
         assert_eq!(read(), group(5000, 4000));
         write("fs/a/memory.stat", "anon 300\ninactive_anon 50\ninactive_file 600\n");
-        assert_eq!(read(), group(5000, 4600), "what the file cache has can be had");
+        assert_eq!(read(), group(5000, 4600), "memory of the file cache counts as free");
         write("fs/a/b/memory.max", "4500\n");
         assert_eq!(read(), group(4500, 4500), "the lowest limit; the fewest free bytes");
         // The first version, alone and beside the second.

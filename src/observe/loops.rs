@@ -158,7 +158,7 @@ mod tests {
         loops.asked(copy, at(40), false); // the end
         loops.handed(at(42), false);
         loops.ended(copy, at(42));
-        assert_eq!(sums(&loops, at(500)), [42, 13, 10, 42, 168], "between epochs nothing does");
+        assert_eq!(sums(&loops, at(500)), [42, 13, 10, 42, 168], "between epochs nothing counts");
     }
 
     /// One loop takes a batch of each of two copies, one after the other. The waits for both count.

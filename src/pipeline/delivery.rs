@@ -12,6 +12,7 @@ use crate::{
     sync::MutexGuard,
     vocabulary::Stage,
 };
+use burn::tensor::StreamId;
 use std::{
     collections::VecDeque,
     mem,
@@ -39,6 +40,7 @@ impl<O> Pipeline<O> {
         let mut state = self.lock();
         if let Some(run) = state.run(id) {
             self.counters().asked(run.queues());
+            run.consumer = StreamId::current();
         }
         loop {
             let closed = state.closed;

@@ -7,6 +7,7 @@ use crate::{
     order::Feed,
     vocabulary::{BatchKey, Place, Stage},
 };
+use burn::tensor::StreamId;
 use std::{
     collections::{BTreeMap, VecDeque},
     ops::Range,
@@ -63,6 +64,8 @@ pub(crate) struct Run<O> {
     pub(crate) ready: BTreeMap<usize, (Instant, Result<Ready<O>, Error>)>,
     /// What was skipped or replaced in batches that are not delivered yet.
     pub(crate) skips: BTreeMap<usize, Skips>,
+    /// The CubeCL stream of the consumer's thread.
+    pub(crate) consumer: StreamId,
     /// The time at which the consumer began to wait for the next batch.
     pub(crate) waiting: Option<Instant>,
     pub(crate) abandoned: Arc<AtomicBool>,
@@ -86,6 +89,7 @@ impl<O> Run<O> {
             pinned: first,
             ready: BTreeMap::new(),
             skips: BTreeMap::new(),
+            consumer: StreamId::current(),
             waiting: None,
             abandoned: Arc::default(),
         }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     batch::{Outcome, Ready, Source, Step},
-    device::DeviceWindow,
+    device::{Common, DeviceWindow},
     fault::{Caught, Error, Skips, Watch, discard},
     memory::Pool,
     observe::{Counters, OnDevice},
@@ -34,6 +34,8 @@ pub(crate) struct Pipeline<O> {
     pub(crate) flow: Flow,
     pub(super) tuning: Option<Tuning>,
     pub(crate) device: Arc<DeviceWindow>,
+    /// What the transfer threads share.
+    pub(super) common: Common,
     pub(crate) watch: Arc<Watch>,
     pub(super) state: Mutex<Epochs<O>>,
     pub(super) for_workers: Condvar,
@@ -55,6 +57,7 @@ impl<O> Pipeline<O> {
             source,
             pool,
             device,
+            common: Common::default(),
             watch: Arc::new(Watch::new(flow.timeout)),
             state: Mutex::new(Epochs::new(flow.workers)),
             flow,

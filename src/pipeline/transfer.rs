@@ -25,8 +25,8 @@ static STREAM: OnceLock<StreamId> = OnceLock::new();
 /// A transfer thread.
 pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
     STREAM.get_or_init(StreamId::current).executes(|| {
-        let mut uploader = Uploader::open(pipeline.source.target());
-        while let Some((batch, filled)) = pipeline.to_send() {
+        let mut uploader = Uploader::open(pipeline.source.target(), &pipeline.common);
+        while let Some((batch, consumer, filled)) = pipeline.to_send() {
             let (counters, place) = (pipeline.counters(), batch.place(Stage::Transfer));
             let waits = Span::new(counters, Stage::DeviceWait, batch.key);
             let asked = Instant::now();
@@ -39,6 +39,7 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             if let_in {
                 counters.kept(asked.elapsed());
             }
+            uploader.aim(consumer, pipeline.device.most());
             let copies = Span::new(counters, Stage::Transfer, batch.key);
             let next = filled.send(&pipeline.pool, &mut uploader);
             drop(copies);
@@ -54,8 +55,9 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
 }
 
 impl<O> Pipeline<O> {
-    /// Waits for a batch that may go to the device; returns `None` when the pipeline is closed.
-    pub(crate) fn to_send(&self) -> Option<(BatchId, Box<dyn ToSend<O>>)> {
+    /// Waits for a batch that may go to the device; returns it with the CubeCL stream of its consumer. Returns `None`
+    /// when the pipeline is closed.
+    pub(crate) fn to_send(&self) -> Option<(BatchId, StreamId, Box<dyn ToSend<O>>)> {
         let ahead = self.flow.ahead();
         let batch = self.wait_for(self.for_step(Step::Send), |epochs| {
             epochs.runs.iter_mut().find_map(|run| run.take_to_send(ahead))
@@ -76,10 +78,10 @@ impl<O> Pipeline<O> {
 impl<O> Run<O> {
     /// Takes the next batch that may be sent. At most `ahead` batches ahead of the step are on the device or on their
     /// way there.
-    fn take_to_send(&mut self, ahead: usize) -> Option<(BatchId, Box<dyn ToSend<O>>)> {
+    fn take_to_send(&mut self, ahead: usize) -> Option<(BatchId, StreamId, Box<dyn ToSend<O>>)> {
         let (number, filled) =
             self.queues.to_send.first_entry().filter(|next| *next.key() < self.delivered + ahead)?.remove_entry();
-        Some((self.batch(number), filled))
+        Some((self.batch(number), self.consumer, filled))
     }
 }
 

@@ -164,7 +164,7 @@ impl Model {
     /// A transfer thread without a device.
     fn transfer(&self) -> JoinHandle<()> {
         self.beside(|pipeline| {
-            while let Some((batch, filled)) = pipeline.to_send() {
+            while let Some((batch, _, filled)) = pipeline.to_send() {
                 if pipeline.starved(batch).is_some() {
                     let mut uploader = Uploader::burn(pipeline.source.target());
                     pipeline.pass(batch, filled.send(&pipeline.pool, &mut uploader));
