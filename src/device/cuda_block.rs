@@ -17,51 +17,18 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{Ordering::Acquire, fence},
+        atomic::{
+            AtomicU64,
+            Ordering::{Acquire, Relaxed},
+            fence,
+        },
     },
 };
 
-/// The blocks of a loader that no copy is under way to.
-#[derive(Debug, Default)]
-pub(crate) struct Blocks(Mutex<Vec<Arc<Block>>>);
-
-impl Blocks {
-    /// Returns a block of at least `bytes` bytes for the stream `owner` that nothing uses any more. What fits no batch
-    /// of that stream is freed once nothing uses it, and so is what is beyond `most` blocks.
-    pub(super) fn take(&self, bytes: usize, owner: StreamId, most: usize) -> Option<Arc<Block>> {
-        let (mut taken, mut kept) = (None, 0);
-        self.0.lock().retain(|block| {
-            let fits = block.owner == owner && (bytes..=2 * bytes + SMALL).contains(&block.bytes);
-            if !block.is_free() {
-                return true;
-            }
-            if fits && taken.is_none() {
-                taken = Some(Arc::clone(block));
-                return false;
-            }
-            kept += 1;
-            fits && kept < most
-        });
-        taken
-    }
-
-    pub(super) fn give_back(&self, block: Arc<Block>) {
-        self.0.lock().push(block);
-    }
-
-    /// Frees the blocks once nothing uses them.
-    pub(crate) fn clear(&self) {
-        self.0.lock().clear();
-    }
-}
-
-/// A block may be larger than a batch by this number of bytes.
-const SMALL: usize = 1 << 20;
-
-/// A block of device memory. CubeCL allocated it for the stream of a training loop. So the loop's kernels read it
-/// without a wait between streams.
+/// A block of device memory, for one field of a batch. CubeCL allocated it for the stream of a training loop. So the
+/// loop's kernels read it without a wait between streams.
 ///
-/// Tensors of a batch refer to it, then kernels that are queued on CubeCL's server, then kernels that are launched. When
+/// First a tensor refers to it, then kernels that are queued on CubeCL's server, then kernels that are launched. When
 /// only these are left, an event is recorded behind them. Once it is reached the block is free.
 pub(super) struct Block {
     pub(super) memory: Handle,
@@ -89,13 +56,16 @@ struct State {
 #[derive(Clone, Copy, PartialEq)]
 enum Stage {
     Free,
-    /// A copy or tensors use it.
+    /// A copy, a tensor or a kernel that is not launched yet uses it.
     Used,
-    /// CubeCL's server is asked to record the event.
-    Asked,
-    /// The event is recorded.
-    Launched,
+    /// The event is recorded, as the nth of all.
+    Launched(u64),
+    /// No event could be recorded.
+    Lost,
 }
+
+/// The number of events recorded.
+static RECORDED: AtomicU64 = AtomicU64::new(0);
 
 impl fmt::Debug for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,7 +82,7 @@ impl Block {
     ) -> Result<Self, DriverError> {
         let _entered = Entered::new(context)?;
         let launched = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
-        let state = State { stage: Stage::Free, uses: 0, address: None };
+        let state = State { stage: Stage::Used, uses: 0, address: None };
         let owner = memory.stream;
         let (context, server) = (Arc::clone(context), server.clone());
         Ok(Self { memory, owner, bytes, state: Mutex::new(state), launched, context, server })
@@ -128,22 +98,14 @@ impl Block {
     /// Returns what tells whether the batch that it was used for last still needs it.
     pub(super) fn in_use(self: &Arc<Self>) -> InUse {
         let (block, uses) = (Arc::clone(self), self.state.lock().uses);
-        Box::new(move || block.state.lock().uses == uses && !block.is_free())
+        Box::new(move || {
+            let state = block.state.lock();
+            state.uses == uses && state.stage != Stage::Free
+        })
     }
 
-    /// Whether nothing uses it any more. Does not wait.
-    fn is_free(self: &Arc<Self>) -> bool {
-        let mut state = self.state.lock();
-        if state.stage == Stage::Used && self.is_unshared() {
-            state.stage = Stage::Asked;
-            let block = Arc::clone(self);
-            self.server.submit(move |server| block.record(server));
-            self.server.flush_queue();
-        }
-        if state.stage == Stage::Launched && self.is_reached() {
-            state.stage = Stage::Free;
-        }
-        state.stage == Stage::Free
+    fn stage(&self) -> Stage {
+        self.state.lock().stage
     }
 
     /// Whether no tensor refers to it, no kernel that is queued on CubeCL's server, and no kernel of another CubeCL
@@ -155,30 +117,32 @@ impl Block {
         unshared
     }
 
-    /// Records the event behind all kernels that were launched on the owner's stream. Runs on the server's thread.
+    /// Records the event behind all kernels that were launched on the owner's stream, unless something else uses the
+    /// block. Runs on the server's thread.
     fn record(&self, server: &mut Server) {
-        let stage = match server.write_streams().try_stream_mut(&self.owner) {
-            None => Stage::Free,                                            // no kernel has run there
-            Some(stream) if stream.capturing.is_recording() => Stage::Used, // the event would become a part of the graph
-            Some(stream) => {
-                // SAFETY: the event is this block's, and live. CubeCL keeps its streams for as long as its server.
-                let record = |_entered| unsafe { result::event::record(self.launched, stream.sys) };
-                match Entered::new(&self.context).and_then(record) {
-                    Ok(()) => Stage::Launched,
-                    Err(error) => {
-                        log::debug!("burn-pinned: memory of the device is not used again: {error}");
-                        Stage::Asked
-                    }
-                }
+        let mut state = self.state.lock();
+        if state.stage != Stage::Used || !self.is_unshared() {
+            return;
+        }
+        let Some(stream) = server.write_streams().try_stream_mut(&self.owner) else { return };
+        if stream.capturing.is_recording() {
+            return; // the event would become a part of the graph
+        }
+        // SAFETY: the event is this block's, and live. CubeCL keeps its streams for as long as its server.
+        let record = |_entered| unsafe { result::event::record(self.launched, stream.sys) };
+        state.stage = match Entered::new(&self.context).and_then(record) {
+            Ok(()) => Stage::Launched(RECORDED.fetch_add(1, Relaxed)),
+            Err(error) => {
+                log::debug!("burn-pinned: memory of the device is not used again: {error}");
+                Stage::Lost
             }
         };
-        self.state.lock().stage = stage;
     }
 
+    /// Whether the event is reached. The calling thread is in the context.
     fn is_reached(&self) -> bool {
         // SAFETY: the event is this block's, and live.
-        let reached = |_entered| unsafe { sys::cuEventQuery(self.launched) };
-        Entered::new(&self.context).map(reached) == Ok(CUresult::CUDA_SUCCESS)
+        unsafe { sys::cuEventQuery(self.launched) == CUresult::CUDA_SUCCESS }
     }
 }
 
@@ -187,7 +151,90 @@ impl Drop for Block {
         // SAFETY: made in `new`, and destroyed only here. The driver frees it once its work is done.
         let destroy = |_entered| unsafe { result::event::destroy(self.launched) };
         if let Err(error) = Entered::new(&self.context).and_then(destroy) {
-            log::debug!("burn-pinned: the end of an event: {error}");
+            log::debug!("burn-pinned: an error at the end of an event: {error}");
         }
     }
 }
+
+/// The blocks of a loader that no copy is under way to.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks {
+    idle: Mutex<Vec<Arc<Block>>>,
+    /// Held by the one thread that looks.
+    looks: Mutex<()>,
+}
+
+impl Blocks {
+    /// Returns the smallest free block of at least `bytes` bytes for the stream `owner`. Frees the memory of free blocks
+    /// that are of another stream or beyond `most`.
+    pub(super) fn take(&self, bytes: usize, owner: StreamId, most: usize) -> Option<Arc<Block>> {
+        let mut blocks = self.idle.lock();
+        let fits = |block: &Block| block.owner == owner && (bytes..=2 * bytes + SMALL).contains(&block.bytes);
+        let free = blocks.iter().enumerate().filter(|(_, block)| fits(block) && block.stage() == Stage::Free);
+        let best = free.min_by_key(|(_, block)| block.bytes).map(|(at, _)| at);
+        let taken = best.map(|at| blocks.swap_remove(at));
+        let mut kept = 0;
+        blocks.retain(|block| {
+            let free = block.stage() == Stage::Free;
+            kept += usize::from(free);
+            !free || (block.owner == owner && kept < most)
+        });
+        taken
+    }
+
+    pub(super) fn give_back(&self, block: Arc<Block>) {
+        self.idle.lock().push(block);
+    }
+
+    /// Finds out which blocks are free by now. The calling thread is in the context. Does not wait.
+    pub(super) fn look(&self) {
+        let Some(_looks) = self.looks.try_lock() else { return };
+        let (mut used, mut launched) = (Vec::new(), Vec::new());
+        for block in self.idle.lock().iter() {
+            match block.stage() {
+                Stage::Launched(nth) => launched.push((nth, Arc::clone(block))),
+                Stage::Used if block.is_unshared() => used.push(Arc::clone(block)),
+                _ => {}
+            }
+        }
+        record(used, true);
+        launched.sort_unstable_by_key(|(nth, _)| *nth);
+        // The events of a stream are reached in their order.
+        let mut waits: Option<StreamId> = None;
+        for (_, block) in launched {
+            if waits == Some(block.owner) {
+                continue;
+            }
+            if block.is_reached() {
+                block.state.lock().stage = Stage::Free;
+            } else {
+                waits = Some(block.owner);
+            }
+        }
+    }
+
+    /// Records the events of blocks that no tensor refers to any more, behind what was asked of CubeCL's server so far.
+    /// Called as the next batch is used for the first time, so right behind the step before.
+    pub(super) fn mark(&self) {
+        let is_left = |block: &&Arc<Block>| block.stage() == Stage::Used && block.memory.memory.can_mut();
+        let left = self.idle.lock().iter().filter(is_left).map(Arc::clone).collect();
+        record(left, false);
+    }
+
+    /// Frees the blocks once nothing uses them.
+    pub(crate) fn clear(&self) {
+        self.idle.lock().clear();
+    }
+}
+
+/// Lets the server record the events of some blocks of a device.
+fn record(blocks: Vec<Arc<Block>>, at_once: bool) {
+    let Some(server) = blocks.first().map(|block| block.server.clone()) else { return };
+    server.submit(move |server| blocks.iter().for_each(|block| block.record(server)));
+    if at_once {
+        server.flush_queue();
+    }
+}
+
+/// A block may be larger than a field by this number of bytes.
+const SMALL: usize = 4096;

@@ -25,7 +25,6 @@ use cudarc::driver::{
 };
 use std::{
     mem,
-    ops::Range,
     sync::Arc,
     thread::sleep,
     time::{Duration, Instant},
@@ -35,11 +34,12 @@ use std::{
 const RECORDING: Duration = Duration::from_secs(30);
 /// How often they check whether the recording is done.
 const LOOK: Duration = Duration::from_micros(200);
-/// Bytes that are copied for nothing rather than in two copies.
-const GAP: usize = 4096;
 
 /// Memory of a tensor: while this lives, CubeCL neither moves nor reuses it.
 type DeviceMemory = ManagedResource<<<Server as ServerStorage>::Storage as ComputeStorage>::Resource>;
+
+/// Blocks that are not moved.
+type Held = Vec<(Arc<Block>, DeviceMemory)>;
 
 /// Copies to a device on a CUDA stream of its own.
 ///
@@ -55,16 +55,20 @@ pub(crate) struct CopyStream {
     /// An event on the copy stream: the copies are done.
     copied: CUevent,
     server: DeviceHandle<Server>,
-    maker: TensorMaker,
+    device: Device,
+    /// Made with the first batch.
+    maker: Option<TensorMaker>,
     blocks: Arc<Blocks>,
     /// The graphs that are recorded on the device.
     graphs: CaptureStatus,
     /// What the copies under way read, and where they write.
     in_flight: Vec<(bytes::Bytes, DeviceMemory, Arc<Block>)>,
-    /// The block of the last batch, and the bytes of that batch.
+    /// The largest block of the last batch, and the bytes of that batch.
     last: Option<(Arc<Block>, usize)>,
     /// The error after which no copy is started any more, since the end of one is not known.
     lost: Option<DriverError>,
+    /// The thread stays in the context for as long as it has the stream.
+    _entered: Entered,
 }
 
 /// A handle of the driver's, on its way to the thread of CubeCL's server.
@@ -81,8 +85,7 @@ impl CopyStream {
     /// # Errors
     /// The reason in words.
     pub(crate) fn new(ordinal: usize, device: &Device, blocks: &Arc<Blocks>) -> Result<Self, BoxError> {
-        let maker = TensorMaker::new(device)?;
-        let (_entered, context) = Entered::open(ordinal)?;
+        let (entered, context) = Entered::open(ordinal)?;
         // cudarc's own streams would wait for the whole context.
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking)?;
         let allocated = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
@@ -91,8 +94,21 @@ impl CopyStream {
         let server = DeviceHandle::<Server>::new(CudaDevice::new(ordinal).to_id());
         let utilities = server.utilities().downcast::<ServerUtilities>();
         let graphs = utilities.map_err(|_| "CubeCL's server is not as expected")?.captures.clone();
-        let (in_flight, last, lost, blocks) = (Vec::new(), None, None, Arc::clone(blocks));
-        Ok(Self { context, stream, allocated, copied, server, maker, blocks, graphs, in_flight, last, lost })
+        Ok(Self {
+            context,
+            stream,
+            allocated,
+            copied,
+            server,
+            device: device.clone(),
+            maker: None,
+            blocks: Arc::clone(blocks),
+            graphs,
+            in_flight: Vec::new(),
+            last: None,
+            lost: None,
+            _entered: entered,
+        })
     }
 
     /// Starts to copy parts of `bytes` to the device, for the thread whose CubeCL stream is `consumer`. Until
@@ -111,27 +127,32 @@ impl CopyStream {
         if let Some(error) = self.lost {
             return Err(error.into());
         }
-        let (block, memory) = self.block(bytes.len(), consumer, most)?;
-        let uploaded = parts.iter().map(|part| Uploaded::Memory(self.maker.later(&block.memory, part))).collect();
-        let _entered = Entered::new(&self.context)?;
-        let (to, room) = (memory.resource().ptr, memory.resource().size);
-        if (room as usize) < bytes.len() {
-            return Err(format!("{} bytes do not fit {room} of the device", bytes.len()).into());
-        }
-        self.last = Some((Arc::clone(&block), parts.iter().map(|part| part.range.len()).sum()));
-        self.in_flight.push((bytes.clone(), memory, block));
-        for range in joined(parts) {
-            let from = &bytes[range.clone()];
-            // SAFETY: `to` is the start of at least as many bytes of the device as `bytes` has. Nobody else uses the
-            // block: it is free, or it is new and this stream waits for what its memory was used for before. Its tensors
-            // are made after `wait`. `in_flight` keeps both ends of the copy until `wait` has seen the copy end.
-            unsafe { result::memcpy_htod_async(to + range.start as u64, from, self.stream) }?;
+        let (maker, blocks) = self.blocks(parts, consumer, most)?;
+        let uploaded = parts
+            .iter()
+            .zip(&blocks)
+            .map(|(part, (block, _))| Uploaded::Memory(maker.later(&block.memory, part, &self.blocks)));
+        let uploaded = uploaded.collect();
+        let largest = parts.iter().zip(&blocks).max_by_key(|(part, _)| part.range.len());
+        self.last = largest.map(|(_, (block, _))| (Arc::clone(block), parts.iter().map(|part| part.range.len()).sum()));
+        for (part, (block, memory)) in parts.iter().zip(blocks) {
+            let from = bytes.slice(part.range.clone());
+            let (to, room) = (memory.resource().ptr, memory.resource().size);
+            if (room as usize) < from.len() {
+                return Err(format!("{} bytes do not fit into {room} bytes of device memory", from.len()).into());
+            }
+            self.in_flight.push((from, memory, block));
+            let Some((from, ..)) = self.in_flight.last().filter(|(from, ..)| !from.is_empty()) else { continue };
+            // SAFETY: `to` is the start of at least as many bytes of the device as are copied. Nobody else uses the
+            // block: it was free, or it is new and this stream waits for what its memory was used for before. Its tensor
+            // is made after `wait`. `in_flight` keeps both ends of the copy until `wait` has seen the copy end.
+            unsafe { result::memcpy_htod_async(to, from, self.stream) }?;
         }
         Ok(uploaded)
     }
 
-    /// Returns a block to copy to, with what keeps it in its place.
-    fn block(&self, bytes: usize, consumer: StreamId, most: usize) -> Result<(Arc<Block>, DeviceMemory), BoxError> {
+    /// Returns a block for each part, with what keeps it in its place.
+    fn blocks(&mut self, parts: &[Part], consumer: StreamId, most: usize) -> Result<(TensorMaker, Held), BoxError> {
         let start = Instant::now();
         loop {
             if self.graphs.any_recording() {
@@ -141,11 +162,19 @@ impl CopyStream {
                 sleep(LOOK);
                 continue;
             }
-            let free = self.blocks.take(bytes, consumer, most);
-            let new = || Block::new(self.maker.allocate(bytes, consumer), bytes, &self.context, &self.server);
-            let block = free.map_or_else(|| new().map(Arc::new), Ok)?;
-            match self.hold(&block) {
-                Ok(Some(memory)) => return Ok((block, memory)),
+            let maker = match &self.maker {
+                Some(maker) => maker.clone(),
+                None => self.maker.insert(TensorMaker::new(&self.device)?).clone(),
+            };
+            let block = |part: &Part| {
+                let bytes = part.range.len().max(1);
+                let free = self.blocks.take(bytes, consumer, most.saturating_mul(parts.len()));
+                let new = || Block::new(maker.allocate(bytes, consumer), bytes, &self.context, &self.server);
+                free.map_or_else(|| new().map(Arc::new), Ok)
+            };
+            let blocks = parts.iter().map(block).collect::<Result<Vec<_>, _>>()?;
+            match self.hold(blocks) {
+                Ok(Some(held)) => return Ok((maker, held)),
                 Ok(None) => {}
                 Err(_) if self.graphs.any_recording() => {} // it began after the check above: nothing can be allocated
                 Err(error) => return Err(error),
@@ -153,37 +182,48 @@ impl CopyStream {
         }
     }
 
-    /// Looks up where a block is, and keeps it there. If it is new there, makes the copy stream wait for what is queued
-    /// on the stream that the memory is from. Returns `None` if that one records a graph: the wait would become a part
-    /// of the graph.
-    fn hold(&self, block: &Arc<Block>) -> Result<Option<DeviceMemory>, BoxError> {
-        let (allocated, copies) = (Sent(self.allocated), Sent(self.stream));
-        let (context, block) = (Arc::clone(&self.context), Arc::clone(block));
+    /// Looks up where blocks are, and keeps them there. If one is new there, makes the copy stream wait for what is
+    /// queued on the stream that the memory is from. Returns `None` if that one records a graph: the wait would become a
+    /// part of the graph.
+    fn hold(&self, blocks: Vec<Arc<Block>>) -> Result<Option<Held>, BoxError> {
+        let (allocated, copies, context) = (Sent(self.allocated), Sent(self.stream), Arc::clone(&self.context));
         // This runs on the server's thread, where no recording can begin meanwhile.
-        let hold = move |server: &mut Server| -> Result<Option<DeviceMemory>, BoxError> {
+        let hold = move |server: &mut Server| -> Result<Option<Held>, BoxError> {
             let (allocated, copies) = ({ allocated }.0, { copies }.0);
-            let stream = server.write_streams().try_stream_mut(&block.owner);
-            if stream.ok_or("CubeCL does not know the stream of its own memory")?.capturing.is_recording() {
-                return Ok(None);
+            let (mut held, mut new) = (Vec::with_capacity(blocks.len()), None);
+            for block in blocks {
+                let owner = block.owner;
+                let stream = server.write_streams().try_stream_mut(&owner);
+                if stream.ok_or("CubeCL does not know the stream of its own memory")?.capturing.is_recording() {
+                    return Ok(None);
+                }
+                let memory = server.get_resource(block.memory.clone().binding(), owner)?;
+                if block.used(memory.resource().ptr) {
+                    new = Some(owner); // all of them have the same
+                }
+                held.push((block, memory));
             }
-            let memory = server.get_resource(block.memory.clone().binding(), block.owner)?;
-            if !block.used(memory.resource().ptr) {
-                return Ok(Some(memory));
-            }
-            let stream = server.write_streams().try_stream_mut(&block.owner).ok_or("a stream of CubeCL has gone")?.sys;
-            let _entered = Entered::new(&context)?;
-            // SAFETY: CubeCL keeps its streams for as long as its server. The event and the copy stream are the
-            // caller's, who waits for this closure. The event may be recorded again at once: a wait is for what the
-            // event stood for when the wait was queued.
-            unsafe {
-                if sys::cuStreamQuery(stream) != CUresult::CUDA_SUCCESS {
-                    result::event::record(allocated, stream)?;
-                    result::stream::wait_event(copies, allocated, CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT)?;
+            if let Some(owner) = new {
+                let stream = server.write_streams().try_stream_mut(&owner).ok_or("a stream of CubeCL has gone")?.sys;
+                let _entered = Entered::new(&context)?;
+                // SAFETY: CubeCL keeps its streams for as long as its server. The event and the copy stream are the
+                // caller's, who waits for this closure. The event may be recorded again at once: a wait is for what the
+                // event stood for when the wait was queued.
+                unsafe {
+                    if sys::cuStreamQuery(stream) != CUresult::CUDA_SUCCESS {
+                        result::event::record(allocated, stream)?;
+                        result::stream::wait_event(copies, allocated, CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT)?;
+                    }
                 }
             }
-            Ok(Some(memory))
+            Ok(Some(held))
         };
         self.server.submit_blocking(hold).map_err(|error| format!("CubeCL's server: {error:?}"))?
+    }
+
+    /// Finds out which memory of the device is free by now. Does not wait.
+    pub(crate) fn look(&self) {
+        self.blocks.look();
     }
 
     /// Waits until the copies are done, then releases what they read. If they are `short`, the thread does not sleep
@@ -196,27 +236,23 @@ impl CopyStream {
         if self.in_flight.is_empty() {
             return Ok(());
         }
-        let waited = Entered::new(&self.context).and_then(|_entered| {
-            // SAFETY: the stream and the event are this one's, and live.
-            let waited = unsafe {
-                if short {
-                    result::stream::synchronize(self.stream)
-                } else {
-                    let recorded = result::event::record(self.copied, self.stream);
-                    recorded.and_then(|()| result::event::synchronize(self.copied))
-                }
-            };
-            // An event may fail where the stream does not.
-            // SAFETY: as above.
-            let done = waited.is_ok() || unsafe { result::stream::synchronize(self.stream) }.is_ok();
-            if done {
-                for (_, memory, block) in self.in_flight.drain(..) {
-                    drop(memory);
-                    self.blocks.give_back(block);
-                }
+        // SAFETY: the stream and the event are this one's, and live.
+        let waited = unsafe {
+            if short {
+                result::stream::synchronize(self.stream)
+            } else {
+                let recorded = result::event::record(self.copied, self.stream);
+                recorded.and_then(|()| result::event::synchronize(self.copied))
             }
-            waited
-        });
+        };
+        // An event may fail where the stream does not.
+        // SAFETY: as above.
+        if waited.is_ok() || unsafe { result::stream::synchronize(self.stream) }.is_ok() {
+            for (_, memory, block) in self.in_flight.drain(..) {
+                drop(memory);
+                self.blocks.give_back(block);
+            }
+        }
         if let (Err(error), false) = (&waited, self.in_flight.is_empty()) {
             self.lost = Some(*error);
             self.in_flight.drain(..).for_each(mem::forget);
@@ -237,28 +273,14 @@ impl CopyStream {
     }
 }
 
-/// Returns the ranges of bytes that cover the parts: one for parts with small gaps between them.
-fn joined(parts: &[Part]) -> Vec<Range<usize>> {
-    let mut ranges: Vec<Range<usize>> = Vec::new();
-    for part in parts.iter().filter(|part| !part.range.is_empty()) {
-        match ranges.last_mut() {
-            Some(last) if (last.end..=last.end + GAP).contains(&part.range.start) => last.end = part.range.end,
-            _ => ranges.push(part.range.clone()),
-        }
-    }
-    ranges
-}
-
 impl Drop for CopyStream {
     fn drop(&mut self) {
         let waited = self.wait(true);
-        let destroyed = Entered::new(&self.context).and_then(|_entered| {
-            // SAFETY: made in `new`, and destroyed only here. The driver frees each once its work is done.
-            unsafe {
-                let events = result::event::destroy(self.allocated).and(result::event::destroy(self.copied));
-                result::stream::destroy(self.stream).and(events)
-            }
-        });
+        // SAFETY: made in `new`, and destroyed only here. The driver frees each once its work is done.
+        let destroyed = unsafe {
+            let events = result::event::destroy(self.allocated).and(result::event::destroy(self.copied));
+            result::stream::destroy(self.stream).and(events)
+        };
         if let Err(error) = waited.and(destroyed) {
             log::debug!("burn-pinned: an error at the end of a copy stream: {error}");
         }

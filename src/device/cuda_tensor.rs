@@ -1,12 +1,15 @@
 //! Burn's tensors of memory that this crate has filled.
 
-use super::flat::{AnyTensor, Flat, Part, ranked, stored};
+use super::{
+    cuda_block::Blocks,
+    flat::{AnyTensor, Flat, Part, ranked, stored},
+};
 use crate::fault::BoxError;
 use burn::{
     backend::{
-        BackendTensor, BackendTypes, Cube, DispatchAutodiffContext, DispatchTensor, DispatchTensorKind,
-        fusion::{Fusion, FusionBackend, NoOp},
-        ir::{BackendIr, InitOperationIr, OperationIr, TensorIr, TensorStatus},
+        BackendTensor, BackendTypes, Cube, DispatchAutodiffContext, DispatchTensor, DispatchTensorKind, ExecutionError,
+        fusion::{Fusion, FusionBackend, FusionRuntime, stream::Operation},
+        ir::{BackendIr, HandleContainer, InitOperationIr, OperationIr, TensorIr, TensorStatus},
     },
     tensor::{Bool, DType, Device, Float, Int, StreamId, Tensor},
 };
@@ -25,6 +28,17 @@ impl<B: FusionBackend> Unfused for Fusion<B> {
 type Backend = <Cube as Unfused>::Backend;
 type CubeTensor = <Backend as BackendTypes>::FloatTensorPrimitive;
 type FusionTensor = <Cube as BackendTypes>::FloatTensorPrimitive;
+
+/// What Burn's server does as it comes to a tensor that was made here, after all that the thread asked for before.
+#[derive(Debug)]
+struct Mark(Arc<Blocks>);
+
+impl<R: FusionRuntime> Operation<R> for Mark {
+    fn execute(&self, _: &mut HandleContainer<R::FusionHandle>) -> Result<(), ExecutionError> {
+        self.0.mark();
+        Ok(())
+    }
+}
 
 /// Makes tensors of a device's memory.
 ///
@@ -48,7 +62,7 @@ impl TensorMaker {
     /// # Errors
     /// If the device is not one of CubeCL.
     pub(super) fn new(device: &Device) -> Result<Self, BoxError> {
-        let DispatchTensor { kind, autodiff: context } = Tensor::<1, Int>::zeros([1], device).into_dispatch();
+        let DispatchTensor { kind, autodiff: context } = Tensor::<1, Int>::empty([1], device).into_dispatch();
         let DispatchTensorKind::Cube(BackendTensor::Int(fused)) = kind else {
             return Err("the device is not one of CubeCL".into());
         };
@@ -61,15 +75,21 @@ impl TensorMaker {
         owner.executes(|| self.0.cube.client.empty(bytes))
     }
 
-    /// Returns what makes a tensor of a part of `memory`, on the thread that calls it.
-    pub(super) fn later(&self, memory: &Handle, part: &Part) -> Box<dyn FnOnce() -> AnyTensor + Send> {
-        let (maker, part) = (self.clone(), part.clone());
-        let rest = memory.size().saturating_sub(part.range.end as u64);
-        let memory = memory.clone().offset_start(part.range.start as u64).offset_end(rest);
-        Box::new(move || maker.make(memory, &part))
+    /// Returns what makes a tensor of a part in `memory`, on the thread that calls it. As Burn comes to that tensor, the
+    /// events of earlier `blocks` are recorded.
+    pub(super) fn later(
+        &self,
+        memory: &Handle,
+        part: &Part,
+        blocks: &Arc<Blocks>,
+    ) -> Box<dyn FnOnce() -> AnyTensor + Send> {
+        let (maker, part, blocks) = (self.clone(), part.clone(), Arc::clone(blocks));
+        let rest = memory.size().saturating_sub(part.range.len() as u64);
+        let memory = memory.clone().offset_end(rest);
+        Box::new(move || maker.make(memory, &part, blocks))
     }
 
-    fn make(&self, memory: Handle, part: &Part) -> AnyTensor {
+    fn make(&self, memory: Handle, part: &Part, blocks: Arc<Blocks>) -> AnyTensor {
         let Template { device, fused, cube, context } = &*self.0;
         if part.range.is_empty() {
             return Flat::empty(part, device).reshaped(part, device);
@@ -79,7 +99,7 @@ impl TensorMaker {
         let id = fused.client.register_tensor_handle(Backend::float_tensor_handle(tensor));
         let init =
             OperationIr::Init(InitOperationIr { out: TensorIr { id, shape, status: TensorStatus::NotInit, dtype } });
-        let made = fused.client.register(StreamId::current(), init, NoOp::<Backend>::new());
+        let made = fused.client.register(StreamId::current(), init, Mark(blocks));
         let Some(made) = made.into_iter().next() else { unreachable!("an operation has the outputs that it names") };
         let of = |tensor, autodiff| DispatchTensor { kind: DispatchTensorKind::Cube(tensor), autodiff };
         match dtype {

@@ -164,6 +164,15 @@ impl Uploader {
         Err(error)
     }
 
+    /// Finds out which memory of the device is free by now. Does not wait.
+    pub(crate) fn look(&self) {
+        match &self.way {
+            #[cfg(feature = "cuda")]
+            Way::Direct(stream) => stream.look(),
+            _ => {}
+        }
+    }
+
     /// Releases what was dropped on this thread. Burn's fusion keeps it until more work comes here.
     pub(crate) fn flush(&mut self, place: Place) -> Result<(), Error> {
         self.call(Call::Flush, place, |device| Ok(device.flush()?))

@@ -136,14 +136,15 @@ impl DeviceWindow {
     }
 
     /// Waits until one more batch may go to the device, with `epochs` epochs in progress. `starved` says how long a
-    /// consumer has waited for a batch, or `None` once nobody waits for this one.
+    /// consumer has waited for a batch, or `None` once nobody waits for this one. `look` finds out what was released.
     ///
     /// Returns whether the batch was let in though there is no room, because nothing was released.
     /// [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be sent any more.
-    pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>) -> Option<bool> {
+    pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>, look: impl Fn()) -> Option<bool> {
         self.most.store(self.limit.load(Relaxed).saturating_mul(epochs.max(1)), Relaxed);
         loop {
             let starved = starved()?;
+            look();
             let mut state = self.lock();
             let count = state.count();
             let limit = (self.limit.load(Relaxed) + state.queued()).saturating_mul(epochs.max(1));
@@ -198,7 +199,7 @@ mod tests {
             let (window, released, entered) = (Arc::clone(&window), Arc::clone(&released), Arc::clone(&entered));
             thread::spawn(move || {
                 for number in 0..20 {
-                    assert_eq!(window.enter(1, || Some(Duration::ZERO)), Some(false), "let in");
+                    assert_eq!(window.enter(1, || Some(Duration::ZERO), || ()), Some(false), "let in");
                     window.copied(batch(number, &released));
                     entered.fetch_add(1, SeqCst);
                 }
@@ -220,7 +221,7 @@ mod tests {
         let window = DeviceWindow::new(2);
         let start = Instant::now();
         for number in 0..50 {
-            assert_eq!(window.enter(1, || Some(start.elapsed())), Some(number >= 2));
+            assert_eq!(window.enter(1, || Some(start.elapsed()), || ()), Some(number >= 2));
             window.copied(Some((Box::new(|| true), 10)));
         }
         assert_eq!(window.bytes(), 500);
@@ -235,7 +236,7 @@ mod tests {
         for cycle in 0..4 {
             let start = Instant::now();
             for number in 0..6 {
-                window.enter(1, || Some(start.elapsed()));
+                window.enter(1, || Some(start.elapsed()), || ());
                 window.copied(batch(6 * cycle + number, &released));
             }
             times.push(start.elapsed());
@@ -249,10 +250,10 @@ mod tests {
     #[test]
     fn closing_ends_the_wait() {
         let window = DeviceWindow::new(1);
-        assert_eq!(window.enter(1, || Some(Duration::ZERO)), Some(false));
+        assert_eq!(window.enter(1, || Some(Duration::ZERO), || ()), Some(false));
         let (start, looks) = (Instant::now(), AtomicUsize::new(0));
         let open = || (looks.fetch_add(1, SeqCst) < 3).then_some(Duration::ZERO);
-        assert_eq!(window.enter(1, open), None, "it is full");
+        assert_eq!(window.enter(1, open, || ()), None, "it is full");
         assert!(start.elapsed() < PATIENCE / 2);
     }
 }
