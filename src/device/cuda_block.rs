@@ -186,7 +186,7 @@ impl Blocks {
         self.idle.lock().push(block);
     }
 
-    /// Finds out which blocks are free by now. The calling thread is in the context. Does not wait.
+    /// Finds out which blocks are free by now. Does not wait.
     pub(super) fn look(&self) {
         let Some(_looks) = self.looks.try_lock() else { return };
         let (mut used, mut launched) = (Vec::new(), Vec::new());
@@ -198,6 +198,7 @@ impl Blocks {
             }
         }
         record(used, true);
+        let Some(_entered) = launched.first().and_then(|(_, block)| Entered::new(&block.context).ok()) else { return };
         launched.sort_unstable_by_key(|(nth, _)| *nth);
         // The events of a stream are reached in their order.
         let mut waits: Option<StreamId> = None;

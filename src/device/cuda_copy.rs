@@ -221,11 +221,6 @@ impl CopyStream {
         self.server.submit_blocking(hold).map_err(|error| format!("CubeCL's server: {error:?}"))?
     }
 
-    /// Finds out which memory of the device is free by now. Does not wait.
-    pub(crate) fn look(&self) {
-        self.blocks.look();
-    }
-
     /// Waits until the copies are done, then releases what they read. If they are `short`, the thread does not sleep
     /// meanwhile.
     ///

@@ -22,10 +22,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// What the transfer threads of a pipeline share.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Common {
     #[cfg(feature = "cuda")]
     blocks: Arc<Blocks>,
+}
+
+impl Common {
+    /// Finds out which memory of the device is free by now. Does not wait.
+    pub(crate) fn look(&self) {
+        #[cfg(feature = "cuda")]
+        self.blocks.look();
+    }
 }
 
 /// A transfer thread's way to its device.
@@ -162,15 +170,6 @@ impl Uploader {
         drop(tensors);
         permit.into_iter().for_each(|permit| pool.replace(permit)); // does nothing if the slot has come back by now
         Err(error)
-    }
-
-    /// Finds out which memory of the device is free by now. Does not wait.
-    pub(crate) fn look(&self) {
-        match &self.way {
-            #[cfg(feature = "cuda")]
-            Way::Direct(stream) => stream.look(),
-            _ => {}
-        }
     }
 
     /// Releases what was dropped on this thread. Burn's fusion keeps it until more work comes here.

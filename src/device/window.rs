@@ -34,8 +34,9 @@ const CALM: u32 = 64;
 ///
 /// Burn may hold back operations until more of them come, and a consumer may keep its batches. So one batch more is let
 /// in where the consumer waits and nothing is released for a long time.
-#[derive(Debug)]
 pub(crate) struct DeviceWindow {
+    /// Finds out what was released.
+    look: Box<dyn Fn() + Send + Sync>,
     limit: AtomicUsize,
     /// The limit for all epochs in progress together.
     most: AtomicUsize,
@@ -114,11 +115,24 @@ impl State {
     }
 }
 
+impl fmt::Debug for DeviceWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut window = f.debug_struct("DeviceWindow");
+        window.field("limit", &self.limit).field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
 impl DeviceWindow {
-    pub(crate) fn new(limit: usize) -> Self {
+    /// A window of `limit` batches. `look` finds out which memory was released, where that does not show by itself.
+    pub(crate) fn new(limit: usize, look: impl Fn() + Send + Sync + 'static) -> Self {
         let state =
             State { in_use: Vec::new(), copying: 0, last: Instant::now(), interval: None, pauses: 0, kept: 0, calm: 0 };
-        Self { limit: AtomicUsize::new(limit), most: AtomicUsize::new(limit), state: Mutex::new(state) }
+        Self {
+            look: Box::new(look),
+            limit: AtomicUsize::new(limit),
+            most: AtomicUsize::new(limit),
+            state: Mutex::new(state),
+        }
     }
 
     /// Changes the limit.
@@ -136,15 +150,15 @@ impl DeviceWindow {
     }
 
     /// Waits until one more batch may go to the device, with `epochs` epochs in progress. `starved` says how long a
-    /// consumer has waited for a batch, or `None` once nobody waits for this one. `look` finds out what was released.
+    /// consumer has waited for a batch, or `None` once nobody waits for this one.
     ///
     /// Returns whether the batch was let in though there is no room, because nothing was released.
     /// [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be sent any more.
-    pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>, look: impl Fn()) -> Option<bool> {
+    pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>) -> Option<bool> {
         self.most.store(self.limit.load(Relaxed).saturating_mul(epochs.max(1)), Relaxed);
         loop {
             let starved = starved()?;
-            look();
+            (self.look)();
             let mut state = self.lock();
             let count = state.count();
             let limit = (self.limit.load(Relaxed) + state.queued()).saturating_mul(epochs.max(1));
@@ -173,6 +187,7 @@ impl DeviceWindow {
 
 impl OnDevice for DeviceWindow {
     fn bytes(&self) -> usize {
+        (self.look)();
         self.lock().in_use.iter().filter(|(in_use, _)| in_use()).map(|(_, bytes)| bytes).sum()
     }
 }
@@ -193,13 +208,13 @@ mod tests {
 
     #[test]
     fn no_more_batches_than_the_limit_and_each_release_lets_one_in() {
-        let (window, released) = (Arc::new(DeviceWindow::new(3)), Arc::new(AtomicUsize::new(0)));
+        let (window, released) = (Arc::new(DeviceWindow::new(3, || ())), Arc::new(AtomicUsize::new(0)));
         let entered = Arc::new(AtomicUsize::new(0));
         let thread = {
             let (window, released, entered) = (Arc::clone(&window), Arc::clone(&released), Arc::clone(&entered));
             thread::spawn(move || {
                 for number in 0..20 {
-                    assert_eq!(window.enter(1, || Some(Duration::ZERO), || ()), Some(false), "let in");
+                    assert_eq!(window.enter(1, || Some(Duration::ZERO)), Some(false), "let in");
                     window.copied(batch(number, &released));
                     entered.fetch_add(1, SeqCst);
                 }
@@ -218,10 +233,10 @@ mod tests {
 
     #[test]
     fn a_consumer_that_keeps_its_batches_is_let_through() {
-        let window = DeviceWindow::new(2);
+        let window = DeviceWindow::new(2, || ());
         let start = Instant::now();
         for number in 0..50 {
-            assert_eq!(window.enter(1, || Some(start.elapsed()), || ()), Some(number >= 2));
+            assert_eq!(window.enter(1, || Some(start.elapsed())), Some(number >= 2));
             window.copied(Some((Box::new(|| true), 10)));
         }
         assert_eq!(window.bytes(), 500);
@@ -231,12 +246,12 @@ mod tests {
 
     #[test]
     fn one_that_keeps_as_many_again_waits_for_them_no_more() {
-        let (window, released) = (DeviceWindow::new(2), Arc::new(AtomicUsize::new(0)));
+        let (window, released) = (DeviceWindow::new(2, || ()), Arc::new(AtomicUsize::new(0)));
         let mut times = Vec::new();
         for cycle in 0..4 {
             let start = Instant::now();
             for number in 0..6 {
-                window.enter(1, || Some(start.elapsed()), || ());
+                window.enter(1, || Some(start.elapsed()));
                 window.copied(batch(6 * cycle + number, &released));
             }
             times.push(start.elapsed());
@@ -249,11 +264,11 @@ mod tests {
 
     #[test]
     fn closing_ends_the_wait() {
-        let window = DeviceWindow::new(1);
-        assert_eq!(window.enter(1, || Some(Duration::ZERO), || ()), Some(false));
+        let window = DeviceWindow::new(1, || ());
+        assert_eq!(window.enter(1, || Some(Duration::ZERO)), Some(false));
         let (start, looks) = (Instant::now(), AtomicUsize::new(0));
         let open = || (looks.fetch_add(1, SeqCst) < 3).then_some(Duration::ZERO);
-        assert_eq!(window.enter(1, open, || ()), None, "it is full");
+        assert_eq!(window.enter(1, open), None, "it is full");
         assert!(start.elapsed() < PATIENCE / 2);
     }
 }

@@ -50,14 +50,16 @@ pub(crate) struct Pipeline<O> {
 
 impl<O> Pipeline<O> {
     pub(crate) fn new(source: Arc<dyn Source<O>>, pool: Arc<Pool>, flow: Flow, tuning: Option<Tuning>) -> Self {
-        let device = Arc::new(DeviceWindow::new(flow.ahead() + 1)); // one more for the batch of the step, or it waits
+        let common = Common::default();
+        let looks = common.clone();
+        let device = Arc::new(DeviceWindow::new(flow.ahead() + 1, move || looks.look())); // one more for the batch of the step, or it waits
         let watched = Arc::clone(&device) as Arc<dyn OnDevice>;
         pool.counters().watch_device(Arc::downgrade(&watched));
         Self {
             source,
             pool,
             device,
-            common: Common::default(),
+            common,
             watch: Arc::new(Watch::new(flow.timeout)),
             state: Mutex::new(Epochs::new(flow.workers)),
             flow,

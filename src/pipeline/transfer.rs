@@ -30,7 +30,7 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             let (counters, place) = (pipeline.counters(), batch.place(Stage::Transfer));
             let waits = Span::new(counters, Stage::DeviceWait, batch.key);
             let asked = Instant::now();
-            let entered = pipeline.device.enter(pipeline.epochs(), || pipeline.starved(batch), || uploader.look());
+            let entered = pipeline.device.enter(pipeline.epochs(), || pipeline.starved(batch));
             drop(waits);
             let Some(let_in) = entered else {
                 discard(place, filled); // its epoch has ended, or given it up
