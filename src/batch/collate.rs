@@ -45,11 +45,11 @@ pub trait Collate<I>: Send + Sync + 'static {
     /// Any error; it reaches the consumer at the batch's place, with the sample's index.
     fn write(&self, sample: &I, row: &mut RowMut<'_>) -> Result<(), BoxError>;
 
-    /// Makes the user's batch. It is called on the thread that calls `next()`, so that what it computes is ordered with
-    /// the step on the device. On a CPU backend it would take the step's time there, so it is called on a worker.
+    /// Makes the user's batch. It is called in `next()`, on the thread that trains. There the operations that it asks for
+    /// are queued in front of the step's, which takes microseconds. On a CPU backend they would take the step's time, so
+    /// a worker calls it.
     ///
-    /// Use each tensor once, and let the model work on the result. The transfer threads allocated the tensor on a
-    /// CubeCL stream of their own, so each operation that reads it costs a synchronisation.
+    /// Work on the host that takes long belongs in [`write`](Self::write).
     ///
     /// # Errors
     /// Any error; it reaches the consumer at the batch's place.

@@ -13,9 +13,9 @@ pub trait TensorMapper {
 /// values; for your own struct write [`map_tensors!`](crate::map_tensors).
 ///
 /// An implementation must visit the same tensors in the same order each time. It may compute with what the mapper
-/// returns: by then the values are there. On an accelerator it runs twice per batch. The first run takes the values
-/// out, and in that run the mapper returns tensors without elements. On a CPU backend it runs once, and the tensors
-/// stay as they are.
+/// returns: by then the values are there. On an accelerator it runs twice per batch. The first run, on the pin thread,
+/// takes the values out, and in that run the mapper returns tensors without elements. The second run is in `next()`, on
+/// the thread that trains. On a CPU backend it runs once, on a worker, and the tensors stay as they are.
 pub trait MapTensors: Sized {
     /// Replaces every tensor by what the mapper makes of it.
     fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self;

@@ -112,8 +112,10 @@ impl Block {
     /// stream.
     fn is_unshared(&self) -> bool {
         let memory = &self.memory.memory;
-        let unshared = memory.can_mut() && !memory.is_bound();
-        fence(Acquire); // with the release of the last reference
+        let no_tensor = memory.can_mut();
+        fence(Acquire); // a tensor becomes a kernel's binding before it goes
+        let unshared = no_tensor && !memory.is_bound();
+        fence(Acquire); // what the last kernel's launch did is seen
         unshared
     }
 

@@ -9,7 +9,7 @@ pub(crate) const HUGE: usize = 2 << 20;
 const TOUCHERS: usize = 8;
 
 /// Lowers the priority of the calling worker. Then the threads that copy and launch get a core at once, even where all
-/// cores are busy. This gave 1 to 4 % more of the link on an H200's host.
+/// cores are busy. See benches/README.md.
 #[cfg(feature = "cuda")]
 pub(crate) fn step_back() {
     // SAFETY: on Linux 0 names the calling thread. A thread needs no right to be less important, and a refusal changes

@@ -29,8 +29,7 @@ const CALM: u32 = 64;
 
 /// Limits the batches that are in device memory: being copied, ready, or used by work that the device has not done yet.
 /// A training loop launches steps without waiting for them. Without a limit it would take batch after batch, and each
-/// would stay in memory until its step has run (13 batches where 5 are enough and 4 too few, in steps of 13 ms on an
-/// H200).
+/// would stay in memory until its step has run; see benches/README.md.
 ///
 /// Burn may hold back operations until more of them come, and a consumer may keep its batches. So one batch more is let
 /// in where the consumer waits and nothing is released for a long time.

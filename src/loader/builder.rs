@@ -203,8 +203,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// The number of threads that copy to the device. On CUDA each has a copy stream of its own, and all of them
-    /// allocate on one CubeCL stream. Default: 3. On a CPU backend there is nothing to copy, and there are no such
+    /// The number of threads that copy to the device. On CUDA each has a copy stream of its own.
+    /// Default: 3. On a CPU backend there is nothing to copy, and there are no such
     /// threads.
     pub fn transfer_threads(mut self, transfers: usize) -> Self {
         self.options.transfers = Some(transfers);

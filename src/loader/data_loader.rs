@@ -174,8 +174,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let tuning = tuner.has_choice().then(|| Tuning::new(tuner, Arc::clone(&settings)));
         let flow = Flow {
             workers,
-            // Threads that copy in turn keep the link busy: 47.2, 49.5 and 49.1 GB/s with 2, 3 and 4 of them on an H200
-            // with 8 workers.
+            // Threads that copy in turn keep the link busy; see benches/README.md.
             transfers: if host { 0 } else { plan.options.transfers.unwrap_or(3) },
             prefetch,
             now: Arc::clone(&settings),

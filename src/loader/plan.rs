@@ -60,8 +60,8 @@ impl<O> Plan<O> {
     /// Permits and bytes for batches of a known or unknown size.
     pub(crate) fn limits(&self, slot_bytes: Option<usize>, host: bool) -> Result<Limits, Error> {
         // There is one slot for each batch that may wait for the step, one for a batch that is copied, and one for a
-        // batch that is written. More slots are pushed out of the CPU cache before they are copied: 34 against 51 GB/s
-        // with 24 and 4 slots on an H200's host. If all batches fit in the cache, there may be more slots, so that
+        // batch that is written. More slots are pushed out of the CPU cache before they are copied; see benches/README.md.
+        // If all batches fit in the cache, there may be more slots, so that
         // workers need not be woken for each.
         let (prefetch, most) = self.options.prefetch();
         let (few, more) = (prefetch + 2, most - prefetch);

@@ -17,9 +17,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The CubeCL stream that all transfer threads of the process allocate on. There is only one, since CubeCL keeps a pool
-/// of device memory for each stream, as large as the most that was ever alive on it. Three pools held 370 MB where one
-/// holds 150 MB.
+/// The CubeCL stream on which all transfer threads of the process ask Burn for things. There is only one, since CubeCL
+/// keeps a pool of device memory for each stream.
 static STREAM: OnceLock<StreamId> = OnceLock::new();
 
 /// A transfer thread.
