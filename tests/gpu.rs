@@ -5,6 +5,8 @@
 
 #[path = "gpu/beside.rs"]
 mod beside;
+#[path = "gpu/blocks.rs"]
+mod blocks;
 mod common;
 #[path = "gpu/late.rs"]
 mod late;
