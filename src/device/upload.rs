@@ -204,7 +204,9 @@ impl Uploader {
             if let Way::Direct(stream) = &way {
                 stream.free();
             }
-            drop(way);
+            {
+                let _ends_here = way;
+            }
             // CubeCL keeps the memory pools of its streams. Freeing what can be freed stalls everybody on the device,
             // so only the last loader on it does that.
             if THREADS.leave(device) && !target.host {
