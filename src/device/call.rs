@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// What a loader asks of its device.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Call {
+pub(crate) enum DeviceCall {
     Open,
     Upload,
     Flush,
@@ -18,13 +18,13 @@ pub(crate) enum Call {
 #[cfg(test)]
 #[derive(Debug, Default)]
 pub(crate) struct Hang {
-    at: Mutex<Option<Call>>,
+    at: Mutex<Option<DeviceCall>>,
     changed: Condvar,
 }
 
 #[cfg(test)]
 impl Hang {
-    pub(crate) fn at(call: Call) -> Arc<Self> {
+    pub(crate) fn at(call: DeviceCall) -> Arc<Self> {
         Arc::new(Self { at: Mutex::new(Some(call)), ..Self::default() })
     }
 
@@ -33,7 +33,7 @@ impl Hang {
         self.changed.notify_all();
     }
 
-    pub(super) fn reached(&self, call: Call) {
+    pub(super) fn reached(&self, call: DeviceCall) {
         self.changed.wait_while(&mut self.at.lock(), |at| *at == Some(call));
     }
 }

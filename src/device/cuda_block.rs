@@ -2,7 +2,7 @@
 #![expect(unsafe_code)]
 
 use super::{
-    cuda_context::{Entered, Server},
+    cuda_context::{InContext, Server},
     window::InUse,
 };
 use burn::{cubecl::device_handle::DeviceHandle, tensor::StreamId};
@@ -80,7 +80,7 @@ impl Block {
         context: &Arc<CudaContext>,
         server: &DeviceHandle<Server>,
     ) -> Result<Self, DriverError> {
-        let _entered = Entered::new(context)?;
+        let _in_context = InContext::new(context)?;
         let launched = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
         let state = State { stage: Stage::Used, uses: 0, address: None };
         let owner = memory.stream;
@@ -131,8 +131,8 @@ impl Block {
             return; // the event would become a part of the graph
         }
         // SAFETY: the event is this block's, and live. CubeCL keeps its streams for as long as its server.
-        let record = |_entered| unsafe { result::event::record(self.launched, stream.sys) };
-        state.stage = match Entered::new(&self.context).and_then(record) {
+        let record = |_in_context| unsafe { result::event::record(self.launched, stream.sys) };
+        state.stage = match InContext::new(&self.context).and_then(record) {
             Ok(()) => Stage::Launched(RECORDED.fetch_add(1, Relaxed)),
             Err(error) => {
                 log::debug!("burn-pinned: memory of the device is not used again: {error}");
@@ -151,8 +151,8 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: made in `new`, and destroyed only here. The driver frees it once its work is done.
-        let destroy = |_entered| unsafe { result::event::destroy(self.launched) };
-        if let Err(error) = Entered::new(&self.context).and_then(destroy) {
+        let destroy = |_in_context| unsafe { result::event::destroy(self.launched) };
+        if let Err(error) = InContext::new(&self.context).and_then(destroy) {
             log::debug!("burn-pinned: an error at the end of an event: {error}");
         }
     }
@@ -200,7 +200,9 @@ impl Blocks {
             }
         }
         record(used, true);
-        let Some(_entered) = launched.first().and_then(|(_, block)| Entered::new(&block.context).ok()) else { return };
+        let Some(_in_context) = launched.first().and_then(|(_, block)| InContext::new(&block.context).ok()) else {
+            return;
+        };
         launched.sort_unstable_by_key(|(nth, _)| *nth);
         // The events of a stream are reached in their order.
         let mut waits: Option<StreamId> = None;

@@ -29,13 +29,13 @@ static OPENED: Mutex<Vec<Arc<CudaContext>>> = Mutex::new(Vec::new());
 /// would otherwise fail and spoil the graph.
 ///
 /// `Drop` puts back what the thread had before.
-pub(crate) struct Entered {
+pub(crate) struct InContext {
     /// The context that the thread had before, or `None`. A raw pointer also keeps the guard on its thread.
     context: Option<CUcontext>,
     mode: CUstreamCaptureMode,
 }
 
-impl Entered {
+impl InContext {
     /// Notes the calling thread's context and mode, and allows the thread these calls.
     fn relaxed() -> Result<Self, DriverError> {
         let context = ctx::get_current()?;
@@ -80,7 +80,7 @@ impl Entered {
     }
 }
 
-impl Drop for Entered {
+impl Drop for InContext {
     fn drop(&mut self) {
         // SAFETY: the context was this thread's when the guard was made, and whoever made it current keeps it alive.
         // Null means none.

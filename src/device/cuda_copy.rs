@@ -3,7 +3,7 @@
 
 use super::{
     cuda_block::{Block, Blocks},
-    cuda_context::{Entered, Server},
+    cuda_context::{InContext, Server},
     cuda_tensor::TensorMaker,
     flat::{Part, Uploaded},
     window::InUse,
@@ -68,7 +68,7 @@ pub(crate) struct CopyStream {
     /// The error after which no copy is started any more, since the end of one is not known.
     lost: Option<DriverError>,
     /// The thread stays in the context for as long as it has the stream.
-    _entered: Entered,
+    _in_context: InContext,
 }
 
 /// A handle of the driver's, on its way to the thread of CubeCL's server.
@@ -85,7 +85,7 @@ impl CopyStream {
     /// # Errors
     /// The reason in words.
     pub(crate) fn new(ordinal: usize, device: &Device, blocks: &Arc<Blocks>) -> Result<Self, BoxError> {
-        let (entered, context) = Entered::open(ordinal)?;
+        let (entered, context) = InContext::open(ordinal)?;
         // cudarc's own streams would wait for the whole context.
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking)?;
         let allocated = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
@@ -107,7 +107,7 @@ impl CopyStream {
             in_flight: Vec::new(),
             last: None,
             lost: None,
-            _entered: entered,
+            _in_context: entered,
         })
     }
 
@@ -205,7 +205,7 @@ impl CopyStream {
             }
             if let Some(owner) = new {
                 let stream = server.write_streams().try_stream_mut(&owner).ok_or("a stream of CubeCL has gone")?.sys;
-                let _entered = Entered::new(&context)?;
+                let _in_context = InContext::new(&context)?;
                 // SAFETY: CubeCL keeps its streams for as long as its server. The event and the copy stream are the
                 // caller's, who waits for this closure. The event may be recorded again at once: a wait is for what the
                 // event stood for when the wait was queued.

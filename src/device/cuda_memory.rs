@@ -5,7 +5,7 @@
 //! mapped, touched by several threads, then registered.
 #![expect(unsafe_code)]
 
-use super::cuda_context::Entered;
+use super::cuda_context::InContext;
 #[cfg(target_os = "linux")]
 use super::linux::HUGE;
 #[cfg(target_os = "linux")]
@@ -51,7 +51,7 @@ impl PinnedAlloc {
     /// # Errors
     /// The reason in words, if there is no driver or no such device.
     pub(crate) fn new(ordinal: usize, required: bool) -> Result<Self, String> {
-        let (_entered, context) = Entered::open(ordinal)?;
+        let (_in_context, context) = InContext::open(ordinal)?;
         let node = numa_node(&context);
         Ok(Self { context, node, required, warned: AtomicBool::new(false) })
     }
@@ -66,7 +66,7 @@ impl PinnedAlloc {
     fn registered(&self, bytes: usize) -> Result<HostBlock, String> {
         let mapping = Mapping::new(bytes, self.node)?;
         mapping.touch();
-        let _entered = Entered::new(&self.context).map_err(|error| error.to_string())?;
+        let _in_context = InContext::new(&self.context).map_err(|error| error.to_string())?;
         let start = mapping.start.as_ptr().cast::<c_void>();
         // SAFETY: the range is mapped, and stays so until `Registered` has unregistered it.
         unsafe { sys::cuMemHostRegister_v2(start, bytes, PORTABLE) }.result().map_err(|error| error.to_string())?;
@@ -79,7 +79,7 @@ impl PinnedAlloc {
 
     /// Returns the driver's own page-locked memory.
     fn driver(&self, bytes: usize) -> Result<HostBlock, DriverError> {
-        let _entered = Entered::new(&self.context)?;
+        let _in_context = InContext::new(&self.context)?;
         // SAFETY: the memory is zeroed below, before anything reads it. It is not write-combined, so reads are fast
         // too.
         let start = unsafe { result::malloc_host(bytes, PORTABLE) }?.cast::<u8>();
@@ -130,7 +130,8 @@ impl Drop for Registered {
     fn drop(&mut self) {
         let start = self.mapping.start.as_ptr().cast::<c_void>();
         // SAFETY: registered in `registered`, and unregistered only here, before the mapping goes.
-        let done = Entered::new(&self.context).and_then(|_entered| unsafe { sys::cuMemHostUnregister(start) }.result());
+        let done =
+            InContext::new(&self.context).and_then(|_in_context| unsafe { sys::cuMemHostUnregister(start) }.result());
         if let Err(error) = done {
             log::debug!("burn-pinned: cuMemHostUnregister: {error}"); // at the end of a process the driver may be gone
         }
@@ -153,7 +154,7 @@ impl Drop for DriverMemory {
     fn drop(&mut self) {
         // SAFETY: from `malloc_host`, and freed only here.
         let free = || unsafe { result::free_host(self.start.as_ptr().cast()) };
-        if let Err(error) = Entered::new(&self.context).and_then(|_entered| free()) {
+        if let Err(error) = InContext::new(&self.context).and_then(|_in_context| free()) {
             log::debug!("burn-pinned: cuMemFreeHost: {error}");
         }
     }

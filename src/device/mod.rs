@@ -19,7 +19,7 @@ mod upload;
 mod window;
 
 #[cfg(test)]
-pub(crate) use call::{Call, Hang};
+pub(crate) use call::{DeviceCall, Hang};
 pub(crate) use flat::{Part, Uploaded};
 #[cfg(all(target_os = "linux", feature = "cuda"))]
 pub(crate) use linux::step_back;

@@ -2,7 +2,7 @@
 //! [`Uploader`], where the watchdog sees it and a panic becomes an error.
 
 use super::{
-    call::Call,
+    call::DeviceCall,
     flat::{Flat, Part, Uploaded},
     target::Target,
     window::InUse,
@@ -93,7 +93,7 @@ impl Uploader {
     pub(crate) fn open(target: &Target, common: &Common) -> Self {
         THREADS.enter(&target.device);
         let uploader = Self::burn(target);
-        let way = uploader.call(Call::Open, Place::batch(Stage::Transfer, BatchKey::NONE), |_| {
+        let way = uploader.call(DeviceCall::Open, Place::batch(Stage::Transfer, BatchKey::NONE), |_| {
             #[cfg(feature = "cuda")]
             if let Some(ordinal) = crate::device::cuda_context::ordinal(&target.device) {
                 return CopyStream::new(ordinal, &target.device, &common.blocks).map(Box::new).map(Way::Direct);
@@ -122,13 +122,18 @@ impl Uploader {
     }
 
     /// Runs a call of the device.
-    fn call<T>(&self, call: Call, place: Place, code: impl FnOnce(&Device) -> Result<T, BoxError>) -> Result<T, Error> {
+    fn call<T>(
+        &self,
+        call: DeviceCall,
+        place: Place,
+        code: impl FnOnce(&Device) -> Result<T, BoxError>,
+    ) -> Result<T, Error> {
         Self::watched(&self.target, call, place, code)
     }
 
     fn watched<T>(
         target: &Target,
-        call: Call,
+        call: DeviceCall,
         place: Place,
         code: impl FnOnce(&Device) -> Result<T, BoxError>,
     ) -> Result<T, Error> {
@@ -159,7 +164,8 @@ impl Uploader {
         let bytes = slot.freeze();
         let total = parts.iter().map(|part| part.range.len()).sum();
         let Self { way, target, aim } = self;
-        let tensors = Self::watched(target, Call::Upload, place, |device| way.start(bytes, kind, parts, device, *aim));
+        let tensors =
+            Self::watched(target, DeviceCall::Upload, place, |device| way.start(bytes, kind, parts, device, *aim));
         // Also after a failure: a part of the batch may be on its way.
         let settled = guard(place, || way.settle(target, total));
         let settled = settled.map_err(|error| match error {
@@ -174,7 +180,7 @@ impl Uploader {
 
     /// Releases what was dropped on this thread. Burn's fusion keeps it until more work comes here.
     pub(crate) fn flush(&mut self, place: Place) -> Result<(), Error> {
-        self.call(Call::Flush, place, |device| Ok(device.flush()?))
+        self.call(DeviceCall::Flush, place, |device| Ok(device.flush()?))
     }
 
     /// Returns what tells whether the device still uses the memory of the batch that was uploaded last, and the bytes
@@ -198,7 +204,7 @@ impl Uploader {
     pub(crate) fn close(self) {
         let Self { way, target, .. } = self;
         let place = Place::batch(Stage::Transfer, BatchKey::NONE);
-        let closed = Self::watched(&target, Call::Close, place, |device| {
+        let closed = Self::watched(&target, DeviceCall::Close, place, |device| {
             // A copy stream ends before the memory is freed that it copies to.
             #[cfg(feature = "cuda")]
             if let Way::Direct(stream) = &way {
@@ -221,12 +227,12 @@ impl Uploader {
 }
 
 /// How many transfer threads each device has.
-struct Threads(Mutex<Vec<(Device, usize)>>);
+struct ThreadCounts(Mutex<Vec<(Device, usize)>>);
 
 /// The transfer threads of the process.
-static THREADS: Threads = Threads::none();
+static THREADS: ThreadCounts = ThreadCounts::none();
 
-impl Threads {
+impl ThreadCounts {
     const fn none() -> Self {
         Self(Mutex::new(Vec::new()))
     }
@@ -320,7 +326,7 @@ mod tests {
 
     #[test]
     fn the_last_thread_of_a_device_is_told() {
-        let (threads, device) = (Threads::none(), Device::flex());
+        let (threads, device) = (ThreadCounts::none(), Device::flex());
         threads.enter(&device);
         threads.enter(&device);
         assert!(!threads.leave(&device));

@@ -4,7 +4,7 @@ use crate::{
     batch::{BatchPlace, Collate, RawBatch, Rows, upload_rows, write_rows},
     device::{Target, Uploader, alloc_for},
     fault::{Doing, Error, guard},
-    memory::{Field, Limits, Pool, SlotLayout, trim_padding},
+    memory::{Field, Pool, PoolLimits, SlotLayout, trim_padding},
     observe::Counters,
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -89,7 +89,7 @@ impl<C> PinnedBatcher<C> {
             return Ok(Arc::clone(pool));
         }
         let alloc = alloc_for(target, false)?;
-        let limits = Limits { slots: SLOTS, bytes: usize::MAX };
+        let limits = PoolLimits { slots: SLOTS, bytes: usize::MAX };
         let pool = Pool::new(alloc, limits, Arc::<Counters>::default());
         pools.push((target.device.clone(), Arc::clone(&pool)));
         Ok(pool)

@@ -1,7 +1,7 @@
 //! Checks the options once, and makes a loader of them.
 
 use super::{
-    builder::{Parts, PinnedDataLoaderBuilder},
+    builder::{PinnedDataLoaderBuilder, SourceParts},
     data_loader::PinnedDataLoader,
     plan::Plan,
     state::SharedPosition,
@@ -60,7 +60,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             faults: faults.clone(),
         });
         let (batch_size, host_device) = (schedule.max_batch_size(), options.host_device.clone());
-        let make_source = make(Parts { samples, batch_size, host_device, streaming: options.streaming })?;
+        let make_source = make(SourceParts { samples, batch_size, host_device, streaming: options.streaming })?;
         options.device.get_or_insert_default();
         let plan = Plan { make_source, options, schedule, standing: SharedPosition::new(start), faults, counters };
         if let Some(state) = &plan.options.resume {

@@ -15,14 +15,14 @@ use burn::{data::dataloader::batcher::Batcher, tensor::Device};
 use std::{fmt, sync::Arc, time::Duration};
 
 /// What the ways of making batches need: the samples, the size of a batch, the device of batchers.
-pub(crate) struct Parts<I> {
+pub(crate) struct SourceParts<I> {
     pub(crate) samples: Arc<Samples<I>>,
     pub(crate) batch_size: usize,
     pub(crate) host_device: Option<Device>,
     pub(crate) streaming: Option<bool>,
 }
 
-pub(crate) type Make<I, O> = Box<dyn FnOnce(Parts<I>) -> Result<MakeSource<O>, Error>>;
+pub(crate) type Make<I, O> = Box<dyn FnOnce(SourceParts<I>) -> Result<MakeSource<O>, Error>>;
 
 /// Builds a [`PinnedDataLoader`](crate::PinnedDataLoader). The options have the names of Burn's `DataLoaderBuilder`
 /// where they mean the same.
@@ -69,7 +69,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// A loader whose batches are made by a [`Collate`], row by row, in the memory that crosses the link.
     pub fn new<C: Collate<I, Batch = O>>(collate: C) -> Self {
         let collate = Arc::new(collate);
-        Self::with(Box::new(move |parts: Parts<I>| {
+        Self::with(Box::new(move |parts: SourceParts<I>| {
             if parts.host_device.is_some() {
                 let problem = "it is where a batcher runs, and this loader has a collate";
                 return Err(Error::config("host_device", problem, "leave it out, or use `from_batcher`"));
@@ -98,7 +98,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         O: MapTensors,
     {
         let batcher: Arc<dyn Batcher<I, O>> = Arc::new(batcher);
-        Self::with(Box::new(move |parts: Parts<I>| {
+        Self::with(Box::new(move |parts: SourceParts<I>| {
             if parts.streaming.is_some() {
                 let problem = "it is for rows that a collate writes, and this loader has a batcher";
                 return Err(Error::config("streaming_stores", problem, "leave it out, or use a `Collate`"));

@@ -8,7 +8,7 @@ use crate::{
     batch::Source,
     device::Target,
     fault::{Error, Faults},
-    memory::{Limits, SPARE},
+    memory::{PoolLimits, SPARE},
     observe::Counters,
     order::{Position, Schedule},
 };
@@ -58,7 +58,7 @@ impl<O> Plan<O> {
     }
 
     /// Permits and bytes for batches of a known or unknown size.
-    pub(crate) fn limits(&self, slot_bytes: Option<usize>, host: bool) -> Result<Limits, Error> {
+    pub(crate) fn limits(&self, slot_bytes: Option<usize>, host: bool) -> Result<PoolLimits, Error> {
         // There is one slot for each batch that may wait for the step, one for a batch that is copied, and one for a
         // batch that is written. More slots are pushed out of the CPU cache before they are copied; see benches/README.md.
         // If all batches fit in the cache, there may be more slots, so that
@@ -68,7 +68,7 @@ impl<O> Plan<O> {
         let many = slot_bytes.filter(|_| !host).map_or(0, |bytes| (SMALL_SLOTS / bytes.max(1)).min(16));
         let wanted = few.max(many).min(self.schedule.fewest_batches());
         let Some(bytes) = slot_bytes else {
-            return Ok(Limits { slots: wanted, bytes: self.options.pinned_limit.unwrap_or(usize::MAX) });
+            return Ok(PoolLimits { slots: wanted, bytes: self.options.pinned_limit.unwrap_or(usize::MAX) });
         };
         let limit = self.options.pinned_limit.unwrap_or_else(|| bytes.saturating_mul(wanted + more));
         let slots = wanted.min(limit / bytes.max(1));
@@ -83,6 +83,6 @@ impl<O> Plan<O> {
         // On a CPU backend the consumer gives back ordinary memory. It is kept beyond the limit on page-locked bytes.
         let spare = if host { SPARE } else { 0 };
         let more = more.min(limit / bytes.max(1) - slots);
-        Ok(Limits { slots, bytes: bytes.saturating_mul(slots + more + spare) })
+        Ok(PoolLimits { slots, bytes: bytes.saturating_mul(slots + more + spare) })
     }
 }

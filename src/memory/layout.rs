@@ -110,7 +110,7 @@ impl Field {
 
 /// Where the rows of a field lie in a slot.
 #[derive(Debug, Clone, Copy)]
-struct Span {
+struct FieldBytes {
     offset: usize,
     /// Bytes and values of a row.
     row_bytes: usize,
@@ -121,7 +121,7 @@ struct Span {
 #[derive(Debug)]
 pub(crate) struct SlotLayout {
     pub(crate) fields: Vec<Field>,
-    spans: Vec<Span>,
+    spans: Vec<FieldBytes>,
     rows: usize,
     bytes: usize,
     /// Rows are copied past the CPU's caches.
@@ -171,7 +171,7 @@ impl SlotLayout {
             if row == 0 {
                 return Err(wrong(format!("rows of field `{name}` are empty"), "give every dimension at least 1"));
             }
-            spans.push(Span { offset: end, row_bytes: row, values: row / field.dtype.size() });
+            spans.push(FieldBytes { offset: end, row_bytes: row, values: row / field.dtype.size() });
             end = next;
         }
         Ok(Self { fields, spans, rows, bytes: end, streaming: false })

@@ -21,5 +21,5 @@ pub use layout::Field;
 pub(crate) use layout::SlotLayout;
 pub(crate) use limits::Limited;
 pub use limits::MemoryLimit;
-pub(crate) use pool::{Limits, Patience, Permit, Pool, SPARE, TICK};
+pub(crate) use pool::{Patience, Permit, Pool, PoolLimits, SPARE, TICK};
 pub(crate) use slot::{Chunk, Slot, Ticket};

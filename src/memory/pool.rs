@@ -38,7 +38,7 @@ pub(crate) type Patience<'a> = &'a dyn Fn(Duration) -> Result<(), Error>;
 
 /// What a pool may hold.
 #[derive(Debug, Clone, Copy, new)]
-pub(crate) struct Limits {
+pub(crate) struct PoolLimits {
     /// The number of permits, and so the most batches in the pipeline.
     pub(crate) slots: usize,
     /// The most bytes of memory, lent or free.
@@ -92,7 +92,7 @@ impl State {
 #[derive(Debug)]
 pub(crate) struct Pool {
     alloc: Arc<dyn HostAlloc>,
-    limits: Limits,
+    limits: PoolLimits,
     state: Mutex<State>,
     changed: Condvar,
     counters: Arc<Counters>,
@@ -122,7 +122,7 @@ impl Drop for Permit {
 }
 
 impl Pool {
-    pub(crate) fn new(alloc: Arc<dyn HostAlloc>, limits: Limits, counters: Arc<Counters>) -> Arc<Self> {
+    pub(crate) fn new(alloc: Arc<dyn HostAlloc>, limits: PoolLimits, counters: Arc<Counters>) -> Arc<Self> {
         let (permits, limit) = (Permits::new(limits.slots), limits.bytes);
         let state = State { permits, free: Vec::new(), allocated: 0, away: 0, limit, closed: false };
         Arc::new(Self { alloc, limits, state: Mutex::new(state), changed: Condvar::new(), counters })
@@ -132,7 +132,7 @@ impl Pool {
         &self.counters
     }
 
-    pub(crate) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> PoolLimits {
         self.limits
     }
 

@@ -1,7 +1,7 @@
 //! One epoch in progress: the order that is still to come, and its batches at every step.
 
 use crate::{
-    batch::{Queues, Ready, Task},
+    batch::{Queues, Ready, Step, Task},
     fault::{Error, Skips},
     memory::Ticket,
     order::Feed,
@@ -107,8 +107,8 @@ impl<O> Run<O> {
 
     /// The numbers of batches that are open, to pin, to send, and ready.
     pub(crate) fn queues(&self) -> [usize; 4] {
-        let [to_pin, to_send] = self.queues.waiting();
-        [self.opened.saturating_sub(self.delivered), to_pin, to_send, self.ready.len()]
+        let waits = |step: Step| self.queues.waiting()[step as usize];
+        [self.opened.saturating_sub(self.delivered), waits(Step::Pin), waits(Step::Send), self.ready.len()]
     }
 
     /// How long the consumer has waited for its next batch.

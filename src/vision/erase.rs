@@ -2,7 +2,7 @@
 
 use super::{
     error::VisionError,
-    parameters::{Span, round},
+    parameters::{Interval, round},
 };
 use crate::{augment::probability, fault::Error, rng::KeyedRng, vision::geometry::CropBox};
 use image::RgbImage;
@@ -35,8 +35,8 @@ pub enum Erased {
 #[derive(Debug, Clone, Copy)]
 pub struct RandomErasing {
     p: f64,
-    scale: Span,
-    ratio: Span,
+    scale: Interval,
+    ratio: Interval,
     value: Erased,
 }
 
@@ -54,7 +54,7 @@ impl RandomErasing {
     /// # Errors
     /// Unless `0 <= low <= high <= 1`.
     pub fn scale(mut self, low: f64, high: f64) -> Result<Self, Error> {
-        self.scale = Span::checked("RandomErasing::scale", low, high, 0.0, 1.0)?;
+        self.scale = Interval::checked("RandomErasing::scale", low, high, 0.0, 1.0)?;
         Ok(self)
     }
 
@@ -63,7 +63,7 @@ impl RandomErasing {
     /// # Errors
     /// Unless `0 < low <= high`.
     pub fn ratio(mut self, low: f64, high: f64) -> Result<Self, Error> {
-        self.ratio = Span::checked("RandomErasing::ratio", low, high, f64::MIN_POSITIVE, f64::MAX)?;
+        self.ratio = Interval::checked("RandomErasing::ratio", low, high, f64::MIN_POSITIVE, f64::MAX)?;
         Ok(self)
     }
 
@@ -109,6 +109,6 @@ impl RandomErasing {
 
 impl Default for RandomErasing {
     fn default() -> Self {
-        Self { p: 0.5, scale: Span::new(0.02, 0.33), ratio: Span::new(0.3, 3.3), value: Erased::Color([0; 3]) }
+        Self { p: 0.5, scale: Interval::new(0.02, 0.33), ratio: Interval::new(0.3, 3.3), value: Erased::Color([0; 3]) }
     }
 }

@@ -31,12 +31,12 @@ impl From<(f64, f64)> for Spread {
 
 /// A range from `low` to `high`, both finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Span {
+pub(crate) struct Interval {
     low: f64,
     high: f64,
 }
 
-impl Span {
+impl Interval {
     pub(crate) const fn new(low: f64, high: f64) -> Self {
         Self { low, high }
     }

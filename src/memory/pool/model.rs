@@ -16,7 +16,7 @@ impl Pool {
 }
 
 fn pool(alloc: impl HostAlloc + 'static, slots: usize, bytes: usize, counters: &Arc<Counters>) -> Arc<Pool> {
-    Pool::new(Arc::new(alloc), Limits { slots, bytes }, Arc::clone(counters))
+    Pool::new(Arc::new(alloc), PoolLimits { slots, bytes }, Arc::clone(counters))
 }
 
 fn lease(pool: &Arc<Pool>, bytes: usize) -> Result<Slot, Error> {

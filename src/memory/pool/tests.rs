@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 const SOON: Duration = Duration::from_millis(5);
 
 fn pool(slots: usize, bytes: usize) -> Arc<Pool> {
-    Pool::new(Arc::new(HeapAlloc), Limits { slots, bytes }, Arc::default())
+    Pool::new(Arc::new(HeapAlloc), PoolLimits { slots, bytes }, Arc::default())
 }
 
 fn impatient(waited: Duration) -> Result<(), Error> {
@@ -84,7 +84,7 @@ fn counts(pool: &Pool) -> (usize, usize) {
 #[test]
 fn after_a_refusal_the_pool_makes_do_with_what_it_has() {
     for mood in ["refuse", "short", "panic"] {
-        let limits = Limits { slots: 4, bytes: 400 };
+        let limits = PoolLimits { slots: 4, bytes: 400 };
         let pool = Pool::new(Arc::new(Moody(0.into(), 2, mood)), limits, Arc::default());
         pool.preallocate(100);
         for _ in 0..10 {
@@ -126,7 +126,7 @@ impl HostAlloc for Scarce {
 #[test]
 fn after_a_refusal_larger_batches_still_come() {
     let left = Arc::new(AtomicUsize::new(150));
-    let pool = Pool::new(Arc::new(Scarce(Arc::clone(&left))), Limits { slots: 4, bytes: 1000 }, Arc::default());
+    let pool = Pool::new(Arc::new(Scarce(Arc::clone(&left))), PoolLimits { slots: 4, bytes: 1000 }, Arc::default());
     let small = slot(&pool, 100).unwrap();
     assert!(matches!(slot(&pool, 120), Err(Error::LeaseTimeout { .. })), "it waits for the small one");
     drop(small);
@@ -142,7 +142,7 @@ fn after_a_refusal_larger_batches_still_come() {
 #[test]
 fn memory_that_is_away_is_waited_for() {
     let scarce = Scarce(Arc::new(AtomicUsize::new(150)));
-    let pool = Pool::new(Arc::new(scarce), Limits { slots: 2, bytes: 1000 }, Arc::default());
+    let pool = Pool::new(Arc::new(scarce), PoolLimits { slots: 2, bytes: 1000 }, Arc::default());
     let mut kept = slot(&pool, 100).unwrap();
     let permit = pool.detach(&mut kept);
     let waiting = {

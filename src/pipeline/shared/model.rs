@@ -8,7 +8,7 @@ use crate::{
     batch::{BatchPlan, Done, Finished, Next, Task, ToPin, ToSend},
     device::{Target, Uploader},
     fault::Faults,
-    memory::{HeapAlloc, Limits, Patience, Permit},
+    memory::{HeapAlloc, Patience, Permit, PoolLimits},
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
     pipeline::{
         pin,
@@ -122,7 +122,7 @@ impl Model {
         let Shape { batches, permits, prefetch, transfers, pins, at_work, bad } = shape;
         let target = Target::of(Device::flex());
         let source = Arc::new(Numbers { target, faults: Faults::default(), pins, bad });
-        let limits = Limits { slots: permits, bytes: 100 };
+        let limits = PoolLimits { slots: permits, bytes: 100 };
         let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
         let now = Settings::new(at_work, prefetch);
         let flow = Flow { workers: 2, transfers, prefetch, now, lease_timeout: Duration::MAX, timeout: None };

@@ -5,7 +5,7 @@ mod fake;
 use self::fake::{Link, ROWS, SLOTS, consume, epoch_of, pipeline, rows, rows_of, watched};
 use crate::{
     batch::Ready,
-    device::{Breaks, Call, Hang},
+    device::{Breaks, DeviceCall, Hang},
     fault::Error,
     observe::{Cause, Counters, Timeline},
     pipeline::{run::Delivery, threads::Threads},
@@ -72,7 +72,7 @@ fn copies_whose_end_is_unknown_cost_no_permit() {
 #[test]
 fn a_device_that_hangs_lets_the_loader_be_dropped() {
     const TIMEOUT: Duration = Duration::from_millis(300);
-    for call in [Call::Open, Call::Upload, Call::Flush, Call::Close] {
+    for call in [DeviceCall::Open, DeviceCall::Upload, DeviceCall::Flush, DeviceCall::Close] {
         let (batches, counters, hang) = (20, Arc::<Counters>::default(), Hang::at(call));
         let mut rows = rows(batches, &counters);
         rows.target.hang = Some(Arc::clone(&hang));
@@ -83,11 +83,11 @@ fn a_device_that_hangs_lets_the_loader_be_dropped() {
         let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
         let first = pipeline.next(id, Instant::now()).expect("a batch or an error");
         match (call, &first.ready) {
-            (Call::Open | Call::Upload, Err(Error::Timeout { hung: Some(hung), .. })) => {
+            (DeviceCall::Open | DeviceCall::Upload, Err(Error::Timeout { hung: Some(hung), .. })) => {
                 assert!(hung.thread.starts_with("bp-transfer"), "{call:?}: {hung}");
                 assert_eq!(hung.place.stage, Stage::Transfer);
             }
-            (Call::Flush | Call::Close, Ok(_)) => {}
+            (DeviceCall::Flush | DeviceCall::Close, Ok(_)) => {}
             (call, _) => panic!("{call:?}: {:?}", first.ready.err()),
         }
         drop(first);

@@ -7,7 +7,7 @@ use crate::{
     rng::KeyedRng,
     vision::{
         error::VisionError,
-        parameters::{Span, Spread},
+        parameters::{Interval, Spread},
     },
 };
 use image::RgbImage;
@@ -50,10 +50,10 @@ impl Adjust {
 /// It works as torchvision's `ColorJitter`, with grey by ITU-R BT.601.
 #[derive(Debug, Clone, Default)]
 pub struct ColorJitter {
-    brightness: Option<Span>,
-    contrast: Option<Span>,
-    saturation: Option<Span>,
-    hue: Option<Span>,
+    brightness: Option<Interval>,
+    contrast: Option<Interval>,
+    saturation: Option<Interval>,
+    hue: Option<Interval>,
 }
 
 impl ColorJitter {
@@ -99,14 +99,16 @@ impl ColorJitter {
             Spread::Around(by) => (-by, by),
             Spread::Between(low, high) => (low, high),
         };
-        self.hue = Some(Span::checked("ColorJitter::hue", low, high, -0.5, 0.5)?).filter(|span| !span.is(0.0));
+        self.hue =
+            Some(Interval::checked("ColorJitter::hue", low, high, -0.5, 0.5)?).filter(|interval| !interval.is(0.0));
         Ok(self)
     }
 
     /// Draws the changes to make, in their order.
     pub fn draw(&self, rng: &mut KeyedRng) -> Vec<Adjust> {
-        let mut drawn =
-            |span: Option<Span>, adjust: fn(f32) -> Adjust| span.map(|span| adjust(span.uniform(rng) as f32));
+        let mut drawn = |interval: Option<Interval>, adjust: fn(f32) -> Adjust| {
+            interval.map(|interval| adjust(interval.uniform(rng) as f32))
+        };
         let all = [
             drawn(self.brightness, Adjust::Brightness),
             drawn(self.contrast, Adjust::Contrast),
@@ -125,7 +127,7 @@ impl ColorJitter {
 }
 
 /// Returns the range of a factor, or `None` if it is always 1.
-fn factor(option: &'static str, spread: Spread) -> Result<Option<Span>, Error> {
+fn factor(option: &'static str, spread: Spread) -> Result<Option<Interval>, Error> {
     let (low, high) = match spread {
         Spread::Around(by) if !(by >= 0.0 && by.is_finite()) => {
             return Err(Error::config(
@@ -137,7 +139,7 @@ fn factor(option: &'static str, spread: Spread) -> Result<Option<Span>, Error> {
         Spread::Around(by) => ((1.0 - by).max(0.0), 1.0 + by),
         Spread::Between(low, high) => (low, high),
     };
-    Ok(Some(Span::checked(option, low, high, 0.0, f64::MAX)?).filter(|span| !span.is(1.0)))
+    Ok(Some(Interval::checked(option, low, high, 0.0, f64::MAX)?).filter(|interval| !interval.is(1.0)))
 }
 
 /// Makes every image grey, still with three channels. Nothing is random.

@@ -95,8 +95,8 @@ impl RandomCrop {
     /// If the crop is larger than the image with its padding.
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Result<CropBox, VisionError> {
         let [left, top, right, bottom] = self.padding;
-        let (left, across) = self.span(width, [left, right], self.size.width);
-        let (top, down) = self.span(height, [top, bottom], self.size.height);
+        let (left, across) = self.interval(width, [left, right], self.size.width);
+        let (top, down) = self.interval(height, [top, bottom], self.size.height);
         let (spare_x, spare_y) = (across - i64::from(self.size.width), down - i64::from(self.size.height));
         if spare_x < 0 || spare_y < 0 {
             let (crop_width, crop_height) = (self.size.width, self.size.height);
@@ -107,7 +107,7 @@ impl RandomCrop {
     }
 
     /// Returns where the padded image begins along one axis, and how long it is.
-    fn span(&self, side: u32, padding: [u32; 2], crop: u32) -> (i64, i64) {
+    fn interval(&self, side: u32, padding: [u32; 2], crop: u32) -> (i64, i64) {
         let [before, after] = padding.map(i64::from);
         let padded = i64::from(side) + before + after;
         let lacks = i64::from(crop) - padded;

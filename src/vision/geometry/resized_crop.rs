@@ -9,7 +9,7 @@ use crate::{
     rng::KeyedRng,
     vision::{
         error::VisionError,
-        parameters::{Size, Span, round},
+        parameters::{Interval, Size, round},
     },
 };
 use image::RgbImage;
@@ -31,8 +31,8 @@ use rand::RngExt;
 #[derive(Debug, Clone, Copy)]
 pub struct RandomResizedCrop {
     size: Size,
-    scale: Span,
-    ratio: Span,
+    scale: Interval,
+    ratio: Interval,
     interpolation: Interpolation,
 }
 
@@ -44,8 +44,8 @@ impl RandomResizedCrop {
     pub fn new(size: impl Into<Size>) -> Result<Self, Error> {
         Ok(Self {
             size: size.into().checked("RandomResizedCrop::new")?,
-            scale: Span::new(0.08, 1.0),
-            ratio: Span::new(3.0 / 4.0, 4.0 / 3.0),
+            scale: Interval::new(0.08, 1.0),
+            ratio: Interval::new(3.0 / 4.0, 4.0 / 3.0),
             interpolation: Interpolation::Bilinear,
         })
     }
@@ -55,7 +55,7 @@ impl RandomResizedCrop {
     /// # Errors
     /// Unless `0 < low <= high <= 1`.
     pub fn scale(mut self, low: f64, high: f64) -> Result<Self, Error> {
-        self.scale = Span::checked("RandomResizedCrop::scale", low, high, f64::MIN_POSITIVE, 1.0)?;
+        self.scale = Interval::checked("RandomResizedCrop::scale", low, high, f64::MIN_POSITIVE, 1.0)?;
         Ok(self)
     }
 
@@ -64,7 +64,7 @@ impl RandomResizedCrop {
     /// # Errors
     /// Unless `0 < low <= high`.
     pub fn ratio(mut self, low: f64, high: f64) -> Result<Self, Error> {
-        self.ratio = Span::checked("RandomResizedCrop::ratio", low, high, f64::MIN_POSITIVE, f64::MAX)?;
+        self.ratio = Interval::checked("RandomResizedCrop::ratio", low, high, f64::MIN_POSITIVE, f64::MAX)?;
         Ok(self)
     }
 

@@ -9,7 +9,7 @@ use crate::{
     rng::KeyedRng,
     vision::{
         error::VisionError,
-        parameters::{Size, Span, Spread},
+        parameters::{Interval, Size, Spread},
     },
 };
 use image::RgbImage;
@@ -30,7 +30,7 @@ use image::RgbImage;
 /// covers half of a pixel p, over black, the result is p / 4 there and p / 2 here.
 #[derive(Debug, Clone, Copy)]
 pub struct RandomRotation {
-    degrees: Span,
+    degrees: Interval,
     interpolation: Interpolation,
     expand: bool,
     fill: [u8; 3],
@@ -51,8 +51,8 @@ impl RandomRotation {
                     "give 0 to 360, or a pair",
                 ));
             }
-            Spread::Around(by) => Span::new(-by, by),
-            Spread::Between(low, high) => Span::checked(option, low, high, -360.0, 360.0)?,
+            Spread::Around(by) => Interval::new(-by, by),
+            Spread::Between(low, high) => Interval::checked(option, low, high, -360.0, 360.0)?,
         };
         Ok(Self { degrees, interpolation: Interpolation::Nearest, expand: false, fill: [0; 3] })
     }

@@ -4,7 +4,7 @@ use crate::{
     batch::{BatchPlan, Collate, Done, Next, RawBatch, Ready, RowMut, RowsSource, Samples, Source, Task, ToSend},
     device::{Breaks, Target, Uploader},
     fault::{BoxError, Error, Faults},
-    memory::{Field, HeapAlloc, Limits, Patience, Permit, Pool, SlotLayout},
+    memory::{Field, HeapAlloc, Patience, Permit, Pool, PoolLimits, SlotLayout},
     observe::{Counters, StepClock},
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
     pipeline::{flow::Flow, shared::Pipeline, threads::Threads, tune::Settings},
@@ -76,7 +76,7 @@ pub(super) fn watched(
     counters: &Arc<Counters>,
     timeout: Duration,
 ) -> Arc<Pipeline<()>> {
-    let limits = Limits { slots: SLOTS, bytes: SLOTS * source.slot_bytes().unwrap() };
+    let limits = PoolLimits { slots: SLOTS, bytes: SLOTS * source.slot_bytes().unwrap() };
     let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
     let flow = Flow {
         workers: 2,
