@@ -45,7 +45,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             None => Position::begin(options.start_epoch.unwrap_or(0)),
         };
         let (distributed, resumed) = (options.distributed, options.resume.as_ref().map(|_| start));
-        let schedule = Schedule { sampling, dataset_len, distributed, slice: None, resumed };
+        let devices = options.devices;
+        let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices, resumed };
         schedule.check()?;
         options.policy.check(schedule.items())?;
         let counters = Arc::<Counters>::default();

@@ -151,6 +151,22 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
+    /// The number of devices that Burn is going to cut the loader for, as `ExecutionStrategy::multi` and `ddp` do.
+    /// Default: 1.
+    ///
+    /// Each device then has an equal share of every epoch, as each process has with
+    /// [`Distributed`](crate::Distributed): the batches that the devices have at the same time are together what one
+    /// device with a batch that many times as large would have. All have the same number of batches; where an epoch does
+    /// not divide evenly, its first samples come once more at its end. `num_items()` is the sum for all devices. The
+    /// devices share one [`state`](crate::PinnedDataLoader::state): take it when all have done the same number of steps.
+    ///
+    /// Without it Burn's slices follow each other in the order, and may have different numbers of batches. Devices that
+    /// train together then wait for each other for ever; the loader warns of that.
+    pub fn devices(mut self, devices: usize) -> Self {
+        self.options.devices = devices;
+        self
+    }
+
     /// The number of the first epoch. Order and augmentation depend on it. A training that goes on after Burn's
     /// checkpoint of epoch `n` starts at `n`, because Burn counts from 1. Default: 0.
     pub fn start_epoch(mut self, epoch: usize) -> Self {

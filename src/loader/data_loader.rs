@@ -79,6 +79,8 @@ pub struct PinnedDataLoader<O> {
     plan: Plan<O>,
     epoch: AtomicUsize,
     copy: CopyId,
+    /// Where the last slice ended, and how many batches it has.
+    sliced: Mutex<Option<(usize, usize)>>,
     running: Mutex<Option<Running<O>>>,
 }
 
@@ -95,7 +97,7 @@ impl<O> fmt::Debug for PinnedDataLoader<O> {
 impl<O: Send + 'static> PinnedDataLoader<O> {
     pub(crate) fn new(plan: Plan<O>, epoch: usize) -> Self {
         let copy = plan.counters.copy();
-        Self { plan, epoch: AtomicUsize::new(epoch), copy, running: Mutex::new(None) }
+        Self { plan, epoch: AtomicUsize::new(epoch), copy, sliced: Mutex::new(None), running: Mutex::new(None) }
     }
 
     /// What this loader and all its copies (`to_device`, `slice`, and so the one that `SupervisedTraining` makes) have
@@ -143,6 +145,19 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let mut plan = self.plan.clone();
         change(&mut plan);
         Arc::new(Self::new(plan, self.epoch.load(Relaxed)))
+    }
+
+    /// Warns if two slices that follow each other have different numbers of batches.
+    fn compare(&self, start: usize, end: usize, batches: usize) {
+        if let Some((last, others)) = self.sliced.lock().replace((end, batches))
+            && last == start
+            && others != batches
+        {
+            log::warn!(
+                "burn-pinned: two slices of a loader have {others} and {batches} batches. Devices that train together \
+                 then wait for each other for ever: build the loader with `.devices(n)`"
+            );
+        }
     }
 
     /// Returns the pipeline, and starts it if needed.
@@ -213,19 +228,24 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
 
     /// The samples of an epoch, without those that `drop_last` drops.
     fn num_items(&self) -> usize {
-        self.plan.schedule.items()
+        self.plan.schedule.items_to_cut()
     }
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {
         self.copy(|plan| plan.options.device = Some(device.clone()))
     }
 
-    /// Returns a loader of the positions `start..end` of each epoch's global order. Slices of a shuffled loader are
+    /// Returns a loader of the positions `start..end` of each epoch's global order. With
+    /// [`devices`](crate::PinnedDataLoaderBuilder::devices), the slices that Burn makes for its devices are equal shares
+    /// of that order instead. Slices of a shuffled loader are
     /// disjoint in every epoch. They are shuffled globally, not each within itself.
     fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<O>> {
         self.copy(|plan| {
-            plan.schedule.cut(start, end);
-            plan.standing = SharedPosition::new(plan.standing.get());
+            if !plan.schedule.cut_for_device(start, end) {
+                plan.schedule.cut(start, end);
+                plan.standing = SharedPosition::new(plan.standing.get());
+                self.compare(start, end, plan.schedule.batches(self.epoch.load(Relaxed)));
+            }
         })
     }
 }

@@ -21,6 +21,7 @@ pub(crate) struct Options {
     pub(crate) shuffle: Option<u64>,
     pub(crate) order: Option<OrderBy>,
     pub(crate) distributed: Distributed,
+    pub(crate) devices: usize,
     pub(crate) start_epoch: Option<usize>,
     pub(crate) resume: Option<LoaderState>,
     pub(crate) seed: Option<u64>,
@@ -47,6 +48,7 @@ impl Default for Options {
             shuffle: None,
             order: None,
             distributed: Distributed::alone(),
+            devices: 1,
             start_epoch: None,
             resume: None,
             seed: None,
@@ -90,6 +92,7 @@ impl Options {
         let counts = [
             ("num_workers", self.workers().1),
             ("prefetch", self.prefetch().0),
+            ("devices", self.devices),
             ("transfer_threads", self.transfers.unwrap_or(1)),
         ];
         for (option, value) in counts {

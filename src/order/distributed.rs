@@ -56,6 +56,11 @@ impl Distributed {
         self.world
     }
 
+    /// The share of one of the devices of this process.
+    pub(crate) fn of_device(self, device: usize, devices: usize) -> Self {
+        Self { rank: self.rank * devices + device, world: self.world * devices, ..self }
+    }
+
     /// The share of a single process, which is the whole epoch.
     pub(crate) fn alone() -> Self {
         Self { rank: 0, world: 1, drop_uneven: false }

@@ -9,6 +9,7 @@ mod by;
 mod distributed;
 mod draw;
 mod feed;
+mod launcher;
 mod progress;
 mod sampler;
 mod schedule;
@@ -17,6 +18,7 @@ pub(crate) use by::By;
 pub use by::{IntoOrder, OrderBy};
 pub use distributed::Distributed;
 pub(crate) use feed::{BatchIndices, Feed, Occurrences};
+pub use launcher::Launched;
 pub(crate) use progress::{EpochProgress, Position};
 pub use sampler::{
     BatchSampler, ClassBalancedSampler, EpochBatches, FixedBatchSampler, LengthBucketSampler, MixPart, MixSampler,

@@ -42,6 +42,8 @@ pub(crate) struct Schedule {
     pub(crate) distributed: Distributed,
     /// The samples of this process's share of each epoch that belong to this loader. `None` means all.
     pub(crate) slice: Option<Range<usize>>,
+    /// The number of devices that the loader is going to be cut for.
+    pub(crate) devices: usize,
     /// Where another loader stopped.
     pub(crate) resumed: Option<Position>,
 }
@@ -131,6 +133,31 @@ impl Schedule {
         }
     }
 
+    /// The order of one of the devices that the loader is cut for.
+    fn of_device(&self, device: usize) -> Self {
+        Self { distributed: self.distributed.of_device(device, self.devices), devices: 1, ..self.clone() }
+    }
+
+    /// Returns how many samples an epoch has for Burn, which cuts them into equal slices, one for each device.
+    pub(crate) fn items_to_cut(&self) -> usize {
+        if self.devices > 1 { self.devices.saturating_mul(self.of_device(0).items()) } else { self.items() }
+    }
+
+    /// Makes this the order of one of the devices, if `start` and `end` are where Burn cuts for it. Returns whether they
+    /// are.
+    pub(crate) fn cut_for_device(&mut self, start: usize, end: usize) -> bool {
+        if self.devices < 2 {
+            return false;
+        }
+        let each = self.of_device(0).items().max(1);
+        let device = start / each;
+        let is_cut = start.is_multiple_of(each) && end == start + each && device < self.devices;
+        if is_cut {
+            *self = self.of_device(device);
+        }
+        is_cut
+    }
+
     /// Makes this the order of a part of the loader's samples, from `start` to `end`.
     pub(crate) fn cut(&mut self, start: usize, end: usize) {
         let Range { start: first, end: last } = self.slice.clone().unwrap_or(0..usize::MAX);
@@ -143,6 +170,13 @@ impl Schedule {
     /// # Errors
     /// [`Error::Config`] if there is not.
     pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.devices > 1 {
+            let one = self.of_device(0).check();
+            return one.map_err(|error| {
+                let problem = format!("an epoch is too short for {} devices ({error})", self.devices);
+                Error::config("devices", problem, "use fewer devices, or a smaller `batch_size`")
+            });
+        }
         let units = match &self.sampling {
             Sampling::Samples { sampler, .. } => sampler.len(self.dataset_len),
             Sampling::Batches { sampler } if sampler.max_batch_size(self.dataset_len) == 0 => {

@@ -102,8 +102,14 @@ mod tests {
     /// An epoch of nine batches of one sample each.
     fn epoch(id: u64) -> Run<()> {
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
-        let schedule =
-            Schedule { sampling, dataset_len: 9, distributed: Distributed::alone(), slice: None, resumed: None };
+        let schedule = Schedule {
+            sampling,
+            dataset_len: 9,
+            distributed: Distributed::alone(),
+            slice: None,
+            devices: 1,
+            resumed: None,
+        };
         Run::new(RunId(id), 0, schedule.epoch(0).unwrap().feed, 0..9)
     }
 

@@ -128,7 +128,7 @@ impl Model {
         let flow = Flow { workers: 2, transfers, prefetch, now, lease_timeout: Duration::MAX, timeout: None };
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
         let (dataset_len, distributed) = (batches, Distributed::alone());
-        let schedule = Schedule { sampling, dataset_len, distributed, slice: None, resumed: None };
+        let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None };
         Self { pipeline: Arc::new(Pipeline::new(source, pool, flow, None)), schedule, batches }
     }
 

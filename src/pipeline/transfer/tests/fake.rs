@@ -93,7 +93,7 @@ pub(super) fn watched(
 pub(super) fn epoch_of(batches: usize) -> EpochOrder {
     let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: ROWS, drop_last: false };
     let (dataset_len, distributed) = (batches * ROWS, Distributed::alone());
-    Schedule { sampling, dataset_len, distributed, slice: None, resumed: None }.epoch(0).unwrap()
+    Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None }.epoch(0).unwrap()
 }
 
 /// Takes an epoch as `EpochIter` does, without a step.
