@@ -12,7 +12,7 @@ use burn_pinned::{
     RowMut,
 };
 use proptest::prelude::*;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Makes the indices of a batch.
 struct Indices;
@@ -147,4 +147,32 @@ fn a_wrong_number_of_devices_is_refused() {
     let (option, advice) = refused(builder(8).devices(4).drop_last(true), 20);
     assert_eq!(option, "devices");
     assert!(advice.contains("fewer devices"), "{advice}");
+}
+
+/// Keeps what is logged.
+struct Log;
+
+static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+impl log::Log for Log {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+    fn log(&self, record: &log::Record<'_>) {
+        SAID.lock().unwrap().push(record.args().to_string());
+    }
+    fn flush(&self) {}
+}
+
+#[test]
+fn uneven_slices_are_warned_of() {
+    log::set_logger(&Log).unwrap();
+    log::set_max_level(log::LevelFilter::Warn);
+    let warned = || SAID.lock().unwrap().iter().filter(|said| said.contains("`.devices(n)`")).count();
+    cut(&build(builder(64), 128), 2);
+    cut(&build(builder(64).devices(2), 129), 2);
+    assert_eq!(warned(), 0);
+    cut(&build(builder(64), 129), 2); // one batch and two
+    assert_eq!(warned(), 1);
+    assert!(SAID.lock().unwrap().iter().any(|said| said.contains("1 and 2 batches")));
 }
