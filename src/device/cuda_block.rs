@@ -14,7 +14,7 @@ use cudarc::driver::{
 };
 use parking_lot::Mutex;
 use std::{
-    fmt,
+    fmt, mem,
     sync::{
         Arc,
         atomic::{
@@ -51,6 +51,8 @@ struct State {
     uses: u64,
     /// Where it was at the last copy. CubeCL may move memory that nothing uses.
     address: Option<u64>,
+    /// Whether CubeCL's server has been asked to record the event, and has not come to it.
+    asked: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -82,7 +84,7 @@ impl Block {
     ) -> Result<Self, DriverError> {
         let _in_context = InContext::new(context)?;
         let launched = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
-        let state = State { stage: Stage::Used, uses: 0, address: None };
+        let state = State { stage: Stage::Used, uses: 0, address: None, asked: false };
         let owner = memory.stream;
         let (context, server) = (Arc::clone(context), server.clone());
         Ok(Self { memory, owner, bytes, state: Mutex::new(state), launched, context, server })
@@ -97,11 +99,19 @@ impl Block {
 
     /// Returns what tells whether the batch that it was used for last still needs it.
     pub(super) fn in_use(self: &Arc<Self>) -> InUse {
-        let (block, uses) = (Arc::clone(self), self.state.lock().uses);
+        // Whoever asks does not keep the block.
+        let (block, uses) = (Arc::downgrade(self), self.state.lock().uses);
         Box::new(move || {
-            let state = block.state.lock();
-            state.uses == uses && state.stage != Stage::Free
+            block.upgrade().is_some_and(|block| {
+                let state = block.state.lock();
+                state.uses == uses && !matches!(state.stage, Stage::Free | Stage::Lost)
+            })
         })
+    }
+
+    /// Notes that the server is asked to record the event; returns whether it was not asked before.
+    fn ask(&self) -> bool {
+        !mem::replace(&mut self.state.lock().asked, true)
     }
 
     fn stage(&self) -> Stage {
@@ -123,6 +133,7 @@ impl Block {
     /// block. Runs on the server's thread.
     fn record(&self, server: &mut Server) {
         let mut state = self.state.lock();
+        state.asked = false;
         if state.stage != Stage::Used || !self.is_unshared() {
             return;
         }
@@ -177,9 +188,13 @@ impl Blocks {
         let taken = best.map(|at| blocks.swap_remove(at));
         let mut kept = 0;
         blocks.retain(|block| {
-            let free = block.stage() == Stage::Free;
-            kept += usize::from(free);
-            !free || (block.owner == owner && kept < most)
+            let stage = block.stage();
+            kept += usize::from(stage == Stage::Free);
+            match stage {
+                Stage::Free => block.owner == owner && kept < most,
+                Stage::Lost => false,
+                Stage::Used | Stage::Launched(_) => true,
+            }
         });
         taken
     }
@@ -195,7 +210,7 @@ impl Blocks {
         for block in self.idle.lock().iter() {
             match block.stage() {
                 Stage::Launched(nth) => launched.push((nth, Arc::clone(block))),
-                Stage::Used if block.is_unshared() => used.push(Arc::clone(block)),
+                Stage::Used if block.is_unshared() && block.ask() => used.push(Arc::clone(block)),
                 _ => {}
             }
         }

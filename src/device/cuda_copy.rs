@@ -134,7 +134,7 @@ impl CopyStream {
             .map(|(part, (block, _))| Uploaded::Memory(maker.later(&block.memory, part, &self.blocks)));
         let uploaded = uploaded.collect();
         let largest = parts.iter().zip(&blocks).max_by_key(|(part, _)| part.range.len());
-        self.last = largest.map(|(_, (block, _))| (Arc::clone(block), parts.iter().map(|part| part.range.len()).sum()));
+        let largest = largest.map(|(_, (block, _))| Arc::clone(block));
         for (part, (block, memory)) in parts.iter().zip(blocks) {
             let from = bytes.slice(part.range.clone());
             let (to, room) = (memory.resource().ptr, memory.resource().size);
@@ -148,6 +148,7 @@ impl CopyStream {
             // is made after `wait`. `in_flight` keeps both ends of the copy until `wait` has seen the copy end.
             unsafe { result::memcpy_htod_async(to, from, self.stream) }?;
         }
+        self.last = largest.map(|block| (block, parts.iter().map(|part| part.range.len()).sum()));
         Ok(uploaded)
     }
 

@@ -84,7 +84,8 @@ impl TensorMaker {
         blocks: &Arc<Blocks>,
     ) -> Box<dyn FnOnce() -> AnyTensor + Send> {
         let (maker, part, blocks) = (self.clone(), part.clone(), Arc::clone(blocks));
-        let rest = memory.size().saturating_sub(part.range.len() as u64);
+        // A handle has an end already, where CubeCL has rounded its size up.
+        let rest = memory.size_in_used().saturating_sub(part.range.len() as u64);
         let memory = memory.clone().offset_end(rest);
         Box::new(move || maker.make(memory, &part, blocks))
     }

@@ -17,8 +17,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The CubeCL stream on which all transfer threads of the process ask Burn for things. There is only one, since CubeCL
-/// keeps a pool of device memory for each stream.
+/// The CubeCL stream of all transfer threads of the process, for what they ask of Burn for themselves. There is only one,
+/// since CubeCL keeps a pool of device memory for each stream.
 static STREAM: OnceLock<StreamId> = OnceLock::new();
 
 /// A transfer thread.

@@ -100,3 +100,23 @@ fn floats_arrive_on_a_device_with_autodiff() {
         assert_eq!(n.sum().into_data().try_to_vec::<i32>().unwrap(), [sum as i32]);
     }
 }
+
+/// Kernels that check the length of what they read see every row, for sizes that CubeCL rounds up.
+#[test]
+#[ignore = "needs a CUDA device"]
+fn every_row_is_in_reach() {
+    for batch in [1, 16, 100, 129] {
+        let loader = loader(3, batch, 2, 4 * batch);
+        let mut seen = Vec::new();
+        for kept in loader.iter() {
+            let (numbers, bytes) = kept.unwrap();
+            let none = numbers.clone().lower_elem(0);
+            let filled = numbers.mask_fill(none, 7).into_data().try_to_vec::<i64>().unwrap();
+            let bytes = bytes.clone().mask_fill(bytes.greater_elem(255), 0);
+            check((Tensor::from_data(&filled[..], (&Device::cuda(0), DType::I64)), bytes), 3);
+            seen.extend(filled);
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (0..4 * batch as i64).collect::<Vec<_>>(), "{batch} rows");
+    }
+}
