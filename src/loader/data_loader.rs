@@ -132,7 +132,8 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
 
     /// Where the loader stands: after the last batch that its newest epoch has returned. Take it after a step and save
     /// it with the model. Then [`resume`](crate::PinnedDataLoaderBuilder::resume) goes on with the very next batch. It
-    /// also knows of copies made by `to_device`, and so of the one that `SupervisedTraining` makes, but not of slices.
+    /// also knows of copies made by `to_device`, and so of the one that `SupervisedTraining` makes. Of slices it
+    /// knows only those that Burn makes for [`devices`](crate::PinnedDataLoaderBuilder::devices).
     ///
     /// If there are several processes, all have the same state after the same number of steps, so that of any process
     /// will do. Only the number of skipped samples may differ: each process counts them for its own quota.
@@ -237,8 +238,8 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
 
     /// Returns a loader of the positions `start..end` of each epoch's global order. With
     /// [`devices`](crate::PinnedDataLoaderBuilder::devices), the slices that Burn makes for its devices are equal shares
-    /// of that order instead. Slices of a shuffled loader are
-    /// disjoint in every epoch. They are shuffled globally, not each within itself.
+    /// of that order instead. Slices of a shuffled loader are disjoint in every epoch. They are shuffled globally, not
+    /// each within itself.
     fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<O>> {
         self.copy(|plan| {
             if !plan.schedule.cut_for_device(start, end) {
