@@ -142,7 +142,10 @@ impl Case {
 
 impl Finish {
     fn run(self, x: Raw, labels: Tensor<1, Int>, rng: &mut KeyedRng) -> Result<Batch, BoxError> {
-        let (Raw::Bytes(x), false) = (x.clone(), self == Self::Raw) else { return Ok((x, labels)) };
+        let x = match x {
+            Raw::Bytes(x) if self != Self::Raw => x,
+            x => return Ok((x, labels)),
+        };
         let dtype = if let Self::Scaled(dtype) = self { dtype } else { DType::F32 };
         let x = (x.float().cast(dtype) / 255.0 - 0.5) / 0.25;
         if self != Self::Mixed {

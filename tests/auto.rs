@@ -5,35 +5,16 @@ mod common;
 
 use burn::data::dataloader::DataLoader;
 use burn_pinned::Auto;
-use common::{Mischief, Numbers, builder, numbers};
+use common::{Mischief, Numbers, builder, keep_log, logged, numbers};
 use std::{
-    sync::Mutex,
     thread::sleep,
     time::{Duration, Instant},
 };
 
-/// What the loader logs.
-struct Lines(Mutex<Vec<String>>);
-
-impl log::Log for Lines {
-    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
-        true
-    }
-    fn log(&self, record: &log::Record<'_>) {
-        if record.target().starts_with("burn_pinned") {
-            self.0.lock().unwrap().push(record.args().to_string());
-        }
-    }
-    fn flush(&self) {}
-}
-
-static LINES: Lines = Lines(Mutex::new(Vec::new()));
-
 /// This is one test, because the log belongs to the process.
 #[test]
 fn workers_that_are_not_needed_rest_and_come_back() {
-    log::set_logger(&LINES).unwrap();
-    log::set_max_level(log::LevelFilter::Info);
+    keep_log(log::LevelFilter::Info);
     // A worker needs 100 us for a sample, so 0.8 ms for a batch of 8. The step takes 4 ms, and later no time.
     const BATCHES: usize = 4000;
     let mut dataset = Numbers::new(8 * BATCHES);
@@ -49,7 +30,7 @@ fn workers_that_are_not_needed_rest_and_come_back() {
     assert_eq!(seen, (0..8 * BATCHES as i64).collect::<Vec<i64>>(), "what is loaded does not depend on it");
     let most = std::thread::available_parallelism().map_or(1, usize::from);
     let most = (most - 1).max(most - most / 8);
-    let lines = LINES.0.lock().unwrap().join("\n");
+    let lines = logged().join("\n");
     println!("{lines}\nin {:.1?}\n{}", start.elapsed(), loader.stats());
     if most > 1 {
         let trial = lines.find(&format!("burn-pinned: workers {most} -> ")).unwrap_or_else(|| panic!("{lines}"));
@@ -75,7 +56,7 @@ fn workers_that_are_not_needed_rest_and_come_back() {
     let stats = loader.stats();
     // On a CPU backend the batches that the loop holds come on top of the limit: that of the step, and the one before.
     assert!(stats.host_bytes_peak <= (5 + 2) * slot, "{stats}");
-    println!("{}", LINES.0.lock().unwrap().join("\n"));
+    println!("{}", logged().join("\n"));
 
     let fixed = builder().num_workers(2).prefetch(3).build(Numbers::new(100)).unwrap();
     let auto = builder().num_workers(Auto).prefetch(Auto).build(Numbers::new(100)).unwrap();

@@ -1,59 +1,38 @@
 //! A loader that Burn cuts for several devices: equal steps, one global order, one state.
 
+mod common;
+
 use burn::{
-    data::{
-        dataloader::{DataLoader, split::split_dataloader},
-        dataset::InMemDataset,
-    },
-    tensor::{DType, Device},
+    data::dataloader::{DataLoader, split::split_dataloader},
+    tensor::Device,
 };
-use burn_pinned::{
-    BoxError, Collate, Distributed, Error, Field, LoaderState, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch,
-    RowMut,
-};
+use burn_pinned::{Distributed, Error, LoaderState, PinnedDataLoader, PinnedDataLoaderBuilder};
+use common::{Numbers, Shown, keep_log, logged, sized};
 use proptest::prelude::*;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-/// Makes the indices of a batch.
-struct Indices;
-
-impl Collate<u32> for Indices {
-    type Batch = Vec<usize>;
-
-    fn layout(&self) -> Vec<Field> {
-        vec![Field::new("x", DType::I32, [])]
-    }
-
-    fn write(&self, &x: &u32, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-        Ok(row.put("x", x as i32)?)
-    }
-
-    fn finish(&self, batch: RawBatch) -> Result<Vec<usize>, BoxError> {
-        Ok(batch.indices().expect("a loader knows them").to_vec())
-    }
-}
-
-type Builder = PinnedDataLoaderBuilder<u32, Vec<usize>>;
+type Builder = PinnedDataLoaderBuilder<usize, Shown>;
 
 fn builder(batch: usize) -> Builder {
-    PinnedDataLoaderBuilder::new(Indices).batch_size(batch).num_workers(2).shuffle(5).set_device(Device::flex())
+    sized(batch).shuffle(5)
 }
 
-fn build(builder: Builder, len: usize) -> Arc<PinnedDataLoader<Vec<usize>>> {
-    builder.build(InMemDataset::new((0..len as u32).collect())).unwrap()
+fn build(builder: Builder, len: usize) -> Arc<PinnedDataLoader<Shown>> {
+    builder.build(Numbers::new(len)).unwrap()
 }
 
 /// The loaders of Burn's devices.
-fn cut(loader: &Arc<PinnedDataLoader<Vec<usize>>>, devices: usize) -> Vec<Arc<dyn DataLoader<Vec<usize>>>> {
+fn cut(loader: &Arc<PinnedDataLoader<Shown>>, devices: usize) -> Vec<Arc<dyn DataLoader<Shown>>> {
     split_dataloader(Arc::clone(loader) as Arc<dyn DataLoader<_>>, &vec![Device::flex(); devices])
 }
 
-fn epoch(loader: &dyn DataLoader<Vec<usize>>) -> Vec<Vec<usize>> {
-    loader.iter().map(Result::unwrap).collect()
+/// The samples of each batch of the next epoch.
+fn epoch(loader: &dyn DataLoader<Shown>) -> Vec<Vec<i64>> {
+    common::epoch(loader).into_iter().map(|batch| batch.numbers).collect()
 }
 
 /// The batches that all devices have at the same time, as one: the samples of each place, device by device.
-fn together(devices: &[Vec<Vec<usize>>]) -> Vec<usize> {
+fn together(devices: &[Vec<Vec<i64>>]) -> Vec<i64> {
     let steps = devices[0].len();
     let mut all = Vec::new();
     for step in 0..steps {
@@ -71,7 +50,7 @@ fn slices_of_129_samples_have_equally_many_batches() {
     let slices = cut(&build(builder(64).devices(devices), 129), devices);
     let batches: Vec<_> = slices.iter().map(|slice| epoch(&**slice)).collect();
     assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2]);
-    let order: Vec<usize> = epoch(&*whole).concat();
+    let order: Vec<i64> = epoch(&*whole).concat();
     let mut expected = order.clone();
     expected.push(order[0]); // one sample is missing: the first comes again
     assert_eq!(together(&batches), expected);
@@ -82,7 +61,7 @@ proptest! {
     #[test]
     fn devices_share_one_order(len in 1usize..300, batch in 1usize..40, devices in 1usize..9, drop_last: bool) {
         let with = |builder: Builder| builder.drop_last(drop_last).devices(devices);
-        let Ok(loader) = with(builder(batch)).build(InMemDataset::new((0..len as u32).collect())) else {
+        let Ok(loader) = with(builder(batch)).build(Numbers::new(len)) else {
             prop_assert!(drop_last && len.div_ceil(devices) < batch, "only too short an epoch is refused");
             return Ok(());
         };
@@ -92,8 +71,8 @@ proptest! {
         prop_assert_eq!(items, loader.num_items());
         prop_assert_eq!(items, batches.iter().flatten().map(Vec::len).sum::<usize>());
         prop_assert!(batches.iter().all(|all| all.len() == batches[0].len()), "all have equally many steps");
-        let order: Vec<usize> = epoch(&*build(builder(batch), len)).concat();
-        let expected: Vec<usize> = order.iter().cycle().take(items).copied().collect();
+        let order: Vec<i64> = epoch(&*build(builder(batch), len)).concat();
+        let expected: Vec<i64> = order.iter().cycle().take(items).copied().collect();
         prop_assert_eq!(together(&batches), expected);
     }
 }
@@ -102,7 +81,7 @@ proptest! {
 #[test]
 fn another_number_of_devices_goes_on_where_these_stopped() {
     const LEN: usize = 720;
-    let order: Vec<usize> = epoch(&*build(builder(8), LEN)).concat();
+    let order: Vec<i64> = epoch(&*build(builder(8), LEN)).concat();
     let (mut seen, mut state) = (Vec::new(), None::<LoaderState>);
     for (devices, steps) in [(3, 7), (2, 9), (1, 1000)] {
         let mut builder = builder(8).devices(devices);
@@ -116,7 +95,7 @@ fn another_number_of_devices_goes_on_where_these_stopped() {
         for _ in 0..steps {
             let batches: Vec<_> = iterators.iter_mut().map(|iterator| iterator.next()).collect();
             for (taken, batch) in taken.iter_mut().zip(batches) {
-                taken.extend(batch.map(Result::unwrap));
+                taken.extend(batch.map(|batch| batch.unwrap().numbers));
             }
         }
         seen.extend(together(&taken));
@@ -133,13 +112,13 @@ fn processes_and_devices_share_one_order() {
         let builder = builder(5).distributed(Distributed::new(rank, 2).unwrap()).devices(2);
         batches.extend(cut(&build(builder, 101), 2).iter().map(|slice| epoch(&**slice)));
     }
-    let order: Vec<usize> = epoch(&*build(builder(5), 101)).concat();
+    let order: Vec<i64> = epoch(&*build(builder(5), 101)).concat();
     assert_eq!(together(&batches), order.iter().cycle().take(104).copied().collect::<Vec<_>>());
 }
 
 #[test]
 fn a_wrong_number_of_devices_is_refused() {
-    let refused = |builder: Builder, len: u32| match builder.build(InMemDataset::new((0..len).collect())) {
+    let refused = |builder: Builder, len: usize| match builder.build(Numbers::new(len)) {
         Err(Error::Config { option, advice, .. }) => (option, advice),
         other => panic!("{other:?}"),
     };
@@ -149,30 +128,14 @@ fn a_wrong_number_of_devices_is_refused() {
     assert!(advice.contains("fewer devices"), "{advice}");
 }
 
-/// Keeps what is logged.
-struct Log;
-
-static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
-impl log::Log for Log {
-    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
-        true
-    }
-    fn log(&self, record: &log::Record<'_>) {
-        SAID.lock().unwrap().push(record.args().to_string());
-    }
-    fn flush(&self) {}
-}
-
 #[test]
 fn uneven_slices_are_warned_of() {
-    log::set_logger(&Log).unwrap();
-    log::set_max_level(log::LevelFilter::Warn);
-    let warned = || SAID.lock().unwrap().iter().filter(|said| said.contains("`.devices(n)`")).count();
+    keep_log(log::LevelFilter::Warn);
+    let warned = || logged().iter().filter(|said| said.contains("`.devices(n)`")).count();
     cut(&build(builder(64), 128), 2);
     cut(&build(builder(64).devices(2), 129), 2);
     assert_eq!(warned(), 0);
     cut(&build(builder(64), 129), 2); // one batch and two
     assert_eq!(warned(), 1);
-    assert!(SAID.lock().unwrap().iter().any(|said| said.contains("1 and 2 batches")));
+    assert!(logged().iter().any(|said| said.contains("1 and 2 batches")));
 }

@@ -262,16 +262,12 @@ impl CopyStream {
         let (block, bytes) = self.last.take()?;
         Some((block.in_use(), bytes))
     }
-
-    /// Frees the blocks once nothing uses them.
-    pub(crate) fn free(&self) {
-        self.blocks.clear();
-    }
 }
 
 impl Drop for CopyStream {
     fn drop(&mut self) {
         let waited = self.wait(true);
+        self.blocks.clear();
         // SAFETY: made in `new`, and destroyed only here. The driver frees each once its work is done.
         let destroyed = unsafe {
             let events = result::event::destroy(self.allocated).and(result::event::destroy(self.copied));

@@ -98,36 +98,39 @@ pub(super) fn stored(dtype: DType, device: &Device) -> DType {
     if native.size() == 1 && dtype.size() == 1 { native } else { dtype }
 }
 
+/// Calls code with the number of a shape's dimensions as a constant.
+macro_rules! with_rank {
+    ($shape:expr, $rank:ident => $code:expr) => {
+        with_rank!(@ $shape, $rank => $code; 1 2 3 4 5 6 7 8)
+    };
+    (@ $shape:expr, $rank:ident => $code:expr; $($number:literal)*) => {
+        match $shape.num_dims() {
+            $($number => {
+                const $rank: usize = $number;
+                $code
+            })*
+            rank => unreachable!("layouts have at most 8 dimensions, not {rank}"),
+        }
+    };
+}
+
 fn reshaped<K: Basic + 'static>(flat: Tensor<1, K>, part: &Part, device: &Device) -> AnyTensor {
     let shape = &part.shape;
-    macro_rules! of_rank {
-        ($($rank:literal)*) => {
-            match shape.num_dims() {
-                // Burn reads a 0 in a reshape as "as it was".
-                $($rank if shape.num_elements() == 0 => {
-                    Box::new(Tensor::<$rank, K>::empty(shape.clone(), (device, stored(part.dtype, device)))) as AnyTensor
-                })*
-                $($rank => Box::new(flat.reshape::<$rank, _>(shape.clone())) as AnyTensor,)*
-                rank => unreachable!("layouts have at most 8 dimensions, not {rank}"),
-            }
+    with_rank!(shape, RANK => {
+        // Burn reads a 0 in a reshape as "as it was".
+        let tensor: Tensor<RANK, K> = match shape.num_elements() {
+            0 => Tensor::empty(shape.clone(), (device, stored(part.dtype, device))),
+            _ => flat.reshape(shape.clone()),
         };
-    }
-    of_rank!(1 2 3 4 5 6 7 8)
+        Box::new(tensor) as AnyTensor
+    })
 }
 
 /// Makes a tensor of a part from Burn's inner tensor.
 #[cfg(feature = "cuda")]
 pub(super) fn ranked<K: Autodiff + 'static>(inner: DispatchTensor, part: &Part, autodiff: bool) -> AnyTensor {
-    macro_rules! of_rank {
-        ($($rank:literal)*) => {
-            match part.shape.num_dims() {
-                $($rank => {
-                    let tensor = Tensor::<$rank, K>::from_dispatch(inner);
-                    Box::new(if autodiff { tensor.autodiff() } else { tensor }) as AnyTensor
-                })*
-                rank => unreachable!("layouts have at most 8 dimensions, not {rank}"),
-            }
-        };
-    }
-    of_rank!(1 2 3 4 5 6 7 8)
+    with_rank!(part.shape, RANK => {
+        let tensor = Tensor::<RANK, K>::from_dispatch(inner);
+        Box::new(if autodiff { tensor.autodiff() } else { tensor }) as AnyTensor
+    })
 }

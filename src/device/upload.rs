@@ -57,7 +57,7 @@ struct Aim {
 enum Way {
     /// Burn, on the calling thread's CubeCL stream.
     Burn,
-    /// The crate itself, on a CUDA stream of its own, into memory that Burn allocated. CubeCL keeps sent bytes in a
+    /// The crate itself, on a CUDA stream of its own, into memory that CubeCL allocated. CubeCL keeps sent bytes in a
     /// queue. While CubeCL empties the queue, its device thread waits for the copies under way, and so do the step's
     /// launches.
     #[cfg(feature = "cuda")]
@@ -205,13 +205,8 @@ impl Uploader {
         let Self { way, target, .. } = self;
         let place = Place::batch(Stage::Transfer, BatchKey::NONE);
         let closed = Self::watched(&target, DeviceCall::Close, place, |device| {
-            // A copy stream ends before the memory is freed that it copies to.
-            #[cfg(feature = "cuda")]
-            if let Way::Direct(stream) = &way {
-                stream.free();
-            }
             {
-                let _ends_here = way;
+                let _ends_here = way; // a copy stream lets go of its memory, before the pools that it is of are cleaned up
             }
             // CubeCL keeps the memory pools of its streams. Freeing what can be freed stalls everybody on the device,
             // so only the last loader on it does that.

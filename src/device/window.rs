@@ -37,8 +37,6 @@ pub(crate) struct DeviceWindow {
     /// Finds out what was released.
     look: Box<dyn Fn() + Send + Sync>,
     limit: AtomicUsize,
-    /// The limit for all epochs in progress together.
-    most: AtomicUsize,
     state: Mutex<State>,
 }
 
@@ -126,12 +124,7 @@ impl DeviceWindow {
     pub(crate) fn new(limit: usize, look: impl Fn() + Send + Sync + 'static) -> Self {
         let state =
             State { in_use: Vec::new(), copying: 0, last: Instant::now(), interval: None, pauses: 0, kept: 0, calm: 0 };
-        Self {
-            look: Box::new(look),
-            limit: AtomicUsize::new(limit),
-            most: AtomicUsize::new(limit),
-            state: Mutex::new(state),
-        }
+        Self { look: Box::new(look), limit: AtomicUsize::new(limit), state: Mutex::new(state) }
     }
 
     /// Changes the limit.
@@ -139,9 +132,9 @@ impl DeviceWindow {
         self.limit.store(limit, Relaxed);
     }
 
-    /// The limit for all epochs in progress together.
-    pub(crate) fn most(&self) -> usize {
-        self.most.load(Relaxed)
+    /// The limit for `epochs` epochs in progress together.
+    pub(crate) fn most(&self, epochs: usize) -> usize {
+        self.limit.load(Relaxed).saturating_mul(epochs.max(1))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -154,7 +147,6 @@ impl DeviceWindow {
     /// Returns whether the batch was let in though there is no room, because nothing was released.
     /// [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be sent any more.
     pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>) -> Option<bool> {
-        self.most.store(self.limit.load(Relaxed).saturating_mul(epochs.max(1)), Relaxed);
         loop {
             let starved = starved()?;
             (self.look)();

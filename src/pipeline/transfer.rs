@@ -29,7 +29,8 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             let (counters, place) = (pipeline.counters(), batch.place(Stage::Transfer));
             let waits = Span::new(counters, Stage::DeviceWait, batch.key);
             let asked = Instant::now();
-            let entered = pipeline.device.enter(pipeline.epochs(), || pipeline.starved(batch));
+            let epochs = pipeline.epochs();
+            let entered = pipeline.device.enter(epochs, || pipeline.starved(batch));
             drop(waits);
             let Some(let_in) = entered else {
                 discard(place, filled); // its epoch has ended, or given it up
@@ -38,7 +39,7 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             if let_in {
                 counters.kept(asked.elapsed());
             }
-            uploader.aim(consumer, pipeline.device.most());
+            uploader.aim(consumer, pipeline.device.most(epochs));
             let copies = Span::new(counters, Stage::Transfer, batch.key);
             let next = filled.send(&pipeline.pool, &mut uploader);
             drop(copies);

@@ -201,6 +201,34 @@ impl Gate {
     }
 }
 
+/// Keeps what the loader logs.
+struct Lines(Mutex<Vec<String>>);
+
+impl log::Log for Lines {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+    fn log(&self, record: &log::Record<'_>) {
+        if record.target().starts_with("burn_pinned") {
+            self.0.lock().unwrap().push(record.args().to_string());
+        }
+    }
+    fn flush(&self) {}
+}
+
+static LINES: Lines = Lines(Mutex::new(Vec::new()));
+
+/// Keeps what loaders log from now on. The log belongs to the process, so only one test of a file may call this.
+pub fn keep_log(level: log::LevelFilter) {
+    log::set_logger(&LINES).unwrap();
+    log::set_max_level(level);
+}
+
+/// What was logged so far.
+pub fn logged() -> Vec<String> {
+    LINES.0.lock().unwrap().clone()
+}
+
 /// Waits until a condition holds; panics if it takes longer than 10 s.
 pub fn eventually(what: &str, condition: impl Fn() -> bool) {
     let start = Instant::now();
