@@ -14,6 +14,7 @@ use burn::{
 };
 use burn_pinned::{
     Auto, BoxError, Collate, Field, KeyedRng, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut,
+    memory::Decoder,
     vision::device::{CutMix, MixUp, one_hot},
 };
 use clap::Parser;
@@ -21,6 +22,7 @@ use data::{Item, Repeat, SIDE, Store};
 use rand::RngExt;
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -55,6 +57,12 @@ struct Args {
     /// Samples per batch; by default 256, or 1024 for small-u8-28
     #[arg(long)]
     batch: Option<usize>,
+    /// Folder of JPEGs for the case `jpeg`; without files it gets 512 like photographs
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// Where the images of the case `jpeg` are decoded, by `pinned`: auto, host, device, or the share of the host, as 0.2
+    #[arg(long, default_value = "auto")]
+    decoder: String,
     /// Values of raw samples
     #[arg(long, default_value = "u8", value_parser = ["u8", "f32"])]
     dtype: String,
@@ -102,6 +110,7 @@ struct Case {
     dtype: DType,
     batch: usize,
     finish: Finish,
+    decoder: Decoder,
 }
 
 /// What is made of the bytes on the device.
@@ -164,14 +173,18 @@ impl Collate<Item> for Case {
     type Batch = Batch;
 
     fn layout(&self) -> Vec<Field> {
-        vec![Field::new("x", self.dtype, self.shape), Field::new("label", DType::I64, [])]
+        let x = match self.store {
+            Store::Raw { .. } => Field::new("x", self.dtype, self.shape),
+            Store::Jpeg(_) => Field::image("x", self.shape).decoder(self.decoder),
+        };
+        vec![x, Field::new("label", DType::I64, [])]
     }
 
     fn write(&self, item: &Item, row: &mut RowMut<'_>) -> Result<(), BoxError> {
         match (item.raw(), self.dtype) {
             (Some(raw), DType::F32) => row.write::<f32>("x", bytemuck::cast_slice(raw))?,
             (Some(raw), _) => row.write("x", raw)?,
-            (None, _) => item.write(row.slice_mut("x")?)?,
+            (None, _) => row.image("x", &item.image()?)?,
         }
         Ok(row.put("label", item.label())?)
     }
@@ -245,6 +258,8 @@ struct Figures {
     first_batch_ms: f64,
     pinned_mb: Option<f64>,
     device_mb: Option<f64>,
+    /// Where images were decoded.
+    decoder: Option<&'static str>,
 }
 
 /// Every loader behind one face.
@@ -275,7 +290,7 @@ impl Args {
                 let Ok(shape) = sides.try_into() else { fail("--shape takes three numbers, as in 3x224x224") };
                 raw(shape, 256, dtype)
             }
-            "jpeg" => match data::jpegs(256) {
+            "jpeg" => match data::jpegs(&self.data.clone().unwrap_or_else(default_folder), 512) {
                 Ok(store) => (store, [3, SIDE, SIDE], 256, DType::U8),
                 Err(error) => fail(&format!("JPEGs for the case `jpeg`: {error}")),
             },
@@ -288,7 +303,14 @@ impl Args {
             "mix" => Finish::Mixed,
             _ => Finish::Raw,
         };
-        Case { name, store, shape, dtype, batch: self.batch.unwrap_or(batch), finish }
+        let decoder = match (self.decoder.as_str(), self.decoder.parse()) {
+            ("auto", _) => Decoder::Auto,
+            ("host", _) => Decoder::Host,
+            ("device", _) => Decoder::Device,
+            (_, Ok(share)) => Decoder::Shared(share),
+            (other, _) => fail(&format!("--decoder {other}: use auto, host, device or a share")),
+        };
+        Case { name, store, shape, dtype, batch: self.batch.unwrap_or(batch), finish, decoder }
     }
 
     fn builder(&self, case: &Case, workers: usize) -> PinnedDataLoaderBuilder<Item, Batch> {
@@ -339,6 +361,11 @@ impl Args {
     }
 }
 
+/// Where files like photographs are kept from run to run.
+fn default_folder() -> PathBuf {
+    std::env::temp_dir().join("burn-pinned-photos")
+}
+
 fn fail(message: &str) -> ! {
     eprintln!("{message}");
     std::process::exit(2)
@@ -387,7 +414,13 @@ fn drive(args: &Args, source: &Source, case: &Case, step: Option<&Step>, device:
     (figures.wait_us_p50, figures.wait_us_p99) = (quantile(50), quantile(99));
     figures.device_mb = link::device_mb();
     if let Source::Pinned(loader) = source {
-        figures.pinned_mb = Some(loader.stats().host_bytes_peak as f64 / 1e6);
+        let stats = loader.stats();
+        figures.pinned_mb = Some(stats.host_bytes_peak as f64 / 1e6);
+        figures.decoder = match (case.store, stats.stages.decode.count) {
+            (Store::Raw { .. }, _) => None,
+            (Store::Jpeg(_), 0) => Some("host"),
+            (Store::Jpeg(_), _) => Some("device"),
+        };
     }
     figures
 }
@@ -458,7 +491,7 @@ fn main() {
                             "{}",
                             serde_json::json!({
                                 "date": date, "gpu": gpu, "burn": "0.22.1", "burn_pinned": env!("CARGO_PKG_VERSION"),
-                                "loader": loader, "case": case.name, "batch": case.batch, "workers": workers,
+                                "loader": loader, "case": case.name, "decoder": figures.decoder, "decoder_asked": args.decoder, "batch": case.batch, "workers": workers,
                                 "matmuls": args.matmuls, "matmul_side": args.matmul_side, "finish": args.finish, "round": round, "steps": args.steps,
                                 "items_per_s": figures.items_per_s.round(), "gb_per_s": rounded(figures.gb_per_s, 3),
                                 "link_gb_per_s": link.map(|rate| rounded(rate, 2)),

@@ -2,17 +2,24 @@
 """PyTorch's DataLoader on the same work as this project's benches: one JSON object a line.
 
 Run it on the GPU machine in the same command as the project's own bench, so that both are measured in one run:
-    python3 benches/peer_pytorch.py [--workers 8,15] [--steps 100] [--cases ram,small,jpeg]
+    python3 benches/peer_pytorch.py [--workers 8,15] [--steps 100] [--cases ram,small,jpeg] [--data DIR]
 
 Cases (N samples in RAM, drawn with a stride, batches of B to the GPU, `non_blocking=True`, pinned):
-  ram    uint8 [3,224,224], B=256, collated by the default collate; also with the step of n bf16 8192^2 matmuls
-  small  uint8 [1,28,28],   B=1024
-  jpeg   500x375 JPEG (quality 90, about 68 kB, synthetic), RandomResizedCrop(224) + flip, B=256;
-         `pil` is torchvision's ImageFolder way, `tvio` is decode_jpeg + transforms.v2
-Fields: loader, case, batch, workers, matmuls, items_per_s, gb_per_s, link_gb_per_s (raw pinned copy, same run),
-step_ms, wait_us_p50, wait_us_p99 (what the training loop waited for its next batch).
+  ram           uint8 [3,224,224], B=256, collated by the default collate; also with the step of n bf16 8192^2 matmuls
+  small         uint8 [1,28,28],   B=1024
+  jpeg-pil      JPEG files, RandomResizedCrop(224) + flip, B=256: torchvision's ImageFolder way
+  jpeg-tvio     the same with decode_jpeg + transforms.v2
+  jpeg-nvjpeg   decode_jpeg on the GPU, a list of B=256 files a call: one process, decoding only, images of their own sizes
+`jpeg` stands for the three. Their files are those below `--data DIR`, as the project's bench takes them: every .jpg and .jpeg,
+sorted, read into RAM once. Without it they are synthetic: 500x375, quality 90, 4:2:0. `--max-side N` leaves out larger files.
+The jpeg cases time `--jpeg-steps` batches: without it as many as a given `--steps`, or 30.
+Fields: loader, case, batch, workers, matmuls, decoder (where JPEGs are decoded: host or device), files (how many there are),
+items_per_s, gb_per_s, link_gb_per_s (raw pinned copy, same run), step_ms, wait_us_p50, wait_us_p99 (what the training loop
+waited for its next batch). For `jpeg-nvjpeg`, gb_per_s counts the decoded images, which cross no link, and the wait is the
+time of a call; step_ms includes what the GPU still did after the last one.
 """
-import argparse, io, json, time
+import argparse, io, json, os, time
+from pathlib import Path
 import numpy as np, torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -55,7 +62,7 @@ class Jpeg(Dataset):
 
 
 def synthetic_jpegs(n, width=500, height=375, quality=90):
-    """Photo-like noise: a smooth random field plus grain."""
+    """Photo-like noise: a smooth random field plus grain, 4:2:0."""
     from PIL import Image
     rng, out = np.random.default_rng(0), []
     for _ in range(n):
@@ -63,9 +70,22 @@ def synthetic_jpegs(n, width=500, height=375, quality=90):
         img = np.asarray(Image.fromarray(base).resize((width, height), Image.BICUBIC)).astype(np.float32)
         img = (img + rng.normal(0, 6, img.shape)).clip(0, 255).astype(np.uint8)
         buf = io.BytesIO()
-        Image.fromarray(img).save(buf, "JPEG", quality=quality)
+        Image.fromarray(img).save(buf, "JPEG", quality=quality, subsampling=2)
         out.append(buf.getvalue())
     return out
+
+
+def read_jpegs(folder):
+    """The files that the project's own bench takes from the folder, in its order."""
+    # Links to folders are followed, as there.
+    paths = (Path(at) / name for at, _, names in os.walk(folder, followlinks=True) for name in names)
+    paths = sorted((p for p in paths if p.suffix.lower() in (".jpg", ".jpeg")), key=lambda p: p.parts)
+    return [path.read_bytes() for path in paths]
+
+
+def longer_side(blob):
+    from PIL import Image
+    return max(Image.open(io.BytesIO(blob)).size)
 
 
 class Step:
@@ -93,6 +113,14 @@ def link_gb_per_s(nbytes=256 * ITEM):
     return 100 * nbytes / (time.perf_counter() - t) / 1e9
 
 
+def report(case, s, steps, items, nbytes, waits, link, decoder=None, matmuls=None, **about):
+    waits.sort()
+    print(json.dumps(dict(loader="pytorch " + torch.__version__, case=case, matmuls=matmuls, decoder=decoder, **about,
+                          items_per_s=round(items / s), gb_per_s=round(nbytes / s / 1e9, 3), link_gb_per_s=round(link, 2),
+                          step_ms=round(1e3 * s / steps, 3), wait_us_p50=round(1e6 * waits[len(waits) // 2], 1),
+                          wait_us_p99=round(1e6 * waits[len(waits) * 99 // 100], 1))), flush=True)
+
+
 def drive(case, batches, step, steps, warm, link, **about):
     waits, items, nbytes = [], 0, 0
     for k in range(warm + steps):
@@ -108,42 +136,72 @@ def drive(case, batches, step, steps, warm, link, **about):
         if step:
             step(x)
     torch.cuda.synchronize()
-    s = time.perf_counter() - start
-    waits.sort()
-    print(json.dumps(dict(loader="pytorch " + torch.__version__, case=case, matmuls=step.n if step else None, **about,
-                          items_per_s=round(items / s), gb_per_s=round(nbytes / s / 1e9, 3), link_gb_per_s=round(link, 2),
-                          step_ms=round(1e3 * s / steps, 3), wait_us_p50=round(1e6 * waits[len(waits) // 2], 1),
-                          wait_us_p99=round(1e6 * waits[len(waits) * 99 // 100], 1))), flush=True)
+    report(case, time.perf_counter() - start, steps, items, nbytes, waits, link, matmuls=step.n if step else None, **about)
+
+
+def drive_nvjpeg(blobs, batch, steps, warm, link):
+    """Decodes on the GPU and does nothing else: the files in order, again and again."""
+    import torchvision.io as tio
+    files = [torch.frombuffer(bytearray(blob), dtype=torch.uint8) for blob in blobs]
+    waits, nbytes = [], 0
+    for k in range(warm + steps):
+        if k == warm:
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+        t = time.perf_counter()
+        images = tio.decode_jpeg([files[i % len(files)] for i in range(k * batch, (k + 1) * batch)],
+                                 mode=tio.ImageReadMode.RGB, device="cuda")
+        if k >= warm:
+            waits.append(time.perf_counter() - t)
+            nbytes += sum(image.numel() for image in images)
+    torch.cuda.synchronize()
+    report("jpeg-nvjpeg", time.perf_counter() - start, steps, steps * batch, nbytes, waits, link, decoder="device",
+           batch=batch, workers=0, files=len(files))
 
 
 def main():
-    a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    a.add_argument("--workers", default="8,15")
-    a.add_argument("--steps", type=int, default=100)
-    a.add_argument("--cases", default="ram,small,jpeg")
-    a = a.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workers", default="8,15")
+    parser.add_argument("--steps", type=int, help="timed batches; 100, for the jpeg cases 30")
+    parser.add_argument("--jpeg-steps", type=int, help="timed batches of the jpeg cases, whatever --steps says")
+    parser.add_argument("--cases", default="ram,small,jpeg", help="exact names, with commas between them")
+    parser.add_argument("--data", help="folder of JPEGs for the jpeg cases")
+    parser.add_argument("--max-side", type=int, help="leave out JPEGs with more pixels than this on a side")
+    a = parser.parse_args()
+    steps, jpeg_steps = a.steps or 100, a.jpeg_steps or a.steps or 30
+    jpeg = ("jpeg-pil", "jpeg-tvio", "jpeg-nvjpeg")
+    cases = {name for case in a.cases.split(",") for name in (jpeg if case == "jpeg" else (case,))}
+    if unknown := cases - {"ram", "small", *jpeg}:
+        parser.error("no such case: " + ", ".join(sorted(unknown)))
+    blobs = []
+    if cases & set(jpeg):
+        blobs = read_jpegs(a.data) if a.data else synthetic_jpegs(256)
+        blobs = [blob for blob in blobs if a.max_side is None or longer_side(blob) <= a.max_side]
+        if not blobs:
+            parser.error("no JPEGs to decode")
     link, warm = link_gb_per_s(), 20
     workers = [int(w) for w in a.workers.split(",")]
 
     def loader(ds, batch, w):
         return iter(DataLoader(ds, batch_size=batch, num_workers=w, pin_memory=True, prefetch_factor=4 if w else None))
 
-    if "ram" in a.cases:
+    if "ram" in cases:
         resident = torch.randint(0, 255, (256, 3, SIDE, SIDE), dtype=torch.uint8, device=DEV)
         for n in (None, 2, 8):
             step = Step(n) if n else None
             if step:
-                drive("resident", iter(lambda: (resident, 0), None), step, a.steps, warm, link, batch=256, workers=0)
+                drive("resident", iter(lambda: (resident, 0), None), step, steps, warm, link, batch=256, workers=0)
             for w in workers:
-                drive("ram-u8-224", loader(Ram(2048, 256 * (a.steps + warm + 80), (3, SIDE, SIDE)), 256, w), step, a.steps, warm, link, batch=256, workers=w)
-    if "small" in a.cases:
+                drive("ram-u8-224", loader(Ram(2048, 256 * (steps + warm + 80), (3, SIDE, SIDE)), 256, w), step, steps, warm, link, batch=256, workers=w)
+    if "small" in cases:
         for w in [0, 4] + workers:
-            drive("small-u8-28", loader(Ram(60000, 1024 * (a.steps + warm + 80), (1, 28, 28)), 1024, w), None, a.steps, warm, link, batch=1024, workers=w)
-    if "jpeg" in a.cases:
-        blobs = synthetic_jpegs(256)
-        for mode in ("pil", "tvio"):
+            drive("small-u8-28", loader(Ram(60000, 1024 * (steps + warm + 80), (1, 28, 28)), 1024, w), None, steps, warm, link, batch=1024, workers=w)
+    for mode in ("pil", "tvio"):
+        if "jpeg-" + mode in cases:
             for w in workers:
-                drive("jpeg-" + mode, loader(Jpeg(blobs, 256 * 90, mode), 256, w), None, 30, 8, link, batch=256, workers=w)
+                drive("jpeg-" + mode, loader(Jpeg(blobs, 256 * (jpeg_steps + 8 + 80), mode), 256, w), None, jpeg_steps, 8, link, decoder="host", batch=256, workers=w, files=len(blobs))
+    if "jpeg-nvjpeg" in cases:
+        drive_nvjpeg(blobs, 256, jpeg_steps, 8, link)
 
 
 if __name__ == "__main__":

@@ -2,18 +2,22 @@
 //!
 //!     cargo run --release --example image_classification
 //!     cargo run --release --example image_classification -- --data DIR   # DIR/cat/1.jpg, DIR/dog/2.png, ..
+//!     cargo run --release --example image_classification -- --augment trivial  # other random changes
 //!     cargo run --release --example image_classification -- --timeline timeline.svg  # a picture of a dozen batches
 //!     cargo run --release --features metrics --example image_classification  # the loader in Burn's dashboard too
 //!     cargo run --release --example image_classification -- --loader burn  # Burn's own loader on the same data
 //!     cargo run --release --example image_classification -- --checkpoint-epoch 2  # go on after epoch 2 of the last run
+//!     cargo run --release --features turbo --example image_classification  # JPEGs by libjpeg-turbo
 //!     cargo run --release --features cuda --example image_classification  # on an NVIDIA GPU
 
+#[path = "images/args.rs"]
+mod args;
+#[path = "images/augment.rs"]
+mod augment;
 #[path = "images/checkpoint.rs"]
 mod checkpoint;
 #[path = "images/collate.rs"]
 mod collate;
-#[path = "images/folder.rs"]
-mod folder;
 #[path = "images/model.rs"]
 mod model;
 #[path = "images/picture.rs"]
@@ -23,8 +27,13 @@ mod progress;
 #[path = "images/shapes.rs"]
 mod shapes;
 
+use args::{Args, Which};
+use augment::{CentreSquare, training};
 use burn::{
-    data::dataloader::{DataLoader, DataLoaderBuilder},
+    data::{
+        dataloader::{DataLoader, DataLoaderBuilder},
+        dataset::Dataset,
+    },
     lr_scheduler::cosine::CosineAnnealingLrSchedulerConfig,
     optim::AdamConfig,
     prelude::*,
@@ -33,57 +42,14 @@ use burn::{
         metric::{AccuracyMetric, LossMetric},
     },
 };
-use burn_pinned::{BoxError, PinnedDataLoader, PinnedDataLoaderBuilder, observe::Timeline};
-use clap::{Parser, ValueEnum};
-use collate::{ImageBatch, ImageCollate, jitter};
-use folder::ImageFolder;
+use burn_pinned::{BoxError, PinnedDataLoader, PinnedDataLoaderBuilder, Stats, observe::Timeline, vision::ImageFolder};
+use clap::Parser;
+use collate::{ImageBatch, ImageCollate, Sample};
 use model::Model;
 use progress::{Clock, PlainProgress, Timed};
 use std::{
     fs, io::IsTerminal, path::PathBuf, process::ExitCode, sync::Arc, thread::available_parallelism, time::Instant,
 };
-
-/// Trains a small image classifier, fed by burn-pinned or by Burn's own loader.
-#[derive(Parser)]
-struct Args {
-    /// A folder with one sub-folder of PNG, JPEG, GIF or WebP files for each class; without it, shapes are drawn once and used
-    #[arg(long)]
-    data: Option<PathBuf>,
-    #[arg(long, default_value_t = 10)]
-    epochs: usize,
-    #[arg(long, default_value_t = 64)]
-    batch_size: usize,
-    /// Threads that read and decode. Without it, burn-pinned chooses, and Burn's loader has as many as the machine
-    #[arg(long)]
-    workers: Option<usize>,
-    /// Batches ready ahead of the step
-    #[arg(long, default_value_t = 2)]
-    prefetch: usize,
-    #[arg(long, default_value_t = 42)]
-    seed: u64,
-    #[arg(long, value_enum, default_value_t = Which::Pinned)]
-    loader: Which,
-    /// Images are cropped and resized to this side
-    #[arg(long, default_value_t = 32)]
-    side: usize,
-    /// How many images of each class to draw if there is no --data
-    #[arg(long, default_value_t = 500)]
-    per_class: usize,
-    /// Go on after this epoch of the last run. Burn keeps the best epoch and the last two. All other options must be as
-    /// they were then, except --workers and --prefetch. Burn's own loader starts over with the order of its first epoch
-    #[arg(long, value_name = "N")]
-    checkpoint_epoch: Option<usize>,
-    /// A file to write: a picture (.svg) of a dozen batches from the middle of the last epoch, or a trace (.json) of
-    /// the run
-    #[arg(long)]
-    timeline: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Which {
-    Pinned,
-    Burn,
-}
 
 fn threads() -> usize {
     available_parallelism().map_or(1, usize::from)
@@ -111,11 +77,14 @@ impl Args {
                 if let Some(workers) = self.workers {
                     builder = builder.num_workers(workers);
                 }
-                if train {
+                builder = if train {
                     // Burn counts epochs from 1, the loader from 0: the epoch after Burn's N is the loader's N.
                     let epoch = self.checkpoint_epoch.unwrap_or(0);
-                    builder = builder.shuffle(self.seed).augment(jitter(self.side)?).start_epoch(epoch);
-                }
+                    let changes = training::<Sample>(self.side, self.augment)?;
+                    builder.shuffle(self.seed).augment(changes).start_epoch(epoch)
+                } else {
+                    builder.augment(CentreSquare(self.side))
+                };
                 let loader = builder.build(folder)?;
                 pinned = Some(Arc::clone(&loader));
                 loader
@@ -169,7 +138,7 @@ fn run(args: &Args) -> Result<(), BoxError> {
     }
     let device = Device::default();
     device.seed(args.seed);
-    let folder = ImageFolder::open(&args.folder()?, args.side)?;
+    let folder = ImageFolder::open(args.folder()?)?;
     let classes = folder.classes().to_vec();
     let (train, valid) = folder.split(0.2, args.seed);
     println!("{} training and {} validation images of {}", train.len(), valid.len(), classes.join(", "));
@@ -229,6 +198,7 @@ fn report(args: &Args, device: &Device, accuracy: f64, seconds: f64, train: &Fed
     let stats = train.pinned.as_ref().map(|loader| loader.stats());
     let workers = stats.as_ref().map_or_else(|| args.workers.unwrap_or_else(threads), |stats| stats.workers);
     println!("\n  loader               {loader}, {workers} workers, on {device:?}");
+    println!("  decoder              {}", decoder(stats.as_ref()));
     println!("  validation accuracy  {:.1} %", 100.0 * accuracy);
     println!(
         "  training             {seconds:.1} s for {} epochs, {:.0} images/s",
@@ -241,6 +211,11 @@ fn report(args: &Args, device: &Device, accuracy: f64, seconds: f64, train: &Fed
         println!("  slot memory          {:.2} MB of {kind} memory at peak", stats.host_bytes_peak as f64 / 1e6);
         println!("  verdict              {}", stats.verdict());
     }
+}
+
+/// What decodes JPEGs. Burn's own loader has no statistics.
+fn decoder(_stats: Option<&Stats>) -> &'static str {
+    if cfg!(feature = "turbo") { "libjpeg-turbo" } else { "zune-jpeg" }
 }
 
 fn main() -> ExitCode {

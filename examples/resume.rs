@@ -5,15 +5,14 @@
 //! It draws images, trains on them in one go, and then once more in processes that save a checkpoint every few steps. The first
 //! two are killed (SIGKILL) in the middle of an epoch; the next goes on, with another number of workers.
 
+#[path = "images/augment.rs"]
+mod augment;
 #[path = "resume/batches.rs"]
 mod batches;
 #[path = "resume/checkpoint.rs"]
 mod checkpoint;
 #[path = "images/collate.rs"]
 mod collate;
-#[allow(dead_code, reason = "without validation, there is nothing to split")]
-#[path = "images/folder.rs"]
-mod folder;
 #[path = "images/model.rs"]
 mod model;
 #[path = "images/shapes.rs"]

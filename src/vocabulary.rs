@@ -31,6 +31,8 @@ macro_rules! stages {
             Pin pin "pin",
             /// The wait until the device has room for one batch more, on a transfer thread.
             DeviceWait device_wait "device wait",
+            /// Decoding the images of a batch on the device, on a transfer thread.
+            Decode decode "decode",
             /// The copy of a batch to the device, until it is done, on a transfer thread.
             Transfer transfer "transfer",
             /// A batch lies ready until the step takes it.

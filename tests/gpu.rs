@@ -8,6 +8,8 @@ mod beside;
 #[path = "gpu/blocks.rs"]
 mod blocks;
 mod common;
+#[path = "gpu/decode.rs"]
+mod decode;
 #[path = "gpu/late.rs"]
 mod late;
 #[path = "gpu/leaks.rs"]

@@ -1,17 +1,16 @@
 //! Files that real folders hold, made here byte by byte: each is a clear error or the right image, never a crash and never a hang.
-#![allow(dead_code, unreachable_pub, reason = "the example uses all of its module, this test a part")]
 
-#[path = "../examples/images/folder.rs"]
-mod folder;
+#[path = "hostile_files/disk.rs"]
+mod disk;
+#[path = "hostile_files/late.rs"]
+mod late;
 #[path = "hostile_files/webp.rs"]
 mod webp;
 
-use burn_pinned::vision::{self, Limits, VisionError};
-use folder::{FolderError, ImageFolder};
+use burn_pinned::vision::{self, Image, Limits, VisionError};
 use image::{DynamicImage, ImageBuffer, ImageFormat, Luma, Rgb, RgbImage, Rgba};
 use jpeg_encoder::{ColorType, Encoder};
 use std::{
-    fs,
     io::Cursor,
     time::{Duration, Instant},
 };
@@ -32,7 +31,25 @@ fn encoded(image: impl Into<DynamicImage>, format: ImageFormat) -> Vec<u8> {
 }
 
 fn decode(bytes: &[u8]) -> Result<RgbImage, VisionError> {
-    vision::decode(bytes, &Limits::default())
+    decode_within(bytes, &Limits::default())
+}
+
+/// Decodes a file at once, and then late. All bytes of these tests go through here: both ways refuse them, or both
+/// give the same pixels.
+fn decode_within(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
+    let decoded = vision::decode(bytes, limits);
+    let late = Image::from_bytes(bytes.to_vec(), limits).and_then(|image| image.to_rgb());
+    match (&decoded, &late) {
+        (Ok(pixels), Ok(late)) => assert!(pixels == late, "other pixels of {bytes:?}"),
+        (Err(_), Err(_)) => {}
+        _ => panic!("at once {decoded:?}, late {late:?}, of {bytes:?}"),
+    }
+    decoded
+}
+
+/// Reads a header, as `ImageFolder` does.
+fn header(bytes: &[u8]) -> Result<Image, VisionError> {
+    Image::from_bytes(bytes.to_vec(), &Limits::default())
 }
 
 /// Whether all bytes are nearly equal. Those of a JPEG are never fully equal.
@@ -192,7 +209,7 @@ fn cut_and_damaged_files_never_crash() {
         let image = decode(bytes).unwrap();
         for cut in 0..bytes.len() {
             // What comes after the pixels may be missing.
-            if let Ok(part) = vision::decode(&bytes[..cut], &limits) {
+            if let Ok(part) = decode_within(&bytes[..cut], &limits) {
                 assert_eq!(part, image, "file {nth} cut at {cut}");
             }
         }
@@ -200,7 +217,7 @@ fn cut_and_damaged_files_never_crash() {
             for flip in [0x01, 0x80, 0xFF] {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= flip;
-                if let Ok(image) = vision::decode(&damaged, &limits) {
+                if let Ok(image) = decode_within(&damaged, &limits) {
                     assert!(image.width() > 0 && image.height() > 0);
                 }
             }
@@ -211,8 +228,11 @@ fn cut_and_damaged_files_never_crash() {
 #[test]
 fn claims_of_size_are_refused_before_memory_is_taken() {
     let started = Instant::now();
-    let refused = |bytes: &[u8]| match decode(bytes) {
-        Err(VisionError::OverLimit { what, .. }) => what,
+    let refused = |bytes: &[u8]| match (decode(bytes), header(bytes)) {
+        (Err(VisionError::OverLimit { what, .. }), Err(VisionError::OverLimit { what: late, .. })) => {
+            assert_eq!(what, late);
+            what
+        }
         other => panic!("{other:?}"),
     };
     let png = |width: u32, height: u32| {
@@ -236,73 +256,4 @@ fn claims_of_size_are_refused_before_memory_is_taken() {
     assert_eq!(refused(&webp), "an image of 60000 x 60000 pixels is");
     assert_eq!(refused(&webp::lossy_file_of(16_383, 16_383)), "an image of 16383 x 16383 pixels is");
     assert!(started.elapsed() < Duration::from_secs(5), "nothing was decoded");
-}
-
-#[test]
-fn files_are_named_in_errors_and_what_is_no_file_is_not_waited_for() {
-    let dir = tempfile::tempdir().unwrap();
-    let open = |name: &str| vision::open(dir.path().join(name), &Limits { bytes: 1000, ..Limits::default() });
-    let message = |name: &str| {
-        let message = open(name).unwrap_err().to_string();
-        assert!(message.contains(name), "{message}");
-        message
-    };
-    let rgb = picture();
-    fs::write(dir.path().join("wrong.jpg"), encoded(rgb.clone(), ImageFormat::Png)).unwrap();
-    assert_eq!(open("wrong.jpg").unwrap(), rgb, "the content counts, not the name");
-    fs::write(dir.path().join("empty.png"), b"").unwrap();
-    assert!(message("empty.png").ends_with("it is empty"));
-    fs::write(dir.path().join("long.png"), [0; 1001]).unwrap();
-    assert!(message("long.png").ends_with("a file of 1001 bytes is over the limit of 1000"));
-    assert!(matches!(open("missing.png").unwrap_err(), VisionError::File { .. }));
-    fs::create_dir(dir.path().join("folder.png")).unwrap();
-    assert!(message("folder.png").ends_with("not a regular file"));
-
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{PermissionsExt, symlink};
-        symlink("b.png", dir.path().join("a.png")).unwrap();
-        symlink("a.png", dir.path().join("b.png")).unwrap();
-        message("a.png");
-        let made = std::process::Command::new("mkfifo").arg(dir.path().join("pipe.png")).status();
-        if made.is_ok_and(|status| status.success()) {
-            assert!(message("pipe.png").ends_with("not a regular file"));
-        }
-        assert!(vision::open("/dev/zero", &Limits::default()).is_err());
-        let locked = dir.path().join("locked.png");
-        fs::copy(dir.path().join("wrong.jpg"), &locked).unwrap();
-        fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).unwrap();
-        if fs::read(&locked).is_ok() {
-            println!("permissions do not bind this user (root?): the unreadable file is not tested");
-        } else {
-            message("locked.png");
-        }
-    }
-}
-
-#[cfg(unix)]
-#[test]
-fn folders_with_loops_pipes_and_strange_names() {
-    use std::os::unix::{ffi::OsStrExt, fs::symlink};
-    let dir = tempfile::tempdir().unwrap();
-    let root = dir.path();
-    for class in ["one", "two"] {
-        fs::create_dir(root.join(class)).unwrap();
-        fs::write(root.join(class).join("0.png"), encoded(picture(), ImageFormat::Png)).unwrap();
-    }
-    // A name that is not UTF-8, as from an old archive.
-    let name = std::ffi::OsStr::from_bytes(b"caf\xE9.png");
-    fs::write(root.join("one").join(name), encoded(picture(), ImageFormat::Png)).unwrap();
-    symlink("..", root.join("two/up.png")).unwrap(); // named as an image, but a folder
-    symlink(".", root.join("loop")).unwrap(); // a class that is the folder of all classes
-    symlink("round", root.join("round")).unwrap(); // a class that is a link to itself
-    let folder = ImageFolder::open(root, 4).unwrap();
-    assert_eq!(folder.classes(), ["one", "two"]);
-    let labels: Vec<usize> = (0..folder.len()).map(|at| folder.read(at).unwrap().label).collect();
-    assert_eq!(labels, [0, 0, 1]);
-
-    // A link that is named as an image and leads nowhere is reported with its path, before training begins.
-    symlink("ring.png", root.join("two/ring.png")).unwrap();
-    let error = ImageFolder::open(root, 4).unwrap_err();
-    assert!(matches!(&error, FolderError::Read { path, .. } if path.ends_with("two/ring.png")), "{error}");
 }

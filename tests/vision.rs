@@ -7,6 +7,8 @@ mod device;
 mod draws;
 #[path = "vision/golden.rs"]
 mod golden;
+#[path = "vision/lazy.rs"]
+mod lazy;
 #[path = "vision/pixels.rs"]
 mod pixels;
 #[path = "vision/refused.rs"]

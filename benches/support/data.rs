@@ -1,19 +1,23 @@
 //! The data of the cases, the same for every loader: samples in memory, or JPEGs to decode.
 
+#[path = "photos.rs"]
+mod photos;
+
 use burn::{
     data::dataset::{Dataset, DatasetError},
     tensor::DType,
 };
-use image::{ImageReader, RgbImage, codecs::jpeg::JpegEncoder, imageops::FilterType};
-use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
-use std::io::Cursor;
+use burn_pinned::{Augment, BoxError, KeyedRng, vision::*};
+use bytes::Bytes;
+use rand::{SeedableRng, rngs::ChaCha8Rng};
+use std::{fs, path::Path};
 
 pub(crate) const SIDE: usize = 224;
 
 /// Raw values of `rows` samples, or compressed images.
 pub(crate) enum Store {
     Raw { bytes: Vec<u8>, row: usize },
-    Jpeg(Vec<Vec<u8>>),
+    Jpeg(Vec<Bytes>),
 }
 
 /// A sample: where it is, not what it holds, so that reading it costs the dataset nothing. Nor is it counted: eight workers that
@@ -46,41 +50,23 @@ impl Item {
         }
     }
 
-    /// Writes the sample's values: a copy, or a decoded, randomly cropped and flipped image in planar order.
-    pub(crate) fn write(&self, row: &mut [u8]) -> Result<(), image::ImageError> {
-        if let Some(raw) = self.raw() {
-            row.copy_from_slice(raw);
-            return Ok(());
-        }
-        let Store::Jpeg(files) = self.store else { return Ok(()) };
-        let file = &files[self.index % files.len()];
-        let image = ImageReader::new(Cursor::new(file)).with_guessed_format()?.decode()?.into_rgb8();
-        let mut rng = ChaCha8Rng::seed_from_u64(self.index as u64);
-        let image = random_resized_crop(&image, &mut rng);
-        let flip = rng.random_bool(0.5);
-        for (x, y, pixel) in image.enumerate_pixels() {
-            let x = if flip { SIDE - 1 - x as usize } else { x as usize };
-            for channel in 0..3 {
-                row[(channel * SIDE + y as usize) * SIDE + x] = pixel.0[channel];
-            }
+    /// An image that is not decoded, randomly cropped and mirrored.
+    pub(crate) fn image(&self) -> Result<Image, BoxError> {
+        let Store::Jpeg(files) = self.store else { return Err("no images".into()) };
+        let mut rng = KeyedRng::for_order(self.index as u64, 0);
+        let image = Image::from_bytes(files[self.index % files.len()].clone(), &Limits::default())?;
+        let image = RandomResizedCrop::new(SIDE as u32)?.apply(image, &mut rng)?;
+        RandomHorizontalFlip::default().apply(image, &mut rng)
+    }
+
+    /// Writes the sample's values: a copy, or an image in planar order.
+    pub(crate) fn write(&self, row: &mut [u8]) -> Result<(), BoxError> {
+        match self.raw() {
+            Some(raw) => row.copy_from_slice(raw),
+            None => write_chw(&self.image()?.into_rgb()?, row)?,
         }
         Ok(())
     }
-}
-
-/// 8 to 100 % of the area, sides 3:4 to 4:3, as torchvision's RandomResizedCrop samples them.
-fn random_resized_crop(image: &RgbImage, rng: &mut ChaCha8Rng) -> RgbImage {
-    let (width, height) = image.dimensions();
-    let crop = (0..10).find_map(|_| {
-        let area = f64::from(width * height) * rng.random_range(0.08..1.0);
-        let ratio = rng.random_range((0.75f64).ln()..(4.0f64 / 3.0).ln()).exp();
-        let (w, h) = ((area * ratio).sqrt().round() as u32, (area / ratio).sqrt().round() as u32);
-        let fits = (1..=width).contains(&w) && (1..=height).contains(&h);
-        fits.then(|| (rng.random_range(0..=width - w), rng.random_range(0..=height - h), w, h))
-    });
-    let (x, y, w, h) = crop.unwrap_or((0, 0, width, height));
-    let part = image::imageops::crop_imm(image, x, y, w, h).to_image();
-    image::imageops::resize(&part, SIDE as u32, SIDE as u32, FilterType::Triangle)
 }
 
 /// As many samples as a run asks for, over a store that repeats.
@@ -117,18 +103,12 @@ pub(crate) fn raw(shape: &[usize], dtype: DType) -> &'static Store {
     Box::leak(Box::new(Store::Raw { bytes, row }))
 }
 
-/// Photo-like JPEGs of 500 x 375, quality 90: a smooth random field plus grain.
-pub(crate) fn jpegs(count: usize) -> Result<&'static Store, image::ImageError> {
-    let mut rng = ChaCha8Rng::seed_from_u64(0);
-    let mut file = || {
-        let coarse = RgbImage::from_fn(64, 48, |_, _| image::Rgb([(); 3].map(|()| rng.random_range(28..228u8))));
-        let mut image = image::imageops::resize(&coarse, 500, 375, FilterType::CatmullRom);
-        for value in image.iter_mut() {
-            *value = value.saturating_add(rng.random_range(0..20)).saturating_sub(10);
-        }
-        let mut bytes = Vec::new();
-        JpegEncoder::new_with_quality(&mut bytes, 90).encode_image(&image)?;
-        Ok::<_, image::ImageError>(bytes)
-    };
-    Ok(Box::leak(Box::new(Store::Jpeg((0..count).map(|_| file()).collect::<Result<_, _>>()?))))
+/// The JPEGs of a folder, in memory.
+pub(crate) fn jpegs(folder: &Path, count: usize) -> Result<&'static Store, BoxError> {
+    let files = photos::folder(folder, count)?;
+    let files: Vec<Bytes> = files.iter().map(|file| Ok(fs::read(file)?.into())).collect::<Result<_, BoxError>>()?;
+    if files.is_empty() {
+        return Err(format!("no JPEG files below {}", folder.display()).into());
+    }
+    Ok(Box::leak(Box::new(Store::Jpeg(files))))
 }

@@ -1,16 +1,15 @@
 //! Batches of images that can be recognised: with the samples they were made of, and a hash of all that the model sees.
 
-use super::{
-    collate::{ImageBatch, ImageCollate},
-    folder::{ImageFolder, Sample},
-};
+use super::collate::{ImageBatch, ImageCollate, Sample};
 use burn::{
     data::dataset::{Dataset, DatasetError},
     prelude::*,
     tensor::DType,
 };
-use burn_pinned::{BoxError, Collate, Field, RawBatch, RowMut, vision::HasImage};
-use image::RgbImage;
+use burn_pinned::{
+    BoxError, Collate, Field, RawBatch, RowMut,
+    vision::{HasImage, Image, ImageFolder},
+};
 use std::hash::{DefaultHasher, Hasher};
 
 /// A sample that knows its index.
@@ -20,8 +19,10 @@ pub(crate) struct Indexed {
 }
 
 impl HasImage for Indexed {
-    fn image_mut(&mut self) -> &mut RgbImage {
-        self.sample.image_mut()
+    type Image = Image;
+
+    fn image_mut(&mut self) -> &mut Image {
+        &mut self.sample.0
     }
 }
 

@@ -1,10 +1,10 @@
 //! The training: it goes on from the newest checkpoint, if there is one, and tells of each step.
 
 use super::{
-    batches::{IndexedFolder, TracedCollate},
+    augment::{Changes, training},
+    batches::{Indexed, IndexedFolder, TracedCollate},
     checkpoint::{self, Place},
-    collate::{ImageCollate, jitter},
-    folder::ImageFolder,
+    collate::ImageCollate,
     model::Model,
 };
 use burn::{
@@ -14,7 +14,7 @@ use burn::{
     prelude::*,
     train::TrainStep,
 };
-use burn_pinned::{BoxError, PinnedDataLoaderBuilder};
+use burn_pinned::{BoxError, PinnedDataLoaderBuilder, vision::ImageFolder};
 use serde::{Deserialize, Serialize};
 use std::{
     hash::{DefaultHasher, Hasher},
@@ -22,7 +22,7 @@ use std::{
 };
 
 const SEED: u64 = 42;
-const SIDE: usize = 32;
+const SIDE: u32 = 32;
 const BATCH: usize = 32;
 pub(crate) const EPOCHS: usize = 4;
 /// Steps between checkpoints.
@@ -53,13 +53,13 @@ pub(crate) fn train(
     // Every device gets the same batches; the same weights need sums in the same order too, which a GPU does not promise.
     let device = Device::flex().autodiff();
     device.seed(SEED);
-    let folder = ImageFolder::open(images, SIDE)?;
+    let folder = ImageFolder::open(images)?;
     let mut model = Model::new(folder.classes().len(), &device);
     let mut optim = AdamConfig::new().init();
     let mut builder = PinnedDataLoaderBuilder::new(TracedCollate(ImageCollate { side: SIDE }))
         .batch_size(BATCH)
         .shuffle(SEED)
-        .augment(jitter(SIDE)?)
+        .augment(training::<Indexed>(SIDE, Changes::Light)?)
         .num_workers(workers)
         .set_device(device);
 

@@ -210,7 +210,7 @@ where
         let mut start = 0;
         let pack = |data: TensorData| {
             let (bytes, shape, dtype) = data.into_parts();
-            let part = Part { range: start..start + bytes.len(), dtype, shape };
+            let part = Part { range: start..start + bytes.len(), dtype, shape, images: None };
             slot.as_mut_slice()[start..start + bytes.len()].copy_from_slice(&bytes);
             start += bytes.len().next_multiple_of(ALIGN);
             part

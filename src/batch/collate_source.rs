@@ -117,7 +117,8 @@ where
     ) -> Result<(), (usize, Error)> {
         let RowsJob { source, plan, .. } = &*self.job;
         let lengths = &mut lengths[(first - self.chunk.rows().start) * source.layout.fields.len()..];
-        let rows = Rows { chunk: &mut self.chunk, first, lengths };
+        let draw = |position| source.samples.draw(plan, position);
+        let rows = Rows { chunk: &mut self.chunk, first, lengths, draw: &draw };
         let place = |position| Place { stage: Stage::Collate, ..plan.sample(position, worker) };
         write_rows(&*source.collate, samples, rows, &plan.abandoned, place, wrote)
     }
@@ -198,7 +199,7 @@ impl<I: Send + 'static, C: Collate<I>> RowsTask<I, C> {
             None => {
                 remove_rows(&job.source.layout, &mut slot, &mut lengths, job.plan.indices.len(), &skips.skipped);
                 let (source, plan) = (Arc::clone(&job.source), job.plan.without(&skips));
-                let rows = FilledRows { source, slot, plan, longest: Vec::new() };
+                let rows = FilledRows { source, slot, plan, longest: Vec::new(), decoded: Vec::new() };
                 Ok(match job.source.layout.has_padded() {
                     true => Next::Pin(Box::new(PaddedRows { rows, lengths })),
                     false => Next::Send(Box::new(rows)),

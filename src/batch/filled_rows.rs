@@ -1,5 +1,7 @@
 //! A batch whose rows are written: its steps to the consumer.
 
+#[cfg(feature = "vision")]
+use super::row_image::redo_on_host;
 use super::{
     collate::Collate,
     next::{Finished, Next, ToFinish, ToPin, ToSend},
@@ -8,9 +10,9 @@ use super::{
     samples::BatchPlan,
 };
 use crate::{
-    device::{Part, Uploader},
+    device::{Part, Uploaded, Uploader},
     fault::{Error, guard},
-    memory::{Field, Patience, Permit, Pool, Slot, SlotLayout, trim_padding},
+    memory::{Field, Patience, Permit, PictureRow, Pool, Slot, SlotLayout, trim_padding},
     observe::Span,
     vocabulary::{Place, Stage},
 };
@@ -43,6 +45,8 @@ pub(super) struct FilledRows<I, C> {
     pub(super) plan: Arc<BatchPlan>,
     /// The longest row of each field, if any field is padded.
     pub(super) longest: Vec<usize>,
+    /// The tensors that the device has made already: those of images, in the order of the fields.
+    pub(super) decoded: Vec<Uploaded>,
 }
 
 impl<I, C> ToSend<C::Batch> for FilledRows<I, C>
@@ -50,13 +54,31 @@ where
     I: Send + 'static,
     C: Collate<I>,
 {
+    #[cfg(feature = "vision")]
+    fn decodes(&self) -> bool {
+        self.source.layout.decoding.is_some()
+    }
+
+    #[cfg(feature = "vision")]
+    fn decode(&mut self, uploader: &mut Uploader) -> Result<(), Error> {
+        let (layout, rows) = (&self.source.layout, self.plan.indices.len());
+        let images: Vec<Part> = parts(layout, rows, &[]).into_iter().filter(|part| part.images.is_some()).collect();
+        let place = self.plan.place(Stage::Decode);
+        let redo = |row: usize, picture: &PictureRow, file: &[u8]| {
+            let place = Place { index: self.plan.indices.get(row).copied(), ..place };
+            guard(place, || Ok(redo_on_host(picture, file)?))
+        };
+        self.decoded = uploader.decode(&self.slot, &images, place, &redo)?;
+        Ok(())
+    }
+
     fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Next<C::Batch>, Error> {
-        let Self { source, mut slot, plan, longest } = *self;
+        let Self { source, mut slot, plan, longest, decoded } = *self;
         let RowsSource { samples, layout, target, .. } = &*source;
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let mut raw = RawBatch::new(plan.indices.len(), target.device.clone(), samples.seed, plan.at);
         raw.set_indices(Arc::clone(&plan.indices));
-        let sent = upload_rows(layout, slot, &longest, &mut raw, pool, uploader, plan.place(Stage::Transfer))?;
+        let sent = upload_rows(layout, slot, &longest, decoded, &mut raw, pool, uploader, plan.place(Stage::Transfer))?;
         samples.counters.sent(if target.host { 0 } else { sent });
         Ok(Next::Finish(Box::new(RawRows { source, raw, permit })))
     }
@@ -83,25 +105,39 @@ where
     }
 }
 
-/// Copies the fields of a slot to the device; returns the number of bytes.
+/// The tensors of the first `rows` rows of a slot.
+fn parts(layout: &SlotLayout, rows: usize, longest: &[usize]) -> Vec<Part> {
+    let part = |(at, field): (usize, &Field)| {
+        let shape = field.batch_shape(rows, longest.get(at).copied().unwrap_or(0));
+        let (start, images) = (layout.offset(at), layout.image_values(at).filter(|_| layout.decoding.is_some()));
+        let len = match images {
+            Some(_) => rows * layout.row_bytes(at),
+            None => shape.num_elements() * field.dtype.size(),
+        };
+        Part { range: start..start + len, dtype: field.dtype, shape, images: images.cloned() }
+    };
+    layout.fields.iter().enumerate().map(part).collect()
+}
+
+/// Copies the fields of a slot to the device, but for those that are `decoded` there. Returns the number of bytes.
+#[expect(clippy::too_many_arguments, reason = "two callers, and each has all of it")]
 pub(crate) fn upload_rows(
     layout: &SlotLayout,
     slot: Slot,
     longest: &[usize],
+    decoded: Vec<Uploaded>,
     raw: &mut RawBatch,
     pool: &Pool,
     uploader: &mut Uploader,
     place: Place,
 ) -> Result<usize, Error> {
-    let part = |(at, field): (usize, &Field)| {
-        let shape = field.batch_shape(raw.len(), longest.get(at).copied().unwrap_or(0));
-        let start = layout.offset(at);
-        Part { range: start..start + shape.num_elements() * field.dtype.size(), dtype: field.dtype, shape }
-    };
-    let parts: Vec<Part> = layout.fields.iter().enumerate().map(part).collect();
-    let tensors = uploader.upload(slot, &parts, pool, place)?;
-    for ((field, part), tensor) in layout.fields.iter().zip(&parts).zip(tensors) {
-        raw.push(field, &part.shape, tensor);
+    let all = parts(layout, raw.len(), longest);
+    let copied: Vec<Part> = all.iter().filter(|part| part.images.is_none()).cloned().collect();
+    let mut tensors = uploader.upload(slot, &copied, pool, place)?.into_iter();
+    let mut decoded = decoded.into_iter();
+    for (field, part) in layout.fields.iter().zip(&all) {
+        let tensor = if part.images.is_some() { decoded.next() } else { tensors.next() };
+        raw.push(field, &part.shape, tensor.ok_or(Error::Ended)?);
     }
-    Ok(parts.iter().map(|part| part.range.len()).sum())
+    Ok(all.iter().map(|part| part.range.len()).sum())
 }

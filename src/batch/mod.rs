@@ -7,6 +7,8 @@ mod filled_rows;
 mod next;
 mod raw;
 mod row;
+#[cfg(feature = "vision")]
+mod row_image;
 mod rows_source;
 mod samples;
 mod source;

@@ -29,6 +29,16 @@ pub(crate) trait ToPin<O>: Send {
 
 /// A batch whose bytes may go to the device.
 pub(crate) trait ToSend<O>: Send {
+    /// Whether the device makes some of its tensors.
+    fn decodes(&self) -> bool {
+        false
+    }
+
+    /// Lets the device make these tensors. Runs on a transfer thread.
+    fn decode(&mut self, _: &mut Uploader) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Hands it to the device. Runs on a transfer thread, or on a worker on a CPU backend.
     fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Next<O>, Error>;
 }

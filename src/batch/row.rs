@@ -2,7 +2,7 @@
 
 use crate::{
     fault::FieldError,
-    memory::{Chunk, Field},
+    memory::{Chunk, Field, SlotLayout},
 };
 use burn::tensor::Element;
 use std::mem::discriminant;
@@ -48,21 +48,24 @@ use std::mem::discriminant;
 /// rows are tiny, write the fields in the layout's order.
 #[derive(Debug)]
 pub struct RowMut<'a> {
-    chunk: &'a mut Chunk,
-    row: usize,
+    pub(super) chunk: &'a mut Chunk,
+    pub(super) row: usize,
     /// One bit per field.
     written: u64,
     /// The length of each padded field, written as the collate writes it.
     lengths: &'a mut [usize],
+    /// A number from 0 to 1 that depends on the sample alone.
+    #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "only images ask for it"))]
+    pub(super) draw: f64,
 }
 
 impl<'a> RowMut<'a> {
-    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, lengths: &'a mut [usize]) -> Self {
-        Self { chunk, row, written: 0, lengths }
+    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, lengths: &'a mut [usize], draw: f64) -> Self {
+        Self { chunk, row, written: 0, lengths, draw }
     }
 
     #[inline]
-    fn find(&self, name: &str) -> Result<(usize, &Field), FieldError> {
+    pub(super) fn find(&self, name: &str) -> Result<(usize, &Field), FieldError> {
         let fields = &self.chunk.layout().fields;
         // Equal literals mostly have the same address. Then comparing the addresses saves comparing the text.
         let named = |field: &Field| std::ptr::eq::<str>(&*field.name, name) || field.name == name;
@@ -75,7 +78,7 @@ impl<'a> RowMut<'a> {
     /// Copies `values` into a field: all of a row, or, in a padded field, as many whole steps as the sample has.
     ///
     /// # Errors
-    /// If the layout has no such field, or its dtype or size is another.
+    /// If the layout has no such field, its dtype or size is another, or it is a field of images.
     #[inline]
     pub fn write<E: Element>(&mut self, name: &str, values: &[E]) -> Result<(), FieldError> {
         let (at, field) = self.find(name)?;
@@ -90,6 +93,7 @@ impl<'a> RowMut<'a> {
             self.lengths[at] = length;
         } else if values.len() != self.chunk.layout().values(at) {
             let expected = self.chunk.layout().values(at);
+            no_image(self.chunk.layout(), at)?;
             return Err(FieldError::Length { name: name.into(), expected, given: values.len() });
         }
         let bytes: &[u8] = bytemuck::cast_slice(values);
@@ -111,7 +115,7 @@ impl<'a> RowMut<'a> {
     /// overwrite all of it.
     ///
     /// # Errors
-    /// If the layout has no such field, it is padded, or its dtype is another.
+    /// If the layout has no such field, it is padded, its dtype is another, or it is a field of images.
     pub fn slice_mut<E: Element + bytemuck::Pod>(&mut self, name: &str) -> Result<&mut [E], FieldError> {
         let (at, field) = self.find(name)?;
         check_dtype::<E>(field)?;
@@ -120,8 +124,15 @@ impl<'a> RowMut<'a> {
             let step = max / field.shape[0];
             return Err(FieldError::Padded { name: name.into(), max, step, given: max });
         }
+        no_image(self.chunk.layout(), at)?;
         self.written |= 1 << at;
         Ok(bytemuck::cast_slice_mut(self.chunk.bytes_mut(at, self.row)))
+    }
+
+    /// Notes that a field was written.
+    #[cfg(feature = "vision")]
+    pub(super) fn note_written(&mut self, field: usize) {
+        self.written |= 1 << field;
     }
 
     /// Checks that every field was written.
@@ -135,6 +146,15 @@ impl<'a> RowMut<'a> {
         let first = &self.chunk.layout().fields[self.written.trailing_ones() as usize];
         FieldError::Unwritten { name: first.name.to_string() }
     }
+}
+
+#[cold]
+fn no_image(layout: &SlotLayout, field: usize) -> Result<(), FieldError> {
+    if layout.image_values(field).is_none() {
+        return Ok(());
+    }
+    let name = layout.fields[field].name.to_string();
+    Err(FieldError::Image { name, problem: "takes images: write it by `RowMut::image`" })
 }
 
 #[cold]

@@ -13,6 +13,8 @@ pub(crate) struct Rows<'a> {
     pub(crate) chunk: &'a mut Chunk,
     pub(crate) first: usize,
     pub(crate) lengths: &'a mut [usize],
+    /// Draws a number from 0 to 1 for the sample of a row.
+    pub(crate) draw: &'a dyn Fn(usize) -> f64,
 }
 
 /// Lets a collate write samples, and checks that it writes all of each. Stops at the first failure, or once the batch
@@ -25,7 +27,8 @@ pub(crate) fn write_rows<I, C: Collate<I>>(
     place: impl FnOnce(usize) -> Place,
     mut wrote: impl FnMut(),
 ) -> Result<(), (usize, Error)> {
-    let Rows { chunk, first, lengths } = rows;
+    let Rows { chunk, first, lengths, draw } = rows;
+    let draws = chunk.layout().decoding.is_some_and(|share| share > 0.0);
     let fields = chunk.layout().fields.len();
     let doing = Doing::here();
     let written = guard_at(
@@ -37,7 +40,7 @@ pub(crate) fn write_rows<I, C: Collate<I>>(
                     return Ok(());
                 }
                 doing.note(position, Stage::Collate);
-                let mut row = RowMut::new(chunk, position, lengths);
+                let mut row = RowMut::new(chunk, position, lengths, if draws { draw(position) } else { 0.0 });
                 collate.write(sample, &mut row)?;
                 row.complete()?;
                 wrote();

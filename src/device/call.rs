@@ -9,6 +9,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum DeviceCall {
     Open,
+    Decode,
     Upload,
     Flush,
     Close,

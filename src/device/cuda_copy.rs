@@ -5,7 +5,9 @@ use super::{
     cuda_block::{Block, Blocks},
     cuda_context::{InContext, Server},
     cuda_tensor::TensorMaker,
+    decode::{Engine, Failure, Images},
     flat::{Part, Uploaded},
+    upload::Redo,
     window::InUse,
 };
 use crate::fault::BoxError;
@@ -127,14 +129,16 @@ impl CopyStream {
         if let Some(error) = self.lost {
             return Err(error.into());
         }
+        if parts.is_empty() {
+            return Ok(Vec::new());
+        }
         let (maker, blocks) = self.blocks(parts, consumer, most)?;
         let uploaded = parts
             .iter()
             .zip(&blocks)
             .map(|(part, (block, _))| Uploaded::Memory(maker.later(&block.memory, part, &self.blocks)));
         let uploaded = uploaded.collect();
-        let largest = parts.iter().zip(&blocks).max_by_key(|(part, _)| part.range.len());
-        let largest = largest.map(|(_, (block, _))| Arc::clone(block));
+        self.note(parts, &blocks);
         for (part, (block, memory)) in parts.iter().zip(blocks) {
             let from = bytes.slice(part.range.clone());
             let (to, room) = (memory.resource().ptr, memory.resource().size);
@@ -148,8 +152,61 @@ impl CopyStream {
             // is made after `wait`. `in_flight` keeps both ends of the copy until `wait` has seen the copy end.
             unsafe { result::memcpy_htod_async(to, from, self.stream) }?;
         }
-        self.last = largest.map(|block| (block, parts.iter().map(|part| part.range.len()).sum()));
         Ok(uploaded)
+    }
+
+    /// Makes the images of `bytes`, a slot, on the device: as `start` and `wait`, for parts that are rows of images.
+    ///
+    /// # Errors
+    /// As those of `start`, and what `redo` returns about a file that the device refuses.
+    pub(crate) fn decode(
+        &mut self,
+        engine: &Engine,
+        bytes: &[u8],
+        parts: &[Part],
+        consumer: StreamId,
+        most: usize,
+        redo: Redo<'_>,
+    ) -> Result<Vec<Uploaded>, Failure> {
+        if let Some(error) = self.lost {
+            return Err(Failure::Device(error.into()));
+        }
+        let (maker, blocks) = self.blocks(parts, consumer, most).map_err(Failure::Device)?;
+        self.note(parts, &blocks);
+        let mut uploaded = Vec::with_capacity(parts.len());
+        for (part, (block, memory)) in parts.iter().zip(blocks) {
+            let (to, room) = (memory.resource().ptr, memory.resource().size);
+            uploaded.push(Uploaded::Memory(maker.later(&block.memory, part, &self.blocks)));
+            self.in_flight.push((bytes::Bytes::new(), memory, block)); // given back by `wait`
+            let [rows, _, height, width] = *part.shape.as_slice() else {
+                return Err(Failure::Device("images have four dimensions".into()));
+            };
+            let Some(values) = part.images.as_ref().filter(|_| rows > 0 && part.bytes() as u64 <= room) else {
+                return Err(Failure::Device("no room for images on the device".into()));
+            };
+            let images = Images {
+                rows: &bytes[part.range.clone()],
+                row_bytes: part.range.len() / rows,
+                values,
+                width: width as u32,
+                height: height as u32,
+            };
+            // SAFETY: the block has room for the images. Nobody else uses it, as in `start`.
+            unsafe { engine.decode(&images, to, self.stream, redo) }?;
+        }
+        Ok(uploaded)
+    }
+
+    /// Notes the largest block of a batch, and the bytes of the batch.
+    fn note(&mut self, parts: &[Part], blocks: &Held) {
+        let largest = parts.iter().zip(blocks).max_by_key(|(part, _)| part.bytes());
+        let Some((part, (block, _))) = largest else { return };
+        let bytes: usize = parts.iter().map(Part::bytes).sum();
+        self.last = Some(match self.last.take() {
+            Some((other, others)) if others >= part.bytes() => (other, others + bytes),
+            Some((_, others)) => (Arc::clone(block), others + bytes),
+            None => (Arc::clone(block), bytes),
+        });
     }
 
     /// Returns a block for each part, with what keeps it in its place.
@@ -168,7 +225,7 @@ impl CopyStream {
                 None => self.maker.insert(TensorMaker::new(&self.device)?).clone(),
             };
             let block = |part: &Part| {
-                let bytes = part.range.len().max(1);
+                let bytes = part.bytes().max(1);
                 let free = self.blocks.take(bytes, consumer, most.saturating_mul(parts.len()));
                 let new = || Block::new(maker.allocate(bytes, consumer), bytes, &self.context, &self.server);
                 free.map_or_else(|| new().map(Arc::new), Ok)

@@ -85,14 +85,14 @@ impl TensorMaker {
     ) -> Box<dyn FnOnce() -> AnyTensor + Send> {
         let (maker, part, blocks) = (self.clone(), part.clone(), Arc::clone(blocks));
         // A handle has an end already, where CubeCL has rounded its size up.
-        let rest = memory.size_in_used().saturating_sub(part.range.len() as u64);
+        let rest = memory.size_in_used().saturating_sub(part.bytes() as u64);
         let memory = memory.clone().offset_end(rest);
         Box::new(move || maker.make(memory, &part, blocks))
     }
 
     fn make(&self, memory: Handle, part: &Part, blocks: Arc<Blocks>) -> AnyTensor {
         let Template { device, fused, cube, context } = &*self.0;
-        if part.range.is_empty() {
+        if part.bytes() == 0 {
             return Flat::empty(part, device).reshaped(part, device);
         }
         let (shape, dtype) = (part.shape.clone(), stored(part.dtype, device));

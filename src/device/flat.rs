@@ -1,12 +1,12 @@
 //! The tensors of a batch on their way to the device. They have one dimension until their values are there.
 
-use crate::vocabulary::MemoryKind;
+use crate::{memory::Values, vocabulary::MemoryKind};
 use burn::tensor::{
     AllocationProperty, Bool, Bytes, DType, Device, Float, Int, Shape, Tensor, TensorData, kind::Basic,
 };
 #[cfg(feature = "cuda")]
 use burn::{backend::DispatchTensor, tensor::kind::Autodiff};
-use std::{any::Any, fmt, ops::Range};
+use std::{any::Any, fmt, ops::Range, sync::Arc};
 
 /// A `Tensor<D, K>`.
 pub(crate) type AnyTensor = Box<dyn Any + Send>;
@@ -17,6 +17,16 @@ pub(crate) struct Part {
     pub(crate) range: Range<usize>,
     pub(crate) dtype: DType,
     pub(crate) shape: Shape,
+    /// The values of bytes, if the device makes the tensor of rows of images.
+    pub(crate) images: Option<Arc<Values>>,
+}
+
+impl Part {
+    /// The bytes of the tensor.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "Burn counts them too"))]
+    pub(crate) fn bytes(&self) -> usize {
+        self.shape.num_elements() * self.dtype.size()
+    }
 }
 
 /// A tensor of a batch that was copied to the device.

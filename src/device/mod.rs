@@ -11,6 +11,10 @@ mod cuda_copy;
 mod cuda_memory;
 #[cfg(feature = "cuda")]
 mod cuda_tensor;
+#[cfg(feature = "cuda")]
+mod decode;
+#[cfg(test)]
+mod fake_decode;
 mod flat;
 #[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
 mod linux;

@@ -1,7 +1,7 @@
 //! The device that batches go to, and the host memory that suits it.
 
 use crate::{
-    fault::Error,
+    fault::{BoxError, Error},
     memory::{HeapAlloc, HostAlloc},
 };
 use burn::tensor::Device;
@@ -13,6 +13,9 @@ pub(crate) struct Target {
     pub(crate) device: Device,
     /// The device computes in host memory: bytes are handed over without a copy, and there are no streams.
     pub(crate) host: bool,
+    /// What decodes images there.
+    #[cfg(feature = "cuda")]
+    pub(super) engine: Option<Arc<super::decode::Engine>>,
     /// Which of the device's calls hangs.
     #[cfg(test)]
     pub(crate) hang: Option<Arc<super::call::Hang>>,
@@ -33,9 +36,23 @@ impl Target {
         Self {
             device,
             host,
+            #[cfg(feature = "cuda")]
+            engine: None,
             #[cfg(test)]
             hang: None,
         }
+    }
+
+    /// Returns the same target with what decodes JPEGs there.
+    ///
+    /// # Errors
+    /// The reason in words, if nothing does.
+    pub(crate) fn decoding(self) -> Result<Self, BoxError> {
+        #[cfg(feature = "cuda")]
+        if let Some(ordinal) = crate::device::cuda_context::ordinal(&self.device) {
+            return Ok(Self { engine: Some(super::decode::Engine::of(ordinal)?), ..self });
+        }
+        Err(format!("{:?} has no engines for JPEGs that this crate knows", self.device).into())
     }
 
     /// A CPU backend, treated as an accelerator.

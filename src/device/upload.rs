@@ -8,10 +8,10 @@ use super::{
     window::InUse,
 };
 #[cfg(feature = "cuda")]
-use super::{cuda_block::Blocks, cuda_copy::CopyStream};
+use super::{cuda_block::Blocks, cuda_copy::CopyStream, decode::Failure};
 use crate::{
     fault::{BoxError, Error, guard},
-    memory::{Pool, Slot},
+    memory::{PictureRow, Pool, Slot},
     vocabulary::{BatchKey, MemoryKind, Place, Stage},
 };
 use burn::tensor::{Device, StreamId};
@@ -35,6 +35,9 @@ impl Common {
         self.blocks.look();
     }
 }
+
+/// Decodes the file of a row on the host, as bytes in planes. For files that the device refuses.
+pub(crate) type Redo<'a> = &'a dyn Fn(usize, &PictureRow, &[u8]) -> Result<Vec<u8>, Error>;
 
 /// A transfer thread's way to its device.
 pub(crate) struct Uploader {
@@ -72,15 +75,24 @@ enum Way {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Breaks {
     /// With an error, once this many tensors are made.
-    Upload { after: usize },
+    Upload {
+        after: usize,
+    },
     /// With a panic, once this many tensors are made.
-    Panic { after: usize },
+    Panic {
+        after: usize,
+    },
+    /// As images are decoded, with an error or with a panic.
+    Decode,
+    PanicInDecode,
     /// In the wait for the copies.
     Settle,
     /// In the wait for the copies. Their end is never known, so what they read is kept for ever.
     Lost,
     /// Nowhere. But the device uses what it was sent up to some time, or for ever.
-    Keeps { until: Option<Instant> },
+    Keeps {
+        until: Option<Instant>,
+    },
 }
 
 impl Uploader {
@@ -145,6 +157,28 @@ impl Uploader {
             let _ = call;
             code(&target.device)
         })
+    }
+
+    /// Makes the images of a slot on the device. Blocks until they are there.
+    ///
+    /// # Errors
+    /// If the device fails or has no memory, or a file can be decoded neither there nor by `redo`.
+    pub(crate) fn decode(
+        &mut self,
+        slot: &Slot,
+        parts: &[Part],
+        place: Place,
+        redo: Redo<'_>,
+    ) -> Result<Vec<Uploaded>, Error> {
+        let Self { way, target, aim } = self;
+        let mut refused = None;
+        let decoded = Self::watched(target, DeviceCall::Decode, place, |_| {
+            way.decode(target, slot, parts, *aim, redo, &mut refused)
+        });
+        let Err(error) = decoded else { return decoded };
+        // Blocks were taken, and are given back once nothing is written to them.
+        guard(place, || way.settle(target, 0))?;
+        Err(refused.unwrap_or(error))
     }
 
     /// Copies the parts of a slot to the device. Blocks until they are there and the slot is free. Returns a tensor for
@@ -255,6 +289,36 @@ impl ThreadCounts {
 }
 
 impl Way {
+    /// Makes images. Notes the error of a file that cannot be decoded.
+    fn decode(
+        &mut self,
+        target: &Target,
+        slot: &Slot,
+        parts: &[Part],
+        aim: Aim,
+        redo: Redo<'_>,
+        refused: &mut Option<Error>,
+    ) -> Result<Vec<Uploaded>, BoxError> {
+        let _ = (target, slot, parts, aim, redo, &refused);
+        match self {
+            #[cfg(feature = "cuda")]
+            Self::Direct(stream) => {
+                let engine = target.engine.as_ref().ok_or("the device was not opened for decoding")?;
+                let made = stream.decode(engine, slot.as_slice(), parts, aim.consumer, aim.most, redo);
+                made.map_err(|failure| match failure {
+                    Failure::Device(error) => error,
+                    Failure::Sample(error) => {
+                        *refused = Some(error);
+                        "a file cannot be decoded".into()
+                    }
+                })
+            }
+            #[cfg(test)]
+            Self::Broken(breaks) => super::fake_decode::decode(*breaks, slot, parts, target, redo, refused),
+            _ => Err("the copies of Burn make no images".into()),
+        }
+    }
+
     /// Starts to copy.
     fn start(
         &mut self,

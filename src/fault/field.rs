@@ -44,6 +44,14 @@ pub enum FieldError {
         /// The number of values that were given.
         given: usize,
     },
+    /// A field of images was written as values, or another field as an image.
+    #[error("field `{name}` {problem}")]
+    Image {
+        /// The field.
+        name: String,
+        /// What it is, and what to write.
+        problem: &'static str,
+    },
     /// The collate returned without having written the field.
     #[error("field `{name}` was not written")]
     Unwritten {

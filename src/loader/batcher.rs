@@ -118,7 +118,7 @@ impl<C> PinnedBatcher<C> {
         let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one: this thread writes all rows
         let position = |position| Place { index: Some(position), ..place };
         let never = AtomicBool::new(false); // nobody can leave in the middle
-        let all = Rows { chunk: &mut chunk, first: 0, lengths: &mut lengths };
+        let all = Rows { chunk: &mut chunk, first: 0, lengths: &mut lengths, draw: &|_| 0.0 };
         write_rows(&self.collate, &items, all, &never, position, || ()).map_err(|(_, error)| error)?;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;
         let longest = if layout.has_padded() { trim_padding(&layout, &mut slot, rows, &lengths) } else { Vec::new() };
@@ -126,7 +126,7 @@ impl<C> PinnedBatcher<C> {
         let transfer = Place { stage: Stage::Transfer, ..place };
         let mut raw = RawBatch::new(rows, device.clone(), 0, BatchPlace { key, position: key.number });
         let mut uploader = Uploader::burn(&target); // Burn's workers come and go: none has a copy stream to keep
-        upload_rows(&layout, slot, &longest, &mut raw, &pool, &mut uploader, transfer)?;
+        upload_rows(&layout, slot, &longest, Vec::new(), &mut raw, &pool, &mut uploader, transfer)?;
         drop(permit);
         guard(Place { stage: Stage::Finish, ..place }, || self.collate.finish(raw))
     }

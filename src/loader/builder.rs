@@ -6,7 +6,7 @@ use crate::{
     batch::{Collate, ItemsSource, MapTensors, RowsSource, Samples, Source, group},
     device::Target,
     fault::{BadSamples, Error, guard},
-    memory::{HostAlloc, MemoryLimit, SlotLayout},
+    memory::{Decoder, HostAlloc, MemoryLimit, SlotLayout},
     order::{Distributed, IntoOrder},
     pipeline::Count,
     vocabulary::{BatchKey, Place, Stage},
@@ -79,7 +79,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             layout.streaming = parts.streaming.unwrap_or(false);
             let layout = Arc::new(layout);
             let make: MakeSource<O> = Arc::new(move |target| {
-                let (collate, layout) = (Arc::clone(&collate), Arc::clone(&layout));
+                let (target, layout) = for_decoder(target, &layout)?;
+                let collate = Arc::clone(&collate);
                 let group = group(layout.bytes() / layout.rows());
                 let source = RowsSource { samples: Arc::clone(&parts.samples), collate, layout, target, group };
                 Ok(Arc::new(source) as Arc<dyn Source<O>>)
@@ -317,6 +318,27 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     pub fn host_device(mut self, device: Device) -> Self {
         self.options.host_device = Some(device);
         self
+    }
+}
+
+/// Chooses what decodes images, and returns the layout that it needs.
+fn for_decoder(target: Target, layout: &Arc<SlotLayout>) -> Result<(Target, Arc<SlotLayout>), Error> {
+    let (decoder, layout) = match layout.decoder() {
+        Some(decoder) if decoder != Decoder::Host => (decoder, Arc::clone(layout)),
+        _ => return Ok((target, Arc::clone(layout))),
+    };
+    match target.clone().decoding() {
+        Ok(target) => Ok((target, Arc::new(layout.for_decoding()?))),
+        Err(problem) if decoder == Decoder::Auto => {
+            if !target.host {
+                log::info!("burn-pinned decodes images on the workers: {problem}");
+            }
+            Ok((target, layout))
+        }
+        Err(problem) => {
+            let advice = "use `Decoder::Auto` to decode on the workers where that cannot be done";
+            Err(Error::config("Field::decoder", problem.to_string(), advice))
+        }
     }
 }
 

@@ -1,8 +1,12 @@
 //! The layout of a batch: named fields, and where each of them lies in a slot.
 
+use super::{
+    image_field::{Decoder, ImageField, Values},
+    picture_row::PictureRow,
+};
 use crate::fault::Error;
 use burn::tensor::{DType, Element, Shape};
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 /// Each field starts at a multiple of this: a cache line, which is more than any dtype's alignment.
 const ALIGN: usize = 64;
@@ -25,13 +29,17 @@ pub struct Field {
     pub(crate) shape: Vec<usize>,
     /// The bytes of one padding value, for a field whose rows vary in length.
     pub(crate) pad: Option<Vec<u8>>,
+    /// Of a field of images.
+    pub(super) image: Option<Box<ImageField>>,
+    /// An option of images was set, but the field is none.
+    pub(super) no_image: bool,
 }
 
 impl Field {
     /// Makes a field whose rows all have this shape. The shape is without the batch dimension; `[]` is one value for
     /// each sample.
     pub fn new(name: impl Into<Cow<'static, str>>, dtype: DType, shape: impl Into<Vec<usize>>) -> Self {
-        Self { name: name.into(), dtype, shape: shape.into(), pad: None }
+        Self { name: name.into(), dtype, shape: shape.into(), pad: None, image: None, no_image: false }
     }
 
     /// Makes a field whose rows vary in their first dimension. Each batch is padded with `pad` to its own longest row
@@ -74,7 +82,7 @@ impl Field {
     /// ```
     pub fn padded<E: Element>(name: impl Into<Cow<'static, str>>, max: impl Into<Vec<usize>>, pad: E) -> Self {
         let pad = Some(bytemuck::bytes_of(&pad).to_vec());
-        Self { name: name.into(), dtype: E::dtype(), shape: max.into(), pad }
+        Self { pad, ..Self::new(name, E::dtype(), max) }
     }
 
     /// The field's name.
@@ -114,6 +122,7 @@ struct FieldBytes {
     offset: usize,
     /// Bytes and values of a row.
     row_bytes: usize,
+    /// 0 for a field of images, which is written in another way.
     values: usize,
 }
 
@@ -126,11 +135,35 @@ pub(crate) struct SlotLayout {
     bytes: usize,
     /// Rows are copied past the CPU's caches.
     pub(crate) streaming: bool,
+    /// The values of the fields of images.
+    images: Vec<Option<Arc<Values>>>,
+    /// The rows of images are for a device that decodes: the share of its files that the workers decode.
+    pub(crate) decoding: Option<f64>,
 }
 
 impl SlotLayout {
     /// Lays out `fields` for `rows` rows, and checks the layout.
     pub(crate) fn new(fields: Vec<Field>, rows: usize) -> Result<Self, Error> {
+        Self::of(fields, rows, None)
+    }
+
+    /// Returns the layout in which fields of images are for a device that decodes them.
+    pub(crate) fn for_decoding(&self) -> Result<Self, Error> {
+        let host = |field: &Field| match field.image.as_ref()?.decoder {
+            Decoder::Shared(share) => Some(share),
+            _ => Some(0.0),
+        };
+        let share = self.fields.iter().find_map(host);
+        Ok(Self { streaming: self.streaming, ..Self::of(self.fields.clone(), self.rows, share)? })
+    }
+
+    /// Where the images are to be decoded, if there are any.
+    pub(crate) fn decoder(&self) -> Option<Decoder> {
+        let mut images = self.fields.iter().filter_map(|field| Some(field.image.as_ref()?.decoder));
+        images.next()
+    }
+
+    fn of(fields: Vec<Field>, rows: usize, decoding: Option<f64>) -> Result<Self, Error> {
         let wrong = |problem: String, advice: &str| Error::config("Collate::layout", problem, advice);
         if fields.is_empty() {
             return Err(wrong("it has no field".into(), "name at least one `Field`"));
@@ -163,18 +196,33 @@ impl SlotLayout {
                 let problem = format!("rows of field `{name}` have {} dimensions", field.shape.len());
                 return Err(wrong(problem, "use at most 7 and reshape in `finish`"));
             }
-            let row = field.shape.iter().try_fold(field.dtype.size(), |bytes, dim| bytes.checked_mul(*dim));
+            field.check_image()?;
+            let decoder = |field: &Field| field.image.as_ref().map(|image| image.decoder);
+            if let Some(other) = fields[..at].iter().find(|other| other.image.is_some()) {
+                if field.image.is_some() && decoder(other) != decoder(field) {
+                    let problem = format!("the images `{}` and `{name}` have different decoders", other.name);
+                    return Err(wrong(problem, "give both the same"));
+                }
+            }
+            let room = field.image.as_ref().filter(|_| decoding.is_some()).map(|image| image.room);
+            let row = match room {
+                Some(room) => room.checked_add(PictureRow::BYTES).and_then(|row| row.checked_next_multiple_of(ALIGN)),
+                None => field.shape.iter().try_fold(field.dtype.size(), |bytes, dim| bytes.checked_mul(*dim)),
+            };
             let span = row.and_then(|row| row.checked_mul(rows)).and_then(|span| span.checked_next_multiple_of(ALIGN));
             let (Some(row), Some(next)) = (row, span.and_then(|span| end.checked_add(span))) else {
                 return Err(wrong(format!("field `{name}` is larger than the address space"), "check its shape"));
             };
-            if row == 0 {
+            if row == 0 || field.shape.contains(&0) {
                 return Err(wrong(format!("rows of field `{name}` are empty"), "give every dimension at least 1"));
             }
-            spans.push(FieldBytes { offset: end, row_bytes: row, values: row / field.dtype.size() });
+            let values = if field.image.is_some() { 0 } else { row / field.dtype.size() };
+            spans.push(FieldBytes { offset: end, row_bytes: row, values });
             end = next;
         }
-        Ok(Self { fields, spans, rows, bytes: end, streaming: false })
+        let values = |field: &Field| Some(Arc::new(Values::of(field.image.as_ref()?, field.dtype)));
+        let images = fields.iter().map(values).collect();
+        Ok(Self { fields, spans, rows, bytes: end, streaming: false, images, decoding })
     }
 
     /// The bytes of a full slot.
@@ -203,6 +251,11 @@ impl SlotLayout {
     #[inline]
     pub(crate) fn values(&self, field: usize) -> usize {
         self.spans[field].values
+    }
+
+    /// The values of a field of images. `None` for other fields.
+    pub(crate) fn image_values(&self, field: usize) -> Option<&Arc<Values>> {
+        self.images[field].as_ref()
     }
 
     /// Returns the word of bits of a row in which all fields are written.

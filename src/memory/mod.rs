@@ -7,9 +7,13 @@
 mod block;
 mod cgroup;
 mod compact;
+#[cfg_attr(not(feature = "vision"), allow(dead_code, reason = "without images nobody writes them"))]
+mod image_field;
 mod layout;
 mod limits;
 mod permits;
+#[cfg_attr(not(feature = "vision"), allow(dead_code, reason = "as above"))]
+mod picture_row;
 mod pool;
 mod slot;
 
@@ -17,9 +21,14 @@ pub use crate::vocabulary::MemoryKind;
 pub use block::{HeapAlloc, HostAlloc, HostBlock};
 pub(crate) use cgroup::check_system;
 pub(crate) use compact::{remove_rows, trim_padding};
+pub use image_field::Decoder;
+pub(crate) use image_field::Values;
 pub use layout::Field;
 pub(crate) use layout::SlotLayout;
 pub(crate) use limits::Limited;
 pub use limits::MemoryLimit;
+#[cfg(any(feature = "vision", feature = "cuda"))]
+pub(crate) use picture_row::PictureKind;
+pub(crate) use picture_row::PictureRow;
 pub(crate) use pool::{Patience, Permit, Pool, PoolLimits, SPARE, TICK};
 pub(crate) use slot::{Chunk, Slot, Ticket};

@@ -25,7 +25,7 @@ static STREAM: OnceLock<StreamId> = OnceLock::new();
 pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
     STREAM.get_or_init(StreamId::current).executes(|| {
         let mut uploader = Uploader::open(pipeline.source.target(), &pipeline.common);
-        while let Some((batch, consumer, filled)) = pipeline.to_send() {
+        while let Some((batch, consumer, mut filled)) = pipeline.to_send() {
             let (counters, place) = (pipeline.counters(), batch.place(Stage::Transfer));
             let waits = Span::new(counters, Stage::DeviceWait, batch.key);
             let asked = Instant::now();
@@ -40,9 +40,16 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
                 counters.kept(asked.elapsed());
             }
             uploader.aim(consumer, pipeline.device.most(epochs));
-            let copies = Span::new(counters, Stage::Transfer, batch.key);
-            let next = filled.send(&pipeline.pool, &mut uploader);
-            drop(copies);
+            let decoded = if filled.decodes() {
+                let _decodes = Span::new(counters, Stage::Decode, batch.key);
+                filled.decode(&mut uploader)
+            } else {
+                Ok(())
+            };
+            let next = decoded.and_then(|()| {
+                let _copies = Span::new(counters, Stage::Transfer, batch.key);
+                filled.send(&pipeline.pool, &mut uploader)
+            });
             pipeline.device.copied(uploader.in_use());
             counters.device_bytes(); // for their peak
             let taken = pipeline.pass(batch, next);

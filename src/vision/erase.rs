@@ -3,9 +3,9 @@
 use super::{
     error::VisionError,
     parameters::{Interval, round},
+    picture::Picture,
 };
 use crate::{augment::probability, fault::Error, rng::KeyedRng, vision::geometry::CropBox};
-use image::RgbImage;
 use rand::{Rng, RngExt};
 
 /// What an erased rectangle is filled with.
@@ -92,8 +92,10 @@ impl RandomErasing {
         None
     }
 
-    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
-        let Some(part) = self.draw(image.width(), image.height(), rng) else { return Ok(()) };
+    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        let (width, height) = image.dimensions();
+        let Some(part) = self.draw(width, height, rng) else { return Ok(()) };
+        let image = image.pixels_mut()?;
         let pitch = 3 * image.width() as usize;
         let rows = image.chunks_exact_mut(pitch).skip(part.top as usize).take(part.height as usize);
         for row in rows {

@@ -1,6 +1,11 @@
 //! What can be wrong with an image.
 
-use std::{io, path::PathBuf};
+use super::geometry::CropBox;
+use crate::fault::FieldError;
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 /// What is wrong with a file or an image.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +34,7 @@ pub enum VisionError {
     /// A JPEG without its end marker, or a WebP that is shorter than it says.
     #[error("its data ends too early, the file is truncated")]
     Truncated,
-    /// Parts of a WebP contradict each other.
+    /// Parts of a file contradict each other.
     #[error("its parts do not fit together: {0}")]
     Malformed(&'static str),
     /// The file, or the image that it claims to hold, is larger than the [`Limits`](super::Limits).
@@ -64,6 +69,16 @@ pub enum VisionError {
         /// The height of the image with its padding.
         height: i64,
     },
+    /// A part of an image has no pixels, or reaches beyond the image.
+    #[error("{part:?} is no part of an image of {width} x {height} pixels")]
+    PartOutside {
+        /// The part.
+        part: CropBox,
+        /// The width of the image.
+        width: u32,
+        /// The height of the image.
+        height: u32,
+    },
     /// A resize would make an image with a side that is too long for any use.
     #[error("resizing {width} x {height} pixels would make a side longer than {limit}")]
     ResultTooLarge {
@@ -77,6 +92,26 @@ pub enum VisionError {
     /// The resizer refused the image.
     #[error("cannot resize: {0}")]
     Resize(String),
+    /// The image was written to a field of another size.
+    #[error(
+        "an image of {width} x {height} pixels does not fit field `{field}` of {field_width} x {field_height}; crop or \
+             resize it in an augmentation"
+    )]
+    FieldSize {
+        /// The field.
+        field: String,
+        /// The width of the image.
+        width: u32,
+        /// The height of the image.
+        height: u32,
+        /// The width of the field's images.
+        field_width: usize,
+        /// The height of the field's images.
+        field_height: usize,
+    },
+    /// The image was written against the layout.
+    #[error(transparent)]
+    Field(#[from] FieldError),
     /// The row is not as long as the image needs.
     #[error("an image of {width} x {height} pixels is {expected} bytes, the row is {given}")]
     RowLength {
@@ -89,4 +124,11 @@ pub enum VisionError {
         /// The bytes that the row has.
         given: usize,
     },
+}
+
+impl VisionError {
+    /// Adds the file that it is about.
+    pub(crate) fn of_file(self, path: &Path) -> Self {
+        Self::File { path: path.into(), source: Box::new(self) }
+    }
 }

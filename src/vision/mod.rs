@@ -18,17 +18,17 @@
 //!
 //! Names, parameters, defaults and distributions are those of torchvision's `transforms.v2`
 //! (<https://docs.pytorch.org/vision/stable/transforms.html>). Each item says where it differs. Transforms work on
-//! 8-bit RGB images of the crate [`image`], and on any sample that [has one](HasImage). A wrong parameter is an error
+//! an [`Image`], on 8-bit RGB images of the crate [`image`], and on any sample that [has one](HasImage). A wrong parameter is an error
 //! of the method that takes it.
 //!
 //! Arithmetic is of integers, or of floats whose result is the same on every CPU: the same images and the same seed
 //! give the same bytes. Decoders make no such promise.
 //!
-//! - Files: [`open`], [`decode`], [`Limits`].
+//! - Files: [`ImageFolder`], a dataset; [`Image`], which is decoded late; [`open`] and [`decode`], at once; [`Limits`].
 //! - Geometry: [`RandomResizedCrop`], [`RandomCrop`], [`CenterCrop`], [`Resize`], [`RandomHorizontalFlip`],
 //!   [`RandomVerticalFlip`], [`RandomRotation`].
 //! - Colour: [`ColorJitter`], [`Grayscale`], [`RandomGrayscale`].
-//! - [`RandomErasing`], [`RandAugment`].
+//! - [`RandomErasing`], [`RandAugment`], [`TrivialAugmentWide`].
 //! - Combinations: a tuple, [`RandomApply`](crate::augment::RandomApply), [`OneOf`](crate::augment::OneOf).
 //! - In a collate: [`write_chw`] on the worker, [`device`] in `finish`.
 
@@ -38,18 +38,27 @@ pub mod device;
 mod erase;
 mod error;
 mod geometry;
+mod lazy;
 mod parameters;
+mod picture;
 mod rand_augment;
 mod transform;
+mod trivial_augment;
 
 pub use colour::{Adjust, ColorJitter, Grayscale, RandomGrayscale};
 pub use decode::{Limits, decode, open, write_chw};
+pub(crate) use decode::{Walk, check_headers};
 pub use erase::{Erased, RandomErasing};
 pub use error::VisionError;
 pub use geometry::{
     CenterCrop, CropBox, Interpolation, PaddingMode, RandomCrop, RandomHorizontalFlip, RandomResizedCrop,
     RandomRotation, RandomVerticalFlip, Resize,
 };
+pub(crate) use geometry::{Mirror, Rect};
+pub(crate) use lazy::{BYTES, Resized, Wanted, wanted_planes};
+pub use lazy::{FolderError, Image, ImageFolder};
 pub use parameters::{Size, Spread};
+pub use picture::Picture;
 pub use rand_augment::{RandAugment, RandAugmentOp};
 pub use transform::HasImage;
+pub use trivial_augment::TrivialAugmentWide;

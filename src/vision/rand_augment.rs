@@ -1,16 +1,13 @@
 //! RandAugment: a few operations of one strength, chosen at random.
 
-use super::{colour::tone, error::VisionError, parameters::Size};
-use crate::{
-    fault::Error,
-    rng::KeyedRng,
-    vision::{
-        colour::Adjust,
-        geometry::{Interpolation, Inverse, warp},
-    },
-};
+mod operation;
+
+use super::{error::VisionError, geometry::Interpolation};
+use crate::{fault::Error, rng::KeyedRng};
 use image::RgbImage;
-use rand::{RngExt, seq::IndexedRandom};
+
+pub use operation::RandAugmentOp;
+pub(crate) use operation::{Most, checked};
 
 /// Makes `num_ops` changes to each image. Each is drawn from all of [`RandAugmentOp`], all of them equally likely.
 ///
@@ -36,63 +33,6 @@ pub struct RandAugment {
     interpolation: Interpolation,
     fill: [u8; 3],
 }
-
-/// One change with its strength. If the strength can have a sign, both signs are equally likely.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[non_exhaustive]
-pub enum RandAugmentOp {
-    /// No change.
-    Identity,
-    /// Each row moves this many columns further than the row above it: up to 0.3 either way.
-    ShearX(f64),
-    /// Each column moves this many rows further than the column to its left: up to 0.3 either way.
-    ShearY(f64),
-    /// The image moves by whole columns: up to 150/331 of the width either way.
-    TranslateX(f64),
-    /// The image moves by whole rows: up to 150/331 of the height either way.
-    TranslateY(f64),
-    /// The image turns counterclockwise by this many degrees: up to 30 either way.
-    Rotate(f64),
-    /// A factor: 0.1 to 1.9.
-    Brightness(f32),
-    /// A factor of saturation: 0.1 to 1.9.
-    Color(f32),
-    /// A factor: 0.1 to 1.9.
-    Contrast(f32),
-    /// A factor: 0.1 to 1.9. Below 1 it blurs.
-    Sharpness(f32),
-    /// The bits to keep of each byte: 8 to 4.
-    Posterize(u8),
-    /// Bytes of this value or more are inverted: 255 to 0.
-    Solarize(f32),
-    /// Each channel is stretched to the whole range of 0 to 255.
-    AutoContrast,
-    /// Each channel's histogram is made flat.
-    Equalize,
-}
-
-type Make = fn(&RandAugment, [u32; 2], &mut KeyedRng) -> RandAugmentOp;
-
-/// Makes each operation, for an image of this width and height.
-const OPS: [Make; 14] = {
-    use RandAugmentOp as Op;
-    [
-        |_, _, _| Op::Identity,
-        |of, _, rng| Op::ShearX(of.signed(0.3, rng)),
-        |of, _, rng| Op::ShearY(of.signed(0.3, rng)),
-        |of, [width, _], rng| Op::TranslateX(of.signed(150.0 / 331.0 * f64::from(width), rng).trunc()),
-        |of, [_, height], rng| Op::TranslateY(of.signed(150.0 / 331.0 * f64::from(height), rng).trunc()),
-        |of, _, rng| Op::Rotate(of.signed(30.0, rng)),
-        |of, _, rng| Op::Brightness(1.0 + of.signed(0.9, rng) as f32),
-        |of, _, rng| Op::Color(1.0 + of.signed(0.9, rng) as f32),
-        |of, _, rng| Op::Contrast(1.0 + of.signed(0.9, rng) as f32),
-        |of, _, rng| Op::Sharpness(1.0 + of.signed(0.9, rng) as f32),
-        |of, _, _| Op::Posterize(8 - (4.0 * of.strength).round_ties_even() as u8),
-        |of, _, _| Op::Solarize((255.0 * (1.0 - of.strength)) as f32),
-        |_, _, _| Op::AutoContrast,
-        |_, _, _| Op::Equalize,
-    ]
-};
 
 impl RandAugment {
     const BINS: usize = 31;
@@ -133,11 +73,7 @@ impl RandAugment {
     /// # Errors
     /// If it is neither of them.
     pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
-        if !matches!(interpolation, Interpolation::Nearest | Interpolation::Bilinear) {
-            let problem = format!("{interpolation:?} is not made for rotations");
-            return Err(Error::config("RandAugment::interpolation", problem, "give Nearest or Bilinear"));
-        }
-        self.interpolation = interpolation;
+        self.interpolation = checked("RandAugment::interpolation", interpolation)?;
         Ok(self)
     }
 
@@ -149,44 +85,16 @@ impl RandAugment {
 
     /// Draws the changes to make to an image of `width` x `height`, in their order.
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Vec<RandAugmentOp> {
-        (0..self.num_ops).filter_map(|_| Some(OPS.choose(rng)?(self, [width, height], rng))).collect()
-    }
-
-    fn signed(&self, most: f64, rng: &mut KeyedRng) -> f64 {
-        let amount = self.strength * most;
-        if rng.random_bool(0.5) { -amount } else { amount }
+        let shift = [width, height].map(|side| 150.0 / 331.0 * f64::from(side));
+        let most = Most { shear: 0.3, shift, degrees: 30.0, factor: 0.9, bits: 4.0 };
+        (0..self.num_ops).map(|_| most.draw(self.strength, rng)).collect()
     }
 
     pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
         for op in self.draw(image.width(), image.height(), rng) {
-            self.run(op, image);
+            op.apply(image, self.interpolation, self.fill);
         }
         Ok(())
-    }
-
-    fn run(&self, op: RandAugmentOp, image: &mut RgbImage) {
-        use RandAugmentOp as Op;
-        let same = Inverse::IDENTITY;
-        // Shears keep the top left corner in place, as in AutoAugment, not the middle.
-        let (half_width, half_height) = (f64::from(image.width()) / 2.0, f64::from(image.height()) / 2.0);
-        let inverse = match op {
-            Op::ShearX(by) => Inverse { xy: by, x0: by * half_height, ..same },
-            Op::ShearY(by) => Inverse { yx: by, y0: by * half_width, ..same },
-            Op::TranslateX(by) => Inverse { x0: -by, ..same },
-            Op::TranslateY(by) => Inverse { y0: -by, ..same },
-            Op::Rotate(degrees) => Inverse::rotation(degrees),
-            Op::Identity => return,
-            Op::Brightness(factor) => return Adjust::Brightness(factor).apply(image),
-            Op::Color(factor) => return Adjust::Saturation(factor).apply(image),
-            Op::Contrast(factor) => return Adjust::Contrast(factor).apply(image),
-            Op::Sharpness(factor) => return tone::sharpness(image, factor),
-            Op::Posterize(bits) => return tone::posterize(image, bits),
-            Op::Solarize(threshold) => return tone::solarize(image, threshold),
-            Op::AutoContrast => return tone::auto_contrast(image),
-            Op::Equalize => return tone::equalize(image),
-        };
-        let size = Size { width: image.width(), height: image.height() };
-        *image = warp(image, size, inverse, self.interpolation, self.fill);
     }
 }
 

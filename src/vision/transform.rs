@@ -1,6 +1,9 @@
 //! Transforms change a sample that has an image.
 
-use super::{erase::RandomErasing, error::VisionError, rand_augment::RandAugment};
+use super::{
+    erase::RandomErasing, error::VisionError, picture::Picture, rand_augment::RandAugment,
+    trivial_augment::TrivialAugmentWide,
+};
 use crate::{
     augment::Augment,
     fault::BoxError,
@@ -12,66 +15,79 @@ use crate::{
         },
     },
 };
-use image::RgbImage;
-
 /// A sample with an image, which the transforms change.
 ///
 /// ```
-/// use burn_pinned::vision::HasImage;
-/// use image::RgbImage;
+/// use burn_pinned::vision::{HasImage, Image};
 ///
-/// struct Sample { image: RgbImage, label: u8 }
+/// struct Sample { image: Image, label: u8 }
 /// impl HasImage for Sample {
-///     fn image_mut(&mut self) -> &mut RgbImage {
+///     type Image = Image; // or `RgbImage`
+///     fn image_mut(&mut self) -> &mut Image {
 ///         &mut self.image
 ///     }
 /// }
 /// ```
 pub trait HasImage {
+    /// The image's type.
+    type Image: Picture;
+
     /// The image: 8-bit RGB, of any size, but no side may be 0.
-    fn image_mut(&mut self) -> &mut RgbImage;
+    fn image_mut(&mut self) -> &mut Self::Image;
 }
 
-impl HasImage for RgbImage {
-    fn image_mut(&mut self) -> &mut RgbImage {
+impl<P: Picture> HasImage for P {
+    type Image = P;
+
+    fn image_mut(&mut self) -> &mut P {
         self
     }
 }
 
 /// An image and what belongs to it: a label, a file's name.
-impl<T> HasImage for (RgbImage, T) {
-    fn image_mut(&mut self) -> &mut RgbImage {
+impl<P: Picture, T> HasImage for (P, T) {
+    type Image = P;
+
+    fn image_mut(&mut self) -> &mut P {
         &mut self.0
     }
 }
 
 /// One implementation for each type: `impl<T: Transform> Augment for T` would overlap with that for closures.
 macro_rules! augments {
-    ($($transform:ty),+ $(,)?) => {$(
+    ($($transform:ty),+ $(,)?; $picture:ident => $image:expr) => {$(
         impl<I: HasImage> Augment<I> for $transform {
             fn apply(&self, mut sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
-                let image = sample.image_mut();
-                if image.width() == 0 || image.height() == 0 {
+                let $picture = sample.image_mut();
+                let (width, height) = $picture.dimensions();
+                if width == 0 || height == 0 {
                     return Err(VisionError::NoPixels.into());
                 }
-                self.change(image, rng)?;
+                self.change($image, rng)?;
                 Ok(sample)
             }
         }
     )+};
 }
 
+// They ask for pixels only if they need them.
 augments!(
     CenterCrop,
-    ColorJitter,
-    Grayscale,
-    RandAugment,
     RandomCrop,
     RandomErasing,
     RandomGrayscale,
     RandomHorizontalFlip,
     RandomResizedCrop,
-    RandomRotation,
     RandomVerticalFlip,
-    Resize,
+    Resize;
+    picture => picture
+);
+
+augments!(
+    ColorJitter,
+    Grayscale,
+    RandAugment,
+    RandomRotation,
+    TrivialAugmentWide;
+    picture => picture.pixels_mut()?
 );

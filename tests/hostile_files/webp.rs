@@ -23,7 +23,7 @@ const ALPHA_FLAG: u8 = 0x10;
 const EXIF_FLAG: u8 = 0x08;
 const ANIMATION_FLAG: u8 = 0x02;
 
-pub fn riff_chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
+pub(crate) fn riff_chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
     let mut chunk = [kind, &(data.len() as u32).to_le_bytes()[..], data].concat();
     chunk.resize(chunk.len().next_multiple_of(2), 0);
     chunk
@@ -49,12 +49,12 @@ fn frame(x: u8, y: u8, width: u32, height: u32, chunks: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// An animation on a canvas of this size.
-pub fn animation(flags: u8, width: u32, height: u32, frames: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn animation(flags: u8, width: u32, height: u32, frames: &[Vec<u8>]) -> Vec<u8> {
     file(&[canvas(ANIMATION_FLAG | flags, width, height), riff_chunk(b"ANIM", &[0; 6]), frames.concat()])
 }
 
 /// An animation of pictures that are as large as the canvas.
-pub fn animated(width: u32, height: u32, pictures: &[&RgbImage]) -> Vec<u8> {
+pub(crate) fn animated(width: u32, height: u32, pictures: &[&RgbImage]) -> Vec<u8> {
     let frame = |image: &&RgbImage| frame(0, 0, image.width(), image.height(), &[lossless(image)]);
     animation(0, width, height, &pictures.iter().map(frame).collect::<Vec<_>>())
 }
@@ -76,7 +76,7 @@ fn lossy_of(width: u16, height: u16) -> Vec<u8> {
     riff_chunk(b"VP8 ", &data)
 }
 
-pub fn lossy_file_of(width: u16, height: u16) -> Vec<u8> {
+pub(crate) fn lossy_file_of(width: u16, height: u16) -> Vec<u8> {
     file(&[lossy_of(width, height)])
 }
 
@@ -93,7 +93,7 @@ fn endless(kind: &[u8; 4]) -> Vec<u8> {
 }
 
 /// The lossy picture in each form that a file can have, alone and with an alpha channel that is opaque or not.
-pub fn lossy_files() -> Vec<Vec<u8>> {
+pub(crate) fn lossy_files() -> Vec<Vec<u8>> {
     let opaque = riff_chunk(b"ALPH", &[&[0][..], &[255; 48]].concat());
     let clear = riff_chunk(b"ALPH", &ALPHA);
     vec![

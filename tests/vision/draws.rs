@@ -163,40 +163,95 @@ fn erased_area_aspect_and_place() {
     assert!((0..100).all(|nth| all.draw(64, 64, &mut rng(nth)).is_none()));
 }
 
+/// The number of the operation, and how far its strength is from no change.
+fn kind(op: RandAugmentOp) -> (usize, f64) {
+    use RandAugmentOp as Op;
+    match op {
+        Op::Identity => (0, 0.0),
+        Op::ShearX(by) => (1, by),
+        Op::ShearY(by) => (2, by),
+        Op::TranslateX(by) => (3, by),
+        Op::TranslateY(by) => (4, by),
+        Op::Rotate(by) => (5, by),
+        Op::Brightness(by) => (6, f64::from(by) - 1.0),
+        Op::Color(by) => (7, f64::from(by) - 1.0),
+        Op::Contrast(by) => (8, f64::from(by) - 1.0),
+        Op::Sharpness(by) => (9, f64::from(by) - 1.0),
+        Op::Posterize(bits) => (10, 8.0 - f64::from(bits)),
+        Op::Solarize(from) => (11, 255.0 - f64::from(from)),
+        Op::AutoContrast => (12, 0.0),
+        Op::Equalize => (13, 0.0),
+        other => panic!("{other:?} is new"),
+    }
+}
+
+/// These kinds have a sign.
+const SIGNED: std::ops::RangeInclusive<usize> = 1..=9;
+
 #[test]
 fn rand_augment_draws_each_operation_with_torchvisions_strength() {
-    use RandAugmentOp as Op;
     let augment = RandAugment::new(3, 15).unwrap(); // 15 of 30: half of the strength
+    let half = [0.0, 0.15, 0.15, 75.0, 150.0, 15.0, 0.45, 0.45, 0.45, 0.45, 2.0, 127.5, 0.0, 0.0];
     let mut counts = [0; 14];
     let mut negative = 0;
-    let mut signed = 0;
     for nth in 0..N {
         let drawn = augment.draw(331, 662, &mut rng(nth));
         assert_eq!(drawn.len(), 3);
         for op in drawn {
-            let close = |value: f64, expected: f64| assert!((value.abs() - expected).abs() < 1e-6, "{op:?}");
-            let (kind, sign) = match op {
-                Op::Identity => (0, None),
-                Op::ShearX(by) => (close(by, 0.15), (1, Some(by))).1,
-                Op::ShearY(by) => (close(by, 0.15), (2, Some(by))).1,
-                Op::TranslateX(by) => (close(by, 75.0), (3, Some(by))).1,
-                Op::TranslateY(by) => (close(by, 150.0), (4, Some(by))).1,
-                Op::Rotate(by) => (close(by, 15.0), (5, Some(by))).1,
-                Op::Brightness(by) => (close(f64::from(by) - 1.0, 0.45), (6, Some(f64::from(by) - 1.0))).1,
-                Op::Color(by) => (close(f64::from(by) - 1.0, 0.45), (7, Some(f64::from(by) - 1.0))).1,
-                Op::Contrast(by) => (close(f64::from(by) - 1.0, 0.45), (8, Some(f64::from(by) - 1.0))).1,
-                Op::Sharpness(by) => (close(f64::from(by) - 1.0, 0.45), (9, Some(f64::from(by) - 1.0))).1,
-                Op::Posterize(bits) => (assert_eq!(bits, 6), (10, None)).1,
-                Op::Solarize(from) => (assert_eq!(from, 127.5), (11, None)).1,
-                Op::AutoContrast => (12, None),
-                Op::Equalize => (13, None),
-                other => panic!("{other:?} is new"),
-            };
+            let (kind, by) = kind(op);
+            let size = if SIGNED.contains(&kind) { by.abs() } else { by };
+            assert!((size - half[kind]).abs() < 1e-6, "{op:?}");
             counts[kind] += 1;
-            signed += usize::from(sign.is_some());
-            negative += usize::from(sign.is_some_and(|sign| sign < 0.0));
+            negative += usize::from(by < 0.0);
         }
     }
     even("operations", &counts);
-    likely("negative", negative, signed, 0.5);
+    likely("negative", negative, counts[SIGNED].iter().sum(), 0.5);
+}
+
+#[test]
+fn trivial_augment_draws_each_operation_with_each_of_torchvisions_strengths() {
+    let most = [0.0, 0.99, 0.99, 32.0, 32.0, 135.0, 0.99, 0.99, 0.99, 0.99, 6.0, 255.0, 0.0, 0.0];
+    let augment = TrivialAugmentWide::default();
+    for (augment, bins) in [(augment, 31), (augment.num_magnitude_bins(2).unwrap(), 2)] {
+        let last = (bins - 1) as f64;
+        let mut counts = [0; 14];
+        let mut of_bin = vec![[0; 14]; bins];
+        let mut bits = [0; 9];
+        let (mut signed, mut negative) = (0, 0);
+        for nth in 0..N {
+            let op = augment.draw(&mut rng(nth));
+            let (kind, by) = kind(op);
+            counts[kind] += 1;
+            match kind {
+                0 | 12 | 13 => continue,
+                10 => bits[8 - by as usize] += 1,
+                _ => {
+                    let size = if SIGNED.contains(&kind) { by.abs() } else { by };
+                    // Shifts are cut to whole pixels: 14 of 30 is 14.93 pixels, so 14 pixels.
+                    let bin = (size / most[kind] * last - 1e-4).ceil();
+                    let exact = bin / last * most[kind];
+                    let expected = if let 3 | 4 = kind { exact.trunc() } else { exact };
+                    assert!((size - expected).abs() < 1e-5, "{op:?}");
+                    of_bin[bin as usize][kind] += 1;
+                    signed += usize::from(SIGNED.contains(&kind) && by != 0.0);
+                    negative += usize::from(by < 0.0);
+                }
+            }
+        }
+        even("operations", &counts);
+        likely("negative", negative, signed, 0.5);
+        for kind in SIGNED.chain([11]) {
+            let of_kind: Vec<usize> = of_bin.iter().map(|counts| counts[kind]).collect();
+            even("bins", &of_kind);
+        }
+        // Rounded: three of 31 bins take no bits, five take one, and so on.
+        let shares: [f64; 9] = match bins {
+            31 => [0.0, 0.0, 3.0, 5.0, 5.0, 5.0, 5.0, 5.0, 3.0].map(|share| share / 31.0),
+            _ => [0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5],
+        };
+        for (kept, share) in shares.into_iter().enumerate() {
+            likely(&format!("{kept} bits"), bits[kept], counts[10], share);
+        }
+    }
 }

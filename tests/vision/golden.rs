@@ -137,6 +137,12 @@ fn the_bytes_of_every_transform() {
         then(RandAugment::default().interpolation(smooth).unwrap()),
         (0x18E5_77C9_7D9D_221B, [41, 46, 51, 55]),
     );
+    check("TrivialAugmentWide", then(TrivialAugmentWide::new()), (0x8C6F_7BB0_A14C_C395, [74, 78, 83, 88]));
+    check(
+        "TrivialAugmentWide, bilinear",
+        then(TrivialAugmentWide::new().interpolation(smooth).unwrap().fill([9, 8, 7])),
+        (0xD218_A2AA_DEFF_384B, [74, 78, 83, 88]),
+    );
     check("RandomApply", then(RandomApply::new(0.5, Grayscale).unwrap()), (0xD848_717E_14AB_8C79, [80, 83, 85, 87]));
     check(
         "OneOf",

@@ -54,6 +54,11 @@ fn wrong_parameters() {
     refused("RandAugment::interpolation", RandAugment::default().interpolation(Interpolation::Bicubic));
     refused("RandAugment::new", RandAugment::new(2, 31));
     refused("RandAugment::num_magnitude_bins", RandAugment::default().num_magnitude_bins(9));
+    let trivial = TrivialAugmentWide::new();
+    refused("TrivialAugmentWide::interpolation", trivial.interpolation(Interpolation::Bicubic));
+    for bins in [0, 1] {
+        refused("TrivialAugmentWide::num_magnitude_bins", trivial.num_magnitude_bins(bins));
+    }
     refused("MixUp::new", device::MixUp::new(0.0));
     let one = || OneOf::new(Grayscale).or(Grayscale) as OneOf<RgbImage>;
     for weights in [&[1.0][..], &[1.0, -1.0], &[0.0, 0.0], &[nan, 1.0], &[f64::MAX, f64::MAX]] {

@@ -47,6 +47,7 @@ fn pixels_move() {
         for augment in [RandAugment::new(14, 30).unwrap(), RandAugment::new(14, 0).unwrap()] {
             keeps(&augment.interpolation(by).unwrap());
         }
+        keeps(&TrivialAugmentWide::new().interpolation(by).unwrap());
     }
 }
 

@@ -8,6 +8,7 @@ use crate::{
     vision::{
         error::VisionError,
         parameters::{Interval, Spread},
+        picture::Picture,
     },
 };
 use image::RgbImage;
@@ -168,9 +169,9 @@ impl RandomGrayscale {
         Ok(Self { p: probability("RandomGrayscale::new", p)? })
     }
 
-    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
+    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         if rng.random_bool(self.p) {
-            bytes::greyscale(image);
+            bytes::greyscale(image.pixels_mut()?);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Changes of tone for RandAugment, as in Pillow's `ImageOps` and `ImageEnhance`.
+//! Changes of tone for RandAugment and TrivialAugmentWide, as in Pillow's `ImageOps` and `ImageEnhance`.
 
 use super::bytes::{blend, map};
 use image::RgbImage;

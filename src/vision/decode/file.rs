@@ -1,8 +1,17 @@
 //! From a file's bytes to an image.
 
-use super::riff;
-use crate::{fault::catch, vision::error::VisionError};
-use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, RgbImage};
+#[cfg(feature = "turbo")]
+use super::turbo;
+use super::{
+    jpeg::JpegHeader,
+    riff,
+    walk::{Walk, seen},
+};
+use crate::{
+    fault::catch,
+    vision::{error::VisionError, geometry::Rect},
+};
+use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, RgbImage, metadata::Orientation};
 use std::{
     fs::{self, File},
     io::{Cursor, Read},
@@ -42,11 +51,11 @@ impl Default for Limits {
 /// [`VisionError::File`], with the path, if the file cannot be read, is a pipe or a device, or cannot be decoded.
 pub fn open(path: impl AsRef<Path>, limits: &Limits) -> Result<RgbImage, VisionError> {
     let path = path.as_ref();
-    let file = |source: VisionError| VisionError::File { path: path.into(), source: Box::new(source) };
-    read(path, limits).and_then(|bytes| decode(&bytes, limits)).map_err(file)
+    read(path, limits).and_then(|bytes| decode(&bytes, limits)).map_err(|error| error.of_file(path))
 }
 
-fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError> {
+/// Reads a regular file.
+pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError> {
     // This is asked before opening the file, since opening a pipe waits for its writer.
     let meta = fs::metadata(path).map_err(VisionError::Io)?;
     if !meta.is_file() {
@@ -74,19 +83,163 @@ fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError> {
 /// If the bytes are of none of these formats, are cut off, contradict themselves or are over the limits, or if the
 /// decoder panics. Damage within the data of a JPEG is not noticed: decoders fill the damaged part with something.
 pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
+    match format(bytes)? {
+        #[cfg(feature = "turbo")]
+        ImageFormat::Jpeg => {
+            let jpeg = JpegHeader::read(bytes)?;
+            if jpeg.frame.for_turbo() {
+                check(&jpeg, limits)?;
+                return whole(bytes, &jpeg, limits);
+            }
+            by_image(bytes, ImageFormat::Jpeg, limits)
+        }
+        #[cfg(not(feature = "turbo"))]
+        ImageFormat::Jpeg => JpegHeader::read(bytes).and_then(|_| by_image(bytes, ImageFormat::Jpeg, limits)),
+        format => by_image(bytes, format, limits),
+    }
+}
+
+/// Says what a file is by its content.
+fn format(bytes: &[u8]) -> Result<ImageFormat, VisionError> {
     if bytes.is_empty() {
         return Err(VisionError::Empty);
     }
-    let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(VisionError::Io)?;
-    match reader.format() {
-        None => return Err(VisionError::UnknownFormat),
-        Some(ImageFormat::Jpeg) if !jpeg_is_whole(bytes) => return Err(VisionError::Truncated),
-        Some(format @ ImageFormat::WebP) => {
-            reader = ImageReader::with_format(Cursor::new(riff::checked(bytes)?), format);
+    let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(VisionError::Io)?;
+    reader.format().ok_or(VisionError::UnknownFormat)
+}
+
+/// What a file's header says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Header {
+    /// Columns and rows of the picture as it is meant to be seen.
+    pub(crate) seen: (u32, u32),
+    /// Only of a JPEG.
+    pub(crate) jpeg: Option<JpegHeader>,
+}
+
+impl Header {
+    /// Reads the header, and compares it with the limits.
+    ///
+    /// # Errors
+    /// As those of [`decode`], without those of the data.
+    pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Self, VisionError> {
+        match format(bytes)? {
+            ImageFormat::Jpeg => {
+                let jpeg = JpegHeader::read(bytes)?;
+                check(&jpeg, limits)?;
+                Ok(Self { seen: seen(jpeg.orientation, (jpeg.width, jpeg.height)), jpeg: Some(jpeg) })
+            }
+            format => guarded(|| {
+                let (decoder, orientation) = opened(bytes, format, limits)?;
+                let orientation = orientation.unwrap_or(Orientation::NoTransforms);
+                Ok(Self { seen: seen(orientation, decoder.dimensions()), jpeg: None })
+            }),
         }
-        Some(_) => {}
     }
-    guarded(|| pixels(reader, limits))
+}
+
+/// Compares a JPEG with the limits.
+fn check(jpeg: &JpegHeader, limits: &Limits) -> Result<(), VisionError> {
+    check_size((jpeg.width, jpeg.height), jpeg.bytes(), limits)
+}
+
+fn check_size((width, height): (u32, u32), bytes: u64, limits: &Limits) -> Result<(), VisionError> {
+    let over = |limit| VisionError::OverLimit { what: format!("an image of {width} x {height} pixels is"), limit };
+    if width.max(height) > limits.side {
+        return Err(over(limits.side.into()));
+    }
+    if bytes > limits.bytes {
+        return Err(over(limits.bytes));
+    }
+    if width == 0 || height == 0 { Err(VisionError::NoPixels) } else { Ok(()) }
+}
+
+/// Decoded pixels around a part of a picture.
+pub(crate) struct Decoded {
+    /// Columns and rows of the pixels.
+    pub(crate) size: (u32, u32),
+    /// The way through the part, in these pixels.
+    pub(crate) walk: Walk,
+}
+
+/// Decodes a part of a picture into `out`, as interleaved RGB: the part as it is meant to be seen. More than the part
+/// may be decoded. The pixels of the part are those of the whole picture.
+pub(crate) fn decode_part(
+    bytes: &[u8],
+    header: &Header,
+    part: Rect,
+    limits: &Limits,
+    out: &mut Vec<u8>,
+) -> Result<Decoded, VisionError> {
+    #[cfg(feature = "turbo")]
+    if let Some(jpeg) = header.jpeg.filter(|jpeg| jpeg.frame.for_turbo()) {
+        let walk = Walk::new(jpeg.orientation, (jpeg.width, jpeg.height)).from(part);
+        let region = turbo::decode(bytes, &jpeg, walk.stored((part.width, part.height)), limits.bytes, out)?;
+        return Ok(Decoded { size: (region.width, region.height), walk: walk.without(region.left, region.top) });
+    }
+    let image = decode(bytes, limits)?;
+    if image.dimensions() != header.seen {
+        return Err(VisionError::Malformed("it has several sizes"));
+    }
+    *out = image.into_raw();
+    Ok(Decoded { size: header.seen, walk: Walk::new(Orientation::NoTransforms, header.seen).from(part) })
+}
+
+/// Decodes a JPEG as it is stored, whatever its orientation, to interleaved RGB. It must have this size.
+pub(crate) fn decode_stored(bytes: &[u8], stored: (u32, u32)) -> Result<Vec<u8>, VisionError> {
+    let limits = Limits { side: u32::MAX, bytes: u64::MAX };
+    let jpeg = JpegHeader::read(bytes)?;
+    #[cfg(feature = "turbo")]
+    if jpeg.frame.for_turbo() {
+        let mut out = Vec::new();
+        turbo::decode(bytes, &jpeg, Rect::whole(stored), limits.bytes, &mut out)?;
+        return Ok(out);
+    }
+    let image = guarded(|| {
+        let (decoder, _) = opened(bytes, ImageFormat::Jpeg, &limits)?;
+        Ok(DynamicImage::from_decoder(decoder).map_err(|error| refused(error, &limits))?.into_rgb8())
+    })?;
+    match image.dimensions() == stored && (jpeg.width, jpeg.height) == stored {
+        true => Ok(image.into_raw()),
+        false => Err(VisionError::Malformed("it has several sizes")),
+    }
+}
+
+/// Checks the headers of a JPEG with its tables, as a decoder on the host does.
+///
+/// # Errors
+/// Those that decoding would start with.
+pub(crate) fn check_headers(bytes: &[u8], jpeg: &JpegHeader, limits: &Limits) -> Result<(), VisionError> {
+    #[cfg(feature = "turbo")]
+    if jpeg.frame.for_turbo() {
+        return turbo::check(bytes, jpeg);
+    }
+    let _ = jpeg;
+    guarded(|| opened(bytes, ImageFormat::Jpeg, limits).map(drop))
+}
+
+/// Decodes a whole JPEG by libjpeg-turbo.
+#[cfg(feature = "turbo")]
+fn whole(bytes: &[u8], jpeg: &JpegHeader, limits: &Limits) -> Result<RgbImage, VisionError> {
+    let (stored, mut out) = ((jpeg.width, jpeg.height), Vec::new());
+    turbo::decode(bytes, jpeg, Rect::whole(stored), limits.bytes, &mut out)?;
+    let image = RgbImage::from_raw(stored.0, stored.1, out).ok_or(VisionError::NoPixels)?;
+    let mut image = DynamicImage::ImageRgb8(image);
+    image.apply_orientation(jpeg.orientation);
+    Ok(image.into_rgb8())
+}
+
+/// Decodes a file by the crate image.
+fn by_image(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<RgbImage, VisionError> {
+    guarded(|| {
+        let (decoder, orientation) = opened(bytes, format, limits)?;
+        let image = DynamicImage::from_decoder(decoder).map_err(|error| refused(error, limits))?;
+        let mut image = DynamicImage::ImageRgb8(image.into_rgb8());
+        if let Some(orientation) = orientation {
+            image.apply_orientation(orientation);
+        }
+        Ok(image.into_rgb8())
+    })
 }
 
 /// Turns a panic of a decoder into an error: decoders have bugs, and some files trigger them.
@@ -94,59 +247,30 @@ fn guarded<T>(decode: impl FnOnce() -> Result<T, VisionError>) -> Result<T, Visi
     catch(decode).unwrap_or_else(|caught| Err(VisionError::Panicked(caught.message)))
 }
 
-fn pixels(mut reader: ImageReader<Cursor<&[u8]>>, limits: &Limits) -> Result<RgbImage, VisionError> {
+/// Opens a file by the crate image: reads its header, and compares it with the limits.
+fn opened<'a>(
+    bytes: &'a [u8],
+    format: ImageFormat,
+    limits: &Limits,
+) -> Result<(impl ImageDecoder + 'a, Option<Orientation>), VisionError> {
+    let bytes = if format == ImageFormat::WebP { riff::checked(bytes)? } else { bytes };
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut inner = image::Limits::default();
     inner.max_alloc = Some(limits.bytes);
     reader.limits(inner);
-    let refused = |error| match error {
+    let mut decoder = reader.into_decoder().map_err(|error| refused(error, limits))?;
+    check_size(decoder.dimensions(), decoder.total_bytes(), limits)?;
+    // Metadata that cannot be read is no reason to refuse the pixels.
+    let orientation = decoder.orientation().ok();
+    Ok((decoder, orientation))
+}
+
+fn refused(error: ImageError, limits: &Limits) -> VisionError {
+    match error {
         ImageError::Limits(_) => {
             VisionError::OverLimit { what: "the memory to decode it is".into(), limit: limits.bytes }
         }
         error => VisionError::Decode(error),
-    };
-    let mut decoder = reader.into_decoder().map_err(refused)?;
-    let (width, height) = decoder.dimensions();
-    let over = |limit| VisionError::OverLimit { what: format!("an image of {width} x {height} pixels is"), limit };
-    if width.max(height) > limits.side {
-        return Err(over(limits.side.into()));
-    }
-    if decoder.total_bytes() > limits.bytes {
-        return Err(over(limits.bytes));
-    }
-    if width == 0 || height == 0 {
-        return Err(VisionError::NoPixels);
-    }
-    // Metadata that cannot be read is no reason to refuse the pixels.
-    let orientation = decoder.orientation().ok();
-    let image = DynamicImage::from_decoder(decoder).map_err(refused)?;
-    let mut image = DynamicImage::ImageRgb8(image.into_rgb8());
-    if let Some(orientation) = orientation {
-        image.apply_orientation(orientation);
-    }
-    Ok(image.into_rgb8())
-}
-
-/// Whether the end marker follows the first scan.
-///
-/// The decoder fills what is missing with grey and reports nothing, so half-copied files would be used for training.
-/// The headers are skipped, since a thumbnail in them has its own end marker. What decoders skip between headers is
-/// skipped too.
-fn jpeg_is_whole(bytes: &[u8]) -> bool {
-    let mut rest = bytes.get(2..).unwrap_or_default();
-    loop {
-        let step = match *rest {
-            // The search starts at the end of the file, where the marker is.
-            [0xFF, 0xDA, ..] => return rest.windows(2).rev().any(|pair| pair == [0xFF, 0xD9]),
-            // Padding before a marker.
-            [0xFF, 0xFF, ..] => 1,
-            // Bytes that are no marker, and markers without a length.
-            [0xFF, 0x00 | 0x01 | 0xD0..=0xD9, ..] => 2,
-            [0xFF, _, high, low, ..] => 2 + usize::from(u16::from_be_bytes([high, low])),
-            [] | [0xFF, ..] => return false,
-            // Stray bytes.
-            [..] => rest.iter().position(|byte| *byte == 0xFF).unwrap_or(rest.len()),
-        };
-        rest = rest.get(step..).unwrap_or_default();
     }
 }
 

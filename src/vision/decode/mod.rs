@@ -2,7 +2,14 @@
 
 mod chw;
 mod file;
+mod jpeg;
 mod riff;
+#[cfg(feature = "turbo")]
+mod turbo;
+mod walk;
 
 pub use chw::write_chw;
+pub(crate) use file::{Header, check_headers, decode_part, decode_stored, read};
 pub use file::{Limits, decode, open};
+pub(crate) use jpeg::JpegHeader;
+pub(crate) use walk::Walk;

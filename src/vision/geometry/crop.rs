@@ -1,9 +1,10 @@
 //! Cuts parts of an image, without resizing them.
 
+use super::rect::Rect;
 use crate::{
     fault::Error,
     rng::KeyedRng,
-    vision::{error::VisionError, parameters::Size},
+    vision::{error::VisionError, parameters::Size, picture::Picture},
 };
 use image::RgbImage;
 use rand::RngExt;
@@ -19,13 +20,6 @@ pub struct CropBox {
     pub width: u32,
     /// Rows.
     pub height: u32,
-}
-
-impl CropBox {
-    fn within(&self, image: &RgbImage) -> bool {
-        let (right, bottom) = (self.left + i64::from(self.width), self.top + i64::from(self.height));
-        self.left >= 0 && self.top >= 0 && right <= i64::from(image.width()) && bottom <= i64::from(image.height())
-    }
 }
 
 /// Cuts a part of fixed size at a random place, each place as likely as any other.
@@ -114,10 +108,9 @@ impl RandomCrop {
         if self.pad_if_needed && lacks > 0 { (-before - lacks, padded + 2 * lacks) } else { (-before, padded) }
     }
 
-    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
-        let part = self.draw(image.width(), image.height(), rng)?;
-        *image = cut(image, part, self.mode, self.fill);
-        Ok(())
+    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        let (width, height) = image.dimensions();
+        image.crop(self.draw(width, height, rng)?, self.mode, self.fill)
     }
 }
 
@@ -146,14 +139,17 @@ impl CenterCrop {
         if image.is_empty() {
             return Err(VisionError::NoPixels);
         }
-        let Size { height, width } = self.size;
-        let part = CropBox { left: middle(image.width(), width), top: middle(image.height(), height), width, height };
-        Ok(cut(image, part, PaddingMode::Constant, [0; 3]))
+        Ok(cut(image, self.part(image.dimensions()), PaddingMode::Constant, [0; 3]))
     }
 
-    pub(crate) fn change(&self, image: &mut RgbImage, _: &mut KeyedRng) -> Result<(), VisionError> {
-        *image = self.crop(image)?;
-        Ok(())
+    /// The middle of an image of this size.
+    fn part(&self, image: (u32, u32)) -> CropBox {
+        let Size { height, width } = self.size;
+        CropBox { left: middle(image.0, width), top: middle(image.1, height), width, height }
+    }
+
+    pub(crate) fn change(&self, image: &mut impl Picture, _: &mut KeyedRng) -> Result<(), VisionError> {
+        image.crop(self.part(image.dimensions()), PaddingMode::Constant, [0; 3])
     }
 }
 
@@ -171,7 +167,7 @@ pub(crate) fn cut(image: &RgbImage, part: CropBox, mode: PaddingMode, fill: [u8;
     let (pixels, pitch) = (image.as_raw(), 3 * image.width() as usize);
     let mut out = RgbImage::new(part.width, part.height);
     let out_pitch = 3 * part.width as usize;
-    if part.within(image) {
+    if let Some(part) = Rect::within(part, image.dimensions()) {
         let start = part.top as usize * pitch + 3 * part.left as usize;
         for (row, out) in out.chunks_exact_mut(out_pitch).enumerate() {
             out.copy_from_slice(&pixels[start + row * pitch..][..out_pitch]);

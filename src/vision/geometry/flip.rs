@@ -1,7 +1,12 @@
 //! Mirroring.
 
-use crate::{augment::probability, fault::Error, rng::KeyedRng, vision::error::VisionError};
-use image::{RgbImage, imageops};
+use crate::{
+    augment::probability,
+    fault::Error,
+    rng::KeyedRng,
+    vision::{error::VisionError, picture::Picture},
+};
+use image::RgbImage;
 use rand::RngExt;
 
 /// Mirrors left to right, with a probability.
@@ -26,9 +31,14 @@ impl RandomHorizontalFlip {
         Ok(Self { p: probability("RandomHorizontalFlip::new", p)? })
     }
 
-    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
-        if rng.random_bool(self.p) {
-            mirror(image);
+    /// Draws whether an image is mirrored.
+    pub fn draw(&self, rng: &mut KeyedRng) -> bool {
+        rng.random_bool(self.p)
+    }
+
+    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        if self.draw(rng) {
+            image.flip_horizontal();
         }
         Ok(())
     }
@@ -41,7 +51,7 @@ impl Default for RandomHorizontalFlip {
 }
 
 /// Mirrors row by row. The function of the crate image goes pixel by pixel, and takes four times as long.
-fn mirror(image: &mut RgbImage) {
+pub(crate) fn mirror(image: &mut RgbImage) {
     let pitch = 3 * image.width() as usize;
     image.chunks_exact_mut(pitch).for_each(|row| row.as_chunks_mut::<3>().0.reverse());
 }
@@ -61,9 +71,14 @@ impl RandomVerticalFlip {
         Ok(Self { p: probability("RandomVerticalFlip::new", p)? })
     }
 
-    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
-        if rng.random_bool(self.p) {
-            imageops::flip_vertical_in_place(image);
+    /// Draws whether an image is mirrored.
+    pub fn draw(&self, rng: &mut KeyedRng) -> bool {
+        rng.random_bool(self.p)
+    }
+
+    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        if self.draw(rng) {
+            image.flip_vertical();
         }
         Ok(())
     }

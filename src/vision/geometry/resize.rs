@@ -1,12 +1,13 @@
 //! Resizing, by the crate fast_image_resize.
 
-use super::crop::CropBox;
+use super::{crop::CropBox, rect::Rect};
 use crate::{
     fault::Error,
     rng::KeyedRng,
     vision::{
         error::VisionError,
         parameters::{MAX_SIDE, Size},
+        picture::Picture,
     },
 };
 use fast_image_resize::{
@@ -14,6 +15,7 @@ use fast_image_resize::{
     images::{CroppedImage, Image, ImageRef},
 };
 use image::RgbImage;
+use std::cell::RefCell;
 
 /// How a pixel is made from those around it.
 ///
@@ -88,8 +90,12 @@ impl Resize {
         if image.is_empty() {
             return Err(VisionError::NoPixels);
         }
-        let (width, height) = image.dimensions();
-        let size = match self.to {
+        resized(image, Rect::whole(image.dimensions()), self.size(image.dimensions())?, self.interpolation)
+    }
+
+    /// The size that an image of `width` x `height` gets.
+    fn size(&self, (width, height): (u32, u32)) -> Result<Size, VisionError> {
+        Ok(match self.to {
             To::Exact(size) => size,
             To::Shorter(side) => {
                 let longer = |long: u32, short: u32| -> Result<u32, VisionError> {
@@ -104,32 +110,49 @@ impl Resize {
                     Size { width: longer(width, height)?, height: side }
                 }
             }
-        };
-        resized(image, CropBox { left: 0, top: 0, width, height }, size, self.interpolation)
+        })
     }
 
-    pub(crate) fn change(&self, image: &mut RgbImage, _: &mut KeyedRng) -> Result<(), VisionError> {
-        *image = self.resize(image)?;
-        Ok(())
+    pub(crate) fn change(&self, image: &mut impl Picture, _: &mut KeyedRng) -> Result<(), VisionError> {
+        let (width, height) = image.dimensions();
+        let whole = CropBox { left: 0, top: 0, width, height };
+        image.resized_crop(whole, self.size((width, height))?, self.interpolation)
     }
 }
 
-/// Resizes a part of the image as if it were the whole image. The part must lie within the image.
-pub(crate) fn resized(image: &RgbImage, part: CropBox, size: Size, by: Interpolation) -> Result<RgbImage, VisionError> {
+/// Resizes a part of the image as if it were the whole image.
+pub(crate) fn resized(image: &RgbImage, part: Rect, size: Size, by: Interpolation) -> Result<RgbImage, VisionError> {
+    let mut out = RgbImage::new(size.width, size.height);
+    resize_into(image.as_raw(), image.dimensions(), part, size, by, &mut out)?;
+    Ok(out)
+}
+
+thread_local! {
+    /// It keeps its buffers from image to image.
+    static RESIZER: RefCell<Resizer> = RefCell::new(Resizer::new());
+}
+
+/// Resizes a part of an image of interleaved RGB and of `width` x `height` pixels, as if the part were the whole image.
+pub(crate) fn resize_into(
+    pixels: &[u8],
+    (width, height): (u32, u32),
+    part: Rect,
+    size: Size,
+    by: Interpolation,
+    out: &mut [u8],
+) -> Result<(), VisionError> {
     let failed = |error: &dyn std::fmt::Display| VisionError::Resize(error.to_string());
-    let whole = ImageRef::new(image.width(), image.height(), image.as_raw(), PixelType::U8x3);
+    let whole = ImageRef::new(width, height, pixels, PixelType::U8x3);
     let whole = whole.map_err(|error| failed(&error))?;
     // The resizer's own crop box is not used, since it looks at the pixels around the box.
-    let source = CroppedImage::new(&whole, part.left as u32, part.top as u32, part.width, part.height);
+    let source = CroppedImage::new(&whole, part.left, part.top, part.width, part.height);
     let source = source.map_err(|error| failed(&error))?;
-    let mut out = RgbImage::new(size.width, size.height);
-    let mut target = Image::from_slice_u8(size.width, size.height, &mut out, PixelType::U8x3);
+    let mut target = Image::from_slice_u8(size.width, size.height, out, PixelType::U8x3);
     let target = target.as_mut().map_err(|error| failed(error))?;
     let options = ResizeOptions::new().resize_alg(match by {
         Interpolation::Nearest => ResizeAlg::Nearest,
         Interpolation::Bilinear => ResizeAlg::Convolution(FilterType::Bilinear),
         Interpolation::Bicubic => ResizeAlg::Convolution(FilterType::CatmullRom),
     });
-    Resizer::new().resize(&source, target, &options).map_err(|error| failed(&error))?;
-    Ok(out)
+    RESIZER.with_borrow_mut(|resizer| resizer.resize(&source, target, &options)).map_err(|error| failed(&error))
 }

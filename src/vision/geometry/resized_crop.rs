@@ -1,18 +1,15 @@
 //! The crop of ImageNet training.
 
-use super::{
-    crop::CropBox,
-    resize::{Interpolation, resized},
-};
+use super::{crop::CropBox, resize::Interpolation};
 use crate::{
     fault::Error,
     rng::KeyedRng,
     vision::{
         error::VisionError,
         parameters::{Interval, Size, round},
+        picture::Picture,
     },
 };
-use image::RgbImage;
 use rand::RngExt;
 
 /// Cuts a part of random size, proportions and place, and resizes it.
@@ -100,9 +97,8 @@ impl RandomResizedCrop {
         CropBox { left: left.into(), top: top.into(), width: across, height: down }
     }
 
-    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
-        let part = self.draw(image.width(), image.height(), rng);
-        *image = resized(image, part, self.size, self.interpolation)?;
-        Ok(())
+    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        let (width, height) = image.dimensions();
+        image.resized_crop(self.draw(width, height, rng), self.size, self.interpolation)
     }
 }

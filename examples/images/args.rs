@@ -1,0 +1,50 @@
+//! The options of the example.
+
+use super::augment::Changes;
+use clap::{Parser, ValueEnum, value_parser};
+use std::path::PathBuf;
+
+/// Trains a small image classifier, fed by burn-pinned or by Burn's own loader.
+#[derive(Parser)]
+pub(crate) struct Args {
+    /// A folder with one sub-folder of PNG, JPEG, GIF or WebP files for each class; without it, shapes are drawn once and used
+    #[arg(long)]
+    pub(crate) data: Option<PathBuf>,
+    #[arg(long, default_value_t = 10)]
+    pub(crate) epochs: usize,
+    #[arg(long, default_value_t = 64)]
+    pub(crate) batch_size: usize,
+    /// Threads that read and decode. Without it, burn-pinned chooses, and Burn's loader has as many as the machine
+    #[arg(long)]
+    pub(crate) workers: Option<usize>,
+    /// Batches ready ahead of the step
+    #[arg(long, default_value_t = 2)]
+    pub(crate) prefetch: usize,
+    #[arg(long, default_value_t = 42)]
+    pub(crate) seed: u64,
+    #[arg(long, value_enum, default_value_t = Which::Pinned)]
+    pub(crate) loader: Which,
+    /// What changes training images, after a random crop and a flip. Burn's own loader makes no random changes
+    #[arg(long, value_enum, default_value_t = Changes::Light)]
+    pub(crate) augment: Changes,
+    /// Images are cropped and resized to this side
+    #[arg(long, default_value_t = 32, value_parser = value_parser!(u32).range(1..=16_384))]
+    pub(crate) side: u32,
+    /// How many images of each class to draw if there is no --data
+    #[arg(long, default_value_t = 500)]
+    pub(crate) per_class: usize,
+    /// Go on after this epoch of the last run. Burn keeps the best epoch and the last two. All other options must be as
+    /// they were then, except --workers and --prefetch. Burn's own loader starts over with the order of its first epoch
+    #[arg(long, value_name = "N")]
+    pub(crate) checkpoint_epoch: Option<usize>,
+    /// A file to write: a picture (.svg) of a dozen batches from the middle of the last epoch, or a trace (.json) of
+    /// the run
+    #[arg(long)]
+    pub(crate) timeline: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub(crate) enum Which {
+    Pinned,
+    Burn,
+}

@@ -1,0 +1,136 @@
+//! Writes an image into its row: its pixels, or its file for a device that decodes.
+
+use super::row::RowMut;
+use crate::{
+    fault::FieldError,
+    memory::{PictureKind, PictureRow, Values},
+    vision::{
+        BYTES, Image, Interpolation, Mirror, Rect, Resized, Size, VisionError, Walk, Wanted, check_headers,
+        wanted_planes,
+    },
+};
+use std::sync::Arc;
+
+impl RowMut<'_> {
+    /// Writes an image into a field of images ([`Field::image`](crate::Field::image)).
+    ///
+    /// ```no_run
+    /// use burn::{prelude::*, tensor::DType};
+    /// use burn_pinned::{BoxError, Collate, Field, RawBatch, RowMut, vision::Image};
+    ///
+    /// struct Images;
+    /// impl Collate<(Image, usize)> for Images {
+    ///     type Batch = (Tensor<4>, Tensor<1, Int>);
+    ///     fn layout(&self) -> Vec<Field> {
+    ///         vec![Field::image("image", [3, 224, 224]).with_dtype(DType::F32), Field::new("label", DType::I32, [])]
+    ///     }
+    ///     fn write(&self, (image, label): &(Image, usize), row: &mut RowMut<'_>) -> Result<(), BoxError> {
+    ///         row.image("image", image)?; // decodes here, or leaves it to the device
+    ///         Ok(row.put("label", *label as i32)?)
+    ///     }
+    ///     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
+    ///         Ok((batch.take("image")?, batch.take_int("label")?))
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// If the layout has no such field, the image has another size, or it has to be decoded here and cannot be.
+    pub fn image(&mut self, name: &str, image: &Image) -> Result<(), VisionError> {
+        let (at, field) = self.find(name)?;
+        let Some(values) = self.chunk.layout().image_values(at) else {
+            let name = name.to_string();
+            return Err(FieldError::Image { name, problem: "takes no images: make it by `Field::image`" }.into());
+        };
+        let (width, height) = image.dimensions();
+        let (field_height, field_width) = (field.shape[1], field.shape[2]);
+        if (width as usize, height as usize) != (field_width, field_height) {
+            return Err(VisionError::FieldSize { field: name.into(), width, height, field_width, field_height });
+        }
+        let (draw, decoding) = (self.draw, self.chunk.layout().decoding);
+        let (values, row) = (Arc::clone(values), self.chunk.bytes_mut(at, self.row));
+        match decoding {
+            None => write_values(image, &values, row)?,
+            Some(share) => write_row(image, draw >= share, row, 3 * field_width * field_height)?,
+        }
+        self.note_written(at);
+        Ok(())
+    }
+}
+
+fn write_values(image: &Image, values: &Values, row: &mut [u8]) -> Result<(), VisionError> {
+    match values {
+        Values::Bits8(values) => image.write(values, row),
+        Values::Bits16(values) => image.write(values, bytemuck::cast_slice_mut(row)),
+        Values::Bits32(values) => image.write(values, bytemuck::cast_slice_mut(row)),
+    }
+}
+
+/// Writes the row of an image for a device that decodes: its file, if the device may have it, or its `pixels` bytes.
+fn write_row(image: &Image, may: bool, row: &mut [u8], pixels: usize) -> Result<(), VisionError> {
+    let (head, room) = row.split_at_mut(PictureRow::BYTES);
+    let file = image.for_hardware().filter(|(file, _)| may && file.bytes.len() <= room.len());
+    let picture = match file {
+        Some((file, jpeg)) => {
+            // What would fail on the host fails here, where it is known whose sample it is.
+            check_headers(&file.bytes, jpeg, &file.limits)?;
+            room[..file.bytes.len()].copy_from_slice(&file.bytes);
+            picture(file.bytes.len(), (jpeg.width, jpeg.height), &file.wanted(jpeg))
+        }
+        None => {
+            image.write(&BYTES, &mut room[..pixels])?;
+            PictureRow { bytes: pixels as u32, ..PictureRow::default() }
+        }
+    };
+    picture.write(head);
+    Ok(())
+}
+
+/// What the device is to make of a file.
+fn picture(bytes: usize, stored: (u32, u32), wanted: &Wanted) -> PictureRow {
+    let Wanted { walk: Walk { start, across, down }, part, resized } = *wanted;
+    let Resized { size, by, window, mirror } = resized;
+    let far = |back: bool, from: u32, side: u32| if back { (from + side) as i32 - 1 } else { from as i32 };
+    let step = |back: bool| if back { -1 } else { 1 };
+    PictureRow {
+        kind: PictureKind::Jpeg,
+        bytes: bytes as u32,
+        stored: stored.into(),
+        start: start.into(),
+        across: across.into(),
+        down: down.into(),
+        part: part.into(),
+        resized: [size.width, size.height],
+        filter: match by {
+            Interpolation::Nearest => 0,
+            Interpolation::Bilinear => 1,
+            Interpolation::Bicubic => 2,
+        },
+        window: [far(mirror.across, window.left, window.width), far(mirror.down, window.top, window.height)],
+        mirror: [step(mirror.across), step(mirror.down)],
+        seen: [window.width, window.height],
+    }
+}
+
+/// Makes what a row wants of its file, on the host: bytes in planes.
+pub(super) fn redo_on_host(row: &PictureRow, file: &[u8]) -> Result<Vec<u8>, VisionError> {
+    let [width, height] = row.seen;
+    let [start, across, down] = [row.start, row.across, row.down].map(|[x, y]| (x, y));
+    let mirror = Mirror { across: row.mirror[0] < 0, down: row.mirror[1] < 0 };
+    let near = |back: bool, from: i32, side: u32| (if back { from + 1 - side as i32 } else { from }) as u32;
+    let window = Rect {
+        left: near(mirror.across, row.window[0], width),
+        top: near(mirror.down, row.window[1], height),
+        width,
+        height,
+    };
+    let by = match row.filter {
+        0 => Interpolation::Nearest,
+        1 => Interpolation::Bilinear,
+        _ => Interpolation::Bicubic,
+    };
+    let size = Size { width: row.resized[0], height: row.resized[1] };
+    let resized = Resized { size, by, window, mirror };
+    let wanted = Wanted { walk: Walk { start, across, down }, part: row.part.into(), resized };
+    wanted_planes(file, row.stored.into(), &wanted)
+}

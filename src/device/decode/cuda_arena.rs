@@ -1,0 +1,85 @@
+//! Device memory for decoded pictures, which one batch after the other uses.
+#![expect(unsafe_code)]
+
+use crate::device::cuda_context::InContext;
+use cudarc::driver::{CudaContext, DriverError, result, sys::CUdeviceptr};
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+
+/// A block of device memory.
+pub(super) struct Arena {
+    start: CUdeviceptr,
+    bytes: usize,
+    context: Arc<CudaContext>,
+}
+
+impl Arena {
+    /// Returns the start of at least `bytes` bytes. What was there may be gone. Nothing on the device may use it.
+    pub(super) fn start(&mut self, bytes: usize) -> Result<CUdeviceptr, DriverError> {
+        if bytes > self.bytes {
+            self.free()?;
+            // A little more, so that the next batch has room too.
+            let wanted = bytes + bytes / 8;
+            let _in_context = InContext::new(&self.context)?;
+            // SAFETY: it only allocates.
+            (self.start, self.bytes) = (unsafe { result::malloc_sync(wanted) }?, wanted);
+        }
+        Ok(self.start)
+    }
+
+    fn free(&mut self) -> Result<(), DriverError> {
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        self.bytes = 0;
+        let _in_context = InContext::new(&self.context)?;
+        // SAFETY: allocated in `start`, and freed once. Nothing uses it: whoever took the arena has waited.
+        unsafe { result::free_sync(self.start) }
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        if let Err(error) = self.free() {
+            log::debug!("burn-pinned: memory for decoded pictures could not be freed: {error}");
+        }
+    }
+}
+
+/// The arenas of a device: while one batch is decoded, the one before is resized.
+pub(super) struct Arenas {
+    idle: Mutex<Vec<Arena>>,
+    back: Condvar,
+}
+
+/// An arena in use. The drop gives it back.
+pub(super) struct Lent<'a> {
+    /// Taken only by `drop`.
+    pub(super) arena: Option<Arena>,
+    arenas: &'a Arenas,
+}
+
+impl Arenas {
+    pub(super) fn new(count: usize, context: &Arc<CudaContext>) -> Self {
+        let arena = || Arena { start: 0, bytes: 0, context: Arc::clone(context) };
+        Self { idle: Mutex::new((0..count).map(|_| arena()).collect()), back: Condvar::new() }
+    }
+
+    /// Waits for an arena. Each is given back after a batch.
+    pub(super) fn take(&self) -> Lent<'_> {
+        let mut idle = self.idle.lock();
+        loop {
+            if let Some(arena) = idle.pop() {
+                return Lent { arena: Some(arena), arenas: self };
+            }
+            self.back.wait(&mut idle);
+        }
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.arenas.idle.lock().extend(self.arena.take());
+        self.arenas.back.notify_one();
+    }
+}

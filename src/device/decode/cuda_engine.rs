@@ -1,0 +1,310 @@
+//! Decodes the images of a batch: cut into groups that fit into an arena, each decoded and then resampled.
+#![expect(unsafe_code)]
+
+use super::{
+    cuda_arena::Arenas,
+    cuda_kernel::{Kernel, Launch},
+    cuda_nvjpeg::{File, Nvjpeg},
+};
+use crate::{
+    device::{cuda_context::InContext, upload::Redo},
+    fault::{BoxError, Error},
+    memory::{PictureKind, PictureRow, Values},
+};
+use cudarc::driver::{
+    CudaContext, result,
+    sys::{CUdeviceptr, CUevent, CUevent_flags, CUstream},
+};
+use parking_lot::Mutex;
+use std::{
+    ops::Range,
+    sync::{Arc, Weak},
+};
+
+/// One batch is decoded while the one before is resampled.
+const ARENAS: usize = 2;
+/// The most bytes of decoded pictures in an arena.
+const ARENA: usize = 256 << 20;
+/// Lines and pictures start at a multiple of this.
+const ALIGN: usize = 256;
+/// Words of an entry of the kernel's table.
+const ENTRY: usize = 24;
+
+/// What decodes on a device. All loaders of the process share it, since the engines take the files of one thread at the
+/// full speed of all engines.
+pub(crate) struct Engine {
+    nvjpeg: Mutex<OnStream>,
+    kernel: Kernel,
+    arenas: Arenas,
+    context: Arc<CudaContext>,
+    engines: u32,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Engine({} engines)", self.engines)
+    }
+}
+
+/// The library, with a stream of its own.
+struct OnStream {
+    nvjpeg: Nvjpeg,
+    stream: CUstream,
+    decoded: CUevent,
+    context: Arc<CudaContext>,
+}
+
+// SAFETY: streams and events of CUDA may be used from any thread.
+unsafe impl Send for OnStream {}
+
+/// The engines of the process's devices.
+static ENGINES: Mutex<Vec<(usize, Weak<Engine>)>> = Mutex::new(Vec::new());
+
+/// The rows of a field of images.
+pub(crate) struct Images<'a> {
+    /// All rows, each with a head.
+    pub(crate) rows: &'a [u8],
+    pub(crate) row_bytes: usize,
+    pub(crate) values: &'a Values,
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+}
+
+/// A row that is to be made, and where its picture lies in the arena.
+struct Entry<'a> {
+    row: usize,
+    head: PictureRow,
+    bytes: &'a [u8],
+    offset: usize,
+    pitch: usize,
+}
+
+impl Engine {
+    /// Returns the engine of a device, opened if need be, which takes up to some hundred milliseconds.
+    ///
+    /// # Errors
+    /// The reason in words, if the device cannot decode.
+    pub(crate) fn of(ordinal: usize) -> Result<Arc<Self>, BoxError> {
+        let mut engines = ENGINES.lock();
+        if let Some(engine) =
+            engines.iter().find(|(other, _)| *other == ordinal).and_then(|(_, engine)| engine.upgrade())
+        {
+            return Ok(engine);
+        }
+        let (_in_context, context) = InContext::open(ordinal)?;
+        let nvjpeg = Nvjpeg::open()?;
+        let number = nvjpeg.engines;
+        let stream = result::stream::create(result::stream::StreamKind::NonBlocking)?;
+        let decoded = result::event::create(CUevent_flags::CU_EVENT_BLOCKING_SYNC)?;
+        let engine = Arc::new(Self {
+            nvjpeg: Mutex::new(OnStream { nvjpeg, stream, decoded, context: Arc::clone(&context) }),
+            kernel: Kernel::new(&context)?,
+            arenas: Arenas::new(ARENAS, &context),
+            context,
+            engines: number,
+        });
+        engines.retain(|(other, _)| *other != ordinal);
+        engines.push((ordinal, Arc::downgrade(&engine)));
+        Ok(engine)
+    }
+
+    /// Makes the images of rows at `out`, on the device. Returns when they are there. `stream` is the calling thread's:
+    /// the kernel runs on it, behind what it waits for.
+    ///
+    /// # Safety
+    /// `out` has room for all images, and nothing uses it but what is queued on `stream`.
+    ///
+    /// # Errors
+    /// Those of `redo`, or the driver's.
+    pub(crate) unsafe fn decode(
+        &self,
+        images: &Images<'_>,
+        out: CUdeviceptr,
+        stream: CUstream,
+        redo: Redo<'_>,
+    ) -> Result<(), Failure> {
+        let _in_context = InContext::new(&self.context).map_err(failed)?;
+        let rows = images.rows.len() / images.row_bytes;
+        let mut first = 0;
+        while first < rows {
+            let (entries, bytes) = group(images, first..rows);
+            let next = first + entries.len();
+            // SAFETY: as for this function.
+            unsafe { self.decode_group(images, entries, bytes, out, stream, redo) }?;
+            first = next;
+        }
+        Ok(())
+    }
+
+    /// Makes the images of some rows, whose pictures take `bytes` bytes of an arena.
+    ///
+    /// # Safety
+    /// As for `decode`.
+    unsafe fn decode_group(
+        &self,
+        images: &Images<'_>,
+        mut entries: Vec<Entry<'_>>,
+        bytes: usize,
+        out: CUdeviceptr,
+        stream: CUstream,
+        redo: Redo<'_>,
+    ) -> Result<(), Failure> {
+        let first = entries.first().map_or(0, |entry| entry.row);
+        let mut lent = self.arenas.take();
+        let Some(arena) = lent.arena.as_mut() else { return Ok(()) };
+        let values = images.values.as_bytes();
+        let table_bytes = (4 * ENTRY * entries.len()).next_multiple_of(ALIGN);
+        let start = arena.start(table_bytes + values.len().next_multiple_of(ALIGN) + bytes).map_err(failed)?;
+        let (table_at, values_at) = (start, start + table_bytes as u64);
+        let pictures_at = values_at + values.len().next_multiple_of(ALIGN) as u64;
+
+        let redone = self.pictures(&mut entries, pictures_at, redo)?;
+        let mut table = vec![0u32; ENTRY * entries.len()];
+        for (entry, words) in entries.iter().zip(table.chunks_exact_mut(ENTRY)) {
+            let at = pictures_at + entry.offset as u64;
+            words[..PictureRow::WORDS].copy_from_slice(&entry.head.words());
+            words[PictureRow::WORDS..].copy_from_slice(&[at as u32, (at >> 32) as u32, entry.pitch as u32]);
+        }
+        let size = values.len() / (3 * 256);
+        let row = 3 * images.width as usize * images.height as usize * size;
+        let launch = Launch {
+            table: table_at,
+            values: values_at,
+            size: size as u32,
+            width: images.width,
+            height: images.height,
+            images: entries.len() as u32,
+            widest: entries.iter().map(|entry| entry.head.part[0]).max().unwrap_or(0),
+            out: out + (first * row) as u64,
+        };
+        // SAFETY: everything goes to this arena, which nobody else has. It has room for the table, the values and all
+        // pictures; `group` has laid them out. The kernel reads it behind the copies, on the same stream, and the wait
+        // below is for all of it: what is copied lives until then, and so does the arena.
+        let done = unsafe {
+            let copied = result::memcpy_htod_async(table_at, bytemuck::cast_slice::<u32, u8>(&table), stream)
+                .and_then(|()| result::memcpy_htod_async(values_at, values, stream))
+                .and_then(|()| {
+                    entries.iter().filter(|entry| entry.head.kind == PictureKind::Pixels).try_for_each(|entry| {
+                        let pixels = redone.iter().find(|(row, _)| *row == entry.row);
+                        let pixels = pixels.map_or(entry.bytes, |(_, pixels)| pixels.as_slice());
+                        result::memcpy_htod_async(pictures_at + entry.offset as u64, pixels, stream)
+                    })
+                });
+            let launched = copied.map_err(BoxError::from).and_then(|()| self.kernel.launch(&launch, stream));
+            let waited = result::stream::synchronize(stream);
+            launched.and(waited.map_err(BoxError::from))
+        };
+        done.map_err(Failure::Device)
+    }
+
+    /// Decodes the files among some rows into an arena. Returns the pixels of those that the device refuses, and makes
+    /// them entries of pixels.
+    fn pictures(
+        &self,
+        entries: &mut [Entry<'_>],
+        at: CUdeviceptr,
+        redo: Redo<'_>,
+    ) -> Result<Vec<(usize, Vec<u8>)>, Failure> {
+        let files: Vec<usize> = (0..entries.len()).filter(|nth| entries[*nth].head.kind == PictureKind::Jpeg).collect();
+        let mut refused = Vec::new();
+        self.nvjpeg.lock().decode(entries, &files, at, &mut refused)?;
+        let mut redone = Vec::new();
+        for nth in refused {
+            let Entry { row, head, bytes, .. } = &mut entries[nth];
+            let pixels = redo(*row, head, bytes).map_err(Failure::Sample)?;
+            *head = PictureRow { bytes: pixels.len() as u32, part: [0; 2], ..PictureRow::default() };
+            redone.push((*row, pixels));
+        }
+        Ok(redone)
+    }
+}
+
+/// Why images could not be made.
+pub(crate) enum Failure {
+    /// A file is refused by the device, and by the host too.
+    Sample(Error),
+    Device(BoxError),
+}
+
+fn failed(error: cudarc::driver::DriverError) -> Failure {
+    Failure::Device(error.into())
+}
+
+impl OnStream {
+    /// Decodes files, and waits until the pixels are there. If some are refused, notes which.
+    fn decode(
+        &mut self,
+        entries: &[Entry<'_>],
+        files: &[usize],
+        at: CUdeviceptr,
+        refused: &mut Vec<usize>,
+    ) -> Result<(), Failure> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let file = |nth: &usize| {
+            let Entry { head, bytes, offset, pitch, .. } = &entries[*nth];
+            let [columns, rows] = head.stored.map(|side| side as usize);
+            File { bytes, columns, rows, to: at + *offset as u64, pitch: *pitch }
+        };
+        let targets: Vec<_> = files.iter().map(file).collect();
+        // SAFETY: the caller is in the context. `group` gave each file room for its size. The arena is idle, and belongs
+        // to the caller. The wait below is for all of it.
+        let decoded = unsafe { self.nvjpeg.decode(&targets, self.stream) };
+        // SAFETY: stream and event are this one's, and live.
+        let waited = unsafe {
+            result::event::record(self.decoded, self.stream).and_then(|()| result::event::synchronize(self.decoded))
+        };
+        waited.map_err(failed)?;
+        match decoded {
+            Ok(()) => Ok(()),
+            Err(error) if files.len() == 1 => {
+                log::debug!("burn-pinned: a file is decoded on the host: {error}");
+                refused.push(files[0]);
+                Ok(())
+            }
+            // One bad file fails the call. The halves find it.
+            Err(_) => {
+                let (first, second) = files.split_at(files.len() / 2);
+                self.decode(entries, first, at, refused)?;
+                self.decode(entries, second, at, refused)
+            }
+        }
+    }
+}
+
+impl Drop for OnStream {
+    fn drop(&mut self) {
+        let destroy = |_in_context| {
+            // SAFETY: made in `Engine::of`, and destroyed only here. `decode` has waited for the work on it.
+            unsafe { result::event::destroy(self.decoded).and(result::stream::destroy(self.stream)) }
+        };
+        if let Err(error) = InContext::new(&self.context).and_then(destroy) {
+            log::debug!("burn-pinned: an error at the end of a stream that decodes: {error}");
+        }
+    }
+}
+
+/// Lays out the pictures of the next rows in an arena: as many as fit, at least one. Returns their bytes.
+fn group<'a>(images: &Images<'a>, rows: Range<usize>) -> (Vec<Entry<'a>>, usize) {
+    let (mut entries, mut end) = (Vec::with_capacity(rows.len()), 0usize);
+    for row in rows {
+        let bytes = &images.rows[row * images.row_bytes..][..images.row_bytes];
+        let (head, bytes) = bytes.split_at(PictureRow::BYTES);
+        let head = PictureRow::read(head);
+        let bytes = &bytes[..(head.bytes as usize).min(bytes.len())];
+        let pixels = 3 * images.width as usize * images.height as usize;
+        let pitch = (3 * head.stored[0] as usize).next_multiple_of(ALIGN);
+        let room = match head.kind {
+            PictureKind::Pixels => pixels,
+            PictureKind::Jpeg => (pitch * head.stored[1] as usize).max(pixels), // it may be decoded on the host yet
+        };
+        let room = room.next_multiple_of(ALIGN);
+        if !entries.is_empty() && end + room > ARENA {
+            break;
+        }
+        entries.push(Entry { row, head, bytes, offset: end, pitch });
+        end += room;
+    }
+    (entries, end)
+}

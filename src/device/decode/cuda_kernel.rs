@@ -1,0 +1,103 @@
+//! The kernel that makes the images of a batch from decoded pictures (`resample.cu`), compiled by NVRTC at run time.
+//!
+//! It is not one of CubeCL: CubeCL launches on the stream of a thread, behind the step. This one runs beside the step, on
+//! the stream that copies.
+#![expect(unsafe_code)]
+
+use crate::fault::BoxError;
+use cudarc::{
+    driver::{
+        CudaContext, result,
+        sys::{CUdevice_attribute, CUdeviceptr, CUfunction, CUmodule, CUstream},
+    },
+    nvrtc::{self, CompileOptions},
+};
+use std::{ffi::c_void, sync::Arc};
+
+/// A block is one row of an image.
+const THREADS: u32 = 256;
+
+/// The kernel, loaded on a device.
+pub(super) struct Kernel {
+    module: CUmodule,
+    function: CUfunction,
+    context: Arc<CudaContext>,
+}
+
+// SAFETY: modules and functions of CUDA may be used from any thread that is in their context.
+unsafe impl Send for Kernel {}
+// SAFETY: as above; launches of several threads do not disturb each other.
+unsafe impl Sync for Kernel {}
+
+/// Where a launch finds what it needs, all of it on the device.
+pub(super) struct Launch {
+    /// An entry for each image.
+    pub(super) table: CUdeviceptr,
+    /// The value of each byte, for each channel.
+    pub(super) values: CUdeviceptr,
+    /// Bytes of a value.
+    pub(super) size: u32,
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) images: u32,
+    /// Columns of the widest part.
+    pub(super) widest: u32,
+    pub(super) out: CUdeviceptr,
+}
+
+impl Kernel {
+    /// Compiles the kernel for the device. The calling thread is in the context.
+    pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, BoxError> {
+        // SAFETY: it only tries to load the library, which has no unsound initialisers.
+        if !unsafe { nvrtc::sys::is_culib_present() } {
+            return Err("NVRTC was not found; it comes with the CUDA toolkit".into());
+        }
+        let major = context.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+        let minor = context.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+        let options = CompileOptions {
+            options: vec![format!("--gpu-architecture=compute_{major}{minor}")],
+            ..CompileOptions::default()
+        };
+        let ptx = nvrtc::compile_ptx_with_opts(include_str!("resample.cu"), options);
+        let source = std::ffi::CString::new(ptx.map_err(|error| format!("NVRTC: {error:?}"))?.to_src())?;
+        // SAFETY: the image is PTX, ended by a 0. The function is in it.
+        let (module, function) = unsafe {
+            let module = result::module::load_data(source.as_ptr().cast())?;
+            (module, result::module::get_function(module, c"resample".into())?)
+        };
+        Ok(Self { module, function, context: Arc::clone(context) })
+    }
+
+    /// Launches the kernel on a stream.
+    ///
+    /// # Safety
+    /// The calling thread is in the context. `table` has `images` entries, whose parts lie within their pictures and
+    /// are no wider than `widest`. `values` has 3 x 256 values, and `out` has room for the images. All of it stays as it
+    /// is until the kernel is done.
+    pub(super) unsafe fn launch(&self, launch: &Launch, stream: CUstream) -> Result<(), BoxError> {
+        let Launch { mut table, mut values, mut size, mut width, mut height, images, widest, mut out } = *launch;
+        let mut parameters: [*mut c_void; 6] = [
+            (&raw mut table).cast(),
+            (&raw mut values).cast(),
+            (&raw mut size).cast(),
+            (&raw mut width).cast(),
+            (&raw mut height).cast(),
+            (&raw mut out).cast(),
+        ];
+        let (grid, block) = ((height, images, 1), (THREADS, 1, 1));
+        // SAFETY: the parameters are those of the kernel. The caller vouches for what they point to.
+        Ok(unsafe { result::launch_kernel(self.function, grid, block, 3 * widest, stream, &mut parameters) }?)
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        let unload = |_in_context| {
+            // SAFETY: loaded in `new`, and unloaded only here. Whoever launched has waited.
+            unsafe { result::module::unload(self.module) }
+        };
+        if let Err(error) = super::super::cuda_context::InContext::new(&self.context).and_then(unload) {
+            log::debug!("burn-pinned: an error at the end of a kernel: {error}");
+        }
+    }
+}

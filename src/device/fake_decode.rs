@@ -1,0 +1,68 @@
+//! A fake device that decodes: on the host, by what is for files that a device refuses.
+
+use super::{
+    flat::{Flat, Part, Uploaded},
+    target::Target,
+    upload::{Breaks, Redo},
+};
+use crate::{
+    fault::{BoxError, Error},
+    memory::{PictureKind, PictureRow, Slot, Values},
+    vocabulary::MemoryKind,
+};
+
+/// Makes the tensors of rows of images.
+pub(super) fn decode(
+    breaks: Breaks,
+    slot: &Slot,
+    parts: &[Part],
+    target: &Target,
+    redo: Redo<'_>,
+    refused: &mut Option<Error>,
+) -> Result<Vec<Uploaded>, BoxError> {
+    match breaks {
+        Breaks::Decode => return Err("the engines failed".into()),
+        Breaks::PanicInDecode => panic!("the engines are gone"),
+        _ => {}
+    }
+    parts.iter().map(|part| images(slot, part, target, redo, refused)).collect()
+}
+
+fn images(
+    slot: &Slot,
+    part: &Part,
+    target: &Target,
+    redo: Redo<'_>,
+    refused: &mut Option<Error>,
+) -> Result<Uploaded, BoxError> {
+    let values = part.images.as_ref().ok_or("no images")?;
+    let rows = &slot.as_slice()[part.range.clone()];
+    let mut out = Vec::with_capacity(part.bytes());
+    for (nth, row) in rows.chunks_exact(rows.len() / part.shape[0]).enumerate() {
+        let (head, bytes) = row.split_at(PictureRow::BYTES);
+        let head = PictureRow::read(head);
+        let bytes = &bytes[..head.bytes as usize];
+        let pixels = match head.kind {
+            PictureKind::Pixels => bytes.to_vec(),
+            PictureKind::Jpeg => match redo(nth, &head, bytes) {
+                Ok(pixels) => pixels,
+                Err(error) => {
+                    *refused = Some(error);
+                    return Err("a file cannot be decoded".into());
+                }
+            },
+        };
+        let plane = pixels.len() / 3;
+        for (at, byte) in pixels.into_iter().enumerate() {
+            let (channel, byte) = (at / plane, usize::from(byte));
+            match &**values {
+                Values::Bits8(table) => out.push(table[channel][byte]),
+                Values::Bits16(table) => out.extend(table[channel][byte].to_ne_bytes()),
+                Values::Bits32(table) => out.extend(table[channel][byte].to_ne_bytes()),
+            }
+        }
+    }
+    let whole = Part { range: 0..out.len(), images: None, ..part.clone() };
+    let tensor = Flat::of(&bytes::Bytes::from(out), MemoryKind::Pageable, &whole, &target.device);
+    Ok(Uploaded::Tensor(tensor.reshaped(&whole, &target.device)))
+}

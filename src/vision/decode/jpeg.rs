@@ -1,0 +1,144 @@
+//! What the headers of a JPEG say, without decoding it (ITU-T T.81, annex B).
+
+use crate::vision::error::VisionError;
+use image::metadata::Orientation;
+
+/// The headers of a JPEG up to its first scan.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct JpegHeader {
+    /// Columns and rows of the stored picture, before it is turned as `orientation` says.
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) orientation: Orientation,
+    pub(crate) frame: Frame,
+    /// The number of components in the first scan.
+    scanned: u8,
+}
+
+/// How the picture is coded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Frame {
+    /// The second byte of the marker of the frame: 0xC0 is baseline, 0xC2 is progressive.
+    process: u8,
+    /// Bits of a value.
+    precision: u8,
+    components: u8,
+    /// The identifiers of the first three components, and their sampling factors (horizontal, vertical).
+    ids: [u8; 3],
+    sampling: [(u8, u8); 3],
+    /// The kind of colours, if an Adobe segment tells: 0 is RGB or CMYK, 1 is YCbCr, 2 is YCCK.
+    adobe: Option<u8>,
+}
+
+impl JpegHeader {
+    /// Reads the headers, and checks that an end marker follows the first scan. A thumbnail in the headers has its own
+    /// end marker, which does not count. What decoders skip between headers is skipped too.
+    ///
+    /// # Errors
+    /// If the scan or its end is missing: a decoder would fill what is missing with grey and report nothing, so
+    /// half-copied files would be used for training. If there is no frame header.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, VisionError> {
+        let mut rest = bytes.get(2..).unwrap_or_default();
+        let (mut size, mut frame, mut orientation, mut adobe) = (None, None, Orientation::NoTransforms, None);
+        loop {
+            let step = match *rest {
+                [0xFF, 0xDA, ref scan @ ..] => {
+                    // The search starts at the end of the file, where the marker is.
+                    if !rest.windows(2).rev().any(|pair| pair == [0xFF, 0xD9]) {
+                        return Err(VisionError::Truncated);
+                    }
+                    let none = VisionError::Malformed("no frame header comes before its data");
+                    let Some(((width, height), frame)) = size.zip(frame) else { return Err(none) };
+                    let scanned = scan.get(2).copied().unwrap_or(0);
+                    return Ok(Self { width, height, orientation, frame: Frame { adobe, ..frame }, scanned });
+                }
+                // Padding before a marker.
+                [0xFF, 0xFF, ..] => 1,
+                // Bytes that are no marker, and markers without a length.
+                [0xFF, 0x00 | 0x01 | 0xD0..=0xD9, ..] => 2,
+                [0xFF, marker, high, low, ref data @ ..] => {
+                    let length = usize::from(u16::from_be_bytes([high, low]));
+                    let data = data.get(..length.saturating_sub(2)).unwrap_or_default();
+                    match (marker, data) {
+                        // Frames: all of C0 to CF but the tables C4 and CC, and the reserved C8.
+                        (0xC0..=0xC3 | 0xC5..=0xC7 | 0xC9..=0xCB | 0xCD..=0xCF, data) if frame.is_none() => {
+                            (size, frame) = Frame::read(marker, data).map_or((None, None), |(s, f)| (Some(s), Some(f)));
+                        }
+                        (0xE1, [b'E', b'x', b'i', b'f', 0, 0, exif @ ..]) => {
+                            orientation = Orientation::from_exif_chunk(exif).unwrap_or(Orientation::NoTransforms);
+                        }
+                        (0xEE, [b'A', b'd', b'o', b'b', b'e', _, _, _, _, _, _, kind, ..]) => adobe = Some(*kind),
+                        _ => {}
+                    }
+                    2 + length
+                }
+                [] | [0xFF, ..] => return Err(VisionError::Truncated),
+                // Stray bytes.
+                [..] => rest.iter().position(|byte| *byte == 0xFF).unwrap_or(rest.len()),
+            };
+            rest = rest.get(step..).unwrap_or_default();
+        }
+    }
+
+    /// The bytes of its pixels, in the colours of the file.
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::from(self.frame.components) * u64::from(self.width) * u64::from(self.height)
+    }
+
+    /// Whether the hardware of a GPU decodes it: a baseline picture in one scan, YCbCr, with usual sampling.
+    pub(crate) fn for_hardware(&self) -> bool {
+        const LONGEST: u32 = 16_384; // of NVIDIA's engines
+        const SHORTEST: u32 = 16;
+        /// Of decoded pictures. Larger ones would need too much memory of the device.
+        const BYTES: u64 = 128 << 20;
+        let sides = SHORTEST..=LONGEST;
+        let Frame { process, sampling: [luma, rest @ ..], components, .. } = self.frame;
+        let usual = match components {
+            3 => matches!(luma, (1 | 2, 1 | 2)) && rest == [(1, 1); 2],
+            _ => false,
+        };
+        usual
+            && process == 0xC0
+            && self.scanned == components
+            && self.frame.is_ycc_or_grey()
+            && sides.contains(&self.width)
+            && sides.contains(&self.height)
+            && self.bytes() <= BYTES
+    }
+}
+
+impl Frame {
+    /// Reads the segment of a frame: the size of the picture, and how it is coded.
+    fn read(process: u8, data: &[u8]) -> Option<((u32, u32), Self)> {
+        let [precision, a, b, c, d, components, rest @ ..] = data else { return None };
+        let side = |high, low| u32::from(u16::from_be_bytes([high, low]));
+        let (mut ids, mut sampling) = ([0; 3], [(0, 0); 3]);
+        for (at, component) in rest.chunks_exact(3).take((*components).min(3).into()).enumerate() {
+            (ids[at], sampling[at]) = (component[0], (component[1] >> 4, component[1] & 15));
+        }
+        let frame = Self { process, precision: *precision, components: *components, ids, sampling, adobe: None };
+        Some(((side(*c, *d), side(*a, *b)), frame))
+    }
+
+    /// Whether its values are Y, Cb and Cr, or Y alone, in 8 bits. As in libjpeg, components that are named R, G and B
+    /// are these colours.
+    fn is_ycc_or_grey(&self) -> bool {
+        let ycc = match self.adobe {
+            Some(kind) => kind == 1,
+            None => self.ids != *b"RGB",
+        };
+        self.precision == 8 && (self.components == 1 || (self.components == 3 && ycc))
+    }
+
+    /// Whether libjpeg-turbo decodes it: 8 bits, Huffman codes, not lossless, grey or YCbCr.
+    #[cfg(feature = "turbo")]
+    pub(crate) fn for_turbo(&self) -> bool {
+        matches!(self.process, 0xC0..=0xC2) && self.is_ycc_or_grey()
+    }
+}
+
+/// Whether an orientation swaps columns and rows.
+pub(crate) fn turns(orientation: Orientation) -> bool {
+    use Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
+    matches!(orientation, Rotate90 | Rotate90FlipH | Rotate270 | Rotate270FlipH)
+}

@@ -1,0 +1,175 @@
+//! Decodes JPEGs by libjpeg-turbo, also only a part of one.
+#![expect(unsafe_code)]
+
+use super::jpeg::JpegHeader;
+use crate::vision::{error::VisionError, geometry::Rect};
+use image::{
+    ImageError, ImageFormat,
+    error::{DecodingError, ImageFormatHint},
+};
+use std::{
+    cell::RefCell,
+    ffi::{CStr, c_int, c_void},
+    ptr::NonNull,
+};
+use turbojpeg_sys as sys;
+
+/// More scans than any encoder makes. Each scan of a damaged or malicious file may take as long as the whole picture.
+const SCANS: c_int = 500;
+
+/// A decoder of libjpeg-turbo.
+struct Turbo(NonNull<c_void>);
+
+thread_local! {
+    /// Making one takes longer than reading a header, so each thread keeps its own.
+    static TURBO: RefCell<Option<Turbo>> = const { RefCell::new(None) };
+}
+
+/// Decodes the columns and rows of `part`, and a few more around it. Returns what was decoded: the pixels are in `out`,
+/// as interleaved RGB. They are those of the whole picture.
+///
+/// # Errors
+/// If the file is refused. Damage within its data is not noticed: the decoder fills the damaged part with something.
+pub(super) fn decode(
+    jpeg: &[u8],
+    header: &JpegHeader,
+    part: Rect,
+    most_bytes: u64,
+    out: &mut Vec<u8>,
+) -> Result<Rect, VisionError> {
+    with(|turbo| turbo.decode(jpeg, header, part, most_bytes, out))
+}
+
+/// Reads the headers of a file, with its tables.
+pub(super) fn check(jpeg: &[u8], header: &JpegHeader) -> Result<(), VisionError> {
+    with(|turbo| turbo.read(jpeg, header))
+}
+
+fn with<T>(run: impl FnOnce(&mut Turbo) -> Result<T, VisionError>) -> Result<T, VisionError> {
+    TURBO.with_borrow_mut(|turbo| match turbo {
+        Some(turbo) => run(turbo),
+        None => run(turbo.insert(Turbo::new()?)),
+    })
+}
+
+impl Turbo {
+    fn new() -> Result<Self, VisionError> {
+        // SAFETY: it only allocates.
+        let handle = unsafe { sys::tj3Init(sys::TJINIT_TJINIT_DECOMPRESS as c_int) };
+        NonNull::new(handle).map(Self).ok_or_else(|| refused("no memory for a decoder".into()))
+    }
+
+    fn decode(
+        &mut self,
+        jpeg: &[u8],
+        header: &JpegHeader,
+        part: Rect,
+        most_bytes: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<Rect, VisionError> {
+        // Coefficients of progressive pictures take about three times the memory of their pixels.
+        let megabytes = c_int::try_from(most_bytes.saturating_mul(4) >> 20).unwrap_or(c_int::MAX).max(1);
+        self.set(sys::TJPARAM_TJPARAM_MAXMEMORY, megabytes)?;
+        self.set(sys::TJPARAM_TJPARAM_SCANLIMIT, SCANS)?;
+        self.read(jpeg, header)?;
+        let whole = Rect::whole((header.width, header.height));
+        let region = self.mcu_width().filter(|_| part != whole).map_or(whole, |mcu| around(part, header, mcu));
+        let pitch = 3 * region.width as usize;
+        out.resize(pitch * region.height as usize, 0);
+        let side = |side: u32| side as c_int; // sides have 16 bits
+        let cropping = match region == whole {
+            true => sys::tjregion { x: 0, y: 0, w: 0, h: 0 }, // this ends an earlier crop
+            false => sys::tjregion {
+                x: side(region.left),
+                y: side(region.top),
+                w: side(region.width),
+                h: side(region.height),
+            },
+        };
+        // SAFETY: the handle is a decoder that has read a header.
+        let set = unsafe { sys::tj3SetCroppingRegion(self.handle(), cropping) };
+        self.check(set)?;
+        let (handle, format) = (self.handle(), sys::TJPF_TJPF_RGB as c_int);
+        // SAFETY: the handle is a decoder. It writes as many rows as the region has, of `pitch` bytes each, which is
+        // as long as `out` is. The size of the picture is the one that the region was checked with: a decoder reads the
+        // header once, and refuses a region outside the picture.
+        let decoded = unsafe {
+            sys::tj3Decompress8(handle, jpeg.as_ptr(), jpeg.len() as _, out.as_mut_ptr(), pitch as c_int, format)
+        };
+        self.check(decoded)?;
+        Ok(region)
+    }
+
+    /// Reads the headers of a file. Its size must be the one that was read before.
+    fn read(&mut self, jpeg: &[u8], header: &JpegHeader) -> Result<(), VisionError> {
+        // SAFETY: the handle is a decoder, and the bytes live during the call.
+        let read = unsafe { sys::tj3DecompressHeader(self.handle(), jpeg.as_ptr(), jpeg.len() as _) };
+        self.check(read)?;
+        let (width, height) = (self.get(sys::TJPARAM_TJPARAM_JPEGWIDTH), self.get(sys::TJPARAM_TJPARAM_JPEGHEIGHT));
+        if (Ok(header.width), Ok(header.height)) != (u32::try_from(width), u32::try_from(height)) {
+            return Err(VisionError::Malformed("it has several sizes"));
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self) -> sys::tjhandle {
+        self.0.as_ptr()
+    }
+
+    fn set(&mut self, parameter: sys::TJPARAM, value: c_int) -> Result<(), VisionError> {
+        // SAFETY: the handle is a decoder.
+        let set = unsafe { sys::tj3Set(self.handle(), parameter as c_int, value) };
+        self.check(set)
+    }
+
+    fn get(&mut self, parameter: sys::TJPARAM) -> c_int {
+        // SAFETY: the handle is a decoder.
+        unsafe { sys::tj3Get(self.handle(), parameter as c_int) }
+    }
+
+    /// Returns the columns of the smallest unit in which columns can be left out. `None` if the sampling is not known.
+    fn mcu_width(&mut self) -> Option<u32> {
+        match self.get(sys::TJPARAM_TJPARAM_SUBSAMP) as sys::TJSAMP {
+            sys::TJSAMP_TJSAMP_444 | sys::TJSAMP_TJSAMP_GRAY | sys::TJSAMP_TJSAMP_440 | sys::TJSAMP_TJSAMP_441 => {
+                Some(8)
+            }
+            sys::TJSAMP_TJSAMP_422 | sys::TJSAMP_TJSAMP_420 => Some(16),
+            sys::TJSAMP_TJSAMP_411 => Some(32),
+            _ => None,
+        }
+    }
+
+    /// Makes an error of a call's result. A warning is none: the pixels are there.
+    fn check(&mut self, result: c_int) -> Result<(), VisionError> {
+        // SAFETY: the handle is a decoder.
+        if result == 0 || unsafe { sys::tj3GetErrorCode(self.handle()) } == sys::TJERR_TJERR_WARNING as c_int {
+            return Ok(());
+        }
+        // SAFETY: it returns a C string, which lives until the next call.
+        let text = unsafe { CStr::from_ptr(sys::tj3GetErrorStr(self.handle())) };
+        Err(refused(text.to_string_lossy().into_owned()))
+    }
+}
+
+impl Drop for Turbo {
+    fn drop(&mut self) {
+        // SAFETY: made in `new`, and destroyed only here.
+        unsafe { sys::tj3Destroy(self.handle()) }
+    }
+}
+
+/// Returns the region to decode so that the pixels of `part` are those of the whole picture. Chroma is interpolated
+/// from its neighbours, so the border of the region is not to be used.
+fn around(part: Rect, header: &JpegHeader, mcu: u32) -> Rect {
+    /// Chroma has at most a fourth of the columns and rows.
+    const GUARD: u32 = 4;
+    let left = part.left.saturating_sub(GUARD) / mcu * mcu;
+    let top = part.top.saturating_sub(GUARD);
+    let right = (part.left + part.width + GUARD).min(header.width);
+    let bottom = (part.top + part.height + GUARD).min(header.height);
+    Rect { left, top, width: right - left, height: bottom - top }
+}
+
+fn refused(message: String) -> VisionError {
+    VisionError::Decode(ImageError::Decoding(DecodingError::new(ImageFormatHint::Exact(ImageFormat::Jpeg), message)))
+}

@@ -1,0 +1,208 @@
+//! A folder of images as a Burn dataset.
+
+use super::image::Image;
+use crate::vision::{decode::Limits, error::VisionError};
+use burn::data::dataset::{Dataset, DatasetError};
+use rand::{SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
+use std::{
+    ffi::OsString,
+    fs::{self, DirEntry, FileType},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// The ends of the names of image files.
+const KINDS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
+
+/// The files of a folder with a sub-folder for each class (`DIR/cat/1.jpg`), or a part of them: a Burn dataset of
+/// images and labels.
+///
+/// ```no_run
+/// use burn::data::dataset::Dataset;
+/// use burn_pinned::vision::ImageFolder;
+///
+/// let (train, valid) = ImageFolder::open("images")?.split(0.1, 42);
+/// println!("{} images of {:?}", train.len(), train.classes());
+/// let (image, label) = train.get(0)?; // reads the file; decodes nothing
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Names of folders and of files are sorted, and a label is the place of its class among the [`classes`](Self::classes).
+/// This is torchvision's `ImageFolder`, without images in deeper folders. Files are known by the end of their name
+/// (png, jpg, jpeg, gif, webp). Hidden entries are left out, and links are followed.
+///
+/// `get` reads one file on the calling thread: a worker of the loader. An error names the file.
+#[derive(Clone, Debug)]
+pub struct ImageFolder {
+    root: Arc<Path>,
+    classes: Arc<[String]>,
+    /// Paths relative to `root`, ordered by class and then by name, and the index of the class.
+    files: Arc<[(PathBuf, usize)]>,
+    limits: Limits,
+}
+
+/// What is wrong with a folder of images.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FolderError {
+    /// The folder could not be listed.
+    #[error("cannot open the image folder {}: {source}", path.display())]
+    NoFolder {
+        /// The folder.
+        path: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// The folder has no folders in it.
+    #[error("{} has no sub-folders: one sub-folder per class is expected, e.g. DIR/cat/1.jpg", path.display())]
+    NoClasses {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// No folder of a class has images.
+    #[error("no image files (.png, .jpg, .gif, .webp) directly in the sub-folders of {}", path.display())]
+    NoImages {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is nothing to tell apart.
+    #[error("only the sub-folder {class:?} of {} holds images: at least two classes are needed", path.display())]
+    OneClass {
+        /// The folder.
+        path: PathBuf,
+        /// Its only class.
+        class: String,
+    },
+    /// The folder of a class could not be listed, or a link in it leads nowhere.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The folder, or the link.
+        path: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
+}
+
+impl ImageFolder {
+    /// Lists the folder. No image is opened.
+    ///
+    /// # Errors
+    /// If a folder cannot be read, or fewer than two classes have images.
+    pub fn open(root: impl AsRef<Path>) -> Result<Self, FolderError> {
+        let root = root.as_ref();
+        let top = entries(root).map_err(|source| FolderError::NoFolder { path: root.into(), source })?;
+        // A dangling link beside the class folders is nobody's image.
+        let is_folder = |entry: &&DirEntry| kind(entry).is_ok_and(|kind| kind.is_dir());
+        let mut folders: Vec<OsString> = top.iter().filter(is_folder).map(DirEntry::file_name).collect();
+        if folders.is_empty() {
+            return Err(FolderError::NoClasses { path: root.into() });
+        }
+        // The order of a listing is that of the file system. Labels must not depend on it.
+        folders.sort();
+        let (mut classes, mut files) = (Vec::new(), Vec::new());
+        for folder in folders {
+            let names = image_names(&root.join(&folder))?;
+            if names.is_empty() {
+                log::warn!("no image files in {}: it is not counted as a class", root.join(&folder).display());
+                continue;
+            }
+            let label = classes.len();
+            files.extend(names.into_iter().map(|name| (Path::new(&folder).join(name), label)));
+            classes.push(folder.to_string_lossy().into_owned());
+        }
+        match classes.as_slice() {
+            [] => Err(FolderError::NoImages { path: root.into() }),
+            [class] => Err(FolderError::OneClass { path: root.into(), class: class.clone() }),
+            _ => {
+                Ok(Self { root: root.into(), classes: classes.into(), files: files.into(), limits: Limits::default() })
+            }
+        }
+    }
+
+    /// Sets what a file may hold.
+    pub fn limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Splits into a part for training and a part for validation, class by class, the same way for the same seed.
+    ///
+    /// Whatever the share, a class of two or more files has at least one in each part. A lone file is for training.
+    pub fn split(self, valid_share: f64, seed: u64) -> (Self, Self) {
+        let (mut train, mut valid) = (Vec::new(), Vec::new());
+        for class in self.files.chunk_by(|a, b| a.1 == b.1) {
+            let mut order: Vec<usize> = (0..class.len()).collect();
+            // Each class has a stream of its own: new files in one class leave the split of the others as it was.
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            rng.set_stream(class[0].1 as u64);
+            order.shuffle(&mut rng);
+            let wanted = (class.len() as f64 * valid_share).round() as usize;
+            let last = class.len() - 1;
+            let (for_valid, for_train) = order.split_at_mut(wanted.clamp(last.min(1), last));
+            for_valid.sort_unstable();
+            for_train.sort_unstable();
+            valid.extend(for_valid.iter().map(|&i| class[i].clone()));
+            train.extend(for_train.iter().map(|&i| class[i].clone()));
+        }
+        (Self { files: train.into(), ..self.clone() }, Self { files: valid.into(), ..self })
+    }
+
+    /// The names of the classes. A label is an index into them.
+    pub fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    /// The label of each image, for samplers that weigh or balance classes.
+    pub fn labels(&self) -> Vec<usize> {
+        self.files.iter().map(|(_, label)| *label).collect()
+    }
+
+    /// The file of an image.
+    ///
+    /// # Panics
+    /// If there is no such image.
+    pub fn path(&self, index: usize) -> PathBuf {
+        self.root.join(&self.files[index].0)
+    }
+}
+
+impl Dataset<(Image, usize)> for ImageFolder {
+    /// Reads one file and its header.
+    ///
+    /// # Panics
+    /// If `index >= len()`.
+    fn get(&self, index: usize) -> Result<(Image, usize), DatasetError> {
+        let image = Image::open(self.path(index), &self.limits).map_err(DatasetError::new::<VisionError>)?;
+        Ok((image, self.files[index].1))
+    }
+
+    fn len(&self) -> usize {
+        self.files.len()
+    }
+}
+
+fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
+    let hidden = |entry: &DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
+    fs::read_dir(folder)?.filter(|entry| !entry.as_ref().is_ok_and(hidden)).collect()
+}
+
+/// Returns what the entry is, after following a link. Only links cost a system call: a class may hold a million files.
+fn kind(entry: &DirEntry) -> io::Result<FileType> {
+    let kind = entry.file_type()?;
+    if kind.is_symlink() { Ok(fs::metadata(entry.path())?.file_type()) } else { Ok(kind) }
+}
+
+/// Returns the sorted names of the image files of a class.
+fn image_names(folder: &Path) -> Result<Vec<OsString>, FolderError> {
+    let mut names = Vec::new();
+    for entry in entries(folder).map_err(|source| FolderError::Read { path: folder.into(), source })? {
+        let path = entry.path();
+        let is_image = path.extension().is_some_and(|found| KINDS.iter().any(|kind| found.eq_ignore_ascii_case(kind)));
+        // A dangling link that is named as an image is told of now, not in the middle of an epoch.
+        if is_image && kind(&entry).map_err(|source| FolderError::Read { path, source })?.is_file() {
+            names.push(entry.file_name());
+        }
+    }
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,202 @@
+//! An image whose pixels are made when they are wanted.
+
+use super::{
+    render::{self, Encoded},
+    view::View,
+};
+use crate::vision::{
+    decode::{Header, JpegHeader, Limits, read},
+    error::VisionError,
+    geometry::{CropBox, Interpolation, Mirror, PaddingMode, Rect},
+    parameters::Size,
+    picture::{Picture, inside, sealed},
+};
+use ::image::RgbImage;
+use bytes::Bytes;
+use std::{fmt, path::Path, sync::Arc};
+
+/// An image: the bytes of a file and what its header says, or pixels.
+///
+/// ```no_run
+/// use burn_pinned::{Augment, KeyedRng, vision::{Image, Limits, RandomHorizontalFlip, RandomResizedCrop}};
+///
+/// let train = (RandomResizedCrop::new(224)?, RandomHorizontalFlip::default());
+/// let image = Image::open("cat/1.jpg", &Limits::default())?; // reads the file, decodes nothing
+/// let image = train.apply(image, &mut KeyedRng::for_order(1, 0))?; // notes a part, its size, a flip
+/// assert_eq!(image.dimensions(), (224, 224));
+/// let pixels = image.to_rgb()?; // decodes that part
+/// # Ok::<(), burn_pinned::BoxError>(())
+/// ```
+///
+/// Crops, resizes and flips of an image that is not decoded draw the same random numbers as those of pixels, and give
+/// the same pixels. They are noted, and done when somebody wants pixels. `row.image` does that in `Collate::write`
+/// ([`RowMut::image`](crate::RowMut::image)), or leaves it to the device ([`Field::image`](crate::Field::image)). A
+/// transform that needs pixels, as [`ColorJitter`](super::ColorJitter) does, decodes first. So does a second resize, and
+/// a crop that reaches beyond the image.
+///
+/// A clone shares the bytes of the file.
+#[derive(Clone)]
+pub struct Image(Inner);
+
+#[derive(Clone)]
+enum Inner {
+    Pixels(RgbImage),
+    File(Encoded),
+}
+
+impl Image {
+    /// Reads a file and its header.
+    ///
+    /// # Errors
+    /// [`VisionError::File`], with the path, if the file cannot be read, is a pipe or a device, is cut off, or is larger
+    /// than the limits. What is wrong with its data shows when it is decoded.
+    pub fn open(path: impl AsRef<Path>, limits: &Limits) -> Result<Self, VisionError> {
+        let path = path.as_ref();
+        let image = read(path, limits).and_then(|bytes| Self::from_bytes(bytes, limits));
+        match image.map_err(|error| error.of_file(path))? {
+            Self(Inner::File(file)) => Ok(Self(Inner::File(Encoded { path: Some(path.into()), ..file }))),
+            image => Ok(image),
+        }
+    }
+
+    /// Takes the bytes of a file, and reads its header.
+    ///
+    /// # Errors
+    /// If the bytes are of no known format, are cut off, or claim an image over the limits.
+    pub fn from_bytes(bytes: impl Into<Bytes>, limits: &Limits) -> Result<Self, VisionError> {
+        let bytes = bytes.into();
+        let header = Header::read(&bytes, limits)?;
+        let view = View::whole(header.seen);
+        Ok(Self(Inner::File(Encoded { bytes, header, limits: *limits, path: None, view })))
+    }
+
+    /// Width and height, in pixels, after everything that is noted.
+    pub fn dimensions(&self) -> (u32, u32) {
+        match &self.0 {
+            Inner::Pixels(pixels) => pixels.dimensions(),
+            Inner::File(file) => file.view.dimensions(),
+        }
+    }
+
+    /// Whether it has pixels already.
+    pub fn is_decoded(&self) -> bool {
+        matches!(self.0, Inner::Pixels(_))
+    }
+
+    /// Returns the pixels. They are decoded in each call, if they are not there.
+    ///
+    /// # Errors
+    /// If the file cannot be decoded.
+    pub fn to_rgb(&self) -> Result<RgbImage, VisionError> {
+        match &self.0 {
+            Inner::Pixels(pixels) => Ok(pixels.clone()),
+            Inner::File(file) => render::pixels(file),
+        }
+    }
+
+    /// Returns the pixels.
+    ///
+    /// # Errors
+    /// If the file cannot be decoded.
+    pub fn into_rgb(self) -> Result<RgbImage, VisionError> {
+        match self.0 {
+            Inner::Pixels(pixels) => Ok(pixels),
+            Inner::File(file) => render::pixels(&file),
+        }
+    }
+
+    /// Writes the pixels as planes, red, green and blue: `values[channel][byte]` for each byte.
+    pub(crate) fn write<T: Copy>(&self, values: &[[T; 256]; 3], row: &mut [T]) -> Result<(), VisionError> {
+        match &self.0 {
+            Inner::Pixels(pixels) => {
+                let all = Rect::whole(pixels.dimensions());
+                render::planes(pixels, pixels.width(), all, Mirror::default(), values, row)
+            }
+            Inner::File(file) => render::write(file, values, row),
+        }
+    }
+
+    /// Returns the file and what is noted, if the hardware of a GPU decodes it.
+    pub(crate) fn for_hardware(&self) -> Option<(&Encoded, &JpegHeader)> {
+        let Inner::File(file) = &self.0 else { return None };
+        Some((file, file.header.jpeg.as_ref().filter(|jpeg| jpeg.for_hardware())?))
+    }
+
+    fn note(&mut self, note: impl FnOnce(&mut View) -> bool) -> bool {
+        match &mut self.0 {
+            Inner::Pixels(_) => false,
+            Inner::File(file) => note(&mut file.view),
+        }
+    }
+}
+
+impl From<RgbImage> for Image {
+    fn from(pixels: RgbImage) -> Self {
+        Self(Inner::Pixels(pixels))
+    }
+}
+
+impl fmt::Debug for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (width, height) = self.dimensions();
+        let path: Option<&Arc<Path>> = match &self.0 {
+            Inner::Pixels(_) => None,
+            Inner::File(file) => file.path.as_ref(),
+        };
+        let state = if self.is_decoded() { "decoded" } else { "not decoded" };
+        write!(f, "Image({width} x {height}, {state}")?;
+        path.map_or(Ok(()), |path| write!(f, ", {}", path.display()))?;
+        f.write_str(")")
+    }
+}
+
+impl sealed::Sealed for Image {}
+
+impl Picture for Image {
+    fn dimensions(&self) -> (u32, u32) {
+        self.dimensions()
+    }
+
+    fn crop(&mut self, part: CropBox, mode: PaddingMode, fill: [u8; 3]) -> Result<(), VisionError> {
+        let rect = Rect::within(part, self.dimensions()).filter(|rect| rect.width > 0 && rect.height > 0);
+        let noted = rect.is_some_and(|rect| {
+            self.note(|view| {
+                view.crop(rect);
+                true
+            })
+        });
+        if noted { Ok(()) } else { self.pixels_mut()?.crop(part, mode, fill) }
+    }
+
+    fn resized_crop(&mut self, part: CropBox, size: Size, by: Interpolation) -> Result<(), VisionError> {
+        let rect = inside(part, self.dimensions())?;
+        if self.note(|view| view.resize(rect, size, by)) {
+            return Ok(());
+        }
+        self.pixels_mut()?.resized_crop(part, size, by)
+    }
+
+    fn flip_horizontal(&mut self) {
+        match &mut self.0 {
+            Inner::Pixels(pixels) => pixels.flip_horizontal(),
+            Inner::File(file) => file.view.mirror_mut().across ^= true,
+        }
+    }
+
+    fn flip_vertical(&mut self) {
+        match &mut self.0 {
+            Inner::Pixels(pixels) => pixels.flip_vertical(),
+            Inner::File(file) => file.view.mirror_mut().down ^= true,
+        }
+    }
+
+    fn pixels_mut(&mut self) -> Result<&mut RgbImage, VisionError> {
+        if let Inner::File(file) = &self.0 {
+            self.0 = Inner::Pixels(render::pixels(file)?);
+        }
+        match &mut self.0 {
+            Inner::Pixels(pixels) => Ok(pixels),
+            Inner::File(_) => Err(VisionError::NoPixels), // decoded above
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Images that are decoded late: only the part that is wanted, where it is wanted.
+
+mod folder;
+mod image;
+mod render;
+mod view;
+
+pub use folder::{FolderError, ImageFolder};
+pub use image::Image;
+pub(crate) use render::{BYTES, Wanted, wanted_planes};
+pub(crate) use view::Resized;

@@ -1,0 +1,187 @@
+//! Makes the pixels of a view: decodes its part, resizes it, and puts it where it is wanted, in as few passes as it takes.
+
+use super::view::{Resized, View};
+use crate::vision::{
+    decode::{Header, JpegHeader, Limits, Walk, decode_part, decode_stored},
+    error::VisionError,
+    geometry::{Mirror, Rect, resize_into},
+};
+use bytes::Bytes;
+use image::RgbImage;
+use std::{cell::RefCell, path::Path, sync::Arc};
+
+/// A file that is not decoded, and what is wanted of it.
+#[derive(Clone)]
+pub(crate) struct Encoded {
+    pub(crate) bytes: Bytes,
+    pub(crate) header: Header,
+    pub(crate) limits: Limits,
+    /// Where the bytes are from, for errors.
+    pub(crate) path: Option<Arc<Path>>,
+    pub(crate) view: View,
+}
+
+/// What is wanted of the stored pixels of a file.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
+    /// The way through the part, mirrored.
+    pub(crate) walk: Walk,
+    /// Columns and rows of the part.
+    pub(crate) part: (u32, u32),
+    pub(crate) resized: Resized,
+}
+
+impl Encoded {
+    /// Returns what is wanted of a JPEG.
+    pub(crate) fn wanted(&self, jpeg: &JpegHeader) -> Wanted {
+        let View { part, mirror, resized } = self.view;
+        let size = (part.width, part.height);
+        let walk = Walk::new(jpeg.orientation, (jpeg.width, jpeg.height)).from(part);
+        match resized {
+            Some(resized) => Wanted { walk: walk.mirrored(mirror, size), part: size, resized },
+            None => Wanted { walk, part: size, resized: Resized::none(size, mirror) },
+        }
+    }
+}
+
+/// Makes what is wanted of a JPEG, as bytes in planes.
+pub(crate) fn wanted_planes(bytes: &[u8], stored: (u32, u32), wanted: &Wanted) -> Result<Vec<u8>, VisionError> {
+    let Wanted { walk, part, resized: Resized { size, by, window, mirror } } = *wanted;
+    let (mut pixels, mut out) = (Vec::new(), RgbImage::new(size.width, size.height));
+    walk.gather(&decode_stored(bytes, stored)?, stored.0, part, &mut pixels);
+    resize_into(&pixels, part, Rect::whole(part), size, by, &mut out)?;
+    let mut row = vec![0; 3 * window.width as usize * window.height as usize];
+    planes(&out, size.width, window, mirror, &BYTES, &mut row)?;
+    Ok(row)
+}
+
+/// The values of bytes: the bytes themselves.
+pub(crate) static BYTES: [[u8; 256]; 3] = {
+    let (mut table, mut byte) = ([0; 256], 0);
+    while byte < 256 {
+        table[byte] = byte as u8;
+        byte += 1;
+    }
+    [table; 3]
+};
+
+/// Buffers that a thread keeps from image to image.
+#[derive(Default)]
+struct Scratch {
+    decoded: Vec<u8>,
+    turned: Vec<u8>,
+    resized: Vec<u8>,
+}
+
+/// A buffer that is longer than this is not kept: three bytes for 4 megapixels.
+const KEPT: usize = 12 << 20;
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+/// Interleaved pixels that a view ends with.
+struct Rendered<'a> {
+    pixels: &'a [u8],
+    /// Columns of all pixels.
+    width: u32,
+    /// The part that is seen.
+    window: Rect,
+    mirror: Mirror,
+}
+
+/// Writes what is seen as planes: `values[channel][byte]` for each byte.
+pub(crate) fn write<T: Copy>(file: &Encoded, values: &[[T; 256]; 3], row: &mut [T]) -> Result<(), VisionError> {
+    render(file, |seen| planes(seen.pixels, seen.width, seen.window, seen.mirror, values, row))
+}
+
+/// Returns what is seen.
+pub(crate) fn pixels(file: &Encoded) -> Result<RgbImage, VisionError> {
+    render(file, |seen| {
+        let Rendered { pixels, width, window, mirror } = seen;
+        let mut out = RgbImage::new(window.width, window.height);
+        let pitch = 3 * window.width as usize;
+        for (at, out) in out.chunks_exact_mut(pitch).enumerate() {
+            let row = if mirror.down { window.height as usize - 1 - at } else { at };
+            let start = 3 * ((window.top as usize + row) * width as usize + window.left as usize);
+            out.copy_from_slice(&pixels[start..][..pitch]);
+            if mirror.across {
+                out.as_chunks_mut::<3>().0.reverse();
+            }
+        }
+        Ok(out)
+    })
+}
+
+fn render<T>(file: &Encoded, then: impl FnOnce(Rendered<'_>) -> Result<T, VisionError>) -> Result<T, VisionError> {
+    SCRATCH.with_borrow_mut(|scratch| {
+        let done = rendered(file, scratch).and_then(then);
+        for buffer in [&mut scratch.decoded, &mut scratch.turned, &mut scratch.resized] {
+            if buffer.capacity() > KEPT {
+                *buffer = Vec::new();
+            }
+        }
+        done.map_err(|error| match &file.path {
+            Some(path) => error.of_file(path),
+            None => error,
+        })
+    })
+}
+
+fn rendered<'a>(file: &Encoded, scratch: &'a mut Scratch) -> Result<Rendered<'a>, VisionError> {
+    let Encoded { bytes, header, limits, view, .. } = file;
+    let Scratch { decoded, turned, resized } = scratch;
+    let part = decode_part(bytes, header, view.part, limits, decoded)?;
+    // Without a resize the mirror is left to the last pass.
+    let first = if view.resized.is_some() { view.mirror } else { Mirror::default() };
+    let walk = part.walk.mirrored(first, (view.part.width, view.part.height));
+    let (pixels, size, window) = if walk.is_straight() {
+        let (left, top) = walk.start();
+        (&decoded[..], part.size, Rect { left, top, ..view.part })
+    } else {
+        walk.gather(decoded, part.size.0, (view.part.width, view.part.height), turned);
+        let size = (view.part.width, view.part.height);
+        (&turned[..], size, Rect::whole(size))
+    };
+    let Some(Resized { size: to, by, window: seen, mirror }) = view.resized else {
+        return Ok(Rendered { pixels, width: size.0, window, mirror: view.mirror });
+    };
+    resized.resize(3 * to.width as usize * to.height as usize, 0);
+    resize_into(pixels, size, window, to, by, resized)?;
+    Ok(Rendered { pixels: resized, width: to.width, window: seen, mirror })
+}
+
+/// Writes a part of interleaved pixels as planes, red, green and blue: `values[channel][byte]` for each byte.
+pub(crate) fn planes<T: Copy>(
+    pixels: &[u8],
+    width: u32,
+    part: Rect,
+    mirror: Mirror,
+    values: &[[T; 256]; 3],
+    row: &mut [T],
+) -> Result<(), VisionError> {
+    let (columns, rows) = (part.width as usize, part.height as usize);
+    if row.len() != 3 * columns * rows {
+        let (width, height) = (part.width, part.height);
+        return Err(VisionError::RowLength { width, height, expected: 3 * columns * rows, given: row.len() });
+    }
+    let (red, rest) = row.split_at_mut(columns * rows);
+    let (green, blue) = rest.split_at_mut(columns * rows);
+    let lines = red.chunks_exact_mut(columns).zip(green.chunks_exact_mut(columns)).zip(blue.chunks_exact_mut(columns));
+    for (at, ((red, green), blue)) in lines.enumerate() {
+        let line = if mirror.down { rows - 1 - at } else { at };
+        let start = 3 * ((part.top as usize + line) * width as usize + part.left as usize);
+        let line = pixels[start..start + 3 * columns].as_chunks::<3>().0;
+        let put = |(((pixel, red), green), blue): (((&[u8; 3], &mut T), &mut T), &mut T)| {
+            *red = values[0][usize::from(pixel[0])];
+            *green = values[1][usize::from(pixel[1])];
+            *blue = values[2][usize::from(pixel[2])];
+        };
+        if mirror.across {
+            line.iter().rev().zip(red).zip(green).zip(blue).for_each(put);
+        } else {
+            line.iter().zip(red).zip(green).zip(blue).for_each(put);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! What is noted about a picture: which part of it, at what size, mirrored how.
+
+use crate::vision::{
+    geometry::{Interpolation, Mirror, Rect},
+    parameters::Size,
+};
+
+/// A part of a picture. It may be resized, and then cut and mirrored again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct View {
+    /// The part, in the picture as it is meant to be seen.
+    pub(crate) part: Rect,
+    /// How the part is mirrored.
+    pub(crate) mirror: Mirror,
+    pub(crate) resized: Option<Resized>,
+}
+
+/// What happens to the part after it was mirrored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Resized {
+    pub(crate) size: Size,
+    pub(crate) by: Interpolation,
+    /// The part of the resized picture that is left.
+    pub(crate) window: Rect,
+    /// How that is mirrored.
+    pub(crate) mirror: Mirror,
+}
+
+impl Resized {
+    /// No change of size, but a mirror.
+    pub(crate) fn none((width, height): (u32, u32), mirror: Mirror) -> Self {
+        let size = Size { height, width };
+        Self { size, by: Interpolation::Nearest, window: Rect::whole((width, height)), mirror }
+    }
+}
+
+impl View {
+    /// All of a picture.
+    pub(crate) fn whole(size: (u32, u32)) -> Self {
+        Self { part: Rect::whole(size), mirror: Mirror::default(), resized: None }
+    }
+
+    /// The size of what is seen.
+    pub(crate) fn dimensions(&self) -> (u32, u32) {
+        let seen = self.resized.map_or(self.part, |resized| resized.window);
+        (seen.width, seen.height)
+    }
+
+    /// Cuts out a part of what is seen.
+    pub(crate) fn crop(&mut self, part: Rect) {
+        let size = self.dimensions();
+        let (seen, mirror) = match &mut self.resized {
+            Some(resized) => (&mut resized.window, resized.mirror),
+            None => (&mut self.part, self.mirror),
+        };
+        *seen = seen.part(part.mirrored(mirror, size));
+    }
+
+    /// Resizes a part of what is seen. Returns whether that can be noted: a picture is resized once.
+    pub(crate) fn resize(&mut self, part: Rect, size: Size, by: Interpolation) -> bool {
+        if self.resized.is_some() {
+            return false;
+        }
+        self.crop(part);
+        let window = Rect::whole((size.width, size.height));
+        self.resized = Some(Resized { size, by, window, mirror: Mirror::default() });
+        true
+    }
+
+    /// Mirrors what is seen: the last mirror, which may be changed.
+    pub(crate) fn mirror_mut(&mut self) -> &mut Mirror {
+        self.resized.as_mut().map_or(&mut self.mirror, |resized| &mut resized.mirror)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_mirrored_part_is_on_its_other_side() {
+        let rect = |left, top, width, height| Rect { left, top, width, height };
+        let mut view = View::whole((100, 60));
+        view.crop(rect(10, 20, 50, 30));
+        view.mirror_mut().across = true;
+        view.crop(rect(0, 5, 20, 10));
+        assert_eq!((view.part, view.mirror), (rect(40, 25, 20, 10), Mirror { across: true, down: false }));
+        assert!(view.resize(rect(0, 0, 10, 10), Size { height: 8, width: 8 }, Interpolation::Bilinear));
+        assert_eq!(view.part, rect(50, 25, 10, 10));
+        view.mirror_mut().down = true;
+        view.crop(rect(1, 0, 7, 3));
+        assert_eq!(view.resized.map(|resized| resized.window), Some(rect(1, 5, 7, 3)));
+        assert_eq!(view.dimensions(), (7, 3));
+        assert!(!view.resize(rect(0, 0, 2, 2), Size { height: 8, width: 8 }, Interpolation::Bilinear));
+    }
+}

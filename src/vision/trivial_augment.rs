@@ -1,0 +1,90 @@
+//! TrivialAugment: one operation of any strength, chosen at random.
+
+use super::{
+    error::VisionError,
+    geometry::Interpolation,
+    rand_augment::{Most, RandAugmentOp, checked},
+};
+use crate::{fault::Error, rng::KeyedRng};
+use image::RgbImage;
+use rand::RngExt;
+
+/// Makes one change to each image. It is drawn from all of [`RandAugmentOp`], all of them equally likely.
+///
+/// Its strength is drawn too: all steps from no change to the most are equally likely.
+///
+/// ```
+/// use burn_pinned::vision::{Interpolation, TrivialAugmentWide};
+///
+/// let augment = TrivialAugmentWide::new().interpolation(Interpolation::Bilinear)?.fill([124, 116, 104]);
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// The method is that of Müller and Hutter, "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation", 2021,
+/// with the wide ranges of strengths. Operations, strengths and defaults are torchvision's: 31 steps, nearest
+/// interpolation, black fill. All of its fourteen operations are there.
+///
+/// Shifts are of up to 32 pixels, whatever the size of the image. They can leave nothing of an image of 32 x 32.
+///
+/// Bilinear borders differ, as those of [`RandAugment`](super::RandAugment) do.
+#[derive(Debug, Clone, Copy)]
+pub struct TrivialAugmentWide {
+    bins: usize,
+    interpolation: Interpolation,
+    fill: [u8; 3],
+}
+
+impl TrivialAugmentWide {
+    const MOST: Most = Most { shear: 0.99, shift: [32.0; 2], degrees: 135.0, factor: 0.99, bits: 6.0 };
+
+    /// Makes one change, of a strength from 31 steps.
+    pub fn new() -> Self {
+        Self { bins: 31, interpolation: Interpolation::Nearest, fill: [0; 3] }
+    }
+
+    /// Sets the number of steps of the strengths. Default: 31.
+    ///
+    /// # Errors
+    /// If there are fewer than two steps.
+    pub fn num_magnitude_bins(mut self, bins: usize) -> Result<Self, Error> {
+        if bins < 2 {
+            let problem = format!("{bins} is too few bins: the first is no change, and the last is the most");
+            return Err(Error::config("TrivialAugmentWide::num_magnitude_bins", problem, "give at least two bins"));
+        }
+        self.bins = bins;
+        Ok(self)
+    }
+
+    /// Sets the interpolation of shears, shifts and rotations: nearest (the default) or bilinear.
+    ///
+    /// # Errors
+    /// If it is neither of them.
+    pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
+        self.interpolation = checked("TrivialAugmentWide::interpolation", interpolation)?;
+        Ok(self)
+    }
+
+    /// Sets the colour of what comes from outside the image. Default: black.
+    pub fn fill(mut self, colour: [u8; 3]) -> Self {
+        self.fill = colour;
+        self
+    }
+
+    /// Draws the change to make.
+    pub fn draw(&self, rng: &mut KeyedRng) -> RandAugmentOp {
+        let bin = rng.random_range(0..self.bins);
+        Self::MOST.draw(bin as f64 / (self.bins - 1) as f64, rng)
+    }
+
+    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        self.draw(rng).apply(image, self.interpolation, self.fill);
+        Ok(())
+    }
+}
+
+impl Default for TrivialAugmentWide {
+    /// The same as [`new`](Self::new).
+    fn default() -> Self {
+        Self::new()
+    }
+}

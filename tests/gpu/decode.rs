@@ -1,0 +1,286 @@
+//! Images that the device decodes: the pixels of the host, whatever the file.
+
+use burn::{
+    data::{
+        dataloader::DataLoader,
+        dataset::{Dataset, DatasetError},
+    },
+    tensor::{DType, Device, Int, Tensor},
+};
+use burn_pinned::{
+    BoxError, Collate, Field, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut,
+    fault::{BadSamples, Quota},
+    memory::Decoder,
+    vision::*,
+};
+use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+use std::sync::Arc;
+
+const SIDE: usize = 96;
+
+/// Slopes, waves and edges, as a camera sees them; noise of single pixels would only show how chroma is rounded.
+fn scene(width: u32, height: u32, nth: usize) -> Vec<u8> {
+    let (fx, fy) = (0.05 + 0.01 * (nth % 7) as f32, 0.03 + 0.02 * (nth % 5) as f32);
+    let pixel = |at: u32| {
+        let (x, y) = ((at % width) as f32, (at / width) as f32);
+        let wave = 60.0 * (x * fx).sin() * (y * fy).cos();
+        let edge = if (x / 40.0 + y / 30.0) as u32 % 3 == 0 { 50.0 } else { 0.0 };
+        let slope = 120.0 * x / width as f32;
+        [60.0 + slope + wave * 0.5, 90.0 + wave + edge, 100.0 + edge + 60.0 * y / height as f32]
+            .map(|value| value.clamp(0.0, 255.0) as u8)
+    };
+    (0..width * height).flat_map(pixel).collect()
+}
+
+fn exif(orientation: u8) -> Vec<u8> {
+    let mut bytes = b"II*\0\x08\0\0\0\x01\0".to_vec();
+    bytes.extend([0x12, 0x01, 3, 0, 1, 0, 0, 0, orientation, 0, 0, 0]);
+    bytes.extend([0; 4]);
+    bytes
+}
+
+pub(crate) fn jpeg(nth: usize, sampling: SamplingFactor, progressive: bool, (width, height): (u32, u32)) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = Encoder::new(&mut bytes, 80 + (nth % 16) as u8);
+    encoder.set_progressive(progressive);
+    encoder.set_sampling_factor(sampling);
+    encoder.add_exif_metadata(&exif(1 + (nth % 8) as u8)).unwrap();
+    encoder.encode(&scene(width, height, nth), width as u16, height as u16, ColorType::Rgb).unwrap();
+    bytes
+}
+
+/// Files of all kinds: what the engines take, and what they do not.
+fn files() -> Vec<Vec<u8>> {
+    let samplings = [
+        SamplingFactor::F_2_2,
+        SamplingFactor::F_1_1,
+        SamplingFactor::F_2_1,
+        SamplingFactor::F_1_2,
+        SamplingFactor::F_2_2,
+        SamplingFactor::F_4_1,
+    ];
+    let sizes = [(500, 375), (333, 499), (129, 131), (97, 640), (1600, 1200), (64, 64), (200, 17), (21, 40)];
+    let file = |nth: usize| {
+        let (sampling, size) = (samplings[nth % 6], sizes[nth % 8]);
+        match nth % 24 {
+            23 => {
+                let image = image::RgbImage::from_raw(size.0, size.1, scene(size.0, size.1, nth)).unwrap();
+                let mut png = std::io::Cursor::new(Vec::new());
+                image.write_to(&mut png, image::ImageFormat::Png).unwrap();
+                png.into_inner()
+            }
+            22 => {
+                let mut grey = Vec::new();
+                let pixels: Vec<u8> = scene(size.0, size.1, nth).chunks(3).map(|pixel| pixel[1]).collect();
+                Encoder::new(&mut grey, 90).encode(&pixels, size.0 as u16, size.1 as u16, ColorType::Luma).unwrap();
+                grey
+            }
+            _ => jpeg(nth, sampling, nth % 11 == 10, size),
+        }
+    };
+    (0..96).map(file).collect()
+}
+
+struct Files(Arc<Vec<Vec<u8>>>);
+
+impl Dataset<(Image, usize)> for Files {
+    fn get(&self, index: usize) -> Result<(Image, usize), DatasetError> {
+        let image = Image::from_bytes(self.0[index].clone(), &Limits::default()).map_err(DatasetError::new)?;
+        Ok((image, index))
+    }
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+struct Images {
+    field: Field,
+}
+
+/// Bits of values, and the indices of their samples.
+type Batch = (Vec<u8>, Vec<i64>);
+
+impl Collate<(Image, usize)> for Images {
+    type Batch = Batch;
+    fn layout(&self) -> Vec<Field> {
+        vec![self.field.clone(), Field::new("index", DType::I64, [])]
+    }
+    fn write(&self, (image, index): &(Image, usize), row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        row.image("image", image)?;
+        Ok(row.put("index", *index as i64)?)
+    }
+    fn finish(&self, mut batch: RawBatch) -> Result<Batch, BoxError> {
+        let bytes = match self.field.dtype() {
+            DType::U8 => batch.take::<4, Int>("image")?.into_data().as_bytes().to_vec(),
+            _ => batch.take::<4, burn::tensor::Float>("image")?.into_data().as_bytes().to_vec(),
+        };
+        let index: Tensor<1, Int> = batch.take("index")?;
+        Ok((bytes, index.into_data().try_to_vec::<i64>()?))
+    }
+}
+
+fn field(decoder: Decoder) -> Field {
+    Field::image("image", [3, SIDE, SIDE]).decoder(decoder).room(600_000)
+}
+
+fn loader(files: &Arc<Vec<Vec<u8>>>, field: Field, workers: usize, batch: usize) -> Arc<PinnedDataLoader<Batch>> {
+    let train =
+        (RandomResizedCrop::new(SIDE as u32).unwrap(), RandomHorizontalFlip::default(), RandomVerticalFlip::default());
+    PinnedDataLoaderBuilder::new(Images { field })
+        .batch_size(batch)
+        .num_workers(workers)
+        .shuffle(5)
+        .augment(train)
+        .bad_samples(BadSamples::Skip(Quota::Share(1.0)))
+        .set_device(Device::cuda(0))
+        .build(Files(Arc::clone(files)))
+        .unwrap()
+}
+
+fn all(loader: &PinnedDataLoader<Batch>) -> Vec<Batch> {
+    loader.iter().map(|batch| batch.unwrap()).collect()
+}
+
+/// The share of batches that the device decoded some of.
+fn decoded(loader: &PinnedDataLoader<Batch>) -> u64 {
+    loader.stats().stages.decode.count
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn the_device_makes_the_pixels_of_the_host() {
+    let files = Arc::new(files());
+    let (host, device) = (loader(&files, field(Decoder::Host), 4, 20), loader(&files, field(Decoder::Device), 4, 20));
+    let (mut most, mut sum, mut count, mut worst) = (0, 0u64, 0u64, 0);
+    for _ in 0..3 {
+        for ((a, at), (b, other)) in all(&host).into_iter().zip(all(&device)) {
+            assert_eq!(at, other);
+            assert_eq!(a.len(), b.len());
+            for (row, (a, b)) in a.chunks(3 * SIDE * SIDE).zip(b.chunks(3 * SIDE * SIDE)).enumerate() {
+                let far = a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
+                if far > most {
+                    (most, worst) = (far, at[row]);
+                }
+                if far > 2 {
+                    println!("file {} differs by {far}", at[row]);
+                }
+                sum += a.iter().zip(b).map(|(a, b)| u64::from(a.abs_diff(*b))).sum::<u64>();
+                count += a.len() as u64;
+            }
+        }
+    }
+    let mean = sum as f64 / count as f64;
+    println!("differences of device and host: at most {most} (file {worst}), mean {mean:.4}");
+    assert!(decoded(&device) > 0 && decoded(&host) == 0);
+    if cfg!(feature = "turbo") {
+        assert!(most <= 2 && mean <= 0.1, "{most} {mean}");
+    }
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn values_and_shares_and_workers() {
+    let files = Arc::new(files());
+    // The same bytes for any number of workers and size of batches, with a share on the host too.
+    let bytes = |decoder, workers, batch| -> Vec<u8> {
+        all(&loader(&files, field(decoder), workers, batch)).into_iter().flat_map(|(bytes, _)| bytes).collect()
+    };
+    assert!(bytes(Decoder::Device, 1, 96) == bytes(Decoder::Device, 7, 13));
+    assert!(bytes(Decoder::Shared(0.5), 3, 20) == bytes(Decoder::Shared(0.5), 8, 7));
+    assert!(bytes(Decoder::Shared(1.0), 3, 20) == bytes(Decoder::Host, 8, 20));
+    // Values are those of the bytes.
+    let (mean, std) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
+    for dtype in [DType::F32, DType::F16, DType::BF16] {
+        let floats = |decoder| all(&loader(&files, field(decoder).with_dtype(dtype).normalize(mean, std), 4, 24));
+        let plain = bytes(Decoder::Device, 4, 24);
+        let (a, b): (Vec<u8>, Vec<u8>) = (
+            floats(Decoder::Device).into_iter().flat_map(|(bytes, _)| bytes).collect(),
+            floats(Decoder::Shared(1.0)).into_iter().flat_map(|(bytes, _)| bytes).collect(),
+        );
+        assert_eq!(a.len(), plain.len() * dtype.size());
+        assert_eq!(b.len(), a.len());
+        let hosts = floats(Decoder::Host).into_iter().flat_map(|(bytes, _)| bytes).collect::<Vec<_>>();
+        assert!(hosts == b, "{dtype:?}: the kernel's values of host pixels are the host's");
+        if dtype == DType::F32 {
+            let plane = SIDE * SIDE;
+            for (at, (value, byte)) in a.chunks(4).zip(&plain).enumerate() {
+                let channel = at / plane % 3;
+                let expected = (f32::from(*byte) / 255.0 - mean[channel]) / std[channel];
+                assert_eq!(f32::from_ne_bytes(value.try_into().unwrap()), expected);
+            }
+        }
+    }
+}
+
+/// Files that are damaged at random: no crash, no hang, and all others are delivered.
+#[test]
+#[ignore = "needs a GPU"]
+fn damaged_files_harm_no_other() {
+    let count = std::env::var("DAMAGED").ok().and_then(|count| count.parse().ok()).unwrap_or(2000);
+    let good = files();
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    let mut damaged = Vec::with_capacity(count);
+    for nth in 0..count {
+        let mut file = good[nth % 22].clone();
+        // Half of them in their headers, half anywhere. Every fourth is whole.
+        if nth % 4 != 0 {
+            let end = if nth % 2 == 0 { file.len() } else { file.len().min(700) };
+            for _ in 0..rng.random_range(1..6) {
+                let at = rng.random_range(2..end);
+                file[at] = rng.random();
+            }
+        }
+        damaged.push(file);
+    }
+    let files = Arc::new(damaged);
+    let (host, device) = (loader(&files, field(Decoder::Host), 8, 64), loader(&files, field(Decoder::Device), 8, 64));
+    let outcome = |loader: &PinnedDataLoader<Batch>| {
+        let mut rows = std::collections::BTreeMap::new();
+        let mut failed = 0;
+        for batch in loader.iter() {
+            match batch {
+                Ok((bytes, index)) => {
+                    for (row, index) in bytes.chunks(3 * SIDE * SIDE).zip(index) {
+                        rows.insert(index, row.to_vec());
+                    }
+                }
+                Err(error) => {
+                    println!("{error}");
+                    failed += 1;
+                }
+            }
+        }
+        (rows, failed)
+    };
+    let ((a, failed_a), (b, failed_b)) = (outcome(&host), outcome(&device));
+    let skipped = files.len() - b.len();
+    println!("{} files: {skipped} refused; {failed_a} and {failed_b} batches failed", files.len());
+    assert!(a.keys().eq(b.keys()), "the same files are refused");
+    assert_eq!((failed_a, failed_b), (0, 0));
+    if cfg!(feature = "turbo") {
+        // The whole ones have their pixels, whatever was decoded beside them.
+        for (index, pixels) in b.iter().filter(|(index, _)| **index % 4 == 0) {
+            let far = pixels.iter().zip(&a[index]).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
+            assert!(far <= 2, "file {index} differs by {far}");
+        }
+    }
+}
+
+/// Photographs of 12 megapixels, and memory of the device.
+#[test]
+#[ignore = "needs a GPU"]
+fn memory_of_the_device_is_bounded() {
+    let large: Vec<_> = (0..4).map(|nth| jpeg(8 * nth, SamplingFactor::F_2_2, false, (4000, 3000))).collect();
+    println!("12 megapixels: {} bytes", large[0].len());
+    let files = Arc::new((0..128).map(|nth| large[nth % 4].clone()).collect::<Vec<_>>());
+    let before = crate::leaks::device_mb();
+    let field = Field::image("image", [3, SIDE, SIDE]).decoder(Decoder::Device).room(8 << 20);
+    let device = loader(&files, field, 8, 64);
+    let batches = all(&device);
+    assert_eq!(batches.iter().map(|(_, index)| index.len()).sum::<usize>(), 128);
+    println!(
+        "device MB: {before:?} before, {:?} with 64 photographs of 12 megapixels a batch",
+        crate::leaks::device_mb()
+    );
+}
