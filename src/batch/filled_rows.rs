@@ -9,10 +9,12 @@ use super::{
     rows_source::RowsSource,
     samples::BatchPlan,
 };
+#[cfg(feature = "vision")]
+use crate::memory::PictureRow;
 use crate::{
     device::{Part, Uploaded, Uploader},
     fault::{Error, guard},
-    memory::{Field, Patience, Permit, PictureRow, Pool, Slot, SlotLayout, trim_padding},
+    memory::{Field, Patience, Permit, Pool, Slot, SlotLayout, trim_padding},
     observe::Span,
     vocabulary::{Place, Stage},
 };

@@ -23,7 +23,7 @@ pub(crate) struct Part {
 
 impl Part {
     /// The bytes of the tensor.
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "Burn counts them too"))]
+    #[cfg(any(feature = "cuda", test))]
     pub(crate) fn bytes(&self) -> usize {
         self.shape.num_elements() * self.dtype.size()
     }

@@ -159,6 +159,7 @@ impl Uploader {
         })
     }
 
+    #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "without images there is nothing to decode"))]
     /// Makes the images of a slot on the device. Blocks until they are there.
     ///
     /// # Errors

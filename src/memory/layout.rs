@@ -198,11 +198,10 @@ impl SlotLayout {
             }
             field.check_image()?;
             let decoder = |field: &Field| field.image.as_ref().map(|image| image.decoder);
-            if let Some(other) = fields[..at].iter().find(|other| other.image.is_some()) {
-                if field.image.is_some() && decoder(other) != decoder(field) {
-                    let problem = format!("the images `{}` and `{name}` have different decoders", other.name);
-                    return Err(wrong(problem, "give both the same"));
-                }
+            let differs = |other: &&Field| other.image.is_some() && decoder(other) != decoder(field);
+            if let Some(other) = fields[..at].iter().find(differs).filter(|_| field.image.is_some()) {
+                let problem = format!("the images `{}` and `{name}` have different decoders", other.name);
+                return Err(wrong(problem, "give both the same"));
             }
             let room = field.image.as_ref().filter(|_| decoding.is_some()).map(|image| image.room);
             let row = match room {

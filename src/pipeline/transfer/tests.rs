@@ -2,7 +2,7 @@
 
 mod fake;
 
-use self::fake::{Link, ROWS, SLOTS, consume, epoch_of, pipeline, rows, rows_of, watched};
+use self::fake::{Link, ROWS, SLOTS, consume, epoch_of, pictures, pipeline, rows, rows_of, watched};
 use crate::{
     batch::Ready,
     device::{Breaks, DeviceCall, Hang},
@@ -233,16 +233,23 @@ fn epochs_side_by_side_lose_no_batch() {
 
 #[test]
 fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
-    for breaks in [
-        Breaks::Upload { after: 0 },
-        Breaks::Upload { after: 1 }, // a part of the batch is on the device
-        Breaks::Panic { after: 0 },
-        Breaks::Panic { after: 1 },
-        Breaks::Settle,
+    for (breaks, images) in [
+        (Breaks::Upload { after: 0 }, false),
+        (Breaks::Upload { after: 1 }, false), // a part of the batch is on the device
+        (Breaks::Upload { after: 1 }, true),
+        (Breaks::Panic { after: 0 }, false),
+        (Breaks::Panic { after: 1 }, false),
+        (Breaks::Panic { after: 0 }, true),
+        (Breaks::Decode, true),
+        (Breaks::PanicInDecode, true),
+        (Breaks::Settle, false),
+        (Breaks::Settle, true),
     ] {
         let (batches, counters) = (30, Arc::<Counters>::default());
+        let of_decode = matches!(breaks, Breaks::Decode | Breaks::PanicInDecode);
+        let stage = if of_decode { Stage::Decode } else { Stage::Transfer };
         let link = Link {
-            rows: Arc::new(rows(batches, &counters)),
+            rows: Arc::new(if images { pictures(batches, &counters) } else { rows(batches, &counters) }),
             send: Duration::ZERO,
             breaks: Box::new(move |number| Some(breaks).filter(|_| number % 3 == 2)),
         };
@@ -258,10 +265,10 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
                     Ok(Ready::Raw(raw)) if number % 3 != 2 => assert_eq!(raw.finish().unwrap().items, ROWS),
                     Err(error) if number % 3 == 2 => {
                         let at = error.place().expect("a place");
-                        assert_eq!((at.stage, at.epoch, at.batch), (Stage::Transfer, epoch, number), "{error}");
+                        assert_eq!((at.stage, at.epoch, at.batch), (stage, epoch, number), "{error}");
                         let fits = match breaks {
-                            Breaks::Upload { .. } => matches!(error, Error::Failed { .. }),
-                            Breaks::Panic { .. } => matches!(error, Error::Panicked { .. }),
+                            Breaks::Upload { .. } | Breaks::Decode => matches!(error, Error::Failed { .. }),
+                            Breaks::Panic { .. } | Breaks::PanicInDecode => matches!(error, Error::Panicked { .. }),
                             Breaks::Settle => matches!(error, Error::Device { .. }),
                             Breaks::Keeps { .. } | Breaks::Lost => false,
                         };

@@ -13,6 +13,8 @@ pub(crate) struct JpegHeader {
     pub(crate) frame: Frame,
     /// The number of components in the first scan.
     scanned: u8,
+    /// Whether it brings tables of both kinds.
+    tables: bool,
 }
 
 /// How the picture is coded.
@@ -40,6 +42,7 @@ impl JpegHeader {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, VisionError> {
         let mut rest = bytes.get(2..).unwrap_or_default();
         let (mut size, mut frame, mut orientation, mut adobe) = (None, None, Orientation::NoTransforms, None);
+        let (mut huffman, mut quantization) = (false, false);
         loop {
             let step = match *rest {
                 [0xFF, 0xDA, ref scan @ ..] => {
@@ -50,7 +53,8 @@ impl JpegHeader {
                     let none = VisionError::Malformed("no frame header comes before its data");
                     let Some(((width, height), frame)) = size.zip(frame) else { return Err(none) };
                     let scanned = scan.get(2).copied().unwrap_or(0);
-                    return Ok(Self { width, height, orientation, frame: Frame { adobe, ..frame }, scanned });
+                    let tables = huffman && quantization;
+                    return Ok(Self { width, height, orientation, frame: Frame { adobe, ..frame }, scanned, tables });
                 }
                 // Padding before a marker.
                 [0xFF, 0xFF, ..] => 1,
@@ -67,6 +71,8 @@ impl JpegHeader {
                         (0xE1, [b'E', b'x', b'i', b'f', 0, 0, exif @ ..]) => {
                             orientation = Orientation::from_exif_chunk(exif).unwrap_or(Orientation::NoTransforms);
                         }
+                        (0xC4, _) => huffman = true,
+                        (0xDB, _) => quantization = true,
                         (0xEE, [b'A', b'd', b'o', b'b', b'e', _, _, _, _, _, _, kind, ..]) => adobe = Some(*kind),
                         _ => {}
                     }
@@ -100,6 +106,7 @@ impl JpegHeader {
         usual
             && process == 0xC0
             && self.scanned == components
+            && self.tables
             && self.frame.is_ycc_or_grey()
             && sides.contains(&self.width)
             && sides.contains(&self.height)

@@ -8,7 +8,6 @@ use image::{
     error::{DecodingError, ImageFormatHint},
 };
 use std::{
-    cell::RefCell,
     ffi::{CStr, c_int, c_void},
     ptr::NonNull,
 };
@@ -17,13 +16,8 @@ use turbojpeg_sys as sys;
 /// More scans than any encoder makes. Each scan of a damaged or malicious file may take as long as the whole picture.
 const SCANS: c_int = 500;
 
-/// A decoder of libjpeg-turbo.
+/// A decoder of libjpeg-turbo, for one file: it would use the tables of one file for the next.
 struct Turbo(NonNull<c_void>);
-
-thread_local! {
-    /// Making one takes longer than reading a header, so each thread keeps its own.
-    static TURBO: RefCell<Option<Turbo>> = const { RefCell::new(None) };
-}
 
 /// Decodes the columns and rows of `part`, and a few more around it. Returns what was decoded: the pixels are in `out`,
 /// as interleaved RGB. They are those of the whole picture.
@@ -37,19 +31,12 @@ pub(super) fn decode(
     most_bytes: u64,
     out: &mut Vec<u8>,
 ) -> Result<Rect, VisionError> {
-    with(|turbo| turbo.decode(jpeg, header, part, most_bytes, out))
+    Turbo::new()?.decode(jpeg, header, part, most_bytes, out)
 }
 
 /// Reads the headers of a file, with its tables.
 pub(super) fn check(jpeg: &[u8], header: &JpegHeader) -> Result<(), VisionError> {
-    with(|turbo| turbo.read(jpeg, header))
-}
-
-fn with<T>(run: impl FnOnce(&mut Turbo) -> Result<T, VisionError>) -> Result<T, VisionError> {
-    TURBO.with_borrow_mut(|turbo| match turbo {
-        Some(turbo) => run(turbo),
-        None => run(turbo.insert(Turbo::new()?)),
-    })
+    Turbo::new()?.read(jpeg, header)
 }
 
 impl Turbo {

@@ -4,16 +4,18 @@ use crate::{
     batch::{BatchPlan, Collate, Done, Next, RawBatch, Ready, RowMut, RowsSource, Samples, Source, Task, ToSend},
     device::{Breaks, Target, Uploader},
     fault::{BoxError, Error, Faults},
-    memory::{Field, HeapAlloc, Patience, Permit, Pool, PoolLimits, SlotLayout},
+    memory::{Decoder, Field, HeapAlloc, Patience, Permit, Pool, PoolLimits, SlotLayout},
     observe::{Counters, StepClock},
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
     pipeline::{flow::Flow, shared::Pipeline, threads::Threads, tune::Settings},
+    vision::{CropBox, Image, Interpolation, Limits, PaddingMode, Picture, Size, write_chw},
     vocabulary::BatchKey,
 };
 use burn::{
     data::dataset::{Dataset, InMemDataset},
-    tensor::DType,
+    tensor::{DType, Int},
 };
+use image::{Rgb, RgbImage};
 use std::{
     mem,
     sync::Arc,
@@ -24,21 +26,59 @@ use std::{
 pub(super) const ROWS: usize = 8;
 pub(super) const SLOTS: usize = 4;
 
-pub(super) struct Bytes;
+/// Rows of nine bytes, with images or without.
+pub(super) struct Bytes {
+    images: bool,
+}
+
+/// The image of a row: a JPEG, and every third time pixels. Part, size and flips are noted.
+fn picture(x: u8) -> Image {
+    let pixels = RgbImage::from_fn(40, 30, |across, down| Rgb([x, across as u8 * 6, down as u8 * 8]));
+    let mut image = if x.is_multiple_of(3) {
+        Image::from(pixels)
+    } else {
+        let mut file = Vec::new();
+        let encoded = jpeg_encoder::Encoder::new(&mut file, 90).encode(&pixels, 40, 30, jpeg_encoder::ColorType::Rgb);
+        encoded.unwrap();
+        Image::from_bytes(file, &Limits::default()).unwrap()
+    };
+    if x.is_multiple_of(2) {
+        image.flip_vertical();
+    }
+    let part = CropBox { left: 3, top: 4, width: 31 - i64::from(x % 7) as u32, height: 20 };
+    image.resized_crop(part, Size { width: 18, height: 16 }, Interpolation::Bilinear).unwrap();
+    image.crop(CropBox { left: 1, top: 0, width: 16, height: 16 }, PaddingMode::Constant, [0; 3]).unwrap();
+    image.flip_horizontal();
+    image
+}
 
 impl Collate<u8> for Bytes {
     type Batch = ();
 
     fn layout(&self) -> Vec<Field> {
-        vec![Field::new("x", DType::U8, [9]), Field::new("y", DType::U8, [])]
+        let mut fields = vec![Field::new("x", DType::U8, [9]), Field::new("y", DType::U8, [])];
+        fields.extend(self.images.then(|| Field::image("picture", [3, 16, 16]).decoder(Decoder::Device).room(8000)));
+        fields
     }
 
     fn write(&self, x: &u8, row: &mut RowMut<'_>) -> Result<(), BoxError> {
         row.write("x", &[*x; 9])?;
+        if self.images {
+            row.image("picture", &picture(*x))?;
+        }
         Ok(row.put("y", *x)?)
     }
 
-    fn finish(&self, _: RawBatch) -> Result<(), BoxError> {
+    fn finish(&self, mut batch: RawBatch) -> Result<(), BoxError> {
+        if self.images {
+            let seen = batch.take::<4, Int>("picture")?.into_data().try_to_vec::<u8>()?;
+            let rows = batch.take::<1, Int>("y")?.into_data().try_to_vec::<u8>()?;
+            for (x, seen) in rows.into_iter().zip(seen.chunks(3 * 16 * 16)) {
+                let mut expected = vec![0; seen.len()];
+                write_chw(&picture(x).into_rgb()?, &mut expected)?;
+                assert!(seen == expected, "the picture of {x}");
+            }
+        }
         sleep(Duration::from_millis(1));
         Ok(())
     }
@@ -46,6 +86,15 @@ impl Collate<u8> for Bytes {
 
 pub(super) fn rows(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
     rows_of(InMemDataset::new(vec![7u8; batches * ROWS]), counters)
+}
+
+/// Rows with images that the device decodes.
+pub(super) fn pictures(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
+    let numbers = (0..batches * ROWS).map(|n| (n % 200) as u8).collect();
+    let bytes = Bytes { images: true };
+    let layout = SlotLayout::new(bytes.layout(), ROWS).unwrap().for_decoding().unwrap();
+    let rows = rows_of(InMemDataset::new(numbers), counters);
+    RowsSource { layout: Arc::new(layout), collate: Arc::new(bytes), ..rows }
 }
 
 pub(super) fn rows_of(dataset: impl Dataset<u8> + 'static, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
@@ -59,8 +108,8 @@ pub(super) fn rows_of(dataset: impl Dataset<u8> + 'static, counters: &Arc<Counte
     };
     RowsSource {
         samples: Arc::new(samples),
-        collate: Arc::new(Bytes),
-        layout: Arc::new(SlotLayout::new(Bytes.layout(), ROWS).unwrap()),
+        collate: Arc::new(Bytes { images: false }),
+        layout: Arc::new(SlotLayout::new(Bytes { images: false }.layout(), ROWS).unwrap()),
         target: Target::fake(),
         group: 4,
     }
@@ -175,6 +224,16 @@ impl Task<()> for Linked<dyn Task<()>> {
 }
 
 impl ToSend<()> for Linked<dyn ToSend<()>> {
+    fn decodes(&self) -> bool {
+        self.inner.decodes()
+    }
+
+    fn decode(&mut self, uploader: &mut Uploader) -> Result<(), Error> {
+        let breaks = (self.link.breaks)(self.number).unwrap_or(Breaks::Keeps { until: Some(Instant::now()) });
+        drop(mem::replace(uploader, Uploader::broken(self.link.target(), breaks)));
+        self.inner.decode(uploader)
+    }
+
     fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Next<()>, Error> {
         let Self { inner, link, number } = *self;
         sleep(link.send);
