@@ -12,7 +12,7 @@ use super::{
 use crate::{
     device::Target,
     fault::{Doing, Error, Faults, Skips, guard_at},
-    memory::{Chunk, Patience, Permit, Pool, remove_rows},
+    memory::{Chunk, LongFiles, Patience, Permit, Pool, remove_rows},
     observe::TaskClock,
     vocabulary::{Place, Stage},
 };
@@ -35,11 +35,13 @@ struct Written {
     skips: Skips,
     /// The lengths of padded fields, by row and then by field; empty without such fields.
     lengths: Vec<usize>,
+    long: LongFiles,
 }
 
 struct RowsTask<I, C> {
     job: Arc<RowsJob<I, C>>,
     chunk: Chunk,
+    long: LongFiles,
 }
 
 impl<I, C> RowsTask<I, C>
@@ -118,7 +120,7 @@ where
         let RowsJob { source, plan, .. } = &*self.job;
         let lengths = &mut lengths[(first - self.chunk.rows().start) * source.layout.fields.len()..];
         let draw = |position| source.samples.draw(plan, position);
-        let rows = Rows { chunk: &mut self.chunk, first, lengths, draw: &draw };
+        let rows = Rows { chunk: &mut self.chunk, first, lengths, long: &mut self.long, draw: &draw };
         let place = |position| Place { stage: Stage::Collate, ..plan.sample(position, worker) };
         write_rows(&*source.collate, samples, rows, &plan.abandoned, place, wrote)
     }
@@ -176,7 +178,7 @@ impl<I: Send + 'static, C: Collate<I>> RowsTask<I, C> {
         lengths: &[usize],
         skips: Skips,
     ) -> (Option<Outcome<C::Batch>>, Skips) {
-        let RowsTask { job, chunk } = self;
+        let RowsTask { job, chunk, long } = self;
         let first = chunk.rows().start * job.source.layout.fields.len();
         let mut outcome = job.written.lock();
         if let Some(all) = outcome.lengths.get_mut(first..first + lengths.len()) {
@@ -186,9 +188,10 @@ impl<I: Send + 'static, C: Collate<I>> RowsTask<I, C> {
             outcome.failed.note(failure);
         }
         outcome.skips.merge(skips);
+        outcome.long.extend(long);
         // This happens under the lock, so that the last task sees the outcome of every other task.
         let Some(mut slot) = chunk.finish() else { return (None, Skips::default()) };
-        let Written { mut failed, skips, mut lengths } = mem::take(&mut *outcome);
+        let Written { mut failed, skips, mut lengths, long } = mem::take(&mut *outcome);
         drop(outcome);
         if job.plan.abandoned.load(Relaxed) {
             return (None, skips); // rows may be missing, and `finish` sees whole batches only
@@ -199,7 +202,7 @@ impl<I: Send + 'static, C: Collate<I>> RowsTask<I, C> {
             None => {
                 remove_rows(&job.source.layout, &mut slot, &mut lengths, job.plan.indices.len(), &skips.skipped);
                 let (source, plan) = (Arc::clone(&job.source), job.plan.without(&skips));
-                let rows = FilledRows { source, slot, plan, longest: Vec::new(), decoded: Vec::new() };
+                let rows = FilledRows { source, slot, plan, longest: Vec::new(), long, decoded: Vec::new() };
                 Ok(match job.source.layout.has_padded() {
                     true => Next::Pin(Box::new(PaddedRows { rows, lengths })),
                     false => Next::Send(Box::new(rows)),
@@ -245,7 +248,9 @@ where
         let lengths = if self.layout.has_padded() { vec![0; rows * self.layout.fields.len()] } else { Vec::new() };
         let written = Mutex::new(Written { lengths, ..Written::default() });
         let job = Arc::new(RowsJob { source: self, plan, written });
-        let task = |chunk| Box::new(RowsTask { job: Arc::clone(&job), chunk }) as Box<dyn Task<C::Batch>>;
+        let task = |chunk| {
+            Box::new(RowsTask { job: Arc::clone(&job), chunk, long: LongFiles::new() }) as Box<dyn Task<C::Batch>>
+        };
         Ok(chunks.into_iter().map(task).collect())
     }
 }

@@ -14,7 +14,7 @@ use crate::memory::PictureRow;
 use crate::{
     device::{Part, Uploaded, Uploader},
     fault::{Error, guard},
-    memory::{Field, Patience, Permit, Pool, Slot, SlotLayout, trim_padding},
+    memory::{Field, LongFiles, Patience, Permit, Pool, Slot, SlotLayout, trim_padding},
     observe::Span,
     vocabulary::{Place, Stage},
 };
@@ -47,6 +47,8 @@ pub(super) struct FilledRows<I, C> {
     pub(super) plan: Arc<BatchPlan>,
     /// The longest row of each field, if any field is padded.
     pub(super) longest: Vec<usize>,
+    /// Files for the device that are longer than their rows.
+    pub(super) long: LongFiles,
     /// The tensors that the device has made already: those of images, in the order of the fields.
     pub(super) decoded: Vec<Uploaded>,
 }
@@ -70,12 +72,13 @@ where
             let place = Place { index: self.plan.indices.get(row).copied(), ..place };
             guard(place, || Ok(redo_on_host(picture, file)?))
         };
-        self.decoded = uploader.decode(&self.slot, &images, place, &redo)?;
+        self.decoded = uploader.decode(&self.slot, &images, &self.long, place, &redo)?;
+        self.long.clear();
         Ok(())
     }
 
     fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Next<C::Batch>, Error> {
-        let Self { source, mut slot, plan, longest, decoded } = *self;
+        let Self { source, mut slot, plan, longest, decoded, .. } = *self;
         let RowsSource { samples, layout, target, .. } = &*source;
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let mut raw = RawBatch::new(plan.indices.len(), target.device.clone(), samples.seed, plan.at);

@@ -2,7 +2,7 @@
 
 use crate::{
     fault::FieldError,
-    memory::{Chunk, Field, SlotLayout},
+    memory::{Chunk, Field, LongFiles, SlotLayout},
 };
 use burn::tensor::Element;
 use std::mem::discriminant;
@@ -54,14 +54,23 @@ pub struct RowMut<'a> {
     written: u64,
     /// The length of each padded field, written as the collate writes it.
     lengths: &'a mut [usize],
+    /// Takes files that are longer than the row.
+    #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "only images are files"))]
+    pub(super) long: &'a mut LongFiles,
     /// A number from 0 to 1 that depends on the sample alone.
     #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "only images ask for it"))]
     pub(super) draw: f64,
 }
 
 impl<'a> RowMut<'a> {
-    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, lengths: &'a mut [usize], draw: f64) -> Self {
-        Self { chunk, row, written: 0, lengths, draw }
+    pub(crate) fn new(
+        chunk: &'a mut Chunk,
+        row: usize,
+        lengths: &'a mut [usize],
+        long: &'a mut LongFiles,
+        draw: f64,
+    ) -> Self {
+        Self { chunk, row, written: 0, lengths, long, draw }
     }
 
     #[inline]

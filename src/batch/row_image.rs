@@ -9,6 +9,7 @@ use crate::{
         wanted_planes,
     },
 };
+use bytes::Bytes;
 use std::sync::Arc;
 
 impl RowMut<'_> {
@@ -47,11 +48,19 @@ impl RowMut<'_> {
         if (width as usize, height as usize) != (field_width, field_height) {
             return Err(VisionError::FieldSize { field: name.into(), width, height, field_width, field_height });
         }
-        let (draw, decoding) = (self.draw, self.chunk.layout().decoding);
+        let (draw, decoding, most) = (self.draw, self.chunk.layout().decoding, self.chunk.layout().room(at));
         let (values, row) = (Arc::clone(values), self.chunk.bytes_mut(at, self.row));
         match decoding {
             None => write_values(image, &values, row)?,
-            Some(share) => write_row(image, draw >= share, row, 3 * field_width * field_height)?,
+            Some(share) => {
+                let long = write_row(image, draw >= share, most, row, 3 * field_width * field_height)?;
+                if let Some((head, file)) = long {
+                    // Two fields of a row may have long files.
+                    let place = 64 * self.row + at; // layouts have at most 64 fields
+                    PictureRow { bytes: place as u32, ..head }.write(self.chunk.bytes_mut(at, self.row));
+                    self.long.insert(place, file);
+                }
+            }
         }
         self.note_written(at);
         Ok(())
@@ -66,24 +75,30 @@ fn write_values(image: &Image, values: &Values, row: &mut [u8]) -> Result<(), Vi
     }
 }
 
-/// Writes the row of an image for a device that decodes: its file, if the device may have it, or its `pixels` bytes.
-fn write_row(image: &Image, may: bool, row: &mut [u8], pixels: usize) -> Result<(), VisionError> {
+/// Writes the row of an image for a device that decodes: its file, if the device `may` have it and it has at `most` so
+/// many bytes, else its `pixels` bytes. A file that does not fit into the row is returned, with its head.
+fn write_row(
+    image: &Image,
+    may: bool,
+    most: usize,
+    row: &mut [u8],
+    pixels: usize,
+) -> Result<Option<(PictureRow, Bytes)>, VisionError> {
     let (head, room) = row.split_at_mut(PictureRow::BYTES);
-    let file = image.for_hardware().filter(|(file, _)| may && file.bytes.len() <= room.len());
-    let picture = match file {
-        Some((file, jpeg)) => {
-            // What would fail on the host fails here, where it is known whose sample it is.
-            check_headers(&file.bytes, jpeg, &file.limits)?;
-            room[..file.bytes.len()].copy_from_slice(&file.bytes);
-            picture(file.bytes.len(), (jpeg.width, jpeg.height), &file.wanted(jpeg))
-        }
-        None => {
-            image.write(&BYTES, &mut room[..pixels])?;
-            PictureRow { bytes: pixels as u32, ..PictureRow::default() }
-        }
+    let Some((file, jpeg)) = image.for_hardware().filter(|(file, _)| may && file.bytes.len() <= most) else {
+        image.write(&BYTES, &mut room[..pixels])?;
+        PictureRow { bytes: pixels as u32, ..PictureRow::default() }.write(head);
+        return Ok(None);
     };
+    // What would fail on the host fails here, where it is known whose sample it is.
+    check_headers(&file.bytes, jpeg, &file.limits)?;
+    let picture = picture(file.bytes.len(), (jpeg.width, jpeg.height), &file.wanted(jpeg));
+    let Some(room) = room.get_mut(..file.bytes.len()) else {
+        return Ok(Some((PictureRow { kind: PictureKind::LongJpeg, ..picture }, file.bytes.clone())));
+    };
+    room.copy_from_slice(&file.bytes);
     picture.write(head);
-    Ok(())
+    Ok(None)
 }
 
 /// What the device is to make of a file.

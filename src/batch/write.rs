@@ -3,7 +3,7 @@
 use super::{collate::Collate, row::RowMut};
 use crate::{
     fault::{Doing, Error, guard_at},
-    memory::Chunk,
+    memory::{Chunk, LongFiles},
     vocabulary::{Place, Stage},
 };
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -13,6 +13,8 @@ pub(crate) struct Rows<'a> {
     pub(crate) chunk: &'a mut Chunk,
     pub(crate) first: usize,
     pub(crate) lengths: &'a mut [usize],
+    /// Takes files that are longer than their rows.
+    pub(crate) long: &'a mut LongFiles,
     /// Draws a number from 0 to 1 for the sample of a row.
     pub(crate) draw: &'a dyn Fn(usize) -> f64,
 }
@@ -27,7 +29,7 @@ pub(crate) fn write_rows<I, C: Collate<I>>(
     place: impl FnOnce(usize) -> Place,
     mut wrote: impl FnMut(),
 ) -> Result<(), (usize, Error)> {
-    let Rows { chunk, first, lengths, draw } = rows;
+    let Rows { chunk, first, lengths, long, draw } = rows;
     let draws = chunk.layout().decoding.is_some_and(|share| share > 0.0);
     let fields = chunk.layout().fields.len();
     let doing = Doing::here();
@@ -40,7 +42,7 @@ pub(crate) fn write_rows<I, C: Collate<I>>(
                     return Ok(());
                 }
                 doing.note(position, Stage::Collate);
-                let mut row = RowMut::new(chunk, position, lengths, if draws { draw(position) } else { 0.0 });
+                let mut row = RowMut::new(chunk, position, lengths, long, if draws { draw(position) } else { 0.0 });
                 collate.write(sample, &mut row)?;
                 row.complete()?;
                 wrote();

@@ -10,7 +10,7 @@ use super::{
     upload::Redo,
     window::InUse,
 };
-use crate::fault::BoxError;
+use crate::{fault::BoxError, memory::LongFiles};
 use burn::{
     backend::Device as _,
     cubecl::{cuda::CudaDevice, device_handle::DeviceHandle},
@@ -155,14 +155,14 @@ impl CopyStream {
         Ok(uploaded)
     }
 
-    /// Makes the images of `bytes`, a slot, on the device: as `start` and `wait`, for parts that are rows of images.
+    /// Makes the images of a slot, and of files that are longer than its rows, on the device: as `start` and `wait`, for parts that are rows of images.
     ///
     /// # Errors
     /// As those of `start`, and what `redo` returns about a file that the device refuses.
     pub(crate) fn decode(
         &mut self,
         engine: &Engine,
-        bytes: &[u8],
+        (bytes, long): (&[u8], &LongFiles),
         parts: &[Part],
         consumer: StreamId,
         most: usize,
@@ -187,6 +187,7 @@ impl CopyStream {
             let images = Images {
                 rows: &bytes[part.range.clone()],
                 row_bytes: part.range.len() / rows,
+                long,
                 values,
                 width: width as u32,
                 height: height as u32,

@@ -7,14 +7,14 @@ use super::{
 };
 use crate::{
     fault::{BoxError, Error},
-    memory::{PictureKind, PictureRow, Slot, Values},
+    memory::{LongFiles, PictureKind, PictureRow, Slot, Values},
     vocabulary::MemoryKind,
 };
 
 /// Makes the tensors of rows of images.
 pub(super) fn decode(
     breaks: Breaks,
-    slot: &Slot,
+    files: (&Slot, &LongFiles),
     parts: &[Part],
     target: &Target,
     redo: Redo<'_>,
@@ -25,11 +25,11 @@ pub(super) fn decode(
         Breaks::PanicInDecode => panic!("the engines are gone"),
         _ => {}
     }
-    parts.iter().map(|part| images(slot, part, target, redo, refused)).collect()
+    parts.iter().map(|part| images(files, part, target, redo, refused)).collect()
 }
 
 fn images(
-    slot: &Slot,
+    (slot, long): (&Slot, &LongFiles),
     part: &Part,
     target: &Target,
     redo: Redo<'_>,
@@ -41,10 +41,13 @@ fn images(
     for (nth, row) in rows.chunks_exact(rows.len() / part.shape[0]).enumerate() {
         let (head, bytes) = row.split_at(PictureRow::BYTES);
         let head = PictureRow::read(head);
-        let bytes = &bytes[..head.bytes as usize];
+        let bytes = match head.kind {
+            PictureKind::LongJpeg => long.get(&(head.bytes as usize)).ok_or("a file is missing")?,
+            _ => &bytes[..head.bytes as usize],
+        };
         let pixels = match head.kind {
             PictureKind::Pixels => bytes.to_vec(),
-            PictureKind::Jpeg => match redo(nth, &head, bytes) {
+            PictureKind::Jpeg | PictureKind::LongJpeg => match redo(nth, &head, bytes) {
                 Ok(pixels) => pixels,
                 Err(error) => {
                     *refused = Some(error);

@@ -11,7 +11,7 @@ use super::{
 use super::{cuda_block::Blocks, cuda_copy::CopyStream, decode::Failure};
 use crate::{
     fault::{BoxError, Error, guard},
-    memory::{PictureRow, Pool, Slot},
+    memory::{LongFiles, PictureRow, Pool, Slot},
     vocabulary::{BatchKey, MemoryKind, Place, Stage},
 };
 use burn::tensor::{Device, StreamId};
@@ -168,13 +168,14 @@ impl Uploader {
         &mut self,
         slot: &Slot,
         parts: &[Part],
+        long: &LongFiles,
         place: Place,
         redo: Redo<'_>,
     ) -> Result<Vec<Uploaded>, Error> {
         let Self { way, target, aim } = self;
         let mut refused = None;
         let decoded = Self::watched(target, DeviceCall::Decode, place, |_| {
-            way.decode(target, slot, parts, *aim, redo, &mut refused)
+            way.decode(target, (slot, long), parts, *aim, redo, &mut refused)
         });
         let Err(error) = decoded else { return decoded };
         // Blocks were taken, and are given back once nothing is written to them.
@@ -294,18 +295,18 @@ impl Way {
     fn decode(
         &mut self,
         target: &Target,
-        slot: &Slot,
+        (slot, long): (&Slot, &LongFiles),
         parts: &[Part],
         aim: Aim,
         redo: Redo<'_>,
         refused: &mut Option<Error>,
     ) -> Result<Vec<Uploaded>, BoxError> {
-        let _ = (target, slot, parts, aim, redo, &refused);
+        let _ = (target, slot, long, parts, aim, redo, &refused);
         match self {
             #[cfg(feature = "cuda")]
             Self::Direct(stream) => {
                 let engine = target.engine.as_ref().ok_or("the device was not opened for decoding")?;
-                let made = stream.decode(engine, slot.as_slice(), parts, aim.consumer, aim.most, redo);
+                let made = stream.decode(engine, (slot.as_slice(), long), parts, aim.consumer, aim.most, redo);
                 made.map_err(|failure| match failure {
                     Failure::Device(error) => error,
                     Failure::Sample(error) => {
@@ -315,7 +316,7 @@ impl Way {
                 })
             }
             #[cfg(test)]
-            Self::Broken(breaks) => super::fake_decode::decode(*breaks, slot, parts, target, redo, refused),
+            Self::Broken(breaks) => super::fake_decode::decode(*breaks, (slot, long), parts, target, redo, refused),
             _ => Err("the copies of Burn make no images".into()),
         }
     }

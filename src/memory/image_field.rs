@@ -24,6 +24,9 @@ pub enum Decoder {
     Shared(f64),
 }
 
+/// The longest file that a device gets by default.
+const ROOM: usize = 16 << 20;
+
 /// What makes a field one of images.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ImageField {
@@ -54,8 +57,7 @@ impl Field {
     /// differences of decoders.
     pub fn image(name: impl Into<Cow<'static, str>>, shape: impl Into<Vec<usize>>) -> Self {
         let shape: Vec<usize> = shape.into();
-        let room = shape.iter().fold(1usize, |bytes, side| bytes.saturating_mul(*side));
-        let image = ImageField { mean: [0.0; 3], std: [1.0; 3], normalized: false, room, decoder: Decoder::Auto };
+        let image = ImageField { mean: [0.0; 3], std: [1.0; 3], normalized: false, room: ROOM, decoder: Decoder::Auto };
         Self { image: Some(Box::new(image)), ..Self::new(name, DType::U8, shape) }
     }
 
@@ -71,10 +73,11 @@ impl Field {
         self.with_image(|image| ImageField { mean, std, normalized: true, ..image })
     }
 
-    /// Sets the longest file, in bytes, that is sent to a device which decodes: a row of the slot has this room.
-    /// Default: the bytes of the pixels, `3 * height * width`. Longer files are decoded on the workers.
+    /// Sets the longest file, in bytes, that a device which decodes gets. Default: 16 MiB. Longer files are decoded on
+    /// the workers. A file that is no longer than the pixels, `3 * height * width`, is copied to page-locked memory. The
+    /// bytes of a longer one stay where they are until the batch is decoded, in addition to the loader's limits.
     pub fn room(self, bytes: usize) -> Self {
-        self.with_image(|image| ImageField { room: image.room.max(bytes), ..image })
+        self.with_image(|image| ImageField { room: bytes, ..image })
     }
 
     /// Sets where the pixels of an image field are made. Default: [`Decoder::Auto`].

@@ -203,10 +203,13 @@ impl SlotLayout {
                 let problem = format!("the images `{}` and `{name}` have different decoders", other.name);
                 return Err(wrong(problem, "give both the same"));
             }
-            let room = field.image.as_ref().filter(|_| decoding.is_some()).map(|image| image.room);
-            let row = match room {
-                Some(room) => room.checked_add(PictureRow::BYTES).and_then(|row| row.checked_next_multiple_of(ALIGN)),
-                None => field.shape.iter().try_fold(field.dtype.size(), |bytes, dim| bytes.checked_mul(*dim)),
+            // A device gets bytes, and makes the values.
+            let of_bytes = field.image.is_some() && decoding.is_some();
+            let value = if of_bytes { 1 } else { field.dtype.size() };
+            let row = field.shape.iter().try_fold(value, |bytes, dim| bytes.checked_mul(*dim));
+            let row = match of_bytes {
+                true => row.and_then(|row| row.checked_add(PictureRow::BYTES)?.checked_next_multiple_of(ALIGN)),
+                false => row,
             };
             let span = row.and_then(|row| row.checked_mul(rows)).and_then(|span| span.checked_next_multiple_of(ALIGN));
             let (Some(row), Some(next)) = (row, span.and_then(|span| end.checked_add(span))) else {
@@ -250,6 +253,12 @@ impl SlotLayout {
     #[inline]
     pub(crate) fn values(&self, field: usize) -> usize {
         self.spans[field].values
+    }
+
+    /// The longest file that the device gets for a field of images.
+    #[cfg(feature = "vision")]
+    pub(crate) fn room(&self, field: usize) -> usize {
+        self.fields[field].image.as_ref().map_or(0, |image| image.room)
     }
 
     /// The values of a field of images. `None` for other fields.

@@ -29,6 +29,6 @@ pub(crate) use limits::Limited;
 pub use limits::MemoryLimit;
 #[cfg(any(feature = "vision", feature = "cuda"))]
 pub(crate) use picture_row::PictureKind;
-pub(crate) use picture_row::PictureRow;
+pub(crate) use picture_row::{LongFiles, PictureRow};
 pub(crate) use pool::{Patience, Permit, Pool, PoolLimits, SPARE, TICK};
 pub(crate) use slot::{Chunk, Slot, Ticket};

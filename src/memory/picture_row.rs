@@ -1,5 +1,8 @@
 //! A row of images that the device decodes: what is in it, and what is to be made of it.
 
+use bytes::Bytes;
+use std::collections::BTreeMap;
+
 /// The head of a row, before the bytes of a file or of pixels.
 ///
 /// A pixel of the result is a pixel of the resized part: column `window.0 + x * mirror.0`, row `window.1 + y * mirror.1`.
@@ -8,7 +11,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct PictureRow {
     pub(crate) kind: PictureKind,
-    /// The bytes that follow.
+    /// The bytes that follow. Of a JPEG that is longer than the row, the place of the row in its batch.
     pub(crate) bytes: u32,
     /// Columns and rows of the stored picture.
     pub(crate) stored: [u32; 2],
@@ -34,6 +37,8 @@ pub(crate) enum PictureKind {
     Pixels,
     /// A JPEG.
     Jpeg,
+    /// Nothing: the JPEG is longer than the row, and lies elsewhere.
+    LongJpeg,
 }
 
 impl PictureRow {
@@ -46,7 +51,7 @@ impl PictureRow {
             [self.start, self.across, self.down, self.window, self.mirror].map(|pair| pair.map(|side| side as u32));
         let Self { bytes, stored, part, resized, filter, seen, .. } = *self;
         [
-            u32::from(self.kind == PictureKind::Jpeg),
+            self.kind as u32,
             bytes,
             stored[0],
             stored[1],
@@ -89,7 +94,11 @@ impl PictureRow {
         let pair = |at: usize| [words[at] as i32, words[at + 1] as i32];
         let sides = |at: usize| [words[at], words[at + 1]];
         Self {
-            kind: if words[0] == 1 { PictureKind::Jpeg } else { PictureKind::Pixels },
+            kind: match words[0] {
+                0 => PictureKind::Pixels,
+                1 => PictureKind::Jpeg,
+                _ => PictureKind::LongJpeg,
+            },
             bytes: words[1],
             stored: sides(2),
             start: pair(4),
@@ -104,6 +113,9 @@ impl PictureRow {
         }
     }
 }
+
+/// The files that are longer than their rows, by the places that the rows had in the batch as it was planned.
+pub(crate) type LongFiles = BTreeMap<usize, Bytes>;
 
 #[cfg(test)]
 mod tests {

@@ -121,7 +121,7 @@ impl Collate<(Image, usize)> for Images {
 }
 
 fn field(decoder: Decoder) -> Field {
-    Field::image("image", [3, SIDE, SIDE]).decoder(decoder).room(600_000)
+    Field::image("image", [3, SIDE, SIDE]).decoder(decoder)
 }
 
 fn loader(files: &Arc<Vec<Vec<u8>>>, field: Field, workers: usize, batch: usize) -> Arc<PinnedDataLoader<Batch>> {
@@ -275,7 +275,7 @@ fn memory_of_the_device_is_bounded() {
     println!("12 megapixels: {} bytes", large[0].len());
     let files = Arc::new((0..128).map(|nth| large[nth % 4].clone()).collect::<Vec<_>>());
     let before = crate::leaks::device_mb();
-    let field = Field::image("image", [3, SIDE, SIDE]).decoder(Decoder::Device).room(8 << 20);
+    let field = Field::image("image", [3, SIDE, SIDE]).decoder(Decoder::Device);
     let device = loader(&files, field, 8, 64);
     let batches = all(&device);
     assert_eq!(batches.iter().map(|(_, index)| index.len()).sum::<usize>(), 128);

@@ -19,7 +19,7 @@ impl Arena {
         if bytes > self.bytes {
             self.free()?;
             // A little more, so that the next batch has room too.
-            let wanted = bytes + bytes / 8;
+            let wanted = bytes + bytes / 16;
             let _in_context = InContext::new(&self.context)?;
             // SAFETY: it only allocates.
             (self.start, self.bytes) = (unsafe { result::malloc_sync(wanted) }?, wanted);

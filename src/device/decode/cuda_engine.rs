@@ -9,7 +9,7 @@ use super::{
 use crate::{
     device::{cuda_context::InContext, upload::Redo},
     fault::{BoxError, Error},
-    memory::{PictureKind, PictureRow, Values},
+    memory::{LongFiles, PictureKind, PictureRow, Values},
 };
 use cudarc::driver::{
     CudaContext, result,
@@ -24,7 +24,7 @@ use std::{
 /// One batch is decoded while the one before is resampled.
 const ARENAS: usize = 2;
 /// The most bytes of decoded pictures in an arena.
-const ARENA: usize = 256 << 20;
+const ARENA: usize = 224 << 20;
 /// Lines and pictures start at a multiple of this.
 const ALIGN: usize = 256;
 /// Words of an entry of the kernel's table.
@@ -65,6 +65,8 @@ pub(crate) struct Images<'a> {
     /// All rows, each with a head.
     pub(crate) rows: &'a [u8],
     pub(crate) row_bytes: usize,
+    /// Files that are longer than their rows.
+    pub(crate) long: &'a LongFiles,
     pub(crate) values: &'a Values,
     pub(crate) width: u32,
     pub(crate) height: u32,
@@ -205,7 +207,8 @@ impl Engine {
         at: CUdeviceptr,
         redo: Redo<'_>,
     ) -> Result<Vec<(usize, Vec<u8>)>, Failure> {
-        let files: Vec<usize> = (0..entries.len()).filter(|nth| entries[*nth].head.kind == PictureKind::Jpeg).collect();
+        let files: Vec<usize> =
+            (0..entries.len()).filter(|nth| entries[*nth].head.kind != PictureKind::Pixels).collect();
         let mut refused = Vec::new();
         self.nvjpeg.lock().decode(entries, &files, at, &mut refused)?;
         let mut redone = Vec::new();
@@ -292,12 +295,15 @@ fn group<'a>(images: &Images<'a>, rows: Range<usize>) -> (Vec<Entry<'a>>, usize)
         let bytes = &images.rows[row * images.row_bytes..][..images.row_bytes];
         let (head, bytes) = bytes.split_at(PictureRow::BYTES);
         let head = PictureRow::read(head);
-        let bytes = &bytes[..(head.bytes as usize).min(bytes.len())];
+        let bytes = match head.kind {
+            PictureKind::LongJpeg => images.long.get(&(head.bytes as usize)).map(|file| &file[..]).unwrap_or_default(),
+            _ => &bytes[..(head.bytes as usize).min(bytes.len())],
+        };
         let pixels = 3 * images.width as usize * images.height as usize;
         let pitch = (3 * head.stored[0] as usize).next_multiple_of(ALIGN);
         let room = match head.kind {
             PictureKind::Pixels => pixels,
-            PictureKind::Jpeg => (pitch * head.stored[1] as usize).max(pixels), // it may be decoded on the host yet
+            PictureKind::Jpeg | PictureKind::LongJpeg => (pitch * head.stored[1] as usize).max(pixels), // it may be decoded on the host yet
         };
         let room = room.next_multiple_of(ALIGN);
         if !entries.is_empty() && end + room > ARENA {
