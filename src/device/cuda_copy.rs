@@ -6,8 +6,7 @@ use super::{
     cuda_context::{InContext, Server},
     cuda_tensor::TensorMaker,
     decode::{Engine, Failure, Images},
-    flat::{Part, Uploaded},
-    upload::Redo,
+    flat::{Part, Redo, Uploaded},
     window::InUse,
 };
 use crate::{fault::BoxError, memory::LongFiles};

@@ -1,9 +1,8 @@
 //! A fake device that decodes: on the host, by what is for files that a device refuses.
 
 use super::{
-    flat::{Flat, Part, Uploaded},
+    flat::{Flat, Part, Redo, Uploaded},
     target::Target,
-    upload::{Breaks, Redo},
 };
 use crate::{
     fault::{BoxError, Error},
@@ -13,18 +12,12 @@ use crate::{
 
 /// Makes the tensors of rows of images.
 pub(super) fn decode(
-    breaks: Breaks,
     files: (&Slot, &LongFiles),
     parts: &[Part],
     target: &Target,
     redo: Redo<'_>,
     refused: &mut Option<Error>,
 ) -> Result<Vec<Uploaded>, BoxError> {
-    match breaks {
-        Breaks::Decode => return Err("the engines failed".into()),
-        Breaks::PanicInDecode => panic!("the engines are gone"),
-        _ => {}
-    }
     parts.iter().map(|part| images(files, part, target, redo, refused)).collect()
 }
 

@@ -1,6 +1,10 @@
 //! The tensors of a batch on their way to the device. They have one dimension until their values are there.
 
-use crate::{memory::Values, vocabulary::MemoryKind};
+use crate::{
+    fault::Error,
+    memory::{PictureRow, Values},
+    vocabulary::MemoryKind,
+};
 use burn::tensor::{
     AllocationProperty, Bool, Bytes, DType, Device, Float, Int, Shape, Tensor, TensorData, kind::Basic,
 };
@@ -28,6 +32,9 @@ impl Part {
         self.shape.num_elements() * self.dtype.size()
     }
 }
+
+/// Decodes the file of a row on the host, as bytes in planes. For files that the device refuses.
+pub(crate) type Redo<'a> = &'a dyn Fn(usize, &PictureRow, &[u8]) -> Result<Vec<u8>, Error>;
 
 /// A tensor of a batch that was copied to the device.
 pub(crate) enum Uploaded {

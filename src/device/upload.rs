@@ -3,7 +3,7 @@
 
 use super::{
     call::DeviceCall,
-    flat::{Flat, Part, Uploaded},
+    flat::{Flat, Part, Redo, Uploaded},
     target::Target,
     window::InUse,
 };
@@ -11,7 +11,7 @@ use super::{
 use super::{cuda_block::Blocks, cuda_copy::CopyStream, decode::Failure};
 use crate::{
     fault::{BoxError, Error, guard},
-    memory::{LongFiles, PictureRow, Pool, Slot},
+    memory::{LongFiles, Pool, Slot},
     vocabulary::{BatchKey, MemoryKind, Place, Stage},
 };
 use burn::tensor::{Device, StreamId};
@@ -35,9 +35,6 @@ impl Common {
         self.blocks.look();
     }
 }
-
-/// Decodes the file of a row on the host, as bytes in planes. For files that the device refuses.
-pub(crate) type Redo<'a> = &'a dyn Fn(usize, &PictureRow, &[u8]) -> Result<Vec<u8>, Error>;
 
 /// A transfer thread's way to its device.
 pub(crate) struct Uploader {
@@ -316,7 +313,11 @@ impl Way {
                 })
             }
             #[cfg(test)]
-            Self::Broken(breaks) => super::fake_decode::decode(*breaks, (slot, long), parts, target, redo, refused),
+            Self::Broken(Breaks::Decode) => Err("the engines failed".into()),
+            #[cfg(test)]
+            Self::Broken(Breaks::PanicInDecode) => panic!("the engines are gone"),
+            #[cfg(test)]
+            Self::Broken(_) => super::fake_decode::decode((slot, long), parts, target, redo, refused),
             _ => Err("the copies of Burn make no images".into()),
         }
     }

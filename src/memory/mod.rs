@@ -12,6 +12,7 @@ mod image_field;
 mod layout;
 mod limits;
 mod permits;
+mod picture_field;
 #[cfg_attr(not(feature = "vision"), allow(dead_code, reason = "as above"))]
 mod picture_row;
 mod pool;

@@ -7,7 +7,7 @@ use super::{
     cuda_nvjpeg::{File, Nvjpeg},
 };
 use crate::{
-    device::{cuda_context::InContext, upload::Redo},
+    device::{cuda_context::InContext, flat::Redo},
     fault::{BoxError, Error},
     memory::{LongFiles, PictureKind, PictureRow, Values},
 };

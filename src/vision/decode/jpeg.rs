@@ -13,7 +13,7 @@ pub(crate) struct JpegHeader {
     pub(crate) frame: Frame,
     /// The number of components in the first scan.
     scanned: u8,
-    /// Whether it brings tables of both kinds.
+    /// Whether it brings all tables that the first scan needs, and they are sound.
     tables: bool,
 }
 
@@ -27,6 +27,8 @@ pub(crate) struct Frame {
     components: u8,
     /// The identifiers of the first three components, and their sampling factors (horizontal, vertical).
     ids: [u8; 3],
+    /// The quantization table of each.
+    quantized: [u8; 3],
     sampling: [(u8, u8); 3],
     /// The kind of colours, if an Adobe segment tells: 0 is RGB or CMYK, 1 is YCbCr, 2 is YCCK.
     adobe: Option<u8>,
@@ -42,7 +44,7 @@ impl JpegHeader {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, VisionError> {
         let mut rest = bytes.get(2..).unwrap_or_default();
         let (mut size, mut frame, mut orientation, mut adobe) = (None, None, Orientation::NoTransforms, None);
-        let (mut huffman, mut quantization) = (false, false);
+        let mut tables = Tables::default();
         loop {
             let step = match *rest {
                 [0xFF, 0xDA, ref scan @ ..] => {
@@ -53,7 +55,7 @@ impl JpegHeader {
                     let none = VisionError::Malformed("no frame header comes before its data");
                     let Some(((width, height), frame)) = size.zip(frame) else { return Err(none) };
                     let scanned = scan.get(2).copied().unwrap_or(0);
-                    let tables = huffman && quantization;
+                    let tables = tables.serve(&frame, scan);
                     return Ok(Self { width, height, orientation, frame: Frame { adobe, ..frame }, scanned, tables });
                 }
                 // Padding before a marker.
@@ -71,8 +73,8 @@ impl JpegHeader {
                         (0xE1, [b'E', b'x', b'i', b'f', 0, 0, exif @ ..]) => {
                             orientation = Orientation::from_exif_chunk(exif).unwrap_or(Orientation::NoTransforms);
                         }
-                        (0xC4, _) => huffman = true,
-                        (0xDB, _) => quantization = true,
+                        (0xC4, data) => tables.huffman(data),
+                        (0xDB, data) => tables.quantization(data),
                         (0xEE, [b'A', b'd', b'o', b'b', b'e', _, _, _, _, _, _, kind, ..]) => adobe = Some(*kind),
                         _ => {}
                     }
@@ -119,11 +121,13 @@ impl Frame {
     fn read(process: u8, data: &[u8]) -> Option<((u32, u32), Self)> {
         let [precision, a, b, c, d, components, rest @ ..] = data else { return None };
         let side = |high, low| u32::from(u16::from_be_bytes([high, low]));
-        let (mut ids, mut sampling) = ([0; 3], [(0, 0); 3]);
+        let (mut ids, mut sampling, mut quantized) = ([0; 3], [(0, 0); 3], [0; 3]);
         for (at, component) in rest.chunks_exact(3).take((*components).min(3).into()).enumerate() {
             (ids[at], sampling[at]) = (component[0], (component[1] >> 4, component[1] & 15));
+            quantized[at] = component[2];
         }
-        let frame = Self { process, precision: *precision, components: *components, ids, sampling, adobe: None };
+        let frame =
+            Self { process, precision: *precision, components: *components, ids, quantized, sampling, adobe: None };
         Some(((side(*c, *d), side(*a, *b)), frame))
     }
 
@@ -141,6 +145,67 @@ impl Frame {
     #[cfg(feature = "turbo")]
     pub(crate) fn for_turbo(&self) -> bool {
         matches!(self.process, 0xC0..=0xC2) && self.is_ycc_or_grey()
+    }
+}
+
+/// The tables that were seen before a scan, as bits of their numbers.
+#[derive(Debug, Default)]
+struct Tables {
+    quantization: u8,
+    /// Of DC and of AC coefficients.
+    huffman: [u8; 2],
+    /// Whether any of them is unsound.
+    bad: bool,
+}
+
+impl Tables {
+    /// Notes the tables of a segment.
+    fn quantization(&mut self, mut data: &[u8]) {
+        while let [head, rest @ ..] = data {
+            let bytes = if head >> 4 == 0 { 64 } else { 128 };
+            match (rest.split_at_checked(bytes), head & 15) {
+                (Some((values, rest)), number @ 0..4) if head >> 4 == 1 || !values.contains(&0) => {
+                    (self.quantization, data) = (self.quantization | 1 << number, rest);
+                }
+                _ => return self.bad = true,
+            }
+        }
+    }
+
+    /// Notes the tables of a segment. The codes of each must fit into their lengths (T.81, annex C).
+    fn huffman(&mut self, mut data: &[u8]) {
+        while let [head, rest @ ..] = data {
+            let Some((counts, rest)) = rest.split_first_chunk::<16>() else { return self.bad = true };
+            let all = counts.iter().map(|count| usize::from(*count)).sum::<usize>();
+            // After each length, the codes used so far must be fewer than that length has.
+            let mut used = 0u32;
+            let fits = (1..=16u32).zip(counts).all(|(length, count)| {
+                used = 2 * used + u32::from(*count);
+                used < 1 << length
+            });
+            let Some((values, rest)) = rest.split_at_checked(all) else { return self.bad = true };
+            let (class, number) = (usize::from(head >> 4), head & 15);
+            let sound =
+                fits && all > 0 && class < 2 && number < 4 && (class == 1 || values.iter().all(|size| *size < 16));
+            if !sound {
+                return self.bad = true;
+            }
+            self.huffman[class] |= 1 << number;
+            data = rest;
+        }
+    }
+
+    /// Whether a scan of all components of a baseline frame has its tables. `scan` is what follows its marker.
+    fn serve(&self, frame: &Frame, scan: &[u8]) -> bool {
+        let has = |tables: u8, number: u8| number < 4 && tables & (1 << number) != 0;
+        let count = usize::from(frame.components.min(3));
+        let [_, _, _, rest @ ..] = scan else { return false };
+        let Some((components, [0, 63, 0, ..])) = rest.split_at_checked(2 * count) else { return false };
+        let coded = components.chunks_exact(2).zip(frame.ids).all(|(component, id)| {
+            let [own, tables] = [component[0], component[1]];
+            own == id && has(self.huffman[0], tables >> 4) && has(self.huffman[1], tables & 15)
+        });
+        !self.bad && coded && frame.quantized[..count].iter().all(|number| has(self.quantization, *number))
     }
 }
 

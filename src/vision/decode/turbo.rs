@@ -62,6 +62,7 @@ impl Turbo {
         let whole = Rect::whole((header.width, header.height));
         let region = self.mcu_width().filter(|_| part != whole).map_or(whole, |mcu| around(part, header, mcu));
         let pitch = 3 * region.width as usize;
+        out.clear(); // of a damaged file some rows may not be written
         out.resize(pitch * region.height as usize, 0);
         let side = |side: u32| side as c_int; // sides have 16 bits
         let cropping = match region == whole {

@@ -1,6 +1,6 @@
 //! Rotations, shears and shifts: each pixel of the result looks up where it comes from.
 
-use super::resize::Interpolation;
+use super::pixels::Interpolation;
 use crate::vision::parameters::Size;
 use image::RgbImage;
 

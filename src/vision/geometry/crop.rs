@@ -1,6 +1,9 @@
 //! Cuts parts of an image, without resizing them.
 
-use super::rect::Rect;
+use super::{
+    pixels::{PaddingMode, cut},
+    rect::CropBox,
+};
 use crate::{
     fault::Error,
     rng::KeyedRng,
@@ -8,19 +11,6 @@ use crate::{
 };
 use image::RgbImage;
 use rand::RngExt;
-
-/// A rectangle of an image, in pixels from its top left corner. If it reaches beyond the image, it shows padding there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CropBox {
-    /// The first column.
-    pub left: i64,
-    /// The first row.
-    pub top: i64,
-    /// Columns.
-    pub width: u32,
-    /// Rows.
-    pub height: u32,
-}
 
 /// Cuts a part of fixed size at a random place, each place as likely as any other.
 ///
@@ -160,91 +150,4 @@ impl CenterCrop {
 fn middle(side: u32, crop: u32) -> i64 {
     let spare = i64::from(side) - i64::from(crop);
     if spare < 0 { -(-spare / 2) } else { (spare as f64 / 2.0).round_ties_even() as i64 }
-}
-
-/// Returns a part of an image of at least one pixel, with padding where the part lies outside.
-pub(crate) fn cut(image: &RgbImage, part: CropBox, mode: PaddingMode, fill: [u8; 3]) -> RgbImage {
-    let (pixels, pitch) = (image.as_raw(), 3 * image.width() as usize);
-    let mut out = RgbImage::new(part.width, part.height);
-    let out_pitch = 3 * part.width as usize;
-    if let Some(part) = Rect::within(part, image.dimensions()) {
-        let start = part.top as usize * pitch + 3 * part.left as usize;
-        for (row, out) in out.chunks_exact_mut(out_pitch).enumerate() {
-            out.copy_from_slice(&pixels[start + row * pitch..][..out_pitch]);
-        }
-        return out;
-    }
-    let columns: Vec<Option<usize>> =
-        (0..i64::from(part.width)).map(|x| mode.source(part.left + x, image.width()).map(|x| 3 * x as usize)).collect();
-    for (row, out) in out.chunks_exact_mut(out_pitch).enumerate() {
-        let row = mode.source(part.top + row as i64, image.height()).map(|y| &pixels[y as usize * pitch..][..pitch]);
-        for (column, out) in columns.iter().zip(out.chunks_exact_mut(3)) {
-            match (row, column) {
-                (Some(row), &Some(x)) => out.copy_from_slice(&row[x..x + 3]),
-                _ => out.copy_from_slice(&fill),
-            }
-        }
-    }
-    out
-}
-
-/// What a crop shows where it reaches beyond the image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum PaddingMode {
-    /// The fill colour.
-    #[default]
-    Constant,
-    /// The nearest pixel of the border: `aaa|abc|ccc`.
-    Edge,
-    /// The image mirrored at the border pixel, which is not repeated: `cb|abc|ba`.
-    Reflect,
-    /// The image mirrored beyond the border pixel, which is repeated: `cba|abc|cba`.
-    Symmetric,
-}
-
-impl PaddingMode {
-    /// Returns the row or column that is seen at `at` of an image of side `side` (at least 1). `None` is the fill
-    /// colour.
-    pub(crate) fn source(self, at: i64, side: u32) -> Option<u32> {
-        let side = i64::from(side);
-        if (0..side).contains(&at) {
-            return Some(at as u32);
-        }
-        let seen = match self {
-            Self::Constant => return None,
-            Self::Edge => at.clamp(0, side - 1),
-            Self::Reflect if side == 1 => 0,
-            Self::Reflect => {
-                let at = at.rem_euclid(2 * (side - 1));
-                at.min(2 * (side - 1) - at)
-            }
-            Self::Symmetric => {
-                let at = at.rem_euclid(2 * side);
-                at.min(2 * side - 1 - at)
-            }
-        };
-        Some(seen as u32)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::PaddingMode::{self, *};
-
-    #[test]
-    fn modes_are_numpys() {
-        let seen = |mode: PaddingMode| -> String {
-            let letter = |at| mode.source(at, 3).map_or('-', |at| char::from(b'a' + at as u8));
-            (-7..10).map(letter).collect()
-        };
-        // numpy.pad([a, b, c], 7, mode)
-        assert_eq!(seen(Constant), "-------abc-------");
-        assert_eq!(seen(Edge), "aaaaaaaabcccccccc");
-        assert_eq!(seen(Reflect), "bcbabcbabcbabcbab");
-        assert_eq!(seen(Symmetric), "aabccbaabccbaabcc");
-        for mode in [Edge, Reflect, Symmetric] {
-            assert!((-9..9).all(|at| mode.source(at, 1) == Some(0)));
-        }
-    }
 }

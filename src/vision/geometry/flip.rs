@@ -6,7 +6,6 @@ use crate::{
     rng::KeyedRng,
     vision::{error::VisionError, picture::Picture},
 };
-use image::RgbImage;
 use rand::RngExt;
 
 /// Mirrors left to right, with a probability.
@@ -48,12 +47,6 @@ impl Default for RandomHorizontalFlip {
     fn default() -> Self {
         Self { p: 0.5 }
     }
-}
-
-/// Mirrors row by row. The function of the crate image goes pixel by pixel, and takes four times as long.
-pub(crate) fn mirror(image: &mut RgbImage) {
-    let pitch = 3 * image.width() as usize;
-    image.chunks_exact_mut(pitch).for_each(|row| row.as_chunks_mut::<3>().0.reverse());
 }
 
 /// Mirrors top to bottom, which is no rotation, with a probability; 0.5 by default.

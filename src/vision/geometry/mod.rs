@@ -3,18 +3,19 @@
 mod affine;
 mod crop;
 mod flip;
+mod pixels;
 mod rect;
 mod resize;
 mod resized_crop;
 mod rotate;
 
 pub(crate) use affine::{Inverse, warp};
-pub(crate) use crop::cut;
-pub use crop::{CenterCrop, CropBox, PaddingMode, RandomCrop};
-pub(crate) use flip::mirror;
+pub use crop::{CenterCrop, RandomCrop};
 pub use flip::{RandomHorizontalFlip, RandomVerticalFlip};
+pub use pixels::{Interpolation, PaddingMode};
+pub(crate) use pixels::{cut, mirror, resize_into, resized};
+pub use rect::CropBox;
 pub(crate) use rect::{Mirror, Rect};
-pub use resize::{Interpolation, Resize};
-pub(crate) use resize::{resize_into, resized};
+pub use resize::Resize;
 pub use resized_crop::RandomResizedCrop;
 pub use rotate::RandomRotation;

@@ -1,6 +1,17 @@
 //! A part of an image.
 
-use super::crop::CropBox;
+/// A rectangle of an image, in pixels from its top left corner. If it reaches beyond the image, it shows padding there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CropBox {
+    /// The first column.
+    pub left: i64,
+    /// The first row.
+    pub top: i64,
+    /// Columns.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+}
 
 /// A rectangle of pixels within an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

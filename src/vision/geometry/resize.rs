@@ -1,6 +1,9 @@
-//! Resizing, by the crate fast_image_resize.
+//! Resizing whole images.
 
-use super::{crop::CropBox, rect::Rect};
+use super::{
+    pixels::{Interpolation, resized},
+    rect::{CropBox, Rect},
+};
 use crate::{
     fault::Error,
     rng::KeyedRng,
@@ -10,28 +13,7 @@ use crate::{
         picture::Picture,
     },
 };
-use fast_image_resize::{
-    FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer,
-    images::{CroppedImage, Image, ImageRef},
-};
 use image::RgbImage;
-use std::cell::RefCell;
-
-/// How a pixel is made from those around it.
-///
-/// Downscaling takes all pixels into account, as torchvision with `antialias=True` and Pillow do. The weights are
-/// integers: every CPU gives the same bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Interpolation {
-    /// The pixel whose middle is nearest: torchvision's `NEAREST_EXACT`.
-    Nearest,
-    /// A triangle filter.
-    #[default]
-    Bilinear,
-    /// A cubic filter with a = -0.5, as in Pillow.
-    Bicubic,
-}
 
 /// Resizes every image. Nothing is random.
 ///
@@ -118,41 +100,4 @@ impl Resize {
         let whole = CropBox { left: 0, top: 0, width, height };
         image.resized_crop(whole, self.size((width, height))?, self.interpolation)
     }
-}
-
-/// Resizes a part of the image as if it were the whole image.
-pub(crate) fn resized(image: &RgbImage, part: Rect, size: Size, by: Interpolation) -> Result<RgbImage, VisionError> {
-    let mut out = RgbImage::new(size.width, size.height);
-    resize_into(image.as_raw(), image.dimensions(), part, size, by, &mut out)?;
-    Ok(out)
-}
-
-thread_local! {
-    /// It keeps its buffers from image to image.
-    static RESIZER: RefCell<Resizer> = RefCell::new(Resizer::new());
-}
-
-/// Resizes a part of an image of interleaved RGB and of `width` x `height` pixels, as if the part were the whole image.
-pub(crate) fn resize_into(
-    pixels: &[u8],
-    (width, height): (u32, u32),
-    part: Rect,
-    size: Size,
-    by: Interpolation,
-    out: &mut [u8],
-) -> Result<(), VisionError> {
-    let failed = |error: &dyn std::fmt::Display| VisionError::Resize(error.to_string());
-    let whole = ImageRef::new(width, height, pixels, PixelType::U8x3);
-    let whole = whole.map_err(|error| failed(&error))?;
-    // The resizer's own crop box is not used, since it looks at the pixels around the box.
-    let source = CroppedImage::new(&whole, part.left, part.top, part.width, part.height);
-    let source = source.map_err(|error| failed(&error))?;
-    let mut target = Image::from_slice_u8(size.width, size.height, out, PixelType::U8x3);
-    let target = target.as_mut().map_err(|error| failed(error))?;
-    let options = ResizeOptions::new().resize_alg(match by {
-        Interpolation::Nearest => ResizeAlg::Nearest,
-        Interpolation::Bilinear => ResizeAlg::Convolution(FilterType::Bilinear),
-        Interpolation::Bicubic => ResizeAlg::Convolution(FilterType::CatmullRom),
-    });
-    RESIZER.with_borrow_mut(|resizer| resizer.resize(&source, target, &options)).map_err(|error| failed(&error))
 }

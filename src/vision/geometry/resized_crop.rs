@@ -1,6 +1,6 @@
 //! The crop of ImageNet training.
 
-use super::{crop::CropBox, resize::Interpolation};
+use super::{pixels::Interpolation, rect::CropBox};
 use crate::{
     fault::Error,
     rng::KeyedRng,

@@ -2,7 +2,7 @@
 
 use super::{
     affine::{Inverse, warp},
-    resize::Interpolation,
+    pixels::Interpolation,
 };
 use crate::{
     fault::Error,

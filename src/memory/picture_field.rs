@@ -1,0 +1,106 @@
+//! How a user makes a field of images.
+
+use super::{
+    image_field::{Decoder, ImageField},
+    layout::Field,
+};
+use crate::fault::Error;
+use burn::tensor::DType;
+use std::borrow::Cow;
+
+impl Field {
+    /// Makes a field of images. Every row has the shape `[3, height, width]`: red, green, blue. It is written by
+    /// [`RowMut::image`](crate::RowMut::image), needs the feature `vision`, and holds bytes (`DType::U8`) unless
+    /// [`with_dtype`](Self::with_dtype) says otherwise.
+    ///
+    /// ```
+    /// use burn::tensor::DType;
+    /// use burn_pinned::Field;
+    ///
+    /// const MEAN: [f32; 3] = [0.485, 0.456, 0.406]; // of ImageNet
+    /// const STD: [f32; 3] = [0.229, 0.224, 0.225];
+    ///
+    /// let bytes = Field::image("image", [3, 224, 224]); // batch: Int [N, 3, 224, 224], 0 to 255
+    /// let floats = Field::image("image", [3, 224, 224]).with_dtype(DType::F32).normalize(MEAN, STD); // Float
+    /// ```
+    ///
+    /// The loader decides where the pixels are made; see [`Decoder`]. The values are the same up to the
+    /// differences of decoders.
+    pub fn image(name: impl Into<Cow<'static, str>>, shape: impl Into<Vec<usize>>) -> Self {
+        let shape: Vec<usize> = shape.into();
+        let room = shape.iter().fold(1usize, |bytes, side| bytes.saturating_mul(*side));
+        let image = ImageField { mean: [0.0; 3], std: [1.0; 3], normalized: false, room, decoder: Decoder::Auto };
+        Self { image: Some(Box::new(image)), ..Self::new(name, DType::U8, shape) }
+    }
+
+    /// Sets the dtype of an image field: `U8` (bytes), `F32`, `F16` or `BF16` (`byte / 255`). Default: `U8`.
+    pub fn with_dtype(mut self, dtype: DType) -> Self {
+        self.dtype = dtype;
+        self
+    }
+
+    /// Makes values `(byte / 255 - mean) / std` for each channel of an image field of floats, as torchvision's
+    /// `Normalize` does after a scaling to 0..1.
+    pub fn normalize(self, mean: [f32; 3], std: [f32; 3]) -> Self {
+        self.with_image(|image| ImageField { mean, std, normalized: true, ..image })
+    }
+
+    /// Sets the longest file, in bytes, that a device which decodes gets. Default: the bytes of the pixels,
+    /// `3 * height * width`. Longer files are decoded on the workers.
+    ///
+    /// The bytes of files up to the default are in page-locked memory. Those of a longer one stay where they are until
+    /// the batch is decoded, in addition to the loader's limits. Give more room if there are few workers, or if most files
+    /// are longer than the pixels.
+    pub fn room(self, bytes: usize) -> Self {
+        self.with_image(|image| ImageField { room: bytes, ..image })
+    }
+
+    /// Sets where the pixels of an image field are made. Default: [`Decoder::Auto`].
+    pub fn decoder(self, decoder: Decoder) -> Self {
+        self.with_image(|image| ImageField { decoder, ..image })
+    }
+
+    fn with_image(mut self, change: impl FnOnce(ImageField) -> ImageField) -> Self {
+        match self.image.take() {
+            Some(image) => self.image = Some(Box::new(change(*image))),
+            None => self.no_image = true,
+        }
+        self
+    }
+
+    /// Checks what only image fields have.
+    pub(super) fn check_image(&self) -> Result<(), Error> {
+        let wrong = |problem: String, advice: &str| Err(Error::config("Collate::layout", problem, advice));
+        let (name, dtype) = (&self.name, self.dtype);
+        let Some(image) = &self.image else {
+            return match self.no_image {
+                true => {
+                    wrong(format!("field `{name}` is no image, but has options of one"), "make it by `Field::image`")
+                }
+                false => Ok(()),
+            };
+        };
+        if self.shape.len() != 3 || self.shape[0] != 3 {
+            return wrong(
+                format!("images of field `{name}` have the shape {:?}", self.shape),
+                "give [3, height, width]",
+            );
+        }
+        if !matches!(dtype, DType::U8 | DType::F32 | DType::F16 | DType::BF16) {
+            return wrong(format!("images of field `{name}` are {}", dtype.name()), "give U8, F32, F16 or BF16");
+        }
+        if image.normalized && dtype == DType::U8 {
+            let advice = "add `.with_dtype(DType::F32)`, or normalize in `finish`";
+            return wrong(format!("bytes of field `{name}` cannot be normalized"), advice);
+        }
+        if let Some(std) = image.std.iter().find(|std| !(**std > 0.0 && std.is_finite())) {
+            return wrong(format!("{std} is not a standard deviation, in field `{name}`"), "give numbers above 0");
+        }
+        match image.decoder {
+            Decoder::Shared(share) if !(0.0..=1.0).contains(&share) => {
+                wrong(format!("{share} is not a share, in field `{name}`"), "give a number from 0 to 1")
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What is done to pixels: cutting, mirroring, resizing (by the crate fast_image_resize).
+
+use super::rect::{CropBox, Rect};
+use crate::vision::{error::VisionError, parameters::Size};
+use fast_image_resize::{
+    FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer,
+    images::{CroppedImage, Image, ImageRef},
+};
+use image::RgbImage;
+use std::cell::RefCell;
+
+/// Returns a part of an image of at least one pixel, with padding where the part lies outside.
+pub(crate) fn cut(image: &RgbImage, part: CropBox, mode: PaddingMode, fill: [u8; 3]) -> RgbImage {
+    let (pixels, pitch) = (image.as_raw(), 3 * image.width() as usize);
+    let mut out = RgbImage::new(part.width, part.height);
+    let out_pitch = 3 * part.width as usize;
+    if let Some(part) = Rect::within(part, image.dimensions()) {
+        let start = part.top as usize * pitch + 3 * part.left as usize;
+        for (row, out) in out.chunks_exact_mut(out_pitch).enumerate() {
+            out.copy_from_slice(&pixels[start + row * pitch..][..out_pitch]);
+        }
+        return out;
+    }
+    let columns: Vec<Option<usize>> =
+        (0..i64::from(part.width)).map(|x| mode.source(part.left + x, image.width()).map(|x| 3 * x as usize)).collect();
+    for (row, out) in out.chunks_exact_mut(out_pitch).enumerate() {
+        let row = mode.source(part.top + row as i64, image.height()).map(|y| &pixels[y as usize * pitch..][..pitch]);
+        for (column, out) in columns.iter().zip(out.chunks_exact_mut(3)) {
+            match (row, column) {
+                (Some(row), &Some(x)) => out.copy_from_slice(&row[x..x + 3]),
+                _ => out.copy_from_slice(&fill),
+            }
+        }
+    }
+    out
+}
+
+/// What a crop shows where it reaches beyond the image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum PaddingMode {
+    /// The fill colour.
+    #[default]
+    Constant,
+    /// The nearest pixel of the border: `aaa|abc|ccc`.
+    Edge,
+    /// The image mirrored at the border pixel, which is not repeated: `cb|abc|ba`.
+    Reflect,
+    /// The image mirrored beyond the border pixel, which is repeated: `cba|abc|cba`.
+    Symmetric,
+}
+
+impl PaddingMode {
+    /// Returns the row or column that is seen at `at` of an image of side `side` (at least 1). `None` is the fill
+    /// colour.
+    pub(crate) fn source(self, at: i64, side: u32) -> Option<u32> {
+        let side = i64::from(side);
+        if (0..side).contains(&at) {
+            return Some(at as u32);
+        }
+        let seen = match self {
+            Self::Constant => return None,
+            Self::Edge => at.clamp(0, side - 1),
+            Self::Reflect if side == 1 => 0,
+            Self::Reflect => {
+                let at = at.rem_euclid(2 * (side - 1));
+                at.min(2 * (side - 1) - at)
+            }
+            Self::Symmetric => {
+                let at = at.rem_euclid(2 * side);
+                at.min(2 * side - 1 - at)
+            }
+        };
+        Some(seen as u32)
+    }
+}
+
+/// Mirrors row by row. The function of the crate image goes pixel by pixel, and takes four times as long.
+pub(crate) fn mirror(image: &mut RgbImage) {
+    let pitch = 3 * image.width() as usize;
+    image.chunks_exact_mut(pitch).for_each(|row| row.as_chunks_mut::<3>().0.reverse());
+}
+
+/// How a pixel is made from those around it.
+///
+/// Downscaling takes all pixels into account, as torchvision with `antialias=True` and Pillow do. The weights are
+/// integers: every CPU gives the same bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Interpolation {
+    /// The pixel whose middle is nearest: torchvision's `NEAREST_EXACT`.
+    Nearest,
+    /// A triangle filter.
+    #[default]
+    Bilinear,
+    /// A cubic filter with a = -0.5, as in Pillow.
+    Bicubic,
+}
+
+/// Resizes a part of the image as if it were the whole image.
+pub(crate) fn resized(image: &RgbImage, part: Rect, size: Size, by: Interpolation) -> Result<RgbImage, VisionError> {
+    let mut out = RgbImage::new(size.width, size.height);
+    resize_into(image.as_raw(), image.dimensions(), part, size, by, &mut out)?;
+    Ok(out)
+}
+
+thread_local! {
+    /// It keeps its buffers from image to image.
+    static RESIZER: RefCell<Resizer> = RefCell::new(Resizer::new());
+}
+
+/// Resizes a part of an image of interleaved RGB and of `width` x `height` pixels, as if the part were the whole image.
+pub(crate) fn resize_into(
+    pixels: &[u8],
+    (width, height): (u32, u32),
+    part: Rect,
+    size: Size,
+    by: Interpolation,
+    out: &mut [u8],
+) -> Result<(), VisionError> {
+    let failed = |error: &dyn std::fmt::Display| VisionError::Resize(error.to_string());
+    let whole = ImageRef::new(width, height, pixels, PixelType::U8x3);
+    let whole = whole.map_err(|error| failed(&error))?;
+    // The resizer's own crop box is not used, since it looks at the pixels around the box.
+    let source = CroppedImage::new(&whole, part.left, part.top, part.width, part.height);
+    let source = source.map_err(|error| failed(&error))?;
+    let mut target = Image::from_slice_u8(size.width, size.height, out, PixelType::U8x3);
+    let target = target.as_mut().map_err(|error| failed(error))?;
+    let options = ResizeOptions::new().resize_alg(match by {
+        Interpolation::Nearest => ResizeAlg::Nearest,
+        Interpolation::Bilinear => ResizeAlg::Convolution(FilterType::Bilinear),
+        Interpolation::Bicubic => ResizeAlg::Convolution(FilterType::CatmullRom),
+    });
+    RESIZER.with_borrow_mut(|resizer| resizer.resize(&source, target, &options)).map_err(|error| failed(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PaddingMode::{self, *};
+
+    #[test]
+    fn modes_are_numpys() {
+        let seen = |mode: PaddingMode| -> String {
+            let letter = |at| mode.source(at, 3).map_or('-', |at| char::from(b'a' + at as u8));
+            (-7..10).map(letter).collect()
+        };
+        // numpy.pad([a, b, c], 7, mode)
+        assert_eq!(seen(Constant), "-------abc-------");
+        assert_eq!(seen(Edge), "aaaaaaaabcccccccc");
+        assert_eq!(seen(Reflect), "bcbabcbabcbabcbab");
+        assert_eq!(seen(Symmetric), "aabccbaabccbaabcc");
+        for mode in [Edge, Reflect, Symmetric] {
+            assert!((-9..9).all(|at| mode.source(at, 1) == Some(0)));
+        }
+    }
+}
