@@ -48,6 +48,7 @@ pub(super) struct FilledRows<I, C> {
     /// The longest row of each field, if any field is padded.
     pub(super) longest: Vec<usize>,
     /// Files for the device that are longer than their rows.
+    #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "only images are files"))]
     pub(super) long: LongFiles,
     /// The tensors that the device has made already: those of images, in the order of the fields.
     pub(super) decoded: Vec<Uploaded>,

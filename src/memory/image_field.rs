@@ -3,12 +3,12 @@
 use burn::tensor::{DType, bf16, f16};
 
 /// Where the pixels of an image field are made, for files that wait to be decoded
-/// ([`vision::Image`](crate::vision::Image)). What decodes a file never depends on time.
+/// (`vision::Image`). What decodes a file never depends on time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub enum Decoder {
     /// On the device if it has engines for JPEGs that can be used, else on the workers. On the device, files that its
-    /// engines do not take (progressive ones, PNG, ...), or that are longer than the [room](Field::room), are decoded
+    /// engines do not take (progressive ones, PNG, ...), or that are longer than the room ([`Field::room`](crate::Field::room)), are decoded
     /// on the workers.
     #[default]
     Auto,

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 impl Field {
     /// Makes a field of images. Every row has the shape `[3, height, width]`: red, green, blue. It is written by
-    /// [`RowMut::image`](crate::RowMut::image), needs the feature `vision`, and holds bytes (`DType::U8`) unless
+    /// `RowMut::image`, needs the feature `vision`, and holds bytes (`DType::U8`) unless
     /// [`with_dtype`](Self::with_dtype) says otherwise.
     ///
     /// ```

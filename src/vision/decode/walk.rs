@@ -50,12 +50,13 @@ impl Walk {
     }
 
     /// Returns the same walk through a picture without the columns left of `left` and the rows above `top`.
+    #[cfg(feature = "turbo")]
     pub(crate) fn without(self, left: u32, top: u32) -> Self {
         Self { start: (self.start.0 - left as i32, self.start.1 - top as i32), ..self }
     }
 
     /// The stored pixels of what is seen in this size.
-    #[cfg_attr(not(feature = "turbo"), expect(dead_code, reason = "without libjpeg-turbo whole pictures are decoded"))]
+    #[cfg(any(feature = "turbo", test))]
     pub(crate) fn stored(&self, (width, height): (u32, u32)) -> Rect {
         let (a, b) = (self.start, self.at((width as i32 - 1, height as i32 - 1)));
         let (left, top) = (a.0.min(b.0) as u32, a.1.min(b.1) as u32);

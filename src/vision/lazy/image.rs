@@ -31,7 +31,7 @@ use std::{fmt, path::Path, sync::Arc};
 /// Crops, resizes and flips of an image that is not decoded draw the same random numbers as those of pixels, and give
 /// the same pixels. They are noted, and done when somebody wants pixels. `row.image` does that in `Collate::write`
 /// ([`RowMut::image`](crate::RowMut::image)), or leaves it to the device ([`Field::image`](crate::Field::image)). A
-/// transform that needs pixels, as [`ColorJitter`](super::ColorJitter) does, decodes first. So does a second resize, and
+/// transform that needs pixels, as [`ColorJitter`](crate::vision::ColorJitter) does, decodes first. So does a second resize, and
 /// a crop that reaches beyond the image.
 ///
 /// A clone shares the bytes of the file.
