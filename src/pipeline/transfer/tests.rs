@@ -72,12 +72,13 @@ fn copies_whose_end_is_unknown_cost_no_permit() {
 #[test]
 fn a_device_that_hangs_lets_the_loader_be_dropped() {
     const TIMEOUT: Duration = Duration::from_millis(300);
+    const SEND: Duration = Duration::from_millis(120);
     for call in [DeviceCall::Open, DeviceCall::Upload, DeviceCall::Flush, DeviceCall::Close] {
         let (batches, counters, hang) = (20, Arc::<Counters>::default(), Hang::at(call));
         let mut rows = rows(batches, &counters);
         rows.target.hang = Some(Arc::clone(&hang));
         // Batches take a while on the link, so that some are there when the epoch ends.
-        let link = Link { rows: Arc::new(rows), send: Duration::from_millis(40), breaks: Box::new(|_| None) };
+        let link = Link { rows: Arc::new(rows), send: SEND, breaks: Box::new(|_| None) };
         let pipeline = watched(link, &counters, TIMEOUT);
         let threads = Threads::start(&pipeline).unwrap();
         let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
@@ -92,7 +93,7 @@ fn a_device_that_hangs_lets_the_loader_be_dropped() {
         }
         drop(first);
         pipeline.end(id); // what is on the link is for nobody, and flushed
-        sleep(2 * Duration::from_millis(40));
+        sleep(2 * SEND);
         let (start, weak) = (Instant::now(), Arc::downgrade(&pipeline));
         drop(threads);
         let took = start.elapsed();
