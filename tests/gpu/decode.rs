@@ -25,7 +25,7 @@ fn scene(width: u32, height: u32, nth: usize) -> Vec<u8> {
     let pixel = |at: u32| {
         let (x, y) = ((at % width) as f32, (at / width) as f32);
         let wave = 60.0 * (x * fx).sin() * (y * fy).cos();
-        let edge = if (x / 40.0 + y / 30.0) as u32 % 3 == 0 { 50.0 } else { 0.0 };
+        let edge = if ((x / 40.0 + y / 30.0) as u32).is_multiple_of(3) { 50.0 } else { 0.0 };
         let slope = 120.0 * x / width as f32;
         [60.0 + slope + wave * 0.5, 90.0 + wave + edge, 100.0 + edge + 60.0 * y / height as f32]
             .map(|value| value.clamp(0.0, 255.0) as u8)
