@@ -10,6 +10,8 @@ mod blocks;
 mod common;
 #[path = "gpu/decode.rs"]
 mod decode;
+#[path = "common/exif.rs"]
+mod exif;
 #[path = "gpu/late.rs"]
 mod late;
 #[path = "gpu/leaks.rs"]

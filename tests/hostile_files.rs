@@ -2,12 +2,15 @@
 
 #[path = "hostile_files/disk.rs"]
 mod disk;
+#[path = "common/exif.rs"]
+mod exif;
 #[path = "hostile_files/late.rs"]
 mod late;
 #[path = "hostile_files/webp.rs"]
 mod webp;
 
 use burn_pinned::vision::{self, Image, Limits, VisionError};
+use exif::exif;
 use image::{DynamicImage, ImageBuffer, ImageFormat, Luma, Rgb, RgbImage, Rgba};
 use jpeg_encoder::{ColorType, Encoder};
 use std::{
@@ -66,14 +69,6 @@ fn jpeg(pixels: &[u8], width: u16, height: u16, kind: ColorType, progressive: bo
         encoder.add_exif_metadata(exif).unwrap();
     }
     encoder.encode(pixels, width, height, kind).unwrap();
-    bytes
-}
-
-/// TIFF with one entry, the orientation.
-fn exif(orientation: u8) -> Vec<u8> {
-    let mut bytes = b"II*\0\x08\0\0\0\x01\0".to_vec();
-    bytes.extend([0x12, 0x01, 3, 0, 1, 0, 0, 0, orientation, 0, 0, 0]);
-    bytes.extend([0; 4]);
     bytes
 }
 

@@ -5,6 +5,8 @@ mod common;
 mod device;
 #[path = "vision/draws.rs"]
 mod draws;
+#[path = "common/exif.rs"]
+mod exif;
 #[path = "vision/golden.rs"]
 mod golden;
 #[path = "vision/lazy.rs"]

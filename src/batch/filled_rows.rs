@@ -125,7 +125,8 @@ fn parts(layout: &SlotLayout, rows: usize, longest: &[usize]) -> Vec<Part> {
     layout.fields.iter().enumerate().map(part).collect()
 }
 
-/// Copies the fields of a slot to the device, but for those that are `decoded` there. Returns the number of bytes.
+/// Copies the fields of a slot to the device, but for those that are `decoded` there. Returns the bytes that were
+/// copied.
 #[expect(clippy::too_many_arguments, reason = "two callers, and each has all of it")]
 pub(crate) fn upload_rows(
     layout: &SlotLayout,
@@ -145,5 +146,5 @@ pub(crate) fn upload_rows(
         let tensor = if part.images.is_some() { decoded.next() } else { tensors.next() };
         raw.push(field, &part.shape, tensor.ok_or(Error::Ended)?);
     }
-    Ok(all.iter().map(|part| part.range.len()).sum())
+    Ok(copied.iter().map(|part| part.range.len()).sum())
 }

@@ -5,8 +5,7 @@ use crate::{
     fault::FieldError,
     memory::{PictureKind, PictureRow, Values},
     vision::{
-        BYTES, Image, Interpolation, Mirror, Rect, Resized, Size, VisionError, Walk, Wanted, check_headers,
-        wanted_planes,
+        Image, Interpolation, Mirror, Rect, Resized, Size, VisionError, Walk, Wanted, check_headers, wanted_planes,
     },
 };
 use bytes::Bytes;
@@ -69,9 +68,13 @@ impl RowMut<'_> {
 
 fn write_values(image: &Image, values: &Values, row: &mut [u8]) -> Result<(), VisionError> {
     match values {
-        Values::Bits8(values) => image.write(values, row),
-        Values::Bits16(values) => image.write(values, bytemuck::cast_slice_mut(row)),
-        Values::Bits32(values) => image.write(values, bytemuck::cast_slice_mut(row)),
+        Values::Bits8(_) => image.write(|_, byte| byte, row), // its table is for the device
+        Values::Bits16(values) => {
+            image.write(|channel, byte| values[channel][usize::from(byte)], bytemuck::cast_slice_mut(row))
+        }
+        Values::Bits32(values) => {
+            image.write(|channel, byte| values[channel][usize::from(byte)], bytemuck::cast_slice_mut(row))
+        }
     }
 }
 
@@ -86,7 +89,7 @@ fn write_row(
 ) -> Result<Option<(PictureRow, Bytes)>, VisionError> {
     let (head, room) = row.split_at_mut(PictureRow::BYTES);
     let Some((file, jpeg)) = image.for_hardware().filter(|(file, _)| may && file.bytes.len() <= most) else {
-        image.write(&BYTES, &mut room[..pixels])?;
+        image.write(|_, byte| byte, &mut room[..pixels])?;
         PictureRow { bytes: pixels as u32, ..PictureRow::default() }.write(head);
         return Ok(None);
     };

@@ -154,7 +154,8 @@ impl CopyStream {
         Ok(uploaded)
     }
 
-    /// Makes the images of a slot, and of files that are longer than its rows, on the device: as `start` and `wait`, for parts that are rows of images.
+    /// Makes the images of a slot, and of files that are longer than its rows, on the device. It is for parts that are
+    /// rows of images, and does for them what `start` and `wait` do.
     ///
     /// # Errors
     /// As those of `start`, and what `redo` returns about a file that the device refuses.

@@ -7,9 +7,9 @@ use burn::tensor::{DType, bf16, f16};
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub enum Decoder {
-    /// On the device if it has engines for JPEGs that can be used, else on the workers. On the device, files that its
-    /// engines do not take (progressive ones, PNG, ...), or that are longer than the room ([`Field::room`](crate::Field::room)), are decoded
-    /// on the workers.
+    /// On the device if it has engines for JPEGs that can be used, else on the workers. Files that the engines do not
+    /// take (progressive ones, PNG, ...) are decoded on the workers in any case, and so are those that are longer than
+    /// the room ([`Field::room`](crate::Field::room)).
     #[default]
     Auto,
     /// On the workers.
@@ -34,6 +34,8 @@ pub(crate) struct ImageField {
 /// The value of each byte, for each channel, as bits of the field's dtype.
 #[derive(Debug, Clone)]
 pub(crate) enum Values {
+    /// The bytes themselves: the host copies them.
+    #[cfg_attr(not(any(feature = "cuda", test)), expect(dead_code, reason = "only CUDA decodes on the device"))]
     Bits8(Box<[[u8; 256]; 3]>),
     Bits16(Box<[[u16; 256]; 3]>),
     Bits32(Box<[[u32; 256]; 3]>),

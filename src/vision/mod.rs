@@ -18,8 +18,8 @@
 //!
 //! Names, parameters, defaults and distributions are those of torchvision's `transforms.v2`
 //! (<https://docs.pytorch.org/vision/stable/transforms.html>). Each item says where it differs. Transforms work on
-//! an [`Image`], on 8-bit RGB images of the crate [`image`], and on any sample that [has one](HasImage). A wrong parameter is an error
-//! of the method that takes it.
+//! an [`Image`], on 8-bit RGB images of the crate [`image`], and on any sample that [has one](HasImage). A wrong
+//! parameter is an error of the method that takes it.
 //!
 //! Arithmetic is of integers, or of floats whose result is the same on every CPU: the same images and the same seed
 //! give the same bytes. Decoders make no such promise.
@@ -55,8 +55,8 @@ pub use geometry::{
     RandomRotation, RandomVerticalFlip, Resize,
 };
 pub(crate) use geometry::{Mirror, Rect};
-pub(crate) use lazy::{BYTES, Resized, Wanted, wanted_planes};
 pub use lazy::{FolderError, Image, ImageFolder};
+pub(crate) use lazy::{Resized, Wanted, wanted_planes};
 pub use parameters::{Size, Spread};
 pub use picture::Picture;
 pub use rand_augment::{RandAugment, RandAugmentOp};

@@ -1,5 +1,6 @@
 //! Images that the device decodes: the pixels of the host, whatever the file.
 
+use crate::exif::exif;
 use burn::{
     data::{
         dataloader::DataLoader,
@@ -31,13 +32,6 @@ fn scene(width: u32, height: u32, nth: usize) -> Vec<u8> {
             .map(|value| value.clamp(0.0, 255.0) as u8)
     };
     (0..width * height).flat_map(pixel).collect()
-}
-
-fn exif(orientation: u8) -> Vec<u8> {
-    let mut bytes = b"II*\0\x08\0\0\0\x01\0".to_vec();
-    bytes.extend([0x12, 0x01, 3, 0, 1, 0, 0, 0, orientation, 0, 0, 0]);
-    bytes.extend([0; 4]);
-    bytes
 }
 
 pub(crate) fn jpeg(nth: usize, sampling: SamplingFactor, progressive: bool, (width, height): (u32, u32)) -> Vec<u8> {

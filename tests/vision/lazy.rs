@@ -9,15 +9,7 @@ use image::RgbImage;
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 use rand::RngExt;
 
-use crate::golden::photo;
-
-/// TIFF with one entry, the orientation.
-fn exif(orientation: u8) -> Vec<u8> {
-    let mut bytes = b"II*\0\x08\0\0\0\x01\0".to_vec();
-    bytes.extend([0x12, 0x01, 3, 0, 1, 0, 0, 0, orientation, 0, 0, 0]);
-    bytes.extend([0; 4]);
-    bytes
-}
+use crate::{exif::exif, golden::photo};
 
 pub(crate) fn jpeg(size: (u32, u32), sampling: SamplingFactor, progressive: bool, orientation: u8) -> Vec<u8> {
     let image = photo(size.0, size.1);

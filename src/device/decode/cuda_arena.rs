@@ -4,7 +4,7 @@
 use crate::device::cuda_context::InContext;
 use cudarc::driver::{CudaContext, DriverError, result, sys::CUdeviceptr};
 use parking_lot::{Condvar, Mutex};
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 /// A block of device memory.
 pub(super) struct Arena {
@@ -14,6 +14,10 @@ pub(super) struct Arena {
 }
 
 impl Arena {
+    fn empty(context: &Arc<CudaContext>) -> Self {
+        Self { start: 0, bytes: 0, context: Arc::clone(context) }
+    }
+
     /// Returns the start of at least `bytes` bytes. What was there may be gone. Nothing on the device may use it.
     pub(super) fn start(&mut self, bytes: usize) -> Result<CUdeviceptr, DriverError> {
         if bytes > self.bytes {
@@ -54,15 +58,13 @@ pub(super) struct Arenas {
 
 /// An arena in use. The drop gives it back.
 pub(super) struct Lent<'a> {
-    /// Taken only by `drop`.
-    pub(super) arena: Option<Arena>,
+    pub(super) arena: Arena,
     arenas: &'a Arenas,
 }
 
 impl Arenas {
     pub(super) fn new(count: usize, context: &Arc<CudaContext>) -> Self {
-        let arena = || Arena { start: 0, bytes: 0, context: Arc::clone(context) };
-        Self { idle: Mutex::new((0..count).map(|_| arena()).collect()), back: Condvar::new() }
+        Self { idle: Mutex::new((0..count).map(|_| Arena::empty(context)).collect()), back: Condvar::new() }
     }
 
     /// Waits for an arena. Each is given back after a batch.
@@ -70,7 +72,7 @@ impl Arenas {
         let mut idle = self.idle.lock();
         loop {
             if let Some(arena) = idle.pop() {
-                return Lent { arena: Some(arena), arenas: self };
+                return Lent { arena, arenas: self };
             }
             self.back.wait(&mut idle);
         }
@@ -79,7 +81,8 @@ impl Arenas {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        self.arenas.idle.lock().extend(self.arena.take());
+        let context = Arc::clone(&self.arena.context);
+        self.arenas.idle.lock().push(mem::replace(&mut self.arena, Arena::empty(&context)));
         self.arenas.back.notify_one();
     }
 }

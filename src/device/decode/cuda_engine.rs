@@ -97,7 +97,10 @@ impl Engine {
         let nvjpeg = Nvjpeg::open()?;
         let number = nvjpeg.engines;
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking)?;
-        let decoded = result::event::create(CUevent_flags::CU_EVENT_BLOCKING_SYNC)?;
+        let decoded = result::event::create(CUevent_flags::CU_EVENT_BLOCKING_SYNC).inspect_err(|_| {
+            // SAFETY: just made, and nothing is on it.
+            let _ = unsafe { result::stream::destroy(stream) };
+        })?;
         let engine = Arc::new(Self {
             nvjpeg: Mutex::new(OnStream { nvjpeg, stream, decoded, context: Arc::clone(&context) }),
             kernel: Kernel::new(&context)?,
@@ -153,10 +156,9 @@ impl Engine {
     ) -> Result<(), Failure> {
         let first = entries.first().map_or(0, |entry| entry.row);
         let mut lent = self.arenas.take();
-        let Some(arena) = lent.arena.as_mut() else { return Ok(()) };
         let values = images.values.as_bytes();
         let table_bytes = (4 * ENTRY * entries.len()).next_multiple_of(ALIGN);
-        let start = arena.start(table_bytes + values.len().next_multiple_of(ALIGN) + bytes).map_err(failed)?;
+        let start = lent.arena.start(table_bytes + values.len().next_multiple_of(ALIGN) + bytes).map_err(failed)?;
         let (table_at, values_at) = (start, start + table_bytes as u64);
         let pictures_at = values_at + values.len().next_multiple_of(ALIGN) as u64;
 
@@ -303,7 +305,8 @@ fn group<'a>(images: &Images<'a>, rows: Range<usize>) -> (Vec<Entry<'a>>, usize)
         let pitch = (3 * head.stored[0] as usize).next_multiple_of(ALIGN);
         let room = match head.kind {
             PictureKind::Pixels => pixels,
-            PictureKind::Jpeg | PictureKind::LongJpeg => (pitch * head.stored[1] as usize).max(pixels), // it may be decoded on the host yet
+            // A file that the device refuses is decoded on the host.
+            PictureKind::Jpeg | PictureKind::LongJpeg => (pitch * head.stored[1] as usize).max(pixels),
         };
         let room = room.next_multiple_of(ALIGN);
         if !entries.is_empty() && end + room > ARENA {

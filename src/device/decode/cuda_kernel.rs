@@ -4,7 +4,7 @@
 //! the stream that copies.
 #![expect(unsafe_code)]
 
-use crate::fault::BoxError;
+use crate::{device::cuda_context::InContext, fault::BoxError};
 use cudarc::{
     driver::{
         CudaContext, result,
@@ -96,7 +96,7 @@ impl Drop for Kernel {
             // SAFETY: loaded in `new`, and unloaded only here. Whoever launched has waited.
             unsafe { result::module::unload(self.module) }
         };
-        if let Err(error) = super::super::cuda_context::InContext::new(&self.context).and_then(unload) {
+        if let Err(error) = InContext::new(&self.context).and_then(unload) {
             log::debug!("burn-pinned: an error at the end of a kernel: {error}");
         }
     }

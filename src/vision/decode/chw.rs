@@ -1,6 +1,9 @@
 //! From interleaved pixels to planes.
 
-use crate::vision::error::VisionError;
+use crate::vision::{
+    error::VisionError,
+    geometry::{Mirror, Rect},
+};
 use image::RgbImage;
 
 /// Writes an image as `[3, height, width]`: all red, then all green, then all blue. It is for `Collate::write`:
@@ -16,16 +19,44 @@ use image::RgbImage;
 /// # Errors
 /// If `row` is not `3 * height * width` bytes long.
 pub fn write_chw(image: &RgbImage, row: &mut [u8]) -> Result<(), VisionError> {
-    let pixels = image.as_raw();
-    let (width, height) = image.dimensions();
-    if row.len() != 3 * width as usize * height as usize {
-        let expected = 3 * width as usize * height as usize;
-        return Err(VisionError::RowLength { width, height, expected, given: row.len() });
+    let all = Rect::whole(image.dimensions());
+    write_planes(image, image.width(), all, Mirror::default(), |_, byte| byte, row)
+}
+
+/// Writes a part of interleaved pixels as planes, red, green and blue: `value(channel, byte)` for each byte.
+pub(crate) fn write_planes<T>(
+    pixels: &[u8],
+    width: u32,
+    part: Rect,
+    mirror: Mirror,
+    value: impl Fn(usize, u8) -> T,
+    row: &mut [T],
+) -> Result<(), VisionError> {
+    let (columns, rows) = (part.width as usize, part.height as usize);
+    if row.len() != 3 * columns * rows {
+        let (width, height) = (part.width, part.height);
+        return Err(VisionError::RowLength { width, height, expected: 3 * columns * rows, given: row.len() });
     }
-    let (red, rest) = row.split_at_mut(row.len() / 3);
-    let (green, blue) = rest.split_at_mut(rest.len() / 2);
-    for (((pixel, red), green), blue) in pixels.chunks_exact(3).zip(red).zip(green).zip(blue) {
-        (*red, *green, *blue) = (pixel[0], pixel[1], pixel[2]);
+    if row.is_empty() {
+        return Ok(());
+    }
+    let (red, rest) = row.split_at_mut(columns * rows);
+    let (green, blue) = rest.split_at_mut(columns * rows);
+    let lines = red.chunks_exact_mut(columns).zip(green.chunks_exact_mut(columns)).zip(blue.chunks_exact_mut(columns));
+    for (at, ((red, green), blue)) in lines.enumerate() {
+        let line = if mirror.down { rows - 1 - at } else { at };
+        let start = 3 * ((part.top as usize + line) * width as usize + part.left as usize);
+        let line = pixels[start..start + 3 * columns].as_chunks::<3>().0;
+        let put = |(((pixel, red), green), blue): (((&[u8; 3], &mut T), &mut T), &mut T)| {
+            *red = value(0, pixel[0]);
+            *green = value(1, pixel[1]);
+            *blue = value(2, pixel[2]);
+        };
+        if mirror.across {
+            line.iter().rev().zip(red).zip(green).zip(blue).for_each(put);
+        } else {
+            line.iter().zip(red).zip(green).zip(blue).for_each(put);
+        }
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! From a file's bytes to an image.
 
 #[cfg(feature = "turbo")]
-use super::turbo;
+use super::turbo::Turbo;
 use super::{
     jpeg::JpegHeader,
     riff,
@@ -83,20 +83,30 @@ pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError>
 /// If the bytes are of none of these formats, are cut off, contradict themselves or are over the limits, or if the
 /// decoder panics. Damage within the data of a JPEG is not noticed: decoders fill the damaged part with something.
 pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
-    match format(bytes)? {
+    let (image, orientation) = stored(bytes, format(bytes)?, limits)?;
+    let mut image = DynamicImage::ImageRgb8(image);
+    image.apply_orientation(orientation);
+    Ok(image.into_rgb8())
+}
+
+/// Decodes a file to the pixels that it stores, and says how they are to be turned.
+fn stored(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<(RgbImage, Orientation), VisionError> {
+    if format == ImageFormat::Jpeg {
+        let jpeg = JpegHeader::read(bytes)?;
+        check(&jpeg, limits)?;
         #[cfg(feature = "turbo")]
-        ImageFormat::Jpeg => {
-            let jpeg = JpegHeader::read(bytes)?;
-            if jpeg.frame.for_turbo() {
-                check(&jpeg, limits)?;
-                return whole(bytes, &jpeg, limits);
-            }
-            by_image(bytes, ImageFormat::Jpeg, limits)
+        if jpeg.frame.for_turbo() {
+            let mut out = Vec::new();
+            let all = Turbo::open(bytes, &jpeg, limits)?.decode(Rect::whole((jpeg.width, jpeg.height)), &mut out)?;
+            let image = RgbImage::from_raw(all.width, all.height, out).ok_or(VisionError::NoPixels)?;
+            return Ok((image, jpeg.orientation));
         }
-        #[cfg(not(feature = "turbo"))]
-        ImageFormat::Jpeg => JpegHeader::read(bytes).and_then(|_| by_image(bytes, ImageFormat::Jpeg, limits)),
-        format => by_image(bytes, format, limits),
     }
+    guarded(|| {
+        let (decoder, orientation) = opened(bytes, format, limits)?;
+        let image = DynamicImage::from_decoder(decoder).map_err(|error| refused(error, limits))?;
+        Ok((image.into_rgb8(), orientation))
+    })
 }
 
 /// Says what a file is by its content.
@@ -131,7 +141,6 @@ impl Header {
             }
             format => guarded(|| {
                 let (decoder, orientation) = opened(bytes, format, limits)?;
-                let orientation = orientation.unwrap_or(Orientation::NoTransforms);
                 Ok(Self { seen: seen(orientation, decoder.dimensions()), jpeg: None })
             }),
         }
@@ -174,7 +183,7 @@ pub(crate) fn decode_part(
     #[cfg(feature = "turbo")]
     if let Some(jpeg) = header.jpeg.filter(|jpeg| jpeg.frame.for_turbo()) {
         let walk = Walk::new(jpeg.orientation, (jpeg.width, jpeg.height)).from(part);
-        let region = turbo::decode(bytes, &jpeg, walk.stored((part.width, part.height)), limits.bytes, out)?;
+        let region = Turbo::open(bytes, &jpeg, limits)?.decode(walk.stored((part.width, part.height)), out)?;
         return Ok(Decoded { size: (region.width, region.height), walk: walk.without(region.left, region.top) });
     }
     let image = decode(bytes, limits)?;
@@ -186,20 +195,9 @@ pub(crate) fn decode_part(
 }
 
 /// Decodes a JPEG as it is stored, whatever its orientation, to interleaved RGB. It must have this size.
-pub(crate) fn decode_stored(bytes: &[u8], stored: (u32, u32)) -> Result<Vec<u8>, VisionError> {
-    let limits = Limits { side: u32::MAX, bytes: u64::MAX };
-    let jpeg = JpegHeader::read(bytes)?;
-    #[cfg(feature = "turbo")]
-    if jpeg.frame.for_turbo() {
-        let mut out = Vec::new();
-        turbo::decode(bytes, &jpeg, Rect::whole(stored), limits.bytes, &mut out)?;
-        return Ok(out);
-    }
-    let image = guarded(|| {
-        let (decoder, _) = opened(bytes, ImageFormat::Jpeg, &limits)?;
-        Ok(DynamicImage::from_decoder(decoder).map_err(|error| refused(error, &limits))?.into_rgb8())
-    })?;
-    match image.dimensions() == stored && (jpeg.width, jpeg.height) == stored {
+pub(crate) fn decode_stored(bytes: &[u8], size: (u32, u32)) -> Result<Vec<u8>, VisionError> {
+    let (image, _) = stored(bytes, ImageFormat::Jpeg, &Limits { side: u32::MAX, bytes: u64::MAX })?;
+    match image.dimensions() == size {
         true => Ok(image.into_raw()),
         false => Err(VisionError::Malformed("it has several sizes")),
     }
@@ -212,34 +210,10 @@ pub(crate) fn decode_stored(bytes: &[u8], stored: (u32, u32)) -> Result<Vec<u8>,
 pub(crate) fn check_headers(bytes: &[u8], jpeg: &JpegHeader, limits: &Limits) -> Result<(), VisionError> {
     #[cfg(feature = "turbo")]
     if jpeg.frame.for_turbo() {
-        return turbo::check(bytes, jpeg);
+        return Turbo::open(bytes, jpeg, limits).map(drop);
     }
     let _ = jpeg;
     guarded(|| opened(bytes, ImageFormat::Jpeg, limits).map(drop))
-}
-
-/// Decodes a whole JPEG by libjpeg-turbo.
-#[cfg(feature = "turbo")]
-fn whole(bytes: &[u8], jpeg: &JpegHeader, limits: &Limits) -> Result<RgbImage, VisionError> {
-    let (stored, mut out) = ((jpeg.width, jpeg.height), Vec::new());
-    turbo::decode(bytes, jpeg, Rect::whole(stored), limits.bytes, &mut out)?;
-    let image = RgbImage::from_raw(stored.0, stored.1, out).ok_or(VisionError::NoPixels)?;
-    let mut image = DynamicImage::ImageRgb8(image);
-    image.apply_orientation(jpeg.orientation);
-    Ok(image.into_rgb8())
-}
-
-/// Decodes a file by the crate image.
-fn by_image(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<RgbImage, VisionError> {
-    guarded(|| {
-        let (decoder, orientation) = opened(bytes, format, limits)?;
-        let image = DynamicImage::from_decoder(decoder).map_err(|error| refused(error, limits))?;
-        let mut image = DynamicImage::ImageRgb8(image.into_rgb8());
-        if let Some(orientation) = orientation {
-            image.apply_orientation(orientation);
-        }
-        Ok(image.into_rgb8())
-    })
 }
 
 /// Turns a panic of a decoder into an error: decoders have bugs, and some files trigger them.
@@ -252,7 +226,7 @@ fn opened<'a>(
     bytes: &'a [u8],
     format: ImageFormat,
     limits: &Limits,
-) -> Result<(impl ImageDecoder + 'a, Option<Orientation>), VisionError> {
+) -> Result<(impl ImageDecoder + 'a, Orientation), VisionError> {
     let bytes = if format == ImageFormat::WebP { riff::checked(bytes)? } else { bytes };
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut inner = image::Limits::default();
@@ -261,7 +235,7 @@ fn opened<'a>(
     let mut decoder = reader.into_decoder().map_err(|error| refused(error, limits))?;
     check_size(decoder.dimensions(), decoder.total_bytes(), limits)?;
     // Metadata that cannot be read is no reason to refuse the pixels.
-    let orientation = decoder.orientation().ok();
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     Ok((decoder, orientation))
 }
 

@@ -208,9 +208,3 @@ impl Tables {
         !self.bad && coded && frame.quantized[..count].iter().all(|number| has(self.quantization, *number))
     }
 }
-
-/// Whether an orientation swaps columns and rows.
-pub(crate) fn turns(orientation: Orientation) -> bool {
-    use Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
-    matches!(orientation, Rotate90 | Rotate90FlipH | Rotate270 | Rotate270FlipH)
-}

@@ -9,6 +9,7 @@ mod turbo;
 mod walk;
 
 pub use chw::write_chw;
+pub(crate) use chw::write_planes;
 pub(crate) use file::{Header, check_headers, decode_part, decode_stored, read};
 pub use file::{Limits, decode, open};
 pub(crate) use jpeg::JpegHeader;

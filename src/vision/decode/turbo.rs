@@ -1,7 +1,7 @@
 //! Decodes JPEGs by libjpeg-turbo, also only a part of one.
 #![expect(unsafe_code)]
 
-use super::jpeg::JpegHeader;
+use super::{file::Limits, jpeg::JpegHeader};
 use crate::vision::{error::VisionError, geometry::Rect};
 use image::{
     ImageError, ImageFormat,
@@ -16,92 +16,66 @@ use turbojpeg_sys as sys;
 /// More scans than any encoder makes. Each scan of a damaged or malicious file may take as long as the whole picture.
 const SCANS: c_int = 500;
 
-/// A decoder of libjpeg-turbo, for one file: it would use the tables of one file for the next.
-struct Turbo(NonNull<c_void>);
-
-/// Decodes the columns and rows of `part`, and a few more around it. Returns what was decoded: the pixels are in `out`,
-/// as interleaved RGB. They are those of the whole picture.
-///
-/// # Errors
-/// If the file is refused. Damage within its data is not noticed: the decoder fills the damaged part with something.
-pub(super) fn decode(
-    jpeg: &[u8],
-    header: &JpegHeader,
-    part: Rect,
-    most_bytes: u64,
-    out: &mut Vec<u8>,
-) -> Result<Rect, VisionError> {
-    Turbo::new()?.decode(jpeg, header, part, most_bytes, out)
+/// A decoder of libjpeg-turbo for one file: it would use the tables of one file for the next.
+pub(super) struct Turbo<'a> {
+    handle: NonNull<c_void>,
+    jpeg: &'a [u8],
+    size: (u32, u32),
 }
 
-/// Reads the headers of a file, with its tables.
-pub(super) fn check(jpeg: &[u8], header: &JpegHeader) -> Result<(), VisionError> {
-    Turbo::new()?.read(jpeg, header)
-}
-
-impl Turbo {
-    fn new() -> Result<Self, VisionError> {
+impl<'a> Turbo<'a> {
+    /// Reads the headers of a file, with its tables.
+    ///
+    /// # Errors
+    /// If they are refused, or the size is not the one that was read before.
+    pub(super) fn open(jpeg: &'a [u8], header: &JpegHeader, limits: &Limits) -> Result<Self, VisionError> {
         // SAFETY: it only allocates.
         let handle = unsafe { sys::tj3Init(sys::TJINIT_TJINIT_DECOMPRESS as c_int) };
-        NonNull::new(handle).map(Self).ok_or_else(|| refused("no memory for a decoder".into()))
+        let handle = NonNull::new(handle).ok_or_else(|| refused("no memory for a decoder".into()))?;
+        let mut turbo = Self { handle, jpeg, size: (header.width, header.height) };
+        // Coefficients of progressive pictures take about three times the memory of their pixels.
+        let megabytes = c_int::try_from(limits.bytes.saturating_mul(4) >> 20).unwrap_or(c_int::MAX).max(1);
+        turbo.set(sys::TJPARAM_TJPARAM_MAXMEMORY, megabytes)?;
+        turbo.set(sys::TJPARAM_TJPARAM_SCANLIMIT, SCANS)?;
+        // SAFETY: the handle is a decoder, and the bytes live during the call.
+        let read = unsafe { sys::tj3DecompressHeader(turbo.handle(), jpeg.as_ptr(), jpeg.len() as _) };
+        turbo.check(read)?;
+        let (width, height) = (turbo.get(sys::TJPARAM_TJPARAM_JPEGWIDTH), turbo.get(sys::TJPARAM_TJPARAM_JPEGHEIGHT));
+        if (Ok(header.width), Ok(header.height)) != (u32::try_from(width), u32::try_from(height)) {
+            return Err(VisionError::Malformed("it has several sizes"));
+        }
+        Ok(turbo)
     }
 
-    fn decode(
-        &mut self,
-        jpeg: &[u8],
-        header: &JpegHeader,
-        part: Rect,
-        most_bytes: u64,
-        out: &mut Vec<u8>,
-    ) -> Result<Rect, VisionError> {
-        // Coefficients of progressive pictures take about three times the memory of their pixels.
-        let megabytes = c_int::try_from(most_bytes.saturating_mul(4) >> 20).unwrap_or(c_int::MAX).max(1);
-        self.set(sys::TJPARAM_TJPARAM_MAXMEMORY, megabytes)?;
-        self.set(sys::TJPARAM_TJPARAM_SCANLIMIT, SCANS)?;
-        self.read(jpeg, header)?;
-        let whole = Rect::whole((header.width, header.height));
-        let region = self.mcu_width().filter(|_| part != whole).map_or(whole, |mcu| around(part, header, mcu));
+    /// Decodes the columns and rows of `part`, and a few more around it. Returns what was decoded: the pixels are in
+    /// `out`, as interleaved RGB. They are those of the whole picture.
+    ///
+    /// # Errors
+    /// If the file is refused. Damage within its data is not noticed: the decoder fills the damaged part with something.
+    pub(super) fn decode(mut self, part: Rect, out: &mut Vec<u8>) -> Result<Rect, VisionError> {
+        let whole = Rect::whole(self.size);
+        let region = self.mcu_width().filter(|_| part != whole).map_or(whole, |mcu| around(part, self.size, mcu));
         let pitch = 3 * region.width as usize;
         out.clear(); // of a damaged file some rows may not be written
         out.resize(pitch * region.height as usize, 0);
-        let side = |side: u32| side as c_int; // sides have 16 bits
-        let cropping = match region == whole {
-            true => sys::tjregion { x: 0, y: 0, w: 0, h: 0 }, // this ends an earlier crop
-            false => sys::tjregion {
-                x: side(region.left),
-                y: side(region.top),
-                w: side(region.width),
-                h: side(region.height),
-            },
-        };
-        // SAFETY: the handle is a decoder that has read a header.
-        let set = unsafe { sys::tj3SetCroppingRegion(self.handle(), cropping) };
-        self.check(set)?;
+        if region != whole {
+            let [x, y, w, h] = [region.left, region.top, region.width, region.height].map(|side| side as c_int); // of 16 bits
+            // SAFETY: the handle is a decoder that has read a header.
+            let set = unsafe { sys::tj3SetCroppingRegion(self.handle(), sys::tjregion { x, y, w, h }) };
+            self.check(set)?;
+        }
         let (handle, format) = (self.handle(), sys::TJPF_TJPF_RGB as c_int);
+        let (from, length, to) = (self.jpeg.as_ptr(), self.jpeg.len(), out.as_mut_ptr());
         // SAFETY: the handle is a decoder. It writes as many rows as the region has, of `pitch` bytes each, which is
         // as long as `out` is. The size of the picture is the one that the region was checked with: a decoder reads the
         // header once, and refuses a region outside the picture.
-        let decoded = unsafe {
-            sys::tj3Decompress8(handle, jpeg.as_ptr(), jpeg.len() as _, out.as_mut_ptr(), pitch as c_int, format)
-        };
+        let decoded = unsafe { sys::tj3Decompress8(handle, from, length as _, to, pitch as c_int, format) };
         self.check(decoded)?;
         Ok(region)
     }
 
-    /// Reads the headers of a file. Its size must be the one that was read before.
-    fn read(&mut self, jpeg: &[u8], header: &JpegHeader) -> Result<(), VisionError> {
-        // SAFETY: the handle is a decoder, and the bytes live during the call.
-        let read = unsafe { sys::tj3DecompressHeader(self.handle(), jpeg.as_ptr(), jpeg.len() as _) };
-        self.check(read)?;
-        let (width, height) = (self.get(sys::TJPARAM_TJPARAM_JPEGWIDTH), self.get(sys::TJPARAM_TJPARAM_JPEGHEIGHT));
-        if (Ok(header.width), Ok(header.height)) != (u32::try_from(width), u32::try_from(height)) {
-            return Err(VisionError::Malformed("it has several sizes"));
-        }
-        Ok(())
-    }
-
     fn handle(&mut self) -> sys::tjhandle {
-        self.0.as_ptr()
+        self.handle.as_ptr()
     }
 
     fn set(&mut self, parameter: sys::TJPARAM, value: c_int) -> Result<(), VisionError> {
@@ -139,22 +113,22 @@ impl Turbo {
     }
 }
 
-impl Drop for Turbo {
+impl Drop for Turbo<'_> {
     fn drop(&mut self) {
-        // SAFETY: made in `new`, and destroyed only here.
+        // SAFETY: made in `open`, and destroyed only here.
         unsafe { sys::tj3Destroy(self.handle()) }
     }
 }
 
 /// Returns the region to decode so that the pixels of `part` are those of the whole picture. Chroma is interpolated
 /// from its neighbours, so the border of the region is not to be used.
-fn around(part: Rect, header: &JpegHeader, mcu: u32) -> Rect {
+fn around(part: Rect, (width, height): (u32, u32), mcu: u32) -> Rect {
     /// Chroma has at most a fourth of the columns and rows.
     const GUARD: u32 = 4;
     let left = part.left.saturating_sub(GUARD) / mcu * mcu;
     let top = part.top.saturating_sub(GUARD);
-    let right = (part.left + part.width + GUARD).min(header.width);
-    let bottom = (part.top + part.height + GUARD).min(header.height);
+    let right = (part.left + part.width + GUARD).min(width);
+    let bottom = (part.top + part.height + GUARD).min(height);
     Rect { left, top, width: right - left, height: bottom - top }
 }
 

@@ -1,6 +1,5 @@
 //! Which stored pixel is seen where: EXIF orientations and mirrors as steps through a picture.
 
-use super::jpeg::turns;
 use crate::vision::geometry::{Mirror, Rect};
 use image::metadata::Orientation;
 
@@ -89,7 +88,11 @@ impl Walk {
 
 /// The size in which a picture is seen that is stored in this size.
 pub(crate) fn seen(orientation: Orientation, (width, height): (u32, u32)) -> (u32, u32) {
-    if turns(orientation) { (height, width) } else { (width, height) }
+    use Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
+    match orientation {
+        Rotate90 | Rotate90FlipH | Rotate270 | Rotate270FlipH => (height, width),
+        _ => (width, height),
+    }
 }
 
 #[cfg(test)]

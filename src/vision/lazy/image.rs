@@ -5,7 +5,7 @@ use super::{
     view::View,
 };
 use crate::vision::{
-    decode::{Header, JpegHeader, Limits, read},
+    decode::{Header, JpegHeader, Limits, read, write_planes},
     error::VisionError,
     geometry::{CropBox, Interpolation, Mirror, PaddingMode, Rect},
     parameters::Size,
@@ -105,14 +105,14 @@ impl Image {
         }
     }
 
-    /// Writes the pixels as planes, red, green and blue: `values[channel][byte]` for each byte.
-    pub(crate) fn write<T: Copy>(&self, values: &[[T; 256]; 3], row: &mut [T]) -> Result<(), VisionError> {
+    /// Writes the pixels as planes, red, green and blue: `value(channel, byte)` for each byte.
+    pub(crate) fn write<T>(&self, value: impl Fn(usize, u8) -> T, row: &mut [T]) -> Result<(), VisionError> {
         match &self.0 {
             Inner::Pixels(pixels) => {
                 let all = Rect::whole(pixels.dimensions());
-                render::planes(pixels, pixels.width(), all, Mirror::default(), values, row)
+                write_planes(pixels, pixels.width(), all, Mirror::default(), value, row)
             }
-            Inner::File(file) => render::write(file, values, row),
+            Inner::File(file) => render::write(file, value, row),
         }
     }
 
@@ -158,8 +158,7 @@ impl Picture for Image {
     }
 
     fn crop(&mut self, part: CropBox, mode: PaddingMode, fill: [u8; 3]) -> Result<(), VisionError> {
-        let rect = Rect::within(part, self.dimensions()).filter(|rect| rect.width > 0 && rect.height > 0);
-        let noted = rect.is_some_and(|rect| {
+        let noted = inside(part, self.dimensions()).is_ok_and(|rect| {
             self.note(|view| {
                 view.crop(rect);
                 true

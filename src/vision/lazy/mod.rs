@@ -7,5 +7,5 @@ mod view;
 
 pub use folder::{FolderError, ImageFolder};
 pub use image::Image;
-pub(crate) use render::{BYTES, Wanted, wanted_planes};
+pub(crate) use render::{Wanted, wanted_planes};
 pub(crate) use view::Resized;

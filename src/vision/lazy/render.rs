@@ -2,7 +2,7 @@
 
 use super::view::{Resized, View};
 use crate::vision::{
-    decode::{Header, JpegHeader, Limits, Walk, decode_part, decode_stored},
+    decode::{Header, JpegHeader, Limits, Walk, decode_part, decode_stored, write_planes},
     error::VisionError,
     geometry::{Mirror, Rect, resize_into},
 };
@@ -51,19 +51,9 @@ pub(crate) fn wanted_planes(bytes: &[u8], stored: (u32, u32), wanted: &Wanted) -
     walk.gather(&decode_stored(bytes, stored)?, stored.0, part, &mut pixels);
     resize_into(&pixels, part, Rect::whole(part), size, by, &mut out)?;
     let mut row = vec![0; 3 * window.width as usize * window.height as usize];
-    planes(&out, size.width, window, mirror, &BYTES, &mut row)?;
+    write_planes(&out, size.width, window, mirror, |_, byte| byte, &mut row)?;
     Ok(row)
 }
-
-/// The values of bytes: the bytes themselves.
-pub(crate) static BYTES: [[u8; 256]; 3] = {
-    let (mut table, mut byte) = ([0; 256], 0);
-    while byte < 256 {
-        table[byte] = byte as u8;
-        byte += 1;
-    }
-    [table; 3]
-};
 
 /// Buffers that a thread keeps from image to image.
 #[derive(Default)]
@@ -90,9 +80,9 @@ struct Rendered<'a> {
     mirror: Mirror,
 }
 
-/// Writes what is seen as planes: `values[channel][byte]` for each byte.
-pub(crate) fn write<T: Copy>(file: &Encoded, values: &[[T; 256]; 3], row: &mut [T]) -> Result<(), VisionError> {
-    render(file, |seen| planes(seen.pixels, seen.width, seen.window, seen.mirror, values, row))
+/// Writes what is seen as planes: `value(channel, byte)` for each byte.
+pub(crate) fn write<T>(file: &Encoded, value: impl Fn(usize, u8) -> T, row: &mut [T]) -> Result<(), VisionError> {
+    render(file, |seen| write_planes(seen.pixels, seen.width, seen.window, seen.mirror, value, row))
 }
 
 /// Returns what is seen.
@@ -149,39 +139,4 @@ fn rendered<'a>(file: &Encoded, scratch: &'a mut Scratch) -> Result<Rendered<'a>
     resized.resize(3 * to.width as usize * to.height as usize, 0);
     resize_into(pixels, size, window, to, by, resized)?;
     Ok(Rendered { pixels: resized, width: to.width, window: seen, mirror })
-}
-
-/// Writes a part of interleaved pixels as planes, red, green and blue: `values[channel][byte]` for each byte.
-pub(crate) fn planes<T: Copy>(
-    pixels: &[u8],
-    width: u32,
-    part: Rect,
-    mirror: Mirror,
-    values: &[[T; 256]; 3],
-    row: &mut [T],
-) -> Result<(), VisionError> {
-    let (columns, rows) = (part.width as usize, part.height as usize);
-    if row.len() != 3 * columns * rows {
-        let (width, height) = (part.width, part.height);
-        return Err(VisionError::RowLength { width, height, expected: 3 * columns * rows, given: row.len() });
-    }
-    let (red, rest) = row.split_at_mut(columns * rows);
-    let (green, blue) = rest.split_at_mut(columns * rows);
-    let lines = red.chunks_exact_mut(columns).zip(green.chunks_exact_mut(columns)).zip(blue.chunks_exact_mut(columns));
-    for (at, ((red, green), blue)) in lines.enumerate() {
-        let line = if mirror.down { rows - 1 - at } else { at };
-        let start = 3 * ((part.top as usize + line) * width as usize + part.left as usize);
-        let line = pixels[start..start + 3 * columns].as_chunks::<3>().0;
-        let put = |(((pixel, red), green), blue): (((&[u8; 3], &mut T), &mut T), &mut T)| {
-            *red = values[0][usize::from(pixel[0])];
-            *green = values[1][usize::from(pixel[1])];
-            *blue = values[2][usize::from(pixel[2])];
-        };
-        if mirror.across {
-            line.iter().rev().zip(red).zip(green).zip(blue).for_each(put);
-        } else {
-            line.iter().zip(red).zip(green).zip(blue).for_each(put);
-        }
-    }
-    Ok(())
 }
