@@ -5,7 +5,8 @@ use crate::{
     fault::FieldError,
     memory::{PictureKind, PictureRow, Values},
     vision::{
-        Image, Interpolation, Mirror, Rect, Resized, Size, VisionError, Walk, Wanted, check_headers, wanted_planes,
+        Adjust, Image, Interpolation, Mirror, Paint, Rect, Resized, Size, VisionError, Walk, Wanted, check_headers,
+        wanted_planes,
     },
 };
 use bytes::Bytes;
@@ -90,14 +91,14 @@ fn write_row(
     let (head, room) = row.split_at_mut(PictureRow::BYTES);
     let Some((file, jpeg)) = image.for_hardware().filter(|(file, _)| may && file.bytes.len() <= most) else {
         image.write(|_, byte| byte, &mut room[..pixels])?;
-        PictureRow { bytes: pixels as u32, ..PictureRow::default() }.write(head);
+        PictureRow { kind: PictureKind::PIXELS, bytes: pixels as u32, ..PictureRow::default() }.write(head);
         return Ok(None);
     };
     // What would fail on the host fails here, where it is known whose sample it is.
     check_headers(&file.bytes, jpeg, &file.limits)?;
     let picture = picture(file.bytes.len(), (jpeg.width, jpeg.height), &file.wanted(jpeg));
     let Some(room) = room.get_mut(..file.bytes.len()) else {
-        return Ok(Some((PictureRow { kind: PictureKind::LongJpeg, ..picture }, file.bytes.clone())));
+        return Ok(Some((PictureRow { kind: PictureKind::LONG_JPEG, ..picture }, file.bytes.clone())));
     };
     room.copy_from_slice(&file.bytes);
     picture.write(head);
@@ -106,12 +107,12 @@ fn write_row(
 
 /// What the device is to make of a file.
 fn picture(bytes: usize, stored: (u32, u32), wanted: &Wanted) -> PictureRow {
-    let Wanted { walk: Walk { start, across, down }, part, resized } = *wanted;
+    let Wanted { walk: Walk { start, across, down }, part, resized, paint } = *wanted;
     let Resized { size, by, window, mirror } = resized;
     let far = |back: bool, from: u32, side: u32| if back { (from + side) as i32 - 1 } else { from as i32 };
     let step = |back: bool| if back { -1 } else { 1 };
     PictureRow {
-        kind: PictureKind::Jpeg,
+        kind: PictureKind::JPEG,
         bytes: bytes as u32,
         stored: stored.into(),
         start: start.into(),
@@ -127,6 +128,30 @@ fn picture(bytes: usize, stored: (u32, u32), wanted: &Wanted) -> PictureRow {
         window: [far(mirror.across, window.left, window.width), far(mirror.down, window.top, window.height)],
         mirror: [step(mirror.across), step(mirror.down)],
         seen: [window.width, window.height],
+        changes: paint.changes.map(|change| change.map_or([0; 2], code)),
+        erased: paint.erased.map_or([0; 4], |(part, _)| [part.left, part.top, part.width, part.height]),
+        colour: paint.erased.map_or(0, |(_, [red, green, blue])| u32::from_le_bytes([red, green, blue, 0])),
+    }
+}
+
+/// The kind of a change and the bits of its strength.
+fn code(change: Adjust) -> [u32; 2] {
+    match change {
+        Adjust::Brightness(factor) => [1, factor.to_bits()],
+        Adjust::Contrast(factor) => [2, factor.to_bits()],
+        Adjust::Saturation(factor) => [3, factor.to_bits()],
+        Adjust::Hue(turn) => [4, turn.to_bits()],
+    }
+}
+
+fn decoded([kind, strength]: [u32; 2]) -> Option<Adjust> {
+    let strength = f32::from_bits(strength);
+    match kind {
+        0 => None,
+        1 => Some(Adjust::Brightness(strength)),
+        2 => Some(Adjust::Contrast(strength)),
+        3 => Some(Adjust::Saturation(strength)),
+        _ => Some(Adjust::Hue(strength)),
     }
 }
 
@@ -149,6 +174,9 @@ pub(super) fn redo_on_host(row: &PictureRow, file: &[u8]) -> Result<Vec<u8>, Vis
     };
     let size = Size { width: row.resized[0], height: row.resized[1] };
     let resized = Resized { size, by, window, mirror };
-    let wanted = Wanted { walk: Walk { start, across, down }, part: row.part.into(), resized };
+    let ([left, top, width, height], [red, green, blue, _]) = (row.erased, row.colour.to_le_bytes());
+    let erased = (width > 0).then_some((Rect { left, top, width, height }, [red, green, blue]));
+    let paint = Paint { changes: row.changes.map(decoded), erased };
+    let wanted = Wanted { walk: Walk { start, across, down }, part: row.part.into(), resized, paint };
     wanted_planes(file, row.stored.into(), &wanted)
 }

@@ -35,12 +35,12 @@ fn images(
         let (head, bytes) = row.split_at(PictureRow::BYTES);
         let head = PictureRow::read(head);
         let bytes = match head.kind {
-            PictureKind::LongJpeg => long.get(&(head.bytes as usize)).ok_or("a file is missing")?,
+            PictureKind::LONG_JPEG => long.get(&(head.bytes as usize)).ok_or("a file is missing")?,
             _ => &bytes[..head.bytes as usize],
         };
         let pixels = match head.kind {
-            PictureKind::Pixels => bytes.to_vec(),
-            PictureKind::Jpeg | PictureKind::LongJpeg => match redo(nth, &head, bytes) {
+            PictureKind::PIXELS => bytes.to_vec(),
+            _ => match redo(nth, &head, bytes) {
                 Ok(pixels) => pixels,
                 Err(error) => {
                     *refused = Some(error);

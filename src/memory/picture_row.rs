@@ -1,5 +1,6 @@
 //! A row of images that the device decodes: what is in it, and what is to be made of it.
 
+use bytemuck::{Pod, Zeroable};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
@@ -8,7 +9,8 @@ use std::collections::BTreeMap;
 /// A pixel of the result is a pixel of the resized part: column `window.0 + x * mirror.0`, row `window.1 + y * mirror.1`.
 /// A pixel of the part is one of the stored picture: column `start.0 + x * across.0 + y * down.0`, row
 /// `start.1 + x * across.1 + y * down.1`.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Pod, Zeroable)]
+#[repr(C)]
 pub(crate) struct PictureRow {
     pub(crate) kind: PictureKind,
     /// The bytes that follow. Of a JPEG that is longer than the row, the place of the row in its batch.
@@ -27,52 +29,40 @@ pub(crate) struct PictureRow {
     pub(crate) mirror: [i32; 2],
     /// Columns and rows of the result.
     pub(crate) seen: [u32; 2],
+    /// Changes of its colours: each a kind (1 to 4: brightness, contrast, saturation, hue; 0 is none) and the bits of its
+    /// strength.
+    pub(crate) changes: [[u32; 2]; 6],
+    /// A part of it that gets one colour in the end: left, top, width, height. Without columns there is none.
+    pub(crate) erased: [u32; 4],
+    /// Its red, green and blue, from the lowest byte up.
+    pub(crate) colour: u32,
 }
 
 /// What follows the head.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) enum PictureKind {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+#[repr(transparent)]
+pub(crate) struct PictureKind(u32);
+
+impl PictureKind {
     /// The result itself, as bytes in planes.
-    #[default]
-    Pixels,
+    pub(crate) const PIXELS: Self = Self(0);
     /// A JPEG.
-    Jpeg,
+    pub(crate) const JPEG: Self = Self(1);
     /// Nothing: the JPEG is longer than the row, and lies elsewhere.
-    LongJpeg,
+    pub(crate) const LONG_JPEG: Self = Self(2);
 }
 
 impl PictureRow {
     /// The bytes of the head in the row.
-    pub(crate) const BYTES: usize = 128;
-    pub(crate) const WORDS: usize = 21;
+    pub(crate) const BYTES: usize = 192;
+    /// All of it is words of 32 bits.
+    #[cfg(feature = "cuda")]
+    pub(crate) const WORDS: usize = size_of::<Self>() / 4;
 
-    pub(crate) fn words(&self) -> [u32; Self::WORDS] {
-        let [start, across, down, window, mirror] =
-            [self.start, self.across, self.down, self.window, self.mirror].map(|pair| pair.map(|side| side as u32));
-        let Self { bytes, stored, part, resized, filter, seen, .. } = *self;
-        [
-            self.kind as u32,
-            bytes,
-            stored[0],
-            stored[1],
-            start[0],
-            start[1],
-            across[0],
-            across[1],
-            down[0],
-            down[1],
-            part[0],
-            part[1],
-            resized[0],
-            resized[1],
-            filter,
-            window[0],
-            window[1],
-            mirror[0],
-            mirror[1],
-            seen[0],
-            seen[1],
-        ]
+    /// Whether its colours depend on the mean of all pixels.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn has_contrast(&self) -> bool {
+        self.changes.iter().any(|[kind, _]| *kind == 2)
     }
 
     /// Writes it to the start of a row.
@@ -80,7 +70,7 @@ impl PictureRow {
     /// # Panics
     /// If the row is shorter than a head.
     pub(crate) fn write(&self, row: &mut [u8]) {
-        row[..4 * Self::WORDS].copy_from_slice(bytemuck::cast_slice(&self.words()));
+        row[..size_of::<Self>()].copy_from_slice(bytemuck::bytes_of(self));
     }
 
     /// Reads it from the start of a row.
@@ -89,28 +79,7 @@ impl PictureRow {
     /// If the row is shorter than a head.
     #[cfg_attr(not(any(feature = "cuda", test)), expect(dead_code, reason = "only CUDA decodes on the device"))]
     pub(crate) fn read(row: &[u8]) -> Self {
-        let mut words = [0u32; Self::WORDS];
-        bytemuck::cast_slice_mut(&mut words).copy_from_slice(&row[..4 * Self::WORDS]);
-        let pair = |at: usize| [words[at] as i32, words[at + 1] as i32];
-        let sides = |at: usize| [words[at], words[at + 1]];
-        Self {
-            kind: match words[0] {
-                0 => PictureKind::Pixels,
-                1 => PictureKind::Jpeg,
-                _ => PictureKind::LongJpeg,
-            },
-            bytes: words[1],
-            stored: sides(2),
-            start: pair(4),
-            across: pair(6),
-            down: pair(8),
-            part: sides(10),
-            resized: sides(12),
-            filter: words[14],
-            window: pair(15),
-            mirror: pair(17),
-            seen: sides(19),
-        }
+        bytemuck::pod_read_unaligned(&row[..size_of::<Self>()])
     }
 }
 
@@ -124,7 +93,7 @@ mod tests {
     #[test]
     fn a_head_is_read_as_it_was_written() {
         let head = PictureRow {
-            kind: PictureKind::Jpeg,
+            kind: PictureKind::JPEG,
             bytes: 52_000,
             stored: [500, 375],
             start: [499, 3],
@@ -136,6 +105,9 @@ mod tests {
             window: [223, 1],
             mirror: [-1, 1],
             seen: [224, 223],
+            changes: [[1, 2], [3, 4], [5, 6], [7, 8], [9, 10], [11, 12]],
+            erased: [13, 14, 15, 16],
+            colour: 17,
         };
         let mut row = [7; PictureRow::BYTES];
         head.write(&mut row);

@@ -3,9 +3,14 @@
 use super::{
     error::VisionError,
     parameters::{Interval, round},
-    picture::Picture,
+    picture::{Picture, within},
 };
-use crate::{augment::probability, fault::Error, rng::KeyedRng, vision::geometry::CropBox};
+use crate::{
+    augment::probability,
+    fault::Error,
+    rng::KeyedRng,
+    vision::geometry::{CropBox, rows_of},
+};
 use rand::{Rng, RngExt};
 
 /// What an erased rectangle is filled with.
@@ -95,17 +100,14 @@ impl RandomErasing {
     pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = image.dimensions();
         let Some(part) = self.draw(width, height, rng) else { return Ok(()) };
-        let image = image.pixels_mut()?;
-        let pitch = 3 * image.width() as usize;
-        let rows = image.chunks_exact_mut(pitch).skip(part.top as usize).take(part.height as usize);
-        for row in rows {
-            let erased = &mut row[3 * part.left as usize..][..3 * part.width as usize];
-            match self.value {
-                Erased::Color(color) => erased.chunks_exact_mut(3).for_each(|pixel| pixel.copy_from_slice(&color)),
-                Erased::Noise => rng.fill_bytes(erased),
+        match self.value {
+            Erased::Color(colour) => image.erase(part, colour),
+            Erased::Noise => {
+                let part = within(part, (width, height))?;
+                rows_of(image.pixels_mut()?, part).for_each(|row| rng.fill_bytes(row));
+                Ok(())
             }
         }
-        Ok(())
     }
 }
 

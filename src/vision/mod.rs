@@ -56,7 +56,7 @@ pub use geometry::{
 };
 pub(crate) use geometry::{Mirror, Rect};
 pub use lazy::{FolderError, Image, ImageFolder};
-pub(crate) use lazy::{Resized, Wanted, wanted_planes};
+pub(crate) use lazy::{Paint, Resized, Wanted, wanted_planes};
 pub use parameters::{Size, Spread};
 pub use picture::Picture;
 pub use rand_augment::{RandAugment, RandAugmentOp};

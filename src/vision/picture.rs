@@ -1,14 +1,15 @@
 //! What transforms do to a picture: to one of pixels at once, to one of a file later.
 
 use super::{
+    colour::Adjust,
     error::VisionError,
-    geometry::{CropBox, Interpolation, PaddingMode, Rect, cut, mirror, resized},
+    geometry::{CropBox, Interpolation, PaddingMode, Rect, cut, fill, mirror, resized},
     parameters::Size,
 };
 use image::{RgbImage, imageops};
 
-/// A picture that transforms change: an [`RgbImage`], or an [`Image`](super::Image), which only notes crops, resizes
-/// and flips until somebody wants its pixels.
+/// A picture that transforms change: an [`RgbImage`], or an [`Image`](super::Image), which only notes crops, resizes,
+/// flips, changes of colour and erased parts until somebody wants its pixels.
 ///
 /// ```
 /// use burn_pinned::vision::{CropBox, Interpolation, Picture, Size, VisionError};
@@ -45,6 +46,18 @@ pub trait Picture: sealed::Sealed {
     /// Mirrors top to bottom.
     fn flip_vertical(&mut self);
 
+    /// Changes the colours.
+    ///
+    /// # Errors
+    /// If pixels are needed and the file cannot be decoded.
+    fn adjust(&mut self, change: Adjust) -> Result<(), VisionError>;
+
+    /// Gives a part one colour.
+    ///
+    /// # Errors
+    /// If the part reaches beyond the picture, or pixels are needed and the file cannot be decoded.
+    fn erase(&mut self, part: CropBox, colour: [u8; 3]) -> Result<(), VisionError>;
+
     /// The pixels. A file is decoded now, and everything noted is done.
     ///
     /// # Errors
@@ -63,8 +76,8 @@ impl Picture for RgbImage {
         self.dimensions()
     }
 
-    fn crop(&mut self, part: CropBox, mode: PaddingMode, fill: [u8; 3]) -> Result<(), VisionError> {
-        *self = cut(self, part, mode, fill);
+    fn crop(&mut self, part: CropBox, mode: PaddingMode, colour: [u8; 3]) -> Result<(), VisionError> {
+        *self = cut(self, part, mode, colour);
         Ok(())
     }
 
@@ -81,13 +94,28 @@ impl Picture for RgbImage {
         imageops::flip_vertical_in_place(self);
     }
 
+    fn adjust(&mut self, change: Adjust) -> Result<(), VisionError> {
+        change.apply(self);
+        Ok(())
+    }
+
+    fn erase(&mut self, part: CropBox, colour: [u8; 3]) -> Result<(), VisionError> {
+        fill(self, within(part, self.dimensions())?, colour);
+        Ok(())
+    }
+
     fn pixels_mut(&mut self) -> Result<&mut RgbImage, VisionError> {
         Ok(self)
     }
 }
 
 /// Checks that a part has pixels, and lies within an image of this size.
-pub(super) fn inside(part: CropBox, (width, height): (u32, u32)) -> Result<Rect, VisionError> {
-    let rect = Rect::within(part, (width, height)).filter(|rect| rect.width > 0 && rect.height > 0);
-    rect.ok_or(VisionError::PartOutside { part, width, height })
+pub(super) fn inside(part: CropBox, size: (u32, u32)) -> Result<Rect, VisionError> {
+    let outside = VisionError::PartOutside { part, width: size.0, height: size.1 };
+    within(part, size).ok().filter(|rect| rect.width > 0 && rect.height > 0).ok_or(outside)
+}
+
+/// Checks that a part lies within an image of this size.
+pub(super) fn within(part: CropBox, (width, height): (u32, u32)) -> Result<Rect, VisionError> {
+    Rect::within(part, (width, height)).ok_or(VisionError::PartOutside { part, width, height })
 }

@@ -2,9 +2,8 @@
 
 mod operation;
 
-use super::{error::VisionError, geometry::Interpolation};
+use super::{error::VisionError, geometry::Interpolation, picture::Picture};
 use crate::{fault::Error, rng::KeyedRng};
-use image::RgbImage;
 
 pub use operation::RandAugmentOp;
 pub(crate) use operation::{Most, checked};
@@ -90,11 +89,9 @@ impl RandAugment {
         (0..self.num_ops).map(|_| most.draw(self.strength, rng)).collect()
     }
 
-    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
-        for op in self.draw(image.width(), image.height(), rng) {
-            op.apply(image, self.interpolation, self.fill);
-        }
-        Ok(())
+    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        let (width, height) = image.dimensions();
+        self.draw(width, height, rng).into_iter().try_for_each(|op| op.apply(image, self.interpolation, self.fill))
     }
 }
 

@@ -73,21 +73,18 @@ macro_rules! augments {
 // They ask for pixels only if they need them.
 augments!(
     CenterCrop,
+    ColorJitter,
+    Grayscale,
+    RandAugment,
     RandomCrop,
     RandomErasing,
     RandomGrayscale,
     RandomHorizontalFlip,
     RandomResizedCrop,
     RandomVerticalFlip,
-    Resize;
+    Resize,
+    TrivialAugmentWide;
     picture => picture
 );
 
-augments!(
-    ColorJitter,
-    Grayscale,
-    RandAugment,
-    RandomRotation,
-    TrivialAugmentWide;
-    picture => picture.pixels_mut()?
-);
+augments!(RandomRotation; picture => picture.pixels_mut()?);

@@ -3,10 +3,10 @@
 use super::{
     error::VisionError,
     geometry::Interpolation,
+    picture::Picture,
     rand_augment::{Most, RandAugmentOp, checked},
 };
 use crate::{fault::Error, rng::KeyedRng};
-use image::RgbImage;
 use rand::RngExt;
 
 /// Makes one change to each image. It is drawn from all of [`RandAugmentOp`], all of them equally likely.
@@ -76,9 +76,8 @@ impl TrivialAugmentWide {
         Self::MOST.draw(bin as f64 / (self.bins - 1) as f64, rng)
     }
 
-    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
-        self.draw(rng).apply(image, self.interpolation, self.fill);
-        Ok(())
+    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        self.draw(rng).apply(image, self.interpolation, self.fill)
     }
 }
 

@@ -9,7 +9,7 @@ use burn::{
     tensor::{DType, Device, Int, Tensor},
 };
 use burn_pinned::{
-    BoxError, Collate, Field, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut,
+    Augment, BoxError, Collate, Field, KeyedRng, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut,
     fault::{BadSamples, Quota},
     memory::Decoder,
     vision::*,
@@ -121,6 +121,16 @@ fn field(decoder: Decoder) -> Field {
 fn loader(files: &Arc<Vec<Vec<u8>>>, field: Field, workers: usize, batch: usize) -> Arc<PinnedDataLoader<Batch>> {
     let train =
         (RandomResizedCrop::new(SIDE as u32).unwrap(), RandomHorizontalFlip::default(), RandomVerticalFlip::default());
+    augmented(files, field, workers, batch, train)
+}
+
+fn augmented(
+    files: &Arc<Vec<Vec<u8>>>,
+    field: Field,
+    workers: usize,
+    batch: usize,
+    train: impl Augment<(Image, usize)> + 'static,
+) -> Arc<PinnedDataLoader<Batch>> {
     PinnedDataLoaderBuilder::new(Images { field })
         .batch_size(batch)
         .num_workers(workers)
@@ -204,6 +214,73 @@ fn values_and_shares_and_workers() {
                 assert_eq!(f32::from_ne_bytes(value.try_into().unwrap()), expected);
             }
         }
+    }
+}
+
+/// Changes the colours of the picture of an index, erases a part, and mirrors it.
+fn recolour(picture: &mut impl Picture, index: usize) -> Result<(), VisionError> {
+    let rng = &mut KeyedRng::for_order(77, index);
+    let jitter = ColorJitter::new();
+    let jitter = jitter.brightness(0.6).and_then(|jitter| jitter.contrast(0.6)?.saturation(0.6)?.hue(0.5)).unwrap();
+    for change in jitter.draw(rng).into_iter().skip(index % 3) {
+        picture.adjust(change)?;
+    }
+    if index % 5 == 1 {
+        picture.adjust(Adjust::Saturation(0.0))?;
+    }
+    let (width, height) = picture.dimensions();
+    if let Some(part) = RandomErasing::new(0.7).unwrap().draw(width, height, rng) {
+        picture.erase(part, [124, 116, index as u8])?;
+    }
+    picture.flip_horizontal();
+    Ok(())
+}
+
+/// Colours that the device changes, against those of the host: on the device's own pixels.
+#[test]
+#[ignore = "needs a GPU"]
+fn the_device_makes_the_colours_of_the_host() {
+    let files = Arc::new(files());
+    let crop = || (RandomResizedCrop::new(SIDE as u32).unwrap(), RandomVerticalFlip::default());
+    let change = |(mut image, index): (Image, usize), _: &mut KeyedRng| {
+        recolour(&mut image, index).unwrap();
+        assert!(!image.is_decoded(), "all of it is noted");
+        (image, index)
+    };
+    let plain = augmented(&files, field(Decoder::Device), 4, 20, crop());
+    let coloured = augmented(&files, field(Decoder::Device), 4, 20, (crop(), change));
+    let (mut most, mut changed) = (0, 0);
+    for ((a, at), (b, other)) in all(&plain).into_iter().zip(all(&coloured)) {
+        assert_eq!(at, other);
+        for ((a, b), index) in a.chunks(3 * SIDE * SIDE).zip(b.chunks(3 * SIDE * SIDE)).zip(at) {
+            let plane = SIDE * SIDE;
+            let mut image = image::RgbImage::from_fn(SIDE as u32, SIDE as u32, |x, y| {
+                let at = y as usize * SIDE + x as usize;
+                image::Rgb([a[at], a[plane + at], a[2 * plane + at]])
+            });
+            recolour(&mut image, index as usize).unwrap();
+            let mut expected = vec![0; 3 * plane];
+            write_chw(&image, &mut expected).unwrap();
+            let far = expected.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
+            if far > 0 {
+                println!("file {index} differs by {far}");
+            }
+            most = most.max(far);
+            changed += 1;
+        }
+    }
+    println!("colours of {changed} images: device and host differ by at most {most}");
+    assert_eq!(changed, files.len());
+    assert!(most <= 1);
+    // Floats are those of the bytes.
+    let normalized = field(Decoder::Device).with_dtype(DType::F32);
+    let floats = augmented(&files, normalized, 7, 13, (crop(), change));
+    let bytes = augmented(&files, field(Decoder::Device), 2, 96, (crop(), change));
+    let floats: Vec<u8> = all(&floats).into_iter().flat_map(|(bytes, _)| bytes).collect();
+    let bytes: Vec<u8> = all(&bytes).into_iter().flat_map(|(bytes, _)| bytes).collect();
+    assert_eq!(floats.len(), 4 * bytes.len());
+    for (value, byte) in floats.chunks(4).zip(bytes) {
+        assert_eq!(f32::from_ne_bytes(value.try_into().unwrap()), f32::from(byte) / 255.0);
     }
 }
 

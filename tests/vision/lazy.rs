@@ -61,6 +61,11 @@ fn chains<S: HasImage + Send + Sync + 'static>() -> Vec<Change<S>> {
         Box::new(augment)
     }
     let crop = || RandomResizedCrop::new(24).unwrap();
+    let jitter = || {
+        let jitter = ColorJitter::new().brightness(0.4).unwrap().contrast(0.4).unwrap();
+        jitter.saturation(0.4).unwrap().hue(0.1).unwrap()
+    };
+    let erase = || RandomErasing::new(0.8).unwrap().value(Erased::Color([124, 116, 104]));
     vec![
         chain((crop(), RandomHorizontalFlip::default())),
         chain((RandomHorizontalFlip::default(), RandomVerticalFlip::default(), crop())),
@@ -79,6 +84,12 @@ fn chains<S: HasImage + Send + Sync + 'static>() -> Vec<Change<S>> {
             OneOf::new(crop()).or(RandomGrayscale::new(0.5).unwrap()),
             TrivialAugmentWide::default(),
         )),
+        chain((crop(), RandomHorizontalFlip::default(), jitter(), RandomGrayscale::new(0.3).unwrap(), erase())),
+        chain((crop(), jitter(), erase(), RandomHorizontalFlip::default(), RandomVerticalFlip::default())),
+        // What follows a change of colour, or comes twice.
+        chain((crop(), Grayscale, CenterCrop::new(20).unwrap(), jitter(), CenterCrop::new(16).unwrap())),
+        chain((jitter(), crop(), jitter(), erase(), erase())),
+        chain((crop(), RandAugment::new(4, 20).unwrap(), RandomErasing::default().value(Erased::Noise))),
         chain((CenterCrop::new(300).unwrap(), RandomHorizontalFlip::default())),
     ]
 }
@@ -106,7 +117,7 @@ fn an_image_that_is_decoded_late_has_the_same_pixels() {
             }
         }
     }
-    assert!(late > files.len() * 15, "{late} were not decoded before their pixels were asked for");
+    assert!(late > files.len() * 22, "{late} were not decoded before their pixels were asked for");
 }
 
 /// Every part of some pictures, down to one pixel.

@@ -27,8 +27,8 @@ const ARENAS: usize = 2;
 const ARENA: usize = 224 << 20;
 /// Lines and pictures start at a multiple of this.
 const ALIGN: usize = 256;
-/// Words of an entry of the kernel's table.
-const ENTRY: usize = 24;
+/// Words of an entry of the kernels' table: the head of a row, two addresses, a pitch, a sum, and one to align it.
+const ENTRY: usize = PictureRow::WORDS + 8;
 
 /// What decodes on a device. All loaders of the process share it, since the engines take the files of one thread at the
 /// full speed of all engines.
@@ -79,6 +79,8 @@ struct Entry<'a> {
     bytes: &'a [u8],
     offset: usize,
     pitch: usize,
+    /// Where the bytes before a contrast go.
+    before: usize,
 }
 
 impl Engine {
@@ -165,9 +167,12 @@ impl Engine {
         let redone = self.pictures(&mut entries, pictures_at, redo)?;
         let mut table = vec![0u32; ENTRY * entries.len()];
         for (entry, words) in entries.iter().zip(table.chunks_exact_mut(ENTRY)) {
-            let at = pictures_at + entry.offset as u64;
-            words[..PictureRow::WORDS].copy_from_slice(&entry.head.words());
-            words[PictureRow::WORDS..].copy_from_slice(&[at as u32, (at >> 32) as u32, entry.pitch as u32]);
+            let halves =
+                |offset: usize| [pictures_at + offset as u64, (pictures_at + offset as u64) >> 32].map(|at| at as u32);
+            let ([low, high], [before_low, before_high]) = (halves(entry.offset), halves(entry.before));
+            let (head, rest) = words.split_at_mut(PictureRow::WORDS);
+            head.copy_from_slice(bytemuck::cast_slice(&[entry.head]));
+            rest[..5].copy_from_slice(&[low, high, entry.pitch as u32, before_low, before_high]);
         }
         let size = values.len() / (3 * 256);
         let row = 3 * images.width as usize * images.height as usize * size;
@@ -178,6 +183,7 @@ impl Engine {
             width: images.width,
             height: images.height,
             images: entries.len() as u32,
+            contrast: entries.iter().any(|entry| entry.head.has_contrast()),
             widest: entries.iter().map(|entry| entry.head.part[0]).max().unwrap_or(0),
             out: out + (first * row) as u64,
         };
@@ -188,7 +194,7 @@ impl Engine {
             let copied = result::memcpy_htod_async(table_at, bytemuck::cast_slice::<u32, u8>(&table), stream)
                 .and_then(|()| result::memcpy_htod_async(values_at, values, stream))
                 .and_then(|()| {
-                    entries.iter().filter(|entry| entry.head.kind == PictureKind::Pixels).try_for_each(|entry| {
+                    entries.iter().filter(|entry| entry.head.kind == PictureKind::PIXELS).try_for_each(|entry| {
                         let pixels = redone.iter().find(|(row, _)| *row == entry.row);
                         let pixels = pixels.map_or(entry.bytes, |(_, pixels)| pixels.as_slice());
                         result::memcpy_htod_async(pictures_at + entry.offset as u64, pixels, stream)
@@ -210,7 +216,7 @@ impl Engine {
         redo: Redo<'_>,
     ) -> Result<Vec<(usize, Vec<u8>)>, Failure> {
         let files: Vec<usize> =
-            (0..entries.len()).filter(|nth| entries[*nth].head.kind != PictureKind::Pixels).collect();
+            (0..entries.len()).filter(|nth| entries[*nth].head.kind != PictureKind::PIXELS).collect();
         let mut refused = Vec::new();
         self.nvjpeg.lock().decode(entries, &files, at, &mut refused)?;
         let mut redone = Vec::new();
@@ -298,21 +304,22 @@ fn group<'a>(images: &Images<'a>, rows: Range<usize>) -> (Vec<Entry<'a>>, usize)
         let (head, bytes) = bytes.split_at(PictureRow::BYTES);
         let head = PictureRow::read(head);
         let bytes = match head.kind {
-            PictureKind::LongJpeg => images.long.get(&(head.bytes as usize)).map(|file| &file[..]).unwrap_or_default(),
+            PictureKind::LONG_JPEG => images.long.get(&(head.bytes as usize)).map(|file| &file[..]).unwrap_or_default(),
             _ => &bytes[..(head.bytes as usize).min(bytes.len())],
         };
         let pixels = 3 * images.width as usize * images.height as usize;
         let pitch = (3 * head.stored[0] as usize).next_multiple_of(ALIGN);
         let room = match head.kind {
-            PictureKind::Pixels => pixels,
+            PictureKind::PIXELS => pixels,
             // A file that the device refuses is decoded on the host.
-            PictureKind::Jpeg | PictureKind::LongJpeg => (pitch * head.stored[1] as usize).max(pixels),
+            _ => (pitch * head.stored[1] as usize).max(pixels),
         };
-        let room = room.next_multiple_of(ALIGN);
+        let before = end + room.next_multiple_of(ALIGN);
+        let room = before - end + if head.has_contrast() { pixels.next_multiple_of(ALIGN) } else { 0 };
         if !entries.is_empty() && end + room > ARENA {
             break;
         }
-        entries.push(Entry { row, head, bytes, offset: end, pitch });
+        entries.push(Entry { row, head, bytes, offset: end, pitch, before });
         end += room;
     }
     (entries, end)

@@ -1,7 +1,7 @@
-//! The kernel that makes the images of a batch from decoded pictures (`resample.cu`), compiled by NVRTC at run time.
+//! The kernels that make the images of a batch from decoded pictures (`resample.cu`), compiled by NVRTC at run time.
 //!
-//! It is not one of CubeCL: CubeCL launches on the stream of a thread, behind the step. This one runs beside the step, on
-//! the stream that copies.
+//! They are not CubeCL's: CubeCL launches on the stream of a thread, behind the step. These run beside the step, on the
+//! stream that copies.
 #![expect(unsafe_code)]
 
 use crate::{device::cuda_context::InContext, fault::BoxError};
@@ -12,15 +12,19 @@ use cudarc::{
     },
     nvrtc::{self, CompileOptions},
 };
-use std::{ffi::c_void, sync::Arc};
+use std::{
+    ffi::{CStr, CString, c_void},
+    sync::Arc,
+};
 
 /// A block is one row of an image.
 const THREADS: u32 = 256;
 
-/// The kernel, loaded on a device.
+/// The kernels, loaded on a device.
 pub(super) struct Kernel {
     module: CUmodule,
-    function: CUfunction,
+    resample: CUfunction,
+    finish: CUfunction,
     context: Arc<CudaContext>,
 }
 
@@ -42,11 +46,13 @@ pub(super) struct Launch {
     pub(super) images: u32,
     /// Columns of the widest part.
     pub(super) widest: u32,
+    /// Whether an image has a contrast.
+    pub(super) contrast: bool,
     pub(super) out: CUdeviceptr,
 }
 
 impl Kernel {
-    /// Compiles the kernel for the device. The calling thread is in the context.
+    /// Compiles the kernels for the device. The calling thread is in the context.
     pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, BoxError> {
         // SAFETY: it only tries to load the library, which has no unsound initialisers.
         if !unsafe { nvrtc::sys::is_culib_present() } {
@@ -59,23 +65,25 @@ impl Kernel {
             ..CompileOptions::default()
         };
         let ptx = nvrtc::compile_ptx_with_opts(include_str!("resample.cu"), options);
-        let source = std::ffi::CString::new(ptx.map_err(|error| format!("NVRTC: {error:?}"))?.to_src())?;
-        // SAFETY: the image is PTX, ended by a 0. The function is in it.
-        let (module, function) = unsafe {
+        let source = CString::new(ptx.map_err(|error| format!("NVRTC: {error:?}"))?.to_src())?;
+        // SAFETY: the image is PTX, ended by a 0. The functions are in it.
+        let (module, resample, finish) = unsafe {
             let module = result::module::load_data(source.as_ptr().cast())?;
-            (module, result::module::get_function(module, c"resample".into())?)
+            let function = |name: &CStr| result::module::get_function(module, name.into());
+            (module, function(c"resample")?, function(c"finish")?)
         };
-        Ok(Self { module, function, context: Arc::clone(context) })
+        Ok(Self { module, resample, finish, context: Arc::clone(context) })
     }
 
-    /// Launches the kernel on a stream.
+    /// Launches the kernels on a stream.
     ///
     /// # Safety
     /// The calling thread is in the context. `table` has `images` entries, whose parts lie within their pictures and
-    /// are no wider than `widest`. `values` has 3 x 256 values, and `out` has room for the images. All of it stays as it
-    /// is until the kernel is done.
+    /// are no wider than `widest`; those with a contrast have room for the bytes of their image. `values` has 3 x 256
+    /// values, and `out` has room for the images. Nobody else changes any of it until the kernels are done.
     pub(super) unsafe fn launch(&self, launch: &Launch, stream: CUstream) -> Result<(), BoxError> {
-        let Launch { mut table, mut values, mut size, mut width, mut height, images, widest, mut out } = *launch;
+        let Launch { mut table, mut values, mut size, mut width, mut height, images, widest, contrast, mut out } =
+            *launch;
         let mut parameters: [*mut c_void; 6] = [
             (&raw mut table).cast(),
             (&raw mut values).cast(),
@@ -85,8 +93,14 @@ impl Kernel {
             (&raw mut out).cast(),
         ];
         let (grid, block) = ((height, images, 1), (THREADS, 1, 1));
-        // SAFETY: the parameters are those of the kernel. The caller vouches for what they point to.
-        Ok(unsafe { result::launch_kernel(self.function, grid, block, 3 * widest, stream, &mut parameters) }?)
+        // SAFETY: both kernels have these parameters. The caller vouches for what they point to.
+        unsafe {
+            result::launch_kernel(self.resample, grid, block, 3 * widest, stream, &mut parameters)?;
+            if contrast {
+                result::launch_kernel(self.finish, grid, block, 0, stream, &mut parameters)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -88,6 +88,15 @@ pub(crate) enum Cause {
         /// Whether they copy from ordinary memory, because page-locked memory was refused.
         pageable: bool,
     },
+    /// The engines that decode images on the device are the bottleneck.
+    Decode {
+        /// The share of waits.
+        waits: f64,
+        /// The share of their time in which the transfer threads decode.
+        busy: f64,
+        /// The share of the workers' time in which they work.
+        workers: f64,
+    },
     /// `Collate::finish`, which runs in `next()`, is the bottleneck.
     Finish {
         /// The share of waits.
@@ -159,8 +168,9 @@ impl Stats {
         let waited = self.waited.saturating_sub(start);
         let waits = share(waited, self.total().saturating_sub(start));
         let (workers, transfer, pin) = (self.workers_busy(), self.transfer_busy(), self.pin_busy());
+        let decode = self.decode_busy();
         if waits < WAITS {
-            return Cause::Compute { waits, idle: 1.0 - workers.max(transfer).max(pin) };
+            return Cause::Compute { waits, idle: 1.0 - workers.max(transfer + decode).max(pin) };
         }
         if self.epochs > 1 && share(self.start_waited, self.waited) >= MOST {
             return Cause::Start {
@@ -172,7 +182,7 @@ impl Stats {
         if in_finish >= MOST {
             return Cause::Finish { waits, share: in_finish };
         }
-        let busiest = workers.max(transfer).max(pin);
+        let busiest = workers.max(transfer).max(pin).max(decode);
         let (stage, times) = self.workers_stage();
         if busiest >= BUSY {
             return match () {
@@ -180,6 +190,7 @@ impl Stats {
                     let room = self.workers + self.transfer_threads < self.cpu_threads;
                     Cause::Workers { waits, stage, workers: self.workers, busy: workers, room }
                 }
+                () if busiest == decode => Cause::Decode { waits, busy: decode, workers },
                 () if busiest == transfer => {
                     let pageable = self.memory == Some(MemoryKind::Pageable);
                     Cause::Transfer { waits, gb_per_s: self.gb_per_second(), busy: transfer, pageable }

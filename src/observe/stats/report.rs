@@ -179,6 +179,12 @@ impl Stats {
         self.of_transfers(self.stages.transfer.busy)
     }
 
+    /// The share of the transfer threads' time in which the device decodes images for them, or they wait for its
+    /// engines, from 0 to 1.
+    pub fn decode_busy(&self) -> f64 {
+        self.of_transfers(self.stages.decode.busy)
+    }
+
     /// Returns `time` as a share of the time of those transfer threads that can have a batch in hand.
     pub(super) fn of_transfers(&self, time: Duration) -> f64 {
         let threads = self.transfer_threads.min(self.slots.max(1));

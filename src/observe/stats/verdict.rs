@@ -5,6 +5,9 @@ use crate::vocabulary::Stage;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// Workers that are less busy than this can do more.
+const IDLE: f64 = 0.75;
+
 /// Why the training loop waits, if it does. `Display` gives one line with the cause and the next step.
 ///
 /// ```
@@ -37,6 +40,8 @@ pub enum VerdictKind {
     Pin,
     /// The link to the device is the bottleneck.
     Transfer,
+    /// The engines that decode images on the device are the bottleneck.
+    Decode,
     /// `Collate::finish`, which runs in `next()`, is the bottleneck.
     Finish,
     /// Delivered batches stay in device memory though no step needs them any more, so no more batches may be sent.
@@ -70,6 +75,7 @@ impl Verdict {
             Cause::Workers { .. } => VerdictKind::Workers,
             Cause::Pin { .. } => VerdictKind::Pin,
             Cause::Transfer { .. } => VerdictKind::Transfer,
+            Cause::Decode { .. } => VerdictKind::Decode,
             Cause::Finish { .. } => VerdictKind::Finish,
             Cause::Device { .. } => VerdictKind::Device,
             Cause::Slots { .. } => VerdictKind::Slots,
@@ -158,6 +164,18 @@ impl fmt::Display for Cause {
                     f.write_str(": ")?;
                 }
                 f.write_str("send fewer bytes, such as u8 instead of f32")
+            }
+            Self::Decode { waits: share, busy, workers } => {
+                let (waits, busy) = (waits(share), percent(busy));
+                write!(f, "decode-bound: {waits}, the transfers decode on the device {busy} of their time: ")?;
+                match workers < IDLE {
+                    true => write!(
+                        f,
+                        "the workers are busy {}, so let them decode a share, as by `Decoder::Shared(0.2)`",
+                        percent(workers)
+                    ),
+                    false => f.write_str("store smaller images"),
+                }
             }
             Self::Finish { waits: share, share: part } => {
                 let (waits, part) = (waits(share), percent(part));

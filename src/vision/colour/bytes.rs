@@ -55,14 +55,6 @@ pub(crate) fn hue(image: &mut RgbImage, turn: f32) {
     }
 }
 
-/// Sets all three channels to the pixel's grey.
-pub(crate) fn greyscale(image: &mut RgbImage) {
-    for pixel in image.chunks_exact_mut(3) {
-        let grey = grey(pixel);
-        pixel.fill(grey);
-    }
-}
-
 /// Returns the luma by ITU-R BT.601. Its weights are in units of 2^-16.
 fn grey(pixel: &[u8]) -> u8 {
     let [r, g, b] = [pixel[0], pixel[1], pixel[2]].map(u32::from);

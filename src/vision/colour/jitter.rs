@@ -1,6 +1,6 @@
 //! Random changes of colour.
 
-use super::bytes;
+use super::adjust::Adjust;
 use crate::{
     augment::probability,
     fault::Error,
@@ -11,33 +11,7 @@ use crate::{
         picture::Picture,
     },
 };
-use image::RgbImage;
 use rand::{RngExt, seq::SliceRandom};
-
-/// One change of colour, with its strength.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Adjust {
-    /// Multiplies the brightness by this: 0 is black, 1 is no change.
-    Brightness(f32),
-    /// Multiplies the distance from the image's mean grey by this: 0 is grey, 1 is no change.
-    Contrast(f32),
-    /// Multiplies the distance from each pixel's own grey by this: 0 is grey, 1 is no change.
-    Saturation(f32),
-    /// Turns the hue by this, -0.5 to 0.5 of the colour circle: 0 is no change.
-    Hue(f32),
-}
-
-impl Adjust {
-    /// Changes an image.
-    pub fn apply(self, image: &mut RgbImage) {
-        match self {
-            Self::Brightness(factor) => bytes::brightness(image, factor),
-            Self::Contrast(factor) => bytes::contrast(image, factor),
-            Self::Saturation(factor) => bytes::saturation(image, factor),
-            Self::Hue(turn) => bytes::hue(image, turn),
-        }
-    }
-}
 
 /// Changes those of brightness, contrast, saturation and hue that are set, by uniform random factors in random order.
 ///
@@ -121,9 +95,8 @@ impl ColorJitter {
         all
     }
 
-    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
-        self.draw(rng).into_iter().for_each(|adjust| adjust.apply(image));
-        Ok(())
+    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        self.draw(rng).into_iter().try_for_each(|adjust| image.adjust(adjust))
     }
 }
 
@@ -148,9 +121,8 @@ fn factor(option: &'static str, spread: Spread) -> Result<Option<Interval>, Erro
 pub struct Grayscale;
 
 impl Grayscale {
-    pub(crate) fn change(&self, image: &mut RgbImage, _: &mut KeyedRng) -> Result<(), VisionError> {
-        bytes::greyscale(image);
-        Ok(())
+    pub(crate) fn change(&self, image: &mut impl Picture, _: &mut KeyedRng) -> Result<(), VisionError> {
+        image.adjust(Adjust::GREY)
     }
 }
 
@@ -170,10 +142,7 @@ impl RandomGrayscale {
     }
 
     pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
-        if rng.random_bool(self.p) {
-            bytes::greyscale(image.pixels_mut()?);
-        }
-        Ok(())
+        if rng.random_bool(self.p) { image.adjust(Adjust::GREY) } else { Ok(()) }
     }
 }
 

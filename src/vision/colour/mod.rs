@@ -1,7 +1,9 @@
 //! Changes of colour.
 
+mod adjust;
 mod bytes;
 mod jitter;
 pub(crate) mod tone;
 
-pub use jitter::{Adjust, ColorJitter, Grayscale, RandomGrayscale};
+pub use adjust::Adjust;
+pub use jitter::{ColorJitter, Grayscale, RandomGrayscale};

@@ -97,7 +97,8 @@ fn stored(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<(RgbImag
         #[cfg(feature = "turbo")]
         if jpeg.frame.for_turbo() {
             let mut out = Vec::new();
-            let all = Turbo::open(bytes, &jpeg, limits)?.decode(Rect::whole((jpeg.width, jpeg.height)), &mut out)?;
+            let all =
+                Turbo::open(bytes, &jpeg, limits.bytes)?.decode(Rect::whole((jpeg.width, jpeg.height)), &mut out)?;
             let image = RgbImage::from_raw(all.width, all.height, out).ok_or(VisionError::NoPixels)?;
             return Ok((image, jpeg.orientation));
         }
@@ -183,7 +184,7 @@ pub(crate) fn decode_part(
     #[cfg(feature = "turbo")]
     if let Some(jpeg) = header.jpeg.filter(|jpeg| jpeg.frame.for_turbo()) {
         let walk = Walk::new(jpeg.orientation, (jpeg.width, jpeg.height)).from(part);
-        let region = Turbo::open(bytes, &jpeg, limits)?.decode(walk.stored((part.width, part.height)), out)?;
+        let region = Turbo::open(bytes, &jpeg, limits.bytes)?.decode(walk.stored((part.width, part.height)), out)?;
         return Ok(Decoded { size: (region.width, region.height), walk: walk.without(region.left, region.top) });
     }
     let image = decode(bytes, limits)?;
@@ -210,7 +211,7 @@ pub(crate) fn decode_stored(bytes: &[u8], size: (u32, u32)) -> Result<Vec<u8>, V
 pub(crate) fn check_headers(bytes: &[u8], jpeg: &JpegHeader, limits: &Limits) -> Result<(), VisionError> {
     #[cfg(feature = "turbo")]
     if jpeg.frame.for_turbo() {
-        return Turbo::open(bytes, jpeg, limits).map(drop);
+        return Turbo::open(bytes, jpeg, limits.bytes).map(drop);
     }
     let _ = jpeg;
     guarded(|| opened(bytes, ImageFormat::Jpeg, limits).map(drop))

@@ -1,7 +1,7 @@
 //! Decodes JPEGs by libjpeg-turbo, also only a part of one.
 #![expect(unsafe_code)]
 
-use super::{file::Limits, jpeg::JpegHeader};
+use super::jpeg::JpegHeader;
 use crate::vision::{error::VisionError, geometry::Rect};
 use image::{
     ImageError, ImageFormat,
@@ -24,17 +24,17 @@ pub(super) struct Turbo<'a> {
 }
 
 impl<'a> Turbo<'a> {
-    /// Reads the headers of a file, with its tables.
+    /// Reads the headers of a file, with its tables. Its pixels may take `most_bytes`.
     ///
     /// # Errors
     /// If they are refused, or the size is not the one that was read before.
-    pub(super) fn open(jpeg: &'a [u8], header: &JpegHeader, limits: &Limits) -> Result<Self, VisionError> {
+    pub(super) fn open(jpeg: &'a [u8], header: &JpegHeader, most_bytes: u64) -> Result<Self, VisionError> {
         // SAFETY: it only allocates.
         let handle = unsafe { sys::tj3Init(sys::TJINIT_TJINIT_DECOMPRESS as c_int) };
         let handle = NonNull::new(handle).ok_or_else(|| refused("no memory for a decoder".into()))?;
         let mut turbo = Self { handle, jpeg, size: (header.width, header.height) };
         // Coefficients of progressive pictures take about three times the memory of their pixels.
-        let megabytes = c_int::try_from(limits.bytes.saturating_mul(4) >> 20).unwrap_or(c_int::MAX).max(1);
+        let megabytes = c_int::try_from(most_bytes.saturating_mul(4) >> 20).unwrap_or(c_int::MAX).max(1);
         turbo.set(sys::TJPARAM_TJPARAM_MAXMEMORY, megabytes)?;
         turbo.set(sys::TJPARAM_TJPARAM_SCANLIMIT, SCANS)?;
         // SAFETY: the handle is a decoder, and the bytes live during the call.

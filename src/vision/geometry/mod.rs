@@ -13,7 +13,7 @@ pub(crate) use affine::{Inverse, warp};
 pub use crop::{CenterCrop, RandomCrop};
 pub use flip::{RandomHorizontalFlip, RandomVerticalFlip};
 pub use pixels::{Interpolation, PaddingMode};
-pub(crate) use pixels::{cut, mirror, resize_into, resized};
+pub(crate) use pixels::{cut, fill, mirror, resize_into, resized, rows_of};
 pub use rect::CropBox;
 pub(crate) use rect::{Mirror, Rect};
 pub use resize::Resize;

@@ -81,6 +81,18 @@ pub(crate) fn mirror(image: &mut RgbImage) {
     image.chunks_exact_mut(pitch).for_each(|row| row.as_chunks_mut::<3>().0.reverse());
 }
 
+/// Gives a part of an image one colour.
+pub(crate) fn fill(image: &mut RgbImage, part: Rect, colour: [u8; 3]) {
+    rows_of(image, part).for_each(|row| row.as_chunks_mut::<3>().0.fill(colour));
+}
+
+/// Returns the bytes of each row of a part.
+pub(crate) fn rows_of(image: &mut RgbImage, part: Rect) -> impl Iterator<Item = &mut [u8]> {
+    let (pitch, columns) = (3 * image.width() as usize, 3 * part.left as usize..3 * (part.left + part.width) as usize);
+    let rows = image.chunks_exact_mut(pitch).skip(part.top as usize).take(part.height as usize);
+    rows.map(move |row| &mut row[columns.clone()])
+}
+
 /// How a pixel is made from those around it.
 ///
 /// Downscaling takes all pixels into account, as torchvision with `antialias=True` and Pillow do. The weights are

@@ -1,15 +1,17 @@
 //! An image whose pixels are made when they are wanted.
 
 use super::{
+    paint::Paint,
     render::{self, Encoded},
     view::View,
 };
 use crate::vision::{
+    colour::Adjust,
     decode::{Header, JpegHeader, Limits, read, write_planes},
     error::VisionError,
     geometry::{CropBox, Interpolation, Mirror, PaddingMode, Rect},
     parameters::Size,
-    picture::{Picture, inside, sealed},
+    picture::{Picture, inside, sealed, within},
 };
 use ::image::RgbImage;
 use bytes::Bytes;
@@ -28,11 +30,13 @@ use std::{fmt, path::Path, sync::Arc};
 /// # Ok::<(), burn_pinned::BoxError>(())
 /// ```
 ///
-/// Crops, resizes and flips of an image that is not decoded draw the same random numbers as those of pixels, and give
-/// the same pixels. They are noted, and done when somebody wants pixels. `row.image` does that in `Collate::write`
-/// ([`RowMut::image`](crate::RowMut::image)), or leaves it to the device ([`Field::image`](crate::Field::image)). A
-/// transform that needs pixels, as [`ColorJitter`](crate::vision::ColorJitter) does, decodes first. So does a second resize, and
-/// a crop that reaches beyond the image.
+/// Crops, resizes and flips of an image that is not decoded are noted, and so are the changes of
+/// [`Adjust`](crate::vision::Adjust), grey, and an erased part of one colour. They draw the same random numbers as those
+/// of pixels, and give the same pixels. They are done when somebody wants pixels. `row.image` does that in `Collate::write`
+/// ([`RowMut::image`](crate::RowMut::image)), or leaves it to the device ([`Field::image`](crate::Field::image)).
+///
+/// Everything else decodes first: other transforms, noise, a second resize, a second contrast, a second erased part, a
+/// resize behind a change of colour, and a crop that reaches beyond the image or follows a contrast.
 ///
 /// A clone shares the bytes of the file.
 #[derive(Clone)]
@@ -67,7 +71,7 @@ impl Image {
         let bytes = bytes.into();
         let header = Header::read(&bytes, limits)?;
         let view = View::whole(header.seen);
-        Ok(Self(Inner::File(Encoded { bytes, header, limits: *limits, path: None, view })))
+        Ok(Self(Inner::File(Encoded { bytes, header, limits: *limits, path: None, view, paint: Paint::default() })))
     }
 
     /// Width and height, in pixels, after everything that is noted.
@@ -122,10 +126,10 @@ impl Image {
         Some((file, file.header.jpeg.as_ref().filter(|jpeg| jpeg.for_hardware())?))
     }
 
-    fn note(&mut self, note: impl FnOnce(&mut View) -> bool) -> bool {
+    fn note(&mut self, note: impl FnOnce(&mut Encoded) -> bool) -> bool {
         match &mut self.0 {
             Inner::Pixels(_) => false,
-            Inner::File(file) => note(&mut file.view),
+            Inner::File(file) => note(file),
         }
     }
 }
@@ -159,9 +163,12 @@ impl Picture for Image {
 
     fn crop(&mut self, part: CropBox, mode: PaddingMode, fill: [u8; 3]) -> Result<(), VisionError> {
         let noted = inside(part, self.dimensions()).is_ok_and(|rect| {
-            self.note(|view| {
-                view.crop(rect);
-                true
+            self.note(|file| {
+                let may = file.paint.is_of_pixels();
+                if may {
+                    file.view.crop(rect);
+                }
+                may
             })
         });
         if noted { Ok(()) } else { self.pixels_mut()?.crop(part, mode, fill) }
@@ -169,7 +176,7 @@ impl Picture for Image {
 
     fn resized_crop(&mut self, part: CropBox, size: Size, by: Interpolation) -> Result<(), VisionError> {
         let rect = inside(part, self.dimensions())?;
-        if self.note(|view| view.resize(rect, size, by)) {
+        if self.note(|file| file.paint.is_none() && file.view.resize(rect, size, by)) {
             return Ok(());
         }
         self.pixels_mut()?.resized_crop(part, size, by)
@@ -178,15 +185,30 @@ impl Picture for Image {
     fn flip_horizontal(&mut self) {
         match &mut self.0 {
             Inner::Pixels(pixels) => pixels.flip_horizontal(),
-            Inner::File(file) => file.view.mirror_mut().across ^= true,
+            Inner::File(file) => file.mirror(Mirror { across: true, down: false }),
         }
     }
 
     fn flip_vertical(&mut self) {
         match &mut self.0 {
             Inner::Pixels(pixels) => pixels.flip_vertical(),
-            Inner::File(file) => file.view.mirror_mut().down ^= true,
+            Inner::File(file) => file.mirror(Mirror { across: false, down: true }),
         }
+    }
+
+    fn adjust(&mut self, change: Adjust) -> Result<(), VisionError> {
+        if self.note(|file| file.paint.adjust(change)) {
+            return Ok(());
+        }
+        self.pixels_mut()?.adjust(change)
+    }
+
+    fn erase(&mut self, part: CropBox, colour: [u8; 3]) -> Result<(), VisionError> {
+        let rect = within(part, self.dimensions())?;
+        if self.note(|file| file.paint.erase(rect, colour)) {
+            return Ok(());
+        }
+        self.pixels_mut()?.erase(part, colour)
     }
 
     fn pixels_mut(&mut self) -> Result<&mut RgbImage, VisionError> {

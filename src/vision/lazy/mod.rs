@@ -2,10 +2,12 @@
 
 mod folder;
 mod image;
+mod paint;
 mod render;
 mod view;
 
 pub use folder::{FolderError, ImageFolder};
 pub use image::Image;
+pub(crate) use paint::Paint;
 pub(crate) use render::{Wanted, wanted_planes};
 pub(crate) use view::Resized;

@@ -1,8 +1,11 @@
 //! Makes the pixels of a view: decodes its part, resizes it, and puts it where it is wanted, in as few passes as it takes.
 
-use super::view::{Resized, View};
+use super::{
+    paint::Paint,
+    view::{Resized, View},
+};
 use crate::vision::{
-    decode::{Header, JpegHeader, Limits, Walk, decode_part, decode_stored, write_planes},
+    decode::{Header, JpegHeader, Limits, Walk, decode_part, decode_stored, write_chw, write_planes},
     error::VisionError,
     geometry::{Mirror, Rect, resize_into},
 };
@@ -19,6 +22,7 @@ pub(crate) struct Encoded {
     /// Where the bytes are from, for errors.
     pub(crate) path: Option<Arc<Path>>,
     pub(crate) view: View,
+    pub(crate) paint: Paint,
 }
 
 /// What is wanted of the stored pixels of a file.
@@ -29,29 +33,38 @@ pub(crate) struct Wanted {
     /// Columns and rows of the part.
     pub(crate) part: (u32, u32),
     pub(crate) resized: Resized,
+    pub(crate) paint: Paint,
 }
 
 impl Encoded {
+    /// Notes that what is seen is mirrored.
+    pub(super) fn mirror(&mut self, by: Mirror) {
+        self.paint.mirror(by, self.view.dimensions());
+        let mirror = self.view.mirror_mut();
+        *mirror = Mirror { across: mirror.across ^ by.across, down: mirror.down ^ by.down };
+    }
+
     /// Returns what is wanted of a JPEG.
     pub(crate) fn wanted(&self, jpeg: &JpegHeader) -> Wanted {
         let View { part, mirror, resized } = self.view;
         let size = (part.width, part.height);
         let walk = Walk::new(jpeg.orientation, (jpeg.width, jpeg.height)).from(part);
         match resized {
-            Some(resized) => Wanted { walk: walk.mirrored(mirror, size), part: size, resized },
-            None => Wanted { walk, part: size, resized: Resized::none(size, mirror) },
+            Some(resized) => Wanted { walk: walk.mirrored(mirror, size), part: size, resized, paint: self.paint },
+            None => Wanted { walk, part: size, resized: Resized::none(size, mirror), paint: self.paint },
         }
     }
 }
 
 /// Makes what is wanted of a JPEG, as bytes in planes.
 pub(crate) fn wanted_planes(bytes: &[u8], stored: (u32, u32), wanted: &Wanted) -> Result<Vec<u8>, VisionError> {
-    let Wanted { walk, part, resized: Resized { size, by, window, mirror } } = *wanted;
+    let Wanted { walk, part, resized: Resized { size, by, window, mirror }, paint } = *wanted;
     let (mut pixels, mut out) = (Vec::new(), RgbImage::new(size.width, size.height));
     walk.gather(&decode_stored(bytes, stored)?, stored.0, part, &mut pixels);
     resize_into(&pixels, part, Rect::whole(part), size, by, &mut out)?;
-    let mut row = vec![0; 3 * window.width as usize * window.height as usize];
-    write_planes(&out, size.width, window, mirror, |_, byte| byte, &mut row)?;
+    let seen = Rendered { pixels: &out, width: size.width, window, mirror }.image(&paint);
+    let mut row = vec![0; seen.len()];
+    write_chw(&seen, &mut row)?;
     Ok(row)
 }
 
@@ -80,15 +93,10 @@ struct Rendered<'a> {
     mirror: Mirror,
 }
 
-/// Writes what is seen as planes: `value(channel, byte)` for each byte.
-pub(crate) fn write<T>(file: &Encoded, value: impl Fn(usize, u8) -> T, row: &mut [T]) -> Result<(), VisionError> {
-    render(file, |seen| write_planes(seen.pixels, seen.width, seen.window, seen.mirror, value, row))
-}
-
-/// Returns what is seen.
-pub(crate) fn pixels(file: &Encoded) -> Result<RgbImage, VisionError> {
-    render(file, |seen| {
-        let Rendered { pixels, width, window, mirror } = seen;
+impl Rendered<'_> {
+    /// Copies what is seen, and changes its colours.
+    fn image(&self, paint: &Paint) -> RgbImage {
+        let Self { pixels, width, window, mirror } = *self;
         let mut out = RgbImage::new(window.width, window.height);
         let pitch = 3 * window.width as usize;
         for (at, out) in out.chunks_exact_mut(pitch).enumerate() {
@@ -99,8 +107,25 @@ pub(crate) fn pixels(file: &Encoded) -> Result<RgbImage, VisionError> {
                 out.as_chunks_mut::<3>().0.reverse();
             }
         }
-        Ok(out)
+        paint.apply(&mut out);
+        out
+    }
+}
+
+/// Writes what is seen as planes: `value(channel, byte)` for each byte.
+pub(crate) fn write<T>(file: &Encoded, value: impl Fn(usize, u8) -> T, row: &mut [T]) -> Result<(), VisionError> {
+    render(file, |seen| {
+        if file.paint.is_none() {
+            return write_planes(seen.pixels, seen.width, seen.window, seen.mirror, value, row);
+        }
+        let image = seen.image(&file.paint);
+        write_planes(&image, image.width(), Rect::whole(image.dimensions()), Mirror::default(), value, row)
     })
+}
+
+/// Returns what is seen.
+pub(crate) fn pixels(file: &Encoded) -> Result<RgbImage, VisionError> {
+    render(file, |seen| Ok(seen.image(&file.paint)))
 }
 
 fn render<T>(file: &Encoded, then: impl FnOnce(Rendered<'_>) -> Result<T, VisionError>) -> Result<T, VisionError> {

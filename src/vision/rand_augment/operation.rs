@@ -5,8 +5,10 @@ use crate::{
     rng::KeyedRng,
     vision::{
         colour::{Adjust, tone},
+        error::VisionError,
         geometry::{Interpolation, Inverse, warp},
         parameters::Size,
+        picture::Picture,
     },
 };
 use image::RgbImage;
@@ -97,8 +99,26 @@ impl Most {
 }
 
 impl RandAugmentOp {
-    /// Changes an image.
-    pub(crate) fn apply(self, image: &mut RgbImage, interpolation: Interpolation, fill: [u8; 3]) {
+    /// Changes a picture.
+    pub(crate) fn apply(
+        self,
+        picture: &mut impl Picture,
+        interpolation: Interpolation,
+        fill: [u8; 3],
+    ) -> Result<(), VisionError> {
+        match self {
+            Self::Identity => Ok(()),
+            Self::Brightness(factor) => picture.adjust(Adjust::Brightness(factor)),
+            Self::Color(factor) => picture.adjust(Adjust::Saturation(factor)),
+            Self::Contrast(factor) => picture.adjust(Adjust::Contrast(factor)),
+            _ => {
+                self.change(picture.pixels_mut()?, interpolation, fill);
+                Ok(())
+            }
+        }
+    }
+
+    fn change(self, image: &mut RgbImage, interpolation: Interpolation, fill: [u8; 3]) {
         let same = Inverse::IDENTITY;
         // Shears keep the top left corner in place, as in AutoAugment, not the middle.
         let (half_width, half_height) = (f64::from(image.width()) / 2.0, f64::from(image.height()) / 2.0);
@@ -108,15 +128,12 @@ impl RandAugmentOp {
             Self::TranslateX(by) => Inverse { x0: -by, ..same },
             Self::TranslateY(by) => Inverse { y0: -by, ..same },
             Self::Rotate(degrees) => Inverse::rotation(degrees),
-            Self::Identity => return,
-            Self::Brightness(factor) => return Adjust::Brightness(factor).apply(image),
-            Self::Color(factor) => return Adjust::Saturation(factor).apply(image),
-            Self::Contrast(factor) => return Adjust::Contrast(factor).apply(image),
             Self::Sharpness(factor) => return tone::sharpness(image, factor),
             Self::Posterize(bits) => return tone::posterize(image, bits),
             Self::Solarize(threshold) => return tone::solarize(image, threshold),
             Self::AutoContrast => return tone::auto_contrast(image),
             Self::Equalize => return tone::equalize(image),
+            Self::Identity | Self::Brightness(_) | Self::Color(_) | Self::Contrast(_) => return,
         };
         let size = Size { width: image.width(), height: image.height() };
         *image = warp(image, size, inverse, interpolation, fill);

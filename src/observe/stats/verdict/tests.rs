@@ -67,6 +67,17 @@ fn each_cause_has_its_line() {
         "transfer-bound: the step waits 40 % of the time, the transfers copy 97 % of their time at 9.0 GB/s from \
          ordinary memory: look in the log why it is not page-locked, or send fewer bytes, such as u8 instead of f32",
     );
+    let decode = Stages { decode: busy(ms(2910)), transfer: busy(ms(60)), ..Stages::default() };
+    says(
+        &Stats { stages: Stages { read: busy(ms(800)), ..decode.clone() }, ..stats(400) },
+        "decode-bound: the step waits 40 % of the time, the transfers decode on the device 97 % of their \
+         time: the workers are busy 20 %, so let them decode a share, as by `Decoder::Shared(0.2)`",
+    );
+    says(
+        &Stats { stages: Stages { read: busy(ms(3400)), ..decode }, ..stats(400) },
+        "decode-bound: the step waits 40 % of the time, the transfers decode on the device 97 % of their \
+         time: store smaller images",
+    );
     says(
         &Stats { stages: Stages { finish: busy(ms(300)), ..Stages::default() }, ..stats(400) },
         "the step waits 40 % of the time, 75 % of that in `finish`, which runs in `next()`: do less work or launch \

@@ -8,7 +8,7 @@ use crate::{
     observe::{Counters, StepClock},
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
     pipeline::{flow::Flow, shared::Pipeline, threads::Threads, tune::Settings},
-    vision::{CropBox, Image, Interpolation, Limits, PaddingMode, Picture, Size, write_chw},
+    vision::{Adjust, CropBox, Image, Interpolation, Limits, PaddingMode, Picture, Size, write_chw},
     vocabulary::BatchKey,
 };
 use burn::{
@@ -48,6 +48,10 @@ fn picture(x: u8) -> Image {
     let part = CropBox { left: 3, top: 4, width: 31 - i64::from(x % 7) as u32, height: 20 };
     image.resized_crop(part, Size { width: 18, height: 16 }, Interpolation::Bilinear).unwrap();
     image.crop(CropBox { left: 1, top: 0, width: 16, height: 16 }, PaddingMode::Constant, [0; 3]).unwrap();
+    for change in [Adjust::Hue(0.3), Adjust::Contrast(1.4), Adjust::Saturation(0.5), Adjust::Brightness(0.9)] {
+        image.adjust(change).unwrap();
+    }
+    image.erase(CropBox { left: 9, top: 2, width: 3, height: 5 }, [x, 7, 255]).unwrap();
     image.flip_horizontal();
     image
 }

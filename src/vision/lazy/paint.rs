@@ -1,0 +1,67 @@
+//! Changes of colour that are noted: what is seen gets them in the end.
+
+use crate::vision::{
+    colour::Adjust,
+    geometry::{Mirror, Rect, fill},
+};
+use image::RgbImage;
+
+/// Changes of colour, in their order, and then an erased part.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Paint {
+    /// `None` from the end of the list on.
+    pub(crate) changes: [Option<Adjust>; Self::MOST],
+    /// A part of what is seen, and its colour.
+    pub(crate) erased: Option<(Rect, [u8; 3])>,
+}
+
+impl Paint {
+    /// The most changes that can be noted: those of `ColorJitter`, one to grey, and one to spare.
+    pub(crate) const MOST: usize = 6;
+
+    /// Whether nothing is to be done.
+    pub(crate) fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether a part of what is seen has the same colours as the same part of the whole.
+    pub(crate) fn is_of_pixels(&self) -> bool {
+        self.erased.is_none() && !self.changes.iter().flatten().any(is_contrast)
+    }
+
+    /// Adds a change. Returns whether that can be noted. A second contrast cannot: each needs the mean of all pixels. Nor
+    /// can a change of what is erased.
+    pub(crate) fn adjust(&mut self, change: Adjust) -> bool {
+        let second = is_contrast(&change) && self.changes.iter().flatten().any(is_contrast);
+        let free = self.changes.iter_mut().find(|change| change.is_none());
+        let free = free.filter(|_| self.erased.is_none() && !second);
+        free.is_some_and(|free| {
+            *free = Some(change);
+            true
+        })
+    }
+
+    /// Erases a part of what is seen. Returns whether that can be noted: one part can.
+    pub(crate) fn erase(&mut self, part: Rect, colour: [u8; 3]) -> bool {
+        self.erased.is_none() && self.erased.insert((part, colour)).0 == part
+    }
+
+    /// Notes that what is seen, in this size, is mirrored.
+    pub(crate) fn mirror(&mut self, by: Mirror, size: (u32, u32)) {
+        if let Some((part, _)) = &mut self.erased {
+            *part = part.mirrored(by, size);
+        }
+    }
+
+    /// Changes the pixels of what is seen.
+    pub(crate) fn apply(&self, image: &mut RgbImage) {
+        self.changes.iter().flatten().for_each(|change| change.apply(image));
+        if let Some((part, colour)) = self.erased {
+            fill(image, part, colour);
+        }
+    }
+}
+
+fn is_contrast(change: &Adjust) -> bool {
+    matches!(change, Adjust::Contrast(_))
+}
