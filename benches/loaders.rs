@@ -62,7 +62,7 @@ struct Args {
     data: Option<PathBuf>,
     /// Where the images of the case `jpeg` are decoded, by `pinned`: auto, host, device, or the share of the host, as 0.2
     #[arg(long, default_value = "auto")]
-    decoder: String,
+    decoder: Decoder,
     /// Values of raw samples
     #[arg(long, default_value = "u8", value_parser = ["u8", "f32"])]
     dtype: String,
@@ -81,6 +81,9 @@ struct Args {
     /// Transfer threads, for `pinned`; by default what the device takes
     #[arg(long)]
     transfers: Option<usize>,
+    /// Bytes of the longest file that a device decodes, for the case `jpeg`; by default what the field takes
+    #[arg(long)]
+    room: Option<usize>,
     /// Copy rows past the CPU's caches, for `pinned`
     #[arg(long)]
     streaming: bool,
@@ -111,6 +114,7 @@ struct Case {
     batch: usize,
     finish: Finish,
     decoder: Decoder,
+    room: Option<usize>,
 }
 
 /// What is made of the bytes on the device.
@@ -175,7 +179,13 @@ impl Collate<Item> for Case {
     fn layout(&self) -> Vec<Field> {
         let x = match self.store {
             Store::Raw { .. } => Field::new("x", self.dtype, self.shape),
-            Store::Jpeg(_) => Field::image("x", self.shape).decoder(self.decoder),
+            Store::Jpeg(_) => {
+                let image = Field::image("x", self.shape).decoder(self.decoder);
+                match self.room {
+                    Some(bytes) => image.room(bytes),
+                    None => image,
+                }
+            }
         };
         vec![x, Field::new("label", DType::I64, [])]
     }
@@ -303,14 +313,16 @@ impl Args {
             "mix" => Finish::Mixed,
             _ => Finish::Raw,
         };
-        let decoder = match (self.decoder.as_str(), self.decoder.parse()) {
-            ("auto", _) => Decoder::Auto,
-            ("host", _) => Decoder::Host,
-            ("device", _) => Decoder::Device,
-            (_, Ok(share)) => Decoder::Shared(share),
-            (other, _) => fail(&format!("--decoder {other}: use auto, host, device or a share")),
-        };
-        Case { name, store, shape, dtype, batch: self.batch.unwrap_or(batch), finish, decoder }
+        Case {
+            name,
+            store,
+            shape,
+            dtype,
+            batch: self.batch.unwrap_or(batch),
+            finish,
+            decoder: self.decoder,
+            room: self.room,
+        }
     }
 
     fn builder(&self, case: &Case, workers: usize) -> PinnedDataLoaderBuilder<Item, Batch> {
@@ -491,7 +503,7 @@ fn main() {
                             "{}",
                             serde_json::json!({
                                 "date": date, "gpu": gpu, "burn": "0.22.1", "burn_pinned": env!("CARGO_PKG_VERSION"),
-                                "loader": loader, "case": case.name, "decoder": figures.decoder, "decoder_asked": args.decoder, "batch": case.batch, "workers": workers,
+                                "loader": loader, "case": case.name, "decoder": figures.decoder, "decoder_asked": format!("{:?}", args.decoder), "room": case.room, "batch": case.batch, "workers": workers,
                                 "matmuls": args.matmuls, "matmul_side": args.matmul_side, "finish": args.finish, "round": round, "steps": args.steps,
                                 "items_per_s": figures.items_per_s.round(), "gb_per_s": rounded(figures.gb_per_s, 3),
                                 "link_gb_per_s": link.map(|rate| rounded(rate, 2)),

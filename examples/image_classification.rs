@@ -8,7 +8,7 @@
 //!     cargo run --release --example image_classification -- --loader burn  # Burn's own loader on the same data
 //!     cargo run --release --example image_classification -- --checkpoint-epoch 2  # go on after epoch 2 of the last run
 //!     cargo run --release --features turbo --example image_classification  # JPEGs by libjpeg-turbo
-//!     cargo run --release --features cuda --example image_classification  # on an NVIDIA GPU
+//!     cargo run --release --features cuda --example image_classification  # on an NVIDIA GPU, which decodes JPEGs too
 
 #[path = "images/args.rs"]
 mod args;
@@ -66,7 +66,7 @@ struct Fed {
 
 impl Args {
     fn loader(&self, folder: ImageFolder, train: bool, device: &Device) -> Result<Fed, BoxError> {
-        let collate = ImageCollate { side: self.side };
+        let collate = ImageCollate { side: self.side, decoder: self.decoder };
         let mut pinned = None;
         let loader: Loader = match self.loader {
             Which::Pinned => {
@@ -214,8 +214,12 @@ fn report(args: &Args, device: &Device, accuracy: f64, seconds: f64, train: &Fed
 }
 
 /// What decodes JPEGs. Burn's own loader has no statistics.
-fn decoder(_stats: Option<&Stats>) -> &'static str {
-    if cfg!(feature = "turbo") { "libjpeg-turbo" } else { "zune-jpeg" }
+fn decoder(stats: Option<&Stats>) -> String {
+    let host = if cfg!(feature = "turbo") { "libjpeg-turbo" } else { "zune-jpeg" };
+    match stats.is_some_and(|stats| stats.stages.decode.count > 0) {
+        true => format!("the device's engines, and {host} for files that they do not take"),
+        false => host.into(),
+    }
 }
 
 fn main() -> ExitCode {

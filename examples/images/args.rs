@@ -1,6 +1,7 @@
 //! The options of the example.
 
 use super::augment::Changes;
+use burn_pinned::memory::Decoder;
 use clap::{Parser, ValueEnum, value_parser};
 use std::path::PathBuf;
 
@@ -27,6 +28,9 @@ pub(crate) struct Args {
     /// What changes training images, after a random crop and a flip. Burn's own loader makes no random changes
     #[arg(long, value_enum, default_value_t = Changes::Light)]
     pub(crate) augment: Changes,
+    /// Where JPEGs are decoded: auto, host, device, or the host's share of them, as 0.2
+    #[arg(long, default_value = "auto")]
+    pub(crate) decoder: Decoder,
     /// Images are cropped and resized to this side
     #[arg(long, default_value_t = 32, value_parser = value_parser!(u32).range(1..=16_384))]
     pub(crate) side: u32,

@@ -15,9 +15,9 @@ use std::sync::Arc;
 pub(crate) enum Changes {
     /// Brightness and contrast change a little
     Light,
-    /// One change of any kind, weak or strong: TrivialAugment
+    /// One change of any kind, weak or strong: TrivialAugment. Most of them need pixels, so workers decode
     Trivial,
-    /// Nothing. Crops and flips need no pixels, so the loader chooses where images are decoded
+    /// Nothing
     None,
 }
 

@@ -4,6 +4,7 @@ use super::augment::CentreSquare;
 use burn::{data::dataloader::batcher::Batcher, prelude::*, tensor::DType};
 use burn_pinned::{
     BoxError, Collate, Field, RawBatch, RowMut,
+    memory::Decoder,
     vision::{Image, VisionError, device::normalize, write_chw},
 };
 
@@ -24,6 +25,7 @@ pub(crate) struct ImageBatch {
 #[derive(Clone)]
 pub(crate) struct ImageCollate {
     pub(crate) side: u32,
+    pub(crate) decoder: Decoder,
 }
 
 impl Collate<Sample> for ImageCollate {
@@ -32,7 +34,7 @@ impl Collate<Sample> for ImageCollate {
     fn layout(&self) -> Vec<Field> {
         let side = self.side as usize;
         let images = Field::image("image", [3, side, side]).with_dtype(DType::F32).normalize(HALF, HALF);
-        vec![images, Field::new("label", DType::I32, [])]
+        vec![images.decoder(self.decoder), Field::new("label", DType::I32, [])]
     }
 
     fn write(&self, (image, label): &Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {

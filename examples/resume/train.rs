@@ -14,7 +14,7 @@ use burn::{
     prelude::*,
     train::TrainStep,
 };
-use burn_pinned::{BoxError, PinnedDataLoaderBuilder, vision::ImageFolder};
+use burn_pinned::{BoxError, PinnedDataLoaderBuilder, memory::Decoder, vision::ImageFolder};
 use serde::{Deserialize, Serialize};
 use std::{
     hash::{DefaultHasher, Hasher},
@@ -56,7 +56,7 @@ pub(crate) fn train(
     let folder = ImageFolder::open(images)?;
     let mut model = Model::new(folder.classes().len(), &device);
     let mut optim = AdamConfig::new().init();
-    let mut builder = PinnedDataLoaderBuilder::new(TracedCollate(ImageCollate { side: SIDE }))
+    let mut builder = PinnedDataLoaderBuilder::new(TracedCollate(ImageCollate { side: SIDE, decoder: Decoder::Auto }))
         .batch_size(BATCH)
         .shuffle(SEED)
         .augment(training::<Indexed>(SIDE, Changes::Light)?)

@@ -161,6 +161,10 @@ where
         None
     }
 
+    fn is_uneven(&self) -> bool {
+        false
+    }
+
     fn open(
         self: Arc<Self>,
         plan: Arc<BatchPlan>,

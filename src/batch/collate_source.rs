@@ -230,6 +230,10 @@ where
         Some(self.layout.bytes())
     }
 
+    fn is_uneven(&self) -> bool {
+        (0..self.layout.fields.len()).any(|field| self.layout.image_values(field).is_some())
+    }
+
     fn open(
         self: Arc<Self>,
         plan: Arc<BatchPlan>,

@@ -39,6 +39,9 @@ pub(crate) trait Source<O>: Send + Sync {
     /// The bytes of a batch's slot, if they are known ahead.
     fn slot_bytes(&self) -> Option<usize>;
 
+    /// Whether the samples of a batch may take very different times, as images do.
+    fn is_uneven(&self) -> bool;
+
     /// Cuts a batch into tasks of at most `chunk` rows. Runs on a worker.
     fn open(
         self: Arc<Self>,

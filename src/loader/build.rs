@@ -69,12 +69,11 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         }
         // What can be refused for this device is refused now rather than at the first epoch.
         let target = plan.target();
-        let host = target.host;
         if plan.options.require_pinned {
             alloc_for(&target, true)?;
         }
         let source = (plan.make_source)(target)?;
-        let limits = plan.limits(source.slot_bytes(), host)?;
+        let limits = plan.limits(&*source)?;
         if let Some(bytes) = source.slot_bytes() {
             check_system(bytes.saturating_mul(limits.slots))?;
             let shared = plan.options.shared_limit.as_ref().map_or(usize::MAX, MemoryLimit::bytes);

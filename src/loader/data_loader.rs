@@ -183,7 +183,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         };
         keep_backtraces();
         let source = (plan.make_source)(target)?;
-        let pool = Pool::new(alloc, plan.limits(source.slot_bytes(), host)?, Arc::clone(&plan.counters));
+        let pool = Pool::new(alloc, plan.limits(&*source)?, Arc::clone(&plan.counters));
         let ((least, workers), (prefetch, most)) = (plan.options.workers(), plan.options.prefetch());
         let settings = Settings::new(workers, prefetch);
         let tuner = Tuner::new((least, workers), (prefetch, most));

@@ -14,8 +14,10 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// If slots take no more bytes than this together, there may be more than a few.
-const SMALL_SLOTS: usize = 16 << 20;
+/// There may be more than a few slots: so many, if they take no more bytes than this together.
+const SMALL: (usize, usize) = (16, 16 << 20);
+/// The same for samples that take very different times. While one batch waits for a slow sample, others are filled.
+const UNEVEN: (usize, usize) = (12, 512 << 20);
 
 /// Makes the source of batches for a device.
 pub(crate) type MakeSource<O> = Arc<dyn Fn(Target) -> Result<Arc<dyn Source<O>>, Error> + Send + Sync>;
@@ -58,14 +60,15 @@ impl<O> Plan<O> {
     }
 
     /// Permits and bytes for batches of a known or unknown size.
-    pub(crate) fn limits(&self, slot_bytes: Option<usize>, host: bool) -> Result<PoolLimits, Error> {
+    pub(crate) fn limits(&self, source: &dyn Source<O>) -> Result<PoolLimits, Error> {
+        let (slot_bytes, host) = (source.slot_bytes(), source.target().host);
         // There is one slot for each batch that may wait for the step, one for a batch that is copied, and one for a
         // batch that is written. More slots are pushed out of the CPU cache before they are copied; see benches/README.md.
-        // If all batches fit in the cache, there may be more slots, so that
-        // workers need not be woken for each.
+        // If all batches fit in the cache, there may be more slots, so that workers need not be woken for each.
         let (prefetch, most) = self.options.prefetch();
         let (few, more) = (prefetch + 2, most - prefetch);
-        let many = slot_bytes.filter(|_| !host).map_or(0, |bytes| (SMALL_SLOTS / bytes.max(1)).min(16));
+        let (count, together) = if source.is_uneven() { UNEVEN } else { SMALL };
+        let many = slot_bytes.filter(|_| !host).map_or(0, |bytes| (together / bytes.max(1)).min(count));
         let wanted = few.max(many).min(self.schedule.fewest_batches());
         let Some(bytes) = slot_bytes else {
             return Ok(PoolLimits { slots: wanted, bytes: self.options.pinned_limit.unwrap_or(usize::MAX) });

@@ -1,6 +1,8 @@
 //! Fields of images: what their values are, and where their pixels are made.
 
+use crate::fault::Error;
 use burn::tensor::{DType, bf16, f16};
+use std::str::FromStr;
 
 /// Where the pixels of an image field are made, for files that wait to be decoded
 /// (`vision::Image`). What decodes a file never depends on time.
@@ -19,6 +21,33 @@ pub enum Decoder {
     /// As `Device`, but this share of the files, from 0 to 1, is decoded on the workers. Which files it is depends on
     /// the seed, the epoch and the index.
     Shared(f64),
+}
+
+/// `auto`, `host`, `device`, or the share of the host, as `0.2`: for options of a program.
+///
+/// ```
+/// use burn_pinned::memory::Decoder;
+///
+/// assert_eq!("device".parse::<Decoder>()?, Decoder::Device);
+/// assert_eq!("0.2".parse::<Decoder>()?, Decoder::Shared(0.2));
+/// assert!("gpu".parse::<Decoder>().is_err());
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+impl FromStr for Decoder {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match (text, text.parse()) {
+            ("auto", _) => Ok(Self::Auto),
+            ("host", _) => Ok(Self::Host),
+            ("device", _) => Ok(Self::Device),
+            (_, Ok(share)) => Ok(Self::Shared(share)),
+            (other, Err(_)) => {
+                let problem = format!("`{other}` is no decoder");
+                Err(Error::config("Decoder::from_str", problem, "use auto, host, device, or a share from 0 to 1"))
+            }
+        }
+    }
 }
 
 /// What makes a field one of images.

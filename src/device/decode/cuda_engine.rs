@@ -17,6 +17,7 @@ use cudarc::driver::{
 };
 use parking_lot::Mutex;
 use std::{
+    cmp::Reverse,
     ops::Range,
     sync::{Arc, Weak},
 };
@@ -24,7 +25,7 @@ use std::{
 /// One batch is decoded while the one before is resampled.
 const ARENAS: usize = 2;
 /// The most bytes of decoded pictures in an arena.
-const ARENA: usize = 224 << 20;
+const ARENA: usize = 240 << 20;
 /// Lines and pictures start at a multiple of this.
 const ALIGN: usize = 256;
 /// Words of an entry of the kernels' table: the head of a row, two addresses, a pitch, a sum, and one to align it.
@@ -215,8 +216,10 @@ impl Engine {
         at: CUdeviceptr,
         redo: Redo<'_>,
     ) -> Result<Vec<(usize, Vec<u8>)>, Failure> {
-        let files: Vec<usize> =
+        let mut files: Vec<usize> =
             (0..entries.len()).filter(|nth| entries[*nth].head.kind != PictureKind::PIXELS).collect();
+        // The largest first: if it came last, one engine would go on alone.
+        files.sort_by_key(|nth| Reverse(entries[*nth].pitch * entries[*nth].head.stored[1] as usize));
         let mut refused = Vec::new();
         self.nvjpeg.lock().decode(entries, &files, at, &mut refused)?;
         let mut redone = Vec::new();

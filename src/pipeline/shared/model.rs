@@ -82,6 +82,10 @@ impl Source<usize> for Numbers {
         None
     }
 
+    fn is_uneven(&self) -> bool {
+        false
+    }
+
     fn open(
         self: Arc<Self>,
         plan: Arc<BatchPlan>,

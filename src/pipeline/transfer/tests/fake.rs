@@ -187,6 +187,10 @@ impl Source<()> for Link {
         self.rows.slot_bytes()
     }
 
+    fn is_uneven(&self) -> bool {
+        self.rows.is_uneven()
+    }
+
     fn open(
         self: Arc<Self>,
         plan: Arc<BatchPlan>,
