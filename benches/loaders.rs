@@ -96,6 +96,9 @@ struct Args {
     /// cpu, or cuda with the feature
     #[arg(long, default_value = if cfg!(feature = "cuda") { "cuda" } else { "cpu" })]
     device: String,
+    /// A file to write: what `pinned` did in its last batches, as a picture (.svg) or a trace (.json)
+    #[arg(long)]
+    timeline: Option<PathBuf>,
     /// JSON lines, one per loader and round, instead of the table
     #[arg(long)]
     json: bool,
@@ -345,7 +348,12 @@ impl Args {
         let dataset = Repeat { store: case.store, len };
         match loader {
             "pinned" => match self.builder(case, workers).set_device(device.clone()).build(dataset) {
-                Ok(loader) => Source::Pinned(loader),
+                Ok(loader) => {
+                    if self.timeline.is_some() {
+                        loader.record(200_000); // 16 MB
+                    }
+                    Source::Pinned(loader)
+                }
                 Err(error) => fail(&error.to_string()),
             },
             "burn" => Source::Burn(
@@ -427,6 +435,13 @@ fn drive(args: &Args, source: &Source, case: &Case, step: Option<&Step>, device:
     figures.device_mb = link::device_mb();
     if let Source::Pinned(loader) = source {
         let stats = loader.stats();
+        if let Some(file) = &args.timeline {
+            let is_picture = file.extension().is_some_and(|kind| kind == "svg");
+            let timeline = loader.timeline();
+            let timeline = if is_picture { timeline.last_batches(12) } else { timeline };
+            timeline.save(file).unwrap_or_else(|error| fail(&format!("{}: {error}", file.display())));
+            eprintln!("{}", stats.verdict());
+        }
         figures.pinned_mb = Some(stats.host_bytes_peak as f64 / 1e6);
         figures.decoder = match (case.store, stats.stages.decode.count) {
             (Store::Raw { .. }, _) => None,
