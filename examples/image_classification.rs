@@ -14,6 +14,8 @@
 mod args;
 #[path = "images/augment.rs"]
 mod augment;
+#[path = "images/burns_way.rs"]
+mod burns_way;
 #[path = "images/checkpoint.rs"]
 mod checkpoint;
 #[path = "images/collate.rs"]
@@ -26,9 +28,11 @@ mod picture;
 mod progress;
 #[path = "images/shapes.rs"]
 mod shapes;
+#[path = "images/square.rs"]
+mod square;
 
 use args::{Args, Which};
-use augment::{CentreSquare, training};
+use augment::training;
 use burn::{
     data::{
         dataloader::{DataLoader, DataLoaderBuilder},
@@ -43,10 +47,12 @@ use burn::{
     },
 };
 use burn_pinned::{BoxError, PinnedDataLoader, PinnedDataLoaderBuilder, Stats, observe::Timeline, vision::ImageFolder};
+use burns_way::Decoded;
 use clap::Parser;
 use collate::{ImageBatch, ImageCollate, Sample};
 use model::Model;
 use progress::{Clock, PlainProgress, Timed};
+use square::CentreSquare;
 use std::{
     fs, io::IsTerminal, path::PathBuf, process::ExitCode, sync::Arc, thread::available_parallelism, time::Instant,
 };
@@ -94,6 +100,7 @@ impl Args {
                     .batch_size(self.batch_size)
                     .num_workers(self.workers.unwrap_or_else(threads))
                     .set_device(device.clone());
+                let folder = Decoded { folder, side: self.side };
                 if train { builder.shuffle(self.seed).build(folder) } else { builder.build(folder) }
             }
         };

@@ -15,7 +15,7 @@
 //! - A sample's drop that panics (`faults.rs`), an `on_fault` that does (`policies.rs`).
 //! - Pin and transfer: a CPU backend has no link. `src/pipeline/transfer/tests.rs` runs the transfer threads on a
 //!   device whose uploads fail or panic, at once or after a part of the batch was sent, or whose copies end in an
-//!   error. `gpu.rs` has an error and a panic of a dataset, and a device without memory, on a GPU. No test has a
+//!   error, and on one whose decoder of images fails or panics. `gpu.rs` has an error and a panic of a dataset, and a device without memory, on a GPU. No test has a
 //!   `MapTensors` that fails, or a call of the driver that hangs.
 
 mod common;

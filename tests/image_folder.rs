@@ -1,12 +1,11 @@
 //! A folder of images, with everything that is wrong with real ones, through the loader.
 #![allow(dead_code, reason = "the example uses all of its modules, this test a part")]
 
-#[path = "../examples/images/augment.rs"]
-mod augment;
 #[path = "../examples/images/shapes.rs"]
 mod shapes;
+#[path = "../examples/images/square.rs"]
+mod square;
 
-use augment::CentreSquare;
 use burn::{
     data::{dataloader::DataLoader, dataset::Dataset},
     tensor::{DType, Device, Int, Tensor},
@@ -17,6 +16,7 @@ use burn_pinned::{
     vision::{FolderError, Grayscale, Image, ImageFolder},
 };
 use image::{DynamicImage, ImageBuffer, Luma, Rgb};
+use square::CentreSquare;
 use std::{collections::HashSet, fs, path::Path};
 
 type Sample = (Image, usize);

@@ -5,6 +5,7 @@ use super::{
     cuda_arena::Arenas,
     cuda_kernel::{Kernel, Launch},
     cuda_nvjpeg::{File, Nvjpeg},
+    cuda_queues,
 };
 use crate::{
     device::{cuda_context::InContext, flat::Redo},
@@ -99,6 +100,7 @@ impl Engine {
         let (_in_context, context) = InContext::open(ordinal)?;
         let nvjpeg = Nvjpeg::open()?;
         let number = nvjpeg.engines;
+        cuda_queues::check();
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking)?;
         let decoded = result::event::create(CUevent_flags::CU_EVENT_BLOCKING_SYNC).inspect_err(|_| {
             // SAFETY: just made, and nothing is on it.
