@@ -67,8 +67,11 @@ impl<O> Plan<O> {
         // If all batches fit in the cache, there may be more slots, so that workers need not be woken for each.
         let (prefetch, most) = self.options.prefetch();
         let (few, more) = (prefetch + 2, most - prefetch);
-        let (count, together) = if source.is_uneven() { UNEVEN } else { SMALL };
-        let many = slot_bytes.filter(|_| !host).map_or(0, |bytes| (together / bytes.max(1)).min(count));
+        let of = |(count, together): (usize, usize), bytes: usize| (together / bytes.max(1)).min(count);
+        let many = slot_bytes.filter(|_| !host).map_or(0, |bytes| match source.is_uneven() {
+            true => of(SMALL, bytes).max(of(UNEVEN, bytes)),
+            false => of(SMALL, bytes),
+        });
         let wanted = few.max(many).min(self.schedule.fewest_batches());
         let Some(bytes) = slot_bytes else {
             return Ok(PoolLimits { slots: wanted, bytes: self.options.pinned_limit.unwrap_or(usize::MAX) });

@@ -1,4 +1,4 @@
-//! Decodes JPEGs on a CUDA device: NVIDIA's engines make the pixels, one kernel makes the batch of them.
+//! Decodes JPEGs on a CUDA device: NVIDIA's engines make the pixels, kernels make the batch of them.
 
 mod cuda_arena;
 mod cuda_engine;

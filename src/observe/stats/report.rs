@@ -76,7 +76,7 @@ pub struct Stats {
     pub stages: Stages,
     /// How many batches were at each place, on average.
     pub queues: Queues,
-    /// Bytes that crossed the link to the device; none on a CPU backend.
+    /// Bytes that were copied to the device; none on a CPU backend. Files that the device decodes do not count.
     pub sent_bytes: u64,
     /// Bytes of slot memory now.
     pub host_bytes: usize,
@@ -157,7 +157,7 @@ impl Stats {
         rate(self.items as f64, self.total())
     }
 
-    /// Gigabytes (10^9) a second that crossed the link, over steps and waits.
+    /// Gigabytes (10^9) a second of [`sent_bytes`](Self::sent_bytes), over steps and waits.
     pub fn gb_per_second(&self) -> f64 {
         rate(self.sent_bytes as f64 / 1e9, self.total())
     }

@@ -1,0 +1,49 @@
+//! Tells what this machine gives a training, and what to set: cores, memory, GPUs, links, workers, decoders.
+//!
+//!     cargo run --release --example doctor
+//!     cargo run --release --features cuda --example doctor          # on an NVIDIA GPU
+//!     cargo run --release --features cuda,turbo --example doctor    # with libjpeg-turbo on the workers
+//!
+//! It takes about 20 seconds. The figures are rough: other programs on the machine disturb them.
+
+#[path = "doctor/advice.rs"]
+mod advice;
+#[path = "doctor/feed.rs"]
+mod feed;
+#[path = "doctor/gpus.rs"]
+mod gpus;
+#[path = "doctor/machine.rs"]
+mod machine;
+#[path = "doctor/report.rs"]
+mod report;
+
+use advice::Facts;
+use burn::tensor::Device;
+use burn_pinned::memory::Decoder;
+use clap::Parser;
+use std::time::Duration;
+
+/// Measures this machine, and says what to set.
+#[derive(Parser)]
+struct Args {
+    /// Seconds for each measurement
+    #[arg(long, default_value_t = 0.6)]
+    seconds: f64,
+}
+
+fn main() {
+    let time = Duration::from_secs_f64(Args::parse().seconds.clamp(0.05, 60.0));
+    let machine = machine::Machine::look();
+    let gpus = gpus::measure(time);
+    // Without a GPU the loader's own work is measured on a CPU backend.
+    let device = if gpus.is_ok() { Device::default() } else { Device::flex() };
+    let counts = feed::counts(machine.cores);
+    let rows = feed::sweep(&counts, |workers| feed::rows(&device, workers, time));
+    let host = feed::sweep(&counts, |workers| feed::jpegs(&device, Decoder::Host, workers, time));
+    let on_device = match feed::refused(&device) {
+        Some(reason) => Err(reason),
+        None => Ok(feed::sweep(&counts, |workers| feed::jpegs(&device, Decoder::Device, workers, time))),
+    };
+    let facts = Facts { machine, gpus, rows, host, on_device };
+    report::print(&facts);
+}
