@@ -2,12 +2,9 @@
 
 mod common;
 
-use burn::{
-    data::{
-        dataloader::DataLoader,
-        dataset::{Dataset, DatasetError},
-    },
-    tensor::Device,
+use burn::data::{
+    dataloader::DataLoader,
+    dataset::{Dataset, DatasetError},
 };
 use burn_pinned::{
     BoxError, Collate, Error, Field, KeyedRng, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage, order::Sampler,
@@ -105,7 +102,7 @@ impl Collate<usize> for Bad {
 fn collate_and_finish_fail_at_their_place() {
     for stage in [Stage::Collate, Stage::Finish] {
         for panics in [false, true] {
-            let builder = PinnedDataLoaderBuilder::new(Bad(stage, panics)).batch_size(8).set_device(Device::flex());
+            let builder = PinnedDataLoaderBuilder::new(Bad(stage, panics)).batch_size(8).set_device(device());
             let loader = builder.build(Numbers::new(40)).unwrap();
             for _ in 0..2 {
                 let message = check_epoch(&*loader, 2);
@@ -230,7 +227,8 @@ fn a_broken_dataset_is_not_read_ahead_of_an_idle_consumer() {
     let mut iter = loader.iter();
     assert!(iter.next().unwrap().is_err());
     std::thread::sleep(Duration::from_millis(50));
-    assert!(asked.load(Ordering::SeqCst) <= 8, "{}", asked.load(Ordering::SeqCst));
+    let most = if on_host() { 8 } else { 20 };
+    assert!(asked.load(Ordering::SeqCst) <= most, "{}", asked.load(Ordering::SeqCst));
     assert_eq!(iter.count(), 3999);
 }
 
@@ -249,7 +247,7 @@ fn an_iterator_dropped_early_stops_the_work_and_frees_the_slots() {
             assert_eq!(epoch(&*loader), *expected);
         }
     }
-    assert!(loader.stats().allocations <= 6, "{}", loader.stats());
+    assert!(loader.stats().allocations <= if on_host() { 6 } else { 16 }, "{}", loader.stats());
 }
 
 #[test]
@@ -316,7 +314,7 @@ impl Collate<Bomb> for Defuse {
 fn a_drop_that_panics_costs_its_batch_alone() {
     for workers in [1, 4] {
         let builder = PinnedDataLoaderBuilder::new(Defuse).batch_size(8).num_workers(workers);
-        let loader = builder.set_device(Device::flex()).build(Bombs).unwrap();
+        let loader = builder.set_device(device()).build(Bombs).unwrap();
         for _ in 0..3 {
             let outcomes = outcomes(&*loader);
             assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 4);

@@ -120,7 +120,7 @@ fn a_copy_goes_on_at_the_same_epoch() {
     let epochs: Vec<_> = (0..3).map(|_| epoch(&*loader)).collect();
     let copy = builder().shuffle(1).build(Numbers::new(50)).unwrap();
     assert_eq!(epoch(&*copy), epochs[0]);
-    let moved = copy.to_device(&burn::tensor::Device::flex());
+    let moved = copy.to_device(&device());
     assert_eq!([epoch(&*moved), epoch(&*moved)], [epochs[1].clone(), epochs[2].clone()]);
     assert_eq!(copy.stats().items, 150, "a copy counts in the statistics of its origin");
 }

@@ -152,7 +152,7 @@ fn a_batch_tells_which_samples_it_has() {
             .batch_size(8)
             .num_workers(3)
             .shuffle(5)
-            .set_device(Device::flex())
+            .set_device(device())
             .bad_samples(policy)
             .build(bad(41, [3, 8, 9, 40]))
             .unwrap();
@@ -200,7 +200,7 @@ fn a_collate_may_fail_half_way_through_a_row() {
     for workers in [1, 4] {
         let loader = |policy, batch| {
             let builder = PinnedDataLoaderBuilder::new(Picky).batch_size(batch).num_workers(workers);
-            builder.set_device(Device::flex()).bad_samples(policy).build(Numbers::new(70)).unwrap()
+            builder.set_device(device()).bad_samples(policy).build(Numbers::new(70)).unwrap()
         };
         let good: Vec<usize> = (0..70).filter(|n| n % 7 != 3 && n % 7 != 5).collect();
         for batch in [1, 5, 64] {

@@ -111,6 +111,20 @@ impl Collate<usize> for Show {
     }
 }
 
+/// The device of these tests: a CPU backend, or with `BURN_PINNED_DEVICE=default` the one that Burn takes by default, for
+/// runs on other accelerators.
+pub fn device() -> Device {
+    match std::env::var("BURN_PINNED_DEVICE").as_deref() {
+        Ok("default") => Device::default(),
+        _ => Device::flex(),
+    }
+}
+
+/// Whether [`device`] is a CPU backend. Others have more slots for small batches, and copy what they get.
+pub fn on_host() -> bool {
+    device() == Device::flex()
+}
+
 pub fn builder() -> PinnedDataLoaderBuilder<usize, Shown> {
     sized(8)
 }
@@ -122,7 +136,7 @@ pub fn sized(batch_size: usize) -> PinnedDataLoaderBuilder<usize, Shown> {
 
 /// A loader that has no batch size yet.
 pub fn unsized_() -> PinnedDataLoaderBuilder<usize, Shown> {
-    PinnedDataLoaderBuilder::new(Show { width: 13 }).num_workers(2).set_device(Device::flex())
+    PinnedDataLoaderBuilder::new(Show { width: 13 }).num_workers(2).set_device(device())
 }
 
 /// All batches of the next epoch; panics on an error.
