@@ -1,5 +1,5 @@
 //! What the example `doctor` concludes from its measurements.
-#![allow(dead_code, reason = "the example uses all of its modules, this test a part")]
+#![allow(dead_code, unused_imports, reason = "the example uses all of its modules, this test a part")]
 
 #[path = "../examples/doctor/advice.rs"]
 mod advice;

@@ -114,7 +114,7 @@ impl CopyStream {
 
     /// Starts to copy parts of `bytes` to the device, for the thread whose CubeCL stream is `consumer`. Until
     /// [`wait`](Self::wait) the values there may be anything. Blocks while a CUDA graph is recorded on the device, since
-    /// nothing can be allocated then. Of blocks that nothing uses, no more are kept than make `most` in all.
+    /// nothing can be allocated then. Of blocks that nothing uses, `most` are kept.
     ///
     /// # Errors
     /// If the device has no memory for it, or refuses a copy. Copies that were started go on.
@@ -227,7 +227,7 @@ impl CopyStream {
             };
             let block = |part: &Part| {
                 let bytes = part.bytes().max(1);
-                let free = self.blocks.take(bytes, consumer, most.saturating_mul(parts.len()));
+                let free = self.blocks.take(bytes, consumer, most);
                 let new = || Block::new(maker.allocate(bytes, consumer), bytes, &self.context, &self.server);
                 free.map_or_else(|| new().map(Arc::new), Ok)
             };

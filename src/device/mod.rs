@@ -19,7 +19,9 @@ mod flat;
 #[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
 mod linux;
 mod target;
+mod threads;
 mod upload;
+mod way;
 mod window;
 
 #[cfg(test)]
@@ -29,7 +31,7 @@ pub(crate) use flat::{Part, Uploaded};
 pub(crate) use linux::step_back;
 pub use target::host_alloc;
 pub(crate) use target::{Target, alloc_for};
-#[cfg(test)]
-pub(crate) use upload::Breaks;
 pub(crate) use upload::{Common, Uploader};
+#[cfg(test)]
+pub(crate) use way::Breaks;
 pub(crate) use window::DeviceWindow;

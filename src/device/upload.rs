@@ -1,21 +1,25 @@
 //! How bytes of host memory become tensors on the device. All that a loader's threads ask of a device goes through
 //! [`Uploader`], where the watchdog sees it and a panic becomes an error.
 
+#[cfg(test)]
+use super::way::Breaks;
 use super::{
     call::DeviceCall,
-    flat::{Flat, Part, Redo, Uploaded},
+    flat::{Part, Redo, Uploaded},
     target::Target,
+    threads::THREADS,
+    way::{Aim, Way},
     window::InUse,
 };
 #[cfg(feature = "cuda")]
-use super::{cuda_block::Blocks, cuda_copy::CopyStream, decode::Failure};
+use super::{cuda_block::Blocks, cuda_copy::CopyStream};
 use crate::{
     fault::{BoxError, Error, guard},
     memory::{LongFiles, Pool, Slot},
-    vocabulary::{BatchKey, MemoryKind, Place, Stage},
+    vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::{Device, StreamId};
-use parking_lot::Mutex;
+use std::mem;
 #[cfg(feature = "cuda")]
 use std::sync::Arc;
 #[cfg(test)]
@@ -40,62 +44,20 @@ impl Common {
 pub(crate) struct Uploader {
     way: Way,
     target: Target,
-    aim: Aim,
-}
-
-/// For whom batches are copied.
-#[derive(Debug, Clone, Copy)]
-#[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only the crate's own copies are for a thread"))]
-struct Aim {
     /// The CubeCL stream of the thread that takes the batches.
     consumer: StreamId,
-    /// The most batches that memory of the device is kept for.
+    /// Memory of the device is kept for so many batches though nothing uses it.
     most: usize,
-}
-
-/// Who copies to the device.
-enum Way {
-    /// Burn, on the calling thread's CubeCL stream.
-    Burn,
-    /// The crate itself, on a CUDA stream of its own, into memory that CubeCL allocated. CubeCL keeps sent bytes in a
-    /// queue. While CubeCL empties the queue, its device thread waits for the copies under way, and so do the step's
-    /// launches.
-    #[cfg(feature = "cuda")]
-    Direct(Box<CopyStream>),
-    /// A device that fails.
-    #[cfg(test)]
-    Broken(Breaks),
-}
-
-/// Where a broken device fails.
-#[cfg(test)]
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Breaks {
-    /// With an error, once this many tensors are made.
-    Upload {
-        after: usize,
-    },
-    /// With a panic, once this many tensors are made.
-    Panic {
-        after: usize,
-    },
-    /// As images are decoded, with an error or with a panic.
-    Decode,
-    PanicInDecode,
-    /// In the wait for the copies.
-    Settle,
-    /// In the wait for the copies. Their end is never known, so what they read is kept for ever.
-    Lost,
-    /// Nowhere. But the device uses what it was sent up to some time, or for ever.
-    Keeps {
-        until: Option<Instant>,
-    },
+    /// Fields of the last batch, and those of this one that were decoded. Each has a block of memory.
+    fields: usize,
+    decoded: usize,
 }
 
 impl Uploader {
     /// Burn's own way, for a device of any kind.
     pub(crate) fn burn(target: &Target) -> Self {
-        Self { way: Way::Burn, target: target.clone(), aim: Aim { consumer: StreamId::current(), most: 0 } }
+        let (target, consumer) = (target.clone(), StreamId::current());
+        Self { way: Way::Burn, target, consumer, most: 0, fields: 0, decoded: 0 }
     }
 
     /// The fastest way to a device.
@@ -122,7 +84,12 @@ impl Uploader {
     /// Copies for the thread with this CubeCL stream from now on. Keeps memory of the device for at most `most` batches
     /// that nothing uses.
     pub(crate) fn aim(&mut self, consumer: StreamId, most: usize) {
-        self.aim = Aim { consumer, most };
+        (self.consumer, self.most) = (consumer, most);
+    }
+
+    /// Whom a batch with this number of fields is copied for.
+    fn aim_of(&self, fields: usize) -> Aim {
+        Aim { consumer: self.consumer, most: self.most.saturating_mul(fields) }
     }
 
     #[cfg(test)]
@@ -156,11 +123,11 @@ impl Uploader {
         })
     }
 
-    #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "without images there is nothing to decode"))]
     /// Makes the images of a slot on the device. Blocks until they are there.
     ///
     /// # Errors
     /// If the device fails or has no memory, or a file can be decoded neither there nor by `redo`.
+    #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "without images there is nothing to decode"))]
     pub(crate) fn decode(
         &mut self,
         slot: &Slot,
@@ -169,10 +136,11 @@ impl Uploader {
         place: Place,
         redo: Redo<'_>,
     ) -> Result<Vec<Uploaded>, Error> {
-        let Self { way, target, aim } = self;
-        let mut refused = None;
+        self.decoded = parts.len();
+        let (aim, mut refused) = (self.aim_of(self.fields.max(parts.len())), None);
+        let Self { way, target, .. } = self;
         let decoded = Self::watched(target, DeviceCall::Decode, place, |_| {
-            way.decode(target, (slot, long), parts, *aim, redo, &mut refused)
+            way.decode(target, (slot, long), parts, aim, redo, &mut refused)
         });
         let Err(error) = decoded else { return decoded };
         // Blocks were taken, and are given back once nothing is written to them.
@@ -196,9 +164,11 @@ impl Uploader {
         let (permit, kind) = (slot.permit(), slot.kind());
         let bytes = slot.freeze();
         let total = parts.iter().map(|part| part.range.len()).sum();
-        let Self { way, target, aim } = self;
+        self.fields = parts.len() + mem::take(&mut self.decoded);
+        let aim = self.aim_of(self.fields);
+        let Self { way, target, .. } = self;
         let tensors =
-            Self::watched(target, DeviceCall::Upload, place, |device| way.start(bytes, kind, parts, device, *aim));
+            Self::watched(target, DeviceCall::Upload, place, |device| way.start(bytes, kind, parts, device, aim));
         // Also after a failure: a part of the batch may be on its way.
         let settled = guard(place, || way.settle(target, total));
         let settled = settled.map_err(|error| match error {
@@ -251,151 +221,5 @@ impl Uploader {
         if let Err(error) = closed {
             log::warn!("burn-pinned: an error at the end of a transfer thread: {error}");
         }
-    }
-}
-
-/// How many transfer threads each device has.
-struct ThreadCounts(Mutex<Vec<(Device, usize)>>);
-
-/// The transfer threads of the process.
-static THREADS: ThreadCounts = ThreadCounts::none();
-
-impl ThreadCounts {
-    const fn none() -> Self {
-        Self(Mutex::new(Vec::new()))
-    }
-
-    /// Counts a thread in.
-    fn enter(&self, device: &Device) {
-        let mut threads = self.0.lock();
-        match threads.iter_mut().find(|(other, _)| other == device) {
-            Some((_, count)) => *count += 1,
-            None => threads.push((device.clone(), 1)),
-        }
-    }
-
-    /// Counts a thread out; returns whether it was the last one of its device.
-    fn leave(&self, device: &Device) -> bool {
-        let mut threads = self.0.lock();
-        let Some(at) = threads.iter().position(|(other, _)| other == device) else { return false };
-        threads[at].1 -= 1;
-        let last = threads[at].1 == 0;
-        if last {
-            threads.swap_remove(at);
-        }
-        last
-    }
-}
-
-impl Way {
-    /// Makes images. Notes the error of a file that cannot be decoded.
-    fn decode(
-        &mut self,
-        target: &Target,
-        (slot, long): (&Slot, &LongFiles),
-        parts: &[Part],
-        aim: Aim,
-        redo: Redo<'_>,
-        refused: &mut Option<Error>,
-    ) -> Result<Vec<Uploaded>, BoxError> {
-        let _ = (target, slot, long, parts, aim, redo, &refused);
-        match self {
-            #[cfg(feature = "cuda")]
-            Self::Direct(stream) => {
-                let engine = target.engine.as_ref().ok_or("the device was not opened for decoding")?;
-                let made = stream.decode(engine, (slot.as_slice(), long), parts, aim.consumer, aim.most, redo);
-                made.map_err(|failure| match failure {
-                    Failure::Device(error) => error,
-                    Failure::Sample(error) => {
-                        *refused = Some(error);
-                        "a file cannot be decoded".into()
-                    }
-                })
-            }
-            #[cfg(test)]
-            Self::Broken(Breaks::Decode) => Err("the engines failed".into()),
-            #[cfg(test)]
-            Self::Broken(Breaks::PanicInDecode) => panic!("the engines are gone"),
-            #[cfg(test)]
-            Self::Broken(_) => super::fake_decode::decode((slot, long), parts, target, redo, refused),
-            _ => Err("the copies of Burn make no images".into()),
-        }
-    }
-
-    /// Starts to copy.
-    fn start(
-        &mut self,
-        bytes: bytes::Bytes,
-        kind: MemoryKind,
-        parts: &[Part],
-        device: &Device,
-        aim: Aim,
-    ) -> Result<Vec<Uploaded>, BoxError> {
-        let tensors: Vec<Flat> = match self {
-            Self::Burn => parts.iter().map(|part| Flat::of(&bytes, kind, part, device)).collect(),
-            #[cfg(feature = "cuda")]
-            Self::Direct(stream) => return stream.start(&bytes, parts, aim.consumer, aim.most),
-            #[cfg(test)]
-            Self::Broken(breaks) => {
-                let mut tensors = Vec::new();
-                for (made, part) in parts.iter().enumerate() {
-                    match *breaks {
-                        Breaks::Upload { after } if after == made => return Err("no room on the device".into()),
-                        Breaks::Panic { after } if after == made => panic!("the device is gone"),
-                        Breaks::Lost => std::mem::forget(bytes.clone()),
-                        _ => {}
-                    }
-                    tensors.push(Flat::of(&bytes, kind, part, device));
-                }
-                tensors
-            }
-        };
-        let _ = aim;
-        let uploaded = |(tensor, part): (Flat, &Part)| Uploaded::Tensor(tensor.reshaped(part, device));
-        Ok(tensors.into_iter().zip(parts).map(uploaded).collect())
-    }
-
-    /// Waits until the copies of a batch of `bytes` bytes are done and its slot is free again.
-    fn settle(&mut self, target: &Target, bytes: usize) -> Result<(), BoxError> {
-        match self {
-            Self::Burn if target.host => Ok(()),
-            // Each flush frees what was sent before the previous flush, so two flushes free everything. The first
-            // flush would wait for the copies on the device-runner thread. So `sync` waits for them here first. It is
-            // left out for copies that are over sooner than its round trip.
-            Self::Burn => {
-                if bytes >= SMALL {
-                    target.device.sync()?;
-                }
-                target.device.flush()?;
-                Ok(target.device.flush()?)
-            }
-            #[cfg(feature = "cuda")]
-            Self::Direct(stream) => Ok(stream.wait(bytes < SMALL)?),
-            #[cfg(test)]
-            Self::Broken(Breaks::Settle | Breaks::Lost) => Err("the copy did not end".into()),
-            #[cfg(test)]
-            Self::Broken(_) => Self::Burn.settle(target, bytes),
-        }
-    }
-}
-
-/// Copies of fewer bytes are over in about ten microseconds.
-const SMALL: usize = 1 << 20;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_thread_of_a_device_is_told() {
-        let (threads, device) = (ThreadCounts::none(), Device::flex());
-        threads.enter(&device);
-        threads.enter(&device);
-        assert!(!threads.leave(&device));
-        threads.enter(&device); // another loader's
-        assert!(!threads.leave(&device));
-        assert!(threads.leave(&device));
-        threads.enter(&device);
-        assert!(threads.leave(&device));
     }
 }
