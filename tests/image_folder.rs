@@ -13,7 +13,7 @@ use burn::{
 use burn_pinned::{
     Augment, BadSamples, BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage,
     fault::Quota,
-    vision::{FolderError, Grayscale, Image, ImageFolder},
+    vision::{FolderError, Image, ImageFolder, RandomRotation},
 };
 use image::{DynamicImage, ImageBuffer, Luma, Rgb};
 use square::CentreSquare;
@@ -111,7 +111,7 @@ fn bad_files_are_reported_with_their_path_and_the_rest_arrives() {
     // A header is read with the file, and so is the end of a JPEG. The data of a PNG is looked at where it is decoded:
     // by the collate, or before it by a change that needs pixels.
     let decoded_late = (Stage::Collate, errors(dir.path(), SQUARE));
-    let decoded_early = (Stage::Augment, errors(dir.path(), (SQUARE, Grayscale)));
+    let decoded_early = (Stage::Augment, errors(dir.path(), (SQUARE, RandomRotation::new(10.0).unwrap())));
     for (decoded, failed) in [decoded_late, decoded_early] {
         let expected = [
             ("truncated.jpg", Stage::Read),
