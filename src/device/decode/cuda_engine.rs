@@ -27,6 +27,8 @@ use std::{
 const ARENAS: usize = 2;
 /// The most bytes of decoded pictures in an arena.
 const ARENA: usize = 240 << 20;
+/// The most images of a launch.
+const IMAGES: usize = 65_535;
 /// Lines and pictures start at a multiple of this.
 const ALIGN: usize = 256;
 /// Words of an entry of the kernels' table: the head of a row, two addresses, a pitch, a sum, and one to align it.
@@ -321,7 +323,7 @@ fn group<'a>(images: &Images<'a>, rows: Range<usize>) -> (Vec<Entry<'a>>, usize)
         };
         let before = end + room.next_multiple_of(ALIGN);
         let room = before - end + if head.has_contrast() { pixels.next_multiple_of(ALIGN) } else { 0 };
-        if !entries.is_empty() && end + room > ARENA {
+        if !entries.is_empty() && (end + room > ARENA || entries.len() == IMAGES) {
             break;
         }
         entries.push(Entry { row, head, bytes, offset: end, pitch, before });
