@@ -138,7 +138,7 @@ fn picture(bytes: usize, stored: (u32, u32), wanted: &Wanted) -> PictureRow {
 fn code(change: Adjust) -> [u32; 2] {
     match change {
         Adjust::Brightness(factor) => [1, factor.to_bits()],
-        Adjust::Contrast(factor) => [2, factor.to_bits()],
+        Adjust::Contrast(factor) => [PictureRow::CONTRAST, factor.to_bits()],
         Adjust::Saturation(factor) => [3, factor.to_bits()],
         Adjust::Hue(turn) => [4, turn.to_bits()],
     }
@@ -149,7 +149,7 @@ fn decoded([kind, strength]: [u32; 2]) -> Option<Adjust> {
     match kind {
         0 => None,
         1 => Some(Adjust::Brightness(strength)),
-        2 => Some(Adjust::Contrast(strength)),
+        PictureRow::CONTRAST => Some(Adjust::Contrast(strength)),
         3 => Some(Adjust::Saturation(strength)),
         _ => Some(Adjust::Hue(strength)),
     }

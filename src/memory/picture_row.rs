@@ -55,14 +55,17 @@ impl PictureKind {
 impl PictureRow {
     /// The bytes of the head in the row.
     pub(crate) const BYTES: usize = 192;
+    /// The kind of a change that depends on the mean of all pixels.
+    pub(crate) const CONTRAST: u32 = 2;
+
     /// All of it is words of 32 bits.
     #[cfg(feature = "cuda")]
     pub(crate) const WORDS: usize = size_of::<Self>() / 4;
 
-    /// Whether its colours depend on the mean of all pixels.
+    /// Whether a change depends on the mean of all pixels.
     #[cfg(feature = "cuda")]
     pub(crate) fn has_contrast(&self) -> bool {
-        self.changes.iter().any(|[kind, _]| *kind == 2)
+        self.changes.iter().any(|[kind, _]| *kind == Self::CONTRAST)
     }
 
     /// Writes it to the start of a row.

@@ -1,4 +1,6 @@
 //! Changes of colour. Bytes are rounded down, as in torchvision. Results differ from its results by one at most.
+//!
+//! A device that decodes makes the same changes, operation by operation: `device/decode/resample.cu`.
 
 use image::RgbImage;
 
