@@ -4,13 +4,11 @@
 use super::row_image::redo_on_host;
 use super::{
     collate::Collate,
-    next::{Finished, Next, ToFinish, ToPin, ToSend},
+    next::{Finished, Next, Ready, ToFinish, ToPin, ToSend},
     raw::RawBatch,
     rows_source::RowsSource,
     samples::BatchPlan,
 };
-#[cfg(feature = "vision")]
-use crate::memory::PictureRow;
 use crate::{
     device::{Part, Uploaded, Uploader},
     fault::{Error, guard},
@@ -18,6 +16,13 @@ use crate::{
     observe::Span,
     vocabulary::{Place, Stage},
 };
+#[cfg(feature = "vision")]
+use crate::{
+    fault::{BadSamples, Skips},
+    memory::PictureRow,
+};
+#[cfg(feature = "vision")]
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// A batch with padded fields, each row as long as a row can be.
@@ -65,20 +70,31 @@ where
     }
 
     #[cfg(feature = "vision")]
-    fn decode(&mut self, uploader: &mut Uploader) -> Result<(), Error> {
-        let (layout, rows) = (&self.source.layout, self.plan.indices.len());
-        let images: Vec<Part> = parts(layout, rows, &[]).into_iter().filter(|part| part.images.is_some()).collect();
-        let place = self.plan.place(Stage::Decode);
-        let redo = |row: usize, picture: &PictureRow, file: &[u8]| {
-            let place = Place { index: self.plan.indices.get(row).copied(), ..place };
-            guard(place, || Ok(redo_on_host(picture, file)?))
-        };
-        self.decoded = uploader.decode(&self.slot, &images, &self.long, place, &redo)?;
+    fn decode(&mut self, uploader: &mut Uploader) -> Result<Skips, Error> {
+        let mut skips = Skips::default();
+        while !self.plan.indices.is_empty() {
+            let refused = Cell::new(None);
+            match self.decode_rows(uploader, &refused) {
+                Ok(decoded) => {
+                    self.decoded = decoded;
+                    break;
+                }
+                Err(error) => {
+                    let skips_it = matches!(self.source.samples.faults.policy, BadSamples::Skip(_));
+                    let row = refused.take().filter(|_| skips_it && error.is_of_a_sample());
+                    let Some(row) = row else { return Err(error) };
+                    skips.merge(self.leave_out(row, error)?);
+                }
+            }
+        }
         self.long.clear();
-        Ok(())
+        Ok(skips)
     }
 
     fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Next<C::Batch>, Error> {
+        if self.plan.indices.is_empty() {
+            return Ok(Next::Ready(Ready::Empty)); // none of its files could be decoded
+        }
         let Self { source, mut slot, plan, longest, decoded, .. } = *self;
         let RowsSource { samples, layout, target, .. } = &*source;
         let permit = if target.host { pool.detach(&mut slot) } else { None };
@@ -87,6 +103,39 @@ where
         let sent = upload_rows(layout, slot, &longest, decoded, &mut raw, pool, uploader, plan.place(Stage::Transfer))?;
         samples.counters.sent(if target.host { 0 } else { sent });
         Ok(Next::Finish(Box::new(RawRows { source, raw, permit })))
+    }
+}
+
+#[cfg(feature = "vision")]
+impl<I, C> FilledRows<I, C>
+where
+    I: Send + 'static,
+    C: Collate<I>,
+{
+    /// Makes the images on the device. Notes the row of a file that can be decoded neither there nor here.
+    fn decode_rows(&self, uploader: &mut Uploader, refused: &Cell<Option<usize>>) -> Result<Vec<Uploaded>, Error> {
+        let all = parts(&self.source.layout, self.plan.indices.len(), &self.longest);
+        let images: Vec<Part> = all.into_iter().filter(|part| part.images.is_some()).collect();
+        let place = self.plan.place(Stage::Decode);
+        let redo = |row: usize, picture: &PictureRow, file: &[u8]| {
+            let place = Place { index: self.plan.indices.get(row).copied(), ..place };
+            guard(place, || Ok(redo_on_host(picture, file)?)).inspect_err(|_| refused.set(Some(row)))
+        };
+        uploader.decode(&self.slot, &images, &self.long, place, &redo)
+    }
+
+    /// Leaves out the row of a bad sample, as the policy wants.
+    fn leave_out(&mut self, row: usize, error: Error) -> Result<Skips, Error> {
+        let (rows, mut skips) = (self.plan.indices.len(), Skips::default());
+        let decided = self.source.samples.faults.decide((row, error), &mut skips, 0, |_| Err(Error::Ended));
+        decided.map_err(|(_, error)| error)?;
+        for Part { range, .. } in parts(&self.source.layout, rows, &self.longest) {
+            let len = range.len() / rows;
+            let (to, from) = (range.start + row * len, range.start + (row + 1) * len);
+            self.slot.as_mut_slice().copy_within(from..range.end, to);
+        }
+        self.plan = self.plan.without(&skips);
+        Ok(skips)
     }
 }
 

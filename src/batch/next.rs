@@ -3,7 +3,7 @@
 
 use crate::{
     device::Uploader,
-    fault::Error,
+    fault::{Error, Skips},
     memory::{Patience, Permit, Pool},
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -34,9 +34,9 @@ pub(crate) trait ToSend<O>: Send {
         false
     }
 
-    /// Lets the device make these tensors. Runs on a transfer thread.
-    fn decode(&mut self, _: &mut Uploader) -> Result<(), Error> {
-        Ok(())
+    /// Lets the device make these tensors. Returns the samples that are left out. Runs on a transfer thread.
+    fn decode(&mut self, _: &mut Uploader) -> Result<Skips, Error> {
+        Ok(Skips::default())
     }
 
     /// Hands it to the device. Runs on a transfer thread, or on a worker on a CPU backend.

@@ -171,6 +171,7 @@ impl CopyStream {
         if let Some(error) = self.lost {
             return Err(Failure::Device(error.into()));
         }
+        self.last = None; // of a first try that failed
         let (maker, blocks) = self.blocks(parts, consumer, most).map_err(Failure::Device)?;
         self.note(parts, &blocks);
         let mut uploaded = Vec::with_capacity(parts.len());

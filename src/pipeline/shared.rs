@@ -124,11 +124,20 @@ impl<O> Pipeline<O> {
         self.row_ns.store(mean.max(1), Relaxed); // workers that race may lose a sample; a mean allows that
     }
 
+    /// Notes bad samples of a batch, in addition to those that were noted before.
+    pub(crate) fn skipped(&self, batch: BatchId, skips: Skips) {
+        if skips.is_empty() {
+            return;
+        }
+        self.put(batch, skips, |run, skips| {
+            run.skips.entry(batch.key.number).or_default().merge(skips);
+            None
+        });
+    }
+
     /// Takes a filled batch to its next step, with the record of its bad samples.
     pub(crate) fn filled(&self, batch: BatchId, outcome: Outcome<O>, skips: Skips) {
-        if !skips.is_empty() {
-            self.put(batch, skips, |run, skips| run.skips.insert(batch.key.number, skips));
-        }
+        self.skipped(batch, skips);
         match outcome {
             Ok(next) => drop(self.pass(batch, Ok(next))),
             Err(error) => drop(self.deliver(batch, Err(error))), // it was reported where it happened

@@ -42,7 +42,7 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             uploader.aim(consumer, pipeline.device.most(epochs));
             let decoded = if filled.decodes() {
                 let _decodes = Span::new(counters, Stage::Decode, batch.key);
-                filled.decode(&mut uploader)
+                filled.decode(&mut uploader).map(|skips| pipeline.skipped(batch, skips))
             } else {
                 Ok(())
             };

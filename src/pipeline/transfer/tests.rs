@@ -2,11 +2,13 @@
 
 mod fake;
 
-use self::fake::{Link, ROWS, SLOTS, consume, epoch_of, pictures, pipeline, rows, rows_of, watched};
+use self::fake::{
+    BROKEN, Link, ROWS, SLOTS, consume, epoch_of, pictures, pictures_of, pipeline, rows, rows_of, watched,
+};
 use crate::{
     batch::Ready,
     device::{Breaks, DeviceCall, Hang},
-    fault::Error,
+    fault::{BadSamples, Error, Quota},
     observe::{Cause, Counters, Timeline},
     pipeline::{run::Delivery, threads::Threads},
     vocabulary::Stage,
@@ -289,5 +291,46 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
         let stats = counters.snapshot();
         assert_eq!((stats.faults, stats.host_bytes), (20, 0), "{breaks:?}");
         assert_eq!(stats.allocations, SLOTS as u64, "{breaks:?}: memory was not used again");
+    }
+}
+
+#[test]
+#[cfg_attr(feature = "turbo", ignore = "libjpeg-turbo makes something of these files")]
+fn a_file_that_nobody_can_decode_is_left_out_or_fails_its_batch() {
+    // The bad ones: none, the first, some in the middle, the last, all.
+    let bad: [&[usize]; 5] = [&[], &[0], &[2, 3, 5], &[7], &[0, 1, 2, 3, 4, 5, 6, 7]];
+    for policy in [BadSamples::Skip(Quota::Share(1.0)), BadSamples::Fail, BadSamples::Replace { tries: 2 }] {
+        let counters = Arc::<Counters>::default();
+        let numbers = (0..bad.len() * ROWS).map(|n| if bad[n / ROWS].contains(&(n % ROWS)) { BROKEN } else { n as u8 });
+        let mut rows = pictures_of(numbers.collect(), &counters);
+        let samples = Arc::get_mut(&mut rows.samples).unwrap();
+        samples.faults.policy = policy;
+        let breaks = Breaks::Keeps { until: Some(Instant::now()) };
+        let link = Link { rows: Arc::new(rows), send: Duration::ZERO, breaks: Box::new(move |_| Some(breaks)) };
+        let pipeline = pipeline(link, &counters);
+        let threads = Threads::start(&pipeline).unwrap();
+        let id = pipeline.start(0, epoch_of(bad.len()).feed, 0..bad.len());
+        for (number, bad) in bad.iter().enumerate() {
+            let Delivery { ready, skips, .. } = pipeline.next(id, Instant::now()).expect("one for each place");
+            match (ready, &policy) {
+                (Ok(Ready::Empty), BadSamples::Skip(_)) => assert_eq!(bad.len(), ROWS),
+                (Ok(Ready::Raw(raw)), BadSamples::Skip(_)) => {
+                    assert_eq!(raw.finish().unwrap().items, ROWS - bad.len(), "batch {number}");
+                }
+                (Ok(Ready::Raw(raw)), _) => assert_eq!((raw.finish().unwrap().items, bad.len()), (ROWS, 0)),
+                (Err(error), BadSamples::Fail | BadSamples::Replace { .. }) => {
+                    let place = error.place().expect("a place");
+                    assert_eq!((place.stage, place.index), (Stage::Decode, Some(number * ROWS + bad[0])), "{error}");
+                }
+                (Ok(_), _) => panic!("batch {number}: another step"),
+                (Err(error), _) => panic!("batch {number}: {error}"),
+            }
+            assert_eq!(skips.skipped.len(), if matches!(policy, BadSamples::Skip(_)) { bad.len() } else { 0 });
+        }
+        assert!(pipeline.next(id, Instant::now()).is_none());
+        pipeline.end(id);
+        drop(threads);
+        let faults = if matches!(policy, BadSamples::Skip(_)) { 13 } else { 4 };
+        assert_eq!((counters.snapshot().faults, counters.snapshot().host_bytes), (faults, 0), "{policy:?}");
     }
 }

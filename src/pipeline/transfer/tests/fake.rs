@@ -3,7 +3,7 @@
 use crate::{
     batch::{BatchPlan, Collate, Done, Next, RawBatch, Ready, RowMut, RowsSource, Samples, Source, Task, ToSend},
     device::{Breaks, Target, Uploader},
-    fault::{BoxError, Error, Faults},
+    fault::{BoxError, Error, Faults, Skips},
     memory::{Decoder, Field, HeapAlloc, Patience, Permit, Pool, PoolLimits, SlotLayout},
     observe::{Counters, StepClock},
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
@@ -31,15 +31,22 @@ pub(super) struct Bytes {
     images: bool,
 }
 
-/// The image of a row: a JPEG, and every third time pixels. Part, size and flips are noted.
+/// From here on, the files of rows have an unsound header within their data. Only decoding them shows it.
+pub(super) const BROKEN: u8 = 250;
+
+/// The image of a row: a JPEG, and every third time pixels. Part, size, colours and flips are noted.
 fn picture(x: u8) -> Image {
     let pixels = RgbImage::from_fn(40, 30, |across, down| Rgb([x, across as u8 * 6, down as u8 * 8]));
-    let mut image = if x.is_multiple_of(3) {
+    let mut image = if x.is_multiple_of(3) && x < BROKEN {
         Image::from(pixels)
     } else {
         let mut file = Vec::new();
         let encoded = jpeg_encoder::Encoder::new(&mut file, 90).encode(&pixels, 40, 30, jpeg_encoder::ColorType::Rgb);
         encoded.unwrap();
+        if x >= BROKEN {
+            let scan = file.windows(2).position(|pair| pair == [0xFF, 0xDA]).unwrap();
+            file[scan + 18..scan + 22].copy_from_slice(&[0xFF, 0xDA, 0, 2]);
+        }
         Image::from_bytes(file, &Limits::default()).unwrap()
     };
     if x.is_multiple_of(2) {
@@ -94,7 +101,11 @@ pub(super) fn rows(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, B
 
 /// Rows with images that the device decodes.
 pub(super) fn pictures(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
-    let numbers = (0..batches * ROWS).map(|n| (n % 200) as u8).collect();
+    pictures_of((0..batches * ROWS).map(|n| (n % 200) as u8).collect(), counters)
+}
+
+/// The same with these numbers.
+pub(super) fn pictures_of(numbers: Vec<u8>, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
     let bytes = Bytes { images: true };
     let layout = SlotLayout::new(bytes.layout(), ROWS).unwrap().for_decoding().unwrap();
     let rows = rows_of(InMemDataset::new(numbers), counters);
@@ -236,7 +247,7 @@ impl ToSend<()> for Linked<dyn ToSend<()>> {
         self.inner.decodes()
     }
 
-    fn decode(&mut self, uploader: &mut Uploader) -> Result<(), Error> {
+    fn decode(&mut self, uploader: &mut Uploader) -> Result<Skips, Error> {
         let breaks = (self.link.breaks)(self.number).unwrap_or(Breaks::Keeps { until: Some(Instant::now()) });
         drop(mem::replace(uploader, Uploader::broken(self.link.target(), breaks)));
         self.inner.decode(uploader)
