@@ -19,7 +19,7 @@ mod report;
 
 use advice::Facts;
 use burn::tensor::Device;
-use burn_pinned::memory::Decoder;
+use burn_pinned::{BoxError, memory::Decoder};
 use clap::Parser;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ struct Args {
     seconds: f64,
 }
 
-fn main() {
+fn main() -> Result<(), BoxError> {
     let time = Duration::from_secs_f64(Args::parse().seconds.clamp(0.05, 60.0));
     let machine = machine::Machine::look();
     let gpus = gpus::measure(time);
@@ -39,11 +39,14 @@ fn main() {
     let device = if gpus.is_ok() { Device::default() } else { Device::flex() };
     let counts = feed::counts(machine.cores);
     let rows = feed::sweep(&counts, |workers| feed::rows(&device, workers, time));
-    let host = feed::sweep(&counts, |workers| feed::jpegs(&device, Decoder::Host, workers, time));
+    let files = feed::photos()?;
+    let jpegs = |decoder| feed::sweep(&counts, |workers| feed::jpegs(&files, &device, decoder, workers, time));
+    let host = jpegs(Decoder::Host);
     let on_device = match feed::refused(&device) {
         Some(reason) => Err(reason),
-        None => Ok(feed::sweep(&counts, |workers| feed::jpegs(&device, Decoder::Device, workers, time))),
+        None => Ok(jpegs(Decoder::Device)),
     };
     let facts = Facts { machine, gpus, rows, host, on_device };
     report::print(&facts);
+    Ok(())
 }

@@ -118,14 +118,19 @@ impl Collate<Image> for Images {
 }
 
 /// Batches a second of JPEGs of 500 x 375, as images a second.
-pub(crate) fn jpegs(device: &Device, decoder: Decoder, workers: usize, time: Duration) -> Result<f64, BoxError> {
-    let files = (0..32).map(photo).collect::<Result<_, _>>()?;
+pub(crate) fn jpegs(
+    files: &[Bytes],
+    device: &Device,
+    decoder: Decoder,
+    workers: usize,
+    time: Duration,
+) -> Result<f64, BoxError> {
     let loader = PinnedDataLoaderBuilder::new(Images(decoder))
         .batch_size(BATCH)
         .num_workers(workers)
         .set_device(device.clone())
         .augment((RandomResizedCrop::new(SIDE as u32)?, RandomHorizontalFlip::default()))
-        .build(Jpegs(files))?;
+        .build(Jpegs(files.to_vec()))?;
     Ok(drive(&*loader, device, time)? * BATCH as f64)
 }
 
@@ -150,6 +155,11 @@ fn drive<B>(loader: &dyn DataLoader<B>, device: &Device, time: Duration) -> Resu
     }
     device.sync()?;
     Ok(f64::from(count) / start.elapsed().as_secs_f64())
+}
+
+/// Files for [`jpegs`].
+pub(crate) fn photos() -> Result<Vec<Bytes>, BoxError> {
+    (0..32).map(photo).collect()
 }
 
 /// A JPEG of 500 x 375: slopes, waves and some noise.

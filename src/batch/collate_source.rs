@@ -231,7 +231,7 @@ where
     }
 
     fn is_uneven(&self) -> bool {
-        (0..self.layout.fields.len()).any(|field| self.layout.image_values(field).is_some())
+        self.layout.decoder().is_some()
     }
 
     fn open(

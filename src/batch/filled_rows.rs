@@ -19,7 +19,7 @@ use crate::{
 #[cfg(feature = "vision")]
 use crate::{
     fault::{BadSamples, Skips},
-    memory::PictureRow,
+    memory::{PictureRow, close_up},
 };
 #[cfg(feature = "vision")]
 use std::cell::Cell;
@@ -115,13 +115,12 @@ where
     /// Makes the images on the device. Notes the row of a file that can be decoded neither there nor here.
     fn decode_rows(&self, uploader: &mut Uploader, refused: &Cell<Option<usize>>) -> Result<Vec<Uploaded>, Error> {
         let all = parts(&self.source.layout, self.plan.indices.len(), &self.longest);
-        let images: Vec<Part> = all.into_iter().filter(|part| part.images.is_some()).collect();
         let place = self.plan.place(Stage::Decode);
         let redo = |row: usize, picture: &PictureRow, file: &[u8]| {
             let place = Place { index: self.plan.indices.get(row).copied(), ..place };
             guard(place, || Ok(redo_on_host(picture, file)?)).inspect_err(|_| refused.set(Some(row)))
         };
-        uploader.decode(&self.slot, &images, &self.long, place, &redo)
+        uploader.decode(&self.slot, &all, &self.long, place, &redo)
     }
 
     /// Leaves out the row of a bad sample, as the policy wants.
@@ -131,8 +130,7 @@ where
         decided.map_err(|(_, error)| error)?;
         for Part { range, .. } in parts(&self.source.layout, rows, &self.longest) {
             let len = range.len() / rows;
-            let (to, from) = (range.start + row * len, range.start + (row + 1) * len);
-            self.slot.as_mut_slice().copy_within(from..range.end, to);
+            close_up(&mut self.slot.as_mut_slice()[range], len, row..rows, &skips.skipped);
         }
         self.plan = self.plan.without(&skips);
         Ok(skips)
@@ -188,12 +186,11 @@ pub(crate) fn upload_rows(
     place: Place,
 ) -> Result<usize, Error> {
     let all = parts(layout, raw.len(), longest);
-    let copied: Vec<Part> = all.iter().filter(|part| part.images.is_none()).cloned().collect();
-    let mut tensors = uploader.upload(slot, &copied, pool, place)?.into_iter();
+    let mut tensors = uploader.upload(slot, &all, pool, place)?.into_iter();
     let mut decoded = decoded.into_iter();
     for (field, part) in layout.fields.iter().zip(&all) {
         let tensor = if part.images.is_some() { decoded.next() } else { tensors.next() };
         raw.push(field, &part.shape, tensor.ok_or(Error::Ended)?);
     }
-    Ok(copied.iter().map(|part| part.range.len()).sum())
+    Ok(all.iter().filter(|part| part.images.is_none()).map(|part| part.range.len()).sum())
 }

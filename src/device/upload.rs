@@ -19,7 +19,6 @@ use crate::{
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::{Device, StreamId};
-use std::mem;
 #[cfg(feature = "cuda")]
 use std::sync::Arc;
 #[cfg(test)]
@@ -48,16 +47,13 @@ pub(crate) struct Uploader {
     consumer: StreamId,
     /// Memory of the device is kept for so many batches though nothing uses it.
     most: usize,
-    /// Fields of the last batch, and those of this one that were decoded. Each has a block of memory.
-    fields: usize,
-    decoded: usize,
 }
 
 impl Uploader {
     /// Burn's own way, for a device of any kind.
     pub(crate) fn burn(target: &Target) -> Self {
         let (target, consumer) = (target.clone(), StreamId::current());
-        Self { way: Way::Burn, target, consumer, most: 0, fields: 0, decoded: 0 }
+        Self { way: Way::Burn, target, consumer, most: 0 }
     }
 
     /// The fastest way to a device.
@@ -87,9 +83,9 @@ impl Uploader {
         (self.consumer, self.most) = (consumer, most);
     }
 
-    /// Whom a batch with this number of fields is copied for.
-    fn aim_of(&self, fields: usize) -> Aim {
-        Aim { consumer: self.consumer, most: self.most.saturating_mul(fields) }
+    /// Whom a batch of these parts is copied for. Each part has a block of memory.
+    fn aim_of(&self, parts: &[Part]) -> Aim {
+        Aim { consumer: self.consumer, most: self.most.saturating_mul(parts.len()) }
     }
 
     #[cfg(test)]
@@ -123,7 +119,7 @@ impl Uploader {
         })
     }
 
-    /// Makes the images of a slot on the device. Blocks until they are there.
+    /// Makes those parts of a slot on the device that are images. Blocks until they are there.
     ///
     /// # Errors
     /// If the device fails or has no memory, or a file can be decoded neither there nor by `redo`.
@@ -136,11 +132,11 @@ impl Uploader {
         place: Place,
         redo: Redo<'_>,
     ) -> Result<Vec<Uploaded>, Error> {
-        self.decoded = parts.len();
-        let (aim, mut refused) = (self.aim_of(self.fields.max(parts.len())), None);
+        let (aim, mut refused) = (self.aim_of(parts), None);
+        let images: Vec<Part> = parts.iter().filter(|part| part.images.is_some()).cloned().collect();
         let Self { way, target, .. } = self;
         let decoded = Self::watched(target, DeviceCall::Decode, place, |_| {
-            way.decode(target, (slot, long), parts, aim, redo, &mut refused)
+            way.decode(target, (slot, long), &images, aim, redo, &mut refused)
         });
         let Err(error) = decoded else { return decoded };
         // Blocks were taken, and are given back once nothing is written to them.
@@ -148,8 +144,8 @@ impl Uploader {
         Err(refused.unwrap_or(error))
     }
 
-    /// Copies the parts of a slot to the device. Blocks until they are there and the slot is free. Returns a tensor for
-    /// each part, of the kind that its dtype calls for.
+    /// Copies the parts of a slot to the device, but for images that the device makes. Blocks until they are there and
+    /// the slot is free. Returns a tensor for each part that was copied, of the kind that its dtype calls for.
     ///
     /// # Errors
     /// If the device has no memory for it or refuses a copy. [`Error::Device`] if the copies did not end well. Then the
@@ -163,12 +159,12 @@ impl Uploader {
     ) -> Result<Vec<Uploaded>, Error> {
         let (permit, kind) = (slot.permit(), slot.kind());
         let bytes = slot.freeze();
+        let aim = self.aim_of(parts);
+        let parts: Vec<Part> = parts.iter().filter(|part| part.images.is_none()).cloned().collect();
         let total = parts.iter().map(|part| part.range.len()).sum();
-        self.fields = parts.len() + mem::take(&mut self.decoded);
-        let aim = self.aim_of(self.fields);
         let Self { way, target, .. } = self;
         let tensors =
-            Self::watched(target, DeviceCall::Upload, place, |device| way.start(bytes, kind, parts, device, aim));
+            Self::watched(target, DeviceCall::Upload, place, |device| way.start(bytes, kind, &parts, device, aim));
         // Also after a failure: a part of the batch may be on its way.
         let settled = guard(place, || way.settle(target, total));
         let settled = settled.map_err(|error| match error {

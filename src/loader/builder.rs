@@ -230,8 +230,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
 
     /// The most bytes of page-locked memory, for this loader and for each copy of it by `to_device` or `slice`
     /// ([`shared_limit`](Self::shared_limit) is one for all). Default: `prefetch + 2` batches, or up to 16 batches that
-    /// take 16 MiB together, or with images up to 12 that take 512 MiB together. With a batcher, it is `prefetch + 2` batches of whatever size they have. A smaller limit
-    /// means fewer slots.
+    /// take 16 MiB together, or with images up to 12 that take 512 MiB together. With a batcher, it is `prefetch + 2`
+    /// batches of whatever size they have. A smaller limit means fewer slots.
     pub fn pinned_limit(mut self, bytes: usize) -> Self {
         self.options.pinned_limit = Some(bytes);
         self

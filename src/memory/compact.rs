@@ -1,6 +1,7 @@
 //! Moves rows of a slot together: over rows that were skipped, and over unused padding.
 
 use super::{layout::SlotLayout, slot::Slot};
+use std::ops::Range;
 
 /// Removes the skipped rows of every field: moves the rows behind them down.
 pub(crate) fn remove_rows(
@@ -12,17 +13,23 @@ pub(crate) fn remove_rows(
 ) {
     let Some(first) = skipped.first() else { return };
     let (bytes, count) = (slot.as_mut_slice(), layout.fields.len());
-    let kept = || (*first..rows).filter(|row| skipped.binary_search(row).is_err());
+    let moved = *first..rows;
     for field in 0..count {
         let (start, len) = (layout.offset(field), layout.row_bytes(field));
-        // Rows only move down, in order: none is overwritten before it has moved.
-        (*first..)
-            .zip(kept())
-            .for_each(|(to, from)| bytes.copy_within(start + from * len..start + (from + 1) * len, start + to * len));
+        close_up(&mut bytes[start..], len, moved.clone(), skipped);
     }
     if !lengths.is_empty() {
-        (*first..).zip(kept()).for_each(|(to, from)| lengths.copy_within(from * count..(from + 1) * count, to * count));
+        close_up(lengths, count, moved, skipped);
         lengths.truncate((rows - skipped.len()) * count);
+    }
+}
+
+/// Moves `rows` of this length down over those that are skipped. The first of them is skipped.
+pub(crate) fn close_up<T: Copy>(values: &mut [T], len: usize, rows: Range<usize>, skipped: &[usize]) {
+    let first = rows.start;
+    // Rows only move down, in order: none is overwritten before it has moved.
+    for (to, from) in (first..).zip(rows.filter(|row| skipped.binary_search(row).is_err())) {
+        values.copy_within(from * len..(from + 1) * len, to * len);
     }
 }
 

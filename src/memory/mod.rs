@@ -21,6 +21,8 @@ mod slot;
 pub use crate::vocabulary::MemoryKind;
 pub use block::{HeapAlloc, HostAlloc, HostBlock};
 pub(crate) use cgroup::check_system;
+#[cfg(feature = "vision")]
+pub(crate) use compact::close_up;
 pub(crate) use compact::{remove_rows, trim_padding};
 pub use image_field::Decoder;
 pub(crate) use image_field::Values;

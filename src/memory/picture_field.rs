@@ -50,8 +50,8 @@ impl Field {
     ///
     /// Files no longer than the pixels are in page-locked memory. The bytes of a longer one stay where they are until
     /// the batch is decoded, in addition to the loader's limits. Give more room if there are few workers. With many
-    /// workers leave large photographs to them: a file keeps one engine of the device busy, about 1.3 ms a megapixel on
-    /// an H200, and its batch waits for it.
+    /// workers leave large photographs to them: a file keeps one engine of the device busy, in proportion to its pixels,
+    /// and its batch waits for it.
     pub fn room(self, bytes: usize) -> Self {
         self.with_image(|image| ImageField { room: bytes, ..image })
     }

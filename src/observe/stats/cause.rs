@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Waits below this share of the step's time are not worth a change.
 const WAITS: f64 = 0.05;
 /// A stage whose threads work this share of the time is the one that the others wait for.
-const BUSY: f64 = 0.75;
+pub(super) const BUSY: f64 = 0.75;
 /// A share of the waits, or of the time, that is enough to name a cause.
 const MOST: f64 = 0.5;
 const MANY: f64 = 0.3;

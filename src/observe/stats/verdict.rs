@@ -1,12 +1,12 @@
 //! A verdict in words: the cause in one line, and what to change.
 
-use super::{cause::Cause, report::Stats};
+use super::{
+    cause::{BUSY, Cause},
+    report::Stats,
+};
 use crate::vocabulary::Stage;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// Workers that are less busy than this can do more.
-const IDLE: f64 = 0.75;
 
 /// Why the training loop waits, if it does. `Display` gives one line with the cause and the next step.
 ///
@@ -168,7 +168,7 @@ impl fmt::Display for Cause {
             Self::Decode { waits: share, busy, workers } => {
                 let (waits, busy) = (waits(share), percent(busy));
                 write!(f, "decode-bound: {waits}, the transfers decode on the device {busy} of their time: ")?;
-                match workers < IDLE {
+                match workers < BUSY {
                     true => write!(
                         f,
                         "the workers are busy {}, so let them decode a share, as by `Decoder::Shared(0.2)`",

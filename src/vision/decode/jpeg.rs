@@ -95,8 +95,8 @@ impl JpegHeader {
 
     /// Whether the hardware of a GPU decodes it: a baseline picture in one scan, YCbCr, with usual sampling.
     pub(crate) fn for_hardware(&self) -> bool {
-        // NVIDIA's engines take 16,384. The kernel that resizes has 48 KiB for a line of
-        // the part, and needs a little of that for itself.
+        // NVIDIA's engines take 16,384. The kernel that resizes has 48 KiB for a line of the part, and needs a little of
+        // that for itself.
         const LONGEST: u32 = 16_000;
         const SHORTEST: u32 = 16;
         /// Of decoded pictures. Larger ones would need too much memory of the device.
