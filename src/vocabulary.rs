@@ -24,8 +24,8 @@ macro_rules! stages {
             Batcher batcher "batcher",
             /// The sampler: the order of an epoch in `iter()`, or the indices of a batch on a worker.
             Sampler sampler "sampler",
-            /// The wait for a slot: first for a permit, then for its memory. One worker at a time waits. For a
-            /// batcher's memory the pin thread waits.
+            /// The wait of a worker for a slot: first for a permit, then for its memory. Time in which it works on other
+            /// batches does not count. For a batcher's memory the pin thread waits.
             SlotWait slot_wait "slot wait",
             /// Preparing a batch for the link, on the pin thread (on a CPU backend: on a worker).
             Pin pin "pin",
@@ -94,6 +94,8 @@ impl fmt::Display for Stage {
 pub(crate) struct BatchKey {
     pub(crate) epoch: usize,
     pub(crate) number: usize,
+    /// The number of the device among those that the loader is cut for.
+    pub(crate) device: Option<u16>,
 }
 
 impl BatchKey {
@@ -101,7 +103,7 @@ impl BatchKey {
     pub(crate) const NONE: Self = Self::new(0, 0);
 
     pub(crate) const fn new(epoch: usize, number: usize) -> Self {
-        Self { epoch, number }
+        Self { epoch, number, device: None }
     }
 }
 
@@ -117,6 +119,9 @@ pub struct Place {
     pub epoch: usize,
     /// The batch of the epoch, from 0.
     pub batch: usize,
+    /// The device that the batch is for, from 0, if the loader is cut for several
+    /// ([`devices`](crate::PinnedDataLoaderBuilder::devices)).
+    pub device: Option<u16>,
     /// The worker that ran the user's code, where one did.
     pub worker: Option<usize>,
     /// The dataset index of the sample, where one sample is to blame.
@@ -125,12 +130,12 @@ pub struct Place {
 
 impl Place {
     /// The place of a whole batch, or of a sample of it that is not known yet.
-    pub(crate) fn batch(stage: Stage, BatchKey { epoch, number }: BatchKey) -> Self {
-        Self { stage, epoch, batch: number, worker: None, index: None }
+    pub(crate) fn batch(stage: Stage, BatchKey { epoch, number, device }: BatchKey) -> Self {
+        Self { stage, epoch, batch: number, device, worker: None, index: None }
     }
 
     pub(crate) fn key(&self) -> BatchKey {
-        BatchKey::new(self.epoch, self.batch)
+        BatchKey { epoch: self.epoch, number: self.batch, device: self.device }
     }
 
     /// Returns the same place without the sample, where the sample is not to blame.
@@ -146,6 +151,9 @@ impl fmt::Display for Place {
             write!(f, " of sample {index}")?;
         }
         write!(f, " (epoch {}, batch {}", self.epoch, self.batch)?;
+        if let Some(device) = self.device {
+            write!(f, ", device {device}")?;
+        }
         if let Some(worker) = self.worker {
             write!(f, ", worker {worker}")?;
         }

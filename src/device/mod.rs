@@ -18,6 +18,7 @@ mod fake_decode;
 mod flat;
 #[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
 mod linux;
+mod numa;
 mod target;
 mod threads;
 mod upload;
@@ -29,6 +30,7 @@ pub(crate) use call::{DeviceCall, Hang};
 pub(crate) use flat::{Part, Uploaded};
 #[cfg(all(target_os = "linux", feature = "cuda"))]
 pub(crate) use linux::step_back;
+pub(crate) use numa::node_here;
 pub use target::host_alloc;
 pub(crate) use target::{Target, alloc_for};
 pub(crate) use upload::{Common, Uploader};

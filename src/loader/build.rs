@@ -2,6 +2,7 @@
 
 use super::{
     builder::{PinnedDataLoaderBuilder, SourceParts},
+    crew::SharedCrew,
     data_loader::PinnedDataLoader,
     plan::Plan,
     state::SharedPosition,
@@ -63,7 +64,16 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let (batch_size, host_device) = (schedule.max_batch_size(), options.host_device.clone());
         let make_source = make(SourceParts { samples, batch_size, host_device, streaming: options.streaming })?;
         options.device.get_or_insert_default();
-        let plan = Plan { make_source, options, schedule, standing: SharedPosition::new(start), faults, counters };
+        let plan = Plan {
+            make_source,
+            options,
+            schedule,
+            standing: SharedPosition::new(start),
+            faults,
+            counters,
+            crew: SharedCrew::default(),
+            device: None,
+        };
         if let Some(state) = &plan.options.resume {
             state.fits(&plan.state(start))?;
         }

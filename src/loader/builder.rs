@@ -160,6 +160,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// device with a batch that many times as large would have. All have the same number of batches; where an epoch does
     /// not divide evenly, its first samples come once more at its end. `num_items()` is the sum for all devices. The
     /// devices share one [`state`](crate::PinnedDataLoader::state): take it when all have done the same number of steps.
+    /// They share the workers too, which go where the next batch is needed first.
     ///
     /// Without it Burn's slices follow each other in the order, and may have different numbers of batches. Devices that
     /// train together then wait for each other for ever; the loader warns of that.
@@ -201,7 +202,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// The number of threads that read and write samples, or [`Auto`](crate::Auto): the fewest that are enough.
+    /// The number of threads that read and write samples for the loader and all its copies, or [`Auto`](crate::Auto): the fewest that are enough.
     /// Default: the threads of the machine, less one in eight for training and transfer. On CUDA under Linux, workers
     /// lower their own priority (nice 10). Threads that your code starts on a worker inherit this priority.
     pub fn num_workers(mut self, num_workers: impl Into<Count>) -> Self {
@@ -220,7 +221,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// The number of threads that copy to the device. On CUDA each has a copy stream of its own.
+    /// The number of threads that copy to the device, for each device. On CUDA each has a copy stream of its own.
     /// Default: 3. On a CPU backend there is nothing to copy, and there are no such
     /// threads.
     pub fn transfer_threads(mut self, transfers: usize) -> Self {
@@ -228,8 +229,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// The most bytes of page-locked memory, for this loader and for each copy of it by `to_device` or `slice`
-    /// ([`shared_limit`](Self::shared_limit) is one for all). Default: `prefetch + 2` batches, or up to 16 batches that
+    /// The most bytes of page-locked memory. With [`devices`](Self::devices), it is for all devices together, and each has
+    /// an equal part. Otherwise it is for this loader, and again for each copy of it by `to_device` or `slice`
+    /// ([`shared_limit`](Self::shared_limit) is one for all). Default for each device or copy: `prefetch + 2` batches, or up to 16 batches that
     /// take 16 MiB together, or with images up to 12 that take 512 MiB together. With a batcher, it is `prefetch + 2`
     /// batches of whatever size they have. A smaller limit means fewer slots.
     pub fn pinned_limit(mut self, bytes: usize) -> Self {

@@ -1,6 +1,7 @@
 //! Burn's `DataLoader` over a pipeline.
 
 use super::{
+    crew::Workers,
     iter::EpochIter,
     plan::Plan,
     state::{LoaderState, SharedPosition},
@@ -9,11 +10,11 @@ use super::{
 use crate::observe::Counters;
 use crate::{
     device::alloc_for,
-    fault::{Error, keep_backtraces},
+    fault::Error,
     memory::{Limited, Pool},
     observe::{CopyId, Stats, StepClock, Timeline},
     order::{EpochOrder, EpochProgress},
-    pipeline::{Flow, Pipeline, Settings, Threads, Tuner, Tuning},
+    pipeline::{Pipeline, Threads},
     vocabulary::BatchKey,
 };
 use burn::{
@@ -27,15 +28,14 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-/// How long `next()` waits if nothing is on its way and every slot is held elsewhere.
-const LEASE_TIMEOUT: Duration = Duration::from_secs(60);
-
+/// What a copy of a loader has at work. Its own threads end before the workers do.
 struct Running<O> {
     pipeline: Arc<Pipeline<O>>,
     _threads: Threads,
+    workers: Arc<Workers<O>>,
 }
 
 /// A data loader that puts device tensors ahead of the training step. Its workers write samples straight into host
@@ -74,7 +74,9 @@ struct Running<O> {
 /// run. It covers neither that `finish` nor the planning of the epoch in `iter()`. An `Err` stands at the place of a
 /// batch that failed, and the iterator goes on after it. [`Error::of`] returns the typed error.
 ///
-/// The threads are named `bp-worker-0`, `bp-pin`, `bp-transfer-0` and so on, in errors, debuggers and profilers.
+/// The threads are named `bp-worker-0`, `bp-pin`, `bp-transfer-0` and so on, in errors, debuggers and profilers. With
+/// [`devices`](crate::PinnedDataLoaderBuilder::devices), those of device 1 are `bp-1-pin`, `bp-1-transfer-0` and so on.
+/// All copies of a loader (`to_device`, `slice`) share its workers. The last copy that is dropped ends them.
 pub struct PinnedDataLoader<O> {
     plan: Plan<O>,
     epoch: AtomicUsize,
@@ -141,7 +143,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         self.plan.state(self.plan.standing.get())
     }
 
-    /// A loader of the same options, with threads and slots of its own, that goes on at the same epoch.
+    /// A loader of the same options, with the same workers and slots of its own, that goes on at the same epoch.
     fn copy(&self, change: impl FnOnce(&mut Plan<O>)) -> Arc<dyn DataLoader<O>> {
         let mut plan = self.plan.clone();
         change(&mut plan);
@@ -163,15 +165,17 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
 
     /// Returns the pipeline, and starts it if needed.
     fn pipeline(&self) -> Result<Arc<Pipeline<O>>, Error> {
+        let plan = &self.plan;
+        let target = plan.target();
         let mut running = self.running.lock();
-        if let Some(running) = running.take_if(|running| running.pipeline.is_dead()) {
-            drop(running); // this epoch gets new threads
-        }
+        drop(running.take_if(|running| running.pipeline.is_dead())); // this epoch gets new threads
+        let workers = plan.crew.get(&plan.options, target.host, &plan.counters)?;
+        // The workers of old may hang, while other copies have new ones already.
+        let is_left = |running: &Running<O>| !Arc::ptr_eq(&running.workers, &workers) && running.pipeline.epochs() == 0;
+        drop(running.take_if(|running| is_left(running)));
         if let Some(running) = &*running {
             return Ok(Arc::clone(&running.pipeline));
         }
-        let plan = &self.plan;
-        let target = plan.target();
         let host = target.host;
         let alloc = match &plan.options.alloc {
             Some(alloc) => Arc::clone(alloc),
@@ -181,26 +185,14 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
             Some(limit) => Arc::new(Limited { upstream: alloc, limit }),
             None => alloc,
         };
-        keep_backtraces();
         let source = (plan.make_source)(target)?;
         let pool = Pool::new(alloc, plan.limits(&*source)?, Arc::clone(&plan.counters));
-        let ((least, workers), (prefetch, most)) = (plan.options.workers(), plan.options.prefetch());
-        let settings = Settings::new(workers, prefetch);
-        let tuner = Tuner::new((least, workers), (prefetch, most));
-        let tuning = tuner.has_choice().then(|| Tuning::new(tuner, Arc::clone(&settings)));
-        let flow = Flow {
-            workers,
-            // Threads that copy in turn keep the link busy; see benches/README.md.
-            transfers: if host { 0 } else { plan.options.transfers.unwrap_or(3) },
-            prefetch,
-            now: Arc::clone(&settings),
-            lease_timeout: LEASE_TIMEOUT,
-            timeout: plan.options.timeout,
-        };
-        plan.counters.started(flow.workers, flow.transfers, pool.limits().slots);
-        let pipeline = Arc::new(Pipeline::new(source, pool, flow, tuning));
-        let threads = Threads::start(&pipeline)?;
-        *running = Some(Running { pipeline: Arc::clone(&pipeline), _threads: threads });
+        // Threads that copy in turn keep the link busy; see benches/README.md.
+        let transfers = if host { 0 } else { plan.options.transfers.unwrap_or(3) };
+        plan.counters.started(transfers, pool.limits().slots);
+        let pipeline = Arc::new(Pipeline::new(Arc::clone(&workers.crew), source, pool, transfers, plan.device));
+        let threads = Threads::of_steps(&pipeline)?;
+        *running = Some(Running { pipeline: Arc::clone(&pipeline), _threads: threads, workers });
         Ok(pipeline)
     }
 }
@@ -222,7 +214,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
             }
             Err(error) => (Err(error), EpochProgress::default(), plan.schedule.begin(epoch)),
         };
-        let batch = BatchKey::new(epoch, progress.number());
+        let batch = BatchKey { device: plan.device, ..BatchKey::new(epoch, progress.number()) };
         let clock = StepClock::new(Arc::clone(&plan.counters), self.copy, batch, started);
         Box::new(EpochIter::new(run, progress, plan.standing.begin(at), clock, plan.faults.clone()))
     }
@@ -242,7 +234,8 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
     /// each within itself.
     fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<O>> {
         self.copy(|plan| {
-            if !plan.schedule.cut_for_device(start, end) {
+            plan.device = plan.schedule.cut_for_device(start, end);
+            if plan.device.is_none() {
                 plan.schedule.cut(start, end);
                 plan.standing = SharedPosition::new(plan.standing.get());
                 self.compare(start, end, plan.schedule.batches(self.epoch.load(Relaxed)));

@@ -3,6 +3,7 @@
 mod batcher;
 mod build;
 mod builder;
+mod crew;
 mod data_loader;
 mod iter;
 #[cfg(feature = "metrics")]

@@ -1,6 +1,7 @@
 //! Everything that the copies of a loader share, or take over: the checked options.
 
 use super::{
+    crew::SharedCrew,
     options::Options,
     state::{LoaderState, SharedPosition},
 };
@@ -30,6 +31,9 @@ pub(crate) struct Plan<O> {
     pub(crate) standing: SharedPosition,
     pub(crate) faults: Faults,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) crew: SharedCrew<O>,
+    /// The number of the device that this copy is for, among those that the loader is cut for.
+    pub(crate) device: Option<u16>,
 }
 
 /// Not derived: `O` need not be `Clone`.
@@ -42,6 +46,8 @@ impl<O> Clone for Plan<O> {
             standing: self.standing.clone(),
             faults: self.faults.clone(),
             counters: Arc::clone(&self.counters),
+            crew: self.crew.clone(),
+            device: self.device,
         }
     }
 }
@@ -73,18 +79,20 @@ impl<O> Plan<O> {
             false => of(SMALL, bytes),
         });
         let wanted = few.max(many).min(self.schedule.fewest_batches());
+        // The copies for several devices share the limit.
+        let copies = if self.device.is_some() { self.options.devices } else { self.schedule.devices };
+        let limit = self.options.pinned_limit.map(|limit| limit / copies);
         let Some(bytes) = slot_bytes else {
-            return Ok(PoolLimits { slots: wanted, bytes: self.options.pinned_limit.unwrap_or(usize::MAX) });
+            return Ok(PoolLimits { slots: wanted, bytes: limit.unwrap_or(usize::MAX) });
         };
-        let limit = self.options.pinned_limit.unwrap_or_else(|| bytes.saturating_mul(wanted + more));
+        let limit = limit.unwrap_or_else(|| bytes.saturating_mul(wanted + more));
         let slots = wanted.min(limit / bytes.max(1));
         if slots == 0 {
-            let problem = format!("{limit} bytes are less than one batch of {bytes}");
-            return Err(Error::config(
-                "pinned_limit",
-                problem,
-                format!("allow at least {bytes}, better {}", bytes.saturating_mul(wanted)),
-            ));
+            let each = if copies > 1 { format!(" for each of {copies} devices") } else { String::new() };
+            let problem = format!("{limit} bytes{each} are less than one batch of {bytes}");
+            let of_all = |slots: usize| bytes.saturating_mul(slots).saturating_mul(copies);
+            let advice = format!("allow at least {}, better {}", of_all(1), of_all(wanted));
+            return Err(Error::config("pinned_limit", problem, advice));
         }
         // On a CPU backend the consumer gives back ordinary memory. It is kept beyond the limit on page-locked bytes.
         let spare = if host { SPARE } else { 0 };

@@ -141,11 +141,21 @@ pub trait HostAlloc: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`Error::OutOfHostMemory`] if the block cannot be allocated.
     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error>;
+
+    /// Returns the NUMA node that its blocks lie on, if they all lie on one. Of a host with several nodes, workers on this
+    /// node are the first to write to these blocks. Default: not known.
+    fn node(&self) -> Option<u32> {
+        None
+    }
 }
 
 impl<A: HostAlloc + ?Sized> HostAlloc for Arc<A> {
     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
         (**self).allocate(bytes)
+    }
+
+    fn node(&self) -> Option<u32> {
+        (**self).node()
     }
 }
 

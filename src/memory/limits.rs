@@ -78,6 +78,10 @@ impl HostAlloc for Limited {
         };
         Ok(self.upstream.allocate(bytes)?.with(taken))
     }
+
+    fn node(&self) -> Option<u32> {
+        self.upstream.node()
+    }
 }
 
 #[cfg(test)]

@@ -33,5 +33,5 @@ pub use limits::MemoryLimit;
 #[cfg(any(feature = "vision", feature = "cuda"))]
 pub(crate) use picture_row::PictureKind;
 pub(crate) use picture_row::{LongFiles, PictureRow};
-pub(crate) use pool::{Patience, Permit, Pool, PoolLimits, SPARE, TICK};
+pub(crate) use pool::{AwaitsPermits, Patience, Permit, Pool, PoolLimits, SPARE};
 pub(crate) use slot::{Chunk, Slot, Ticket};

@@ -20,8 +20,8 @@ use crate::{
 };
 use derive_new::new;
 use std::{
-    mem,
-    sync::Arc,
+    fmt, mem,
+    sync::{Arc, OnceLock, Weak},
     time::{Duration, Instant},
 };
 
@@ -31,7 +31,7 @@ use std::{
 pub(crate) const SPARE: usize = 2;
 
 /// How often a waiting thread asks whether to go on.
-pub(crate) const TICK: Duration = Duration::from_millis(50);
+const TICK: Duration = Duration::from_millis(50);
 
 /// Says whether to go on waiting, given how long the wait has lasted. An error ends the wait.
 pub(crate) type Patience<'a> = &'a dyn Fn(Duration) -> Result<(), Error>;
@@ -88,6 +88,12 @@ impl State {
     }
 }
 
+/// Waits for permits of a pool, without a thread that waits in the pool.
+pub(crate) trait AwaitsPermits: fmt::Debug + Send + Sync {
+    /// Called when a permit may have come back, outside the pool's lock.
+    fn permit_came_back(&self);
+}
+
 /// The pool. All of its waits end when it is closed.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -95,6 +101,7 @@ pub(crate) struct Pool {
     limits: PoolLimits,
     state: Mutex<State>,
     changed: Condvar,
+    awaits: OnceLock<Weak<dyn AwaitsPermits>>,
     counters: Arc<Counters>,
 }
 
@@ -116,7 +123,7 @@ impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.take() {
             pool.lock().permits.release(self.ticket);
-            pool.changed.notify_all();
+            pool.permit_changed();
         }
     }
 }
@@ -125,7 +132,19 @@ impl Pool {
     pub(crate) fn new(alloc: Arc<dyn HostAlloc>, limits: PoolLimits, counters: Arc<Counters>) -> Arc<Self> {
         let (permits, limit) = (Permits::new(limits.slots), limits.bytes);
         let state = State { permits, free: Vec::new(), allocated: 0, away: 0, limit, closed: false };
-        Arc::new(Self { alloc, limits, state: Mutex::new(state), changed: Condvar::new(), counters })
+        Arc::new(Self {
+            alloc,
+            limits,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            awaits: OnceLock::new(),
+            counters,
+        })
+    }
+
+    /// The NUMA node that its memory lies on, if that is known.
+    pub(crate) fn node(&self) -> Option<u32> {
+        self.alloc.node()
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -136,6 +155,7 @@ impl Pool {
         self.limits
     }
 
+    #[cfg(all(test, burn_pinned_loom))]
     pub(crate) fn is_closed(&self) -> bool {
         self.lock().closed
     }
@@ -152,8 +172,38 @@ impl Pool {
     /// Sets the number of extra permits; returns the new total.
     pub(crate) fn allow(&self, extra: usize) -> usize {
         self.lock().permits.allow(extra);
-        self.changed.notify_all();
+        self.permit_changed();
         self.limits.slots + extra
+    }
+
+    /// Sets who is told when a permit comes back.
+    pub(crate) fn tell(&self, awaits: Weak<dyn AwaitsPermits>) {
+        let told = self.awaits.set(awaits);
+        debug_assert!(told.is_ok(), "a pool has one pipeline");
+    }
+
+    fn permit_changed(&self) {
+        self.changed.notify_all();
+        if let Some(awaits) = self.awaits.get().and_then(Weak::upgrade) {
+            awaits.permit_came_back();
+        }
+    }
+
+    /// Whether a permit is left.
+    pub(crate) fn has_permit(&self) -> bool {
+        let state = self.lock();
+        !state.closed && state.permits.left() > 0
+    }
+
+    /// Takes a permit, if one is left.
+    pub(crate) fn try_permit(self: &Arc<Self>) -> Option<Permit> {
+        self.take(self.lock())
+    }
+
+    fn take(self: &Arc<Self>, mut state: MutexGuard<'_, State>) -> Option<Permit> {
+        let ticket = if state.closed { None } else { state.permits.take() }?;
+        drop(state);
+        Some(Permit { pool: Some(Arc::clone(self)), ticket })
     }
 
     /// Waits for a permit, but no longer than `patience`. Returns `None` if none came in time or the pool was closed.
@@ -161,12 +211,7 @@ impl Pool {
         let none = |state: &mut State| state.permits.left() == 0 && !state.closed;
         let mut state = self.lock();
         self.changed.wait_while_for(&mut state, none, patience);
-        if state.closed {
-            return None;
-        }
-        let ticket = state.permits.take()?;
-        drop(state);
-        Some(Permit { pool: Some(Arc::clone(self)), ticket })
+        self.take(state)
     }
 
     /// Lets another batch take the place of one that was given up. A call that may never return still holds the permit
@@ -178,7 +223,7 @@ impl Pool {
             state.goes_away(bytes);
         }
         drop(state);
-        self.changed.notify_all();
+        self.permit_changed();
     }
 
     /// Allows the pool to ask the allocator again for what it refused.
@@ -315,7 +360,7 @@ impl Pool {
             None
         };
         drop(state);
-        self.changed.notify_all();
+        self.permit_changed();
         drop(freed);
     }
 

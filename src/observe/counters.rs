@@ -82,9 +82,13 @@ pub(crate) struct Totals {
 }
 
 impl Counters {
-    /// Notes that a pipeline starts, or that another number of workers is at work.
-    pub(crate) fn started(&self, workers: usize, transfers: usize, slots: usize) {
+    /// Notes that this many workers are at work from now on.
+    pub(crate) fn set_workers(&self, workers: usize) {
         self.loops.set_workers(workers);
+    }
+
+    /// Notes how many transfer threads and slots a copy has that starts, or that changes them.
+    pub(crate) fn started(&self, transfers: usize, slots: usize) {
         self.transfers.store(transfers, Relaxed);
         self.slots.store(slots, Relaxed);
     }
@@ -176,7 +180,8 @@ impl Counters {
 
     pub(crate) fn allocated(&self, bytes: usize, kind: MemoryKind, time: Duration) {
         self.allocations.fetch_add(1, Relaxed);
-        if self.batches.load(Relaxed) > 2 * self.slots.load(Relaxed) as u64 {
+        let early = 2 * self.slots.load(Relaxed) * self.copies.load(Relaxed).max(1);
+        if self.batches.load(Relaxed) > early as u64 {
             self.late_allocations.fetch_add(1, Relaxed);
         }
         self.allocating_ns.fetch_add(nanos(time), Relaxed);

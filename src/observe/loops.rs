@@ -19,7 +19,7 @@ struct State {
     /// Loops that wait in `next()`, and those of them that wait for the first batch of an epoch.
     waiting: usize,
     starting: usize,
-    /// Worker threads of each copy.
+    /// Worker threads of all copies together.
     workers: usize,
     sums: Sums,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Sums {
     /// several loops waits for its batch, none gets ahead.
     pub(crate) waited: Duration,
     pub(crate) start_waited: Duration,
-    /// The time that all copies with an epoch in progress had together, and the time that their workers had.
+    /// The time that all copies with an epoch in progress had together, and the time that the workers had.
     pub(crate) copies_had: Duration,
     pub(crate) workers_had: Duration,
     /// Steps that have ended.
@@ -54,7 +54,7 @@ impl State {
         if copies > 0 {
             sums.elapsed += since;
             sums.copies_had += since * copies;
-            sums.workers_had += since * copies.saturating_mul(workers);
+            sums.workers_had += since * workers;
         }
         if self.waiting > 0 {
             sums.waited += since;
@@ -80,7 +80,7 @@ impl Loops {
         state
     }
 
-    /// Notes that each copy has this many workers at work from now on.
+    /// Notes that this many workers are at work from now on.
     pub(crate) fn set_workers(&self, workers: usize) {
         self.at(Instant::now()).workers = workers;
     }
@@ -174,7 +174,7 @@ mod tests {
         }
         let [elapsed, waited, start_waited, copies, workers] = sums(&loops, at(200));
         assert_eq!([elapsed, waited, start_waited], [200, 40, 4]);
-        assert_eq!([copies, workers], [398, 796], "the second began 2 ms later");
+        assert_eq!([copies, workers], [398, 400], "the second copy began 2 ms later");
     }
 
     /// Two loops side by side, and two epochs of one copy.

@@ -11,10 +11,11 @@ pub(crate) struct Range {
 
 impl Range {
     #[inline]
-    pub(crate) fn new(activity: Stage, BatchKey { epoch, number }: BatchKey) -> Self {
+    pub(crate) fn new(activity: Stage, BatchKey { epoch, number, device }: BatchKey) -> Self {
         let pushed = watched();
         if pushed {
-            nvtx::range_push!("{} {number} (epoch {epoch})", activity.name());
+            let device = device.map_or_else(String::new, |device| format!(", device {device}"));
+            nvtx::range_push!("{} {number} (epoch {epoch}{device})", activity.name());
         }
         Self { pushed, _of_thread: PhantomData }
     }

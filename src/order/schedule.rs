@@ -143,19 +143,18 @@ impl Schedule {
         if self.devices > 1 { self.devices.saturating_mul(self.of_device(0).items()) } else { self.items() }
     }
 
-    /// Makes this the order of one of the devices, if `start` and `end` are where Burn cuts for it. Returns whether they
-    /// are.
-    pub(crate) fn cut_for_device(&mut self, start: usize, end: usize) -> bool {
+    /// Makes this the order of one of the devices, if `start` and `end` are where Burn cuts for it. Returns the number of
+    /// that device.
+    pub(crate) fn cut_for_device(&mut self, start: usize, end: usize) -> Option<u16> {
         if self.devices < 2 {
-            return false;
+            return None;
         }
         let each = self.of_device(0).items().max(1);
         let device = start / each;
         let is_cut = start.is_multiple_of(each) && end == start + each && device < self.devices;
-        if is_cut {
-            *self = self.of_device(device);
-        }
-        is_cut
+        let number = u16::try_from(device).ok().filter(|_| is_cut)?;
+        *self = self.of_device(device);
+        Some(number)
     }
 
     /// Makes this the order of a part of the loader's samples, from `start` to `end`.

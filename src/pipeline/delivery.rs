@@ -17,7 +17,7 @@ use std::{
     collections::VecDeque,
     mem,
     ops::Range,
-    sync::atomic::Ordering::Relaxed,
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -25,25 +25,24 @@ impl<O> Pipeline<O> {
     /// Starts an epoch of the batches with these numbers.
     pub(crate) fn start(&self, epoch: usize, feed: Feed, batches: Range<usize>) -> RunId {
         self.pool.ask_again();
-        let mut state = self.lock();
+        let mut state = self.crew.lock();
         let id = RunId(state.next_id);
         state.next_id += 1;
-        state.runs.push(Run::new(id, epoch, feed, batches));
+        state.runs.push(Run::new(id, Arc::clone(self.branch()), epoch, feed, batches));
         drop(state);
-        self.for_workers.notify_one();
+        self.crew.for_workers.notify_one();
         id
     }
 
     /// Waits for the next batch of an epoch, in order; returns it or its error. The wait counts from `asked`. Returns
     /// `None` at the epoch's end.
     pub(crate) fn next(&self, id: RunId, asked: Instant) -> Option<Delivery<O>> {
-        let mut state = self.lock();
+        let mut state = self.crew.lock();
         if let Some(run) = state.run(id) {
             self.counters().asked(run.queues());
             run.consumer = StreamId::current();
         }
         loop {
-            let closed = state.closed;
             let run = state.run(id)?;
             if run.delivered == run.end {
                 return None;
@@ -54,22 +53,25 @@ impl<O> Pipeline<O> {
                 run.permits.remove(&run.delivered);
                 run.delivered += 1;
                 run.waiting = None;
-                let opens = !state.opening && state.runs.iter().any(|run| run.can_open(self.most_open()));
+                let opens = run.has_work();
                 drop(state);
                 self.for_step(Step::Send).notify_one();
                 if ready.is_err() {
-                    self.for_resting.notify_all(); // a worker that still has a part of it in hand no longer counts
+                    self.crew.for_resting.notify_all(); // a worker that still has a part of it in hand no longer counts
                 }
                 if opens {
-                    self.for_workers.notify_one();
+                    self.crew.for_workers.notify_one();
                 }
                 self.counters().took(Stage::Ready, batch.key, since, Instant::now());
                 return Some(Delivery { place: batch.place(Stage::Read), ready, skips });
             }
-            if closed {
+            if self.is_closed() {
                 let place = run.batch(run.delivered).place(Stage::Read);
                 run.delivered = run.end;
                 return Some(Delivery { place, ready: Err(Error::Ended), skips: Skips::default() });
+            }
+            if run.waiting.is_none() && run.next_to_open() {
+                self.crew.for_workers.notify_one(); // its patience begins, if there is no permit
             }
             let waited = run.waiting.get_or_insert(asked).elapsed();
             match self.flow.timeout {
@@ -90,49 +92,47 @@ impl<O> Pipeline<O> {
         let left_over = (tasks, run.queues.take(Some(number)), run.skips.remove(&number));
         let permit = run.permits.remove(&number);
         drop(state);
-        let hung = self.watch.blame(batch.key).map(Box::new);
+        let hung = self.blame(batch.key).map(Box::new);
         let place = batch.place(Stage::Read);
         discard(place, left_over);
         // Some thread has the rest of it, maybe for ever. The other batches must not have one slot less because of
         // that.
         permit.into_iter().for_each(|permit| self.pool.replace(permit));
-        for condition in [&self.for_workers, &self.for_resting].into_iter().chain(&self.for_steps) {
-            condition.notify_all();
-        }
+        self.crew.for_workers.notify_all();
+        self.crew.for_resting.notify_all();
+        self.wake_steps();
         let error = Error::Timeout { epoch: batch.key.epoch, batch: number, waited, hung };
         self.source.faults().saw(&error);
         Some(Delivery { place, ready: Err(error), skips: Skips::default() })
     }
 
-    /// Notes how long the consumer waited for a batch that was handed out. The tuning goes by that.
+    /// Notes how long the consumer waited for a batch that was handed out. The tuning goes by that, for all copies of
+    /// the loader. Each copy then makes room for the new number of batches ahead.
     pub(crate) fn handed(&self, waited: Duration, first: bool) {
-        if self.tuning.as_ref().is_some_and(|tuning| tuning.delivered(waited, first)) {
-            self.adjust();
+        if self.crew.handed(waited, first) {
+            self.counters().set_workers(self.flow.now.workers());
         }
-    }
-
-    /// Makes changed settings take effect.
-    pub(super) fn adjust(&self) {
-        let slots = self.pool.allow(self.flow.now.prefetch().saturating_sub(self.flow.prefetch));
-        self.device.allow(self.flow.ahead() + 1);
-        self.counters().started(self.flow.now.workers(), self.flow.transfers, slots);
-        drop(self.lock()); // a worker that was about to rest now rests, or sees the change
-        self.for_resting.notify_all();
+        let ahead = self.flow.now.prefetch();
+        if self.ahead.swap(ahead, Relaxed) != ahead {
+            let slots = self.pool.allow(ahead.saturating_sub(self.flow.prefetch));
+            self.window.allow(self.flow.ahead() + 1);
+            self.counters().started(self.transfers, slots);
+        }
     }
 
     /// Ends an epoch, finished or not, and drops what is on its way.
     pub(crate) fn end(&self, id: RunId) {
-        let mut state = self.lock();
+        let mut state = self.crew.lock();
         let run = state.runs.iter().position(|run| run.id == id).map(|at| state.runs.swap_remove(at));
         let in_hand = state.in_hand.iter().flatten().any(|batch| batch.run == id);
         drop(state);
         if in_hand {
-            self.for_resting.notify_all(); // workers that may hang there no longer count
+            self.crew.for_resting.notify_all(); // workers that may hang there no longer count
         }
         if let Some(run) = run {
             run.abandoned.store(true, Relaxed);
             discard(run.batch(0).place(Stage::Finish), run); // slots return to the pool here, outside the lock
         }
-        self.for_workers.notify_one(); // workers may have rested because of this epoch
+        self.crew.for_workers.notify_one(); // workers may have rested because of this epoch
     }
 }

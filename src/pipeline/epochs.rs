@@ -1,17 +1,20 @@
 //! The epochs in progress, and the next work for a worker.
 
 use super::{
+    branch::Branch,
     flow::Flow,
-    run::{BatchId, Run, RunId},
+    run::{BatchId, Opening, Run, RunId},
 };
 use crate::{batch::Task, vocabulary::BatchKey};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-/// All epochs in progress.
+/// The epochs in progress of a loader and all its copies.
 pub(crate) struct Epochs<O> {
     pub(crate) runs: Vec<Run<O>>,
     pub(crate) next_id: u64,
-    /// Whether a worker is opening a batch. The other workers wait for its tasks.
-    pub(crate) opening: bool,
     /// For each worker, the batch that it has in hand.
     pub(crate) in_hand: Vec<Option<BatchId>>,
     pub(crate) closed: bool,
@@ -20,9 +23,9 @@ pub(crate) struct Epochs<O> {
 /// Work for a worker.
 pub(crate) enum Work<O> {
     /// Some rows of a batch.
-    Task { batch: BatchId, task: Box<dyn Task<O>> },
+    Task { of: Arc<Branch<O>>, batch: BatchId, task: Box<dyn Task<O>> },
     /// A batch must be opened, by `Pipeline::open`.
-    Open,
+    Open(Opening<O>),
 }
 
 /// What a worker has in hand while it does something that nobody waits for.
@@ -30,11 +33,20 @@ pub(crate) const ELSEWHERE: BatchId = BatchId { run: RunId(u64::MAX), key: Batch
 
 impl<O> Epochs<O> {
     pub(crate) fn new(workers: usize) -> Self {
-        Self { runs: Vec::new(), next_id: 0, opening: false, in_hand: vec![None; workers], closed: false }
+        Self { runs: Vec::new(), next_id: 0, in_hand: vec![None; workers], closed: false }
     }
 
     pub(crate) fn run(&mut self, id: RunId) -> Option<&mut Run<O>> {
         self.runs.iter_mut().find(|run| run.id == id)
+    }
+
+    /// The epochs of one copy of the loader.
+    pub(crate) fn runs_of<'a>(&'a self, branch: &'a Branch<O>) -> impl Iterator<Item = &'a Run<O>> {
+        self.runs.iter().filter(|run| std::ptr::eq(&*run.of, branch))
+    }
+
+    pub(crate) fn runs_of_mut<'a>(&'a mut self, branch: &'a Branch<O>) -> impl Iterator<Item = &'a mut Run<O>> {
+        self.runs.iter_mut().filter(|run| std::ptr::eq(&*run.of, branch))
     }
 
     /// Whether somebody waits for a batch. Nobody does if it was given up, or if its epoch has ended.
@@ -58,146 +70,40 @@ impl<O> Epochs<O> {
         move |run| all || run.queues.to_send.is_empty()
     }
 
-    pub(crate) fn has_work(&self, most_open: usize, flow: &Flow) -> bool {
+    pub(crate) fn has_work(&self, flow: &Flow) -> bool {
         let may_work_for = self.may_work_for(flow);
-        let works = |run: &Run<O>| !run.tasks.is_empty() || (!self.opening && run.can_open(most_open));
-        self.runs.iter().any(|run| may_work_for(run) && works(run))
+        self.runs.iter().any(|run| may_work_for(run) && run.has_work())
     }
 
-    /// Takes the next work for a worker. Rows of an open batch come before a new batch.
-    pub(crate) fn take_work(&mut self, worker: usize, most_open: usize, flow: &Flow) -> Option<Work<O>> {
+    /// Takes the most urgent work for a worker that has asked for it at `asked`, and that runs on a NUMA node.
+    pub(crate) fn take_work(
+        &mut self,
+        worker: usize,
+        node: Option<u32>,
+        flow: &Flow,
+        asked: Instant,
+    ) -> Option<Work<O>> {
         let may_work_for = self.may_work_for(flow);
-        for run in self.runs.iter_mut().filter(|run| may_work_for(run)) {
-            if let Some(task) = run.tasks.pop_front() {
-                let batch = run.batch(run.tasks_of);
-                self.in_hand[worker] = Some(batch);
-                return Some(Work::Task { batch, task });
-            }
-        }
-        if self.opening || !self.runs.iter().any(|run| may_work_for(run) && run.can_open(most_open)) {
-            return None;
-        }
-        self.opening = true;
-        Some(Work::Open)
+        let runs = self.runs.iter_mut().filter(|run| may_work_for(run) && run.has_work());
+        let run = runs.min_by_key(|run| run.urgency(node))?;
+        let Some(task) = run.tasks.pop_front() else { return run.open(asked).map(Work::Open) };
+        let (of, batch) = (Arc::clone(&run.of), run.batch(run.tasks_of));
+        self.in_hand[worker] = Some(batch);
+        Some(Work::Task { of, batch, task })
+    }
+
+    /// Whether it matters on which NUMA node a worker runs: whether slots lie on several.
+    pub(crate) fn has_nodes(&self) -> bool {
+        let mut nodes = self.runs.iter().filter_map(|run| run.of.node);
+        nodes.next().is_some_and(|first| nodes.any(|other| other != first))
+    }
+
+    /// Notes which epochs lack a permit. Returns how long workers may sleep before a consumer has to be told.
+    pub(crate) fn patience(&mut self) -> Option<Duration> {
+        let lacking = self.runs.iter_mut().filter(|run| run.can_open() && !run.of.pool.has_permit());
+        lacking.map(Run::lack).min()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        batch::{Next, ToSend},
-        device::Uploader,
-        fault::Error,
-        memory::Pool,
-        order::{Distributed, Sampling, Schedule, SequentialSampler},
-        pipeline::tune::Settings,
-    };
-    use std::{sync::Arc, time::Duration};
-
-    fn batch(run: u64, number: usize) -> Option<BatchId> {
-        Some(BatchId { run: RunId(run), key: BatchKey::new(0, number) })
-    }
-
-    /// An epoch of nine batches of one sample each.
-    fn epoch(id: u64) -> Run<()> {
-        let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
-        let schedule = Schedule {
-            sampling,
-            dataset_len: 9,
-            distributed: Distributed::alone(),
-            slice: None,
-            devices: 1,
-            resumed: None,
-        };
-        Run::new(RunId(id), 0, schedule.epoch(0).unwrap().feed, 0..9)
-    }
-
-    /// With `Auto` down to one worker, a call that hangs must not make all others rest.
-    #[test]
-    fn a_worker_that_hangs_in_a_batch_that_was_given_up_is_replaced() {
-        let mut epochs = Epochs::<()>::new(5);
-        let (id, gone) = (1, 0);
-        epochs.runs.push(epoch(id));
-        let at_work =
-            |epochs: &Epochs<()>, of| (0..5).filter(|worker| epochs.is_at_work(*worker, of)).collect::<Vec<_>>();
-        assert_eq!(at_work(&epochs, 1), [0], "nobody has anything in hand");
-        epochs.in_hand = vec![batch(id, 2), batch(gone, 5), batch(id, 3), None, None];
-        assert_eq!(at_work(&epochs, 1), [0]);
-        assert_eq!(at_work(&epochs, 2), [0, 1, 2], "one of them is of no use");
-        epochs.runs[0].delivered = 3; // what the first worker has in hand was given up
-        assert_eq!(at_work(&epochs, 1), [0, 1, 2]);
-        assert_eq!(at_work(&epochs, 3), [0, 1, 2, 3, 4]);
-        epochs.in_hand[0] = Some(ELSEWHERE);
-        assert_eq!(at_work(&epochs, 1), [0, 1, 2], "it tells of an error");
-        epochs.in_hand[0] = None; // it returns after all
-        assert_eq!(at_work(&epochs, 1), [0]);
-        assert_eq!(at_work(&epochs, 3), [0, 1, 2, 3]);
-    }
-
-    struct Nothing;
-
-    impl Task<()> for Nothing {
-        fn rows(&self) -> usize {
-            1
-        }
-
-        fn run(self: Box<Self>, _: usize) -> crate::batch::Done<()> {
-            unreachable!("it is only looked at")
-        }
-    }
-
-    impl ToSend<()> for Nothing {
-        fn send(self: Box<Self>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Next<()>, Error> {
-            unreachable!("it is only counted")
-        }
-    }
-
-    /// While workers rest for an epoch that has tasks left, its next batch is not opened.
-    #[test]
-    fn a_batch_with_tasks_left_is_not_followed_by_another() {
-        let flow = flow();
-        let mut epochs = Epochs::<()>::new(flow.workers);
-        let (resting, here) = (0, 1);
-        epochs.runs.extend([epoch(resting), epoch(here)]);
-        epochs.in_hand[..flow.steady()].fill(batch(resting, 1));
-        epochs.runs[0].queues.to_send.insert(0, Box::new(Nothing));
-        epochs.runs[0].tasks.push_back(Box::new(Nothing));
-        assert!(matches!(epochs.take_work(9, 4, &flow), Some(Work::Open)), "of the other epoch");
-        assert_eq!([0, 1].map(|at| epochs.runs[at].can_open(4)), [false, true]);
-        epochs.runs[0].tasks.clear();
-        assert!(epochs.runs[0].can_open(4));
-    }
-
-    fn flow() -> Flow {
-        Flow {
-            workers: 10,
-            transfers: 1,
-            prefetch: 2,
-            now: Settings::new(10, 2),
-            lease_timeout: Duration::MAX,
-            timeout: None,
-        }
-    }
-
-    /// Workers rest while the link is behind. Batches that a consumer does not take do not hold up another epoch.
-    #[test]
-    fn an_epoch_whose_consumer_is_away_makes_nobody_rest() {
-        let flow = flow();
-        let mut epochs = Epochs::<()>::new(flow.workers);
-        let (away, here) = (0, 1);
-        epochs.runs.extend([epoch(away), epoch(here)]);
-        epochs.in_hand[..flow.steady()].fill(batch(here, 5));
-        let may_work = |epochs: &Epochs<()>| [0, 1].map(|at| epochs.may_work_for(&flow)(&epochs.runs[at]));
-        assert_eq!(may_work(&epochs), [true, true]);
-        epochs.runs[0].queues.to_send.insert(flow.ahead(), Box::new(Nothing));
-        assert_eq!(may_work(&epochs), [false, true]);
-        epochs.runs[1].queues.to_send.insert(0, Box::new(Nothing));
-        assert_eq!(may_work(&epochs), [false, false]);
-        epochs.in_hand[0] = None;
-        assert_eq!(may_work(&epochs), [true, true]);
-        epochs.in_hand.fill(batch(here, 5));
-        epochs.runs.iter_mut().for_each(|run| run.queues.to_send.clear());
-        assert_eq!(may_work(&epochs), [true, true]);
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! The choices of a pipeline: how many threads, how many batches ahead, how long to wait.
+//! The choices of a loader: how many threads, how many batches ahead, how long to wait.
 
 use super::tune::Settings;
 use std::{sync::Arc, time::Duration};
@@ -7,13 +7,16 @@ use std::{sync::Arc, time::Duration};
 /// them a transfer thread waits for the consumer while the link is idle; see benches/README.md.
 const ON_THE_WAY: usize = 2;
 
-/// The fixed choices of a pipeline, and those that may change.
+/// The fixed choices of a loader and its copies, and those that may change.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
     pub(crate) workers: usize,
-    /// The number of transfer threads. With none, as on a CPU backend, the worker that ends a batch also does its other
-    /// steps. There is no copy to wait for then, and permits alone limit what is ready.
-    pub(crate) transfers: usize,
+    /// Whether workers lower their own priority, to leave the cores to the threads that copy.
+    #[cfg_attr(
+        not(all(feature = "cuda", target_os = "linux")),
+        expect(dead_code, reason = "only CUDA has such threads")
+    )]
+    pub(crate) steps_back: bool,
     /// The number of batches ready on the device ahead of the step, at the start.
     pub(crate) prefetch: usize,
     /// The settings that may change: the numbers of workers at work and of batches ready on the device ahead of the
@@ -25,11 +28,6 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Whether the worker that ends a batch also does its other steps, as on a CPU backend.
-    pub(crate) fn is_host(&self) -> bool {
-        self.transfers == 0
-    }
-
     /// The number of batches that may be opened ahead of the consumer. Permits allow no more, except after errors: an
     /// error holds no permit.
     pub(crate) fn most_open(&self, slots: usize) -> usize {

@@ -1,5 +1,7 @@
 //! The threads of a loader, and what they share: epochs, their batches at every stage, and who waits for what.
 
+mod branch;
+mod crew;
 mod delivery;
 mod epochs;
 mod flow;
@@ -13,6 +15,7 @@ mod transfer;
 mod tune;
 mod worker;
 
+pub(crate) use crew::Crew;
 pub(crate) use flow::Flow;
 pub(crate) use run::{Delivery, RunId};
 pub(crate) use shared::Pipeline;

@@ -26,7 +26,7 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
 impl<O> Pipeline<O> {
     /// Waits for a batch to prepare; returns `None` when the pipeline is closed.
     pub(crate) fn to_pin(&self) -> Option<(BatchId, Box<dyn ToPin<O>>)> {
-        self.wait_for(self.for_step(Step::Pin), |epochs| epochs.runs.iter_mut().find_map(Run::take_to_pin))
+        self.wait_for(Step::Pin, Run::take_to_pin)
     }
 
     /// Prepares a batch for the link.

@@ -1,9 +1,10 @@
 //! One epoch in progress: the order that is still to come, and its batches at every step.
 
+use super::branch::Branch;
 use crate::{
     batch::{Queues, Ready, Step, Task},
     fault::{Error, Skips},
-    memory::Ticket,
+    memory::{Permit, Ticket},
     order::Feed,
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -15,11 +16,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Tells the epochs of a pipeline apart. Iterators of several copies of a loader may be in the same epoch.
+/// Tells the epochs of a loader and its copies apart. Iterators of several copies of a loader may be in the same epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunId(pub(crate) u64);
 
-/// One batch of a pipeline.
+/// One batch of an epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchId {
     pub(crate) run: RunId,
@@ -39,9 +40,31 @@ pub(crate) struct Delivery<O> {
     pub(crate) skips: Skips,
 }
 
+/// A batch that is being opened. Its epoch has lent its feed for this, so no other worker opens its next batch.
+pub(crate) struct Opening<O> {
+    pub(super) of: Arc<Branch<O>>,
+    pub(super) batch: BatchId,
+    pub(super) feed: Feed,
+    pub(super) abandoned: Arc<AtomicBool>,
+    /// The permit, or the error that says why there is none.
+    pub(super) permit: Result<Permit, Error>,
+    /// Since when the worker has waited for the permit.
+    pub(super) since: Instant,
+}
+
+/// A consumer comes first whose slots are on the worker's NUMA node, unless another has waited longer by this time.
+const NEAR: Duration = Duration::from_millis(2);
+
+/// How urgent work is; the least comes first. It is ordered by the number of batches ahead of the consumer, by whether
+/// nobody waits, by when the wait began (later, if the slots are on another NUMA node), by whether they are, and by
+/// whether it is a batch to open.
+pub(super) type Urgency = (usize, bool, Option<Instant>, bool, bool);
+
 /// One epoch in progress.
 pub(crate) struct Run<O> {
     pub(crate) id: RunId,
+    /// The copy of the loader that it is an epoch of.
+    pub(crate) of: Arc<Branch<O>>,
     /// The loader's epoch.
     pub(crate) epoch: usize,
     /// `None` while a worker opens a batch, and when no batch is left to open.
@@ -68,15 +91,18 @@ pub(crate) struct Run<O> {
     pub(crate) consumer: StreamId,
     /// The time at which the consumer began to wait for the next batch.
     pub(crate) waiting: Option<Instant>,
+    /// Since when a batch could be opened if there were a permit.
+    lacks: Option<Instant>,
     pub(crate) abandoned: Arc<AtomicBool>,
 }
 
 impl<O> Run<O> {
     /// An epoch of the batches with these numbers, none of them opened yet.
-    pub(crate) fn new(id: RunId, epoch: usize, feed: Feed, batches: Range<usize>) -> Self {
+    pub(crate) fn new(id: RunId, of: Arc<Branch<O>>, epoch: usize, feed: Feed, batches: Range<usize>) -> Self {
         let Range { start: first, end } = batches;
         Self {
             id,
+            of,
             epoch,
             feed: Some(feed).filter(|_| first < end),
             end,
@@ -91,18 +117,61 @@ impl<O> Run<O> {
             skips: BTreeMap::new(),
             consumer: StreamId::current(),
             waiting: None,
+            lacks: None,
             abandoned: Arc::default(),
         }
     }
 
     /// A batch of this epoch.
     pub(crate) fn batch(&self, number: usize) -> BatchId {
-        BatchId { run: self.id, key: BatchKey::new(self.epoch, number) }
+        BatchId { run: self.id, key: BatchKey { device: self.of.device, ..BatchKey::new(self.epoch, number) } }
     }
 
     /// Whether the next batch may be opened. It may not before workers have taken all tasks of the batch before.
-    pub(crate) fn can_open(&self, most_open: usize) -> bool {
-        self.tasks.is_empty() && self.feed.is_some() && self.opened < self.end.min(self.delivered + most_open)
+    pub(crate) fn can_open(&self) -> bool {
+        let most_open = || self.end.min(self.delivered + self.of.most_open());
+        self.tasks.is_empty() && self.feed.is_some() && self.opened < most_open() && !self.of.is_closed()
+    }
+
+    /// Whether a worker can do something: a task, or open a batch.
+    pub(crate) fn has_work(&self) -> bool {
+        let opens = || self.can_open() && (self.of.pool.has_permit() || self.lacked().is_some());
+        !self.tasks.is_empty() || opens()
+    }
+
+    /// How urgent its work is for a worker on a NUMA node.
+    pub(super) fn urgency(&self, node: Option<u32>) -> Urgency {
+        let (number, opens) = if self.tasks.is_empty() { (self.opened, true) } else { (self.tasks_of, false) };
+        let far = node.is_some() && self.of.node.is_some_and(|near| Some(near) != node);
+        let waits = self.waiting.map(|since| if far { since + NEAR } else { since });
+        (number.saturating_sub(self.delivered), waits.is_none(), waits, far, opens)
+    }
+
+    /// Lends the feed to a worker that opens a batch, with a permit. If there was none for too long, and the consumer
+    /// has waited for as long, an error takes the place of the batch.
+    pub(crate) fn open(&mut self, asked: Instant) -> Option<Opening<O>> {
+        let permit = match (self.of.pool.try_permit(), self.lacked()) {
+            (Some(permit), _) => Ok(permit),
+            (None, Some(waited)) => Err(Error::LeaseTimeout { waited, slots: self.of.pool.limits().slots }),
+            (None, None) => return None,
+        };
+        let feed = self.feed.take()?;
+        let since = self.lacks.take().map_or_else(Instant::now, |since| since.max(asked));
+        let (of, abandoned) = (Arc::clone(&self.of), Arc::clone(&self.abandoned));
+        Some(Opening { of, batch: self.batch(self.opened), feed, abandoned, permit, since })
+    }
+
+    /// Notes that there is no permit. Returns how much longer the consumer has patience.
+    pub(crate) fn lack(&mut self) -> Duration {
+        let waited = self.lacks.get_or_insert_with(Instant::now).elapsed();
+        let waited = waited.min(self.starved_if(self.next_to_open()));
+        self.of.flow.lease_timeout.saturating_sub(waited)
+    }
+
+    /// Returns how long there was no permit and the consumer had nothing else to wait for, if that is too long.
+    fn lacked(&self) -> Option<Duration> {
+        let waited = self.lacks?.elapsed().min(self.starved_if(self.next_to_open()));
+        Some(waited).filter(|waited| *waited > self.of.flow.lease_timeout)
     }
 
     /// The numbers of batches that are open, to pin, to send, and ready.

@@ -1,84 +1,62 @@
-//! What the threads of a loader share: the epochs that run, their batches at every stage, and who waits for what.
+//! What the threads of one copy of a loader share: its slots, its batches at every stage, and who waits for what.
 //!
-//! One lock guards all of it. It is held for moments only: user code, allocations and device calls run outside it.
-//! Threads take their work from here, and nothing is pushed to a thread. So the permits of the pool limit every queue.
+//! The lock over the epochs is the crew's. Threads take their work from there, and nothing is pushed to a thread. So the
+//! permits of the pool limit every queue.
 
 use super::{
-    epochs::{Epochs, Work},
-    flow::Flow,
+    branch::Branch,
+    crew::Crew,
     run::{BatchId, Run},
 };
 use crate::{
     batch::{Outcome, Ready, Source, Step},
-    device::{Common, DeviceWindow},
-    fault::{Caught, Error, Skips, Watch, discard},
-    memory::Pool,
-    observe::{Counters, OnDevice},
-    pipeline::tune::Tuning,
-    sync::{Condvar, Mutex, MutexGuard},
+    fault::{Caught, Error, HungCall, Skips, discard},
+    memory::{AwaitsPermits, Pool},
+    observe::Counters,
     vocabulary::{BatchKey, Place, Stage},
 };
-use crossbeam_utils::CachePadded;
 use std::{
-    mem,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
-    time::{Duration, Instant},
+    ops::Deref,
+    sync::{Arc, Weak},
+    time::Instant,
 };
 
+/// One copy of a loader, with the workers that all copies share. What is the copy's own is in its branch.
 pub(crate) struct Pipeline<O> {
-    pub(crate) source: Arc<dyn Source<O>>,
-    pub(crate) pool: Arc<Pool>,
-    pub(crate) flow: Flow,
-    pub(super) tuning: Option<Tuning>,
-    pub(crate) device: Arc<DeviceWindow>,
-    /// What the transfer threads share.
-    pub(super) common: Common,
-    pub(crate) watch: Arc<Watch>,
-    pub(super) state: Mutex<Epochs<O>>,
-    pub(super) for_workers: Condvar,
-    /// Where workers sleep that `Auto` does not need.
-    pub(super) for_resting: Condvar,
-    /// Where the threads of the steps sleep.
-    pub(super) for_steps: [Condvar; Step::COUNT],
-    pub(super) for_consumers: Condvar,
-    /// A running mean of the time that one row takes a worker, in nanoseconds.
-    pub(super) row_ns: CachePadded<AtomicU64>,
+    pub(crate) crew: Arc<Crew<O>>,
+    branch: Arc<Branch<O>>,
+}
+
+impl<O> Deref for Pipeline<O> {
+    type Target = Branch<O>;
+
+    fn deref(&self) -> &Branch<O> {
+        &self.branch
+    }
+}
+
+impl<O: Send + 'static> Pipeline<O> {
+    /// Makes a copy that `transfers` threads serve.
+    pub(crate) fn new(
+        crew: Arc<Crew<O>>,
+        source: Arc<dyn Source<O>>,
+        pool: Arc<Pool>,
+        transfers: usize,
+        device: Option<u16>,
+    ) -> Self {
+        let workers = Arc::downgrade(&crew) as Weak<dyn AwaitsPermits>;
+        Self { branch: Arc::new(Branch::new(&crew.flow, workers, source, pool, transfers, device)), crew }
+    }
 }
 
 impl<O> Pipeline<O> {
-    pub(crate) fn new(source: Arc<dyn Source<O>>, pool: Arc<Pool>, flow: Flow, tuning: Option<Tuning>) -> Self {
-        let common = Common::default();
-        let looks = common.clone();
-        let device = Arc::new(DeviceWindow::new(flow.ahead() + 1, move || looks.look())); // one more for the batch of the step, or it waits
-        let watched = Arc::clone(&device) as Arc<dyn OnDevice>;
-        pool.counters().watch_device(Arc::downgrade(&watched));
-        Self {
-            source,
-            pool,
-            device,
-            common,
-            watch: Arc::new(Watch::new(flow.timeout)),
-            state: Mutex::new(Epochs::new(flow.workers)),
-            flow,
-            tuning,
-            for_workers: Condvar::new(),
-            for_resting: Condvar::new(),
-            for_steps: Default::default(),
-            for_consumers: Condvar::new(),
-            row_ns: CachePadded::default(),
-        }
+    /// The copy of a branch.
+    pub(super) fn of(crew: &Arc<Crew<O>>, branch: Arc<Branch<O>>) -> Self {
+        Self { crew: Arc::clone(crew), branch }
     }
 
-    /// Where the threads of a step sleep.
-    pub(super) fn for_step(&self, step: Step) -> &Condvar {
-        &self.for_steps[step as usize]
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, Epochs<O>> {
-        self.state.lock()
+    pub(super) fn branch(&self) -> &Arc<Branch<O>> {
+        &self.branch
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -86,43 +64,6 @@ impl<O> Pipeline<O> {
     }
 
     // Workers.
-
-    /// Waits for work for a worker that has nothing in hand; returns `None` when the pipeline is closed.
-    pub(crate) fn work(&self, worker: usize) -> Option<Work<O>> {
-        let mut state = self.lock();
-        state.in_hand[worker] = None;
-        while !state.closed {
-            if !state.is_at_work(worker, self.flow.now.workers()) {
-                if state.has_work(self.most_open(), &self.flow) {
-                    self.for_workers.notify_one(); // this worker was woken for that work
-                }
-                self.for_resting.wait(&mut state);
-                continue;
-            }
-            if let Some(work) = state.take_work(worker, self.most_open(), &self.flow) {
-                let more = state.has_work(self.most_open(), &self.flow);
-                drop(state);
-                if more {
-                    self.for_workers.notify_one();
-                }
-                return Some(work);
-            }
-            self.for_workers.wait(&mut state);
-        }
-        None
-    }
-
-    pub(super) fn most_open(&self) -> usize {
-        self.flow.most_open(self.pool.limits().slots)
-    }
-
-    /// Notes how long a task took.
-    pub(crate) fn ran(&self, rows: usize, time: Duration) {
-        let row_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX) / (rows as u64).max(1);
-        let mean = self.row_ns.load(Relaxed);
-        let mean = if mean == 0 { row_ns } else { (7 * mean + row_ns) / 8 };
-        self.row_ns.store(mean.max(1), Relaxed); // workers that race may lose a sample; a mean allows that
-    }
 
     /// Notes bad samples of a batch, in addition to those that were noted before.
     pub(crate) fn skipped(&self, batch: BatchId, skips: Skips) {
@@ -146,7 +87,7 @@ impl<O> Pipeline<O> {
 
     /// Notes that a panic ended a worker's task.
     pub(crate) fn broke(&self, batch: BatchId, worker: usize, Caught { message, trace }: Caught) {
-        if self.lock().run(batch.run).is_none() {
+        if self.crew.lock().run(batch.run).is_none() {
             return;
         }
         let place = Place { worker: Some(worker), ..batch.place(Stage::Collate) };
@@ -155,28 +96,22 @@ impl<O> Pipeline<O> {
 
     // All threads.
 
-    /// Waits until `take` finds something; returns `None` when the pipeline is closed.
-    pub(super) fn wait_for<T>(
-        &self,
-        condition: &Condvar,
-        mut take: impl FnMut(&mut Epochs<O>) -> Option<T>,
-    ) -> Option<T> {
-        let mut state = self.lock();
-        loop {
-            if state.closed {
-                return None;
-            }
-            if let Some(found) = take(&mut state) {
+    /// Waits until `take` finds something in one of this copy's epochs; returns `None` when the pipeline is closed.
+    pub(super) fn wait_for<T>(&self, step: Step, take: impl FnMut(&mut Run<O>) -> Option<T> + Copy) -> Option<T> {
+        let mut state = self.crew.lock();
+        while !self.is_closed() {
+            if let Some(found) = state.runs_of_mut(&self.branch).find_map(take) {
                 return Some(found);
             }
-            condition.wait(&mut state);
+            self.for_step(step).wait(&mut state);
         }
+        None
     }
 
     /// Puts a part of a batch into its epoch; returns whether it was put there. If the epoch has ended or the batch was
     /// given up, the part is dropped outside the lock.
     pub(super) fn put<T>(&self, batch: BatchId, part: T, put: impl FnOnce(&mut Run<O>, T) -> Option<T>) -> bool {
-        let mut state = self.lock();
+        let mut state = self.crew.lock();
         let left_over = match state.run(batch.run) {
             Some(run) if batch.key.number >= run.delivered => put(run, part),
             _ => Some(part),
@@ -187,9 +122,9 @@ impl<O> Pipeline<O> {
         taken
     }
 
-    /// The number of epochs in progress.
+    /// The number of this copy's epochs in progress.
     pub(crate) fn epochs(&self) -> usize {
-        self.lock().runs.len()
+        self.crew.lock().runs_of(&self.branch).count()
     }
 
     /// Puts a batch, or its error, at its place for the consumer; returns whether there is one.
@@ -213,30 +148,20 @@ impl<O> Pipeline<O> {
     /// Whether no batch will come any more. Either a thread has died, or nobody waits and threads hang that the
     /// pipeline needs to go on.
     pub(crate) fn is_dead(&self) -> bool {
-        let hung = || self.watch.is_hung() || (self.pool.is_used_up() && self.watch.hangs());
-        self.pool.is_closed() || (self.epochs() == 0 && hung())
+        let hangs = || self.watch.hangs() || self.crew.watch.hangs();
+        let hung = || self.watch.is_hung() || (self.pool.is_used_up() && hangs());
+        self.is_closed() || self.crew.is_dead() || (self.epochs() == 0 && hung())
     }
 
-    /// Ends every wait of every thread and consumer.
+    /// Returns the call to blame for a batch that does not come.
+    pub(super) fn blame(&self, batch: BatchKey) -> Option<HungCall> {
+        let calls = [&self.watch, &self.crew.watch].into_iter().filter_map(|watch| watch.blame(batch));
+        calls.max_by_key(|hung| (hung.place.key() == batch, hung.since))
+    }
+
+    /// Ends every wait of this copy's threads and consumers.
     pub(crate) fn close(&self) {
-        let runs = {
-            let mut state = self.lock();
-            state.closed = true;
-            for run in &state.runs {
-                run.abandoned.store(true, Relaxed);
-            }
-            // Consumers that still wait find their runs with what is ready, but without what was on its way.
-            let take = |run: &mut Run<O>| (run.epoch, (mem::take(&mut run.tasks), run.queues.take(None)));
-            state.runs.iter_mut().map(take).collect::<Vec<_>>()
-        };
-        let conditions = [&self.for_workers, &self.for_resting, &self.for_consumers];
-        for condition in conditions.into_iter().chain(&self.for_steps) {
-            condition.notify_all();
-        }
-        self.pool.close();
-        for (epoch, left_over) in runs {
-            discard(Place::batch(Stage::Finish, BatchKey::new(epoch, 0)), left_over);
-        }
+        self.crew.close_branch(&self.branch);
     }
 }
 

@@ -13,10 +13,10 @@ use std::iter::once;
 /// What a thread of a step runs until the pipeline is closed.
 pub(super) type Body<O> = fn(&Pipeline<O>);
 
-/// The threads of all steps.
-pub(super) fn threads<O>(transfers: usize) -> impl Iterator<Item = (Lane, Body<O>)> {
-    let pin = (Lane::of(Stage::Pin, None), pin::run as Body<O>);
-    let transfer = |number| (Lane::of(Stage::Transfer, Some(number)), transfer::run as Body<O>);
+/// The threads of all steps of one copy of a loader.
+pub(super) fn threads<O>(device: Option<u16>, transfers: usize) -> impl Iterator<Item = (Lane, Body<O>)> {
+    let pin = (Lane::of(device, Stage::Pin, None), pin::run as Body<O>);
+    let transfer = move |number| (Lane::of(device, Stage::Transfer, Some(number)), transfer::run as Body<O>);
     once(pin).chain((0..transfers).map(transfer))
 }
 
@@ -26,7 +26,7 @@ impl<O> Pipeline<O> {
     pub(super) fn pass(&self, batch: BatchId, next: Result<Next<O>, Error>) -> bool {
         let number = batch.key.number;
         match next {
-            Ok(next) if self.flow.is_host() => {
+            Ok(next) if self.is_host() => {
                 let ready = self.all_steps(batch, next);
                 self.ready(batch, ready)
             }

@@ -30,7 +30,7 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             let waits = Span::new(counters, Stage::DeviceWait, batch.key);
             let asked = Instant::now();
             let epochs = pipeline.epochs();
-            let entered = pipeline.device.enter(epochs, || pipeline.starved(batch));
+            let entered = pipeline.window.enter(epochs, || pipeline.starved(batch));
             drop(waits);
             let Some(let_in) = entered else {
                 discard(place, filled); // its epoch has ended, or given it up
@@ -39,7 +39,7 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             if let_in {
                 counters.kept(asked.elapsed());
             }
-            uploader.aim(consumer, pipeline.device.most(epochs));
+            uploader.aim(consumer, pipeline.window.most(epochs));
             let decoded = if filled.decodes() {
                 let _decodes = Span::new(counters, Stage::Decode, batch.key);
                 filled.decode(&mut uploader).map(|skips| pipeline.skipped(batch, skips))
@@ -50,7 +50,7 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
                 let _copies = Span::new(counters, Stage::Transfer, batch.key);
                 filled.send(&pipeline.pool, &mut uploader)
             });
-            pipeline.device.copied(uploader.in_use());
+            pipeline.window.copied(uploader.in_use());
             counters.device_bytes(); // for their peak
             let taken = pipeline.pass(batch, next);
             if !taken && let Err(error) = uploader.flush(place) {
@@ -66,19 +66,17 @@ impl<O> Pipeline<O> {
     /// when the pipeline is closed.
     pub(crate) fn to_send(&self) -> Option<(BatchId, StreamId, Box<dyn ToSend<O>>)> {
         let ahead = self.flow.ahead();
-        let batch = self.wait_for(self.for_step(Step::Send), |epochs| {
-            epochs.runs.iter_mut().find_map(|run| run.take_to_send(ahead))
-        })?;
-        self.for_workers.notify_one(); // a worker that rests may go on, and wakes the next
+        let batch = self.wait_for(Step::Send, |run| run.take_to_send(ahead))?;
+        self.crew.for_workers.notify_one(); // a worker that rests may go on, and wakes the next
         Some(batch)
     }
 
-    /// Returns the longest time that a consumer has waited for its next batch. Returns `None` when the pipeline is
+    /// Returns the longest time that a consumer of this copy has waited for its next batch. Returns `None` when the pipeline is
     /// closed, or when nobody waits for this batch any more.
     pub(crate) fn starved(&self, batch: BatchId) -> Option<Duration> {
-        let state = self.lock();
-        let waits = !state.closed && state.is_awaited(batch);
-        waits.then(|| state.runs.iter().map(Run::starved).max().unwrap_or_default())
+        let state = self.crew.lock();
+        let waits = !self.is_closed() && state.is_awaited(batch);
+        waits.then(|| state.runs_of(self.branch()).map(Run::starved).max().unwrap_or_default())
     }
 }
 
@@ -93,4 +91,4 @@ impl<O> Run<O> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -1,27 +1,29 @@
 //! A worker.
 
-use super::{epochs::Work, shared::Pipeline};
+use super::{crew::Crew, epochs::Work, shared::Pipeline};
 use crate::{
     fault::{catch, during},
     vocabulary::{Place, Stage},
 };
+use std::sync::Arc;
 
 /// A worker: opens batches, fills rows.
-pub(crate) fn work<O>(pipeline: &Pipeline<O>, worker: usize) {
+pub(crate) fn work<O>(crew: &Arc<Crew<O>>, worker: usize) {
     #[cfg(all(feature = "cuda", target_os = "linux"))]
-    if !pipeline.flow.is_host() {
+    if crew.flow.steps_back {
         crate::device::step_back();
     }
-    while let Some(work) = pipeline.work(worker) {
+    while let Some(work) = crew.work(worker) {
         match work {
-            Work::Open => pipeline.open(worker),
-            Work::Task { batch, task } => {
+            Work::Open(opening) => Pipeline::of(crew, Arc::clone(&opening.of)).open(opening, worker),
+            Work::Task { of, batch, task } => {
+                let pipeline = Pipeline::of(crew, of);
                 let rows = task.rows();
                 // User code is guarded where it is called. Only the `drop` of samples is left.
                 let place = Place { worker: Some(worker), ..batch.place(Stage::Collate) };
                 match during(place, || catch(|| task.run(worker))) {
                     Ok(done) => {
-                        pipeline.ran(rows, done.rows_took);
+                        crew.ran(rows, done.rows_took);
                         if let Some(outcome) = done.outcome {
                             pipeline.filled(batch, outcome, done.skips);
                         }

@@ -59,13 +59,13 @@ pub struct Stats {
     /// The time of all copies of the loader together. Each copy counts while an epoch of it is in progress. This is the
     /// time of the training loop, except in training on several devices.
     pub copies_had: Duration,
-    /// Worker threads of the loader, or of each of its copies. With [`Auto`](crate::Auto), those that are to work now.
+    /// Worker threads of the loader and its copies. With [`Auto`](crate::Auto), those that are to work now.
     pub workers: usize,
-    /// The time that the workers had: that of the copies, times the number of workers.
+    /// The time that the workers had: the time of the training loop, times the number of workers.
     pub workers_had: Duration,
-    /// Transfer threads of the loader; none on a CPU backend.
+    /// Transfer threads of each copy of the loader that delivers batches; none on a CPU backend.
     pub transfer_threads: usize,
-    /// The most batches in the loader's pipeline.
+    /// The most batches in the pipeline of each such copy.
     pub slots: usize,
     /// Threads of the machine.
     pub cpu_threads: usize,

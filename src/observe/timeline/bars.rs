@@ -65,7 +65,7 @@ impl Timeline {
                 rows.clear();
             }
             // A thread's events nest; batches that lie ready do not.
-            let within = |from: Instant, to: Instant| lane != Lane::Ready && start >= from && end <= to;
+            let within = |from: Instant, to: Instant| !matches!(lane, Lane::Ready(_)) && start >= from && end <= to;
             let fits = |(from, to): &(Instant, Instant)| start >= *to || within(*from, *to);
             let row = rows.iter().position(fits).unwrap_or(rows.len());
             match rows.get_mut(row) {
@@ -165,32 +165,41 @@ mod tests {
 
     fn event(lane: Lane, activity: Stage, number: usize, start: u64, end: u64, origin: Instant) -> Event {
         let at = |us| origin + Duration::from_micros(us);
-        Event { lane, activity, batch: BatchKey { epoch: 0, number }, start: at(start), end: at(end) }
+        Event { lane, activity, batch: BatchKey::new(0, number), start: at(start), end: at(end) }
     }
 
     fn timeline() -> Timeline {
         let now = Instant::now();
         Timeline::of(vec![
             event(Lane::Worker(0), Stage::Fill, 0, 0, 100, now),
-            event(Lane::of(Stage::Transfer, Some(0)), Stage::Transfer, 0, 100, 150, now),
+            event(Lane::of(None, Stage::Transfer, Some(0)), Stage::Transfer, 0, 100, 150, now),
             event(Lane::Worker(0), Stage::Fill, 1, 100, 180, now),
-            event(Lane::Ready, Stage::Ready, 0, 150, 400, now),
-            event(Lane::Ready, Stage::Ready, 1, 180, 500, now),
-            event(Lane::Ready, Stage::Ready, 2, 400, 500, now),
-            event(Lane::Step, Stage::Finish, 0, 400, 410, now),
-            event(Lane::Step, Stage::Wait, 0, 350, 410, now),
-            event(Lane::Step, Stage::Step, 0, 410, 700, now),
-            event(Lane::Step, Stage::Wait, 1, 700, 710, now),
+            event(Lane::Ready(None), Stage::Ready, 0, 150, 400, now),
+            event(Lane::Ready(None), Stage::Ready, 1, 180, 500, now),
+            event(Lane::Ready(None), Stage::Ready, 2, 400, 500, now),
+            event(Lane::Step(None), Stage::Finish, 0, 400, 410, now),
+            event(Lane::Step(None), Stage::Wait, 0, 350, 410, now),
+            event(Lane::Step(None), Stage::Step, 0, 410, 700, now),
+            event(Lane::Step(None), Stage::Wait, 1, 700, 710, now),
         ])
     }
 
     #[test]
     fn overlapping_events_stand_in_rows_and_nested_ones_within() {
         let timeline = timeline();
-        let lanes = [(Lane::Step, 1), (Lane::Ready, 2), (Lane::of(Stage::Transfer, Some(0)), 1), (Lane::Worker(0), 1)];
+        let lanes = [
+            (Lane::Step(None), 1),
+            (Lane::Ready(None), 2),
+            (Lane::of(None, Stage::Transfer, Some(0)), 1),
+            (Lane::Worker(0), 1),
+        ];
         assert_eq!(timeline.lanes(), lanes);
-        let ready: Vec<_> =
-            timeline.bars.iter().filter(|bar| bar.lane == Lane::Ready).map(|bar| (bar.batch.number, bar.row)).collect();
+        let ready: Vec<_> = timeline
+            .bars
+            .iter()
+            .filter(|bar| bar.lane == Lane::Ready(None))
+            .map(|bar| (bar.batch.number, bar.row))
+            .collect();
         assert_eq!(ready, [(0, 0), (2, 0), (1, 1)]);
         let last = timeline.last_batches(1);
         assert_eq!((last.len(), last.end()), (1, Duration::from_micros(10)));

@@ -11,42 +11,75 @@ use std::{
     time::Instant,
 };
 
+/// The number of a device among those that a loader is cut for.
+type Device = Option<u16>;
+
 /// The thread that an event belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lane {
-    Step,
+    Step(Device),
     /// No thread: batches that lie ready.
-    Ready,
+    Ready(Device),
     /// A thread of a step that batches go through after the workers. The last steps come first.
-    Stage(Reverse<Stage>, Option<usize>),
+    Stage(Device, Reverse<Stage>, Option<usize>),
     Worker(usize),
 }
 
 thread_local! {
-    static LANE: Cell<Lane> = const { Cell::new(Lane::Step) };
+    static LANE: Cell<Lane> = const { Cell::new(Lane::Step(None)) };
 }
 
 impl Lane {
     /// The only thread of a step, or one of several.
-    pub(crate) fn of(stage: Stage, number: Option<usize>) -> Self {
-        Self::Stage(Reverse(stage), number)
+    pub(crate) fn of(device: Device, stage: Stage, number: Option<usize>) -> Self {
+        Self::Stage(device, Reverse(stage), number)
     }
 
     /// Makes this the lane of the calling thread. Threads that never do so are consumers.
     pub(crate) fn enter(self) {
         LANE.set(self);
     }
+
+    /// Where an activity of the calling thread is shown.
+    fn of_activity(activity: Stage, batch: BatchKey) -> Self {
+        match LANE.get() {
+            _ if activity == Stage::Ready => Self::Ready(batch.device),
+            Self::Step(_) => Self::Step(batch.device),
+            lane => lane,
+        }
+    }
+
+    fn device(self) -> Device {
+        match self {
+            Self::Step(device) | Self::Ready(device) | Self::Stage(device, ..) => device,
+            Self::Worker(_) => None,
+        }
+    }
+
+    /// The name of the thread.
+    pub(crate) fn thread(self) -> String {
+        let device = self.device().map_or_else(String::new, |device| format!("{device}-"));
+        format!("bp-{device}{}", self.role()).replace(' ', "-")
+    }
+
+    /// What the thread does.
+    fn role(self) -> String {
+        match self {
+            Self::Step(_) => "step".into(),
+            Self::Ready(_) => "ready".into(),
+            Self::Stage(_, Reverse(stage), None) => stage.to_string(),
+            Self::Stage(_, Reverse(stage), Some(number)) => format!("{stage} {number}"),
+            Self::Worker(number) => format!("worker {number}"),
+        }
+    }
 }
 
 impl fmt::Display for Lane {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Step => f.write_str("step"),
-            Self::Ready => f.write_str("ready"),
-            Self::Stage(Reverse(stage), None) => write!(f, "{stage}"),
-            Self::Stage(Reverse(stage), Some(number)) => write!(f, "{stage} {number}"),
-            Self::Worker(number) => write!(f, "worker {number}"),
+        if let Some(device) = self.device() {
+            write!(f, "device {device} ")?;
         }
+        f.write_str(&self.role())
     }
 }
 
@@ -89,7 +122,7 @@ impl Recorder {
     #[inline]
     pub(crate) fn add(&self, activity: Stage, batch: BatchKey, start: Instant, end: Instant) {
         if self.on.load(Relaxed) {
-            let lane = if activity == Stage::Ready { Lane::Ready } else { LANE.get() };
+            let lane = Lane::of_activity(activity, batch);
             self.keep(Event { lane, activity, batch, start, end });
         }
     }

@@ -4,7 +4,7 @@ use super::bars::{Bar, Timeline};
 use crate::vocabulary::Stage;
 use std::{fmt::Write as _, time::Duration};
 
-const LEFT: f64 = 84.0;
+const LEFT: f64 = 128.0;
 const WIDTH: f64 = 1400.0;
 const TOP: f64 = 34.0;
 const ROW: f64 = 22.0;
@@ -90,11 +90,12 @@ fn draw(svg: &mut String, bar: &Bar, scale: &Scale, y: f64) {
     let inset = if bar.activity == Stage::Finish { 5.0 } else { 1.0 };
     let height = ROW - 2.0 * inset;
     let (name, number) = (bar.activity.name(), bar.batch.number);
+    let device = bar.batch.device.map_or_else(String::new, |device| format!(", device {device}"));
     let stroke = if width > 3.0 { 0.4 } else { 0.0 }; // it would hide a narrow bar
     let _ = write!(
         svg,
         "<rect x=\"{x:.2}\" y=\"{:.2}\" width=\"{width:.2}\" height=\"{height}\" fill=\"{fill}\" fill-opacity=\"{opacity}\" \
-         stroke=\"#555555\" stroke-width=\"{stroke}\"><title>{name} of batch {number}, epoch {}: {:.1?} from {:.1?} on</title>\
+         stroke=\"#555555\" stroke-width=\"{stroke}\"><title>{name} of batch {number}, epoch {}{device}: {:.1?} from {:.1?} on</title>\
          </rect>",
         y + inset,
         bar.batch.epoch,

@@ -28,11 +28,12 @@ impl Timeline {
         for bar in &self.bars {
             let Bar { lane, row, activity, batch, start, end } = bar;
             let (name, track) = (activity.name(), tracks.get(&(*lane, *row)).copied().unwrap_or_default());
+            let device = batch.device.map_or_else(String::new, |device| format!(",\"device\":{device}"));
             let (ts, dur) = (micros(*start), micros(*end - *start));
             let _ = write!(
                 json,
                 "\n{{\"ph\":\"X\",\"pid\":1,\"tid\":{track},\"ts\":{ts},\"dur\":{dur},\"name\":\"{name} {}\",\"cat\":\"{name}\",\
-                 \"args\":{{\"epoch\":{},\"batch\":{}}}}},",
+                 \"args\":{{\"epoch\":{},\"batch\":{}{device}}}}},",
                 batch.number, batch.epoch, batch.number
             );
         }

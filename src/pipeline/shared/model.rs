@@ -11,6 +11,8 @@ use crate::{
     memory::{HeapAlloc, Patience, Permit, PoolLimits},
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
     pipeline::{
+        epochs::Work,
+        flow::Flow,
         pin,
         run::{Delivery, RunId},
         tune::Settings,
@@ -20,6 +22,7 @@ use crate::{
 };
 use burn::tensor::Device;
 use loom::thread::{JoinHandle, spawn};
+use std::time::Duration;
 
 /// Makes batches of one task. Each batch is the number of its first sample.
 struct Numbers {
@@ -123,17 +126,24 @@ struct Model {
 
 impl Model {
     fn new(shape: Shape, counters: &Arc<Counters>) -> Self {
-        let Shape { batches, permits, prefetch, transfers, pins, at_work, bad } = shape;
+        let now = Settings::new(shape.at_work, shape.prefetch);
+        let lease_timeout = Duration::MAX;
+        let flow = Flow { workers: 2, steps_back: false, prefetch: shape.prefetch, now, lease_timeout, timeout: None };
+        Self::with(&Arc::new(Crew::new(flow, None)), shape, counters)
+    }
+
+    /// A pipeline of a crew that has others.
+    fn with(crew: &Arc<Crew<usize>>, shape: Shape, counters: &Arc<Counters>) -> Self {
+        let Shape { batches, permits, transfers, pins, bad, .. } = shape;
         let target = Target::of(Device::flex());
         let source = Arc::new(Numbers { target, faults: Faults::default(), pins, bad });
         let limits = PoolLimits { slots: permits, bytes: 100 };
         let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
-        let now = Settings::new(at_work, prefetch);
-        let flow = Flow { workers: 2, transfers, prefetch, now, lease_timeout: Duration::MAX, timeout: None };
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
         let (dataset_len, distributed) = (batches, Distributed::alone());
         let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None };
-        Self { pipeline: Arc::new(Pipeline::new(source, pool, flow, None)), schedule, batches }
+        let pipeline = Arc::new(Pipeline::new(Arc::clone(crew), source, pool, transfers, None));
+        Self { pipeline, schedule, batches }
     }
 
     fn start(&self) -> RunId {
@@ -144,9 +154,9 @@ impl Model {
     /// Opens a batch, as a worker does; returns its only task.
     fn open_one(&self) -> (BatchId, Box<dyn Task<usize>>) {
         loop {
-            match self.pipeline.work(0).unwrap() {
-                Work::Open => self.pipeline.open(0),
-                Work::Task { batch, task } => return (batch, task),
+            match self.pipeline.crew.work(0).unwrap() {
+                Work::Open(opening) => self.pipeline.open(opening, 0),
+                Work::Task { batch, task, .. } => return (batch, task),
             }
         }
     }
@@ -157,7 +167,7 @@ impl Model {
     }
 
     fn worker(&self, number: usize) -> JoinHandle<()> {
-        self.beside(move |pipeline| work(pipeline, number))
+        self.beside(move |pipeline| work(&pipeline.crew, number))
     }
 
     /// The pin thread of an accelerator's pipeline.
@@ -186,10 +196,16 @@ impl Model {
     }
 }
 
+/// Ends all threads, as the drop of the last copy of a loader does.
+fn close(pipeline: &Pipeline<usize>) {
+    pipeline.close();
+    pipeline.crew.close();
+}
+
 /// What a worker does with a task.
 fn end_task(pipeline: &Pipeline<usize>, batch: BatchId, task: Box<dyn Task<usize>>) {
     let done = task.run(0);
-    pipeline.ran(1, done.rows_took);
+    pipeline.crew.ran(1, done.rows_took);
     pipeline.filled(batch, done.outcome.unwrap(), done.skips);
 }
 
@@ -220,7 +236,7 @@ fn explore_epoch(name: &str, interruptions: usize, shape: Shape, threads: fn(&Mo
         let id = model.start();
         assert_eq!(take(&model.pipeline, id), (shape.batches, false));
         model.pipeline.end(id);
-        model.pipeline.close();
+        close(&model.pipeline);
         model.end(threads);
     });
 }

@@ -1,16 +1,17 @@
 //! Transfer threads without a GPU.
 
-mod fake;
+pub(in crate::pipeline) mod fake;
 
 use self::fake::{
-    BROKEN, Link, ROWS, SLOTS, consume, epoch_of, pictures, pictures_of, pipeline, rows, rows_of, watched,
+    BROKEN, Link, ROWS, SLOTS, consume, epoch_of, flow, pictures, pictures_of, pipeline, pipeline_of, rows, rows_of,
+    threads,
 };
 use crate::{
     batch::Ready,
     device::{Breaks, DeviceCall, Hang},
     fault::{BadSamples, Error, Quota},
     observe::{Cause, Counters, Timeline},
-    pipeline::{run::Delivery, threads::Threads},
+    pipeline::{flow::Flow, run::Delivery},
     vocabulary::Stage,
 };
 use burn::data::dataset::{Dataset, DatasetError};
@@ -25,9 +26,9 @@ use std::{
 fn a_step_that_never_gets_a_slot_is_told_why() {
     const PATIENCE: Duration = Duration::from_millis(200);
     let (batches, counters) = (50, Arc::<Counters>::default());
-    let mut pipeline = pipeline(rows(batches, &counters), &counters);
-    Arc::get_mut(&mut pipeline).unwrap().flow.lease_timeout = PATIENCE;
-    let threads = Threads::start(&pipeline).unwrap();
+    let flow = Flow { lease_timeout: PATIENCE, ..flow() };
+    let pipeline = pipeline_of(flow, rows(batches, &counters), &counters);
+    let threads = threads(&pipeline);
     let idle = pipeline.start(0, epoch_of(batches).feed, 0..batches);
     assert!(pipeline.next(idle, Instant::now()).is_some_and(|delivery| delivery.ready.is_ok()));
     let start = Instant::now();
@@ -56,7 +57,7 @@ fn copies_whose_end_is_unknown_cost_no_permit() {
     let breaks = Box::new(|_| Some(Breaks::Lost));
     let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks };
     let pipeline = pipeline(link, &counters);
-    let threads = Threads::start(&pipeline).unwrap();
+    let threads = threads(&pipeline);
     let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
     for number in 0..batches {
         let delivery = pipeline.next(id, Instant::now()).expect("an error for each batch");
@@ -81,8 +82,8 @@ fn a_device_that_hangs_lets_the_loader_be_dropped() {
         rows.target.hang = Some(Arc::clone(&hang));
         // Batches take a while on the link, so that some are there when the epoch ends.
         let link = Link { rows: Arc::new(rows), send: SEND, breaks: Box::new(|_| None) };
-        let pipeline = watched(link, &counters, TIMEOUT);
-        let threads = Threads::start(&pipeline).unwrap();
+        let pipeline = pipeline_of(Flow { timeout: Some(TIMEOUT), ..flow() }, link, &counters);
+        let threads = threads(&pipeline);
         let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
         let first = pipeline.next(id, Instant::now()).expect("a batch or an error");
         match (call, &first.ready) {
@@ -133,7 +134,7 @@ fn batches_that_are_kept_are_found() {
     let breaks = Box::new(|_| Some(Breaks::Keeps { until: None }));
     let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks };
     let pipeline = pipeline(link, &counters);
-    let window = Arc::clone(&pipeline.device);
+    let window = Arc::clone(&pipeline.window);
     consume(pipeline, &counters, batches);
     let stats = counters.snapshot();
     assert!(matches!(stats.cause(), Cause::Device { .. }), "{stats}\n{}", stats.verdict());
@@ -149,7 +150,7 @@ fn an_epoch_that_ends_leaves_nothing_before_a_full_device() {
     let breaks = Box::new(|_| Some(Breaks::Keeps { until: None }));
     let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks };
     let pipeline = pipeline(link, &counters);
-    let threads = Threads::start(&pipeline).unwrap();
+    let threads = threads(&pipeline);
     let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
     for _ in 0..6 {
         assert!(pipeline.next(id, Instant::now()).is_some_and(|delivery| delivery.ready.is_ok()));
@@ -213,7 +214,7 @@ fn epochs_side_by_side_lose_no_batch() {
         breaks: Box::new(|_| None),
     };
     let pipeline = pipeline(link, &counters);
-    let threads = Threads::start(&pipeline).unwrap();
+    let threads = threads(&pipeline);
     let ids = [0, 1].map(|epoch| pipeline.start(epoch, epoch_of(batches).feed, 0..batches));
     std::thread::scope(|scope| {
         for (id, step) in ids.into_iter().zip([0, 12]) {
@@ -257,7 +258,7 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
             breaks: Box::new(move |number| Some(breaks).filter(|_| number % 3 == 2)),
         };
         let pipeline = pipeline(link, &counters);
-        let threads = Threads::start(&pipeline).unwrap();
+        let threads = threads(&pipeline);
         for epoch in 0..2 {
             let id = pipeline.start(epoch, epoch_of(batches).feed, 0..batches);
             for number in 0..batches {
@@ -308,7 +309,7 @@ fn a_file_that_nobody_can_decode_is_left_out_or_fails_its_batch() {
         let breaks = Breaks::Keeps { until: Some(Instant::now()) };
         let link = Link { rows: Arc::new(rows), send: Duration::ZERO, breaks: Box::new(move |_| Some(breaks)) };
         let pipeline = pipeline(link, &counters);
-        let threads = Threads::start(&pipeline).unwrap();
+        let threads = threads(&pipeline);
         let id = pipeline.start(0, epoch_of(bad.len()).feed, 0..bad.len());
         for (number, bad) in bad.iter().enumerate() {
             let Delivery { ready, skips, .. } = pipeline.next(id, Instant::now()).expect("one for each place");

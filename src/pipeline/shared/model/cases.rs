@@ -31,12 +31,12 @@ fn model_workers_are_called_and_sent_to_rest() {
             threads.extend(all.then(|| model.worker(0)));
             let id = model.start();
             threads.push(model.beside(move |pipeline| {
-                pipeline.flow.now.set_workers(to);
-                pipeline.adjust();
+                pipeline.crew.flow.now.set_workers(to);
+                pipeline.crew.recall();
             }));
             assert_eq!(take(&model.pipeline, id), (2, false));
             model.pipeline.end(id);
-            model.pipeline.close();
+            close(&model.pipeline);
             model.end(threads);
         });
     }
@@ -56,7 +56,7 @@ fn model_who_hangs_is_replaced_by_one_who_rests() {
         assert_eq!(take(&model.pipeline, second), (2, false));
         end_task(&model.pipeline, batch, task);
         model.pipeline.end(second);
-        model.pipeline.close();
+        close(&model.pipeline);
         model.end([resting]);
     });
 }
@@ -83,7 +83,7 @@ fn model_a_failed_batch_lets_the_next_through() {
         let threads = [model.pin(), model.transfer()];
         assert_eq!(take(&model.pipeline, id), (2, false));
         model.pipeline.end(id);
-        model.pipeline.close();
+        close(&model.pipeline);
         model.end(ends.into_iter().chain(threads));
     });
 }
@@ -111,7 +111,7 @@ fn model_an_epoch_after_one_that_was_dropped() {
         model.pipeline.end(first);
         let second = model.start();
         assert_eq!(take(&model.pipeline, second), (2, false));
-        model.pipeline.close();
+        close(&model.pipeline);
         model.end(workers);
     });
 }
@@ -130,7 +130,7 @@ fn model_two_consumers_share_the_permits() {
         assert_eq!(take(&model.pipeline, second), (2, false));
         model.pipeline.end(second);
         other.join().unwrap();
-        model.pipeline.close();
+        close(&model.pipeline);
         model.end([worker]);
     });
 }
@@ -142,7 +142,7 @@ fn model_a_close_ends_worker_and_consumer() {
         let model = Model::new(SHAPE, &counters);
         let worker = model.worker(0);
         let id = model.start();
-        let closer = model.beside(Pipeline::close);
+        let closer = model.beside(close);
         let (taken, closed) = take(&model.pipeline, id);
         assert!(closed || taken == 2, "{taken} batches and no error");
         model.pipeline.end(id);
@@ -157,7 +157,7 @@ fn model_a_close_ends_pin_and_transfer() {
         let model = Model::new(Shape { batches: 1, transfers: 1, pins: true, ..SHAPE }, &counters);
         let threads = [model.worker(0), model.pin(), model.transfer()];
         let id = model.start();
-        model.pipeline.close();
+        close(&model.pipeline);
         model.pipeline.end(id); // what is ready stays there until its consumer has gone
         model.end(threads);
     });
@@ -170,10 +170,49 @@ fn model_a_close_ends_everything() {
         let model = Model::new(Shape { batches: 1, transfers: 1, pins: true, ..SHAPE }, &counters);
         let threads = [model.worker(0), model.pin(), model.transfer()];
         let id = model.start();
-        let closer = model.beside(Pipeline::close);
+        let closer = model.beside(close);
         let (taken, closed) = take(&model.pipeline, id);
         assert!(closed || taken == 1, "{taken} batches and no error");
         model.pipeline.end(id);
         model.end(threads.into_iter().chain([closer]));
+    });
+}
+
+/// Copies of a loader share a worker. The consumer of one takes nothing, and its only permit is used up. The other gets
+/// its epoch.
+#[test]
+fn model_an_idle_copy_does_not_hold_up_another() {
+    let counters = Arc::<Counters>::default();
+    explore("an idle copy beside another", 2, move || {
+        let idle = Model::new(SHAPE, &counters);
+        let model = Model::with(&idle.pipeline.crew, SHAPE, &counters);
+        let worker = model.worker(0);
+        let (first, second) = (idle.start(), model.start());
+        assert_eq!(take(&model.pipeline, second), (2, false));
+        idle.pipeline.end(first);
+        model.pipeline.end(second);
+        idle.pipeline.close();
+        close(&model.pipeline);
+        model.end([worker]);
+        idle.end([]);
+    });
+}
+
+/// One copy is dropped amid its epoch. The other goes on.
+#[test]
+fn model_a_copy_that_is_dropped_leaves_the_others() {
+    let counters = Arc::<Counters>::default();
+    explore("a copy is dropped", 2, move || {
+        let gone = Model::new(SHAPE, &counters);
+        let model = Model::with(&gone.pipeline.crew, SHAPE, &counters);
+        let worker = model.worker(0);
+        let (first, second) = (gone.start(), model.start());
+        gone.pipeline.end(first);
+        gone.pipeline.close();
+        assert_eq!(take(&model.pipeline, second), (2, false));
+        model.pipeline.end(second);
+        close(&model.pipeline);
+        model.end([worker]);
+        gone.end([]);
     });
 }

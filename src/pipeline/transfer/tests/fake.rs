@@ -4,10 +4,10 @@ use crate::{
     batch::{BatchPlan, Collate, Done, Next, RawBatch, Ready, RowMut, RowsSource, Samples, Source, Task, ToSend},
     device::{Breaks, Target, Uploader},
     fault::{BoxError, Error, Faults, Skips},
-    memory::{Decoder, Field, HeapAlloc, Patience, Permit, Pool, PoolLimits, SlotLayout},
+    memory::{Decoder, Field, HeapAlloc, HostAlloc, HostBlock, Patience, Permit, Pool, PoolLimits, SlotLayout},
     observe::{Counters, StepClock},
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
-    pipeline::{flow::Flow, shared::Pipeline, threads::Threads, tune::Settings},
+    pipeline::{crew::Crew, flow::Flow, shared::Pipeline, threads::Threads, tune::Settings},
     vision::{Adjust, CropBox, Image, Interpolation, Limits, PaddingMode, Picture, Size, write_chw},
     vocabulary::BatchKey,
 };
@@ -24,10 +24,10 @@ use std::{
 };
 
 pub(super) const ROWS: usize = 8;
-pub(super) const SLOTS: usize = 4;
+pub(in crate::pipeline) const SLOTS: usize = 4;
 
 /// Rows of nine bytes, with images or without.
-pub(super) struct Bytes {
+pub(in crate::pipeline) struct Bytes {
     images: bool,
 }
 
@@ -95,7 +95,7 @@ impl Collate<u8> for Bytes {
     }
 }
 
-pub(super) fn rows(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
+pub(in crate::pipeline) fn rows(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
     rows_of(InMemDataset::new(vec![7u8; batches * ROWS]), counters)
 }
 
@@ -130,28 +130,62 @@ pub(super) fn rows_of(dataset: impl Dataset<u8> + 'static, counters: &Arc<Counte
     }
 }
 
-pub(super) fn pipeline(source: impl Source<()> + 'static, counters: &Arc<Counters>) -> Arc<Pipeline<()>> {
-    watched(source, counters, Duration::from_secs(10))
-}
-
-/// A pipeline that waits for `timeout` for what hangs.
-pub(super) fn watched(
-    source: impl Source<()> + 'static,
-    counters: &Arc<Counters>,
-    timeout: Duration,
-) -> Arc<Pipeline<()>> {
-    let limits = PoolLimits { slots: SLOTS, bytes: SLOTS * source.slot_bytes().unwrap() };
-    let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
-    let flow = Flow {
+/// What two workers and two transfer threads do.
+pub(super) fn flow() -> Flow {
+    Flow {
         workers: 2,
-        transfers: 2,
+        steps_back: false,
         prefetch: 2,
         now: Settings::new(2, 2),
         lease_timeout: Duration::from_secs(10),
-        timeout: Some(timeout),
-    };
-    counters.started(flow.workers, flow.transfers, limits.slots);
-    Arc::new(Pipeline::new(Arc::new(source), pool, flow, None))
+        timeout: Some(Duration::from_secs(10)),
+    }
+}
+
+pub(super) fn pipeline(source: impl Source<()> + 'static, counters: &Arc<Counters>) -> Arc<Pipeline<()>> {
+    pipeline_of(flow(), source, counters)
+}
+
+pub(super) fn pipeline_of(
+    flow: Flow,
+    source: impl Source<()> + 'static,
+    counters: &Arc<Counters>,
+) -> Arc<Pipeline<()>> {
+    counters.set_workers(flow.workers);
+    one_of(&Arc::new(Crew::new(flow, None)), None, source, counters)
+}
+
+/// Heap memory that is said to lie on a NUMA node.
+#[derive(Debug)]
+struct OnNode(Option<u32>);
+
+impl HostAlloc for OnNode {
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        HeapAlloc.allocate(bytes)
+    }
+
+    fn node(&self) -> Option<u32> {
+        self.0
+    }
+}
+
+/// One of several pipelines with the same workers.
+pub(in crate::pipeline) fn one_of(
+    crew: &Arc<Crew<()>>,
+    node: Option<u32>,
+    source: impl Source<()> + 'static,
+    counters: &Arc<Counters>,
+) -> Arc<Pipeline<()>> {
+    let limits = PoolLimits { slots: SLOTS, bytes: SLOTS * source.slot_bytes().unwrap() };
+    let pool = Pool::new(Arc::new(OnNode(node)), limits, Arc::clone(counters));
+    let transfers = 2;
+    counters.started(transfers, limits.slots);
+    Arc::new(Pipeline::new(Arc::clone(crew), Arc::new(source), pool, transfers, None))
+}
+
+/// The threads of a crew and of one pipeline; those of the pipeline end first.
+pub(super) fn threads(pipeline: &Arc<Pipeline<()>>) -> (Threads, Threads) {
+    (Threads::of_steps(pipeline).unwrap(), Threads::of_crew(&pipeline.crew).unwrap())
 }
 
 pub(super) fn epoch_of(batches: usize) -> EpochOrder {
@@ -162,7 +196,7 @@ pub(super) fn epoch_of(batches: usize) -> EpochOrder {
 
 /// Takes an epoch as `EpochIter` does, without a step.
 pub(super) fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, batches: usize) {
-    let threads = Threads::start(&pipeline).unwrap();
+    let threads = threads(&pipeline);
     let mut clock = StepClock::new(Arc::clone(counters), counters.copy(), BatchKey::NONE, Instant::now());
     let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
     loop {
@@ -172,6 +206,7 @@ pub(super) fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, bat
         raw.finish().unwrap();
         clock.handed(asked, delivery.place.batch, Some(ROWS));
     }
+    pipeline.end(id);
     drop(threads);
 }
 

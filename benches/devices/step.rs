@@ -1,0 +1,185 @@
+//! A loop like a training, on each device: with its batch already there, and with the loader's batches.
+
+use crate::{
+    batch::Case,
+    feed::{Feed, Source},
+    report::{each, median, rounded},
+    window::Start,
+};
+use burn::tensor::{DType, Device, Distribution, Int, Tensor};
+use burn_pinned::BoxError;
+use serde_json::{Value, json};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+/// What a step should take, in milliseconds.
+const AIM: f64 = 10.0;
+/// Steps between two looks at the clock. The device is waited for there, and nowhere else.
+const STRETCH: usize = 10;
+/// Matrix products of the step that is timed to find out how many a step needs.
+const TRIED: usize = 20;
+
+/// The step of all devices.
+#[derive(Clone, Copy)]
+pub(crate) struct Work {
+    matmuls: usize,
+    side: usize,
+}
+
+/// As in the bench `loaders`: casts, scales and reduces the batch, and multiplies matrices.
+struct Step {
+    matrix: Tensor<2>,
+    matmuls: usize,
+}
+
+/// What one device did in one window.
+struct Pace {
+    /// The median over the stretches, and the mean.
+    step_ms: f64,
+    mean_ms: f64,
+    /// The share of the time in which the loop waited for a batch.
+    wait_share: f64,
+}
+
+impl Step {
+    fn new(Work { matmuls, side }: Work, device: &Device) -> Self {
+        let matrix: Tensor<2> = Tensor::random([side, side], Distribution::Normal(0.0, 0.01), device);
+        let matrix: Tensor<2> = if device.supports_dtype(DType::BF16) { matrix.cast(DType::BF16) } else { matrix };
+        Self { matrix, matmuls }
+    }
+
+    fn run(&self, x: Tensor<4, Int>) -> Tensor<1> {
+        let x = x.float() * 0.0039 - 0.5;
+        let mut h = self.matrix.clone();
+        for _ in 0..self.matmuls {
+            h = h.matmul(self.matrix.clone());
+        }
+        let out = x.clone().mean() + (x * 2.0).mean();
+        if self.matmuls > 0 { out + h.mean().cast(DType::F32) } else { out }
+    }
+}
+
+impl Work {
+    /// Finds out how many products take the time of a step.
+    pub(crate) fn calibrate(case: &Case, device: &Device, side: usize) -> Result<Self, BoxError> {
+        let x = case.resident(device)?;
+        let time = |matmuls| -> Result<f64, BoxError> {
+            let step = Step::new(Self { matmuls, side }, device);
+            let mut next = || -> Result<_, BoxError> { Ok(x.clone()) };
+            stretch(&step, &mut next, device)?;
+            Ok(stretch(&step, &mut next, device)?.0)
+        };
+        let (light, heavy) = (time(0)?, time(TRIED)?);
+        let matmuls = (AIM - light) * TRIED as f64 / (heavy - light);
+        Ok(Self { matmuls: matmuls.round().clamp(1.0, 500.0) as usize, side })
+    }
+
+    /// Runs the step on all devices at once: with a resident batch and with the loader's, the latter first if
+    /// `loader_first`.
+    pub(crate) fn run(
+        self,
+        case: &Case,
+        feed: &Feed,
+        devices: &[Device],
+        time: Duration,
+        loader_first: bool,
+    ) -> Result<Value, BoxError> {
+        let starts = [0, 1].map(|_| Start::new(devices.len(), time));
+        let all = thread::scope(|scope| {
+            let starts = &starts;
+            let one = |(device, source)| scope.spawn(move || self.both(case, source, device, starts, loader_first));
+            let threads: Vec<_> = devices.iter().zip(&feed.sources).map(one).collect();
+            // All are joined before an error is returned.
+            threads.into_iter().map(|thread| thread.join()).collect::<Vec<_>>()
+        });
+        let all = all.into_iter().map(|paces| paces.map_err(|_| "a training loop panicked")?);
+        let all: Vec<[Pace; 2]> = all.collect::<Result<_, BoxError>>()?;
+        let of = |pick: fn(&[Pace; 2]) -> f64| all.iter().map(pick).collect::<Vec<f64>>();
+        let ratios = of(|[resident, loader]| loader.step_ms / resident.step_ms);
+        Ok(json!({
+            "batch": case.batch,
+            "matmuls": self.matmuls,
+            "matmul_side": self.side,
+            "loader_first": loader_first,
+            "resident_ms": each(&of(|[resident, _]| resident.step_ms), 3),
+            "loader_ms": each(&of(|[_, loader]| loader.step_ms), 3),
+            "ratio": each(&ratios, 4),
+            "ratio_max": rounded(ratios.iter().copied().fold(0.0, f64::max), 4),
+            "mean_ratio": each(&of(|[resident, loader]| loader.mean_ms / resident.mean_ms), 4),
+            "wait_share": each(&of(|[_, loader]| loader.wait_share), 4),
+        }))
+    }
+
+    /// The paces of one device, with its batch already there and with the loader's.
+    fn both(
+        self,
+        case: &Case,
+        source: &Source,
+        device: &Device,
+        starts: &[Start; 2],
+        loader_first: bool,
+    ) -> Result<[Pace; 2], BoxError> {
+        let step = Step::new(self, device);
+        let x = case.resident(device);
+        let resident = |start: &Start| {
+            let mut next = || -> Result<_, BoxError> { Ok(x.as_ref().map_err(|error| error.to_string())?.clone()) };
+            pace(&step, &mut next, device, start)
+        };
+        let loader = |start: &Start| {
+            let mut epoch = source.iter();
+            let mut next = || -> Result<_, BoxError> { Ok(epoch.next().ok_or("the epoch ended early")??.0) };
+            pace(&step, &mut next, device, start)
+        };
+        let [first, second] = starts;
+        // Both run, also if the first has failed: the other devices wait for this one at the second start.
+        let (resident, loader) = if loader_first {
+            let loader = loader(first);
+            (resident(second), loader)
+        } else {
+            (resident(first), loader(second))
+        };
+        Ok([resident?, loader?])
+    }
+}
+
+/// Where a step gets its images from.
+type Next<'a> = &'a mut dyn FnMut() -> Result<Tensor<4, Int>, BoxError>;
+
+/// Runs some steps. Returns the milliseconds that each took, and the share of the time that went to `next`.
+fn stretch(step: &Step, next: Next<'_>, device: &Device) -> Result<(f64, f64), BoxError> {
+    let (begun, mut waited, mut last) = (Instant::now(), 0.0, None);
+    for _ in 0..STRETCH {
+        let asked = Instant::now();
+        let x = next()?;
+        waited += asked.elapsed().as_secs_f64();
+        last = Some(step.run(x));
+    }
+    device.sync().map_err(|error| error.to_string())?;
+    let time = begun.elapsed().as_secs_f64();
+    drop(last);
+    Ok((1e3 * time / STRETCH as f64, waited / time))
+}
+
+/// Runs steps until the window is over.
+fn pace(step: &Step, next: Next<'_>, device: &Device, start: &Start) -> Result<Pace, BoxError> {
+    let warmed = stretch(step, next, device);
+    let window = start.wait();
+    warmed?;
+    let (mut times, mut waits) = (Vec::new(), Vec::new());
+    loop {
+        let now = Instant::now();
+        // At least one stretch counts.
+        if window.is_over(now) && !times.is_empty() {
+            break;
+        }
+        let (ms, waited) = stretch(step, next, device)?;
+        if window.has_begun(now) {
+            times.push(ms);
+            waits.push(waited);
+        }
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    Ok(Pace { mean_ms: mean(&times), wait_share: mean(&waits), step_ms: median(times) })
+}

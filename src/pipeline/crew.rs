@@ -1,0 +1,175 @@
+//! The workers of a loader and of all its copies, and what they share: one lock over the epochs of all of them.
+//!
+//! The lock is held for moments only: user code, allocations and device calls run outside it. Workers take their work
+//! from here, and nothing is pushed to a thread. They go where a batch is needed first.
+
+use super::{
+    branch::Branch,
+    epochs::{Epochs, Work},
+    flow::Flow,
+    run::Run,
+    tune::Tuning,
+};
+use crate::{
+    device::node_here,
+    fault::{Watch, discard},
+    memory::AwaitsPermits,
+    sync::{Condvar, Mutex, MutexGuard},
+    vocabulary::{BatchKey, Place, Stage},
+};
+use crossbeam_utils::CachePadded;
+use std::{
+    fmt, mem,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+/// The time that a task should take, about. It is long compared with a lock and short compared with a batch.
+const TASK_NS: u64 = 200_000;
+
+pub(crate) struct Crew<O> {
+    pub(crate) flow: Flow,
+    tuning: Option<Tuning>,
+    pub(super) watch: Arc<Watch>,
+    state: Mutex<Epochs<O>>,
+    pub(super) for_workers: Condvar,
+    /// Where workers sleep that `Auto` does not need.
+    pub(super) for_resting: Condvar,
+    /// A running mean of the time that one row takes a worker, in nanoseconds.
+    row_ns: CachePadded<AtomicU64>,
+}
+
+impl<O> fmt::Debug for Crew<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Crew").field("flow", &self.flow).finish_non_exhaustive()
+    }
+}
+
+impl<O> Crew<O> {
+    pub(crate) fn new(flow: Flow, tuning: Option<Tuning>) -> Self {
+        Self {
+            watch: Arc::new(Watch::new(flow.timeout)),
+            state: Mutex::new(Epochs::new(flow.workers)),
+            flow,
+            tuning,
+            for_workers: Condvar::new(),
+            for_resting: Condvar::new(),
+            row_ns: CachePadded::default(),
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Epochs<O>> {
+        self.state.lock()
+    }
+
+    /// Waits for work for a worker that has nothing in hand; returns `None` when the crew is dismissed.
+    pub(crate) fn work(&self, worker: usize) -> Option<Work<O>> {
+        let asked = Instant::now();
+        let mut state = self.lock();
+        state.in_hand[worker] = None;
+        while !state.closed {
+            if !state.is_at_work(worker, self.flow.now.workers()) {
+                if state.has_work(&self.flow) {
+                    self.for_workers.notify_one(); // this worker was woken for that work
+                }
+                self.for_resting.wait(&mut state);
+                continue;
+            }
+            let node = if state.has_nodes() { node_here() } else { None };
+            if let Some(work) = state.take_work(worker, node, &self.flow, asked) {
+                let more = state.has_work(&self.flow);
+                drop(state);
+                if more {
+                    self.for_workers.notify_one();
+                }
+                return Some(work);
+            }
+            match state.patience() {
+                None => self.for_workers.wait(&mut state),
+                Some(patience) => drop(self.for_workers.wait_for(&mut state, patience)),
+            }
+        }
+        None
+    }
+
+    /// Notes how long a task took.
+    pub(crate) fn ran(&self, rows: usize, time: Duration) {
+        let row_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX) / (rows as u64).max(1);
+        let mean = self.row_ns.load(Relaxed);
+        let mean = if mean == 0 { row_ns } else { (7 * mean + row_ns) / 8 };
+        self.row_ns.store(mean.max(1), Relaxed); // workers that race may lose a sample; a mean allows that
+    }
+
+    /// The number of rows per task: enough for [`TASK_NS`], by what rows have cost so far. At first each worker gets
+    /// two shares of the batch, so that the first batch comes soon. This number changes the speed and nothing else.
+    pub(super) fn chunk(&self, rows: usize) -> usize {
+        let by_time = match self.row_ns.load(Relaxed) {
+            0 => rows.div_ceil(2 * self.flow.now.workers()),
+            row_ns => usize::try_from(TASK_NS / row_ns).unwrap_or(usize::MAX),
+        };
+        by_time.clamp(1, rows.max(1))
+    }
+
+    /// Notes how long a consumer waited for a batch. The tuning goes by that; returns whether it has changed anything.
+    pub(super) fn handed(&self, waited: Duration, first: bool) -> bool {
+        let changed = self.tuning.as_ref().is_some_and(|tuning| tuning.delivered(waited, first));
+        if changed {
+            self.recall();
+        }
+        changed
+    }
+
+    /// Makes another number of workers at work take effect.
+    pub(super) fn recall(&self) {
+        drop(self.lock()); // a worker that was about to rest now rests, or sees the change
+        self.for_resting.notify_all();
+    }
+
+    /// Whether no worker will do anything any more: they were dismissed, or nobody waits and all of them hang.
+    pub(crate) fn is_dead(&self) -> bool {
+        let state = self.lock();
+        let (closed, idle) = (state.closed, state.runs.is_empty());
+        drop(state);
+        closed || (idle && self.watch.is_hung())
+    }
+
+    /// Dismisses the workers, and ends every wait for them.
+    pub(crate) fn close(&self) {
+        let branches = {
+            let mut state = self.lock();
+            state.closed = true;
+            state.runs.iter().map(|run| Arc::clone(&run.of)).collect::<Vec<_>>()
+        };
+        self.for_workers.notify_all();
+        self.for_resting.notify_all();
+        branches.iter().for_each(|branch| self.close_branch(branch));
+    }
+
+    /// Ends every wait of the threads and consumers of one copy.
+    pub(super) fn close_branch(&self, branch: &Branch<O>) {
+        let left_over = {
+            let mut state = self.lock();
+            branch.set_closed();
+            // Consumers that still wait find their runs with what is ready, but without what was on its way.
+            let take = |run: &mut Run<O>| {
+                run.abandoned.store(true, Relaxed);
+                (mem::take(&mut run.tasks), run.queues.take(None))
+            };
+            state.runs_of_mut(branch).map(take).collect::<Vec<_>>()
+        };
+        branch.for_consumers.notify_all();
+        branch.wake_steps();
+        branch.pool.close();
+        discard(Place::batch(Stage::Finish, BatchKey::NONE), left_over);
+    }
+}
+
+impl<O: Send + 'static> AwaitsPermits for Crew<O> {
+    fn permit_came_back(&self) {
+        drop(self.lock()); // a worker that has seen no permit sleeps by now
+        self.for_workers.notify_one();
+    }
+}
