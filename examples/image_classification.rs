@@ -9,6 +9,7 @@
 //!     cargo run --release --example image_classification -- --checkpoint-epoch 2  # go on after epoch 2 of the last run
 //!     cargo run --release --features turbo --example image_classification  # JPEGs by libjpeg-turbo
 //!     cargo run --release --features cuda --example image_classification  # on an NVIDIA GPU, which decodes JPEGs too
+//!     cargo run --release --features cuda --example image_classification -- --devices 2  # on two of them
 
 #[path = "images/args.rs"]
 mod args;
@@ -20,6 +21,8 @@ mod burns_way;
 mod checkpoint;
 #[path = "images/collate.rs"]
 mod collate;
+#[path = "images/devices.rs"]
+mod devices;
 #[path = "images/model.rs"]
 mod model;
 #[path = "images/picture.rs"]
@@ -87,7 +90,7 @@ impl Args {
                     // Burn counts epochs from 1, the loader from 0: the epoch after Burn's N is the loader's N.
                     let epoch = self.checkpoint_epoch.unwrap_or(0);
                     let changes = training::<Sample>(self.side, self.augment)?;
-                    builder.shuffle(self.seed).augment(changes).start_epoch(epoch)
+                    builder.shuffle(self.seed).augment(changes).start_epoch(epoch).devices(self.devices)
                 } else {
                     builder.augment(CentreSquare(self.side))
                 };
@@ -171,6 +174,10 @@ fn run(args: &Args) -> Result<(), BoxError> {
         .summary();
     if let Some(epoch) = args.checkpoint_epoch {
         training = training.checkpoint(epoch);
+    }
+    if args.devices > 1 {
+        let strategy = args.strategy.on(devices::devices(args.devices));
+        training = training.with_training_strategy(strategy.into());
     }
     #[cfg(feature = "metrics")]
     if let (Some(train), Some(valid)) = (&train.pinned, &valid.pinned) {

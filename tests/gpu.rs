@@ -10,6 +10,8 @@ mod blocks;
 mod common;
 #[path = "gpu/decode.rs"]
 mod decode;
+#[path = "gpu/devices.rs"]
+mod devices;
 #[path = "common/exif.rs"]
 mod exif;
 #[path = "gpu/late.rs"]

@@ -1,6 +1,6 @@
 //! The options of the example.
 
-use super::augment::Changes;
+use super::{augment::Changes, devices::Strategy};
 use burn_pinned::memory::Decoder;
 use clap::{Parser, ValueEnum, value_parser};
 use std::path::PathBuf;
@@ -21,6 +21,12 @@ pub(crate) struct Args {
     /// Batches ready ahead of the step
     #[arg(long, default_value_t = 2)]
     pub(crate) prefetch: usize,
+    /// Devices to train on
+    #[arg(long, default_value_t = 1)]
+    pub(crate) devices: usize,
+    /// How Burn trains on several devices
+    #[arg(long, value_enum, default_value_t = Strategy::Multi)]
+    pub(crate) strategy: Strategy,
     #[arg(long, default_value_t = 42)]
     pub(crate) seed: u64,
     #[arg(long, value_enum, default_value_t = Which::Pinned)]

@@ -1,0 +1,201 @@
+//! A loader that Burn cuts for all devices of the host.
+
+use super::*;
+use burn::data::dataloader::split::split_dataloader;
+use burn_pinned::{LoaderState, Stage};
+use std::{
+    collections::BTreeSet,
+    io::{BufRead, BufReader, Write},
+    process::{Command, Stdio},
+    thread,
+    time::Instant,
+};
+
+const WIDTH: usize = 50_000;
+const BATCH: usize = 32;
+/// Set in the process that is killed, to its state at the start, or empty.
+const CHILD: &str = "BURN_PINNED_CHILD";
+
+type Slice = Arc<dyn DataLoader<Kept>>;
+
+/// The host's devices, or `None` if there is only one.
+fn devices() -> Option<Vec<Device>> {
+    let count = usize::try_from(cudarc::driver::CudaContext::device_count().unwrap()).unwrap();
+    if count < 2 {
+        println!("skipped: there is one device only");
+        return None;
+    }
+    Some((0..count).map(Device::cuda).collect())
+}
+
+fn builder(devices: usize) -> PinnedDataLoaderBuilder<usize, Kept> {
+    PinnedDataLoaderBuilder::new(OnDevice { width: WIDTH })
+        .batch_size(BATCH)
+        .num_workers(6)
+        .devices(devices)
+        .require_pinned(true)
+        .set_device(Device::cuda(0))
+}
+
+fn cut(loader: &Arc<PinnedDataLoader<Kept>>, devices: &[Device]) -> Vec<Slice> {
+    split_dataloader(Arc::clone(loader) as Slice, devices)
+}
+
+/// Checks every byte of a batch; returns its numbers.
+fn numbers(kept: Kept, device: &Device) -> Vec<i64> {
+    assert_eq!(kept.1.device(), *device);
+    let numbers = kept.0.clone().into_data().try_to_vec::<i64>().unwrap();
+    check(kept, WIDTH);
+    numbers
+}
+
+/// One epoch of each slice on a thread of its own: the numbers of each batch, or its error.
+fn epochs(slices: &[Slice], devices: &[Device]) -> Vec<Vec<Result<Vec<i64>, String>>> {
+    thread::scope(|scope| {
+        let one = |(slice, device): (_, _)| {
+            let slice: &Slice = slice;
+            scope.spawn(move || {
+                let own = |batch: Result<Kept, _>| batch.map(|kept| numbers(kept, device));
+                slice.iter().map(|batch| own(batch).map_err(|error| Error::of(&error).unwrap().to_string())).collect()
+            })
+        };
+        let all: Vec<_> = slices.iter().zip(devices).map(one).collect();
+        all.into_iter().map(|batches| batches.join().unwrap()).collect()
+    })
+}
+
+#[test]
+#[ignore = "needs two CUDA devices"]
+fn slices_share_the_workers_and_every_byte_arrives() {
+    let Some(devices) = devices() else { return };
+    let count = devices.len();
+    let loader = builder(count).shuffle(4).build(Numbers::new(count * BATCH * 40)).unwrap();
+    let slices = cut(&loader, &devices);
+    for _ in 0..2 {
+        let mut seen: Vec<i64> = epochs(&slices, &devices).into_iter().flatten().flat_map(Result::unwrap).collect();
+        seen.sort_unstable();
+        assert!(seen.into_iter().eq(0..(count * BATCH * 40) as i64));
+        let names = common::loader_threads();
+        let workers = names.iter().filter(|name| name.starts_with("bp-worker-")).count();
+        assert_eq!((workers, names.len()), (6, 6 + 4 * count), "{names:?}");
+    }
+    println!("{}", loader.stats().verdict());
+}
+
+#[test]
+#[ignore = "needs two CUDA devices"]
+fn an_error_a_panic_and_a_hang_in_one_slice_cost_no_other_batch() {
+    let Some(devices) = devices() else { return };
+    let count = devices.len();
+    let at = |row: usize| count * row + 1; // of device 1
+    let data = Numbers::new(count * BATCH * 20)
+        .with(at(2 * BATCH), Mischief::Error)
+        .with(at(7 * BATCH), Mischief::Panic)
+        .with(at(12 * BATCH), Mischief::Hang);
+    let gate = data.gate.clone();
+    let loader = builder(count).timeout(Duration::from_secs(2)).build(data).unwrap();
+    let slices = cut(&loader, &devices);
+    let seen = epochs(&slices, &devices);
+    for (device, batches) in seen.iter().enumerate() {
+        let bad: Vec<_> = batches.iter().enumerate().filter(|(_, batch)| batch.is_err()).map(|(at, _)| at).collect();
+        let expected: &[usize] = if device == 1 { &[2, 7, 12] } else { &[] };
+        assert_eq!((batches.len(), bad.as_slice()), (20, expected), "device {device}");
+    }
+    for at in [2, 7, 12] {
+        let error = seen[1][at].as_ref().unwrap_err();
+        println!("{error}");
+        assert!(error.contains(&format!("(epoch 0, batch {at}, device 1")), "{error}");
+    }
+    let start = Instant::now();
+    drop((loader, slices));
+    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    gate.open();
+    common::wait_for_threads(0);
+}
+
+/// One loop takes a batch for each device, as `ExecutionStrategy::multi` does. Tells what came, and where the loader
+/// stands then.
+fn lockstep(state: Option<LoaderState>, devices: &[Device], mut tell: impl FnMut(Vec<Vec<i64>>, LoaderState)) {
+    let mut builder = builder(devices.len()).shuffle(9);
+    if let Some(state) = state {
+        builder = builder.resume(state);
+    }
+    let loader = builder.build(Numbers::new(devices.len() * BATCH * 30)).unwrap();
+    let slices = cut(&loader, devices);
+    let mut iterators: Vec<_> = slices.iter().map(|slice| slice.iter()).collect();
+    loop {
+        let batches: Option<Vec<_>> = iterators
+            .iter_mut()
+            .zip(devices)
+            .map(|(iter, device)| Some(numbers(iter.next()?.unwrap(), device)))
+            .collect();
+        let Some(batches) = batches else { return };
+        tell(batches, loader.state());
+    }
+}
+
+/// The process that is killed. Without [`CHILD`] it does nothing.
+#[test]
+#[ignore = "needs two CUDA devices"]
+fn a_child() {
+    let (Ok(_), Some(devices)) = (std::env::var(CHILD), devices()) else { return };
+    lockstep(None, &devices, |batches, state| {
+        println!("told {}", serde_json::to_string(&(batches, state)).unwrap());
+        std::io::stdout().flush().unwrap();
+    });
+}
+
+/// A training on all devices is killed (SIGKILL) and resumed: the devices get the batches that they would have got.
+#[test]
+#[ignore = "needs two CUDA devices"]
+fn a_training_that_is_killed_goes_on_with_the_same_batches() {
+    let Some(devices) = devices() else { return };
+    let mut whole = Vec::new();
+    lockstep(None, &devices, |batches, _| whole.push(batches));
+    assert_eq!(whole.len(), 30);
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "devices::a_child", "--nocapture"])
+        .env(CHILD, "")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    // The first line may follow the name of the test.
+    let told = lines.filter_map(|line| line.split_once("told ").map(|(_, told)| told.to_string()));
+    let told: Vec<(Vec<Vec<i64>>, LoaderState)> =
+        told.take(11).map(|line| serde_json::from_str(&line).unwrap()).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(told.len(), 11);
+    assert!(told.iter().map(|(batches, _)| batches).eq(&whole[..11]), "before it was killed");
+    let mut rest = Vec::new();
+    lockstep(told.last().map(|(_, state)| state.clone()), &devices, |batches, _| rest.push(batches));
+    assert_eq!(rest, whole[11..]);
+    println!("{} devices: killed after 11 steps, {} steps after that", devices.len(), rest.len());
+}
+
+/// Statistics and timeline of all devices.
+#[test]
+#[ignore = "needs two CUDA devices"]
+fn the_timeline_shows_devices() {
+    let Some(devices) = devices() else { return };
+    let loader = builder(devices.len()).build(Numbers::new(devices.len() * BATCH * 10)).unwrap();
+    loader.record(100_000);
+    let slices = cut(&loader, &devices);
+    assert!(epochs(&slices, &devices).iter().flatten().all(Result::is_ok));
+    let stats = loader.stats();
+    assert_eq!((stats.workers, stats.transfer_threads, stats.batches), (6, 3, 10 * devices.len() as u64));
+    assert!(stats.stages.of(Stage::Transfer).count == stats.batches, "{stats:?}");
+    let trace: serde_json::Value = serde_json::from_str(&loader.timeline().to_trace()).unwrap();
+    let of_transfers = |event: &&serde_json::Value| event["cat"] == "transfer";
+    let seen: BTreeSet<_> = trace["traceEvents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(of_transfers)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .filter_map(|event| event["args"]["device"].as_u64())
+        .collect();
+    assert_eq!(seen.len(), devices.len());
+}
