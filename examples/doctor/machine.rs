@@ -1,6 +1,6 @@
 //! What the system says about itself. Everything but the cores is from Linux's files.
 
-use std::{fs, thread};
+use std::{env, fs, path::PathBuf, thread};
 
 /// The machine, or the part of it that this process may use. What is not known is `None`.
 #[derive(Clone, Default)]
@@ -20,6 +20,8 @@ pub(crate) struct Machine {
     pub(crate) nodes: Vec<String>,
     /// Whether NVIDIA's driver is there.
     pub(crate) driver: bool,
+    /// The folder with NCCL, if it is one where a program looks.
+    pub(crate) nccl: Option<PathBuf>,
     /// `CUDA_DEVICE_MAX_CONNECTIONS`.
     pub(crate) connections: Option<u32>,
 }
@@ -47,9 +49,19 @@ impl Machine {
             huge_pages,
             nodes: (0..64).map_while(node).map(|cpus| cpus.trim().to_string()).collect(),
             driver: read("/proc/driver/nvidia/version").is_some(),
-            connections: std::env::var("CUDA_DEVICE_MAX_CONNECTIONS").ok().and_then(|value| value.trim().parse().ok()),
+            nccl: library("libnccl.so"),
+            connections: env::var("CUDA_DEVICE_MAX_CONNECTIONS").ok().and_then(|value| value.trim().parse().ok()),
         }
     }
+}
+
+/// The first folder with a library, of those in `LD_LIBRARY_PATH` and those that every system has.
+fn library(name: &str) -> Option<PathBuf> {
+    let own = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let usual = ["/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"];
+    let all = env::split_paths(&own).chain(usual.map(PathBuf::from)).chain([PathBuf::from("/usr/local/cuda/lib64")]);
+    let mut all = all.filter(|folder| !folder.as_os_str().is_empty());
+    all.find(|folder| folder.join(name).exists())
 }
 
 /// What follows a name and a separator in a line.

@@ -27,7 +27,7 @@ pub(crate) fn print(facts: &Facts) {
 }
 
 fn machine(machine: &Machine) {
-    let Machine { cpu, cores, memory, limit, lock, huge_pages, nodes, .. } = machine;
+    let Machine { cpu, cores, memory, limit, lock, huge_pages, nodes, driver, nccl, .. } = machine;
     let line = |name: &str, value: String| println!("  {name:<18} {value}");
     line("cores", format!("{cores}{}", cpu.as_ref().map_or(String::new(), |cpu| format!(" of {cpu}"))));
     if let Some(memory) = memory {
@@ -37,7 +37,12 @@ fn machine(machine: &Machine) {
     let lock = lock.map(|bytes| if bytes == u64::MAX { "no limit".into() } else { format!("{:.3} GB", gb(bytes)) });
     line("ulimit -l", lock.unwrap_or_else(|| "not known".into()));
     line("huge pages", huge_pages.clone().unwrap_or_else(|| "not known".into()));
-    line("NUMA nodes", if nodes.is_empty() { "not known".into() } else { nodes.join(" | ") });
+    let cpus = || format!("{} (CPUs {})", nodes.len(), nodes.join(" | "));
+    line("NUMA nodes", if nodes.is_empty() { "not known".into() } else { cpus() });
+    if *driver {
+        let folder = nccl.as_ref().map(|folder| folder.display().to_string());
+        line("NCCL", folder.unwrap_or_else(|| "no libnccl.so found; Burn's `ddp` on several GPUs needs it".into()));
+    }
 }
 
 fn link(nth: usize, gpu: &Gpu) {

@@ -1,10 +1,15 @@
 //! The permits of a pool: how many are left, and who holds the others.
 
 use super::slot::Ticket;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
 
 #[derive(Debug)]
 pub(crate) struct Permits {
-    left: usize,
+    /// Changed under the pool's lock only. Others may read it without the lock.
+    left: Arc<AtomicUsize>,
     /// Permits beyond those of the limits.
     extra: usize,
     /// The number of permits to take away as they come back.
@@ -16,11 +21,20 @@ pub(crate) struct Permits {
 
 impl Permits {
     pub(crate) fn new(left: usize) -> Self {
-        Self { left, extra: 0, debt: 0, held: Vec::new(), tickets: 0 }
+        Self { left: Arc::new(AtomicUsize::new(left)), extra: 0, debt: 0, held: Vec::new(), tickets: 0 }
     }
 
     pub(crate) fn left(&self) -> usize {
-        self.left
+        self.left.load(Relaxed)
+    }
+
+    /// The number that is left, for those who do not have the pool's lock.
+    pub(crate) fn shared_left(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.left)
+    }
+
+    fn set_left(&self, left: usize) {
+        self.left.store(left, Relaxed);
     }
 
     pub(crate) fn extra(&self) -> usize {
@@ -29,7 +43,7 @@ impl Permits {
 
     /// Takes a permit that has no bytes yet. Returns `None` if none is left.
     pub(crate) fn take(&mut self) -> Option<Ticket> {
-        self.left = self.left.checked_sub(1)?;
+        self.set_left(self.left().checked_sub(1)?);
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
         self.held.push((ticket, 0));
@@ -41,7 +55,7 @@ impl Permits {
     pub(crate) fn release(&mut self, ticket: Ticket) -> Option<usize> {
         let at = self.held.iter().position(|(held, _)| *held == ticket)?;
         match self.debt {
-            0 => self.left += 1,
+            0 => self.set_left(self.left() + 1),
             _ => self.debt -= 1,
         }
         Some(self.held.swap_remove(at).1)
@@ -58,10 +72,10 @@ impl Permits {
         let more = extra.saturating_sub(self.extra);
         let paid = more.min(self.debt);
         self.debt -= paid;
-        self.left += more - paid;
+        self.set_left(self.left() + more - paid);
         let fewer = self.extra.saturating_sub(extra);
-        let gone = fewer.min(self.left);
-        self.left -= gone;
+        let gone = fewer.min(self.left());
+        self.set_left(self.left() - gone);
         self.debt += fewer - gone;
         self.extra = extra;
     }

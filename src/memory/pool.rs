@@ -21,7 +21,10 @@ use crate::{
 use derive_new::new;
 use std::{
     fmt, mem,
-    sync::{Arc, OnceLock, Weak},
+    sync::{
+        Arc, OnceLock, Weak,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
@@ -102,6 +105,8 @@ pub(crate) struct Pool {
     state: Mutex<State>,
     changed: Condvar,
     awaits: OnceLock<Weak<dyn AwaitsPermits>>,
+    /// The number of permits that are left.
+    left: Arc<AtomicUsize>,
     counters: Arc<Counters>,
 }
 
@@ -131,6 +136,7 @@ impl Drop for Permit {
 impl Pool {
     pub(crate) fn new(alloc: Arc<dyn HostAlloc>, limits: PoolLimits, counters: Arc<Counters>) -> Arc<Self> {
         let (permits, limit) = (Permits::new(limits.slots), limits.bytes);
+        let left = permits.shared_left();
         let state = State { permits, free: Vec::new(), allocated: 0, away: 0, limit, closed: false };
         Arc::new(Self {
             alloc,
@@ -138,6 +144,7 @@ impl Pool {
             state: Mutex::new(state),
             changed: Condvar::new(),
             awaits: OnceLock::new(),
+            left,
             counters,
         })
     }
@@ -162,7 +169,7 @@ impl Pool {
 
     /// Whether all permits are held.
     pub(crate) fn is_used_up(&self) -> bool {
-        self.lock().permits.left() == 0
+        !self.has_permit()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -189,10 +196,9 @@ impl Pool {
         }
     }
 
-    /// Whether a permit is left.
+    /// Whether a permit is left. It takes no lock, since workers ask this under a lock of their own.
     pub(crate) fn has_permit(&self) -> bool {
-        let state = self.lock();
-        !state.closed && state.permits.left() > 0
+        self.left.load(Relaxed) > 0
     }
 
     /// Takes a permit, if one is left.

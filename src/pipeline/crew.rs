@@ -29,6 +29,8 @@ use std::{
 
 /// The time that a task should take, about. It is long compared with a lock and short compared with a batch.
 const TASK_NS: u64 = 200_000;
+/// The same for each worker. With many workers, longer tasks keep them from waiting for the lock.
+const TASK_NS_PER_WORKER: u64 = 25_000;
 
 pub(crate) struct Crew<O> {
     pub(crate) flow: Flow,
@@ -69,7 +71,7 @@ impl<O> Crew<O> {
     pub(crate) fn work(&self, worker: usize) -> Option<Work<O>> {
         let asked = Instant::now();
         let mut state = self.lock();
-        state.in_hand[worker] = None;
+        state.puts_down(worker);
         while !state.closed {
             if !state.is_at_work(worker, self.flow.now.workers()) {
                 if state.has_work(&self.flow) {
@@ -103,12 +105,17 @@ impl<O> Crew<O> {
         self.row_ns.store(mean.max(1), Relaxed); // workers that race may lose a sample; a mean allows that
     }
 
-    /// The number of rows per task: enough for [`TASK_NS`], by what rows have cost so far. At first each worker gets
-    /// two shares of the batch, so that the first batch comes soon. This number changes the speed and nothing else.
+    /// The number of rows per task: enough for [`TASK_NS`], by what rows have cost so far. With many workers it is more, as
+    /// long as each of them still gets a task of the batch. At first each worker gets two shares of the batch, so that the
+    /// first batch comes soon. This number changes the speed and nothing else.
     pub(super) fn chunk(&self, rows: usize) -> usize {
+        let workers = self.flow.now.workers();
         let by_time = match self.row_ns.load(Relaxed) {
-            0 => rows.div_ceil(2 * self.flow.now.workers()),
-            row_ns => usize::try_from(TASK_NS / row_ns).unwrap_or(usize::MAX),
+            0 => rows.div_ceil(2 * workers),
+            row_ns => {
+                let of = |ns: u64| usize::try_from(ns / row_ns).unwrap_or(usize::MAX);
+                of(TASK_NS).max(of(TASK_NS_PER_WORKER * workers as u64).min(rows.div_ceil(workers)))
+            }
         };
         by_time.clamp(1, rows.max(1))
     }

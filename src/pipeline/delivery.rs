@@ -54,6 +54,9 @@ impl<O> Pipeline<O> {
                 run.delivered += 1;
                 run.waiting = None;
                 let opens = run.has_work();
+                if ready.is_err() {
+                    state.lets_go(batch);
+                }
                 drop(state);
                 self.for_step(Step::Send).notify_one();
                 if ready.is_err() {
@@ -91,6 +94,7 @@ impl<O> Pipeline<O> {
         let tasks = if run.tasks_of == number { mem::take(&mut run.tasks) } else { VecDeque::new() };
         let left_over = (tasks, run.queues.take(Some(number)), run.skips.remove(&number));
         let permit = run.permits.remove(&number);
+        state.lets_go(batch);
         drop(state);
         let hung = self.blame(batch.key).map(Box::new);
         let place = batch.place(Stage::Read);

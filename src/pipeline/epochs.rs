@@ -49,6 +49,24 @@ impl<O> Epochs<O> {
         self.runs.iter_mut().filter(|run| std::ptr::eq(&*run.of, branch))
     }
 
+    /// Notes that a worker has nothing in hand.
+    pub(crate) fn puts_down(&mut self, worker: usize) {
+        if let Some(batch) = self.in_hand[worker].take()
+            && let Some(run) = self.run(batch.run)
+        {
+            run.hands -= 1;
+        }
+    }
+
+    /// Notes that nobody waits any more for a batch that workers may have in hand.
+    pub(crate) fn lets_go(&mut self, batch: BatchId) {
+        let hands = self.in_hand.iter_mut().flatten().filter(|hand| **hand == batch);
+        let gone = hands.map(|hand| *hand = ELSEWHERE).count();
+        if let Some(run) = self.run(batch.run) {
+            run.hands -= gone;
+        }
+    }
+
     /// Whether somebody waits for a batch. Nobody does if it was given up, or if its epoch has ended.
     pub(crate) fn is_awaited(&self, batch: BatchId) -> bool {
         self.runs.iter().any(|run| run.id == batch.run && batch.key.number >= run.delivered)
@@ -65,8 +83,7 @@ impl<O> Epochs<O> {
     /// Tells which epochs one more worker may work for: all of them, or only those of which nothing waits to be sent.
     /// An epoch whose consumer is away must not make a worker rest that could work for another epoch.
     fn may_work_for(&self, flow: &Flow) -> impl Fn(&Run<O>) -> bool + use<O> {
-        let at_work = self.in_hand.iter().flatten().filter(|batch| self.is_awaited(**batch)).count();
-        let all = at_work < flow.steady();
+        let all = self.runs.iter().map(|run| run.hands).sum::<usize>() < flow.steady();
         move |run| all || run.queues.to_send.is_empty()
     }
 
@@ -88,6 +105,7 @@ impl<O> Epochs<O> {
         let run = runs.min_by_key(|run| run.urgency(node))?;
         let Some(task) = run.tasks.pop_front() else { return run.open(asked).map(Work::Open) };
         let (of, batch) = (Arc::clone(&run.of), run.batch(run.tasks_of));
+        run.hands += 1;
         self.in_hand[worker] = Some(batch);
         Some(Work::Task { of, batch, task })
     }

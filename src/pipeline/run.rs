@@ -77,6 +77,8 @@ pub(crate) struct Run<O> {
     pub(crate) tasks: VecDeque<Box<dyn Task<O>>>,
     /// The number of the batch that `tasks` belong to.
     pub(crate) tasks_of: usize,
+    /// The number of workers that have a task in hand. Those do not count whose batch was given up.
+    pub(crate) hands: usize,
     /// The permits of the batches that are open.
     pub(crate) permits: BTreeMap<usize, Ticket>,
     /// Batches below this number are past the pin thread.
@@ -110,6 +112,7 @@ impl<O> Run<O> {
             delivered: first,
             tasks: VecDeque::new(),
             tasks_of: first,
+            hands: 0,
             permits: BTreeMap::new(),
             queues: Queues::new(),
             pinned: first,

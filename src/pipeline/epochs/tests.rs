@@ -86,7 +86,7 @@ fn a_batch_with_tasks_left_is_not_followed_by_another() {
     let mut epochs = Epochs::<()>::new(flow.workers);
     let (resting, here) = (0, 1);
     epochs.runs.extend([epoch(resting), epoch(here)]);
-    epochs.in_hand[..flow.steady()].fill(batch(resting, 1));
+    epochs.runs[0].hands = flow.steady();
     epochs.runs[0].queues.to_send.insert(0, Box::new(Nothing));
     epochs.runs[0].tasks.push_back(Box::new(Nothing));
     assert!(matches!(epochs.take_work(9, None, &flow, Instant::now()), Some(Work::Open(_))), "of the other epoch");
@@ -104,6 +104,24 @@ fn flow() -> Flow {
         lease_timeout: Duration::MAX,
         timeout: None,
     }
+}
+
+/// Workers count for an epoch while they have a task of it in hand, and somebody waits for that.
+#[test]
+fn workers_count_while_they_are_of_use() {
+    let mut epochs = Epochs::<()>::new(3);
+    epochs.runs.push(epoch(1));
+    for worker in 0..2 {
+        epochs.runs[0].tasks.push_back(Box::new(Nothing));
+        assert!(matches!(epochs.take_work(worker, None, &flow(), Instant::now()), Some(Work::Task { .. })));
+    }
+    assert_eq!(epochs.runs[0].hands, 2);
+    epochs.puts_down(0);
+    assert_eq!((epochs.runs[0].hands, epochs.in_hand[0]), (1, None));
+    epochs.lets_go(BatchId { run: RunId(1), key: BatchKey::new(0, 0) });
+    assert_eq!((epochs.runs[0].hands, epochs.in_hand[1]), (0, Some(ELSEWHERE)));
+    epochs.puts_down(1);
+    assert_eq!((epochs.runs[0].hands, epochs.in_hand[1]), (0, None), "it returns after all");
 }
 
 /// Which epoch a worker on a node works for.
@@ -175,16 +193,16 @@ fn an_epoch_whose_consumer_is_away_makes_nobody_rest() {
     let mut epochs = Epochs::<()>::new(flow.workers);
     let (away, here) = (0, 1);
     epochs.runs.extend([epoch(away), epoch(here)]);
-    epochs.in_hand[..flow.steady()].fill(batch(here, 5));
+    epochs.runs[1].hands = flow.steady();
     let may_work = |epochs: &Epochs<()>| [0, 1].map(|at| epochs.may_work_for(&flow)(&epochs.runs[at]));
     assert_eq!(may_work(&epochs), [true, true]);
     epochs.runs[0].queues.to_send.insert(flow.ahead(), Box::new(Nothing));
     assert_eq!(may_work(&epochs), [false, true]);
     epochs.runs[1].queues.to_send.insert(0, Box::new(Nothing));
     assert_eq!(may_work(&epochs), [false, false]);
-    epochs.in_hand[0] = None;
+    epochs.runs[1].hands -= 1;
     assert_eq!(may_work(&epochs), [true, true]);
-    epochs.in_hand.fill(batch(here, 5));
+    epochs.runs[1].hands = flow.workers;
     epochs.runs.iter_mut().for_each(|run| run.queues.to_send.clear());
     assert_eq!(may_work(&epochs), [true, true]);
 }
