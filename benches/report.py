@@ -75,6 +75,24 @@ def bars(rows, case):
     return sorted(((label, rate) for label, rate in found if rate), key=lambda bar: -bar[1])
 
 
+def devices(path):
+    """(label, GB/s) of the bench `devices`, for each number of GPUs: the links, and the most that one loader gave."""
+    with open(path) as file:
+        rows = [json.loads(line) for line in file]
+    found = []
+    for count in sorted({row["devices"] for row in rows}):
+        gpus = f"{count} GPU{'s' if count > 1 else ''}"
+        rates = {}
+        for row in rows:
+            if row["devices"] == count and row["case"] in ("links", "ram"):
+                rates.setdefault((row["case"], row["workers"]), []).append(row["gb_per_s"])
+        links = [statistics.median(rate) for (case, _), rate in rates.items() if case == "links"]
+        ram = [(statistics.median(rate), workers) for (case, workers), rate in rates.items() if case == "ram"]
+        found += [(f"raw links, {gpus}", rate) for rate in links]
+        found += [(f"burn-pinned, {gpus}, {workers} workers", rate) for rate, workers in [max(ram)]] if ram else []
+    return found
+
+
 def plot(found, title):
     width, height, left, line = 760, 70 + 34 * len(found), 230, 34
     top = max(rate for _, rate in found)
@@ -83,7 +101,7 @@ def plot(found, title):
            f'<text x="16" y="30" font-size="17" font-weight="600">{escape(title)}</text>']
     for nth, (label, rate) in enumerate(found):
         y, long = 52 + nth * line, (width - left - 90) * rate / top
-        colour = "#d9480f" if label.startswith("burn-pinned") else "#adb5bd" if label == "raw link" else "#4c6ef5"
+        colour = "#d9480f" if label.startswith("burn-pinned") else "#adb5bd" if label.startswith("raw link") else "#4c6ef5"
         out += [f'<text x="{left - 10}" y="{y + 17}" text-anchor="end">{escape(label)}</text>',
                 f'<rect x="{left}" y="{y}" width="{long:.1f}" height="24" rx="3" fill="{colour}"/>',
                 f'<text x="{left + long + 8:.1f}" y="{y + 17}">{rate:.1f} GB/s</text>']
@@ -97,7 +115,13 @@ def main():
     args.add_argument("--case", default="ram-u8-224")
     args.add_argument("--short", action="store_true", help="only what the README shows: no step, the best number of workers")
     args.add_argument("--title", default="256 images of 3 x 224 x 224 bytes a batch, from host memory to the GPU")
+    args.add_argument("--devices", action="store_true", help="a record of the bench `devices`; needs --svg")
     args = args.parse_args()
+    if args.devices:
+        title = "One loader for several GPUs: 256 images of 3 x 224 x 224 bytes a batch, GB/s together"
+        with open(args.svg, "w") as file:
+            file.write(plot(devices(args.records), title))
+        return
     rows = read(args.records)
     table(best(rows) if args.short else rows)
     if args.svg:

@@ -27,7 +27,7 @@ use std::time::Duration;
 #[derive(Parser)]
 struct Args {
     /// Seconds for each measurement
-    #[arg(long, default_value_t = 0.6)]
+    #[arg(long, default_value_t = 0.5)]
     seconds: f64,
 }
 
@@ -40,7 +40,8 @@ fn main() -> Result<(), BoxError> {
     let counts = feed::counts(machine.cores);
     let rows = feed::sweep(&counts, |workers| feed::rows(&device, workers, time));
     let files = feed::photos()?;
-    let jpegs = |decoder| feed::sweep(&counts, |workers| feed::jpegs(&files, &device, decoder, workers, time));
+    let jpegs =
+        |decoder| feed::sweep(&feed::few(&counts), |workers| feed::jpegs(&files, &device, decoder, workers, time));
     let host = jpegs(Decoder::Host);
     let on_device = match feed::refused(&device) {
         Some(reason) => Err(reason),

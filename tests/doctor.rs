@@ -20,8 +20,13 @@ use std::time::Duration;
 fn numbers_of_workers_go_up_to_the_cores() {
     assert_eq!(feed::counts(1), [1]);
     assert_eq!(feed::counts(2), [1, 2]);
-    assert_eq!(feed::counts(6), [1, 2, 4, 5, 6]);
-    assert_eq!(feed::counts(16), [1, 2, 4, 8, 15, 16]);
+    assert_eq!(feed::counts(4), [1, 2, 3]);
+    assert_eq!(feed::counts(16), [1, 2, 4, 8, 15]);
+    assert_eq!(feed::counts(64), [1, 4, 16, 63]);
+    assert_eq!(feed::counts(192), [1, 4, 16, 64, 191]);
+    assert_eq!(feed::few(&[1]), [1]);
+    assert_eq!(feed::few(&[1, 2]), [1, 2]);
+    assert_eq!(feed::few(&[1, 2, 4, 8, 15]), [1, 4, 15]);
 }
 
 #[test]

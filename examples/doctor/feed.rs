@@ -25,13 +25,20 @@ const ENDLESS: usize = 1 << 30;
 /// What came with each number of workers.
 pub(crate) type Sweep = Vec<(usize, f64)>;
 
-/// Numbers of workers to try: 1, 2, 4 .. up to the cores, and one fewer, which leaves a core for the training loop.
+/// Numbers of workers to try, at most five: 1, 2, 4 .., or 1, 4, 16 .. where there are many cores. The last leaves a core
+/// for the training loop, unless there are only two.
 pub(crate) fn counts(cores: usize) -> Vec<usize> {
-    let mut counts: Vec<usize> = (0..).map(|nth| 1 << nth).take_while(|count| *count < cores).collect();
-    counts.extend([cores.saturating_sub(1).max(1), cores.max(1)]);
-    counts.sort_unstable();
-    counts.dedup();
-    counts
+    let last = if cores > 2 { cores - 1 } else { cores.max(1) };
+    let factor: usize = if cores > 16 { 4 } else { 2 };
+    (0..).map(|nth| factor.pow(nth)).take_while(|count| *count < last).chain([last]).collect()
+}
+
+/// The first, the middle and the last of them, for what takes longer to measure.
+pub(crate) fn few(counts: &[usize]) -> Vec<usize> {
+    let mut few: Vec<usize> =
+        [0, counts.len() / 2, counts.len() - 1].into_iter().filter_map(|at| counts.get(at).copied()).collect();
+    few.dedup();
+    few
 }
 
 pub(crate) fn sweep(counts: &[usize], mut rate: impl FnMut(usize) -> Result<f64, BoxError>) -> Result<Sweep, String> {
@@ -144,9 +151,12 @@ pub(crate) fn refused(device: &Device) -> Option<String> {
 fn drive<B>(loader: &dyn DataLoader<B>, device: &Device, time: Duration) -> Result<f64, BoxError> {
     let mut batches = loader.iter();
     let mut next = || batches.next().ok_or("the epoch ended").map_err(BoxError::from).and_then(|batch| Ok(batch?));
-    for _ in 0..4 {
-        drop(next()?); // slots and decoders are made
+    // Slots and decoders are made, and other threads may still be at it when the first batches come.
+    let (begun, mut first) = (Instant::now(), 0);
+    while first < 4 || begun.elapsed() < time / 2 {
+        drop(next()?);
         device.sync()?;
+        first += 1;
     }
     let (start, mut count) = (Instant::now(), 0);
     while start.elapsed() < time {

@@ -107,14 +107,16 @@ impl<O> Crew<O> {
 
     /// The number of rows per task: enough for [`TASK_NS`], by what rows have cost so far. With many workers it is more, as
     /// long as each of them still gets a task of the batch. At first each worker gets two shares of the batch, so that the
-    /// first batch comes soon. This number changes the speed and nothing else.
-    pub(super) fn chunk(&self, rows: usize) -> usize {
+    /// first batch comes soon. `uneven` rows take very different times: behind a slow one, few others should wait. This
+    /// number changes the speed and nothing else.
+    pub(super) fn chunk(&self, rows: usize, uneven: bool) -> usize {
         let workers = self.flow.now.workers();
         let by_time = match self.row_ns.load(Relaxed) {
             0 => rows.div_ceil(2 * workers),
             row_ns => {
                 let of = |ns: u64| usize::try_from(ns / row_ns).unwrap_or(usize::MAX);
-                of(TASK_NS).max(of(TASK_NS_PER_WORKER * workers as u64).min(rows.div_ceil(workers)))
+                let most = if uneven { 0 } else { rows.div_ceil(workers) };
+                of(TASK_NS).max(of(TASK_NS_PER_WORKER * workers as u64).min(most))
             }
         };
         by_time.clamp(1, rows.max(1))

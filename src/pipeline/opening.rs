@@ -107,7 +107,7 @@ impl<O> Pipeline<O> {
         let sampling = Span::new(self.counters(), Stage::Sampler, batch.key);
         let BatchIndices { indices, occurrences } = feed.take(batch.place(Stage::Sampler))?;
         drop(sampling);
-        let chunk = self.crew.chunk(indices.len());
+        let chunk = self.crew.chunk(indices.len(), self.source.is_uneven());
         let permit = mem::replace(&mut opening.permit, Err(Error::Ended))?;
         let abandoned = Arc::clone(&opening.abandoned);
         let plan = Arc::new(BatchPlan { at, indices: indices.into(), occurrences, abandoned });

@@ -106,6 +106,23 @@ fn flow() -> Flow {
     }
 }
 
+/// With many workers, tasks get longer, as long as each worker gets one of the batch. Rows that take different times keep
+/// short tasks.
+#[test]
+fn tasks_are_as_long_as_workers_are_many() {
+    let chunk = |workers: usize, row: Duration, uneven: bool| {
+        let crew = Crew::<()>::new(Flow { workers, now: Settings::new(workers, 2), ..flow() }, None);
+        crew.ran(1, row);
+        crew.chunk(256, uneven)
+    };
+    let slow = Duration::from_micros(100);
+    assert_eq!([1, 8, 56, 112].map(|workers| chunk(workers, slow, false)), [2, 2, 5, 3]);
+    assert_eq!([1, 8, 56, 112].map(|workers| chunk(workers, slow, true)), [2; 4]);
+    let quick = Duration::from_nanos(100);
+    assert_eq!(chunk(56, quick, false), 256, "the whole batch");
+    assert_eq!(chunk(4, Duration::from_millis(5), false), 1);
+}
+
 /// Workers count for an epoch while they have a task of it in hand, and somebody waits for that.
 #[test]
 fn workers_count_while_they_are_of_use() {

@@ -190,7 +190,7 @@ impl Model {
     /// Joins threads of a closed pipeline; all permits must be home.
     fn end(self, threads: impl IntoIterator<Item = JoinHandle<()>>) {
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        let Pipeline { pool, .. } = &*self.pipeline;
+        let pool = &self.pipeline.pool;
         assert!(pool.is_closed());
         assert_eq!(pool.permits(), pool.limits().slots);
     }

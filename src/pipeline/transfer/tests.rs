@@ -3,15 +3,15 @@
 pub(in crate::pipeline) mod fake;
 
 use self::fake::{
-    BROKEN, Link, ROWS, SLOTS, consume, epoch_of, flow, pictures, pictures_of, pipeline, pipeline_of, rows, rows_of,
-    threads,
+    BROKEN, Link, ROWS, SLOTS, consume, epoch_of, flow, one_of, pictures, pictures_of, pipeline, pipeline_of, rows,
+    rows_of, threads,
 };
 use crate::{
     batch::Ready,
     device::{Breaks, DeviceCall, Hang},
     fault::{BadSamples, Error, Quota},
     observe::{Cause, Counters, Timeline},
-    pipeline::{flow::Flow, run::Delivery},
+    pipeline::{flow::Flow, run::Delivery, threads::Threads},
     vocabulary::Stage,
 };
 use burn::data::dataset::{Dataset, DatasetError};
@@ -110,6 +110,37 @@ fn a_device_that_hangs_lets_the_loader_be_dropped() {
             sleep(Duration::from_millis(5));
         }
     }
+}
+
+/// Two copies of a loader, each with a fast and a slow consumer, on slow links: every batch of all four arrives.
+#[test]
+fn consumers_of_two_copies_get_all_their_batches() {
+    let (batches, counters) = (40, Arc::<Counters>::default());
+    let link = || {
+        let breaks = Box::new(|_| None);
+        Link { rows: Arc::new(rows(batches, &counters)), send: Duration::from_millis(1), breaks }
+    };
+    let first = pipeline(link(), &counters);
+    let second = one_of(&first.crew, Some(1), link(), &counters);
+    let (threads, more) = (threads(&first), Threads::of_steps(&second).unwrap());
+    std::thread::scope(|scope| {
+        for pipeline in [&first, &second] {
+            for pause in [0, 4] {
+                scope.spawn(move || {
+                    let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
+                    for number in 0..batches {
+                        let delivery = pipeline.next(id, Instant::now()).expect("a batch");
+                        assert_eq!((delivery.place.batch, delivery.ready.is_ok()), (number, true));
+                        sleep(Duration::from_millis(pause));
+                    }
+                    assert!(pipeline.next(id, Instant::now()).is_none());
+                    pipeline.end(id);
+                });
+            }
+        }
+    });
+    assert_eq!((first.epochs(), second.epochs()), (0, 0));
+    drop((more, threads));
 }
 
 /// A loop that launches steps of 10 ms and does not wait for them has its batches held back by the device, not the
