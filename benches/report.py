@@ -2,8 +2,10 @@
 """Turns benches/records/*.jsonl into the README's table (standard output) and a plot.
 
     python3 benches/report.py benches/records/2026-11-21-h200.jsonl --svg benches/records/h200.svg
+    python3 benches/report.py benches/records/2026-11-22-devices-h200-x4.jsonl --devices --svg plot.svg
 
-Lines are those of `cargo bench --bench loaders -- --json` and of any peer that prints the same fields. Figures are medians
+Lines are those of `cargo bench --bench loaders -- --json` and of any peer that prints the same fields, or with `--devices` those of
+the bench `devices`. Figures are medians
 over the rounds of one record; lines with a field `code`, a commit, are those of that commit. Needs nothing but Python.
 """
 import argparse, json, statistics
@@ -109,14 +111,16 @@ def plot(found, title):
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    args.add_argument("records")
-    args.add_argument("--svg")
-    args.add_argument("--case", default="ram-u8-224")
-    args.add_argument("--short", action="store_true", help="only what the README shows: no step, the best number of workers")
-    args.add_argument("--title", default="256 images of 3 x 224 x 224 bytes a batch, from host memory to the GPU")
-    args.add_argument("--devices", action="store_true", help="a record of the bench `devices`; needs --svg")
-    args = args.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("records")
+    parser.add_argument("--svg")
+    parser.add_argument("--case", default="ram-u8-224")
+    parser.add_argument("--short", action="store_true", help="only what the README shows: no step, the best number of workers")
+    parser.add_argument("--title", default="256 images of 3 x 224 x 224 bytes a batch, from host memory to the GPU")
+    parser.add_argument("--devices", action="store_true", help="a record of the bench `devices`; needs --svg")
+    args = parser.parse_args()
+    if args.devices and not args.svg:
+        parser.error("--devices needs --svg")
     if args.devices:
         title = "One loader for several GPUs: 256 images of 3 x 224 x 224 bytes a batch, GB/s together"
         with open(args.svg, "w") as file:

@@ -53,6 +53,7 @@ use burn_pinned::{BoxError, PinnedDataLoader, PinnedDataLoaderBuilder, Stats, ob
 use burns_way::Decoded;
 use clap::Parser;
 use collate::{ImageBatch, ImageCollate, Sample};
+use devices::Strategy;
 use model::Model;
 use progress::{Clock, PlainProgress, Timed};
 use square::CentreSquare;
@@ -152,11 +153,12 @@ fn run(args: &Args) -> Result<(), BoxError> {
     let classes = folder.classes().to_vec();
     let (train, valid) = folder.split(0.2, args.seed);
     println!("{} training and {} validation images of {}", train.len(), valid.len(), classes.join(", "));
-    let batches = train.len().div_ceil(args.batch_size.max(1));
+    // Burn steps the rate once for all devices.
+    let batches = train.len().div_ceil(args.devices.max(1)).div_ceil(args.batch_size.max(1));
     let (train, valid) = (args.loader(train, true, &device)?, args.loader(valid, false, &device)?);
 
     if let (Some(_), Some(loader)) = (&args.timeline, &train.pinned) {
-        loader.record(picture::events(batches, args.batch_size));
+        loader.record(picture::events(batches * args.devices, args.batch_size));
     }
     let artifacts = std::env::temp_dir().join("burn-pinned-image-classification");
     let model = Model::new(classes.len(), &device.clone().autodiff());
@@ -208,16 +210,19 @@ fn run(args: &Args) -> Result<(), BoxError> {
 
 fn report(args: &Args, device: &Device, accuracy: f64, seconds: f64, train: &Fed) {
     let loader = if args.loader == Which::Pinned { "burn-pinned" } else { "Burn's own" };
-    let waited = 100.0 * train.clock.wait_share();
+    // One loop takes the batches of all devices in turn, so the times of their iterators are the same time.
+    let loops = if args.strategy == Strategy::Multi { args.devices as f64 } else { 1.0 };
+    let waited = 100.0 * (loops * train.clock.wait_share()).min(1.0);
     let stats = train.pinned.as_ref().map(|loader| loader.stats());
     let workers = stats.as_ref().map_or_else(|| args.workers.unwrap_or_else(threads), |stats| stats.workers);
-    println!("\n  loader               {loader}, {workers} workers, on {device:?}");
+    let devices = if args.devices > 1 { format!("{} devices", args.devices) } else { format!("{device:?}") };
+    println!("\n  loader               {loader}, {workers} workers, on {devices}");
     println!("  decoder              {}", decoder(stats.as_ref()));
     println!("  validation accuracy  {:.1} %", 100.0 * accuracy);
     println!(
         "  training             {seconds:.1} s for {} epochs, {:.0} images/s",
         args.epochs - args.checkpoint_epoch.unwrap_or(0),
-        train.clock.items_per_s()
+        args.devices as f64 * train.clock.items_per_s()
     );
     println!("  the step waited      {waited:.1} % of its time for data");
     if let Some(stats) = stats {

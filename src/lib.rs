@@ -63,10 +63,12 @@
 //!   [`timeout`](PinnedDataLoaderBuilder::timeout) is set, of a call that hangs. The `timeout` covers what the loader's
 //!   threads run. It covers neither `finish` on an accelerator, which runs in `next()` on the caller's thread, nor the
 //!   planning of the epoch in `iter()`.
-//! - Page-locked memory never exceeds `pinned_limit` and does not depend on the number of workers. Exception: a call
+//! - Page-locked memory of a copy of the loader, or with `devices(n)` of all together, never exceeds `pinned_limit`.
+//!   It does not depend on the number of workers. Exception: a call
 //!   that hangs beyond `timeout` keeps its batch's memory on top.
-//! - Dropping an iterator ends its epoch's work, and waits for none of it. Dropping a loader joins each of its threads
-//!   after the call, the copy or the allocation that it is in. With a `timeout`, a thread that hangs for longer is
+//! - Dropping an iterator ends its epoch's work, and waits for none of it. Dropping a copy of a loader joins its own
+//!   threads, and the last copy joins the workers. Each thread ends after the call, the copy or the allocation that it
+//!   is in. With a `timeout`, a thread that hangs for longer is
 //!   left, with its batch's memory, until its call returns.
 //!
 //! With `panic = "abort"` a panic of user code ends the process, as it always does.

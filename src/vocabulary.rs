@@ -89,7 +89,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Which batch: the epoch and the number in it, both from 0.
+/// Which batch: the epoch and the number in it, both from 0, and the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchKey {
     pub(crate) epoch: usize,

@@ -25,8 +25,8 @@ const ENDLESS: usize = 1 << 30;
 /// What came with each number of workers.
 pub(crate) type Sweep = Vec<(usize, f64)>;
 
-/// Numbers of workers to try, at most five: 1, 2, 4 .., or 1, 4, 16 .. where there are many cores. The last leaves a core
-/// for the training loop, unless there are only two.
+/// Numbers of workers to try: 1, 2, 4 .., or 1, 4, 16 .. where there are many cores. With more than two cores, the last
+/// leaves one for the training loop.
 pub(crate) fn counts(cores: usize) -> Vec<usize> {
     let last = if cores > 2 { cores - 1 } else { cores.max(1) };
     let factor: usize = if cores > 16 { 4 } else { 2 };
@@ -151,7 +151,7 @@ pub(crate) fn refused(device: &Device) -> Option<String> {
 fn drive<B>(loader: &dyn DataLoader<B>, device: &Device, time: Duration) -> Result<f64, BoxError> {
     let mut batches = loader.iter();
     let mut next = || batches.next().ok_or("the epoch ended").map_err(BoxError::from).and_then(|batch| Ok(batch?));
-    // Slots and decoders are made, and other threads may still be at it when the first batches come.
+    // The first batches do not count: slots and decoders are made then.
     let (begun, mut first) = (Instant::now(), 0);
     while first < 4 || begun.elapsed() < time / 2 {
         drop(next()?);

@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// Batches ready ahead of the step
     #[arg(long, default_value_t = 2)]
     pub(crate) prefetch: usize,
-    /// Devices to train on
+    /// Devices to train on. Without the feature `cuda`, one CPU device stands in for all
     #[arg(long, default_value_t = 1)]
     pub(crate) devices: usize,
     /// How Burn trains on several devices

@@ -201,7 +201,8 @@ pub enum Error {
     /// A batch did not come within [`timeout`](crate::PinnedDataLoaderBuilder::timeout). It is given up; the next call
     /// of `next()` waits for the batch after it.
     #[error(
-        "batch {batch} of epoch {epoch} did not come within {waited:.1?}; {}",
+        "batch {batch} of epoch {epoch}{} did not come within {waited:.1?}; {}",
+        device.map_or_else(String::new, |device| format!(", for device {device},")),
         hung.as_ref().map_or_else(|| "no thread hangs in a call: raise `timeout`, or drop other iterators".into(), ToString::to_string)
     )]
     Timeout {
@@ -209,6 +210,8 @@ pub enum Error {
         epoch: usize,
         /// The batch of the epoch, from 0.
         batch: usize,
+        /// The device that the batch is for, from 0, if the loader is cut for several.
+        device: Option<u16>,
         /// How long `next()` waited.
         waited: Duration,
         /// The longest call on this batch or, if there is none, the longest call on any batch. `None` if no thread is

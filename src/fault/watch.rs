@@ -136,7 +136,7 @@ impl Drop for Restore<'_> {
     }
 }
 
-/// The threads of a pipeline.
+/// The workers of a crew, or the threads of the steps of one copy of a loader.
 #[derive(Debug)]
 pub(crate) struct Watch {
     /// How long a consumer waits, and how long a call may last before its thread counts as hung.
@@ -191,7 +191,7 @@ impl Watch {
     }
 
     /// Whether nothing can go on because calls have lasted longer than the timeout. This is so if all threads of a kind
-    /// hang, or the worker that opens batches, since it does so for all others.
+    /// hang.
     pub(crate) fn is_hung(&self) -> bool {
         let hanging = self.hanging();
         let kind = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
@@ -201,7 +201,6 @@ impl Watch {
             free.entry(kind(&call.thread)).and_modify(|threads| *threads = threads.saturating_sub(1));
         }
         free.values().any(|threads| *threads == 0)
-            || hanging.iter().any(|call| matches!(call.place.stage, Stage::Sampler | Stage::SlotWait))
     }
 
     /// Whether some thread has been in one call for longer than the timeout.

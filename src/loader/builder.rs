@@ -202,15 +202,16 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// The number of threads that read and write samples for the loader and all its copies, or [`Auto`](crate::Auto): the fewest that are enough.
-    /// Default: the threads of the machine, less one in eight for training and transfer. On CUDA under Linux, workers
-    /// lower their own priority (nice 10). Threads that your code starts on a worker inherit this priority.
+    /// The number of threads that read and write samples, for the loader and all its copies. [`Auto`](crate::Auto): the
+    /// fewest that are enough. Default: the threads of the machine, less one in eight for training and transfer. On CUDA
+    /// under Linux, workers lower their own priority (nice 10). Threads that your code starts on a worker inherit this
+    /// priority.
     pub fn num_workers(mut self, num_workers: impl Into<Count>) -> Self {
         self.options.workers = Some(num_workers.into());
         self
     }
 
-    /// The number of batches ready on the device ahead of the step. Default: 2. [`Auto`](crate::Auto): 2, and up to 8
+    /// The number of batches ready ahead of the step, on each device. Default: 2. [`Auto`](crate::Auto): 2, and up to 8
     /// if that makes the step wait less.
     ///
     /// On CUDA an epoch in progress takes the device memory of `prefetch + 3` batches: `prefetch` are ready, two are on
@@ -222,18 +223,19 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     }
 
     /// The number of threads that copy to the device, for each device. On CUDA each has a copy stream of its own.
-    /// Default: 3. On a CPU backend there is nothing to copy, and there are no such
-    /// threads.
+    /// Default: 3. A CPU backend has no such threads.
     pub fn transfer_threads(mut self, transfers: usize) -> Self {
         self.options.transfers = Some(transfers);
         self
     }
 
-    /// The most bytes of page-locked memory. With [`devices`](Self::devices), it is for all devices together, and each has
-    /// an equal part. Otherwise it is for this loader, and again for each copy of it by `to_device` or `slice`
-    /// ([`shared_limit`](Self::shared_limit) is one for all). Default for each device or copy: `prefetch + 2` batches, or up to 16 batches that
-    /// take 16 MiB together, or with images up to 12 that take 512 MiB together. With a batcher, it is `prefetch + 2`
-    /// batches of whatever size they have. A smaller limit means fewer slots.
+    /// The most bytes of page-locked memory. With [`devices`](Self::devices) it is for all devices together, and each has
+    /// an equal part. Otherwise it is for this loader, and again for each copy by `to_device` or `slice`.
+    /// [`shared_limit`](Self::shared_limit) is one for all.
+    ///
+    /// The default is, for each device or copy, `prefetch + 2` batches, or up to 16 batches that take 16 MiB together, or
+    /// with images up to 12 that take 512 MiB together. With a batcher, it is `prefetch + 2` batches of whatever size they
+    /// have. A smaller limit means fewer slots.
     pub fn pinned_limit(mut self, bytes: usize) -> Self {
         self.options.pinned_limit = Some(bytes);
         self

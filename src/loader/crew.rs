@@ -38,6 +38,11 @@ impl<O> Clone for SharedCrew<O> {
 }
 
 impl<O: Send + 'static> SharedCrew<O> {
+    /// Whether these workers are those at work.
+    pub(crate) fn has(&self, workers: &Arc<Workers<O>>) -> bool {
+        std::ptr::eq(self.0.lock().as_ptr(), Arc::as_ptr(workers))
+    }
+
     /// Returns the crew that is at work. If there is none, or its workers hang, new workers are started.
     ///
     /// # Errors

@@ -43,9 +43,10 @@ struct Running<O> {
 /// [`PinnedDataLoaderBuilder`](crate::PinnedDataLoaderBuilder).
 ///
 /// It is Burn's [`DataLoader`]; `Arc<PinnedDataLoader<O>>` coerces to `Arc<dyn DataLoader<O>>`. Threads and slots come
-/// with the first `iter()` and stay until the loader is dropped. The drop joins each thread after the call, the copy or
-/// the allocation that it is in. With a [`timeout`](crate::PinnedDataLoaderBuilder::timeout), a thread that hangs for
-/// longer is left. Each `iter()` is the loader's next epoch.
+/// with the first `iter()` and stay until the loader is dropped. The drop joins the threads of this copy, and the drop of
+/// the last copy joins the workers too. Each thread ends after the call, the copy or the allocation that it is in. With a
+/// [`timeout`](crate::PinnedDataLoaderBuilder::timeout), a thread that hangs for longer is left. Each `iter()` is the
+/// loader's next epoch.
 ///
 /// ```
 /// # use burn::{data::{dataloader::DataLoader, dataset::InMemDataset}, prelude::*, tensor::DType};
@@ -114,7 +115,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// Starts to record what each thread does and when, for this loader and all its copies, and forgets what was
-    /// recorded before. It keeps the last `events` events of about 80 bytes each. There are about ten events per batch
+    /// recorded before. It keeps the last `events` events of about 90 bytes each. There are about ten events per batch
     /// and worker. 0 stops the recording and forgets everything, so take the [`timeline`](Self::timeline) first. Each
     /// event costs a lock.
     pub fn record(&self, events: usize) {
@@ -166,16 +167,16 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// Returns the pipeline, and starts it if needed.
     fn pipeline(&self) -> Result<Arc<Pipeline<O>>, Error> {
         let plan = &self.plan;
-        let target = plan.target();
         let mut running = self.running.lock();
         drop(running.take_if(|running| running.pipeline.is_dead())); // this epoch gets new threads
-        let workers = plan.crew.get(&plan.options, target.host, &plan.counters)?;
-        // The workers of old may hang, while other copies have new ones already.
-        let is_left = |running: &Running<O>| !Arc::ptr_eq(&running.workers, &workers) && running.pipeline.epochs() == 0;
-        drop(running.take_if(|running| is_left(running)));
-        if let Some(running) = &*running {
-            return Ok(Arc::clone(&running.pipeline));
+        if let Some(Running { pipeline, workers, .. }) = &*running
+            && (pipeline.epochs() > 0 || plan.crew.has(workers))
+        {
+            return Ok(Arc::clone(pipeline));
         }
+        drop(running.take()); // the workers of old hang, and other copies have new ones
+        let target = plan.target();
+        let workers = plan.crew.get(&plan.options, target.host, &plan.counters)?;
         let host = target.host;
         let alloc = match &plan.options.alloc {
             Some(alloc) => Arc::clone(alloc),
@@ -234,8 +235,9 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
     /// each within itself.
     fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<O>> {
         self.copy(|plan| {
-            plan.device = plan.schedule.cut_for_device(start, end);
-            if plan.device.is_none() {
+            if let Some(device) = plan.schedule.cut_for_device(start, end) {
+                plan.device = Some(device);
+            } else {
                 plan.schedule.cut(start, end);
                 plan.standing = SharedPosition::new(plan.standing.get());
                 self.compare(start, end, plan.schedule.batches(self.epoch.load(Relaxed)));

@@ -142,8 +142,8 @@ pub trait HostAlloc: Send + Sync + fmt::Debug {
     /// [`Error::OutOfHostMemory`] if the block cannot be allocated.
     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error>;
 
-    /// Returns the NUMA node that its blocks lie on, if they all lie on one. Of a host with several nodes, workers on this
-    /// node are the first to write to these blocks. Default: not known.
+    /// Returns the NUMA node that all of its blocks lie on. On a host with several nodes, workers on this node prefer to
+    /// write to these blocks. Default: `None`, not known.
     fn node(&self) -> Option<u32> {
         None
     }

@@ -14,7 +14,7 @@ use super::{
     slot::{Slot, SlotHome, Ticket},
 };
 use crate::{
-    fault::{Doing, Error, catch},
+    fault::Error,
     observe::Counters,
     sync::{Condvar, Mutex, MutexGuard},
 };
@@ -25,16 +25,13 @@ use std::{
         Arc, OnceLock, Weak,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// How many more blocks than permits are kept for the next batches when they come back. On a CPU backend a delivered
 /// batch takes its memory along. Two such batches exist at a time: the one being trained on, and the one that the loop
 /// still holds while it asks for the next.
 pub(crate) const SPARE: usize = 2;
-
-/// How often a waiting thread asks whether to go on.
-const TICK: Duration = Duration::from_millis(50);
 
 /// Says whether to go on waiting, given how long the wait has lasted. An error ends the wait.
 pub(crate) type Patience<'a> = &'a dyn Fn(Duration) -> Result<(), Error>;
@@ -91,10 +88,17 @@ impl State {
     }
 }
 
-/// Waits for permits of a pool, without a thread that waits in the pool.
+/// Is told when a permit comes back, so that no thread waits in the pool for it.
 pub(crate) trait AwaitsPermits: fmt::Debug + Send + Sync {
     /// Called when a permit may have come back, outside the pool's lock.
     fn permit_came_back(&self);
+}
+
+/// Who takes permits without a wait in the pool, and how many bytes each of them needs, if that is known.
+#[derive(Debug)]
+struct Awaits {
+    who: Weak<dyn AwaitsPermits>,
+    bytes: Option<usize>,
 }
 
 /// The pool. All of its waits end when it is closed.
@@ -104,7 +108,7 @@ pub(crate) struct Pool {
     limits: PoolLimits,
     state: Mutex<State>,
     changed: Condvar,
-    awaits: OnceLock<Weak<dyn AwaitsPermits>>,
+    awaits: OnceLock<Awaits>,
     /// The number of permits that are left.
     left: Arc<AtomicUsize>,
     counters: Arc<Counters>,
@@ -167,11 +171,6 @@ impl Pool {
         self.lock().closed
     }
 
-    /// Whether all permits are held.
-    pub(crate) fn is_used_up(&self) -> bool {
-        !self.has_permit()
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
@@ -183,27 +182,35 @@ impl Pool {
         self.limits.slots + extra
     }
 
-    /// Sets who is told when a permit comes back.
-    pub(crate) fn tell(&self, awaits: Weak<dyn AwaitsPermits>) {
-        let told = self.awaits.set(awaits);
+    /// Sets who is told when a permit comes back. Each of its permits is for a slot of `bytes` bytes, if that is known.
+    pub(crate) fn tell(&self, who: Weak<dyn AwaitsPermits>, bytes: Option<usize>) {
+        let told = self.awaits.set(Awaits { who, bytes });
         debug_assert!(told.is_ok(), "a pool has one pipeline");
     }
 
     fn permit_changed(&self) {
         self.changed.notify_all();
-        if let Some(awaits) = self.awaits.get().and_then(Weak::upgrade) {
+        if let Some(awaits) = self.awaits.get().and_then(|awaits| awaits.who.upgrade()) {
             awaits.permit_came_back();
         }
     }
 
-    /// Whether a permit is left. It takes no lock, since workers ask this under a lock of their own.
+    /// Whether a permit is left, with memory for its slot that need not be waited for.
     pub(crate) fn has_permit(&self) -> bool {
-        self.left.load(Relaxed) > 0
+        // The first condition takes no lock: workers ask this often, under a lock of their own.
+        self.left.load(Relaxed) > 0 && self.has_memory(&self.lock())
     }
 
-    /// Takes a permit, if one is left.
+    /// Whether the next slot has memory: there may be fewer blocks than permits, after a refusal of the allocator.
+    fn has_memory(&self, state: &State) -> bool {
+        let bytes = self.awaits.get().and_then(|awaits| awaits.bytes);
+        bytes.is_none_or(|bytes| state.has_room(bytes) || state.free.iter().any(|block| block.len() >= bytes))
+    }
+
+    /// Takes a permit, if one is left with memory for its slot.
     pub(crate) fn try_permit(self: &Arc<Self>) -> Option<Permit> {
-        self.take(self.lock())
+        let state = self.lock();
+        if self.has_memory(&state) { self.take(state) } else { None }
     }
 
     fn take(self: &Arc<Self>, mut state: MutexGuard<'_, State>) -> Option<Permit> {
@@ -259,117 +266,6 @@ impl Pool {
         Some(Permit { pool: Some(Arc::clone(self)), ticket })
     }
 
-    fn block(&self, permit: Ticket, bytes: usize, patience: Patience<'_>) -> Result<HostBlock, Error> {
-        if bytes > self.limits.bytes {
-            return Err(Error::OverLimit { bytes, limit: self.limits.bytes });
-        }
-        let (start, mut told) = (Instant::now(), false);
-        loop {
-            let mut state = self.lock();
-            if state.closed {
-                return Err(Error::Ended);
-            }
-            // The block that came back last is the most likely to be in the cache.
-            if let Some(at) = state.free.iter().rposition(|block| block.len() >= bytes) {
-                let block = state.free.remove(at);
-                state.lend(permit, block.len());
-                return Ok(block);
-            }
-            // The free blocks are too small. Those beyond the permits that are left are freed, since this permit now
-            // needs a larger one. So are those that leave no room within the limit.
-            let mut small = Vec::new();
-            while state.free.len() > state.permits.left() || !state.has_room(bytes) {
-                let Some(block) = state.free.pop() else { break };
-                state.allocated -= block.len();
-                self.counters.freed(block.len());
-                small.push(block);
-            }
-            if state.has_room(bytes) {
-                state.allocated += bytes;
-                drop(state);
-                drop(small);
-                let error = match self.allocate(bytes) {
-                    Ok(block) => {
-                        self.lock().lend(permit, block.len());
-                        return Ok(block);
-                    }
-                    Err(error) => error,
-                };
-                state = self.lock();
-                if !state.make_do() {
-                    return Err(error);
-                }
-                if !mem::replace(&mut told, true) {
-                    log::warn!("burn-pinned goes on with fewer slots: {error}");
-                }
-                if state.allocated > 0 {
-                    continue; // with the memory that there is
-                }
-            }
-            self.changed.wait_for(&mut state, TICK);
-            drop(state);
-            Doing::here().still();
-            patience(start.elapsed())?;
-        }
-    }
-
-    /// Allocates a block whose bytes are counted already.
-    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
-        let start = Instant::now();
-        let refused = |message| Error::OutOfHostMemory { kind: "host", bytes, message };
-        // The allocator may be the user's.
-        let block = match catch(|| self.alloc.allocate(bytes)) {
-            Ok(Ok(block)) if block.len() != bytes => Err(refused(format!("the allocator gave {}", block.len()))),
-            Ok(block) => block,
-            Err(caught) => Err(refused(format!("the allocator panicked: {}", caught.message))),
-        };
-        match &block {
-            Ok(block) => self.counters.allocated(block.len(), block.kind(), start.elapsed()),
-            Err(_) => {
-                self.lock().allocated -= bytes;
-                self.changed.notify_all();
-            }
-        }
-        block
-    }
-
-    /// Allocates memory for every permit ahead of its use. A refusal is only logged. It becomes an error later, if
-    /// there is no memory at all.
-    pub(crate) fn preallocate(&self, bytes: usize) {
-        for _ in 0..self.limits.slots {
-            {
-                let mut state = self.lock();
-                let most = state.limit.min(bytes.saturating_mul(self.limits.slots));
-                if state.closed || state.allocated.saturating_add(bytes) > most {
-                    return;
-                }
-                state.allocated += bytes;
-            }
-            match self.allocate(bytes) {
-                Ok(block) => self.keep(self.lock(), block),
-                Err(error) => {
-                    self.lock().make_do();
-                    return log::warn!("burn-pinned goes on with fewer slots: {error}");
-                }
-            }
-        }
-    }
-
-    /// Adds a counted block to the free ones, or frees it if the pool is closed.
-    fn keep(&self, mut state: MutexGuard<'_, State>, block: HostBlock) {
-        let freed = if state.closed {
-            state.allocated -= block.len();
-            self.counters.freed(block.len());
-            Some(block)
-        } else {
-            state.free.push(block);
-            None
-        };
-        drop(state);
-        self.permit_changed();
-        drop(freed);
-    }
-
     /// Ends all waits; memory that comes back from now on is freed.
     pub(crate) fn close(&self) {
         let freed = {
@@ -409,6 +305,7 @@ impl SlotHome for Pool {
     }
 }
 
+mod blocks;
 #[cfg(all(test, burn_pinned_loom))]
 mod model;
 #[cfg(test)]

@@ -87,7 +87,7 @@ impl Counters {
         self.loops.set_workers(workers);
     }
 
-    /// Notes how many transfer threads and slots a copy has that starts, or that changes them.
+    /// Notes the transfer threads and slots of a copy, when it starts or changes them.
     pub(crate) fn started(&self, transfers: usize, slots: usize) {
         self.transfers.store(transfers, Relaxed);
         self.slots.store(slots, Relaxed);
@@ -147,8 +147,8 @@ impl Counters {
     /// Notes how many batches are at each place as the step asks for one: open, to pin, to send, ready.
     pub(crate) fn asked(&self, batches: [usize; 4]) {
         if TIMED {
-            // This runs under the lock of one pipeline. If a copy of the loader adds at the same time, one of many
-            // additions is lost.
+            // This runs under the lock of a crew. If an older crew is still there, because it hangs, an addition may be
+            // lost.
             for (sum, count) in self.seen.iter().zip(batches) {
                 sum.store(sum.load(Relaxed) + count as u64, Relaxed);
             }
@@ -180,7 +180,7 @@ impl Counters {
 
     pub(crate) fn allocated(&self, bytes: usize, kind: MemoryKind, time: Duration) {
         self.allocations.fetch_add(1, Relaxed);
-        let early = 2 * self.slots.load(Relaxed) * self.copies.load(Relaxed).max(1);
+        let early = 2 * self.slots.load(Relaxed) * self.on_device.lock().len().max(1);
         if self.batches.load(Relaxed) > early as u64 {
             self.late_allocations.fetch_add(1, Relaxed);
         }

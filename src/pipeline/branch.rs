@@ -55,7 +55,7 @@ impl<O> Branch<O> {
         let window = Arc::new(DeviceWindow::new(flow.ahead() + 1, move || looks.look())); // one more for the batch of the step, or it waits
         let watched = Arc::clone(&window) as Arc<dyn OnDevice>;
         pool.counters().watch_device(Arc::downgrade(&watched));
-        pool.tell(workers);
+        pool.tell(workers, source.slot_bytes());
         Self {
             flow: flow.clone(),
             node: pool.node(),

@@ -29,7 +29,7 @@ use std::{
 
 /// The time that a task should take, about. It is long compared with a lock and short compared with a batch.
 const TASK_NS: u64 = 200_000;
-/// The same for each worker. With many workers, longer tasks keep them from waiting for the lock.
+/// With many workers a task takes longer: this much for each worker. So they wait less for the lock.
 const TASK_NS_PER_WORKER: u64 = 25_000;
 
 pub(crate) struct Crew<O> {
@@ -73,9 +73,10 @@ impl<O> Crew<O> {
         let mut state = self.lock();
         state.puts_down(worker);
         while !state.closed {
+            let patience = state.patience();
             if !state.is_at_work(worker, self.flow.now.workers()) {
-                if state.has_work(&self.flow) {
-                    self.for_workers.notify_one(); // this worker was woken for that work
+                if patience.is_some() || state.has_work(&self.flow) {
+                    self.for_workers.notify_one(); // this worker was woken for that
                 }
                 self.for_resting.wait(&mut state);
                 continue;
@@ -89,10 +90,8 @@ impl<O> Crew<O> {
                 }
                 return Some(work);
             }
-            match state.patience() {
-                None => self.for_workers.wait(&mut state),
-                Some(patience) => drop(self.for_workers.wait_for(&mut state, patience)),
-            }
+            // With or without a permit: a worker that watches a consumer's patience may hang later, in a call.
+            self.for_workers.wait_for(&mut state, patience.unwrap_or(self.flow.lease_timeout));
         }
         None
     }
@@ -107,8 +106,8 @@ impl<O> Crew<O> {
 
     /// The number of rows per task: enough for [`TASK_NS`], by what rows have cost so far. With many workers it is more, as
     /// long as each of them still gets a task of the batch. At first each worker gets two shares of the batch, so that the
-    /// first batch comes soon. `uneven` rows take very different times: behind a slow one, few others should wait. This
-    /// number changes the speed and nothing else.
+    /// first batch comes soon. Where rows take very different times (`uneven`), tasks stay short, so that few rows
+    /// wait behind a slow one. This number changes the speed and nothing else.
     pub(super) fn chunk(&self, rows: usize, uneven: bool) -> usize {
         let workers = self.flow.now.workers();
         let by_time = match self.row_ns.load(Relaxed) {
@@ -137,12 +136,14 @@ impl<O> Crew<O> {
         self.for_resting.notify_all();
     }
 
-    /// Whether no worker will do anything any more: they were dismissed, or nobody waits and all of them hang.
+    /// Whether the workers were dismissed.
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// Whether no worker will do anything any more: they were dismissed, or all of them hang.
     pub(crate) fn is_dead(&self) -> bool {
-        let state = self.lock();
-        let (closed, idle) = (state.closed, state.runs.is_empty());
-        drop(state);
-        closed || (idle && self.watch.is_hung())
+        self.is_closed() || self.watch.is_hung()
     }
 
     /// Dismisses the workers, and ends every wait for them.

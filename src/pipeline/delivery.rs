@@ -10,7 +10,7 @@ use crate::{
     fault::{Error, Skips, discard},
     order::Feed,
     sync::MutexGuard,
-    vocabulary::Stage,
+    vocabulary::{BatchKey, Stage},
 };
 use burn::tensor::StreamId;
 use std::{
@@ -43,6 +43,7 @@ impl<O> Pipeline<O> {
             run.consumer = StreamId::current();
         }
         loop {
+            let closed = state.closed || self.is_closed();
             let run = state.run(id)?;
             if run.delivered == run.end {
                 return None;
@@ -68,7 +69,7 @@ impl<O> Pipeline<O> {
                 self.counters().took(Stage::Ready, batch.key, since, Instant::now());
                 return Some(Delivery { place: batch.place(Stage::Read), ready, skips });
             }
-            if self.is_closed() {
+            if closed {
                 let place = run.batch(run.delivered).place(Stage::Read);
                 run.delivered = run.end;
                 return Some(Delivery { place, ready: Err(Error::Ended), skips: Skips::default() });
@@ -105,7 +106,8 @@ impl<O> Pipeline<O> {
         self.crew.for_workers.notify_all();
         self.crew.for_resting.notify_all();
         self.wake_steps();
-        let error = Error::Timeout { epoch: batch.key.epoch, batch: number, waited, hung };
+        let BatchKey { epoch, device, .. } = batch.key;
+        let error = Error::Timeout { epoch, batch: number, device, waited, hung };
         self.source.faults().saw(&error);
         Some(Delivery { place, ready: Err(error), skips: Skips::default() })
     }

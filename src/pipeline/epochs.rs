@@ -103,11 +103,19 @@ impl<O> Epochs<O> {
         let may_work_for = self.may_work_for(flow);
         let runs = self.runs.iter_mut().filter(|run| may_work_for(run) && run.has_work());
         let run = runs.min_by_key(|run| run.urgency(node))?;
-        let Some(task) = run.tasks.pop_front() else { return run.open(asked).map(Work::Open) };
-        let (of, batch) = (Arc::clone(&run.of), run.batch(run.tasks_of));
+        let (batch, work) = match run.tasks.pop_front() {
+            Some(task) => {
+                let batch = run.batch(run.tasks_of);
+                (batch, Work::Task { of: Arc::clone(&run.of), batch, task })
+            }
+            None => {
+                let opening = run.open(asked)?;
+                (opening.batch, Work::Open(opening))
+            }
+        };
         run.hands += 1;
         self.in_hand[worker] = Some(batch);
-        Some(Work::Task { of, batch, task })
+        Some(work)
     }
 
     /// Whether it matters on which NUMA node a worker runs: whether slots lie on several.
@@ -116,10 +124,9 @@ impl<O> Epochs<O> {
         nodes.next().is_some_and(|first| nodes.any(|other| other != first))
     }
 
-    /// Notes which epochs lack a permit. Returns how long workers may sleep before a consumer has to be told.
+    /// Notes which epochs lack a permit. Returns how long workers may sleep at most, before a consumer has to be told.
     pub(crate) fn patience(&mut self) -> Option<Duration> {
-        let lacking = self.runs.iter_mut().filter(|run| run.can_open() && !run.of.pool.has_permit());
-        lacking.map(Run::lack).min()
+        self.runs.iter_mut().filter_map(Run::lack).min()
     }
 }
 

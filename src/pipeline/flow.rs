@@ -1,4 +1,4 @@
-//! The choices of a loader: how many threads, how many batches ahead, how long to wait.
+//! The choices of a loader: how many workers, how many batches ahead, how long to wait.
 
 use super::tune::Settings;
 use std::{sync::Arc, time::Duration};
@@ -39,7 +39,7 @@ impl Flow {
         self.now.prefetch() + ON_THE_WAY
     }
 
-    /// The number of workers that go on while a filled batch waits for a transfer thread. The others rest. Their writes
+    /// The number of workers that go on while a filled batch waits for a transfer thread. The others work for other epochs, or rest. Their writes
     /// would push the slots of current copies out of the cache, and would take cores from the threads that copy; see
     /// benches/README.md.
     pub(super) fn steady(&self) -> usize {

@@ -29,7 +29,10 @@ impl<O> Pipeline<O> {
         let tasks = self.cut(&mut opening);
         let crew = &self.crew;
         if let Err(error) = &tasks {
-            crew.lock().in_hand[worker] = Some(ELSEWHERE);
+            let mut state = crew.lock();
+            state.puts_down(worker);
+            state.in_hand[worker] = Some(ELSEWHERE);
+            drop(state);
             crew.for_resting.notify_all(); // it may hang while it reports the error
             self.source.faults().saw(error);
         }
@@ -71,11 +74,11 @@ impl<O> Pipeline<O> {
         Ok(())
     }
 
-    /// The same for an epoch that may have ended. Other epochs stand behind its wait, so their consumers count too.
+    /// The same for an epoch that may have ended. Other epochs may stand behind its wait, so their consumers
+    /// count too.
     fn patient_for(&self, id: RunId, needed: fn(&Run<O>) -> bool, waited: Duration) -> Result<(), Error> {
         let mut state = self.crew.lock();
-        let others =
-            state.runs_of(self.branch()).filter(|run| run.id != id).map(Run::starved).max().unwrap_or_default();
+        let others = state.runs.iter().filter(|run| run.id != id).map(Run::starved).max().unwrap_or_default();
         let run = state.run(id).ok_or(Error::Ended)?;
         self.patient(run.starved_if(needed(run)).max(others), waited)
     }

@@ -52,12 +52,12 @@ pub(crate) struct Opening<O> {
     pub(super) since: Instant,
 }
 
-/// A consumer comes first whose slots are on the worker's NUMA node, unless another has waited longer by this time.
+/// A worker serves a consumer whose slots are on its own NUMA node first, unless another has waited longer by this time.
 const NEAR: Duration = Duration::from_millis(2);
 
-/// How urgent work is; the least comes first. It is ordered by the number of batches ahead of the consumer, by whether
-/// nobody waits, by when the wait began (later, if the slots are on another NUMA node), by whether they are, and by
-/// whether it is a batch to open.
+/// How urgent work is. The least comes first. What counts, in this order: the number of batches ahead of the consumer;
+/// whether nobody waits; since when the consumer waits (a little later if the slots are on another NUMA node); whether
+/// they are; whether a batch is to be opened.
 pub(super) type Urgency = (usize, bool, Option<Instant>, bool, bool);
 
 /// One epoch in progress.
@@ -153,22 +153,29 @@ impl<O> Run<O> {
     /// Lends the feed to a worker that opens a batch, with a permit. If there was none for too long, and the consumer
     /// has waited for as long, an error takes the place of the batch.
     pub(crate) fn open(&mut self, asked: Instant) -> Option<Opening<O>> {
+        let feed = self.feed.take()?; // before the permit, whose drop would take the lock that is held here
         let permit = match (self.of.pool.try_permit(), self.lacked()) {
             (Some(permit), _) => Ok(permit),
             (None, Some(waited)) => Err(Error::LeaseTimeout { waited, slots: self.of.pool.limits().slots }),
-            (None, None) => return None,
+            (None, None) => {
+                self.feed = Some(feed);
+                return None;
+            }
         };
-        let feed = self.feed.take()?;
         let since = self.lacks.take().map_or_else(Instant::now, |since| since.max(asked));
         let (of, abandoned) = (Arc::clone(&self.of), Arc::clone(&self.abandoned));
         Some(Opening { of, batch: self.batch(self.opened), feed, abandoned, permit, since })
     }
 
-    /// Notes that there is no permit. Returns how much longer the consumer has patience.
-    pub(crate) fn lack(&mut self) -> Duration {
+    /// Notes whether it lacks a permit. If so, returns how much longer the consumer has patience.
+    pub(crate) fn lack(&mut self) -> Option<Duration> {
+        if !self.can_open() || self.of.pool.has_permit() {
+            self.lacks = None;
+            return None;
+        }
         let waited = self.lacks.get_or_insert_with(Instant::now).elapsed();
         let waited = waited.min(self.starved_if(self.next_to_open()));
-        self.of.flow.lease_timeout.saturating_sub(waited)
+        Some(self.of.flow.lease_timeout.saturating_sub(waited))
     }
 
     /// Returns how long there was no permit and the consumer had nothing else to wait for, if that is too long.

@@ -16,6 +16,8 @@ use crate::{
     vocabulary::{BatchKey, Place, Stage},
 };
 use std::{
+    collections::VecDeque,
+    mem,
     ops::Deref,
     sync::{Arc, Weak},
     time::Instant,
@@ -87,9 +89,11 @@ impl<O> Pipeline<O> {
 
     /// Notes that a panic ended a worker's task.
     pub(crate) fn broke(&self, batch: BatchId, worker: usize, Caught { message, trace }: Caught) {
-        if self.crew.lock().run(batch.run).is_none() {
-            return;
-        }
+        let mut state = self.crew.lock();
+        let Some(run) = state.run(batch.run) else { return };
+        let rest = if run.tasks_of == batch.key.number { mem::take(&mut run.tasks) } else { VecDeque::new() };
+        drop(state);
+        discard(batch.place(Stage::Finish), rest);
         let place = Place { worker: Some(worker), ..batch.place(Stage::Collate) };
         self.ready(batch, Err(Error::Panicked { place, message, trace }));
     }
@@ -149,8 +153,8 @@ impl<O> Pipeline<O> {
     /// pipeline needs to go on.
     pub(crate) fn is_dead(&self) -> bool {
         let hangs = || self.watch.hangs() || self.crew.watch.hangs();
-        let hung = || self.watch.is_hung() || (self.pool.is_used_up() && hangs());
-        self.is_closed() || self.crew.is_dead() || (self.epochs() == 0 && hung())
+        let hung = || self.watch.is_hung() || self.crew.watch.is_hung() || (!self.pool.has_permit() && hangs());
+        self.is_closed() || self.crew.is_closed() || (self.epochs() == 0 && hung())
     }
 
     /// Returns the call to blame for a batch that does not come.

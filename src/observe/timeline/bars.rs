@@ -27,7 +27,7 @@ use std::{
 /// # let loader = PinnedDataLoaderBuilder::new(Squares).batch_size(2).build(InMemDataset::new(vec![1.0, 2.0, 3.0]))?;
 /// # let folder = tempfile::tempdir()?;
 /// # let path = |name: &str| folder.path().join(name);
-/// loader.record(10_000); // the last 10,000 events, 80 bytes each
+/// loader.record(10_000); // the last 10,000 events, 90 bytes each
 /// for batch in loader.iter() { /* train */ }
 /// let timeline = loader.timeline();
 /// timeline.save(path("trace.json"))?; // for ui.perfetto.dev
@@ -90,6 +90,7 @@ impl Timeline {
     }
 
     /// Returns the part from the wait for the last `batches` batches on. A dozen make a readable picture.
+    /// Of several devices, the batches of all count together.
     pub fn last_batches(&self, batches: usize) -> Self {
         let mut waits: Vec<Duration> =
             self.bars.iter().filter(|bar| bar.activity == Stage::Wait).map(|bar| bar.start).collect();
@@ -101,7 +102,8 @@ impl Timeline {
     }
 
     /// Returns the part for these batches of an epoch. It goes from the wait for the first of them to the step of the
-    /// last. Epochs and batches are counted from 0. The part is empty if none of these batches was recorded. Batches in
+    /// last. Epochs and batches are counted from 0. Of several devices, it has
+    /// these batches of all. The part is empty if none of these batches was recorded. Batches in
     /// the middle of an epoch show more than the last ones, for which the workers have long been done.
     pub fn batches(&self, epoch: usize, batches: Range<usize>) -> Self {
         let of_step = |bar: &&Bar| {

@@ -106,6 +106,20 @@ fn flow() -> Flow {
     }
 }
 
+/// A worker that opens a batch has it in hand. If it hangs there and the batch is given up, another takes its place.
+#[test]
+fn who_opens_a_batch_has_it_in_hand() {
+    let mut epochs = Epochs::<()>::new(2);
+    epochs.runs.push(epoch(1));
+    assert!(matches!(epochs.take_work(0, None, &flow(), Instant::now()), Some(Work::Open(_))));
+    assert_eq!((epochs.runs[0].hands, epochs.in_hand[0]), (1, batch(1, 0)));
+    assert!(!epochs.is_at_work(1, 1));
+    epochs.runs[0].delivered = 1; // given up
+    epochs.lets_go(BatchId { run: RunId(1), key: BatchKey::new(0, 0) });
+    assert!(epochs.is_at_work(1, 1));
+    assert_eq!(epochs.runs[0].hands, 0);
+}
+
 /// With many workers, tasks get longer, as long as each worker gets one of the batch. Rows that take different times keep
 /// short tasks.
 #[test]

@@ -229,3 +229,18 @@ fn batches_ahead_grow_only_where_that_helps() {
     }
     assert_eq!(tuner.prefetch(), 2);
 }
+
+/// Four loops that wait side by side wait no longer than the time that passes.
+#[test]
+fn waits_of_several_loops_count_once() {
+    let settings = Settings::new(8, 2);
+    let tuning = Tuning::new(Tuner::new((1, 8), (2, 2)), settings);
+    for _ in 0..5 {
+        std::thread::sleep(Duration::from_millis(2));
+        for _ in 0..4 {
+            tuning.delivered(Duration::from_millis(2), false);
+        }
+    }
+    let Seen { time, waited, batches } = tuning.seen();
+    assert!(batches == 20 && waited >= Duration::from_millis(10) && waited <= time, "{waited:?} of {time:?}");
+}

@@ -18,6 +18,8 @@ use std::{
 /// the loop waited. Then it tries a change, and keeps it or takes it back. It logs what it does and why (`log`, level
 /// info), and what it sees (level debug). Trials cost some of the first hundred batches, and less and less later.
 ///
+/// All copies of a loader (`to_device`, `slice`) share what is chosen.
+///
 /// - Workers: the fewest that give the loop the best rate, so that the other cores are left to the training. There are
 ///   never more than at the start.
 /// - Batches ahead: up to 8, within `pinned_limit`, if more of them make the loop wait less. That is so with samples
@@ -46,7 +48,7 @@ impl From<Auto> for Count {
     }
 }
 
-/// The settings of a pipeline that may change while it runs.
+/// The settings of a crew that may change while it runs.
 #[derive(Debug)]
 pub(crate) struct Settings {
     workers: AtomicUsize,
@@ -81,7 +83,7 @@ const BATCHES: u32 = 16;
 const GLANCE: Duration = Duration::from_millis(50);
 const GLANCE_BATCHES: u32 = 3;
 
-/// The tuning of one pipeline, fed by its consumers.
+/// The tuning of one crew, fed by the consumers of all copies of the loader.
 #[derive(Debug)]
 pub(crate) struct Tuning {
     settings: Arc<Settings>,
@@ -91,6 +93,11 @@ pub(crate) struct Tuning {
 impl Tuning {
     pub(crate) fn new(tuner: Tuner, settings: Arc<Settings>) -> Self {
         Self { settings, state: Mutex::new((tuner, Seen::default(), Instant::now())) }
+    }
+
+    #[cfg(test)]
+    pub(super) fn seen(&self) -> Seen {
+        self.state.lock().1
     }
 
     /// Notes a batch and the wait for it; returns `true` if the settings have changed. The first batch of an epoch only
@@ -103,7 +110,8 @@ impl Tuning {
         if first {
             return false;
         }
-        seen.waited += waited;
+        // Loops of several devices wait side by side. What they wait together counts once.
+        seen.waited += waited.min(time);
         seen.batches += 1;
         seen.time += time;
         let window = seen.time >= WINDOW && seen.batches >= BATCHES;

@@ -169,7 +169,7 @@ impl HostAlloc for OnNode {
     }
 }
 
-/// One of several pipelines with the same workers.
+/// One of several pipelines with the same workers. Its slots are said to lie on `node`.
 pub(in crate::pipeline) fn one_of(
     crew: &Arc<Crew<()>>,
     node: Option<u32>,

@@ -1,0 +1,129 @@
+//! The memory behind permits: where it comes from, and what is kept.
+
+use super::{Patience, Pool, State};
+use crate::{
+    fault::{Doing, Error, catch},
+    memory::{block::HostBlock, slot::Ticket},
+    sync::MutexGuard,
+};
+use std::{
+    mem,
+    time::{Duration, Instant},
+};
+
+/// How often a waiting thread asks whether to go on.
+const TICK: Duration = Duration::from_millis(50);
+
+impl Pool {
+    /// Takes a block for a permit: a free one, or a new one.
+    pub(super) fn block(&self, permit: Ticket, bytes: usize, patience: Patience<'_>) -> Result<HostBlock, Error> {
+        if bytes > self.limits.bytes {
+            return Err(Error::OverLimit { bytes, limit: self.limits.bytes });
+        }
+        let (start, mut told) = (Instant::now(), false);
+        loop {
+            let mut state = self.lock();
+            if state.closed {
+                return Err(Error::Ended);
+            }
+            // The block that came back last is the most likely to be in the cache.
+            if let Some(at) = state.free.iter().rposition(|block| block.len() >= bytes) {
+                let block = state.free.remove(at);
+                state.lend(permit, block.len());
+                return Ok(block);
+            }
+            // The free blocks are too small. Those beyond the permits that are left are freed, since this permit now
+            // needs a larger one. So are those that leave no room within the limit.
+            let mut small = Vec::new();
+            while state.free.len() > state.permits.left() || !state.has_room(bytes) {
+                let Some(block) = state.free.pop() else { break };
+                state.allocated -= block.len();
+                self.counters.freed(block.len());
+                small.push(block);
+            }
+            if state.has_room(bytes) {
+                state.allocated += bytes;
+                drop(state);
+                drop(small);
+                let error = match self.allocate(bytes) {
+                    Ok(block) => {
+                        self.lock().lend(permit, block.len());
+                        return Ok(block);
+                    }
+                    Err(error) => error,
+                };
+                state = self.lock();
+                if !state.make_do() {
+                    return Err(error);
+                }
+                if !mem::replace(&mut told, true) {
+                    log::warn!("burn-pinned goes on with fewer slots: {error}");
+                }
+                if state.allocated > 0 {
+                    continue; // with the memory that there is
+                }
+            }
+            self.changed.wait_for(&mut state, TICK);
+            drop(state);
+            Doing::here().still();
+            patience(start.elapsed())?;
+        }
+    }
+
+    /// Allocates a block whose bytes are counted already.
+    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
+        let start = Instant::now();
+        let refused = |message| Error::OutOfHostMemory { kind: "host", bytes, message };
+        // The allocator may be the user's.
+        let block = match catch(|| self.alloc.allocate(bytes)) {
+            Ok(Ok(block)) if block.len() != bytes => Err(refused(format!("the allocator gave {}", block.len()))),
+            Ok(block) => block,
+            Err(caught) => Err(refused(format!("the allocator panicked: {}", caught.message))),
+        };
+        match &block {
+            Ok(block) => self.counters.allocated(block.len(), block.kind(), start.elapsed()),
+            Err(_) => {
+                self.lock().allocated -= bytes;
+                self.changed.notify_all();
+            }
+        }
+        block
+    }
+
+    /// Allocates memory for every permit ahead of its use. A refusal is only logged. It becomes an error later, if
+    /// there is no memory at all.
+    pub(crate) fn preallocate(&self, bytes: usize) {
+        for _ in 0..self.limits.slots {
+            {
+                let mut state = self.lock();
+                let most = state.limit.min(bytes.saturating_mul(self.limits.slots));
+                if state.closed || state.allocated.saturating_add(bytes) > most {
+                    return;
+                }
+                state.allocated += bytes;
+            }
+            match self.allocate(bytes) {
+                Ok(block) => self.keep(self.lock(), block),
+                Err(error) => {
+                    self.lock().make_do();
+                    return log::warn!("burn-pinned goes on with fewer slots: {error}");
+                }
+            }
+        }
+    }
+
+    /// Adds a counted block to the free ones, or frees it if the pool is closed.
+    pub(super) fn keep(&self, mut state: MutexGuard<'_, State>, block: HostBlock) {
+        let freed = if state.closed {
+            state.allocated -= block.len();
+            self.counters.freed(block.len());
+            Some(block)
+        } else {
+            state.free.push(block);
+            None
+        };
+        drop(state);
+        self.permit_changed();
+        drop(freed);
+    }
+}
