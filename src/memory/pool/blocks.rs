@@ -84,7 +84,7 @@ impl Pool {
             Ok(block) => self.counters.allocated(block.len(), block.kind(), start.elapsed()),
             Err(_) => {
                 self.lock().allocated -= bytes;
-                self.changed.notify_all();
+                self.permit_changed(); // there is room again, or an error to report
             }
         }
         block
