@@ -11,7 +11,7 @@ use burn::{
     data::dataloader::{DataLoader, split::split_dataloader},
     tensor::Device,
 };
-use burn_pinned::{BoxError, Distributed, PinnedDataLoader, host_alloc};
+use burn_pinned::{BoxError, Distributed, PinnedDataLoader, Stats, host_alloc};
 use serde_json::{Value, json};
 use std::{
     sync::Arc,
@@ -105,6 +105,8 @@ impl Feed {
         let stats: Vec<_> = self.loaders.iter().map(|loader| loader.stats()).collect();
         let mb = |bytes: usize| rounded(bytes as f64 / 1e6, 1);
         let decoded = stats.iter().any(|stats| stats.stages.decode.count > 0);
+        let seconds =
+            |time: fn(&Stats) -> Duration| rounded(stats.iter().map(|stats| time(stats).as_secs_f64()).sum(), 3);
         Ok(json!({
             "batch": case.batch,
             "items_per_s": fed.items_per_s.iter().sum::<f64>().round(),
@@ -118,6 +120,11 @@ impl Feed {
             "device_mb": mb(stats.iter().map(|stats| stats.device_bytes_peak).sum()),
             "memory": stats.first().and_then(|stats| stats.memory).map(|kind| format!("{kind:?}")),
             "decoded_on_device": decoded,
+            // Of all devices together, with the start.
+            "slot_wait_s": seconds(|stats| stats.stages.slot_wait.busy),
+            "device_wait_s": seconds(|stats| stats.stages.device_wait.busy),
+            "kept_wait_s": seconds(|stats| stats.kept_wait),
+            "transfer_s": seconds(|stats| stats.stages.transfer.busy),
         }))
     }
 }
