@@ -169,9 +169,11 @@ impl<O> Run<O> {
 
     /// Notes whether it lacks a permit. If so, returns how much longer the consumer has patience.
     pub(crate) fn lack(&mut self) -> Option<Duration> {
-        if !self.can_open() || self.of.pool.has_permit() {
+        if !self.can_open() {
             self.lacks = None;
-            return None;
+        }
+        if !self.can_open() || self.of.pool.has_permit() {
+            return None; // with a permit, the wait ends when a worker opens the batch
         }
         let waited = self.lacks.get_or_insert_with(Instant::now).elapsed();
         let waited = waited.min(self.starved_if(self.next_to_open()));

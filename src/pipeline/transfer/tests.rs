@@ -74,7 +74,7 @@ fn copies_whose_end_is_unknown_cost_no_permit() {
 /// Whatever call of a device hangs, a loader with a timeout can be dropped, and says which call it is.
 #[test]
 fn a_device_that_hangs_lets_the_loader_be_dropped() {
-    const TIMEOUT: Duration = Duration::from_millis(300);
+    const TIMEOUT: Duration = Duration::from_millis(500);
     const SEND: Duration = Duration::from_millis(120);
     for call in [DeviceCall::Open, DeviceCall::Upload, DeviceCall::Flush, DeviceCall::Close] {
         let (batches, counters, hang) = (20, Arc::<Counters>::default(), Hang::at(call));
@@ -199,7 +199,7 @@ fn an_epoch_that_ends_leaves_nothing_before_a_full_device() {
 fn a_slow_link_is_found() {
     let (batches, counters) = (60, Arc::<Counters>::default());
     let link =
-        Link { rows: Arc::new(rows(batches, &counters)), send: Duration::from_millis(6), breaks: Box::new(|_| None) };
+        Link { rows: Arc::new(rows(batches, &counters)), send: Duration::from_millis(15), breaks: Box::new(|_| None) };
     consume(pipeline(link, &counters), &counters, batches);
     let stats = counters.snapshot();
     assert!(matches!(stats.cause(), Cause::Transfer { pageable: true, .. }), "{stats}\n{}", stats.verdict());
