@@ -90,7 +90,7 @@ impl<O> Crew<O> {
                 }
                 return Some(work);
             }
-            // With or without a permit: a worker that watches a consumer's patience may hang later, in a call.
+            // Each sleep ends. If only one worker watched a consumer's patience, it might hang in its next call.
             self.for_workers.wait_for(&mut state, patience.unwrap_or(self.flow.lease_timeout));
         }
         None

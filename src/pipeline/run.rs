@@ -171,19 +171,24 @@ impl<O> Run<O> {
     pub(crate) fn lack(&mut self) -> Option<Duration> {
         if !self.can_open() {
             self.lacks = None;
+            return None;
         }
-        if !self.can_open() || self.of.pool.has_permit() {
-            return None; // with a permit, the wait ends when a worker opens the batch
+        if self.of.pool.has_permit() {
+            return None; // the wait ends when a worker opens the batch
         }
-        let waited = self.lacks.get_or_insert_with(Instant::now).elapsed();
-        let waited = waited.min(self.starved_if(self.next_to_open()));
-        Some(self.of.flow.lease_timeout.saturating_sub(waited))
+        self.lacks.get_or_insert_with(Instant::now);
+        Some(self.of.flow.lease_timeout.saturating_sub(self.unserved()))
     }
 
-    /// Returns how long there was no permit and the consumer had nothing else to wait for, if that is too long.
+    /// Returns how long there was no permit and the consumer had nothing else to wait for.
+    fn unserved(&self) -> Duration {
+        let lacks = self.lacks.map_or(Duration::ZERO, |since| since.elapsed());
+        lacks.min(self.starved_if(self.next_to_open()))
+    }
+
+    /// The same, if it is too long.
     fn lacked(&self) -> Option<Duration> {
-        let waited = self.lacks?.elapsed().min(self.starved_if(self.next_to_open()));
-        Some(waited).filter(|waited| *waited > self.of.flow.lease_timeout)
+        Some(self.unserved()).filter(|waited| *waited > self.of.flow.lease_timeout)
     }
 
     /// The numbers of batches that are open, to pin, to send, and ready.
