@@ -4,7 +4,7 @@
 use super::{
     cuda_block::{Block, Blocks},
     cuda_context::{InContext, Server},
-    cuda_tensor::TensorMaker,
+    cuda_tensor::{Gathered, TensorMaker},
     decode::{Engine, Failure, Images},
     flat::{Part, Redo, Uploaded},
     window::InUse,
@@ -26,7 +26,7 @@ use cudarc::driver::{
 };
 use std::{
     mem,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -59,6 +59,7 @@ pub(crate) struct CopyStream {
     device: Device,
     /// Made with the first batch.
     maker: Option<TensorMaker>,
+    gathered: Arc<OnceLock<Gathered>>,
     blocks: Arc<Blocks>,
     /// The graphs that are recorded on the device.
     graphs: CaptureStatus,
@@ -85,7 +86,12 @@ impl CopyStream {
     ///
     /// # Errors
     /// The reason in words.
-    pub(crate) fn new(ordinal: usize, device: &Device, blocks: &Arc<Blocks>) -> Result<Self, BoxError> {
+    pub(crate) fn new(
+        ordinal: usize,
+        device: &Device,
+        blocks: &Arc<Blocks>,
+        gathered: &Arc<OnceLock<Gathered>>,
+    ) -> Result<Self, BoxError> {
         let (entered, context) = InContext::open(ordinal)?;
         // cudarc's own streams would wait for the whole context.
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking)?;
@@ -103,6 +109,7 @@ impl CopyStream {
             server,
             device: device.clone(),
             maker: None,
+            gathered: Arc::clone(gathered),
             blocks: Arc::clone(blocks),
             graphs,
             in_flight: Vec::new(),
@@ -224,7 +231,11 @@ impl CopyStream {
             }
             let maker = match &self.maker {
                 Some(maker) => maker.clone(),
-                None => self.maker.insert(TensorMaker::new(&self.device)?).clone(),
+                None => {
+                    let maker = self.maker.insert(TensorMaker::new(&self.device)?);
+                    self.gathered.get_or_init(|| maker.gathered());
+                    maker.clone()
+                }
             };
             let block = |part: &Part| {
                 let bytes = part.bytes().max(1);

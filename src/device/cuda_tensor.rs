@@ -8,13 +8,13 @@ use crate::fault::BoxError;
 use burn::{
     backend::{
         BackendTensor, BackendTypes, Cube, DispatchAutodiffContext, DispatchTensor, DispatchTensorKind, ExecutionError,
-        fusion::{Fusion, FusionBackend, FusionRuntime, stream::Operation},
+        fusion::{Fusion, FusionBackend, FusionRuntime, client::GlobalFusionClient, stream::Operation},
         ir::{BackendIr, HandleContainer, InitOperationIr, OperationIr, TensorIr, TensorStatus},
     },
     tensor::{Bool, DType, Device, Float, Int, StreamId, Tensor},
 };
 use cubecl_runtime::server::Handle;
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 /// The backend below Burn's fusion.
 trait Unfused {
@@ -37,6 +37,23 @@ impl<R: FusionRuntime> Operation<R> for Mark {
     fn execute(&self, _: &mut HandleContainer<R::FusionHandle>) -> Result<(), ExecutionError> {
         self.0.mark();
         Ok(())
+    }
+}
+
+/// What Burn was asked for on a device and its server has not begun. Burn gathers 32 tasks before the server runs them;
+/// the drop of a tensor is one.
+pub(super) struct Gathered(GlobalFusionClient<<Backend as FusionBackend>::FusionRuntime>);
+
+impl Gathered {
+    /// Lets the server run them. Does not wait.
+    pub(super) fn begin(&self) {
+        self.0.flush_queue();
+    }
+}
+
+impl fmt::Debug for Gathered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gathered").finish_non_exhaustive()
     }
 }
 
@@ -68,6 +85,11 @@ impl TensorMaker {
         };
         let cube = fused.client.clone().resolve_tensor_int::<Backend>(fused.clone());
         Ok(Self(Arc::new(Template { device: device.clone(), fused, cube, context })))
+    }
+
+    /// The tasks of the device that Burn has gathered.
+    pub(super) fn gathered(&self) -> Gathered {
+        Gathered(self.0.fused.client.clone())
     }
 
     /// Allocates memory for the stream `owner`. Its values may be anything.

@@ -12,7 +12,7 @@ use super::{
     window::InUse,
 };
 #[cfg(feature = "cuda")]
-use super::{cuda_block::Blocks, cuda_copy::CopyStream};
+use super::{cuda_block::Blocks, cuda_copy::CopyStream, cuda_tensor::Gathered};
 use crate::{
     fault::{BoxError, Error, guard},
     memory::{LongFiles, Pool, Slot},
@@ -20,7 +20,7 @@ use crate::{
 };
 use burn::tensor::{Device, StreamId};
 #[cfg(feature = "cuda")]
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 #[cfg(test)]
 use std::time::Instant;
 
@@ -29,6 +29,9 @@ use std::time::Instant;
 pub(crate) struct Common {
     #[cfg(feature = "cuda")]
     blocks: Arc<Blocks>,
+    /// Set with the first batch.
+    #[cfg(feature = "cuda")]
+    gathered: Arc<OnceLock<Gathered>>,
 }
 
 impl Common {
@@ -36,6 +39,14 @@ impl Common {
     pub(crate) fn look(&self) {
         #[cfg(feature = "cuda")]
         self.blocks.look();
+    }
+
+    /// Lets Burn begin what it was asked for, so that what was dropped is released. Does not wait.
+    pub(crate) fn hurry(&self) {
+        #[cfg(feature = "cuda")]
+        if let Some(gathered) = self.gathered.get() {
+            gathered.begin();
+        }
     }
 }
 
@@ -63,7 +74,8 @@ impl Uploader {
         let way = uploader.call(DeviceCall::Open, Place::batch(Stage::Transfer, BatchKey::NONE), |_| {
             #[cfg(feature = "cuda")]
             if let Some(ordinal) = crate::device::cuda_context::ordinal(&target.device) {
-                return CopyStream::new(ordinal, &target.device, &common.blocks).map(Box::new).map(Way::Direct);
+                let stream = CopyStream::new(ordinal, &target.device, &common.blocks, &common.gathered);
+                return stream.map(Box::new).map(Way::Direct);
             }
             let Common { .. } = common;
             Ok(Way::Burn)

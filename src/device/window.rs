@@ -15,6 +15,8 @@ pub(crate) type InUse = Box<dyn Fn() -> bool + Send>;
 
 /// How often a waiting thread looks again.
 const LOOK: Duration = Duration::from_micros(100);
+/// How often it asks for a release, while a consumer waits.
+const HURRY: Duration = Duration::from_millis(1);
 /// Work that the device may have queued beyond the batches that are ready, where steps are short: launching them takes
 /// turns.
 const QUEUED: Duration = Duration::from_millis(10);
@@ -23,6 +25,8 @@ const QUEUED: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_millis(100);
 const NO_PATIENCE: Duration = Duration::from_millis(5);
 const PAUSES: u32 = 8;
+/// The first release comes late, since devices and kernels are made first. So no more than this counts.
+const START: Duration = Duration::from_secs(1);
 /// A consumer that has kept a number of batches beyond the limit is expected to keep as many again, until this many
 /// batches in a row find room.
 const CALM: u32 = 64;
@@ -36,6 +40,8 @@ const CALM: u32 = 64;
 pub(crate) struct DeviceWindow {
     /// Finds out what was released.
     look: Box<dyn Fn() + Send + Sync>,
+    /// Lets go what was dropped and is still held back.
+    hurry: Box<dyn Fn() + Send + Sync>,
     limit: AtomicUsize,
     state: Mutex<State>,
 }
@@ -72,9 +78,10 @@ impl State {
         self.in_use.retain(|(in_use, _)| in_use());
         if let Ok(released @ 1..) = u32::try_from(before - self.in_use.len()) {
             let time = self.last.elapsed() / released;
-            // A pause counts little, since this limit may be what made it.
-            let mean = |mean: Duration| if time < mean { (mean + time) / 2 } else { (15 * mean + time) / 16 };
-            self.interval = Some(self.interval.map_or(time, mean));
+            // A pause counts little: this limit may be what made it, or the consumer was away.
+            let grown = |mean: Duration| (15 * mean + time.min(16 * mean)) / 16;
+            let mean = |mean: Duration| if time < mean { (mean + time) / 2 } else { grown(mean) };
+            self.interval = Some(self.interval.map_or(time.min(START), mean));
             (self.last, self.pauses) = (Instant::now(), 0);
         }
         self.in_use.len() + self.copying
@@ -121,10 +128,16 @@ impl fmt::Debug for DeviceWindow {
 
 impl DeviceWindow {
     /// A window of `limit` batches. `look` finds out which memory was released, where that does not show by itself.
-    pub(crate) fn new(limit: usize, look: impl Fn() + Send + Sync + 'static) -> Self {
+    /// `hurry` lets go what the consumer has dropped and somebody still holds back.
+    pub(crate) fn new(
+        limit: usize,
+        look: impl Fn() + Send + Sync + 'static,
+        hurry: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
         let state =
             State { in_use: Vec::new(), copying: 0, last: Instant::now(), interval: None, pauses: 0, kept: 0, calm: 0 };
-        Self { look: Box::new(look), limit: AtomicUsize::new(limit), state: Mutex::new(state) }
+        let (look, hurry) = (Box::new(look), Box::new(hurry));
+        Self { look, hurry, limit: AtomicUsize::new(limit), state: Mutex::new(state) }
     }
 
     /// Changes the limit.
@@ -147,6 +160,7 @@ impl DeviceWindow {
     /// Returns whether the batch was let in though there is no room, because nothing was released.
     /// [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be sent any more.
     pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>) -> Option<bool> {
+        let mut hurried: Option<Instant> = None;
         loop {
             let starved = starved()?;
             (self.look)();
@@ -159,6 +173,10 @@ impl DeviceWindow {
                 Some(beyond) if starved.min(state.last.elapsed()) > state.patience(beyond) => state.let_in(beyond),
                 Some(_) => {
                     drop(state);
+                    if starved > Duration::ZERO && hurried.is_none_or(|last| last.elapsed() >= HURRY) {
+                        (self.hurry)();
+                        hurried = Some(Instant::now());
+                    }
                     thread::sleep(LOOK);
                     continue;
                 }
@@ -199,7 +217,7 @@ mod tests {
 
     #[test]
     fn no_more_batches_than_the_limit_and_each_release_lets_one_in() {
-        let (window, released) = (Arc::new(DeviceWindow::new(3, || ())), Arc::new(AtomicUsize::new(0)));
+        let (window, released) = (Arc::new(DeviceWindow::new(3, || (), || ())), Arc::new(AtomicUsize::new(0)));
         let entered = Arc::new(AtomicUsize::new(0));
         let thread = {
             let (window, released, entered) = (Arc::clone(&window), Arc::clone(&released), Arc::clone(&entered));
@@ -224,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_consumer_that_keeps_its_batches_is_let_through() {
-        let window = DeviceWindow::new(2, || ());
+        let window = DeviceWindow::new(2, || (), || ());
         let start = Instant::now();
         for number in 0..50 {
             assert_eq!(window.enter(1, || Some(start.elapsed())), Some(number >= 2));
@@ -237,7 +255,7 @@ mod tests {
 
     #[test]
     fn one_that_keeps_as_many_again_waits_for_them_no_more() {
-        let (window, released) = (DeviceWindow::new(2, || ()), Arc::new(AtomicUsize::new(0)));
+        let (window, released) = (DeviceWindow::new(2, || (), || ()), Arc::new(AtomicUsize::new(0)));
         let mut times = Vec::new();
         for cycle in 0..4 {
             let start = Instant::now();
@@ -253,9 +271,44 @@ mod tests {
         assert!(first >= 3 * PATIENCE && last < PATIENCE, "{times:?}");
     }
 
+    /// What is dropped is held back until somebody asks.
+    #[test]
+    fn a_consumer_that_waits_gets_back_what_was_held_back() {
+        let released = Arc::new(AtomicUsize::new(0));
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let hurry = {
+            let (released, dropped) = (Arc::clone(&released), Arc::clone(&dropped));
+            move || released.store(dropped.load(SeqCst), SeqCst)
+        };
+        let window = DeviceWindow::new(2, || (), hurry);
+        for number in 0..20 {
+            let start = Instant::now();
+            assert_eq!(window.enter(1, || Some(start.elapsed())), Some(false), "let in");
+            window.copied(batch(number, &released));
+            dropped.fetch_add(1, SeqCst);
+        }
+    }
+
+    #[test]
+    fn a_pause_of_the_consumer_makes_no_later_wait_long() {
+        let (window, released) = (DeviceWindow::new(1, || (), || ()), Arc::new(AtomicUsize::new(0)));
+        let pause = Duration::from_secs(1);
+        for number in 0..20 {
+            window.enter(1, || Some(Duration::ZERO));
+            window.copied(batch(number, &released));
+            thread::sleep(if number == 10 { pause } else { Duration::from_millis(2) });
+            released.fetch_add(1, SeqCst);
+        }
+        let start = Instant::now();
+        while window.enter(1, || Some(start.elapsed())) == Some(false) {
+            window.copied(Some((Box::new(|| true), 1)));
+        }
+        assert!(start.elapsed() < pause / 8, "{:?}", start.elapsed());
+    }
+
     #[test]
     fn closing_ends_the_wait() {
-        let window = DeviceWindow::new(1, || ());
+        let window = DeviceWindow::new(1, || (), || ());
         assert_eq!(window.enter(1, || Some(Duration::ZERO)), Some(false));
         let (start, looks) = (Instant::now(), AtomicUsize::new(0));
         let open = || (looks.fetch_add(1, SeqCst) < 3).then_some(Duration::ZERO);

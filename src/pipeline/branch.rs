@@ -51,8 +51,10 @@ impl<O> Branch<O> {
         device: Option<u16>,
     ) -> Self {
         let common = Common::default();
-        let looks = common.clone();
-        let window = Arc::new(DeviceWindow::new(flow.ahead() + 1, move || looks.look())); // one more for the batch of the step, or it waits
+        let (looks, hurries) = (common.clone(), common.clone());
+        // One more than `ahead`, for the batch of the step, or it waits.
+        let window = DeviceWindow::new(flow.ahead() + 1, move || looks.look(), move || hurries.hurry());
+        let window = Arc::new(window);
         let watched = Arc::clone(&window) as Arc<dyn OnDevice>;
         pool.counters().watch_device(Arc::downgrade(&watched));
         pool.tell(workers, source.slot_bytes());

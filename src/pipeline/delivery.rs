@@ -74,10 +74,17 @@ impl<O> Pipeline<O> {
                 run.delivered = run.end;
                 return Some(Delivery { place, ready: Err(Error::Ended), skips: Skips::default() });
             }
-            if run.waiting.is_none() && run.next_to_open() {
+            let begins = run.waiting.is_none();
+            if begins && run.next_to_open() {
                 self.crew.for_workers.notify_one(); // its patience begins, if there is no permit
             }
             let waited = run.waiting.get_or_insert(asked).elapsed();
+            if begins && !self.is_host() {
+                drop(state);
+                self.common.hurry(); // Burn would wait for more tasks, and this thread sleeps now
+                state = self.crew.lock();
+                continue;
+            }
             match self.flow.timeout {
                 None => self.for_consumers.wait(&mut state),
                 Some(timeout) if waited >= timeout => return self.give_up(state, id, waited),
