@@ -48,6 +48,7 @@
 //! - [`Augment`] and [`Sampler`](order::Sampler): random changes and orders, the same on every machine.
 //! - [`LoaderState`]: going on in another process with the very next batch; [`Distributed`]: several processes.
 //! - [`BadSamples`]: what to do about samples that fail to load.
+//! - [`FixedBatch`]: batches at fixed addresses, for a step that is recorded once as a CUDA graph.
 //! - [`Error`]: what can go wrong, with stage, worker and sample.
 //! - The modules [`order`], [`augment`], [`memory`], [`fault`] and [`observe`]: all names of their subjects. The
 //!   names that most programs need are here too.
@@ -100,7 +101,7 @@ pub mod vision;
 mod vocabulary;
 
 pub use augment::Augment;
-pub use batch::{Collate, MapTensors, RawBatch, RowMut, TensorMapper};
+pub use batch::{Collate, FixedBatch, MapTensors, RawBatch, RowMut, TensorMapper};
 pub use device::host_alloc;
 pub use fault::{BadSamples, BoxError, Error};
 #[cfg(feature = "metrics")]

@@ -17,7 +17,7 @@ use cubecl_runtime::server::Handle;
 use std::{fmt, sync::Arc};
 
 /// The backend below Burn's fusion.
-trait Unfused {
+pub(super) trait Unfused {
     type Backend;
 }
 
@@ -25,8 +25,8 @@ impl<B: FusionBackend> Unfused for Fusion<B> {
     type Backend = B;
 }
 
-type Backend = <Cube as Unfused>::Backend;
-type CubeTensor = <Backend as BackendTypes>::FloatTensorPrimitive;
+pub(super) type Backend = <Cube as Unfused>::Backend;
+pub(super) type CubeTensor = <Backend as BackendTypes>::FloatTensorPrimitive;
 type FusionTensor = <Cube as BackendTypes>::FloatTensorPrimitive;
 
 /// What Burn's server does as it comes to a tensor that was made here, after all that the thread asked for before.

@@ -2,6 +2,8 @@
 
 mod call;
 #[cfg(feature = "cuda")]
+mod cube_fixed;
+#[cfg(feature = "cuda")]
 mod cuda_block;
 #[cfg(feature = "cuda")]
 mod cuda_context;
@@ -15,6 +17,7 @@ mod cuda_tensor;
 mod decode;
 #[cfg(test)]
 mod fake_decode;
+mod fixed;
 mod flat;
 #[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
 mod linux;
@@ -27,6 +30,7 @@ mod window;
 
 #[cfg(test)]
 pub(crate) use call::{DeviceCall, Hang};
+pub(crate) use fixed::Fixed;
 pub(crate) use flat::{Part, Uploaded};
 #[cfg(all(target_os = "linux", feature = "cuda"))]
 pub(crate) use linux::step_back;

@@ -1,0 +1,154 @@
+//! A batch that stays where it is on the device, for steps that are recorded once.
+
+use super::tensors::{MapTensors, TensorMapper};
+use crate::{device::Fixed, fault::Error};
+use burn::tensor::{Tensor, kind::Basic};
+use parking_lot::Mutex;
+use std::fmt;
+
+/// Device tensors that stay where they are, while each batch brings new values. For a step that is recorded once, as a
+/// CUDA graph, with Burn's [`capture`](burn::tensor::capture): what was recorded reads its inputs at the addresses that
+/// they had then.
+///
+/// ```
+/// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+/// use burn::{prelude::*, tensor::{DType, capture}};
+/// use burn_pinned::{BoxError, Collate, Field, FixedBatch, PinnedDataLoaderBuilder, RawBatch, RowMut};
+///
+/// struct Numbers;
+/// impl Collate<f32> for Numbers {
+///     type Batch = Tensor<1>;
+///     fn layout(&self) -> Vec<Field> { vec![Field::new("x", DType::F32, [])] }
+///     fn write(&self, x: &f32, row: &mut RowMut<'_>) -> Result<(), BoxError> { Ok(row.put("x", *x)?) }
+///     fn finish(&self, mut batch: RawBatch) -> Result<Tensor<1>, BoxError> { Ok(batch.take("x")?) }
+/// }
+///
+/// let dataset = InMemDataset::new((0..100).map(|n| n as f32).collect());
+/// let builder = PinnedDataLoaderBuilder::new(Numbers).batch_size(10).drop_last(true);
+/// let loader = builder.build(dataset)?;
+/// let mut batches = loader.iter();
+/// let fixed = FixedBatch::new(batches.next().ok_or("no batch")??)?;
+/// let mut step = capture(&fixed.batch().device(), || fixed.batch().sum());
+/// for batch in batches {
+///     fixed.set(batch?)?;
+///     // SAFETY: the batch and the output live, and only this thread uses them.
+///     let _sum = unsafe { step.replay() };
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// [`set`](Self::set) copies a batch on the device, to the memory of the first batch. The copy comes after all that
+/// the calling thread has asked of the device, so after the step before, and before what it asks for next. So one set
+/// of tensors is enough, and no thread waits for a step. A copy within the device takes a fraction of the copy over
+/// the link. Call `set` and `replay` on the same thread.
+///
+/// **All tensors of [`batch`](Self::batch) change with `set`**, also those that were taken before: they are the same
+/// memory. Keep what you want to keep with an operation that makes a new tensor.
+///
+/// The memory is kept as long as the `FixedBatch` or one of its tensors. On a backend that records nothing, as a CPU's, `replay` runs the closure
+/// again. There `set` replaces the tensors, so let the closure call `batch` each time, as above. `O` has its tensors named with
+/// [`map_tensors!`](crate::map_tensors), unless it is a tensor or a tuple of them.
+pub struct FixedBatch<O> {
+    tensors: Vec<Fixed>,
+    batch: Mutex<O>,
+}
+
+impl<O> fmt::Debug for FixedBatch<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FixedBatch").field("tensors", &self.tensors.len()).finish_non_exhaustive()
+    }
+}
+
+impl<O: MapTensors + Clone> FixedBatch<O> {
+    /// Copies a first batch to memory that stays. All later batches have the shapes and dtypes of this one.
+    ///
+    /// # Errors
+    /// [`Error::Config`], if a tensor is followed by autodiff, or is on an accelerator that this crate cannot do it for:
+    /// it needs the feature `cuda`, and a device of CubeCL (CUDA, wgpu).
+    pub fn new(batch: O) -> Result<Self, Error> {
+        let mut first = First { tensors: Vec::new(), problem: None };
+        let batch = batch.map_tensors(&mut first);
+        if let Some(problem) = first.problem {
+            let advice = "load onto the device without autodiff; inputs need no gradients";
+            return Err(Error::config("FixedBatch", problem, advice));
+        }
+        Ok(Self { tensors: first.tensors, batch: Mutex::new(batch) })
+    }
+
+    /// The tensors that stay.
+    pub fn batch(&self) -> O {
+        self.batch.lock().clone()
+    }
+
+    /// Puts the values of a batch into the tensors that stay. Does not wait for the device, but lets Burn begin what the
+    /// calling thread has asked for.
+    ///
+    /// # Errors
+    /// [`Error::Config`], if a tensor has another shape, dtype or device than in the first batch, or if there are more
+    /// tensors or fewer. Nothing has changed then, except in the case of another device.
+    pub fn set(&self, batch: O) -> Result<(), Error> {
+        let mut next = Next { tensors: &self.tensors, seen: 0, problem: None, copies: false };
+        drop(batch.clone().map_tensors(&mut next)); // a batch that does not fit changes nothing
+        if next.seen != self.tensors.len() {
+            next.problem = Some(format!("{} tensors, and the first batch had {}", next.seen, self.tensors.len()));
+        }
+        if next.problem.is_none() {
+            (next.seen, next.copies) = (0, true);
+            let batch = batch.map_tensors(&mut next);
+            if next.problem.is_none() {
+                let _before = std::mem::replace(&mut *self.batch.lock(), batch);
+                return Ok(());
+            }
+        }
+        let advice = "give all batches one shape, e.g. with `drop_last(true)`";
+        Err(Error::config("FixedBatch::set", next.problem.unwrap_or_default(), advice))
+    }
+}
+
+/// Takes the tensors of the first batch.
+struct First {
+    tensors: Vec<Fixed>,
+    problem: Option<String>,
+}
+
+impl TensorMapper for First {
+    fn map<const D: usize, K: Basic + 'static>(&mut self, tensor: Tensor<D, K>) -> Tensor<D, K> {
+        match Fixed::new(tensor.clone()) {
+            Ok((fixed, tensor)) => {
+                self.tensors.push(fixed);
+                tensor
+            }
+            Err(problem) => {
+                self.problem = Some(format!("tensor {}: {problem}", self.tensors.len()));
+                tensor
+            }
+        }
+    }
+}
+
+/// Compares the tensors of another batch with the first, then copies them.
+struct Next<'a> {
+    tensors: &'a [Fixed],
+    seen: usize,
+    problem: Option<String>,
+    copies: bool,
+}
+
+impl TensorMapper for Next<'_> {
+    fn map<const D: usize, K: Basic + 'static>(&mut self, tensor: Tensor<D, K>) -> Tensor<D, K> {
+        let (nth, fixed) = (self.seen, self.tensors.get(self.seen));
+        self.seen += 1;
+        let Some(fixed) = fixed else { return tensor };
+        if let Err(problem) = fixed.fits(&tensor) {
+            self.problem.get_or_insert(format!("tensor {nth}: {problem}"));
+            return tensor;
+        }
+        if !self.copies {
+            return tensor;
+        }
+        fixed.set(tensor.clone()).unwrap_or_else(|| {
+            self.problem = Some(format!("tensor {nth} is on another device"));
+            tensor
+        })
+    }
+}
