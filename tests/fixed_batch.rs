@@ -4,7 +4,7 @@ mod common;
 
 use burn::{
     data::dataloader::DataLoader,
-    tensor::{DType, Device, Int, Tensor, TensorData, capture},
+    tensor::{DType, Device, Int, Tensor, TensorData, capture, s},
 };
 use burn_pinned::{
     BoxError, Collate, Error, Field, FixedBatch, PinnedDataLoaderBuilder, RawBatch, RowMut, map_tensors,
@@ -136,7 +136,8 @@ fn operations_leave_the_tensors_as_they_are() {
     let fixed = FixedBatch::new(of(1.0, 4, &device())).unwrap();
     for value in [2.0, 3.0] {
         fixed.set(of(value, 4, &device())).unwrap();
-        let doubled = (fixed.batch().values * 2.0).slice_fill([0..1], 9.0).into_data().try_to_vec::<f32>().unwrap();
+        let doubled =
+            (fixed.batch().values * 2.0).slice_fill(s![0..1, ..], 9.0).into_data().try_to_vec::<f32>().unwrap();
         assert_eq!((doubled[0], doubled[11]), (9.0, 2.0 * value));
         assert_eq!(values(fixed.batch()), (vec![value; 12], vec![value as i32; 4]));
     }
