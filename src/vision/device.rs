@@ -74,13 +74,9 @@ pub fn random_horizontal_flip(images: Tensor<4>, p: f64, rng: &mut KeyedRng) -> 
 /// Burn's own `one_hot` checks the labels, and waits for the device to do so. Here a label out of range is a row of
 /// zeros.
 pub fn one_hot(labels: Tensor<1, Int>, classes: usize) -> Tensor<2> {
-    let all = Tensor::<1, Int>::arange(0..classes as i64, &labels.device()).cast(labels.dtype());
+    let all = Tensor::<1, Int>::arange(0..classes as i64, (&labels.device(), labels.dtype()));
     let count = labels.dims()[0];
-    labels
-        .reshape([count, 1])
-        .expand([count, classes])
-        .equal(all.reshape([1, classes]).expand([count, classes]))
-        .float()
+    labels.reshape([count, 1]).equal(all.reshape([1, classes])).float()
 }
 
 /// Mixes each image of a batch with its neighbour. One share, drawn from Beta(alpha, alpha), holds for the whole batch.
