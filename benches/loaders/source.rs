@@ -1,0 +1,69 @@
+//! The loaders, built as the options say.
+
+use crate::{
+    args::Args,
+    case::Case,
+    data::{Item, Repeat},
+    fail,
+    finish::Batch,
+};
+use burn::{
+    data::dataloader::{DataLoader, DataLoaderBuilder, batcher::Batcher},
+    tensor::Device,
+};
+use burn_pinned::{Auto, KeyedRng, PinnedDataLoader, PinnedDataLoaderBuilder};
+use std::sync::Arc;
+
+/// Every loader behind one face.
+pub(crate) enum Source {
+    Pinned(Arc<PinnedDataLoader<Batch>>),
+    Burn(Arc<dyn DataLoader<Batch>>),
+    Resident(Box<Batch>),
+}
+
+impl Args {
+    pub(crate) fn builder(&self, case: &Case, workers: usize) -> PinnedDataLoaderBuilder<Item, Batch> {
+        let mut builder =
+            PinnedDataLoaderBuilder::new(case.clone()).batch_size(case.batch).streaming_stores(self.streaming);
+        builder = match workers {
+            0 => builder.num_workers(Auto).prefetch(Auto),
+            workers => builder.num_workers(workers).prefetch(self.prefetch),
+        };
+        if let Some(transfers) = self.transfers {
+            builder = builder.transfer_threads(transfers);
+        }
+        if let Some(slots) = self.slots {
+            builder = builder.pinned_limit(slots * (case.batch_bytes() + 128));
+        }
+        builder
+    }
+
+    pub(crate) fn source(&self, loader: &str, case: &Case, workers: usize, device: &Device, len: usize) -> Source {
+        let dataset = Repeat { store: case.store, len };
+        match loader {
+            "pinned" => match self.builder(case, workers).set_device(device.clone()).build(dataset) {
+                Ok(loader) => {
+                    if self.timeline.is_some() {
+                        loader.record(200_000); // 16 MB
+                    }
+                    Source::Pinned(loader)
+                }
+                Err(error) => fail(&error.to_string()),
+            },
+            "burn" => Source::Burn(
+                DataLoaderBuilder::new(case.clone())
+                    .batch_size(case.batch)
+                    .num_workers(workers)
+                    .set_device(device.clone())
+                    .build(dataset),
+            ),
+            "resident" => {
+                let items = (0..case.batch).map(|index| Item { store: case.store, index }).collect();
+                let (x, labels) = case.batch(items, device);
+                let finished = case.finish.run(x, labels, &mut KeyedRng::for_order(0, 0));
+                Source::Resident(Box::new(finished.unwrap_or_else(|error| fail(&error.to_string()))))
+            }
+            other => fail(&format!("--loader {other}: use pinned, burn or resident")),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The table: medians of the rounds.
+
+use crate::{args::Args, case::Case, drive::Figures};
+use std::collections::BTreeMap;
+
+pub(crate) fn table(
+    args: &Args,
+    case: &Case,
+    workers: usize,
+    all: &BTreeMap<&str, Vec<Figures>>,
+    links: &[f64],
+    fills: &[f64],
+) {
+    let [c, h, w] = case.shape;
+    println!(
+        "\n{}: {} x [{c}, {h}, {w}] {}, {workers} workers, medians of {} rounds",
+        case.name,
+        case.batch,
+        case.dtype.name(),
+        args.rounds
+    );
+    if !links.is_empty() {
+        println!("  raw link {:.1} GB/s", median(links.to_vec()));
+    }
+    if !fills.is_empty() {
+        println!("  the workers alone fill {:.2} GB/s", median(fills.to_vec()));
+    }
+    println!(
+        "  {:<9} {:>11} {:>8} {:>9} {:>11} {:>11} {:>9} {:>9}",
+        "loader", "items/s", "GB/s", "ms/step", "wait p50 us", "wait p99 us", "first ms", "slots MB"
+    );
+    let of = |figures: &[Figures], pick: fn(&Figures) -> f64| median(figures.iter().map(pick).collect());
+    for loader in &args.loader {
+        let Some(figures) = all.get(loader.as_str()) else { continue };
+        println!(
+            "  {loader:<9} {:>11.0} {:>8.2} {:>9.2} {:>11.1} {:>11.1} {:>9.1} {:>9}",
+            of(figures, |f| f.items_per_s),
+            of(figures, |f| f.gb_per_s),
+            of(figures, |f| f.step_ms),
+            of(figures, |f| f.wait_us_p50),
+            of(figures, |f| f.wait_us_p99),
+            of(figures, |f| f.first_batch_ms),
+            figures[0].pinned_mb.map_or("-".into(), |mb| format!("{mb:.1}")),
+        );
+    }
+    if let (Some(ours), Some(burns)) = (all.get("pinned"), all.get("burn")) {
+        let ratio =
+            |pick: fn(&Figures) -> f64| median(ours.iter().zip(burns).map(|(a, b)| pick(a) / pick(b)).collect());
+        println!(
+            "  pinned / burn: {:.2} x the throughput, {:.2} x the time to the first batch",
+            ratio(|f| f.items_per_s),
+            ratio(|f| f.first_batch_ms)
+        );
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
