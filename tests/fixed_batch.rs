@@ -7,7 +7,8 @@ use burn::{
     tensor::{DType, Device, Int, Tensor, TensorData, capture, s},
 };
 use burn_pinned::{
-    BoxError, Collate, Error, Field, FixedBatch, PinnedDataLoaderBuilder, RawBatch, RowMut, map_tensors,
+    BoxError, Collate, Error, Field, FixedBatch, MapTensors, PinnedDataLoaderBuilder, RawBatch, RowMut, TensorMapper,
+    map_tensors,
 };
 use common::{Numbers, device, on_host};
 
@@ -56,6 +57,8 @@ fn values(batch: Batch) -> (Vec<f32>, Vec<i32>) {
 fn a_recorded_step_reads_each_batch() {
     const BATCHES: usize = 501;
     let loader = builder().drop_last(true).build(Numbers::new(BATCHES * ROWS + 3)).unwrap();
+    // The loader asks for memory with its first batches, and must not while a step is recorded.
+    loader.iter().take(10).for_each(|batch| drop(batch.unwrap()));
     let mut batches = loader.iter();
     let fixed = FixedBatch::new(batches.next().unwrap().unwrap()).unwrap();
     let weights = Tensor::<2>::full([WIDTH, 4], 0.5, &device());
@@ -87,8 +90,8 @@ fn a_batch_of_another_shape_is_an_error_and_changes_nothing() {
     let fixed = FixedBatch::new(of(1.0, 4, &device)).unwrap();
     let error = fixed.set(of(2.0, 3, &device)).unwrap_err();
     assert!(matches!(error, Error::Config { option: "FixedBatch::set", .. }), "{error:?}");
-    let wanted = "`FixedBatch::set`: tensor 0: it is [3, 3] of f32, and was [4, 3] of f32 in the first batch; give all \
-                  batches one shape, e.g. with `drop_last(true)`";
+    let wanted = "`FixedBatch::set`: tensor 0: it is [3, 3] of f32, and was [4, 3] of f32 in the first batch; give it \
+                  batches like the first, e.g. with `drop_last(true)`, on the thread that made it";
     assert_eq!(error.to_string(), wanted);
     let mut other = of(2.0, 4, &device);
     other.numbers = of(2.0, 3, &device).numbers;
@@ -152,6 +155,69 @@ fn results_stay_and_tensors_change() {
     assert_eq!(result.into_data().try_to_vec::<f32>().unwrap(), [1.5; 12]);
     let now = if on_host() { 1 } else { 2 };
     assert_eq!(values(taken), (vec![now as f32; 12], vec![now; 4]));
+}
+
+/// A view has the same memory, and what was computed has not.
+#[test]
+fn views_change_too() {
+    if on_host() {
+        return; // the tensors are replaced there
+    }
+    let fixed = FixedBatch::new(of(1.0, 4, &device()).values).unwrap();
+    let (view, computed) = (fixed.batch().reshape([12]), fixed.batch().reshape([12]) * 1.0);
+    fixed.set(of(2.0, 4, &device()).values).unwrap();
+    assert_eq!(view.into_data().try_to_vec::<f32>().unwrap(), [2.0; 12]);
+    assert_eq!(computed.into_data().try_to_vec::<f32>().unwrap(), [1.0; 12]);
+}
+
+/// Copies of another thread would not come behind the steps of this one. A view of what stays would read what is written.
+#[test]
+fn other_threads_and_views_are_refused() {
+    if on_host() {
+        return; // nothing is copied there
+    }
+    let fixed = FixedBatch::new(Tensor::<2>::ones([4, 4], &device())).unwrap();
+    let error = std::thread::scope(|scope| {
+        let set = || fixed.set(Tensor::<2>::ones([4, 4], &device())).unwrap_err().to_string();
+        scope.spawn(set).join().unwrap()
+    });
+    assert!(error.contains("it was made on another thread"), "{error}");
+    let error = fixed.set(fixed.batch().transpose()).unwrap_err().to_string();
+    assert!(error.contains("a view of it"), "{error}");
+    assert!(fixed.set(fixed.batch() * 3.0).is_ok());
+    assert_eq!(fixed.batch().into_data().try_to_vec::<f32>().unwrap(), [3.0; 16]);
+}
+
+/// Batches whose mapper computes.
+#[derive(Clone)]
+struct Scaled(Tensor<1>);
+
+impl MapTensors for Scaled {
+    fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self {
+        Self(mapper.map(self.0) / 255.0)
+    }
+}
+
+#[test]
+fn a_mapper_that_computes_is_refused() {
+    if on_host() {
+        return; // nothing shows there
+    }
+    let error = FixedBatch::new(Scaled(Tensor::ones([3], &device()))).unwrap_err().to_string();
+    assert!(error.contains("`map_tensors` computes"), "{error}");
+}
+
+/// A copy in a recording would be replayed with it.
+#[test]
+fn nothing_is_copied_while_a_step_is_recorded() {
+    let fixed = FixedBatch::new(Tensor::<1>::ones([3], &device())).unwrap();
+    let mut refused = 0;
+    let step = capture(&device(), || {
+        refused += usize::from(fixed.set(Tensor::<1>::ones([3], &device())).is_err());
+        fixed.batch() + 1.0
+    });
+    drop(step);
+    assert_eq!(refused > 0, !on_host());
 }
 
 #[test]

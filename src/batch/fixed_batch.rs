@@ -1,10 +1,14 @@
 //! A batch that stays where it is on the device, for steps that are recorded once.
 
 use super::tensors::{MapTensors, TensorMapper};
-use crate::{device::Fixed, fault::Error};
+use crate::{
+    device::Fixed,
+    fault::Error,
+    vocabulary::{BatchKey, Place, Stage},
+};
 use burn::tensor::{Tensor, kind::Basic};
 use parking_lot::Mutex;
-use std::fmt;
+use std::{fmt, mem, slice};
 
 /// Device tensors that stay where they are, while each batch brings new values. For a step that is recorded once, as a
 /// CUDA graph, with Burn's [`capture`](burn::tensor::capture): what was recorded reads its inputs at the addresses that
@@ -37,17 +41,22 @@ use std::fmt;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// [`set`](Self::set) copies a batch on the device, to the memory of the first batch. The copy comes after all that
-/// the calling thread has asked of the device, so after the step before, and before what it asks for next. So one set
+/// [`set`](Self::set) copies a batch on the device, to the memory of the first batch. The copy comes after all that the
+/// calling thread has asked of the device, so after the step before, and before what it asks for next. So one set
 /// of tensors is enough, and no thread waits for a step. A copy within the device takes a fraction of the copy over
-/// the link. Call `set` and `replay` on the same thread.
+/// the link.
+///
+/// **Make it, record, `set`, `replay` and read on one thread.** Streams of other threads are not ordered behind the copy.
+/// `set` is an error on another thread.
 ///
 /// **All tensors of [`batch`](Self::batch) change with `set`**, also those that were taken before: they are the same
-/// memory. Keep what you want to keep with an operation that makes a new tensor.
+/// memory. So do views of them, such as those of `reshape`, `slice` and `transpose`. What was computed with them stays.
 ///
-/// The memory is kept as long as the `FixedBatch` or one of its tensors. On a backend that records nothing, as a CPU's, `replay` runs the closure
-/// again. There `set` replaces the tensors, so let the closure call `batch` each time, as above. `O` has its tensors named with
-/// [`map_tensors!`](crate::map_tensors), unless it is a tensor or a tuple of them.
+/// The memory is kept as long as the `FixedBatch` or one of its tensors. A CPU backend records nothing, and `replay` runs the closure
+/// again. There `set` replaces the tensors, so let the closure call `batch` each time, as above.
+///
+/// `O` has its tensors named with [`map_tensors!`](crate::map_tensors), unless it is a tensor or a tuple of them. A `map_tensors`
+/// of your own must hand on what the mapper returns, and compute nothing.
 pub struct FixedBatch<O> {
     tensors: Vec<Fixed>,
     batch: Mutex<O>,
@@ -63,16 +72,25 @@ impl<O: MapTensors + Clone> FixedBatch<O> {
     /// Copies a first batch to memory that stays. All later batches have the shapes and dtypes of this one.
     ///
     /// # Errors
-    /// [`Error::Config`], if a tensor is followed by autodiff, or is on an accelerator that this crate cannot do it for:
-    /// it needs the feature `cuda`, and a device of CubeCL (CUDA, wgpu).
+    /// [`Error::Config`], if a tensor is followed by autodiff or is quantized, if its device is an accelerator but none of
+    /// CubeCL (CUDA, wgpu), if the feature `cuda` is missing on an accelerator, if a step is being recorded, or if
+    /// `map_tensors` computes. [`Error::Device`], if the device has no memory for it.
     pub fn new(batch: O) -> Result<Self, Error> {
         let mut first = First { tensors: Vec::new(), problem: None };
         let batch = batch.map_tensors(&mut first);
-        if let Some(problem) = first.problem {
-            let advice = "load onto the device without autodiff; inputs need no gradients";
-            return Err(Error::config("FixedBatch", problem, advice));
+        let First { tensors, problem } = first;
+        if let Some(problem) = problem {
+            let advice = "give it plain tensors of the loader's device, without autodiff";
+            return Err(Error::config("FixedBatch::new", problem, advice));
         }
-        Ok(Self { tensors: first.tensors, batch: Mutex::new(batch) })
+        let mut same = Same { tensors: tensors.iter(), same: true };
+        drop(batch.clone().map_tensors(&mut same));
+        if !same.same {
+            let advice = "let it hand on what the mapper returns, and compute in `Collate::finish`";
+            return Err(Error::config("FixedBatch::new", "`map_tensors` computes", advice));
+        }
+        check(&tensors)?;
+        Ok(Self { tensors, batch: Mutex::new(batch) })
     }
 
     /// The tensors that stay.
@@ -80,12 +98,14 @@ impl<O: MapTensors + Clone> FixedBatch<O> {
         self.batch.lock().clone()
     }
 
-    /// Puts the values of a batch into the tensors that stay. Does not wait for the device, but lets Burn begin what the
-    /// calling thread has asked for.
+    /// Puts the values of a batch into the tensors that stay. Does not wait for the device. Waits until Burn has launched
+    /// what the calling thread has asked for.
     ///
     /// # Errors
-    /// [`Error::Config`], if a tensor has another shape, dtype or device than in the first batch, or if there are more
-    /// tensors or fewer. Nothing has changed then, except in the case of another device.
+    /// [`Error::Config`], if a tensor has another shape or dtype than in the first batch, or if there are more tensors or
+    /// fewer. Nothing has changed then. Also on another thread than that of [`new`](Self::new), while a step is recorded, and for
+    /// a tensor of another device, or that autodiff follows. [`Error::Device`], if a copy could not be launched, or what made the batch had
+    /// failed: then do not replay before another `set`.
     pub fn set(&self, batch: O) -> Result<(), Error> {
         let mut next = Next { tensors: &self.tensors, seen: 0, problem: None, copies: false };
         drop(batch.clone().map_tensors(&mut next)); // a batch that does not fit changes nothing
@@ -96,13 +116,19 @@ impl<O: MapTensors + Clone> FixedBatch<O> {
             (next.seen, next.copies) = (0, true);
             let batch = batch.map_tensors(&mut next);
             if next.problem.is_none() {
-                let _before = std::mem::replace(&mut *self.batch.lock(), batch);
-                return Ok(());
+                let _before = mem::replace(&mut *self.batch.lock(), batch);
+                return check(&self.tensors);
             }
         }
-        let advice = "give all batches one shape, e.g. with `drop_last(true)`";
+        let advice = "give it batches like the first, e.g. with `drop_last(true)`, on the thread that made it";
         Err(Error::config("FixedBatch::set", next.problem.unwrap_or_default(), advice))
     }
+}
+
+/// Asks whether copies went well, as far as that is known.
+fn check(tensors: &[Fixed]) -> Result<(), Error> {
+    let place = Place::batch(Stage::Finish, BatchKey::NONE);
+    tensors.iter().try_for_each(Fixed::check).map_err(|message| Error::Device { place, message })
 }
 
 /// Takes the tensors of the first batch.
@@ -119,10 +145,23 @@ impl TensorMapper for First {
                 tensor
             }
             Err(problem) => {
-                self.problem = Some(format!("tensor {}: {problem}", self.tensors.len()));
+                self.problem.get_or_insert(format!("tensor {}: {problem}", self.tensors.len()));
                 tensor
             }
         }
+    }
+}
+
+/// Sees whether a batch has the tensors that stay.
+struct Same<'a> {
+    tensors: slice::Iter<'a, Fixed>,
+    same: bool,
+}
+
+impl TensorMapper for Same<'_> {
+    fn map<const D: usize, K: Basic + 'static>(&mut self, tensor: Tensor<D, K>) -> Tensor<D, K> {
+        self.same &= self.tensors.next().is_some_and(|fixed| fixed.is(&tensor));
+        tensor
     }
 }
 
@@ -139,15 +178,12 @@ impl TensorMapper for Next<'_> {
         let (nth, fixed) = (self.seen, self.tensors.get(self.seen));
         self.seen += 1;
         let Some(fixed) = fixed else { return tensor };
-        if let Err(problem) = fixed.fits(&tensor) {
+        let seen = match fixed.fits(&tensor) {
+            Ok(()) if self.copies => fixed.set(tensor.clone()).map_err(str::to_owned),
+            fits => fits.map(|()| tensor.clone()),
+        };
+        seen.unwrap_or_else(|problem| {
             self.problem.get_or_insert(format!("tensor {nth}: {problem}"));
-            return tensor;
-        }
-        if !self.copies {
-            return tensor;
-        }
-        fixed.set(tensor.clone()).unwrap_or_else(|| {
-            self.problem = Some(format!("tensor {nth} is on another device"));
             tensor
         })
     }

@@ -233,7 +233,7 @@ impl CopyStream {
                 Some(maker) => maker.clone(),
                 None => {
                     let maker = self.maker.insert(TensorMaker::new(&self.device)?);
-                    self.gathered.get_or_init(|| maker.gathered());
+                    self.gathered.get_or_init(|| maker.gathered(&self.server));
                     maker.clone()
                 }
             };

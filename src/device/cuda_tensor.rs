@@ -2,6 +2,7 @@
 
 use super::{
     cuda_block::Blocks,
+    cuda_context::Server,
     flat::{AnyTensor, Flat, Part, ranked, stored},
 };
 use crate::fault::BoxError;
@@ -11,6 +12,7 @@ use burn::{
         fusion::{Fusion, FusionBackend, FusionRuntime, client::GlobalFusionClient, stream::Operation},
         ir::{BackendIr, HandleContainer, InitOperationIr, OperationIr, TensorIr, TensorStatus},
     },
+    cubecl::device_handle::DeviceHandle,
     tensor::{Bool, DType, Device, Float, Int, StreamId, Tensor},
 };
 use cubecl_runtime::server::Handle;
@@ -40,14 +42,18 @@ impl<R: FusionRuntime> Operation<R> for Mark {
     }
 }
 
-/// What Burn was asked for on a device and its server has not begun. Burn gathers 32 tasks before the server runs them;
-/// the drop of a tensor is one.
-pub(super) struct Gathered(GlobalFusionClient<<Backend as FusionBackend>::FusionRuntime>);
+/// What Burn and CubeCL were asked for on a device, and have not begun. Each gathers 32 tasks before its server runs
+/// them. The drop of a tensor is a task for Burn, and a kernel that Burn launches is one for CubeCL.
+pub(super) struct Gathered {
+    burn: GlobalFusionClient<<Backend as FusionBackend>::FusionRuntime>,
+    cubecl: DeviceHandle<Server>,
+}
 
 impl Gathered {
-    /// Lets the server run them. Does not wait.
+    /// Lets the servers run them. Does not wait, so what Burn's server launches now has to wait for the next call.
     pub(super) fn begin(&self) {
-        self.0.flush_queue();
+        self.burn.flush_queue();
+        self.cubecl.flush_queue();
     }
 }
 
@@ -87,9 +93,9 @@ impl TensorMaker {
         Ok(Self(Arc::new(Template { device: device.clone(), fused, cube, context })))
     }
 
-    /// The tasks of the device that Burn has gathered.
-    pub(super) fn gathered(&self) -> Gathered {
-        Gathered(self.0.fused.client.clone())
+    /// The tasks of the device that were gathered.
+    pub(super) fn gathered(&self, server: &DeviceHandle<Server>) -> Gathered {
+        Gathered { burn: self.0.fused.client.clone(), cubecl: server.clone() }
     }
 
     /// Allocates memory for the stream `owner`. Its values may be anything.

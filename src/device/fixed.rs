@@ -22,16 +22,17 @@ impl Fixed {
     pub(crate) fn new<const D: usize, K: Basic>(tensor: Tensor<D, K>) -> Result<(Self, Tensor<D, K>), &'static str> {
         let (shape, dtype, device) = (tensor.shape(), tensor.dtype(), tensor.device());
         #[cfg(feature = "cuda")]
-        if let Some(memory) = FixedTensor::new(tensor.clone().into_dispatch()) {
-            let tensor = Tensor::from_dispatch(memory.tensor());
-            return Ok((Self { shape, dtype, memory: Some(memory) }, tensor));
-        }
+        let reason = match FixedTensor::new(tensor.clone().into_dispatch()) {
+            Ok(memory) => {
+                let tensor = Tensor::from_dispatch(memory.tensor());
+                return Ok((Self { shape, dtype, memory: Some(memory) }, tensor));
+            }
+            Err(reason) => reason,
+        };
+        #[cfg(not(feature = "cuda"))]
+        let reason = "on an accelerator this needs the feature `cuda`";
         if !Target::of(device).host {
-            return Err(if cfg!(feature = "cuda") {
-                "it is followed by autodiff, or its device is none of CubeCL"
-            } else {
-                "on an accelerator this needs the feature `cuda`"
-            });
+            return Err(reason);
         }
         let fixed = Self {
             shape,
@@ -42,7 +43,10 @@ impl Fixed {
         Ok((fixed, tensor))
     }
 
-    /// Whether a tensor could take the place of this one.
+    /// Checks whether a tensor could take the place of this one.
+    ///
+    /// # Errors
+    /// The reason in words.
     pub(crate) fn fits<const D: usize, K: Basic>(&self, tensor: &Tensor<D, K>) -> Result<(), String> {
         if (tensor.shape(), tensor.dtype()) == (self.shape.clone(), self.dtype) {
             return Ok(());
@@ -52,12 +56,37 @@ impl Fixed {
         Err(format!("it is {is}, and was {was} in the first batch"))
     }
 
-    /// Puts the values of a tensor that fits into the memory that stays. Returns the tensor to use from now on.
-    pub(crate) fn set<const D: usize, K: Basic>(&self, tensor: Tensor<D, K>) -> Option<Tensor<D, K>> {
+    /// Whether a tensor is the one that stays. Always true where none stays.
+    pub(crate) fn is<const D: usize, K: Basic>(&self, tensor: &Tensor<D, K>) -> bool {
         #[cfg(feature = "cuda")]
         if let Some(memory) = &self.memory {
-            return memory.set(tensor.into_dispatch()).then(|| Tensor::from_dispatch(memory.tensor()));
+            return memory.is(tensor.clone().into_dispatch());
         }
-        Some(tensor)
+        let _ = tensor;
+        true
+    }
+
+    /// Puts the values of a tensor that fits into the memory that stays. Returns the tensor to use from now on.
+    ///
+    /// # Errors
+    /// The reason in words.
+    pub(crate) fn set<const D: usize, K: Basic>(&self, tensor: Tensor<D, K>) -> Result<Tensor<D, K>, &'static str> {
+        #[cfg(feature = "cuda")]
+        if let Some(memory) = &self.memory {
+            return memory.set(tensor.into_dispatch()).map(|()| Tensor::from_dispatch(memory.tensor()));
+        }
+        Ok(tensor)
+    }
+
+    /// Asks whether the last copy went well, as far as that is known. Does not wait for the device.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        #[cfg(feature = "cuda")]
+        if let Some(memory) = &self.memory {
+            return memory.check();
+        }
+        Ok(())
     }
 }

@@ -41,7 +41,8 @@ impl Common {
         self.blocks.look();
     }
 
-    /// Lets Burn begin what it was asked for, so that what was dropped is released. Does not wait.
+    /// Lets Burn begin what it was asked for. What was dropped is released then, unless Burn waits for more operations
+    /// to run together. Does not wait.
     pub(crate) fn hurry(&self) {
         #[cfg(feature = "cuda")]
         if let Some(gathered) = self.gathered.get() {

@@ -15,8 +15,10 @@ pub(crate) type InUse = Box<dyn Fn() -> bool + Send>;
 
 /// How often a waiting thread looks again.
 const LOOK: Duration = Duration::from_micros(100);
-/// How often it asks for a release, while a consumer waits.
+/// How often it asks for a release, while a consumer waits, and how many times. A consumer that waits adds nothing to what
+/// is held back.
 const HURRY: Duration = Duration::from_millis(1);
+const HURRIES: u32 = 4;
 /// Work that the device may have queued beyond the batches that are ready, where steps are short: launching them takes
 /// turns.
 const QUEUED: Duration = Duration::from_millis(10);
@@ -26,7 +28,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 const NO_PATIENCE: Duration = Duration::from_millis(5);
 const PAUSES: u32 = 8;
 /// The first release comes late, since devices and kernels are made first. So no more than this counts.
-const START: Duration = Duration::from_secs(1);
+const START: Duration = Duration::from_millis(250);
 /// A consumer that has kept a number of batches beyond the limit is expected to keep as many again, until this many
 /// batches in a row find room.
 const CALM: u32 = 64;
@@ -51,6 +53,8 @@ struct State {
     in_use: Vec<(InUse, usize)>,
     /// Batches that are being copied.
     copying: usize,
+    /// When a release was last seen.
+    released: Instant,
     /// When a release was last seen, or one batch more was let in.
     last: Instant,
     /// The usual time from one release to the next.
@@ -77,12 +81,13 @@ impl State {
         let before = self.in_use.len();
         self.in_use.retain(|(in_use, _)| in_use());
         if let Ok(released @ 1..) = u32::try_from(before - self.in_use.len()) {
-            let time = self.last.elapsed() / released;
+            let time = self.released.elapsed() / released;
             // A pause counts little: this limit may be what made it, or the consumer was away.
             let grown = |mean: Duration| (15 * mean + time.min(16 * mean)) / 16;
             let mean = |mean: Duration| if time < mean { (mean + time) / 2 } else { grown(mean) };
             self.interval = Some(self.interval.map_or(time.min(START), mean));
-            (self.last, self.pauses) = (Instant::now(), 0);
+            self.released = Instant::now();
+            (self.last, self.pauses) = (self.released, 0);
         }
         self.in_use.len() + self.copying
     }
@@ -134,8 +139,17 @@ impl DeviceWindow {
         look: impl Fn() + Send + Sync + 'static,
         hurry: impl Fn() + Send + Sync + 'static,
     ) -> Self {
-        let state =
-            State { in_use: Vec::new(), copying: 0, last: Instant::now(), interval: None, pauses: 0, kept: 0, calm: 0 };
+        let now = Instant::now();
+        let state = State {
+            in_use: Vec::new(),
+            copying: 0,
+            released: now,
+            last: now,
+            interval: None,
+            pauses: 0,
+            kept: 0,
+            calm: 0,
+        };
         let (look, hurry) = (Box::new(look), Box::new(hurry));
         Self { look, hurry, limit: AtomicUsize::new(limit), state: Mutex::new(state) }
     }
@@ -160,7 +174,7 @@ impl DeviceWindow {
     /// Returns whether the batch was let in though there is no room, because nothing was released.
     /// [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be sent any more.
     pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>) -> Option<bool> {
-        let mut hurried: Option<Instant> = None;
+        let mut hurried = (0, Duration::ZERO);
         loop {
             let starved = starved()?;
             (self.look)();
@@ -173,10 +187,14 @@ impl DeviceWindow {
                 Some(beyond) if starved.min(state.last.elapsed()) > state.patience(beyond) => state.let_in(beyond),
                 Some(_) => {
                     drop(state);
-                    if starved > Duration::ZERO && hurried.is_none_or(|last| last.elapsed() >= HURRY) {
-                        (self.hurry)();
-                        hurried = Some(Instant::now());
-                    }
+                    hurried = match hurried {
+                        (_, before) if starved < before => (0, Duration::ZERO), // it waits for another batch now
+                        (times @ ..HURRIES, before) if starved >= before + HURRY => {
+                            (self.hurry)();
+                            (times + 1, starved)
+                        }
+                        as_it_was => as_it_was,
+                    };
                     thread::sleep(LOOK);
                     continue;
                 }
@@ -287,6 +305,25 @@ mod tests {
             window.copied(batch(number, &released));
             dropped.fetch_add(1, SeqCst);
         }
+    }
+
+    /// A consumer that runs ahead launches steps, and later ones take ten times as long. The limit holds for them too.
+    #[test]
+    fn steps_that_become_slower_take_no_more_memory() {
+        let window = DeviceWindow::new(5, || (), || ());
+        // When the device will have done its last step.
+        let mut done = Instant::now();
+        let mut most = 0;
+        for number in 0..250 {
+            let start = Instant::now();
+            window.enter(1, || Some(start.elapsed()));
+            let step = Duration::from_millis(if number < 150 { 2 } else { 20 });
+            done = done.max(Instant::now()) + step;
+            let until = done;
+            window.copied(Some((Box::new(move || Instant::now() < until), 1)));
+            most = most.max(window.bytes());
+        }
+        assert!(most <= 20, "{most} batches");
     }
 
     #[test]

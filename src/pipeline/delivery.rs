@@ -21,6 +21,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// After this wait a consumer lets Burn begin what it has gathered. Most waits are over sooner, and then the consumer's own
+/// next tasks do that.
+const GRACE: Duration = Duration::from_micros(200);
+
 impl<O> Pipeline<O> {
     /// Starts an epoch of the batches with these numbers.
     pub(crate) fn start(&self, epoch: usize, feed: Feed, batches: Range<usize>) -> RunId {
@@ -37,6 +41,7 @@ impl<O> Pipeline<O> {
     /// Waits for the next batch of an epoch, in order; returns it or its error. The wait counts from `asked`. Returns
     /// `None` at the epoch's end.
     pub(crate) fn next(&self, id: RunId, asked: Instant) -> Option<Delivery<O>> {
+        let mut hurried = self.is_host();
         let mut state = self.crew.lock();
         if let Some(run) = state.run(id) {
             self.counters().asked(run.queues());
@@ -74,20 +79,20 @@ impl<O> Pipeline<O> {
                 run.delivered = run.end;
                 return Some(Delivery { place, ready: Err(Error::Ended), skips: Skips::default() });
             }
-            let begins = run.waiting.is_none();
-            if begins && run.next_to_open() {
+            if run.waiting.is_none() && run.next_to_open() {
                 self.crew.for_workers.notify_one(); // its patience begins, if there is no permit
             }
             let waited = run.waiting.get_or_insert(asked).elapsed();
-            if begins && !self.is_host() {
-                drop(state);
-                self.common.hurry(); // Burn would wait for more tasks, and this thread sleeps now
-                state = self.crew.lock();
-                continue;
-            }
             match self.flow.timeout {
-                None => self.for_consumers.wait(&mut state),
                 Some(timeout) if waited >= timeout => return self.give_up(state, id, waited),
+                _ if !hurried && waited < GRACE => drop(self.for_consumers.wait_for(&mut state, GRACE - waited)),
+                _ if !hurried => {
+                    drop(state);
+                    self.common.hurry(); // Burn waits for more tasks, and this thread asks for none now
+                    hurried = true;
+                    state = self.crew.lock();
+                }
+                None => self.for_consumers.wait(&mut state),
                 Some(timeout) => drop(self.for_consumers.wait_for(&mut state, timeout - waited)),
             }
         }

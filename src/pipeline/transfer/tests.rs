@@ -154,9 +154,9 @@ fn a_loop_that_runs_ahead_of_the_device_is_compute_bound() {
     consume(pipeline(link, &counters), &counters, batches);
     let stats = counters.snapshot();
     assert!(matches!(stats.cause(), Cause::Ahead { waits, .. } if waits > 0.5), "{stats}\n{}", stats.verdict());
-    // Two ahead, two on their way, and the one that the step works on. On a machine with other work the window lets a few
-    // more in.
-    assert!((3 * 80..=10 * 80).contains(&stats.device_bytes_peak), "{stats}");
+    // Two ahead, two on their way, and the one that the step works on; in time of other work the window lets one more
+    // in.
+    assert!((3 * 80..=6 * 80).contains(&stats.device_bytes_peak), "{stats}");
 }
 
 #[test]
