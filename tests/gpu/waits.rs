@@ -46,7 +46,7 @@ impl Collate<usize> for Fields {
 #[ignore = "needs a CUDA device"]
 fn a_loop_without_a_step_never_stands_still() {
     const PAUSE: Duration = Duration::from_millis(1500);
-    for fields in 1..=8 {
+    for (fields, computes) in (1..=8).flat_map(|fields| [(fields, false), (fields, true)]) {
         let builder = PinnedDataLoaderBuilder::new(Fields(fields)).batch_size(64).num_workers(8);
         let loader = builder.set_device(Device::cuda(0)).build(Numbers::new(64 * 404)).unwrap();
         let mut batches = loader.iter();
@@ -57,11 +57,15 @@ fn a_loop_without_a_step_never_stands_still() {
             let asked = Instant::now();
             let Some(batch) = batches.next() else { break };
             longest = longest.max(asked.elapsed());
-            drop(batch.unwrap());
+            let batch = batch.unwrap();
+            if computes {
+                drop(batch[0].clone().sum());
+            }
+            drop(batch);
             count += 1;
         }
         println!(
-            "{fields} fields: the longest wait was {longest:?}, {:?} of it for batches kept",
+            "{fields} fields, computes: {computes}: the longest wait was {longest:?}, {:?} of it for batches kept",
             loader.stats().kept_wait
         );
         assert!(count == 400 && longest < PAUSE / 15, "{longest:?}\n{}", loader.stats());
