@@ -52,11 +52,11 @@ use std::{fmt, mem, slice};
 /// **All tensors of [`batch`](Self::batch) change with `set`**, also those that were taken before: they are the same
 /// memory. So do views of them, such as those of `reshape`, `slice` and `transpose`. What was computed with them stays.
 ///
-/// The memory is kept as long as the `FixedBatch` or one of its tensors. A CPU backend records nothing, and `replay` runs the closure
-/// again. There `set` replaces the tensors, so let the closure call `batch` each time, as above.
+/// The memory is kept as long as the `FixedBatch` or one of its tensors. A CPU backend records nothing, and `replay`
+/// runs the closure again. There `set` replaces the tensors, so let the closure call `batch` each time, as above.
 ///
-/// `O` has its tensors named with [`map_tensors!`](crate::map_tensors), unless it is a tensor or a tuple of them. A `map_tensors`
-/// of your own must hand on what the mapper returns, and compute nothing.
+/// `O` has its tensors named with [`map_tensors!`](crate::map_tensors), unless it is a tensor or a tuple of them. A
+/// `map_tensors` of your own must hand on what the mapper returns, and compute nothing.
 pub struct FixedBatch<O> {
     tensors: Vec<Fixed>,
     batch: Mutex<O>,
@@ -103,9 +103,9 @@ impl<O: MapTensors + Clone> FixedBatch<O> {
     ///
     /// # Errors
     /// [`Error::Config`], if a tensor has another shape or dtype than in the first batch, or if there are more tensors or
-    /// fewer. Nothing has changed then. Also on another thread than that of [`new`](Self::new), while a step is recorded, and for
-    /// a tensor of another device, or that autodiff follows. [`Error::Device`], if a copy could not be launched, or what made the batch had
-    /// failed: then do not replay before another `set`.
+    /// fewer. Nothing has changed then. Also on another thread than that of [`new`](Self::new), while a step is
+    /// recorded, and for a tensor of another device, or that autodiff follows. [`Error::Device`], if a copy could not
+    /// be launched, or if what made the batch had failed. Then do not replay before another `set`.
     pub fn set(&self, batch: O) -> Result<(), Error> {
         let mut next = Next { tensors: &self.tensors, seen: 0, problem: None, copies: false };
         drop(batch.clone().map_tensors(&mut next)); // a batch that does not fit changes nothing

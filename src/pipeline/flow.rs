@@ -39,9 +39,9 @@ impl Flow {
         self.now.prefetch() + ON_THE_WAY
     }
 
-    /// The number of workers that go on while a filled batch waits for a transfer thread. The others work for other epochs, or rest. Their writes
-    /// would push the slots of current copies out of the cache, and would take cores from the threads that copy; see
-    /// benches/README.md.
+    /// The number of workers that go on while a filled batch waits for a transfer thread. The others work for other
+    /// epochs, or rest. Their writes would push the slots of current copies out of the cache, and would take cores from
+    /// the threads that copy; see benches/README.md.
     pub(super) fn steady(&self) -> usize {
         (2 * self.now.workers()).div_ceil(5)
     }

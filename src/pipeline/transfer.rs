@@ -71,8 +71,8 @@ impl<O> Pipeline<O> {
         Some(batch)
     }
 
-    /// Returns the longest time that a consumer of this copy has waited for its next batch. Returns `None` when the pipeline is
-    /// closed, or when nobody waits for this batch any more.
+    /// Returns the longest time that a consumer of this copy has waited for its next batch. Returns `None` when the
+    /// pipeline is closed, or when nobody waits for this batch any more.
     pub(crate) fn starved(&self, batch: BatchId) -> Option<Duration> {
         let state = self.crew.lock();
         let waits = !self.is_closed() && state.is_awaited(batch);
