@@ -1,12 +1,10 @@
 //! Memory of a device of CubeCL that stays where it is, while values of one tensor after the other are copied there.
 
-use super::cuda_tensor::{Backend, CubeTensor};
+use super::cuda_tensor::{Backend, CubeTensor, registered};
 use burn::{
     backend::{
-        BackendTensor, Cube, DispatchTensor, DispatchTensorKind,
-        cubecl::dtype_to_storage_type,
-        fusion::NoOp,
-        ir::{BackendIr, InitOperationIr, OperationIr, TensorId, TensorIr, TensorStatus},
+        BackendTensor, Cube, DispatchTensor, DispatchTensorKind, cubecl::dtype_to_storage_type, fusion::NoOp,
+        ir::TensorId,
     },
     cubecl::std::tensor::copy_into,
     tensor::StreamId,
@@ -33,16 +31,13 @@ impl FixedTensor {
         let values = resolved(tensor.clone())?;
         let (client, shape, dtype) = (values.client.clone(), values.meta.shape().clone(), values.dtype);
         let handle = client.empty((shape.num_elements() * dtype.size()).max(1));
-        let memory = CubeTensor::new_contiguous(client, values.device.clone(), shape.clone(), handle, dtype);
+        let memory = CubeTensor::new_contiguous(client, values.device.clone(), shape, handle, dtype);
         copy(values, &memory);
         let (BackendTensor::Float(fused) | BackendTensor::Int(fused) | BackendTensor::Bool(fused)) = &tensor else {
             return Err(QUANTIZED);
         };
-        let id = fused.client.register_tensor_handle(Backend::float_tensor_handle(memory.clone()));
-        let out = TensorIr { id, shape, status: TensorStatus::NotInit, dtype };
-        let init = OperationIr::Init(InitOperationIr { out });
-        let mut made = fused.client.register(StreamId::current(), init, NoOp::<Backend>::new());
-        let Some(made) = made.pop() else { unreachable!("an operation has the outputs that it names") };
+        let made = registered(&fused.client, memory.clone(), NoOp::<Backend>::new());
+        let id = made.id;
         let kind = match tensor {
             BackendTensor::Float(_) => BackendTensor::Float(made),
             BackendTensor::Int(_) => BackendTensor::Int(made),

@@ -30,6 +30,21 @@ impl<B: FusionBackend> Unfused for Fusion<B> {
 pub(super) type Backend = <Cube as Unfused>::Backend;
 pub(super) type CubeTensor = <Backend as BackendTypes>::FloatTensorPrimitive;
 type FusionTensor = <Cube as BackendTypes>::FloatTensorPrimitive;
+type Client = GlobalFusionClient<<Backend as FusionBackend>::FusionRuntime>;
+
+/// Makes Burn's tensor of memory, for the calling thread. Burn's server runs `operation` as it comes to it.
+pub(super) fn registered<Op>(client: &Client, tensor: CubeTensor, operation: Op) -> FusionTensor
+where
+    Op: Operation<<Backend as FusionBackend>::FusionRuntime> + 'static,
+{
+    let (shape, dtype) = (tensor.meta.shape().clone(), tensor.dtype);
+    let id = client.register_tensor_handle(Backend::float_tensor_handle(tensor));
+    let out = TensorIr { id, shape, status: TensorStatus::NotInit, dtype };
+    let init = OperationIr::Init(InitOperationIr { out });
+    let made = client.register(StreamId::current(), init, operation).pop();
+    let Some(made) = made else { unreachable!("an operation has the outputs that it names") };
+    made
+}
 
 /// What Burn's server does as it comes to a tensor that was made here, after all that the thread asked for before.
 #[derive(Debug)]
@@ -45,7 +60,7 @@ impl<R: FusionRuntime> Operation<R> for Mark {
 /// What Burn and CubeCL were asked for on a device, and have not begun. Each gathers 32 tasks before its server runs
 /// them. The drop of a tensor is a task for Burn, and a kernel that Burn launches is one for CubeCL.
 pub(super) struct Gathered {
-    burn: GlobalFusionClient<<Backend as FusionBackend>::FusionRuntime>,
+    burn: Client,
     cubecl: DeviceHandle<Server>,
 }
 
@@ -125,11 +140,7 @@ impl TensorMaker {
         }
         let (shape, dtype) = (part.shape.clone(), stored(part.dtype, device));
         let tensor = CubeTensor::new_contiguous(cube.client.clone(), cube.device.clone(), shape.clone(), memory, dtype);
-        let id = fused.client.register_tensor_handle(Backend::float_tensor_handle(tensor));
-        let init =
-            OperationIr::Init(InitOperationIr { out: TensorIr { id, shape, status: TensorStatus::NotInit, dtype } });
-        let made = fused.client.register(StreamId::current(), init, Mark(blocks));
-        let Some(made) = made.into_iter().next() else { unreachable!("an operation has the outputs that it names") };
+        let made = registered(&fused.client, tensor, Mark(blocks));
         let of = |tensor, autodiff| DispatchTensor { kind: DispatchTensorKind::Cube(tensor), autodiff };
         match dtype {
             DType::Bool(_) => ranked::<Bool>(of(BackendTensor::Bool(made), *context), part, false),
