@@ -107,21 +107,23 @@ impl<O: MapTensors + Clone> FixedBatch<O> {
     /// recorded, and for a tensor of another device, or that autodiff follows. [`Error::Device`], if a copy could not
     /// be launched, or if what made the batch had failed. Then do not replay before another `set`.
     pub fn set(&self, batch: O) -> Result<(), Error> {
-        let mut next = Next { tensors: &self.tensors, seen: 0, problem: None, copies: false };
-        drop(batch.clone().map_tensors(&mut next)); // a batch that does not fit changes nothing
-        if next.seen != self.tensors.len() {
-            next.problem = Some(format!("{} tensors, and the first batch had {}", next.seen, self.tensors.len()));
+        let refused = |problem| {
+            let advice = "give it batches like the first, e.g. with `drop_last(true)`, on the thread that made it";
+            Error::config("FixedBatch::set", problem, advice)
+        };
+        let next = |copies| Next { tensors: &self.tensors, seen: 0, problem: None, copies };
+        let mut compares = next(false);
+        drop(batch.clone().map_tensors(&mut compares)); // a batch that does not fit changes nothing
+        let (seen, first) = (compares.seen, self.tensors.len());
+        if seen != first {
+            return Err(refused(format!("{seen} tensors, and the first batch had {first}")));
         }
-        if next.problem.is_none() {
-            (next.seen, next.copies) = (0, true);
-            let batch = batch.map_tensors(&mut next);
-            if next.problem.is_none() {
-                let _before = mem::replace(&mut *self.batch.lock(), batch);
-                return check(&self.tensors);
-            }
-        }
-        let advice = "give it batches like the first, e.g. with `drop_last(true)`, on the thread that made it";
-        Err(Error::config("FixedBatch::set", next.problem.unwrap_or_default(), advice))
+        compares.problem.map_or(Ok(()), |problem| Err(refused(problem)))?;
+        let mut copies = next(true);
+        let batch = batch.map_tensors(&mut copies);
+        copies.problem.map_or(Ok(()), |problem| Err(refused(problem)))?;
+        let _before = mem::replace(&mut *self.batch.lock(), batch);
+        check(&self.tensors)
     }
 }
 
@@ -178,13 +180,16 @@ impl TensorMapper for Next<'_> {
         let (nth, fixed) = (self.seen, self.tensors.get(self.seen));
         self.seen += 1;
         let Some(fixed) = fixed else { return tensor };
-        let seen = match fixed.fits(&tensor) {
-            Ok(()) if self.copies => fixed.set(tensor.clone()).map_err(str::to_owned),
-            fits => fits.map(|()| tensor.clone()),
+        let (tensor, done) = match fixed.fits(&tensor) {
+            Ok(()) if self.copies => {
+                let (tensor, done) = fixed.set(tensor);
+                (tensor, done.map_err(str::to_owned))
+            }
+            fits => (tensor, fits),
         };
-        seen.unwrap_or_else(|problem| {
+        if let Err(problem) = done {
             self.problem.get_or_insert(format!("tensor {nth}: {problem}"));
-            tensor
-        })
+        }
+        tensor
     }
 }

@@ -1,23 +1,27 @@
 //! Memory of a device of CubeCL that stays where it is, while values of one tensor after the other are copied there.
 
-use super::cuda_tensor::{Backend, CubeTensor, registered};
+use super::cuda_tensor::{Backend, CubeTensor, FusionTensor, registered};
 use burn::{
     backend::{
-        BackendTensor, Cube, DispatchTensor, DispatchTensorKind, cubecl::dtype_to_storage_type, fusion::NoOp,
-        ir::TensorId,
+        BackendTensor, Cube, DispatchAutodiffContext, DispatchTensor, DispatchTensorKind,
+        cubecl::dtype_to_storage_type, fusion::NoOp,
     },
     cubecl::std::tensor::copy_into,
     tensor::StreamId,
 };
 use std::ptr;
 
+/// Makes a tensor of a kind.
+type Kind = fn(FusionTensor) -> BackendTensor<Cube>;
+
 /// A tensor whose memory stays.
 pub(crate) struct FixedTensor {
     memory: CubeTensor,
-    tensor: DispatchTensor,
-    id: TensorId,
-    /// The CubeCL stream of the thread that made it. Steps are recorded there, and copies are queued there.
-    stream: StreamId,
+    /// Burn's tensor of it. Its stream is that of the thread that made it: steps are recorded there, and copies are
+    /// queued there.
+    made: FusionTensor,
+    kind: Kind,
+    autodiff: DispatchAutodiffContext,
 }
 
 impl FixedTensor {
@@ -27,24 +31,15 @@ impl FixedTensor {
     /// The reason in words, if that cannot be.
     pub(crate) fn new(tensor: DispatchTensor) -> Result<Self, &'static str> {
         let autodiff = tensor.autodiff;
-        let tensor = of_cube(tensor)?;
-        let values = resolved(tensor.clone())?;
+        let (tensor, kind) = fused(tensor)?;
+        let burn = tensor.client.clone();
+        let values = resolved(tensor)?;
         let (client, shape, dtype) = (values.client.clone(), values.meta.shape().clone(), values.dtype);
         let handle = client.empty((shape.num_elements() * dtype.size()).max(1));
         let memory = CubeTensor::new_contiguous(client, values.device.clone(), shape, handle, dtype);
         copy(values, &memory);
-        let (BackendTensor::Float(fused) | BackendTensor::Int(fused) | BackendTensor::Bool(fused)) = &tensor else {
-            return Err(QUANTIZED);
-        };
-        let made = registered(&fused.client, memory.clone(), NoOp::<Backend>::new());
-        let id = made.id;
-        let kind = match tensor {
-            BackendTensor::Float(_) => BackendTensor::Float(made),
-            BackendTensor::Int(_) => BackendTensor::Int(made),
-            _ => BackendTensor::Bool(made),
-        };
-        let tensor = DispatchTensor { kind: DispatchTensorKind::Cube(kind), autodiff };
-        Ok(Self { memory, tensor, id, stream: StreamId::current() })
+        let made = registered(&burn, memory.clone(), NoOp::<Backend>::new());
+        Ok(Self { memory, made, kind, autodiff })
     }
 
     /// Copies the values of a tensor there, after all that the calling thread has asked for. Its shape and dtype must be
@@ -53,10 +48,10 @@ impl FixedTensor {
     /// # Errors
     /// The reason in words, if that cannot be. Nothing was copied then.
     pub(crate) fn set(&self, tensor: DispatchTensor) -> Result<(), &'static str> {
-        if StreamId::current() != self.stream {
+        if StreamId::current() != self.made.stream {
             return Err("it was made on another thread, where steps may read it at any time");
         }
-        let (values, Self { memory, .. }) = (resolved(of_cube(tensor)?)?, self);
+        let (values, memory) = (resolved(fused(tensor)?.0)?, &self.memory);
         if values.device != memory.device {
             return Err("it is on another device than in the first batch");
         }
@@ -68,16 +63,13 @@ impl FixedTensor {
     }
 
     pub(crate) fn tensor(&self) -> DispatchTensor {
-        self.tensor.clone()
+        let kind = DispatchTensorKind::Cube((self.kind)(self.made.clone()));
+        DispatchTensor { kind, autodiff: self.autodiff }
     }
 
     /// Whether a tensor is this one, and not what was computed with it.
     pub(crate) fn is(&self, tensor: DispatchTensor) -> bool {
-        let id = |tensor: BackendTensor<Cube>| match tensor {
-            BackendTensor::Float(fused) | BackendTensor::Int(fused) | BackendTensor::Bool(fused) => Some(fused.id),
-            _ => None,
-        };
-        of_cube(tensor).ok().and_then(id) == Some(self.id)
+        fused(tensor).is_ok_and(|(tensor, _)| tensor.id == self.made.id)
     }
 
     /// Asks CubeCL whether allocations, copies and what they copied went well so far. Does not wait for the device.
@@ -89,34 +81,27 @@ impl FixedTensor {
     }
 }
 
-const QUANTIZED: &str = "it is quantized";
-
-fn of_cube(tensor: DispatchTensor) -> Result<BackendTensor<Cube>, &'static str> {
+/// Returns Burn's tensor, and its kind.
+fn fused(tensor: DispatchTensor) -> Result<(FusionTensor, Kind), &'static str> {
     match tensor.kind {
+        DispatchTensorKind::Cube(BackendTensor::Float(fused)) => Ok((fused, BackendTensor::Float)),
+        DispatchTensorKind::Cube(BackendTensor::Int(fused)) => Ok((fused, BackendTensor::Int)),
+        DispatchTensorKind::Cube(BackendTensor::Bool(fused)) => Ok((fused, BackendTensor::Bool)),
+        DispatchTensorKind::Cube(BackendTensor::Quantized(_)) => Err("it is quantized"),
         DispatchTensorKind::Cube(BackendTensor::Autodiff(_)) | DispatchTensorKind::Autodiff(_) => {
             Err("autodiff follows it")
         }
-        DispatchTensorKind::Cube(BackendTensor::Quantized(_)) => Err(QUANTIZED),
-        DispatchTensorKind::Cube(tensor) => Ok(tensor),
         _ => Err("its device is none of CubeCL"),
     }
 }
 
 /// Returns the memory of a tensor, once all that the calling thread has asked for before is queued on its stream.
-fn resolved(tensor: BackendTensor<Cube>) -> Result<CubeTensor, &'static str> {
-    let (BackendTensor::Float(fused) | BackendTensor::Int(fused) | BackendTensor::Bool(fused)) = &tensor else {
-        return Err(QUANTIZED);
-    };
-    let client = fused.client.clone();
-    if fused.stream != StreamId::current() {
+fn resolved(tensor: FusionTensor) -> Result<CubeTensor, &'static str> {
+    let client = tensor.client.clone();
+    if tensor.stream != StreamId::current() {
         client.sync(|| ()); // what follows does it for the stream of the tensor
     }
-    let values = match tensor {
-        BackendTensor::Float(fused) => client.resolve_tensor_float::<Backend>(fused),
-        BackendTensor::Int(fused) => client.resolve_tensor_int::<Backend>(fused),
-        BackendTensor::Bool(fused) => client.resolve_tensor_bool::<Backend>(fused),
-        _ => return Err(QUANTIZED),
-    };
+    let values = client.resolve_tensor_float::<Backend>(tensor); // for CubeCL the memory of all kinds is alike
     if values.client.is_capturing() {
         return Err("a step is recorded, and a copy would become a part of it");
     }

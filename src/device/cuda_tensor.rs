@@ -29,7 +29,7 @@ impl<B: FusionBackend> Unfused for Fusion<B> {
 
 pub(super) type Backend = <Cube as Unfused>::Backend;
 pub(super) type CubeTensor = <Backend as BackendTypes>::FloatTensorPrimitive;
-type FusionTensor = <Cube as BackendTypes>::FloatTensorPrimitive;
+pub(super) type FusionTensor = <Cube as BackendTypes>::FloatTensorPrimitive;
 type Client = GlobalFusionClient<<Backend as FusionBackend>::FusionRuntime>;
 
 /// Makes Burn's tensor of memory, for the calling thread. Burn's server runs `operation` as it comes to it.
@@ -139,7 +139,7 @@ impl TensorMaker {
             return Flat::empty(part, device).reshaped(part, device);
         }
         let (shape, dtype) = (part.shape.clone(), stored(part.dtype, device));
-        let tensor = CubeTensor::new_contiguous(cube.client.clone(), cube.device.clone(), shape.clone(), memory, dtype);
+        let tensor = CubeTensor::new_contiguous(cube.client.clone(), cube.device.clone(), shape, memory, dtype);
         let made = registered(&fused.client, tensor, Mark(blocks));
         let of = |tensor, autodiff| DispatchTensor { kind: DispatchTensorKind::Cube(tensor), autodiff };
         match dtype {

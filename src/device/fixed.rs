@@ -66,16 +66,18 @@ impl Fixed {
         true
     }
 
-    /// Puts the values of a tensor that fits into the memory that stays. Returns the tensor to use from now on.
-    ///
-    /// # Errors
-    /// The reason in words.
-    pub(crate) fn set<const D: usize, K: Basic>(&self, tensor: Tensor<D, K>) -> Result<Tensor<D, K>, &'static str> {
+    /// Puts the values of a tensor that fits into the memory that stays. Returns the tensor to use from now on, and the
+    /// reason in words if nothing was put there.
+    pub(crate) fn set<const D: usize, K: Basic>(
+        &self,
+        tensor: Tensor<D, K>,
+    ) -> (Tensor<D, K>, Result<(), &'static str>) {
         #[cfg(feature = "cuda")]
         if let Some(memory) = &self.memory {
-            return memory.set(tensor.into_dispatch()).map(|()| Tensor::from_dispatch(memory.tensor()));
+            let done = memory.set(tensor.into_dispatch());
+            return (Tensor::from_dispatch(memory.tensor()), done);
         }
-        Ok(tensor)
+        (tensor, Ok(()))
     }
 
     /// Asks whether the last copy went well, as far as that is known. Does not wait for the device.
