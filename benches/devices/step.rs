@@ -18,8 +18,10 @@ use std::{
 const AIM: f64 = 10.0;
 /// Steps between two looks at the clock. The device is waited for there, and nowhere else.
 const STRETCH: usize = 10;
-/// Matrix products of the step that is timed to find out how many a step needs.
+/// Matrix products of the first step that is timed to find out how many a step needs, and how often that is done. A GPU
+/// that has just begun to work is slower.
 const TRIED: usize = 20;
+const TRIALS: usize = 3;
 
 /// The step of all devices.
 #[derive(Clone, Copy)]
@@ -71,9 +73,12 @@ impl Work {
             stretch(&step, &mut next, device)?;
             Ok(stretch(&step, &mut next, device)?.0)
         };
-        let (light, heavy) = (time(0)?, time(TRIED)?);
-        let matmuls = (AIM - light) * TRIED as f64 / (heavy - light);
-        Ok(Self { matmuls: matmuls.round().clamp(1.0, 500.0) as usize, side })
+        let (light, mut matmuls) = (time(0)?, TRIED);
+        for _ in 0..TRIALS {
+            let each = (time(matmuls)? - light) / matmuls as f64;
+            matmuls = ((AIM - light) / each).round().clamp(1.0, 500.0) as usize;
+        }
+        Ok(Self { matmuls, side })
     }
 
     /// Runs the step on all devices at once: with a resident batch and with the loader's, the latter first if

@@ -50,8 +50,8 @@ pub(crate) struct Args {
     /// Values of raw samples
     #[arg(long, default_value = "u8", value_parser = ["u8", "f32"])]
     dtype: String,
-    /// What `Collate::finish` makes of the bytes: `raw` nothing, `scaled` and `bf16` a normalised batch, `mix` with MixUp or CutMix too
-    #[arg(long, default_value = "raw", value_parser = ["raw", "scaled", "bf16", "mix"])]
+    /// What `Collate::finish` makes of the bytes: `raw` nothing, `scaled`, `f16` and `bf16` a normalised batch, `mix` with MixUp or CutMix too
+    #[arg(long, default_value = "raw", value_parser = ["raw", "scaled", "f16", "bf16", "mix"])]
     pub(crate) finish: String,
     /// Let each step cast, scale and reduce the batch, with so many matrix products besides
     #[arg(long)]
@@ -121,6 +121,7 @@ impl Args {
         let name = if dtype == DType::F32 { name.replace("u8", "f32") } else { name.to_string() };
         let finish = match self.finish.as_str() {
             "scaled" => Finish::Scaled(DType::F32),
+            "f16" => Finish::Scaled(DType::F16),
             "bf16" => Finish::Scaled(DType::BF16),
             "mix" => Finish::Mixed,
             _ => Finish::Raw,
