@@ -5,6 +5,8 @@
 
 #[path = "devices/batch.rs"]
 mod batch;
+#[path = "devices/by_hand.rs"]
+mod by_hand;
 #[path = "support/data.rs"]
 mod data;
 #[path = "devices/feed.rs"]
@@ -40,7 +42,7 @@ use std::{
 use step::Work;
 use window::Start;
 
-const CASES: [&str; 6] = ["topology", "links", "ram", "loaders", "jpeg", "step"];
+const CASES: [&str; 7] = ["topology", "links", "by-hand", "ram", "loaders", "jpeg", "step"];
 
 /// The time of one link alone, per round.
 const ALONE: Duration = Duration::from_millis(300);
@@ -54,7 +56,8 @@ struct Args {
     /// Numbers of devices; by default 1 and all. Those that the host does not have are left out
     #[arg(long, value_delimiter = ',')]
     devices: Vec<usize>,
-    /// Worker threads of all devices together; by default all cores less one in eight
+    /// Worker threads of all devices together; by default all cores less one in eight. With 0 the loaders choose, which takes
+    /// them some seconds
     #[arg(long, value_delimiter = ',')]
     workers: Vec<usize>,
     /// Rounds; in each, everything is measured once
@@ -63,7 +66,8 @@ struct Args {
     /// Seconds of one measurement
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
-    /// What to measure; `ram` and `jpeg` have one loader for all devices, `loaders` is `ram` with one for each
+    /// What to measure; `ram` and `jpeg` have one loader for all devices, `loaders` is `ram` with one for each, `by-hand` with
+    /// none
     #[arg(long, value_delimiter = ',', default_values = CASES, value_parser = CASES)]
     cases: Vec<String>,
     /// Samples per batch
@@ -114,7 +118,7 @@ impl Bench {
         };
         let has = |case: &str| args.cases.iter().any(|wanted| wanted == case);
         let case = |store| Case { store, batch: args.batch, decoder: args.decoder };
-        let ram = ["ram", "loaders", "step"].into_iter().any(has);
+        let ram = ["by-hand", "ram", "loaders", "step"].into_iter().any(has);
         let ram = ram.then(|| case(data::raw(&[3, SIDE, SIDE], DType::U8)));
         let jpeg = if has("jpeg") {
             let folder = args.data.clone().unwrap_or_else(|| std::env::temp_dir().join("burn-pinned-photos"));
@@ -141,9 +145,8 @@ impl Bench {
 
     /// The numbers of workers to measure.
     fn workers(&self) -> Vec<usize> {
-        let cores = available_parallelism().map_or(1, usize::from);
         match self.args.workers.is_empty() {
-            true => vec![(cores - cores / 8).max(1)],
+            true => vec![usual_workers()],
             false => self.args.workers.clone(),
         }
     }
@@ -204,6 +207,7 @@ impl Bench {
     fn loaders(&mut self, place: Place, workers: usize) {
         let Place { devices: count, round, .. } = place;
         let devices = self.devices[..count].to_vec();
+        let fixed = if workers == 0 { usual_workers() } else { workers };
         let mut ceiling = None;
         // Each comes first in turn.
         let mut both = [("ram", Feed::cut as Build), ("loaders", Feed::separate as Build)];
@@ -213,7 +217,7 @@ impl Bench {
                 let case = bench.ram.as_ref().ok_or("no data")?;
                 let limit = match ceiling {
                     Some(limit) => limit,
-                    None => *ceiling.insert(Ceiling::measure(case, &devices, workers, bench.gpus, bench.time)?),
+                    None => *ceiling.insert(Ceiling::measure(case, &devices, fixed, bench.gpus, bench.time)?),
                 };
                 let mut figures = build(case, &devices, workers)?.figures(case, &devices, bench.time)?;
                 let rate = figures["gb_per_s"].as_f64().unwrap_or(f64::NAN);
@@ -222,6 +226,13 @@ impl Bench {
                 figures["ceiling_gb_per_s"] = json!(rounded(limit.lower(), 3));
                 figures["of_ceiling"] = json!(rounded(rate / limit.lower(), 4));
                 Ok(figures)
+            });
+        }
+        if self.gpus {
+            self.measure("by-hand", place, |bench| {
+                let case = bench.ram.as_ref().ok_or("no data")?;
+                let all = by_hand::feed(case, count, fixed, &Start::new(count, bench.time))?;
+                Ok(json!({ "gb_per_s": rounded(all.iter().sum(), 3), "gb_per_s_each": each(&all, 3) }))
             });
         }
         self.measure("jpeg", place, |bench| {
@@ -243,6 +254,12 @@ impl Bench {
             work.run(case, &feed, &devices, bench.time, round % 2 == 1)
         });
     }
+}
+
+/// All cores less one in eight.
+fn usual_workers() -> usize {
+    let cores = available_parallelism().map_or(1, usize::from);
+    (cores - cores / 8).max(1)
 }
 
 /// Makes the loaders of some devices.

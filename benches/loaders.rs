@@ -47,8 +47,8 @@ fn main() {
         );
     }
     let date = time_of_day();
-    for name in &args.case {
-        let case = args.case(name);
+    for (name, finish) in args.case.iter().flat_map(|name| args.finish.iter().map(move |finish| (name, finish))) {
+        let case = args.case(name, finish);
         let step = args.matmuls.map(|matmuls| Step::new(matmuls, args.matmul_side, &device));
         for &workers in &args.workers {
             let len = case.batch * (args.warm(&case) + args.steps + 120);
@@ -70,7 +70,7 @@ fn main() {
                             serde_json::json!({
                                 "date": date, "gpu": gpu, "burn": "0.22.1", "burn_pinned": env!("CARGO_PKG_VERSION"),
                                 "loader": loader, "case": case.name, "decoder": figures.decoder, "decoder_asked": format!("{:?}", args.decoder), "room": case.room, "batch": case.batch, "workers": workers,
-                                "matmuls": args.matmuls, "matmul_side": args.matmul_side, "finish": args.finish, "round": round, "steps": args.steps,
+                                "matmuls": args.matmuls, "matmul_side": args.matmul_side, "finish": finish, "round": round, "steps": args.steps,
                                 "items_per_s": figures.items_per_s.round(), "gb_per_s": rounded(figures.gb_per_s, 3),
                                 "link_gb_per_s": link.map(|rate| rounded(rate, 2)),
                                 "fill_gb_per_s": fill.map(|rate| rounded(rate, 3)),

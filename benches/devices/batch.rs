@@ -3,7 +3,7 @@
 use crate::data::{Item, Repeat, SIDE, Store};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_pinned::{
-    BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, memory::Decoder,
+    Auto, BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, memory::Decoder,
     order::RandomWithReplacementSampler,
 };
 
@@ -24,7 +24,11 @@ pub(crate) struct Case {
 impl Case {
     /// A loader of these batches.
     pub(crate) fn builder(&self, workers: usize) -> PinnedDataLoaderBuilder<Item, Batch> {
-        let builder = PinnedDataLoaderBuilder::new(self.clone()).batch_size(self.batch).num_workers(workers);
+        let builder = PinnedDataLoaderBuilder::new(self.clone()).batch_size(self.batch);
+        let builder = match workers {
+            0 => builder.num_workers(Auto).prefetch(Auto),
+            workers => builder.num_workers(workers),
+        };
         match self.store {
             Store::Raw { .. } => builder,
             // In order, one device in eight would get all the large files.

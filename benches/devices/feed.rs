@@ -61,7 +61,8 @@ impl Feed {
         let mut loaders = Vec::new();
         for (nth, device) in devices.iter().enumerate() {
             let share = Distributed::new(nth, devices.len())?;
-            let builder = case.builder(part(workers, devices.len(), nth)).distributed(share);
+            let workers = if workers == 0 { 0 } else { part(workers, devices.len(), nth) };
+            let builder = case.builder(workers).distributed(share);
             loaders.push(builder.set_device(device.clone()).build(case.dataset())?);
         }
         Ok(Self::of(loaders))
@@ -161,7 +162,7 @@ impl Ceiling {
 }
 
 /// The workers of one of several loaders.
-fn part(workers: usize, loaders: usize, nth: usize) -> usize {
+pub(crate) fn part(workers: usize, loaders: usize, nth: usize) -> usize {
     (workers / loaders + usize::from(nth < workers % loaders)).max(1)
 }
 

@@ -6,7 +6,7 @@ use burn_pinned::BoxError;
 use std::thread;
 
 #[cfg(feature = "cuda")]
-pub(crate) use cuda::{address, copy, devices};
+pub(crate) use cuda::{address, context, copy, devices};
 
 /// GB/s to each of the first devices, from page-locked memory, while all of them copy.
 pub(crate) fn together(devices: usize, bytes: usize, start: &Start) -> Result<Vec<f64>, BoxError> {
@@ -74,8 +74,12 @@ mod cuda {
         Ok((0..contexts.len()).map(Device::cuda).collect())
     }
 
+    pub(crate) fn context(nth: usize) -> Option<Arc<CudaContext>> {
+        CONTEXTS.as_ref().ok()?.get(nth).cloned()
+    }
+
     pub(crate) fn address(nth: usize) -> Option<String> {
-        let context = CONTEXTS.as_ref().ok()?.get(nth)?;
+        let context = context(nth)?;
         let number = |attribute| context.attribute(attribute).ok();
         let domain = number(Attribute::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID)?;
         let bus = number(Attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)?;
@@ -111,8 +115,7 @@ mod cuda {
     }
 
     pub(crate) fn copy(nth: usize, bytes: usize, start: &Start) -> Result<f64, BoxError> {
-        let context = CONTEXTS.as_ref().ok().and_then(|contexts| contexts.get(nth));
-        let link = context.map(|context| Link::new(context, bytes));
+        let link = context(nth).map(|context| Link::new(&context, bytes));
         let window = start.wait();
         let mut link = link.ok_or("there is no such GPU")??;
         let (mut copied, mut before) = (0.0, Instant::now());

@@ -21,7 +21,7 @@ const STRETCH: usize = 10;
 /// Matrix products of the first step that is timed to find out how many a step needs, and how often that is done. A GPU
 /// that has just begun to work is slower.
 const TRIED: usize = 20;
-const TRIALS: usize = 3;
+const TRIALS: usize = 8;
 
 /// The step of all devices.
 #[derive(Clone, Copy)]

@@ -17,7 +17,8 @@ pub(crate) struct Args {
     /// ram-u8-224, small-u8-28, jpeg, or `custom` with --shape
     #[arg(long, value_delimiter = ',', default_value = "ram-u8-224,small-u8-28,jpeg")]
     pub(crate) case: Vec<String>,
-    /// pinned, burn, resident (one batch again and again: the step alone)
+    /// pinned, burn; without a loader: resident (one finished batch again and again: the step alone), finishing (bytes on the
+    /// device, finished in each step), fresh (as finishing, and each step makes a tensor of a number, as `Tensor::from_data` does)
     #[arg(long, value_delimiter = ',', default_value = "pinned,burn")]
     pub(crate) loader: Vec<String>,
     /// Worker threads of each loader; 0 lets `pinned` choose, the batches ahead too
@@ -51,8 +52,8 @@ pub(crate) struct Args {
     #[arg(long, default_value = "u8", value_parser = ["u8", "f32"])]
     dtype: String,
     /// What `Collate::finish` makes of the bytes: `raw` nothing, `scaled`, `f16` and `bf16` a normalised batch, `mix` with MixUp or CutMix too
-    #[arg(long, default_value = "raw", value_parser = ["raw", "scaled", "f16", "bf16", "mix"])]
-    pub(crate) finish: String,
+    #[arg(long, value_delimiter = ',', default_value = "raw", value_parser = ["raw", "scaled", "f16", "bf16", "mix"])]
+    pub(crate) finish: Vec<String>,
     /// Let each step cast, scale and reduce the batch, with so many matrix products besides
     #[arg(long)]
     pub(crate) matmuls: Option<usize>,
@@ -101,7 +102,7 @@ impl Args {
         }
     }
 
-    pub(crate) fn case(&self, name: &str) -> Case {
+    pub(crate) fn case(&self, name: &str, finish: &str) -> Case {
         let dtype = if self.dtype == "f32" { DType::F32 } else { DType::U8 };
         let raw = |shape: [usize; 3], batch, dtype| (data::raw(&shape, dtype), shape, batch, dtype);
         let (store, shape, batch, dtype) = match name {
@@ -119,7 +120,7 @@ impl Args {
             other => fail(&format!("--case {other}: use ram-u8-224, small-u8-28, jpeg or custom")),
         };
         let name = if dtype == DType::F32 { name.replace("u8", "f32") } else { name.to_string() };
-        let finish = match self.finish.as_str() {
+        let finish = match finish {
             "scaled" => Finish::Scaled(DType::F32),
             "f16" => Finish::Scaled(DType::F16),
             "bf16" => Finish::Scaled(DType::BF16),

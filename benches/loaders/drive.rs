@@ -4,13 +4,11 @@ use crate::{
     args::Args,
     case::Case,
     data::{Repeat, Store},
-    fail,
-    finish::Batch,
-    link,
+    fail, link,
     source::Source,
     step::Step,
 };
-use burn::{data::dataloader::DataLoader, tensor::Device};
+use burn::tensor::Device;
 use std::time::Instant;
 
 /// What one loader did in one round.
@@ -33,11 +31,7 @@ pub(crate) fn drive(args: &Args, source: &Source, case: &Case, step: Option<&Ste
     let warm = args.warm(case);
     let mut figures = Figures::default();
     let started = Instant::now();
-    let mut epoch: Box<dyn Iterator<Item = Batch>> = match source {
-        Source::Pinned(loader) => Box::new(loader.iter().map(|batch| batch.unwrap_or_else(|e| fail(&e.to_string())))),
-        Source::Burn(loader) => Box::new(loader.iter().map(|batch| batch.unwrap_or_else(|e| fail(&e.to_string())))),
-        Source::Resident(batch) => Box::new(std::iter::repeat(Batch::clone(batch))),
-    };
+    let mut epoch = source.iter(device);
     let (mut waits, mut clock, mut last) = (Vec::with_capacity(args.steps), started, None);
     let sync = || device.sync().unwrap_or_else(|error| fail(&error.to_string()));
     for nth in 0..warm + args.steps {
@@ -46,7 +40,8 @@ pub(crate) fn drive(args: &Args, source: &Source, case: &Case, step: Option<&Ste
             clock = Instant::now();
         }
         let asked = Instant::now();
-        let Some((x, labels)) = epoch.next() else { fail("the epoch ended early") };
+        let Some(batch) = epoch.next() else { fail("the epoch ended early") };
+        let (x, labels) = batch.unwrap_or_else(|error| fail(&error.to_string()));
         let waited = asked.elapsed();
         if nth == 0 {
             sync();

@@ -5,20 +5,44 @@ use crate::{
     case::Case,
     data::{Item, Repeat},
     fail,
-    finish::Batch,
+    finish::{Batch, Finish},
 };
 use burn::{
     data::dataloader::{DataLoader, DataLoaderBuilder, batcher::Batcher},
-    tensor::Device,
+    tensor::{Device, Tensor},
 };
-use burn_pinned::{Auto, KeyedRng, PinnedDataLoader, PinnedDataLoaderBuilder};
-use std::sync::Arc;
+use burn_pinned::{Auto, BoxError, KeyedRng, PinnedDataLoader, PinnedDataLoaderBuilder};
+use std::{iter::repeat_with, sync::Arc};
 
 /// Every loader behind one face.
 pub(crate) enum Source {
     Pinned(Arc<PinnedDataLoader<Batch>>),
     Burn(Arc<dyn DataLoader<Batch>>),
     Resident(Box<Batch>),
+    /// Bytes on the device, and whether each step makes a tensor besides.
+    Finishing {
+        raw: Box<Batch>,
+        finish: Finish,
+        fresh: bool,
+    },
+}
+
+impl Source {
+    pub(crate) fn iter(&self, device: &Device) -> Box<dyn Iterator<Item = Result<Batch, BoxError>> + '_> {
+        match self {
+            Self::Pinned(loader) => Box::new(loader.iter().map(|batch| Ok(batch?))),
+            Self::Burn(loader) => Box::new(loader.iter().map(|batch| Ok(batch?))),
+            Self::Resident(batch) => Box::new(repeat_with(|| Ok(Batch::clone(batch)))),
+            Self::Finishing { raw, finish, fresh } => {
+                let (mut rng, device) = (KeyedRng::for_order(0, 0), device.clone());
+                Box::new(repeat_with(move || {
+                    drop(fresh.then(|| Tensor::<1>::from_data([1.0], &device)));
+                    let (x, labels) = Batch::clone(raw);
+                    finish.run(x, labels, &mut rng)
+                }))
+            }
+        }
+    }
 }
 
 impl Args {
@@ -57,13 +81,17 @@ impl Args {
                     .set_device(device.clone())
                     .build(dataset),
             ),
-            "resident" => {
+            "resident" | "finishing" | "fresh" => {
                 let items = (0..case.batch).map(|index| Item { store: case.store, index }).collect();
                 let (x, labels) = case.batch(items, device);
+                if loader != "resident" {
+                    let (raw, finish) = (Box::new((x, labels)), case.finish);
+                    return Source::Finishing { raw, finish, fresh: loader == "fresh" };
+                }
                 let finished = case.finish.run(x, labels, &mut KeyedRng::for_order(0, 0));
                 Source::Resident(Box::new(finished.unwrap_or_else(|error| fail(&error.to_string()))))
             }
-            other => fail(&format!("--loader {other}: use pinned, burn or resident")),
+            other => fail(&format!("--loader {other}: use pinned, burn, resident, finishing or fresh")),
         }
     }
 }

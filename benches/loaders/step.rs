@@ -26,7 +26,7 @@ impl Step {
         for _ in 0..self.matmuls {
             h = h.matmul(self.matrix.clone());
         }
-        let out = x.clone().mean() + (x * 2.0).mean();
+        let out = x.clone().mean().cast(DType::F32) + (x * 2.0).mean().cast(DType::F32);
         if self.matmuls > 0 { out + h.mean().cast(DType::F32) } else { out }
     }
 }
