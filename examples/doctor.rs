@@ -8,6 +8,8 @@
 
 #[path = "doctor/advice.rs"]
 mod advice;
+#[path = "doctor/clock.rs"]
+mod clock;
 #[path = "doctor/feed.rs"]
 mod feed;
 #[path = "doctor/gpus.rs"]
@@ -21,27 +23,29 @@ use advice::Facts;
 use burn::tensor::Device;
 use burn_pinned::{BoxError, memory::Decoder};
 use clap::Parser;
+use clock::Clock;
 use std::time::Duration;
 
 /// Measures this machine, and says what to set.
 #[derive(Parser)]
 struct Args {
-    /// Seconds for each measurement
-    #[arg(long, default_value_t = 0.5)]
-    seconds: f64,
+    /// Seconds for each measurement; by default as many as fit into about 20 seconds for all, 0.5 at most
+    #[arg(long)]
+    seconds: Option<f64>,
 }
 
 fn main() -> Result<(), BoxError> {
-    let time = Duration::from_secs_f64(Args::parse().seconds.clamp(0.05, 60.0));
+    let fixed = Args::parse().seconds.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.05, 60.0)));
     let machine = machine::Machine::look();
-    let gpus = gpus::measure(time);
+    let counts = feed::counts(machine.cores);
+    let few = feed::few(&counts);
+    let clock = Clock::new(counts.len() + 2 * few.len(), fixed);
+    let gpus = gpus::measure(&clock);
     // Without a GPU the loader's own work is measured on a CPU backend.
     let device = if gpus.is_ok() { Device::default() } else { Device::flex() };
-    let counts = feed::counts(machine.cores);
-    let rows = feed::sweep(&counts, |workers| feed::rows(&device, workers, time));
+    let rows = feed::sweep(&counts, |workers| feed::rows(&device, workers, clock.next()));
     let files = feed::photos()?;
-    let jpegs =
-        |decoder| feed::sweep(&feed::few(&counts), |workers| feed::jpegs(&files, &device, decoder, workers, time));
+    let jpegs = |decoder| feed::sweep(&few, |workers| feed::jpegs(&files, &device, decoder, workers, clock.next()));
     let host = jpegs(Decoder::Host);
     let on_device = match feed::refused(&device) {
         Some(reason) => Err(reason),

@@ -3,6 +3,8 @@
 
 #[path = "../examples/doctor/advice.rs"]
 mod advice;
+#[path = "../examples/doctor/clock.rs"]
+mod clock;
 #[path = "../examples/doctor/feed.rs"]
 mod feed;
 #[path = "../examples/doctor/gpus.rs"]
@@ -12,6 +14,7 @@ mod machine;
 
 use advice::{Facts, advice, enough};
 use burn::tensor::Device;
+use clock::Clock;
 use gpus::Gpu;
 use machine::Machine;
 use std::time::Duration;
@@ -27,6 +30,18 @@ fn numbers_of_workers_go_up_to_the_cores() {
     assert_eq!(feed::few(&[1]), [1]);
     assert_eq!(feed::few(&[1, 2]), [1, 2]);
     assert_eq!(feed::few(&[1, 2, 4, 8, 15]), [1, 4, 15]);
+}
+
+#[test]
+fn all_measurements_share_the_time() {
+    let (ms, seconds) = (Duration::from_millis, Duration::from_secs);
+    assert_eq!(Clock::new(3, None).next(), ms(500));
+    let many = Clock::new(30, None);
+    let first = many.next();
+    assert!(first > ms(190) && first <= ms(200), "a third of 18 s for 30: {first:?}");
+    assert!((0..29).all(|_| many.next() >= first), "no time has passed, so what is left is enough");
+    assert_eq!(Clock::new(1000, None).next(), ms(100));
+    assert_eq!(Clock::new(1000, Some(seconds(2))).next(), seconds(2));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The GPUs and their links, measured without any loader.
 
+use crate::clock::Clock;
+
 /// A GPU, and the GB/s that go to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Gpu {
@@ -17,7 +19,7 @@ pub(crate) struct Gpu {
 /// # Errors
 /// Why there is none.
 #[cfg(not(feature = "cuda"))]
-pub(crate) fn measure(_: std::time::Duration) -> Result<Vec<Gpu>, String> {
+pub(crate) fn measure(_: &Clock) -> Result<Vec<Gpu>, String> {
     Err("this program was built without the feature `cuda`".into())
 }
 
@@ -26,7 +28,7 @@ pub(crate) use cuda::measure;
 
 #[cfg(feature = "cuda")]
 mod cuda {
-    use super::Gpu;
+    use super::{Clock, Gpu};
     use cudarc::driver::{CudaContext, DriverError, sys::CUdevice_attribute as Attribute};
     use std::{
         fs,
@@ -38,7 +40,7 @@ mod cuda {
     /// Bytes of a copy: those of a batch of 128 images.
     const BYTES: usize = 128 * 3 * 224 * 224;
 
-    pub(crate) fn measure(time: Duration) -> Result<Vec<Gpu>, String> {
+    pub(crate) fn measure(clock: &Clock) -> Result<Vec<Gpu>, String> {
         // SAFETY: it only tries to load the driver's library, which has no unsound initialisers.
         #[expect(unsafe_code, reason = "cudarc panics where there is no driver")]
         let driver = unsafe { cudarc::driver::sys::is_culib_present() };
@@ -52,15 +54,16 @@ mod cuda {
         if contexts.is_empty() {
             return Err("the driver shows no GPU".into());
         }
+        clock.expect(2 * contexts.len() + usize::from(contexts.len() > 1));
         let mut gpus = Vec::new();
         for context in &contexts {
-            let (locked, pageable) = (rate(context, true, time), rate(context, false, time));
+            let (locked, pageable) = (rate(context, true, clock.next()), rate(context, false, clock.next()));
             let (locked, pageable) = (locked.map_err(words)?, pageable.map_err(words)?);
             let name = context.name().map_err(words)?;
             gpus.push(Gpu { name, node: node(context), pageable, locked, together: locked });
         }
         if gpus.len() > 1 {
-            let start = Barrier::new(contexts.len());
+            let (start, time) = (Barrier::new(contexts.len()), clock.next());
             let all: Vec<Result<f64, DriverError>> = thread::scope(|scope| {
                 let one = |context| {
                     let start = &start;
