@@ -107,9 +107,10 @@ impl<I: Send + 'static, O: MapTensors + Send + 'static> ItemsTask<I, O> {
         skips: Skips,
     ) -> (Option<Outcome<O>>, Skips) {
         let ItemsJob { source, plan, gathered } = &*self.job;
+        let _too_many; // dropped after the lock
         let mut all = gathered.lock();
         items.into_iter().for_each(|(position, item)| all.items[position] = Some(item));
-        all.skips.merge(skips);
+        _too_many = all.skips.merge(skips);
         if let Some(failure) = failed {
             all.failed.note(failure);
         }

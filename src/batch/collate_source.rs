@@ -180,6 +180,7 @@ impl<I: Send + 'static, C: Collate<I>> RowsTask<I, C> {
     ) -> (Option<Outcome<C::Batch>>, Skips) {
         let RowsTask { job, chunk, long } = self;
         let first = chunk.rows().start * job.source.layout.fields.len();
+        let _too_many; // dropped after the lock
         let mut outcome = job.written.lock();
         if let Some(all) = outcome.lengths.get_mut(first..first + lengths.len()) {
             all.copy_from_slice(lengths);
@@ -187,7 +188,7 @@ impl<I: Send + 'static, C: Collate<I>> RowsTask<I, C> {
         if let Err(failure) = written {
             outcome.failed.note(failure);
         }
-        outcome.skips.merge(skips);
+        _too_many = outcome.skips.merge(skips);
         outcome.long.extend(long);
         // This happens under the lock, so that the last task sees the outcome of every other task.
         let Some(mut slot) = chunk.finish() else { return (None, Skips::default()) };

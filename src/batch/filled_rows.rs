@@ -83,7 +83,7 @@ where
                     let skips_it = matches!(self.source.samples.faults.policy, BadSamples::Skip(_));
                     let row = refused.take().filter(|_| skips_it && error.is_of_a_sample());
                     let Some(row) = row else { return Err(error) };
-                    skips.merge(self.leave_out(row, error)?);
+                    drop(skips.merge(self.leave_out(row, error)?));
                 }
             }
         }

@@ -182,17 +182,20 @@ impl Skips {
         }
     }
 
-    /// Adds the bad samples of another task of the batch.
-    pub(crate) fn merge(&mut self, other: Self) {
+    /// Adds the bad samples of another task of the batch. Returns those errors that are too many to list. Their drop is
+    /// the user's code, which is not to run under a lock.
+    #[must_use]
+    pub(crate) fn merge(&mut self, other: Self) -> Option<Self> {
         if other.is_empty() {
-            return;
+            return None;
         }
         self.skipped.extend(other.skipped);
         self.replaced.extend(other.replaced);
         self.errors.extend(other.errors);
         self.skipped.sort_unstable();
         self.errors.sort_by_key(|(position, _)| *position);
-        self.errors.truncate(LISTED);
+        let errors = self.errors.split_off(self.errors.len().min(LISTED));
+        (!errors.is_empty()).then(|| Self { errors, ..Self::default() })
     }
 }
 
@@ -252,5 +255,21 @@ mod tests {
         }
         let hundredths = (0..=100).map(|percent| quota(f64::from(percent) / 100.0, 100));
         assert!(hundredths.eq(0..=100));
+    }
+    /// All positions count. Of the errors, the first of the batch are listed, and the others come back.
+    #[test]
+    fn errors_that_are_too_many_to_list_come_back() {
+        let bad = |positions: std::ops::Range<usize>| {
+            let mut skips = Skips::default();
+            positions.for_each(|position| skips.skip(position, Error::Ended));
+            skips
+        };
+        let mut skips = bad(100..110);
+        assert!(skips.merge(bad(50..56)).is_none(), "there is room for {LISTED}");
+        let beyond = skips.merge(bad(0..3)).unwrap();
+        let positions = |skips: &Skips| skips.errors.iter().map(|(position, _)| *position).collect::<Vec<_>>();
+        assert_eq!(positions(&beyond), [107, 108, 109]);
+        assert_eq!((positions(&skips).len(), skips.skipped.len()), (LISTED, 19));
+        assert!(skips.merge(Skips::default()).is_none());
     }
 }

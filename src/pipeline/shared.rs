@@ -72,10 +72,7 @@ impl<O> Pipeline<O> {
         if skips.is_empty() {
             return;
         }
-        self.put(batch, skips, |run, skips| {
-            run.skips.entry(batch.key.number).or_default().merge(skips);
-            None
-        });
+        self.put(batch, skips, |run, skips| run.skips.entry(batch.key.number).or_default().merge(skips));
     }
 
     /// Takes a filled batch to its next step, with the record of its bad samples.
