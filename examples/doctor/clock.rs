@@ -6,7 +6,7 @@ use std::{
 };
 
 /// What all measurements may take together. Most of it goes by while loaders, decoders and links start.
-const ALL: Duration = Duration::from_secs(18);
+const ALL: Duration = Duration::from_secs(16);
 /// What one of them takes at most, and at least.
 const MOST: Duration = Duration::from_millis(500);
 const LEAST: Duration = Duration::from_millis(100);
