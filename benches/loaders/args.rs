@@ -18,7 +18,7 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', default_value = "ram-u8-224,small-u8-28,jpeg")]
     pub(crate) case: Vec<String>,
     /// pinned, burn; without a loader: resident (one finished batch again and again: the step alone), finishing (bytes on the
-    /// device, finished in each step), fresh (as finishing, and each step makes a tensor of a number, as `Tensor::from_data` does)
+    /// device, finished in each step), fresh (as finishing, and each step makes two tensors of a number, by `Tensor::from_data`)
     #[arg(long, value_delimiter = ',', default_value = "pinned,burn")]
     pub(crate) loader: Vec<String>,
     /// Worker threads of each loader; 0 lets `pinned` choose, the batches ahead too

@@ -19,7 +19,7 @@ pub(crate) enum Source {
     Pinned(Arc<PinnedDataLoader<Batch>>),
     Burn(Arc<dyn DataLoader<Batch>>),
     Resident(Box<Batch>),
-    /// Bytes on the device, and whether each step makes a tensor besides.
+    /// Bytes on the device, and whether each step makes tensors besides.
     Finishing {
         raw: Box<Batch>,
         finish: Finish,
@@ -36,7 +36,8 @@ impl Source {
             Self::Finishing { raw, finish, fresh } => {
                 let (mut rng, device) = (KeyedRng::for_order(0, 0), device.clone());
                 Box::new(repeat_with(move || {
-                    drop(fresh.then(|| Tensor::<1>::from_data([1.0], &device)));
+                    // A batch has two tensors.
+                    drop(fresh.then(|| [1.0, 2.0].map(|number| Tensor::<1>::from_data([number], &device))));
                     let (x, labels) = Batch::clone(raw);
                     finish.run(x, labels, &mut rng)
                 }))
