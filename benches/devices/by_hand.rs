@@ -16,7 +16,13 @@ pub(crate) use cuda::feed;
 #[cfg(feature = "cuda")]
 mod cuda {
     use super::*;
-    use crate::{batch::ROW, data::Item, feed::part, links::context, window::Window};
+    use crate::{
+        batch::ROW,
+        data::Item,
+        feed::part,
+        links::context,
+        window::{Window, joined},
+    };
     use cudarc::driver::{
         CudaContext, CudaEvent, CudaSlice, CudaStream, DriverError, PinnedHostSlice, sys::CUevent_flags,
     };
@@ -56,9 +62,7 @@ mod cuda {
                     link?.copy(&free, &ready, window)
                 }));
             }
-            // All are joined before an error is returned.
-            let rates: Vec<_> = copiers.into_iter().map(|thread| thread.join()).collect();
-            rates.into_iter().map(|rate| rate.map_err(|_| "a thread that copies panicked")?).collect()
+            joined(copiers, "a thread that copies panicked")
         })
     }
 

@@ -5,7 +5,7 @@ use crate::{
     links,
     machine::threads,
     report::{each, rounded},
-    window::Start,
+    window::{Start, joined},
 };
 use burn::{
     data::dataloader::{DataLoader, split::split_dataloader},
@@ -88,12 +88,9 @@ impl Feed {
         let all = thread::scope(|scope| {
             let feeds = self.sources.iter().zip(devices);
             let threads = feeds.map(|(source, device)| scope.spawn(move || take(&**source, device, start)));
-            let threads: Vec<_> = threads.collect();
-            // All are joined before an error is returned.
-            threads.into_iter().map(|thread| thread.join()).collect::<Vec<_>>()
+            joined(threads, "a consumer panicked")
         });
-        let all = all.into_iter().map(|taken| taken.map_err(|_| "a consumer panicked")?);
-        let (rates, waits): (Vec<f64>, Vec<f64>) = all.collect::<Result<Vec<_>, BoxError>>()?.into_iter().unzip();
+        let (rates, waits): (Vec<f64>, Vec<f64>) = all?.into_iter().unzip();
         Ok(Fed {
             wait_share: waits.iter().sum::<f64>() / waits.len() as f64,
             items_per_s: rates.into_iter().map(|rate| rate * batch as f64).collect(),

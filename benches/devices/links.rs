@@ -1,6 +1,6 @@
 //! The GPUs and their links, without any loader.
 
-use crate::window::Start;
+use crate::window::{Start, joined};
 use burn::tensor::Device;
 use burn_pinned::BoxError;
 use std::thread;
@@ -11,10 +11,8 @@ pub(crate) use cuda::{address, context, copy, devices};
 /// GB/s to each of the first devices, from page-locked memory, while all of them copy.
 pub(crate) fn together(devices: usize, bytes: usize, start: &Start) -> Result<Vec<f64>, BoxError> {
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..devices).map(|nth| scope.spawn(move || copy(nth, bytes, start))).collect();
-        // All are joined before an error is returned.
-        let rates: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
-        rates.into_iter().map(|rate| rate.map_err(|_| "a thread that copies panicked")?).collect()
+        let threads = (0..devices).map(|nth| scope.spawn(move || copy(nth, bytes, start)));
+        joined(threads, "a thread that copies panicked")
     })
 }
 

@@ -4,7 +4,7 @@ use crate::{
     batch::Case,
     feed::{Feed, Source},
     report::{each, median, rounded},
-    window::Start,
+    window::{Start, joined},
 };
 use burn::tensor::{DType, Device, Distribution, Int, Tensor};
 use burn_pinned::BoxError;
@@ -95,12 +95,8 @@ impl Work {
         let all = thread::scope(|scope| {
             let starts = &starts;
             let one = |(device, source)| scope.spawn(move || self.both(case, source, device, starts, loader_first));
-            let threads: Vec<_> = devices.iter().zip(&feed.sources).map(one).collect();
-            // All are joined before an error is returned.
-            threads.into_iter().map(|thread| thread.join()).collect::<Vec<_>>()
-        });
-        let all = all.into_iter().map(|paces| paces.map_err(|_| "a training loop panicked")?);
-        let all: Vec<[Pace; 2]> = all.collect::<Result<_, BoxError>>()?;
+            joined(devices.iter().zip(&feed.sources).map(one), "a training loop panicked")
+        })?;
         let of = |pick: fn(&[Pace; 2]) -> f64| all.iter().map(pick).collect::<Vec<f64>>();
         let ratios = of(|[resident, loader]| loader.step_ms / resident.step_ms);
         Ok(json!({

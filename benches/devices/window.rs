@@ -1,7 +1,9 @@
 //! Times that several threads measure together.
 
+use burn_pinned::BoxError;
 use std::{
     sync::Barrier,
+    thread::ScopedJoinHandle,
     time::{Duration, Instant},
 };
 
@@ -52,4 +54,15 @@ impl Window {
         let inside = until.min(self.until).saturating_duration_since(from.max(self.from));
         inside.as_secs_f64() / (until - from).as_secs_f64().max(1e-9)
     }
+}
+
+/// Joins all threads, then returns what they measured, or the first error. `panicked` says what a panic means.
+pub(crate) fn joined<'scope, T>(
+    threads: impl IntoIterator<Item = ScopedJoinHandle<'scope, Result<T, BoxError>>>,
+    panicked: &str,
+) -> Result<Vec<T>, BoxError> {
+    // All start before the first is joined: they wait for each other.
+    let threads: Vec<_> = threads.into_iter().collect();
+    let all: Vec<_> = threads.into_iter().map(ScopedJoinHandle::join).collect();
+    all.into_iter().map(|measured| measured.map_err(|_| panicked)?).collect()
 }
