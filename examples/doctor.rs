@@ -4,7 +4,7 @@
 //!     cargo run --release --features cuda --example doctor          # on an NVIDIA GPU
 //!     cargo run --release --features cuda,turbo --example doctor    # with libjpeg-turbo on the workers
 //!
-//! It takes about 20 seconds. The figures are rough: other programs on the machine disturb them.
+//! It takes less than half a minute. The figures are rough: other programs on the machine disturb them.
 
 #[path = "doctor/advice.rs"]
 mod advice;
@@ -29,7 +29,7 @@ use std::time::Duration;
 /// Measures this machine, and says what to set.
 #[derive(Parser)]
 struct Args {
-    /// Seconds for each measurement; by default as many as fit into about 20 seconds for all, 0.5 at most
+    /// Seconds for each measurement; by default 0.1 to 0.5, so that all of them end in time
     #[arg(long)]
     seconds: Option<f64>,
 }
