@@ -6,7 +6,10 @@ use super::{
     window::InUse,
 };
 use burn::{cubecl::device_handle::DeviceHandle, tensor::StreamId};
-use cubecl_runtime::server::Handle;
+use cubecl_runtime::{
+    server::{Handle, ServerStorage},
+    storage::{ComputeStorage, ManagedResource},
+};
 use cubecl_server::stream::WriteScoped;
 use cudarc::driver::{
     CudaContext, DriverError, result,
@@ -25,11 +28,15 @@ use std::{
     },
 };
 
+/// Memory of a tensor: while this lives, CubeCL neither moves nor reuses it.
+pub(super) type DeviceMemory = ManagedResource<<<Server as ServerStorage>::Storage as ComputeStorage>::Resource>;
+
 /// A block of device memory, for one field of a batch. CubeCL allocated it for the stream of a training loop. So the
 /// loop's kernels read it without a wait between streams.
 ///
 /// First a tensor refers to it, then kernels that are queued on CubeCL's server, then kernels that are launched. When
-/// only these are left, an event is recorded behind them. Once it is reached the block is free.
+/// only these are left, an event is recorded behind them, and the block is held in its place. Once the event is reached
+/// the block is free. So the next copy need not ask the server, which may have much to do.
 pub(super) struct Block {
     pub(super) memory: Handle,
     pub(super) owner: StreamId,
@@ -53,6 +60,8 @@ struct State {
     address: Option<u64>,
     /// Whether CubeCL's server has been asked to record the event, and has not come to it.
     asked: bool,
+    /// Holds it in its place from the event on.
+    held: Option<DeviceMemory>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -84,7 +93,7 @@ impl Block {
     ) -> Result<Self, DriverError> {
         let _in_context = InContext::new(context)?;
         let launched = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
-        let state = State { stage: Stage::Used, uses: 0, address: None, asked: false };
+        let state = State { stage: Stage::Used, uses: 0, address: None, asked: false, held: None };
         let owner = memory.stream;
         let (context, server) = (Arc::clone(context), server.clone());
         Ok(Self { memory, owner, bytes, state: Mutex::new(state), launched, context, server })
@@ -95,6 +104,12 @@ impl Block {
         let mut state = self.state.lock();
         (state.stage, state.uses) = (Stage::Used, state.uses + 1);
         state.address.replace(address) != Some(address)
+    }
+
+    /// Returns what holds a free block in its place. It is for the next copy. No work that was queued before still uses
+    /// the memory: the event was recorded after CubeCL last moved it. Returns `None` for a block that was not used yet.
+    pub(super) fn take_held(&self) -> Option<DeviceMemory> {
+        self.state.lock().held.take()
     }
 
     /// Returns what tells whether the batch that it was used for last still needs it.
@@ -114,6 +129,11 @@ impl Block {
         !mem::replace(&mut self.state.lock().asked, true)
     }
 
+    /// Notes that the server has come to it.
+    fn answer(&self) {
+        self.state.lock().asked = false;
+    }
+
     fn stage(&self) -> Stage {
         self.state.lock().stage
     }
@@ -129,11 +149,10 @@ impl Block {
         unshared
     }
 
-    /// Records the event behind all kernels that were launched on the owner's stream, unless something else uses the
-    /// block. Runs on the server's thread.
+    /// Records the event behind all kernels that were launched on the owner's stream, and holds the block in its place,
+    /// unless something else uses the block. Runs on the server's thread.
     fn record(&self, server: &mut Server) {
         let mut state = self.state.lock();
-        state.asked = false;
         if state.stage != Stage::Used || !self.is_unshared() {
             return;
         }
@@ -141,10 +160,23 @@ impl Block {
         if stream.capturing.is_recording() {
             return; // the event would become a part of the graph
         }
+        let stream = stream.sys;
+        // CubeCL may have moved it. The event comes after that move.
+        let held = match server.get_resource(self.memory.clone().binding(), self.owner) {
+            Ok(held) => held,
+            Err(error) => {
+                log::debug!("burn-pinned: memory of the device is not used again: {error:?}");
+                state.stage = Stage::Lost;
+                return;
+            }
+        };
         // SAFETY: the event is this block's, and live. CubeCL keeps its streams for as long as its server.
-        let record = |_in_context| unsafe { result::event::record(self.launched, stream.sys) };
+        let record = |_in_context| unsafe { result::event::record(self.launched, stream) };
         state.stage = match InContext::new(&self.context).and_then(record) {
-            Ok(()) => Stage::Launched(RECORDED.fetch_add(1, Relaxed)),
+            Ok(()) => {
+                state.held = Some(held);
+                Stage::Launched(RECORDED.fetch_add(1, Relaxed))
+            }
             Err(error) => {
                 log::debug!("burn-pinned: memory of the device is not used again: {error}");
                 Stage::Lost
@@ -203,18 +235,27 @@ impl Blocks {
         self.idle.lock().push(block);
     }
 
-    /// Finds out which blocks are free by now. Does not wait.
-    pub(super) fn look(&self) {
+    /// Finds out which blocks are free by now. Does not wait. If it is `urgent`, the server records the events of what
+    /// was dropped at once, and else with the next tasks that it gets.
+    pub(super) fn look(&self, urgent: bool) {
         let Some(_looks) = self.looks.try_lock() else { return };
-        let (mut used, mut launched) = (Vec::new(), Vec::new());
+        let (mut dropped, mut used, mut launched) = (None, Vec::new(), Vec::new());
         for block in self.idle.lock().iter() {
             match block.stage() {
                 Stage::Launched(nth) => launched.push((nth, Arc::clone(block))),
-                Stage::Used if block.is_unshared() && block.ask() => used.push(Arc::clone(block)),
+                Stage::Used if block.is_unshared() => {
+                    dropped.get_or_insert_with(|| block.server.clone());
+                    if block.ask() {
+                        used.push(Arc::clone(block));
+                    }
+                }
                 _ => {}
             }
         }
-        record(used, true);
+        record(used);
+        if let Some(server) = dropped.filter(|_| urgent) {
+            server.flush_queue();
+        }
         let Some(_in_context) = launched.first().and_then(|(_, block)| InContext::new(&block.context).ok()) else {
             return;
         };
@@ -234,11 +275,13 @@ impl Blocks {
     }
 
     /// Records the events of blocks that no tensor refers to any more, behind what was asked of CubeCL's server so far.
-    /// Called as the next batch is used for the first time, so right behind the step before.
+    /// Leaves out those that it was asked for before. Called as the next batch is used for the first time, so right
+    /// behind the step before.
     pub(super) fn mark(&self) {
-        let is_left = |block: &&Arc<Block>| block.stage() == Stage::Used && block.memory.memory.can_mut();
+        let is_left =
+            |block: &&Arc<Block>| block.stage() == Stage::Used && block.memory.memory.can_mut() && block.ask();
         let left = self.idle.lock().iter().filter(is_left).map(Arc::clone).collect();
-        record(left, false);
+        record(left); // without the lock: it may wait for the server
     }
 
     /// Frees the blocks once nothing uses them.
@@ -247,13 +290,14 @@ impl Blocks {
     }
 }
 
-/// Lets the server record the events of some blocks of a device.
-fn record(blocks: Vec<Arc<Block>>, at_once: bool) {
+/// Lets the server record the events of some blocks of a device. It does so once it has gathered enough tasks.
+fn record(blocks: Vec<Arc<Block>>) {
     let Some(server) = blocks.first().map(|block| block.server.clone()) else { return };
-    server.submit(move |server| blocks.iter().for_each(|block| block.record(server)));
-    if at_once {
-        server.flush_queue();
-    }
+    server.submit(move |server| {
+        // All of them first, since the driver may make this thread panic.
+        blocks.iter().for_each(|block| block.answer());
+        blocks.iter().for_each(|block| block.record(server));
+    });
 }
 
 /// A block may be larger than a field by this number of bytes.

@@ -2,7 +2,7 @@
 #![expect(unsafe_code)]
 
 use super::{
-    cuda_block::{Block, Blocks},
+    cuda_block::{Block, Blocks, DeviceMemory},
     cuda_context::{InContext, Server},
     cuda_tensor::{Gathered, TensorMaker},
     decode::{Engine, Failure, Images},
@@ -15,10 +15,7 @@ use burn::{
     cubecl::{cuda::CudaDevice, device_handle::DeviceHandle},
     tensor::{Device, StreamId},
 };
-use cubecl_runtime::{
-    server::{CaptureStatus, ServerStorage, ServerUtilities},
-    storage::{ComputeStorage, ManagedResource},
-};
+use cubecl_runtime::server::{CaptureStatus, ServerStorage, ServerUtilities};
 use cubecl_server::stream::WriteScoped;
 use cudarc::driver::{
     CudaContext, DriverError, result,
@@ -35,9 +32,6 @@ use std::{
 const RECORDING: Duration = Duration::from_secs(30);
 /// How often they check whether the recording is done.
 const LOOK: Duration = Duration::from_micros(200);
-
-/// Memory of a tensor: while this lives, CubeCL neither moves nor reuses it.
-type DeviceMemory = ManagedResource<<<Server as ServerStorage>::Storage as ComputeStorage>::Resource>;
 
 /// Blocks that are not moved.
 type Held = Vec<(Arc<Block>, DeviceMemory)>;
@@ -121,7 +115,8 @@ impl CopyStream {
 
     /// Starts to copy parts of `bytes` to the device, for the thread whose CubeCL stream is `consumer`. Until
     /// [`wait`](Self::wait) the values there may be anything. Blocks while a CUDA graph is recorded on the device, since
-    /// nothing can be allocated then. Of blocks that nothing uses, `most` are kept.
+    /// nothing can be allocated then. If the recording begins later, copies to blocks that are held go on beside it: they
+    /// allocate nothing. Of blocks that nothing uses, `most` are kept.
     ///
     /// # Errors
     /// If the device has no memory for it, or refuses a copy. Copies that were started go on.
@@ -253,10 +248,18 @@ impl CopyStream {
         }
     }
 
-    /// Looks up where blocks are, and keeps them there. If one is new there, makes the copy stream wait for what is
-    /// queued on the stream that the memory is from. Returns `None` if that one records a graph: the wait would become a
-    /// part of the graph.
+    /// Holds blocks in their places. If all are held already, asks nobody. Else asks the server where they are, and if
+    /// one is new there, makes the copy stream wait for what is queued on the stream that the memory is from. Returns
+    /// `None` if that stream records a graph: the wait would become a part of the graph.
     fn hold(&self, blocks: Vec<Arc<Block>>) -> Result<Option<Held>, BoxError> {
+        let held: Vec<_> = blocks.iter().map(|block| block.take_held()).collect();
+        if held.iter().all(Option::is_some) {
+            let held: Held = blocks.into_iter().zip(held.into_iter().flatten()).collect();
+            for (block, memory) in &held {
+                block.used(memory.resource().ptr);
+            }
+            return Ok(Some(held));
+        }
         let (allocated, copies, context) = (Sent(self.allocated), Sent(self.stream), Arc::clone(&self.context));
         // This runs on the server's thread, where no recording can begin meanwhile.
         let hold = move |server: &mut Server| -> Result<Option<Held>, BoxError> {

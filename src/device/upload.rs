@@ -35,10 +35,12 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// Finds out which memory of the device is free by now. Does not wait.
-    pub(crate) fn look(&self) {
+    /// Finds out which memory of the device is free by now, also what was just dropped if that is `urgent`. Does not
+    /// wait.
+    pub(crate) fn look(&self, urgent: bool) {
         #[cfg(feature = "cuda")]
-        self.blocks.look();
+        self.blocks.look(urgent);
+        let _ = urgent;
     }
 
     /// Lets Burn begin what it was asked for. What was dropped is released then, unless Burn waits for more operations

@@ -40,8 +40,8 @@ const CALM: u32 = 64;
 /// Burn may hold back operations until more of them come, and a consumer may keep its batches. So one batch more is let
 /// in where the consumer waits and nothing is released for a long time.
 pub(crate) struct DeviceWindow {
-    /// Finds out what was released.
-    look: Box<dyn Fn() + Send + Sync>,
+    /// Finds out what was released. What was dropped just before may only be found if that is urgent.
+    look: Box<dyn Fn(bool) + Send + Sync>,
     /// Lets go what was dropped and is still held back.
     hurry: Box<dyn Fn() + Send + Sync>,
     limit: AtomicUsize,
@@ -132,11 +132,11 @@ impl fmt::Debug for DeviceWindow {
 }
 
 impl DeviceWindow {
-    /// A window of `limit` batches. `look` finds out which memory was released, where that does not show by itself.
-    /// `hurry` lets go what the consumer has dropped and somebody still holds back.
+    /// A window of `limit` batches. `look` finds out which memory was released, where that does not show by itself. It gets
+    /// whether a consumer waits. `hurry` lets go what the consumer has dropped and somebody still holds back.
     pub(crate) fn new(
         limit: usize,
-        look: impl Fn() + Send + Sync + 'static,
+        look: impl Fn(bool) + Send + Sync + 'static,
         hurry: impl Fn() + Send + Sync + 'static,
     ) -> Self {
         let now = Instant::now();
@@ -177,7 +177,7 @@ impl DeviceWindow {
         let mut hurried = (0, Duration::ZERO);
         loop {
             let starved = starved()?;
-            (self.look)();
+            (self.look)(starved >= LOOK);
             let mut state = self.lock();
             let count = state.count();
             let limit = (self.limit.load(Relaxed) + state.queued()).saturating_mul(epochs.max(1));
@@ -213,8 +213,8 @@ impl DeviceWindow {
 }
 
 impl OnDevice for DeviceWindow {
-    fn bytes(&self) -> usize {
-        (self.look)();
+    fn bytes(&self, urgent: bool) -> usize {
+        (self.look)(urgent);
         self.lock().in_use.iter().filter(|(in_use, _)| in_use()).map(|(_, bytes)| bytes).sum()
     }
 }
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn no_more_batches_than_the_limit_and_each_release_lets_one_in() {
-        let (window, released) = (Arc::new(DeviceWindow::new(3, || (), || ())), Arc::new(AtomicUsize::new(0)));
+        let (window, released) = (Arc::new(DeviceWindow::new(3, |_| (), || ())), Arc::new(AtomicUsize::new(0)));
         let entered = Arc::new(AtomicUsize::new(0));
         let thread = {
             let (window, released, entered) = (Arc::clone(&window), Arc::clone(&released), Arc::clone(&entered));
@@ -260,20 +260,20 @@ mod tests {
 
     #[test]
     fn a_consumer_that_keeps_its_batches_is_let_through() {
-        let window = DeviceWindow::new(2, || (), || ());
+        let window = DeviceWindow::new(2, |_| (), || ());
         let start = Instant::now();
         for number in 0..50 {
             assert_eq!(window.enter(1, || Some(start.elapsed())), Some(number >= 2));
             window.copied(Some((Box::new(|| true), 10)));
         }
-        assert_eq!(window.bytes(), 500);
+        assert_eq!(window.bytes(true), 500);
         let waits = PAUSES * PATIENCE;
         assert!(start.elapsed() >= waits && start.elapsed() < 3 * waits, "{:?}", start.elapsed());
     }
 
     #[test]
     fn one_that_keeps_as_many_again_waits_for_them_no_more() {
-        let (window, released) = (DeviceWindow::new(2, || (), || ()), Arc::new(AtomicUsize::new(0)));
+        let (window, released) = (DeviceWindow::new(2, |_| (), || ()), Arc::new(AtomicUsize::new(0)));
         let mut times = Vec::new();
         for cycle in 0..4 {
             let start = Instant::now();
@@ -298,7 +298,7 @@ mod tests {
             let (released, dropped) = (Arc::clone(&released), Arc::clone(&dropped));
             move || released.store(dropped.load(SeqCst), SeqCst)
         };
-        let window = DeviceWindow::new(2, || (), hurry);
+        let window = DeviceWindow::new(2, |_| (), hurry);
         for number in 0..20 {
             let start = Instant::now();
             assert_eq!(window.enter(1, || Some(start.elapsed())), Some(false), "let in");
@@ -310,7 +310,7 @@ mod tests {
     /// A consumer that runs ahead launches steps, and later ones take ten times as long. The limit holds for them too.
     #[test]
     fn steps_that_become_slower_take_no_more_memory() {
-        let window = DeviceWindow::new(5, || (), || ());
+        let window = DeviceWindow::new(5, |_| (), || ());
         // When the device will have done its last step.
         let mut done = Instant::now();
         let mut most = 0;
@@ -321,14 +321,14 @@ mod tests {
             done = done.max(Instant::now()) + step;
             let until = done;
             window.copied(Some((Box::new(move || Instant::now() < until), 1)));
-            most = most.max(window.bytes());
+            most = most.max(window.bytes(false));
         }
         assert!(most <= 40, "{most} batches"); // ten, and more on a busy machine
     }
 
     #[test]
     fn a_pause_of_the_consumer_makes_no_later_wait_long() {
-        let (window, released) = (DeviceWindow::new(1, || (), || ()), Arc::new(AtomicUsize::new(0)));
+        let (window, released) = (DeviceWindow::new(1, |_| (), || ()), Arc::new(AtomicUsize::new(0)));
         let pause = Duration::from_secs(1);
         for number in 0..20 {
             window.enter(1, || Some(Duration::ZERO));
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn closing_ends_the_wait() {
-        let window = DeviceWindow::new(1, || (), || ());
+        let window = DeviceWindow::new(1, |_| (), || ());
         assert_eq!(window.enter(1, || Some(Duration::ZERO)), Some(false));
         let (start, looks) = (Instant::now(), AtomicUsize::new(0));
         let open = || (looks.fetch_add(1, SeqCst) < 3).then_some(Duration::ZERO);

@@ -26,8 +26,9 @@ const SHARDS: usize = 4;
 
 /// Holds batches in device memory.
 pub(crate) trait OnDevice: fmt::Debug + Send + Sync {
-    /// Returns the bytes of those that are in use now.
-    fn bytes(&self) -> usize;
+    /// Returns the bytes of those that are in use now. What was dropped just before may count too, unless that is
+    /// `urgent`.
+    fn bytes(&self, urgent: bool) -> usize;
 }
 
 /// The counters of a loader and of all copies made of it by `to_device` and `slice`.
@@ -169,11 +170,16 @@ impl Counters {
         self.on_device.lock().push(memory);
     }
 
+    /// Notes how many bytes of batches are in device memory now, for their peak.
+    pub(crate) fn note_device(&self) {
+        self.device_bytes(false);
+    }
+
     /// Returns the bytes of batches in device memory now.
-    pub(crate) fn device_bytes(&self) -> usize {
+    fn device_bytes(&self, urgent: bool) -> usize {
         let mut all = self.on_device.lock();
         all.retain(|memory| memory.strong_count() > 0);
-        let bytes = all.iter().filter_map(Weak::upgrade).map(|memory| memory.bytes()).sum();
+        let bytes = all.iter().filter_map(Weak::upgrade).map(|memory| memory.bytes(urgent)).sum();
         self.device_peak.fetch_max(bytes, Relaxed);
         bytes
     }
@@ -215,7 +221,7 @@ impl Counters {
         });
         let asked = stages.wait.count.max(1) as f64;
         let Sums { elapsed, waited, start_waited, copies_had, workers_had, .. } = self.loops.sums();
-        let device_bytes = self.device_bytes();
+        let device_bytes = self.device_bytes(true);
         let [open, to_pin, to_send, ready] = array::from_fn(|at| self.seen[at].load(Relaxed) as f64 / asked);
         Stats {
             batches: self.batches.load(Relaxed),

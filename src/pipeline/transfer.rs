@@ -51,7 +51,7 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
                 filled.send(&pipeline.pool, &mut uploader)
             });
             pipeline.window.copied(uploader.in_use());
-            counters.device_bytes(); // for their peak
+            counters.note_device();
             let taken = pipeline.pass(batch, next);
             if !taken && let Err(error) = uploader.flush(place) {
                 log::warn!("burn-pinned: the flush after a batch that nobody took failed: {error}");
