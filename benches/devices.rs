@@ -251,7 +251,7 @@ impl Bench {
                 }
             };
             let feed = Feed::cut(case, &devices, workers)?;
-            work.run(case, &feed, &devices, bench.time, round % 2 == 1)
+            work.run(case, &feed, &devices, bench.time, round)
         });
     }
 }

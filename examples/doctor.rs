@@ -40,17 +40,27 @@ fn main() -> Result<(), BoxError> {
     let counts = feed::counts(machine.cores);
     let few = feed::few(&counts);
     let clock = Clock::new(counts.len() + 2 * few.len(), fixed);
+    clock.say("looks for GPUs");
     let gpus = gpus::measure(&clock);
     // Without a GPU the loader's own work is measured on a CPU backend.
     let device = if gpus.is_ok() { Device::default() } else { Device::flex() };
-    let rows = feed::sweep(&counts, |workers| feed::rows(&device, workers, clock.next()));
+    let rows = feed::sweep(&counts, |workers| {
+        let time = clock.next(format_args!("rows from memory, {}", feed::words(workers)));
+        feed::rows(&device, workers, time)
+    });
+    clock.say("draws JPEGs");
     let files = feed::photos()?;
-    let jpegs = |decoder| feed::sweep(&few, |workers| feed::jpegs(&files, &device, decoder, workers, clock.next()));
-    let host = jpegs(Decoder::Host);
-    let on_device = match feed::refused(&device) {
-        Some(reason) => Err(reason),
-        None => Ok(jpegs(Decoder::Device)),
+    let jpegs = |decoder, by| {
+        feed::sweep(&few, |workers| {
+            let time = clock.next(format_args!("JPEGs decoded by {by}, {}", feed::words(workers)));
+            feed::jpegs(&files, &device, decoder, workers, time)
+        })
     };
+    let host = jpegs(Decoder::Host, "the workers");
+    clock.say("opens the GPU's decoder");
+    // It stays open until the last of its measurements.
+    let on_device = feed::decoder(&device).map(|_opened| jpegs(Decoder::Device, "the GPU"));
+    drop(clock);
     let facts = Facts { machine, gpus, rows, host, on_device };
     report::print(&facts);
     Ok(())

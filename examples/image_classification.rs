@@ -23,6 +23,8 @@ mod checkpoint;
 mod collate;
 #[path = "images/devices.rs"]
 mod devices;
+#[path = "images/log.rs"]
+mod log;
 #[path = "images/model.rs"]
 mod model;
 #[path = "images/picture.rs"]
@@ -54,6 +56,7 @@ use burns_way::Decoded;
 use clap::Parser;
 use collate::{ImageBatch, ImageCollate, Sample};
 use devices::Strategy;
+use log::Warnings;
 use model::Model;
 use progress::{Clock, PlainProgress, Timed};
 use square::CentreSquare;
@@ -173,6 +176,7 @@ fn run(args: &Args) -> Result<(), BoxError> {
         .metrics((AccuracyMetric::new(), LossMetric::new()))
         .num_epochs(args.epochs)
         .with_default_checkpointers()
+        .with_application_logger(Some(Box::new(Warnings(artifacts.clone()))))
         .summary();
     if let Some(epoch) = args.checkpoint_epoch {
         training = training.checkpoint(epoch);

@@ -1,5 +1,5 @@
-//! The same bytes over the same links without a loader: threads that copy rows into page-locked memory, and a thread for
-//! each GPU that copies it there. What this gives is what the host's memory allows.
+//! The same bytes over the same links without a loader: threads that copy rows into page-locked memory, for the GPU that
+//! waits for most, and a thread for each GPU that copies it there. What this gives is what the host's memory allows.
 
 use crate::{batch::Case, window::Start};
 use burn_pinned::BoxError;
@@ -19,17 +19,17 @@ mod cuda {
     use crate::{
         batch::ROW,
         data::Item,
-        feed::part,
         links::context,
         window::{Window, joined},
     };
     use cudarc::driver::{
-        CudaContext, CudaEvent, CudaSlice, CudaStream, DriverError, PinnedHostSlice, sys::CUevent_flags,
+        CudaContext, CudaEvent, CudaSlice, CudaStream, DriverError, PinnedHostSlice,
+        sys::{CU_MEMHOSTALLOC_PORTABLE, CUevent_flags},
     };
     use std::{
         collections::VecDeque,
         sync::{
-            Arc, Mutex, PoisonError,
+            Arc, Condvar, Mutex, MutexGuard, PoisonError,
             mpsc::{Receiver, Sender, channel},
         },
         thread,
@@ -46,34 +46,78 @@ mod cuda {
     type Chunk = PinnedHostSlice<u8>;
 
     pub(crate) fn feed(case: &Case, devices: usize, workers: usize, start: &Start) -> Result<Vec<f64>, BoxError> {
+        let (filled, ready): (Vec<_>, Vec<_>) = (0..devices).map(|_| channel()).unzip();
+        let empty = Empty::of(devices);
         thread::scope(|scope| {
-            let mut copiers = Vec::new();
-            for nth in 0..devices {
-                let (free, waiting) = channel();
-                let (filled, ready) = channel();
-                let waiting = Arc::new(Mutex::new(waiting));
-                for worker in 0..part(workers, devices, nth) {
-                    let (waiting, filled) = (Arc::clone(&waiting), filled.clone());
-                    scope.spawn(move || fill(case, (nth << 40) + (worker << 20), &waiting, &filled));
-                }
-                copiers.push(scope.spawn(move || {
+            for worker in 0..workers {
+                let (empty, filled) = (&empty, filled.clone());
+                scope.spawn(move || fill(case, worker << 20, empty, &filled));
+            }
+            drop(filled);
+            let copiers = ready.into_iter().enumerate().map(|(nth, ready)| {
+                let empty = &empty;
+                scope.spawn(move || {
+                    let _last = Closing(empty);
                     let link = Link::new(nth, case.batch / ROWS);
                     let window = start.wait();
-                    link?.copy(&free, &ready, window)
-                }));
-            }
-            joined(copiers, "a thread that copies panicked")
+                    link?.copy(empty, &ready, window)
+                })
+            });
+            joined(copiers.collect::<Vec<_>>(), "a thread that copies panicked")
         })
     }
 
+    /// Memory that nobody fills yet, of each GPU. It is gone once a GPU has got enough.
+    struct Empty {
+        chunks: Mutex<Option<Vec<Vec<Chunk>>>>,
+        more: Condvar,
+    }
+
+    impl Empty {
+        fn of(devices: usize) -> Self {
+            Self { chunks: Mutex::new(Some((0..devices).map(|_| Vec::new()).collect())), more: Condvar::new() }
+        }
+
+        fn lock(&self) -> MutexGuard<'_, Option<Vec<Vec<Chunk>>>> {
+            self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        fn give(&self, nth: usize, chunks: impl IntoIterator<Item = Chunk>) {
+            if let Some(all) = self.lock().as_mut() {
+                all[nth].extend(chunks);
+            }
+            self.more.notify_all();
+        }
+
+        /// Takes a chunk of the GPU that has most. Returns `None` at the end.
+        fn take(&self) -> Option<(usize, Chunk)> {
+            let mut all = self.lock();
+            loop {
+                let (nth, chunks) = all.as_mut()?.iter_mut().enumerate().max_by_key(|(_, chunks)| chunks.len())?;
+                match chunks.pop() {
+                    Some(chunk) => return Some((nth, chunk)),
+                    None => all = self.more.wait(all).unwrap_or_else(PoisonError::into_inner),
+                }
+            }
+        }
+    }
+
+    /// Ends the threads that fill, however a thread that copies ends.
+    struct Closing<'a>(&'a Empty);
+
+    impl Drop for Closing<'_> {
+        fn drop(&mut self) {
+            *self.0.lock() = None;
+            self.0.more.notify_all();
+        }
+    }
+
     /// Fills chunks until no more come.
-    fn fill(case: &Case, first: usize, waiting: &Mutex<Receiver<Chunk>>, filled: &Sender<Result<Chunk, BoxError>>) {
+    fn fill(case: &Case, first: usize, empty: &Empty, filled: &[Sender<Result<Chunk, BoxError>>]) {
         let mut index = first;
-        loop {
-            let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok(mut chunk) = next else { return };
+        while let Some((nth, mut chunk)) = empty.take() {
             let done = rows(case, &mut index, &mut chunk).map(|()| chunk);
-            if filled.send(done).is_err() {
+            if filled[nth].send(done).is_err() {
                 return;
             }
         }
@@ -89,6 +133,7 @@ mod cuda {
 
     /// Memory on both sides of a link.
     struct Link {
+        nth: usize,
         stream: Arc<CudaStream>,
         chunks: Vec<Chunk>,
         device: CudaSlice<u8>,
@@ -103,30 +148,31 @@ mod cuda {
             let chunk = |context: &Arc<CudaContext>| -> Result<Chunk, DriverError> {
                 // SAFETY: plain bytes, and `fill` writes them before they are read.
                 #[expect(unsafe_code, reason = "cudarc leaves fresh memory uninitialised")]
-                let mut chunk = unsafe { context.alloc_pinned::<u8>(ROWS * ROW) }?;
+                let mut chunk = unsafe { context.alloc_pinned_with_flags(ROWS * ROW, CU_MEMHOSTALLOC_PORTABLE) }?;
                 chunk.as_mut_slice()?.fill(1);
                 Ok(chunk)
             };
             let chunks = (0..BATCHES * per_batch).map(|_| chunk(&context)).collect::<Result<_, _>>()?;
             let device = stream.alloc_zeros::<u8>(ROWS * ROW)?;
-            Ok(Self { stream, chunks, device, per_batch })
+            Ok(Self { nth, stream, chunks, device, per_batch })
         }
 
         /// Copies what the threads fill until the window is over. Returns GB/s.
         fn copy(
             mut self,
-            free: &Sender<Chunk>,
+            empty: &Empty,
             ready: &Receiver<Result<Chunk, BoxError>>,
             window: Window,
         ) -> Result<f64, BoxError> {
-            let give = |chunk| free.send(chunk).map_err(|_| "the threads that fill have gone");
-            self.chunks.drain(..).try_for_each(give)?;
+            empty.give(self.nth, self.chunks.drain(..));
             let mut under_way: VecDeque<(Vec<Chunk>, CudaEvent)> = VecDeque::new();
             let (mut copied, mut before) = (0.0, Instant::now());
             while !window.is_over(before) {
                 let mut batch = Vec::with_capacity(self.per_batch);
                 for _ in 0..self.per_batch {
-                    let chunk = ready.recv()??;
+                    // The windows of two GPUs do not end at the same moment.
+                    let Ok(chunk) = ready.recv() else { break };
+                    let chunk = chunk?;
                     self.stream.memcpy_htod(&chunk, &mut self.device)?;
                     batch.push(chunk);
                 }
@@ -140,7 +186,7 @@ mod cuda {
                 let now = Instant::now();
                 copied += window.share(before, now) * (batch.len() * ROWS * ROW) as f64;
                 before = now;
-                batch.into_iter().try_for_each(give)?;
+                empty.give(self.nth, batch);
             }
             self.stream.synchronize()?;
             Ok(copied / window.seconds() / 1e9)

@@ -3,10 +3,10 @@
 use crate::window::{Start, joined};
 use burn::tensor::Device;
 use burn_pinned::BoxError;
-use std::thread;
+use std::{thread, time::Duration};
 
 #[cfg(feature = "cuda")]
-pub(crate) use cuda::{address, context, copy, devices};
+pub(crate) use cuda::{address, beside, context, copy, devices};
 
 /// GB/s to each of the first devices, from page-locked memory, while all of them copy.
 pub(crate) fn together(devices: usize, bytes: usize, start: &Start) -> Result<Vec<f64>, BoxError> {
@@ -35,6 +35,18 @@ pub(crate) fn copy(_: usize, _: usize, start: &Start) -> Result<f64, BoxError> {
     Err("this bench was built without the feature `cuda`".into())
 }
 
+/// Runs something while a thread copies so many bytes to a device, again and again, every so often. Without GPUs, nothing
+/// is copied.
+#[cfg(not(feature = "cuda"))]
+pub(crate) fn beside<T>(
+    _: usize,
+    _: usize,
+    _: Duration,
+    run: impl FnOnce() -> Result<T, BoxError>,
+) -> Result<T, BoxError> {
+    run()
+}
+
 #[cfg(feature = "cuda")]
 mod cuda {
     use super::*;
@@ -42,7 +54,10 @@ mod cuda {
         CudaContext, CudaSlice, CudaStream, DriverError, PinnedHostSlice, sys::CUdevice_attribute as Attribute,
     };
     use std::{
-        sync::{Arc, LazyLock},
+        sync::{
+            Arc, LazyLock,
+            atomic::{AtomicBool, Ordering::Relaxed},
+        },
         time::Instant,
     };
 
@@ -100,16 +115,43 @@ mod cuda {
             let (mut host, device) = unsafe { (context.alloc_pinned::<u8>(bytes)?, stream.alloc::<u8>(bytes)?) };
             host.as_mut_slice()?.fill(1);
             let mut link = Self { stream, host, device };
-            link.copy()?;
+            link.copy(1)?;
             Ok(link)
         }
 
-        fn copy(&mut self) -> Result<(), DriverError> {
-            for _ in 0..COPIES {
+        fn copy(&mut self, times: usize) -> Result<(), DriverError> {
+            for _ in 0..times {
                 self.stream.memcpy_htod(&self.host, &mut self.device)?;
             }
             self.stream.synchronize()
         }
+    }
+
+    pub(crate) fn beside<T>(
+        nth: usize,
+        bytes: usize,
+        every: Duration,
+        run: impl FnOnce() -> Result<T, BoxError>,
+    ) -> Result<T, BoxError> {
+        let Some(context) = context(nth) else { return run() };
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let done = &done;
+            let copies = scope.spawn(move || -> Result<(), DriverError> {
+                let mut link = Link::new(&context, bytes)?;
+                let mut next = Instant::now();
+                while !done.load(Relaxed) {
+                    link.copy(1)?;
+                    next += every;
+                    thread::sleep(next.saturating_duration_since(Instant::now()));
+                }
+                Ok(())
+            });
+            let ran = run();
+            done.store(true, Relaxed);
+            copies.join().map_err(|_| "a thread that copies panicked")??;
+            ran
+        })
     }
 
     pub(crate) fn copy(nth: usize, bytes: usize, start: &Start) -> Result<f64, BoxError> {
@@ -118,7 +160,7 @@ mod cuda {
         let mut link = link.ok_or("there is no such GPU")??;
         let (mut copied, mut before) = (0.0, Instant::now());
         while !window.is_over(before) {
-            link.copy()?;
+            link.copy(COPIES)?;
             let now = Instant::now();
             copied += window.share(before, now) * (COPIES * bytes) as f64;
             before = now;

@@ -1,8 +1,10 @@
-//! A loop like a training, on each device: with its batch already there, and with the loader's batches.
+//! A loop like a training, on each device: with its batch already there, with plain copies beside it, and with the
+//! loader's batches.
 
 use crate::{
-    batch::Case,
+    batch::{Case, ROW},
     feed::{Feed, Source},
+    links::beside,
     report::{each, median, rounded},
     window::{Start, joined},
 };
@@ -28,6 +30,8 @@ const TRIALS: usize = 8;
 pub(crate) struct Work {
     matmuls: usize,
     side: usize,
+    /// What a step takes.
+    time: Duration,
 }
 
 /// As in the bench `loaders`: casts, scales and reduces the batch, and multiplies matrices.
@@ -46,7 +50,7 @@ struct Pace {
 }
 
 impl Step {
-    fn new(Work { matmuls, side }: Work, device: &Device) -> Self {
+    fn new(matmuls: usize, side: usize, device: &Device) -> Self {
         let matrix: Tensor<2> = Tensor::random([side, side], Distribution::Normal(0.0, 0.01), device);
         let matrix: Tensor<2> = if device.supports_dtype(DType::BF16) { matrix.cast(DType::BF16) } else { matrix };
         Self { matrix, matmuls }
@@ -68,7 +72,7 @@ impl Work {
     pub(crate) fn calibrate(case: &Case, device: &Device, side: usize) -> Result<Self, BoxError> {
         let x = case.resident(device)?;
         let time = |matmuls| -> Result<f64, BoxError> {
-            let step = Step::new(Self { matmuls, side }, device);
+            let step = Step::new(matmuls, side, device);
             let mut next = || -> Result<_, BoxError> { Ok(x.clone()) };
             stretch(&step, &mut next, device)?;
             Ok(stretch(&step, &mut next, device)?.0)
@@ -78,70 +82,83 @@ impl Work {
             let each = (time(matmuls)? - light) / matmuls as f64;
             matmuls = ((AIM - light) / each).round().clamp(1.0, 500.0) as usize;
         }
-        Ok(Self { matmuls, side })
+        let time = Duration::from_secs_f64(time(matmuls)? / 1e3);
+        Ok(Self { matmuls, side, time })
     }
 
-    /// Runs the step on all devices at once: with a resident batch and with the loader's, the latter first if
-    /// `loader_first`.
+    /// Runs the step on all devices at once: with a resident batch, with copies beside it, and with the loader's batches.
+    /// Each comes first in turn.
     pub(crate) fn run(
         self,
         case: &Case,
         feed: &Feed,
         devices: &[Device],
         time: Duration,
-        loader_first: bool,
+        round: usize,
     ) -> Result<Value, BoxError> {
-        let starts = [0, 1].map(|_| Start::new(devices.len(), time));
+        let starts = [0, 1, 2].map(|_| Start::new(devices.len(), time));
         let all = thread::scope(|scope| {
             let starts = &starts;
-            let one = |(device, source)| scope.spawn(move || self.both(case, source, device, starts, loader_first));
-            joined(devices.iter().zip(&feed.sources).map(one), "a training loop panicked")
+            let sources = devices.iter().zip(&feed.sources).enumerate();
+            let one = |(nth, (device, source))| {
+                scope.spawn(move || self.one_device(case, source, (nth, device), starts, round))
+            };
+            joined(sources.map(one), "a training loop panicked")
         })?;
-        let of = |pick: fn(&[Pace; 2]) -> f64| all.iter().map(pick).collect::<Vec<f64>>();
-        let ratios = of(|[resident, loader]| loader.step_ms / resident.step_ms);
+        let of = |pick: fn(&[Pace; 3]) -> f64| all.iter().map(pick).collect::<Vec<f64>>();
+        let ratios = of(|[resident, _, loader]| loader.step_ms / resident.step_ms);
+        // Without GPUs nothing was copied.
+        let copied = |ratios: Vec<f64>| cfg!(feature = "cuda").then(|| each(&ratios, 4));
+        let first = ["resident", "copies", "loader"][round % 3];
         Ok(json!({
             "batch": case.batch,
             "matmuls": self.matmuls,
             "matmul_side": self.side,
-            "loader_first": loader_first,
-            "resident_ms": each(&of(|[resident, _]| resident.step_ms), 3),
-            "loader_ms": each(&of(|[_, loader]| loader.step_ms), 3),
+            "first": first,
+            "resident_ms": each(&of(|[resident, _, _]| resident.step_ms), 3),
+            "copies_ratio": copied(of(|[resident, copies, _]| copies.step_ms / resident.step_ms)),
+            "copies_mean_ratio": copied(of(|[resident, copies, _]| copies.mean_ms / resident.mean_ms)),
+            "loader_ms": each(&of(|[_, _, loader]| loader.step_ms), 3),
             "ratio": each(&ratios, 4),
             "ratio_max": rounded(ratios.iter().copied().fold(0.0, f64::max), 4),
-            "mean_ratio": each(&of(|[resident, loader]| loader.mean_ms / resident.mean_ms), 4),
-            "wait_share": each(&of(|[_, loader]| loader.wait_share), 4),
+            "mean_ratio": each(&of(|[resident, _, loader]| loader.mean_ms / resident.mean_ms), 4),
+            "wait_share": each(&of(|[_, _, loader]| loader.wait_share), 4),
         }))
     }
 
-    /// The paces of one device, with its batch already there and with the loader's.
-    fn both(
+    /// The paces of one device: with a resident batch, with copies beside it, with the loader's batches.
+    fn one_device(
         self,
         case: &Case,
         source: &Source,
-        device: &Device,
-        starts: &[Start; 2],
-        loader_first: bool,
-    ) -> Result<[Pace; 2], BoxError> {
-        let step = Step::new(self, device);
+        (nth, device): (usize, &Device),
+        starts: &[Start; 3],
+        round: usize,
+    ) -> Result<[Pace; 3], BoxError> {
+        let step = Step::new(self.matmuls, self.side, device);
         let x = case.resident(device);
         let resident = |start: &Start| {
             let mut next = || -> Result<_, BoxError> { Ok(x.as_ref().map_err(|error| error.to_string())?.clone()) };
             pace(&step, &mut next, device, start)
         };
+        let copies = |start: &Start| beside(nth, case.batch * ROW, self.time, || resident(start));
         let loader = |start: &Start| {
             let mut epoch = source.iter();
             let mut next = || -> Result<_, BoxError> { Ok(epoch.next().ok_or("the epoch ended early")??.0) };
             pace(&step, &mut next, device, start)
         };
-        let [first, second] = starts;
-        // Both run, also if the first has failed: the other devices wait for this one at the second start.
-        let (resident, loader) = if loader_first {
-            let loader = loader(first);
-            (resident(second), loader)
-        } else {
-            (resident(first), loader(second))
-        };
-        Ok([resident?, loader?])
+        // All run, also if one has failed: the other devices wait for this one at the next start.
+        let mut paces = [None, None, None];
+        for (turn, start) in starts.iter().enumerate() {
+            let kind = (turn + round) % paces.len();
+            paces[kind] = Some(match kind {
+                0 => resident(start),
+                1 => copies(start),
+                _ => loader(start),
+            });
+        }
+        let [Some(resident), Some(copies), Some(loader)] = paces else { return Err("a kind is missing".into()) };
+        Ok([resident?, copies?, loader?])
     }
 }
 

@@ -1,6 +1,10 @@
 //! What the measurements mean: what to set, in plain words.
 
-use super::{feed::Sweep, gpus::Gpu, machine::Machine};
+use super::{
+    feed::{Sweep, words},
+    gpus::Gpu,
+    machine::Machine,
+};
 
 /// All that was found out.
 pub(crate) struct Facts {
@@ -57,7 +61,8 @@ pub(crate) fn advice(facts: &Facts) -> Vec<String> {
         Ok(sweep) => {
             if let Some((workers, rate)) = sweep.as_ref().ok().and_then(enough) {
                 let gain = by_host.map_or(String::new(), |(_, host)| format!(", {:.1} x the workers", rate / host));
-                say(format!("JPEGs on the GPU: {rate:.0} images/s with {workers} workers{gain}: use `Field::image`."));
+                let workers = words(workers);
+                say(format!("JPEGs on the GPU: {rate:.0} images/s with {workers}{gain}: use `Field::image`."));
             }
             if machine.connections.is_none_or(|queues| queues < QUEUES) {
                 say("Set CUDA_DEVICE_MAX_CONNECTIONS=32, or steps may wait for the decoder.".into());

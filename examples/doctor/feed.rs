@@ -14,7 +14,10 @@ use burn_pinned::{
 };
 use bytes::Bytes;
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 const BATCH: usize = 128;
 const SIDE: usize = 224;
@@ -39,6 +42,11 @@ pub(crate) fn few(counts: &[usize]) -> Vec<usize> {
         [0, counts.len() / 2, counts.len() - 1].into_iter().filter_map(|at| counts.get(at).copied()).collect();
     few.dedup();
     few
+}
+
+/// The number in words.
+pub(crate) fn words(workers: usize) -> String {
+    format!("{workers} worker{}", if workers == 1 { "" } else { "s" })
 }
 
 pub(crate) fn sweep(counts: &[usize], mut rate: impl FnMut(usize) -> Result<f64, BoxError>) -> Result<Sweep, String> {
@@ -141,10 +149,13 @@ pub(crate) fn jpegs(
     Ok(drive(&*loader, device, time)? * BATCH as f64)
 }
 
-/// Why the device does not decode JPEGs, if it does not.
-pub(crate) fn refused(device: &Device) -> Option<String> {
+/// A loader that holds the device's decoder open: to open it takes longer than to measure it.
+///
+/// # Errors
+/// Why the device does not decode JPEGs.
+pub(crate) fn decoder(device: &Device) -> Result<Arc<dyn DataLoader<Tensor<4, Int>>>, String> {
     let builder = PinnedDataLoaderBuilder::new(Images(Decoder::Device)).batch_size(1).set_device(device.clone());
-    builder.build(Jpegs(Vec::new())).err().map(|error| error.to_string())
+    Ok(builder.build(Jpegs(Vec::new())).map_err(|error| error.to_string())?)
 }
 
 /// Batches a second.

@@ -56,14 +56,15 @@ mod cuda {
         }
         clock.expect(2 * contexts.len() + usize::from(contexts.len() > 1));
         let mut gpus = Vec::new();
-        for context in &contexts {
-            let (locked, pageable) = (rate(context, true, clock.next()), rate(context, false, clock.next()));
+        for (nth, context) in contexts.iter().enumerate() {
+            let [locked, pageable] = [(true, "page-locked"), (false, "pageable")]
+                .map(|(locked, kind)| rate(context, locked, clock.next(format_args!("link of GPU {nth}, {kind}"))));
             let (locked, pageable) = (locked.map_err(words)?, pageable.map_err(words)?);
             let name = context.name().map_err(words)?;
             gpus.push(Gpu { name, node: node(context), pageable, locked, together: locked });
         }
         if gpus.len() > 1 {
-            let (start, time) = (Barrier::new(contexts.len()), clock.next());
+            let (start, time) = (Barrier::new(contexts.len()), clock.next("links of all GPUs at once"));
             let all: Vec<Result<f64, DriverError>> = thread::scope(|scope| {
                 let one = |context| {
                     let start = &start;
