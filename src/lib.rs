@@ -81,9 +81,10 @@
 //!   memory. Under Nsight Systems the work of each thread on each batch is an NVTX range.
 //! - `vision`: the module of that name: decoding of image files, the usual random changes of images under torchvision's
 //!   names, and mixing of whole batches on the device.
+//! - `turbo`: JPEGs are decoded on the workers by libjpeg-turbo, which is built from source with CMake and NASM.
 //! - `metrics`: `LoaderMetric`, the loader's figures for the dashboard and logs of `SupervisedTraining`.
-//! - `tracing`: a span of the `tracing` crate, at level debug, for the work of each thread on each batch: `fill`,
-//!   `batcher`, `pin`, `device wait`, `transfer`, `finish`, `wait`.
+//! - `tracing`: a span of the `tracing` crate, at level debug, for the work of each thread on each batch: `sampler`,
+//!   `fill`, `batcher`, `pin`, `device wait`, `decode`, `transfer`, `finish`, `wait`.
 
 pub mod augment;
 mod batch;
