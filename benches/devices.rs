@@ -61,7 +61,7 @@ struct Args {
     #[arg(long, value_delimiter = ',')]
     workers: Vec<usize>,
     /// Rounds; in each, everything is measured once
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 3)]
     rounds: usize,
     /// Seconds of one measurement
     #[arg(long, default_value_t = 2.0)]
@@ -251,7 +251,7 @@ impl Bench {
                 }
             };
             let feed = Feed::cut(case, &devices, workers)?;
-            work.run(case, &feed, &devices, bench.time, round)
+            work.run(case, &feed, &devices, bench.time, round, bench.gpus)
         });
     }
 }

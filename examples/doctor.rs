@@ -57,7 +57,7 @@ fn main() -> Result<(), BoxError> {
         })
     };
     let host = jpegs(Decoder::Host, "the workers");
-    clock.say("opens the GPU's decoder");
+    clock.say("opens the decoder of the GPU, if there is one");
     // It stays open until the last of its measurements.
     let on_device = feed::decoder(&device).map(|_opened| jpegs(Decoder::Device, "the GPU"));
     drop(clock);

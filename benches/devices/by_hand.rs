@@ -1,5 +1,5 @@
-//! The same bytes over the same links without a loader: threads that copy rows into page-locked memory, for the GPU that
-//! waits for most, and a thread for each GPU that copies it there. What this gives is what the host's memory allows.
+//! The same bytes over the same links without a loader. Threads copy rows into page-locked memory, always for the GPU that
+//! has most of it empty. A thread for each GPU copies it there. What this gives is what the host's memory allows.
 
 use crate::{batch::Case, window::Start};
 use burn_pinned::BoxError;
@@ -107,8 +107,9 @@ mod cuda {
 
     impl Drop for Closing<'_> {
         fn drop(&mut self) {
-            *self.0.lock() = None;
+            let rest = self.0.lock().take();
             self.0.more.notify_all();
+            drop(rest); // without the lock: other GPUs may still be measured
         }
     }
 
@@ -146,7 +147,7 @@ mod cuda {
             let context = context(nth).ok_or("there is no such GPU")?;
             let stream = context.new_stream()?;
             let chunk = |context: &Arc<CudaContext>| -> Result<Chunk, DriverError> {
-                // SAFETY: plain bytes, and `fill` writes them before they are read.
+                // SAFETY: plain bytes, all written in the next line.
                 #[expect(unsafe_code, reason = "cudarc leaves fresh memory uninitialised")]
                 let mut chunk = unsafe { context.alloc_pinned_with_flags(ROWS * ROW, CU_MEMHOSTALLOC_PORTABLE) }?;
                 chunk.as_mut_slice()?.fill(1);
@@ -170,7 +171,7 @@ mod cuda {
             while !window.is_over(before) {
                 let mut batch = Vec::with_capacity(self.per_batch);
                 for _ in 0..self.per_batch {
-                    // The windows of two GPUs do not end at the same moment.
+                    // Nothing is filled once the window of any GPU is over.
                     let Ok(chunk) = ready.recv() else { break };
                     let chunk = chunk?;
                     self.stream.memcpy_htod(&chunk, &mut self.device)?;

@@ -127,6 +127,15 @@ mod cuda {
         }
     }
 
+    /// Sets what it has when it is dropped.
+    struct Ends<'a>(&'a AtomicBool);
+
+    impl Drop for Ends<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Relaxed);
+        }
+    }
+
     pub(crate) fn beside<T>(
         nth: usize,
         bytes: usize,
@@ -136,6 +145,7 @@ mod cuda {
         let Some(context) = context(nth) else { return run() };
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
+            let ends = Ends(&done); // also if `run` panics
             let done = &done;
             let copies = scope.spawn(move || -> Result<(), DriverError> {
                 let mut link = Link::new(&context, bytes)?;
@@ -148,7 +158,7 @@ mod cuda {
                 Ok(())
             });
             let ran = run();
-            done.store(true, Relaxed);
+            drop(ends);
             copies.join().map_err(|_| "a thread that copies panicked")??;
             ran
         })

@@ -87,7 +87,7 @@ impl Work {
     }
 
     /// Runs the step on all devices at once: with a resident batch, with copies beside it, and with the loader's batches.
-    /// Each comes first in turn.
+    /// Each comes first in one of three rounds.
     pub(crate) fn run(
         self,
         case: &Case,
@@ -95,6 +95,7 @@ impl Work {
         devices: &[Device],
         time: Duration,
         round: usize,
+        gpus: bool,
     ) -> Result<Value, BoxError> {
         let starts = [0, 1, 2].map(|_| Start::new(devices.len(), time));
         let all = thread::scope(|scope| {
@@ -108,7 +109,7 @@ impl Work {
         let of = |pick: fn(&[Pace; 3]) -> f64| all.iter().map(pick).collect::<Vec<f64>>();
         let ratios = of(|[resident, _, loader]| loader.step_ms / resident.step_ms);
         // Without GPUs nothing was copied.
-        let copied = |ratios: Vec<f64>| cfg!(feature = "cuda").then(|| each(&ratios, 4));
+        let copied = |ratios: Vec<f64>| gpus.then(|| each(&ratios, 4));
         let first = ["resident", "copies", "loader"][round % 3];
         Ok(json!({
             "batch": case.batch,

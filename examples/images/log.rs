@@ -2,7 +2,7 @@
 
 use burn::train::ApplicationLoggerInstaller;
 use std::{
-    fs::{File, create_dir_all},
+    fs::{OpenOptions, create_dir_all},
     path::PathBuf,
     sync::Mutex,
 };
@@ -14,7 +14,8 @@ pub(crate) struct Warnings(pub(crate) PathBuf);
 
 impl ApplicationLoggerInstaller for Warnings {
     fn install(&self) -> Result<(), String> {
-        let file = create_dir_all(&self.0).and_then(|()| File::create(self.0.join("experiment.log")));
+        let append = || OpenOptions::new().create(true).append(true).open(self.0.join("experiment.log"));
+        let file = create_dir_all(&self.0).and_then(|()| append());
         let file = file.map_err(|error| format!("{}: {error}", self.0.display()))?;
         let log = tracing_subscriber::fmt().with_ansi(false).with_max_level(LevelFilter::WARN);
         log.with_writer(Mutex::new(file)).try_init().map_err(|error| error.to_string())

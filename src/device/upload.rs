@@ -35,8 +35,8 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// Finds out which memory of the device is free by now, also what was just dropped if that is `urgent`. Does not
-    /// wait.
+    /// Finds out which memory of the device is free by now. Does not wait. A later call sees what was just dropped: soon if
+    /// that is `urgent`, else once the device has more to do.
     pub(crate) fn look(&self, urgent: bool) {
         #[cfg(feature = "cuda")]
         self.blocks.look(urgent);

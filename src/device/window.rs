@@ -40,7 +40,7 @@ const CALM: u32 = 64;
 /// Burn may hold back operations until more of them come, and a consumer may keep its batches. So one batch more is let
 /// in where the consumer waits and nothing is released for a long time.
 pub(crate) struct DeviceWindow {
-    /// Finds out what was released. What was dropped just before may only be found if that is urgent.
+    /// Finds out what was released. What was dropped just before is found by a later look: soon if that is urgent.
     look: Box<dyn Fn(bool) + Send + Sync>,
     /// Lets go what was dropped and is still held back.
     hurry: Box<dyn Fn() + Send + Sync>,
@@ -133,7 +133,7 @@ impl fmt::Debug for DeviceWindow {
 
 impl DeviceWindow {
     /// A window of `limit` batches. `look` finds out which memory was released, where that does not show by itself. It gets
-    /// whether a consumer waits. `hurry` lets go what the consumer has dropped and somebody still holds back.
+    /// whether that is urgent. `hurry` lets go what the consumer has dropped and somebody still holds back.
     pub(crate) fn new(
         limit: usize,
         look: impl Fn(bool) + Send + Sync + 'static,

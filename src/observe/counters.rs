@@ -26,8 +26,8 @@ const SHARDS: usize = 4;
 
 /// Holds batches in device memory.
 pub(crate) trait OnDevice: fmt::Debug + Send + Sync {
-    /// Returns the bytes of those that are in use now. What was dropped just before may count too, unless that is
-    /// `urgent`.
+    /// Returns the bytes of those that are in use now. What was dropped since the last call counts too. If that is `urgent`,
+    /// the device is asked for it at once.
     fn bytes(&self, urgent: bool) -> usize;
 }
 
