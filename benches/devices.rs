@@ -42,7 +42,7 @@ use std::{
 use step::Work;
 use window::Start;
 
-const CASES: [&str; 7] = ["topology", "links", "by-hand", "ram", "loaders", "jpeg", "step"];
+const CASES: [&str; 8] = ["topology", "links", "by-hand", "by-batch", "ram", "loaders", "jpeg", "step"];
 
 /// The time of one link alone, per round.
 const ALONE: Duration = Duration::from_millis(300);
@@ -67,7 +67,7 @@ struct Args {
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
     /// What to measure; `ram` and `jpeg` have one loader for all devices, `loaders` is `ram` with one for each, `by-hand` with
-    /// none
+    /// none, `by-batch` with none and whole batches
     #[arg(long, value_delimiter = ',', default_values = CASES, value_parser = CASES)]
     cases: Vec<String>,
     /// Samples per batch
@@ -118,7 +118,7 @@ impl Bench {
         };
         let has = |case: &str| args.cases.iter().any(|wanted| wanted == case);
         let case = |store| Case { store, batch: args.batch, decoder: args.decoder };
-        let ram = ["by-hand", "ram", "loaders", "step"].into_iter().any(has);
+        let ram = ["by-hand", "by-batch", "ram", "loaders", "step"].into_iter().any(has);
         let ram = ram.then(|| case(data::raw(&[3, SIDE, SIDE], DType::U8)));
         let jpeg = if has("jpeg") {
             let folder = args.data.clone().unwrap_or_else(|| std::env::temp_dir().join("burn-pinned-photos"));
@@ -228,11 +228,13 @@ impl Bench {
                 Ok(figures)
             });
         }
-        if self.gpus {
-            self.measure("by-hand", place, |bench| {
+        let by_hand: &[_] = if self.gpus { &[("by-hand", false), ("by-batch", true)] } else { &[] };
+        for &(name, whole) in by_hand {
+            self.measure(name, place, |bench| {
                 let case = bench.ram.as_ref().ok_or("no data")?;
-                let all = by_hand::feed(case, count, fixed, &Start::new(count, bench.time))?;
-                Ok(json!({ "gb_per_s": rounded(all.iter().sum(), 3), "gb_per_s_each": each(&all, 3) }))
+                let all = by_hand::feed(case, count, fixed, whole, &Start::new(count, bench.time))?;
+                let sum = rounded(all.iter().sum(), 3);
+                Ok(json!({ "batch": case.batch, "gb_per_s": sum, "gb_per_s_each": each(&all, 3) }))
             });
         }
         self.measure("jpeg", place, |bench| {

@@ -4,9 +4,10 @@
 use crate::{batch::Case, window::Start};
 use burn_pinned::BoxError;
 
-/// GB/s of each GPU.
+/// GB/s of each GPU. `whole` says that copies begin once a whole batch is there, as those of a loader do; else each part is
+/// copied as soon as it is there.
 #[cfg(not(feature = "cuda"))]
-pub(crate) fn feed(_: &Case, _: usize, _: usize, _: &Start) -> Result<Vec<f64>, BoxError> {
+pub(crate) fn feed(_: &Case, _: usize, _: usize, _: bool, _: &Start) -> Result<Vec<f64>, BoxError> {
     Err("this bench was built without the feature `cuda`".into())
 }
 
@@ -45,7 +46,13 @@ mod cuda {
     /// Some rows in page-locked memory.
     type Chunk = PinnedHostSlice<u8>;
 
-    pub(crate) fn feed(case: &Case, devices: usize, workers: usize, start: &Start) -> Result<Vec<f64>, BoxError> {
+    pub(crate) fn feed(
+        case: &Case,
+        devices: usize,
+        workers: usize,
+        whole: bool,
+        start: &Start,
+    ) -> Result<Vec<f64>, BoxError> {
         let (filled, ready): (Vec<_>, Vec<_>) = (0..devices).map(|_| channel()).unzip();
         let empty = Empty::of(devices);
         thread::scope(|scope| {
@@ -60,7 +67,7 @@ mod cuda {
                     let _last = Closing(empty);
                     let link = Link::new(nth, case.batch / ROWS);
                     let window = start.wait();
-                    link?.copy(empty, &ready, window)
+                    link?.copy(empty, &ready, whole, window)
                 })
             });
             joined(copiers.collect::<Vec<_>>(), "a thread that copies panicked")
@@ -163,6 +170,7 @@ mod cuda {
             mut self,
             empty: &Empty,
             ready: &Receiver<Result<Chunk, BoxError>>,
+            whole: bool,
             window: Window,
         ) -> Result<f64, BoxError> {
             empty.give(self.nth, self.chunks.drain(..));
@@ -174,8 +182,13 @@ mod cuda {
                     // Nothing is filled once the window of any GPU is over.
                     let Ok(chunk) = ready.recv() else { break };
                     let chunk = chunk?;
-                    self.stream.memcpy_htod(&chunk, &mut self.device)?;
+                    if !whole {
+                        self.stream.memcpy_htod(&chunk, &mut self.device)?;
+                    }
                     batch.push(chunk);
+                }
+                for chunk in batch.iter().filter(|_| whole) {
+                    self.stream.memcpy_htod(chunk, &mut self.device)?;
                 }
                 let done = self.stream.record_event(Some(CUevent_flags::CU_EVENT_BLOCKING_SYNC))?;
                 under_way.push_back((batch, done));
