@@ -5,7 +5,6 @@ use super::{
     cuda_context::{InContext, Server},
     window::InUse,
 };
-use crate::fault::BoxError;
 use burn::{cubecl::device_handle::DeviceHandle, tensor::StreamId};
 use cubecl_runtime::{
     server::{Handle, ServerStorage},
@@ -20,7 +19,7 @@ use parking_lot::Mutex;
 use std::{
     fmt, mem,
     sync::{
-        Arc, Weak,
+        Arc,
         atomic::{
             AtomicU64,
             Ordering::{Acquire, Relaxed},
@@ -43,17 +42,15 @@ pub(super) struct Block {
     pub(super) owner: StreamId,
     bytes: usize,
     state: Mutex<State>,
-    launched: Event,
+    launched: CUevent,
     context: Arc<CudaContext>,
     server: DeviceHandle<Server>,
 }
 
-struct Event(CUevent);
-
-// SAFETY: an event of CUDA may be used from any thread.
-unsafe impl Send for Event {}
+// SAFETY: an event of CUDA may be used from any thread. All else in it is `Send` and `Sync`.
+unsafe impl Send for Block {}
 // SAFETY: as above.
-unsafe impl Sync for Event {}
+unsafe impl Sync for Block {}
 
 struct State {
     stage: Stage,
@@ -95,7 +92,7 @@ impl Block {
         server: &DeviceHandle<Server>,
     ) -> Result<Self, DriverError> {
         let _in_context = InContext::new(context)?;
-        let launched = Event(result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?);
+        let launched = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
         let state = State { stage: Stage::Used, uses: 0, address: None, asked: false, held: None };
         let owner = memory.stream;
         let (context, server) = (Arc::clone(context), server.clone());
@@ -164,17 +161,19 @@ impl Block {
             return; // the event would become a part of the graph
         }
         let stream = stream.sys;
-        let mut record = || -> Result<DeviceMemory, BoxError> {
-            let _in_context = InContext::new(&self.context)?; // first: CubeCL panics where the driver refuses its context
-            let held = server.get_resource(self.memory.clone().binding(), self.owner);
-            let held = held.map_err(|error| format!("{error:?}"))?;
-            // CubeCL may have moved it. The event comes after that move.
-            // SAFETY: the event is this block's, and live. CubeCL keeps its streams for as long as its server.
-            unsafe { result::event::record(self.launched.0, stream) }?;
-            Ok(held)
+        // CubeCL may have moved it. The event comes after that move.
+        let held = match server.get_resource(self.memory.clone().binding(), self.owner) {
+            Ok(held) => held,
+            Err(error) => {
+                log::debug!("burn-pinned: memory of the device is not used again: {error:?}");
+                state.stage = Stage::Lost;
+                return;
+            }
         };
-        state.stage = match record() {
-            Ok(held) => {
+        // SAFETY: the event is this block's, and live. CubeCL keeps its streams for as long as its server.
+        let record = |_in_context| unsafe { result::event::record(self.launched, stream) };
+        state.stage = match InContext::new(&self.context).and_then(record) {
+            Ok(()) => {
                 state.held = Some(held);
                 Stage::Launched(RECORDED.fetch_add(1, Relaxed))
             }
@@ -188,14 +187,14 @@ impl Block {
     /// Whether the event is reached. The calling thread is in the context.
     fn is_reached(&self) -> bool {
         // SAFETY: the event is this block's, and live.
-        unsafe { sys::cuEventQuery(self.launched.0) == CUresult::CUDA_SUCCESS }
+        unsafe { sys::cuEventQuery(self.launched) == CUresult::CUDA_SUCCESS }
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: made in `new`, and destroyed only here. The driver frees it once its work is done.
-        let destroy = |_in_context| unsafe { result::event::destroy(self.launched.0) };
+        let destroy = |_in_context| unsafe { result::event::destroy(self.launched) };
         if let Err(error) = InContext::new(&self.context).and_then(destroy) {
             log::debug!("burn-pinned: an error at the end of an event: {error}");
         }
@@ -236,8 +235,8 @@ impl Blocks {
         self.idle.lock().push(block);
     }
 
-    /// Finds out which blocks are free by now. Does not wait. The server records events of blocks that were dropped since
-    /// the last look: at once if that is `urgent`, else with the next tasks that it gets. A later look sees them.
+    /// Finds out which blocks are free by now. Does not wait. If it is `urgent`, the server records the events of what
+    /// was dropped at once, and else with the next tasks that it gets.
     pub(super) fn look(&self, urgent: bool) {
         let Some(_looks) = self.looks.try_lock() else { return };
         let (mut dropped, mut used, mut launched) = (None, Vec::new(), Vec::new());
@@ -276,7 +275,7 @@ impl Blocks {
     }
 
     /// Records the events of blocks that no tensor refers to any more, behind what was asked of CubeCL's server so far.
-    /// Leaves out blocks for which it has been asked and to which it has not come. Called as the next batch is used for the first time, so right
+    /// Leaves out those that it was asked for before. Called as the next batch is used for the first time, so right
     /// behind the step before.
     pub(super) fn mark(&self) {
         let is_left =
@@ -291,13 +290,10 @@ impl Blocks {
     }
 }
 
-/// Lets the server record the events of some blocks of a device. The server does so once it has gathered enough tasks.
-/// Until then the blocks may be freed.
+/// Lets the server record the events of some blocks of a device. It does so once it has gathered enough tasks.
 fn record(blocks: Vec<Arc<Block>>) {
     let Some(server) = blocks.first().map(|block| block.server.clone()) else { return };
-    let blocks: Vec<Weak<Block>> = blocks.iter().map(Arc::downgrade).collect();
     server.submit(move |server| {
-        let blocks: Vec<Arc<Block>> = blocks.iter().filter_map(Weak::upgrade).collect();
         // All of them first, since the driver may make this thread panic.
         blocks.iter().for_each(|block| block.answer());
         blocks.iter().for_each(|block| block.record(server));
