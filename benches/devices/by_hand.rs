@@ -70,7 +70,7 @@ mod cuda {
                     link?.copy(empty, &ready, whole, window)
                 })
             });
-            joined(copiers.collect::<Vec<_>>(), "a thread that copies panicked")
+            joined(copiers, "a thread that copies panicked")
         })
     }
 

@@ -256,6 +256,7 @@ mod tests {
         let hundredths = (0..=100).map(|percent| quota(f64::from(percent) / 100.0, 100));
         assert!(hundredths.eq(0..=100));
     }
+
     /// All positions count. Of the errors, the first of the batch are listed, and the others come back.
     #[test]
     fn errors_that_are_too_many_to_list_come_back() {

@@ -85,7 +85,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let source = (plan.make_source)(target)?;
         let limits = plan.limits(&*source)?;
         if let Some(bytes) = source.slot_bytes() {
-            check_system([limits.slots, plan.schedule.devices].into_iter().fold(bytes, usize::saturating_mul))?;
+            check_system(bytes.saturating_mul(limits.slots).saturating_mul(plan.schedule.devices))?;
             let shared = plan.options.shared_limit.as_ref().map_or(usize::MAX, MemoryLimit::bytes);
             if bytes > shared {
                 let problem = format!("{shared} bytes are less than one batch of {bytes}");
