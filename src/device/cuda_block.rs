@@ -13,13 +13,13 @@ use cubecl_runtime::{
 use cubecl_server::stream::WriteScoped;
 use cudarc::driver::{
     CudaContext, DriverError, result,
-    sys::{self, CUevent, CUevent_flags, CUresult},
+    sys::{self, CUevent, CUevent_flags, CUresult, CUstream},
 };
 use parking_lot::Mutex;
 use std::{
     fmt, mem,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{
             AtomicU64,
             Ordering::{Acquire, Relaxed},
@@ -42,15 +42,17 @@ pub(super) struct Block {
     pub(super) owner: StreamId,
     bytes: usize,
     state: Mutex<State>,
-    launched: CUevent,
+    launched: Event,
     context: Arc<CudaContext>,
     server: DeviceHandle<Server>,
 }
 
-// SAFETY: an event of CUDA may be used from any thread. All else in it is `Send` and `Sync`.
-unsafe impl Send for Block {}
+struct Event(CUevent);
+
+// SAFETY: an event of CUDA may be used from any thread.
+unsafe impl Send for Event {}
 // SAFETY: as above.
-unsafe impl Sync for Block {}
+unsafe impl Sync for Event {}
 
 struct State {
     stage: Stage,
@@ -92,7 +94,7 @@ impl Block {
         server: &DeviceHandle<Server>,
     ) -> Result<Self, DriverError> {
         let _in_context = InContext::new(context)?;
-        let launched = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
+        let launched = Event(result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?);
         let state = State { stage: Stage::Used, uses: 0, address: None, asked: false, held: None };
         let owner = memory.stream;
         let (context, server) = (Arc::clone(context), server.clone());
@@ -161,40 +163,38 @@ impl Block {
             return; // the event would become a part of the graph
         }
         let stream = stream.sys;
+        state.held = self.hold(server, stream);
+        state.stage = match state.held {
+            Some(_) => Stage::Launched(RECORDED.fetch_add(1, Relaxed)),
+            None => Stage::Lost,
+        };
+    }
+
+    /// Holds the block in its place, and records the event on its owner's stream.
+    fn hold(&self, server: &mut Server, stream: CUstream) -> Option<DeviceMemory> {
+        let lost = |error: &dyn fmt::Debug| {
+            log::debug!("burn-pinned: memory of the device is not used again: {error:?}");
+        };
+        let _in_context = InContext::new(&self.context).inspect_err(|error| lost(error)).ok()?;
         // CubeCL may have moved it. The event comes after that move.
-        let held = match server.get_resource(self.memory.clone().binding(), self.owner) {
-            Ok(held) => held,
-            Err(error) => {
-                log::debug!("burn-pinned: memory of the device is not used again: {error:?}");
-                state.stage = Stage::Lost;
-                return;
-            }
-        };
+        let held = server.get_resource(self.memory.clone().binding(), self.owner);
+        let held = held.inspect_err(|error| lost(error)).ok()?;
         // SAFETY: the event is this block's, and live. CubeCL keeps its streams for as long as its server.
-        let record = |_in_context| unsafe { result::event::record(self.launched, stream) };
-        state.stage = match InContext::new(&self.context).and_then(record) {
-            Ok(()) => {
-                state.held = Some(held);
-                Stage::Launched(RECORDED.fetch_add(1, Relaxed))
-            }
-            Err(error) => {
-                log::debug!("burn-pinned: memory of the device is not used again: {error}");
-                Stage::Lost
-            }
-        };
+        unsafe { result::event::record(self.launched.0, stream) }.inspect_err(|error| lost(error)).ok()?;
+        Some(held)
     }
 
     /// Whether the event is reached. The calling thread is in the context.
     fn is_reached(&self) -> bool {
         // SAFETY: the event is this block's, and live.
-        unsafe { sys::cuEventQuery(self.launched) == CUresult::CUDA_SUCCESS }
+        unsafe { sys::cuEventQuery(self.launched.0) == CUresult::CUDA_SUCCESS }
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: made in `new`, and destroyed only here. The driver frees it once its work is done.
-        let destroy = |_in_context| unsafe { result::event::destroy(self.launched) };
+        let destroy = |_in_context| unsafe { result::event::destroy(self.launched.0) };
         if let Err(error) = InContext::new(&self.context).and_then(destroy) {
             log::debug!("burn-pinned: an error at the end of an event: {error}");
         }
@@ -290,10 +290,13 @@ impl Blocks {
     }
 }
 
-/// Lets the server record the events of some blocks of a device. It does so once it has gathered enough tasks.
+/// Lets the server record the events of some blocks of a device. It does so once it has gathered enough tasks. Until
+/// then it keeps none of them: their loader may end.
 fn record(blocks: Vec<Arc<Block>>) {
     let Some(server) = blocks.first().map(|block| block.server.clone()) else { return };
+    let blocks: Vec<_> = blocks.iter().map(Arc::downgrade).collect();
     server.submit(move |server| {
+        let blocks: Vec<_> = blocks.iter().filter_map(Weak::upgrade).collect();
         // All of them first, since the driver may make this thread panic.
         blocks.iter().for_each(|block| block.answer());
         blocks.iter().for_each(|block| block.record(server));
