@@ -4,7 +4,7 @@
 //!     cargo run --release --features cuda --example doctor          # on an NVIDIA GPU
 //!     cargo run --release --features cuda,turbo --example doctor    # with libjpeg-turbo on the workers
 //!
-//! It takes less than half a minute. The figures are rough: other programs on the machine disturb them.
+//! It takes about 20 s. The figures are rough: other programs on the machine disturb them.
 
 #[path = "doctor/advice.rs"]
 mod advice;

@@ -64,8 +64,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let (batch_size, host_device) = (schedule.max_batch_size(), options.host_device.clone());
         let make_source = make(SourceParts { samples, batch_size, host_device, streaming: options.streaming })?;
         options.device.get_or_insert_default();
-        let plan = Plan {
+        let mut plan = Plan {
             make_source,
+            checked: None,
             options,
             schedule,
             standing: SharedPosition::new(start),
@@ -92,6 +93,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
                 return Err(Error::config("shared_limit", problem, format!("allow at least {bytes}")));
             }
         }
+        plan.checked = Some(source);
         Ok(Arc::new(PinnedDataLoader::new(plan, start.epoch)))
     }
 }

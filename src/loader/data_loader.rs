@@ -226,7 +226,11 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
     }
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {
-        self.copy(|plan| plan.options.device = Some(device.clone()))
+        self.copy(|plan| {
+            if plan.options.device.replace(device.clone()).as_ref() != Some(device) {
+                plan.checked = None;
+            }
+        })
     }
 
     /// Returns a loader of the positions `start..end` of each epoch's global order. With

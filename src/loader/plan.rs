@@ -26,6 +26,9 @@ pub(crate) type MakeSource<O> = Arc<dyn Fn(Target) -> Result<Arc<dyn Source<O>>,
 /// Everything that a copy of a loader shares with it or takes over: the checked options.
 pub(crate) struct Plan<O> {
     pub(crate) make_source: MakeSource<O>,
+    /// What `build` made to check it. It keeps the device's decoder open, which takes seconds to open, for the first
+    /// epoch.
+    pub(crate) checked: Option<Arc<dyn Source<O>>>,
     pub(crate) options: Options,
     pub(crate) schedule: Schedule,
     pub(crate) standing: SharedPosition,
@@ -41,6 +44,7 @@ impl<O> Clone for Plan<O> {
     fn clone(&self) -> Self {
         Self {
             make_source: Arc::clone(&self.make_source),
+            checked: self.checked.clone(),
             options: self.options.clone(),
             schedule: self.schedule.clone(),
             standing: self.standing.clone(),

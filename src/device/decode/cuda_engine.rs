@@ -88,7 +88,7 @@ struct Entry<'a> {
 }
 
 impl Engine {
-    /// Returns the engine of a device, opened if need be, which takes up to some hundred milliseconds.
+    /// Returns the engine of a device, opened if need be, which takes seconds.
     ///
     /// # Errors
     /// The reason in words, if the device cannot decode.
