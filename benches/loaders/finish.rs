@@ -30,16 +30,18 @@ impl Finish {
             Raw::Bytes(x) if self != Self::Raw => x,
             x => return Ok((x, labels)),
         };
-        let dtype = if let Self::Scaled(dtype) = self { dtype } else { DType::F32 };
-        let x = (x.float().cast(dtype) / 255.0 - 0.5) / 0.25;
-        if self != Self::Mixed {
-            return Ok((Raw::Floats(x), labels));
+        let scaled = |x: Tensor<4>| Raw::Floats((x / 255.0 - 0.5) / 0.25);
+        if let Self::Scaled(dtype) = self {
+            return Ok((scaled(x.float().cast(dtype)), labels));
         }
         let (rows, targets) = (labels.dims()[0], one_hot(labels, 10));
         let (x, targets) = match rng.random_bool(0.5) {
             true => MixUp::new(0.2)?.apply(x, targets, rng),
-            false => CutMix::new(1.0)?.apply(x, targets, rng),
+            false => {
+                let (x, targets) = CutMix::new(1.0)?.apply(x, targets, rng);
+                (x.float(), targets)
+            }
         };
-        Ok((Raw::Floats(x), targets.argmax(1).reshape([rows])))
+        Ok((scaled(x), targets.argmax(1).reshape([rows])))
     }
 }

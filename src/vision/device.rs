@@ -9,12 +9,15 @@
 //!
 //! fn finish(mut batch: RawBatch, mixup: &MixUp) -> Result<(Tensor<4>, Tensor<2>), BoxError> {
 //!     let mut rng = batch.rng(); // one for all changes of this batch
-//!     let images = device::normalize(batch.take("image")?, &MEAN, &STD)?;
+//!     let images = batch.take::<4, Int>("image")?; // u8, [N, C, H, W]
 //!     let images = device::random_horizontal_flip(images, 0.5, &mut rng)?;
 //!     let targets = device::one_hot(batch.take_int("label")?, 1000);
-//!     Ok(mixup.apply(images, targets, &mut rng))
+//!     let (images, targets) = mixup.apply(images, targets, &mut rng);
+//!     Ok((device::normalize(images, &MEAN, &STD)?, targets))
 //! }
 //! ```
+//!
+//! The images may be bytes or floats. Normalize them last: what comes before then moves bytes, a quarter of the memory.
 //!
 //! Randomness is drawn on the host, from [`RawBatch::rng`](crate::RawBatch::rng); nothing is read back from the device.
 //! Shares of Beta distributions are computed with the system's logarithm. They may differ in the last bit between
@@ -23,18 +26,37 @@
 use crate::{augment::probability, fault::Error, rng::KeyedRng};
 use burn::{
     prelude::*,
-    tensor::{Bool, TensorData, s},
+    tensor::{Bool, DType, TensorData, kind::Basic, s},
 };
 use rand::RngExt;
 use rand_distr::{Beta, Distribution};
 
-/// Turns bytes `[N, C, H, W]` from 0 to 255 into numbers: `(x / 255 - mean) / std` for each of the C channels.
+/// What images are made of: [`Int`] for bytes from 0 to 255, or [`Float`].
+pub trait Pixel: Basic + Sized {
+    /// Returns the same values as floats.
+    fn floats(images: Tensor<4, Self>) -> Tensor<4>;
+}
+
+impl Pixel for Int {
+    fn floats(images: Tensor<4, Self>) -> Tensor<4> {
+        images.float()
+    }
+}
+
+impl Pixel for Float {
+    fn floats(images: Tensor<4>) -> Tensor<4> {
+        images
+    }
+}
+
+/// Turns values `[N, C, H, W]` from 0 to 255 into `(x / 255 - mean) / std` for each of the C channels. They are bytes, or
+/// the floats that [`MixUp`] makes of bytes.
 ///
 /// It is torchvision's `Normalize` after a scaling to 0..1.
 ///
 /// # Errors
 /// If there are not C means and deviations, or a deviation is not above 0.
-pub fn normalize(images: Tensor<4, Int>, mean: &[f32], std: &[f32]) -> Result<Tensor<4>, Error> {
+pub fn normalize<K: Pixel>(images: Tensor<4, K>, mean: &[f32], std: &[f32]) -> Result<Tensor<4>, Error> {
     let channels = images.dims()[1];
     if mean.len() != channels || std.len() != channels {
         let problem = format!("{} means and {} deviations for {channels} channels", mean.len(), std.len());
@@ -47,16 +69,18 @@ pub fn normalize(images: Tensor<4, Int>, mean: &[f32], std: &[f32]) -> Result<Te
     let each = |values: Vec<f32>| Tensor::<4>::from_data(TensorData::new(values, [1, channels, 1, 1]), &device);
     let scale = each(std.iter().map(|std| 1.0 / (255.0 * std)).collect());
     let shift = each(mean.iter().zip(std).map(|(mean, std)| mean / std).collect());
-    Ok(images.float() * scale - shift)
+    Ok(K::floats(images) * scale - shift)
 }
 
 /// Mirrors each image of `[N, C, H, W]` left to right with probability `p`, independently of the others.
 ///
-/// It takes floats, so that what was copied from the host is read only once, by the conversion.
-///
 /// # Errors
 /// If `p` is not from 0 to 1.
-pub fn random_horizontal_flip(images: Tensor<4>, p: f64, rng: &mut KeyedRng) -> Result<Tensor<4>, Error> {
+pub fn random_horizontal_flip<K: Pixel>(
+    images: Tensor<4, K>,
+    p: f64,
+    rng: &mut KeyedRng,
+) -> Result<Tensor<4, K>, Error> {
     let p = probability("random_horizontal_flip", p)?;
     let count = images.dims()[0];
     let flips: Vec<bool> = (0..count).map(|_| rng.random_bool(p)).collect();
@@ -100,10 +124,17 @@ impl MixUp {
         self.0.sample(rng)
     }
 
-    /// Mixes images `[N, C, H, W]` and targets `[N, classes]`, such as [`one_hot`] makes, by the same share.
-    pub fn apply(&self, images: Tensor<4>, targets: Tensor<2>, rng: &mut KeyedRng) -> (Tensor<4>, Tensor<2>) {
+    /// Mixes images `[N, C, H, W]` and targets `[N, classes]`, such as [`one_hot`] makes, by the same share. Bytes become
+    /// floats from 0 to 255.
+    pub fn apply<K: Pixel>(
+        &self,
+        images: Tensor<4, K>,
+        targets: Tensor<2>,
+        rng: &mut KeyedRng,
+    ) -> (Tensor<4>, Tensor<2>) {
         let share = self.draw(rng);
-        (mix(images, share), mix(targets, share))
+        let others = images.clone().roll_dim(1, 0);
+        (mix(K::floats(images), K::floats(others), share), mix_targets(targets, share))
     }
 }
 
@@ -147,15 +178,23 @@ impl CutMix {
     }
 
     /// Changes images `[N, C, H, W]` and targets `[N, classes]`, such as [`one_hot`] makes.
-    pub fn apply(&self, images: Tensor<4>, targets: Tensor<2>, rng: &mut KeyedRng) -> (Tensor<4>, Tensor<2>) {
-        let [_, _, height, width] = images.dims();
+    pub fn apply<K: Pixel>(
+        &self,
+        images: Tensor<4, K>,
+        targets: Tensor<2>,
+        rng: &mut KeyedRng,
+    ) -> (Tensor<4, K>, Tensor<2>) {
+        let [count, _, height, width] = images.dims();
         let Patch { x, y } = self.draw(width, height, rng);
-        if x.is_empty() || y.is_empty() {
+        if count < 2 || x.is_empty() || y.is_empty() {
             return (images, targets);
         }
         let share = 1.0 - (x.len() * y.len()) as f64 / (width * height) as f64;
-        let patch = neighbours(images.clone().slice(s![.., .., y.clone(), x.clone()]));
-        (images.slice_assign(s![.., .., y, x], patch), mix(targets, share))
+        // In two pieces. `roll_dim` would put them together first, which copies both once more.
+        let part = |of| images.clone().slice(s![of, .., y.clone(), x.clone()]);
+        let (last, others) = (part(count - 1..count), part(0..count - 1));
+        let images = images.slice_assign(s![0..1, .., y.clone(), x.clone()], last);
+        (images.slice_assign(s![1.., .., y, x], others), mix_targets(targets, share))
     }
 }
 
@@ -164,11 +203,16 @@ fn beta(option: &'static str, alpha: f64) -> Result<Beta<f64>, Error> {
     if alpha.is_finite() { Beta::new(alpha, alpha).map_err(|_| error()) } else { Err(error()) }
 }
 
-/// Returns the item before each item of the batch; before the first comes the last.
-fn neighbours<const D: usize>(batch: Tensor<D>) -> Tensor<D> {
-    batch.roll_dim(1, 0)
+fn mix<const D: usize>(batch: Tensor<D>, others: Tensor<D>, share: f64) -> Tensor<D> {
+    others.mul_scalar(1.0 - share) + batch.mul_scalar(share)
 }
 
-fn mix<const D: usize>(batch: Tensor<D>, share: f64) -> Tensor<D> {
-    neighbours(batch.clone()).mul_scalar(1.0 - share) + batch.mul_scalar(share)
+/// Mixes each row with the one before it; before the first comes the last. For so few bytes one kernel that selects is
+/// faster than the four of `roll_dim`.
+fn mix_targets(targets: Tensor<2>, share: f64) -> Tensor<2> {
+    let count = targets.dims()[0] as i32;
+    let before: Vec<i32> = (0..count).map(|at| (at + count - 1) % count).collect();
+    let before = Tensor::from_data(TensorData::new(before, [count as usize]), (&targets.device(), DType::I32));
+    let others = targets.clone().select(0, before);
+    mix(targets, others, share)
 }

@@ -108,3 +108,54 @@ fn cutmix_puts_in_a_rectangle_of_the_neighbour() {
     // u = 1 - share uniform the mean of (1 - sqrt(u))^2 is 1 - 4/3 + 1/2 = 1/6.
     likely("patches that are not cut off", inner.count(), patches.len(), 1.0 / 6.0);
 }
+
+/// Bytes, as they come from a loader.
+fn bytes(count: usize, side: usize) -> Tensor<4, Int> {
+    let bytes = (0..count * 3 * side * side).map(|at| (at * 37 % 256) as u8).collect();
+    let data = TensorData::from_bytes_vec(bytes, [count, 3, side, side], DType::U8);
+    Tensor::from_data(data, (&device(), DType::U8))
+}
+
+#[test]
+fn bytes_become_what_floats_become() {
+    let targets = |count| Tensor::<2>::eye(count, &device());
+    let (mixup, cutmix) = (MixUp::new(1.0).unwrap(), CutMix::new(1.0).unwrap());
+    for (nth, count) in [(0, 1), (1, 2), (2, 5), (3, 5), (4, 5)] {
+        let images = bytes(count, 12);
+        assert_eq!(images.dtype(), DType::U8);
+        let rng = || rng(nth);
+        let normal = |images| values(normalize(images, &[0.4, 0.5, 0.6], &[0.2, 0.3, 0.4]).unwrap());
+        let floats = images.clone().float();
+        assert_eq!(
+            normal(images.clone()),
+            values(normalize(floats.clone(), &[0.4, 0.5, 0.6], &[0.2, 0.3, 0.4]).unwrap())
+        );
+
+        let flipped = random_horizontal_flip(images.clone(), 0.5, &mut rng()).unwrap();
+        assert_eq!(flipped.dtype(), DType::U8);
+        assert_eq!(values(flipped.float()), values(random_horizontal_flip(floats.clone(), 0.5, &mut rng()).unwrap()));
+
+        let (of_bytes, its_targets) = mixup.apply(images.clone(), targets(count), &mut rng());
+        let (of_floats, other_targets) = mixup.apply(floats.clone(), targets(count), &mut rng());
+        assert_eq!((values(of_bytes), values(its_targets)), (values(of_floats), values(other_targets)));
+
+        let (of_bytes, its_targets) = cutmix.apply(images.clone(), targets(count), &mut rng());
+        assert_eq!(of_bytes.dtype(), DType::U8);
+        let (of_floats, other_targets) = cutmix.apply(floats, targets(count), &mut rng());
+        assert_eq!((values(of_bytes.float()), values(its_targets)), (values(of_floats), values(other_targets)));
+    }
+}
+
+#[test]
+fn one_image_is_its_own_neighbour() {
+    let (images, targets) = (bytes(1, 6), Tensor::<2>::eye(1, &device()));
+    for nth in 0..5 {
+        let (mixed, its_targets) = MixUp::new(1.0).unwrap().apply(images.clone(), targets.clone(), &mut rng(nth));
+        let expected = values(images.clone().float());
+        assert!(values(mixed).iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-3));
+        assert!((values(its_targets)[0] - 1.0).abs() < 1e-5);
+        let (cut, its_targets) = CutMix::new(1.0).unwrap().apply(images.clone(), targets.clone(), &mut rng(nth));
+        assert_eq!(values(cut.float()), values(images.clone().float()));
+        assert_eq!(values(its_targets), [1.0]);
+    }
+}
