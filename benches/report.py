@@ -80,18 +80,22 @@ def bars(rows, case):
 def devices(path):
     """(label, GB/s) of the bench `devices`, for each number of GPUs: the links, and the most that one loader gave."""
     with open(path) as file:
-        rows = [json.loads(line) for line in file]
+        rows = [row for row in map(json.loads, file) if row["case"] in ("links", "ram")]
     found = []
     for count in sorted({row["devices"] for row in rows}):
         gpus = f"{count} GPU{'s' if count > 1 else ''}"
         rates = {}
         for row in rows:
-            if row["devices"] == count and row["case"] in ("links", "ram"):
-                rates.setdefault((row["case"], row["workers"]), []).append(row["gb_per_s"])
-        links = [statistics.median(rate) for (case, _), rate in rates.items() if case == "links"]
-        ram = [(statistics.median(rate), workers) for (case, workers), rate in rates.items() if case == "ram"]
+            if row["devices"] == count:
+                rates.setdefault((row["case"], row["workers"], row.get("batch")), []).append(row["gb_per_s"])
+        links = [statistics.median(rate) for (case, *_), rate in rates.items() if case == "links"]
+        ram = [(statistics.median(rate), *loader) for (case, *loader), rate in rates.items() if case == "ram"]
         found += [(f"raw links, {gpus}", rate) for rate in links]
-        found += [(f"burn-pinned, {gpus}, {workers} workers", rate) for rate, workers in [max(ram)]] if ram else []
+        best = [max(ram, key=lambda found: found[0])] if ram else []
+        found += [
+            (f"burn-pinned, {gpus}, {workers} workers" + (f", batches of {batch}" if batch else ""), rate)
+            for rate, workers, batch in best
+        ]
     return found
 
 

@@ -26,7 +26,7 @@ impl Batcher<Sample, ImageBatch> for ImageCollate {
         }
         let images = TensorData::from_bytes_vec(pixels, [count, 3, side, side], DType::U8);
         ImageBatch {
-            images: normalize(Tensor::from_data(images, (device, DType::U8)), &HALF, &HALF)
+            images: normalize(Tensor::<4, Int>::from_data(images, (device, DType::U8)), &HALF, &HALF)
                 .expect("three of each for three channels"),
             labels: Tensor::from_data(TensorData::new(labels, [count]), device),
         }
