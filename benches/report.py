@@ -93,7 +93,7 @@ def devices(path):
         found += [(f"raw links, {gpus}", rate) for rate in links]
         best = [max(ram, key=lambda found: found[0])] if ram else []
         found += [
-            (f"burn-pinned, {gpus}, {workers} workers" + (f", batches of {batch}" if batch else ""), rate)
+            (f"burn-pinned, {gpus}, {workers} workers" + (f", batches of {batch}" if batch not in (None, 256) else ""), rate)
             for rate, workers, batch in best
         ]
     return found
