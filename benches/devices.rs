@@ -16,6 +16,8 @@ mod feed;
 mod link;
 #[path = "devices/links.rs"]
 mod links;
+#[path = "support/logger.rs"]
+mod logger;
 #[path = "devices/machine.rs"]
 mod machine;
 #[path = "devices/report.rs"]
@@ -60,6 +62,9 @@ struct Args {
     /// them some seconds
     #[arg(long, value_delimiter = ',')]
     workers: Vec<usize>,
+    /// Says on stderr what the loaders log, as what `--workers 0` makes them try
+    #[arg(long)]
+    log: bool,
     /// Rounds; in each, everything is measured once
     #[arg(long, default_value_t = 3)]
     rounds: usize,
@@ -73,6 +78,9 @@ struct Args {
     /// Samples per batch
     #[arg(long, default_value_t = 256)]
     batch: usize,
+    /// Steps of the case `step` from one wait for the device to the next
+    #[arg(long, default_value_t = 10)]
+    every: usize,
     /// Folder of JPEGs for the case `jpeg`; without files it gets 512 like photographs
     #[arg(long)]
     data: Option<PathBuf>,
@@ -249,7 +257,7 @@ impl Bench {
                 Some(work) => work,
                 None => {
                     let side = if bench.gpus { 4096 } else { 128 };
-                    *bench.work.insert(Work::calibrate(case, &devices[0], side)?)
+                    *bench.work.insert(Work::calibrate(case, &devices[0], side, bench.args.every.max(1))?)
                 }
             };
             let feed = Feed::cut(case, &devices, workers)?;
@@ -269,6 +277,9 @@ type Build = fn(&Case, &[Device], usize) -> Result<Feed, BoxError>;
 
 fn main() -> Result<ExitCode, BoxError> {
     let args = Args::parse();
+    if args.log && log::set_logger(&logger::Log).is_ok() {
+        log::set_max_level(log::LevelFilter::Debug);
+    }
     let (limit, rounds) = (Duration::from_secs(args.limit), args.rounds);
     // A measurement that hangs must not keep an expensive machine.
     thread::spawn(move || {

@@ -15,7 +15,7 @@ mod drive;
 mod finish;
 #[path = "support/link.rs"]
 mod link;
-#[path = "loaders/logger.rs"]
+#[path = "support/logger.rs"]
 mod logger;
 #[path = "loaders/source.rs"]
 mod source;

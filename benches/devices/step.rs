@@ -18,7 +18,7 @@ use std::{
 
 /// What a step should take, in milliseconds.
 const AIM: f64 = 10.0;
-/// Steps between two looks at the clock. The device is waited for there, and nowhere else.
+/// Steps of the loop that finds out how many products a step needs, between two waits for the device.
 const STRETCH: usize = 10;
 /// Matrix products of the first step that is timed to find out how many a step needs, and how often that is done. A GPU
 /// that has just begun to work is slower.
@@ -32,6 +32,8 @@ pub(crate) struct Work {
     side: usize,
     /// What a step takes.
     time: Duration,
+    /// Steps from one wait for the device to the next.
+    every: usize,
 }
 
 /// As in the bench `loaders`: casts, scales and reduces the batch, and multiplies matrices.
@@ -69,13 +71,13 @@ impl Step {
 
 impl Work {
     /// Finds out how many products take the time of a step.
-    pub(crate) fn calibrate(case: &Case, device: &Device, side: usize) -> Result<Self, BoxError> {
+    pub(crate) fn calibrate(case: &Case, device: &Device, side: usize, every: usize) -> Result<Self, BoxError> {
         let x = case.resident(device)?;
         let time = |matmuls| -> Result<f64, BoxError> {
             let step = Step::new(matmuls, side, device);
             let mut next = || -> Result<_, BoxError> { Ok(x.clone()) };
-            stretch(&step, &mut next, device)?;
-            Ok(stretch(&step, &mut next, device)?.0)
+            stretch(&step, STRETCH, &mut next, device)?;
+            Ok(stretch(&step, STRETCH, &mut next, device)?.0)
         };
         let (light, mut matmuls) = (time(0)?, TRIED);
         for _ in 0..TRIALS {
@@ -83,7 +85,7 @@ impl Work {
             matmuls = ((AIM - light) / each).round().clamp(1.0, 500.0) as usize;
         }
         let time = Duration::from_secs_f64(time(matmuls)? / 1e3);
-        Ok(Self { matmuls, side, time })
+        Ok(Self { matmuls, side, time, every })
     }
 
     /// Runs the step on all devices at once: with a resident batch, with copies beside it, and with the loader's batches.
@@ -115,6 +117,7 @@ impl Work {
             "batch": case.batch,
             "matmuls": self.matmuls,
             "matmul_side": self.side,
+            "every": self.every,
             "first": first,
             "resident_ms": each(&of(|[resident, _, _]| resident.step_ms), 3),
             "copies_ratio": copied(of(|[resident, copies, _]| copies.step_ms / resident.step_ms)),
@@ -140,13 +143,13 @@ impl Work {
         let x = case.resident(device);
         let resident = |start: &Start| {
             let mut next = || -> Result<_, BoxError> { Ok(x.as_ref().map_err(|error| error.to_string())?.clone()) };
-            pace(&step, &mut next, device, start)
+            pace(&step, self.every, &mut next, device, start)
         };
         let copies = |start: &Start| beside(nth, case.batch * ROW, self.time, || resident(start));
         let loader = |start: &Start| {
             let mut epoch = source.iter();
             let mut next = || -> Result<_, BoxError> { Ok(epoch.next().ok_or("the epoch ended early")??.0) };
-            pace(&step, &mut next, device, start)
+            pace(&step, self.every, &mut next, device, start)
         };
         // All run, also if one has failed: the other devices wait for this one at the next start.
         let mut paces = [None, None, None];
@@ -166,10 +169,10 @@ impl Work {
 /// Where a step gets its images from.
 type Next<'a> = &'a mut dyn FnMut() -> Result<Tensor<4, Int>, BoxError>;
 
-/// Runs some steps. Returns the milliseconds that each took, and the share of the time that went to `next`.
-fn stretch(step: &Step, next: Next<'_>, device: &Device) -> Result<(f64, f64), BoxError> {
+/// Runs some steps, then waits for the device. Returns the milliseconds that each took, and the share of the time that went to `next`.
+fn stretch(step: &Step, steps: usize, next: Next<'_>, device: &Device) -> Result<(f64, f64), BoxError> {
     let (begun, mut waited, mut last) = (Instant::now(), 0.0, None);
-    for _ in 0..STRETCH {
+    for _ in 0..steps {
         let asked = Instant::now();
         let x = next()?;
         waited += asked.elapsed().as_secs_f64();
@@ -178,12 +181,12 @@ fn stretch(step: &Step, next: Next<'_>, device: &Device) -> Result<(f64, f64), B
     device.sync().map_err(|error| error.to_string())?;
     let time = begun.elapsed().as_secs_f64();
     drop(last);
-    Ok((1e3 * time / STRETCH as f64, waited / time))
+    Ok((1e3 * time / steps as f64, waited / time))
 }
 
 /// Runs steps until the window is over.
-fn pace(step: &Step, next: Next<'_>, device: &Device, start: &Start) -> Result<Pace, BoxError> {
-    let warmed = stretch(step, next, device);
+fn pace(step: &Step, every: usize, next: Next<'_>, device: &Device, start: &Start) -> Result<Pace, BoxError> {
+    let warmed = stretch(step, every, next, device);
     let window = start.wait();
     warmed?;
     let (mut times, mut waits) = (Vec::new(), Vec::new());
@@ -193,7 +196,7 @@ fn pace(step: &Step, next: Next<'_>, device: &Device, start: &Start) -> Result<P
         if window.is_over(now) && !times.is_empty() {
             break;
         }
-        let (ms, waited) = stretch(step, next, device)?;
+        let (ms, waited) = stretch(step, every, next, device)?;
         if window.has_begun(now) {
             times.push(ms);
             waits.push(waited);
