@@ -26,8 +26,7 @@ pub(crate) type MakeSource<O> = Arc<dyn Fn(Target) -> Result<Arc<dyn Source<O>>,
 /// Everything that a copy of a loader shares with it or takes over: the checked options.
 pub(crate) struct Plan<O> {
     pub(crate) make_source: MakeSource<O>,
-    /// What `build` made to check it. It keeps the device's decoder open, which takes seconds to open, for the first
-    /// epoch.
+    /// What `build` has checked. It keeps the device's decoder open for the first epoch: to open it takes a second or two.
     pub(crate) checked: Option<Arc<dyn Source<O>>>,
     pub(crate) options: Options,
     pub(crate) schedule: Schedule,

@@ -88,7 +88,7 @@ struct Entry<'a> {
 }
 
 impl Engine {
-    /// Returns the engine of a device, opened if need be, which takes seconds.
+    /// Returns the engine of a device, opened if need be, which takes a second or two.
     ///
     /// # Errors
     /// The reason in words, if the device cannot decode.

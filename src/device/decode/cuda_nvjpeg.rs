@@ -89,8 +89,8 @@ fn check(call: &str, status: Status) -> Result<(), BoxError> {
 }
 
 impl Nvjpeg {
-    /// Loads the library, and opens the engines of the current context's device. Takes seconds where
-    /// there are several GPUs: the library opens each of them for a moment.
+    /// Loads the library, and opens the engines of the current context's device. It takes
+    /// seconds: the library makes CUDA contexts meanwhile.
     ///
     /// # Errors
     /// The reason in words, if there is no such library or the device has no such engines.
