@@ -36,6 +36,7 @@ use feed::{Ceiling, Feed};
 use report::{Place, Report, each, rounded};
 use serde_json::{Value, json};
 use std::{
+    num::NonZeroUsize,
     path::PathBuf,
     process::{ExitCode, exit},
     thread::{self, available_parallelism},
@@ -79,8 +80,8 @@ struct Args {
     #[arg(long, default_value_t = 256)]
     batch: usize,
     /// Steps of the case `step` from one wait for the device to the next
-    #[arg(long, default_value_t = 10)]
-    every: usize,
+    #[arg(long, default_value = "10")]
+    every: NonZeroUsize,
     /// Folder of JPEGs for the case `jpeg`; without files it gets 512 like photographs
     #[arg(long)]
     data: Option<PathBuf>,
@@ -257,7 +258,7 @@ impl Bench {
                 Some(work) => work,
                 None => {
                     let side = if bench.gpus { 4096 } else { 128 };
-                    *bench.work.insert(Work::calibrate(case, &devices[0], side, bench.args.every.max(1))?)
+                    *bench.work.insert(Work::calibrate(case, &devices[0], side, bench.args.every.get())?)
                 }
             };
             let feed = Feed::cut(case, &devices, workers)?;
@@ -277,8 +278,8 @@ type Build = fn(&Case, &[Device], usize) -> Result<Feed, BoxError>;
 
 fn main() -> Result<ExitCode, BoxError> {
     let args = Args::parse();
-    if args.log && log::set_logger(&logger::Log).is_ok() {
-        log::set_max_level(log::LevelFilter::Debug);
+    if args.log {
+        logger::start();
     }
     let (limit, rounds) = (Duration::from_secs(args.limit), args.rounds);
     // A measurement that hangs must not keep an expensive machine.

@@ -27,15 +27,14 @@ mod table;
 use args::Args;
 use clap::Parser;
 use drive::{Figures, drive, fill};
-use logger::Log;
 use std::{collections::BTreeMap, time::Duration};
 use step::Step;
 use table::table;
 
 fn main() {
     let args = Args::parse();
-    if args.log && log::set_logger(&Log).is_ok() {
-        log::set_max_level(log::LevelFilter::Debug);
+    if args.log {
+        logger::start();
     }
     let device = args.device();
     let gpu = link::gpu();

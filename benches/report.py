@@ -91,11 +91,10 @@ def devices(path):
         links = [statistics.median(rate) for (case, *_), rate in rates.items() if case == "links"]
         ram = [(statistics.median(rate), *loader) for (case, *loader), rate in rates.items() if case == "ram"]
         found += [(f"raw links, {gpus}", rate) for rate in links]
-        best = [max(ram, key=lambda found: found[0])] if ram else []
-        found += [
-            (f"burn-pinned, {gpus}, {workers} workers" + (f", batches of {batch}" if batch not in (None, 256) else ""), rate)
-            for rate, workers, batch in best
-        ]
+        if ram:
+            rate, workers, batch = max(ram, key=lambda loader: loader[0])
+            batches = "" if batch in (None, 256) else f", batches of {batch}"
+            found.append((f"burn-pinned, {gpus}, {workers} workers{batches}", rate))
     return found
 
 

@@ -169,7 +169,8 @@ impl Work {
 /// Where a step gets its images from.
 type Next<'a> = &'a mut dyn FnMut() -> Result<Tensor<4, Int>, BoxError>;
 
-/// Runs some steps, then waits for the device. Returns the milliseconds that each took, and the share of the time that went to `next`.
+/// Runs some steps, then waits for the device. Returns the milliseconds that each took, and the share of the time that
+/// went to `next`.
 fn stretch(step: &Step, steps: usize, next: Next<'_>, device: &Device) -> Result<(f64, f64), BoxError> {
     let (begun, mut waited, mut last) = (Instant::now(), 0.0, None);
     for _ in 0..steps {

@@ -227,9 +227,10 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {
         self.copy(|plan| {
-            if plan.options.device.replace(device.clone()).as_ref() != Some(device) {
-                plan.checked = None;
+            if plan.options.device.as_ref() != Some(device) {
+                plan.checked = None; // another device's decoder
             }
+            plan.options.device = Some(device.clone());
         })
     }
 
