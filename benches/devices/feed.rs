@@ -83,6 +83,11 @@ impl Feed {
         Self { loaders, sources }
     }
 
+    /// The workers of all loaders: those at work last, where the loaders choose.
+    pub(crate) fn workers(&self) -> usize {
+        self.loaders.iter().map(|loader| loader.stats().workers).sum()
+    }
+
     /// Lets each device take batches, without a step, on a thread of its own.
     pub(crate) fn drain(&self, batch: usize, devices: &[Device], start: &Start) -> Result<Fed, BoxError> {
         let all = thread::scope(|scope| {

@@ -47,6 +47,8 @@ struct Pace {
     /// The median over the stretches, and the mean.
     step_ms: f64,
     mean_ms: f64,
+    /// The median over the last quarter of the stretches: by then `Auto` may have chosen.
+    late_ms: f64,
     /// The share of the time in which the loop waited for a batch.
     wait_share: f64,
 }
@@ -125,6 +127,8 @@ impl Work {
             "loader_ms": each(&of(|[_, _, loader]| loader.step_ms), 3),
             "ratio": each(&ratios, 4),
             "ratio_max": rounded(ratios.iter().copied().fold(0.0, f64::max), 4),
+            "late_ratio": each(&of(|[resident, _, loader]| loader.late_ms / resident.step_ms), 4),
+            "workers_at_end": feed.workers(),
             "mean_ratio": each(&of(|[resident, _, loader]| loader.mean_ms / resident.mean_ms), 4),
             "wait_share": each(&of(|[_, _, loader]| loader.wait_share), 4),
         }))
@@ -204,5 +208,6 @@ fn pace(step: &Step, every: usize, next: Next<'_>, device: &Device, start: &Star
         }
     }
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    Ok(Pace { mean_ms: mean(&times), wait_share: mean(&waits), step_ms: median(times) })
+    let late_ms = median(times[times.len() * 3 / 4..].to_vec());
+    Ok(Pace { mean_ms: mean(&times), wait_share: mean(&waits), step_ms: median(times), late_ms })
 }

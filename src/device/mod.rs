@@ -40,4 +40,4 @@ pub(crate) use target::{Target, alloc_for};
 pub(crate) use upload::{Common, Uploader};
 #[cfg(test)]
 pub(crate) use way::Breaks;
-pub(crate) use window::DeviceWindow;
+pub(crate) use window::{DeviceWindow, Room};

@@ -13,6 +13,17 @@ use std::{
 /// done.
 pub(crate) type InUse = Box<dyn Fn() -> bool + Send>;
 
+/// What a batch found when it was to go to the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// There was room.
+    Free,
+    /// There was none, until a batch was released.
+    Released,
+    /// There was none, and nothing was released in time. It was let in nevertheless.
+    LetIn,
+}
+
 /// How often a waiting thread looks again.
 const LOOK: Duration = Duration::from_micros(100);
 /// How often it asks for a release, while a consumer waits, and how many times. A consumer that waits adds nothing to what
@@ -171,10 +182,11 @@ impl DeviceWindow {
     /// Waits until one more batch may go to the device, with `epochs` epochs in progress. `starved` says how long a
     /// consumer has waited for a batch, or `None` once nobody waits for this one.
     ///
-    /// Returns whether the batch was let in though there is no room, because nothing was released.
-    /// [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be sent any more.
-    pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>) -> Option<bool> {
+    /// Returns what room it found. [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be sent any
+    /// more.
+    pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>) -> Option<Room> {
         let mut hurried = (0, Duration::ZERO);
+        let mut room = Room::Free;
         loop {
             let starved = starved()?;
             (self.look)(starved >= LOOK);
@@ -184,9 +196,13 @@ impl DeviceWindow {
             let beyond = count.checked_sub(limit);
             match beyond {
                 None => state.found_room(),
-                Some(beyond) if starved.min(state.last.elapsed()) > state.patience(beyond) => state.let_in(beyond),
+                Some(beyond) if starved.min(state.last.elapsed()) > state.patience(beyond) => {
+                    state.let_in(beyond);
+                    room = Room::LetIn;
+                }
                 Some(_) => {
                     drop(state);
+                    room = Room::Released;
                     hurried = match hurried {
                         (_, before) if starved < before => (0, Duration::ZERO), // it waits for another batch now
                         (times @ ..HURRIES, before) if starved >= before + HURRY => {
@@ -200,7 +216,7 @@ impl DeviceWindow {
                 }
             }
             state.copying += 1;
-            return Some(beyond.is_some());
+            return Some(room);
         }
     }
 
@@ -241,7 +257,7 @@ mod tests {
             let (window, released, entered) = (Arc::clone(&window), Arc::clone(&released), Arc::clone(&entered));
             thread::spawn(move || {
                 for number in 0..20 {
-                    assert_eq!(window.enter(1, || Some(Duration::ZERO)), Some(false), "let in");
+                    assert_ne!(window.enter(1, || Some(Duration::ZERO)), Some(Room::LetIn), "let in");
                     window.copied(batch(number, &released));
                     entered.fetch_add(1, SeqCst);
                 }
@@ -263,7 +279,8 @@ mod tests {
         let window = DeviceWindow::new(2, |_| (), || ());
         let start = Instant::now();
         for number in 0..50 {
-            assert_eq!(window.enter(1, || Some(start.elapsed())), Some(number >= 2));
+            let room = if number < 2 { Room::Free } else { Room::LetIn };
+            assert_eq!(window.enter(1, || Some(start.elapsed())), Some(room));
             window.copied(Some((Box::new(|| true), 10)));
         }
         assert_eq!(window.bytes(true), 500);
@@ -301,7 +318,9 @@ mod tests {
         let window = DeviceWindow::new(2, |_| (), hurry);
         for number in 0..20 {
             let start = Instant::now();
-            assert_eq!(window.enter(1, || Some(start.elapsed())), Some(false), "let in");
+            let room = window.enter(1, || Some(start.elapsed()));
+            assert!(matches!(room, Some(Room::Free | Room::Released)), "let in");
+            assert!(number != 2 || room == Some(Room::Released));
             window.copied(batch(number, &released));
             dropped.fetch_add(1, SeqCst);
         }
@@ -337,7 +356,7 @@ mod tests {
             released.fetch_add(1, SeqCst);
         }
         let start = Instant::now();
-        while window.enter(1, || Some(start.elapsed())) == Some(false) {
+        while window.enter(1, || Some(start.elapsed())) != Some(Room::LetIn) {
             window.copied(Some((Box::new(|| true), 1)));
         }
         assert!(start.elapsed() < pause / 8, "{:?}", start.elapsed());
@@ -346,7 +365,7 @@ mod tests {
     #[test]
     fn closing_ends_the_wait() {
         let window = DeviceWindow::new(1, |_| (), || ());
-        assert_eq!(window.enter(1, || Some(Duration::ZERO)), Some(false));
+        assert_eq!(window.enter(1, || Some(Duration::ZERO)), Some(Room::Free));
         let (start, looks) = (Instant::now(), AtomicUsize::new(0));
         let open = || (looks.fetch_add(1, SeqCst) < 3).then_some(Duration::ZERO);
         assert_eq!(window.enter(1, open), None, "it is full");

@@ -49,28 +49,28 @@ impl<O> EpochIter<O> {
         };
         let _entered = self.clock.entered();
         let asked = self.clock.asked();
-        let (number, batch) = loop {
+        let (number, waited, batch) = loop {
             let Some(delivery) = pipeline.next(id, asked) else {
                 self.clock.ended();
                 return None;
             };
-            let number = delivery.place.batch;
+            let (number, waited) = (delivery.place.batch, delivery.waited);
             let taken = self.take(&pipeline, delivery);
             self.standing.set(self.progress.at());
             // A batch whose samples are all skipped is passed over.
             if let Some(taken) = taken.transpose() {
-                break (number, taken);
+                break (number, waited, taken);
             }
         };
-        let first = self.clock.handed(asked, number, batch.as_ref().ok().map(|(_, items)| *items));
-        pipeline.handed(asked.elapsed(), first);
+        let stepped = self.clock.handed(asked, number, batch.as_ref().ok().map(|(_, items)| *items));
+        pipeline.handed(waited, stepped);
         let batch = batch.map(|(batch, _)| batch);
         Some(batch)
     }
 
     /// Makes the user's batch from what the pipeline delivers; returns it with the number of its samples.
     fn take(&mut self, pipeline: &Pipeline<O>, delivery: Delivery<O>) -> Result<Option<(O, usize)>, Error> {
-        let Delivery { place, ready, skips } = delivery;
+        let Delivery { place, ready, skips, .. } = delivery;
         let (skipped, replaced) = (skips.skipped.len(), skips.replaced.len());
         let saw = |error: &Error| self.faults.saw(error);
         let tallied = ready.and_then(|ready| self.tally.add(place, skips).inspect_err(saw).map(|()| ready));

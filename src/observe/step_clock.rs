@@ -2,7 +2,11 @@
 
 use super::{counters::Counters, loops::CopyId, span::Entered};
 use crate::vocabulary::{BatchKey, Stage};
-use std::{mem, sync::Arc, time::Instant};
+use std::{
+    mem,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// Follows the calls of `next()` of one epoch.
 #[derive(Debug)]
@@ -43,8 +47,8 @@ impl StepClock {
     }
 
     /// Notes that `next()` returns the batch of this number. `items` is the number of its samples, or `None` for an
-    /// error at its place. Returns whether it is the epoch's first.
-    pub(crate) fn handed(&mut self, asked: Instant, number: usize, items: Option<usize>) -> bool {
+    /// error at its place. Returns the time of the step before, or `None` at the epoch's first batch.
+    pub(crate) fn handed(&mut self, asked: Instant, number: usize, items: Option<usize>) -> Option<Duration> {
         self.batch.number = number;
         match items {
             Some(items) => self.counters.delivered(items),
@@ -53,13 +57,12 @@ impl StepClock {
         let now = Instant::now();
         self.counters.took(Stage::Wait, self.batch, asked, now);
         self.batch.number += 1;
-        let first = self.handed.is_none();
         self.waited(now);
-        self.handed = Some(now);
-        if first {
+        let before = self.handed.replace(now);
+        if before.is_none() {
             self.counters.first_batch(now - self.started);
         }
-        first
+        before.map(|handed| asked.saturating_duration_since(handed))
     }
 
     fn waited(&mut self, now: Instant) {

@@ -121,9 +121,10 @@ impl<O> Crew<O> {
         by_time.clamp(1, rows.max(1))
     }
 
-    /// Notes how long a consumer waited for a batch. The tuning goes by that; returns whether it has changed anything.
-    pub(super) fn handed(&self, waited: Duration, first: bool) -> bool {
-        let changed = self.tuning.as_ref().is_some_and(|tuning| tuning.delivered(waited, first));
+    /// Notes how long the consumer of a device waited for a batch, and what its step before took. The tuning goes by
+    /// that; returns whether it has changed anything.
+    pub(super) fn handed(&self, device: Option<u16>, waited: Duration, stepped: Option<Duration>) -> bool {
+        let changed = self.tuning.as_ref().is_some_and(|tuning| tuning.delivered(device, waited, stepped));
         if changed {
             self.recall();
         }

@@ -60,6 +60,7 @@ impl<O> Pipeline<O> {
             if let Some((since, ready)) = run.ready.remove(&run.delivered) {
                 let batch = run.batch(run.delivered);
                 let skips = run.skips.remove(&run.delivered).unwrap_or_default();
+                let waited = run.waited(asked);
                 run.permits.remove(&run.delivered);
                 run.delivered += 1;
                 run.waiting = None;
@@ -76,12 +77,13 @@ impl<O> Pipeline<O> {
                     self.crew.for_workers.notify_one();
                 }
                 self.counters().took(Stage::Ready, batch.key, since, Instant::now());
-                return Some(Delivery { place: batch.place(Stage::Read), ready, skips });
+                return Some(Delivery { place: batch.place(Stage::Read), ready, skips, waited });
             }
             if closed {
                 let place = run.batch(run.delivered).place(Stage::Read);
                 run.delivered = run.end;
-                return Some(Delivery { place, ready: Err(Error::Ended), skips: Skips::default() });
+                let (ready, waited) = (Err(Error::Ended), asked.elapsed());
+                return Some(Delivery { place, ready, skips: Skips::default(), waited });
             }
             if run.waiting.is_none() && run.next_to_open() {
                 self.crew.for_workers.notify_one(); // its patience begins, if there is no permit
@@ -110,6 +112,7 @@ impl<O> Pipeline<O> {
         run.waiting = None;
         let tasks = if run.tasks_of == number { mem::take(&mut run.tasks) } else { VecDeque::new() };
         let left_over = (tasks, run.queues.take(Some(number)), run.skips.remove(&number));
+        run.full.remove(&number);
         let permit = run.permits.remove(&number);
         state.lets_go(batch);
         drop(state);
@@ -125,13 +128,13 @@ impl<O> Pipeline<O> {
         let BatchKey { epoch, device, .. } = batch.key;
         let error = Error::Timeout { epoch, batch: number, device, waited, hung };
         self.source.faults().saw(&error);
-        Some(Delivery { place, ready: Err(error), skips: Skips::default() })
+        Some(Delivery { place, ready: Err(error), skips: Skips::default(), waited })
     }
 
-    /// Notes how long the consumer waited for a batch that was handed out. The tuning goes by that, for all copies of
-    /// the loader. Each copy then makes room for the new number of batches ahead.
-    pub(crate) fn handed(&self, waited: Duration, first: bool) {
-        if self.crew.handed(waited, first) {
+    /// Notes that a batch was handed out: how long the consumer waited for the loader, and what its step before took. The
+    /// tuning goes by that, for all copies of the loader. Each copy then makes room for the new number of batches ahead.
+    pub(crate) fn handed(&self, waited: Duration, stepped: Option<Duration>) {
+        if self.crew.handed(self.device, waited, stepped) {
             self.counters().set_workers(self.flow.now.workers());
         }
         let ahead = self.flow.now.prefetch();

@@ -38,6 +38,8 @@ pub(crate) struct Delivery<O> {
     pub(crate) place: Place,
     pub(crate) ready: Result<Ready<O>, Error>,
     pub(crate) skips: Skips,
+    /// How long the consumer waited for the loader, and not for the device to make room.
+    pub(crate) waited: Duration,
 }
 
 /// A batch that is being opened. Its epoch has lent its feed for this, so no other worker opens its next batch.
@@ -89,6 +91,8 @@ pub(crate) struct Run<O> {
     pub(crate) ready: BTreeMap<usize, (Instant, Result<Ready<O>, Error>)>,
     /// What was skipped or replaced in batches that are not delivered yet.
     pub(crate) skips: BTreeMap<usize, Skips>,
+    /// From when until when filled batches waited for room on the device.
+    pub(crate) full: BTreeMap<usize, (Instant, Instant)>,
     /// The CubeCL stream of the consumer's thread.
     pub(crate) consumer: StreamId,
     /// The time at which the consumer began to wait for the next batch.
@@ -118,6 +122,7 @@ impl<O> Run<O> {
             pinned: first,
             ready: BTreeMap::new(),
             skips: BTreeMap::new(),
+            full: BTreeMap::new(),
             consumer: StreamId::current(),
             waiting: None,
             lacks: None,
@@ -195,6 +200,15 @@ impl<O> Run<O> {
     pub(crate) fn queues(&self) -> [usize; 4] {
         let waits = |step: Step| self.queues.waiting()[step as usize];
         [self.opened.saturating_sub(self.delivered), waits(Step::Pin), waits(Step::Send), self.ready.len()]
+    }
+
+    /// Returns how long the consumer has waited, since it asked, for the loader to fill and send the next batch. If the
+    /// filled batch found no room on the device, the rest of the wait is for the device.
+    pub(super) fn waited(&mut self, asked: Instant) -> Duration {
+        match self.full.remove(&self.delivered) {
+            Some((since, until)) if until > asked => since.saturating_duration_since(asked),
+            _ => asked.elapsed(),
+        }
     }
 
     /// How long the consumer has waited for its next batch.

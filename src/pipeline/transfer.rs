@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     batch::{Step, ToSend},
-    device::Uploader,
+    device::{Room, Uploader},
     fault::discard,
     observe::Span,
     vocabulary::Stage,
@@ -32,11 +32,14 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             let epochs = pipeline.epochs();
             let entered = pipeline.window.enter(epochs, || pipeline.starved(batch));
             drop(waits);
-            let Some(let_in) = entered else {
+            let Some(room) = entered else {
                 discard(place, filled); // its epoch has ended, or given it up
                 continue;
             };
-            if let_in {
+            if room != Room::Free {
+                pipeline.was_full(batch, asked);
+            }
+            if room == Room::LetIn {
                 counters.kept(asked.elapsed());
             }
             uploader.aim(consumer, pipeline.window.most(epochs));
@@ -69,6 +72,12 @@ impl<O> Pipeline<O> {
         let batch = self.wait_for(Step::Send, |run| run.take_to_send(ahead))?;
         self.crew.for_workers.notify_one(); // a worker that rests may go on, and wakes the next
         Some(batch)
+    }
+
+    /// Notes that a filled batch had to wait for room on the device from `since` until now.
+    fn was_full(&self, batch: BatchId, since: Instant) {
+        let full = (since, Instant::now());
+        self.put(batch, full, |run, full| run.full.insert(batch.key.number, full).map(|_| full));
     }
 
     /// Returns the longest time that a consumer of this copy has waited for its next batch. Returns `None` when the

@@ -16,7 +16,7 @@ use burn_pinned::{
 };
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 const SIDE: usize = 96;
 
@@ -336,6 +336,23 @@ fn damaged_files_harm_no_other() {
             assert!(far <= 2, "file {index} differs by {far}");
         }
     }
+}
+
+/// `build` opens the decoder to check the options. The first epoch needs no other.
+#[test]
+#[ignore = "needs a GPU"]
+fn the_decoder_stays_open_for_the_first_epoch() {
+    let files = Arc::new(files());
+    all(&loader(&files, field(Decoder::Device), 4, 20)); // kernels are compiled
+    let start = Instant::now();
+    let loader = loader(&files, field(Decoder::Device), 4, 20);
+    let built = start.elapsed();
+    let mut epoch = loader.iter();
+    let start = Instant::now();
+    epoch.next().unwrap().unwrap();
+    let first = start.elapsed();
+    println!("build {built:?}, first batch {first:?}");
+    assert!(decoded(&loader) > 0 && first < built / 2, "build {built:?}, first batch {first:?}");
 }
 
 /// Photographs of 12 megapixels, and memory of the device.

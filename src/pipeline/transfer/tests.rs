@@ -151,7 +151,8 @@ fn a_loop_that_runs_ahead_of_the_device_is_compute_bound() {
     let step = move |number: usize| start + Duration::from_millis(50 + 10 * number as u64);
     let keeps = move |number| Some(Breaks::Keeps { until: Some(step(number)) });
     let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks: Box::new(keeps) };
-    consume(pipeline(link, &counters), &counters, batches);
+    let waited = consume(pipeline(link, &counters), &counters, batches);
+    assert!(waited < 0.3, "{waited}: it waits for the device, and no worker can change that");
     let stats = counters.snapshot();
     assert!(matches!(stats.cause(), Cause::Ahead { waits, .. } if waits > 0.5), "{stats}\n{}", stats.verdict());
     // Two ahead, two on their way, and the one that the step works on; in time of other work the window lets one more
@@ -200,7 +201,8 @@ fn a_slow_link_is_found() {
     let (batches, counters) = (60, Arc::<Counters>::default());
     let link =
         Link { rows: Arc::new(rows(batches, &counters)), send: Duration::from_millis(15), breaks: Box::new(|_| None) };
-    consume(pipeline(link, &counters), &counters, batches);
+    let waited = consume(pipeline(link, &counters), &counters, batches);
+    assert!(waited > 0.5, "{waited}");
     let stats = counters.snapshot();
     assert!(matches!(stats.cause(), Cause::Transfer { pageable: true, .. }), "{stats}\n{}", stats.verdict());
 }

@@ -188,7 +188,7 @@ fn short_epochs_are_seen_together() {
     for _ in 0..20 {
         for batch in 0..10 {
             std::thread::sleep(Duration::from_millis(6));
-            tuning.delivered(Duration::ZERO, batch == 0);
+            tuning.delivered(None, Duration::ZERO, (batch > 0).then_some(Duration::from_millis(6)));
         }
     }
     assert!(settings.workers() < 8, "no trial in 1.2 s");
@@ -199,13 +199,13 @@ fn a_trial_that_fails_is_short() {
     let settings = Settings::new(8, 2);
     let tuning = Tuning::new(Tuner::new((1, 8), (2, 2)), Arc::clone(&settings));
     let mut at_fewer = Duration::ZERO;
-    tuning.delivered(Duration::ZERO, true);
+    tuning.delivered(None, Duration::ZERO, None);
     let start = Instant::now();
     while start.elapsed() < 4 * WINDOW {
         // A batch takes twice as long with fewer workers.
         let time = Duration::from_millis(if settings.workers() < 8 { 10 } else { 5 });
         std::thread::sleep(time);
-        tuning.delivered(time, false);
+        tuning.delivered(None, time, Some(Duration::ZERO));
         at_fewer += if settings.workers() < 8 { time } else { Duration::ZERO };
     }
     assert!(at_fewer > Duration::ZERO && at_fewer < WINDOW / 2, "{at_fewer:?}");
@@ -238,9 +238,56 @@ fn waits_of_several_loops_count_once() {
     for _ in 0..5 {
         std::thread::sleep(Duration::from_millis(2));
         for _ in 0..4 {
-            tuning.delivered(Duration::from_millis(2), false);
+            tuning.delivered(None, Duration::from_millis(2), Some(Duration::ZERO));
         }
     }
     let Seen { time, waited, batches } = tuning.seen();
     assert!(batches == 20 && waited >= Duration::from_millis(10) && waited <= time, "{waited:?} of {time:?}");
+}
+
+/// Two loops take ten batches at once, and then wait for their devices. Windows have whole bursts of both, and no trial
+/// fails because of the waits.
+#[test]
+fn bursts_are_seen_whole() {
+    let settings = Settings::new(8, 2);
+    let tuning = Tuning::new(Tuner::new((1, 8), (2, 2)), Arc::clone(&settings));
+    let half = Duration::from_millis(45);
+    let (start, mut ends) = (Instant::now(), 0);
+    tuning.delivered(None, Duration::ZERO, Some(2 * half));
+    while settings.workers() > 1 {
+        assert!(start.elapsed() < 40 * WINDOW, "{} workers", settings.workers());
+        for device in [0, 1] {
+            std::thread::sleep(half);
+            for nth in 0..10 {
+                let stepped = if nth == 0 { 2 * half } else { Duration::ZERO };
+                let before = tuning.seen().batches;
+                tuning.delivered(Some(device), Duration::from_micros(100), Some(stepped));
+                if tuning.seen().batches < before {
+                    let batches = before + 1;
+                    assert!(nth == 0 && (batches.is_multiple_of(20) || ends == 0), "a window of {batches} batches");
+                    ends += 1;
+                }
+            }
+        }
+    }
+    assert!(ends >= 6, "{ends} windows");
+}
+
+#[test]
+fn a_pause_does_not_hold_up_windows_for_long() {
+    let settings = Settings::new(8, 2);
+    let tuning = Tuning::new(Tuner::new((1, 8), (2, 2)), Arc::clone(&settings));
+    let step = Duration::from_millis(5);
+    tuning.delivered(None, Duration::ZERO, None);
+    std::thread::sleep(WINDOW);
+    tuning.delivered(None, Duration::ZERO, Some(Duration::from_secs(60)));
+    let (mut time, mut longest) = (Duration::ZERO, Duration::ZERO);
+    while time < LONGEST + 4 * WINDOW {
+        std::thread::sleep(step);
+        time += step;
+        let before = tuning.seen().time;
+        tuning.delivered(None, Duration::ZERO, Some(step));
+        longest = longest.max(before);
+    }
+    assert!(longest <= LONGEST + WINDOW && tuning.seen().time < 2 * WINDOW, "{longest:?}, {:?}", tuning.seen());
 }

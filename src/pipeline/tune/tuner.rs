@@ -21,6 +21,12 @@ impl Seen {
     fn waits(&self) -> f64 {
         self.waited.as_secs_f64() / self.time.as_secs_f64().max(1e-9)
     }
+
+    /// The time of a batch, and what of it the loop waited.
+    fn of_batch(&self) -> (f64, f64) {
+        let batches = f64::from(self.batches.max(1));
+        (self.time.as_secs_f64() / batches, self.waited.as_secs_f64() / batches)
+    }
 }
 
 impl fmt::Display for Seen {
@@ -177,10 +183,15 @@ impl Tuner {
         self.ahead.now
     }
 
-    /// Whether a trial has failed before its window is over.
+    /// Whether a trial has failed before its window is over. At least half of the time that a batch takes longer must be
+    /// waits: a loop that runs ahead of its device and then waits for it looks slow too.
     pub(crate) fn is_failing(&self, seen: Seen) -> bool {
         let least = if seen.batches < FEW { FAILING_OF_FEW } else { FAILING };
-        self.trial.is_some() && seen.waits() > CALM && seen.rate() < least * self.levels[self.home].rate
+        let home = self.levels[self.home];
+        let (time, waited) = seen.of_batch();
+        let usual = 1.0 / home.rate.max(1e-9);
+        let by_waits = waited - home.waits * usual >= (time - usual) / 2.0;
+        self.trial.is_some() && seen.waits() > CALM && seen.rate() < least * home.rate && by_waits
     }
 
     /// Takes in a window; returns a text that says what is changed or kept, and why.

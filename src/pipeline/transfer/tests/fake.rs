@@ -194,8 +194,9 @@ pub(super) fn epoch_of(batches: usize) -> EpochOrder {
     Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None }.epoch(0).unwrap()
 }
 
-/// Takes an epoch as `EpochIter` does, without a step.
-pub(super) fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, batches: usize) {
+/// Takes an epoch as `EpochIter` does, without a step. Returns how long it waited for the loader, as a share of its time.
+pub(super) fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, batches: usize) -> f64 {
+    let (start, mut waited) = (Instant::now(), Duration::ZERO);
     let threads = threads(&pipeline);
     let mut clock = StepClock::new(Arc::clone(counters), counters.copy(), BatchKey::NONE, Instant::now());
     let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
@@ -205,9 +206,12 @@ pub(super) fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, bat
         let Ok(Ready::Raw(raw)) = delivery.ready else { panic!("batches are finished by the consumer") };
         raw.finish().unwrap();
         clock.handed(asked, delivery.place.batch, Some(ROWS));
+        waited += delivery.waited;
     }
+    let share = waited.as_secs_f64() / start.elapsed().as_secs_f64();
     pipeline.end(id);
     drop(threads);
+    share
 }
 
 /// What a device does at a batch.
