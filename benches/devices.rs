@@ -82,6 +82,12 @@ struct Args {
     /// Steps of the case `step` from one wait for the device to the next
     #[arg(long, default_value = "10")]
     every: NonZeroUsize,
+    /// Slots of each device; by default as many as the loader chooses
+    #[arg(long)]
+    slots: Option<usize>,
+    /// Threads that copy to each device; by default as many as the loader chooses
+    #[arg(long)]
+    transfers: Option<usize>,
     /// Folder of JPEGs for the case `jpeg`; without files it gets 512 like photographs
     #[arg(long)]
     data: Option<PathBuf>,
@@ -126,7 +132,13 @@ impl Bench {
             }
         };
         let has = |case: &str| args.cases.iter().any(|wanted| wanted == case);
-        let case = |store| Case { store, batch: args.batch, decoder: args.decoder };
+        let case = |store| Case {
+            store,
+            batch: args.batch,
+            decoder: args.decoder,
+            slots: args.slots,
+            transfers: args.transfers,
+        };
         let ram = ["by-hand", "by-batch", "ram", "loaders", "step"].into_iter().any(has);
         let ram = ram.then(|| case(data::raw(&[3, SIDE, SIDE], DType::U8)));
         let jpeg = if has("jpeg") {

@@ -19,12 +19,22 @@ pub(crate) struct Case {
     pub(crate) store: &'static Store,
     pub(crate) batch: usize,
     pub(crate) decoder: Decoder,
+    /// Slots of each device, and threads that copy to it, if not as many as the loader chooses.
+    pub(crate) slots: Option<usize>,
+    pub(crate) transfers: Option<usize>,
 }
 
 impl Case {
-    /// A loader of these batches.
-    pub(crate) fn builder(&self, workers: usize) -> PinnedDataLoaderBuilder<Item, Batch> {
-        let builder = PinnedDataLoaderBuilder::new(self.clone()).batch_size(self.batch);
+    /// A loader of these batches, for so many devices.
+    pub(crate) fn builder(&self, workers: usize, devices: usize) -> PinnedDataLoaderBuilder<Item, Batch> {
+        let mut builder = PinnedDataLoaderBuilder::new(self.clone()).batch_size(self.batch);
+        if let Some(slots) = self.slots {
+            // A slot has the labels too.
+            builder = builder.pinned_limit(devices * slots * self.batch * (ROW + 64));
+        }
+        if let Some(threads) = self.transfers {
+            builder = builder.transfer_threads(threads);
+        }
         let builder = match workers {
             0 => builder.num_workers(Auto).prefetch(Auto),
             workers => builder.num_workers(workers),

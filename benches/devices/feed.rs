@@ -50,7 +50,7 @@ impl Feed {
     /// One loader with one crew of workers. Burn cuts it for the devices.
     pub(crate) fn cut(case: &Case, devices: &[Device], workers: usize) -> Result<Self, BoxError> {
         let first = devices.first().ok_or("there are no devices")?;
-        let builder = case.builder(workers).devices(devices.len()).set_device(first.clone());
+        let builder = case.builder(workers, devices.len()).devices(devices.len()).set_device(first.clone());
         let loader = builder.build(case.dataset())?;
         let sources = split_dataloader(Arc::clone(&loader) as Source, devices);
         Ok(Self { loaders: vec![loader], sources })
@@ -62,7 +62,7 @@ impl Feed {
         for (nth, device) in devices.iter().enumerate() {
             let share = Distributed::new(nth, devices.len())?;
             let workers = if workers == 0 { 0 } else { part(workers, devices.len(), nth) };
-            let builder = case.builder(workers).distributed(share);
+            let builder = case.builder(workers, 1).distributed(share);
             loaders.push(builder.set_device(device.clone()).build(case.dataset())?);
         }
         Ok(Self::of(loaders))
@@ -72,7 +72,7 @@ impl Feed {
     fn filling(case: &Case, devices: &[Device], workers: usize) -> Result<Self, BoxError> {
         let mut loaders = Vec::new();
         for (nth, device) in devices.iter().enumerate() {
-            let builder = case.builder(part(workers, devices.len(), nth)).allocator(host_alloc(device, false)?);
+            let builder = case.builder(part(workers, devices.len(), nth), 1).allocator(host_alloc(device, false)?);
             loaders.push(builder.set_device(Device::flex()).build(case.dataset())?);
         }
         Ok(Self::of(loaders))
@@ -117,6 +117,8 @@ impl Feed {
             "gb_per_s": rounded(fed.gb_per_s().iter().sum(), 3),
             "gb_per_s_each": each(&fed.gb_per_s(), 3),
             "wait_share": rounded(fed.wait_share, 3),
+            "slots": stats.iter().map(|stats| stats.slots).sum::<usize>(),
+            "transfer_threads": stats.iter().map(|stats| stats.transfer_threads).sum::<usize>(),
             "threads": threads("bp-"),
             "worker_threads": threads("bp-worker"),
             "pinned_mb": mb(stats.iter().map(|stats| stats.host_bytes_peak).sum()),

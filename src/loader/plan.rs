@@ -9,7 +9,7 @@ use crate::{
     batch::Source,
     device::Target,
     fault::{Error, Faults},
-    memory::{PoolLimits, SPARE},
+    memory::{PoolLimits, SPARE, last_cache},
     observe::Counters,
     order::{Position, Schedule},
 };
@@ -19,6 +19,11 @@ use std::sync::Arc;
 const SMALL: (usize, usize) = (16, 16 << 20);
 /// The same for samples that take very different times. While one batch waits for a slow sample, others are filled.
 const UNEVEN: (usize, usize) = (12, 512 << 20);
+/// Several devices share the host's memory. Then there are fewer slots, if all of them take more than this part of the last
+/// cache; see benches/README.md.
+const OF_CACHE: usize = 2;
+/// One slot that is written, and one that is copied.
+const FEWEST: usize = 2;
 
 /// Makes the source of batches for a device.
 pub(crate) type MakeSource<O> = Arc<dyn Fn(Target) -> Result<Arc<dyn Source<O>>, Error> + Send + Sync>;
@@ -68,22 +73,36 @@ impl<O> Plan<O> {
         LoaderState::new(at, self.options.seed(), *dataset_len, batches, sampler)
     }
 
-    /// Permits and bytes for batches of a known or unknown size.
-    pub(crate) fn limits(&self, source: &dyn Source<O>) -> Result<PoolLimits, Error> {
-        let (slot_bytes, host) = (source.slot_bytes(), source.target().host);
+    /// The number of slots for batches of a known or unknown size, where no limit makes it less.
+    fn slots(&self, source: &dyn Source<O>, devices: usize) -> usize {
         // There is one slot for each batch that may wait for the step, one for a batch that is copied, and one for a
         // batch that is written. More slots are pushed out of the CPU cache before they are copied; see benches/README.md.
         // If all batches fit in the cache, there may be more slots, so that workers need not be woken for each.
+        let few = self.options.prefetch().0 + 2;
+        let slots = match source.slot_bytes().filter(|_| !source.target().host) {
+            None => few,
+            Some(bytes) => {
+                let of = |(count, together): (usize, usize)| (together / bytes.max(1)).min(count);
+                match source.is_uneven() {
+                    true => few.max(of(SMALL)).max(of(UNEVEN)),
+                    false if devices > 1 && self.options.pinned_limit.is_none() => {
+                        in_cache(few, bytes.saturating_mul(devices), last_cache()).max(of(SMALL))
+                    }
+                    false => few.max(of(SMALL)),
+                }
+            }
+        };
+        slots.min(self.schedule.fewest_batches())
+    }
+
+    /// Permits and bytes for batches of a known or unknown size.
+    pub(crate) fn limits(&self, source: &dyn Source<O>) -> Result<PoolLimits, Error> {
         let (prefetch, most) = self.options.prefetch();
-        let (few, more) = (prefetch + 2, most - prefetch);
-        let of = |(count, together): (usize, usize), bytes: usize| (together / bytes.max(1)).min(count);
-        let many = slot_bytes.filter(|_| !host).map_or(0, |bytes| match source.is_uneven() {
-            true => of(SMALL, bytes).max(of(UNEVEN, bytes)),
-            false => of(SMALL, bytes),
-        });
-        let wanted = few.max(many).min(self.schedule.fewest_batches());
+        let more = most - prefetch;
         // The copies for several devices share the limit.
         let copies = if self.device.is_some() { self.options.devices } else { self.schedule.devices };
+        let wanted = self.slots(source, copies);
+        let (slot_bytes, host) = (source.slot_bytes(), source.target().host);
         let limit = self.options.pinned_limit.map(|limit| limit / copies);
         let Some(bytes) = slot_bytes else {
             return Ok(PoolLimits { slots: wanted, bytes: limit.unwrap_or(usize::MAX) });
@@ -101,5 +120,26 @@ impl<O> Plan<O> {
         let spare = if host { SPARE } else { 0 };
         let more = more.min(limit / bytes.max(1) - slots);
         Ok(PoolLimits { slots, bytes: bytes.saturating_mul(slots + more + spare) })
+    }
+}
+
+/// So many slots of each device, or fewer if all do not fit in the cache. `bytes` are those of one slot of each device.
+fn in_cache(slots: usize, bytes: usize, cache: Option<usize>) -> usize {
+    let fit = cache.map_or(slots, |cache| cache / OF_CACHE / bytes.max(1));
+    slots.min(fit.max(FEWEST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_of_several_devices_fit_in_the_cache() {
+        let (cache, mb) = (Some(300 << 20), 1_000_000);
+        for (devices, batch, slots) in [(1, 39, 4), (2, 39, 2), (2, 19, 4), (4, 19, 2), (2, 25, 3), (8, 39, 2)] {
+            assert_eq!(in_cache(4, devices * batch * mb, cache), slots, "{devices} devices, {batch} MB");
+        }
+        assert_eq!(in_cache(4, 39 * mb, None), 4, "the cache is not known");
+        assert_eq!((in_cache(2, 39 * mb, cache), in_cache(4, 0, cache)), (2, 4));
     }
 }
