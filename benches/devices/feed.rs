@@ -117,8 +117,9 @@ impl Feed {
             "gb_per_s": rounded(fed.gb_per_s().iter().sum(), 3),
             "gb_per_s_each": each(&fed.gb_per_s(), 3),
             "wait_share": rounded(fed.wait_share, 3),
-            "slots": stats.iter().map(|stats| stats.slots).sum::<usize>(),
-            "transfer_threads": stats.iter().map(|stats| stats.transfer_threads).sum::<usize>(),
+            // Of each device.
+            "slots": stats.first().map(|stats| stats.slots),
+            "transfer_threads": stats.first().map(|stats| stats.transfer_threads),
             "threads": threads("bp-"),
             "worker_threads": threads("bp-worker"),
             "pinned_mb": mb(stats.iter().map(|stats| stats.host_bytes_peak).sum()),

@@ -235,9 +235,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     ///
     /// The default is, for each device or copy, `prefetch + 2` batches, or up to 16 batches that take 16 MiB together, or
     /// with images up to 12 that take 512 MiB together. With a batcher, it is `prefetch + 2` batches of whatever size they
-    /// have. With several [`devices`](Self::devices), batches without images get fewer slots, but at least two, if all slots
-    /// together take more than half of the CPU's last cache. A smaller limit means fewer slots, and a limit that is set
-    /// allows `prefetch + 2` again.
+    /// have. With several [`devices`](Self::devices), large batches without images get two or three slots instead of four,
+    /// if that makes all slots fit in half of the CPU's last cache. With a limit of your own there are as many slots as it
+    /// allows, up to the numbers before.
     pub fn pinned_limit(mut self, bytes: usize) -> Self {
         self.options.pinned_limit = Some(bytes);
         self

@@ -63,7 +63,7 @@ impl<O> EpochIter<O> {
             }
         };
         let stepped = self.clock.handed(asked, number, batch.as_ref().ok().map(|(_, items)| *items));
-        pipeline.handed(waited, stepped);
+        pipeline.handed(self.clock.copy(), waited, stepped);
         let batch = batch.map(|(batch, _)| batch);
         Some(batch)
     }

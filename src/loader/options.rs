@@ -11,7 +11,7 @@ use burn::tensor::Device;
 use std::{fmt, sync::Arc, thread::available_parallelism, time::Duration};
 
 /// The default number of batches ahead: one for the next step, one for a step that is quick.
-const PREFETCH: usize = 2;
+pub(super) const PREFETCH: usize = 2;
 
 /// What was set. `None` is the default, which may depend on the machine or the device.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 
 use super::{
     crew::SharedCrew,
-    options::Options,
+    options::{Options, PREFETCH},
     state::{LoaderState, SharedPosition},
 };
 use crate::{
@@ -19,10 +19,9 @@ use std::sync::Arc;
 const SMALL: (usize, usize) = (16, 16 << 20);
 /// The same for samples that take very different times. While one batch waits for a slow sample, others are filled.
 const UNEVEN: (usize, usize) = (12, 512 << 20);
-/// Several devices share the host's memory. Then there are fewer slots, if all of them take more than this part of the last
-/// cache; see benches/README.md.
+/// Several devices share the host's memory. There the slots of all take at most this part of the last cache, if that leaves
+/// each of them one to write and one to copy; see benches/README.md.
 const OF_CACHE: usize = 2;
-/// One slot that is written, and one that is copied.
 const FEWEST: usize = 2;
 
 /// Makes the source of batches for a device.
@@ -73,36 +72,17 @@ impl<O> Plan<O> {
         LoaderState::new(at, self.options.seed(), *dataset_len, batches, sampler)
     }
 
-    /// The number of slots for batches of a known or unknown size, where no limit makes it less.
-    fn slots(&self, source: &dyn Source<O>, devices: usize) -> usize {
-        // There is one slot for each batch that may wait for the step, one for a batch that is copied, and one for a
-        // batch that is written. More slots are pushed out of the CPU cache before they are copied; see benches/README.md.
-        // If all batches fit in the cache, there may be more slots, so that workers need not be woken for each.
-        let few = self.options.prefetch().0 + 2;
-        let slots = match source.slot_bytes().filter(|_| !source.target().host) {
-            None => few,
-            Some(bytes) => {
-                let of = |(count, together): (usize, usize)| (together / bytes.max(1)).min(count);
-                match source.is_uneven() {
-                    true => few.max(of(SMALL)).max(of(UNEVEN)),
-                    false if devices > 1 && self.options.pinned_limit.is_none() => {
-                        in_cache(few, bytes.saturating_mul(devices), last_cache()).max(of(SMALL))
-                    }
-                    false => few.max(of(SMALL)),
-                }
-            }
-        };
-        slots.min(self.schedule.fewest_batches())
-    }
-
     /// Permits and bytes for batches of a known or unknown size.
     pub(crate) fn limits(&self, source: &dyn Source<O>) -> Result<PoolLimits, Error> {
         let (prefetch, most) = self.options.prefetch();
         let more = most - prefetch;
         // The copies for several devices share the limit.
         let copies = if self.device.is_some() { self.options.devices } else { self.schedule.devices };
-        let wanted = self.slots(source, copies);
         let (slot_bytes, host) = (source.slot_bytes(), source.target().host);
+        let batches = Batches { bytes: slot_bytes.filter(|_| !host), uneven: source.is_uneven(), devices: copies };
+        // Who sets a limit says how many slots there may be.
+        let cache = if self.options.pinned_limit.is_none() { last_cache() } else { None };
+        let wanted = batches.slots(prefetch, cache).min(self.schedule.fewest_batches());
         let limit = self.options.pinned_limit.map(|limit| limit / copies);
         let Some(bytes) = slot_bytes else {
             return Ok(PoolLimits { slots: wanted, bytes: limit.unwrap_or(usize::MAX) });
@@ -123,23 +103,68 @@ impl<O> Plan<O> {
     }
 }
 
-/// So many slots of each device, or fewer if all do not fit in the cache. `bytes` are those of one slot of each device.
-fn in_cache(slots: usize, bytes: usize, cache: Option<usize>) -> usize {
-    let fit = cache.map_or(slots, |cache| cache / OF_CACHE / bytes.max(1));
-    slots.min(fit.max(FEWEST))
+/// What the number of slots depends on.
+#[derive(Debug, Clone, Copy)]
+struct Batches {
+    /// The bytes of a batch, if they are known and go to an accelerator.
+    bytes: Option<usize>,
+    /// Whether samples take very different times.
+    uneven: bool,
+    devices: usize,
+}
+
+impl Batches {
+    /// The number of slots of each device, where no limit makes it less.
+    fn slots(self, prefetch: usize, cache: Option<usize>) -> usize {
+        let Self { bytes, uneven, devices } = self;
+        // There is one slot for each batch that may wait for the step, one for a batch that is copied, and one for a
+        // batch that is written. More slots are pushed out of the CPU cache before they are copied; see benches/README.md.
+        let few = prefetch + 2;
+        let Some(bytes) = bytes.map(|bytes| bytes.max(1)) else { return few };
+        let of = |(count, together): (usize, usize)| (together / bytes).min(count);
+        if uneven {
+            return few.max(of(UNEVEN)).max(of(SMALL));
+        }
+        let usual = few.min(PREFETCH + 2);
+        let fit = cache.map_or(usual, |cache| cache / OF_CACHE / bytes / devices);
+        let fewer = if devices > 1 && fit >= FEWEST { usual.min(fit) } else { usual };
+        // If all batches fit in the cache, there may be more slots, so that workers need not be woken for each.
+        (few - usual + fewer).max(of(SMALL))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const MB: usize = 1_000_000;
+    const CACHE: Option<usize> = Some(300 * MB);
+
+    fn even(devices: usize, mb: usize) -> Batches {
+        Batches { bytes: Some(mb * MB), uneven: false, devices }
+    }
+
     #[test]
-    fn slots_of_several_devices_fit_in_the_cache() {
-        let (cache, mb) = (Some(300 << 20), 1_000_000);
-        for (devices, batch, slots) in [(1, 39, 4), (2, 39, 2), (2, 19, 4), (4, 19, 2), (2, 25, 3), (8, 39, 2)] {
-            assert_eq!(in_cache(4, devices * batch * mb, cache), slots, "{devices} devices, {batch} MB");
+    fn slots_of_several_devices_fit_in_half_of_the_cache() {
+        for (devices, mb, slots) in [(1, 37, 4), (2, 37, 2), (2, 18, 4), (4, 18, 2), (2, 25, 3), (1, 150, 4)] {
+            assert_eq!(even(devices, mb).slots(2, CACHE), slots, "{devices} devices, {mb} MB");
         }
-        assert_eq!(in_cache(4, 39 * mb, None), 4, "the cache is not known");
-        assert_eq!((in_cache(2, 39 * mb, cache), in_cache(4, 0, cache)), (2, 4));
+        // They do not fit in any case, or nobody knows.
+        assert_eq!((even(4, 38).slots(2, CACHE), even(2, 38).slots(2, None)), (4, 4));
+    }
+
+    #[test]
+    fn more_batches_ahead_have_more_slots() {
+        let slots = |batches: Batches| [0, 1, 2, 3, 8].map(|prefetch| batches.slots(prefetch, CACHE));
+        assert_eq!(slots(even(2, 37)), [2, 2, 2, 3, 8]);
+        assert_eq!(slots(even(1, 37)), [2, 3, 4, 5, 10]);
+        assert_eq!(slots(Batches { bytes: None, ..even(2, 37) }), [2, 3, 4, 5, 10]);
+    }
+
+    #[test]
+    fn small_and_uneven_batches_have_many() {
+        assert_eq!((even(2, 1).slots(2, CACHE), even(8, 4).slots(2, CACHE)), (16, 4));
+        assert_eq!(Batches { uneven: true, ..even(2, 37) }.slots(2, CACHE), 12);
+        assert_eq!(Batches { uneven: true, ..even(2, 200) }.slots(2, CACHE), 4);
     }
 }

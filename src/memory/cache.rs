@@ -1,22 +1,29 @@
 //! The CPU's last cache, which slots should fit in.
 
-use std::{collections::BTreeMap, fs, path::Path, sync::LazyLock};
+use std::{collections::BTreeMap, fs, path::Path, sync::LazyLock, thread::available_parallelism};
 
-/// Bytes of the third-level caches of all CPUs together, where Linux tells.
+/// Bytes of the third-level caches of all CPUs together, where Linux tells. Of that, it is the share of this process: it
+/// may have a part of the CPUs.
 pub(crate) fn last_cache() -> Option<usize> {
-    static BYTES: LazyLock<Option<usize>> = LazyLock::new(|| read(Path::new("/sys/devices/system/cpu")));
+    static BYTES: LazyLock<Option<usize>> = LazyLock::new(|| {
+        let (cpus, bytes) = read(Path::new("/sys/devices/system/cpu"))?;
+        let own = available_parallelism().map_or(cpus, usize::from).min(cpus);
+        Some(bytes / cpus * own)
+    });
     *BYTES
 }
 
-/// CPUs that share a cache all name it.
-fn read(cpus: &Path) -> Option<usize> {
+/// Returns how many CPUs have such a cache, and the bytes of all. CPUs that share a cache all name it.
+fn read(cpus: &Path) -> Option<(usize, usize)> {
     let of_cpu = |cpu: fs::DirEntry| {
         let cache = cpu.path().join("cache/index3");
         let text = |file| fs::read_to_string(cache.join(file)).ok();
         Some((text("shared_cpu_list")?, bytes(text("size")?.trim())?))
     };
-    let caches: BTreeMap<_, _> = fs::read_dir(cpus).ok()?.flatten().filter_map(of_cpu).collect();
-    Some(caches.values().sum()).filter(|bytes| *bytes > 0)
+    let caches: Vec<_> = fs::read_dir(cpus).ok()?.flatten().filter_map(of_cpu).collect();
+    let count = caches.len();
+    let each: BTreeMap<_, _> = caches.into_iter().collect();
+    Some((count, each.values().sum())).filter(|(_, bytes)| *bytes > 0)
 }
 
 /// The number in a text like `32768K`.
@@ -48,6 +55,6 @@ mod tests {
             fs::write(cache.join("size"), format!("{size}\n")).unwrap();
         }
         fs::create_dir_all(cpus.path().join("cpufreq")).unwrap();
-        assert_eq!(read(cpus.path()), Some(33 << 20));
+        assert_eq!(read(cpus.path()), Some((3, 33 << 20)));
     }
 }

@@ -14,6 +14,7 @@ use crate::{
     device::node_here,
     fault::{Watch, discard},
     memory::AwaitsPermits,
+    observe::CopyId,
     sync::{Condvar, Mutex, MutexGuard},
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -121,10 +122,10 @@ impl<O> Crew<O> {
         by_time.clamp(1, rows.max(1))
     }
 
-    /// Notes how long the consumer of a device waited for a batch, and what its step before took. The tuning goes by
-    /// that; returns whether it has changed anything.
-    pub(super) fn handed(&self, device: Option<u16>, waited: Duration, stepped: Option<Duration>) -> bool {
-        let changed = self.tuning.as_ref().is_some_and(|tuning| tuning.delivered(device, waited, stepped));
+    /// Notes how long the consumer of a copy waited for a batch, and what its step before took. The tuning goes by that;
+    /// returns whether it has changed anything.
+    pub(super) fn handed(&self, copy: CopyId, waited: Duration, stepped: Option<Duration>) -> bool {
+        let changed = self.tuning.as_ref().is_some_and(|tuning| tuning.delivered(copy, waited, stepped));
         if changed {
             self.recall();
         }

@@ -8,6 +8,7 @@ use super::{
 use crate::{
     batch::Step,
     fault::{Error, Skips, discard},
+    observe::CopyId,
     order::Feed,
     sync::MutexGuard,
     vocabulary::{BatchKey, Stage},
@@ -133,8 +134,8 @@ impl<O> Pipeline<O> {
 
     /// Notes that a batch was handed out: how long the consumer waited for the loader, and what its step before took. The
     /// tuning goes by that, for all copies of the loader. Each copy then makes room for the new number of batches ahead.
-    pub(crate) fn handed(&self, waited: Duration, stepped: Option<Duration>) {
-        if self.crew.handed(self.device, waited, stepped) {
+    pub(crate) fn handed(&self, copy: CopyId, waited: Duration, stepped: Option<Duration>) {
+        if self.crew.handed(copy, waited, stepped) {
             self.counters().set_workers(self.flow.now.workers());
         }
         let ahead = self.flow.now.prefetch();

@@ -1,6 +1,7 @@
 //! Chooses the numbers of workers and of batches ahead while a training runs.
 
 use super::tuner::{Seen, Tuner};
+use crate::observe::CopyId;
 use parking_lot::Mutex;
 use std::{
     mem,
@@ -17,8 +18,9 @@ use std::{
 /// than eight threads, it starts with one worker for each thread.
 ///
 /// It looks at the training loop every 0.4 s or every 16 batches, whichever takes longer. Several short epochs may count
-/// together. If the loop takes its batches in bursts, and then waits for the device, a look has whole bursts. The loader
-/// sees what the loop got, and how long it waited. A wait for room on the device does not count: no worker can shorten it.
+/// together. If the loop takes its batches in bursts, and then waits for the device, a look takes up to 1.6 s, so that it
+/// has whole bursts. The loader sees what the loop got, and how long it waited. A wait for room on the device does not
+/// count: no worker can shorten it.
 ///
 /// Then the loader tries a change, and keeps it or takes it back. It logs what it does and why (`log`, level info), and
 /// what it sees (level debug). Trials cost some of the first hundred batches, and less and less later.
@@ -85,10 +87,11 @@ impl Settings {
 pub(super) const WINDOW: Duration = Duration::from_millis(400);
 const BATCHES: u32 = 16;
 /// A loop that waits for its device now and then takes its batches in bursts. So that a window has whole bursts, it ends
-/// with a step like the longest ones, unless it has come to `LONGEST` by then. Of several devices, it is one and the same
-/// whose steps end windows. Steps of less than `SHORT` are no such waits.
+/// with a step like the longest ones, unless it has come to `LONGEST` by then. Of several loops, it is one and the same
+/// whose steps end windows. Steps of less than `SHORT` are no such waits, nor are those of less than `LONG` usual ones.
 pub(super) const LONGEST: Duration = WINDOW.saturating_mul(4);
 const SHORT: Duration = Duration::from_millis(8);
+const LONG: u32 = 3;
 /// The least time in which a trial can show that it fails; it also takes at least `GLANCE_BATCHES` batches.
 const GLANCE: Duration = Duration::from_millis(50);
 const GLANCE_BATCHES: u32 = 3;
@@ -105,39 +108,56 @@ struct State {
     tuner: Tuner,
     /// This window, so far.
     seen: Seen,
+    /// What its steps took together.
+    stepped: Duration,
     /// The longest step of late.
     longest: Duration,
-    /// The device whose steps end windows. `None` if it is not chosen yet.
-    ender: Option<Option<u16>>,
+    /// The loop whose steps end windows, once it is chosen.
+    ender: Option<CopyId>,
     /// When a batch was last handed out.
     last: Instant,
+    /// Whether a window has ended.
+    started: bool,
 }
 
 impl State {
-    /// Notes a step of a device; returns whether the window is over with it.
-    fn ends_with(&mut self, device: Option<u16>, step: Duration) -> bool {
-        self.longest = self.longest.max(step.min(WINDOW)); // a pause is no step
-        let Seen { time, batches, .. } = self.seen;
-        if time >= WINDOW && batches >= BATCHES {
-            if self.longest < SHORT {
-                return true;
-            }
-            if step >= self.longest / 2 && *self.ender.get_or_insert(device) == device {
-                return true;
-            }
-            if time >= LONGEST {
-                self.ender = None; // it may be at its end
-                return true;
-            }
+    fn new(tuner: Tuner) -> Self {
+        Self {
+            tuner,
+            seen: Seen::default(),
+            stepped: Duration::ZERO,
+            longest: Duration::ZERO,
+            ender: None,
+            last: Instant::now(),
+            started: false,
         }
-        time >= GLANCE && batches >= GLANCE_BATCHES && self.tuner.is_failing(self.seen)
+    }
+
+    /// Notes a step of a loop, and whether the window is over with it.
+    fn ends_with(&mut self, copy: CopyId, step: Duration) -> bool {
+        let step = step.min(WINDOW); // more is a pause
+        self.stepped += step;
+        self.longest = self.longest.max(step);
+        let Seen { time, batches, .. } = self.seen;
+        if time < WINDOW || batches < BATCHES {
+            return time >= GLANCE && batches >= GLANCE_BATCHES && self.tuner.is_failing(self.seen);
+        }
+        let in_bursts = self.longest >= SHORT && self.longest >= LONG * self.stepped / batches;
+        let ends = !in_bursts || (step >= self.longest / 2 && *self.ender.get_or_insert(copy) == copy);
+        match ends {
+            true if mem::replace(&mut self.started, true) => self.longest /= 4, // steps change
+            true => self.longest = Duration::ZERO,                              // kernels were compiled
+            // No other step was like the longest one, so that was a pause. Or this loop is over.
+            false if time >= LONGEST => (self.longest, self.ender) = (Duration::ZERO, None),
+            false => return false,
+        }
+        true
     }
 }
 
 impl Tuning {
     pub(crate) fn new(tuner: Tuner, settings: Arc<Settings>) -> Self {
-        let state = State { tuner, seen: Seen::default(), longest: Duration::ZERO, ender: None, last: Instant::now() };
-        Self { settings, state: Mutex::new(state) }
+        Self { settings, state: Mutex::new(State::new(tuner)) }
     }
 
     #[cfg(test)]
@@ -145,10 +165,10 @@ impl Tuning {
         self.state.lock().seen
     }
 
-    /// Notes a batch for a device: the wait for the loader, and what the step before took. Returns `true` if the settings
-    /// have changed. The first batch of an epoch only starts the clock, because its wait is for the start. A window goes on over as many
-    /// epochs as it needs.
-    pub(crate) fn delivered(&self, device: Option<u16>, waited: Duration, stepped: Option<Duration>) -> bool {
+    /// Notes a batch of a loop: the wait for the loader, and what the step before took. Returns `true` if the settings have
+    /// changed. The first batch of an epoch only starts the clock, because its wait is for the start. A window goes on
+    /// over as many epochs as it needs.
+    pub(crate) fn delivered(&self, copy: CopyId, waited: Duration, stepped: Option<Duration>) -> bool {
         let mut state = self.state.lock();
         let now = Instant::now();
         let time = now - mem::replace(&mut state.last, now);
@@ -157,11 +177,11 @@ impl Tuning {
         state.seen.waited += waited.min(time);
         state.seen.batches += 1;
         state.seen.time += time;
-        if !state.ends_with(device, stepped) {
+        if !state.ends_with(copy, stepped) {
             return false;
         }
         let seen = mem::take(&mut state.seen);
-        state.longest /= 4;
+        state.stepped = Duration::ZERO;
         log::debug!("burn-pinned: {} workers, {seen}", state.tuner.workers());
         if let Some(said) = state.tuner.window(seen) {
             log::info!("burn-pinned: {said}");
