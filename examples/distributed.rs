@@ -87,7 +87,8 @@ impl Group {
         for rank in 0..processes {
             let mut command = Command::new(env::current_exe()?);
             command.env("RANK", rank.to_string()).env("LOCAL_RANK", rank.to_string());
-            command.env("WORLD_SIZE", processes.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+            command.env("WORLD_SIZE", processes.to_string()).env("LOCAL_WORLD_SIZE", processes.to_string());
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
             match state {
                 Some(state) => command.env(STATE, serde_json::to_string(state)?),
                 None => command.env_remove(STATE),

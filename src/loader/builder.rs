@@ -203,9 +203,10 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     }
 
     /// The number of threads that read and write samples, for the loader and all its copies. [`Auto`](crate::Auto): the
-    /// fewest that are enough. Default: the threads of the machine, less one in eight for training and transfer. On CUDA
-    /// under Linux, workers lower their own priority (nice 10). Threads that your code starts on a worker inherit this
-    /// priority.
+    /// fewest that are enough. Default: the threads of the machine, less one in eight for training and transfer. Of several
+    /// processes on a host, each takes its part: see
+    /// [`Distributed::with_local_world`](crate::Distributed::with_local_world). On CUDA under Linux, workers lower their own
+    /// priority (nice 10). Threads that your code starts on a worker inherit this priority.
     pub fn num_workers(mut self, num_workers: impl Into<Count>) -> Self {
         self.options.workers = Some(num_workers.into());
         self

@@ -6,6 +6,7 @@ mod builder;
 mod crew;
 mod data_loader;
 mod iter;
+mod machine;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod options;

@@ -1,6 +1,6 @@
 //! The options of a loader, as they were set: one value for the builder and for all copies of the loader.
 
-use super::state::LoaderState;
+use super::{machine::Machine, state::LoaderState};
 use crate::{
     fault::{BadSamples, Error, OnFault},
     memory::{HostAlloc, MemoryLimit},
@@ -8,7 +8,7 @@ use crate::{
     pipeline::{Count, MOST_AHEAD},
 };
 use burn::tensor::Device;
-use std::{fmt, sync::Arc, thread::available_parallelism, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 /// The default number of batches ahead: one for the next step, one for a step that is quick.
 pub(super) const PREFETCH: usize = 2;
@@ -125,11 +125,17 @@ impl Options {
 
     /// The fewest workers that may be at work, and the number that there are.
     pub(crate) fn workers(&self) -> (usize, usize) {
+        let machine = || self.machine();
         match self.workers {
             Some(Count::Fixed(workers)) => (workers, workers),
-            Some(Count::Auto) => (1, most_workers()),
-            None => (default_workers(), default_workers()),
+            Some(Count::Auto) => (1, machine().most_workers()),
+            None => (machine().workers(), machine().workers()),
         }
+    }
+
+    /// The part of the machine that is for this process.
+    pub(super) fn machine(&self) -> Machine {
+        Machine::of(self.distributed.local_world())
     }
 
     /// The numbers of batches ahead at the start, and at most.
@@ -175,15 +181,4 @@ impl Options {
             }
         }
     }
-}
-
-/// What [`Auto`](crate::Auto) starts with: all of the machine's threads but one, where there are many.
-fn most_workers() -> usize {
-    available_parallelism().map_or(1, |threads| threads.get() - 1).max(default_workers())
-}
-
-/// The machine's threads, less one in eight where there are that many: training and transfer need their own.
-fn default_workers() -> usize {
-    let threads = available_parallelism().map_or(1, usize::from);
-    threads - threads / 8
 }

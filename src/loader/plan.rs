@@ -9,7 +9,7 @@ use crate::{
     batch::Source,
     device::Target,
     fault::{Error, Faults},
-    memory::{PoolLimits, SPARE, last_cache},
+    memory::{PoolLimits, SPARE},
     observe::Counters,
     order::{Position, Schedule},
 };
@@ -80,8 +80,9 @@ impl<O> Plan<O> {
         let copies = if self.device.is_some() { self.options.devices } else { self.schedule.devices };
         let (slot_bytes, host) = (source.slot_bytes(), source.target().host);
         let batches = Batches { bytes: slot_bytes.filter(|_| !host), uneven: source.is_uneven(), devices: copies };
-        // Who sets a limit says how many slots there may be.
-        let cache = if self.options.pinned_limit.is_none() { last_cache() } else { None };
+        // One device alone is not limited by the host's memory. And who sets a limit says how many slots there may be.
+        let shared = copies * self.options.distributed.local_world() > 1;
+        let cache = if shared && self.options.pinned_limit.is_none() { self.options.machine().cache } else { None };
         let wanted = batches.slots(prefetch, cache).min(self.schedule.fewest_batches());
         let limit = self.options.pinned_limit.map(|limit| limit / copies);
         let Some(bytes) = slot_bytes else {
@@ -114,7 +115,8 @@ struct Batches {
 }
 
 impl Batches {
-    /// The number of slots of each device, where no limit makes it less.
+    /// The number of slots of each device, where no limit makes it less. They should fit in a part of the `cache`, if one is
+    /// given.
     fn slots(self, prefetch: usize, cache: Option<usize>) -> usize {
         let Self { bytes, uneven, devices } = self;
         // There is one slot for each batch that may wait for the step, one for a batch that is copied, and one for a
@@ -127,7 +129,7 @@ impl Batches {
         }
         let usual = few.min(PREFETCH + 2);
         let fit = cache.map_or(usual, |cache| cache / OF_CACHE / bytes / devices);
-        let fewer = if devices > 1 && fit >= FEWEST { usual.min(fit) } else { usual };
+        let fewer = if fit >= FEWEST { usual.min(fit) } else { usual };
         // If all batches fit in the cache, there may be more slots, so that workers need not be woken for each.
         (few - usual + fewer).max(of(SMALL))
     }
@@ -146,7 +148,7 @@ mod tests {
 
     #[test]
     fn slots_of_several_devices_fit_in_half_of_the_cache() {
-        for (devices, mb, slots) in [(1, 37, 4), (2, 37, 2), (2, 18, 4), (4, 18, 2), (2, 25, 3), (1, 150, 4)] {
+        for (devices, mb, slots) in [(1, 37, 4), (2, 37, 2), (2, 18, 4), (4, 18, 2), (2, 25, 3), (1, 75, 2)] {
             assert_eq!(even(devices, mb).slots(2, CACHE), slots, "{devices} devices, {mb} MB");
         }
         // They do not fit in any case, or nobody knows.
@@ -157,7 +159,6 @@ mod tests {
     fn more_batches_ahead_have_more_slots() {
         let slots = |batches: Batches| [0, 1, 2, 3, 8].map(|prefetch| batches.slots(prefetch, CACHE));
         assert_eq!(slots(even(2, 37)), [2, 2, 2, 3, 8]);
-        assert_eq!(slots(even(1, 37)), [2, 3, 4, 5, 10]);
         assert_eq!(slots(Batches { bytes: None, ..even(2, 37) }), [2, 3, 4, 5, 10]);
     }
 

@@ -5,7 +5,6 @@
 //! is page-locked.
 
 mod block;
-mod cache;
 mod cgroup;
 mod compact;
 #[cfg_attr(not(feature = "vision"), allow(dead_code, reason = "without images nobody writes them"))]
@@ -21,7 +20,6 @@ mod slot;
 
 pub use crate::vocabulary::MemoryKind;
 pub use block::{HeapAlloc, HostAlloc, HostBlock};
-pub(crate) use cache::last_cache;
 pub(crate) use cgroup::check_system;
 #[cfg(feature = "vision")]
 pub(crate) use compact::close_up;

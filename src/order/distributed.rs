@@ -14,6 +14,7 @@ use std::{iter, ops::Range};
 ///
 /// let share = Distributed::new(2, 8)?; // the third of eight processes
 /// assert_eq!((share.rank(), share.world()), (2, 8));
+/// let share = share.with_local_world(4)?; // four of them are on this host
 /// assert!(Distributed::new(8, 8).is_err());
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
@@ -25,6 +26,8 @@ use std::{iter, ops::Range};
 pub struct Distributed {
     rank: usize,
     world: usize,
+    /// How many of them are on this host.
+    local_world: usize,
     drop_uneven: bool,
 }
 
@@ -38,12 +41,31 @@ impl Distributed {
             let problem = format!("there is no rank {rank} in a world of {world} processes");
             return Err(Error::config("distributed", problem, "count ranks from 0 to one less than the world"));
         }
-        Ok(Self { rank, world, drop_uneven: false })
+        Ok(Self { rank, world, local_world: 1, drop_uneven: false })
     }
 
     /// Leaves out the last units of an epoch if there is not one for each rank, instead of repeating the first ones.
     pub fn drop_uneven(self) -> Self {
         Self { drop_uneven: true, ..self }
+    }
+
+    /// Says how many of the processes run on this host, this one included; 1 if it is not said.
+    /// [`from_env`](Self::from_env) knows it from most launchers. By default each process then takes its part of the CPU
+    /// threads for its workers, and its part of the CPU's cache for its slots. What is trained on does not depend on it.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if it is 0, or more than there are processes.
+    pub fn with_local_world(self, processes: usize) -> Result<Self, Error> {
+        if !(1..=self.world).contains(&processes) {
+            let problem = format!("{processes} processes on this host, of {} in all", self.world);
+            return Err(Error::config("distributed", problem, "count the processes on this host, this one included"));
+        }
+        Ok(Self { local_world: processes, ..self })
+    }
+
+    /// How many of the processes run on this host, as far as is known.
+    pub fn local_world(&self) -> usize {
+        self.local_world
     }
 
     /// The number of this process, counted from 0.
@@ -63,7 +85,7 @@ impl Distributed {
 
     /// The share of a single process, which is the whole epoch.
     pub(crate) fn alone() -> Self {
-        Self { rank: 0, world: 1, drop_uneven: false }
+        Self { rank: 0, world: 1, local_world: 1, drop_uneven: false }
     }
 
     /// Returns how many units each rank has if the epoch has `units`.

@@ -15,7 +15,8 @@ use std::{
 /// Lets the loader choose: `num_workers(Auto)`, `prefetch(Auto)`.
 ///
 /// The loader starts with two batches ahead, and with one worker for each thread of the machine but one. With fewer
-/// than eight threads, it starts with one worker for each thread.
+/// than eight threads, it starts with one worker for each thread. Of several processes on a host, each counts its part of
+/// the threads.
 ///
 /// It looks at the training loop every 0.4 s or every 16 batches, whichever takes longer. Several short epochs may count
 /// together. If the loop takes its batches in bursts, and then waits for the device, a look takes up to 1.6 s, so that it
