@@ -4,12 +4,15 @@ mod common;
 
 use burn::data::dataloader::DataLoader;
 use burn_pinned::Distributed;
-use common::{Numbers, builder};
+use common::{Mischief, Numbers, builder};
+use std::time::Duration;
 
 /// If two epochs run at once, the state is that of the one that began last.
 #[test]
 fn the_state_follows_the_newest_epoch() {
-    let loader = builder().build(Numbers::new(40)).unwrap(); // five batches of 8
+    // Five batches of 8. The only worker is slow at first: else the first epoch might have all slots before the second begins.
+    let slow = Numbers::new(40).with(0, Mischief::Sleep(Duration::from_millis(100)));
+    let loader = builder().num_workers(1).build(slow).unwrap();
     let (mut old, mut new) = (loader.iter(), loader.iter());
     assert_eq!((loader.state().epoch(), loader.state().position()), (1, 0));
     for batch in 0..5 {

@@ -1,6 +1,6 @@
 //! What the machine has, and the part of it that one process may take.
 
-use std::{collections::BTreeMap, fs, path::Path, thread::available_parallelism};
+use std::{collections::BTreeMap, fs, path::Path, sync::LazyLock, thread::available_parallelism};
 
 /// The part of the machine that is for this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,8 +14,9 @@ pub(super) struct Machine {
 impl Machine {
     /// The part of one of so many processes on this host.
     pub(super) fn of(processes: usize) -> Self {
+        static ALL: LazyLock<Option<(usize, usize)>> = LazyLock::new(|| read(Path::new("/sys/devices/system/cpu")));
         let own = available_parallelism().map_or(1, usize::from);
-        Self::part(own, read(Path::new("/sys/devices/system/cpu")), processes)
+        Self::part(own, *ALL, processes)
     }
 
     /// `own` are the threads that the system lets the process use. They may be its part already: some launchers give each
