@@ -5,15 +5,16 @@ mod common;
 use burn::data::dataloader::DataLoader;
 use burn_pinned::Distributed;
 use common::{Mischief, Numbers, builder};
-use std::time::Duration;
 
 /// If two epochs run at once, the state is that of the one that began last.
 #[test]
 fn the_state_follows_the_newest_epoch() {
-    // Five batches of 8. The only worker is slow at first: else the first epoch might have all slots before the second begins.
-    let slow = Numbers::new(40).with(0, Mischief::Sleep(Duration::from_millis(100)));
-    let loader = builder().num_workers(1).build(slow).unwrap();
+    // Five batches of 8. The only worker waits at first: else the first epoch might have all slots before the second begins.
+    let numbers = Numbers::new(40).with(0, Mischief::Hang);
+    let gate = numbers.gate.clone();
+    let loader = builder().num_workers(1).build(numbers).unwrap();
     let (mut old, mut new) = (loader.iter(), loader.iter());
+    gate.open();
     assert_eq!((loader.state().epoch(), loader.state().position()), (1, 0));
     for batch in 0..5 {
         new.next().unwrap().unwrap();

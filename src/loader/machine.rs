@@ -11,21 +11,33 @@ pub(super) struct Machine {
     pub(super) cache: Option<usize>,
 }
 
+/// What Linux tells of the CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cpus {
+    /// Those of the machine that are online.
+    online: usize,
+    /// Those of the process's control group, or all.
+    of_group: usize,
+    /// Those that the process may run on.
+    own: usize,
+    /// Bytes of all third-level caches.
+    cache: usize,
+}
+
 impl Machine {
     /// The part of one of so many processes on this host.
     pub(super) fn of(processes: usize) -> Self {
-        static ALL: LazyLock<Option<(usize, usize)>> = LazyLock::new(|| read(Path::new("/sys/devices/system/cpu")));
-        let own = available_parallelism().map_or(1, usize::from);
-        Self::part(own, *ALL, processes)
+        static CPUS: LazyLock<Option<Cpus>> = LazyLock::new(|| Cpus::read(Path::new("/")));
+        Self::part(available_parallelism().map_or(1, usize::from), *CPUS, processes)
     }
 
-    /// `own` are the threads that the system lets the process use. They may be its part already: some launchers give each
-    /// process CPUs of its own. `all` are the machine's CPUs and the bytes of their caches.
-    fn part(own: usize, all: Option<(usize, usize)>, processes: usize) -> Self {
-        let (cpus, bytes) = all.unwrap_or((own, 0));
-        let threads = own.min(cpus / processes.max(1)).max(1);
-        let cache = Some(bytes / cpus.max(1) * threads).filter(|bytes| *bytes > 0);
-        Self { threads, cache }
+    /// `usable` are the threads that the system lets the process use at a time. All processes share them, unless their
+    /// launcher has given each process CPUs of its own.
+    fn part(usable: usize, cpus: Option<Cpus>, processes: usize) -> Self {
+        let alone = cpus.is_some_and(|cpus| cpus.own < cpus.of_group);
+        let threads = if alone { usable } else { (usable / processes.max(1)).max(1) };
+        let cache = cpus.map(|cpus| cpus.cache / cpus.online.max(1) * threads.min(cpus.online));
+        Self { threads, cache: cache.filter(|bytes| *bytes > 0) }
     }
 
     /// The default number of workers: the threads, less one in eight. Training and transfer need their own.
@@ -39,21 +51,49 @@ impl Machine {
     }
 }
 
-/// Returns the number of CPUs, and the bytes of all their third-level caches. CPUs that share a cache all name it.
-fn read(cpus: &Path) -> Option<(usize, usize)> {
-    let is_cpu = |entry: &fs::DirEntry| {
-        let name = entry.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix("cpu"));
-        number.is_some_and(|number| number.parse::<usize>().is_ok())
-    };
-    let cpus: Vec<_> = fs::read_dir(cpus).ok()?.flatten().filter(is_cpu).collect();
-    let cache = |cpu: &fs::DirEntry| {
-        let cache = cpu.path().join("cache/index3");
-        let text = |file| fs::read_to_string(cache.join(file)).ok();
-        Some((text("shared_cpu_list")?, bytes(text("size")?.trim())?))
-    };
-    let caches: BTreeMap<_, _> = cpus.iter().filter_map(cache).collect();
-    Some((cpus.len(), caches.values().sum())).filter(|(cpus, _)| *cpus > 0)
+impl Cpus {
+    /// Reads the files below `root`.
+    fn read(root: &Path) -> Option<Self> {
+        let text = |path: &str| fs::read_to_string(root.join(path)).ok();
+        let online = count(&text("sys/devices/system/cpu/online")?)?;
+        let status = text("proc/self/status")?;
+        let own = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).and_then(count)?;
+        // Lines are `number:controllers:path`; the second version of control groups names no controller.
+        let groups = text("proc/self/cgroup").unwrap_or_default();
+        let group = groups.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            match (parts.next()?, parts.next()?) {
+                ("", path) => Some((format!("sys/fs/cgroup{path}"), "cpuset.cpus.effective")),
+                ("cpuset", path) => Some((format!("sys/fs/cgroup/cpuset{path}"), "cpuset.effective_cpus")),
+                _ => None,
+            }
+        });
+        // A container may see its own group as the root.
+        let of_group = group.and_then(|(path, file)| {
+            let groups = Path::new(&path).ancestors().take_while(|group| group.starts_with("sys/fs/cgroup"));
+            groups
+                .filter_map(|group| fs::read_to_string(root.join(group).join(file)).ok())
+                .find_map(|list| count(&list))
+        });
+        // CPUs that share a cache all name it.
+        let cache = |cpu: fs::DirEntry| {
+            let text = |file| fs::read_to_string(cpu.path().join("cache/index3").join(file)).ok();
+            Some((text("shared_cpu_list")?, bytes(text("size")?.trim())?))
+        };
+        let cpus = fs::read_dir(root.join("sys/devices/system/cpu")).into_iter().flatten().flatten();
+        let caches: BTreeMap<_, _> = cpus.filter_map(cache).collect();
+        Some(Self { online, of_group: of_group.unwrap_or(online), own, cache: caches.values().sum() })
+    }
+}
+
+/// The number of CPUs in a list like `0-3,8`.
+fn count(list: &str) -> Option<usize> {
+    let parts = list.trim().split(',').map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        last.checked_sub(first)?.checked_add(1)
+    });
+    parts.sum()
 }
 
 /// The number in a text like `32768K`.
@@ -74,30 +114,52 @@ fn bytes(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
+    const HOST: Cpus = Cpus { online: 64, of_group: 64, own: 64, cache: 640 };
+
     #[test]
-    fn caches_that_cpus_share_count_once() {
-        let cpus = tempfile::tempdir().unwrap();
-        assert_eq!(read(cpus.path()), None, "no CPU tells");
+    fn what_linux_tells_is_read() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, format!("{text}\n")).unwrap();
+        };
+        assert_eq!(Cpus::read(root.path()), None);
         for (cpu, shared, size) in [(0, "0-1", "32768K"), (1, "0-1", "32768K"), (2, "2-3", "1M"), (3, "3", "?")] {
-            let cache = cpus.path().join(format!("cpu{cpu}/cache/index3"));
-            fs::create_dir_all(&cache).unwrap();
-            fs::write(cache.join("shared_cpu_list"), format!("{shared}\n")).unwrap();
-            fs::write(cache.join("size"), format!("{size}\n")).unwrap();
+            write(&format!("sys/devices/system/cpu/cpu{cpu}/cache/index3/shared_cpu_list"), shared);
+            write(&format!("sys/devices/system/cpu/cpu{cpu}/cache/index3/size"), size);
         }
-        fs::create_dir_all(cpus.path().join("cpufreq")).unwrap();
-        assert_eq!(read(cpus.path()), Some((4, 33 << 20)));
+        write("sys/devices/system/cpu/cpu9/online", "0");
+        write("sys/devices/system/cpu/online", "0-8,10");
+        write("proc/self/status", "Name:\tx\nCpus_allowed_list:\t2,4-5\nSeccomp:\t0");
+        let cpus = Cpus { online: 10, of_group: 10, own: 3, cache: 33 << 20 };
+        assert_eq!(Cpus::read(root.path()), Some(cpus), "no group");
+        write("proc/self/cgroup", "3:cpuset:/a\n2:cpu:/");
+        write("sys/fs/cgroup/cpuset/cpuset.effective_cpus", "0-7");
+        assert_eq!(Cpus::read(root.path()), Some(Cpus { of_group: 8, ..cpus }));
+        write("proc/self/cgroup", "0::/job/step");
+        write("sys/fs/cgroup/job/cpuset.cpus.effective", "0-3");
+        write("sys/fs/cgroup/cpuset.cpus.effective", "0-8");
+        assert_eq!(Cpus::read(root.path()), Some(Cpus { of_group: 4, ..cpus }), "the nearest group that tells");
+        assert_eq!(["", "x", "3-1", "0-"].map(count), [None; 4]);
     }
 
     #[test]
     fn a_process_takes_its_part_once() {
-        let part = |own, processes| {
-            let Machine { threads, cache } = Machine::part(own, Some((64, 640)), processes);
+        let part = |usable, cpus, processes| {
+            let Machine { threads, cache } = Machine::part(usable, Some(cpus), processes);
             (threads, cache.unwrap())
         };
-        assert_eq!((part(64, 1), part(64, 8)), ((64, 640), (8, 80)));
-        assert_eq!((part(8, 8), part(16, 1)), ((8, 80), (16, 160)), "it has CPUs of its own");
-        assert_eq!(part(2, 100), (1, 10));
+        assert_eq!((part(64, HOST, 1), part(64, HOST, 8), part(2, HOST, 100)), ((64, 640), (8, 80), (1, 10)));
+        assert_eq!(part(16, HOST, 4), (4, 40), "a container that may use 16 CPUs at a time");
+        assert_eq!(part(32, Cpus { of_group: 32, own: 32, ..HOST }, 4), (8, 80), "a job with half of the machine");
+        assert_eq!(part(8, Cpus { own: 8, ..HOST }, 8), (8, 80), "each process has CPUs of its own");
+        assert_eq!(part(8, Cpus { of_group: 32, own: 8, ..HOST }, 4), (8, 80));
         assert_eq!(Machine::part(6, None, 2), Machine { threads: 3, cache: None });
+    }
+
+    #[test]
+    fn some_threads_are_left_where_there_are_many() {
         let workers =
             |threads| [Machine::workers, Machine::most_workers].map(|of| of(Machine { threads, cache: None }));
         assert_eq!([1, 2, 8, 16].map(workers), [[1, 1], [2, 2], [7, 7], [14, 15]]);

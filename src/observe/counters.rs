@@ -17,7 +17,6 @@ use std::{
         OnceLock, Weak,
         atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
-    thread::available_parallelism,
     time::{Duration, Instant},
 };
 
@@ -58,6 +57,7 @@ pub(crate) struct Counters {
     loops: Loops,
     transfers: AtomicUsize,
     slots: AtomicUsize,
+    cpu_threads: AtomicUsize,
     warm_up: OnceLock<Box<Stats>>,
     /// How many batches were at each place, summed over the calls of `next()`.
     seen: [AtomicU64; 4],
@@ -86,6 +86,11 @@ impl Counters {
     /// Notes that this many workers are at work from now on.
     pub(crate) fn set_workers(&self, workers: usize) {
         self.loops.set_workers(workers);
+    }
+
+    /// Notes how many threads of the machine are for this process.
+    pub(crate) fn set_cpu_threads(&self, threads: usize) {
+        self.cpu_threads.store(threads, Relaxed);
     }
 
     /// Notes the transfer threads and slots of a copy, when it starts or changes them.
@@ -240,7 +245,7 @@ impl Counters {
             workers_had,
             transfer_threads: self.transfers.load(Relaxed),
             slots: self.slots.load(Relaxed),
-            cpu_threads: available_parallelism().map_or(1, usize::from),
+            cpu_threads: self.cpu_threads.load(Relaxed),
             kept_wait: time(&self.kept_wait_ns),
             stages,
             queues: Queues { open, to_pin, to_send, ready },

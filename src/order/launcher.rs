@@ -54,7 +54,7 @@ impl Here {
                 let mut first = 0;
                 for part in nodes.trim().split(',') {
                     let (tasks, times) = part.split_once("(x").unwrap_or((part, "1)"));
-                    first += times.strip_suffix(')')?.parse::<usize>().ok()?;
+                    first = times.strip_suffix(')')?.parse::<usize>().ok()?.checked_add(first)?;
                     if node < first {
                         return tasks.parse().ok();
                     }
@@ -99,7 +99,7 @@ impl Distributed {
     /// | Open MPI (`mpirun`), names without `OMPI_COMM_` | `WORLD_RANK` | `WORLD_SIZE` | `WORLD_LOCAL_RANK` | `WORLD_LOCAL_SIZE` |
     /// | SLURM (`srun`) | `SLURM_PROCID` | `SLURM_NTASKS` | `SLURM_LOCALID` | `SLURM_STEP_TASKS_PER_NODE` |
     ///
-    /// The last one may be missing: see [`with_local_world`](Self::with_local_world). If there are the variables of several, the first of this table counts.
+    /// The last one may be missing, and does not count if it cannot be: see [`with_local_world`](Self::with_local_world). If there are the variables of several, the first of this table counts.
     ///
     /// ```
     /// use burn_pinned::Distributed;
@@ -137,8 +137,9 @@ fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Launched,
         })
     };
     let distributed = Distributed::new(number(rank)?, number(world)?)?;
-    let known = local_world.read(&variable).map(|processes| distributed.with_local_world(processes));
-    Ok(Launched { distributed: known.transpose()?.unwrap_or(distributed), local_rank: number(local)?, launcher: name })
+    // It only sets defaults. A process may have inherited it from one that another launcher has started.
+    let known = local_world.read(&variable).and_then(|processes| distributed.with_local_world(processes).ok());
+    Ok(Launched { distributed: known.unwrap_or(distributed), local_rank: number(local)?, launcher: name })
 }
 
 #[cfg(test)]
@@ -173,7 +174,8 @@ mod tests {
         let torchrun = [("RANK", "3"), ("WORLD_SIZE", "8"), ("LOCAL_RANK", "1")];
         let found = read(&[&torchrun[..], &[("LOCAL_WORLD_SIZE", "4")]].concat()).unwrap();
         assert_eq!(found.to_string(), "rank 3 of 8, number 1 of 4 on this host, by torchrun");
-        assert!(local(&torchrun, &[("LOCAL_WORLD_SIZE", "9")]).unwrap_err().contains("9 processes on this host, of 8"));
+        let wrong = ["9", "0", "four"].map(|text| local(&torchrun, &[("LOCAL_WORLD_SIZE", text)]));
+        assert_eq!(wrong, [Ok(1), Ok(1), Ok(1)], "it is not of these processes");
         let mpi = [("OMPI_COMM_WORLD_RANK", "5"), ("OMPI_COMM_WORLD_SIZE", "6"), ("OMPI_COMM_WORLD_LOCAL_RANK", "2")];
         assert_eq!(local(&mpi, &[("OMPI_COMM_WORLD_LOCAL_SIZE", "3")]), Ok(3));
         let slurm = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "16"), ("SLURM_LOCALID", "0")];

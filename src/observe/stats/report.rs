@@ -67,7 +67,7 @@ pub struct Stats {
     pub transfer_threads: usize,
     /// The most batches in the pipeline of each such copy.
     pub slots: usize,
-    /// Threads of the machine.
+    /// Threads of the machine that are for this process. 0 before the first epoch.
     pub cpu_threads: usize,
     /// The part of the time in `stages.device_wait` that ended without a release of device memory: the training loop,
     /// or Burn, keeps batches.

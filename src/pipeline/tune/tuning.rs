@@ -140,8 +140,9 @@ impl State {
         self.stepped += step;
         self.longest = self.longest.max(step);
         let Seen { time, batches, .. } = self.seen;
+        let fails = time >= GLANCE && batches >= GLANCE_BATCHES && self.tuner.is_failing(self.seen);
         if time < WINDOW || batches < BATCHES {
-            return time >= GLANCE && batches >= GLANCE_BATCHES && self.tuner.is_failing(self.seen);
+            return fails;
         }
         let in_bursts = self.longest >= SHORT && self.longest >= LONG * self.stepped / batches;
         let ends = !in_bursts || (step >= self.longest / 2 && *self.ender.get_or_insert(copy) == copy);
@@ -150,7 +151,7 @@ impl State {
             true => self.longest = Duration::ZERO,                              // kernels were compiled
             // No other step was like the longest one, so that was a pause. Or this loop is over.
             false if time >= LONGEST => (self.longest, self.ender) = (Duration::ZERO, None),
-            false => return false,
+            false => return fails,
         }
         true
     }
