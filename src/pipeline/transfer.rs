@@ -77,7 +77,7 @@ impl<O> Pipeline<O> {
     /// Notes that a filled batch had to wait for room on the device from `since` until now.
     fn was_full(&self, batch: BatchId, since: Instant) {
         let full = (since, Instant::now());
-        self.put(batch, full, |run, full| run.full.insert(batch.key.number, full).map(|_| full));
+        self.put(batch, full, |run, full| run.full.insert(batch.key.number, full));
     }
 
     /// Returns the longest time that a consumer of this copy has waited for its next batch. Returns `None` when the
