@@ -236,9 +236,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     ///
     /// The default is, for each device or copy, `prefetch + 2` batches, or up to 16 batches that take 16 MiB together, or
     /// with images up to 12 that take 512 MiB together. With a batcher, it is `prefetch + 2` batches of whatever size they
-    /// have. With several [`devices`](Self::devices), large batches without images get two or three slots instead of four,
-    /// if that makes all slots fit in half of the CPU's last cache. With a limit of your own there are as many slots as it
-    /// allows, up to the numbers before.
+    /// have. With several [`devices`](Self::devices), or several processes that know of each other, large batches without
+    /// images get two or three slots instead of four, if that makes all slots fit in half of the CPU's last cache. With a
+    /// limit of your own there are as many slots as it allows, up to the numbers before.
     pub fn pinned_limit(mut self, bytes: usize) -> Self {
         self.options.pinned_limit = Some(bytes);
         self

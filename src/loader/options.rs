@@ -125,11 +125,11 @@ impl Options {
 
     /// The fewest workers that may be at work, and the number that there are.
     pub(crate) fn workers(&self) -> (usize, usize) {
-        let machine = || self.machine();
+        let fixed = |workers| (workers, workers);
         match self.workers {
-            Some(Count::Fixed(workers)) => (workers, workers),
-            Some(Count::Auto) => (1, machine().most_workers()),
-            None => (machine().workers(), machine().workers()),
+            Some(Count::Fixed(workers)) => fixed(workers),
+            Some(Count::Auto) => (1, self.machine().most_workers()),
+            None => fixed(self.machine().workers()),
         }
     }
 

@@ -175,6 +175,11 @@ impl Tuner {
         self.levels.len() > 1 || self.ahead.now < self.ahead.most
     }
 
+    /// Whether the first window is over, which has the start in it.
+    pub(crate) fn has_started(&self) -> bool {
+        self.started
+    }
+
     pub(crate) fn workers(&self) -> usize {
         self.levels[self.trial.unwrap_or(self.home)].workers
     }

@@ -117,8 +117,6 @@ struct State {
     ender: Option<CopyId>,
     /// When a batch was last handed out.
     last: Instant,
-    /// Whether a window has ended.
-    started: bool,
 }
 
 impl State {
@@ -130,7 +128,6 @@ impl State {
             longest: Duration::ZERO,
             ender: None,
             last: Instant::now(),
-            started: false,
         }
     }
 
@@ -147,8 +144,8 @@ impl State {
         let in_bursts = self.longest >= SHORT && self.longest >= LONG * self.stepped / batches;
         let ends = !in_bursts || (step >= self.longest / 2 && *self.ender.get_or_insert(copy) == copy);
         match ends {
-            true if mem::replace(&mut self.started, true) => self.longest /= 4, // steps change
-            true => self.longest = Duration::ZERO,                              // kernels were compiled
+            true if self.tuner.has_started() => self.longest /= 4, // steps change
+            true => self.longest = Duration::ZERO,                 // kernels were compiled
             // No other step was like the longest one, so that was a pause. Or this loop is over.
             false if time >= LONGEST => (self.longest, self.ender) = (Duration::ZERO, None),
             false => return fails,
