@@ -1,11 +1,11 @@
-//! `num_workers(Auto)` and `prefetch(Auto)`: fewer workers if they have little to do, and all of them if they have
+//! `num_workers(Auto)`, the default, and `prefetch(Auto)`: fewer workers if they have little to do, and all of them if they have
 //! much.
 
 mod common;
 
 use burn::data::dataloader::DataLoader;
-use burn_pinned::Auto;
-use common::{Mischief, Numbers, builder, keep_log, logged, numbers};
+use burn_pinned::{Auto, PinnedDataLoaderBuilder};
+use common::{Mischief, Numbers, Show, builder, keep_log, logged, numbers};
 use std::{
     thread::sleep,
     time::{Duration, Instant},
@@ -14,14 +14,15 @@ use std::{
 /// This is one test, because the log belongs to the process.
 #[test]
 fn workers_that_are_not_needed_rest_and_come_back() {
-    keep_log(log::LevelFilter::Info);
+    keep_log(log::LevelFilter::Debug);
     // A worker needs 100 us for a sample, so 0.8 ms for a batch of 8. The step takes 4 ms, and later no time.
     const BATCHES: usize = 4000;
     let mut dataset = Numbers::new(8 * BATCHES);
     for index in 0..dataset.len {
         dataset = dataset.with(index, Mischief::Sleep(Duration::from_micros(100)));
     }
-    let loader = builder().num_workers(Auto).prefetch(Auto).build(dataset).unwrap();
+    let default = PinnedDataLoaderBuilder::new(Show { width: 13 }).batch_size(8).set_device(common::device());
+    let loader = default.prefetch(Auto).build(dataset).unwrap();
     let (mut seen, start) = (Vec::new(), Instant::now());
     for (nth, batch) in loader.iter().enumerate() {
         seen.extend(batch.unwrap().numbers);
@@ -29,7 +30,7 @@ fn workers_that_are_not_needed_rest_and_come_back() {
     }
     assert_eq!(seen, (0..8 * BATCHES as i64).collect::<Vec<i64>>(), "what is loaded does not depend on it");
     let most = std::thread::available_parallelism().map_or(1, usize::from);
-    let most = (most - 1).max(most - most / 8);
+    let most = if most < 8 { most } else { most - 1 };
     let lines = logged().join("\n");
     println!("{lines}\nin {:.1?}\n{}", start.elapsed(), loader.stats());
     if most > 1 {

@@ -3,7 +3,7 @@
 use crate::data::{Item, Repeat, SIDE, Store};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_pinned::{
-    Auto, BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, memory::Decoder,
+    BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, memory::Decoder,
     order::RandomWithReplacementSampler,
 };
 
@@ -36,7 +36,7 @@ impl Case {
             builder = builder.transfer_threads(threads);
         }
         let builder = match workers {
-            0 => builder.num_workers(Auto).prefetch(Auto),
+            0 => builder,
             workers => builder.num_workers(workers),
         };
         match self.store {

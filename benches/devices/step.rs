@@ -81,8 +81,9 @@ impl Work {
             stretch(&step, STRETCH, &mut next, device)?;
             Ok(stretch(&step, STRETCH, &mut next, device)?.0)
         };
-        let (light, mut matmuls) = (time(0)?, TRIED);
+        let mut matmuls = TRIED;
         for _ in 0..TRIALS {
+            let light = time(0)?;
             let each = (time(matmuls)? - light) / matmuls as f64;
             matmuls = ((AIM - light) / each).round().clamp(1.0, 500.0) as usize;
         }

@@ -51,8 +51,12 @@ impl Args {
         let mut builder =
             PinnedDataLoaderBuilder::new(case.clone()).batch_size(case.batch).streaming_stores(self.streaming);
         builder = match workers {
-            0 => builder.num_workers(Auto).prefetch(Auto),
-            workers => builder.num_workers(workers).prefetch(self.prefetch),
+            0 => builder,
+            workers => builder.num_workers(workers),
+        };
+        builder = match self.prefetch {
+            0 => builder.prefetch(Auto),
+            prefetch => builder.prefetch(prefetch),
         };
         if let Some(transfers) = self.transfers {
             builder = builder.transfer_threads(transfers);

@@ -202,13 +202,13 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// The number of threads that read and write samples, for the loader and all its copies. [`Auto`](crate::Auto): the
-    /// fewest that are enough. Default: the threads of the machine, less one in eight for training and transfer. Of several
+    /// The number of threads that read and write samples, for the loader and all its copies. Default:
+    /// [`Auto`](crate::Auto), which starts with nearly all threads of the machine, and finds out how few are enough. Of several
     /// processes on a host, each takes its part: see
     /// [`Distributed::with_local_world`](crate::Distributed::with_local_world). On CUDA under Linux, workers lower their own
     /// priority (nice 10). Threads that your code starts on a worker inherit this priority.
     pub fn num_workers(mut self, num_workers: impl Into<Count>) -> Self {
-        self.options.workers = Some(num_workers.into());
+        self.options.workers = num_workers.into();
         self
     }
 

@@ -40,14 +40,10 @@ impl Machine {
         Self { threads, cache: cache.filter(|bytes| *bytes > 0) }
     }
 
-    /// The default number of workers: the threads, less one in eight. Training and transfer need their own.
+    /// The number of workers that [`Auto`](crate::Auto) starts with: one for each thread but one, which is for the
+    /// training. Few threads are shared.
     pub(super) fn workers(self) -> usize {
-        self.threads - self.threads / 8
-    }
-
-    /// The number of workers that [`Auto`](crate::Auto) starts with: all threads but one, where there are many.
-    pub(super) fn most_workers(self) -> usize {
-        (self.threads - 1).max(self.workers())
+        if self.threads < 8 { self.threads } else { self.threads - 1 }
     }
 }
 
@@ -159,9 +155,8 @@ mod tests {
     }
 
     #[test]
-    fn some_threads_are_left_where_there_are_many() {
-        let workers =
-            |threads| [Machine::workers, Machine::most_workers].map(|of| of(Machine { threads, cache: None }));
-        assert_eq!([1, 2, 8, 16].map(workers), [[1, 1], [2, 2], [7, 7], [14, 15]]);
+    fn a_thread_is_left_where_there_are_many() {
+        let workers = |threads| Machine { threads, cache: None }.workers();
+        assert_eq!([1, 2, 7, 8, 16].map(workers), [1, 2, 7, 7, 15]);
     }
 }

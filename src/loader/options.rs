@@ -25,7 +25,7 @@ pub(crate) struct Options {
     pub(crate) start_epoch: Option<usize>,
     pub(crate) resume: Option<LoaderState>,
     pub(crate) seed: Option<u64>,
-    pub(crate) workers: Option<Count>,
+    pub(crate) workers: Count,
     pub(crate) prefetch: Count,
     pub(crate) transfers: Option<usize>,
     pub(crate) pinned_limit: Option<usize>,
@@ -52,7 +52,7 @@ impl Default for Options {
             start_epoch: None,
             resume: None,
             seed: None,
-            workers: None,
+            workers: Count::Auto,
             prefetch: Count::Fixed(PREFETCH),
             transfers: None,
             pinned_limit: None,
@@ -125,11 +125,9 @@ impl Options {
 
     /// The fewest workers that may be at work, and the number that there are.
     pub(crate) fn workers(&self) -> (usize, usize) {
-        let fixed = |workers| (workers, workers);
         match self.workers {
-            Some(Count::Fixed(workers)) => fixed(workers),
-            Some(Count::Auto) => (1, self.machine().most_workers()),
-            None => fixed(self.machine().workers()),
+            Count::Fixed(workers) => (workers, workers),
+            Count::Auto => (1, self.machine().workers()),
         }
     }
 

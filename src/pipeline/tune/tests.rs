@@ -24,7 +24,13 @@ fn run(worker: f64, step: f64, link: f64, windows: usize) -> (f64, usize) {
     for _ in 0..windows {
         let seen = seen(tuner.workers(), worker, step, link);
         batches += seen.batches;
-        tuner.window(seen);
+        let settled = tuner.settled();
+        let said = tuner.window(seen).unwrap_or_default();
+        if said.ends_with("a trial") {
+            assert_eq!(tuner.settled(), settled, "{said}");
+        } else if said.contains("are kept") {
+            assert_ne!(tuner.settled(), settled, "{said}");
+        }
     }
     (f64::from(batches) / windows as f64, tuner.workers())
 }

@@ -188,6 +188,11 @@ impl Tuner {
         self.ahead.now
     }
 
+    /// The numbers of workers and of batches ahead without what is only tried.
+    pub(crate) fn settled(&self) -> (usize, usize) {
+        (self.levels[self.home].workers, self.ahead.now - usize::from(self.ahead.trial))
+    }
+
     /// Whether a trial has failed before its window is over. At least half of the time that a batch takes longer must be
     /// waits: a loop that runs ahead of its device and then waits for it looks slow too.
     pub(crate) fn is_failing(&self, seen: Seen) -> bool {

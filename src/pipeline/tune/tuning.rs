@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Lets the loader choose: `num_workers(Auto)`, `prefetch(Auto)`.
+/// Lets the loader choose: `num_workers(Auto)`, which is the default, and `prefetch(Auto)`.
 ///
 /// The loader starts with two batches ahead, and with one worker for each thread of the machine but one. With fewer
 /// than eight threads, it starts with one worker for each thread. Of several processes on a host, each counts its part of
@@ -23,8 +23,8 @@ use std::{
 /// has whole bursts. The loader sees what the loop got, and how long it waited. A wait for room on the device does not
 /// count: no worker can shorten it.
 ///
-/// Then the loader tries a change, and keeps it or takes it back. It logs what it does and why (`log`, level info), and
-/// what it sees (level debug). Trials cost some of the first hundred batches, and less and less later.
+/// Then the loader tries a change, and keeps it or takes it back. It logs what it keeps and why (`log`, level info), and
+/// what it sees and tries (level debug). Trials cost some of the first hundred batches, and less and less later.
 ///
 /// All copies of a loader (`to_device`, `slice`) share what is chosen.
 ///
@@ -182,8 +182,10 @@ impl Tuning {
         let seen = mem::take(&mut state.seen);
         state.stepped = Duration::ZERO;
         log::debug!("burn-pinned: {} workers, {seen}", state.tuner.workers());
+        let settled = state.tuner.settled();
         if let Some(said) = state.tuner.window(seen) {
-            log::info!("burn-pinned: {said}");
+            let level = if state.tuner.settled() == settled { log::Level::Debug } else { log::Level::Info };
+            log::log!(level, "burn-pinned: {said}");
         }
         let (workers, prefetch) = (state.tuner.workers(), state.tuner.prefetch());
         let before = self.settings.workers.swap(workers, Relaxed);
