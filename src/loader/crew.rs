@@ -66,6 +66,7 @@ impl<O: Send + 'static> SharedCrew<O> {
             timeout: options.timeout,
         };
         counters.set_workers(workers);
+        counters.set_most_workers(if least < workers { workers } else { 0 });
         counters.set_cpu_threads(options.machine().threads);
         let crew = Arc::new(Crew::new(flow, tuning));
         let workers = Arc::new(Workers { _threads: Threads::of_crew(&crew)?, crew });

@@ -58,6 +58,8 @@ pub(crate) struct Counters {
     transfers: AtomicUsize,
     slots: AtomicUsize,
     cpu_threads: AtomicUsize,
+    /// The workers that `Auto` chooses among; 0 if their number is fixed.
+    most_workers: AtomicUsize,
     warm_up: OnceLock<Box<Stats>>,
     /// How many batches were at each place, summed over the calls of `next()`.
     seen: [AtomicU64; 4],
@@ -91,6 +93,11 @@ impl Counters {
     /// Notes how many threads of the machine are for this process.
     pub(crate) fn set_cpu_threads(&self, threads: usize) {
         self.cpu_threads.store(threads, Relaxed);
+    }
+
+    /// Notes how many workers `Auto` chooses among.
+    pub(crate) fn set_most_workers(&self, workers: usize) {
+        self.most_workers.store(workers, Relaxed);
     }
 
     /// Notes the transfer threads and slots of a copy, when it starts or changes them.
@@ -227,6 +234,7 @@ impl Counters {
         let asked = stages.wait.count.max(1) as f64;
         let Sums { elapsed, waited, start_waited, copies_had, workers_had, .. } = self.loops.sums();
         let device_bytes = self.device_bytes(true);
+        let (workers, most) = (self.loops.workers(), self.most_workers.load(Relaxed));
         let [open, to_pin, to_send, ready] = array::from_fn(|at| self.seen[at].load(Relaxed) as f64 / asked);
         Stats {
             batches: self.batches.load(Relaxed),
@@ -241,7 +249,8 @@ impl Counters {
             first_batch: time(&self.first_ns),
             start_waited,
             copies_had,
-            workers: self.loops.workers(),
+            workers,
+            resting: (most > 0).then(|| most.saturating_sub(workers)),
             workers_had,
             transfer_threads: self.transfers.load(Relaxed),
             slots: self.slots.load(Relaxed),

@@ -67,7 +67,9 @@ pub(crate) enum Cause {
         workers: usize,
         /// The share of the workers' time in which they work.
         busy: f64,
-        /// Whether the machine has threads for more workers.
+        /// With [`Auto`](crate::Auto), the workers that rest.
+        resting: Option<usize>,
+        /// Whether the machine has threads for more workers than those.
         room: bool,
     },
     /// The pin thread is the bottleneck: packing a batcher's tensors, or closing the gaps of padded rows.
@@ -94,7 +96,7 @@ pub(crate) enum Cause {
         waits: f64,
         /// The share of their time in which the transfer threads decode.
         busy: f64,
-        /// The share of the workers' time in which they work.
+        /// The share of the workers' time in which they work. Workers that rest do not.
         workers: f64,
     },
     /// `Collate::finish`, which runs in `next()`, is the bottleneck.
@@ -187,10 +189,14 @@ impl Stats {
         if busiest >= BUSY {
             return match () {
                 () if busiest == workers => {
-                    let room = self.workers + self.transfer_threads < self.cpu_threads;
-                    Cause::Workers { waits, stage, workers: self.workers, busy: workers, room }
+                    let (now, resting) = (self.workers, self.resting);
+                    let room = now + resting.unwrap_or(0) + self.transfer_threads < self.cpu_threads;
+                    Cause::Workers { waits, stage, workers: now, busy: workers, resting, room }
                 }
-                () if busiest == decode => Cause::Decode { waits, busy: decode, workers },
+                () if busiest == decode => {
+                    let all = self.workers + self.resting.unwrap_or(0);
+                    Cause::Decode { waits, busy: decode, workers: workers * self.workers as f64 / all.max(1) as f64 }
+                }
                 () if busiest == transfer => {
                     let pageable = self.memory == Some(MemoryKind::Pageable);
                     Cause::Transfer { waits, gb_per_s: self.gb_per_second(), busy: transfer, pageable }

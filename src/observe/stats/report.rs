@@ -61,6 +61,8 @@ pub struct Stats {
     pub copies_had: Duration,
     /// Worker threads of the loader and its copies. With [`Auto`](crate::Auto), those that are to work now.
     pub workers: usize,
+    /// With [`Auto`](crate::Auto), the workers that are to rest now.
+    pub resting: Option<usize>,
     /// The time that the workers had: the time of the training loop, times the number of workers.
     pub workers_had: Duration,
     /// Transfer threads of each copy of the loader that delivers batches; none on a CPU backend.

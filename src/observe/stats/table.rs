@@ -15,7 +15,8 @@ impl fmt::Display for Stats {
         writeln!(f, "throughput     {:.0} samples/s", self.items_per_second())?;
         writeln!(f, "step waited    {:.1} % of {:.1?}", 100.0 * self.wait_share(), self.total())?;
         writeln!(f, "first batch    {:.1?}", self.first_batch)?;
-        writeln!(f, "workers        {}, busy {:.0} %", self.workers, 100.0 * self.workers_busy())?;
+        let of = self.resting.map_or_else(String::new, |resting| format!(" of {}", self.workers + resting));
+        writeln!(f, "workers        {}{of}, busy {:.0} %", self.workers, 100.0 * self.workers_busy())?;
         if self.transfer_threads > 0 {
             let (sent, rate) = (mb(self.sent_bytes as usize), self.gb_per_second());
             let busy = 100.0 * self.transfer_busy();

@@ -139,15 +139,16 @@ impl fmt::Display for Cause {
                 write!(f, "{waits}, mostly {first_batch:.1?} for the first batch of each epoch: ")?;
                 f.write_str("use fewer and longer epochs, or smaller batches")
             }
-            Self::Workers { waits: share, stage, workers, busy, room } => {
+            Self::Workers { waits: share, stage, workers, busy, resting, room } => {
                 let ((name, cheaper), waits, busy) = (words(stage), waits(share), percent(busy));
                 let s = if workers == 1 { "" } else { "s" };
                 write!(f, "{waits} for {name} ({workers} worker{s} busy {busy}): ")?;
-                match (room, stage) {
-                    (true, _) => write!(f, "use more workers, or {cheaper}"),
+                match (resting, room, stage) {
+                    (Some(resting @ 1..), ..) => write!(f, "{cheaper}; {resting} more rest, since they helped little"),
+                    (None, true, _) => write!(f, "use more workers, or {cheaper}"),
                     // While a worker waits for a file, another one can use its thread of the machine.
-                    (false, Stage::Read) => write!(f, "{cheaper}; more workers help only if they wait for storage"),
-                    (false, _) => write!(f, "{cheaper}; more workers would share the same cores"),
+                    (_, _, Stage::Read) => write!(f, "{cheaper}; more workers help only if they wait for storage"),
+                    _ => write!(f, "{cheaper}; more workers would share the same cores"),
                 }
             }
             Self::Pin { waits: share, busy } => {

@@ -52,6 +52,21 @@ fn each_cause_has_its_line() {
         "the step waits 31 % of the time for read (`Dataset::get`) (4 workers busy 98 %): use more workers, or make \
          decoding cheaper, or decode the data only once",
     );
+    for (resting, advice) in
+        [(5, "5 more rest, since they helped little"), (0, "more workers help only if they wait for storage")]
+    {
+        says(
+            &Stats {
+                stages: Stages { read: busy(ms(3000)), collate: busy(ms(920)), ..Stages::default() },
+                resting: Some(resting),
+                ..stats(310)
+            },
+            &format!(
+                "the step waits 31 % of the time for read (`Dataset::get`) (4 workers busy 98 %): make decoding \
+                 cheaper, or decode the data only once; {advice}"
+            ),
+        );
+    }
     says(
         &Stats {
             stages: Stages { transfer: busy(ms(2900)), read: busy(ms(1000)), ..Stages::default() },
@@ -77,6 +92,11 @@ fn each_cause_has_its_line() {
         &Stats { stages: Stages { read: busy(ms(3400)), ..decode }, ..stats(400) },
         "decode-bound: the step waits 40 % of the time, the transfers decode on the device 97 % of their \
          time: store smaller images",
+    );
+    says(
+        &Stats { stages: Stages { read: busy(ms(3400)), ..decode }, resting: Some(12), ..stats(400) },
+        "decode-bound: the step waits 40 % of the time, the transfers decode on the device 97 % of their \
+         time: the workers are busy 21 %, so let them decode a share, as by `Decoder::Shared(0.2)`",
     );
     says(
         &Stats { stages: Stages { finish: busy(ms(300)), ..Stages::default() }, ..stats(400) },
