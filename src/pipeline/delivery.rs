@@ -30,6 +30,9 @@ const GRACE: Duration = if cfg!(all(test, burn_pinned_loom)) {
     Duration::from_micros(200)
 };
 
+/// After this wait for a slot, a consumer takes the permits of batches that are ready for others: nobody may be reading them.
+const UNREAD: Duration = if cfg!(all(test, burn_pinned_loom)) { Duration::ZERO } else { Duration::from_millis(100) };
+
 impl<O> Pipeline<O> {
     /// Starts an epoch of the batches with these numbers.
     pub(crate) fn start(&self, epoch: usize, feed: Feed, batches: Range<usize>) -> RunId {
@@ -90,6 +93,14 @@ impl<O> Pipeline<O> {
                 self.crew.for_workers.notify_one(); // its patience begins, if there is no permit
             }
             let waited = run.waiting.get_or_insert(asked).elapsed();
+            let lacks = self.is_host() && run.next_to_open() && !self.pool.has_permit();
+            let permits = if lacks && waited >= UNREAD { state.take_permits(self.branch()) } else { Vec::new() };
+            if !permits.is_empty() {
+                drop(state);
+                drop(permits);
+                state = self.crew.lock();
+                continue;
+            }
             match self.flow.timeout {
                 Some(timeout) if waited >= timeout => return self.give_up(state, id, waited),
                 _ if !hurried && waited < GRACE => drop(self.for_consumers.wait_for(&mut state, GRACE - waited)),
@@ -98,6 +109,10 @@ impl<O> Pipeline<O> {
                     self.common.hurry(); // Burn waits for more tasks, and this thread asks for none now
                     hurried = true;
                     state = self.crew.lock();
+                }
+                timeout if lacks && waited < UNREAD => {
+                    let most = timeout.map_or(UNREAD, |timeout| timeout.min(UNREAD));
+                    self.for_consumers.wait_for(&mut state, most - waited);
                 }
                 None => self.for_consumers.wait(&mut state),
                 Some(timeout) => drop(self.for_consumers.wait_for(&mut state, timeout - waited)),

@@ -5,7 +5,12 @@ use super::{
     flow::Flow,
     run::{BatchId, Opening, Run, RunId},
 };
-use crate::{batch::Task, vocabulary::BatchKey};
+use crate::{
+    batch::{Ready, Task},
+    fault::Error,
+    memory::Permit,
+    vocabulary::BatchKey,
+};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -47,6 +52,17 @@ impl<O> Epochs<O> {
 
     pub(crate) fn runs_of_mut<'a>(&'a mut self, branch: &'a Branch<O>) -> impl Iterator<Item = &'a mut Run<O>> {
         self.runs.iter_mut().filter(|run| std::ptr::eq(&*run.of, branch))
+    }
+
+    /// Takes the permits of what is ready for the consumers of a copy, as on a CPU backend. These batches count as
+    /// delivered then. The permits are to be dropped outside the lock.
+    pub(super) fn take_permits(&mut self, branch: &Branch<O>) -> Vec<Permit> {
+        let ready = self.runs_of_mut(branch).flat_map(|run| run.ready.values_mut());
+        let permit = |(_, ready): &mut (Instant, Result<Ready<O>, Error>)| match ready {
+            Ok(Ready::Finished(finished)) => finished.permit.take(),
+            _ => None,
+        };
+        ready.filter_map(permit).collect()
     }
 
     /// Notes that a worker has nothing in hand.

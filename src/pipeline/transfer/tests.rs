@@ -21,32 +21,36 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// One epoch's consumer keeps all slots busy and takes nothing. Another's consumer is told so after a long wait.
+/// Nothing gives a slot back. A consumer is told so after a long wait, or after its own timeout.
 #[test]
 fn a_step_that_never_gets_a_slot_is_told_why() {
     const PATIENCE: Duration = Duration::from_millis(200);
-    let (batches, counters) = (50, Arc::<Counters>::default());
-    let flow = Flow { lease_timeout: PATIENCE, ..flow() };
-    let pipeline = pipeline_of(flow, rows(batches, &counters), &counters);
-    let threads = threads(&pipeline);
-    let idle = pipeline.start(0, epoch_of(batches).feed, 0..batches);
-    assert!(pipeline.next(idle, Instant::now()).is_some_and(|delivery| delivery.ready.is_ok()));
-    let start = Instant::now();
-    while pipeline.pool.has_permit() {
-        assert!(start.elapsed() < Duration::from_secs(10), "the idle epoch holds every slot");
-        sleep(Duration::from_millis(1));
+    let long = Duration::from_secs(10);
+    for (lease_timeout, timeout) in [(PATIENCE, long), (long, PATIENCE)] {
+        let (batches, counters) = (50, Arc::<Counters>::default());
+        let flow = Flow { lease_timeout, timeout: Some(timeout), ..flow() };
+        let pipeline = pipeline_of(flow, rows(batches, &counters), &counters);
+        let threads = threads(&pipeline);
+        let held: Vec<_> = (0..SLOTS).map(|_| pipeline.pool.try_permit().expect("a permit")).collect();
+        let id = pipeline.start(1, epoch_of(batches).feed, 0..batches);
+        let delivery = pipeline.next(id, Instant::now()).expect("an error");
+        match delivery.ready {
+            Err(Error::LeaseTimeout { waited, slots }) if lease_timeout == PATIENCE => {
+                assert!(slots == SLOTS && waited >= PATIENCE, "{waited:?}");
+            }
+            Err(Error::Timeout { batch: 0, waited, hung: None, .. }) if timeout == PATIENCE => {
+                assert!(waited >= PATIENCE, "{waited:?}");
+            }
+            Err(error) => panic!("{error}"),
+            Ok(_) => panic!("a batch without a slot"),
+        }
+        drop(held);
+        for number in 1..batches {
+            let delivery = pipeline.next(id, Instant::now()).expect("a batch");
+            assert_eq!((delivery.place.batch, delivery.ready.is_ok()), (number, true), "only the first was reported");
+        }
+        drop(threads);
     }
-    sleep(PATIENCE); // what is in transfers goes on to the device
-    let second = pipeline.start(1, epoch_of(batches).feed, 0..batches);
-    let delivery = pipeline.next(second, Instant::now()).expect("an error");
-    let Err(Error::LeaseTimeout { waited, slots }) = delivery.ready else { panic!("a batch without a slot") };
-    assert!(slots == SLOTS && waited >= PATIENCE, "{waited:?}");
-    pipeline.end(idle);
-    for number in 1..batches {
-        let delivery = pipeline.next(second, Instant::now()).expect("a batch");
-        assert_eq!((delivery.place.batch, delivery.ready.is_ok()), (number, true), "only the first was reported");
-    }
-    drop(threads);
 }
 
 /// A device that does not even say that its copies are done: each batch is its error at once, however few slots there

@@ -135,6 +135,22 @@ fn model_two_consumers_share_the_permits() {
     });
 }
 
+/// An epoch that nobody reads has the only permit, or is about to get it.
+#[test]
+fn model_an_epoch_that_nobody_reads_gives_way() {
+    let counters = Arc::<Counters>::default();
+    explore("an epoch that nobody reads", 2, move || {
+        let model = Model::new(SHAPE, &counters);
+        let worker = model.worker(0);
+        let (unread, read) = (model.start(), model.start());
+        assert_eq!(take(&model.pipeline, read), (2, false));
+        model.pipeline.end(read);
+        model.pipeline.end(unread);
+        close(&model.pipeline);
+        model.end([worker]);
+    });
+}
+
 #[test]
 fn model_a_close_ends_worker_and_consumer() {
     let counters = Arc::<Counters>::default();
