@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// device, finished in each step), fresh (as finishing, and each step makes two tensors of a number, by `Tensor::from_data`)
     #[arg(long, value_delimiter = ',', default_value = "pinned,burn")]
     pub(crate) loader: Vec<String>,
-    /// Worker threads of each loader; 0 lets `pinned` choose, the batches ahead too
+    /// Worker threads of each loader; 0 lets `pinned` choose
     #[arg(long, value_delimiter = ',', default_value = "2")]
     pub(crate) workers: Vec<usize>,
     /// Says on stderr what the loader logs, as what `--workers 0` makes it try

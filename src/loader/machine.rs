@@ -2,6 +2,9 @@
 
 use std::{collections::BTreeMap, fs, path::Path, sync::LazyLock, thread::available_parallelism};
 
+/// The most workers, transfer threads, devices or batches ahead that make sense.
+pub(super) const MOST: usize = 1024;
+
 /// The part of the machine that is for this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Machine {
@@ -41,9 +44,10 @@ impl Machine {
     }
 
     /// The number of workers that [`Auto`](crate::Auto) starts with: one for each thread but one, which is for the
-    /// training. Few threads are shared.
+    /// training. Few threads are shared. No more than may be set by hand.
     pub(super) fn workers(self) -> usize {
-        if self.threads < 8 { self.threads } else { self.threads - 1 }
+        let workers = if self.threads < 8 { self.threads } else { self.threads - 1 };
+        workers.min(MOST)
     }
 }
 
@@ -157,6 +161,6 @@ mod tests {
     #[test]
     fn a_thread_is_left_where_there_are_many() {
         let workers = |threads| Machine { threads, cache: None }.workers();
-        assert_eq!([1, 2, 7, 8, 16].map(workers), [1, 2, 7, 7, 15]);
+        assert_eq!([1, 2, 7, 8, 16, 4096].map(workers), [1, 2, 7, 7, 15, MOST]);
     }
 }

@@ -1,6 +1,9 @@
 //! The options of a loader, as they were set: one value for the builder and for all copies of the loader.
 
-use super::{machine::Machine, state::LoaderState};
+use super::{
+    machine::{MOST, Machine},
+    state::LoaderState,
+};
 use crate::{
     fault::{BadSamples, Error, OnFault},
     memory::{HostAlloc, MemoryLimit},
@@ -100,8 +103,8 @@ impl Options {
                 let advice = "use at least 1, or leave the default";
                 return Err(Error::config(option, "0 would never load anything", advice));
             }
-            if value > 1024 {
-                return Err(Error::config(option, format!("{value} is too many"), "use at most 1024"));
+            if value > MOST {
+                return Err(Error::config(option, format!("{value} is too many"), format!("use at most {MOST}")));
             }
         }
         if self.require_pinned && self.alloc.is_some() {

@@ -75,7 +75,7 @@ impl<O> Crew<O> {
         state.puts_down(worker);
         while !state.closed {
             let patience = state.patience();
-            if !state.is_at_work(worker, self.flow.now.workers()) {
+            if !state.is_at_work(worker, state.at_work(&self.flow)) {
                 if patience.is_some() || state.has_work(&self.flow) {
                     self.for_workers.notify_one(); // this worker was woken for that
                 }
@@ -132,6 +132,15 @@ impl<O> Crew<O> {
         changed
     }
 
+    /// Calls the workers that rest, because a consumer has waited for long; returns whether any did.
+    pub(super) fn call(&self) -> bool {
+        let called = self.tuning.as_ref().is_some_and(Tuning::call);
+        if called {
+            self.recall();
+        }
+        called
+    }
+
     /// Makes another number of workers at work take effect.
     pub(super) fn recall(&self) {
         drop(self.lock()); // a worker that was about to rest now rests, or sees the change
@@ -185,3 +194,6 @@ impl<O: Send + 'static> AwaitsPermits for Crew<O> {
         self.for_workers.notify_one();
     }
 }
+
+#[cfg(test)]
+mod tests;

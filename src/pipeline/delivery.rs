@@ -43,13 +43,14 @@ impl<O> Pipeline<O> {
         state.runs.push(Run::new(id, Arc::clone(self.branch()), epoch, feed, batches));
         drop(state);
         self.crew.for_workers.notify_one();
+        self.crew.for_resting.notify_all(); // all work until its first batch is there
         id
     }
 
     /// Waits for the next batch of an epoch, in order; returns it or its error. The wait counts from `asked`. Returns
     /// `None` at the epoch's end.
     pub(crate) fn next(&self, id: RunId, asked: Instant) -> Option<Delivery<O>> {
-        let mut hurried = self.is_host();
+        let (mut hurried, mut called) = (self.is_host(), false);
         let mut state = self.crew.lock();
         if let Some(run) = state.run(id) {
             self.counters().asked(run.queues());
@@ -94,6 +95,7 @@ impl<O> Pipeline<O> {
             }
             let waited = run.waiting.get_or_insert(asked).elapsed();
             let lacks = self.is_host() && run.next_to_open() && !self.pool.has_permit();
+            let calls = !called && !run.is_new() && self.flow.has_resting();
             let permits = if lacks && waited >= UNREAD { state.take_permits(self.branch()) } else { Vec::new() };
             if !permits.is_empty() {
                 drop(state);
@@ -101,8 +103,21 @@ impl<O> Pipeline<O> {
                 state = self.crew.lock();
                 continue;
             }
-            match self.flow.timeout {
-                Some(timeout) if waited >= timeout => return self.give_up(state, id, waited),
+            if calls && waited >= self.flow.call() {
+                called = true;
+                let to_blame = state.runs.iter().any(|run| run.id == id && state.is_with_workers(run));
+                drop(state);
+                if to_blame && self.crew.call() {
+                    self.counters().set_workers(self.flow.now.workers());
+                }
+                state = self.crew.lock();
+                continue;
+            }
+            let ends = [self.flow.timeout, lacks.then_some(UNREAD), calls.then(|| self.flow.call())];
+            match ends.into_iter().flatten().filter(|end| *end > waited).min() {
+                _ if self.flow.timeout.is_some_and(|timeout| waited >= timeout) => {
+                    return self.give_up(state, id, waited);
+                }
                 _ if !hurried && waited < GRACE => drop(self.for_consumers.wait_for(&mut state, GRACE - waited)),
                 _ if !hurried => {
                     drop(state);
@@ -110,12 +125,8 @@ impl<O> Pipeline<O> {
                     hurried = true;
                     state = self.crew.lock();
                 }
-                timeout if lacks && waited < UNREAD => {
-                    let most = timeout.map_or(UNREAD, |timeout| timeout.min(UNREAD));
-                    self.for_consumers.wait_for(&mut state, most - waited);
-                }
                 None => self.for_consumers.wait(&mut state),
-                Some(timeout) => drop(self.for_consumers.wait_for(&mut state, timeout - waited)),
+                Some(end) => drop(self.for_consumers.wait_for(&mut state, end - waited)),
             }
         }
     }

@@ -65,6 +65,18 @@ impl<O> Epochs<O> {
         ready.filter_map(permit).collect()
     }
 
+    /// The number of workers that are to work now. Until an epoch has its first batch, these are all.
+    pub(super) fn at_work(&self, flow: &Flow) -> usize {
+        if self.runs.iter().any(Run::is_starting) { flow.workers } else { flow.now.workers() }
+    }
+
+    /// Whether workers still have something to do for an epoch's next batch.
+    pub(super) fn is_with_workers(&self, run: &Run<O>) -> bool {
+        let next = run.batch(run.delivered);
+        let waits = run.next_to_open() || (run.tasks_of == run.delivered && !run.tasks.is_empty());
+        waits || self.in_hand.iter().flatten().any(|batch| *batch == next)
+    }
+
     /// Notes that a worker has nothing in hand.
     pub(crate) fn puts_down(&mut self, worker: usize) {
         if let Some(batch) = self.in_hand[worker].take()

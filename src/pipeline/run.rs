@@ -71,7 +71,8 @@ pub(crate) struct Run<O> {
     pub(crate) epoch: usize,
     /// `None` while a worker opens a batch, and when no batch is left to open.
     pub(crate) feed: Option<Feed>,
-    /// The number after that of the last batch. In an epoch that was resumed, the number of the first batch is not 0.
+    /// The number of the first batch. It is not 0 in an epoch that was resumed. `end` is the number after the last.
+    first: usize,
     pub(crate) end: usize,
     /// The number of the next batch to open; `delivered` is that of the next batch to deliver.
     pub(crate) opened: usize,
@@ -111,6 +112,7 @@ impl<O> Run<O> {
             of,
             epoch,
             feed: Some(feed).filter(|_| first < end),
+            first,
             end,
             opened: first,
             delivered: first,
@@ -219,6 +221,16 @@ impl<O> Run<O> {
     /// The same if the consumer needs what is asked about, else zero.
     pub(crate) fn starved_if(&self, needed: bool) -> Duration {
         if needed { self.starved() } else { Duration::ZERO }
+    }
+
+    /// Whether nothing was delivered yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.delivered == self.first
+    }
+
+    /// Whether its first batch is not there yet.
+    pub(super) fn is_starting(&self) -> bool {
+        self.is_new() && self.first < self.end && !self.ready.contains_key(&self.first)
     }
 
     /// Whether the consumer's next batch is the next to open, so that nothing is on its way.

@@ -96,7 +96,7 @@ pub(crate) enum Cause {
         waits: f64,
         /// The share of their time in which the transfer threads decode.
         busy: f64,
-        /// The share of the workers' time in which they work. Workers that rest do not.
+        /// The share of the workers' time in which they work. Those that rest count as idle.
         workers: f64,
     },
     /// `Collate::finish`, which runs in `next()`, is the bottleneck.
@@ -172,7 +172,7 @@ impl Stats {
         let (workers, transfer, pin) = (self.workers_busy(), self.transfer_busy(), self.pin_busy());
         let decode = self.decode_busy();
         if waits < WAITS {
-            return Cause::Compute { waits, idle: 1.0 - workers.max(transfer + decode).max(pin) };
+            return Cause::Compute { waits, idle: 1.0 - self.all_workers_busy().max(transfer + decode).max(pin) };
         }
         if self.epochs > 1 && share(self.start_waited, self.waited) >= MOST {
             return Cause::Start {
@@ -193,10 +193,7 @@ impl Stats {
                     let room = now + resting.unwrap_or(0) + self.transfer_threads < self.cpu_threads;
                     Cause::Workers { waits, stage, workers: now, busy: workers, resting, room }
                 }
-                () if busiest == decode => {
-                    let all = self.workers + self.resting.unwrap_or(0);
-                    Cause::Decode { waits, busy: decode, workers: workers * self.workers as f64 / all.max(1) as f64 }
-                }
+                () if busiest == decode => Cause::Decode { waits, busy: decode, workers: self.all_workers_busy() },
                 () if busiest == transfer => {
                     let pageable = self.memory == Some(MemoryKind::Pageable);
                     Cause::Transfer { waits, gb_per_s: self.gb_per_second(), busy: transfer, pageable }

@@ -169,6 +169,17 @@ impl Stats {
         share(self.workers_time(), self.workers_had).min(1.0)
     }
 
+    /// The same share of the time of all workers: those that rest count as idle.
+    pub(super) fn all_workers_busy(&self) -> f64 {
+        match self.resting {
+            None | Some(0) => self.workers_busy(),
+            Some(resting) => {
+                let all = u32::try_from(self.workers + resting).unwrap_or(u32::MAX);
+                share(self.workers_time(), self.total().saturating_mul(all)).min(1.0)
+            }
+        }
+    }
+
     /// The time that the workers have worked.
     pub(super) fn workers_time(&self) -> Duration {
         let Stages { read, augment, collate, batcher, pin, finish, .. } = &self.stages;

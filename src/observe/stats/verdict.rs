@@ -144,7 +144,10 @@ impl fmt::Display for Cause {
                 let s = if workers == 1 { "" } else { "s" };
                 write!(f, "{waits} for {name} ({workers} worker{s} busy {busy}): ")?;
                 match (resting, room, stage) {
-                    (Some(resting @ 1..), ..) => write!(f, "{cheaper}; {resting} more rest, since they helped little"),
+                    (Some(resting @ 1..), ..) => {
+                        let all = workers + resting;
+                        write!(f, "{cheaper}; {resting} of {all} workers rest, since `Auto` saw no gain from more")
+                    }
                     (None, true, _) => write!(f, "use more workers, or {cheaper}"),
                     // While a worker waits for a file, another one can use its thread of the machine.
                     (_, _, Stage::Read) => write!(f, "{cheaper}; more workers help only if they wait for storage"),

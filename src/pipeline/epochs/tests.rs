@@ -61,6 +61,38 @@ fn a_worker_that_hangs_in_a_batch_that_was_given_up_is_replaced() {
     assert_eq!(at_work(&epochs, 3), [0, 1, 2, 3]);
 }
 
+/// Until the first batch of an epoch is there, nobody rests.
+#[test]
+fn all_workers_begin_an_epoch() {
+    let flow = Flow { now: Settings::new(3, 2), ..flow() };
+    let mut epochs = Epochs::<()>::new(flow.workers);
+    assert_eq!(epochs.at_work(&flow), 3);
+    epochs.runs.push(epoch(1));
+    assert_eq!(epochs.at_work(&flow), 10);
+    epochs.runs[0].ready.insert(0, (Instant::now(), Err(Error::Ended)));
+    assert_eq!(epochs.at_work(&flow), 3, "it is there");
+    epochs.runs[0].ready.clear();
+    epochs.runs[0].delivered = 1;
+    assert_eq!(epochs.at_work(&flow), 3, "it was taken");
+}
+
+/// Whose fault it is that a consumer waits.
+#[test]
+fn workers_have_a_batch_until_they_have_put_it_down() {
+    let mut epochs = Epochs::<()>::new(2);
+    epochs.runs.push(epoch(1));
+    let theirs = |epochs: &Epochs<()>| epochs.is_with_workers(&epochs.runs[0]);
+    assert!(theirs(&epochs), "it is to be opened");
+    epochs.runs[0].opened = 1;
+    assert!(!theirs(&epochs), "it waits for room on the device, say");
+    epochs.in_hand[1] = batch(1, 0);
+    assert!(theirs(&epochs));
+    epochs.in_hand[1] = batch(1, 1);
+    assert!(!theirs(&epochs));
+    epochs.runs[0].tasks.push_back(Box::new(Nothing));
+    assert!(theirs(&epochs), "nobody has begun it");
+}
+
 struct Nothing;
 
 impl Task<()> for Nothing {

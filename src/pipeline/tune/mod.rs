@@ -5,6 +5,8 @@ mod tests;
 mod tuner;
 mod tuning;
 
+#[cfg(test)]
+pub(crate) use tuner::Seen;
 pub(crate) use tuner::{MOST_AHEAD, Tuner};
 pub use tuning::{Auto, Count};
 pub(crate) use tuning::{Settings, Tuning};

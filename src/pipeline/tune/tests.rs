@@ -111,13 +111,39 @@ fn work_that_grows_gets_its_workers_back() {
     for _ in 0..100 {
         tuner.window(seen(tuner.workers(), 100.0, 200.0, 1e9));
     }
-    assert!(tuner.workers() <= 4);
-    let said: Vec<_> = (0..30).filter_map(|_| tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9))).collect();
-    assert!(said[0].starts_with("the work has changed: 0.20 x the earlier rate"), "{said:?}");
+    let few = tuner.workers();
+    assert!(few <= 4);
+    // A loop that only waits more gets some more, one level after the other.
+    let mut some = tuner.clone();
+    let said: Vec<_> = (0..30).filter_map(|_| some.window(seen(some.workers(), 50.0, 200.0, 1e9))).collect();
+    assert!(said[0].starts_with("the work has changed: 0.5"), "{said:?}");
+    assert!((4..=7).contains(&some.workers()), "{}", some.workers());
+    // A loop that mostly waits gets all at once.
+    let said: Vec<_> = (0..3).filter_map(|_| tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9))).collect();
+    assert_eq!(said, [format!("workers {few} -> 16: the step has waited for long")]);
     for _ in 0..100 {
         tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9));
     }
-    assert!(tuner.workers() >= 10, "{}", tuner.workers());
+    assert!((10..=12).contains(&tuner.workers()), "{}", tuner.workers());
+}
+
+/// A call ends a trial. After it there is a pause, so that a loop which stands still now and then does not call again and
+/// again.
+#[test]
+fn a_call_brings_all_workers() {
+    let calm = Seen { time: Duration::from_secs(1), waited: Duration::ZERO, batches: 100 };
+    let mut tuner = Tuner::new((1, 16), (2, 2));
+    assert_eq!(tuner.call(), None, "nobody rests");
+    let to = |tuner: &mut Tuner, workers| {
+        (0..40).position(|_| {
+            tuner.window(calm);
+            tuner.workers() == workers
+        })
+    };
+    let first = to(&mut tuner, 9).expect("a trial");
+    assert!(tuner.call().is_some_and(|said| said.starts_with("workers 9 -> 16: ")));
+    assert_eq!((tuner.workers(), tuner.settled().0), (16, 16));
+    assert!(to(&mut tuner, 9).expect("a trial") > first);
 }
 
 /// A loop that does not wait has enough workers, however long its steps take. Where it stands still now and then, that

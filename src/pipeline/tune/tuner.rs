@@ -128,7 +128,7 @@ impl Pause {
 }
 
 /// Turns what is seen into settings.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Tuner {
     /// From the most workers to the fewest. Each level has three quarters of the workers of the one before.
     levels: Vec<Level>,
@@ -144,7 +144,7 @@ pub(crate) struct Tuner {
 }
 
 /// The batches ahead.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Ahead {
     now: usize,
     most: usize,
@@ -246,6 +246,19 @@ impl Tuner {
         None
     }
 
+    /// Goes to the most workers at once, and stays there for a while. Returns a text that says so, if there were fewer.
+    pub(crate) fn call(&mut self) -> Option<String> {
+        let (before, most) = (self.workers(), self.levels[0].workers);
+        if before == most {
+            return None;
+        }
+        self.ahead.now -= usize::from(mem::take(&mut self.ahead.trial));
+        self.forget();
+        self.pause.begin(false);
+        (self.home, self.trial, self.stride) = (0, None, Stride::Fewer);
+        Some(format!("workers {before} -> {most}: the step has waited for long"))
+    }
+
     /// The level with the fewest workers that is as good as the best one, or with which the loop does not wait. The
     /// level that is settled on is left only for a clearly better one.
     fn best(&self) -> usize {
@@ -279,13 +292,18 @@ impl Tuner {
         )
     }
 
-    /// Starts anew because the work has changed: nothing is known about it, and it may need more workers.
+    /// Starts anew because the work has changed: nothing is known about it, and it may need more workers. If the loop
+    /// waited little before, and mostly waits now, it needs them at once.
     fn begin_anew(&mut self, seen: Seen) -> String {
+        let home = self.levels[self.home];
+        let starves = home.waits <= MOSTLY_WAITS && seen.waits() > MOSTLY_WAITS;
+        if starves && let Some(called) = self.call() {
+            return called;
+        }
         self.forget();
         self.stride = Stride::More;
-        let home = &mut self.levels[self.home];
         let change = seen.rate() / home.rate.max(1e-9);
-        home.add(seen);
+        self.levels[self.home].add(seen);
         format!("the work has changed: {change:.2} x the earlier rate with {} workers", home.workers)
     }
 

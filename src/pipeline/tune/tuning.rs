@@ -26,6 +26,9 @@ use std::{
 /// Then the loader tries a change, and keeps it or takes it back. It logs what it keeps and why (`log`, level info), and
 /// what it sees and tries (level debug). Trials cost some of the first hundred batches, and less and less later.
 ///
+/// All workers work until an epoch has its first batch. They also do after a loop has waited for 250 ms for the workers, or
+/// for half of `timeout`: the work may have grown, or a call may hang.
+///
 /// All copies of a loader (`to_device`, `slice`) share what is chosen.
 ///
 /// - Workers: the fewest that give the loop the best rate, so that the other cores are left to the training. There are
@@ -162,6 +165,17 @@ impl Tuning {
     #[cfg(test)]
     pub(super) fn seen(&self) -> Seen {
         self.state.lock().seen
+    }
+
+    /// Makes all workers work, because a loop has waited for long; returns whether some rested.
+    pub(crate) fn call(&self) -> bool {
+        let mut state = self.state.lock();
+        let Some(said) = state.tuner.call() else { return false };
+        log::info!("burn-pinned: {said}");
+        (state.seen, state.stepped) = (Seen::default(), Duration::ZERO);
+        self.settings.workers.store(state.tuner.workers(), Relaxed);
+        self.settings.prefetch.store(state.tuner.prefetch(), Relaxed);
+        true
     }
 
     /// Notes a batch of a loop: the wait for the loader, and what the step before took. Returns `true` if the settings have

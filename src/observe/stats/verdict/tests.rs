@@ -52,9 +52,10 @@ fn each_cause_has_its_line() {
         "the step waits 31 % of the time for read (`Dataset::get`) (4 workers busy 98 %): use more workers, or make \
          decoding cheaper, or decode the data only once",
     );
-    for (resting, advice) in
-        [(5, "5 more rest, since they helped little"), (0, "more workers help only if they wait for storage")]
-    {
+    for (resting, advice) in [
+        (5, "5 of 9 workers rest, since `Auto` saw no gain from more"),
+        (0, "more workers help only if they wait for storage"),
+    ] {
         says(
             &Stats {
                 stages: Stages { read: busy(ms(3000)), collate: busy(ms(920)), ..Stages::default() },

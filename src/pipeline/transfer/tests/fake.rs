@@ -23,7 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub(super) const ROWS: usize = 8;
+pub(in crate::pipeline) const ROWS: usize = 8;
 pub(in crate::pipeline) const SLOTS: usize = 4;
 
 /// Rows of nine bytes, with images or without.
@@ -112,7 +112,10 @@ pub(super) fn pictures_of(numbers: Vec<u8>, counters: &Arc<Counters>) -> RowsSou
     RowsSource { layout: Arc::new(layout), collate: Arc::new(bytes), ..rows }
 }
 
-pub(super) fn rows_of(dataset: impl Dataset<u8> + 'static, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
+pub(in crate::pipeline) fn rows_of(
+    dataset: impl Dataset<u8> + 'static,
+    counters: &Arc<Counters>,
+) -> RowsSource<u8, Bytes> {
     let samples = Samples {
         len: dataset.len(),
         dataset: Arc::new(dataset),
@@ -131,7 +134,7 @@ pub(super) fn rows_of(dataset: impl Dataset<u8> + 'static, counters: &Arc<Counte
 }
 
 /// What two workers and two transfer threads do.
-pub(super) fn flow() -> Flow {
+pub(in crate::pipeline) fn flow() -> Flow {
     Flow {
         workers: 2,
         steps_back: false,
@@ -184,11 +187,11 @@ pub(in crate::pipeline) fn one_of(
 }
 
 /// The threads of a crew and of one pipeline; those of the pipeline end first.
-pub(super) fn threads(pipeline: &Arc<Pipeline<()>>) -> (Threads, Threads) {
+pub(in crate::pipeline) fn threads(pipeline: &Arc<Pipeline<()>>) -> (Threads, Threads) {
     (Threads::of_steps(pipeline).unwrap(), Threads::of_crew(&pipeline.crew).unwrap())
 }
 
-pub(super) fn epoch_of(batches: usize) -> EpochOrder {
+pub(in crate::pipeline) fn epoch_of(batches: usize) -> EpochOrder {
     let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: ROWS, drop_last: false };
     let (dataset_len, distributed) = (batches * ROWS, Distributed::alone());
     Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None }.epoch(0).unwrap()
