@@ -132,13 +132,15 @@ impl<O> Crew<O> {
         changed
     }
 
-    /// Calls the workers that rest, because a consumer has waited for long; returns whether any did.
-    pub(super) fn call(&self) -> bool {
-        let called = self.tuning.as_ref().is_some_and(Tuning::call);
-        if called {
-            self.recall();
-        }
-        called
+    /// Whether some workers rest at times.
+    pub(super) fn tunes(&self) -> bool {
+        self.tuning.is_some()
+    }
+
+    /// Wakes the workers that rest, since a consumer has called all.
+    pub(super) fn called(&self) {
+        self.tuning.iter().for_each(Tuning::called);
+        self.recall();
     }
 
     /// Makes another number of workers at work take effect.

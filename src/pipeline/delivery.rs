@@ -32,6 +32,9 @@ const GRACE: Duration = if cfg!(all(test, burn_pinned_loom)) {
 
 /// After this wait for a slot, a consumer takes the permits of batches that are ready for others: nobody may be reading them.
 const UNREAD: Duration = if cfg!(all(test, burn_pinned_loom)) { Duration::ZERO } else { Duration::from_millis(100) };
+/// After this wait for the workers, a consumer calls all of them, whatever `Auto` has chosen: the work may have grown, or
+/// the few at work may hang.
+const CALL: Duration = if cfg!(all(test, burn_pinned_loom)) { Duration::MAX } else { Duration::from_millis(250) };
 
 impl<O> Pipeline<O> {
     /// Starts an epoch of the batches with these numbers.
@@ -44,13 +47,16 @@ impl<O> Pipeline<O> {
         drop(state);
         self.crew.for_workers.notify_one();
         self.crew.for_resting.notify_all(); // all work until its first batch is there
+        self.counters().set_workers(self.flow.workers);
         id
     }
 
     /// Waits for the next batch of an epoch, in order; returns it or its error. The wait counts from `asked`. Returns
     /// `None` at the epoch's end.
     pub(crate) fn next(&self, id: RunId, asked: Instant) -> Option<Delivery<O>> {
-        let (mut hurried, mut called) = (self.is_host(), false);
+        let mut hurried = self.is_host();
+        let [unread, call] = [UNREAD, CALL].map(|most| self.flow.patience(most));
+        let (mut unread_at, mut call_at) = (self.is_host().then_some(unread), self.crew.tunes().then_some(call));
         let mut state = self.crew.lock();
         if let Some(run) = state.run(id) {
             self.counters().asked(run.queues());
@@ -67,6 +73,7 @@ impl<O> Pipeline<O> {
                 let skips = run.skips.remove(&run.delivered).unwrap_or_default();
                 let waited = run.waited(asked);
                 run.permits.remove(&run.delivered);
+                let called = mem::take(&mut run.calls_all) || run.is_first(run.delivered);
                 run.delivered += 1;
                 run.waiting = None;
                 let opens = run.has_work();
@@ -75,6 +82,9 @@ impl<O> Pipeline<O> {
                 }
                 drop(state);
                 self.for_step(Step::Send).notify_one();
+                if called {
+                    self.counters().set_workers(self.flow.now.workers());
+                }
                 if ready.is_err() {
                     self.crew.for_resting.notify_all(); // a worker that still has a part of it in hand no longer counts
                 }
@@ -94,26 +104,27 @@ impl<O> Pipeline<O> {
                 self.crew.for_workers.notify_one(); // its patience begins, if there is no permit
             }
             let waited = run.waiting.get_or_insert(asked).elapsed();
-            let lacks = self.is_host() && run.next_to_open() && !self.pool.has_permit();
-            let calls = !called && !run.is_new() && self.flow.has_resting();
-            let permits = if lacks && waited >= UNREAD { state.take_permits(self.branch()) } else { Vec::new() };
-            if !permits.is_empty() {
-                drop(state);
-                drop(permits);
-                state = self.crew.lock();
-                continue;
-            }
-            if calls && waited >= self.flow.call() {
-                called = true;
-                let to_blame = state.runs.iter().any(|run| run.id == id && state.is_with_workers(run));
-                drop(state);
-                if to_blame && self.crew.call() {
-                    self.counters().set_workers(self.flow.now.workers());
+            if unread_at.is_some_and(|at| waited >= at) {
+                unread_at = Some(waited + unread);
+                let permits = if run.lacks_permit() { state.take_permits(self.branch()) } else { Vec::new() };
+                if !permits.is_empty() {
+                    drop(state);
+                    drop(permits);
+                    state = self.crew.lock();
+                    continue;
                 }
-                state = self.crew.lock();
-                continue;
             }
-            let ends = [self.flow.timeout, lacks.then_some(UNREAD), calls.then(|| self.flow.call())];
+            if call_at.is_some_and(|at| waited >= at) {
+                call_at = Some(waited + call);
+                if state.call_all(id, &self.flow) {
+                    drop(state);
+                    self.crew.called();
+                    self.counters().set_workers(self.flow.workers);
+                    state = self.crew.lock();
+                    continue;
+                }
+            }
+            let ends = [self.flow.timeout, unread_at, call_at];
             match ends.into_iter().flatten().filter(|end| *end > waited).min() {
                 _ if self.flow.timeout.is_some_and(|timeout| waited >= timeout) => {
                     return self.give_up(state, id, waited);
@@ -136,7 +147,7 @@ impl<O> Pipeline<O> {
         let run = state.run(id)?;
         let (batch, number) = (run.batch(run.delivered), run.delivered);
         run.delivered += 1;
-        run.waiting = None;
+        (run.waiting, run.calls_all) = (None, false);
         let tasks = if run.tasks_of == number { mem::take(&mut run.tasks) } else { VecDeque::new() };
         let left_over = (tasks, run.queues.take(Some(number)), run.skips.remove(&number));
         run.full.remove(&number);

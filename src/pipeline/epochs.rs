@@ -54,8 +54,8 @@ impl<O> Epochs<O> {
         self.runs.iter_mut().filter(|run| std::ptr::eq(&*run.of, branch))
     }
 
-    /// Takes the permits of what is ready for the consumers of a copy, as on a CPU backend. These batches count as
-    /// delivered then. The permits are to be dropped outside the lock.
+    /// Takes the permits of what is ready for the consumers of a copy. Only on a CPU backend do such batches have permits.
+    /// They count as delivered then. The permits are to be dropped outside the lock.
     pub(super) fn take_permits(&mut self, branch: &Branch<O>) -> Vec<Permit> {
         let ready = self.runs_of_mut(branch).flat_map(|run| run.ready.values_mut());
         let permit = |(_, ready): &mut (Instant, Result<Ready<O>, Error>)| match ready {
@@ -65,16 +65,18 @@ impl<O> Epochs<O> {
         ready.filter_map(permit).collect()
     }
 
-    /// The number of workers that are to work now. Until an epoch has its first batch, these are all.
+    /// The number of workers that are to work now: as many as were chosen, or all if an epoch needs them.
     pub(super) fn at_work(&self, flow: &Flow) -> usize {
-        if self.runs.iter().any(Run::is_starting) { flow.workers } else { flow.now.workers() }
+        if self.runs.iter().any(Run::needs_all) { flow.workers } else { flow.now.workers() }
     }
 
-    /// Whether workers still have something to do for an epoch's next batch.
-    pub(super) fn is_with_workers(&self, run: &Run<O>) -> bool {
-        let next = run.batch(run.delivered);
-        let waits = run.next_to_open() || (run.tasks_of == run.delivered && !run.tasks.is_empty());
-        waits || self.in_hand.iter().flatten().any(|batch| *batch == next)
+    /// Makes all workers work for the next batch of an epoch, if they have it and some of them rest. Returns whether that
+    /// is so.
+    pub(super) fn call_all(&mut self, id: RunId, flow: &Flow) -> bool {
+        let rests = self.at_work(flow) < flow.workers;
+        let Some(run) = self.runs.iter_mut().find(|run| run.id == id) else { return false };
+        run.calls_all |= rests && run.is_with_workers(&self.in_hand);
+        run.calls_all && rests
     }
 
     /// Notes that a worker has nothing in hand.

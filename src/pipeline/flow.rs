@@ -7,14 +7,6 @@ use std::{sync::Arc, time::Duration};
 /// them a transfer thread waits for the consumer while the link is idle; see benches/README.md.
 const ON_THE_WAY: usize = 2;
 
-/// A consumer that has waited for the workers for so long, or for half of its timeout, calls all of them, whatever `Auto`
-/// has chosen: the work may have grown, or the few at work may hang.
-const CALL: Duration = if cfg!(all(test, burn_pinned_loom)) {
-    Duration::MAX // a model must not depend on a clock
-} else {
-    Duration::from_millis(250)
-};
-
 /// The fixed choices of a loader and its copies, and those that may change.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
@@ -47,14 +39,9 @@ impl Flow {
         self.now.prefetch() + ON_THE_WAY
     }
 
-    /// Whether some workers rest.
-    pub(super) fn has_resting(&self) -> bool {
-        self.now.workers() < self.workers
-    }
-
-    /// How long a consumer waits before it calls the workers that rest.
-    pub(super) fn call(&self) -> Duration {
-        self.timeout.map_or(CALL, |timeout| CALL.min(timeout / 2))
+    /// How long a consumer waits before it does something about it: this long, or half of its timeout.
+    pub(super) fn patience(&self, most: Duration) -> Duration {
+        self.timeout.map_or(most, |timeout| most.min(timeout / 2))
     }
 
     /// The number of workers that go on while a filled batch waits for a transfer thread. The others work for other

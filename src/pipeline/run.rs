@@ -100,6 +100,8 @@ pub(crate) struct Run<O> {
     pub(crate) waiting: Option<Instant>,
     /// Since when a batch could be opened if there were a permit.
     lacks: Option<Instant>,
+    /// Whether all workers are to work until the consumer has its next batch.
+    pub(super) calls_all: bool,
     pub(crate) abandoned: Arc<AtomicBool>,
 }
 
@@ -128,6 +130,7 @@ impl<O> Run<O> {
             consumer: StreamId::current(),
             waiting: None,
             lacks: None,
+            calls_all: false,
             abandoned: Arc::default(),
         }
     }
@@ -223,14 +226,33 @@ impl<O> Run<O> {
         if needed { self.starved() } else { Duration::ZERO }
     }
 
-    /// Whether nothing was delivered yet.
-    pub(super) fn is_new(&self) -> bool {
-        self.delivered == self.first
+    /// Whether this is the number of its first batch, and that was not delivered yet.
+    pub(super) fn is_first(&self, number: usize) -> bool {
+        self.delivered == self.first && number == self.first
     }
 
-    /// Whether its first batch is not there yet.
-    pub(super) fn is_starting(&self) -> bool {
-        self.is_new() && self.first < self.end && !self.ready.contains_key(&self.first)
+    /// Whether all workers are to work for it: its first batch is on its way, or its consumer has waited for long.
+    pub(super) fn needs_all(&self) -> bool {
+        let first = || self.first < self.end && !self.ready.contains_key(&self.first);
+        let starts = self.delivered == self.first && first() && (self.opened > self.first || self.may_be_opened());
+        (starts || self.calls_all) && !self.of.is_closed()
+    }
+
+    /// Whether its next batch is being opened, or nothing hinders it.
+    fn may_be_opened(&self) -> bool {
+        self.feed.is_none() || self.of.pool.has_permit()
+    }
+
+    /// Whether the workers have the consumer's next batch, or could open it, as `in_hand` knows.
+    pub(super) fn is_with_workers(&self, in_hand: &[Option<BatchId>]) -> bool {
+        let next = self.batch(self.delivered);
+        let has_tasks = self.tasks_of == self.delivered && !self.tasks.is_empty();
+        has_tasks || (self.next_to_open() && self.may_be_opened()) || in_hand.contains(&Some(next))
+    }
+
+    /// Whether the consumer's next batch lacks a permit.
+    pub(super) fn lacks_permit(&self) -> bool {
+        self.next_to_open() && !self.may_be_opened()
     }
 
     /// Whether the consumer's next batch is the next to open, so that nothing is on its way.

@@ -136,7 +136,14 @@ impl<O> Pipeline<O> {
     /// The same for an error that was reported already.
     fn deliver(&self, batch: BatchId, ready: Result<Ready<O>, Error>) -> bool {
         let passed_all = matches!(ready, Ok(Ready::Raw(_) | Ready::Finished(_)));
-        let taken = self.put(batch, (Instant::now(), ready), |run, ready| run.ready.insert(batch.key.number, ready));
+        let (number, mut starts) = (batch.key.number, false);
+        let taken = self.put(batch, (Instant::now(), ready), |run, ready| {
+            starts = run.is_first(number);
+            run.ready.insert(number, ready)
+        });
+        if starts {
+            self.counters().set_workers(self.flow.now.workers()); // until now, all worked
+        }
         self.for_consumers.notify_all();
         if !passed_all {
             self.for_step(Step::Pin).notify_one(); // the next batch to pin may have waited behind this one

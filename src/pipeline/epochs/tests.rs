@@ -76,12 +76,30 @@ fn all_workers_begin_an_epoch() {
     assert_eq!(epochs.at_work(&flow), 3, "it was taken");
 }
 
+/// A consumer calls all workers, until it has its batch.
+#[test]
+fn all_workers_come_for_who_has_waited_for_long() {
+    let flow = Flow { now: Settings::new(3, 2), ..flow() };
+    let mut epochs = Epochs::<()>::new(flow.workers);
+    epochs.runs.push(epoch(1));
+    assert!(!epochs.call_all(RunId(1), &flow), "they are all at work, for its first batch");
+    epochs.runs[0].delivered = 1;
+    epochs.runs[0].opened = 2;
+    assert!(!epochs.call_all(RunId(1), &flow), "it is not with the workers");
+    epochs.in_hand[1] = batch(1, 1);
+    assert!(epochs.call_all(RunId(1), &flow));
+    assert_eq!(epochs.at_work(&flow), 10);
+    assert!(!epochs.call_all(RunId(1), &flow), "they have come");
+    epochs.runs[0].calls_all = false; // as when its batch is delivered
+    assert_eq!(epochs.at_work(&flow), 3);
+}
+
 /// Whose fault it is that a consumer waits.
 #[test]
 fn workers_have_a_batch_until_they_have_put_it_down() {
     let mut epochs = Epochs::<()>::new(2);
     epochs.runs.push(epoch(1));
-    let theirs = |epochs: &Epochs<()>| epochs.is_with_workers(&epochs.runs[0]);
+    let theirs = |epochs: &Epochs<()>| epochs.runs[0].is_with_workers(&epochs.in_hand);
     assert!(theirs(&epochs), "it is to be opened");
     epochs.runs[0].opened = 1;
     assert!(!theirs(&epochs), "it waits for room on the device, say");

@@ -24,10 +24,10 @@ use std::{
 /// Nothing gives a slot back. A consumer is told so after a long wait, or after its own timeout.
 #[test]
 fn a_step_that_never_gets_a_slot_is_told_why() {
-    const PATIENCE: Duration = Duration::from_millis(200);
-    let long = Duration::from_secs(10);
+    const PATIENCE: Duration = Duration::from_millis(700);
+    let long = Duration::from_secs(20);
     for (lease_timeout, timeout) in [(PATIENCE, long), (long, PATIENCE)] {
-        let (batches, counters) = (50, Arc::<Counters>::default());
+        let (batches, counters) = (5, Arc::<Counters>::default());
         let flow = Flow { lease_timeout, timeout: Some(timeout), ..flow() };
         let pipeline = pipeline_of(flow, rows(batches, &counters), &counters);
         let threads = threads(&pipeline);

@@ -120,30 +120,61 @@ fn work_that_grows_gets_its_workers_back() {
     assert!((4..=7).contains(&some.workers()), "{}", some.workers());
     // A loop that mostly waits gets all at once.
     let said: Vec<_> = (0..3).filter_map(|_| tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9))).collect();
-    assert_eq!(said, [format!("workers {few} -> 16: the step has waited for long")]);
+    assert_eq!(said, [format!("workers {few} -> 16: the step mostly waits now")]);
     for _ in 0..100 {
         tuner.window(seen(tuner.workers(), 20.0, 200.0, 1e9));
     }
     assert!((10..=12).contains(&tuner.workers()), "{}", tuner.workers());
 }
 
-/// A call ends a trial. After it there is a pause, so that a loop which stands still now and then does not call again and
-/// again.
+/// All workers come at once, also amid a trial. They stay longer each time, so that a loop whose fewer workers are always
+/// too few calls less and less.
 #[test]
 fn a_call_brings_all_workers() {
     let calm = Seen { time: Duration::from_secs(1), waited: Duration::ZERO, batches: 100 };
     let mut tuner = Tuner::new((1, 16), (2, 2));
-    assert_eq!(tuner.call(), None, "nobody rests");
-    let to = |tuner: &mut Tuner, workers| {
-        (0..40).position(|_| {
+    assert_eq!(tuner.call_all(), None, "nobody rests");
+    let mut last = 0;
+    for _ in 0..4 {
+        let calm_for = (0..100).position(|_| {
             tuner.window(calm);
-            tuner.workers() == workers
-        })
-    };
-    let first = to(&mut tuner, 9).expect("a trial");
-    assert!(tuner.call().is_some_and(|said| said.starts_with("workers 9 -> 16: ")));
-    assert_eq!((tuner.workers(), tuner.settled().0), (16, 16));
-    assert!(to(&mut tuner, 9).expect("a trial") > first);
+            tuner.workers() < 16
+        });
+        let calm_for = calm_for.expect("a trial");
+        assert!(calm_for > last, "{calm_for} windows, then a trial; {last} before");
+        assert!(tuner.call_all().is_some_and(|said| said.starts_with("workers 12 -> 16: ")));
+        assert_eq!((tuner.workers(), tuner.settled().0), (16, 16));
+        last = calm_for;
+    }
+}
+
+/// Loops that wait for long call all workers. Only many calls within few batches change what is chosen, and the wait that
+/// led to them is no measure.
+#[test]
+fn calls_count_if_they_are_many() {
+    let mut tuner = Tuner::new((1, 16), (2, 2));
+    let calm = Seen { time: Duration::from_secs(1), waited: Duration::ZERO, batches: 100 };
+    while tuner.settled().0 > 1 {
+        tuner.window(calm);
+    }
+    let settings = Settings::new(tuner.workers(), 2);
+    let few = settings.workers();
+    let tuning = Tuning::new(tuner, Arc::clone(&settings));
+    let step = || tuning.delivered(ONE, Duration::ZERO, Some(Duration::ZERO));
+    for _ in 0..10 {
+        tuning.called();
+        assert!(!(0..20).any(|_| step()));
+    }
+    assert_eq!(settings.workers(), few, "one call in twenty batches");
+    for call in 0..3 {
+        assert_eq!(settings.workers(), few, "call {call}");
+        tuning.called();
+        step();
+    }
+    assert_eq!(settings.workers(), 16);
+    assert_eq!(tuning.seen().batches, 0, "that wait is left out");
+    step();
+    assert_eq!(tuning.seen().batches, 1);
 }
 
 /// A loop that does not wait has enough workers, however long its steps take. Where it stands still now and then, that

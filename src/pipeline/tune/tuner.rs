@@ -141,6 +141,8 @@ pub(crate) struct Tuner {
     strange: u32,
     started: bool,
     ahead: Ahead,
+    /// The pauses after all workers were called.
+    called: Pause,
 }
 
 /// The batches ahead.
@@ -165,6 +167,7 @@ impl Tuner {
             stride: Stride::Fewer,
             pause: Pause::NONE,
             strange: 0,
+            called: Pause::NONE,
             started: false,
             ahead: Ahead { now: prefetch.0, most: prefetch.1, trial: false, pause: Pause::NONE },
         }
@@ -246,17 +249,21 @@ impl Tuner {
         None
     }
 
-    /// Goes to the most workers at once, and stays there for a while. Returns a text that says so, if there were fewer.
-    pub(crate) fn call(&mut self) -> Option<String> {
+    /// Goes to the most workers at once, and stays there for a while, each time for longer. Returns a text that says so, if
+    /// there were fewer.
+    pub(crate) fn call_all(&mut self) -> Option<String> {
         let (before, most) = (self.workers(), self.levels[0].workers);
         if before == most {
             return None;
         }
-        self.ahead.now -= usize::from(mem::take(&mut self.ahead.trial));
+        if mem::take(&mut self.ahead.trial) {
+            self.ahead.now -= 1;
+        }
         self.forget();
-        self.pause.begin(false);
+        self.called.begin(false);
+        self.pause.left = self.called.left;
         (self.home, self.trial, self.stride) = (0, None, Stride::Fewer);
-        Some(format!("workers {before} -> {most}: the step has waited for long"))
+        Some(format!("workers {before} -> {most}: the step mostly waits now"))
     }
 
     /// The level with the fewest workers that is as good as the best one, or with which the loop does not wait. The
@@ -297,7 +304,7 @@ impl Tuner {
     fn begin_anew(&mut self, seen: Seen) -> String {
         let home = self.levels[self.home];
         let starves = home.waits <= MOSTLY_WAITS && seen.waits() > MOSTLY_WAITS;
-        if starves && let Some(called) = self.call() {
+        if starves && let Some(called) = self.call_all() {
             return called;
         }
         self.forget();

@@ -26,8 +26,8 @@ use std::{
 /// Then the loader tries a change, and keeps it or takes it back. It logs what it keeps and why (`log`, level info), and
 /// what it sees and tries (level debug). Trials cost some of the first hundred batches, and less and less later.
 ///
-/// All workers work until an epoch has its first batch. They also do after a loop has waited for 250 ms for the workers, or
-/// for half of `timeout`: the work may have grown, or a call may hang.
+/// Until an epoch has its first batch, all workers work. If a loop has waited for 250 ms, or half of `timeout`, for a batch
+/// that the workers have, all work until it has that batch: the work may have grown, or a call may hang.
 ///
 /// All copies of a loader (`to_device`, `slice`) share what is chosen.
 ///
@@ -96,6 +96,8 @@ const BATCHES: u32 = 16;
 pub(super) const LONGEST: Duration = WINDOW.saturating_mul(4);
 const SHORT: Duration = Duration::from_millis(8);
 const LONG: u32 = 3;
+/// If loops have called all workers so often within `BATCHES` batches, all work from then on.
+const CALLS: u32 = 3;
 /// The least time in which a trial can show that it fails; it also takes at least `GLANCE_BATCHES` batches.
 const GLANCE: Duration = Duration::from_millis(50);
 const GLANCE_BATCHES: u32 = 3;
@@ -120,6 +122,10 @@ struct State {
     ender: Option<CopyId>,
     /// When a batch was last handed out.
     last: Instant,
+    /// How often loops have called all workers of late, and the batches since the first call.
+    calls: (u32, u32),
+    /// Whether the wait for the next batch is to be left out, since it was for fewer workers.
+    is_spoiled: bool,
 }
 
 impl State {
@@ -131,6 +137,8 @@ impl State {
             longest: Duration::ZERO,
             ender: None,
             last: Instant::now(),
+            calls: (0, 0),
+            is_spoiled: false,
         }
     }
 
@@ -167,15 +175,19 @@ impl Tuning {
         self.state.lock().seen
     }
 
-    /// Makes all workers work, because a loop has waited for long; returns whether some rested.
-    pub(crate) fn call(&self) -> bool {
+    /// Notes that a loop has waited for long, and that all workers work for its next batch.
+    pub(crate) fn called(&self) {
         let mut state = self.state.lock();
-        let Some(said) = state.tuner.call() else { return false };
-        log::info!("burn-pinned: {said}");
-        (state.seen, state.stepped) = (Seen::default(), Duration::ZERO);
-        self.settings.workers.store(state.tuner.workers(), Relaxed);
-        self.settings.prefetch.store(state.tuner.prefetch(), Relaxed);
-        true
+        state.calls.0 += 1;
+        if state.calls.0 < CALLS {
+            return;
+        }
+        state.calls = (0, 0);
+        if let Some(said) = state.tuner.call_all() {
+            log::info!("burn-pinned: {said}");
+            (state.seen, state.stepped, state.is_spoiled) = (Seen::default(), Duration::ZERO, true);
+            self.settings.workers.store(state.tuner.workers(), Relaxed);
+        }
     }
 
     /// Notes a batch of a loop: the wait for the loader, and what the step before took. Returns `true` if the settings have
@@ -185,7 +197,11 @@ impl Tuning {
         let mut state = self.state.lock();
         let now = Instant::now();
         let time = now - mem::replace(&mut state.last, now);
-        let Some(stepped) = stepped else { return false };
+        state.calls = match state.calls {
+            (0, _) | (_, BATCHES..) => (0, 0),
+            (calls, batches) => (calls, batches + 1),
+        };
+        let Some(stepped) = stepped.filter(|_| !mem::take(&mut state.is_spoiled)) else { return false };
         // Loops of several devices wait side by side. What they wait together counts once.
         state.seen.waited += waited.min(time);
         state.seen.batches += 1;
