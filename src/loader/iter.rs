@@ -49,21 +49,21 @@ impl<O> EpochIter<O> {
         };
         let _entered = self.clock.entered();
         let asked = self.clock.asked();
-        let (number, waited, batch) = loop {
+        let (number, waited, as_chosen, batch) = loop {
             let Some(delivery) = pipeline.next(id, asked) else {
                 self.clock.ended();
                 return None;
             };
-            let (number, waited) = (delivery.place.batch, delivery.waited);
+            let Delivery { place, waited, as_chosen, .. } = delivery;
             let taken = self.take(&pipeline, delivery);
             self.standing.set(self.progress.at());
             // A batch whose samples are all skipped is passed over.
             if let Some(taken) = taken.transpose() {
-                break (number, waited, taken);
+                break (place.batch, waited, as_chosen, taken);
             }
         };
         let stepped = self.clock.handed(asked, number, batch.as_ref().ok().map(|(_, items)| *items));
-        pipeline.handed(self.clock.copy(), waited, stepped);
+        pipeline.handed(self.clock.copy(), waited, stepped, as_chosen);
         let batch = batch.map(|(batch, _)| batch);
         Some(batch)
     }

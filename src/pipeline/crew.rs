@@ -70,16 +70,21 @@ impl<O> Crew<O> {
 
     /// Waits for work for a worker that has nothing in hand; returns `None` when the crew is dismissed.
     pub(crate) fn work(&self, worker: usize) -> Option<Work<O>> {
-        let asked = Instant::now();
+        let mut asked = Instant::now();
         let mut state = self.lock();
         state.puts_down(worker);
         while !state.closed {
             let patience = state.patience();
-            if !state.is_at_work(worker, state.at_work(&self.flow)) {
+            // Each sleep ends. If only workers at work watched a consumer's patience, all of them might hang.
+            let sleep = patience.unwrap_or(self.flow.lease_timeout);
+            if !sleep.is_zero() && !state.is_at_work(worker, state.at_work(&self.flow)) {
                 if patience.is_some() || state.has_work(&self.flow) {
                     self.for_workers.notify_one(); // this worker was woken for that
                 }
-                self.for_resting.wait(&mut state);
+                state.resting += 1;
+                self.for_resting.wait_for(&mut state, sleep);
+                state.resting -= 1;
+                asked = Instant::now();
                 continue;
             }
             let node = if state.has_nodes() { node_here() } else { None };
@@ -91,8 +96,7 @@ impl<O> Crew<O> {
                 }
                 return Some(work);
             }
-            // Each sleep ends. If only one worker watched a consumer's patience, it might hang in its next call.
-            self.for_workers.wait_for(&mut state, patience.unwrap_or(self.flow.lease_timeout));
+            self.for_workers.wait_for(&mut state, sleep);
         }
         None
     }
@@ -122,8 +126,8 @@ impl<O> Crew<O> {
         by_time.clamp(1, rows.max(1))
     }
 
-    /// Notes how long the consumer of a copy waited for a batch, and what its step before took. The tuning goes by that;
-    /// returns whether it has changed anything.
+    /// Notes how long the consumer of a copy waited for a batch, and what its step before took, if that is a measure. The
+    /// tuning goes by that; returns whether it has changed anything.
     pub(super) fn handed(&self, copy: CopyId, waited: Duration, stepped: Option<Duration>) -> bool {
         let changed = self.tuning.as_ref().is_some_and(|tuning| tuning.delivered(copy, waited, stepped));
         if changed {
@@ -192,8 +196,17 @@ impl<O> Crew<O> {
 
 impl<O: Send + 'static> AwaitsPermits for Crew<O> {
     fn permit_came_back(&self) {
-        drop(self.lock()); // a worker that has seen no permit sleeps by now
+        let mut state = self.lock(); // a worker that has seen no permit sleeps by now
+        let starts = state.runs.iter().find(|run| run.needs_all()).map(|run| Arc::clone(&run.of));
+        if let Some(branch) = &starts {
+            state.count(&self.flow, branch.pool.counters());
+        }
+        let wakes = starts.is_some() && state.resting > 0; // the permit lets an epoch start, and that is for all
+        drop(state);
         self.for_workers.notify_one();
+        if wakes {
+            self.for_resting.notify_all();
+        }
     }
 }
 

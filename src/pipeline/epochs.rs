@@ -9,9 +9,11 @@ use crate::{
     batch::{Ready, Task},
     fault::Error,
     memory::Permit,
+    observe::Counters,
     vocabulary::BatchKey,
 };
 use std::{
+    mem,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -22,6 +24,10 @@ pub(crate) struct Epochs<O> {
     pub(crate) next_id: u64,
     /// For each worker, the batch that it has in hand.
     pub(crate) in_hand: Vec<Option<BatchId>>,
+    /// The number of workers that sleep because they are not needed.
+    pub(super) resting: usize,
+    /// The number of workers at work that the statistics know; 0 before the first epoch.
+    counted: usize,
     pub(crate) closed: bool,
 }
 
@@ -38,7 +44,7 @@ pub(crate) const ELSEWHERE: BatchId = BatchId { run: RunId(u64::MAX), key: Batch
 
 impl<O> Epochs<O> {
     pub(crate) fn new(workers: usize) -> Self {
-        Self { runs: Vec::new(), next_id: 0, in_hand: vec![None; workers], closed: false }
+        Self { runs: Vec::new(), next_id: 0, in_hand: vec![None; workers], resting: 0, counted: 0, closed: false }
     }
 
     pub(crate) fn run(&mut self, id: RunId) -> Option<&mut Run<O>> {
@@ -70,13 +76,27 @@ impl<O> Epochs<O> {
         if self.runs.iter().any(Run::needs_all) { flow.workers } else { flow.now.workers() }
     }
 
+    /// Tells the statistics how many workers are to work now.
+    pub(super) fn count(&mut self, flow: &Flow, counters: &Counters) {
+        let workers = self.at_work(flow);
+        if mem::replace(&mut self.counted, workers) != workers {
+            counters.set_workers(workers);
+        }
+    }
+
+    /// Whether no more workers work than were chosen.
+    pub(super) fn is_as_chosen(&self, flow: &Flow) -> bool {
+        self.counted <= flow.now.workers()
+    }
+
     /// Makes all workers work for the next batch of an epoch, if they have it and some of them rest. Returns whether that
     /// is so.
-    pub(super) fn call_all(&mut self, id: RunId, flow: &Flow) -> bool {
-        let rests = self.at_work(flow) < flow.workers;
+    pub(super) fn call_all(&mut self, id: RunId) -> bool {
+        let rests = self.resting > 0;
         let Some(run) = self.runs.iter_mut().find(|run| run.id == id) else { return false };
-        run.calls_all |= rests && run.is_with_workers(&self.in_hand);
-        run.calls_all && rests
+        let calls = rests && run.is_with_workers(&self.in_hand);
+        run.calls_all |= calls;
+        calls
     }
 
     /// Notes that a worker has nothing in hand.

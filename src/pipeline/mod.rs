@@ -13,6 +13,7 @@ mod steps;
 mod threads;
 mod transfer;
 mod tune;
+mod waits;
 mod worker;
 
 pub(crate) use crew::Crew;

@@ -54,6 +54,7 @@ impl<O> Pipeline<O> {
             }
             (None, tasks) => left_over = Some((Some(feed), tasks)), // the consumer has gone meanwhile
         }
+        state.count(&crew.flow, self.counters());
         drop(state);
         discard(batch.place(Stage::Read), left_over);
         for _ in 0..count.clamp(1, crew.flow.now.workers()) {

@@ -40,6 +40,14 @@ pub(crate) struct Delivery<O> {
     pub(crate) skips: Skips,
     /// How long the consumer waited for the loader, and not for the device to make room.
     pub(crate) waited: Duration,
+    /// Whether no more workers were at work for it than `Auto` has chosen.
+    pub(crate) as_chosen: bool,
+}
+
+impl<O> Delivery<O> {
+    pub(super) fn error(place: Place, error: Error, waited: Duration) -> Self {
+        Self { place, ready: Err(error), skips: Skips::default(), waited, as_chosen: false }
+    }
 }
 
 /// A batch that is being opened. Its epoch has lent its feed for this, so no other worker opens its next batch.

@@ -142,7 +142,7 @@ impl<O> Pipeline<O> {
             run.ready.insert(number, ready)
         });
         if starts {
-            self.counters().set_workers(self.flow.now.workers()); // until now, all worked
+            self.crew.lock().count(&self.flow, self.counters()); // until now, all worked
         }
         self.for_consumers.notify_all();
         if !passed_all {

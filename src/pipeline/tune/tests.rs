@@ -127,25 +127,49 @@ fn work_that_grows_gets_its_workers_back() {
     assert!((10..=12).contains(&tuner.workers()), "{}", tuner.workers());
 }
 
-/// All workers come at once, also amid a trial. They stay longer each time, so that a loop whose fewer workers are always
-/// too few calls less and less.
+/// Returns the number of windows until fewer workers than 16 are settled on.
+fn windows_until_fewer(tuner: &mut Tuner) -> usize {
+    let calm = Seen { time: Duration::from_secs(1), waited: Duration::ZERO, batches: 100 };
+    let windows = (0..1000).position(|_| {
+        tuner.window(calm);
+        tuner.settled().0 < 16
+    });
+    windows.expect("fewer workers")
+}
+
+/// All workers come at once. They stay longer each time, so that a loop whose fewer workers are always too few calls less
+/// and less. After a long time without a call, they stay as long as at first.
 #[test]
 fn a_call_brings_all_workers() {
     let calm = Seen { time: Duration::from_secs(1), waited: Duration::ZERO, batches: 100 };
     let mut tuner = Tuner::new((1, 16), (2, 2));
-    assert_eq!(tuner.call_all(), None, "nobody rests");
-    let mut last = 0;
-    for _ in 0..4 {
-        let calm_for = (0..100).position(|_| {
-            tuner.window(calm);
-            tuner.workers() < 16
-        });
-        let calm_for = calm_for.expect("a trial");
-        assert!(calm_for > last, "{calm_for} windows, then a trial; {last} before");
-        assert!(tuner.call_all().is_some_and(|said| said.starts_with("workers 12 -> 16: ")));
+    assert_eq!(tuner.called(), None, "nobody rests");
+    let mut stayed = vec![windows_until_fewer(&mut tuner)];
+    for quiet in [0, 0, 0, 200] {
+        (0..quiet).for_each(|_| drop(tuner.window(calm)));
+        while tuner.called().is_some() {} // the first may only take a trial back
         assert_eq!((tuner.workers(), tuner.settled().0), (16, 16));
-        last = calm_for;
+        stayed.push(windows_until_fewer(&mut tuner));
     }
+    assert!(stayed[1..4].is_sorted_by(|a, b| a < b) && stayed[1] == stayed[4], "{stayed:?}");
+}
+
+/// A trial of fewer workers that makes the loop call is taken back, and nothing else is lost.
+#[test]
+fn a_call_ends_a_trial() {
+    let calm = Seen { time: Duration::from_secs(1), waited: Duration::ZERO, batches: 100 };
+    let mut tuner = Tuner::new((1, 16), (2, 2));
+    while tuner.workers() == tuner.settled().0 {
+        tuner.window(calm);
+    }
+    assert_eq!(tuner.called().as_deref(), Some("workers 12 -> 16: the step waits for long"));
+    assert_eq!((tuner.workers(), tuner.called()), (16, None));
+    // A loop that waits for long at any rate is told from one that waits for workers.
+    let slow = Seen { time: Duration::from_secs(16), waited: Duration::from_secs(8), batches: 16 };
+    let mut tuner = Tuner::new((1, 16), (2, 2));
+    assert_eq!(tuner.usual_wait(), Duration::ZERO);
+    (0..3).for_each(|_| drop(tuner.window(slow)));
+    assert_eq!(tuner.usual_wait(), Duration::from_millis(500));
 }
 
 /// Loops that wait for long call all workers. Only many calls within few batches change what is chosen, and the wait that
@@ -161,6 +185,8 @@ fn calls_count_if_they_are_many() {
     let few = settings.workers();
     let tuning = Tuning::new(tuner, Arc::clone(&settings));
     let step = || tuning.delivered(ONE, Duration::ZERO, Some(Duration::ZERO));
+    tuning.delivered(ONE, Duration::ZERO, None);
+    assert_eq!(tuning.seen().batches, 0, "it only starts the clock");
     for _ in 0..10 {
         tuning.called();
         assert!(!(0..20).any(|_| step()));
@@ -172,9 +198,7 @@ fn calls_count_if_they_are_many() {
         step();
     }
     assert_eq!(settings.workers(), 16);
-    assert_eq!(tuning.seen().batches, 0, "that wait is left out");
-    step();
-    assert_eq!(tuning.seen().batches, 1);
+    assert_eq!(tuning.seen().batches, 1, "a window begins");
 }
 
 /// A loop that does not wait has enough workers, however long its steps take. Where it stands still now and then, that

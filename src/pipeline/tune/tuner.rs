@@ -40,6 +40,8 @@ const CALM: f64 = 0.005;
 /// If the loop waits for more than this share of its time, the loader is far too slow. A reserve would be used up at
 /// once.
 const MOSTLY_WAITS: f64 = 0.5;
+/// The longest wait for a batch that may be usual, in seconds.
+const LONGEST_WAIT: f64 = 5.0;
 /// The share of its rate that the loop may lose to fewer workers, or to noise.
 const SLACK: f64 = 0.01;
 /// A trial that reaches less than this share of the rate has failed: its whole window is not needed. Among few batches,
@@ -59,6 +61,8 @@ const FORGOTTEN: f64 = 0.25;
 /// cost less and less.
 const FIRST_PAUSE: u32 = 4;
 const LONGEST_PAUSE: u32 = 512;
+/// After so many times the last pause without a call, earlier calls no longer count.
+const QUIET: u32 = 4;
 
 /// A number of workers, and the means of what the loop got with it lately.
 #[derive(Debug, Clone, Copy)]
@@ -141,8 +145,9 @@ pub(crate) struct Tuner {
     strange: u32,
     started: bool,
     ahead: Ahead,
-    /// The pauses after all workers were called.
+    /// The pauses after all workers were called, and the number of windows since then.
     called: Pause,
+    quiet: u32,
 }
 
 /// The batches ahead.
@@ -168,6 +173,7 @@ impl Tuner {
             pause: Pause::NONE,
             strange: 0,
             called: Pause::NONE,
+            quiet: 0,
             started: false,
             ahead: Ahead { now: prefetch.0, most: prefetch.1, trial: false, pause: Pause::NONE },
         }
@@ -191,6 +197,12 @@ impl Tuner {
         self.ahead.now
     }
 
+    /// How long the loop waits for a batch with what is settled on. It is 0 as long as nothing is known.
+    pub(crate) fn usual_wait(&self) -> Duration {
+        let home = self.levels[self.home];
+        Duration::from_secs_f64((home.waits / home.rate.max(1e-9)).clamp(0.0, LONGEST_WAIT))
+    }
+
     /// The numbers of workers and of batches ahead without what is only tried.
     pub(crate) fn settled(&self) -> (usize, usize) {
         (self.levels[self.home].workers, self.ahead.now - usize::from(self.ahead.trial))
@@ -211,6 +223,10 @@ impl Tuner {
     pub(crate) fn window(&mut self, seen: Seen) -> Option<String> {
         if !mem::replace(&mut self.started, true) {
             return None; // it includes the start, so it is no measure
+        }
+        self.quiet = self.quiet.saturating_add(1);
+        if self.quiet > QUIET * self.called.next {
+            self.called = Pause::NONE;
         }
         if mem::take(&mut self.ahead.trial) {
             return Some(self.judge_ahead(seen));
@@ -249,9 +265,20 @@ impl Tuner {
         None
     }
 
+    /// Takes in that the loop has called all workers too often: takes a trial of fewer workers back, or goes to the most.
+    /// Returns a text that says so.
+    pub(crate) fn called(&mut self) -> Option<String> {
+        let home = self.home;
+        let Some(tried) = self.trial.take_if(|tried| *tried > home) else { return self.call_all() };
+        self.stride = self.stride.next();
+        self.pause.begin(false);
+        let [tried, home] = [tried, home].map(|level| self.levels[level].workers);
+        Some(format!("workers {tried} -> {home}: the step waits for long"))
+    }
+
     /// Goes to the most workers at once, and stays there for a while, each time for longer. Returns a text that says so, if
     /// there were fewer.
-    pub(crate) fn call_all(&mut self) -> Option<String> {
+    fn call_all(&mut self) -> Option<String> {
         let (before, most) = (self.workers(), self.levels[0].workers);
         if before == most {
             return None;
@@ -261,6 +288,7 @@ impl Tuner {
         }
         self.forget();
         self.called.begin(false);
+        self.quiet = 0;
         self.pause.left = self.called.left;
         (self.home, self.trial, self.stride) = (0, None, Stride::Fewer);
         Some(format!("workers {before} -> {most}: the step mostly waits now"))

@@ -7,7 +7,7 @@ use std::{
     mem,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
@@ -26,8 +26,9 @@ use std::{
 /// Then the loader tries a change, and keeps it or takes it back. It logs what it keeps and why (`log`, level info), and
 /// what it sees and tries (level debug). Trials cost some of the first hundred batches, and less and less later.
 ///
-/// Until an epoch has its first batch, all workers work. If a loop has waited for 250 ms, or half of `timeout`, for a batch
-/// that the workers have, all work until it has that batch: the work may have grown, or a call may hang.
+/// Until an epoch has its first batch, all workers work. If a loop has waited for 250 ms for a batch that the workers have,
+/// and for twice as long as it usually waits, all work until it has that batch: the work may have grown, or a call may
+/// hang. Half of `timeout` is enough, if that is less.
 ///
 /// All copies of a loader (`to_device`, `slice`) share what is chosen.
 ///
@@ -64,11 +65,14 @@ impl From<Auto> for Count {
 pub(crate) struct Settings {
     workers: AtomicUsize,
     prefetch: AtomicUsize,
+    /// How long the loop usually waits for a batch, in nanoseconds.
+    usual_wait: AtomicU64,
 }
 
 impl Settings {
     pub(crate) fn new(workers: usize, prefetch: usize) -> Arc<Self> {
-        Arc::new(Self { workers: AtomicUsize::new(workers), prefetch: AtomicUsize::new(prefetch) })
+        let [workers, prefetch] = [workers, prefetch].map(AtomicUsize::new);
+        Arc::new(Self { workers, prefetch, usual_wait: AtomicU64::new(0) })
     }
 
     /// The number of workers that may be at work.
@@ -84,6 +88,19 @@ impl Settings {
     /// The number of batches ready ahead of the step.
     pub(crate) fn prefetch(&self) -> usize {
         self.prefetch.load(Relaxed)
+    }
+
+    /// How long the loop usually waits for a batch.
+    pub(crate) fn usual_wait(&self) -> Duration {
+        Duration::from_nanos(self.usual_wait.load(Relaxed))
+    }
+
+    /// Takes over what was chosen; returns whether it changes anything.
+    fn set(&self, tuner: &Tuner) -> bool {
+        let wait = u64::try_from(tuner.usual_wait().as_nanos()).unwrap_or(u64::MAX);
+        self.usual_wait.store(wait, Relaxed);
+        let (workers, prefetch) = (tuner.workers(), tuner.prefetch());
+        (self.workers.swap(workers, Relaxed), self.prefetch.swap(prefetch, Relaxed)) != (workers, prefetch)
     }
 }
 
@@ -124,8 +141,6 @@ struct State {
     last: Instant,
     /// How often loops have called all workers of late, and the batches since the first call.
     calls: (u32, u32),
-    /// Whether the wait for the next batch is to be left out, since it was for fewer workers.
-    is_spoiled: bool,
 }
 
 impl State {
@@ -138,7 +153,6 @@ impl State {
             ender: None,
             last: Instant::now(),
             calls: (0, 0),
-            is_spoiled: false,
         }
     }
 
@@ -183,16 +197,23 @@ impl Tuning {
             return;
         }
         state.calls = (0, 0);
-        if let Some(said) = state.tuner.call_all() {
-            log::info!("burn-pinned: {said}");
-            (state.seen, state.stepped, state.is_spoiled) = (Seen::default(), Duration::ZERO, true);
-            self.settings.workers.store(state.tuner.workers(), Relaxed);
+        (state.seen, state.stepped) = (Seen::default(), Duration::ZERO);
+        self.change(&mut state, Tuner::called);
+    }
+
+    /// Lets the tuner choose, and logs why. Returns whether the settings have changed.
+    fn change(&self, state: &mut State, choose: impl FnOnce(&mut Tuner) -> Option<String>) -> bool {
+        let settled = state.tuner.settled();
+        if let Some(said) = choose(&mut state.tuner) {
+            let level = if state.tuner.settled() == settled { log::Level::Debug } else { log::Level::Info };
+            log::log!(level, "burn-pinned: {said}");
         }
+        self.settings.set(&state.tuner)
     }
 
     /// Notes a batch of a loop: the wait for the loader, and what the step before took. Returns `true` if the settings have
-    /// changed. The first batch of an epoch only starts the clock, because its wait is for the start. A window goes on
-    /// over as many epochs as it needs.
+    /// changed. Without a step the batch only starts the clock: it is the first of an epoch, or more workers than chosen
+    /// were at work for it. A window goes on over as many epochs as it needs.
     pub(crate) fn delivered(&self, copy: CopyId, waited: Duration, stepped: Option<Duration>) -> bool {
         let mut state = self.state.lock();
         let now = Instant::now();
@@ -201,7 +222,7 @@ impl Tuning {
             (0, _) | (_, BATCHES..) => (0, 0),
             (calls, batches) => (calls, batches + 1),
         };
-        let Some(stepped) = stepped.filter(|_| !mem::take(&mut state.is_spoiled)) else { return false };
+        let Some(stepped) = stepped else { return false };
         // Loops of several devices wait side by side. What they wait together counts once.
         state.seen.waited += waited.min(time);
         state.seen.batches += 1;
@@ -212,14 +233,6 @@ impl Tuning {
         let seen = mem::take(&mut state.seen);
         state.stepped = Duration::ZERO;
         log::debug!("burn-pinned: {} workers, {seen}", state.tuner.workers());
-        let settled = state.tuner.settled();
-        if let Some(said) = state.tuner.window(seen) {
-            let level = if state.tuner.settled() == settled { log::Level::Debug } else { log::Level::Info };
-            log::log!(level, "burn-pinned: {said}");
-        }
-        let (workers, prefetch) = (state.tuner.workers(), state.tuner.prefetch());
-        let before = self.settings.workers.swap(workers, Relaxed);
-        let ahead = self.settings.prefetch.swap(prefetch, Relaxed);
-        (before, ahead) != (workers, prefetch)
+        self.change(&mut state, |tuner| tuner.window(seen))
     }
 }

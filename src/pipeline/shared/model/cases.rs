@@ -155,6 +155,26 @@ fn model_an_epoch_that_nobody_reads_gives_way() {
     });
 }
 
+/// The only worker at work hangs in a batch that is awaited. The next epoch gets its permit late, and one who rests
+/// begins it.
+#[test]
+fn model_a_late_permit_calls_who_rests() {
+    let counters = Arc::<Counters>::default();
+    explore("a permit that comes late", 2, move || {
+        let model = Model::new(Shape { batches: 1, at_work: 1, ..SHAPE }, &counters);
+        let first = model.start();
+        let (batch, task) = model.open_one();
+        let resting = model.worker(1);
+        let second = model.start();
+        let ends = model.beside(move |pipeline| end_task(pipeline, batch, task));
+        assert_eq!(take(&model.pipeline, second), (1, false));
+        model.pipeline.end(second);
+        model.pipeline.end(first);
+        close(&model.pipeline);
+        model.end([resting, ends]);
+    });
+}
+
 #[test]
 fn model_a_close_ends_worker_and_consumer() {
     let counters = Arc::<Counters>::default();
