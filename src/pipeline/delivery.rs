@@ -103,7 +103,7 @@ impl<O> Pipeline<O> {
                 (!permits.is_empty()).then_some(Remedy::Free(permits))
             }
             Aid::CallAll => {
-                let calls = state.call_all(id);
+                let calls = state.call_all(id, &self.flow);
                 state.count(&self.flow, self.counters());
                 calls.then_some(Remedy::Call)
             }
@@ -120,12 +120,12 @@ impl<O> Pipeline<O> {
         run.permits.remove(&run.delivered);
         run.delivered += 1;
         run.waiting = None;
-        let called = mem::take(&mut run.calls_all);
+        run.calls_all = false;
         let opens = run.has_work();
         if ready.is_err() {
             state.lets_go(batch);
         }
-        let as_chosen = !called && state.is_as_chosen(&self.flow);
+        let as_chosen = state.is_as_chosen(&self.flow);
         state.count(&self.flow, self.counters());
         drop(state);
         self.for_step(Step::Send).notify_one();
@@ -168,8 +168,7 @@ impl<O> Pipeline<O> {
     }
 
     /// Notes that a batch was handed out: how long the consumer waited for the loader, and what its step before took. The
-    /// tuning goes by that, for all copies of the loader, if the number of workers that it has chosen was at work. Each
-    /// copy then makes room for the new number of batches ahead.
+    /// tuning goes by that, for all copies of the loader, if it is `as_chosen`. Each copy then makes room for the new number of batches ahead.
     pub(crate) fn handed(&self, copy: CopyId, waited: Duration, stepped: Option<Duration>, as_chosen: bool) {
         if self.crew.handed(copy, waited, stepped.filter(|_| as_chosen)) {
             self.crew.lock().count(&self.flow, self.counters());

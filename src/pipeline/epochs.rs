@@ -84,15 +84,15 @@ impl<O> Epochs<O> {
         }
     }
 
-    /// Whether no more workers work than were chosen.
+    /// Whether no epoch starts, which more workers than were chosen work for.
     pub(super) fn is_as_chosen(&self, flow: &Flow) -> bool {
-        self.counted <= flow.now.workers()
+        flow.now.workers() == flow.workers || !self.runs.iter().any(Run::starts)
     }
 
     /// Makes all workers work for the next batch of an epoch, if they have it and some of them rest. Returns whether that
     /// is so.
-    pub(super) fn call_all(&mut self, id: RunId) -> bool {
-        let rests = self.resting > 0;
+    pub(super) fn call_all(&mut self, id: RunId, flow: &Flow) -> bool {
+        let rests = self.resting > 0 && self.at_work(flow) < flow.workers; // those that wake have been called already
         let Some(run) = self.runs.iter_mut().find(|run| run.id == id) else { return false };
         let calls = rests && run.is_with_workers(&self.in_hand);
         run.calls_all |= calls;

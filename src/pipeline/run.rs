@@ -40,7 +40,7 @@ pub(crate) struct Delivery<O> {
     pub(crate) skips: Skips,
     /// How long the consumer waited for the loader, and not for the device to make room.
     pub(crate) waited: Duration,
-    /// Whether no more workers were at work for it than `Auto` has chosen.
+    /// Whether no epoch has just started, which takes more workers than `Auto` has chosen.
     pub(crate) as_chosen: bool,
 }
 
@@ -241,9 +241,14 @@ impl<O> Run<O> {
 
     /// Whether all workers are to work for it: its first batch is on its way, or its consumer has waited for long.
     pub(super) fn needs_all(&self) -> bool {
+        (self.calls_all && !self.of.is_closed()) || self.starts()
+    }
+
+    /// Whether its first batch is on its way.
+    pub(super) fn starts(&self) -> bool {
         let first = || self.first < self.end && !self.ready.contains_key(&self.first);
-        let starts = self.delivered == self.first && first() && (self.opened > self.first || self.may_be_opened());
-        (starts || self.calls_all) && !self.of.is_closed()
+        let begins = || self.opened > self.first || self.may_be_opened();
+        self.delivered == self.first && first() && begins() && !self.of.is_closed()
     }
 
     /// Whether its next batch is being opened, or nothing hinders it.

@@ -104,12 +104,13 @@ fn who_hangs_for_one_copy_does_not_hold_up_another() {
     let crew = crew(flow());
     let stuck = Stuck::new(&crew, &counters);
     let second = one_of(&crew, None, rows(batches, &counters), &counters);
-    let threads = Threads::of_steps(&second).unwrap();
+    let (threads, copy) = (Threads::of_steps(&second).unwrap(), counters.copy());
     let begun = Instant::now();
     let id = second.start(0, epoch_of(batches).feed, 0..batches);
     for number in 0..batches {
         let delivery = second.next(id, Instant::now()).expect("a batch");
         assert_eq!((delivery.place.batch, delivery.ready.is_ok()), (number, true));
+        second.handed(copy, delivery.waited, Some(Duration::ZERO), delivery.as_chosen);
     }
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     assert_eq!(crew.flow.now.workers(), 2, "called");
@@ -122,14 +123,34 @@ fn who_rests_watches_the_patience_of_consumers() {
     let counters = Arc::<Counters>::default();
     let crew = crew(Flow { lease_timeout: Duration::from_millis(200), ..flow() });
     let stuck = Stuck::new(&crew, &counters);
-    let permits: Vec<_> = std::iter::from_fn(|| stuck.copy.pool.try_permit()).collect();
-    let id = stuck.copy.start(0, epoch_of(1).feed, 0..1);
-    let delivery = stuck.copy.next(id, Instant::now()).expect("an error");
+    let second = one_of(&crew, None, rows(1, &counters), &counters);
+    let permits: Vec<_> = std::iter::from_fn(|| second.pool.try_permit()).collect();
+    let id = second.start(0, epoch_of(1).feed, 0..1);
+    let delivery = second.next(id, Instant::now()).expect("an error");
     let Err(Error::LeaseTimeout { waited, .. }) = delivery.ready else { panic!("no LeaseTimeout") };
     assert!(waited < Duration::from_secs(5), "{waited:?}");
     assert_eq!(crew.flow.now.workers(), 1, "that is no matter of workers");
-    stuck.copy.end(id);
-    drop(permits);
+    second.end(id);
+    drop((permits, stuck));
+}
+
+/// While another epoch starts, all work: that says nothing about the number that was chosen.
+#[test]
+fn what_comes_while_an_epoch_starts_is_no_measure() {
+    let counters = Arc::<Counters>::default();
+    let crew = crew(flow());
+    let [one, other] = [(); 2].map(|()| one_of(&crew, None, rows(3, &counters), &counters));
+    let id = one.start(0, epoch_of(3).feed, 0..3);
+    let next = |number| {
+        let ready = (Instant::now(), Err(Error::OverLimit { bytes: 1, limit: 0 }));
+        crew.lock().run(id).unwrap().ready.insert(number, ready);
+        one.next(id, Instant::now()).unwrap().as_chosen
+    };
+    assert!(next(0));
+    let starts = other.start(0, epoch_of(3).feed, 0..3);
+    assert!(!next(1));
+    other.end(starts);
+    assert!(next(2));
 }
 
 /// An epoch that ends, or loses its first batch, before that is there leaves nobody at work who is not needed.

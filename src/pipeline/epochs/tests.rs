@@ -82,19 +82,15 @@ fn all_workers_come_for_who_has_waited_for_long() {
     let flow = Flow { now: Settings::new(3, 2), ..flow() };
     let mut epochs = Epochs::<()>::new(flow.workers);
     epochs.runs.push(epoch(1));
-    assert!(!epochs.call_all(RunId(1)), "they are all at work, for its first batch");
+    assert!(!epochs.call_all(RunId(1), &flow), "they are all at work, for its first batch");
     epochs.runs[0].delivered = 1;
     epochs.runs[0].opened = 2;
     epochs.resting = 7;
-    assert!(!epochs.call_all(RunId(1)), "it is not with the workers");
-    assert!(epochs.is_as_chosen(&Flow { now: Settings::new(10, 2), ..flow.clone() }));
+    assert!(!epochs.call_all(RunId(1), &flow), "it is not with the workers");
     epochs.in_hand[1] = batch(1, 1);
-    assert!(epochs.call_all(RunId(1)));
+    assert!(epochs.call_all(RunId(1), &flow));
     assert_eq!(epochs.at_work(&flow), 10);
-    epochs.count(&flow, &Counters::default());
-    assert!(!epochs.is_as_chosen(&flow));
-    epochs.resting = 0;
-    assert!(!epochs.call_all(RunId(1)), "they have come");
+    assert!(!epochs.call_all(RunId(1), &flow), "they are about to come");
     epochs.runs[0].calls_all = false; // as when its batch is delivered
     assert_eq!(epochs.at_work(&flow), 3);
 }

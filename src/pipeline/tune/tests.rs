@@ -164,12 +164,6 @@ fn a_call_ends_a_trial() {
     }
     assert_eq!(tuner.called().as_deref(), Some("workers 12 -> 16: the step waits for long"));
     assert_eq!((tuner.workers(), tuner.called()), (16, None));
-    // A loop that waits for long at any rate is told from one that waits for workers.
-    let slow = Seen { time: Duration::from_secs(16), waited: Duration::from_secs(8), batches: 16 };
-    let mut tuner = Tuner::new((1, 16), (2, 2));
-    assert_eq!(tuner.usual_wait(), Duration::ZERO);
-    (0..3).for_each(|_| drop(tuner.window(slow)));
-    assert_eq!(tuner.usual_wait(), Duration::from_millis(500));
 }
 
 /// Loops that wait for long call all workers. Only many calls within few batches change what is chosen, and the wait that
@@ -192,13 +186,34 @@ fn calls_count_if_they_are_many() {
         assert!(!(0..20).any(|_| step()));
     }
     assert_eq!(settings.workers(), few, "one call in twenty batches");
+    (0..5).for_each(|_| tuning.called());
+    assert!(!(0..20).any(|_| step()));
+    assert_eq!(settings.workers(), few, "loops side by side wait for the same");
     for call in 0..3 {
         assert_eq!(settings.workers(), few, "call {call}");
         tuning.called();
         step();
     }
     assert_eq!(settings.workers(), 16);
-    assert_eq!(tuning.seen().batches, 1, "a window begins");
+    assert_eq!(tuning.seen().batches, 0, "that wait is left out");
+    step();
+    assert_eq!(tuning.seen().batches, 1);
+}
+
+/// Waits that are usual call nobody. Several batches may come at once, and loops may wait side by side.
+#[test]
+fn the_usual_wait_is_that_of_a_loop() {
+    let settings = Settings::new(16, 2);
+    let tuning = Tuning::new(Tuner::new((1, 16), (2, 2)), Arc::clone(&settings));
+    let mut batches = 0;
+    while settings.usual_wait().is_zero() {
+        assert!(batches < 200, "no window ends");
+        std::thread::sleep(Duration::from_millis(10));
+        let waited = Duration::from_millis(if batches % 4 == 0 { 600 } else { 0 });
+        tuning.delivered(ONE, waited, Some(Duration::ZERO));
+        batches += 1;
+    }
+    assert_eq!(settings.usual_wait().as_secs_f64(), 0.6);
 }
 
 /// A loop that does not wait has enough workers, however long its steps take. Where it stands still now and then, that

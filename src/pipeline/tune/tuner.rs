@@ -40,8 +40,6 @@ const CALM: f64 = 0.005;
 /// If the loop waits for more than this share of its time, the loader is far too slow. A reserve would be used up at
 /// once.
 const MOSTLY_WAITS: f64 = 0.5;
-/// The longest wait for a batch that may be usual, in seconds.
-const LONGEST_WAIT: f64 = 5.0;
 /// The share of its rate that the loop may lose to fewer workers, or to noise.
 const SLACK: f64 = 0.01;
 /// A trial that reaches less than this share of the rate has failed: its whole window is not needed. Among few batches,
@@ -197,10 +195,9 @@ impl Tuner {
         self.ahead.now
     }
 
-    /// How long the loop waits for a batch with what is settled on. It is 0 as long as nothing is known.
-    pub(crate) fn usual_wait(&self) -> Duration {
-        let home = self.levels[self.home];
-        Duration::from_secs_f64((home.waits / home.rate.max(1e-9)).clamp(0.0, LONGEST_WAIT))
+    /// Whether something is tried.
+    pub(crate) fn tries(&self) -> bool {
+        self.trial.is_some() || self.ahead.trial
     }
 
     /// The numbers of workers and of batches ahead without what is only tried.
@@ -270,8 +267,8 @@ impl Tuner {
     pub(crate) fn called(&mut self) -> Option<String> {
         let home = self.home;
         let Some(tried) = self.trial.take_if(|tried| *tried > home) else { return self.call_all() };
-        self.stride = self.stride.next();
-        self.pause.begin(false);
+        self.stride = Stride::Fewer; // with much fewer, the loop would call even more
+        self.pause.begin(true);
         let [tried, home] = [tried, home].map(|level| self.levels[level].workers);
         Some(format!("workers {tried} -> {home}: the step waits for long"))
     }

@@ -96,9 +96,8 @@ impl Settings {
     }
 
     /// Takes over what was chosen; returns whether it changes anything.
-    fn set(&self, tuner: &Tuner) -> bool {
-        let wait = u64::try_from(tuner.usual_wait().as_nanos()).unwrap_or(u64::MAX);
-        self.usual_wait.store(wait, Relaxed);
+    fn set(&self, tuner: &Tuner, usual_wait: f64) -> bool {
+        self.usual_wait.store((1e9 * usual_wait) as u64, Relaxed);
         let (workers, prefetch) = (tuner.workers(), tuner.prefetch());
         (self.workers.swap(workers, Relaxed), self.prefetch.swap(prefetch, Relaxed)) != (workers, prefetch)
     }
@@ -115,6 +114,8 @@ const SHORT: Duration = Duration::from_millis(8);
 const LONG: u32 = 3;
 /// If loops have called all workers so often within `BATCHES` batches, all work from then on.
 const CALLS: u32 = 3;
+/// The windows that the usual wait is a mean of, about.
+const USUAL: f64 = 8.0;
 /// The least time in which a trial can show that it fails; it also takes at least `GLANCE_BATCHES` batches.
 const GLANCE: Duration = Duration::from_millis(50);
 const GLANCE_BATCHES: u32 = 3;
@@ -141,6 +142,14 @@ struct State {
     last: Instant,
     /// How often loops have called all workers of late, and the batches since the first call.
     calls: (u32, u32),
+    /// Whether a loop has called since the last batch. Loops side by side call together.
+    called: bool,
+    /// Whether the wait for the next batch is to be left out, since it was for fewer workers.
+    is_spoiled: bool,
+    /// The sum of the waits of this window, in seconds, and the sum of their squares.
+    waits: (f64, f64),
+    /// How long the loop usually waits for a batch, in seconds, by the windows without a trial.
+    usual_wait: Option<f64>,
 }
 
 impl State {
@@ -153,7 +162,24 @@ impl State {
             ender: None,
             last: Instant::now(),
             calls: (0, 0),
+            called: false,
+            is_spoiled: false,
+            waits: (0.0, 0.0),
+            usual_wait: None,
         }
+    }
+
+    /// Begins another window; returns the last one. Long waits count more than short ones in the usual wait: where several
+    /// batches come at once, most of them are not waited for.
+    fn ends(&mut self) -> Seen {
+        let (waits, squares) = mem::take(&mut self.waits);
+        if self.tuner.has_started() && !self.tuner.tries() {
+            let wait = if waits > 0.0 { squares / waits } else { 0.0 };
+            let usual = self.usual_wait.get_or_insert(wait);
+            *usual += (wait - *usual) / USUAL;
+        }
+        self.stepped = Duration::ZERO;
+        mem::take(&mut self.seen)
     }
 
     /// Notes a step of a loop, and whether the window is over with it.
@@ -192,12 +218,15 @@ impl Tuning {
     /// Notes that a loop has waited for long, and that all workers work for its next batch.
     pub(crate) fn called(&self) {
         let mut state = self.state.lock();
+        if mem::replace(&mut state.called, true) {
+            return;
+        }
         state.calls.0 += 1;
         if state.calls.0 < CALLS {
             return;
         }
-        state.calls = (0, 0);
-        (state.seen, state.stepped) = (Seen::default(), Duration::ZERO);
+        (state.calls, state.is_spoiled) = ((0, 0), true);
+        (state.seen, state.waits, state.stepped) = (Seen::default(), (0.0, 0.0), Duration::ZERO);
         self.change(&mut state, Tuner::called);
     }
 
@@ -208,12 +237,12 @@ impl Tuning {
             let level = if state.tuner.settled() == settled { log::Level::Debug } else { log::Level::Info };
             log::log!(level, "burn-pinned: {said}");
         }
-        self.settings.set(&state.tuner)
+        self.settings.set(&state.tuner, state.usual_wait.unwrap_or_default())
     }
 
     /// Notes a batch of a loop: the wait for the loader, and what the step before took. Returns `true` if the settings have
-    /// changed. Without a step the batch only starts the clock: it is the first of an epoch, or more workers than chosen
-    /// were at work for it. A window goes on over as many epochs as it needs.
+    /// changed. Without a step the batch only starts the clock: it is the first of an epoch, or another epoch has just
+    /// started. A window goes on over as many epochs as it needs.
     pub(crate) fn delivered(&self, copy: CopyId, waited: Duration, stepped: Option<Duration>) -> bool {
         let mut state = self.state.lock();
         let now = Instant::now();
@@ -222,16 +251,18 @@ impl Tuning {
             (0, _) | (_, BATCHES..) => (0, 0),
             (calls, batches) => (calls, batches + 1),
         };
-        let Some(stepped) = stepped else { return false };
+        state.called = false;
+        let Some(stepped) = stepped.filter(|_| !mem::take(&mut state.is_spoiled)) else { return false };
         // Loops of several devices wait side by side. What they wait together counts once.
         state.seen.waited += waited.min(time);
         state.seen.batches += 1;
         state.seen.time += time;
+        let wait = waited.as_secs_f64();
+        state.waits = (state.waits.0 + wait, state.waits.1 + wait * wait);
         if !state.ends_with(copy, stepped) {
             return false;
         }
-        let seen = mem::take(&mut state.seen);
-        state.stepped = Duration::ZERO;
+        let seen = state.ends();
         log::debug!("burn-pinned: {} workers, {seen}", state.tuner.workers());
         self.change(&mut state, |tuner| tuner.window(seen))
     }
