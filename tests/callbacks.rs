@@ -220,3 +220,47 @@ fn on_fault_is_told_of_a_samples_drop() {
         assert!(told[0].contains("a bad end") && told[0].contains("batch 2"), "{}", told[0]);
     }
 }
+
+/// A sampler whose order panics when it is dropped and, from its second batch on, when it is asked.
+#[derive(Debug)]
+struct Brittle;
+
+struct Order(usize);
+
+impl Iterator for Order {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        self.0 += 1;
+        assert!(self.0 <= 8, "no order any more");
+        Some(self.0 - 1)
+    }
+}
+
+impl Drop for Order {
+    fn drop(&mut self) {
+        assert!(std::thread::panicking(), "a bad end");
+    }
+}
+
+impl Sampler for Brittle {
+    fn len(&self, dataset_len: usize) -> usize {
+        dataset_len
+    }
+
+    fn indices(&self, _: usize, _: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        Box::new(Order(0))
+    }
+}
+
+#[test]
+fn the_drop_of_an_order_breaks_nothing() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let loader = builder().order(Brittle).build(Numbers::new(40)).unwrap();
+    for _ in 0..2 {
+        assert_eq!(outcomes(&*loader.slice(0, 0)), [], "an epoch without batches");
+        let outcomes = outcomes(&*loader);
+        assert!(outcomes[0].is_ok() && outcomes[1].as_ref().unwrap_err().contains("no order any more"), "{outcomes:?}");
+        assert!(outcomes.len() == 5 && outcomes[1..].iter().all(Result::is_err), "the threads are still there");
+    }
+}

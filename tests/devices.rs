@@ -6,8 +6,12 @@ use burn::{
     data::dataloader::{DataLoader, split::split_dataloader},
     tensor::Device,
 };
-use burn_pinned::{Distributed, Error, LoaderState, PinnedDataLoader, PinnedDataLoaderBuilder};
-use common::{Numbers, Shown, keep_log, logged, sized};
+use burn_pinned::{
+    BadSamples, Distributed, Error, LoaderState, PinnedDataLoader, PinnedDataLoaderBuilder,
+    fault::Quota,
+    order::{RandomSampler, RepeatSampler},
+};
+use common::{Mischief, Numbers, Shown, keep_log, logged, sized};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -138,4 +142,113 @@ fn uneven_slices_are_warned_of() {
     cut(&build(builder(64), 129), 2); // one batch and two
     assert_eq!(warned(), 1);
     assert!(logged().iter().any(|said| said.contains("1 and 2 batches")));
+}
+
+/// What a training part and a validation part have, and what Burn's cut makes of the training part.
+#[test]
+fn a_slice_is_still_dealt_to_all_devices() {
+    let loader = build(builder(8).devices(2), 1000);
+    let order: Vec<i64> = epoch(&*build(builder(8), 1000)).concat();
+    let (train, valid, quarter) = (loader.slice(0, 800), loader.slice(800, 1000), loader.slice(0, 250));
+    assert_eq!([train.num_items(), valid.num_items(), quarter.num_items()], [800, 200, 250]);
+    let devices: Vec<_> =
+        split_dataloader(train, &vec![Device::flex(); 2]).iter().map(|slice| epoch(&**slice)).collect();
+    assert_eq!(together(&devices), order[..800], "only the training part");
+    let devices: Vec<_> =
+        split_dataloader(valid, &vec![Device::flex(); 2]).iter().map(|slice| epoch(&**slice)).collect();
+    assert_eq!(together(&devices), order[800..]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    /// Slices are disjoint and complete, also for several processes with several devices. What comes again at the end of
+    /// a slice is of that slice.
+    #[test]
+    fn slices_are_dealt_to_devices_and_processes(
+        len in 60usize..300, batch in 1usize..9, devices in 1usize..5, world in 1usize..4, cut in 1usize..100,
+    ) {
+        let order: Vec<i64> = epoch(&*build(builder(batch), len)).concat();
+        let cut_at = len / world * cut / 100 / devices * devices;
+        // A slice that is as long as a device's share is that device's.
+        prop_assume!(cut_at > 0 && cut_at % len.div_ceil(world * devices) != 0);
+        let (mut parts, mut counts) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+        for rank in 0..world {
+            let builder = builder(batch).devices(devices).distributed(Distributed::new(rank, world).unwrap());
+            let loader = build(builder, len);
+            for (part, (start, end)) in [(0, cut_at), (cut_at, loader.num_items())].into_iter().enumerate() {
+                for device in split_dataloader(loader.slice(start, end), &vec![Device::flex(); devices]) {
+                    let batches = epoch(&*device);
+                    counts[part].push(batches.len());
+                    parts[part].extend(batches.concat());
+                }
+            }
+        }
+        for (part, expected) in [&order[..cut_at * world], &order[cut_at * world..]].into_iter().enumerate() {
+            prop_assert!(counts[part].iter().all(|count| *count == counts[part][0]), "{:?}", counts[part]);
+            let (mut given, mut expected) = (parts[part].clone(), expected.to_vec());
+            prop_assert!(given.iter().all(|number| expected.contains(number)), "none of the other part");
+            given.sort_unstable();
+            given.dedup();
+            expected.sort_unstable();
+            prop_assert_eq!(given, expected);
+        }
+    }
+}
+
+/// Burn cuts an endless epoch by its length too.
+#[test]
+fn endless_epochs_are_dealt_to_any_number_of_devices() {
+    let endless = |builder: Builder| builder.order(RepeatSampler::endless(RandomSampler::new(3)));
+    let order: Vec<i64> =
+        build(endless(sized(4)), 100).iter().take(40).flat_map(|batch| batch.unwrap().numbers).collect();
+    for devices in 1..=9 {
+        let loader = build(endless(sized(4)).devices(devices), 100);
+        let slices = cut(&loader, devices);
+        let mut iterators: Vec<_> = slices.iter().map(|slice| slice.iter()).collect();
+        let mut taken = vec![Vec::new(); devices];
+        for _ in 0..4 {
+            for (iterator, taken) in iterators.iter_mut().zip(&mut taken) {
+                taken.push(iterator.next().unwrap().unwrap().numbers);
+            }
+        }
+        assert_eq!(together(&taken), order[..16 * devices], "{devices} devices");
+        assert_eq!(loader.state().position(), 16 * devices, "{devices} devices");
+    }
+}
+
+/// Each device has its own quota. The state knows what all have skipped, and each goes on with its part.
+#[test]
+fn each_device_counts_what_it_skips() {
+    let bad = [1, 3, 5, 6, 11, 40]; // device 0 has the even numbers
+    let data = || bad.into_iter().fold(Numbers::new(64), |data, at| data.with(at, Mischief::Error));
+    let skips = |quota| sized(4).devices(2).bad_samples(BadSamples::Skip(Quota::Count(quota)));
+    for backwards in [false, true] {
+        let loader = skips(4).build(data()).unwrap();
+        let mut slices = cut(&loader, 2);
+        if backwards {
+            slices.reverse(); // the state must not be that of the device that came last
+        }
+        let mut iterators: Vec<_> = slices.iter().map(|slice| slice.iter()).collect();
+        for _ in 0..3 {
+            iterators.iter_mut().for_each(|iterator| drop(iterator.next().unwrap().unwrap()));
+        }
+        let state = serde_json::to_value(loader.state()).unwrap();
+        assert_eq!((&state["position"], &state["skipped"]), (&24.into(), &5.into()), "{state}");
+        let resume = |quota| {
+            let state: LoaderState = serde_json::from_value(state.clone()).unwrap();
+            let resumed = skips(quota).resume(state.clone()).build(data()).unwrap();
+            assert_eq!(resumed.state(), state, "also before the first batch");
+            let errors = cut(&resumed, 2).iter().flat_map(|slice| slice.iter()).filter(Result::is_err).count();
+            (errors, serde_json::to_value(resumed.state()).unwrap()["epoch"].clone())
+        };
+        assert_eq!(resume(4), (0, 1.into()), "3 of the 5 for device 0, and number 40");
+        assert_eq!(resume(3), (1, 1.into()));
+    }
+}
+
+#[test]
+fn a_loader_for_devices_has_the_batches_that_each_device_has() {
+    let loader = build(builder(8).devices(3), 100);
+    assert_eq!(loader.num_batches(), 5, "34 samples each");
+    assert!(cut(&loader, 3).iter().all(|slice| slice.iter().count() == 5));
 }

@@ -321,3 +321,66 @@ fn shuffled_epochs_account_for_every_sample_once() {
         }
     }
 }
+
+/// Burn applies the last gradients of an epoch when its progress is complete.
+fn completed(loader: &dyn DataLoader<Shown>) -> Vec<bool> {
+    let mut iter = loader.iter();
+    let mut completed = Vec::new();
+    while let Some(batch) = iter.next() {
+        drop(batch);
+        completed.push(iter.progress().is_completed());
+    }
+    assert!(iter.progress().is_completed());
+    completed
+}
+
+#[test]
+fn an_epoch_is_complete_at_the_last_batch_that_comes() {
+    let last_of = |batches: usize| (1..=batches).map(|at| at == batches).collect::<Vec<_>>();
+    // The last two batches of five are skipped whole, or the last and some before.
+    for bad_ones in [(24..40).collect::<Vec<_>>(), (8..16).chain(32..40).collect(), vec![39], vec![]] {
+        let gone = [8, 16, 24, 32].into_iter().filter(|at| bad_ones.contains(at)).count();
+        for quota in [Quota::Count(16), Quota::Share(1.0)] {
+            let policy = BadSamples::Skip(quota);
+            let loader = builder().bad_samples(policy).build(bad(40, bad_ones.clone())).unwrap();
+            assert_eq!(completed(&*loader), last_of(5 - gone), "{bad_ones:?}");
+            let mut iter = loader.iter();
+            for _ in 0..4 - gone {
+                assert_eq!(loader.state().epoch(), 1);
+                iter.next().unwrap().unwrap();
+            }
+            iter.next().unwrap().unwrap();
+            assert_eq!((loader.state().epoch(), loader.state().position()), (2, 0), "nothing of it is left");
+        }
+    }
+    let errors = builder().build(bad(40, [3, 39])).unwrap();
+    assert_eq!(completed(&*errors), last_of(5), "a batch that failed is over too");
+}
+
+/// A batch that is kept back at the end of an epoch is not given yet.
+#[test]
+fn a_batch_that_is_kept_back_is_not_in_the_state() {
+    let policy = BadSamples::Skip(Quota::Share(1.0));
+    let data = || bad(40, 8..24);
+    let loader = builder().bad_samples(policy).build(data()).unwrap();
+    let whole = epoch(&*loader);
+    for stop in 0..3 {
+        let first = builder().bad_samples(policy).build(data()).unwrap();
+        let mut given: Vec<_> = first.iter().take(stop).map(Result::unwrap).collect();
+        let rest = builder().bad_samples(policy).resume(first.state()).build(data()).unwrap();
+        given.extend(epoch(&*rest));
+        assert_eq!(given, whole);
+    }
+}
+
+/// A plain part of the data is nobody else's.
+#[test]
+fn a_bad_batch_of_a_slice_is_left_out() {
+    let skip = BadSamples::Skip(Quota::Share(1.0));
+    let loader = builder().bad_samples(skip).build(bad(64, 8..16)).unwrap();
+    assert_eq!(outcomes(&*loader.slice(0, 32)).iter().filter(|outcome| outcome.is_ok()).count(), 3);
+    assert_eq!(outcomes(&*loader.slice(0, 32)).len(), 3);
+    let devices = builder().devices(2).bad_samples(skip).build(bad(64, (0..32).step_by(2))).unwrap();
+    let outcomes = outcomes(&*devices.slice(0, 32));
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_err()).count(), 2, "the other device has batches there");
+}

@@ -396,3 +396,28 @@ fn a_killed_process_and_the_next_make_one_epoch() {
     given.extend(numbers(&shown(&resumed)));
     assert_eq!(given, numbers(&shown(&victim().build(Numbers::new(400)).unwrap())));
 }
+
+/// Burn applies the last gradients of an epoch when its progress is complete.
+#[test]
+fn a_resumed_epoch_is_complete_at_its_last_batch() {
+    for (name, order) in orders() {
+        for (then, now) in [(1, 1), (1, 2), (3, 2), (2, 1)] {
+            for steps in [0, 1, 2] {
+                let first = rank(order(), 0, then, LEN);
+                first.iter().take(steps).for_each(|batch| drop(batch.unwrap()));
+                for at in 0..now {
+                    let rest = rank(order().resume(saved(&first.state())), at, now, LEN);
+                    let mut iter = rest.iter();
+                    let mut completed = Vec::new();
+                    while iter.next().is_some() {
+                        let progress = iter.progress();
+                        assert!(progress.items_processed <= progress.items_total);
+                        completed.push(progress.is_completed());
+                    }
+                    let last = completed.pop().unwrap();
+                    assert!(last && !completed.contains(&true), "{name}, {then} to {now} after {steps}: {completed:?}");
+                }
+            }
+        }
+    }
+}

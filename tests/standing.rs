@@ -38,3 +38,52 @@ fn an_epoch_without_batches_is_passed() {
     assert_eq!((rank.state().epoch(), rank.state().position()), (1, 0));
     assert_eq!(rank.iter().count(), 5);
 }
+
+/// Burn's learner trains on a copy that it moves to its device.
+#[test]
+fn epochs_of_copies_count_for_the_loader() {
+    let loader = builder().build(Numbers::new(40)).unwrap();
+    let whole = builder().devices(2).build(Numbers::new(40)).unwrap();
+    let moved = loader.to_device(&common::device());
+    let slices = [whole.slice(0, 20), whole.slice(20, 40)].map(|slice| slice.to_device(&common::device()));
+    for _ in 0..3 {
+        assert_eq!(moved.iter().count(), 5);
+        slices.iter().for_each(|slice| assert_eq!(slice.iter().count(), 3));
+    }
+    for loader in [&loader, &whole] {
+        assert_eq!((loader.state().epoch(), loader.state().position()), (3, 0));
+        let mut next = loader.iter();
+        next.next().unwrap().unwrap();
+        assert_eq!((loader.state().epoch(), loader.state().position()), (3, 8), "not epoch 0 again");
+    }
+    let part = loader.slice(0, 16);
+    assert_eq!(part.iter().count(), 2);
+    assert_eq!(loader.state().epoch(), 3, "a part of the data is no epoch of the loader");
+}
+
+/// A loop that goes on without an epoch's end in sight lets each iterator end at its last batch.
+#[test]
+fn an_iterator_that_has_ended_holds_nothing() {
+    let loader = builder().num_workers(1).build(Numbers::new(16)).unwrap();
+    let mut epochs: Vec<_> = (0..3).map(|_| loader.iter()).collect();
+    for epoch in &mut epochs {
+        epoch.by_ref().for_each(|batch| drop(batch.unwrap()));
+        assert!(epoch.next().is_none() && epoch.progress().is_completed());
+    }
+    assert_eq!(loader.stats().epochs, 3);
+    let gate = {
+        let data = Numbers::new(16).with(9, Mischief::Hang);
+        let gate = data.gate.clone();
+        let timeout = std::time::Duration::from_millis(300);
+        let loader = builder().num_workers(1).timeout(timeout).build(data).unwrap();
+        let mut iter = loader.iter();
+        assert!(iter.next().unwrap().is_ok() && iter.next().unwrap().is_err() && iter.next().is_none());
+        gate.wait_for(1);
+        // The old iterator is still there. The worker that hangs is replaced all the same.
+        let mut next = loader.iter();
+        assert!(next.next().unwrap().is_ok(), "a new worker");
+        drop(iter);
+        gate
+    };
+    gate.open();
+}

@@ -319,3 +319,17 @@ fn a_drop_of_samples_that_hangs_lets_the_loader_go() {
     gate.open();
     wait_for_threads(0);
 }
+
+/// Each wait has a clock of its own: batches that are skipped whole on the way do not use it up.
+#[test]
+fn batches_that_are_skipped_do_not_shorten_the_timeout() {
+    let slow = Duration::from_millis(400);
+    // A bad sample each, and one that takes most of the timeout.
+    let data = (0..6).fold(Numbers::new(7), |data, at| data.with(at, Mischief::SleepError(slow)));
+    let skip = BadSamples::Skip(burn_pinned::fault::Quota::Share(1.0));
+    let builder = sized(1).num_workers(1).prefetch(1).bad_samples(skip).timeout(Duration::from_millis(1500));
+    let loader = builder.build(data).unwrap();
+    let batches: Vec<_> =
+        loader.iter().map(|batch| batch.map(|shown| shown.numbers).map_err(|e| e.to_string())).collect();
+    assert_eq!(batches, [Ok(vec![6])]);
+}

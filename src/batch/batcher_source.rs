@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     device::{Part, Target, Uploaded, Uploader},
-    fault::{BoxError, Doing, Error, Faults, Skips, during, guard},
+    fault::{BoxError, Doing, Error, Faults, Skips, discard, during, guard},
     memory::{Patience, Permit, Pool, Slot},
     observe::{Span, TaskClock},
     vocabulary::{Place, Stage},
@@ -211,7 +211,8 @@ where
         let mut unpack = Unpack { host: source.host_device.clone(), parts: Vec::new() };
         let batch = guard(plan.place(Stage::Pin), || Ok(batch.map_tensors(&mut unpack)))?;
         let bytes = unpack.parts.iter().map(|data| data.bytes().len().next_multiple_of(ALIGN)).sum();
-        let mut slot = during(plan.place(Stage::SlotWait), || pool.slot(permit, usize::max(bytes, 1), patience))?;
+        let slot = during(plan.place(Stage::SlotWait), || pool.slot(permit, usize::max(bytes, 1), patience));
+        let (batch, mut slot) = unless_failed(plan.place(Stage::Pin), batch, slot)?;
         let mut start = 0;
         let pack = |data: TensorData| {
             let (bytes, shape, dtype) = data.into_parts();
@@ -257,7 +258,8 @@ where
     fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Next<O>, Error> {
         let Self { source, batch, plan, slot, parts } = *self;
         source.samples.counters.sent(parts.iter().map(|part| part.range.len()).sum());
-        let tensors = uploader.upload(slot, &parts, pool, plan.place(Stage::Transfer))?;
+        let place = plan.place(Stage::Transfer);
+        let (batch, tensors) = unless_failed(place, batch, uploader.upload(slot, &parts, pool, place))?;
         Ok(Next::Finish(Box::new(Mapped { source, batch, plan, tensors })))
     }
 }
@@ -284,6 +286,18 @@ where
             if places.tensors.len() > 0 { Err(UNSTEADY.into()) } else { Ok(batch) }
         })?;
         Ok(Finished { batch, items: plan.indices.len(), permit: None })
+    }
+}
+
+/// Returns the batch with what was made for it. If that failed, the batch is dropped as user code is run, because its
+/// `drop` is the user's.
+fn unless_failed<O, T>(place: Place, batch: O, made: Result<T, Error>) -> Result<(O, T), Error> {
+    match made {
+        Ok(made) => Ok((batch, made)),
+        Err(error) => {
+            discard(place, batch);
+            Err(error)
+        }
     }
 }
 
@@ -326,5 +340,61 @@ impl TensorMapper for Placed {
     fn map<const D: usize, K: Basic + 'static>(&mut self, _: Tensor<D, K>) -> Tensor<D, K> {
         let tensor = self.tensors.next().and_then(|tensor| tensor.tensor().downcast().ok());
         *tensor.unwrap_or_else(|| panic!("{UNSTEADY}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        memory::{HeapAlloc, PoolLimits},
+        observe::Counters,
+        vocabulary::BatchKey,
+    };
+    use burn::data::dataset::InMemDataset;
+    use std::time::Duration;
+
+    /// A batch that panics when it is dropped.
+    struct Fragile(Tensor<1>);
+
+    impl MapTensors for Fragile {
+        fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self {
+            Self(mapper.map(self.0.clone()))
+        }
+    }
+
+    impl Drop for Fragile {
+        fn drop(&mut self) {
+            assert!(self.0.dims() != [0], "a bad end"); // it is empty once its values are packed
+        }
+    }
+
+    struct Ones;
+
+    impl Batcher<u8, Fragile> for Ones {
+        fn batch(&self, items: Vec<u8>, device: &Device) -> Fragile {
+            Fragile(Tensor::ones([items.len()], device))
+        }
+    }
+
+    /// If the pin thread gets no memory, it drops the user's batch. A panic in that drop must not end the thread.
+    #[test]
+    fn a_batch_that_cannot_be_pinned_is_dropped_with_care() {
+        let counters = Arc::<Counters>::default();
+        let faults = Faults { counters: Arc::clone(&counters), ..Faults::default() };
+        let dataset = Arc::new(InMemDataset::new(vec![1u8; 4]));
+        let samples =
+            Arc::new(Samples { dataset, len: 4, augment: None, seed: 0, counters: Arc::clone(&counters), faults });
+        let device = Device::flex();
+        let (batcher, host_device) = (Arc::new(Ones), device.clone());
+        let source = Arc::new(ItemsSource { samples, batcher, host_device, target: Target::of(device.clone()) });
+        let pool = Pool::new(Arc::new(HeapAlloc), PoolLimits { slots: 1, bytes: 1 }, counters);
+        let permit = pool.permit(Duration::ZERO).unwrap();
+        let at = crate::batch::raw::BatchPlace { key: BatchKey::new(0, 0), position: 0 };
+        let plan = BatchPlan { at, indices: vec![0; 4].into(), occurrences: None, abandoned: Arc::default() };
+        let batch = Fragile(Tensor::ones([4], &device));
+        let made = Box::new(Made { source, batch, plan: Arc::new(plan), permit });
+        let never = |_| Err(Error::Ended);
+        assert!(made.pin(&pool, &never).is_err());
     }
 }

@@ -34,8 +34,9 @@ pub enum BadSamples {
     #[default]
     Fail,
     /// The batch comes without the sample, and has fewer rows. If nothing is left of a batch, `next()` passes it over
-    /// and returns the one after it. Processes that share the epoch must give the same number of batches: for them such
-    /// a batch is an [`Error::AllSkipped`]. Beyond the quota, an [`Error::QuotaExceeded`] takes the place of each batch
+    /// and returns the one after it. Processes or [`devices`](crate::PinnedDataLoaderBuilder::devices) that share the
+    /// epoch must give the same number of batches: for them such a batch is an [`Error::AllSkipped`]. At the end of an
+    /// epoch, where all that is left may be skipped, a batch comes when the one after it is ready. Beyond the quota, an [`Error::QuotaExceeded`] takes the place of each batch
     /// that skips something.
     Skip(Quota),
     /// The next good sample behind it in the dataset is delivered in its place, with the randomness of the place. The
@@ -49,7 +50,8 @@ pub enum BadSamples {
     },
 }
 
-/// How many samples an epoch may skip, in this process. A resumed epoch goes on counting.
+/// How many samples an epoch may skip, in this process. With [`devices`](crate::PinnedDataLoaderBuilder::devices), each
+/// device counts for itself. A resumed epoch goes on counting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Quota {
@@ -216,6 +218,11 @@ impl Tally {
 
     pub(crate) fn skipped(&self) -> usize {
         self.skipped
+    }
+
+    /// How many more samples may be skipped.
+    pub(crate) fn left(&self) -> usize {
+        self.quota.saturating_sub(self.skipped)
     }
 
     /// Counts what the next batch, the one at this place, has skipped.

@@ -5,7 +5,7 @@ use super::{
     crew::SharedCrew,
     data_loader::PinnedDataLoader,
     plan::Plan,
-    state::SharedPosition,
+    state::{Epochs, SharedPosition},
 };
 use crate::{
     batch::Samples,
@@ -69,7 +69,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             checked: None,
             options,
             schedule,
-            standing: SharedPosition::new(start),
+            standing: SharedPosition::new(start, devices),
             faults,
             counters,
             crew: SharedCrew::default(),
@@ -94,6 +94,6 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             }
         }
         plan.checked = Some(source);
-        Ok(Arc::new(PinnedDataLoader::new(plan, start.epoch)))
+        Ok(Arc::new(PinnedDataLoader::new(plan, Epochs::new(start.epoch))))
     }
 }

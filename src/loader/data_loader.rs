@@ -4,7 +4,7 @@ use super::{
     crew::Workers,
     iter::EpochIter,
     plan::Plan,
-    state::{LoaderState, SharedPosition},
+    state::{Epochs, LoaderState, SharedPosition},
 };
 #[cfg(feature = "metrics")]
 use crate::observe::Counters;
@@ -22,14 +22,7 @@ use burn::{
     tensor::Device,
 };
 use parking_lot::Mutex;
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
-    time::Instant,
-};
+use std::{fmt, sync::Arc, time::Instant};
 
 /// What a copy of a loader has at work. Its own threads end before the workers do.
 struct Running<O> {
@@ -80,7 +73,7 @@ struct Running<O> {
 /// All copies of a loader (`to_device`, `slice`) share its workers. The last copy that is dropped ends them.
 pub struct PinnedDataLoader<O> {
     plan: Plan<O>,
-    epoch: AtomicUsize,
+    epochs: Arc<Epochs>,
     copy: CopyId,
     /// Where the last slice ended, and how many batches it has.
     sliced: Mutex<Option<(usize, usize)>>,
@@ -92,15 +85,15 @@ impl<O> fmt::Debug for PinnedDataLoader<O> {
         f.debug_struct("PinnedDataLoader")
             .field("schedule", &self.plan.schedule)
             .field("device", &self.plan.options.device)
-            .field("epoch", &self.epoch)
+            .field("epoch", &self.epochs.next())
             .finish_non_exhaustive()
     }
 }
 
 impl<O: Send + 'static> PinnedDataLoader<O> {
-    pub(crate) fn new(plan: Plan<O>, epoch: usize) -> Self {
+    pub(crate) fn new(plan: Plan<O>, epochs: Epochs) -> Self {
         let copy = plan.counters.copy();
-        Self { plan, epoch: AtomicUsize::new(epoch), copy, sliced: Mutex::new(None), running: Mutex::new(None) }
+        Self { plan, epochs: Arc::new(epochs), copy, sliced: Mutex::new(None), running: Mutex::new(None) }
     }
 
     /// What this loader and all its copies (`to_device`, `slice`, and so the one that `SupervisedTraining` makes) have
@@ -127,10 +120,11 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         Timeline::of(self.plan.counters.timeline.events())
     }
 
-    /// The number of batches that the next epoch has, or would have if it were not resumed. A
+    /// The number of batches that the next epoch has, or would have if it were not resumed. With
+    /// [`devices`](crate::PinnedDataLoaderBuilder::devices) it is the number that each device has. A
     /// [`BatchSampler`](crate::order::BatchSampler) has to plan an epoch to know it.
     pub fn num_batches(&self) -> usize {
-        self.plan.schedule.batches(self.epoch.load(Relaxed))
+        self.plan.schedule.steps(self.epochs.next())
     }
 
     /// Where the loader stands: after the last batch that its newest epoch has returned. Take it after a step and save
@@ -139,16 +133,18 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// knows only those that Burn makes for [`devices`](crate::PinnedDataLoaderBuilder::devices).
     ///
     /// If there are several processes, all have the same state after the same number of steps, so that of any process
-    /// will do. Only the number of skipped samples may differ: each process counts them for its own quota.
+    /// will do. Only the number of skipped samples may differ: each process counts them for its own quota. The devices
+    /// of one process count for themselves too. The state has their sum, and a resumed device goes on with an equal part
+    /// of it.
     pub fn state(&self) -> LoaderState {
         self.plan.state(self.plan.standing.get())
     }
 
     /// A loader of the same options, with the same workers and slots of its own, that goes on at the same epoch.
-    fn copy(&self, change: impl FnOnce(&mut Plan<O>)) -> Arc<dyn DataLoader<O>> {
-        let mut plan = self.plan.clone();
-        change(&mut plan);
-        Arc::new(Self::new(plan, self.epoch.load(Relaxed)))
+    fn copy(&self, change: impl FnOnce(&mut Plan<O>, &mut Epochs)) -> Arc<dyn DataLoader<O>> {
+        let (mut plan, mut epochs) = (self.plan.clone(), self.epochs.copy());
+        change(&mut plan, &mut epochs);
+        Arc::new(Self::new(plan, epochs))
     }
 
     /// Warns if two slices that follow each other have different numbers of batches.
@@ -205,7 +201,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
     /// they share the slots.
     fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<O> + 'a> {
         let started = Instant::now();
-        let epoch = self.epoch.fetch_add(1, Relaxed);
+        let epoch = self.epochs.begin();
         let plan = &self.plan;
         let (run, progress, at) = match plan.schedule.epoch(epoch) {
             Ok(EpochOrder { feed, batches, progress }) => {
@@ -213,11 +209,14 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
                 let at = progress.at();
                 (run, progress, at)
             }
-            Err(error) => (Err(error), EpochProgress::default(), plan.schedule.begin(epoch)),
+            Err(error) => {
+                let at = plan.schedule.begin(epoch);
+                (Err(error), EpochProgress::never(at, plan.schedule.items()), at)
+            }
         };
         let batch = BatchKey { device: plan.device, ..BatchKey::new(epoch, progress.number()) };
         let clock = StepClock::new(Arc::clone(&plan.counters), self.copy, batch, started);
-        Box::new(EpochIter::new(run, progress, plan.standing.begin(at), clock, plan.faults.clone()))
+        Box::new(EpochIter::new(run, progress, plan.standing.begin(at, plan.device), clock, plan.faults.clone()))
     }
 
     /// The samples of an epoch, without those that `drop_last` drops.
@@ -226,7 +225,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
     }
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {
-        self.copy(|plan| {
+        self.copy(|plan, _| {
             if plan.options.device.as_ref() != Some(device) {
                 plan.checked = None; // another device's decoder
             }
@@ -234,18 +233,23 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         })
     }
 
-    /// Returns a loader of the positions `start..end` of each epoch's global order. With
-    /// [`devices`](crate::PinnedDataLoaderBuilder::devices), the slices that Burn makes for its devices are equal shares
-    /// of that order instead. Slices of a shuffled loader are disjoint in every epoch. They are shuffled globally, not
-    /// each within itself.
+    /// Returns a loader of the positions `start..end` of each epoch's global order. Slices of a shuffled loader are
+    /// disjoint in every epoch. They are shuffled globally, not each within itself.
+    ///
+    /// With [`devices`](crate::PinnedDataLoaderBuilder::devices), the equal slices that Burn makes for its devices are
+    /// equal shares of that order instead. Any other slice, for example a training part, is a loader for as many devices,
+    /// of these positions only.
     fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<O>> {
-        self.copy(|plan| {
+        self.copy(|plan, epochs| {
             if let Some(device) = plan.schedule.cut_for_device(start, end) {
                 plan.device = Some(device);
             } else {
                 plan.schedule.cut(start, end);
-                plan.standing = SharedPosition::new(plan.standing.get());
-                self.compare(start, end, plan.schedule.batches(self.epoch.load(Relaxed)));
+                plan.standing = SharedPosition::new(plan.standing.get(), plan.schedule.devices);
+                *epochs = Epochs::new(epochs.next());
+                if plan.schedule.devices == 1 {
+                    self.compare(start, end, plan.schedule.steps(epochs.next()));
+                }
             }
         })
     }

@@ -12,17 +12,37 @@ use burn::data::{
     dataloader::{DataLoaderIterator, Progress},
     dataset::DatasetError,
 };
-use std::sync::Arc;
+use std::{
+    mem,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-/// The batches of one epoch, in order. Dropping it early stops the work on the rest.
+/// The batches of one epoch, in order. At its end, or when it is dropped early, the work on the rest stops.
 pub(crate) struct EpochIter<O> {
-    /// `Err` if the threads could not be started; yielded once.
+    /// The epoch in progress. `Err` if it has ended, or with the error that kept it from starting.
     run: Result<(Arc<Pipeline<O>>, RunId), Option<Error>>,
+    /// How far the batches have been taken that the consumer has.
     progress: EpochProgress,
+    /// How far batches have been taken from the pipeline.
+    taken: EpochProgress,
+    /// A batch that was taken ahead, to know whether the one before it was the last.
+    kept: Option<Taken<O>>,
     standing: EpochPosition,
     clock: StepClock,
     faults: Faults,
     tally: Tally,
+}
+
+/// A batch for the consumer, with the number of its samples, or the error at its place.
+struct Taken<O> {
+    number: usize,
+    batch: Result<(O, usize), Error>,
+    /// How long the consumer waited for it.
+    waited: Duration,
+    as_chosen: bool,
+    /// How far the epoch is with it.
+    progress: EpochProgress,
 }
 
 impl<O> EpochIter<O> {
@@ -34,12 +54,13 @@ impl<O> EpochIter<O> {
         faults: Faults,
     ) -> Self {
         let tally = Tally::new(faults.policy.quota(progress.items_total), progress.skipped);
-        Self { run: run.map_err(Some), progress, standing, clock, faults, tally }
+        let taken = progress.clone();
+        Self { run: run.map_err(Some), progress, taken, kept: None, standing, clock, faults, tally }
     }
 
     fn advance(&mut self) -> Option<Result<O, Error>> {
-        let (pipeline, id) = match &mut self.run {
-            Ok((pipeline, id)) => (Arc::clone(pipeline), *id),
+        let pipeline = match &mut self.run {
+            Ok((pipeline, _)) => Arc::clone(pipeline),
             Err(error) => {
                 let error = error.take()?;
                 self.faults.saw(&error);
@@ -49,23 +70,48 @@ impl<O> EpochIter<O> {
         };
         let _entered = self.clock.entered();
         let asked = self.clock.asked();
-        let (number, waited, as_chosen, batch) = loop {
-            let Some(delivery) = pipeline.next(id, asked) else {
-                self.clock.ended();
-                return None;
-            };
-            let Delivery { place, waited, as_chosen, .. } = delivery;
-            let taken = self.take(&pipeline, delivery);
-            self.standing.set(self.progress.at());
-            // A batch whose samples are all skipped is passed over.
-            if let Some(taken) = taken.transpose() {
-                break (place.batch, waited, as_chosen, taken);
-            }
+        let Some(mut given) = self.kept.take().or_else(|| self.pull()) else {
+            self.clock.ended();
+            self.end();
+            return None;
         };
+        // If all samples that are left may be skipped, this batch may be the last. Its progress must say so.
+        if !self.taken.is_shared() && (1..=self.tally.left()).contains(&self.taken.least_left()) {
+            self.kept = self.pull();
+            match &self.kept {
+                Some(kept) => given.waited += kept.waited,
+                None => given.progress = self.taken.clone(),
+            }
+        }
+        let Taken { number, batch, waited, as_chosen, progress } = given;
+        self.standing.set(progress.at());
+        self.progress = progress;
         let stepped = self.clock.handed(asked, number, batch.as_ref().ok().map(|(_, items)| *items));
         pipeline.handed(self.clock.copy(), waited, stepped, as_chosen);
-        let batch = batch.map(|(batch, _)| batch);
-        Some(batch)
+        Some(batch.map(|(batch, _)| batch))
+    }
+
+    /// Takes the next batch that is not skipped whole; returns `None` at the epoch's end.
+    fn pull(&mut self) -> Option<Taken<O>> {
+        let (pipeline, id) = self.run.as_ref().map(|(pipeline, id)| (Arc::clone(pipeline), *id)).ok()?;
+        let mut waits = Duration::ZERO;
+        loop {
+            // Each wait has a clock of its own, which `timeout` is compared with.
+            let delivery = pipeline.next(id, Instant::now())?;
+            let Delivery { place, waited, as_chosen, .. } = delivery;
+            waits += waited;
+            if let Some(batch) = self.take(&pipeline, delivery).transpose() {
+                let progress = self.taken.clone();
+                return Some(Taken { number: place.batch, batch, waited: waits, as_chosen, progress });
+            }
+        }
+    }
+
+    /// Ends the epoch: it holds nothing any more, and new threads may take the place of those that hang.
+    fn end(&mut self) {
+        if let Ok((pipeline, id)) = mem::replace(&mut self.run, Err(None)) {
+            pipeline.end(id);
+        }
     }
 
     /// Makes the user's batch from what the pipeline delivers; returns it with the number of its samples.
@@ -78,7 +124,7 @@ impl<O> EpochIter<O> {
             Ready::Finished(finished) => Ok(Some(finished)),
             Ready::Raw(raw) => raw.finish().inspect_err(saw).map(Some),
             // The other processes have a batch here, and may wait for this one in a collective operation.
-            Ready::Empty if self.progress.is_shared() => Err(Error::AllSkipped { place, skipped }).inspect_err(saw),
+            Ready::Empty if self.taken.is_shared() => Err(Error::AllSkipped { place, skipped }).inspect_err(saw),
             Ready::Empty => Ok(None),
         });
         let items = match &taken {
@@ -88,7 +134,7 @@ impl<O> EpochIter<O> {
             }
             Err(_) => 0,
         };
-        self.progress.given(items, self.tally.skipped());
+        self.taken.given(items, self.tally.skipped());
         Ok(taken?.map(|Finished { batch, items, permit }| {
             drop(permit); // the batch is the consumer's now
             (batch, items)
@@ -106,14 +152,13 @@ impl<O> Iterator for EpochIter<O> {
 
 impl<O> DataLoaderIterator<O> for EpochIter<O> {
     fn progress(&self) -> Progress {
-        Progress::new(self.progress.items, self.progress.items_total, Some("items".into()))
+        let (items, total) = self.progress.items();
+        Progress::new(items, total, Some("items".into()))
     }
 }
 
 impl<O> Drop for EpochIter<O> {
     fn drop(&mut self) {
-        if let Ok((pipeline, id)) = &self.run {
-            pipeline.end(*id);
-        }
+        self.end();
     }
 }

@@ -1,13 +1,19 @@
 //! Where a loader stands, to go on from there.
 
-use crate::{fault::Error, order::Position};
+use crate::{
+    fault::Error,
+    order::{Position, part},
+};
 use fnv::FnvHasher;
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use std::{
     fmt::{self, Write},
     hash::Hasher,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
 };
 
 /// Where a loader stands in its epochs: which batches it has returned, and of what. It takes a few hundred bytes. Save
@@ -50,7 +56,7 @@ pub struct LoaderState {
     pub(crate) epoch: usize,
     /// The number of units of the epoch's global order that were returned, by all processes together.
     pub(crate) position: usize,
-    /// The number of samples of the epoch that this process has skipped.
+    /// The number of samples of the epoch that this process has skipped, all its devices together.
     pub(crate) skipped: usize,
     pub(crate) seed: u64,
     pub(crate) dataset_len: usize,
@@ -107,28 +113,56 @@ impl LoaderState {
     }
 }
 
-/// Where a loader stands, and how many epochs it has begun.
+/// Where a loader stands, and the copies of it that are cut for its devices.
 #[derive(Debug, Clone)]
-pub(crate) struct SharedPosition(Arc<Mutex<(Position, u64)>>);
+pub(crate) struct SharedPosition(Arc<Mutex<Standing>>);
+
+#[derive(Debug)]
+struct Standing {
+    /// That of the newest epoch.
+    at: Position,
+    /// How many epochs were begun.
+    begun: u64,
+    /// For each device, the epoch that it is in, and how many samples of that it has skipped.
+    skipped: Vec<(usize, usize)>,
+}
 
 impl SharedPosition {
-    pub(crate) fn new(at: Position) -> Self {
-        Self(Arc::new(Mutex::new((at, 0))))
+    /// A loader that stands here, for so many devices.
+    pub(crate) fn new(at: Position, devices: usize) -> Self {
+        let skipped = (0..devices).map(|device| (at.epoch, part(at.skipped, device, devices))).collect();
+        Self(Arc::new(Mutex::new(Standing { at, begun: 0, skipped })))
     }
 
-    fn lock(&self) -> MutexGuard<'_, (Position, u64)> {
+    fn lock(&self) -> MutexGuard<'_, Standing> {
         self.0.lock()
     }
 
     pub(crate) fn get(&self) -> Position {
-        self.lock().0
+        let standing = self.lock();
+        let of_epoch = standing.skipped.iter().filter(|(epoch, _)| *epoch == standing.at.epoch);
+        Position { skipped: of_epoch.map(|(_, skipped)| skipped).sum(), ..standing.at }
     }
 
-    /// Begins an epoch at this place: from now on it is the newest.
-    pub(crate) fn begin(&self, at: Position) -> EpochPosition {
-        let mut state = self.lock();
-        *state = (at, state.1 + 1);
-        EpochPosition { epoch: state.1, of: self.clone() }
+    /// Begins an epoch of a device at this place, or of all devices together: from now on it is the newest.
+    pub(crate) fn begin(&self, at: Position, device: Option<u16>) -> EpochPosition {
+        let mut standing = self.lock();
+        standing.begun += 1;
+        let epoch = EpochPosition { epoch: standing.begun, device: device.map(usize::from), of: self.clone() };
+        standing.set(at, epoch.device);
+        standing.at = at;
+        epoch
+    }
+}
+
+impl Standing {
+    fn set(&mut self, at: Position, device: Option<usize>) {
+        if device.is_none() {
+            self.skipped.fill((at.epoch, 0));
+        }
+        if let Some(skipped) = self.skipped.get_mut(device.unwrap_or(0)) {
+            *skipped = (at.epoch, at.skipped);
+        }
     }
 }
 
@@ -136,15 +170,54 @@ impl SharedPosition {
 #[derive(Debug)]
 pub(crate) struct EpochPosition {
     epoch: u64,
+    device: Option<usize>,
     of: SharedPosition,
 }
 
 impl EpochPosition {
     pub(crate) fn set(&self, at: Position) {
-        let mut state = self.of.lock();
-        if state.1 == self.epoch {
-            state.0 = at;
+        let mut standing = self.of.lock();
+        let newest = standing.begun == self.epoch;
+        if newest || self.device.is_some() {
+            standing.set(at, self.device); // the other devices' epochs go on beside the newest
         }
+        if newest {
+            standing.at = at;
+        }
+    }
+}
+
+/// Counts the epochs of a loader, and of its copies for the loader that they are of.
+#[derive(Debug, Default)]
+pub(crate) struct Epochs {
+    next: AtomicUsize,
+    of: Option<Arc<Epochs>>,
+}
+
+impl Epochs {
+    pub(crate) fn new(first: usize) -> Self {
+        Self { next: AtomicUsize::new(first), of: None }
+    }
+
+    /// The epochs of a copy, which goes on where this loader is.
+    pub(crate) fn copy(self: &Arc<Self>) -> Self {
+        Self { of: Some(Arc::clone(self)), ..Self::new(self.next()) }
+    }
+
+    /// The number of the next epoch.
+    pub(crate) fn next(&self) -> usize {
+        self.next.load(Relaxed)
+    }
+
+    /// Begins an epoch; returns its number. The loader that this is a copy of goes on behind it.
+    pub(crate) fn begin(&self) -> usize {
+        let epoch = self.next.fetch_add(1, Relaxed);
+        let mut of = &self.of;
+        while let Some(epochs) = of {
+            epochs.next.fetch_max(epoch.saturating_add(1), Relaxed);
+            of = &epochs.of;
+        }
+        epoch
     }
 }
 

@@ -179,7 +179,9 @@ impl Counters {
 
     /// Adds device memory that batches of a copy of the loader are in.
     pub(crate) fn watch_device(&self, memory: Weak<dyn OnDevice>) {
-        self.on_device.lock().push(memory);
+        let mut all = self.on_device.lock();
+        all.retain(|memory| memory.strong_count() > 0);
+        all.push(memory);
     }
 
     /// Notes how many bytes of batches are in device memory now, for their peak.

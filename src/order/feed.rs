@@ -1,27 +1,15 @@
 //! The batches of an epoch as a sampler orders them.
 
 use crate::{
-    fault::{BoxError, Error, guard},
+    fault::{BoxError, Error, discard, guard},
     vocabulary::Place,
 };
-use std::iter;
+use std::{iter, mem};
 
 /// The units of an epoch.
 pub(super) enum Units {
     Samples { indices: Box<dyn Iterator<Item = usize> + Send>, batch_size: usize },
     Batches { batches: Box<dyn Iterator<Item = Vec<usize>> + Send>, max: usize },
-}
-
-impl Units {
-    pub(super) fn skip(self, units: usize) -> Self {
-        match self {
-            _ if units == 0 => self, // avoids one more call for each unit
-            Self::Samples { indices, batch_size } => {
-                Self::Samples { indices: Box::new(indices.skip(units)), batch_size }
-            }
-            Self::Batches { batches, max } => Self::Batches { batches: Box::new(batches.skip(units)), max },
-        }
-    }
 }
 
 /// The batches of an epoch that are still to come.
@@ -83,7 +71,8 @@ impl Feed {
         };
         self.asked += wanted;
         if taken.is_err() {
-            self.units = Units::Batches { batches: Box::new(iter::empty()), max: 0 }; // its position is not known
+            let none = Units::Batches { batches: Box::new(iter::empty()), max: 0 };
+            discard(place, mem::replace(&mut self.units, none)); // its position is not known
         }
         let indices = taken?;
         self.given += match self.units {

@@ -25,4 +25,4 @@ pub use sampler::{
     RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler, SubsetSampler,
     WeightedSampler, WeightedWithoutReplacementSampler,
 };
-pub(crate) use schedule::{EpochOrder, Sampling, Schedule};
+pub(crate) use schedule::{EpochOrder, Sampling, Schedule, part};

@@ -17,11 +17,11 @@ impl Position {
 }
 
 /// How far an epoch has come.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct EpochProgress {
     /// Samples given, including those before the epoch was resumed.
-    pub(crate) items: usize,
-    /// Samples of the whole epoch.
+    pub(super) items: usize,
+    /// Samples of the whole epoch. A batch sampler estimates this.
     pub(crate) items_total: usize,
     /// Samples skipped, including those before the epoch was resumed.
     pub(crate) skipped: usize,
@@ -36,16 +36,40 @@ pub(crate) struct EpochProgress {
     pub(super) resumed_at: usize,
     /// Units per batch.
     pub(super) batch: usize,
+    /// Whether units are samples.
+    pub(super) by_samples: bool,
+    /// Units that are still to come.
+    pub(super) left: usize,
     pub(super) world: usize,
-    pub(super) shared: bool,
 }
 
 impl EpochProgress {
+    /// The progress of an epoch that could not begin. It is never complete.
+    pub(crate) fn never(at: Position, items_total: usize) -> Self {
+        let Position { epoch, given, skipped } = at;
+        let (first, next, end) = (0, 0, 1);
+        let (items, batch, left, world) = (0, 1, 1, 1);
+        let (by_samples, resumed_at) = (false, given);
+        Self { items, items_total, skipped, epoch, first, next, end, resumed_at, batch, by_samples, left, world }
+    }
+
     /// Counts a batch that was given, or the error in its place. `skipped` is what the epoch has skipped so far.
     pub(crate) fn given(&mut self, items: usize, skipped: usize) {
-        self.items += items;
+        let units = self.batch.min(self.left);
+        self.left -= units;
+        self.items = self.items.saturating_add(if self.by_samples { units } else { items });
         self.next += 1;
         self.skipped = skipped;
+    }
+
+    /// Returns the samples given, and those of the whole epoch. They are equal after the last batch, and only then: Burn
+    /// applies the last gradients of an epoch then.
+    pub(crate) fn items(&self) -> (usize, usize) {
+        if self.next >= self.end {
+            let all = self.items.max(self.items_total);
+            return (all, all);
+        }
+        (self.items, self.items_total.max(self.items.saturating_add(1)))
     }
 
     /// The number of the next batch.
@@ -53,9 +77,14 @@ impl EpochProgress {
         self.next
     }
 
+    /// Returns a number of samples that are still to come at least.
+    pub(crate) fn least_left(&self) -> usize {
+        if self.by_samples { self.left } else { self.end.saturating_sub(self.next) }
+    }
+
     /// Whether other processes, or other devices of this one, have a share of the epoch.
     pub(crate) fn is_shared(&self) -> bool {
-        self.shared
+        self.world > 1
     }
 
     /// Returns where the loader stands. This is right when all processes have come equally far.

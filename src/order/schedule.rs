@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     fault::{BoxError, Error, guard},
-    order::sampler::{BatchSampler, Sampler},
+    order::sampler::{BatchSampler, EpochBatches, Sampler},
     vocabulary::{BatchKey, Place, Stage},
 };
 use std::{fmt, ops::Range, sync::Arc};
@@ -40,7 +40,8 @@ pub(crate) struct Schedule {
     pub(crate) sampling: Sampling,
     pub(crate) dataset_len: usize,
     pub(crate) distributed: Distributed,
-    /// The samples of this process's share of each epoch that belong to this loader. `None` means all.
+    /// The samples of each epoch's global order that belong to this loader, and to its twins in other processes.
+    /// `None` means all.
     pub(crate) slice: Option<Range<usize>>,
     /// The number of devices that the loader is going to be cut for.
     pub(crate) devices: usize,
@@ -65,27 +66,23 @@ impl Schedule {
         }
     }
 
-    /// Returns which units of this process's share belong to this loader, if the global order has `units`.
-    fn mine(&self, units: usize) -> Range<usize> {
-        let share = self.distributed.share(units);
-        let Some(slice) = &self.slice else { return 0..share };
+    /// Returns which of the global order's `units` belong to this loader and its twins in other processes.
+    fn wanted(&self, units: usize) -> Range<usize> {
+        let Some(slice) = &self.slice else { return 0..units };
         let at = |item: usize| match &self.sampling {
-            Sampling::Samples { .. } => item.min(share),
+            Sampling::Samples { .. } => item.min(units),
             // Whole batches, in proportion to that part of the samples.
-            Sampling::Batches { .. } => {
-                let items = self.share_items().max(1);
-                (item.min(items) as u128 * share as u128 / items as u128) as usize
+            Sampling::Batches { sampler } => {
+                let items = sampler.num_items(self.dataset_len).max(1);
+                (item.min(items) as u128 * units as u128 / items as u128) as usize
             }
         };
         at(slice.start)..at(slice.end)
     }
 
-    /// Returns how many samples this process's share of an epoch has. A batch sampler estimates this.
-    fn share_items(&self) -> usize {
-        match &self.sampling {
-            Sampling::Samples { .. } => self.distributed.share(self.units(0)),
-            Sampling::Batches { sampler } => sampler.num_items(self.dataset_len) / self.distributed.world(),
-        }
+    /// Returns how many units of an epoch of `units` this process gets.
+    fn mine(&self, units: usize) -> usize {
+        self.distributed.share(self.wanted(units).len())
     }
 
     fn batches_of(&self, units: usize) -> usize {
@@ -100,19 +97,26 @@ impl Schedule {
     pub(crate) fn items(&self) -> usize {
         match &self.sampling {
             Sampling::Samples { batch_size, drop_last, .. } => {
-                let units = self.mine(self.units(0)).len();
+                let units = self.mine(self.units(0));
                 if *drop_last { units - units % batch_size } else { units }
             }
-            Sampling::Batches { .. } => {
-                let items = self.share_items();
-                self.slice.as_ref().map_or(items, |slice| slice.end.min(items) - slice.start.min(items))
+            Sampling::Batches { sampler } => {
+                let items = sampler.num_items(self.dataset_len);
+                let items = self.slice.as_ref().map_or(items, |slice| slice.end.min(items) - slice.start.min(items));
+                items / self.distributed.world()
             }
         }
     }
 
-    /// How many batches an epoch has when it is not resumed.
-    pub(crate) fn batches(&self, epoch: usize) -> usize {
-        self.batches_of(self.mine(self.units(epoch)).len())
+    /// How many batches an epoch has when it is not resumed and not cut for devices.
+    fn batches(&self, epoch: usize) -> usize {
+        self.batches_of(self.mine(self.units(epoch)))
+    }
+
+    /// How many steps an epoch has when it is not resumed: its batches or, if the loader is going to be cut for devices,
+    /// those of each device.
+    pub(crate) fn steps(&self, epoch: usize) -> usize {
+        if self.devices > 1 { self.of_device(0).batches(epoch) } else { self.batches(epoch) }
     }
 
     /// Returns the largest number of samples in a batch.
@@ -133,14 +137,22 @@ impl Schedule {
         }
     }
 
-    /// The order of one of the devices that the loader is cut for.
+    /// The order of one of the devices that the loader is cut for. A resumed device goes on with its part of what was
+    /// skipped.
     fn of_device(&self, device: usize) -> Self {
-        Self { distributed: self.distributed.of_device(device, self.devices), devices: 1, ..self.clone() }
+        let resumed = self.resumed.map(|at| Position { skipped: part(at.skipped, device, self.devices), ..at });
+        Self { distributed: self.distributed.of_device(device, self.devices), devices: 1, resumed, ..self.clone() }
+    }
+
+    /// Returns how many samples of an epoch each device has, for Burn. All of them together are no more than can be
+    /// counted, even if the epoch has no end.
+    fn items_of_device(&self) -> usize {
+        self.of_device(0).items().min(usize::MAX / self.devices)
     }
 
     /// Returns how many samples an epoch has for Burn, which cuts them into equal slices, one for each device.
     pub(crate) fn items_to_cut(&self) -> usize {
-        if self.devices > 1 { self.devices.saturating_mul(self.of_device(0).items()) } else { self.items() }
+        if self.devices > 1 { self.devices * self.items_of_device() } else { self.items() }
     }
 
     /// Makes this the order of one of the devices, if `start` and `end` are where Burn cuts for it. Returns the number of
@@ -149,19 +161,20 @@ impl Schedule {
         if self.devices < 2 {
             return None;
         }
-        let each = self.of_device(0).items().max(1);
+        let each = self.items_of_device().max(1);
         let device = start / each;
-        let is_cut = start.is_multiple_of(each) && end == start + each && device < self.devices;
+        let is_cut = start.is_multiple_of(each) && Some(end) == start.checked_add(each) && device < self.devices;
         let number = u16::try_from(device).ok().filter(|_| is_cut)?;
         *self = self.of_device(device);
         Some(number)
     }
 
-    /// Makes this the order of a part of the loader's samples, from `start` to `end`.
+    /// Makes this the order of a part of the loader's samples, from `start` to `end`. It can still be cut for devices.
     pub(crate) fn cut(&mut self, start: usize, end: usize) {
         let Range { start: first, end: last } = self.slice.clone().unwrap_or(0..usize::MAX);
-        let clamp = |at: usize| first.saturating_add(at).min(last);
-        self.slice = Some(clamp(start)..clamp(end).max(clamp(start)));
+        // Each process has the same part of its own share.
+        let at = |item: usize| first.saturating_add(item.saturating_mul(self.distributed.world())).min(last);
+        self.slice = Some(at(start)..at(end).max(at(start)));
     }
 
     /// Checks that there is anything to load.
@@ -215,29 +228,30 @@ impl Schedule {
         }
         let place = Place::batch(Stage::Sampler, BatchKey::new(epoch, 0));
         let schedule = self.clone();
-        let (units, count) = guard(place, || Ok::<_, BoxError>(schedule.units_from(epoch, given)))?;
-        let mine = self.mine(count - given.min(count));
+        let planned = guard(place, || Ok::<_, BoxError>(schedule.units_from(epoch, given)))?;
+        let Planned { units, wanted, count } = planned;
         let world = self.distributed.world();
-        let (batch, repeats) = match &self.sampling {
-            Sampling::Samples { batch_size, sampler, .. } => (*batch_size, sampler.repeats()),
-            Sampling::Batches { sampler } => (1, sampler.repeats()),
+        let (batch, repeats, by_samples) = match &self.sampling {
+            Sampling::Samples { batch_size, sampler, .. } => (*batch_size, sampler.repeats(), true),
+            Sampling::Batches { sampler } => (1, sampler.repeats(), false),
         };
-        let batches = self.batches_of(mine.len());
-        let share = match self.sampling {
+        let mine = self.distributed.share(wanted.len());
+        let batches = self.batches_of(mine);
+        let promised = match self.sampling {
             Sampling::Samples { drop_last: true, batch_size, .. } => batches * batch_size,
-            _ => mine.len(),
+            _ => mine,
         };
-        let first = given.saturating_add(self.distributed.rank()).saturating_add(mine.start.saturating_mul(world));
         let items = match self.sampling {
             Sampling::Samples { .. } => given / world,
-            Sampling::Batches { .. } => (given / world).saturating_mul(self.items()) / self.batches_of(count).max(1),
+            Sampling::Batches { .. } => (given / world).saturating_mul(self.items()) / count.div_ceil(world).max(1),
         };
-        let feed = Feed { units: units.skip(mine.start), promised: share, asked: 0, given: 0, first, world, repeats };
+        let first = wanted.start.saturating_add(self.distributed.rank());
+        let feed = Feed { units, promised, asked: 0, given: 0, first, world, repeats };
         let number = given / batch.saturating_mul(world).max(1);
         let end = number.saturating_add(batches);
         let progress = EpochProgress {
             items,
-            items_total: self.items(),
+            items_total: if by_samples { items.saturating_add(promised) } else { self.items() },
             skipped,
             epoch,
             first: number,
@@ -245,30 +259,59 @@ impl Schedule {
             end,
             resumed_at: given,
             batch,
+            by_samples,
+            left: promised,
             world,
-            shared: world > 1 || self.slice.is_some(),
         };
         Ok(EpochOrder { feed, batches: number..end, progress })
     }
 
-    /// Returns this process's units of an epoch of which `given` were given, and how many units the whole epoch has.
-    fn units_from(&self, epoch: usize, given: usize) -> (Units, usize) {
+    /// Plans this process's units of an epoch of which `given` were given.
+    fn units_from(&self, epoch: usize, given: usize) -> Planned {
         let len = self.dataset_len;
         match &self.sampling {
             Sampling::Samples { sampler, batch_size, .. } => {
                 let again = Arc::clone(sampler);
-                let (indices, units) = (sampler.indices(len, epoch), sampler.len(len));
-                let again = move || again.indices(len, epoch);
-                let indices = self.distributed.units(indices, given..units, again);
-                (Units::Samples { indices, batch_size: *batch_size }, units)
+                let (indices, count) = (sampler.indices(len, epoch), sampler.len(len));
+                let (indices, wanted) = self.share_of(indices, count, given, move || again.indices(len, epoch));
+                Planned { units: Units::Samples { indices, batch_size: *batch_size }, wanted, count }
             }
             Sampling::Batches { sampler } => {
                 let again = Arc::clone(sampler);
-                let planned = sampler.batches(len, epoch);
-                let again = move || again.batches(len, epoch).batches;
-                let batches = self.distributed.units(planned.batches, given..planned.len, again);
-                (Units::Batches { batches, max: sampler.max_batch_size(len) }, planned.len)
+                let EpochBatches { len: count, batches } = sampler.batches(len, epoch);
+                let (batches, wanted) = self.share_of(batches, count, given, move || again.batches(len, epoch).batches);
+                Planned { units: Units::Batches { batches, max: sampler.max_batch_size(len) }, wanted, count }
             }
         }
     }
+
+    /// Returns this process's share of an epoch's units, of which `given` were given, and which of the units it is a
+    /// share of. What comes again at the end is of the same slice.
+    fn share_of<T: Send + 'static>(
+        &self,
+        units: Box<dyn Iterator<Item = T> + Send>,
+        count: usize,
+        given: usize,
+        again: impl Fn() -> Box<dyn Iterator<Item = T> + Send> + Send + 'static,
+    ) -> (Box<dyn Iterator<Item = T> + Send>, Range<usize>) {
+        let wanted = self.wanted(count);
+        let Range { start, end } = wanted;
+        let again = move || Box::new(again().skip(start).take(end - start)) as Box<dyn Iterator<Item = T> + Send>;
+        let wanted = start.max(given.min(end))..end;
+        (self.distributed.units(units, wanted.clone(), again), wanted)
+    }
+}
+
+/// The units of this process's share of an epoch, as the sampler has planned them.
+struct Planned {
+    units: Units,
+    /// The units of the global order that all processes share.
+    wanted: Range<usize>,
+    /// How many units the whole epoch has.
+    count: usize,
+}
+
+/// Returns the part of `all` that belongs to one of `parts`. All parts together are `all`.
+pub(crate) fn part(all: usize, number: usize, parts: usize) -> usize {
+    all / parts + usize::from(number < all % parts)
 }

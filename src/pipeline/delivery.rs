@@ -13,7 +13,7 @@ use crate::{
     observe::CopyId,
     order::Feed,
     sync::MutexGuard,
-    vocabulary::{BatchKey, Stage},
+    vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::StreamId;
 use std::{
@@ -35,6 +35,10 @@ impl<O> Pipeline<O> {
     /// Starts an epoch of the batches with these numbers.
     pub(crate) fn start(&self, epoch: usize, feed: Feed, batches: Range<usize>) -> RunId {
         self.pool.ask_again();
+        // What the sampler has made is user code too, so it is not dropped under the lock.
+        let (feed, unneeded) = if batches.is_empty() { (None, Some(feed)) } else { (Some(feed), None) };
+        let key = BatchKey { device: self.device, ..BatchKey::new(epoch, batches.start) };
+        discard(Place::batch(Stage::Sampler, key), unneeded);
         let mut state = self.crew.lock();
         let id = RunId(state.next_id);
         state.next_id += 1;

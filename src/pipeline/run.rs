@@ -114,14 +114,14 @@ pub(crate) struct Run<O> {
 }
 
 impl<O> Run<O> {
-    /// An epoch of the batches with these numbers, none of them opened yet.
-    pub(crate) fn new(id: RunId, of: Arc<Branch<O>>, epoch: usize, feed: Feed, batches: Range<usize>) -> Self {
+    /// An epoch of the batches with these numbers, none of them opened yet. Without batches it has no feed.
+    pub(crate) fn new(id: RunId, of: Arc<Branch<O>>, epoch: usize, feed: Option<Feed>, batches: Range<usize>) -> Self {
         let Range { start: first, end } = batches;
         Self {
             id,
             of,
             epoch,
-            feed: Some(feed).filter(|_| first < end),
+            feed,
             first,
             end,
             opened: first,

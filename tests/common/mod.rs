@@ -25,6 +25,8 @@ pub enum Mischief {
     Error,
     Panic,
     Sleep(Duration),
+    /// Takes so long to fail.
+    SleepError(Duration),
     Hang,
 }
 
@@ -58,6 +60,10 @@ impl Dataset<usize> for Numbers {
             Some(Mischief::Sleep(time)) => {
                 std::thread::sleep(*time);
                 Ok(index)
+            }
+            Some(Mischief::SleepError(time)) => {
+                std::thread::sleep(*time);
+                Err(DatasetError::new(io::Error::other(format!("number {index} is late and bad"))))
             }
             Some(Mischief::Hang) => {
                 self.gate.pass();

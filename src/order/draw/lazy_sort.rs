@@ -1,15 +1,13 @@
 //! Sorts only as much as is asked for.
 
-/// The values in order, sorted one block at a time: incremental quicksort (R. Paredes, G. Navarro, "Optimal Incremental
+/// Values in order, sorted one block at a time: incremental quicksort (R. Paredes, G. Navarro, "Optimal Incremental
 /// Sorting", ALENEX 2006).
 ///
-/// The first value costs time in proportion to the length. All values together cost as much as a sort. Values that are
-/// skipped are never sorted.
+/// The first value costs time in proportion to the length. All values together cost as much as a sort. Several readers may
+/// each be at a place of their own.
 pub(crate) struct LazySort<T> {
     values: Vec<T>,
-    /// The place of the next value to return.
-    at: usize,
-    /// Values before this were returned already, or are in their place.
+    /// Values before this are in their place.
     sorted: usize,
     /// The ends of the parts after `sorted`, the nearest part last. No value of a part is greater than a value of a
     /// later part.
@@ -19,19 +17,31 @@ pub(crate) struct LazySort<T> {
 /// The number of values that are sorted at once. They fit in the cache.
 const BLOCK: usize = 1 << 12;
 
-impl<T: Ord> LazySort<T> {
+impl<T: Ord + Copy> LazySort<T> {
     pub(crate) fn new(values: Vec<T>) -> Self {
-        Self { at: 0, sorted: 0, ends: vec![values.len()], values }
+        Self { sorted: 0, ends: vec![values.len()], values }
     }
 
-    /// Splits the values until the block around `place` is small, and sorts that block.
-    fn sort_around(&mut self, place: usize) {
-        let mut start = self.sorted;
+    pub(crate) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Returns the value at a place of the order.
+    ///
+    /// # Panics
+    /// If there is no such place.
+    pub(crate) fn at(&mut self, place: usize) -> T {
+        while place >= self.sorted && self.sorted < self.values.len() {
+            self.sort_next();
+        }
+        self.values[place]
+    }
+
+    /// Splits the values until the next block is small, and sorts that block.
+    fn sort_next(&mut self) {
         while let Some(&end) = self.ends.last() {
-            if end <= place {
-                start = end;
-                self.ends.pop();
-            } else if end - start > BLOCK {
+            let start = self.sorted;
+            if end - start > BLOCK {
                 let middle = start + (end - start) / 2;
                 self.values[start..end].select_nth_unstable(middle - start);
                 self.ends.push(middle);
@@ -45,28 +55,6 @@ impl<T: Ord> LazySort<T> {
     }
 }
 
-impl<T: Ord + Copy> Iterator for LazySort<T> {
-    type Item = T;
-
-    fn next(&mut self) -> Option<T> {
-        self.nth(0)
-    }
-
-    fn nth(&mut self, n: usize) -> Option<T> {
-        let place = self.at.saturating_add(n).min(self.values.len());
-        if place >= self.sorted {
-            self.sort_around(place);
-        }
-        self.at = place.saturating_add(1).min(self.values.len());
-        self.values.get(place).copied()
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.values.len() - self.at;
-        (left, Some(left))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,19 +62,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_sorts_and_skips(
+        fn it_sorts_for_any_reader(
             values in prop::collection::vec(0u32..50_000, 0..5 * BLOCK),
-            skips in prop::collection::vec(prop_oneof![Just(0), 0..2 * BLOCK], 0..8),
+            places in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
         ) {
             let mut sorted = values.clone();
             sorted.sort_unstable();
-            let (mut lazy, mut at) = (LazySort::new(values), 0);
-            for skip in skips {
-                prop_assert_eq!(lazy.nth(skip), sorted.get(at + skip).copied());
-                at = (at + skip + 1).min(sorted.len());
-                prop_assert_eq!(lazy.size_hint().0, sorted.len() - at);
+            let mut lazy = LazySort::new(values);
+            prop_assert_eq!(lazy.len(), sorted.len());
+            for place in places.into_iter().filter(|_| !sorted.is_empty()).map(|place| place.index(sorted.len())) {
+                prop_assert_eq!(lazy.at(place), sorted[place]);
             }
-            prop_assert!(lazy.eq(sorted[at..].iter().copied()));
+            prop_assert!((0..sorted.len()).all(|place| lazy.at(place) == sorted[place]));
         }
     }
 }

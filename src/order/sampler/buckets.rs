@@ -3,7 +3,7 @@
 use super::batch::{BatchSampler, EpochBatches};
 use crate::{
     fault::Error,
-    order::draw::{Fingerprint, LazyMap, PackedList, check_count, permutation},
+    order::draw::{Fingerprint, LazyMap, PackedList, SharedPlan, check_count, permutation},
     rng::KeyedRng,
 };
 use rand::seq::SliceRandom;
@@ -33,7 +33,7 @@ use std::{fmt, ops::Range, sync::Arc};
 /// 2018, arXiv:1803.07416) and fairseq (M. Ott et al., 2019, arXiv:1904.01038) have batches of a token budget.
 ///
 /// The lengths take 4 bytes an item, and all epochs and clones share them. An epoch takes 4 bytes an item and 16 bytes
-/// a batch. It is planned as a whole when it starts. From 2^32 items or tokens on, these 4 bytes are 8 bytes.
+/// a batch. It is planned as a whole when it starts. Devices that share an epoch share the plan. From 2^32 items or tokens on, these 4 bytes are 8 bytes.
 #[derive(Clone)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct LengthBucketSampler {
@@ -44,6 +44,13 @@ pub struct LengthBucketSampler {
     shortest: usize,
     fingerprint: Fingerprint,
     lengths: Arc<PackedList>,
+    plan: SharedPlan<Plan>,
+}
+
+/// The batches of an epoch, as ranges of an order.
+struct Plan {
+    order: PackedList,
+    batches: Vec<Range<usize>>,
 }
 
 impl LengthBucketSampler {
@@ -76,27 +83,45 @@ impl LengthBucketSampler {
         let rows = (max_tokens as u128 * lengths.len() as u128).checked_div(tokens).unwrap_or(u128::MAX);
         let pool = usize::try_from(rows).unwrap_or(usize::MAX).min(max_batch_size).saturating_mul(100);
         let lengths = Arc::new(PackedList::of(lengths));
-        Ok(Self { max_tokens, max_batch_size, pool, seed: None, shortest, fingerprint, lengths })
+        let plan = SharedPlan::default();
+        Ok(Self { max_tokens, max_batch_size, pool, seed: None, shortest, fingerprint, lengths, plan })
     }
 
     /// Makes a new set of batches in a new order each epoch, drawn from (seed, epoch). Default: the same batches every
     /// epoch, pool by pool in the dataset's order.
-    pub fn shuffle(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
+    pub fn shuffle(self, seed: u64) -> Self {
+        Self { seed: Some(seed), plan: SharedPlan::default(), ..self }
     }
 
     /// Sets the number of items of a pool. Default: 100 batches of average length.
     ///
     /// # Errors
     /// [`Error::Config`] if `items` is 0.
-    pub fn with_pool_size(mut self, items: usize) -> Result<Self, Error> {
+    pub fn with_pool_size(self, items: usize) -> Result<Self, Error> {
         if items == 0 {
             let advice = "use a multiple of a batch's rows, e.g. 100 batches";
             return Err(Error::config("LengthBucketSampler::with_pool_size", "0 items make no pool", advice));
         }
-        self.pool = items;
-        Ok(self)
+        Ok(Self { pool: items, plan: SharedPlan::default(), ..self })
+    }
+
+    fn plan(&self, epoch: usize) -> Plan {
+        let items = self.lengths.len();
+        let mut rng = self.seed.map(|seed| KeyedRng::for_order(seed, epoch));
+        let mut order = match &mut rng {
+            Some(rng) => permutation(items, rng),
+            None => PackedList::counting(items),
+        };
+        let mut batches = Vec::new();
+        for start in (0..items).step_by(self.pool) {
+            let pool = start..items.min(start.saturating_add(self.pool));
+            order.sort_by_key(pool.clone(), |item| self.lengths.get(item));
+            self.cut(&order, pool, &mut batches);
+        }
+        if let Some(rng) = &mut rng {
+            batches.shuffle(rng);
+        }
+        Plan { order, batches }
     }
 
     /// Cuts sorted items into batches, as full as the limits allow.
@@ -127,23 +152,11 @@ impl fmt::Debug for LengthBucketSampler {
 }
 
 impl BatchSampler for LengthBucketSampler {
-    fn batches(&self, _dataset_len: usize, epoch: usize) -> EpochBatches {
-        let items = self.lengths.len();
-        let mut rng = self.seed.map(|seed| KeyedRng::for_order(seed, epoch));
-        let mut order = match &mut rng {
-            Some(rng) => permutation(items, rng),
-            None => PackedList::counting(items),
-        };
-        let mut batches = Vec::new();
-        for start in (0..items).step_by(self.pool) {
-            let pool = start..items.min(start.saturating_add(self.pool));
-            order.sort_by_key(pool.clone(), |item| self.lengths.get(item));
-            self.cut(&order, pool, &mut batches);
-        }
-        if let Some(rng) = &mut rng {
-            batches.shuffle(rng);
-        }
-        EpochBatches::new(batches.len(), LazyMap::new(batches.into_iter(), move |batch| order.slice(batch)))
+    fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
+        let plan = self.plan.of(dataset_len, epoch, || self.plan(epoch));
+        let count = plan.batches.len();
+        let batch = move |number: usize| plan.order.slice(plan.batches[number].clone());
+        EpochBatches::new(count, LazyMap::new(0..count, batch))
     }
 
     fn max_batch_size(&self, _dataset_len: usize) -> usize {

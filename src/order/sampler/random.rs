@@ -3,10 +3,11 @@
 use super::base::Sampler;
 use crate::{
     fault::Error,
-    order::draw::{Draws, below, permutation},
+    order::draw::{Draws, PackedList, SharedPlan, below, permutation},
     rng::KeyedRng,
 };
 use derive_new::new;
+use std::fmt;
 
 /// Every sample once, in a new order each epoch, drawn from (seed, epoch) alone.
 ///
@@ -23,24 +24,31 @@ use derive_new::new;
 /// ```
 ///
 /// An epoch takes 4 bytes for each sample of the dataset (8 from 2^32 samples). It is planned as a whole when it
-/// starts. The shuffle is that of R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964. From 2^22
+/// starts. Devices that share an epoch share the plan. The shuffle is that of R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964. From 2^22
 /// samples on, samples are scattered to buckets first, as in P. Sanders, "Random Permutations on Distributed, External
 /// and Hierarchical Memory", IPL 67(6), 1998.
-#[derive(Debug, Clone, Copy, new)]
+#[derive(Clone, new)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct RandomSampler {
     seed: u64,
     #[new(default)]
     size: Option<usize>,
+    #[new(default)]
+    plan: SharedPlan<PackedList>,
 }
 
 impl RandomSampler {
     /// Keeps only the first `size` samples of each epoch's order: another random part of the dataset every epoch.
     ///
     /// `size` may be at most the dataset's length.
-    pub fn with_size(mut self, size: usize) -> Self {
-        self.size = Some(size);
-        self
+    pub fn with_size(self, size: usize) -> Self {
+        Self { size: Some(size), ..Self::new(self.seed) }
+    }
+}
+
+impl fmt::Debug for RandomSampler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RandomSampler").field("seed", &self.seed).field("size", &self.size).finish()
     }
 }
 
@@ -50,11 +58,14 @@ impl Sampler for RandomSampler {
     }
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        let mut indices = permutation(dataset_len, &mut KeyedRng::for_order(self.seed, epoch));
-        if self.size.is_some() {
-            indices.truncate(self.len(dataset_len));
-        }
-        indices.into_indices()
+        let plan = || {
+            let mut indices = permutation(dataset_len, &mut KeyedRng::for_order(self.seed, epoch));
+            if self.size.is_some() {
+                indices.truncate(self.len(dataset_len));
+            }
+            indices
+        };
+        self.plan.of(dataset_len, epoch, plan).indices()
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {

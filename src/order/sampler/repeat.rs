@@ -153,10 +153,10 @@ mod tests {
     fn passes_are_epochs_of_their_own() {
         let random = RandomSampler::new(3);
         let passes = |epochs: &[usize]| epochs.iter().flat_map(|epoch| random.indices(20, *epoch)).collect::<Vec<_>>();
-        let thrice = RepeatSampler::new(random, 3).unwrap();
+        let thrice = RepeatSampler::new(random.clone(), 3).unwrap();
         assert!(thrice.indices(20, 0).eq(passes(&[0, 1, 2])));
         assert!(thrice.indices(20, 5).eq(passes(&[15, 16, 17])));
-        let endless = RepeatSampler::endless(random);
+        let endless = RepeatSampler::endless(random.clone());
         assert!(endless.indices(20, 0).take(80).eq(passes(&[0, 1, 2, 3])));
         assert!(endless.indices(20, 2).take(40).eq(passes(&[2, 3])));
         assert_eq!((thrice.len(20), endless.len(20), endless.len(0)), (60, usize::MAX, 0));

@@ -3,7 +3,7 @@
 use super::base::Sampler;
 use crate::{
     fault::Error,
-    order::draw::{Fingerprint, LazyMap, PackedList},
+    order::draw::{Fingerprint, PackedList, SharedPlan},
     rng::KeyedRng,
 };
 use std::{fmt, sync::Arc};
@@ -30,6 +30,7 @@ pub struct SubsetSampler {
     repeats: bool,
     fingerprint: Fingerprint,
     indices: Arc<PackedList>,
+    plan: SharedPlan<PackedList>,
 }
 
 impl SubsetSampler {
@@ -42,13 +43,18 @@ impl SubsetSampler {
             !sorted.is_sorted_by(|a, b| a < b)
         };
         let fingerprint = Fingerprint::of(indices.iter().map(|index| *index as u64));
-        Self { seed: None, repeats, fingerprint, indices: Arc::new(PackedList::of(indices)) }
+        Self {
+            seed: None,
+            repeats,
+            fingerprint,
+            indices: Arc::new(PackedList::of(indices)),
+            plan: SharedPlan::default(),
+        }
     }
 
     /// Shuffles the indices: each epoch has a new order, drawn from (seed, epoch).
-    pub fn shuffle(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
+    pub fn shuffle(self, seed: u64) -> Self {
+        Self { seed: Some(seed), plan: SharedPlan::default(), ..self }
     }
 }
 
@@ -63,14 +69,14 @@ impl Sampler for SubsetSampler {
         self.indices.len()
     }
 
-    fn indices(&self, _dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        let Some(seed) = self.seed else {
-            let indices = Arc::clone(&self.indices);
-            return Box::new(LazyMap::new(0..indices.len(), move |at| indices.get(at)));
+    fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        let Some(seed) = self.seed else { return Arc::clone(&self.indices).indices() };
+        let plan = || {
+            let mut indices = PackedList::clone(&self.indices);
+            indices.shuffle(0..indices.len(), &mut KeyedRng::for_order(seed, epoch));
+            indices
         };
-        let mut indices = PackedList::clone(&self.indices);
-        indices.shuffle(0..indices.len(), &mut KeyedRng::for_order(seed, epoch));
-        indices.into_indices()
+        self.plan.of(dataset_len, epoch, plan).indices()
     }
 
     fn repeats(&self) -> bool {

@@ -3,9 +3,10 @@
 use super::base::Sampler;
 use crate::{
     fault::Error,
-    order::draw::{AliasTable, Draws, Fingerprint, LazyMap, LazySort, check_count, checked},
+    order::draw::{AliasTable, Draws, Fingerprint, LazyMap, LazySort, SharedPlan, check_count, checked},
     rng::KeyedRng,
 };
+use parking_lot::Mutex;
 use rand::RngExt;
 use std::{cmp::Ordering, fmt, sync::Arc};
 
@@ -111,7 +112,7 @@ impl Sampler for WeightedSampler {
 /// 2006). All weights are read when an epoch starts. The order is found only as far as it is asked for.
 ///
 /// The weights take 8 bytes an item (16 while `new` runs), and all epochs and clones share them. An epoch takes 16
-/// bytes for each item of its size, and up to 32 while it starts.
+/// bytes for each item of its size, and up to 32 while it starts. Devices that share an epoch share that.
 #[derive(Clone)]
 pub struct WeightedWithoutReplacementSampler {
     seed: u64,
@@ -121,6 +122,7 @@ pub struct WeightedWithoutReplacementSampler {
     weights: Arc<[f64]>,
     /// Whether waiting times may be too large for a number. Then their logarithms are compared.
     logarithms: bool,
+    plan: SharedPlan<Mutex<LazySort<Arrival>>>,
 }
 
 /// The least rate whose waiting times are surely finite: the longest wait at rate 1 is below 37, and 37 over this is
@@ -138,14 +140,15 @@ impl WeightedWithoutReplacementSampler {
         let positive = weights.iter().filter(|weight| **weight > 0.0).count();
         let logarithms = weights.iter().any(|weight| *weight > 0.0 && *weight < LEAST_RATE);
         let fingerprint = Fingerprint::of(weights.iter().map(|weight| weight.to_bits()));
-        Ok(Self { seed, size: positive, positive, fingerprint, weights: weights.into(), logarithms })
+        let (weights, plan) = (weights.into(), SharedPlan::default());
+        Ok(Self { seed, size: positive, positive, fingerprint, weights, logarithms, plan })
     }
 
     /// Keeps only the first `size` items of each epoch's order.
     ///
     /// # Errors
     /// [`Error::Config`] if `size` is more than the number of positive weights.
-    pub fn with_size(mut self, size: usize) -> Result<Self, Error> {
+    pub fn with_size(self, size: usize) -> Result<Self, Error> {
         if size > self.positive {
             let problem = format!(
                 "{size} items are more than the {} with a positive weight, and none is drawn twice",
@@ -154,8 +157,22 @@ impl WeightedWithoutReplacementSampler {
             let advice = "lower it, or use `WeightedSampler`, which draws with replacement";
             return Err(Error::config("WeightedWithoutReplacementSampler::with_size", problem, advice));
         }
-        self.size = size;
-        Ok(self)
+        Ok(Self { size, plan: SharedPlan::default(), ..self })
+    }
+}
+
+impl WeightedWithoutReplacementSampler {
+    /// The first arrivals of an epoch.
+    fn arrivals(&self, epoch: usize) -> LazySort<Arrival> {
+        let mut rng = KeyedRng::for_order(self.seed, epoch);
+        let arrivals = self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0).map(|(item, weight)| {
+            // libm's logarithm is used: the system's may differ in the last bit, and then the order would differ
+            // between machines.
+            let wait = -libm::log(1.0 - rng.random::<f64>());
+            let time = if self.logarithms { libm::log(wait) - libm::log(*weight) } else { wait / weight };
+            Arrival { time, item }
+        });
+        LazySort::new(earliest(arrivals, self.size, self.positive))
     }
 }
 
@@ -174,17 +191,10 @@ impl Sampler for WeightedWithoutReplacementSampler {
         self.size
     }
 
-    fn indices(&self, _dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        let mut rng = KeyedRng::for_order(self.seed, epoch);
-        let arrivals = self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0).map(|(item, weight)| {
-            // libm's logarithm is used: the system's may differ in the last bit, and then the order would differ
-            // between machines.
-            let wait = -libm::log(1.0 - rng.random::<f64>());
-            let time = if self.logarithms { libm::log(wait) - libm::log(*weight) } else { wait / weight };
-            Arrival { time, item }
-        });
-        let first = earliest(arrivals, self.size, self.positive);
-        Box::new(LazyMap::new(LazySort::new(first), |arrival: Arrival| arrival.item))
+    fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        let plan = self.plan.of(dataset_len, epoch, || Mutex::new(self.arrivals(epoch)));
+        let count = plan.lock().len();
+        Box::new(LazyMap::new(0..count, move |place| plan.lock().at(place).item))
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {

@@ -37,7 +37,7 @@ fn epoch_on(id: u64, node: Option<u32>) -> Run<()> {
     };
     let counters = Arc::<Counters>::default();
     let pipeline = one_of(&Arc::new(Crew::new(flow(), None)), node, rows(9, &counters), &counters);
-    Run::new(RunId(id), Arc::clone(pipeline.branch()), 0, schedule.epoch(0).unwrap().feed, 0..9)
+    Run::new(RunId(id), Arc::clone(pipeline.branch()), 0, Some(schedule.epoch(0).unwrap().feed), 0..9)
 }
 
 /// With `Auto` down to one worker, a call that hangs must not make all others rest.
