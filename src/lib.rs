@@ -111,7 +111,6 @@ pub use loader::{LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderB
 pub use memory::Field;
 pub use observe::Stats;
 pub use order::Distributed;
-pub use pipeline::{Auto, Count};
 pub use rng::KeyedRng;
 pub use vocabulary::{Place, Stage};
 

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     device::{Part, Target, Uploaded, Uploader},
     fault::{BoxError, Doing, Error, Faults, Skips, discard, during, guard},
-    memory::{Patience, Permit, Pool, Slot},
+    memory::{Permit, Pool, Slot, Wait},
     observe::{Span, TaskClock},
     vocabulary::{Place, Stage},
 };
@@ -171,7 +171,7 @@ where
         plan: Arc<BatchPlan>,
         permit: Permit,
         _: &Arc<Pool>,
-        _: Patience<'_>,
+        _: &Wait<'_>,
         chunk: usize,
     ) -> Result<Vec<Box<dyn Task<O>>>, Error> {
         let rows = plan.indices.len();
@@ -206,12 +206,12 @@ where
     I: Send + 'static,
     O: MapTensors + Send + 'static,
 {
-    fn pin(self: Box<Self>, pool: &Arc<Pool>, patience: Patience<'_>) -> Result<Next<O>, Error> {
+    fn pin(self: Box<Self>, pool: &Arc<Pool>, wait: &Wait<'_>) -> Result<Next<O>, Error> {
         let Self { source, batch, plan, permit } = *self;
         let mut unpack = Unpack { host: source.host_device.clone(), parts: Vec::new() };
         let batch = guard(plan.place(Stage::Pin), || Ok(batch.map_tensors(&mut unpack)))?;
         let bytes = unpack.parts.iter().map(|data| data.bytes().len().next_multiple_of(ALIGN)).sum();
-        let slot = during(plan.place(Stage::SlotWait), || pool.slot(permit, usize::max(bytes, 1), patience));
+        let slot = during(plan.place(Stage::SlotWait), || pool.slot(permit, usize::max(bytes, 1), wait));
         let (batch, mut slot) = unless_failed(plan.place(Stage::Pin), batch, slot)?;
         let mut start = 0;
         let pack = |data: TensorData| {

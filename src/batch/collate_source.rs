@@ -12,7 +12,7 @@ use super::{
 use crate::{
     device::Target,
     fault::{Doing, Error, Faults, Skips, guard_at},
-    memory::{Chunk, LongFiles, Patience, Permit, Pool, remove_rows},
+    memory::{Chunk, LongFiles, Permit, Pool, remove_rows, Wait},
     observe::TaskClock,
     vocabulary::{Place, Stage},
 };
@@ -240,7 +240,7 @@ where
         plan: Arc<BatchPlan>,
         permit: Permit,
         pool: &Arc<Pool>,
-        patience: Patience<'_>,
+        wait: &Wait<'_>,
         chunk: usize,
     ) -> Result<Vec<Box<dyn Task<C::Batch>>>, Error> {
         let (rows, max) = (plan.indices.len(), self.layout.rows());
@@ -248,7 +248,7 @@ where
             // The batch is larger than the sampler said at first.
             return Err(Error::LargeBatch { place: plan.place(Stage::Sampler), got: rows, max });
         }
-        let slot = pool.slot(permit, self.layout.bytes(), patience)?;
+        let slot = pool.slot(permit, self.layout.bytes(), wait)?;
         let chunks = slot.split(&self.layout, rows, chunk);
         let lengths = if self.layout.has_padded() { vec![0; rows * self.layout.fields.len()] } else { Vec::new() };
         let written = Mutex::new(Written { lengths, ..Written::default() });

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     device::{Part, Uploaded, Uploader},
     fault::{Error, guard},
-    memory::{Field, LongFiles, Patience, Permit, Pool, Slot, SlotLayout, trim_padding},
+    memory::{Field, LongFiles, Permit, Pool, Slot, SlotLayout, trim_padding, Wait},
     observe::Span,
     vocabulary::{Place, Stage},
 };
@@ -37,7 +37,7 @@ where
     I: Send + 'static,
     C: Collate<I>,
 {
-    fn pin(self: Box<Self>, _: &Arc<Pool>, _: Patience<'_>) -> Result<Next<C::Batch>, Error> {
+    fn pin(self: Box<Self>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Next<C::Batch>, Error> {
         let Self { mut rows, lengths } = *self;
         let count = rows.plan.indices.len();
         rows.longest = trim_padding(&rows.source.layout, &mut rows.slot, count, &lengths);

@@ -4,7 +4,7 @@
 use crate::{
     device::Uploader,
     fault::{Error, Skips},
-    memory::{Patience, Permit, Pool},
+    memory::{Permit, Pool, Wait},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -24,7 +24,7 @@ pub(crate) enum Next<O> {
 pub(crate) trait ToPin<O>: Send {
     /// Closes the gaps of padded rows, or packs pageable tensors. Runs on the pin thread, or on a worker on a CPU
     /// backend.
-    fn pin(self: Box<Self>, pool: &Arc<Pool>, patience: Patience<'_>) -> Result<Next<O>, Error>;
+    fn pin(self: Box<Self>, pool: &Arc<Pool>, wait: &Wait<'_>) -> Result<Next<O>, Error>;
 }
 
 /// A batch whose bytes may go to the device.

@@ -5,7 +5,7 @@ use super::{next::Next, samples::BatchPlan};
 use crate::{
     device::Target,
     fault::{Error, Faults, Skips},
-    memory::{Patience, Permit, Pool},
+    memory::{Permit, Pool, Wait},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -48,7 +48,7 @@ pub(crate) trait Source<O>: Send + Sync {
         plan: Arc<BatchPlan>,
         permit: Permit,
         pool: &Arc<Pool>,
-        patience: Patience<'_>,
+        wait: &Wait<'_>,
         chunk: usize,
     ) -> Result<Vec<Box<dyn Task<O>>>, Error>;
 }

@@ -172,7 +172,7 @@ impl Uploader {
         pool: &Pool,
         place: Place,
     ) -> Result<Vec<Uploaded>, Error> {
-        let (permit, kind) = (slot.permit(), slot.kind());
+        let (give_up, kind) = (slot.give_up(), slot.kind());
         let bytes = slot.freeze();
         let aim = self.aim_of(parts);
         let parts: Vec<Part> = parts.iter().filter(|part| part.images.is_none()).cloned().collect();
@@ -188,7 +188,7 @@ impl Uploader {
         });
         let Err(error) = settled else { return tensors };
         drop(tensors);
-        permit.into_iter().for_each(|permit| pool.replace(permit)); // does nothing if the slot has come back by now
+        give_up(); // does nothing if the slot has come back by now
         Err(error)
     }
 

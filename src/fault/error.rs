@@ -187,7 +187,7 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
-    /// The step waits, no batch is on its way, and no slot came back in time.
+    /// The step waits, no batch is on its way, and no slot came back in time. The epoch is over.
     #[error(
         "no slot came back within {waited:?}: all {slots} are held by another iterator of this loader, or by copies to \
          the device that do not end; drop the other iterator"
@@ -198,10 +198,9 @@ pub enum Error {
         /// The number of slots of the pool.
         slots: usize,
     },
-    /// A batch did not come within [`timeout`](crate::PinnedDataLoaderBuilder::timeout). It is given up; the next call
-    /// of `next()` waits for the batch after it.
+    /// A batch did not come within [`timeout`](crate::PinnedDataLoaderBuilder::timeout). The epoch is over.
     #[error(
-        "batch {batch} of epoch {epoch}{} did not come within {waited:.1?}; {}",
+        "batch {batch} of epoch {epoch}{} did not come within {waited:.1?}, and the {lost} batches behind it are lost; {}",
         device.map_or_else(String::new, |device| format!(", for device {device},")),
         hung.as_ref().map_or_else(|| "no thread hangs in a call: raise `timeout`, or drop other iterators".into(), ToString::to_string)
     )]
@@ -214,6 +213,8 @@ pub enum Error {
         device: Option<u16>,
         /// How long `next()` waited.
         waited: Duration,
+        /// How many batches of the epoch come no more, without this one. It counts as returned.
+        lost: usize,
         /// The longest call on this batch or, if there is none, the longest call on any batch. `None` if no thread is
         /// in a call.
         hung: Option<Box<HungCall>>,

@@ -16,4 +16,4 @@ pub(crate) use guard::{discard, guard, guard_at};
 pub(crate) use panics::{Caught, catch, keep_backtraces};
 pub use policy::{BadSamples, Quota};
 pub(crate) use policy::{Faults, OnFault, Skips, Tally};
-pub(crate) use watch::{Doing, Watch, during};
+pub(crate) use watch::{Doing, Watch, during, idle};

@@ -10,7 +10,6 @@ use crossbeam_utils::CachePadded;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{
     cell::RefCell,
-    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
@@ -86,15 +85,6 @@ impl Doing {
         }
     }
 
-    /// Notes that the call goes on. It waits for something of the loader's own, not in user code.
-    pub(crate) fn still(&self) {
-        if self.watched
-            && let Some(call) = &mut *self.call()
-        {
-            call.since = Instant::now();
-        }
-    }
-
     /// Notes that the batch as a whole is worked on from now on.
     pub(crate) fn whole(&self, place: Place) {
         if self.watched {
@@ -124,6 +114,17 @@ pub(crate) fn during<T>(place: Place, code: impl FnOnce() -> T) -> T {
     code()
 }
 
+/// Runs code that waits for something of the loader's own. Meanwhile the thread is in no call.
+pub(crate) fn idle<T>(code: impl FnOnce() -> T) -> T {
+    let here = Doing::here();
+    if !here.watched {
+        return code();
+    }
+    let outer = here.call().take();
+    let _restore = Restore { here: &here, outer };
+    code()
+}
+
 /// Puts a call back, also after a panic.
 struct Restore<'a> {
     here: &'a Doing,
@@ -136,7 +137,7 @@ impl Drop for Restore<'_> {
     }
 }
 
-/// The workers of a crew, or the threads of the steps of one copy of a loader.
+/// The threads of one copy of a loader.
 #[derive(Debug)]
 pub(crate) struct Watch {
     /// How long a consumer waits, and how long a call may last before its thread counts as hung.
@@ -157,7 +158,9 @@ impl Watch {
     /// Adds a cell for a thread that is about to start.
     pub(crate) fn add(&self, name: &str) -> Arc<Doing> {
         let doing = Arc::new(Doing { watched: self.timeout.is_some(), ..Doing::default() });
-        self.threads().push((name.into(), Arc::clone(&doing)));
+        let mut threads = self.threads();
+        threads.retain(|(_, doing)| !doing.ended.load(Relaxed));
+        threads.push((name.into(), Arc::clone(&doing)));
         doing
     }
 
@@ -176,36 +179,11 @@ impl Watch {
         self.threads().iter().filter_map(|(name, doing)| doing.hung(name)).collect()
     }
 
-    /// Returns the calls that have lasted longer than the timeout.
-    fn hanging(&self) -> Vec<HungCall> {
-        let mut calls = self.timeout.map_or_else(Vec::new, |_| self.calls());
-        calls.retain(|call| self.timeout.is_some_and(|timeout| call.since > timeout));
-        calls
-    }
-
     /// Returns the call to blame for a batch that does not come. It is the longest call on this batch or, if there is
     /// none, the longest call of all.
     pub(crate) fn blame(&self, batch: BatchKey) -> Option<HungCall> {
         let of_it = |hung: &HungCall| hung.place.key() == batch;
         self.calls().into_iter().max_by_key(|hung| (of_it(hung), hung.since))
-    }
-
-    /// Whether nothing can go on because calls have lasted longer than the timeout. This is so if all threads of a kind
-    /// hang.
-    pub(crate) fn is_hung(&self) -> bool {
-        let hanging = self.hanging();
-        let kind = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
-        let mut free = BTreeMap::<String, usize>::new();
-        self.threads().iter().for_each(|(name, _)| *free.entry(kind(name)).or_default() += 1);
-        for call in &hanging {
-            free.entry(kind(&call.thread)).and_modify(|threads| *threads = threads.saturating_sub(1));
-        }
-        free.values().any(|threads| *threads == 0)
-    }
-
-    /// Whether some thread has been in one call for longer than the timeout.
-    pub(crate) fn hangs(&self) -> bool {
-        !self.hanging().is_empty()
     }
 
     /// Waits until a thread has ended, but no longer than its call may last. Returns the call that it hangs in.

@@ -4,7 +4,7 @@ use crate::{
     batch::{BatchPlace, Collate, RawBatch, Rows, upload_rows, write_rows},
     device::{Target, Uploader, alloc_for},
     fault::{Doing, Error, guard},
-    memory::{Field, LongFiles, Pool, PoolLimits, SlotLayout, trim_padding},
+    memory::{Field, LongFiles, Pool, PoolLimits, SlotLayout, Wait, trim_padding},
     observe::Counters,
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -109,11 +109,7 @@ impl<C> PinnedBatcher<C> {
         let layout = Arc::new(SlotLayout::new(self.fields.clone(), rows)?);
         let pool = self.pool(&target)?;
         let permit = pool.permit(PATIENCE).ok_or(Error::LeaseTimeout { waited: PATIENCE, slots: SLOTS })?;
-        let patience = |waited| match waited > PATIENCE {
-            true => Err(Error::LeaseTimeout { waited, slots: SLOTS }),
-            false => Ok(()),
-        };
-        let slot = pool.slot(permit, layout.bytes(), &patience)?;
+        let slot = pool.slot(permit, layout.bytes(), &Wait::at_most(PATIENCE))?;
         let mut lengths = vec![0; rows * fields];
         let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one: this thread writes all rows
         let position = |position| Place { index: Some(position), ..place };

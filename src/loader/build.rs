@@ -2,7 +2,6 @@
 
 use super::{
     builder::{PinnedDataLoaderBuilder, SourceParts},
-    crew::SharedCrew,
     data_loader::PinnedDataLoader,
     plan::Plan,
     state::{Epochs, SharedPosition},
@@ -72,7 +71,6 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             standing: SharedPosition::new(start, devices),
             faults,
             counters,
-            crew: SharedCrew::default(),
             device: None,
         };
         if let Some(state) = &plan.options.resume {

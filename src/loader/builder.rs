@@ -8,7 +8,6 @@ use crate::{
     fault::{BadSamples, Error, guard},
     memory::{Decoder, HostAlloc, MemoryLimit, SlotLayout},
     order::{Distributed, IntoOrder},
-    pipeline::Count,
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};
@@ -160,7 +159,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// device with a batch that many times as large would have. All have the same number of batches; where an epoch does
     /// not divide evenly, its first samples come once more at its end. `num_items()` is the sum for all devices. The
     /// devices share one [`state`](crate::PinnedDataLoader::state): take it when all have done the same number of steps.
-    /// They share the workers too, which go where the next batch is needed first.
+    /// The workers and [`pinned_limit`](Self::pinned_limit) are divided among them.
     ///
     /// Without it Burn's slices follow each other in the order, and may have different numbers of batches. Devices that
     /// train together then wait for each other for ever; the loader warns of that.
@@ -202,24 +201,30 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// The number of threads that read and write samples, for the loader and all its copies. Default:
-    /// [`Auto`](crate::Auto), which starts with nearly all threads of the machine, and finds out how few are enough. Of several
-    /// processes on a host, each takes its part: see
-    /// [`Distributed::with_local_world`](crate::Distributed::with_local_world). On CUDA under Linux, workers lower their own
-    /// priority (nice 10). Threads that your code starts on a worker inherit this priority.
-    pub fn num_workers(mut self, num_workers: impl Into<Count>) -> Self {
-        self.options.workers = num_workers.into();
+    /// The number of threads that read and write samples, for each copy of the loader (`to_device`, `slice`). Those for
+    /// [`devices`](Self::devices) share it: each has an equal part, but at least one.
+    ///
+    /// By default it is half of the CPU's threads, all of them below eight, and all but one for fields of images. While the
+    /// training waits for more than 1 % of its time and the workers are busy, the number doubles, up to all threads but
+    /// one, or where the workers sleep while they read up to four times the threads, and 16 at least. A doubling that
+    /// gains less than 2 % is taken back, and nothing is tried for 30 s. Each change goes to the log (level info). Of several
+    /// processes on a host, each takes its part of the threads: see
+    /// [`Distributed::with_local_world`](crate::Distributed::with_local_world).
+    ///
+    /// On CUDA under Linux, workers lower their own priority (nice 10). Threads that your code starts on a worker inherit
+    /// this priority.
+    pub fn num_workers(mut self, num_workers: usize) -> Self {
+        self.options.workers = Some(num_workers);
         self
     }
 
-    /// The number of batches ready ahead of the step, on each device. Default: 2. [`Auto`](crate::Auto): 2, and up to 8
-    /// if that makes the step wait less.
+    /// The number of batches ready ahead of the step, on each device. Default: 2.
     ///
     /// On CUDA an epoch in progress takes the device memory of `prefetch + 3` batches: `prefetch` are ready, two are on
     /// their way (or ready too), and one is in the step. It takes more if the loop keeps batches, or if steps take less
     /// than about 10 ms.
-    pub fn prefetch(mut self, prefetch: impl Into<Count>) -> Self {
-        self.options.prefetch = prefetch.into();
+    pub fn prefetch(mut self, prefetch: usize) -> Self {
+        self.options.prefetch = prefetch;
         self
     }
 
@@ -258,19 +263,18 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// How long `next()` may wait for a batch. After that it gives the batch up and returns an [`Error::Timeout`],
-    /// which names the thread, the stage and the sample that hold it up. The next call waits for the batch after it.
-    /// Default: for ever.
+    /// How long `next()` may wait for a batch. After that it returns an [`Error::Timeout`], which names the thread, the
+    /// stage and the sample that hold it up, and how many batches are lost: the epoch is over. The next `iter()` starts
+    /// new threads. Batches that were delivered stay valid. Default: for ever.
     ///
     /// It covers what the loader's threads run. It does not cover [`Collate::finish`] on an accelerator, which runs
     /// after the wait, on the thread that calls `next()`. It does not cover the planning of the epoch in `iter()`
     /// either.
     ///
     /// A call that hangs cannot be ended from outside. Its thread and its batch's memory stay until it returns, and
-    /// that memory comes on top of `pinned_limit`. The other threads go on with as many slots as before. A loader that
-    /// is dropped waits for a running call for as long as this timeout, then leaves the thread. If all workers of a
-    /// loader hang, its next epoch starts new ones beside them. So data that hangs in every epoch takes more threads in
-    /// every epoch. Use a timeout much longer than the slowest sample takes.
+    /// that memory comes on top of `pinned_limit`. A loader that is dropped waits for a running call for as long as this
+    /// timeout, then leaves the thread. So data that hangs in every epoch takes one more thread in every epoch. Use a
+    /// timeout much longer than the slowest sample takes.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
         self

@@ -1,7 +1,6 @@
 //! Burn's `DataLoader` over a pipeline.
 
 use super::{
-    crew::Workers,
     iter::EpochIter,
     plan::Plan,
     state::{Epochs, LoaderState, SharedPosition},
@@ -10,11 +9,11 @@ use super::{
 use crate::observe::Counters;
 use crate::{
     device::alloc_for,
-    fault::Error,
+    fault::{Error, keep_backtraces},
     memory::{Limited, Pool},
     observe::{CopyId, Stats, StepClock, Timeline},
     order::{EpochOrder, EpochProgress},
-    pipeline::{Pipeline, Threads},
+    pipeline::{Growth, Pipeline, Settings, Threads},
     vocabulary::BatchKey,
 };
 use burn::{
@@ -22,22 +21,22 @@ use burn::{
     tensor::Device,
 };
 use parking_lot::Mutex;
-use std::{fmt, sync::Arc, time::Instant};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-/// What a copy of a loader has at work. Its own threads end before the workers do.
-struct Running<O> {
-    pipeline: Arc<Pipeline<O>>,
-    _threads: Threads,
-    workers: Arc<Workers<O>>,
-}
+/// How long `next()` waits if its batch needs a slot and every slot is held elsewhere.
+const LEASE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A data loader that puts device tensors ahead of the training step. Its workers write samples straight into host
 /// memory (page-locked on CUDA), and its transfer stage makes the tensors. It is made by
 /// [`PinnedDataLoaderBuilder`](crate::PinnedDataLoaderBuilder).
 ///
 /// It is Burn's [`DataLoader`]; `Arc<PinnedDataLoader<O>>` coerces to `Arc<dyn DataLoader<O>>`. Threads and slots come
-/// with the first `iter()` and stay until the loader is dropped. The drop joins the threads of this copy, and the drop of
-/// the last copy joins the workers too. Each thread ends after the call, the copy or the allocation that it is in. With a
+/// with the first `iter()` and stay until the loader is dropped. The drop joins the threads of this copy. Each thread ends
+/// after the call, the copy or the allocation that it is in. With a
 /// [`timeout`](crate::PinnedDataLoaderBuilder::timeout), a thread that hangs for longer is left. Each `iter()` is the
 /// loader's next epoch.
 ///
@@ -69,18 +68,19 @@ struct Running<O> {
 /// batch that failed, and the iterator goes on after it. [`Error::of`] returns the typed error.
 ///
 /// The threads are named `bp-worker-0`, `bp-pin`, `bp-transfer-0` and so on, in errors, debuggers and profilers. With
-/// [`devices`](crate::PinnedDataLoaderBuilder::devices), those of device 1 are `bp-1-pin`, `bp-1-transfer-0` and so on.
-/// All copies of a loader (`to_device`, `slice`) share its workers. The last copy that is dropped ends them.
-pub struct PinnedDataLoader<O> {
+/// [`devices`](crate::PinnedDataLoaderBuilder::devices), those of device 1 are `bp-1-worker-0`, `bp-1-pin` and so on. Each
+/// copy of a loader (`to_device`, `slice`) has threads and slots of its own.
+pub struct PinnedDataLoader<O: Send + 'static> {
     plan: Plan<O>,
     epochs: Arc<Epochs>,
     copy: CopyId,
     /// Where the last slice ended, and how many batches it has.
     sliced: Mutex<Option<(usize, usize)>>,
-    running: Mutex<Option<Running<O>>>,
+    /// An iterator keeps those that its epoch began with.
+    threads: Mutex<Option<Arc<Threads<O>>>>,
 }
 
-impl<O> fmt::Debug for PinnedDataLoader<O> {
+impl<O: Send + 'static> fmt::Debug for PinnedDataLoader<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PinnedDataLoader")
             .field("schedule", &self.plan.schedule)
@@ -93,7 +93,7 @@ impl<O> fmt::Debug for PinnedDataLoader<O> {
 impl<O: Send + 'static> PinnedDataLoader<O> {
     pub(crate) fn new(plan: Plan<O>, epochs: Epochs) -> Self {
         let copy = plan.counters.copy();
-        Self { plan, epochs: Arc::new(epochs), copy, sliced: Mutex::new(None), running: Mutex::new(None) }
+        Self { plan, epochs: Arc::new(epochs), copy, sliced: Mutex::new(None), threads: Mutex::new(None) }
     }
 
     /// What this loader and all its copies (`to_device`, `slice`, and so the one that `SupervisedTraining` makes) have
@@ -140,7 +140,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         self.plan.state(self.plan.standing.get())
     }
 
-    /// A loader of the same options, with the same workers and slots of its own, that goes on at the same epoch.
+    /// A loader of the same options, with threads and slots of its own, that goes on at the same epoch.
     fn copy(&self, change: impl FnOnce(&mut Plan<O>, &mut Epochs)) -> Arc<dyn DataLoader<O>> {
         let (mut plan, mut epochs) = (self.plan.clone(), self.epochs.copy());
         change(&mut plan, &mut epochs);
@@ -160,19 +160,16 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         }
     }
 
-    /// Returns the pipeline, and starts it if needed.
-    fn pipeline(&self) -> Result<Arc<Pipeline<O>>, Error> {
+    /// Returns the threads at work, and starts new ones if there are none, or if they hang.
+    fn threads(&self) -> Result<Arc<Threads<O>>, Error> {
         let plan = &self.plan;
-        let mut running = self.running.lock();
-        drop(running.take_if(|running| running.pipeline.is_dead())); // this epoch gets new threads
-        if let Some(Running { pipeline, workers, .. }) = &*running
-            && (pipeline.epochs() > 0 || plan.crew.has(workers))
-        {
-            return Ok(Arc::clone(pipeline));
+        let mut running = self.threads.lock();
+        drop(running.take_if(|threads| threads.pipeline().is_dead()));
+        if let Some(threads) = &*running {
+            return Ok(Arc::clone(threads));
         }
-        drop(running.take()); // the workers of old hang, and other copies have new ones
+        keep_backtraces();
         let target = plan.target();
-        let workers = plan.crew.get(&plan.options, target.host, &plan.counters)?;
         let host = target.host;
         let alloc = match &plan.options.alloc {
             Some(alloc) => Arc::clone(alloc),
@@ -184,13 +181,20 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         };
         let source = (plan.make_source)(target)?;
         let pool = Pool::new(alloc, plan.limits(&*source)?, Arc::clone(&plan.counters));
-        // Threads that copy in turn keep the link busy; see benches/README.md.
-        let transfers = if host { 0 } else { plan.options.transfers.unwrap_or(3) };
-        plan.counters.started(transfers, pool.limits().slots);
-        let pipeline = Arc::new(Pipeline::new(Arc::clone(&workers.crew), source, pool, transfers, plan.device));
-        let threads = Threads::of_steps(&pipeline)?;
-        *running = Some(Running { pipeline: Arc::clone(&pipeline), _threads: threads, workers });
-        Ok(pipeline)
+        let bounds = plan.options.workers(plan.copies(), source.is_uneven());
+        let settings = Settings {
+            prefetch: plan.options.prefetch,
+            // Threads that copy in turn keep the link busy; see benches/README.md.
+            transfers: if host { 0 } else { plan.options.transfers.unwrap_or(3) },
+            timeout: plan.options.timeout,
+            lease_timeout: LEASE_TIMEOUT,
+            device: plan.device,
+        };
+        plan.counters.set_cpu_threads(plan.options.machine().threads);
+        plan.counters.started(settings.transfers, pool.limits().slots);
+        let threads = Arc::new(Threads::start(Pipeline::new(settings, source, pool), Growth::new(bounds))?);
+        *running = Some(Arc::clone(&threads));
+        Ok(threads)
     }
 }
 
@@ -205,7 +209,10 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         let plan = &self.plan;
         let (run, progress, at) = match plan.schedule.epoch(epoch) {
             Ok(EpochOrder { feed, batches, progress }) => {
-                let run = self.pipeline().map(|pipeline| (Arc::clone(&pipeline), pipeline.start(epoch, feed, batches)));
+                let run = self.threads().map(|threads| {
+                    let id = threads.pipeline().begin(epoch, feed, batches);
+                    (threads, id)
+                });
                 let at = progress.at();
                 (run, progress, at)
             }

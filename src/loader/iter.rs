@@ -6,7 +6,8 @@ use crate::{
     fault::{Error, Faults, Tally},
     observe::StepClock,
     order::EpochProgress,
-    pipeline::{Delivery, Pipeline, RunId},
+    pipeline::{Delivery, EpochId, Pipeline, Threads},
+    vocabulary::Stage,
 };
 use burn::data::{
     dataloader::{DataLoaderIterator, Progress},
@@ -19,9 +20,9 @@ use std::{
 };
 
 /// The batches of one epoch, in order. At its end, or when it is dropped early, the work on the rest stops.
-pub(crate) struct EpochIter<O> {
+pub(crate) struct EpochIter<O: Send + 'static> {
     /// The epoch in progress. `Err` if it has ended, or with the error that kept it from starting.
-    run: Result<(Arc<Pipeline<O>>, RunId), Option<Error>>,
+    run: Result<(Arc<Threads<O>>, EpochId), Option<Error>>,
     /// How far the batches have been taken that the consumer has.
     progress: EpochProgress,
     /// How far batches have been taken from the pipeline.
@@ -40,14 +41,13 @@ struct Taken<O> {
     batch: Result<(O, usize), Error>,
     /// How long the consumer waited for it.
     waited: Duration,
-    as_chosen: bool,
     /// How far the epoch is with it.
     progress: EpochProgress,
 }
 
-impl<O> EpochIter<O> {
+impl<O: Send + 'static> EpochIter<O> {
     pub(crate) fn new(
-        run: Result<(Arc<Pipeline<O>>, RunId), Error>,
+        run: Result<(Arc<Threads<O>>, EpochId), Error>,
         progress: EpochProgress,
         standing: EpochPosition,
         clock: StepClock,
@@ -59,8 +59,8 @@ impl<O> EpochIter<O> {
     }
 
     fn advance(&mut self) -> Option<Result<O, Error>> {
-        let pipeline = match &mut self.run {
-            Ok((pipeline, _)) => Arc::clone(pipeline),
+        let threads = match &mut self.run {
+            Ok((threads, _)) => Arc::clone(threads),
             Err(error) => {
                 let error = error.take()?;
                 self.faults.saw(&error);
@@ -83,40 +83,40 @@ impl<O> EpochIter<O> {
                 None => given.progress = self.taken.clone(),
             }
         }
-        let Taken { number, batch, waited, as_chosen, progress } = given;
+        let Taken { number, batch, waited, progress } = given;
         self.standing.set(progress.at());
         self.progress = progress;
         let stepped = self.clock.handed(asked, number, batch.as_ref().ok().map(|(_, items)| *items));
-        pipeline.handed(self.clock.copy(), waited, stepped, as_chosen);
+        threads.handed(waited, stepped);
         Some(batch.map(|(batch, _)| batch))
     }
 
     /// Takes the next batch that is not skipped whole; returns `None` at the epoch's end.
     fn pull(&mut self) -> Option<Taken<O>> {
-        let (pipeline, id) = self.run.as_ref().map(|(pipeline, id)| (Arc::clone(pipeline), *id)).ok()?;
+        let (threads, id) = self.run.as_ref().map(|(threads, id)| (Arc::clone(threads), *id)).ok()?;
         let mut waits = Duration::ZERO;
         loop {
             // Each wait has a clock of its own, which `timeout` is compared with.
-            let delivery = pipeline.next(id, Instant::now())?;
-            let Delivery { place, waited, as_chosen, .. } = delivery;
-            waits += waited;
-            if let Some(batch) = self.take(&pipeline, delivery).transpose() {
-                let progress = self.taken.clone();
-                return Some(Taken { number: place.batch, batch, waited: waits, as_chosen, progress });
+            let delivery = threads.pipeline().next(id, Instant::now())?;
+            let number = delivery.batch.key.number;
+            waits += delivery.waited;
+            if let Some(batch) = self.take(threads.pipeline(), delivery).transpose() {
+                return Some(Taken { number, batch, waited: waits, progress: self.taken.clone() });
             }
         }
     }
 
     /// Ends the epoch: it holds nothing any more, and new threads may take the place of those that hang.
     fn end(&mut self) {
-        if let Ok((pipeline, id)) = mem::replace(&mut self.run, Err(None)) {
-            pipeline.end(id);
+        if let Ok((threads, id)) = mem::replace(&mut self.run, Err(None)) {
+            threads.pipeline().end(id);
         }
     }
 
     /// Makes the user's batch from what the pipeline delivers; returns it with the number of its samples.
     fn take(&mut self, pipeline: &Pipeline<O>, delivery: Delivery<O>) -> Result<Option<(O, usize)>, Error> {
-        let Delivery { place, ready, skips, .. } = delivery;
+        let Delivery { batch, ready, skips, .. } = delivery;
+        let place = batch.place(Stage::Read);
         let (skipped, replaced) = (skips.skipped.len(), skips.replaced.len());
         let saw = |error: &Error| self.faults.saw(error);
         let tallied = ready.and_then(|ready| self.tally.add(place, skips).inspect_err(saw).map(|()| ready));
@@ -134,6 +134,9 @@ impl<O> EpochIter<O> {
             }
             Err(_) => 0,
         };
+        if let Err(Error::Timeout { .. } | Error::LeaseTimeout { .. } | Error::Ended) = &taken {
+            self.taken.breaks_off();
+        }
         self.taken.given(items, self.tally.skipped());
         Ok(taken?.map(|Finished { batch, items, permit }| {
             drop(permit); // the batch is the consumer's now
@@ -142,7 +145,7 @@ impl<O> EpochIter<O> {
     }
 }
 
-impl<O> Iterator for EpochIter<O> {
+impl<O: Send + 'static> Iterator for EpochIter<O> {
     type Item = Result<O, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -150,14 +153,14 @@ impl<O> Iterator for EpochIter<O> {
     }
 }
 
-impl<O> DataLoaderIterator<O> for EpochIter<O> {
+impl<O: Send + 'static> DataLoaderIterator<O> for EpochIter<O> {
     fn progress(&self) -> Progress {
         let (items, total) = self.progress.items();
         Progress::new(items, total, Some("items".into()))
     }
 }
 
-impl<O> Drop for EpochIter<O> {
+impl<O: Send + 'static> Drop for EpochIter<O> {
     fn drop(&mut self) {
         self.end();
     }

@@ -42,13 +42,6 @@ impl Machine {
         let cache = cpus.map(|cpus| cpus.cache / cpus.online.max(1) * threads.min(cpus.online));
         Self { threads, cache: cache.filter(|bytes| *bytes > 0) }
     }
-
-    /// The number of workers that [`Auto`](crate::Auto) starts with: one for each thread but one, which is for the
-    /// training. Few threads are shared. No more than may be set by hand.
-    pub(super) fn workers(self) -> usize {
-        let workers = if self.threads < 8 { self.threads } else { self.threads - 1 };
-        workers.min(MOST)
-    }
 }
 
 impl Cpus {
@@ -156,11 +149,5 @@ mod tests {
         assert_eq!(part(8, Cpus { own: 8, ..HOST }, 8), (8, 80), "each process has CPUs of its own");
         assert_eq!(part(8, Cpus { of_group: 32, own: 8, ..HOST }, 4), (8, 80));
         assert_eq!(Machine::part(6, None, 2), Machine { threads: 3, cache: None });
-    }
-
-    #[test]
-    fn a_thread_is_left_where_there_are_many() {
-        let workers = |threads| Machine { threads, cache: None }.workers();
-        assert_eq!([1, 2, 7, 8, 16, 4096].map(workers), [1, 2, 7, 7, 15, MOST]);
     }
 }

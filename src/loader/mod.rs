@@ -3,7 +3,6 @@
 mod batcher;
 mod build;
 mod builder;
-mod crew;
 mod data_loader;
 mod iter;
 mod machine;

@@ -8,7 +8,7 @@ use crate::{
     fault::{BadSamples, Error, OnFault},
     memory::{HostAlloc, MemoryLimit},
     order::{By, Distributed, OrderBy, RandomSampler, Sampling, SequentialSampler},
-    pipeline::{Count, MOST_AHEAD},
+    pipeline::Bounds,
 };
 use burn::tensor::Device;
 use std::{fmt, sync::Arc, time::Duration};
@@ -28,8 +28,8 @@ pub(crate) struct Options {
     pub(crate) start_epoch: Option<usize>,
     pub(crate) resume: Option<LoaderState>,
     pub(crate) seed: Option<u64>,
-    pub(crate) workers: Count,
-    pub(crate) prefetch: Count,
+    pub(crate) workers: Option<usize>,
+    pub(crate) prefetch: usize,
     pub(crate) transfers: Option<usize>,
     pub(crate) pinned_limit: Option<usize>,
     pub(crate) shared_limit: Option<MemoryLimit>,
@@ -55,8 +55,8 @@ impl Default for Options {
             start_epoch: None,
             resume: None,
             seed: None,
-            workers: Count::Auto,
-            prefetch: Count::Fixed(PREFETCH),
+            workers: None,
+            prefetch: PREFETCH,
             transfers: None,
             pinned_limit: None,
             shared_limit: None,
@@ -93,8 +93,8 @@ impl Options {
     /// [`Error::Config`].
     pub(crate) fn check(&self) -> Result<(), Error> {
         let counts = [
-            ("num_workers", self.workers().1),
-            ("prefetch", self.prefetch().0),
+            ("num_workers", self.workers.unwrap_or(1)),
+            ("prefetch", self.prefetch),
             ("devices", self.devices),
             ("transfer_threads", self.transfers.unwrap_or(1)),
         ];
@@ -126,25 +126,18 @@ impl Options {
         self.seed.or(self.shuffle).unwrap_or(0)
     }
 
-    /// The fewest workers that may be at work, and the number that there are.
-    pub(crate) fn workers(&self) -> (usize, usize) {
+    /// The numbers of workers of a loader, or of each of so many copies of it. Of images they start with more, because
+    /// to decode them is much work.
+    pub(super) fn workers(&self, copies: usize, images: bool) -> Bounds {
         match self.workers {
-            Count::Fixed(workers) => (workers, workers),
-            Count::Auto => (1, self.machine().workers()),
+            Some(workers) => Bounds::fixed((workers / copies).max(1)),
+            None => workers(self.machine().threads / copies, images),
         }
     }
 
     /// The part of the machine that is for this process.
     pub(super) fn machine(&self) -> Machine {
         Machine::of(self.distributed.local_world())
-    }
-
-    /// The numbers of batches ahead at the start, and at most.
-    pub(crate) fn prefetch(&self) -> (usize, usize) {
-        match self.prefetch {
-            Count::Fixed(prefetch) => (prefetch, prefetch),
-            Count::Auto => (PREFETCH, MOST_AHEAD),
-        }
     }
 
     /// What orders the epochs of a dataset of `len` samples.
@@ -181,5 +174,36 @@ impl Options {
                 Ok(Sampling::Batches { sampler })
             }
         }
+    }
+}
+
+/// The numbers of workers for so many threads of the CPU. One thread is left for the training, where there are many.
+fn workers(threads: usize, images: bool) -> Bounds {
+    let threads = threads.max(1);
+    let most = if threads < 8 { threads } else { threads - 1 };
+    let start = if threads < 8 || images { most } else { threads / 2 };
+    let most_asleep = (4 * threads).max(MANY).min(MOST);
+    Bounds { start: start.min(MOST), most: most.min(MOST), most_asleep }
+}
+
+/// Workers that sleep cost little, also where there are few threads.
+const MANY: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_many_threads_begin() {
+        let of = |threads, images| {
+            let Bounds { start, most, most_asleep } = workers(threads, images);
+            [start, most, most_asleep]
+        };
+        assert_eq!([1, 2, 7].map(|threads| of(threads, false)), [[1, 1, 16], [2, 2, 16], [7, 7, 28]]);
+        assert_eq!([8, 16, 64].map(|threads| of(threads, false)), [[4, 7, 32], [8, 15, 64], [32, 63, 256]]);
+        assert_eq!([2, 16].map(|threads| of(threads, true)), [[2, 2, 16], [15, 15, 64]]);
+        assert_eq!(of(4096, false), [MOST; 3]);
+        let options = Options { workers: Some(7), ..Options::default() };
+        assert_eq!([1, 2, 9].map(|copies| options.workers(copies, false).start), [7, 3, 1]);
     }
 }

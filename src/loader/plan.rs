@@ -1,7 +1,6 @@
 //! Everything that the copies of a loader share, or take over: the checked options.
 
 use super::{
-    crew::SharedCrew,
     options::{Options, PREFETCH},
     state::{LoaderState, SharedPosition},
 };
@@ -37,7 +36,6 @@ pub(crate) struct Plan<O> {
     pub(crate) standing: SharedPosition,
     pub(crate) faults: Faults,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) crew: SharedCrew<O>,
     /// The number of the device that this copy is for, among those that the loader is cut for.
     pub(crate) device: Option<u16>,
 }
@@ -53,7 +51,6 @@ impl<O> Clone for Plan<O> {
             standing: self.standing.clone(),
             faults: self.faults.clone(),
             counters: Arc::clone(&self.counters),
-            crew: self.crew.clone(),
             device: self.device,
         }
     }
@@ -72,12 +69,15 @@ impl<O> Plan<O> {
         LoaderState::new(at, self.options.seed(), *dataset_len, batches, sampler)
     }
 
+    /// The number of copies that share the limit on memory and the machine: one for each device that the loader is cut
+    /// for.
+    pub(crate) fn copies(&self) -> usize {
+        if self.device.is_some() { self.options.devices } else { self.schedule.devices }
+    }
+
     /// Permits and bytes for batches of a known or unknown size.
     pub(crate) fn limits(&self, source: &dyn Source<O>) -> Result<PoolLimits, Error> {
-        let (prefetch, most) = self.options.prefetch();
-        let more = most - prefetch;
-        // The copies for several devices share the limit.
-        let copies = if self.device.is_some() { self.options.devices } else { self.schedule.devices };
+        let (prefetch, copies) = (self.options.prefetch, self.copies());
         let (slot_bytes, host) = (source.slot_bytes(), source.target().host);
         let batches = Batches { bytes: slot_bytes.filter(|_| !host), uneven: source.is_uneven(), devices: copies };
         // One device alone is not limited by the host's memory. And who sets a limit says how many slots there may be.
@@ -88,7 +88,7 @@ impl<O> Plan<O> {
         let Some(bytes) = slot_bytes else {
             return Ok(PoolLimits { slots: wanted, bytes: limit.unwrap_or(usize::MAX) });
         };
-        let limit = limit.unwrap_or_else(|| bytes.saturating_mul(wanted + more));
+        let limit = limit.unwrap_or_else(|| bytes.saturating_mul(wanted));
         let slots = wanted.min(limit / bytes.max(1));
         if slots == 0 {
             let each = if copies > 1 { format!(" for each of {copies} devices") } else { String::new() };
@@ -99,8 +99,7 @@ impl<O> Plan<O> {
         }
         // On a CPU backend the consumer gives back ordinary memory. It is kept beyond the limit on page-locked bytes.
         let spare = if host { SPARE } else { 0 };
-        let more = more.min(limit / bytes.max(1) - slots);
-        Ok(PoolLimits { slots, bytes: bytes.saturating_mul(slots + more + spare) })
+        Ok(PoolLimits { slots, bytes: bytes.saturating_mul(slots + spare) })
     }
 }
 

@@ -11,7 +11,6 @@ mod compact;
 mod image_field;
 mod layout;
 mod limits;
-mod permits;
 mod picture_field;
 #[cfg_attr(not(feature = "vision"), allow(dead_code, reason = "as above"))]
 mod picture_row;
@@ -33,5 +32,5 @@ pub use limits::MemoryLimit;
 #[cfg(any(feature = "vision", feature = "cuda"))]
 pub(crate) use picture_row::PictureKind;
 pub(crate) use picture_row::{LongFiles, PictureRow};
-pub(crate) use pool::{AwaitsPermits, Patience, Permit, Pool, PoolLimits, SPARE};
-pub(crate) use slot::{Chunk, Slot, Ticket};
+pub(crate) use pool::{AwaitsPermits, Permit, Pool, PoolLimits, SPARE, Wait};
+pub(crate) use slot::{Chunk, Slot};

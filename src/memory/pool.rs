@@ -1,17 +1,15 @@
 //! Slots: how many there are, who may have one, and how much memory they may take.
 //!
-//! A batch needs a permit to exist on the host. The number of permits is fixed, apart from the extra ones of
-//! `Pool::allow`. A permit gets memory within the byte limit, in the exact size asked for. This memory is allocated on
-//! the pin thread ahead of its use, and kept for the loader's life.
+//! A batch needs a permit to exist on the host. The number of permits is fixed. A permit gets memory within the byte
+//! limit, in the exact size asked for. On an accelerator it is allocated on the pin thread ahead of its use. It is kept
+//! for the loader's life.
 //!
-//! Some memory can be away. On a CPU backend this is the memory of the consumer's batches. It is also the memory that a
-//! hanging call holds of a batch that was given up. Memory that is away does not count towards the limit. When it comes
-//! back, the pool keeps it if there is room.
+//! Some memory can be away. On a CPU backend this is the memory of the consumer's batches. Memory that is away does not
+//! count towards the limit. When it comes back, the pool keeps it if there is room.
 
 use super::{
     block::{HostAlloc, HostBlock},
-    permits::Permits,
-    slot::{Slot, SlotHome, Ticket},
+    slot::{Held, Slot, SlotHome},
 };
 use crate::{
     fault::Error,
@@ -20,12 +18,13 @@ use crate::{
 };
 use derive_new::new;
 use std::{
+    cell::Cell,
     fmt, mem,
     sync::{
         Arc, OnceLock, Weak,
-        atomic::{AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// How many more blocks than permits are kept for the next batches when they come back. On a CPU backend a delivered
@@ -33,8 +32,30 @@ use std::{
 /// still holds while it asks for the next.
 pub(crate) const SPARE: usize = 2;
 
-/// Says whether to go on waiting, given how long the wait has lasted. An error ends the wait.
-pub(crate) type Patience<'a> = &'a dyn Fn(Duration) -> Result<(), Error>;
+/// A wait for memory: what ends it besides memory, and how long it took.
+#[derive(Debug)]
+pub(crate) struct Wait<'a> {
+    ended: Option<&'a AtomicBool>,
+    deadline: Option<Instant>,
+    took: Cell<Duration>,
+}
+
+impl<'a> Wait<'a> {
+    /// A wait until nobody wants the memory any more. [`Pool::wake`] must follow when that is set.
+    pub(crate) fn until_ended(ended: &'a AtomicBool) -> Self {
+        Self { ended: Some(ended), deadline: None, took: Cell::default() }
+    }
+
+    /// A wait that lasts no longer than this.
+    pub(crate) fn at_most(time: Duration) -> Self {
+        Self { ended: None, deadline: Instant::now().checked_add(time), took: Cell::default() }
+    }
+
+    /// How long the wait took.
+    pub(crate) fn took(&self) -> Duration {
+        self.took.get()
+    }
+}
 
 /// What a pool may hold.
 #[derive(Debug, Clone, Copy, new)]
@@ -47,7 +68,6 @@ pub(crate) struct PoolLimits {
 
 #[derive(Debug)]
 struct State {
-    permits: Permits,
     free: Vec<HostBlock>,
     /// Bytes of the free blocks and of the blocks that belong to permits.
     allocated: usize,
@@ -55,6 +75,8 @@ struct State {
     away: usize,
     /// The byte limit, or the bytes that were allocated when the allocator refused more.
     limit: usize,
+    /// The number of threads that wait for memory.
+    waiting: usize,
     closed: bool,
 }
 
@@ -63,14 +85,6 @@ impl State {
     fn goes_away(&mut self, bytes: usize) {
         self.allocated -= bytes;
         self.away += 1;
-    }
-
-    /// Notes that `bytes` bytes belong to a permit from now on. If the permit was replaced in the meantime, they are
-    /// away.
-    fn lend(&mut self, permit: Ticket, bytes: usize) {
-        if !self.permits.hold(permit, bytes) {
-            self.goes_away(bytes);
-        }
     }
 
     /// Settles, after a refusal, for the memory that there is. Returns `false` if there is none, neither here nor away.
@@ -109,8 +123,8 @@ pub(crate) struct Pool {
     state: Mutex<State>,
     changed: Condvar,
     awaits: OnceLock<Awaits>,
-    /// The number of permits that are left.
-    left: Arc<AtomicUsize>,
+    /// The number of permits that are left. It changes under the lock only. Others may read it without the lock.
+    left: AtomicUsize,
     counters: Arc<Counters>,
 }
 
@@ -119,19 +133,13 @@ pub(crate) struct Pool {
 pub(crate) struct Permit {
     /// `None` once a slot has the permit.
     pool: Option<Arc<Pool>>,
-    ticket: Ticket,
-}
-
-impl Permit {
-    pub(crate) fn ticket(&self) -> Ticket {
-        self.ticket
-    }
+    held: Held,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.take() {
-            pool.lock().permits.release(self.ticket);
+            pool.release(&pool.lock(), &self.held);
             pool.permit_changed();
         }
     }
@@ -139,23 +147,10 @@ impl Drop for Permit {
 
 impl Pool {
     pub(crate) fn new(alloc: Arc<dyn HostAlloc>, limits: PoolLimits, counters: Arc<Counters>) -> Arc<Self> {
-        let (permits, limit) = (Permits::new(limits.slots), limits.bytes);
-        let left = permits.shared_left();
-        let state = State { permits, free: Vec::new(), allocated: 0, away: 0, limit, closed: false };
-        Arc::new(Self {
-            alloc,
-            limits,
-            state: Mutex::new(state),
-            changed: Condvar::new(),
-            awaits: OnceLock::new(),
-            left,
-            counters,
-        })
-    }
-
-    /// The NUMA node that its memory lies on, if that is known.
-    pub(crate) fn node(&self) -> Option<u32> {
-        self.alloc.node()
+        let free = Vec::new();
+        let state = State { free, allocated: 0, away: 0, limit: limits.bytes, waiting: 0, closed: false };
+        let (state, changed, awaits) = (Mutex::new(state), Condvar::new(), OnceLock::new());
+        Arc::new(Self { alloc, limits, state, changed, awaits, left: AtomicUsize::new(limits.slots), counters })
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -175,13 +170,6 @@ impl Pool {
         self.state.lock()
     }
 
-    /// Sets the number of extra permits; returns the new total.
-    pub(crate) fn allow(&self, extra: usize) -> usize {
-        self.lock().permits.allow(extra);
-        self.permit_changed();
-        self.limits.slots + extra
-    }
-
     /// Sets who is told when a permit comes back. Each of its permits is for a slot of `bytes` bytes, if that is known.
     pub(crate) fn tell(&self, who: Weak<dyn AwaitsPermits>, bytes: Option<usize>) {
         let told = self.awaits.set(Awaits { who, bytes });
@@ -195,10 +183,24 @@ impl Pool {
         }
     }
 
+    /// The number of permits that are left.
+    fn left(&self) -> usize {
+        self.left.load(Relaxed)
+    }
+
+    /// Takes a permit back, unless it was taken back before.
+    fn release(&self, _: &State, held: &Held) -> bool {
+        let released = held.let_go();
+        if released {
+            self.left.store(self.left() + 1, Relaxed);
+        }
+        released
+    }
+
     /// Whether a permit is left, with memory for its slot that need not be waited for.
     pub(crate) fn has_permit(&self) -> bool {
         // The first condition takes no lock: workers ask this often, under a lock of their own.
-        self.left.load(Relaxed) > 0 && self.has_memory(&self.lock())
+        self.left() > 0 && self.has_memory(&self.lock())
     }
 
     /// Whether the next slot has memory: there may be fewer blocks than permits, after a refusal of the allocator.
@@ -207,36 +209,31 @@ impl Pool {
         bytes.is_none_or(|bytes| state.has_room(bytes) || state.free.iter().any(|block| block.len() >= bytes))
     }
 
+    /// Whether a thread waits for memory.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.lock().waiting > 0
+    }
+
     /// Takes a permit, if one is left with memory for its slot.
     pub(crate) fn try_permit(self: &Arc<Self>) -> Option<Permit> {
         let state = self.lock();
-        if self.has_memory(&state) { self.take(state) } else { None }
+        if self.has_memory(&state) { self.take(&state) } else { None }
     }
 
-    fn take(self: &Arc<Self>, mut state: MutexGuard<'_, State>) -> Option<Permit> {
-        let ticket = if state.closed { None } else { state.permits.take() }?;
-        drop(state);
-        Some(Permit { pool: Some(Arc::clone(self)), ticket })
+    fn take(self: &Arc<Self>, state: &State) -> Option<Permit> {
+        if state.closed {
+            return None;
+        }
+        self.left.store(self.left().checked_sub(1)?, Relaxed);
+        Some(Permit { pool: Some(Arc::clone(self)), held: Held::new() })
     }
 
     /// Waits for a permit, but no longer than `patience`. Returns `None` if none came in time or the pool was closed.
     pub(crate) fn permit(self: &Arc<Self>, patience: Duration) -> Option<Permit> {
-        let none = |state: &mut State| state.permits.left() == 0 && !state.closed;
+        let none = |state: &mut State| self.left() == 0 && !state.closed;
         let mut state = self.lock();
         self.changed.wait_while_for(&mut state, none, patience);
-        self.take(state)
-    }
-
-    /// Lets another batch take the place of one that was given up. A call that may never return still holds the permit
-    /// and the memory of that batch.
-    pub(crate) fn replace(&self, permit: Ticket) {
-        let mut state = self.lock();
-        let Some(bytes) = state.permits.release(permit) else { return };
-        if bytes > 0 {
-            state.goes_away(bytes);
-        }
-        drop(state);
-        self.permit_changed();
+        self.take(&state)
     }
 
     /// Allows the pool to ask the allocator again for what it refused.
@@ -247,23 +244,25 @@ impl Pool {
     /// Gives a permit memory of at least `bytes` bytes; waits while blocks of other sizes are in the way.
     ///
     /// # Errors
-    /// [`Error::OverLimit`], [`Error::OutOfHostMemory`], or the error that ended the wait. The permit is released.
-    pub(crate) fn slot(
-        self: &Arc<Self>,
-        mut permit: Permit,
-        bytes: usize,
-        patience: Patience<'_>,
-    ) -> Result<Slot, Error> {
-        let block = self.block(permit.ticket, bytes, patience)?;
+    /// [`Error::OverLimit`], [`Error::OutOfHostMemory`], [`Error::Ended`] if the pool is closed or nobody wants the
+    /// memory any more, [`Error::LeaseTimeout`] after the deadline. The permit is released.
+    pub(crate) fn slot(self: &Arc<Self>, mut permit: Permit, bytes: usize, wait: &Wait<'_>) -> Result<Slot, Error> {
+        let block = self.block(bytes, wait)?;
         permit.pool = None; // the slot has it now
-        Ok(Slot::new(block, Arc::clone(self) as Arc<dyn SlotHome>, permit.ticket))
+        Ok(Slot::new(block, Arc::clone(self) as Arc<dyn SlotHome>, permit.held.clone()))
     }
 
     /// Separates a slot from its permit, and returns the permit. The memory is the consumer's from now on, and comes
     /// back when the consumer drops it.
     pub(crate) fn detach(self: &Arc<Self>, slot: &mut Slot) -> Option<Permit> {
-        let ticket = slot.detach()?;
-        Some(Permit { pool: Some(Arc::clone(self)), ticket })
+        let held = slot.detach()?;
+        Some(Permit { pool: Some(Arc::clone(self)), held })
+    }
+
+    /// Wakes the threads that wait for memory, so that they see whether it is still wanted.
+    pub(crate) fn wake(&self) {
+        drop(self.lock()); // a thread that has seen it wanted waits by now
+        self.changed.notify_all();
     }
 
     /// Ends all waits; memory that comes back from now on is freed.
@@ -280,11 +279,11 @@ impl Pool {
 }
 
 impl SlotHome for Pool {
-    fn give_back(&self, block: HostBlock, permit: Option<Ticket>) {
+    fn give_back(&self, block: HostBlock, held: Option<&Held>) {
         let mut state = self.lock();
-        if permit.and_then(|permit| state.permits.release(permit)).is_none() {
+        if !held.is_some_and(|held| self.release(&state, held)) {
             state.away -= 1;
-            let free = state.free.len() < self.limits.slots + state.permits.extra() + SPARE;
+            let free = state.free.len() < self.limits.slots + SPARE;
             if !free || state.allocated.saturating_add(block.len()) > self.limits.bytes {
                 drop(state);
                 self.counters.freed(block.len());
@@ -295,13 +294,18 @@ impl SlotHome for Pool {
         self.keep(state, block);
     }
 
-    fn detach(&self, permit: Ticket, bytes: usize) {
-        let mut state = self.lock();
-        if state.permits.hold(permit, 0) {
-            state.goes_away(bytes);
-        } // else it is away already, since its permit was replaced
-        drop(state);
+    fn detach(&self, bytes: usize) {
+        self.lock().goes_away(bytes);
         self.changed.notify_all();
+    }
+
+    fn lose(&self, held: &Held, bytes: usize) {
+        let mut state = self.lock();
+        if self.release(&state, held) {
+            state.goes_away(bytes);
+            drop(state);
+            self.permit_changed();
+        }
     }
 }
 

@@ -16,20 +16,33 @@ use std::{
     ptr::NonNull,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
 };
 
-/// Identifies a permit that is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ticket(pub(crate) u64);
+/// Whether a permit is held. All who know of the permit share it, and only the first of them gives it back.
+#[derive(Debug, Clone)]
+pub(crate) struct Held(Arc<AtomicBool>);
+
+impl Held {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(AtomicBool::new(true)))
+    }
+
+    /// Notes that the permit is given back; returns whether it was held until now.
+    pub(crate) fn let_go(&self) -> bool {
+        self.0.swap(false, Relaxed)
+    }
+}
 
 /// Where a slot returns to when it is dropped: the pool.
 pub(crate) trait SlotHome: Send + Sync {
     /// Takes back a slot's memory. Takes back its permit too, unless the two were [separated](Slot::detach) before.
-    fn give_back(&self, block: HostBlock, permit: Option<Ticket>);
-    /// Notes that `bytes` bytes no longer belong to this permit.
-    fn detach(&self, permit: Ticket, bytes: usize);
+    fn give_back(&self, block: HostBlock, permit: Option<&Held>);
+    /// Notes that `bytes` bytes no longer belong to a permit.
+    fn detach(&self, bytes: usize);
+    /// Lets another batch have a permit, if a slot of `bytes` bytes still holds it: that memory may never come back.
+    fn lose(&self, permit: &Held, bytes: usize);
 }
 
 /// A slot with one owner.
@@ -37,12 +50,12 @@ pub(crate) struct Slot {
     /// Taken only by `drop`.
     block: Option<HostBlock>,
     home: Arc<dyn SlotHome>,
-    permit: Option<Ticket>,
+    permit: Option<Held>,
 }
 
 impl Slot {
     /// Makes a slot that holds a permit of `home`.
-    pub(crate) fn new(block: HostBlock, home: Arc<dyn SlotHome>, permit: Ticket) -> Self {
+    pub(crate) fn new(block: HostBlock, home: Arc<dyn SlotHome>, permit: Held) -> Self {
         Self { block: Some(block), home, permit: Some(permit) }
     }
 
@@ -55,16 +68,17 @@ impl Slot {
         self.block.as_ref().map_or(MemoryKind::Pageable, HostBlock::kind)
     }
 
-    /// Returns the permit that the slot holds.
-    pub(crate) fn permit(&self) -> Option<Ticket> {
-        self.permit
+    /// Returns what lets another batch have the slot's permit, if the slot does not come back.
+    pub(crate) fn give_up(&self) -> impl FnOnce() + use<> {
+        let (home, permit, bytes) = (Arc::clone(&self.home), self.permit.clone(), self.span().1);
+        move || permit.iter().for_each(|permit| home.lose(permit, bytes))
     }
 
     /// Separates the memory from its permit, and returns the permit. From now on the caller is responsible for the
     /// permit, and the memory belongs to whoever holds the bytes.
-    pub(crate) fn detach(&mut self) -> Option<Ticket> {
+    pub(crate) fn detach(&mut self) -> Option<Held> {
         let permit = self.permit.take()?;
-        self.home.detach(permit, self.span().1);
+        self.home.detach(self.span().1);
         Some(permit)
     }
 
@@ -117,7 +131,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         if let Some(block) = self.block.take() {
-            self.home.give_back(block, self.permit);
+            self.home.give_back(block, self.permit.as_ref());
         }
     }
 }

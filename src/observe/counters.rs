@@ -85,9 +85,9 @@ pub(crate) struct Totals {
 }
 
 impl Counters {
-    /// Notes that this many workers are at work from now on.
-    pub(crate) fn set_workers(&self, workers: usize) {
-        self.loops.set_workers(workers);
+    /// Notes that a copy of the loader has another number of workers from now on.
+    pub(crate) fn set_workers(&self, now: usize, before: usize) {
+        self.loops.set_workers(now, before);
     }
 
     /// Notes how many threads of the machine are for this process.

@@ -80,9 +80,10 @@ impl Loops {
         state
     }
 
-    /// Notes that this many workers are at work from now on.
-    pub(crate) fn set_workers(&self, workers: usize) {
-        self.at(Instant::now()).workers = workers;
+    /// Notes that a copy of the loader has another number of workers from now on.
+    pub(crate) fn set_workers(&self, now: usize, before: usize) {
+        let mut state = self.at(Instant::now());
+        state.workers = (state.workers + now).saturating_sub(before);
     }
 
     pub(crate) fn workers(&self) -> usize {
@@ -149,7 +150,7 @@ mod tests {
     #[test]
     fn one_loop() {
         let (loops, copy, at) = (Loops::default(), CopyId(0), clock());
-        loops.set_workers(4);
+        loops.set_workers(4, 0);
         loops.asked(copy, at(0), true);
         loops.handed(at(10), true);
         assert_eq!(sums(&loops, at(15)), [15, 10, 10, 15, 60], "a step in progress counts");
@@ -165,7 +166,7 @@ mod tests {
     #[test]
     fn copies_in_turn() {
         let (loops, at) = (Loops::default(), clock());
-        loops.set_workers(2);
+        loops.set_workers(2, 0);
         for step in 0..10 {
             for copy in 0..2 {
                 loops.asked(CopyId(copy), at(20 * step + 2 * copy as u32), step == 0);
@@ -181,7 +182,7 @@ mod tests {
     #[test]
     fn loops_side_by_side() {
         let (loops, at) = (Loops::default(), clock());
-        loops.set_workers(1);
+        loops.set_workers(1, 0);
         for epoch in 0..2 {
             loops.asked(CopyId(0), at(epoch), true);
         }

@@ -41,6 +41,8 @@ pub(crate) struct EpochProgress {
     /// Units that are still to come.
     pub(super) left: usize,
     pub(super) world: usize,
+    /// Whether the epoch has ended before its time.
+    pub(super) broken: bool,
 }
 
 impl EpochProgress {
@@ -50,7 +52,8 @@ impl EpochProgress {
         let (first, next, end) = (0, 0, 1);
         let (items, batch, left, world) = (0, 1, 1, 1);
         let (by_samples, resumed_at) = (false, given);
-        Self { items, items_total, skipped, epoch, first, next, end, resumed_at, batch, by_samples, left, world }
+        let broken = true;
+        Self { items, items_total, skipped, epoch, first, next, end, resumed_at, batch, by_samples, left, world, broken }
     }
 
     /// Counts a batch that was given, or the error in its place. `skipped` is what the epoch has skipped so far.
@@ -62,10 +65,15 @@ impl EpochProgress {
         self.skipped = skipped;
     }
 
+    /// Notes that the epoch has ended before its time. It is never complete.
+    pub(crate) fn breaks_off(&mut self) {
+        self.broken = true;
+    }
+
     /// Returns the samples given, and those of the whole epoch. They are equal after the last batch, and only then: Burn
     /// applies the last gradients of an epoch then.
     pub(crate) fn items(&self) -> (usize, usize) {
-        if self.next >= self.end {
+        if self.next >= self.end && !self.broken {
             let all = self.items.max(self.items_total);
             return (all, all);
         }

@@ -262,6 +262,7 @@ impl Schedule {
             by_samples,
             left: promised,
             world,
+            broken: false,
         };
         Ok(EpochOrder { feed, batches: number..end, progress })
     }

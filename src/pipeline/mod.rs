@@ -1,25 +1,17 @@
-//! The threads of a loader, and what they share: epochs, their batches at every stage, and who waits for what.
+//! The threads of a loader, and what they share: epochs in progress, their batches at every stage, and who waits for
+//! what.
 
-mod branch;
-mod crew;
-mod delivery;
-mod epochs;
-mod flow;
-mod opening;
+mod consumer;
+mod growth;
 mod pin;
-mod run;
-mod shared;
-mod steps;
+#[expect(clippy::module_inception, reason = "the pipeline itself")]
+mod pipeline;
+mod state;
 mod threads;
 mod transfer;
-mod tune;
-mod waits;
 mod worker;
 
-pub(crate) use crew::Crew;
-pub(crate) use flow::Flow;
-pub(crate) use run::{Delivery, RunId};
-pub(crate) use shared::Pipeline;
+pub(crate) use growth::{Bounds, Growth};
+pub(crate) use pipeline::{Pipeline, Settings};
+pub(crate) use state::{Delivery, EpochId};
 pub(crate) use threads::Threads;
-pub use tune::{Auto, Count};
-pub(crate) use tune::{MOST_AHEAD, Settings, Tuner, Tuning};

@@ -1,93 +1,127 @@
-//! The threads of a loader: started once, named, joined when the loader is dropped. The workers are the crew's. Each
-//! copy has the threads of its own steps.
+//! The threads of one copy of a loader: named, started at its first epoch, joined when it is dropped.
 
-use super::{crew::Crew, shared::Pipeline, steps, worker::work};
-use crate::{
-    fault::{Doing, Error, Watch},
-    observe::Lane,
+use super::{
+    growth::{Growth, Sight},
+    pin,
+    pipeline::Pipeline,
+    transfer, worker,
 };
+use crate::{
+    fault::{Doing, Error},
+    observe::{Lane, SlowReads},
+    vocabulary::Stage,
+};
+use parking_lot::Mutex;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     thread::{self, JoinHandle},
+    time::{Duration, Instant},
 };
 
-/// Running threads. Dropping them ends all their waits and joins them. A thread that hangs in user code for longer than
-/// the timeout is left. It ends when the call returns, and keeps what it holds until then.
-pub(crate) struct Threads {
-    handles: Vec<(JoinHandle<()>, Arc<Doing>)>,
-    watch: Arc<Watch>,
-    close: Arc<dyn Fn() + Send + Sync>,
+/// A pipeline and its threads. The drop ends all their waits and joins them. A thread that hangs in user code for longer
+/// than the timeout is left. It ends when the call returns, and keeps what it holds until then.
+pub(crate) struct Threads<O: Send + 'static> {
+    pipeline: Arc<Pipeline<O>>,
+    running: Mutex<Vec<(JoinHandle<()>, Arc<Doing>)>>,
+    growth: Mutex<Growth>,
 }
 
-impl Threads {
-    /// Starts the workers of a crew.
+impl<O: Send + 'static> Threads<O> {
+    /// Starts the threads of a pipeline.
     ///
     /// # Errors
     /// [`Error::Spawn`]; the threads that did start are joined.
-    pub(crate) fn of_crew<O: Send + 'static>(crew: &Arc<Crew<O>>) -> Result<Self, Error> {
-        let close = Arc::clone(crew);
-        let mut threads = Self::none(&crew.watch, move || close.close());
-        for number in 0..crew.flow.workers {
-            let crew = Arc::clone(crew);
-            threads.spawn(Lane::Worker(number), move || work(&crew, number))?;
+    pub(crate) fn start(pipeline: Arc<Pipeline<O>>, growth: Growth) -> Result<Self, Error> {
+        let workers = growth.workers();
+        let threads = Self { pipeline, running: Mutex::default(), growth: Mutex::new(growth) };
+        threads.set_workers(workers)?;
+        let settings = threads.pipeline.settings;
+        if settings.transfers > 0 {
+            threads.spawn(Lane::of(settings.device, Stage::Pin, None), pin::run)?;
+        }
+        for number in 0..settings.transfers {
+            threads.spawn(Lane::of(settings.device, Stage::Transfer, Some(number)), transfer::run)?;
         }
         Ok(threads)
     }
 
-    /// Starts the threads of the steps of a pipeline.
-    ///
-    /// # Errors
-    /// The same.
-    pub(crate) fn of_steps<O: Send + 'static>(pipeline: &Arc<Pipeline<O>>) -> Result<Self, Error> {
-        let close = Arc::clone(pipeline);
-        let mut threads = Self::none(&pipeline.watch, move || close.close());
-        for (lane, body) in steps::threads(pipeline.device, pipeline.transfers) {
-            let pipeline = Arc::clone(pipeline);
-            threads.spawn(lane, move || body(&pipeline))?;
+    pub(crate) fn pipeline(&self) -> &Pipeline<O> {
+        &self.pipeline
+    }
+
+    /// Notes that a batch was handed out: how long the consumer waited for the loader, and what its step before took.
+    /// The first batch of an epoch has no step before it, and says nothing. Starts or ends workers, if that is due.
+    pub(crate) fn handed(&self, waited: Duration, stepped: Option<Duration>) {
+        let Some(mut growth) = self.growth.try_lock() else { return }; // another loop is here
+        let SlowReads { took, awake } = self.pipeline.counters().slow_reads();
+        let sight = Sight { now: Instant::now(), waited, stepped, worked: self.pipeline.worked(), took, awake };
+        let Some((workers, why)) = growth.handed(sight) else { return };
+        drop(growth);
+        log::info!("burn-pinned: {why}");
+        if let Err(error) = self.set_workers(workers) {
+            log::warn!("burn-pinned goes on with fewer workers: {error}");
         }
-        Ok(threads)
     }
 
-    fn none(watch: &Arc<Watch>, close: impl Fn() + Send + Sync + 'static) -> Self {
-        Self { handles: Vec::new(), watch: Arc::clone(watch), close: Arc::new(close) }
+    /// Starts the workers that are missing. Those that are too many end after their task.
+    fn set_workers(&self, workers: usize) -> Result<(), Error> {
+        let (before, start) = {
+            let mut state = self.pipeline.lock();
+            (state.workers(), state.set_workers(workers))
+        };
+        self.pipeline.counters().set_workers(workers, before);
+        self.pipeline.for_workers.notify_all();
+        for (at, worker) in start.iter().enumerate() {
+            let lane = Lane::Worker(self.pipeline.settings.device, *worker);
+            let number = *worker;
+            if let Err(error) = self.spawn(lane, move |pipeline| worker::run(pipeline, number)) {
+                let mut state = self.pipeline.lock();
+                start[at..].iter().for_each(|worker| state.not_started(*worker));
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
-    fn spawn(&mut self, lane: Lane, run: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+    fn spawn(&self, lane: Lane, run: impl FnOnce(&Pipeline<O>) + Send + 'static) -> Result<(), Error> {
         let name = lane.thread();
-        let doing = self.watch.add(&name);
-        let (cell, watch, close) = (Arc::clone(&doing), Arc::clone(&self.watch), Arc::clone(&self.close));
+        let mut running = self.running.lock();
+        running.retain(|(handle, _)| !handle.is_finished());
+        let doing = self.pipeline.watch.add(&name);
+        let (cell, pipeline) = (Arc::clone(&doing), Arc::clone(&self.pipeline));
         let body = move || {
             lane.enter();
             // User code is guarded where it is called. If this crate itself panics, nobody must wait for ever.
             let guarded = || {
-                if catch_unwind(AssertUnwindSafe(run)).is_err() {
+                if catch_unwind(AssertUnwindSafe(|| run(&pipeline))).is_err() {
                     log::error!("burn-pinned: a thread of the loader panicked; its epochs end with an error");
-                    close();
+                    pipeline.close();
                 }
             };
-            watch.run(&cell, guarded);
+            pipeline.watch.run(&cell, guarded);
         };
         let handle = thread::Builder::new().name(name.clone()).spawn(body);
-        self.handles.push((handle.map_err(|source| Error::Spawn { name, source })?, doing));
+        running.push((handle.map_err(|source| Error::Spawn { name, source })?, doing));
         Ok(())
     }
 }
 
-impl Drop for Threads {
+impl<O: Send + 'static> Drop for Threads<O> {
     fn drop(&mut self) {
-        (self.close)();
+        self.pipeline.close();
+        let workers = self.pipeline.lock().workers();
+        self.pipeline.counters().set_workers(0, workers);
         let me = thread::current().id();
-        for (handle, doing) in self.handles.drain(..) {
-            if handle.thread().id() != me
-                && let Some(hung) = self.watch.wait(&doing)
-            {
-                log::warn!("burn-pinned does not wait for a thread of a dropped loader: {hung}");
-                continue;
-            }
+        for (handle, doing) in self.running.get_mut().drain(..) {
             // If user code on a worker owned the loader last, the loader is dropped on that worker, which cannot wait
             // for itself.
-            if handle.thread().id() != me && handle.join().is_err() {
+            if handle.thread().id() == me {
+                continue;
+            }
+            if let Some(hung) = self.pipeline.watch.wait(&doing) {
+                log::warn!("burn-pinned does not wait for a thread of a dropped loader: {hung}");
+            } else if handle.join().is_err() {
                 log::error!("burn-pinned: a thread of the loader ended with a panic");
             }
         }

@@ -1,11 +1,11 @@
 //! The transfer threads: filled slots become tensors on the device, on threads and a stream of their own.
 
 use super::{
-    run::{BatchId, Run},
-    shared::Pipeline,
+    pipeline::Pipeline,
+    state::{BatchId, State},
 };
 use crate::{
-    batch::{Step, ToSend},
+    batch::Step,
     device::{Room, Uploader},
     fault::discard,
     observe::Span,
@@ -22,14 +22,15 @@ use std::{
 static STREAM: OnceLock<StreamId> = OnceLock::new();
 
 /// A transfer thread.
-pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
+pub(super) fn run<O>(pipeline: &Pipeline<O>) {
     STREAM.get_or_init(StreamId::current).executes(|| {
         let mut uploader = Uploader::open(pipeline.source.target(), &pipeline.common);
-        while let Some((batch, consumer, mut filled)) = pipeline.to_send() {
+        while let Some((batch, consumer, mut filled)) = pipeline.wait_for(Step::Send, State::take_to_send) {
+            pipeline.for_workers.notify_one(); // a worker that rests may go on, and wakes the next
             let (counters, place) = (pipeline.counters(), batch.place(Stage::Transfer));
             let waits = Span::new(counters, Stage::DeviceWait, batch.key);
             let asked = Instant::now();
-            let epochs = pipeline.epochs();
+            let epochs = pipeline.lock().epochs();
             let entered = pipeline.window.enter(epochs, || pipeline.starved(batch));
             drop(waits);
             let Some(room) = entered else {
@@ -37,7 +38,7 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
                 continue;
             };
             if room != Room::Free {
-                pipeline.was_full(batch, asked);
+                pipeline.lock().was_full(batch, asked, Instant::now());
             }
             if room == Room::LetIn {
                 counters.kept(asked.elapsed());
@@ -65,39 +66,13 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
 }
 
 impl<O> Pipeline<O> {
-    /// Waits for a batch that may go to the device; returns it with the CubeCL stream of its consumer. Returns `None`
-    /// when the pipeline is closed.
-    pub(crate) fn to_send(&self) -> Option<(BatchId, StreamId, Box<dyn ToSend<O>>)> {
-        let ahead = self.flow.ahead();
-        let batch = self.wait_for(Step::Send, |run| run.take_to_send(ahead))?;
-        self.crew.for_workers.notify_one(); // a worker that rests may go on, and wakes the next
-        Some(batch)
-    }
-
-    /// Notes that a filled batch had to wait for room on the device from `since` until now.
-    fn was_full(&self, batch: BatchId, since: Instant) {
-        let full = (since, Instant::now());
-        self.put(batch, full, |run, full| run.full.insert(batch.key.number, full));
-    }
-
-    /// Returns the longest time that a consumer of this copy has waited for its next batch. Returns `None` when the
-    /// pipeline is closed, or when nobody waits for this batch any more.
-    pub(crate) fn starved(&self, batch: BatchId) -> Option<Duration> {
-        let state = self.crew.lock();
-        let waits = !self.is_closed() && state.is_awaited(batch);
-        waits.then(|| state.runs_of(self.branch()).map(Run::starved).max().unwrap_or_default())
-    }
-}
-
-impl<O> Run<O> {
-    /// Takes the next batch that may be sent. At most `ahead` batches ahead of the step are on the device or on their
-    /// way there.
-    fn take_to_send(&mut self, ahead: usize) -> Option<(BatchId, StreamId, Box<dyn ToSend<O>>)> {
-        let (number, filled) =
-            self.queues.to_send.first_entry().filter(|next| *next.key() < self.delivered + ahead)?.remove_entry();
-        Some((self.batch(number), self.consumer, filled))
+    /// Returns the longest time that a consumer has waited for its next batch. Returns `None` when nobody waits for this
+    /// batch any more.
+    pub(super) fn starved(&self, batch: BatchId) -> Option<Duration> {
+        let state = self.lock();
+        state.is_awaited(batch).then(|| state.starved(Instant::now()))
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;

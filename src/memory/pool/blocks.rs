@@ -1,41 +1,33 @@
 //! The memory behind permits: where it comes from, and what is kept.
 
-use super::{Patience, Pool, State};
+use super::{Pool, State, Wait};
 use crate::{
-    fault::{Doing, Error, catch},
-    memory::{block::HostBlock, slot::Ticket},
+    fault::{Error, catch, idle},
+    memory::block::HostBlock,
     sync::MutexGuard,
 };
-use std::{
-    mem,
-    time::{Duration, Instant},
-};
-
-/// How often a waiting thread asks whether to go on.
-const TICK: Duration = Duration::from_millis(50);
+use std::{mem, sync::atomic::Ordering::Relaxed, time::Instant};
 
 impl Pool {
     /// Takes a block for a permit: a free one, or a new one.
-    pub(super) fn block(&self, permit: Ticket, bytes: usize, patience: Patience<'_>) -> Result<HostBlock, Error> {
+    pub(super) fn block(&self, bytes: usize, wait: &Wait<'_>) -> Result<HostBlock, Error> {
         if bytes > self.limits.bytes {
             return Err(Error::OverLimit { bytes, limit: self.limits.bytes });
         }
         let (start, mut told) = (Instant::now(), false);
         loop {
             let mut state = self.lock();
-            if state.closed {
+            if state.closed || wait.ended.is_some_and(|ended| ended.load(Relaxed)) {
                 return Err(Error::Ended);
             }
             // The block that came back last is the most likely to be in the cache.
             if let Some(at) = state.free.iter().rposition(|block| block.len() >= bytes) {
-                let block = state.free.remove(at);
-                state.lend(permit, block.len());
-                return Ok(block);
+                return Ok(state.free.remove(at));
             }
             // The free blocks are too small. Those beyond the permits that are left are freed, since this permit now
             // needs a larger one. So are those that leave no room within the limit.
             let mut small = Vec::new();
-            while state.free.len() > state.permits.left() || !state.has_room(bytes) {
+            while state.free.len() > self.left() || !state.has_room(bytes) {
                 let Some(block) = state.free.pop() else { break };
                 state.allocated -= block.len();
                 self.counters.freed(block.len());
@@ -46,10 +38,7 @@ impl Pool {
                 drop(state);
                 drop(small);
                 let error = match self.allocate(bytes) {
-                    Ok(block) => {
-                        self.lock().lend(permit, block.len());
-                        return Ok(block);
-                    }
+                    Ok(block) => return Ok(block),
                     Err(error) => error,
                 };
                 state = self.lock();
@@ -63,10 +52,17 @@ impl Pool {
                     continue; // with the memory that there is
                 }
             }
-            self.changed.wait_for(&mut state, TICK);
-            drop(state);
-            Doing::here().still();
-            patience(start.elapsed())?;
+            state.waiting += 1;
+            let left = wait.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            idle(|| match left {
+                None => self.changed.wait(&mut state),
+                Some(left) => drop(self.changed.wait_for(&mut state, left)),
+            });
+            state.waiting -= 1;
+            wait.took.set(start.elapsed());
+            if left.is_some_and(|left| left.is_zero()) {
+                return Err(Error::LeaseTimeout { waited: start.elapsed(), slots: self.limits.slots });
+            }
         }
     }
 

@@ -173,9 +173,9 @@ mod tests {
     fn timeline() -> Timeline {
         let now = Instant::now();
         Timeline::of(vec![
-            event(Lane::Worker(0), Stage::Fill, 0, 0, 100, now),
+            event(Lane::Worker(None, 0), Stage::Fill, 0, 0, 100, now),
             event(Lane::of(None, Stage::Transfer, Some(0)), Stage::Transfer, 0, 100, 150, now),
-            event(Lane::Worker(0), Stage::Fill, 1, 100, 180, now),
+            event(Lane::Worker(None, 0), Stage::Fill, 1, 100, 180, now),
             event(Lane::Ready(None), Stage::Ready, 0, 150, 400, now),
             event(Lane::Ready(None), Stage::Ready, 1, 180, 500, now),
             event(Lane::Ready(None), Stage::Ready, 2, 400, 500, now),
@@ -193,7 +193,7 @@ mod tests {
             (Lane::Step(None), 1),
             (Lane::Ready(None), 2),
             (Lane::of(None, Stage::Transfer, Some(0)), 1),
-            (Lane::Worker(0), 1),
+            (Lane::Worker(None, 0), 1),
         ];
         assert_eq!(timeline.lanes(), lanes);
         let ready: Vec<_> = timeline

@@ -22,7 +22,7 @@ pub(crate) enum Lane {
     Ready(Device),
     /// A thread of a step that batches go through after the workers. The last steps come first.
     Stage(Device, Reverse<Stage>, Option<usize>),
-    Worker(usize),
+    Worker(Device, usize),
 }
 
 thread_local! {
@@ -51,8 +51,7 @@ impl Lane {
 
     fn device(self) -> Device {
         match self {
-            Self::Step(device) | Self::Ready(device) | Self::Stage(device, ..) => device,
-            Self::Worker(_) => None,
+            Self::Step(device) | Self::Ready(device) | Self::Stage(device, ..) | Self::Worker(device, _) => device,
         }
     }
 
@@ -69,7 +68,7 @@ impl Lane {
             Self::Ready(_) => "ready".into(),
             Self::Stage(_, Reverse(stage), None) => stage.to_string(),
             Self::Stage(_, Reverse(stage), Some(number)) => format!("{stage} {number}"),
-            Self::Worker(number) => format!("worker {number}"),
+            Self::Worker(_, number) => format!("worker {number}"),
         }
     }
 }

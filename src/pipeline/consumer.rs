@@ -1,0 +1,152 @@
+//! The consumer's side of the pipeline: it begins epochs, waits for their batches, and ends epochs. It has the only
+//! clock of patience: no other thread gives up a wait.
+
+use super::{
+    pipeline::Pipeline,
+    state::{Delivery, EpochId, Found, Rest, State},
+};
+use crate::{
+    batch::Step,
+    fault::{Error, Skips, discard},
+    order::Feed,
+    sync::MutexGuard,
+    vocabulary::{BatchKey, Place, Stage},
+};
+use burn::tensor::StreamId;
+use std::{
+    ops::Range,
+    sync::atomic::Ordering::Relaxed,
+    time::{Duration, Instant},
+};
+
+const fn unless_modelled(time: Duration, modelled: Duration) -> Duration {
+    if cfg!(all(test, burn_pinned_loom)) { modelled } else { time } // a model must not depend on a clock
+}
+
+/// How long a wait lasts before Burn is told to begin what it has gathered. Most waits are over sooner, and then the
+/// consumer's own next tasks let it begin.
+const FLUSH: Duration = unless_modelled(Duration::from_micros(200), Duration::ZERO);
+/// How long a wait for a slot lasts on a CPU backend before the permits of batches that are ready are taken: nobody may
+/// be reading them. It is tried again after as long.
+const TAKE_PERMITS: Duration = unless_modelled(Duration::from_millis(100), Duration::ZERO);
+
+impl<O> Pipeline<O> {
+    /// Begins an epoch of the batches with these numbers.
+    pub(crate) fn begin(&self, epoch: usize, feed: Feed, batches: Range<usize>) -> EpochId {
+        self.pool.ask_again();
+        let key = BatchKey { device: self.settings.device, ..BatchKey::new(epoch, batches.start) };
+        // What the sampler has made is user code too, so it is not dropped under the lock.
+        let (feed, unneeded) = if batches.is_empty() { (None, Some(feed)) } else { (Some(feed), None) };
+        discard(Place::batch(Stage::Sampler, key), unneeded);
+        let id = self.lock().begin(key, feed, batches);
+        self.for_workers.notify_one();
+        id
+    }
+
+    /// Waits for the next batch of an epoch, in order; returns it or its error. The wait counts from `asked`. Returns
+    /// `None` at the epoch's end. After an [`Error::Timeout`], an [`Error::LeaseTimeout`] or an [`Error::Ended`] the
+    /// epoch is over.
+    pub(crate) fn next(&self, id: EpochId, asked: Instant) -> Option<Delivery<O>> {
+        let mut flush = (!self.is_host()).then_some(FLUSH);
+        let mut take_permits = self.is_host().then_some(TAKE_PERMITS);
+        let mut state = self.lock();
+        if let Some(queues) = state.asked(id, StreamId::current()) {
+            self.counters().asked(queues);
+        }
+        loop {
+            let now = Instant::now();
+            let waited = now.saturating_duration_since(asked);
+            let unopened = match state.find(id, asked, now) {
+                Found::Over => return None,
+                Found::Batch(delivery) => return Some(self.hand_out(state, delivery)),
+                Found::Nothing { unopened } => unopened,
+            };
+            if state.is_closed() {
+                return self.give_up(state, id, waited, |_, _| Error::Ended);
+            }
+            if self.settings.timeout.is_some_and(|timeout| waited >= timeout) {
+                return self.give_up(state, id, waited, |next, lost| {
+                    self.hung.store(true, Relaxed);
+                    let BatchKey { epoch, number: batch, device } = next;
+                    Error::Timeout { epoch, batch, device, waited, lost, hung: self.watch.blame(next).map(Box::new) }
+                });
+            }
+            let lacks_slot = unopened && !self.pool.has_permit();
+            if waited >= self.settings.lease_timeout && (lacks_slot || self.pool.is_awaited()) {
+                let slots = self.pool.limits().slots;
+                return self.give_up(state, id, waited, |_, _| Error::LeaseTimeout { waited, slots });
+            }
+            if flush.is_some_and(|flush| waited >= flush) {
+                flush = None;
+                drop(state);
+                self.common.hurry(); // this thread gives Burn no task now
+                state = self.lock();
+                continue;
+            }
+            if let Some(at) = take_permits.filter(|at| waited >= *at) {
+                take_permits = Some(at.max(waited).saturating_add(TAKE_PERMITS)).filter(|_| !TAKE_PERMITS.is_zero());
+                let permits = if lacks_slot { state.take_permits() } else { Vec::new() };
+                if !permits.is_empty() {
+                    drop(state);
+                    drop(permits);
+                    state = self.lock();
+                    continue;
+                }
+            }
+            let patience = Some(self.settings.lease_timeout).filter(|lease| *lease > waited);
+            let next = [flush, take_permits, self.settings.timeout, patience].into_iter().flatten().min();
+            match next.filter(|next| *next < Duration::MAX) {
+                None => self.for_consumers.wait(&mut state),
+                Some(next) => drop(self.for_consumers.wait_for(&mut state, next.saturating_sub(waited))),
+            }
+        }
+    }
+
+    fn hand_out(&self, state: MutexGuard<'_, State<O>>, delivery: Delivery<O>) -> Delivery<O> {
+        let opens = state.has_work(self.pool.has_permit());
+        drop(state);
+        self.for_step(Step::Send).notify_one(); // one more may go to the device
+        if opens {
+            self.for_workers.notify_one();
+        }
+        self.counters().took(Stage::Ready, delivery.batch.key, delivery.since, Instant::now());
+        delivery
+    }
+
+    /// Ends an epoch with an error in place of its next batch. `error` gets that batch and how many are lost behind it.
+    fn give_up(
+        &self,
+        mut state: MutexGuard<'_, State<O>>,
+        id: EpochId,
+        waited: Duration,
+        error: impl FnOnce(BatchKey, usize) -> Error,
+    ) -> Option<Delivery<O>> {
+        let rest = state.end(id)?;
+        drop(state);
+        let (batch, lost) = (rest.next, rest.left.saturating_sub(1));
+        let error = error(batch.key, lost);
+        self.finish(rest);
+        self.source.faults().saw(&error);
+        Some(Delivery { batch, since: Instant::now(), ready: Err(error), skips: Skips::default(), waited })
+    }
+
+    /// Ends an epoch, finished or not, and drops what is on its way.
+    pub(crate) fn end(&self, id: EpochId) {
+        let rest = self.lock().end(id);
+        if let Some(rest) = rest {
+            self.finish(rest);
+        }
+    }
+
+    fn finish(&self, rest: Rest<O>) {
+        rest.abandoned.store(true, Relaxed);
+        self.pool.wake(); // workers and the pin thread may wait there for memory
+        discard(rest.next.place(Stage::Finish), rest); // slots return to the pool here, outside the lock
+        self.for_workers.notify_one(); // workers may have rested because of this epoch
+        let state = self.lock();
+        if self.hung.load(Relaxed) && state.epochs() == 0 {
+            drop(state);
+            self.close(); // the next epoch has new threads; free memory is freed now
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What the threads of one copy of a loader share: the epochs in progress behind one lock, the slots, the device.
+//!
+//! The lock is held for moments only: user code, allocations, device calls and drops of slots happen outside it. Threads
+//! take their work from the state, and nothing is pushed to a thread. So the permits of the pool limit every queue.
+
+use super::state::{BatchId, Depth, State};
+use crate::{
+    batch::{Next, Outcome, Ready, Source, Step},
+    device::{Common, DeviceWindow, Uploader},
+    fault::{Caught, Error, Skips, Watch, discard},
+    memory::{AwaitsPermits, Pool},
+    observe::{Counters, OnDevice},
+    sync::{Condvar, Mutex, MutexGuard},
+    vocabulary::{BatchKey, Place, Stage},
+};
+use crossbeam_utils::CachePadded;
+use std::{
+    fmt,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+/// The choices that a pipeline works by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settings {
+    /// Batches ready ahead of the step.
+    pub(crate) prefetch: usize,
+    /// Threads that copy to the device. With none, as on a CPU backend, the worker that ends a batch also does its other
+    /// steps. There is no copy to wait for then, and permits alone limit what is ready.
+    pub(crate) transfers: usize,
+    /// How long `next()` waits for a batch before the epoch ends.
+    pub(crate) timeout: Option<Duration>,
+    /// How long `next()` waits where no slot comes.
+    pub(crate) lease_timeout: Duration,
+    /// The number of the device among those that the loader is cut for.
+    pub(crate) device: Option<u16>,
+}
+
+/// One copy of a loader at work, without its threads.
+pub(crate) struct Pipeline<O> {
+    pub(crate) settings: Settings,
+    pub(crate) source: Arc<dyn Source<O>>,
+    pub(crate) pool: Arc<Pool>,
+    pub(super) window: Arc<DeviceWindow>,
+    /// What the transfer threads share.
+    pub(super) common: Common,
+    pub(super) watch: Watch,
+    pub(super) depth: Depth,
+    state: Mutex<State<O>>,
+    pub(super) for_workers: Condvar,
+    for_steps: [Condvar; Step::COUNT],
+    pub(super) for_consumers: Condvar,
+    /// A running mean of the time that one row takes a worker, in nanoseconds.
+    row_ns: CachePadded<AtomicU64>,
+    /// The time that tasks took, in nanoseconds.
+    worked_ns: CachePadded<AtomicU64>,
+    /// Whether an epoch has ended because a call hangs.
+    pub(super) hung: AtomicBool,
+}
+
+impl<O> fmt::Debug for Pipeline<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipeline").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl<O: Send + 'static> Pipeline<O> {
+    pub(crate) fn new(settings: Settings, source: Arc<dyn Source<O>>, pool: Arc<Pool>) -> Arc<Self> {
+        let depth = Depth { prefetch: settings.prefetch, slots: pool.limits().slots };
+        let common = Common::default();
+        let (looks, hurries) = (common.clone(), common.clone());
+        // One more than may be ahead, for the batch of the step, or it waits.
+        let window =
+            DeviceWindow::new(depth.on_device() + 1, move |urgent| looks.look(urgent), move || hurries.hurry());
+        let window = Arc::new(window);
+        let watched = Arc::clone(&window) as Arc<dyn OnDevice>;
+        pool.counters().watch_device(Arc::downgrade(&watched));
+        let pipeline = Arc::new(Self {
+            settings,
+            source,
+            pool,
+            window,
+            common,
+            watch: Watch::new(settings.timeout),
+            depth,
+            state: Mutex::new(State::new(depth)),
+            for_workers: Condvar::new(),
+            for_steps: Default::default(),
+            for_consumers: Condvar::new(),
+            row_ns: CachePadded::default(),
+            worked_ns: CachePadded::default(),
+            hung: AtomicBool::new(false),
+        });
+        let told = Arc::downgrade(&pipeline) as Weak<dyn AwaitsPermits>;
+        pipeline.pool.tell(told, pipeline.source.slot_bytes());
+        pipeline
+    }
+}
+
+/// The time that a task should take, about. It is long compared with a lock and short compared with a batch.
+const TASK_NS: u64 = 200_000;
+/// With many workers a task takes longer: this much for each worker. So they wait less for the lock.
+const TASK_NS_PER_WORKER: u64 = 25_000;
+
+impl<O> Pipeline<O> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State<O>> {
+        self.state.lock()
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        self.pool.counters()
+    }
+
+    /// Whether the worker that ends a batch also does its other steps, as on a CPU backend.
+    pub(super) fn is_host(&self) -> bool {
+        self.settings.transfers == 0
+    }
+
+    /// Where the threads of a step sleep.
+    pub(super) fn for_step(&self, step: Step) -> &Condvar {
+        &self.for_steps[step as usize]
+    }
+
+    /// Waits until `take` finds something for a thread of a step; returns `None` when the pipeline is closed.
+    pub(super) fn wait_for<T>(&self, step: Step, take: impl Fn(&mut State<O>) -> Option<T>) -> Option<T> {
+        let mut state = self.lock();
+        while !state.is_closed() {
+            if let Some(found) = take(&mut state) {
+                return Some(found);
+            }
+            self.for_step(step).wait(&mut state);
+        }
+        None
+    }
+
+    // A batch on its way.
+
+    /// Notes how long a task took.
+    pub(super) fn ran(&self, rows: usize, time: Duration) {
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.worked_ns.fetch_add(ns, Relaxed);
+        let (row_ns, mean) = (ns / (rows as u64).max(1), self.row_ns.load(Relaxed));
+        let mean = if mean == 0 { row_ns } else { (7 * mean + row_ns) / 8 };
+        self.row_ns.store(mean.max(1), Relaxed); // workers that race may lose a sample; a mean allows that
+    }
+
+    /// The time that all tasks together took so far.
+    pub(super) fn worked(&self) -> Duration {
+        Duration::from_nanos(self.worked_ns.load(Relaxed))
+    }
+
+    /// The number of rows per task: enough for [`TASK_NS`], by what rows have cost so far. With many workers it is more,
+    /// as long as each of them still gets a task of the batch. At first each worker gets two shares of the batch, so that
+    /// the first batch comes soon. Where rows take very different times, tasks stay short, so that few rows wait behind a
+    /// slow one. This number changes the speed and nothing else.
+    pub(super) fn chunk(&self, rows: usize, workers: usize) -> usize {
+        let by_time = match self.row_ns.load(Relaxed) {
+            0 => rows.div_ceil(2 * workers.max(1)),
+            row_ns => {
+                let of = |ns: u64| usize::try_from(ns / row_ns).unwrap_or(usize::MAX);
+                let most = if self.source.is_uneven() { 0 } else { rows.div_ceil(workers.max(1)) };
+                of(TASK_NS).max(of(TASK_NS_PER_WORKER * workers as u64).min(most))
+            }
+        };
+        by_time.clamp(1, rows.max(1))
+    }
+
+    /// Adds to the bad samples of a batch.
+    pub(super) fn skipped(&self, batch: BatchId, skips: Skips) {
+        if !skips.is_empty() {
+            let left_over = self.lock().skipped(batch, skips);
+            discard(batch.place(Stage::Finish), left_over);
+        }
+    }
+
+    /// Takes a filled batch to its next step, with the record of its bad samples.
+    pub(super) fn filled(&self, batch: BatchId, outcome: Outcome<O>, skips: Skips) {
+        self.skipped(batch, skips);
+        match outcome {
+            Ok(next) => drop(self.pass(batch, Ok(next))),
+            Err(error) => drop(self.deliver(batch, Err(error))), // it was reported where it happened
+        }
+    }
+
+    /// Notes that a panic ended a worker's task.
+    pub(super) fn broke(&self, batch: BatchId, worker: usize, Caught { message, trace }: Caught) {
+        let rest = self.lock().drop_tasks(batch);
+        discard(batch.place(Stage::Finish), rest);
+        let place = Place { worker: Some(worker), ..batch.place(Stage::Collate) };
+        self.ready(batch, Err(Error::Panicked { place, message, trace }));
+    }
+
+    /// Takes a batch to its next step: into the queue of that step, or to the consumer. Returns whether somebody waits
+    /// for it.
+    pub(super) fn pass(&self, batch: BatchId, next: Result<Next<O>, Error>) -> bool {
+        match next {
+            Ok(next) if self.is_host() => self.ready(batch, self.all_steps(batch, next)),
+            Ok(Next::Pin(filled)) => {
+                let left_over = self.lock().to_pin(batch, filled);
+                self.for_step(Step::Pin).notify_one();
+                self.taken(batch, left_over)
+            }
+            Ok(Next::Send(filled)) => {
+                let left_over = self.lock().to_send(batch, filled);
+                self.for_step(Step::Send).notify_one();
+                self.taken(batch, left_over)
+            }
+            Ok(Next::Finish(raw)) => self.ready(batch, Ok(Ready::Raw(raw))),
+            Ok(Next::Ready(ready)) => self.ready(batch, Ok(ready)),
+            Err(error) => self.ready(batch, Err(error)),
+        }
+    }
+
+    /// Does all steps of a batch here, as workers do on a CPU backend.
+    fn all_steps(&self, batch: BatchId, mut next: Next<O>) -> Result<Ready<O>, Error> {
+        let never = AtomicBool::new(false); // no step needs memory here, so none waits
+        loop {
+            next = match next {
+                Next::Pin(filled) => self.pin(batch, filled, &never)?,
+                Next::Send(filled) => filled.send(&self.pool, &mut Uploader::burn(self.source.target()))?,
+                Next::Finish(raw) => return Ok(Ready::Finished(raw.finish()?)),
+                Next::Ready(ready) => return Ok(ready),
+            }
+        }
+    }
+
+    /// Puts a batch, or its error, at its place for the consumer; returns whether there is one.
+    pub(super) fn ready(&self, batch: BatchId, ready: Result<Ready<O>, Error>) -> bool {
+        self.deliver(batch, ready.inspect_err(|error| self.source.faults().saw(error)))
+    }
+
+    /// The same for an error that was reported already.
+    fn deliver(&self, batch: BatchId, ready: Result<Ready<O>, Error>) -> bool {
+        let passed_all = matches!(ready, Ok(Ready::Raw(_) | Ready::Finished(_)));
+        let left_over = self.lock().ready(batch, ready, Instant::now());
+        self.for_consumers.notify_all();
+        if !passed_all {
+            self.for_step(Step::Pin).notify_one(); // the next batch to pin may have waited behind this one
+        }
+        self.taken(batch, left_over)
+    }
+
+    /// Drops what nobody wants any more. Returns whether there was nothing.
+    fn taken<T>(&self, batch: BatchId, left_over: Option<T>) -> bool {
+        let taken = left_over.is_none();
+        discard(batch.place(Stage::Finish), left_over);
+        taken
+    }
+
+    // The end.
+
+    /// Whether the next epoch needs new threads: one of these has died, or hangs.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.hung.load(Relaxed) || self.lock().is_closed()
+    }
+
+    /// Ends every wait of the threads and consumers, and frees what memory is free.
+    pub(crate) fn close(&self) {
+        let left_over = self.lock().close();
+        self.for_workers.notify_all();
+        self.for_consumers.notify_all();
+        for step in &self.for_steps {
+            step.notify_all();
+        }
+        self.pool.close();
+        discard(Place::batch(Stage::Finish, BatchKey::NONE), left_over);
+    }
+}
+
+impl<O: Send + 'static> AwaitsPermits for Pipeline<O> {
+    fn permit_came_back(&self) {
+        drop(self.lock()); // a worker that has seen no permit sleeps by now
+        self.for_workers.notify_one();
+    }
+}
+
+#[cfg(all(test, burn_pinned_loom))]
+mod model;
