@@ -21,8 +21,10 @@ use std::time::Instant;
 pub(super) struct Aim {
     /// The CubeCL stream of the thread that takes the batches.
     pub(super) consumer: StreamId,
-    /// The most blocks of memory of the device that are kept though nothing uses them.
-    pub(super) most: usize,
+    /// The most batches whose memory on the device is kept though nothing uses it.
+    pub(super) batches: usize,
+    /// The number of blocks of memory that a batch takes.
+    pub(super) fields: usize,
 }
 
 /// Who copies to the device.
@@ -80,7 +82,7 @@ impl Way {
             #[cfg(feature = "cuda")]
             Self::Direct(stream) => {
                 let engine = target.engine.as_ref().ok_or("the device was not opened for decoding")?;
-                let made = stream.decode(engine, (slot.as_slice(), long), parts, aim.consumer, aim.most, redo);
+                let made = stream.decode(engine, (slot.as_slice(), long), parts, aim, redo);
                 made.map_err(|failure| match failure {
                     Failure::Device(error) => error,
                     Failure::Sample(error) => {
@@ -111,7 +113,7 @@ impl Way {
         let tensors: Vec<Flat> = match self {
             Self::Burn => parts.iter().map(|part| Flat::of(&bytes, kind, part, device)).collect(),
             #[cfg(feature = "cuda")]
-            Self::Direct(stream) => return stream.start(&bytes, parts, aim.consumer, aim.most),
+            Self::Direct(stream) => return stream.start(&bytes, parts, aim),
             #[cfg(test)]
             Self::Broken(breaks) => {
                 let mut tensors = Vec::new();

@@ -114,6 +114,7 @@ impl<O> Drop for EpochIter<O> {
     fn drop(&mut self) {
         if let Ok((pipeline, id)) = &self.run {
             pipeline.end(*id);
+            pipeline.rest();
         }
     }
 }

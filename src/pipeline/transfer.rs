@@ -74,6 +74,13 @@ impl<O> Pipeline<O> {
         Some(batch)
     }
 
+    /// Notes that the calling thread has dropped the iterator of an epoch. Memory of the device that it does not need any
+    /// more is released.
+    pub(crate) fn rest(&self) {
+        let is_idle = self.epochs() == 0;
+        self.common.rest(is_idle.then(|| self.window.most(1)));
+    }
+
     /// Notes that a filled batch had to wait for room on the device from `since` until now.
     fn was_full(&self, batch: BatchId, since: Instant) {
         let full = (since, Instant::now());
