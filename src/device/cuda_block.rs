@@ -35,9 +35,9 @@ pub(super) type DeviceMemory = ManagedResource<<<Server as ServerStorage>::Stora
 /// loop's kernels read it without a wait between streams.
 ///
 /// First a tensor refers to it, then kernels that are queued on CubeCL's server, then kernels that are launched. When
-/// only these are left, an event is recorded behind them, and the block is held in its place. Where there are several GPUs
-/// the tensor may also have been sent to another one, so another event is recorded behind all such transfers. Once the
-/// events are reached the block is free. So the next copy need not ask the server, which may have much to do.
+/// only these are left, an event is recorded behind them, and the block is held in its place. Where there are several
+/// GPUs the tensor may also have been sent to another one, so another event is recorded behind all such transfers. Once
+/// the events are reached the block is free. So the next copy need not ask the server, which may have much to do.
 pub(super) struct Block {
     pub(super) memory: Handle,
     pub(super) owner: StreamId,
@@ -58,7 +58,8 @@ struct State {
     asked: bool,
     /// Holds it in its place from the event on.
     held: Option<DeviceMemory>,
-    /// Behind all transfers to other GPUs that were queued before the event. Blocks that were recorded together share it.
+    /// Behind all transfers to other GPUs that were queued before the event. Blocks that were recorded together share
+    /// it.
     sent: Option<Arc<Event>>,
     /// The stream and the thread that the last tensor was made on.
     user: Option<(StreamId, Life)>,
@@ -102,8 +103,8 @@ impl Block {
         Ok(Self { memory, owner, bytes, server, context, state: Mutex::new(state), launched, has_peers })
     }
 
-    /// Takes a free block for the next batch. Returns what holds it in its place. No work that was queued before still uses
-    /// the memory: the event was recorded after CubeCL last moved it.
+    /// Takes a free block for the next batch. Returns what holds it in its place. No work that was queued before still
+    /// uses the memory: the event was recorded after CubeCL last moved it.
     pub(super) fn use_again(&self) -> Option<DeviceMemory> {
         let mut state = self.state.lock();
         let held = state.held.take()?;

@@ -1,10 +1,10 @@
 //! The blocks of device memory of a loader: which one the next batch takes, and which are given back to CubeCL.
 
 use super::{
+    aim::Aim,
     cuda_block::{Block, BlockStage, DeviceMemory, record},
     cuda_context::InContext,
     reuse::{reached, surplus},
-    way::Aim,
 };
 use burn::tensor::StreamId;
 use parking_lot::Mutex;
@@ -63,8 +63,8 @@ impl Blocks {
         streams
     }
 
-    /// Keeps the blocks of at most this many batches until a batch takes one again. Others go back to CubeCL: now, or as
-    /// they are found to be free.
+    /// Keeps the blocks of at most this many batches until a batch takes one again. Others go back to CubeCL: now, or
+    /// as they are found to be free.
     pub(super) fn rest(&self, batches: usize) {
         self.rest.store(batches.saturating_mul(self.fields.load(Relaxed)), Relaxed);
         self.look(true);
@@ -72,11 +72,14 @@ impl Blocks {
     }
 
     fn trim_to_rest(&self) {
-        self.trim(self.rest.load(Relaxed), Block::may_go);
+        let most = self.rest.load(Relaxed);
+        if most < usize::MAX {
+            self.trim(most, Block::may_go);
+        }
     }
 
-    /// Takes out blocks whose end is not known, and so many others that `most` stay of those that are worth something. The
-    /// caller drops them, outside the lock.
+    /// Takes out blocks whose end is not known, and so many others that `most` stay of those that are worth something.
+    /// The caller drops them, outside the lock.
     fn trim(&self, most: usize, worth: impl Fn(&Block) -> Option<bool>) -> Vec<Arc<Block>> {
         let mut idle = self.idle.lock();
         let mut gone: Vec<_> = idle.extract_if(.., |block| block.stage() == BlockStage::Lost).collect();
@@ -98,8 +101,9 @@ impl Blocks {
         streams
     }
 
-    /// Finds out which blocks are free by now. Does not wait. If it is `urgent`, the server records the events of what
-    /// was dropped at once, and else with the next tasks that it gets.
+    /// Finds out which blocks are free by now, and gives back those that a loader at rest does not keep. Does not wait.
+    /// If it is `urgent`, the server records the events of what was dropped at once, and else with the next tasks that
+    /// it gets.
     pub(super) fn look(&self, urgent: bool) {
         let Some(_looks) = self.looks.try_lock() else { return };
         let (mut dropped, mut used, mut launched) = (None, Vec::new(), Vec::new());
@@ -119,9 +123,10 @@ impl Blocks {
         if let Some(server) = dropped.filter(|_| urgent) {
             server.flush_queue();
         }
-        let first = launched.first().map(|(.., block)| Arc::clone(&block.context));
-        let Some(_in_context) = first.and_then(|context| InContext::new(&context).ok()) else { return };
-        reached(launched, |block| block.is_reached()).iter().for_each(|block| block.is_free_now());
+        let context = launched.first().map(|(.., block)| Arc::clone(&block.context));
+        if let Some(_in_context) = context.and_then(|context| InContext::new(&context).ok()) {
+            reached(launched, |block| block.is_reached()).iter().for_each(|block| block.is_free_now());
+        }
         self.trim_to_rest();
     }
 

@@ -2,6 +2,7 @@
 #![expect(unsafe_code)]
 
 use super::{
+    aim::Aim,
     cuda_block::{Block, DeviceMemory},
     cuda_blocks::Blocks,
     cuda_context::{InContext, Server},
@@ -9,7 +10,6 @@ use super::{
     cuda_tensor::{Gathered, TensorMaker},
     decode::{Engine, Failure, Images},
     flat::{Part, Redo, Uploaded},
-    way::Aim,
     window::InUse,
 };
 use crate::{fault::BoxError, memory::LongFiles};
@@ -118,9 +118,9 @@ impl CopyStream {
         })
     }
 
-    /// Starts to copy parts of `bytes` to the device. Until [`wait`](Self::wait) the values there may be anything. Blocks
-    /// while a CUDA graph is recorded on the device, since nothing can be allocated then. If the recording begins later,
-    /// copies to blocks that are held go on beside it: they allocate nothing.
+    /// Starts to copy parts of `bytes` to the device. Until [`wait`](Self::wait) the values there may be anything.
+    /// Blocks while a CUDA graph is recorded on the device, since nothing can be allocated then. If the recording
+    /// begins later, copies to blocks that are held go on beside it: they allocate nothing.
     ///
     /// # Errors
     /// If the device has no memory for it, or refuses a copy. Copies that were started go on.
@@ -233,8 +233,8 @@ impl CopyStream {
         Ok((maker, blocks.into_iter().flatten().collect()))
     }
 
-    /// Makes blocks of these sizes. If the device has no memory for them, gives it that of the blocks that nothing uses, and
-    /// tries again.
+    /// Makes blocks of these sizes. If the device has no memory for them, gives it that of the blocks that nothing
+    /// uses, and tries again.
     fn new_blocks(&self, sizes: &[usize], owner: StreamId, start: Instant) -> Result<Held, BoxError> {
         let mut given_up = None;
         let memory = loop {
@@ -272,9 +272,9 @@ impl CopyStream {
         Ok(())
     }
 
-    /// Allocates memory for the stream `owner`, and makes the copy stream wait for what is queued there. Its values may be
-    /// anything. Before that, CubeCL gives unused memory of the streams `clean` back to the driver. Returns `None` if a
-    /// graph is recorded on the device: an allocation would spoil it, and the wait would become a part of it.
+    /// Allocates memory for the stream `owner`, and makes the copy stream wait for what is queued there. Its values may
+    /// be anything. Before that, CubeCL gives unused memory of the streams `clean` back to the driver. Returns `None`
+    /// if a graph is recorded on the device: an allocation would spoil it, and the wait would become a part of it.
     fn allocate(
         &self,
         sizes: &[usize],
@@ -305,9 +305,9 @@ impl CopyStream {
             }
             let stream = server.write_streams().try_stream_mut(&owner).ok_or("a stream of CubeCL has gone")?.sys;
             let _in_context = InContext::new(&context)?;
-            // SAFETY: CubeCL keeps its streams for as long as its server. The event and the copy stream are the caller's,
-            // who waits for this closure. The event may be recorded again at once: a wait is for what the event stood for
-            // when the wait was queued.
+            // SAFETY: CubeCL keeps its streams for as long as its server. The event and the copy stream are the
+            // caller's, who waits for this closure. The event may be recorded again at once: a wait is for what the
+            // event stood for when the wait was queued.
             unsafe {
                 if sys::cuStreamQuery(stream) != CUresult::CUDA_SUCCESS {
                     result::event::record(allocated, stream)?;

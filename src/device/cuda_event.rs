@@ -12,9 +12,9 @@ use cudarc::driver::{
 };
 use std::sync::Arc;
 
-/// The CubeCL stream that waits for transfers to other GPUs, so that no training loop does. Threads are numbered from 0,
-/// and have places in CubeCL's pool of 128 streams by these numbers. This one has the last place. A thread that has it too
-/// waits for transfers.
+/// The CubeCL stream that waits for transfers to other GPUs, so that no training loop does. Threads are numbered from
+/// 0, and have places in CubeCL's pool of 128 streams by these numbers. This one has the last place. A thread that has
+/// it too waits for transfers.
 const TRANSFERS: StreamId = StreamId { value: u64::MAX };
 
 /// An event of CUDA, without a time.
@@ -36,8 +36,8 @@ impl Event {
     }
 
     /// Makes an event behind all transfers to other GPUs that CubeCL has been asked for so far. CubeCL queues them on a
-    /// stream of its own, and keeps nothing of what they read. Runs on the server's thread, which is in the context, while
-    /// no graph is recorded on the device: the wait for that stream would become a part of the graph.
+    /// stream of its own, and keeps nothing of what they read. Runs on the server's thread, which is in the context,
+    /// while no graph is recorded on the device: the wait for that stream would become a part of the graph.
     pub(super) fn behind_transfers(server: &mut Server, context: &Arc<CudaContext>) -> Result<Self, BoxError> {
         server.sync_collective(TRANSFERS)?;
         let stream = server.write_streams().try_stream_mut(&TRANSFERS).ok_or("a stream of CubeCL has gone")?.sys;

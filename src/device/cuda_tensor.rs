@@ -80,15 +80,14 @@ impl Gathered {
         self.cubecl.flush_queue();
     }
 
-    /// Whether Burn may be made to run operations at any time. It may not while a graph is recorded: the operations may
-    /// allocate, and would spoil the graph. It may not before a graph is recorded either: then the recording may begin
-    /// meanwhile, and has three runs of the recorded code before it.
+    /// Whether Burn may be made to run operations now. They may allocate, which spoils a graph that is recorded. So they
+    /// may not run from the preparation of a recording on: it may begin meanwhile.
     pub(super) fn may_drain(&self) -> bool {
         !self.graphs.any_active()
     }
 
-    /// Runs the operations that Burn's fusion has on a stream, and keeps until more come. Waits until they are launched,
-    /// not until the device has done them.
+    /// Runs the operations that Burn's fusion has on a stream, and keeps until more come. Waits until they are
+    /// launched, not until the device has done them.
     pub(super) fn drain(&self, stream: StreamId) {
         let sync = || stream.executes(|| self.burn.try_sync(|| ())).map_err(|error| format!("{error:?}").into());
         if let Err(error) = guard(Place::batch(Stage::Transfer, BatchKey::NONE), sync) {

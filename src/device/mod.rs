@@ -1,5 +1,6 @@
 //! The device: how bytes get there, how much of its memory batches take, and page-locked memory for it.
 
+mod aim;
 mod call;
 #[cfg(feature = "cuda")]
 mod cube_fixed;

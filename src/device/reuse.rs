@@ -1,8 +1,8 @@
 //! Which blocks of device memory are free, and which are given back first.
 
-/// Returns those of the launched blocks that are free. Each comes with its owner and with the number of its event, and the
-/// events of an owner are reached in the order of their numbers. So no more is asked about an owner once one of its blocks
-/// is not free.
+/// Returns those of the launched blocks that are free. Each comes with its owner and with the number of its event, and
+/// the events of an owner are reached in the order of their numbers. So no more is asked about an owner once one of its
+/// blocks is not free.
 pub(super) fn reached<O: PartialEq, B>(
     mut launched: Vec<(u64, O, B)>,
     mut is_reached: impl FnMut(&B) -> bool,

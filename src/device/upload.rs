@@ -4,11 +4,12 @@
 #[cfg(test)]
 use super::way::Breaks;
 use super::{
+    aim::Aim,
     call::DeviceCall,
     flat::{Part, Redo, Uploaded},
     target::Target,
     threads::THREADS,
-    way::{Aim, Way},
+    way::Way,
     window::InUse,
 };
 #[cfg(feature = "cuda")]

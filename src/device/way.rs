@@ -1,31 +1,20 @@
 //! Who copies to a device: Burn, or the crate itself.
 
-#[cfg(feature = "cuda")]
-use super::{cuda_copy::CopyStream, decode::Failure};
 use super::{
+    aim::Aim,
     flat::{Flat, Part, Redo, Uploaded},
     target::Target,
 };
+#[cfg(feature = "cuda")]
+use super::{cuda_copy::CopyStream, decode::Failure};
 use crate::{
     fault::{BoxError, Error},
     memory::{LongFiles, Slot},
     vocabulary::MemoryKind,
 };
-use burn::tensor::{Device, StreamId};
+use burn::tensor::Device;
 #[cfg(test)]
 use std::time::Instant;
-
-/// For whom batches are copied.
-#[derive(Debug, Clone, Copy)]
-#[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only the crate's own copies are for a thread"))]
-pub(super) struct Aim {
-    /// The CubeCL stream of the thread that takes the batches.
-    pub(super) consumer: StreamId,
-    /// The most batches whose memory on the device is kept though nothing uses it.
-    pub(super) batches: usize,
-    /// The number of blocks of memory that a batch takes.
-    pub(super) fields: usize,
-}
 
 /// Who copies to the device.
 pub(super) enum Way {

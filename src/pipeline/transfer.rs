@@ -56,8 +56,11 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             pipeline.window.copied(uploader.in_use());
             counters.note_device();
             let taken = pipeline.pass(batch, next);
-            if !taken && let Err(error) = uploader.flush(place) {
-                log::warn!("burn-pinned: the flush after a batch that nobody took failed: {error}");
+            if !taken {
+                if let Err(error) = uploader.flush(place) {
+                    log::warn!("burn-pinned: the flush after a batch that nobody took failed: {error}");
+                }
+                pipeline.common.look(true); // its epoch may have been the last
             }
         }
         uploader.close();

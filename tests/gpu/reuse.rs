@@ -19,8 +19,8 @@ use std::{
 const HUGE: usize = 4 << 20;
 const HUGE_MB: f64 = 64.0 * HUGE as f64 / 1e6;
 
-/// Batches are sent to another GPU many times over, and dropped at once. So their blocks seem to be free long before the
-/// transfers are done. What arrives is what was sent.
+/// Batches are sent to another GPU many times over, and dropped at once. So their blocks seem to be free long before
+/// the transfers are done. What arrives is what was sent.
 #[test]
 #[ignore = "needs two CUDA devices"]
 fn a_batch_that_is_on_its_way_to_another_gpu_is_not_overwritten() {
@@ -42,8 +42,8 @@ fn a_batch_that_is_on_its_way_to_another_gpu_is_not_overwritten() {
     assert_eq!(seen, 64 * 60);
 }
 
-/// Loaders come and go and make blocks all the time, since the loop keeps its batches. No graph that another thread records
-/// meanwhile is spoiled.
+/// Loaders come and go and make blocks all the time, since the loop keeps its batches. No graph that another thread
+/// records meanwhile is spoiled.
 #[test]
 #[ignore = "needs a CUDA device"]
 fn blocks_are_made_beside_recordings() {
