@@ -111,6 +111,7 @@ impl<O> EpochIter<O> {
     fn end(&mut self) {
         if let Ok((pipeline, id)) = mem::replace(&mut self.run, Err(None)) {
             pipeline.end(id);
+            pipeline.rest();
         }
     }
 

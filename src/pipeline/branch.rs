@@ -53,7 +53,7 @@ impl<O> Branch<O> {
         let common = Common::default();
         let (looks, hurries) = (common.clone(), common.clone());
         // One more than `ahead`, for the batch of the step, or it waits.
-        let window = DeviceWindow::new(flow.ahead() + 1, move |urgent| looks.look(urgent), move || hurries.hurry());
+        let window = DeviceWindow::new(flow.ahead() + 1, move |urgent| looks.look(urgent), move || hurries.make_room());
         let window = Arc::new(window);
         let watched = Arc::clone(&window) as Arc<dyn OnDevice>;
         pool.counters().watch_device(Arc::downgrade(&watched));

@@ -56,8 +56,11 @@ pub(crate) fn run<O>(pipeline: &Pipeline<O>) {
             pipeline.window.copied(uploader.in_use());
             counters.note_device();
             let taken = pipeline.pass(batch, next);
-            if !taken && let Err(error) = uploader.flush(place) {
-                log::warn!("burn-pinned: the flush after a batch that nobody took failed: {error}");
+            if !taken {
+                if let Err(error) = uploader.flush(place) {
+                    log::warn!("burn-pinned: the flush after a batch that nobody took failed: {error}");
+                }
+                pipeline.common.look(true); // its epoch may have been the last
             }
         }
         uploader.close();
@@ -72,6 +75,13 @@ impl<O> Pipeline<O> {
         let batch = self.wait_for(Step::Send, |run| run.take_to_send(ahead))?;
         self.crew.for_workers.notify_one(); // a worker that rests may go on, and wakes the next
         Some(batch)
+    }
+
+    /// Notes that the calling thread has dropped the iterator of an epoch. Memory of the device that it does not need any
+    /// more is released.
+    pub(crate) fn rest(&self) {
+        let is_idle = self.epochs() == 0;
+        self.common.rest(is_idle.then(|| self.window.most(1)));
     }
 
     /// Notes that a filled batch had to wait for room on the device from `since` until now.
