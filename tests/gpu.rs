@@ -20,6 +20,8 @@ mod kinds;
 mod late;
 #[path = "gpu/leaks.rs"]
 mod leaks;
+#[path = "gpu/reuse.rs"]
+mod reuse;
 #[path = "gpu/seen.rs"]
 mod seen;
 #[path = "gpu/waits.rs"]

@@ -1,20 +1,20 @@
-//! Memory of a CUDA device that batches are copied to, used for one batch after the other.
+//! A block of memory of a CUDA device that batches are copied to, used for one batch after the other.
 #![expect(unsafe_code)]
 
 use super::{
     cuda_context::{InContext, Server},
+    cuda_event::Event,
+    thread_end::Life,
     window::InUse,
 };
+use crate::fault::BoxError;
 use burn::{cubecl::device_handle::DeviceHandle, tensor::StreamId};
 use cubecl_runtime::{
     server::{Handle, ServerStorage},
     storage::{ComputeStorage, ManagedResource},
 };
 use cubecl_server::stream::WriteScoped;
-use cudarc::driver::{
-    CudaContext, DriverError, result,
-    sys::{self, CUevent, CUevent_flags, CUresult, CUstream},
-};
+use cudarc::driver::{CudaContext, DriverError, sys::CUstream};
 use parking_lot::Mutex;
 use std::{
     fmt, mem,
@@ -35,39 +35,38 @@ pub(super) type DeviceMemory = ManagedResource<<<Server as ServerStorage>::Stora
 /// loop's kernels read it without a wait between streams.
 ///
 /// First a tensor refers to it, then kernels that are queued on CubeCL's server, then kernels that are launched. When
-/// only these are left, an event is recorded behind them, and the block is held in its place. Once the event is reached
-/// the block is free. So the next copy need not ask the server, which may have much to do.
+/// only these are left, an event is recorded behind them, and the block is held in its place. Where there are several
+/// GPUs the tensor may also have been sent to another one, so another event is recorded behind all such transfers. Once
+/// the events are reached the block is free. So the next copy need not ask the server, which may have much to do.
 pub(super) struct Block {
     pub(super) memory: Handle,
     pub(super) owner: StreamId,
-    bytes: usize,
+    pub(super) bytes: usize,
+    pub(super) server: DeviceHandle<Server>,
+    pub(super) context: Arc<CudaContext>,
     state: Mutex<State>,
     launched: Event,
-    context: Arc<CudaContext>,
-    server: DeviceHandle<Server>,
+    /// Whether CubeCL may send it to another GPU.
+    has_peers: bool,
 }
-
-struct Event(CUevent);
-
-// SAFETY: an event of CUDA may be used from any thread.
-unsafe impl Send for Event {}
-// SAFETY: as above.
-unsafe impl Sync for Event {}
 
 struct State {
     stage: Stage,
     /// The number of batches that it was used for.
     uses: u64,
-    /// Where it was at the last copy. CubeCL may move memory that nothing uses.
-    address: Option<u64>,
     /// Whether CubeCL's server has been asked to record the event, and has not come to it.
     asked: bool,
     /// Holds it in its place from the event on.
     held: Option<DeviceMemory>,
+    /// Behind all transfers to other GPUs that were queued before the event. Blocks that were recorded together share
+    /// it.
+    sent: Option<Arc<Event>>,
+    /// The stream and the thread that the last tensor was made on.
+    user: Option<(StreamId, Life)>,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Stage {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum BlockStage {
     Free,
     /// A copy, a tensor or a kernel that is not launched yet uses it.
     Used,
@@ -76,6 +75,8 @@ enum Stage {
     /// No event could be recorded.
     Lost,
 }
+
+use BlockStage as Stage;
 
 /// The number of events recorded.
 static RECORDED: AtomicU64 = AtomicU64::new(0);
@@ -87,31 +88,42 @@ impl fmt::Debug for Block {
 }
 
 impl Block {
+    /// A block that a batch is copied to for the first time. The calling thread is in the context.
     pub(super) fn new(
         memory: Handle,
         bytes: usize,
         context: &Arc<CudaContext>,
         server: &DeviceHandle<Server>,
+        has_peers: bool,
     ) -> Result<Self, DriverError> {
-        let _in_context = InContext::new(context)?;
-        let launched = Event(result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?);
-        let state = State { stage: Stage::Used, uses: 0, address: None, asked: false, held: None };
+        let launched = Event::new(context)?;
+        let state = State { stage: Stage::Used, uses: 1, asked: false, held: None, sent: None, user: None };
         let owner = memory.stream;
         let (context, server) = (Arc::clone(context), server.clone());
-        Ok(Self { memory, owner, bytes, state: Mutex::new(state), launched, context, server })
+        Ok(Self { memory, owner, bytes, server, context, state: Mutex::new(state), launched, has_peers })
     }
 
-    /// Notes that a batch is copied there. Returns whether it has moved since the last one, or is new.
-    pub(super) fn used(&self, address: u64) -> bool {
+    /// Takes a free block for the next batch. Returns what holds it in its place. No work that was queued before still
+    /// uses the memory: the event was recorded after CubeCL last moved it.
+    pub(super) fn use_again(&self) -> Option<DeviceMemory> {
         let mut state = self.state.lock();
-        (state.stage, state.uses) = (Stage::Used, state.uses + 1);
-        state.address.replace(address) != Some(address)
+        let held = state.held.take()?;
+        (state.stage, state.uses, state.sent) = (Stage::Used, state.uses + 1, None);
+        Some(held)
     }
 
-    /// Returns what holds a free block in its place. It is for the next copy. No work that was queued before still uses
-    /// the memory: the event was recorded after CubeCL last moved it. Returns `None` for a block that was not used yet.
-    pub(super) fn take_held(&self) -> Option<DeviceMemory> {
-        self.state.lock().held.take()
+    /// Notes that the calling thread makes a tensor of it.
+    pub(super) fn is_taken(&self) {
+        self.state.lock().user = Some((StreamId::current(), Life::of_this_thread()));
+    }
+
+    /// Returns the stream of its tensor, if the thread has ended that it was made on. Returns it only once.
+    pub(super) fn left_behind(&self) -> Option<StreamId> {
+        if self.stage() != Stage::Used || self.has_no_tensor() {
+            return None;
+        }
+        let user = &mut self.state.lock().user;
+        user.take_if(|(_, thread)| thread.has_ended()).map(|(stream, _)| stream)
     }
 
     /// Returns what tells whether the batch that it was used for last still needs it.
@@ -127,7 +139,7 @@ impl Block {
     }
 
     /// Notes that the server is asked to record the event; returns whether it was not asked before.
-    fn ask(&self) -> bool {
+    pub(super) fn ask(&self) -> bool {
         !mem::replace(&mut self.state.lock().asked, true)
     }
 
@@ -136,172 +148,99 @@ impl Block {
         self.state.lock().asked = false;
     }
 
-    fn stage(&self) -> Stage {
+    pub(super) fn stage(&self) -> Stage {
         self.state.lock().stage
+    }
+
+    /// Notes that its events are reached.
+    pub(super) fn is_free_now(&self) {
+        self.state.lock().stage = Stage::Free;
+    }
+
+    pub(super) fn has_no_tensor(&self) -> bool {
+        self.memory.memory.can_mut()
     }
 
     /// Whether no tensor refers to it, no kernel that is queued on CubeCL's server, and no kernel of another CubeCL
     /// stream.
-    fn is_unshared(&self) -> bool {
-        let memory = &self.memory.memory;
-        let no_tensor = memory.can_mut();
+    pub(super) fn is_unshared(&self) -> bool {
+        let no_tensor = self.has_no_tensor();
         fence(Acquire); // a tensor becomes a kernel's binding before it goes
-        let unshared = no_tensor && !memory.is_bound();
+        let unshared = no_tensor && !self.memory.memory.is_bound();
         fence(Acquire); // what the last kernel's launch did is seen
         unshared
     }
 
-    /// Records the event behind all kernels that were launched on the owner's stream, and holds the block in its place,
-    /// unless something else uses the block. Runs on the server's thread.
-    fn record(&self, server: &mut Server) {
+    /// Whether the memory may go back to CubeCL, and if so, whether the block is free. CubeCL may have the memory of a
+    /// block that no tensor refers to: it knows its own kernels. It does not know its transfers to other GPUs.
+    pub(super) fn may_go(&self) -> Option<bool> {
+        match self.stage() {
+            Stage::Free => Some(true),
+            Stage::Lost => None,
+            Stage::Used | Stage::Launched(_) => (!self.has_peers && self.has_no_tensor()).then_some(false),
+        }
+    }
+
+    /// Records the events behind all kernels that were launched on the owner's stream, and behind what was `sent`, and
+    /// holds the block in its place, unless something else uses the block. Runs on the server's thread.
+    fn record(&self, server: &mut Server, sent: &mut Option<Arc<Event>>) {
         let mut state = self.state.lock();
         if state.stage != Stage::Used || !self.is_unshared() {
             return;
         }
         let Some(stream) = server.write_streams().try_stream_mut(&self.owner) else { return };
-        if stream.capturing.is_recording() {
-            return; // the event would become a part of the graph
+        let graph = &stream.capturing;
+        if graph.is_recording() || (self.has_peers && graph.device().any_recording()) {
+            return; // an event would become a part of the graph
         }
         let stream = stream.sys;
-        state.held = self.hold(server, stream);
-        state.stage = match state.held {
-            Some(_) => Stage::Launched(RECORDED.fetch_add(1, Relaxed)),
-            None => Stage::Lost,
-        };
+        match self.hold(server, stream, sent) {
+            Ok((held, sent)) => {
+                (state.held, state.sent) = (Some(held), sent);
+                state.stage = Stage::Launched(RECORDED.fetch_add(1, Relaxed));
+            }
+            Err(error) => {
+                log::debug!("burn-pinned: memory of the device is not used again: {error}");
+                state.stage = Stage::Lost;
+            }
+        }
     }
 
-    /// Holds the block in its place, and records the event on its owner's stream.
-    fn hold(&self, server: &mut Server, stream: CUstream) -> Option<DeviceMemory> {
-        let lost = |error: &dyn fmt::Debug| {
-            log::debug!("burn-pinned: memory of the device is not used again: {error:?}");
-        };
-        let _in_context = InContext::new(&self.context).inspect_err(|error| lost(error)).ok()?;
+    /// Holds the block in its place, and records the events.
+    fn hold(
+        &self,
+        server: &mut Server,
+        stream: CUstream,
+        sent: &mut Option<Arc<Event>>,
+    ) -> Result<(DeviceMemory, Option<Arc<Event>>), BoxError> {
+        let _in_context = InContext::new(&self.context)?;
         // CubeCL may have moved it. The event comes after that move.
-        let held = server.get_resource(self.memory.clone().binding(), self.owner);
-        let held = held.inspect_err(|error| lost(error)).ok()?;
-        // SAFETY: the event is this block's, and live. CubeCL keeps its streams for as long as its server.
-        unsafe { result::event::record(self.launched.0, stream) }.inspect_err(|error| lost(error)).ok()?;
-        Some(held)
-    }
-
-    /// Whether the event is reached. The calling thread is in the context.
-    fn is_reached(&self) -> bool {
-        // SAFETY: the event is this block's, and live.
-        unsafe { sys::cuEventQuery(self.launched.0) == CUresult::CUDA_SUCCESS }
-    }
-}
-
-impl Drop for Block {
-    fn drop(&mut self) {
-        // SAFETY: made in `new`, and destroyed only here. The driver frees it once its work is done.
-        let destroy = |_in_context| unsafe { result::event::destroy(self.launched.0) };
-        if let Err(error) = InContext::new(&self.context).and_then(destroy) {
-            log::debug!("burn-pinned: an error at the end of an event: {error}");
+        let held = server.get_resource(self.memory.clone().binding(), self.owner)?;
+        // SAFETY: CubeCL keeps its streams for as long as its server.
+        unsafe { self.launched.record(stream) }?;
+        if self.has_peers && sent.is_none() {
+            *sent = Some(Arc::new(Event::behind_transfers(server, &self.context)?));
         }
-    }
-}
-
-/// The blocks of a loader that no copy is under way to.
-#[derive(Debug, Default)]
-pub(crate) struct Blocks {
-    idle: Mutex<Vec<Arc<Block>>>,
-    /// Held by the one thread that looks.
-    looks: Mutex<()>,
-}
-
-impl Blocks {
-    /// Returns the smallest free block of at least `bytes` bytes for the stream `owner`. Frees the memory of free blocks
-    /// that are of another stream or beyond `most`.
-    pub(super) fn take(&self, bytes: usize, owner: StreamId, most: usize) -> Option<Arc<Block>> {
-        let mut blocks = self.idle.lock();
-        let fits = |block: &Block| block.owner == owner && (bytes..=2 * bytes + SMALL).contains(&block.bytes);
-        let free = blocks.iter().enumerate().filter(|(_, block)| fits(block) && block.stage() == Stage::Free);
-        let best = free.min_by_key(|(_, block)| block.bytes).map(|(at, _)| at);
-        let taken = best.map(|at| blocks.swap_remove(at));
-        let mut kept = 0;
-        blocks.retain(|block| {
-            let stage = block.stage();
-            kept += usize::from(stage == Stage::Free);
-            match stage {
-                Stage::Free => block.owner == owner && kept < most,
-                Stage::Lost => false,
-                Stage::Used | Stage::Launched(_) => true,
-            }
-        });
-        taken
+        Ok((held, sent.clone()))
     }
 
-    pub(super) fn give_back(&self, block: Arc<Block>) {
-        self.idle.lock().push(block);
-    }
-
-    /// Finds out which blocks are free by now. Does not wait. If it is `urgent`, the server records the events of what
-    /// was dropped at once, and else with the next tasks that it gets.
-    pub(super) fn look(&self, urgent: bool) {
-        let Some(_looks) = self.looks.try_lock() else { return };
-        let (mut dropped, mut used, mut launched) = (None, Vec::new(), Vec::new());
-        for block in self.idle.lock().iter() {
-            match block.stage() {
-                Stage::Launched(nth) => launched.push((nth, Arc::clone(block))),
-                Stage::Used if block.is_unshared() => {
-                    dropped.get_or_insert_with(|| block.server.clone());
-                    if block.ask() {
-                        used.push(Arc::clone(block));
-                    }
-                }
-                _ => {}
-            }
-        }
-        record(used);
-        if let Some(server) = dropped.filter(|_| urgent) {
-            server.flush_queue();
-        }
-        let Some(_in_context) = launched.first().and_then(|(_, block)| InContext::new(&block.context).ok()) else {
-            return;
-        };
-        launched.sort_unstable_by_key(|(nth, _)| *nth);
-        // The events of a stream are reached in their order.
-        let mut waits: Option<StreamId> = None;
-        for (_, block) in launched {
-            if waits == Some(block.owner) {
-                continue;
-            }
-            if block.is_reached() {
-                block.state.lock().stage = Stage::Free;
-            } else {
-                waits = Some(block.owner);
-            }
-        }
-    }
-
-    /// Records the events of blocks that no tensor refers to any more, behind what was asked of CubeCL's server so far.
-    /// Leaves out those that it was asked for before. Called as the next batch is used for the first time, so right
-    /// behind the step before.
-    pub(super) fn mark(&self) {
-        let is_left =
-            |block: &&Arc<Block>| block.stage() == Stage::Used && block.memory.memory.can_mut() && block.ask();
-        let left = self.idle.lock().iter().filter(is_left).map(Arc::clone).collect();
-        record(left); // without the lock: it may wait for the server
-    }
-
-    /// Frees the blocks once nothing uses them.
-    pub(crate) fn clear(&self) {
-        self.idle.lock().clear();
+    /// Whether its events are reached. The calling thread is in the context.
+    pub(super) fn is_reached(&self) -> bool {
+        let sent = self.state.lock().sent.clone();
+        self.launched.is_reached() && sent.is_none_or(|sent| sent.is_reached())
     }
 }
 
 /// Lets the server record the events of some blocks of a device. It does so once it has gathered enough tasks. Until
 /// then it keeps none of them: their loader may end.
-fn record(blocks: Vec<Arc<Block>>) {
+pub(super) fn record(blocks: &[Arc<Block>]) {
     let Some(server) = blocks.first().map(|block| block.server.clone()) else { return };
     let blocks: Vec<_> = blocks.iter().map(Arc::downgrade).collect();
     server.submit(move |server| {
         let blocks: Vec<_> = blocks.iter().filter_map(Weak::upgrade).collect();
         // All of them first, since the driver may make this thread panic.
         blocks.iter().for_each(|block| block.answer());
-        blocks.iter().for_each(|block| block.record(server));
+        let mut sent = None;
+        blocks.iter().for_each(|block| block.record(server, &mut sent));
     });
 }
-
-/// A block may be larger than a field by this number of bytes.
-const SMALL: usize = 4096;

@@ -2,8 +2,11 @@
 #![expect(unsafe_code)]
 
 use super::{
-    cuda_block::{Block, Blocks, DeviceMemory},
+    aim::Aim,
+    cuda_block::{Block, DeviceMemory},
+    cuda_blocks::Blocks,
     cuda_context::{InContext, Server},
+    cuda_event::{Event, has_peers},
     cuda_tensor::{Gathered, TensorMaker},
     decode::{Engine, Failure, Images},
     flat::{Part, Redo, Uploaded},
@@ -15,7 +18,9 @@ use burn::{
     cubecl::{cuda::CudaDevice, device_handle::DeviceHandle},
     tensor::{Device, StreamId},
 };
-use cubecl_runtime::server::{CaptureStatus, ServerStorage, ServerUtilities};
+use cubecl_runtime::server::{
+    Handle, MemoryLayoutDescriptor, MemoryLayoutStrategy, Server as _, ServerStorage, ServerUtilities,
+};
 use cubecl_server::stream::WriteScoped;
 use cudarc::driver::{
     CudaContext, DriverError, result,
@@ -55,8 +60,8 @@ pub(crate) struct CopyStream {
     maker: Option<TensorMaker>,
     gathered: Arc<OnceLock<Gathered>>,
     blocks: Arc<Blocks>,
-    /// The graphs that are recorded on the device.
-    graphs: CaptureStatus,
+    /// What CubeCL's server tells: how it lays memory out, and the graphs that are recorded on the device.
+    utilities: Arc<ServerUtilities>,
     /// What the copies under way read, and where they write.
     in_flight: Vec<(bytes::Bytes, DeviceMemory, Arc<Block>)>,
     /// The largest block of the last batch, and the bytes of that batch.
@@ -94,7 +99,7 @@ impl CopyStream {
         let copied = result::event::create(CUevent_flags::CU_EVENT_BLOCKING_SYNC)?;
         let server = DeviceHandle::<Server>::new(CudaDevice::new(ordinal).to_id());
         let utilities = server.utilities().downcast::<ServerUtilities>();
-        let graphs = utilities.map_err(|_| "CubeCL's server is not as expected")?.captures.clone();
+        let utilities = utilities.map_err(|_| "CubeCL's server is not as expected")?;
         Ok(Self {
             context,
             stream,
@@ -105,7 +110,7 @@ impl CopyStream {
             maker: None,
             gathered: Arc::clone(gathered),
             blocks: Arc::clone(blocks),
-            graphs,
+            utilities,
             in_flight: Vec::new(),
             last: None,
             lost: None,
@@ -113,31 +118,24 @@ impl CopyStream {
         })
     }
 
-    /// Starts to copy parts of `bytes` to the device, for the thread whose CubeCL stream is `consumer`. Until
-    /// [`wait`](Self::wait) the values there may be anything. Blocks while a CUDA graph is recorded on the device, since
-    /// nothing can be allocated then. If the recording begins later, copies to blocks that are held go on beside it: they
-    /// allocate nothing. Of blocks that nothing uses, `most` are kept.
+    /// Starts to copy parts of `bytes` to the device. Until [`wait`](Self::wait) the values there may be anything.
+    /// Blocks while a CUDA graph is recorded on the device, since nothing can be allocated then. If the recording
+    /// begins later, copies to blocks that are held go on beside it: they allocate nothing.
     ///
     /// # Errors
     /// If the device has no memory for it, or refuses a copy. Copies that were started go on.
-    pub(crate) fn start(
-        &mut self,
-        bytes: &bytes::Bytes,
-        parts: &[Part],
-        consumer: StreamId,
-        most: usize,
-    ) -> Result<Vec<Uploaded>, BoxError> {
+    pub(crate) fn start(&mut self, bytes: &bytes::Bytes, parts: &[Part], aim: Aim) -> Result<Vec<Uploaded>, BoxError> {
         if let Some(error) = self.lost {
             return Err(error.into());
         }
         if parts.is_empty() {
             return Ok(Vec::new());
         }
-        let (maker, blocks) = self.blocks(parts, consumer, most)?;
+        let (maker, blocks) = self.blocks(parts, aim)?;
         let uploaded = parts
             .iter()
             .zip(&blocks)
-            .map(|(part, (block, _))| Uploaded::Memory(maker.later(&block.memory, part, &self.blocks)));
+            .map(|(part, (block, _))| Uploaded::Memory(maker.later(block, part, &self.blocks)));
         let uploaded = uploaded.collect();
         self.note(parts, &blocks);
         for (part, (block, memory)) in parts.iter().zip(blocks) {
@@ -166,20 +164,19 @@ impl CopyStream {
         engine: &Engine,
         (bytes, long): (&[u8], &LongFiles),
         parts: &[Part],
-        consumer: StreamId,
-        most: usize,
+        aim: Aim,
         redo: Redo<'_>,
     ) -> Result<Vec<Uploaded>, Failure> {
         if let Some(error) = self.lost {
             return Err(Failure::Device(error.into()));
         }
         self.last = None; // of a first try that failed
-        let (maker, blocks) = self.blocks(parts, consumer, most).map_err(Failure::Device)?;
+        let (maker, blocks) = self.blocks(parts, aim).map_err(Failure::Device)?;
         self.note(parts, &blocks);
         let mut uploaded = Vec::with_capacity(parts.len());
         for (part, (block, memory)) in parts.iter().zip(blocks) {
             let (to, room) = (memory.resource().ptr, memory.resource().size);
-            uploaded.push(Uploaded::Memory(maker.later(&block.memory, part, &self.blocks)));
+            uploaded.push(Uploaded::Memory(maker.later(&block, part, &self.blocks)));
             self.in_flight.push((bytes::Bytes::new(), memory, block)); // given back by `wait`
             let [rows, _, height, width] = *part.shape.as_slice() else {
                 return Err(Failure::Device("images have four dimensions".into()));
@@ -213,86 +210,118 @@ impl CopyStream {
         });
     }
 
-    /// Returns a block for each part, with what keeps it in its place.
-    fn blocks(&mut self, parts: &[Part], consumer: StreamId, most: usize) -> Result<(TensorMaker, Held), BoxError> {
+    /// Returns a block for each part, with what keeps it in its place. Where none is free, makes one.
+    fn blocks(&mut self, parts: &[Part], aim: Aim) -> Result<(TensorMaker, Held), BoxError> {
         let start = Instant::now();
-        loop {
-            if self.graphs.any_recording() {
-                if start.elapsed() > RECORDING {
-                    return Err(format!("a CUDA graph has been recorded on the device for {RECORDING:?}").into());
-                }
-                sleep(LOOK);
-                continue;
+        self.wait_for_graphs(start)?;
+        let maker = match &self.maker {
+            Some(maker) => maker.clone(),
+            None => {
+                let maker = self.maker.insert(TensorMaker::new(&self.device)?);
+                self.gathered.get_or_init(|| maker.gathered(&self.server, &self.utilities.captures));
+                maker.clone()
             }
-            let maker = match &self.maker {
-                Some(maker) => maker.clone(),
-                None => {
-                    let maker = self.maker.insert(TensorMaker::new(&self.device)?);
-                    self.gathered.get_or_init(|| maker.gathered(&self.server));
-                    maker.clone()
-                }
-            };
-            let block = |part: &Part| {
-                let bytes = part.bytes().max(1);
-                let free = self.blocks.take(bytes, consumer, most);
-                let new = || Block::new(maker.allocate(bytes, consumer), bytes, &self.context, &self.server);
-                free.map_or_else(|| new().map(Arc::new), Ok)
-            };
-            let blocks = parts.iter().map(block).collect::<Result<Vec<_>, _>>()?;
-            match self.hold(blocks) {
-                Ok(Some(held)) => return Ok((maker, held)),
-                Ok(None) => {}
-                Err(_) if self.graphs.any_recording() => {} // it began after the check above: nothing can be allocated
-                Err(error) => return Err(error),
-            }
+        };
+        let bytes = |part: &Part| part.bytes().max(1);
+        let mut blocks: Vec<_> = parts.iter().map(|part| self.blocks.take(bytes(part), aim)).collect();
+        let missing = blocks.iter().zip(parts).filter(|(block, _)| block.is_none());
+        let missing: Vec<usize> = missing.map(|(_, part)| bytes(part)).collect();
+        if !missing.is_empty() {
+            let mut new = self.new_blocks(&missing, aim.consumer, start)?.into_iter();
+            blocks.iter_mut().filter(|block| block.is_none()).for_each(|block| *block = new.next());
         }
+        Ok((maker, blocks.into_iter().flatten().collect()))
     }
 
-    /// Holds blocks in their places. If all are held already, asks nobody. Else asks the server where they are, and if
-    /// one is new there, makes the copy stream wait for what is queued on the stream that the memory is from. Returns
-    /// `None` if that stream records a graph: the wait would become a part of the graph.
-    fn hold(&self, blocks: Vec<Arc<Block>>) -> Result<Option<Held>, BoxError> {
-        let held: Vec<_> = blocks.iter().map(|block| block.take_held()).collect();
-        if held.iter().all(Option::is_some) {
-            let held: Held = blocks.into_iter().zip(held.into_iter().flatten()).collect();
-            for (block, memory) in &held {
-                block.used(memory.resource().ptr);
-            }
-            return Ok(Some(held));
-        }
-        let (allocated, copies, context) = (Sent(self.allocated), Sent(self.stream), Arc::clone(&self.context));
-        // This runs on the server's thread, where no recording can begin meanwhile.
-        let hold = move |server: &mut Server| -> Result<Option<Held>, BoxError> {
-            let (allocated, copies) = ({ allocated }.0, { copies }.0);
-            let (mut held, mut new) = (Vec::with_capacity(blocks.len()), None);
-            for block in blocks {
-                let owner = block.owner;
-                let stream = server.write_streams().try_stream_mut(&owner);
-                if stream.ok_or("CubeCL does not know the stream of its own memory")?.capturing.is_recording() {
-                    return Ok(None);
-                }
-                let memory = server.get_resource(block.memory.clone().binding(), owner)?;
-                if block.used(memory.resource().ptr) {
-                    new = Some(owner); // all of them have the same
-                }
-                held.push((block, memory));
-            }
-            if let Some(owner) = new {
-                let stream = server.write_streams().try_stream_mut(&owner).ok_or("a stream of CubeCL has gone")?.sys;
-                let _in_context = InContext::new(&context)?;
-                // SAFETY: CubeCL keeps its streams for as long as its server. The event and the copy stream are the
-                // caller's, who waits for this closure. The event may be recorded again at once: a wait is for what the
-                // event stood for when the wait was queued.
-                unsafe {
-                    if sys::cuStreamQuery(stream) != CUresult::CUDA_SUCCESS {
-                        result::event::record(allocated, stream)?;
-                        result::stream::wait_event(copies, allocated, CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT)?;
+    /// Makes blocks of these sizes. If the device has no memory for them, gives it that of the blocks that nothing
+    /// uses, and tries again.
+    fn new_blocks(&self, sizes: &[usize], owner: StreamId, start: Instant) -> Result<Held, BoxError> {
+        let mut given_up = None;
+        let memory = loop {
+            match self.allocate(sizes, owner, given_up.clone().unwrap_or_default()) {
+                Ok(Some(memory)) => break memory,
+                Ok(None) => self.wait_for_graphs(start)?,
+                Err(error) if given_up.is_some() => return Err(error),
+                Err(error) => {
+                    let streams = self.blocks.give_up();
+                    if streams.is_empty() {
+                        return Err(error);
                     }
+                    given_up = Some(streams);
                 }
             }
-            Ok(Some(held))
         };
-        self.server.submit_blocking(hold).map_err(|error| format!("CubeCL's server: {error:?}"))?
+        let has_peers = has_peers(&self.utilities);
+        let block = |((handle, memory), bytes): ((Handle, DeviceMemory), &usize)| -> Result<_, BoxError> {
+            Ok((Arc::new(Block::new(handle, *bytes, &self.context, &self.server, has_peers)?), memory))
+        };
+        memory.into_iter().zip(sizes).map(block).collect()
+    }
+
+    /// Waits while a graph is recorded on the device.
+    ///
+    /// # Errors
+    /// After a long time.
+    fn wait_for_graphs(&self, since: Instant) -> Result<(), BoxError> {
+        while self.utilities.captures.any_recording() {
+            if since.elapsed() > RECORDING {
+                return Err(format!("a CUDA graph has been recorded on the device for {RECORDING:?}").into());
+            }
+            sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Allocates memory for the stream `owner`, and makes the copy stream wait for what is queued there. Its values may
+    /// be anything. Before that, CubeCL gives unused memory of the streams `clean` back to the driver. Returns `None`
+    /// if a graph is recorded on the device: an allocation would spoil it, and the wait would become a part of it.
+    fn allocate(
+        &self,
+        sizes: &[usize],
+        owner: StreamId,
+        clean: Vec<StreamId>,
+    ) -> Result<Option<Vec<(Handle, DeviceMemory)>>, BoxError> {
+        let (allocated, copies, context) = (Sent(self.allocated), Sent(self.stream), Arc::clone(&self.context));
+        let (sizes, utilities) = (sizes.to_vec(), Arc::clone(&self.utilities));
+        // This runs on the server's thread, where no recording can begin meanwhile.
+        let allocate = move |server: &mut Server| -> Result<_, BoxError> {
+            let (allocated, copies) = ({ allocated }.0, { copies }.0);
+            if utilities.captures.any_recording() {
+                return Ok(None);
+            }
+            for stream in clean {
+                let cleaned = server.memory_cleanup(stream);
+                cleaned.unwrap_or_else(|error| log::debug!("burn-pinned: memory was not given back: {error}"));
+            }
+            let mut memory = Vec::with_capacity(sizes.len());
+            for bytes in sizes {
+                let layout = MemoryLayoutDescriptor::new(MemoryLayoutStrategy::Contiguous, [bytes].into(), 1);
+                let (whole, mut layouts) = utilities.layout_policy.apply(utilities.service, owner, &[layout]);
+                let size = whole.size();
+                server.initialize_memory(whole.memory, size, owner)?;
+                let handle = layouts.pop().ok_or("CubeCL lays nothing out")?.memory;
+                let held = server.get_resource(handle.clone().binding(), owner)?;
+                memory.push((handle, held));
+            }
+            let stream = server.write_streams().try_stream_mut(&owner).ok_or("a stream of CubeCL has gone")?.sys;
+            let _in_context = InContext::new(&context)?;
+            // SAFETY: CubeCL keeps its streams for as long as its server. The event and the copy stream are the
+            // caller's, who waits for this closure. The event may be recorded again at once: a wait is for what the
+            // event stood for when the wait was queued.
+            unsafe {
+                if sys::cuStreamQuery(stream) != CUresult::CUDA_SUCCESS {
+                    result::event::record(allocated, stream)?;
+                    result::stream::wait_event(copies, allocated, CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT)?;
+                }
+            }
+            if has_peers(&utilities) {
+                let sent = Event::behind_transfers(server, &context)?;
+                // SAFETY: as above.
+                unsafe { sent.hold_up(copies) }?;
+            }
+            Ok(Some(memory))
+        };
+        self.server.submit_blocking(allocate).map_err(|error| format!("CubeCL's server: {error:?}"))?
     }
 
     /// Waits until the copies are done, then releases what they read. If they are `short`, the thread does not sleep

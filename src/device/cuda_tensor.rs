@@ -1,21 +1,29 @@
 //! Burn's tensors of memory that this crate has filled.
 
 use super::{
-    cuda_block::Blocks,
+    cuda_block::Block,
+    cuda_blocks::Blocks,
     cuda_context::Server,
     flat::{AnyTensor, Flat, Part, ranked, stored},
 };
-use crate::fault::BoxError;
+use crate::{
+    fault::{BoxError, guard},
+    vocabulary::{BatchKey, Place, Stage},
+};
 use burn::{
     backend::{
-        BackendTensor, BackendTypes, Cube, DispatchAutodiffContext, DispatchTensor, DispatchTensorKind, ExecutionError,
+        BackendTensor, BackendTypes, Cube, CubeDevice, DispatchAutodiffContext, DispatchDevice, DispatchTensor,
+        DispatchTensorKind, ExecutionError,
         fusion::{Fusion, FusionBackend, FusionRuntime, client::GlobalFusionClient, stream::Operation},
         ir::{BackendIr, HandleContainer, InitOperationIr, OperationIr, TensorIr, TensorStatus},
     },
     cubecl::device_handle::DeviceHandle,
-    tensor::{Bool, DType, Device, Float, Int, StreamId, Tensor},
+    tensor::{Bool, DType, Device, Float, Int, StreamId},
 };
-use cubecl_runtime::server::Handle;
+use cubecl_runtime::{
+    client,
+    server::{CaptureStatus, Handle},
+};
 use std::{fmt, sync::Arc};
 
 /// The backend below Burn's fusion.
@@ -62,6 +70,7 @@ impl<R: FusionRuntime> Operation<R> for Mark {
 pub(super) struct Gathered {
     burn: Client,
     cubecl: DeviceHandle<Server>,
+    graphs: CaptureStatus,
 }
 
 impl Gathered {
@@ -69,6 +78,21 @@ impl Gathered {
     pub(super) fn begin(&self) {
         self.burn.flush_queue();
         self.cubecl.flush_queue();
+    }
+
+    /// Whether Burn may be made to run operations now. They may allocate, which spoils a graph that is recorded. So they
+    /// may not run from the preparation of a recording on: it may begin meanwhile.
+    pub(super) fn may_drain(&self) -> bool {
+        !self.graphs.any_active()
+    }
+
+    /// Runs the operations that Burn's fusion has on a stream, and keeps until more come. Waits until they are
+    /// launched, not until the device has done them.
+    pub(super) fn drain(&self, stream: StreamId) {
+        let sync = || stream.executes(|| self.burn.try_sync(|| ())).map_err(|error| format!("{error:?}").into());
+        if let Err(error) = guard(Place::batch(Stage::Transfer, BatchKey::NONE), sync) {
+            log::debug!("burn-pinned: operations that Burn has kept: {error}");
+        }
     }
 }
 
@@ -88,59 +112,62 @@ pub(super) struct TensorMaker(Arc<Template>);
 
 struct Template {
     device: Device,
-    /// A tensor of the device, as Burn keeps it.
-    fused: FusionTensor,
-    cube: CubeTensor,
+    burn: Client,
+    cubecl: client::Client,
+    cube: CubeDevice,
     context: DispatchAutodiffContext,
 }
 
 impl TensorMaker {
-    /// Asks Burn for a first tensor, to see what its tensors are made of.
+    /// Finds out what tensors of a device are made of. Allocates nothing there: a graph may be recorded.
     ///
     /// # Errors
     /// If the device is not one of CubeCL.
     pub(super) fn new(device: &Device) -> Result<Self, BoxError> {
-        let DispatchTensor { kind, autodiff: context } = Tensor::<1, Int>::empty([1], device).into_dispatch();
-        let DispatchTensorKind::Cube(BackendTensor::Int(fused)) = kind else {
-            return Err("the device is not one of CubeCL".into());
+        let (inner, context) = match device.as_dispatch().clone() {
+            DispatchDevice::Autodiff(device) => {
+                let strategy = device.gradient_checkpointing_strategy();
+                (device.inner(), DispatchAutodiffContext::Enabled(strategy))
+            }
+            device => (device, DispatchAutodiffContext::Disabled),
         };
-        let cube = fused.client.clone().resolve_tensor_int::<Backend>(fused.clone());
-        Ok(Self(Arc::new(Template { device: device.clone(), fused, cube, context })))
+        let DispatchDevice::Cube(cube) = inner else { return Err("the device is not one of CubeCL".into()) };
+        let (burn, cubecl) = (Client::load(&cube), cube.client());
+        Ok(Self(Arc::new(Template { device: device.clone(), burn, cubecl, cube, context })))
     }
 
     /// The tasks of the device that were gathered.
-    pub(super) fn gathered(&self, server: &DeviceHandle<Server>) -> Gathered {
-        Gathered { burn: self.0.fused.client.clone(), cubecl: server.clone() }
+    pub(super) fn gathered(&self, server: &DeviceHandle<Server>, graphs: &CaptureStatus) -> Gathered {
+        Gathered { burn: self.0.burn.clone(), cubecl: server.clone(), graphs: graphs.clone() }
     }
 
-    /// Allocates memory for the stream `owner`. Its values may be anything.
-    pub(super) fn allocate(&self, bytes: usize, owner: StreamId) -> Handle {
-        owner.executes(|| self.0.cube.client.empty(bytes))
-    }
-
-    /// Returns what makes a tensor of a part in `memory`, on the thread that calls it. As Burn comes to that tensor, the
+    /// Returns what makes a tensor of a part in a block, on the thread that calls it. As Burn comes to that tensor, the
     /// events of earlier `blocks` are recorded.
     pub(super) fn later(
         &self,
-        memory: &Handle,
+        block: &Arc<Block>,
         part: &Part,
         blocks: &Arc<Blocks>,
     ) -> Box<dyn FnOnce() -> AnyTensor + Send> {
         let (maker, part, blocks) = (self.clone(), part.clone(), Arc::clone(blocks));
         // A handle has an end already, where CubeCL has rounded its size up.
-        let rest = memory.size_in_used().saturating_sub(part.bytes() as u64);
-        let memory = memory.clone().offset_end(rest);
-        Box::new(move || maker.make(memory, &part, blocks))
+        let rest = block.memory.size_in_used().saturating_sub(part.bytes() as u64);
+        let memory = block.memory.clone().offset_end(rest);
+        let block = Arc::downgrade(block); // the loader may end first
+        Box::new(move || {
+            block.upgrade().iter().for_each(|block| block.is_taken());
+            maker.make(memory, &part, blocks)
+        })
     }
 
     fn make(&self, memory: Handle, part: &Part, blocks: Arc<Blocks>) -> AnyTensor {
-        let Template { device, fused, cube, context } = &*self.0;
+        let Template { device, burn, cubecl, cube, context } = &*self.0;
         if part.bytes() == 0 {
             return Flat::empty(part, device).reshaped(part, device);
         }
         let (shape, dtype) = (part.shape.clone(), stored(part.dtype, device));
-        let tensor = CubeTensor::new_contiguous(cube.client.clone(), cube.device.clone(), shape, memory, dtype);
-        let made = registered(&fused.client, tensor, Mark(blocks));
+        let tensor = CubeTensor::new_contiguous(cubecl.clone(), cube.clone(), shape, memory, dtype);
+        let made = registered(burn, tensor, Mark(blocks));
         let of = |tensor, autodiff| DispatchTensor { kind: DispatchTensorKind::Cube(tensor), autodiff };
         match dtype {
             DType::Bool(_) => ranked::<Bool>(of(BackendTensor::Bool(made), *context), part, false),

@@ -1,14 +1,19 @@
 //! The device: how bytes get there, how much of its memory batches take, and page-locked memory for it.
 
+mod aim;
 mod call;
 #[cfg(feature = "cuda")]
 mod cube_fixed;
 #[cfg(feature = "cuda")]
 mod cuda_block;
 #[cfg(feature = "cuda")]
+mod cuda_blocks;
+#[cfg(feature = "cuda")]
 mod cuda_context;
 #[cfg(feature = "cuda")]
 mod cuda_copy;
+#[cfg(feature = "cuda")]
+mod cuda_event;
 #[cfg(feature = "cuda")]
 mod cuda_memory;
 #[cfg(feature = "cuda")]
@@ -22,7 +27,11 @@ mod flat;
 #[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
 mod linux;
 mod numa;
+#[cfg(any(feature = "cuda", test))]
+mod reuse;
 mod target;
+#[cfg(any(feature = "cuda", test))]
+mod thread_end;
 mod threads;
 mod upload;
 mod way;

@@ -4,25 +4,29 @@
 #[cfg(test)]
 use super::way::Breaks;
 use super::{
+    aim::Aim,
     call::DeviceCall,
     flat::{Part, Redo, Uploaded},
     target::Target,
     threads::THREADS,
-    way::{Aim, Way},
+    way::Way,
     window::InUse,
 };
 #[cfg(feature = "cuda")]
-use super::{cuda_block::Blocks, cuda_copy::CopyStream, cuda_tensor::Gathered};
+use super::{cuda_blocks::Blocks, cuda_copy::CopyStream, cuda_tensor::Gathered};
 use crate::{
     fault::{BoxError, Error, guard},
     memory::{LongFiles, Pool, Slot},
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::{Device, StreamId};
-#[cfg(feature = "cuda")]
-use std::sync::{Arc, OnceLock};
 #[cfg(test)]
 use std::time::Instant;
+#[cfg(feature = "cuda")]
+use std::{
+    sync::{Arc, OnceLock},
+    thread,
+};
 
 /// What the transfer threads of a pipeline share.
 #[derive(Debug, Default, Clone)]
@@ -50,6 +54,36 @@ impl Common {
         if let Some(gathered) = self.gathered.get() {
             gathered.begin();
         }
+    }
+
+    /// Does the same, and runs what threads that have ended have left to Burn: nobody else would.
+    pub(crate) fn make_room(&self) {
+        #[cfg(feature = "cuda")]
+        if let Some(gathered) = self.gathered.get().filter(|gathered| gathered.may_drain()) {
+            self.blocks.left_behind().into_iter().for_each(|stream| gathered.drain(stream));
+        }
+        self.hurry();
+    }
+
+    /// Runs what the calling thread, which ends an epoch, has left to Burn: it may end now, and then what it has dropped
+    /// last would never be released. With a number of batches, keeps memory of the device for so many of them at most,
+    /// until the next is copied.
+    pub(crate) fn rest(&self, batches: Option<usize>) {
+        #[cfg(feature = "cuda")]
+        if let Some(gathered) = self.gathered.get().filter(|_| !thread::panicking()) {
+            let rest = || {
+                if self.blocks.have_tensors() && gathered.may_drain() {
+                    gathered.drain(StreamId::current());
+                }
+                gathered.begin();
+                batches.into_iter().for_each(|batches| self.blocks.rest(batches));
+                Ok(())
+            };
+            if let Err(error) = guard(Place::batch(Stage::Finish, BatchKey::NONE), rest) {
+                log::debug!("burn-pinned: an error at the end of an epoch: {error}");
+            }
+        }
+        let _ = batches;
     }
 }
 
@@ -100,7 +134,7 @@ impl Uploader {
 
     /// Whom a batch of these parts is copied for. Each part has a block of memory.
     fn aim_of(&self, parts: &[Part]) -> Aim {
-        Aim { consumer: self.consumer, most: self.most.saturating_mul(parts.len()) }
+        Aim { consumer: self.consumer, batches: self.most, fields: parts.len() }
     }
 
     #[cfg(test)]

@@ -1,29 +1,20 @@
 //! Who copies to a device: Burn, or the crate itself.
 
-#[cfg(feature = "cuda")]
-use super::{cuda_copy::CopyStream, decode::Failure};
 use super::{
+    aim::Aim,
     flat::{Flat, Part, Redo, Uploaded},
     target::Target,
 };
+#[cfg(feature = "cuda")]
+use super::{cuda_copy::CopyStream, decode::Failure};
 use crate::{
     fault::{BoxError, Error},
     memory::{LongFiles, Slot},
     vocabulary::MemoryKind,
 };
-use burn::tensor::{Device, StreamId};
+use burn::tensor::Device;
 #[cfg(test)]
 use std::time::Instant;
-
-/// For whom batches are copied.
-#[derive(Debug, Clone, Copy)]
-#[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only the crate's own copies are for a thread"))]
-pub(super) struct Aim {
-    /// The CubeCL stream of the thread that takes the batches.
-    pub(super) consumer: StreamId,
-    /// The most blocks of memory of the device that are kept though nothing uses them.
-    pub(super) most: usize,
-}
 
 /// Who copies to the device.
 pub(super) enum Way {
@@ -80,7 +71,7 @@ impl Way {
             #[cfg(feature = "cuda")]
             Self::Direct(stream) => {
                 let engine = target.engine.as_ref().ok_or("the device was not opened for decoding")?;
-                let made = stream.decode(engine, (slot.as_slice(), long), parts, aim.consumer, aim.most, redo);
+                let made = stream.decode(engine, (slot.as_slice(), long), parts, aim, redo);
                 made.map_err(|failure| match failure {
                     Failure::Device(error) => error,
                     Failure::Sample(error) => {
@@ -111,7 +102,7 @@ impl Way {
         let tensors: Vec<Flat> = match self {
             Self::Burn => parts.iter().map(|part| Flat::of(&bytes, kind, part, device)).collect(),
             #[cfg(feature = "cuda")]
-            Self::Direct(stream) => return stream.start(&bytes, parts, aim.consumer, aim.most),
+            Self::Direct(stream) => return stream.start(&bytes, parts, aim),
             #[cfg(test)]
             Self::Broken(breaks) => {
                 let mut tensors = Vec::new();

@@ -110,6 +110,7 @@ impl<O: Send + 'static> EpochIter<O> {
     fn end(&mut self) {
         if let Ok((threads, id)) = mem::replace(&mut self.run, Err(None)) {
             threads.pipeline().end(id);
+            threads.pipeline().rest();
         }
     }
 

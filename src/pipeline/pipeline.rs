@@ -74,7 +74,7 @@ impl<O: Send + 'static> Pipeline<O> {
         let (looks, hurries) = (common.clone(), common.clone());
         // One more than may be ahead, for the batch of the step, or it waits.
         let window =
-            DeviceWindow::new(depth.on_device() + 1, move |urgent| looks.look(urgent), move || hurries.hurry());
+            DeviceWindow::new(depth.on_device() + 1, move |urgent| looks.look(urgent), move || hurries.make_room());
         let window = Arc::new(window);
         let watched = Arc::clone(&window) as Arc<dyn OnDevice>;
         pool.counters().watch_device(Arc::downgrade(&watched));

@@ -57,8 +57,11 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
             pipeline.window.copied(uploader.in_use());
             counters.note_device();
             let taken = pipeline.pass(batch, next);
-            if !taken && let Err(error) = uploader.flush(place) {
-                log::warn!("burn-pinned: the flush after a batch that nobody took failed: {error}");
+            if !taken {
+                if let Err(error) = uploader.flush(place) {
+                    log::warn!("burn-pinned: the flush after a batch that nobody took failed: {error}");
+                }
+                pipeline.common.look(true); // its epoch may have been the last
             }
         }
         uploader.close();
@@ -66,6 +69,13 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
 }
 
 impl<O> Pipeline<O> {
+    /// Notes that the calling thread has done with an epoch. Memory of the device that it does not need any more is
+    /// released.
+    pub(crate) fn rest(&self) {
+        let is_idle = self.lock().epochs() == 0;
+        self.common.rest(is_idle.then(|| self.window.most(1)));
+    }
+
     /// Returns the longest time that a consumer has waited for its next batch. Returns `None` when nobody waits for this
     /// batch any more.
     pub(super) fn starved(&self, batch: BatchId) -> Option<Duration> {

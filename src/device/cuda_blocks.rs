@@ -1,0 +1,147 @@
+//! The blocks of device memory of a loader: which one the next batch takes, and which are given back to CubeCL.
+
+use super::{
+    aim::Aim,
+    cuda_block::{Block, BlockStage, DeviceMemory, record},
+    cuda_context::InContext,
+    reuse::{reached, surplus},
+};
+use burn::tensor::StreamId;
+use parking_lot::Mutex;
+use std::{
+    mem,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+};
+
+/// The blocks of a loader that no copy is under way to. The one that was used last comes last.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks {
+    idle: Mutex<Vec<Arc<Block>>>,
+    /// Held by the one thread that looks.
+    looks: Mutex<()>,
+    /// The blocks of a batch.
+    fields: AtomicUsize,
+    /// The most blocks that are kept while no epoch is in progress. No limit while batches take blocks.
+    rest: AtomicUsize,
+}
+
+/// A block may be larger than a field by this number of bytes.
+const SMALL: usize = 4096;
+
+impl Blocks {
+    /// Takes the smallest free block of at least `bytes` bytes for the stream of a consumer, with what holds it in its
+    /// place. Gives back free blocks beyond those that are to be kept.
+    pub(super) fn take(&self, bytes: usize, aim: Aim) -> Option<(Arc<Block>, DeviceMemory)> {
+        self.fields.store(aim.fields, Relaxed);
+        self.rest.store(usize::MAX, Relaxed);
+        let is_free = |block: &Block| block.stage() == BlockStage::Free;
+        let fits = |block: &Block| block.owner == aim.consumer && (bytes..=2 * bytes + SMALL).contains(&block.bytes);
+        let mut idle = self.idle.lock();
+        let free = idle.iter().enumerate().filter(|(_, block)| fits(block) && is_free(block));
+        let best = free.min_by_key(|(_, block)| block.bytes).map(|(at, _)| at);
+        let taken = best.map(|at| idle.remove(at));
+        drop(idle);
+        self.trim(aim.batches.saturating_mul(aim.fields), |block| is_free(block).then_some(true));
+        let block = taken?;
+        let memory = block.use_again()?;
+        Some((block, memory))
+    }
+
+    /// Puts a block back that a batch was copied to.
+    pub(super) fn give_back(&self, block: Arc<Block>) {
+        self.idle.lock().push(block);
+    }
+
+    /// Gives all blocks back to CubeCL that it may have. Returns the streams that their memory is of.
+    pub(super) fn give_up(&self) -> Vec<StreamId> {
+        let mut streams: Vec<_> = self.trim(0, Block::may_go).iter().map(|block| block.owner).collect();
+        streams.sort_unstable();
+        streams.dedup();
+        streams
+    }
+
+    /// Keeps the blocks of at most this many batches until a batch takes one again. Others go back to CubeCL: now, or
+    /// as they are found to be free.
+    pub(super) fn rest(&self, batches: usize) {
+        self.rest.store(batches.saturating_mul(self.fields.load(Relaxed)), Relaxed);
+        self.look(true);
+        self.trim_to_rest();
+    }
+
+    fn trim_to_rest(&self) {
+        let most = self.rest.load(Relaxed);
+        if most < usize::MAX {
+            self.trim(most, Block::may_go);
+        }
+    }
+
+    /// Takes out blocks whose end is not known, and so many others that `most` stay of those that are worth something.
+    /// The caller drops them, outside the lock.
+    fn trim(&self, most: usize, worth: impl Fn(&Block) -> Option<bool>) -> Vec<Arc<Block>> {
+        let mut idle = self.idle.lock();
+        let mut gone: Vec<_> = idle.extract_if(.., |block| block.stage() == BlockStage::Lost).collect();
+        let blocks: Vec<_> = idle.iter().map(|block| (block.owner, worth(block))).collect();
+        gone.extend(surplus(&blocks, most).into_iter().rev().map(|at| idle.remove(at)));
+        gone
+    }
+
+    /// Whether tensors refer to some of them.
+    pub(super) fn have_tensors(&self) -> bool {
+        self.idle.lock().iter().any(|block| !block.has_no_tensor())
+    }
+
+    /// Returns the streams of threads that have ended and whose tensors are still there. Each is returned once.
+    pub(super) fn left_behind(&self) -> Vec<StreamId> {
+        let mut streams: Vec<_> = self.idle.lock().iter().filter_map(|block| block.left_behind()).collect();
+        streams.sort_unstable();
+        streams.dedup();
+        streams
+    }
+
+    /// Finds out which blocks are free by now, and gives back those that a loader at rest does not keep. Does not wait.
+    /// If it is `urgent`, the server records the events of what was dropped at once, and else with the next tasks that
+    /// it gets.
+    pub(super) fn look(&self, urgent: bool) {
+        let Some(_looks) = self.looks.try_lock() else { return };
+        let (mut dropped, mut used, mut launched) = (None, Vec::new(), Vec::new());
+        for block in self.idle.lock().iter() {
+            match block.stage() {
+                BlockStage::Launched(nth) => launched.push((nth, block.owner, Arc::clone(block))),
+                BlockStage::Used if block.is_unshared() => {
+                    dropped.get_or_insert_with(|| block.server.clone());
+                    if block.ask() {
+                        used.push(Arc::clone(block));
+                    }
+                }
+                _ => {}
+            }
+        }
+        record(&used);
+        if let Some(server) = dropped.filter(|_| urgent) {
+            server.flush_queue();
+        }
+        let context = launched.first().map(|(.., block)| Arc::clone(&block.context));
+        if let Some(_in_context) = context.and_then(|context| InContext::new(&context).ok()) {
+            reached(launched, |block| block.is_reached()).iter().for_each(|block| block.is_free_now());
+        }
+        self.trim_to_rest();
+    }
+
+    /// Records the events of blocks that no tensor refers to any more, behind what was asked of CubeCL's server so far.
+    /// Leaves out those that it was asked for before. Called as the next batch is used for the first time, so right
+    /// behind the step before.
+    pub(super) fn mark(&self) {
+        let is_left = |block: &&Arc<Block>| block.stage() == BlockStage::Used && block.has_no_tensor() && block.ask();
+        let left: Vec<_> = self.idle.lock().iter().filter(is_left).map(Arc::clone).collect();
+        record(&left); // without the lock: it may wait for the server
+    }
+
+    /// Frees the blocks once nothing uses them.
+    pub(crate) fn clear(&self) {
+        let blocks = mem::take(&mut *self.idle.lock());
+        drop(blocks);
+    }
+}

@@ -1,0 +1,89 @@
+//! Events of CUDA, and the one behind all transfers to other GPUs.
+#![expect(unsafe_code)]
+
+use super::cuda_context::{InContext, Server};
+use crate::fault::BoxError;
+use burn::tensor::StreamId;
+use cubecl_runtime::server::{ServerCommunication as _, ServerUtilities};
+use cubecl_server::stream::WriteScoped;
+use cudarc::driver::{
+    CudaContext, DriverError, result,
+    sys::{self, CUevent, CUevent_flags, CUevent_wait_flags, CUresult, CUstream},
+};
+use std::sync::Arc;
+
+/// The CubeCL stream that waits for transfers to other GPUs, so that no training loop does. Threads are numbered from
+/// 0, and have places in CubeCL's pool of 128 streams by these numbers. This one has the last place. A thread that has
+/// it too waits for transfers.
+const TRANSFERS: StreamId = StreamId { value: u64::MAX };
+
+/// An event of CUDA, without a time.
+pub(super) struct Event {
+    event: CUevent,
+    context: Arc<CudaContext>,
+}
+
+// SAFETY: an event of CUDA may be used from any thread.
+unsafe impl Send for Event {}
+// SAFETY: as above.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// Makes an event. The calling thread is in the context.
+    pub(super) fn new(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
+        let event = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)?;
+        Ok(Self { event, context: Arc::clone(context) })
+    }
+
+    /// Makes an event behind all transfers to other GPUs that CubeCL has been asked for so far. CubeCL queues them on a
+    /// stream of its own, and keeps nothing of what they read. Runs on the server's thread, which is in the context,
+    /// while no graph is recorded on the device: the wait for that stream would become a part of the graph.
+    pub(super) fn behind_transfers(server: &mut Server, context: &Arc<CudaContext>) -> Result<Self, BoxError> {
+        server.sync_collective(TRANSFERS)?;
+        let stream = server.write_streams().try_stream_mut(&TRANSFERS).ok_or("a stream of CubeCL has gone")?.sys;
+        let event = Self::new(context)?;
+        // SAFETY: CubeCL keeps its streams for as long as its server.
+        unsafe { event.record(stream) }?;
+        Ok(event)
+    }
+
+    /// Records the event behind what is queued on a stream.
+    ///
+    /// # Safety
+    /// The stream lives.
+    pub(super) unsafe fn record(&self, stream: CUstream) -> Result<(), DriverError> {
+        // SAFETY: the event is this one's, and live. The caller vouches for the stream.
+        unsafe { result::event::record(self.event, stream) }
+    }
+
+    /// Makes a stream wait for the event. It may be recorded again, or dropped, at once: the wait is for what the event
+    /// stands for now.
+    ///
+    /// # Safety
+    /// The stream lives.
+    pub(super) unsafe fn hold_up(&self, stream: CUstream) -> Result<(), DriverError> {
+        // SAFETY: as above.
+        unsafe { result::stream::wait_event(stream, self.event, CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT) }
+    }
+
+    /// Whether the event is reached. The calling thread is in the context.
+    pub(super) fn is_reached(&self) -> bool {
+        // SAFETY: the event is this one's, and live.
+        unsafe { sys::cuEventQuery(self.event) == CUresult::CUDA_SUCCESS }
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: made in `new`, and destroyed only here. The driver frees it once its work is done.
+        let destroy = |_in_context| unsafe { result::event::destroy(self.event) };
+        if let Err(error) = InContext::new(&self.context).and_then(destroy) {
+            log::debug!("burn-pinned: an error at the end of an event: {error}");
+        }
+    }
+}
+
+/// Whether CubeCL may copy a tensor from the device to another GPU without the host.
+pub(super) fn has_peers(utilities: &ServerUtilities) -> bool {
+    utilities.server_comm_enabled && result::device::get_count().is_ok_and(|devices| devices > 1)
+}
