@@ -5,12 +5,15 @@ mod common;
 use burn_pinned::{
     LoaderState,
     order::{
-        BatchSampler, FixedBatchSampler, LengthBucketSampler, MixPart, MixSampler, RandomSampler, RepeatSampler,
-        Sampler, SequentialSampler, SubsetSampler,
+        BatchSampler, EpochBatches, FixedBatchSampler, LengthBucketSampler, MixPart, MixSampler, RandomSampler,
+        RepeatSampler, Sampler, SequentialSampler, SubsetSampler,
     },
 };
 use common::{Numbers, sized, unsized_};
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
 
 const LEN: usize = 40;
 
@@ -31,6 +34,50 @@ impl Sampler for Listed {
 
 fn listed() -> Listed {
     Listed((0..200).map(|n| n * 7).collect())
+}
+
+/// A sampler whose `Debug` text is another one each time.
+#[derive(Debug, Clone)]
+#[expect(dead_code, reason = "it is in the `Debug` text")]
+struct Named(usize);
+
+impl Named {
+    fn new() -> Self {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        Self(MADE.fetch_add(1, Relaxed))
+    }
+}
+
+impl Sampler for Named {
+    fn len(&self, dataset_len: usize) -> usize {
+        dataset_len
+    }
+
+    fn indices(&self, dataset_len: usize, _: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        Box::new(0..dataset_len)
+    }
+
+    fn fingerprint(&self) -> String {
+        "named".into()
+    }
+}
+
+impl BatchSampler for Named {
+    fn batches(&self, dataset_len: usize, _: usize) -> EpochBatches {
+        EpochBatches::new(dataset_len, (0..dataset_len).map(|index| vec![index]))
+    }
+
+    fn max_batch_size(&self, _: usize) -> usize {
+        1
+    }
+
+    fn num_items(&self, dataset_len: usize) -> usize {
+        dataset_len
+    }
+
+    fn fingerprint(&self) -> String {
+        "named too".into()
+    }
 }
 
 fn of(sampler: impl Sampler) -> LoaderState {
@@ -113,4 +160,30 @@ fn a_state_that_was_saved_before_stays_valid() {
         assert_eq!(serde_json::from_str::<LoaderState>(&text).unwrap(), state);
         assert_eq!(serde_json::to_string(&state).unwrap(), text);
     }
+}
+
+/// A fingerprint of one's own replaces the `Debug` text, also within samplers that wrap the sampler.
+#[test]
+fn a_fingerprint_of_ones_own() {
+    let mix = || MixSampler::new([MixPart::new(LEN, 1.0, Named::new())], 42).unwrap();
+    let both: [(fn() -> LoaderState, &str); 6] = [
+        (|| of(Named::new()), "named"),
+        (|| of(Arc::new(Named::new()) as Arc<dyn Sampler>), "named"),
+        (|| of_batches(Named::new()), "named too"),
+        (|| of_batches(Arc::new(Named::new()) as Arc<dyn BatchSampler>), "named too"),
+        (|| of(RepeatSampler::new(Named::new(), 2).unwrap()), "RepeatSampler { sampler: named, times: Some(2) }"),
+        (
+            || of_batches(FixedBatchSampler::new(Arc::new(Named::new()), 4).unwrap()),
+            "FixedBatchSampler { sampler: named, batch_size: 4, drop_last: false }",
+        ),
+    ];
+    for (make, text) in both {
+        let state = make();
+        assert!(serde_json::to_string(&state).unwrap().ends_with(&format!("\"sampler\":\"{text}\"}}")), "{state:?}");
+        assert_eq!(state, make());
+    }
+    assert!(of(mix()).eq(&of(mix())) && mix().fingerprint().contains("weight: 1.0, sampler: named }"));
+    let state = of(mix());
+    assert!(sized(8).order(mix()).resume(state.clone()).build(Numbers::new(LEN)).is_ok());
+    assert!(sized(8).order(Arc::new(Named::new()) as Arc<dyn Sampler>).resume(state).build(Numbers::new(LEN)).is_err());
 }

@@ -29,7 +29,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// # Panics
     /// If no device is set and Burn has no backend to choose one from. If `Dataset::len` panics, or a method of the
     /// sampler that is called here: `check`, `len`, those of a batch sampler that tell its sizes, and with `resume` its
-    /// `Debug`.
+    /// `fingerprint`.
     pub fn build<D>(self, dataset: D) -> Result<Arc<PinnedDataLoader<O>>, Error>
     where
         D: Dataset<I> + 'static,
