@@ -166,21 +166,24 @@ fn a_state_that_was_saved_before_stays_valid() {
 #[test]
 fn a_fingerprint_of_ones_own() {
     let mix = || MixSampler::new([MixPart::new(LEN, 1.0, Named::new())], 42).unwrap();
-    let both: [(fn() -> LoaderState, &str); 6] = [
-        (|| of(Named::new()), "named"),
-        (|| of(Arc::new(Named::new()) as Arc<dyn Sampler>), "named"),
-        (|| of_batches(Named::new()), "named too"),
-        (|| of_batches(Arc::new(Named::new()) as Arc<dyn BatchSampler>), "named too"),
-        (|| of(RepeatSampler::new(Named::new(), 2).unwrap()), "RepeatSampler { sampler: named, times: Some(2) }"),
+    let twice = |make: fn() -> LoaderState| [make(), make()];
+    let states = [
+        (twice(|| of(Named::new())), "named"),
+        (twice(|| of(Arc::new(Named::new()) as Arc<dyn Sampler>)), "named"),
+        (twice(|| of_batches(Named::new())), "named too"),
+        (twice(|| of_batches(Arc::new(Named::new()) as Arc<dyn BatchSampler>)), "named too"),
         (
-            || of_batches(FixedBatchSampler::new(Arc::new(Named::new()), 4).unwrap()),
+            twice(|| of(RepeatSampler::new(Named::new(), 2).unwrap())),
+            "RepeatSampler { sampler: named, times: Some(2) }",
+        ),
+        (
+            twice(|| of_batches(FixedBatchSampler::new(Arc::new(Named::new()), 4).unwrap())),
             "FixedBatchSampler { sampler: named, batch_size: 4, drop_last: false }",
         ),
     ];
-    for (make, text) in both {
-        let state = make();
+    for ([state, again], text) in states {
         assert!(serde_json::to_string(&state).unwrap().ends_with(&format!("\"sampler\":\"{text}\"}}")), "{state:?}");
-        assert_eq!(state, make());
+        assert_eq!(state, again);
     }
     assert!(of(mix()).eq(&of(mix())) && mix().fingerprint().contains("weight: 1.0, sampler: named }"));
     let state = of(mix());
