@@ -66,7 +66,7 @@ impl<O> Plan<O> {
     pub(crate) fn state(&self, at: Position) -> LoaderState {
         let Schedule { sampling, dataset_len, .. } = &self.schedule;
         let (batches, sampler) = sampling.fingerprint();
-        LoaderState::new(at, self.options.seed(), *dataset_len, batches, sampler)
+        LoaderState::new(at, self.options.seed(), *dataset_len, batches, &sampler)
     }
 
     /// The number of copies that share the limit on memory and the machine: one for each device that the loader is cut
