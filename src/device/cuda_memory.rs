@@ -115,10 +115,6 @@ impl HostAlloc for PinnedAlloc {
         }
         HeapAlloc.allocate(bytes)
     }
-
-    fn node(&self) -> Option<u32> {
-        self.node
-    }
 }
 
 /// A mapping while the driver has its pages locked.

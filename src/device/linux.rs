@@ -17,15 +17,6 @@ pub(crate) fn step_back() {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 10) };
 }
 
-/// Returns the NUMA node that the calling thread runs on now.
-#[cfg(feature = "cuda")]
-pub(crate) fn node_here() -> Option<u32> {
-    let (mut cpu, mut node) = (0u32, 0u32);
-    // SAFETY: the kernel writes two numbers to these places, and ignores the third argument.
-    let failed = unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, std::ptr::null::<c_void>()) };
-    (failed == 0).then_some(node)
-}
-
 /// Returns the soft limit on locked memory, for messages. By itself it does not limit what a CUDA driver locks,
 /// but some systems make it do so.
 #[cfg(feature = "cuda")]

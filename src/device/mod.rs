@@ -26,7 +26,6 @@ mod fixed;
 mod flat;
 #[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
 mod linux;
-mod numa;
 #[cfg(any(feature = "cuda", test))]
 mod reuse;
 mod target;
@@ -43,7 +42,6 @@ pub(crate) use fixed::Fixed;
 pub(crate) use flat::{Part, Uploaded};
 #[cfg(all(target_os = "linux", feature = "cuda"))]
 pub(crate) use linux::step_back;
-pub(crate) use numa::node_here;
 pub use target::host_alloc;
 pub(crate) use target::{Target, alloc_for};
 pub(crate) use upload::{Common, Uploader};

@@ -3,9 +3,7 @@
 use crate::observe::OnDevice;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
-    fmt,
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
-    thread,
+    fmt, thread,
     time::{Duration, Instant},
 };
 
@@ -55,7 +53,7 @@ pub(crate) struct DeviceWindow {
     look: Box<dyn Fn(bool) + Send + Sync>,
     /// Lets go what was dropped and is still held back.
     hurry: Box<dyn Fn() + Send + Sync>,
-    limit: AtomicUsize,
+    limit: usize,
     state: Mutex<State>,
 }
 
@@ -162,17 +160,12 @@ impl DeviceWindow {
             calm: 0,
         };
         let (look, hurry) = (Box::new(look), Box::new(hurry));
-        Self { look, hurry, limit: AtomicUsize::new(limit), state: Mutex::new(state) }
-    }
-
-    /// Changes the limit.
-    pub(crate) fn allow(&self, limit: usize) {
-        self.limit.store(limit, Relaxed);
+        Self { look, hurry, limit, state: Mutex::new(state) }
     }
 
     /// The limit for `epochs` epochs in progress together.
     pub(crate) fn most(&self, epochs: usize) -> usize {
-        self.limit.load(Relaxed).saturating_mul(epochs.max(1))
+        self.limit.saturating_mul(epochs.max(1))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -192,7 +185,7 @@ impl DeviceWindow {
             (self.look)(starved >= LOOK);
             let mut state = self.lock();
             let count = state.count();
-            let limit = (self.limit.load(Relaxed) + state.queued()).saturating_mul(epochs.max(1));
+            let limit = (self.limit + state.queued()).saturating_mul(epochs.max(1));
             let beyond = count.checked_sub(limit);
             match beyond {
                 None => state.found_room(),

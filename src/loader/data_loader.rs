@@ -191,6 +191,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
             device: plan.device,
         };
         plan.counters.set_cpu_threads(plan.options.machine().threads);
+        plan.counters.set_grows(plan.options.workers.is_none());
         plan.counters.started(settings.transfers, pool.limits().slots);
         let threads = Arc::new(Threads::start(Pipeline::new(settings, source, pool), Growth::new(bounds))?);
         *running = Some(Arc::clone(&threads));

@@ -141,21 +141,11 @@ pub trait HostAlloc: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`Error::OutOfHostMemory`] if the block cannot be allocated.
     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error>;
-
-    /// Returns the NUMA node that all of its blocks lie on. On a host with several nodes, workers on this node prefer to
-    /// write to these blocks. Default: `None`, not known.
-    fn node(&self) -> Option<u32> {
-        None
-    }
 }
 
 impl<A: HostAlloc + ?Sized> HostAlloc for Arc<A> {
     fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
         (**self).allocate(bytes)
-    }
-
-    fn node(&self) -> Option<u32> {
-        (**self).node()
     }
 }
 

@@ -78,10 +78,6 @@ impl HostAlloc for Limited {
         };
         Ok(self.upstream.allocate(bytes)?.with(taken))
     }
-
-    fn node(&self) -> Option<u32> {
-        self.upstream.node()
-    }
 }
 
 #[cfg(test)]

@@ -58,8 +58,8 @@ pub(crate) struct Counters {
     transfers: AtomicUsize,
     slots: AtomicUsize,
     cpu_threads: AtomicUsize,
-    /// The workers that `Auto` chooses among; 0 if their number is fixed.
-    most_workers: AtomicUsize,
+    /// Whether the loader chooses the number of workers.
+    grows: AtomicBool,
     /// Whether a field of the samples is an image.
     images: AtomicBool,
     /// What [`TaskClock`](super::TaskClock) saw of tasks whose reads take long.
@@ -118,9 +118,9 @@ impl Counters {
         self.cpu_threads.store(threads, Relaxed);
     }
 
-    /// Notes how many workers `Auto` chooses among.
-    pub(crate) fn set_most_workers(&self, workers: usize) {
-        self.most_workers.store(workers, Relaxed);
+    /// Notes whether the loader chooses the number of workers.
+    pub(crate) fn set_grows(&self, grows: bool) {
+        self.grows.store(grows, Relaxed);
     }
 
     /// Notes whether a field of the samples is an image.
@@ -200,8 +200,7 @@ impl Counters {
     /// Notes how many batches are at each place as the step asks for one: open, to pin, to send, ready.
     pub(crate) fn asked(&self, batches: [usize; 4]) {
         if TIMED {
-            // This runs under the lock of a crew. If an older crew is still there, because it hangs, an addition may be
-            // lost.
+            // This runs under the lock of a copy. If several copies ask at once, an addition may be lost.
             for (sum, count) in self.seen.iter().zip(batches) {
                 sum.store(sum.load(Relaxed) + count as u64, Relaxed);
             }
@@ -277,7 +276,6 @@ impl Counters {
         let Sums { elapsed, waited, start_waited, copies_had, workers_had, .. } = self.loops.sums();
         let device_bytes = self.device_bytes(true);
         let SlowReads { took: looked, awake } = self.slow_reads();
-        let (workers, most) = (self.loops.workers(), self.most_workers.load(Relaxed));
         let [open, to_pin, to_send, ready] = array::from_fn(|at| self.seen[at].load(Relaxed) as f64 / asked);
         Stats {
             batches: self.batches.load(Relaxed),
@@ -292,8 +290,8 @@ impl Counters {
             first_batch: time(&self.first_ns),
             start_waited,
             copies_had,
-            workers,
-            resting: (most > 0).then(|| most.saturating_sub(workers)),
+            workers: self.loops.workers(),
+            grows: self.grows.load(Relaxed),
             workers_had,
             transfer_threads: self.transfers.load(Relaxed),
             slots: self.slots.load(Relaxed),

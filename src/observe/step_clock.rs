@@ -29,11 +29,6 @@ impl StepClock {
         Self { counters, copy, batch, started, handed: None, waits: false }
     }
 
-    /// The copy of the loader that the epoch is of.
-    pub(crate) fn copy(&self) -> CopyId {
-        self.copy
-    }
-
     /// Returns what tracers see of a call of `next()` while it lasts.
     pub(crate) fn entered(&self) -> Entered {
         Entered::new(Stage::Wait, self.batch)

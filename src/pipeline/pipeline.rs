@@ -48,7 +48,6 @@ pub(crate) struct Pipeline<O> {
     /// What the transfer threads share.
     pub(super) common: Common,
     pub(super) watch: Watch,
-    pub(super) depth: Depth,
     state: Mutex<State<O>>,
     pub(super) for_workers: Condvar,
     for_steps: [Condvar; Step::COUNT],
@@ -85,7 +84,6 @@ impl<O: Send + 'static> Pipeline<O> {
             window,
             common,
             watch: Watch::new(settings.timeout),
-            depth,
             state: Mutex::new(State::new(depth)),
             for_workers: Condvar::new(),
             for_steps: Default::default(),

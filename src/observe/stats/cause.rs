@@ -71,9 +71,7 @@ pub(crate) enum Cause {
         workers: usize,
         /// The share of the workers' time in which they work.
         busy: f64,
-        /// With [`Auto`](crate::Auto), the workers that rest.
-        resting: Option<usize>,
-        /// Whether the machine has threads for more workers than those.
+        /// Whether the machine has threads for more workers, and the loader does not choose their number.
         room: bool,
         /// What they do while they read, where reads are to blame.
         reads: Reads,
@@ -198,7 +196,7 @@ impl Stats {
         let (workers, transfer, pin) = (self.workers_busy(), self.transfer_busy(), self.pin_busy());
         let decode = self.decode_busy();
         if waits < WAITS {
-            return Cause::Compute { waits, idle: 1.0 - self.all_workers_busy().max(transfer + decode).max(pin) };
+            return Cause::Compute { waits, idle: 1.0 - workers.max(transfer + decode).max(pin) };
         }
         if self.epochs > 1 && share(self.start_waited, self.waited) >= MOST {
             return Cause::Start {
@@ -215,14 +213,13 @@ impl Stats {
         if busiest >= BUSY {
             return match () {
                 () if busiest == workers => {
-                    let (now, resting) = (self.workers, self.resting);
-                    let all = now + resting.unwrap_or(0);
-                    let room = all + self.transfer_threads < self.cpu_threads;
+                    let all = self.workers;
+                    let room = !self.grows && all + self.transfer_threads < self.cpu_threads;
                     let reads = if stage == Stage::Read { self.reads(all) } else { Reads::Unknown };
                     let images = self.images && self.stages.decode.count == 0;
-                    Cause::Workers { waits, stage, workers: now, busy: workers, resting, room, reads, images }
+                    Cause::Workers { waits, stage, workers: all, busy: workers, room, reads, images }
                 }
-                () if busiest == decode => Cause::Decode { waits, busy: decode, workers: self.all_workers_busy() },
+                () if busiest == decode => Cause::Decode { waits, busy: decode, workers },
                 () if busiest == transfer => {
                     let pageable = self.memory == Some(MemoryKind::Pageable);
                     Cause::Transfer { waits, gb_per_s: self.gb_per_second(), busy: transfer, pageable }

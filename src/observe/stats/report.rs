@@ -62,10 +62,10 @@ pub struct Stats {
     /// The time of all copies of the loader together. Each copy counts while an epoch of it is in progress. This is the
     /// time of the training loop, except in training on several devices.
     pub copies_had: Duration,
-    /// Worker threads of the loader and its copies. With [`Auto`](crate::Auto), those that are to work now.
+    /// Worker threads of the loader and its copies.
     pub workers: usize,
-    /// With [`Auto`](crate::Auto), the workers that are to rest now.
-    pub resting: Option<usize>,
+    /// Whether the loader chooses the number of workers, since `num_workers` is not set.
+    pub grows: bool,
     /// The time that the workers had: the time of the training loop, times the number of workers.
     pub workers_had: Duration,
     /// Transfer threads of each copy of the loader that delivers batches; none on a CPU backend.
@@ -178,17 +178,6 @@ impl Stats {
     /// The share of the workers' time in which they read, augment, write, or finish batches, from 0 to 1.
     pub fn workers_busy(&self) -> f64 {
         share(self.workers_time(), self.workers_had).min(1.0)
-    }
-
-    /// The same share of the time of all workers: those that rest count as idle.
-    pub(super) fn all_workers_busy(&self) -> f64 {
-        match self.resting {
-            None | Some(0) => self.workers_busy(),
-            Some(resting) => {
-                let all = u32::try_from(self.workers + resting).unwrap_or(u32::MAX);
-                share(self.workers_time(), self.total().saturating_mul(all)).min(1.0)
-            }
-        }
     }
 
     /// The time that the workers have worked.

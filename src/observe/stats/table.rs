@@ -18,8 +18,7 @@ impl fmt::Display for Stats {
         writeln!(f, "throughput     {:.0} samples/s", self.items_per_second())?;
         writeln!(f, "step waited    {:.1} % of {:.1?}", 100.0 * self.wait_share(), self.total())?;
         writeln!(f, "first batch    {:.1?}", self.first_batch)?;
-        let of = self.resting.map_or_else(String::new, |resting| format!(" of {}", self.workers + resting));
-        write!(f, "workers        {}{of}, busy {:.0} %", self.workers, 100.0 * self.workers_busy())?;
+        write!(f, "workers        {}, busy {:.0} %", self.workers, 100.0 * self.workers_busy())?;
         if !self.looked.is_zero() {
             write!(f, ", asleep {:.0} % of tasks with slow reads", 100.0 * share(self.slept, self.looked))?;
         }

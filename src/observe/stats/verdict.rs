@@ -147,7 +147,7 @@ impl fmt::Display for Cause {
                 write!(f, "{waits}, mostly {first_batch:.1?} for the first batch of each epoch: ")?;
                 f.write_str("use fewer and longer epochs, or smaller batches")
             }
-            Self::Workers { waits: share, stage, workers, busy, resting, room, reads, images } => {
+            Self::Workers { waits: share, stage, workers, busy, room, reads, images } => {
                 let ((name, cheaper), waits, busy) = (words(stage, images), waits(share), percent(busy));
                 let s = if workers == 1 { "" } else { "s" };
                 write!(f, "{waits} for {name} ({workers} worker{s} busy {busy})")?;
@@ -161,18 +161,14 @@ impl fmt::Display for Cause {
                             None => f.write_str("use faster storage, or keep the data in memory")?,
                         }
                     }
-                    _ if room && resting.is_none() => write!(f, ": use more workers, or {cheaper}")?,
+                    _ if room => write!(f, ": use more workers, or {cheaper}")?,
                     _ => write!(f, ": {cheaper}")?,
                 }
-                match (resting, reads) {
-                    (Some(resting @ 1..), _) => {
-                        let all = workers + resting;
-                        write!(f, "; {resting} of {all} workers rest, since `Auto` saw no gain from more")
-                    }
-                    (_, Reads::Sleep { .. }) => Ok(()),
-                    (None, _) if room => Ok(()),
+                match reads {
+                    Reads::Sleep { .. } => Ok(()),
+                    _ if room => Ok(()),
                     // While a worker waits for a file, another one can use its thread of the machine.
-                    (_, Reads::Unknown) if stage == Stage::Read => {
+                    Reads::Unknown if stage == Stage::Read => {
                         f.write_str("; more workers help only if they wait for storage")
                     }
                     _ => f.write_str("; more workers would share the same cores"),

@@ -3,15 +3,15 @@
 pub(in crate::pipeline) mod fake;
 
 use self::fake::{
-    BROKEN, Link, ROWS, SLOTS, consume, epoch_of, flow, one_of, pictures, pictures_of, pipeline, pipeline_of, rows,
-    rows_of, threads,
+    BROKEN, Link, ROWS, SLOTS, consume, epoch_of, pictures, pictures_of, pipeline, pipeline_of, rows, rows_of, settings,
+    threads,
 };
 use crate::{
     batch::Ready,
     device::{Breaks, DeviceCall, Hang},
     fault::{BadSamples, Error, Quota},
     observe::{Cause, Counters, Timeline},
-    pipeline::{flow::Flow, run::Delivery, threads::Threads},
+    pipeline::{Delivery, Settings},
     vocabulary::Stage,
 };
 use burn::data::dataset::{Dataset, DatasetError};
@@ -28,28 +28,24 @@ fn a_step_that_never_gets_a_slot_is_told_why() {
     let long = Duration::from_secs(20);
     for (lease_timeout, timeout) in [(PATIENCE, long), (long, PATIENCE)] {
         let (batches, counters) = (5, Arc::<Counters>::default());
-        let flow = Flow { lease_timeout, timeout: Some(timeout), ..flow() };
-        let pipeline = pipeline_of(flow, rows(batches, &counters), &counters);
+        let settings = Settings { lease_timeout, timeout: Some(timeout), ..settings() };
+        let pipeline = pipeline_of(settings, rows(batches, &counters), &counters);
         let threads = threads(&pipeline);
         let held: Vec<_> = (0..SLOTS).map(|_| pipeline.pool.try_permit().expect("a permit")).collect();
-        let id = pipeline.start(1, epoch_of(batches).feed, 0..batches);
+        let id = pipeline.begin(1, epoch_of(batches).feed, 0..batches);
         let delivery = pipeline.next(id, Instant::now()).expect("an error");
         match delivery.ready {
             Err(Error::LeaseTimeout { waited, slots }) if lease_timeout == PATIENCE => {
                 assert!(slots == SLOTS && waited >= PATIENCE, "{waited:?}");
             }
-            Err(Error::Timeout { batch: 0, waited, hung: None, .. }) if timeout == PATIENCE => {
+            Err(Error::Timeout { batch: 0, waited, hung: None, lost: 4, .. }) if timeout == PATIENCE => {
                 assert!(waited >= PATIENCE, "{waited:?}");
             }
             Err(error) => panic!("{error}"),
             Ok(_) => panic!("a batch without a slot"),
         }
-        drop(held);
-        for number in 1..batches {
-            let delivery = pipeline.next(id, Instant::now()).expect("a batch");
-            assert_eq!((delivery.place.batch, delivery.ready.is_ok()), (number, true), "only the first was reported");
-        }
-        drop(threads);
+        assert!(pipeline.next(id, Instant::now()).is_none(), "the epoch is over");
+        drop((held, threads));
     }
 }
 
@@ -62,7 +58,7 @@ fn copies_whose_end_is_unknown_cost_no_permit() {
     let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks };
     let pipeline = pipeline(link, &counters);
     let threads = threads(&pipeline);
-    let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
+    let id = pipeline.begin(0, epoch_of(batches).feed, 0..batches);
     for number in 0..batches {
         let delivery = pipeline.next(id, Instant::now()).expect("an error for each batch");
         let Err(Error::Device { place, message }) = delivery.ready else { panic!("batch {number} has no such error") };
@@ -86,9 +82,9 @@ fn a_device_that_hangs_lets_the_loader_be_dropped() {
         rows.target.hang = Some(Arc::clone(&hang));
         // Batches take a while on the link, so that some are there when the epoch ends.
         let link = Link { rows: Arc::new(rows), send: SEND, breaks: Box::new(|_| None) };
-        let pipeline = pipeline_of(Flow { timeout: Some(TIMEOUT), ..flow() }, link, &counters);
+        let pipeline = pipeline_of(Settings { timeout: Some(TIMEOUT), ..settings() }, link, &counters);
         let threads = threads(&pipeline);
-        let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
+        let id = pipeline.begin(0, epoch_of(batches).feed, 0..batches);
         let first = pipeline.next(id, Instant::now()).expect("a batch or an error");
         match (call, &first.ready) {
             (DeviceCall::Open | DeviceCall::Upload, Err(Error::Timeout { hung: Some(hung), .. })) => {
@@ -125,35 +121,31 @@ fn a_device_that_hangs_lets_the_loader_be_dropped() {
     }
 }
 
-/// Two copies of a loader, each with a fast and a slow consumer, on slow links: every batch of all four arrives.
+/// A fast and a slow consumer on a slow link: every batch of both arrives.
 #[test]
-fn consumers_of_two_copies_get_all_their_batches() {
+fn two_consumers_get_all_their_batches() {
     let (batches, counters) = (40, Arc::<Counters>::default());
-    let link = || {
-        let breaks = Box::new(|_| None);
-        Link { rows: Arc::new(rows(batches, &counters)), send: Duration::from_millis(1), breaks }
-    };
-    let first = pipeline(link(), &counters);
-    let second = one_of(&first.crew, None, link(), &counters);
-    let (threads, more) = (threads(&first), Threads::of_steps(&second).unwrap());
+    let link =
+        Link { rows: Arc::new(rows(batches, &counters)), send: Duration::from_millis(1), breaks: Box::new(|_| None) };
+    let pipeline = pipeline(link, &counters);
+    let threads = threads(&pipeline);
     std::thread::scope(|scope| {
-        for pipeline in [&first, &second] {
-            for pause in [0, 4] {
-                scope.spawn(move || {
-                    let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
-                    for number in 0..batches {
-                        let delivery = pipeline.next(id, Instant::now()).expect("a batch");
-                        assert_eq!((delivery.place.batch, delivery.ready.is_ok()), (number, true));
-                        sleep(Duration::from_millis(pause));
-                    }
-                    assert!(pipeline.next(id, Instant::now()).is_none());
-                    pipeline.end(id);
-                });
-            }
+        for pause in [0, 4] {
+            let pipeline = &pipeline;
+            scope.spawn(move || {
+                let id = pipeline.begin(0, epoch_of(batches).feed, 0..batches);
+                for number in 0..batches {
+                    let delivery = pipeline.next(id, Instant::now()).expect("a batch");
+                    assert_eq!((delivery.batch.key.number, delivery.ready.is_ok()), (number, true));
+                    sleep(Duration::from_millis(pause));
+                }
+                assert!(pipeline.next(id, Instant::now()).is_none());
+                pipeline.end(id);
+            });
         }
     });
-    assert_eq!((first.epochs(), second.epochs()), (0, 0));
-    drop((more, threads));
+    assert_eq!(pipeline.lock().epochs(), 0);
+    drop(threads);
 }
 
 /// A loop that launches steps of 10 ms and does not wait for them has its batches held back by the device, not the
@@ -196,7 +188,7 @@ fn an_epoch_that_ends_leaves_nothing_before_a_full_device() {
     let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks };
     let pipeline = pipeline(link, &counters);
     let threads = threads(&pipeline);
-    let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
+    let id = pipeline.begin(0, epoch_of(batches).feed, 0..batches);
     for _ in 0..6 {
         assert!(pipeline.next(id, Instant::now()).is_some_and(|delivery| delivery.ready.is_ok()));
     }
@@ -261,7 +253,7 @@ fn epochs_side_by_side_lose_no_batch() {
     };
     let pipeline = pipeline(link, &counters);
     let threads = threads(&pipeline);
-    let ids = [0, 1].map(|epoch| pipeline.start(epoch, epoch_of(batches).feed, 0..batches));
+    let ids = [0, 1].map(|epoch| pipeline.begin(epoch, epoch_of(batches).feed, 0..batches));
     std::thread::scope(|scope| {
         for (id, step) in ids.into_iter().zip([0, 12]) {
             let pipeline = &pipeline;
@@ -269,7 +261,7 @@ fn epochs_side_by_side_lose_no_batch() {
                 for number in 0..batches {
                     sleep(Duration::from_millis(step));
                     let delivery = pipeline.next(id, Instant::now()).expect("a batch for each place");
-                    assert_eq!(delivery.place.batch, number);
+                    assert_eq!(delivery.batch.key.number, number);
                     if let Err(error) = delivery.ready {
                         panic!("batch {number}: {error}");
                     }
@@ -306,11 +298,11 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
         let pipeline = pipeline(link, &counters);
         let threads = threads(&pipeline);
         for epoch in 0..2 {
-            let id = pipeline.start(epoch, epoch_of(batches).feed, 0..batches);
+            let id = pipeline.begin(epoch, epoch_of(batches).feed, 0..batches);
             for number in 0..batches {
-                let Delivery { place, ready, .. } =
+                let Delivery { batch, ready, .. } =
                     pipeline.next(id, Instant::now()).expect("a batch or an error for each place");
-                assert_eq!((place.epoch, place.batch), (epoch, number));
+                assert_eq!((batch.key.epoch, batch.key.number), (epoch, number));
                 match ready {
                     Ok(Ready::Raw(raw)) if number % 3 != 2 => assert_eq!(raw.finish().unwrap().items, ROWS),
                     Err(error) if number % 3 == 2 => {
@@ -356,7 +348,7 @@ fn a_file_that_nobody_can_decode_is_left_out_or_fails_its_batch() {
         let link = Link { rows: Arc::new(rows), send: Duration::ZERO, breaks: Box::new(move |_| Some(breaks)) };
         let pipeline = pipeline(link, &counters);
         let threads = threads(&pipeline);
-        let id = pipeline.start(0, epoch_of(bad.len()).feed, 0..bad.len());
+        let id = pipeline.begin(0, epoch_of(bad.len()).feed, 0..bad.len());
         for (number, bad) in bad.iter().enumerate() {
             let Delivery { ready, skips, .. } = pipeline.next(id, Instant::now()).expect("one for each place");
             match (ready, &policy) {

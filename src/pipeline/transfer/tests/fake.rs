@@ -4,10 +4,10 @@ use crate::{
     batch::{BatchPlan, Collate, Done, Next, RawBatch, Ready, RowMut, RowsSource, Samples, Source, Task, ToSend},
     device::{Breaks, Target, Uploader},
     fault::{BoxError, Error, Faults, Skips},
-    memory::{Decoder, Field, HeapAlloc, HostAlloc, HostBlock, Patience, Permit, Pool, PoolLimits, SlotLayout},
+    memory::{Decoder, Field, HeapAlloc, Permit, Pool, PoolLimits, SlotLayout, Wait},
     observe::{Counters, StepClock},
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
-    pipeline::{crew::Crew, flow::Flow, shared::Pipeline, threads::Threads, tune::Settings},
+    pipeline::{Bounds, Growth, Pipeline, Settings, Threads},
     vision::{Adjust, CropBox, Image, Interpolation, Limits, PaddingMode, Picture, Size, write_chw},
     vocabulary::BatchKey,
 };
@@ -118,7 +118,7 @@ pub(in crate::pipeline) fn rows_of(
 ) -> RowsSource<u8, Bytes> {
     let samples = Samples {
         len: dataset.len(),
-        get: Arc::new(move |index| Ok(dataset.get(index)?)),
+        dataset: Arc::new(dataset),
         augment: None,
         seed: 0,
         counters: Arc::clone(counters),
@@ -133,62 +133,30 @@ pub(in crate::pipeline) fn rows_of(
     }
 }
 
-/// What two workers and two transfer threads do.
-pub(in crate::pipeline) fn flow() -> Flow {
-    Flow {
-        workers: 2,
-        steps_back: false,
-        prefetch: 2,
-        now: Settings::new(2, 2),
-        lease_timeout: Duration::from_secs(10),
-        timeout: Some(Duration::from_secs(10)),
-    }
+/// What two transfer threads do.
+pub(in crate::pipeline) fn settings() -> Settings {
+    let long = Duration::from_secs(10);
+    Settings { prefetch: 2, transfers: 2, timeout: Some(long), lease_timeout: long, device: None }
 }
 
 pub(super) fn pipeline(source: impl Source<()> + 'static, counters: &Arc<Counters>) -> Arc<Pipeline<()>> {
-    pipeline_of(flow(), source, counters)
+    pipeline_of(settings(), source, counters)
 }
 
-pub(super) fn pipeline_of(
-    flow: Flow,
-    source: impl Source<()> + 'static,
-    counters: &Arc<Counters>,
-) -> Arc<Pipeline<()>> {
-    counters.set_workers(flow.workers);
-    one_of(&Arc::new(Crew::new(flow, None)), None, source, counters)
-}
-
-/// Heap memory that is said to lie on a NUMA node.
-#[derive(Debug)]
-struct OnNode(Option<u32>);
-
-impl HostAlloc for OnNode {
-    fn allocate(&self, bytes: usize) -> Result<HostBlock, Error> {
-        HeapAlloc.allocate(bytes)
-    }
-
-    fn node(&self) -> Option<u32> {
-        self.0
-    }
-}
-
-/// One of several pipelines with the same workers. Its slots are said to lie on `node`.
-pub(in crate::pipeline) fn one_of(
-    crew: &Arc<Crew<()>>,
-    node: Option<u32>,
+pub(in crate::pipeline) fn pipeline_of(
+    settings: Settings,
     source: impl Source<()> + 'static,
     counters: &Arc<Counters>,
 ) -> Arc<Pipeline<()>> {
     let limits = PoolLimits { slots: SLOTS, bytes: SLOTS * source.slot_bytes().unwrap() };
-    let pool = Pool::new(Arc::new(OnNode(node)), limits, Arc::clone(counters));
-    let transfers = 2;
-    counters.started(transfers, limits.slots);
-    Arc::new(Pipeline::new(Arc::clone(crew), Arc::new(source), pool, transfers, None))
+    let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(counters));
+    counters.started(settings.transfers, limits.slots);
+    Pipeline::new(settings, Arc::new(source), pool)
 }
 
-/// The threads of a crew and of one pipeline; those of the pipeline end first.
-pub(in crate::pipeline) fn threads(pipeline: &Arc<Pipeline<()>>) -> (Threads, Threads) {
-    (Threads::of_steps(pipeline).unwrap(), Threads::of_crew(&pipeline.crew).unwrap())
+/// The threads of a pipeline, two workers among them.
+pub(in crate::pipeline) fn threads(pipeline: &Arc<Pipeline<()>>) -> Threads<()> {
+    Threads::start(Arc::clone(pipeline), Growth::new(Bounds::fixed(2))).unwrap()
 }
 
 pub(in crate::pipeline) fn epoch_of(batches: usize) -> EpochOrder {
@@ -202,13 +170,13 @@ pub(super) fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, bat
     let (start, mut waited) = (Instant::now(), Duration::ZERO);
     let threads = threads(&pipeline);
     let mut clock = StepClock::new(Arc::clone(counters), counters.copy(), BatchKey::NONE, Instant::now());
-    let id = pipeline.start(0, epoch_of(batches).feed, 0..batches);
+    let id = pipeline.begin(0, epoch_of(batches).feed, 0..batches);
     loop {
         let asked = clock.asked();
         let Some(delivery) = pipeline.next(id, asked) else { break };
         let Ok(Ready::Raw(raw)) = delivery.ready else { panic!("batches are finished by the consumer") };
         raw.finish().unwrap();
-        clock.handed(asked, delivery.place.batch, Some(ROWS));
+        clock.handed(asked, delivery.batch.key.number, Some(ROWS));
         waited += delivery.waited;
     }
     let share = waited.as_secs_f64() / start.elapsed().as_secs_f64();
@@ -249,11 +217,11 @@ impl Source<()> for Link {
         plan: Arc<BatchPlan>,
         permit: Permit,
         pool: &Arc<Pool>,
-        patience: Patience<'_>,
+        wait: &Wait<'_>,
         chunk: usize,
     ) -> Result<Vec<Box<dyn Task<()>>>, Error> {
         let number = plan.at.key.number;
-        let tasks = Arc::clone(&self.rows).open(plan, permit, pool, patience, chunk)?;
+        let tasks = Arc::clone(&self.rows).open(plan, permit, pool, wait, chunk)?;
         let linked = |inner| Box::new(Linked { inner, link: Arc::clone(&self), number }) as Box<dyn Task<()>>;
         Ok(tasks.into_iter().map(linked).collect())
     }

@@ -1,0 +1,210 @@
+//! Which work a worker takes, and what a consumer finds.
+
+use super::*;
+use crate::{
+    batch::{Done, Next},
+    device::Uploader,
+    memory::{HeapAlloc, Pool, PoolLimits},
+    order::{Distributed, Sampling, Schedule, SequentialSampler},
+};
+
+const BATCHES: usize = 9;
+const DEPTH: Depth = Depth { prefetch: 2, slots: 4 };
+
+struct Nothing;
+
+impl Task<()> for Nothing {
+    fn rows(&self) -> usize {
+        1
+    }
+
+    fn run(self: Box<Self>, _: usize) -> Done<()> {
+        unreachable!("it is only looked at")
+    }
+}
+
+impl ToSend<()> for Nothing {
+    fn send(self: Box<Self>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Next<()>, Error> {
+        unreachable!("it is only counted")
+    }
+}
+
+fn tasks(count: usize) -> Vec<Box<dyn Task<()>>> {
+    (0..count).map(|_| Box::new(Nothing) as Box<dyn Task<()>>).collect()
+}
+
+/// A state with workers and a pool of permits.
+struct Fixture {
+    state: State<()>,
+    pool: Arc<Pool>,
+    now: Instant,
+}
+
+impl Fixture {
+    fn new(workers: usize) -> Self {
+        let mut state = State::new(DEPTH);
+        state.set_workers(workers);
+        let limits = PoolLimits { slots: DEPTH.slots, bytes: 1000 };
+        Self { state, pool: Pool::new(Arc::new(HeapAlloc), limits, Arc::default()), now: Instant::now() }
+    }
+
+    /// Begins an epoch of batches of one sample.
+    fn begin(&mut self) -> EpochId {
+        let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
+        let (distributed, slice, resumed) = (Distributed::alone(), None, None);
+        let schedule = Schedule { sampling, dataset_len: BATCHES, distributed, slice, devices: 1, resumed };
+        self.state.begin(BatchKey::new(0, 0), Some(schedule.epoch(0).unwrap().feed), 0..BATCHES)
+    }
+
+    fn take(&mut self) -> Option<Work<()>> {
+        let Self { state, pool, now } = self;
+        state.take_work(pool.has_permit(), || pool.try_permit(), *now, *now)
+    }
+
+    /// The epoch and the number of the batch that the next work is for, and whether it is to be opened.
+    fn next(&mut self) -> Option<(EpochId, usize, bool)> {
+        let work = self.take()?;
+        self.state.puts_down();
+        match work {
+            Work::Open { batch, feed, .. } => {
+                self.epoch(batch.epoch).feed = Some(feed);
+                Some((batch.epoch, batch.key.number, true))
+            }
+            Work::Task { batch, task } => {
+                self.epoch(batch.epoch).tasks.push_front(task);
+                Some((batch.epoch, batch.key.number, false))
+            }
+        }
+    }
+
+    /// Opens the next batch, with so many tasks.
+    fn open(&mut self, count: usize) -> BatchId {
+        let Some(Work::Open { batch, feed, permit, .. }) = self.take() else { panic!("nothing to open") };
+        drop(permit);
+        assert_eq!(self.state.opened(batch, feed, Ok(tasks(count)), self.now).0, count);
+        self.state.puts_down();
+        batch
+    }
+
+    fn epoch(&mut self, id: EpochId) -> &mut Epoch<()> {
+        self.state.epoch(id).expect("it is in progress")
+    }
+
+    fn waits(&mut self, id: EpochId, since: Duration) {
+        let asked = self.now - since;
+        assert!(matches!(self.state.find(id, asked, self.now), Found::Nothing { .. }));
+    }
+}
+
+#[test]
+fn the_batch_that_is_needed_first_comes_first() {
+    let mut fixture = Fixture::new(10);
+    let [first, second] = [fixture.begin(), fixture.begin()];
+    fixture.open(0); // of the first epoch
+    assert_eq!(fixture.next(), Some((second, 0, true)), "nothing of it is on its way");
+    fixture.open(0);
+    fixture.waits(second, Duration::ZERO);
+    assert_eq!(fixture.next(), Some((second, 1, true)), "its consumer waits");
+    fixture.waits(first, Duration::from_millis(1));
+    assert_eq!(fixture.next(), Some((first, 1, true)), "this one has waited longer");
+    let third = fixture.begin();
+    fixture.waits(third, Duration::ZERO);
+    fixture.open(2);
+    assert_eq!(fixture.next(), Some((third, 0, false)), "a task of the batch that is needed first");
+}
+
+/// While a batch has tasks that nobody has begun, the next one is not opened.
+#[test]
+fn a_batch_with_tasks_left_is_not_followed_by_another() {
+    let mut fixture = Fixture::new(10);
+    let id = fixture.begin();
+    let batch = fixture.open(2);
+    for left in [1, 0] {
+        let Some(Work::Task { batch: of, .. }) = fixture.take() else { panic!("{left} more tasks") };
+        assert_eq!(of, batch);
+    }
+    assert_eq!(fixture.next(), Some((id, 1, true)));
+}
+
+#[test]
+fn a_batch_is_opened_by_one_worker_with_a_permit() {
+    let mut fixture = Fixture::new(10);
+    fixture.begin();
+    let Some(Work::Open { batch, feed, permit, .. }) = fixture.take() else { panic!("nothing to open") };
+    assert!(fixture.take().is_none(), "it is being opened");
+    fixture.state.opened(batch, feed, Ok(Vec::new()), fixture.now);
+    let held: Vec<_> = std::iter::from_fn(|| fixture.pool.try_permit()).collect();
+    assert!(fixture.take().is_none() && !fixture.state.has_work(false), "no permit is left");
+    drop((permit, held));
+    assert!(fixture.take().is_some());
+}
+
+/// No more batches are open than the consumer and the slots have room for, even if errors hold no permits.
+#[test]
+fn the_pipeline_runs_ahead_by_its_depth() {
+    let mut fixture = Fixture::new(10);
+    let id = fixture.begin();
+    let most = DEPTH.prefetch + DEPTH.slots;
+    (0..most).for_each(|_| drop(fixture.open(0)));
+    assert!(fixture.take().is_none());
+    let ready = Err(Error::OverLimit { bytes: 1, limit: 0 });
+    let first = BatchId { epoch: id, key: BatchKey::new(0, 0) };
+    assert!(fixture.state.ready(first, ready, fixture.now).is_none());
+    assert!(matches!(fixture.state.find(id, fixture.now, fixture.now), Found::Batch(Delivery { batch, .. }) if batch == first));
+    assert_eq!(fixture.next(), Some((id, most, true)));
+}
+
+/// Workers rest while the link is behind. Batches that a consumer does not take do not hold up another epoch.
+#[test]
+fn an_epoch_whose_consumer_is_away_makes_nobody_rest() {
+    let mut fixture = Fixture::new(10);
+    let [away, here] = [fixture.begin(), fixture.begin()];
+    fixture.state.busy = 4; // two fifths of ten workers
+    assert_eq!(fixture.next(), Some((away, 0, true)));
+    fixture.epoch(away).queues.to_send.insert(8, Box::new(Nothing));
+    assert_eq!(fixture.next(), Some((here, 0, true)));
+    fixture.epoch(here).queues.to_send.insert(8, Box::new(Nothing));
+    assert_eq!((fixture.next(), fixture.state.has_work(true)), (None, false));
+    fixture.state.busy = 3;
+    assert!(fixture.state.has_work(true) && fixture.next().is_some());
+}
+
+#[test]
+fn what_comes_late_is_handed_back() {
+    let mut fixture = Fixture::new(10);
+    let id = fixture.begin();
+    let batch = fixture.open(3);
+    assert!(fixture.state.is_awaited(batch));
+    let rest = fixture.state.end(id).expect("it was in progress");
+    assert_eq!((rest.next, rest.left), (batch, BATCHES));
+    assert!(!fixture.state.is_awaited(batch) && fixture.state.end(id).is_none());
+    assert!(fixture.state.ready(batch, Ok(Ready::Empty), fixture.now).is_some());
+    assert!(fixture.state.to_send(batch, Box::new(Nothing)).is_some());
+    assert!(matches!(fixture.state.find(id, fixture.now, fixture.now), Found::Over));
+}
+
+/// A wait for room on the device is no wait for the loader.
+#[test]
+fn a_wait_for_the_device_is_told_apart() {
+    let mut fixture = Fixture::new(10);
+    let id = fixture.begin();
+    let (batch, now) = (fixture.open(0), fixture.now);
+    let at = |ms: u64| now + Duration::from_millis(ms);
+    fixture.state.was_full(batch, at(10), at(50));
+    fixture.state.ready(batch, Ok(Ready::Empty), at(60));
+    let Found::Batch(Delivery { waited, since, .. }) = fixture.state.find(id, now, at(70)) else { panic!("no batch") };
+    assert_eq!((waited, since), (Duration::from_millis(10), at(60)));
+}
+
+/// Workers with high numbers end, and are started again when they are needed.
+#[test]
+fn workers_come_and_go() {
+    let mut state = State::<()>::new(DEPTH);
+    assert_eq!(state.set_workers(2), [0, 1]);
+    assert_eq!(state.set_workers(4), [2, 3]);
+    assert!(state.set_workers(1).is_empty());
+    assert!(!state.goes_on(1) && !state.goes_on(3) && state.goes_on(0));
+    assert_eq!(state.set_workers(4), [1, 3], "the one with number 2 has not ended yet, and goes on");
+    state.not_started(3);
+    assert_eq!(state.set_workers(4), [3]);
+}
