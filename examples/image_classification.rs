@@ -1,4 +1,5 @@
-//! Trains a small network on a folder of images, through Burn's `SupervisedTraining`.
+//! Trains a small network on a folder of images, through Burn's `SupervisedTraining`. If a batch fails, it says why, and its
+//! exit code is 1.
 //!
 //!     cargo run --release --example image_classification
 //!     cargo run --release --example image_classification -- --data DIR   # DIR/cat/1.jpg, DIR/dog/2.png, ..
@@ -47,7 +48,7 @@ use burn::{
     optim::AdamConfig,
     prelude::*,
     train::{
-        Learner, SupervisedTraining,
+        Learner, LearnerSummary, LearningResult, SupervisedTraining,
         metric::{AccuracyMetric, LossMetric},
     },
 };
@@ -58,7 +59,7 @@ use collate::{ImageBatch, ImageCollate, Sample};
 use devices::Strategy;
 use log::Warnings;
 use model::Model;
-use progress::{Clock, PlainProgress, Timed};
+use progress::{Clock, PlainProgress, Timed, with_causes};
 use square::CentreSquare;
 use std::{
     fs, io::IsTerminal, path::PathBuf, process::ExitCode, sync::Arc, thread::available_parallelism, time::Instant,
@@ -176,8 +177,7 @@ fn run(args: &Args) -> Result<(), BoxError> {
         .metrics((AccuracyMetric::new(), LossMetric::new()))
         .num_epochs(args.epochs)
         .with_default_checkpointers()
-        .with_application_logger(Some(Box::new(Warnings(artifacts.clone()))))
-        .summary();
+        .with_application_logger(Some(Box::new(Warnings(artifacts.clone()))));
     if let Some(epoch) = args.checkpoint_epoch {
         training = training.checkpoint(epoch);
     }
@@ -198,12 +198,22 @@ fn run(args: &Args) -> Result<(), BoxError> {
         training = training.renderer(Box::<PlainProgress>::default());
     }
     let started = Instant::now();
-    let result = training.launch(learner);
+    let LearningResult { model, renderer, error, .. } = training.launch(learner);
     let time = started.elapsed();
-    if let Some(error) = result.error {
-        return Err(error.to_string().into());
+    drop(renderer); // the dashboard leaves the terminal
+    // Burn tells of a batch that failed only here. And in a terminal not even here.
+    if let Some(error) = error {
+        return Err(error.into());
     }
-    let accuracy = accuracy(&result.model, &*valid.loader)?;
+    if let Some(error) = [&train, &valid].into_iter().find_map(|fed| fed.clock.failed()) {
+        return Err(error.into());
+    }
+    // With `.summary()`, Burn would print this after a failure too.
+    let summary = LearnerSummary::new(&artifacts, &["Accuracy", "Loss", "Data Wait", "Sample Rate"]);
+    if let (true, Ok(summary)) = (std::io::stdout().is_terminal(), summary) {
+        println!("{summary}");
+    }
+    let accuracy = accuracy(&model, &*valid.loader)?;
     report(args, &device, accuracy, time.as_secs_f64(), &train);
     if let (Some(file), Some(loader)) = (&args.timeline, &train.pinned) {
         picture::save(&loader.timeline(), file, args.epochs.saturating_sub(1), batches)?;
@@ -249,7 +259,7 @@ fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            eprintln!("{}", with_causes(&*error));
             ExitCode::FAILURE
         }
     }

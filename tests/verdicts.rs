@@ -14,15 +14,18 @@ use burn_pinned::{
 };
 use common::in_three_tries;
 use std::{
+    fs,
+    hint::spin_loop,
     thread::sleep,
     time::{Duration, Instant},
 };
 
-/// How long each part of the pipeline sleeps, in microseconds. Threads that sleep share cores without slowing each
-/// other down.
+/// How long each part of the pipeline sleeps, in microseconds, and how long a read computes. Threads that sleep share cores
+/// without slowing each other down.
 #[derive(Clone, Copy, Default)]
 struct Slow {
     read: u64,
+    compute: u64,
     augment: u64,
     write: u64,
     finish: u64,
@@ -42,6 +45,10 @@ fn pause(us: u64) {
 impl Dataset<usize> for Slow {
     fn get(&self, index: usize) -> Result<usize, DatasetError> {
         pause(self.read + if index % 64 == 63 { self.rarely } else { 0 });
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_micros(self.compute) {
+            spin_loop();
+        }
         Ok(index)
     }
 
@@ -117,6 +124,42 @@ fn a_slow_dataset() {
     blames(Slow { read: US, ..Slow::default() }, Stage::Read);
 }
 
+/// Whether the system tells how long a thread computes.
+fn system_tells() -> bool {
+    fs::read_to_string("/proc/thread-self/schedstat").is_ok_and(|line| !line.starts_with("0 0 0"))
+}
+
+/// Storage that sleeps needs more workers than there are cores. Where the system does not tell, nothing is claimed.
+#[test]
+fn storage_that_sleeps() {
+    in_three_tries(|| {
+        let slow = Slow { read: 2000, ..Slow::default() };
+        let stats = stats(slow, builder(slow, 16));
+        let verdict = stats.verdict();
+        assert_eq!((verdict.kind(), verdict.stage()), (VerdictKind::Workers, Some(Stage::Read)), "{verdict}");
+        let line = verdict.to_string();
+        if system_tells() {
+            assert!(line.contains("waits for storage") && line.contains("use `num_workers(16)`"), "{line}");
+            assert!(stats.slept > stats.looked / 2 && stats.looked <= stats.stages.fill.busy, "{stats}");
+        } else {
+            assert!(!line.contains("which waits for storage") && stats.looked.is_zero(), "{line}");
+        }
+    });
+}
+
+#[test]
+fn reads_that_compute_do_not_wait_for_storage() {
+    in_three_tries(|| {
+        let slow = Slow { compute: 2000, ..Slow::default() };
+        let stats = stats(slow, builder(slow, 16));
+        let verdict = stats.verdict();
+        assert_eq!((verdict.kind(), verdict.stage()), (VerdictKind::Workers, Some(Stage::Read)), "{verdict}");
+        assert_eq!(!stats.looked.is_zero(), system_tells());
+        assert!(!verdict.to_string().contains("which waits for storage"), "{verdict}");
+        assert!(!verdict.to_string().contains("decod"), "the samples are no images: {verdict}");
+    });
+}
+
 #[test]
 fn a_slow_augmentation() {
     blames(Slow { augment: US, ..Slow::default() }, Stage::Augment);
@@ -180,6 +223,10 @@ fn few_slow_samples() {
             "{}",
             stats.verdict()
         );
+        // One sample in 64 takes 20 ms. If the figures are of groups, the verdict and the table say so.
+        let grouped = [stats.verdict().to_string(), stats.to_string()].map(|text| text.contains(" of groups of "));
+        let of_samples = stats.stages.read.p99 >= Duration::from_millis(20);
+        assert_eq!(grouped, [!of_samples; 2], "{stats}\n{}", stats.verdict());
     });
 }
 
@@ -238,5 +285,6 @@ fn fast_samples() {
         let stats = stats(slow, builder(slow, 400));
         assert_eq!((stats.stages.read.count, stats.stages.collate.count, stats.stages.augment.count), (1600, 1600, 0));
         assert!(stats.stages.read.p99 < Duration::from_micros(50), "{:?}", stats.stages.read);
+        assert_eq!(stats.stages.read.group, 32);
     });
 }

@@ -1,4 +1,5 @@
-//! What the example prints where there is no terminal, and how it measures waiting, for any loader.
+//! What the example prints where there is no terminal. And what it knows of any loader: how long the loop waited for it, and
+//! which batch failed.
 
 use burn::{
     data::{
@@ -15,22 +16,37 @@ use burn::{
 };
 use std::{
     collections::{BTreeMap, HashMap},
+    error::Error as StdError,
+    iter::successors,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::Instant,
 };
 
-/// Nanoseconds that loops have waited for and spent on batches, and the samples in them.
+/// Nanoseconds that loops have waited for and spent on batches, the samples in them, and the first error.
 #[derive(Default, Debug)]
 pub(crate) struct Clock {
     waited: AtomicU64,
     worked: AtomicU64,
     items: AtomicU64,
+    failed: OnceLock<Arc<DatasetError>>,
 }
 
 impl Clock {
+    /// The error of the first batch that failed. Burn's learner stops there, and puts the error into its result. But in a
+    /// terminal, Burn's dashboard takes it out again: see docs/upstream.md.
+    pub(crate) fn failed(&self) -> Option<Arc<DatasetError>> {
+        self.failed.get().cloned()
+    }
+
+    fn keep(&self, error: DatasetError) -> DatasetError {
+        let error = Arc::new(error);
+        let _ = self.failed.set(Arc::clone(&error)); // only the first is kept
+        DatasetError::new(error)
+    }
+
     pub(crate) fn wait_share(&self) -> f64 {
         let (waited, worked) = (self.waited.load(Relaxed) as f64, self.worked.load(Relaxed) as f64);
         waited / (waited + worked).max(1.0)
@@ -63,7 +79,7 @@ impl<O> Iterator for TimedIter<'_, O> {
         if let Some(handed) = self.handed {
             self.clock.worked.fetch_add((asked - handed).as_nanos() as u64, Relaxed);
         }
-        let batch = self.iter.next();
+        let batch = self.iter.next().map(|batch| batch.map_err(|error| self.clock.keep(error)));
         let now = Instant::now();
         self.clock.waited.fetch_add((now - asked).as_nanos() as u64, Relaxed);
         let items = self.iter.progress().items_processed;
@@ -119,6 +135,30 @@ impl PlainProgress {
             *count += 1.0;
         }
     }
+
+    /// What to print of a split. If its first batch failed, Burn has no numbers, and there is nothing to print.
+    pub(crate) fn line(&self) -> Option<String> {
+        if self.values.values().all(|(sum, _)| sum.is_nan()) {
+            return None;
+        }
+        let time = self.started.map_or(0.0, |started| started.elapsed().as_secs_f64());
+        let values =
+            self.values.iter().map(|(name, (sum, count))| format!("{} {:.3}", name.to_lowercase(), sum / count));
+        let values = values.collect::<Vec<_>>().join("  ");
+        let rate = self.items as f64 / time.max(1e-9);
+        Some(format!("epoch {:>2}/{}  {:<5}  {values}  {rate:.0} images/s", self.epoch, self.epochs, self.split))
+    }
+}
+
+/// Returns the text of an error, with those of its causes that it does not name itself.
+pub(crate) fn with_causes(error: &(dyn StdError + 'static)) -> String {
+    let mut text = format!("error: {error}");
+    for cause in successors(error.source(), |cause| (*cause).source()).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text += &format!("\n  caused by: {cause}");
+        }
+    }
+    text
 }
 
 impl MetricsRendererTraining for PlainProgress {
@@ -148,12 +188,9 @@ impl TrainingProgressLogger for PlainProgress {
     fn update_split(&mut self, _: usize) {}
 
     fn end_split(&mut self) {
-        let time = self.started.map_or(0.0, |started| started.elapsed().as_secs_f64());
-        let values =
-            self.values.iter().map(|(name, (sum, count))| format!("{} {:.3}", name.to_lowercase(), sum / count));
-        let values = values.collect::<Vec<_>>().join("  ");
-        let rate = self.items as f64 / time.max(1e-9);
-        println!("epoch {:>2}/{}  {:<5}  {values}  {rate:.0} images/s", self.epoch, self.epochs, self.split);
+        if let Some(line) = self.line() {
+            println!("{line}");
+        }
     }
 
     fn update_epoch(&mut self, epoch: usize) {

@@ -3,13 +3,12 @@
 use super::raw::BatchPlace;
 use crate::{
     augment::Augment,
-    fault::{Doing, Error, Faults, Skips, during, guard_at},
+    fault::{BoxError, Doing, Error, Faults, Skips, during, guard_at},
     observe::{Counters, TaskClock},
     order::Occurrences,
     rng::{KeyedRng, Purpose},
     vocabulary::{Place, Stage},
 };
-use burn::data::dataset::Dataset;
 use rand::RngExt;
 use std::{
     cell::Cell,
@@ -76,9 +75,12 @@ impl FirstFailure {
     }
 }
 
+/// Gets a sample of the user's dataset. The dataset may have any type of error.
+pub(crate) type GetSample<I> = Arc<dyn Fn(usize) -> Result<I, BoxError> + Send + Sync>;
+
 /// The samples of a dataset, augmented.
 pub(crate) struct Samples<I> {
-    pub(crate) dataset: Arc<dyn Dataset<I>>,
+    pub(crate) get: GetSample<I>,
     /// The dataset's length when the loader was built.
     pub(crate) len: usize,
     pub(crate) augment: Option<Arc<dyn Augment<I>>>,
@@ -109,7 +111,7 @@ impl<I: 'static> Samples<I> {
         let fetched = guard_at(place, || {
             // These are local variables. Otherwise the notes, which are atomic, would make the CPU load them again for
             // every sample.
-            let (dataset, augment, len) = (&*self.dataset, self.augment.as_deref(), self.len);
+            let (get, augment, len) = (&*self.get, self.augment.as_deref(), self.len);
             let (doing, indices, abandoned) = (&*doing, &*plan.indices, &*plan.abandoned);
             for position in positions {
                 let index = indices[position];
@@ -122,7 +124,7 @@ impl<I: 'static> Samples<I> {
                 if abandoned.load(Relaxed) {
                     return Ok(());
                 }
-                let mut sample = dataset.get(index)?;
+                let mut sample = get(index)?;
                 clock.sample(Stage::Read);
                 if let Some(augment) = augment {
                     doing.note(position, Stage::Augment);
@@ -171,7 +173,7 @@ impl<I: 'static> Samples<I> {
         // The random key is that of the place. If both are in the epoch, the augmentation still makes two different
         // samples.
         let get = || {
-            let sample = self.dataset.get(index)?;
+            let sample = (self.get)(index)?;
             let Some(augment) = &self.augment else { return Ok(sample) };
             stage.set(Stage::Augment);
             augment.apply(sample, &mut self.rng(plan, position))

@@ -22,6 +22,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// Checks the options and builds the loader. No thread is started and no slot is allocated before the first
     /// `iter()`.
     ///
+    /// The dataset may have errors of its own type `E`, as Burn's `SqliteDataset` has. Such an error is the `source` of
+    /// the loader's [`Error::Failed`].
+    ///
     /// # Errors
     /// [`Error::Config`], which names the option, what is wrong with it, and what to write instead.
     /// [`Error::Panicked`], if `Collate::layout` panics.
@@ -29,10 +32,11 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// # Panics
     /// If no device is set and Burn has no backend to choose one from. If `Dataset::len` panics, or a method of the
     /// sampler that is called here: `check`, `len`, those of a batch sampler that tell its sizes, and with `resume` its
-    /// `Debug`.
-    pub fn build<D>(self, dataset: D) -> Result<Arc<PinnedDataLoader<O>>, Error>
+    /// `fingerprint`.
+    pub fn build<D, E>(self, dataset: D) -> Result<Arc<PinnedDataLoader<O>>, Error>
     where
-        D: Dataset<I> + 'static,
+        D: Dataset<I, E> + 'static,
+        E: std::error::Error + Send + Sync + 'static,
     {
         let dataset_len = dataset.len();
         if dataset_len == 0 {
@@ -54,7 +58,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let (policy, on_fault) = (options.policy, options.on_fault.clone());
         let faults = Faults { policy, on_fault, counters: Arc::clone(&counters) };
         let samples = Arc::new(Samples {
-            dataset: Arc::new(dataset),
+            get: Arc::new(move |index| Ok(dataset.get(index)?)),
             len: dataset_len,
             augment,
             seed: options.seed(),

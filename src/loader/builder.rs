@@ -77,6 +77,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             let fields = guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(collate.layout()))?;
             let mut layout = SlotLayout::new(fields, parts.batch_size)?;
             layout.streaming = parts.streaming.unwrap_or(false);
+            parts.samples.counters.set_images(layout.decoder().is_some());
             let layout = Arc::new(layout);
             let make: MakeSource<O> = Arc::new(move |target| {
                 let (target, layout) = for_decoder(target, &layout)?;

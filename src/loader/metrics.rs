@@ -24,9 +24,11 @@ use std::sync::Arc;
 /// #     fn finish(&self, mut batch: RawBatch) -> Result<Tensor<1>, BoxError> { Ok(batch.take("x")?) }
 /// # }
 /// # let train = PinnedDataLoaderBuilder::new(Squares).batch_size(2).build(InMemDataset::new(vec![1.0, 2.0, 3.0]))?;
-/// // SupervisedTraining::new(folder, train.clone(), valid.clone())
+/// // let training = SupervisedTraining::new(folder, train.clone(), valid.clone())
 /// //     .metric_train_numeric(LoaderMetric::data_wait(&train))
-/// //     .metric_valid_numeric(LoaderMetric::data_wait(&valid))
+/// //     .metric_valid_numeric(LoaderMetric::data_wait(&valid));
+/// // let result = training.launch(learner);
+/// // if let Some(error) = result.error { return Err(error.into()) } // a batch failed
 /// let metric = LoaderMetric::data_wait(&train);
 /// assert_eq!(metric.name().as_str(), "Data Wait");
 /// # Ok::<(), burn_pinned::Error>(())

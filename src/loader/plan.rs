@@ -69,7 +69,7 @@ impl<O> Plan<O> {
     pub(crate) fn state(&self, at: Position) -> LoaderState {
         let Schedule { sampling, dataset_len, .. } = &self.schedule;
         let (batches, sampler) = sampling.fingerprint();
-        LoaderState::new(at, self.options.seed(), *dataset_len, batches, sampler)
+        LoaderState::new(at, self.options.seed(), *dataset_len, batches, &sampler)
     }
 
     /// Permits and bytes for batches of a known or unknown size.

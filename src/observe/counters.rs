@@ -60,15 +60,38 @@ pub(crate) struct Counters {
     cpu_threads: AtomicUsize,
     /// The workers that `Auto` chooses among; 0 if their number is fixed.
     most_workers: AtomicUsize,
+    /// Whether a field of the samples is an image.
+    images: AtomicBool,
+    /// What [`TaskClock`](super::TaskClock) saw of tasks whose reads take long.
+    looked_ns: AtomicU64,
+    awake_ns: AtomicU64,
     warm_up: OnceLock<Box<Stats>>,
     /// How many batches were at each place, summed over the calls of `next()`.
     seen: [AtomicU64; 4],
     stages: [CachePadded<StageCounters>; Stage::ALL.len()],
     samples: [[CachePadded<StageCounters>; Stage::OF_SAMPLES.len()]; SHARDS],
-    /// Whether samples take long enough to be timed one by one. All threads read this for each batch, as they read the
-    /// recorder. So it must not lie beside what one of them writes.
-    pub(crate) slow: CachePadded<AtomicBool>,
+    /// All threads read this for each task, as they read the recorder. So it must not lie beside what one of them writes.
+    pub(crate) slow: CachePadded<Slow>,
     pub(crate) timeline: CachePadded<Recorder>,
+}
+
+/// How long samples take now. It decides what is timed of them.
+#[derive(Debug, Default)]
+pub(crate) struct Slow {
+    /// How many of the next samples are timed one by one, since others took long.
+    pub(crate) samples: AtomicUsize,
+    /// Whether reads take long enough for a look at whether workers sleep.
+    pub(crate) reads: AtomicBool,
+}
+
+/// The tasks whose reads take 1 ms or longer, where the system tells whether a thread sleeps. All is 0 elsewhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct SlowReads {
+    /// The time that these tasks took.
+    pub(crate) took: Duration,
+    /// The part of it in which the workers computed or waited for a core. In the rest they slept. It may be a few
+    /// milliseconds late or early.
+    pub(crate) awake: Duration,
 }
 
 /// The counters that rates are made of.
@@ -98,6 +121,23 @@ impl Counters {
     /// Notes how many workers `Auto` chooses among.
     pub(crate) fn set_most_workers(&self, workers: usize) {
         self.most_workers.store(workers, Relaxed);
+    }
+
+    /// Notes whether a field of the samples is an image.
+    pub(crate) fn set_images(&self, images: bool) {
+        self.images.store(images, Relaxed);
+    }
+
+    /// Notes how long a task with long reads took, and how long its worker was awake.
+    pub(crate) fn looked(&self, took: Duration, awake: Duration) {
+        self.looked_ns.fetch_add(nanos(took), Relaxed);
+        self.awake_ns.fetch_add(nanos(awake), Relaxed);
+    }
+
+    /// Returns whether workers sleep or compute while reads take long.
+    pub(crate) fn slow_reads(&self) -> SlowReads {
+        let time = |ns: &AtomicU64| Duration::from_nanos(ns.load(Relaxed));
+        SlowReads { took: time(&self.looked_ns), awake: time(&self.awake_ns) }
     }
 
     /// Notes the transfer threads and slots of a copy, when it starts or changes them.
@@ -236,6 +276,7 @@ impl Counters {
         let asked = stages.wait.count.max(1) as f64;
         let Sums { elapsed, waited, start_waited, copies_had, workers_had, .. } = self.loops.sums();
         let device_bytes = self.device_bytes(true);
+        let SlowReads { took: looked, awake } = self.slow_reads();
         let (workers, most) = (self.loops.workers(), self.most_workers.load(Relaxed));
         let [open, to_pin, to_send, ready] = array::from_fn(|at| self.seen[at].load(Relaxed) as f64 / asked);
         Stats {
@@ -258,6 +299,9 @@ impl Counters {
             slots: self.slots.load(Relaxed),
             cpu_threads: self.cpu_threads.load(Relaxed),
             kept_wait: time(&self.kept_wait_ns),
+            images: self.images.load(Relaxed),
+            looked,
+            slept: looked.saturating_sub(awake),
             stages,
             queues: Queues { open, to_pin, to_send, ready },
             sent_bytes: self.sent_bytes.load(Relaxed),

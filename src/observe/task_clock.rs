@@ -2,9 +2,12 @@
 //!
 //! Reading the clock takes some 25 ns, and a sample of a few hundred bytes takes 50 ns. Such samples are timed in
 //! groups, one group in [`GROUPS`], and the task's time is split in the proportion that was seen. Samples of [`SLOW`]
-//! or more are timed one by one.
+//! or more are timed one by one, and so are the next [`STAY`]: slow samples may be few among fast ones.
+//!
+//! Where reads take [`LONG`] or more, each task also notes how much of its time the worker was awake. A worker that sleeps
+//! waits for storage.
 
-use super::{counters::Counters, span::Entered};
+use super::{counters::Counters, span::Entered, thread_time};
 use crate::{
     observe::stats::{TIMED, nanos},
     vocabulary::{BatchKey, Stage},
@@ -18,6 +21,9 @@ use std::{
 const GROUPS: u32 = 32;
 /// Samples that take this long or longer are timed one by one.
 const SLOW: Duration = Duration::from_micros(20);
+const STAY: usize = 1024;
+/// Where reads take this long or longer, it is worth a look whether the worker sleeps.
+const LONG: Duration = Duration::from_millis(1);
 
 /// What is timed of the samples that pass now.
 #[derive(Clone, Copy, PartialEq)]
@@ -37,7 +43,10 @@ pub(crate) struct TaskClock<'a> {
     lap: Instant,
     detail: Detail,
     groups: u32,
-    slow: bool,
+    /// How many samples are to be timed one by one, from this task on.
+    slow: usize,
+    /// Whether reads take long.
+    long: bool,
     /// How long the parts of the timed samples took, in ns. `None` for parts that did not run.
     timed: [Option<u64>; Stage::OF_SAMPLES.len()],
     _entered: Entered,
@@ -46,7 +55,10 @@ pub(crate) struct TaskClock<'a> {
 impl<'a> TaskClock<'a> {
     pub(crate) fn start(counters: &'a Counters, worker: usize, batch: BatchKey) -> Self {
         let started = Instant::now();
-        let slow = counters.slow.load(Relaxed);
+        let (slow, long) = (counters.slow.samples.load(Relaxed), counters.slow.reads.load(Relaxed));
+        if long {
+            thread_time::follow();
+        }
         Self {
             counters,
             worker,
@@ -56,6 +68,7 @@ impl<'a> TaskClock<'a> {
             detail: Detail::Nothing,
             groups: 0,
             slow,
+            long,
             timed: [None; Stage::OF_SAMPLES.len()],
             _entered: Entered::new(Stage::Fill, batch),
         }
@@ -64,11 +77,11 @@ impl<'a> TaskClock<'a> {
     /// Notes that a group of samples begins. With `parts`, samples are read and augmented, and the two can be told
     /// apart only sample by sample.
     pub(crate) fn group(&mut self, parts: bool) {
-        let timed = TIMED && (self.slow || self.groups.is_multiple_of(GROUPS));
+        let timed = TIMED && (self.slow > 0 || self.groups.is_multiple_of(GROUPS));
         self.groups = self.groups.wrapping_add(1);
         self.detail = match timed {
             false => Detail::Nothing,
-            true if self.slow || parts => Detail::Sample,
+            true if self.slow > 0 || parts => Detail::Sample,
             true => Detail::Group,
         };
         if timed {
@@ -99,7 +112,7 @@ impl<'a> TaskClock<'a> {
         if let Some(sum) = self.timed.get_mut(part as usize) {
             *sum = Some(sum.unwrap_or(0) + ns);
         }
-        self.counters.sample(part, self.worker).add_time(ns / count);
+        self.counters.sample(part, self.worker).add_mean(ns, count);
     }
 
     /// Ends the task; returns its time.
@@ -110,14 +123,28 @@ impl<'a> TaskClock<'a> {
             return time;
         }
         let timed: u64 = self.timed.iter().flatten().sum();
+        let mut reads = 0;
         for (part, ns) in Stage::OF_SAMPLES.into_iter().zip(self.timed) {
             let Some(ns) = ns else { continue };
             let share = u128::from(nanos(time)) * u128::from(ns) / u128::from(timed.max(1));
             self.counters.sample(part, self.worker).add_total(rows as u64, share as u64);
+            if part == Stage::Read {
+                reads = share as u64;
+            }
         }
-        let slow = time >= SLOW * u32::try_from(rows).unwrap_or(u32::MAX);
+        if !self.long {
+            thread_time::leave();
+        } else if let Some(awake) = thread_time::look() {
+            self.counters.looked(time, awake);
+        }
+        let count = u32::try_from(rows).unwrap_or(u32::MAX);
+        let slow = if time >= SLOW * count { STAY } else { self.slow.saturating_sub(rows) };
+        let long = Duration::from_nanos(reads) >= LONG * count;
         if slow != self.slow {
-            self.counters.slow.store(slow, Relaxed);
+            self.counters.slow.samples.store(slow, Relaxed);
+        }
+        if long != self.long {
+            self.counters.slow.reads.store(long, Relaxed);
         }
         self.counters.took(Stage::Fill, self.batch, self.started, now);
         time

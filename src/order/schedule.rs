@@ -10,7 +10,7 @@ use crate::{
     order::sampler::{BatchSampler, EpochBatches, Sampler},
     vocabulary::{BatchKey, Place, Stage},
 };
-use std::{fmt, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 /// What orders an epoch.
 #[derive(Debug, Clone)]
@@ -23,13 +23,13 @@ pub(crate) enum Sampling {
 
 impl Sampling {
     /// Returns what makes batches and what orders epochs, in words that differ if the orders differ.
-    pub(crate) fn fingerprint(&self) -> (String, &dyn fmt::Debug) {
+    pub(crate) fn fingerprint(&self) -> (String, String) {
         match self {
             Self::Samples { sampler, batch_size, drop_last } => {
                 let last = if *drop_last { ", the last full" } else { "" };
-                (format!("of {batch_size}{last}"), sampler)
+                (format!("of {batch_size}{last}"), sampler.fingerprint())
             }
-            Self::Batches { sampler } => ("the sampler's".into(), sampler),
+            Self::Batches { sampler } => ("the sampler's".into(), sampler.fingerprint()),
         }
     }
 }

@@ -23,6 +23,10 @@ const TINY: Duration = Duration::from_micros(100);
 /// Samples differ much if the slowest of a hundred takes this many times the median.
 const UNEVEN: u32 = 10;
 
+/// Workers that wait for storage: at least so many, and at most so many for each thread of the machine.
+const SLEEPERS: usize = 16;
+const OF_THREADS: usize = 4;
+
 /// Why the training loop waits, if it does, with what shows it.
 ///
 /// Shares are from 0 to 1; `waits` is the share of the training loop's time that it spent in `next()`.
@@ -71,6 +75,10 @@ pub(crate) enum Cause {
         resting: Option<usize>,
         /// Whether the machine has threads for more workers than those.
         room: bool,
+        /// What they do while they read, where reads are to blame.
+        reads: Reads,
+        /// Whether the workers decode images.
+        images: bool,
     },
     /// The pin thread is the bottleneck: packing a batcher's tensors, or closing the gaps of padded rows.
     Pin {
@@ -139,6 +147,8 @@ pub(crate) enum Cause {
         p50: Duration,
         /// The time that the slowest of a hundred take at least.
         p99: Duration,
+        /// The samples of which each time is the mean; 1 for times of single samples.
+        group: u64,
     },
     /// No stage stands out.
     Mixed {
@@ -148,6 +158,22 @@ pub(crate) enum Cause {
         workers: f64,
         /// The share of the transfer threads' time in which they copy.
         transfer: f64,
+    },
+}
+
+/// What workers do while they read samples.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Reads {
+    /// The reads are fast, or the system does not tell.
+    Unknown,
+    /// They compute, or wait for a core.
+    Compute,
+    /// They wait for storage.
+    Sleep {
+        /// The share of the reads' time.
+        share: f64,
+        /// A number of workers that hides more of it, if there is one.
+        more: Option<usize>,
     },
 }
 
@@ -190,8 +216,11 @@ impl Stats {
             return match () {
                 () if busiest == workers => {
                     let (now, resting) = (self.workers, self.resting);
-                    let room = now + resting.unwrap_or(0) + self.transfer_threads < self.cpu_threads;
-                    Cause::Workers { waits, stage, workers: now, busy: workers, resting, room }
+                    let all = now + resting.unwrap_or(0);
+                    let room = all + self.transfer_threads < self.cpu_threads;
+                    let reads = if stage == Stage::Read { self.reads(all) } else { Reads::Unknown };
+                    let images = self.images && self.stages.decode.count == 0;
+                    Cause::Workers { waits, stage, workers: now, busy: workers, resting, room, reads, images }
                 }
                 () if busiest == decode => Cause::Decode { waits, busy: decode, workers: self.all_workers_busy() },
                 () if busiest == transfer => {
@@ -209,7 +238,7 @@ impl Stats {
             };
         }
         if times.p99 > UNEVEN * times.p50 && times.p99 > TINY {
-            return Cause::Uneven { waits, stage, p50: times.p50, p99: times.p99 };
+            return Cause::Uneven { waits, stage, p50: times.p50, p99: times.p99, group: times.group };
         }
         let work = self.workers_time() / u32::try_from(self.batches.max(1)).unwrap_or(u32::MAX);
         if work < TINY {
@@ -224,6 +253,19 @@ impl Stats {
 
     fn pin_busy(&self) -> f64 {
         if self.on_host() { 0.0 } else { share(self.stages.pin.busy, self.copies_had).min(1.0) }
+    }
+
+    /// Returns what `all` workers do while they read.
+    fn reads(&self, all: usize) -> Reads {
+        match self.asleep(Stage::Read) {
+            None => Reads::Unknown,
+            Some(share) if share >= MOST => {
+                // Twice as many, up to a few for each thread of the machine. A few sleepers cost nothing on any machine.
+                let more = all.saturating_mul(2).min(OF_THREADS * self.cpu_threads).max(SLEEPERS);
+                Reads::Sleep { share, more: Some(more).filter(|more| *more > all) }
+            }
+            Some(_) => Reads::Compute,
+        }
     }
 
     /// Returns the stage that takes most of the workers' time.

@@ -5,6 +5,9 @@ use crate::vocabulary::{MemoryKind, Stage, stages};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
+/// If this share of the tasks was looked at, the others are taken to be like them.
+const KNOWN: f64 = 0.5;
+
 /// What a loader and its copies have done so far; see [`PinnedDataLoader::stats`](crate::PinnedDataLoader::stats).
 ///
 /// `Display` prints it as a table, [`verdict`](Self::verdict) says what to change, and `serde` stores it.
@@ -29,7 +32,7 @@ use std::time::Duration;
 ///
 /// Statistics are always on, and workers take no lock for them. `benches/README.md` has their cost: less than 1 % of
 /// the smallest samples' throughput. Fast samples are timed in groups, one group in 32, and their percentiles are those
-/// of group means. If samples take 20 µs or longer, each of them is timed.
+/// of group means: [`StageStats::group`] says so. If samples take 20 µs or longer, each of them is timed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Stats {
@@ -74,6 +77,14 @@ pub struct Stats {
     /// The part of the time in `stages.device_wait` that ended without a release of device memory: the training loop,
     /// or Burn, keeps batches.
     pub kept_wait: Duration,
+    /// Whether a field of the samples is an image.
+    pub images: bool,
+    /// The part of `stages.fill.busy` of which it is known whether the workers computed. These are tasks whose reads take
+    /// 1 ms or longer, on Linux.
+    pub looked: Duration,
+    /// The part of `looked` in which the workers slept: they neither computed nor waited for a core. That is how a wait for
+    /// storage looks.
+    pub slept: Duration,
     /// How often each stage ran, and how long it took.
     pub stages: Stages,
     /// How many batches were at each place, on average.
@@ -185,6 +196,15 @@ impl Stats {
         let Stages { read, augment, collate, batcher, pin, finish, .. } = &self.stages;
         let rows = read.busy + augment.busy + collate.busy + batcher.busy;
         rows + if self.on_host() { pin.busy + finish.busy } else { Duration::ZERO }
+    }
+
+    /// Returns the share of a stage's time in which workers slept, if that is known. The time that they slept in tasks is
+    /// taken to be in this stage, so it should be the one that takes longest.
+    pub(super) fn asleep(&self, stage: Stage) -> Option<f64> {
+        let tasks = Stage::OF_SAMPLES.map(|part| self.stages.of(part).busy).iter().sum();
+        let of_tasks = share(self.stages.of(stage).busy, tasks);
+        (share(self.looked, tasks) >= KNOWN && of_tasks > 0.0)
+            .then(|| (share(self.slept, self.looked) / of_tasks).min(1.0))
     }
 
     /// The share of the transfer threads' time in which they copy, from 0 to 1.

@@ -31,13 +31,17 @@ pub(crate) struct StageCounters {
     /// The number of events that are not in the histogram, or of which it has only some.
     count: AtomicU64,
     busy_ns: AtomicU64,
+    /// How many times of the histogram are means of several samples, and of how many at most.
+    means: AtomicU64,
+    group: AtomicU64,
     times: AtomicHistogram,
 }
 
 impl Default for StageCounters {
     fn default() -> Self {
         let times = AtomicHistogram::with_config(&BUCKETS);
-        Self { count: AtomicU64::new(0), busy_ns: AtomicU64::new(0), times }
+        let [count, busy_ns, means, group] = [const { AtomicU64::new(0) }; 4];
+        Self { count, busy_ns, means, group, times }
     }
 }
 
@@ -62,6 +66,15 @@ impl StageCounters {
         let _ = self.times.increment(ns.min(LONGEST)); // this is in range
     }
 
+    /// Adds the time of so many samples to the histogram, as one time: their mean.
+    pub(crate) fn add_mean(&self, ns: u64, samples: u64) {
+        self.add_time(ns / samples.max(1));
+        if samples > 1 {
+            self.means.fetch_add(1, Relaxed);
+            self.group.fetch_max(samples, Relaxed);
+        }
+    }
+
     /// Adds events and their time without the histogram.
     pub(crate) fn add_total(&self, count: u64, ns: u64) {
         self.count.fetch_add(count, Relaxed);
@@ -84,6 +97,9 @@ pub struct StageStats {
     pub p95: Duration,
     /// 99 % of them took no longer.
     pub p99: Duration,
+    /// 1 if the percentiles are of single samples, batches or tasks. Else they are of means of so many samples, or fewer:
+    /// samples that take less than 20 µs are timed in groups.
+    pub group: u64,
 }
 
 impl StageStats {
@@ -96,27 +112,34 @@ impl StageStats {
     pub(crate) fn of_events(stage: &StageCounters) -> Self {
         let times = stage.times.load();
         let count = times.as_slice().iter().sum::<u64>();
-        Self::new(stage.count.load(Relaxed) + count, stage.busy_ns.load(Relaxed), &times)
+        Self::new(stage.count.load(Relaxed) + count, stage.busy_ns.load(Relaxed), &times, (0, 1))
     }
 
     /// Makes the statistics of samples: the sum of counters that recorded the same stage. Their histograms have only
     /// some of the times.
     pub(crate) fn of_samples<'a>(parts: impl IntoIterator<Item = &'a StageCounters>) -> Self {
         let (mut count, mut busy_ns, mut times) = (0, 0, Histogram::with_config(&BUCKETS));
+        let (mut means, mut group) = (0, 1);
         for part in parts {
             count += part.count.load(Relaxed);
             busy_ns += part.busy_ns.load(Relaxed);
+            means += part.means.load(Relaxed);
+            group = part.group.load(Relaxed).max(group);
             let _ = times.checked_add_assign(&part.times.load()); // same configuration, and no counter overflows
         }
-        Self::new(count, busy_ns, &times)
+        Self::new(count, busy_ns, &times, (means, group))
     }
 
-    fn new(count: u64, busy_ns: u64, times: &Histogram) -> Self {
+    /// `means` says how many of the times are means of several samples, and of how many at most.
+    fn new(count: u64, busy_ns: u64, times: &Histogram, (means, group): (u64, u64)) -> Self {
         let at = |share| {
             let bucket = times.quantile_bucket(share).ok().flatten();
             Duration::from_nanos(bucket.map_or(0, |bucket| bucket.end()))
         };
-        Self { count, busy: Duration::from_nanos(busy_ns), p50: at(0.5), p95: at(0.95), p99: at(0.99) }
+        // A few groups, such as those of the first tasks, do not change a percentile.
+        let all = times.as_slice().iter().sum::<u64>();
+        let group = if means * 100 > all { group } else { all.min(1) };
+        Self { count, busy: Duration::from_nanos(busy_ns), p50: at(0.5), p95: at(0.95), p99: at(0.99), group }
     }
 }
 
@@ -137,6 +160,16 @@ mod tests {
             let exact = Duration::from_micros(micros);
             assert!(time >= exact && time <= exact.mul_f64(1.07), "{time:?} for {exact:?}");
         }
+    }
+
+    #[test]
+    fn percentiles_of_groups_say_so() {
+        let stages = [StageCounters::default(), StageCounters::default()];
+        (0..1000).for_each(|_| stages[0].add_mean(1_000, 1));
+        (0..5).for_each(|_| stages[1].add_mean(32_000, 32));
+        assert_eq!(StageStats::of_samples(&stages).group, 1, "the groups of a first task");
+        (0..6).for_each(|_| stages[1].add_mean(9_000, 9));
+        assert_eq!(StageStats::of_samples(&stages).group, 32);
     }
 
     #[test]

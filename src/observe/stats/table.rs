@@ -1,6 +1,9 @@
 //! Statistics as a table.
 
-use super::{report::Stats, stage::StageStats};
+use super::{
+    report::{Stats, share},
+    stage::StageStats,
+};
 use crate::vocabulary::Stage;
 use std::{fmt, time::Duration};
 
@@ -16,7 +19,11 @@ impl fmt::Display for Stats {
         writeln!(f, "step waited    {:.1} % of {:.1?}", 100.0 * self.wait_share(), self.total())?;
         writeln!(f, "first batch    {:.1?}", self.first_batch)?;
         let of = self.resting.map_or_else(String::new, |resting| format!(" of {}", self.workers + resting));
-        writeln!(f, "workers        {}{of}, busy {:.0} %", self.workers, 100.0 * self.workers_busy())?;
+        write!(f, "workers        {}{of}, busy {:.0} %", self.workers, 100.0 * self.workers_busy())?;
+        if !self.looked.is_zero() {
+            write!(f, ", asleep {:.0} % of tasks with slow reads", 100.0 * share(self.slept, self.looked))?;
+        }
+        writeln!(f)?;
         if self.transfer_threads > 0 {
             let (sent, rate) = (mb(self.sent_bytes as usize), self.gb_per_second());
             let busy = 100.0 * self.transfer_busy();
@@ -35,13 +42,16 @@ impl fmt::Display for Stats {
         writeln!(f, "queues         {open:.1} batches open, {pin:.1} to pin, {send:.1} to send, {ready:.1} ready")?;
         write!(f, "\n{:<13}{:>12}{:>11}{:>11}{:>11}{:>11}", "stage", "count", "busy", "p50", "p95", "p99")?;
         for stage in Stage::ALL {
-            let StageStats { count, busy, p50, p95, p99 } = self.stages.of(*stage);
+            let StageStats { count, busy, p50, p95, p99, group } = self.stages.of(*stage);
             if *count == 0 {
                 continue;
             }
             let name = stage.name();
             let [busy, p50, p95, p99] = [*busy, *p50, *p95, *p99].map(short);
             write!(f, "\n{name:<13}{count:>12}{busy:>11}{p50:>11}{p95:>11}{p99:>11}")?;
+            if *group > 1 {
+                write!(f, "  of groups of {group}")?;
+            }
         }
         Ok(())
     }

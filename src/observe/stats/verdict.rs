@@ -1,7 +1,7 @@
 //! A verdict in words: the cause in one line, and what to change.
 
 use super::{
-    cause::{BUSY, Cause},
+    cause::{BUSY, Cause, Reads},
     report::Stats,
 };
 use crate::vocabulary::Stage;
@@ -100,10 +100,12 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Returns what users call a stage, and what makes it cheaper.
-fn words(stage: Stage) -> (&'static str, &'static str) {
+/// Returns what users call a stage, and what makes it cheaper. `images` says whether samples have images.
+fn words(stage: Stage, images: bool) -> (&'static str, &'static str) {
     match stage {
-        Stage::Read => ("read (`Dataset::get`)", "make decoding cheaper, or decode the data only once"),
+        Stage::Read if images => ("read (`Dataset::get`)", "make decoding cheaper, or decode the data only once"),
+        Stage::Read => ("read (`Dataset::get`)", "make it cheaper, or do its work once and store the result"),
+        Stage::Collate if images => ("`Collate::write`, which decodes images", DECODING),
         Stage::Augment => ("augment", "make it cheaper, or augment on the device in `finish`"),
         Stage::Collate => ("`Collate::write`", "make it cheaper, or move work to the device in `finish`"),
         Stage::Batcher => ("the batcher", "make it cheaper, or move work to the device"),
@@ -112,6 +114,12 @@ fn words(stage: Stage) -> (&'static str, &'static str) {
         stage => (stage.name(), "do less work in each batch"),
     }
 }
+
+/// What makes the decoding of images on the workers cheaper.
+const DECODING: &str = match cfg!(feature = "turbo") {
+    true => "store smaller images",
+    false => "store smaller images, or decode them by the feature `turbo`",
+};
 
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,19 +147,35 @@ impl fmt::Display for Cause {
                 write!(f, "{waits}, mostly {first_batch:.1?} for the first batch of each epoch: ")?;
                 f.write_str("use fewer and longer epochs, or smaller batches")
             }
-            Self::Workers { waits: share, stage, workers, busy, resting, room } => {
-                let ((name, cheaper), waits, busy) = (words(stage), waits(share), percent(busy));
+            Self::Workers { waits: share, stage, workers, busy, resting, room, reads, images } => {
+                let ((name, cheaper), waits, busy) = (words(stage, images), waits(share), percent(busy));
                 let s = if workers == 1 { "" } else { "s" };
-                write!(f, "{waits} for {name} ({workers} worker{s} busy {busy}): ")?;
-                match (resting, room, stage) {
-                    (Some(resting @ 1..), ..) => {
-                        let all = workers + resting;
-                        write!(f, "{cheaper}; {resting} of {all} workers rest, since `Auto` saw no gain from more")
+                write!(f, "{waits} for {name} ({workers} worker{s} busy {busy})")?;
+                match reads {
+                    Reads::Sleep { share, more } => {
+                        write!(f, ", which waits for storage {} of its time: ", percent(share))?;
+                        match more {
+                            Some(more) => {
+                                write!(f, "use `num_workers({more})`, since workers that sleep need no core")?
+                            }
+                            None => f.write_str("use faster storage or still more workers")?,
+                        }
                     }
-                    (None, true, _) => write!(f, "use more workers, or {cheaper}"),
+                    _ if room && resting.is_none() => write!(f, ": use more workers, or {cheaper}")?,
+                    _ => write!(f, ": {cheaper}")?,
+                }
+                match (resting, reads) {
+                    (Some(resting @ 1..), _) => {
+                        let all = workers + resting;
+                        write!(f, "; {resting} of {all} workers rest, since `Auto` saw no gain from more")
+                    }
+                    (_, Reads::Sleep { .. }) => Ok(()),
+                    (None, _) if room => Ok(()),
                     // While a worker waits for a file, another one can use its thread of the machine.
-                    (_, _, Stage::Read) => write!(f, "{cheaper}; more workers help only if they wait for storage"),
-                    _ => write!(f, "{cheaper}; more workers would share the same cores"),
+                    (_, Reads::Unknown) if stage == Stage::Read => {
+                        f.write_str("; more workers help only if they wait for storage")
+                    }
+                    _ => f.write_str("; more workers would share the same cores"),
                 }
             }
             Self::Pin { waits: share, busy } => {
@@ -204,9 +228,16 @@ impl fmt::Display for Cause {
                 let waits = waits(share);
                 write!(f, "{waits}, though a batch is only {work:.1?} of work: raise `batch_size`")
             }
-            Self::Uneven { waits: share, stage, p50, p99 } => {
-                let ((name, _), waits) = (words(stage), waits(share));
-                write!(f, "{waits} for slow samples, one in 100 takes {p99:.1?} in {name}, most take {p50:.1?}: ")?;
+            Self::Uneven { waits: share, stage, p50, p99, group } => {
+                let ((name, _), waits) = (words(stage, false), waits(share));
+                match group {
+                    0 | 1 => write!(f, "{waits} for slow samples, one in 100 takes {p99:.1?} in {name}, ")?,
+                    _ => write!(
+                        f,
+                        "{waits} for slow samples, of groups of {group} one in 100 takes {p99:.1?} a sample in {name}, "
+                    )?,
+                }
+                write!(f, "most take {p50:.1?}: ")?;
                 f.write_str("raise `prefetch`, or look at those samples")
             }
             Self::Mixed { waits: share, workers, transfer } => {

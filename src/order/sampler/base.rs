@@ -6,9 +6,8 @@ use std::{fmt, sync::Arc};
 /// Says which samples an epoch has, and in which order.
 ///
 /// The same sampler must always return the same indices for the same `dataset_len` and `epoch`. Resuming, slicing and
-/// every promise of determinism depend on it. Its `Debug` text stands for it in a [`LoaderState`](crate::LoaderState).
-/// So samplers that order differently must have different texts. The text must not change by itself, as that of a
-/// `HashMap` does.
+/// every promise of determinism depend on it. Its [`fingerprint`](Self::fingerprint) stands for it in a
+/// [`LoaderState`](crate::LoaderState).
 ///
 /// ```
 /// use burn_pinned::order::Sampler;
@@ -48,6 +47,38 @@ pub trait Sampler: Send + Sync + fmt::Debug + 'static {
         false
     }
 
+    /// Returns the text that stands for the sampler in a [`LoaderState`](crate::LoaderState). Default: its `Debug` text.
+    ///
+    /// Samplers that order differently must have different texts. The text must not change by itself, as that of a
+    /// `HashMap` does, nor from one version of your program to the next. A sampler that wraps another one puts that one's
+    /// fingerprint into its own. A state keeps 160 bytes of a long text, and a hash of all of it.
+    ///
+    /// ```
+    /// # use burn_pinned::order::Sampler;
+    /// /// The samples that a query found.
+    /// #[derive(Debug)]
+    /// struct Found {
+    ///     query: String,
+    ///     rows: Vec<usize>,
+    /// }
+    ///
+    /// impl Sampler for Found {
+    ///     fn len(&self, _dataset_len: usize) -> usize {
+    ///         self.rows.len()
+    ///     }
+    ///     fn indices(&self, _dataset_len: usize, _epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+    ///         Box::new(self.rows.clone().into_iter())
+    ///     }
+    ///     fn fingerprint(&self) -> String {
+    ///         format!("found by {}", self.query)
+    ///     }
+    /// }
+    /// # assert_eq!(Found { query: "cats".into(), rows: vec![1] }.fingerprint(), "found by cats");
+    /// ```
+    fn fingerprint(&self) -> String {
+        format!("{self:?}")
+    }
+
     /// Checks that the sampler fits a dataset of this length. `build` calls it.
     ///
     /// # Errors
@@ -58,6 +89,7 @@ pub trait Sampler: Send + Sync + fmt::Debug + 'static {
 }
 
 /// A sampler that is shared, or chosen at run time.
+#[deny(clippy::missing_trait_methods)]
 impl<S: Sampler + ?Sized> Sampler for Arc<S> {
     fn len(&self, dataset_len: usize) -> usize {
         (**self).len(dataset_len)
@@ -75,8 +107,21 @@ impl<S: Sampler + ?Sized> Sampler for Arc<S> {
         (**self).repeats()
     }
 
+    fn fingerprint(&self) -> String {
+        (**self).fingerprint()
+    }
+
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
         (**self).check(dataset_len)
+    }
+}
+
+/// Stands for a sampler in the `Debug` text of one that wraps it. So the fingerprint of a sampler is part of the other's.
+pub(super) struct Inner<'a>(pub(super) &'a dyn Sampler);
+
+impl fmt::Debug for Inner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.fingerprint())
     }
 }
 

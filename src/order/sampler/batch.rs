@@ -1,6 +1,6 @@
 //! Samplers that decide which samples share a batch.
 
-use super::base::Sampler;
+use super::base::{Inner, Sampler};
 use crate::fault::Error;
 use std::{fmt, sync::Arc};
 
@@ -28,9 +28,8 @@ impl fmt::Debug for EpochBatches {
 
 /// Says which samples an epoch has, in which order, and which of them share a batch. Batches may differ in size.
 ///
-/// The same sampler must always return the same batches for the same `dataset_len` and `epoch`. Its `Debug` text stands
-/// for it in a [`LoaderState`](crate::LoaderState), like that of a [`Sampler`](super::Sampler). So samplers that batch
-/// differently must have different texts, and the text must not change by itself.
+/// The same sampler must always return the same batches for the same `dataset_len` and `epoch`. Its
+/// [`fingerprint`](Self::fingerprint) stands for it in a [`LoaderState`](crate::LoaderState).
 ///
 /// ```
 /// use burn_pinned::order::{BatchSampler, EpochBatches};
@@ -71,6 +70,13 @@ pub trait BatchSampler: Send + Sync + fmt::Debug + 'static {
         false
     }
 
+    /// Returns the text that stands for the sampler in a [`LoaderState`](crate::LoaderState). Default: its `Debug` text.
+    /// Samplers that batch differently must have different texts; see
+    /// [`Sampler::fingerprint`](super::Sampler::fingerprint).
+    fn fingerprint(&self) -> String {
+        format!("{self:?}")
+    }
+
     /// Checks that the sampler fits a dataset of this length. `build` calls it.
     ///
     /// # Errors
@@ -81,6 +87,7 @@ pub trait BatchSampler: Send + Sync + fmt::Debug + 'static {
 }
 
 /// A sampler that is shared, or chosen at run time.
+#[deny(clippy::missing_trait_methods)]
 impl<S: BatchSampler + ?Sized> BatchSampler for Arc<S> {
     fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
         (**self).batches(dataset_len, epoch)
@@ -96,6 +103,10 @@ impl<S: BatchSampler + ?Sized> BatchSampler for Arc<S> {
 
     fn repeats(&self) -> bool {
         (**self).repeats()
+    }
+
+    fn fingerprint(&self) -> String {
+        (**self).fingerprint()
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
@@ -115,7 +126,7 @@ impl<S: BatchSampler + ?Sized> BatchSampler for Arc<S> {
 /// ```
 ///
 /// It takes as much memory as the sampler, and skips as fast.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct FixedBatchSampler<S> {
     sampler: S,
@@ -139,6 +150,16 @@ impl<S: Sampler> FixedBatchSampler<S> {
     pub fn drop_last(mut self, drop_last: bool) -> Self {
         self.drop_last = drop_last;
         self
+    }
+}
+
+impl<S: Sampler> fmt::Debug for FixedBatchSampler<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FixedBatchSampler")
+            .field("sampler", &Inner(&self.sampler))
+            .field("batch_size", &self.batch_size)
+            .field("drop_last", &self.drop_last)
+            .finish()
     }
 }
 

@@ -1,6 +1,9 @@
 //! Several datasets in given proportions.
 
-use super::{base::Sampler, repeat::Passes};
+use super::{
+    base::{Inner, Sampler},
+    repeat::Passes,
+};
 use crate::{
     fault::Error,
     order::draw::{AliasTable, below, check_count, checked},
@@ -29,7 +32,7 @@ impl fmt::Debug for MixPart {
         f.debug_struct("MixPart")
             .field("len", &self.len)
             .field("weight", &self.weight)
-            .field("sampler", &self.sampler)
+            .field("sampler", &Inner(&*self.sampler))
             .finish()
     }
 }

@@ -1,6 +1,6 @@
 //! Several passes of a sampler in one epoch.
 
-use super::base::Sampler;
+use super::base::{Inner, Sampler};
 use crate::fault::Error;
 use std::{fmt, sync::Arc};
 
@@ -55,9 +55,9 @@ impl<S> Clone for RepeatSampler<S> {
     }
 }
 
-impl<S: fmt::Debug> fmt::Debug for RepeatSampler<S> {
+impl<S: Sampler> fmt::Debug for RepeatSampler<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RepeatSampler").field("sampler", &self.sampler).field("times", &self.times).finish()
+        f.debug_struct("RepeatSampler").field("sampler", &Inner(&*self.sampler)).field("times", &self.times).finish()
     }
 }
 
