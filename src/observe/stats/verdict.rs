@@ -158,7 +158,7 @@ impl fmt::Display for Cause {
                             Some(more) => {
                                 write!(f, "use `num_workers({more})`, since workers that sleep need no core")?
                             }
-                            None => f.write_str("use faster storage, or keep the data in memory")?,
+                            None => f.write_str("use faster storage or still more workers")?,
                         }
                     }
                     _ if room => write!(f, ": use more workers, or {cheaper}")?,

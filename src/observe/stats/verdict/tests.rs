@@ -169,7 +169,7 @@ fn storage_that_sleeps_is_told_from_reads_that_compute() {
         let stats = Stats { looked: ms(980) * times, slept: ms(735) * times, ..stats };
         let line = stats.verdict().to_string();
         match more {
-            0 => assert!(line.ends_with("98 % of its time: use faster storage, or keep the data in memory"), "{line}"),
+            0 => assert!(line.ends_with("98 % of its time: use faster storage or still more workers"), "{line}"),
             more => assert!(line.contains(&format!("use `num_workers({more})`, since")), "{line}"),
         }
     }
