@@ -12,7 +12,7 @@ use super::{
 use crate::{
     device::Target,
     fault::{Doing, Error, Faults, Skips, guard_at},
-    memory::{Chunk, LongFiles, Permit, Pool, remove_rows, Wait},
+    memory::{Chunk, LongFiles, Permit, Pool, Wait, remove_rows},
     observe::TaskClock,
     vocabulary::{Place, Stage},
 };

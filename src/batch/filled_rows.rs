@@ -12,7 +12,7 @@ use super::{
 use crate::{
     device::{Part, Uploaded, Uploader},
     fault::{Error, guard},
-    memory::{Field, LongFiles, Permit, Pool, Slot, SlotLayout, trim_padding, Wait},
+    memory::{Field, LongFiles, Permit, Pool, Slot, SlotLayout, Wait, trim_padding},
     observe::Span,
     vocabulary::{Place, Stage},
 };

@@ -53,7 +53,21 @@ impl EpochProgress {
         let (items, batch, left, world) = (0, 1, 1, 1);
         let (by_samples, resumed_at) = (false, given);
         let broken = true;
-        Self { items, items_total, skipped, epoch, first, next, end, resumed_at, batch, by_samples, left, world, broken }
+        Self {
+            items,
+            items_total,
+            skipped,
+            epoch,
+            first,
+            next,
+            end,
+            resumed_at,
+            batch,
+            by_samples,
+            left,
+            world,
+            broken,
+        }
     }
 
     /// Counts a batch that was given, or the error in its place. `skipped` is what the epoch has skipped so far.

@@ -305,7 +305,13 @@ impl<O> State<O> {
                 let permit = permit()?;
                 let feed = epoch.feed.take()?; // it is there, or the epoch had no work
                 let since = epoch.lacks.take().map_or(now, |lacks| lacks.max(asked));
-                Work::Open { batch: epoch.batch(epoch.opened), feed, permit, abandoned: Arc::clone(&epoch.abandoned), since }
+                Work::Open {
+                    batch: epoch.batch(epoch.opened),
+                    feed,
+                    permit,
+                    abandoned: Arc::clone(&epoch.abandoned),
+                    since,
+                }
             }
         };
         self.busy += 1;

@@ -59,7 +59,8 @@ impl<O> Pipeline<O> {
             state.puts_down();
         }
         while state.goes_on(worker) {
-            if let Some(work) = state.take_work(self.pool.has_permit(), || self.pool.try_permit(), asked, Instant::now())
+            if let Some(work) =
+                state.take_work(self.pool.has_permit(), || self.pool.try_permit(), asked, Instant::now())
             {
                 let more = state.has_work(self.pool.has_permit());
                 drop(state);
@@ -104,8 +105,7 @@ impl<O> Pipeline<O> {
         let BatchIndices { indices, occurrences } = feed.take(batch.place(Stage::Sampler))?;
         drop(sampling);
         let chunk = self.chunk(indices.len(), self.lock().workers());
-        let plan =
-            Arc::new(BatchPlan { at, indices: indices.into(), occurrences, abandoned: Arc::clone(abandoned) });
+        let plan = Arc::new(BatchPlan { at, indices: indices.into(), occurrences, abandoned: Arc::clone(abandoned) });
         self.with_slot(batch, abandoned, |wait| Arc::clone(&self.source).open(plan, permit, &self.pool, wait, chunk)).0
     }
 

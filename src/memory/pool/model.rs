@@ -11,7 +11,7 @@ const EVER: Duration = Duration::MAX;
 impl Pool {
     /// Returns the number of permits that nobody holds.
     pub(crate) fn permits(&self) -> usize {
-        self.lock().permits.left()
+        self.left()
     }
 }
 
@@ -19,8 +19,12 @@ fn pool(alloc: impl HostAlloc + 'static, slots: usize, bytes: usize, counters: &
     Pool::new(Arc::new(alloc), PoolLimits { slots, bytes }, Arc::clone(counters))
 }
 
+fn ever() -> Wait<'static> {
+    Wait { ended: None, deadline: None, took: Cell::default() }
+}
+
 fn lease(pool: &Arc<Pool>, bytes: usize) -> Result<Slot, Error> {
-    pool.slot(pool.permit(EVER).ok_or(Error::Ended)?, bytes, &|_| Ok(()))
+    pool.slot(pool.permit(EVER).ok_or(Error::Ended)?, bytes, &ever())
 }
 
 fn beside<T: 'static>(pool: &Arc<Pool>, act: impl FnOnce(&Arc<Pool>) -> T + 'static) -> JoinHandle<T> {
@@ -33,9 +37,9 @@ fn beside<T: 'static>(pool: &Arc<Pool>, act: impl FnOnce(&Arc<Pool>) -> T + 'sta
 fn check(pool: &Pool, counters: &Counters) {
     let (permits, allocated, free) = {
         let state = pool.lock();
-        assert_eq!((state.permits.debt_and_held(), state.away), ((0, 0), 0));
+        assert_eq!((state.away, state.waiting), (0, 0));
         assert!(state.allocated == 0 || !state.closed);
-        (state.permits.left() - state.permits.extra(), state.allocated, state.free.iter().map(HostBlock::len).sum())
+        (pool.left(), state.allocated, state.free.iter().map(HostBlock::len).sum())
     };
     assert_eq!((permits, allocated), (pool.limits.slots, free));
     assert!(free <= pool.limits.bytes);
@@ -124,20 +128,39 @@ fn model_memory_that_never_comes_back_is_not_waited_for() {
     });
 }
 
-/// A batch is given up while a call holds its slot. Other threads go on. A permit that comes back late does not become
-/// a second permit.
+/// A device may keep memory for ever, or give it back late. Its permit comes back once.
 #[test]
-fn model_what_hangs_is_replaced() {
+fn model_what_is_lost_comes_back_once() {
     let counters = Arc::<Counters>::default();
-    explore("what hangs is replaced", 4, move || {
+    explore("lost memory", 4, move || {
         let pool = pool(HeapAlloc, 1, 100, &counters);
-        let permit = pool.permit(EVER).unwrap();
-        let ticket = permit.ticket();
-        let hangs = beside(&pool, move |pool| drop(pool.slot(permit, 100, &|_| Ok(()))));
+        let slot = lease(&pool, 100).unwrap();
+        let give_up = slot.give_up();
+        let late = beside(&pool, move |_| drop(slot));
         let other = beside(&pool, |pool| drop(lease(pool, 100).unwrap()));
-        pool.replace(ticket); // it may be back already
+        give_up(); // it may be back already
         other.join().unwrap();
-        hangs.join().unwrap();
+        late.join().unwrap();
+        check(&pool, &counters);
+    });
+}
+
+/// The epoch that a thread waits for memory for ends.
+#[test]
+fn model_an_epoch_that_ends_ends_the_wait_for_memory() {
+    let counters = Arc::<Counters>::default();
+    explore("an epoch ends at memory", 4, move || {
+        let pool = pool(HeapAlloc, 2, 100, &counters);
+        let held = lease(&pool, 100).unwrap();
+        let ended = Arc::new(AtomicBool::new(false));
+        let waits = {
+            let ended = Arc::clone(&ended);
+            beside(&pool, move |pool| pool.slot(pool.permit(EVER).unwrap(), 50, &Wait::until_ended(&ended)).is_err())
+        };
+        ended.store(true, Relaxed);
+        pool.wake();
+        assert!(waits.join().unwrap());
+        drop(held);
         check(&pool, &counters);
     });
 }
@@ -150,7 +173,7 @@ fn model_kept_memory_is_replaced_before_its_permit_is_free() {
         let pool = pool(HeapAlloc, 2, 100, &counters);
         let mut kept = lease(&pool, 100).unwrap();
         let permit = pool.permit(EVER).unwrap();
-        let for_memory = beside(&pool, |pool| drop(pool.slot(permit, 100, &|_| Ok(())).unwrap()));
+        let for_memory = beside(&pool, |pool| drop(pool.slot(permit, 100, &ever()).unwrap()));
         let for_permit = beside(&pool, |pool| drop(pool.permit(EVER).unwrap()));
         let permit = pool.detach(&mut kept);
         for_memory.join().unwrap();
@@ -168,28 +191,13 @@ fn model_a_permit_reaches_who_waits_for_it() {
         let pool = pool(HeapAlloc, 3, 100, &counters);
         let (mut kept, held) = (lease(&pool, 50).unwrap(), lease(&pool, 50).unwrap());
         let permit = pool.permit(EVER).unwrap();
-        let for_memory = beside(&pool, |pool| drop(pool.slot(permit, 100, &|_| Ok(())).unwrap()));
+        let for_memory = beside(&pool, |pool| drop(pool.slot(permit, 100, &ever()).unwrap()));
         let for_permit = beside(&pool, |pool| drop(pool.permit(EVER).unwrap()));
         drop(pool.detach(&mut kept));
         for_permit.join().unwrap();
         drop(held);
         for_memory.join().unwrap();
         drop(kept);
-        check(&pool, &counters);
-    });
-}
-
-#[test]
-fn model_permits_come_and_go_beside_leases() {
-    let counters = Arc::<Counters>::default();
-    explore("permits come and go", 4, move || {
-        let pool = pool(HeapAlloc, 1, 100, &counters);
-        let others = [40, 60].map(|bytes| beside(&pool, move |pool| drop(lease(pool, bytes).unwrap())));
-        for extra in [1, 0, 1] {
-            pool.allow(extra);
-        }
-        others.into_iter().for_each(|other| other.join().unwrap());
-        pool.allow(0);
         check(&pool, &counters);
     });
 }
@@ -247,7 +255,7 @@ fn model_a_refusal_ahead_of_use_ends_a_wait() {
         let pin = beside(&pool, |pool| pool.preallocate(100));
         let for_permit = beside(&pool, |pool| drop(pool.permit(EVER).unwrap()));
         // Its own allocation may be the one that is refused.
-        let _ = pool.slot(permit, 100, &|_| Ok(()));
+        let _ = pool.slot(permit, 100, &ever());
         pin.join().unwrap();
         for_permit.join().unwrap();
         check(&pool, &counters);

@@ -9,12 +9,12 @@ fn pool(slots: usize, bytes: usize) -> Arc<Pool> {
     Pool::new(Arc::new(HeapAlloc), PoolLimits { slots, bytes }, Arc::default())
 }
 
-fn impatient(waited: Duration) -> Result<(), Error> {
-    Err(Error::LeaseTimeout { waited, slots: 0 })
+fn ever() -> Wait<'static> {
+    Wait { ended: None, deadline: None, took: Cell::default() }
 }
 
 fn slot(pool: &Arc<Pool>, bytes: usize) -> Result<Slot, Error> {
-    pool.slot(pool.permit(SOON).expect("a permit"), bytes, &impatient)
+    pool.slot(pool.permit(SOON).expect("a permit"), bytes, &Wait::at_most(SOON))
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn blocks_in_the_way_are_waited_for_as_long_as_wanted() {
     assert!(matches!(error, Error::LeaseTimeout { .. }), "{error}");
     let waiting = std::thread::spawn({
         let pool = Arc::clone(&pool);
-        move || pool.slot(pool.permit(SOON).unwrap(), 100, &|_| Ok(())).is_ok()
+        move || pool.slot(pool.permit(SOON).unwrap(), 100, &ever()).is_ok()
     });
     std::thread::sleep(SOON);
     drop(held);
@@ -78,7 +78,7 @@ impl HostAlloc for Moody {
 
 fn counts(pool: &Pool) -> (usize, usize) {
     let state = pool.lock();
-    (state.allocated, state.permits.left())
+    (state.allocated, pool.left())
 }
 
 #[test]
@@ -147,11 +147,31 @@ fn memory_that_is_away_is_waited_for() {
     let permit = pool.detach(&mut kept);
     let waiting = {
         let pool = Arc::clone(&pool);
-        std::thread::spawn(move || pool.slot(pool.permit(SOON).unwrap(), 100, &|_| Ok(())).is_ok())
+        std::thread::spawn(move || pool.slot(pool.permit(SOON).unwrap(), 100, &ever()).is_ok())
     };
     std::thread::sleep(2 * SOON);
     drop((permit, kept));
     assert!(waiting.join().unwrap());
+}
+
+/// The thread that waits is told when nobody wants the memory any more.
+#[test]
+fn a_wait_for_memory_ends_with_its_epoch() {
+    let pool = pool(2, 200);
+    let held = slot(&pool, 150).unwrap();
+    let ended = Arc::new(AtomicBool::new(false));
+    let waiting = {
+        let (pool, ended) = (Arc::clone(&pool), Arc::clone(&ended));
+        std::thread::spawn(move || pool.slot(pool.permit(SOON).unwrap(), 100, &Wait::until_ended(&ended)).err())
+    };
+    while !pool.is_awaited() {
+        std::thread::sleep(SOON);
+    }
+    ended.store(true, SeqCst);
+    pool.wake();
+    assert!(matches!(waiting.join().unwrap(), Some(Error::Ended)));
+    assert_eq!((pool.left(), pool.is_awaited()), (1, false));
+    drop(held);
 }
 
 #[test]
@@ -177,27 +197,31 @@ proptest! {
                 0 | 1 => {
                     let room = pool.lock().allocated + size <= 250;
                     if room && let Some(permit) = pool.permit(Duration::ZERO) {
-                        let ticket = permit.ticket();
-                        held.push((pool.slot(permit, size, &impatient).unwrap(), None, ticket));
+                        let slot = pool.slot(permit, size, &Wait::at_most(SOON)).unwrap();
+                        let give_up = slot.give_up();
+                        held.push((slot, None, Some(give_up)));
                     }
                 }
                 2 => drop(held.pop()),
-                3 => if let Some((slot, permit, _)) = held.first_mut() && permit.is_none() {
+                // A consumer keeps a batch, or a device loses it.
+                3 => if let Some((slot, permit, give_up @ Some(_))) = held.first_mut() {
+                    *give_up = None;
                     *permit = pool.detach(slot);
                 },
-                _ => if let Some((_, _, ticket)) = held.get(size % held.len().max(1)) {
-                    pool.replace(*ticket); // any number of times
-                },
+                _ => {
+                    let at = size % held.len().max(1);
+                    held.get_mut(at).and_then(|(_, _, give_up)| give_up.take()).into_iter().for_each(|lose| lose());
+                }
             }
             let state = pool.lock();
-            prop_assert!(state.allocated <= 250 && state.permits.left() <= slots);
+            prop_assert!(state.allocated <= 250 && pool.left() <= slots);
             let free: usize = state.free.iter().map(HostBlock::len).sum();
             prop_assert!(free <= state.allocated);
         }
         drop(held);
         {
             let state = pool.lock();
-            prop_assert_eq!((state.permits.left(), state.permits.debt_and_held(), state.away), (slots, (0, 0), 0));
+            prop_assert_eq!((pool.left(), state.away, state.waiting), (slots, 0, 0));
         }
         pool.close();
         prop_assert_eq!(pool.lock().allocated, 0);

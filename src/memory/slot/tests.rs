@@ -14,21 +14,25 @@ struct Home {
 }
 
 impl SlotHome for Home {
-    fn give_back(&self, block: HostBlock, permit: Option<Ticket>) {
+    fn give_back(&self, block: HostBlock, permit: Option<&Held>) {
         assert_eq!(block.kind(), MemoryKind::Pageable);
         self.blocks.fetch_add(1, Ordering::SeqCst);
-        self.permits.fetch_add(usize::from(permit == Some(Ticket(7))), Ordering::SeqCst);
+        self.permits.fetch_add(usize::from(permit.is_some_and(Held::let_go)), Ordering::SeqCst);
     }
-    fn detach(&self, permit: Ticket, bytes: usize) {
-        assert!(permit == Ticket(7) && bytes != 0);
+    fn detach(&self, bytes: usize) {
+        assert!(bytes != 0);
         self.detached.fetch_add(1, Ordering::SeqCst);
+    }
+    fn lose(&self, permit: &Held, bytes: usize) {
+        assert!(bytes != 0);
+        self.permits.fetch_add(usize::from(permit.let_go()), Ordering::SeqCst);
     }
 }
 
 fn slot(layout: &SlotLayout) -> (Arc<Home>, Slot) {
     let home = Arc::new(Home::default());
     let block = HeapAlloc.allocate(layout.bytes()).unwrap();
-    (Arc::clone(&home), Slot::new(block, home, Ticket(7)))
+    (Arc::clone(&home), Slot::new(block, home, Held::new()))
 }
 
 fn layout(rows: usize) -> Arc<SlotLayout> {
@@ -97,10 +101,20 @@ fn an_abandoned_chunk_sends_the_memory_home() {
 #[test]
 fn a_detached_slot_returns_without_its_permit() {
     let (home, mut slot) = slot(&layout(2));
-    assert_eq!((slot.detach(), slot.detach()), (Some(Ticket(7)), None));
+    assert_eq!((slot.detach().is_some(), slot.detach().is_some()), (true, false));
     assert_eq!(home.detached.load(Ordering::SeqCst), 1);
     drop(slot);
     assert_eq!((home.blocks.load(Ordering::SeqCst), home.permits.load(Ordering::SeqCst)), (1, 0));
+}
+
+/// A permit that is given up comes back once, whatever becomes of the slot.
+#[test]
+fn a_permit_comes_back_once() {
+    let (home, slot) = slot(&layout(2));
+    let give_up = slot.give_up();
+    give_up();
+    drop(slot);
+    assert_eq!((home.blocks.load(Ordering::SeqCst), home.permits.load(Ordering::SeqCst)), (1, 1));
 }
 
 #[test]
@@ -108,7 +122,7 @@ fn heap_memory_is_page_aligned_and_zeroed() {
     for bytes in [1, 4095, 4096, 1 << 20] {
         let (_home, slot) = {
             let home = Arc::new(Home::default());
-            (Arc::clone(&home), Slot::new(HeapAlloc.allocate(bytes).unwrap(), home, Ticket(7)))
+            (Arc::clone(&home), Slot::new(HeapAlloc.allocate(bytes).unwrap(), home, Held::new()))
         };
         assert_eq!(slot.as_slice().as_ptr() as usize % 4096, 0);
         assert!(slot.as_slice().len() == bytes && slot.as_slice().iter().all(|byte| *byte == 0));

@@ -150,7 +150,9 @@ fn the_pipeline_runs_ahead_by_its_depth() {
     let ready = Err(Error::OverLimit { bytes: 1, limit: 0 });
     let first = BatchId { epoch: id, key: BatchKey::new(0, 0) };
     assert!(fixture.state.ready(first, ready, fixture.now).is_none());
-    assert!(matches!(fixture.state.find(id, fixture.now, fixture.now), Found::Batch(Delivery { batch, .. }) if batch == first));
+    assert!(
+        matches!(fixture.state.find(id, fixture.now, fixture.now), Found::Batch(Delivery { batch, .. }) if batch == first)
+    );
     assert_eq!(fixture.next(), Some((id, most, true)));
 }
 

@@ -3,8 +3,8 @@
 pub(in crate::pipeline) mod fake;
 
 use self::fake::{
-    BROKEN, Link, ROWS, SLOTS, consume, epoch_of, pictures, pictures_of, pipeline, pipeline_of, rows, rows_of, settings,
-    threads,
+    BROKEN, Link, ROWS, SLOTS, consume, epoch_of, pictures, pictures_of, pipeline, pipeline_of, rows, rows_of,
+    settings, threads,
 };
 use crate::{
     batch::Ready,

@@ -118,7 +118,7 @@ pub(in crate::pipeline) fn rows_of(
 ) -> RowsSource<u8, Bytes> {
     let samples = Samples {
         len: dataset.len(),
-        dataset: Arc::new(dataset),
+        get: Arc::new(move |index| Ok(dataset.get(index)?)),
         augment: None,
         seed: 0,
         counters: Arc::clone(counters),
