@@ -351,7 +351,6 @@ mod tests {
         observe::Counters,
         vocabulary::BatchKey,
     };
-    use burn::data::dataset::InMemDataset;
     use std::time::Duration;
 
     /// A batch that panics when it is dropped.
@@ -382,11 +381,17 @@ mod tests {
     fn a_batch_that_cannot_be_pinned_is_dropped_with_care() {
         let counters = Arc::<Counters>::default();
         let faults = Faults { counters: Arc::clone(&counters), ..Faults::default() };
-        let dataset = Arc::new(InMemDataset::new(vec![1u8; 4]));
-        let samples =
-            Arc::new(Samples { dataset, len: 4, augment: None, seed: 0, counters: Arc::clone(&counters), faults });
+        let samples = Samples {
+            get: Arc::new(|_| Ok(1u8)),
+            len: 4,
+            augment: None,
+            seed: 0,
+            counters: Arc::clone(&counters),
+            faults,
+        };
         let device = Device::flex();
         let (batcher, host_device) = (Arc::new(Ones), device.clone());
+        let samples = Arc::new(samples);
         let source = Arc::new(ItemsSource { samples, batcher, host_device, target: Target::of(device.clone()) });
         let pool = Pool::new(Arc::new(HeapAlloc), PoolLimits { slots: 1, bytes: 1 }, counters);
         let permit = pool.permit(Duration::ZERO).unwrap();
