@@ -1,4 +1,5 @@
-//! The device: how bytes get there, how much of its memory batches take, and page-locked memory for it.
+//! The device: how bytes get there, how much of its memory batches take, and page-locked memory for it. Also what moves
+//! or keeps the tensors of a batch there, whatever its type.
 
 mod call;
 #[cfg(feature = "cuda")]
@@ -18,11 +19,13 @@ mod decode;
 #[cfg(test)]
 mod fake_decode;
 mod fixed;
+mod fixed_batch;
 mod flat;
 #[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
 mod linux;
 mod numa;
 mod target;
+mod tensors;
 mod threads;
 mod upload;
 mod way;
@@ -30,13 +33,14 @@ mod window;
 
 #[cfg(test)]
 pub(crate) use call::{DeviceCall, Hang};
-pub(crate) use fixed::Fixed;
+pub use fixed_batch::FixedBatch;
 pub(crate) use flat::{Part, Uploaded};
 #[cfg(all(target_os = "linux", feature = "cuda"))]
 pub(crate) use linux::step_back;
 pub(crate) use numa::node_here;
 pub use target::host_alloc;
 pub(crate) use target::{Target, alloc_for};
+pub use tensors::{MapTensors, TensorMapper};
 pub(crate) use upload::{Common, Uploader};
 #[cfg(test)]
 pub(crate) use way::Breaks;
