@@ -4,10 +4,9 @@ use super::{
     next::{Finished, Next, Ready, ToFinish, ToPin, ToSend},
     samples::{BatchPlan, FirstFailure, Samples},
     source::{Done, Outcome, Source, Task},
-    tensors::{MapTensors, TensorMapper},
 };
 use crate::{
-    device::{Part, Target, Uploaded, Uploader},
+    device::{MapTensors, Part, Target, TensorMapper, Uploaded, Uploader},
     fault::{BoxError, Doing, Error, Faults, Skips, discard, during, guard},
     memory::{Patience, Permit, Pool, Slot},
     observe::{Span, TaskClock},

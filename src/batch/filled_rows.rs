@@ -113,14 +113,15 @@ where
     C: Collate<I>,
 {
     /// Makes the images on the device. Notes the row of a file that can be decoded neither there nor here.
-    fn decode_rows(&self, uploader: &mut Uploader, refused: &Cell<Option<usize>>) -> Result<Vec<Uploaded>, Error> {
-        let all = parts(&self.source.layout, self.plan.indices.len(), &self.longest);
-        let place = self.plan.place(Stage::Decode);
+    fn decode_rows(&mut self, uploader: &mut Uploader, refused: &Cell<Option<usize>>) -> Result<Vec<Uploaded>, Error> {
+        let Self { source, slot, plan, longest, long, .. } = self;
+        let all = parts(&source.layout, plan.indices.len(), longest);
+        let place = plan.place(Stage::Decode);
         let redo = |row: usize, picture: &PictureRow, file: &[u8]| {
-            let place = Place { index: self.plan.indices.get(row).copied(), ..place };
+            let place = Place { index: plan.indices.get(row).copied(), ..place };
             guard(place, || Ok(redo_on_host(picture, file)?)).inspect_err(|_| refused.set(Some(row)))
         };
-        uploader.decode(&self.slot, &all, &self.long, place, &redo)
+        uploader.decode(slot, &all, long, place, &redo)
     }
 
     /// Leaves out the row of a bad sample, as the policy wants.

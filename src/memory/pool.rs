@@ -303,6 +303,10 @@ impl SlotHome for Pool {
         drop(state);
         self.changed.notify_all();
     }
+
+    fn lose(&self, permit: Ticket) {
+        self.replace(permit);
+    }
 }
 
 mod blocks;

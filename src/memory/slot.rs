@@ -11,7 +11,7 @@
 use super::{block::HostBlock, layout::SlotLayout};
 use crate::vocabulary::MemoryKind;
 use std::{
-    fmt,
+    fmt, mem,
     ops::Range,
     ptr::NonNull,
     sync::{
@@ -30,11 +30,13 @@ pub(crate) trait SlotHome: Send + Sync {
     fn give_back(&self, block: HostBlock, permit: Option<Ticket>);
     /// Notes that `bytes` bytes no longer belong to this permit.
     fn detach(&self, permit: Ticket, bytes: usize);
+    /// Lets another batch have this permit, since the memory behind it never comes back.
+    fn lose(&self, permit: Ticket);
 }
 
 /// A slot with one owner.
 pub(crate) struct Slot {
-    /// Taken only by `drop`.
+    /// Taken only by `drop` and `keep_for_ever`.
     block: Option<HostBlock>,
     home: Arc<dyn SlotHome>,
     permit: Option<Ticket>,
@@ -66,6 +68,14 @@ impl Slot {
         let permit = self.permit.take()?;
         self.home.detach(permit, self.span().1);
         Some(permit)
+    }
+
+    /// Keeps the memory for ever, since a device may still read it. Another batch gets the permit.
+    pub(crate) fn keep_for_ever(&mut self) {
+        mem::forget(self.block.take());
+        if let Some(permit) = self.permit.take() {
+            self.home.lose(permit);
+        }
     }
 
     /// Returns all of the memory.
