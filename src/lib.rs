@@ -102,8 +102,8 @@ pub mod vision;
 mod vocabulary;
 
 pub use augment::Augment;
-pub use batch::{Collate, FixedBatch, MapTensors, RawBatch, RowMut, TensorMapper};
-pub use device::host_alloc;
+pub use batch::{Collate, RawBatch, RowMut};
+pub use device::{FixedBatch, MapTensors, TensorMapper, host_alloc};
 pub use fault::{BadSamples, BoxError, Error};
 #[cfg(feature = "metrics")]
 pub use loader::LoaderMetric;

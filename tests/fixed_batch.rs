@@ -188,6 +188,34 @@ fn other_threads_and_views_are_refused() {
     assert_eq!(fixed.batch().into_data().try_to_vec::<f32>().unwrap(), [3.0; 16]);
 }
 
+/// A problem of a later tensor is found before an earlier one is copied. Nor are values copied that the same batch
+/// overwrites.
+#[test]
+fn an_error_at_a_later_tensor_changes_nothing() {
+    if on_host() {
+        return; // nothing is copied there
+    }
+    let full = |value: f32| Tensor::<2>::full([4, 4], value, &device());
+    let fixed = FixedBatch::new((full(1.0), full(2.0))).unwrap();
+    let seen = || {
+        let (first, second) = fixed.batch();
+        [first, second].map(|tensor| tensor.into_data().try_to_vec::<f32>().unwrap())
+    };
+    let (first, second) = fixed.batch();
+    let autodiff = Tensor::<2>::full([4, 4], 3.0, &device().autodiff());
+    let bad = [(second.clone().transpose(), "tensor 1: it is a tensor that stays"), (autodiff, "tensor 1: autodiff")];
+    for (bad, problem) in bad {
+        let error = fixed.set((full(3.0), bad)).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+        assert_eq!(seen(), [vec![1.0; 16], vec![2.0; 16]], "{problem}");
+    }
+    let error = fixed.set((second, first)).unwrap_err().to_string();
+    assert!(error.contains("tensor 0: it is a tensor that stays"), "{error}");
+    assert_eq!(seen(), [vec![1.0; 16], vec![2.0; 16]]);
+    fixed.set((full(4.0), full(5.0))).unwrap();
+    assert_eq!(seen(), [vec![4.0; 16], vec![5.0; 16]]);
+}
+
 /// Batches whose mapper computes.
 #[derive(Clone)]
 struct Scaled(Tensor<1>);

@@ -4,10 +4,9 @@ use super::{
     next::{Finished, Next, Ready, ToFinish, ToPin, ToSend},
     samples::{BatchPlan, FirstFailure, Samples},
     source::{Done, Outcome, Source, Task},
-    tensors::{MapTensors, TensorMapper},
 };
 use crate::{
-    device::{Part, Target, Uploaded, Uploader},
+    device::{MapTensors, Part, Target, TensorMapper, Uploaded, Uploader},
     fault::{BoxError, Doing, Error, Faults, Skips, discard, during, guard},
     memory::{Permit, Pool, Slot, Wait},
     observe::{Span, TaskClock},
@@ -255,11 +254,11 @@ where
     I: Send + 'static,
     O: MapTensors + Send + 'static,
 {
-    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Next<O>, Error> {
+    fn send(self: Box<Self>, _: &Arc<Pool>, uploader: &mut Uploader) -> Result<Next<O>, Error> {
         let Self { source, batch, plan, slot, parts } = *self;
         source.samples.counters.sent(parts.iter().map(|part| part.range.len()).sum());
         let place = plan.place(Stage::Transfer);
-        let (batch, tensors) = unless_failed(place, batch, uploader.upload(slot, &parts, pool, place))?;
+        let (batch, tensors) = unless_failed(place, batch, uploader.upload(slot, &parts, place))?;
         Ok(Next::Finish(Box::new(Mapped { source, batch, plan, tensors })))
     }
 }

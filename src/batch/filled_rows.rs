@@ -100,7 +100,7 @@ where
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let mut raw = RawBatch::new(plan.indices.len(), target.device.clone(), samples.seed, plan.at);
         raw.set_indices(Arc::clone(&plan.indices));
-        let sent = upload_rows(layout, slot, &longest, decoded, &mut raw, pool, uploader, plan.place(Stage::Transfer))?;
+        let sent = upload_rows(layout, slot, &longest, decoded, &mut raw, uploader, plan.place(Stage::Transfer))?;
         samples.counters.sent(if target.host { 0 } else { sent });
         Ok(Next::Finish(Box::new(RawRows { source, raw, permit })))
     }
@@ -113,14 +113,15 @@ where
     C: Collate<I>,
 {
     /// Makes the images on the device. Notes the row of a file that can be decoded neither there nor here.
-    fn decode_rows(&self, uploader: &mut Uploader, refused: &Cell<Option<usize>>) -> Result<Vec<Uploaded>, Error> {
-        let all = parts(&self.source.layout, self.plan.indices.len(), &self.longest);
-        let place = self.plan.place(Stage::Decode);
+    fn decode_rows(&mut self, uploader: &mut Uploader, refused: &Cell<Option<usize>>) -> Result<Vec<Uploaded>, Error> {
+        let Self { source, slot, plan, longest, long, .. } = self;
+        let all = parts(&source.layout, plan.indices.len(), longest);
+        let place = plan.place(Stage::Decode);
         let redo = |row: usize, picture: &PictureRow, file: &[u8]| {
-            let place = Place { index: self.plan.indices.get(row).copied(), ..place };
+            let place = Place { index: plan.indices.get(row).copied(), ..place };
             guard(place, || Ok(redo_on_host(picture, file)?)).inspect_err(|_| refused.set(Some(row)))
         };
-        uploader.decode(&self.slot, &all, &self.long, place, &redo)
+        uploader.decode(slot, &all, long, place, &redo)
     }
 
     /// Leaves out the row of a bad sample, as the policy wants.
@@ -174,19 +175,17 @@ fn parts(layout: &SlotLayout, rows: usize, longest: &[usize]) -> Vec<Part> {
 
 /// Copies the fields of a slot to the device, but for those that are `decoded` there. Returns the bytes that were
 /// copied.
-#[expect(clippy::too_many_arguments, reason = "two callers, and each has all of it")]
 pub(crate) fn upload_rows(
     layout: &SlotLayout,
     slot: Slot,
     longest: &[usize],
     decoded: Vec<Uploaded>,
     raw: &mut RawBatch,
-    pool: &Pool,
     uploader: &mut Uploader,
     place: Place,
 ) -> Result<usize, Error> {
     let all = parts(layout, raw.len(), longest);
-    let mut tensors = uploader.upload(slot, &all, pool, place)?.into_iter();
+    let mut tensors = uploader.upload(slot, &all, place)?.into_iter();
     let mut decoded = decoded.into_iter();
     for (field, part) in layout.fields.iter().zip(&all) {
         let tensor = if part.images.is_some() { decoded.next() } else { tensors.next() };

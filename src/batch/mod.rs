@@ -4,7 +4,6 @@ mod batcher_source;
 mod collate;
 mod collate_source;
 mod filled_rows;
-mod fixed_batch;
 mod next;
 mod raw;
 mod row;
@@ -13,13 +12,11 @@ mod row_image;
 mod rows_source;
 mod samples;
 mod source;
-mod tensors;
 mod write;
 
 pub(crate) use batcher_source::ItemsSource;
 pub use collate::Collate;
 pub(crate) use filled_rows::upload_rows;
-pub use fixed_batch::FixedBatch;
 pub(crate) use next::{Finished, Next, Queues, Ready, Step, ToPin, ToSend};
 pub(crate) use raw::BatchPlace;
 pub use raw::RawBatch;
@@ -29,5 +26,4 @@ pub(crate) use samples::{BatchPlan, Samples};
 #[cfg(test)]
 pub(crate) use source::Done;
 pub(crate) use source::{Outcome, Source, Task};
-pub use tensors::{MapTensors, TensorMapper};
 pub(crate) use write::{Rows, write_rows};

@@ -180,3 +180,71 @@ pub(super) fn redo_on_host(row: &PictureRow, file: &[u8]) -> Result<Vec<u8>, Vis
     let wanted = Wanted { walk: Walk { start, across, down }, part: row.part.into(), resized, paint };
     wanted_planes(file, row.stored.into(), &wanted)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        memory::LongFiles,
+        rng::KeyedRng,
+        vision::{
+            ColorJitter, CropBox, Limits, PaddingMode, Picture, RandomErasing, RandomHorizontalFlip, RandomResizedCrop,
+            RandomVerticalFlip,
+        },
+    };
+    use rand::RngExt;
+
+    /// A JPEG that is seen in an orientation of EXIF.
+    fn file(orientation: u8, (width, height): (u16, u16)) -> Vec<u8> {
+        let mut exif = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0".to_vec();
+        exif.extend([orientation, 0, 0, 0, 0, 0, 0, 0]);
+        let (mut file, pixels) = (Vec::new(), vec![90; 3 * usize::from(width) * usize::from(height)]);
+        let mut encoder = jpeg_encoder::Encoder::new(&mut file, 90);
+        encoder.add_exif_metadata(&exif).unwrap();
+        encoder.encode(&pixels, width, height, jpeg_encoder::ColorType::Rgb).unwrap();
+        file
+    }
+
+    /// The kernels get no head that the check refuses, and the check refuses none that is written.
+    #[test]
+    fn a_head_that_is_written_is_one_that_is_read() {
+        const SIDE: u32 = 24;
+        let pixels = 3 * SIDE as usize * SIDE as usize;
+        let (resize, erase) = (RandomResizedCrop::new(SIDE).unwrap(), RandomErasing::new(0.5).unwrap());
+        let (across, down) = (RandomHorizontalFlip::default(), RandomVerticalFlip::default());
+        let jitter = ColorJitter::new().brightness(0.4).and_then(|jitter| jitter.contrast(0.4)?.hue(0.2)).unwrap();
+        let none = LongFiles::new();
+        let files: Vec<_> = (1..=8).map(|orientation| file(orientation, (61, 40))).collect();
+        for nth in 0..400 {
+            let rng = &mut KeyedRng::for_order(3, nth);
+            let mut image = Image::from_bytes(files[nth % 8].clone(), &Limits::default()).unwrap();
+            if nth % 3 == 0 {
+                across.change(&mut image, rng).unwrap();
+            }
+            if nth % 5 != 0 {
+                resize.change(&mut image, rng).unwrap();
+            }
+            down.change(&mut image, rng).unwrap();
+            let (width, height) = image.dimensions();
+            let (left, top) = (rng.random_range(0..=width - SIDE), rng.random_range(0..=height - SIDE));
+            let part = CropBox { left: left.into(), top: top.into(), width: SIDE, height: SIDE };
+            image.crop(part, PaddingMode::Constant, [0; 3]).unwrap();
+            across.change(&mut image, rng).unwrap();
+            for change in jitter.draw(rng) {
+                image.adjust(change).unwrap();
+            }
+            if let Some(part) = erase.draw(SIDE, SIDE, rng) {
+                image.erase(part, [1, 2, 255]).unwrap();
+            }
+            down.change(&mut image, rng).unwrap();
+            assert!(!image.is_decoded(), "all of it is noted");
+            let mut row = vec![0; PictureRow::BYTES + pixels.max(files[nth % 8].len())];
+            assert!(write_row(&image, true, usize::MAX, &mut row, pixels).unwrap().is_none());
+            let (head, bytes) = PictureRow::open(&row, &none, [SIDE; 2]).unwrap();
+            assert_eq!((head.kind, bytes), (PictureKind::JPEG, &files[nth % 8][..]));
+            assert!(write_row(&image, false, usize::MAX, &mut row, pixels).unwrap().is_none());
+            let (head, bytes) = PictureRow::open(&row, &none, [SIDE; 2]).unwrap();
+            assert_eq!((head.kind, bytes.len()), (PictureKind::PIXELS, pixels));
+        }
+    }
+}

@@ -42,24 +42,33 @@ impl FixedTensor {
         Ok(Self { memory, made, kind, autodiff })
     }
 
-    /// Copies the values of a tensor there, after all that the calling thread has asked for. Its shape and dtype must be
-    /// those of the first.
+    /// Finds the values of a tensor that may be copied there. Its shape and dtype must be those of the first. `all` are
+    /// the tensors that are written to before or after: their values would not be those that they have now.
     ///
     /// # Errors
-    /// The reason in words, if that cannot be. Nothing was copied then.
-    pub(crate) fn set(&self, tensor: DispatchTensor) -> Result<(), &'static str> {
+    /// The reason in words, if they cannot be copied.
+    pub(crate) fn values<'a>(
+        &self,
+        tensor: DispatchTensor,
+        mut all: impl Iterator<Item = &'a Self>,
+    ) -> Result<CubeTensor, &'static str> {
         if StreamId::current() != self.made.stream {
             return Err("it was made on another thread, where steps may read it at any time");
         }
-        let (values, memory) = (resolved(fused(tensor)?.0)?, &self.memory);
-        if values.device != memory.device {
+        let values = resolved(fused(tensor)?.0)?;
+        if values.device != self.memory.device {
             return Err("it is on another device than in the first batch");
         }
-        if ptr::eq(values.handle.memory.descriptor(), memory.handle.memory.descriptor()) {
-            return Err("it is the tensor that stays, or a view of it");
+        let memory = |tensor: &CubeTensor| ptr::from_ref(tensor.handle.memory.descriptor());
+        if all.any(|fixed| memory(&fixed.memory) == memory(&values)) {
+            return Err("it is a tensor that stays, or a view of it");
         }
-        copy(values, memory);
-        Ok(())
+        Ok(values)
+    }
+
+    /// Copies values there, after all that the calling thread has asked for.
+    pub(crate) fn copy(&self, values: CubeTensor) {
+        copy(values, &self.memory);
     }
 
     pub(crate) fn tensor(&self) -> DispatchTensor {

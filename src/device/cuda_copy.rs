@@ -78,7 +78,9 @@ struct Sent<T>(T);
 
 // SAFETY: streams and events of CUDA may be used from any thread. `CopyStream` destroys its own only after the closure
 // that got them has returned.
-unsafe impl<T> Send for Sent<T> {}
+unsafe impl Send for Sent<CUevent> {}
+// SAFETY: as above.
+unsafe impl Send for Sent<CUstream> {}
 
 impl CopyStream {
     /// Makes a stream on the device's primary context, for copies to `blocks`.

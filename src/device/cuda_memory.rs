@@ -64,7 +64,7 @@ impl PinnedAlloc {
     /// Returns huge pages near the device, touched and then registered.
     #[cfg(target_os = "linux")]
     fn registered(&self, bytes: usize) -> Result<HostBlock, String> {
-        let mapping = Mapping::new(bytes, self.node)?;
+        let mut mapping = Mapping::new(bytes, self.node)?;
         mapping.touch();
         let _in_context = InContext::new(&self.context).map_err(|error| error.to_string())?;
         let start = mapping.start.as_ptr().cast::<c_void>();

@@ -1,11 +1,10 @@
 //! A fake device that decodes: on the host, by what is for files that a device refuses.
 
 use super::{
-    flat::{Flat, Part, Redo, Uploaded},
+    flat::{Failure, Flat, Part, Redo, Uploaded},
     target::Target,
 };
 use crate::{
-    fault::{BoxError, Error},
     memory::{LongFiles, PictureKind, PictureRow, Slot, Values},
     vocabulary::MemoryKind,
 };
@@ -16,9 +15,8 @@ pub(super) fn decode(
     parts: &[Part],
     target: &Target,
     redo: Redo<'_>,
-    refused: &mut Option<Error>,
-) -> Result<Vec<Uploaded>, BoxError> {
-    parts.iter().map(|part| images(files, part, target, redo, refused)).collect()
+) -> Result<Vec<Uploaded>, Failure> {
+    parts.iter().map(|part| images(files, part, target, redo)).collect()
 }
 
 fn images(
@@ -26,27 +24,16 @@ fn images(
     part: &Part,
     target: &Target,
     redo: Redo<'_>,
-    refused: &mut Option<Error>,
-) -> Result<Uploaded, BoxError> {
-    let values = part.images.as_ref().ok_or("no images")?;
+) -> Result<Uploaded, Failure> {
+    let values = part.images.as_ref().ok_or_else(|| Failure::Device("no images".into()))?;
     let rows = &slot.as_slice()[part.range.clone()];
     let mut out = Vec::with_capacity(part.bytes());
     for (nth, row) in rows.chunks_exact(rows.len() / part.shape[0]).enumerate() {
-        let (head, bytes) = row.split_at(PictureRow::BYTES);
-        let head = PictureRow::read(head);
-        let bytes = match head.kind {
-            PictureKind::LONG_JPEG => long.get(&(head.bytes as usize)).ok_or("a file is missing")?,
-            _ => &bytes[..head.bytes as usize],
-        };
+        let result = [part.shape[3], part.shape[2]].map(|side| side as u32);
+        let (head, bytes) = PictureRow::open(row, long, result).map_err(|error| Failure::Device(error.into()))?;
         let pixels = match head.kind {
             PictureKind::PIXELS => bytes.to_vec(),
-            _ => match redo(nth, &head, bytes) {
-                Ok(pixels) => pixels,
-                Err(error) => {
-                    *refused = Some(error);
-                    return Err("a file cannot be decoded".into());
-                }
-            },
+            _ => redo(nth, &head, bytes).map_err(Failure::Sample)?,
         };
         let plane = pixels.len() / 3;
         for (at, byte) in pixels.into_iter().enumerate() {

@@ -1,12 +1,16 @@
 //! Tensors whose memory stays where it is, for steps that are recorded once.
 
-#[cfg(feature = "cuda")]
-use super::cube_fixed::FixedTensor;
 use super::target::Target;
+#[cfg(feature = "cuda")]
+use super::{cube_fixed::FixedTensor, cuda_tensor::CubeTensor};
 use burn::tensor::{DType, Shape, Tensor, kind::Basic};
 
+/// The values of a tensor that are to be copied. There are none where a tensor is replaced.
+#[derive(Default)]
+pub(super) struct Values(#[cfg(feature = "cuda")] Option<CubeTensor>);
+
 /// What is known of one tensor of a batch that stays where it is.
-pub(crate) struct Fixed {
+pub(super) struct Fixed {
     shape: Shape,
     dtype: DType,
     /// `None` where no recording knows addresses: there a tensor is replaced.
@@ -19,7 +23,7 @@ impl Fixed {
     ///
     /// # Errors
     /// The reason in words, if the device may record steps and this crate cannot write to its memory.
-    pub(crate) fn new<const D: usize, K: Basic>(tensor: Tensor<D, K>) -> Result<(Self, Tensor<D, K>), &'static str> {
+    pub(super) fn new<const D: usize, K: Basic>(tensor: Tensor<D, K>) -> Result<(Self, Tensor<D, K>), &'static str> {
         let (shape, dtype, device) = (tensor.shape(), tensor.dtype(), tensor.device());
         #[cfg(feature = "cuda")]
         let reason = match FixedTensor::new(tensor.clone().into_dispatch()) {
@@ -44,10 +48,7 @@ impl Fixed {
     }
 
     /// Checks whether a tensor could take the place of this one.
-    ///
-    /// # Errors
-    /// The reason in words.
-    pub(crate) fn fits<const D: usize, K: Basic>(&self, tensor: &Tensor<D, K>) -> Result<(), String> {
+    fn fits<const D: usize, K: Basic>(&self, tensor: &Tensor<D, K>) -> Result<(), String> {
         if (tensor.shape(), tensor.dtype()) == (self.shape.clone(), self.dtype) {
             return Ok(());
         }
@@ -57,7 +58,7 @@ impl Fixed {
     }
 
     /// Whether a tensor is the one that stays. Always true where none stays.
-    pub(crate) fn is<const D: usize, K: Basic>(&self, tensor: &Tensor<D, K>) -> bool {
+    pub(super) fn is<const D: usize, K: Basic>(&self, tensor: &Tensor<D, K>) -> bool {
         #[cfg(feature = "cuda")]
         if let Some(memory) = &self.memory {
             return memory.is(tensor.clone().into_dispatch());
@@ -66,25 +67,41 @@ impl Fixed {
         true
     }
 
-    /// Puts the values of a tensor that fits into the memory that stays. Returns the tensor to use from now on, and the
-    /// reason in words if nothing was put there.
-    pub(crate) fn set<const D: usize, K: Basic>(
+    /// Finds the values of a tensor that may take the place of this one. `all` are the tensors of the batch that stay.
+    /// Returns the values and the tensor to use once they are copied. Nothing has changed before.
+    ///
+    /// # Errors
+    /// The reason in words, if the tensor does not fit.
+    pub(super) fn values<const D: usize, K: Basic>(
         &self,
         tensor: Tensor<D, K>,
-    ) -> (Tensor<D, K>, Result<(), &'static str>) {
+        all: &[Self],
+    ) -> Result<(Values, Tensor<D, K>), String> {
+        self.fits(&tensor)?;
         #[cfg(feature = "cuda")]
         if let Some(memory) = &self.memory {
-            let done = memory.set(tensor.into_dispatch());
-            return (Tensor::from_dispatch(memory.tensor()), done);
+            let values = memory.values(tensor.into_dispatch(), all.iter().filter_map(|fixed| fixed.memory.as_ref()))?;
+            return Ok((Values(Some(values)), Tensor::from_dispatch(memory.tensor())));
         }
-        (tensor, Ok(()))
+        let _ = all;
+        Ok((Values::default(), tensor))
+    }
+
+    /// Copies values to the memory that stays.
+    pub(super) fn copy(&self, values: Values) {
+        #[cfg(feature = "cuda")]
+        if let (Some(memory), Values(Some(values))) = (&self.memory, values) {
+            memory.copy(values);
+        }
+        #[cfg(not(feature = "cuda"))]
+        let Values() = values;
     }
 
     /// Asks whether the last copy went well, as far as that is known. Does not wait for the device.
     ///
     /// # Errors
     /// What the device says.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), String> {
         #[cfg(feature = "cuda")]
         if let Some(memory) = &self.memory {
             return memory.check();

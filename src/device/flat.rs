@@ -1,7 +1,7 @@
 //! The tensors of a batch on their way to the device. They have one dimension until their values are there.
 
 use crate::{
-    fault::Error,
+    fault::{BoxError, Error},
     memory::{PictureRow, Values},
     vocabulary::MemoryKind,
 };
@@ -35,6 +35,16 @@ impl Part {
 
 /// Decodes the file of a row on the host, as bytes in planes. For files that the device refuses.
 pub(crate) type Redo<'a> = &'a dyn Fn(usize, &PictureRow, &[u8]) -> Result<Vec<u8>, Error>;
+
+/// Why the device made no images.
+#[cfg_attr(not(any(feature = "cuda", test)), expect(dead_code, reason = "only CUDA decodes on the device"))]
+pub(crate) enum Failure {
+    /// A file is refused by the device, and by the host too.
+    Sample(Error),
+    Device(BoxError),
+    /// A wait failed. The device may still read what it was given.
+    Lost(BoxError),
+}
 
 /// A tensor of a batch that was copied to the device.
 pub(crate) enum Uploaded {

@@ -1,7 +1,7 @@
 //! What only Linux has: huge pages near a device, and the priority of threads.
 #![expect(unsafe_code)]
 
-use std::{ffi::c_void, fs, ptr::NonNull, thread};
+use std::{ffi::c_void, fs, ptr::NonNull, slice, thread};
 
 /// The size of a huge page on x86-64 and, with 4 KB base pages, on Arm.
 pub(crate) const HUGE: usize = 2 << 20;
@@ -38,7 +38,7 @@ pub(crate) struct Mapping {
 
 // SAFETY: a mapping belongs to the process; any thread may touch or unmap it.
 unsafe impl Send for Mapping {}
-// SAFETY: `&Mapping` writes only in `touch`, which runs before the memory is handed out.
+// SAFETY: `&Mapping` only tells where the memory is.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -72,17 +72,20 @@ impl Mapping {
         Ok(Self { base, mapped, start, bytes })
     }
 
-    /// Makes the pages exist, in parallel.
-    pub(crate) fn touch(&self) {
+    /// Returns the memory.
+    fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping has this many bytes, which are 0 at first. It is this one's alone until it is handed out
+        // with its owner, and then nobody has `&mut Mapping`.
+        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+
+    /// Makes the pages exist, in parallel, by zeros. Call it before the memory is handed out.
+    pub(crate) fn touch(&mut self) {
         let part = self.bytes.div_ceil(TOUCHERS).next_multiple_of(HUGE);
         thread::scope(|scope| {
-            for from in (0..self.bytes).step_by(part) {
-                // SAFETY: parts are disjoint and in the mapping, and nobody else knows the memory yet.
-                let touch = move || unsafe {
-                    std::ptr::write_bytes(self.start.as_ptr().add(from), 0, part.min(self.bytes - from));
-                };
+            for pages in self.as_mut_slice().chunks_mut(part) {
                 // If a thread cannot be started, its pages are left to `cuMemHostRegister`.
-                let _ = thread::Builder::new().name("bp-touch".into()).spawn_scoped(scope, touch);
+                let _ = thread::Builder::new().name("bp-touch".into()).spawn_scoped(scope, || pages.fill(0));
             }
         });
     }
@@ -112,12 +115,12 @@ mod tests {
 
     #[test]
     fn a_mapping_starts_at_a_huge_page_and_no_child_gets_it() {
-        let mapping = Mapping::new(3 * HUGE + 5, None).unwrap();
+        let mut mapping = Mapping::new(3 * HUGE + 5, None).unwrap();
         mapping.touch();
         let start = mapping.start.as_ptr();
         assert_eq!(start.align_offset(HUGE), 0);
-        // SAFETY: the mapping has this many bytes, and `touch` wrote all of them.
-        assert!(unsafe { std::slice::from_raw_parts(start, 3 * HUGE + 5) }.iter().all(|byte| *byte == 0));
+        assert!(mapping.as_mut_slice().iter().all(|byte| *byte == 0));
+        assert_eq!(mapping.as_mut_slice().len(), 3 * HUGE + 5);
         for at in [0, 3 * HUGE + 4] {
             let flags = flags(start as usize + at);
             assert!(flags.split_whitespace().any(|flag| flag == "dc"), "a fork copies it: {flags}");

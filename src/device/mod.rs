@@ -1,4 +1,5 @@
-//! The device: how bytes get there, how much of its memory batches take, and page-locked memory for it.
+//! The device: how bytes get there, how much of its memory batches take, and page-locked memory for it. Also what moves
+//! or keeps the tensors of a batch there, whatever its type.
 
 mod aim;
 mod call;
@@ -23,12 +24,14 @@ mod decode;
 #[cfg(test)]
 mod fake_decode;
 mod fixed;
+mod fixed_batch;
 mod flat;
 #[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
 mod linux;
 #[cfg(any(feature = "cuda", test))]
 mod reuse;
 mod target;
+mod tensors;
 #[cfg(any(feature = "cuda", test))]
 mod thread_end;
 mod threads;
@@ -38,12 +41,13 @@ mod window;
 
 #[cfg(test)]
 pub(crate) use call::{DeviceCall, Hang};
-pub(crate) use fixed::Fixed;
+pub use fixed_batch::FixedBatch;
 pub(crate) use flat::{Part, Uploaded};
 #[cfg(all(target_os = "linux", feature = "cuda"))]
 pub(crate) use linux::step_back;
 pub use target::host_alloc;
 pub(crate) use target::{Target, alloc_for};
+pub use tensors::{MapTensors, TensorMapper};
 pub(crate) use upload::{Common, Uploader};
 #[cfg(test)]
 pub(crate) use way::Breaks;

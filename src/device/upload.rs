@@ -6,7 +6,7 @@ use super::way::Breaks;
 use super::{
     aim::Aim,
     call::DeviceCall,
-    flat::{Part, Redo, Uploaded},
+    flat::{Failure, Part, Redo, Uploaded},
     target::Target,
     threads::THREADS,
     way::Way,
@@ -16,10 +16,11 @@ use super::{
 use super::{cuda_blocks::Blocks, cuda_copy::CopyStream, cuda_tensor::Gathered};
 use crate::{
     fault::{BoxError, Error, guard},
-    memory::{LongFiles, Pool, Slot},
+    memory::{LongFiles, Slot},
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::{Device, StreamId};
+use std::mem;
 #[cfg(test)]
 use std::time::Instant;
 #[cfg(feature = "cuda")]
@@ -171,26 +172,45 @@ impl Uploader {
     /// Makes those parts of a slot on the device that are images. Blocks until they are there.
     ///
     /// # Errors
-    /// If the device fails or has no memory, or a file can be decoded neither there nor by `redo`.
+    /// If the device fails or has no memory, or a file can be decoded neither there nor by `redo`. [`Error::Device`] if
+    /// a wait for the device failed. Then it may still read the slot and the long files, so they are kept for ever, and
+    /// another batch gets the permit.
     #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "without images there is nothing to decode"))]
     pub(crate) fn decode(
         &mut self,
-        slot: &Slot,
+        slot: &mut Slot,
         parts: &[Part],
-        long: &LongFiles,
+        long: &mut LongFiles,
         place: Place,
         redo: Redo<'_>,
     ) -> Result<Vec<Uploaded>, Error> {
-        let (aim, mut refused) = (self.aim_of(parts), None);
+        let aim = self.aim_of(parts);
         let images: Vec<Part> = parts.iter().filter(|part| part.images.is_some()).cloned().collect();
         let Self { way, target, .. } = self;
         let decoded = Self::watched(target, DeviceCall::Decode, place, |_| {
-            way.decode(target, (slot, long), &images, aim, redo, &mut refused)
+            Ok(way.decode(target, (slot, long), &images, aim, redo))
         });
-        let Err(error) = decoded else { return decoded };
+        let (error, lost) = match decoded {
+            Ok(Ok(made)) => return Ok(made),
+            Ok(Err(Failure::Sample(error))) | Err(error) => (error, false),
+            Ok(Err(Failure::Device(source))) => (Error::Failed { place, source }, false),
+            Ok(Err(Failure::Lost(error))) => (Error::Device { place, message: error.to_string() }, true),
+        };
         // Blocks were taken, and are given back once nothing is written to them.
-        guard(place, || way.settle(target, 0))?;
-        Err(refused.unwrap_or(error))
+        let settled = Self::settle(way, target, 0, place);
+        if lost || settled.is_err() {
+            slot.keep_for_ever();
+            mem::forget(mem::take(long));
+        }
+        Err(settled.err().unwrap_or(error))
+    }
+
+    /// Waits until nothing is on its way to the device.
+    fn settle(way: &mut Way, target: &Target, bytes: usize, place: Place) -> Result<(), Error> {
+        guard(place, || way.settle(target, bytes)).map_err(|error| match error {
+            Error::Failed { place, source } => Error::Device { place, message: source.to_string() },
+            other => other,
+        })
     }
 
     /// Copies the parts of a slot to the device, but for images that the device makes. Blocks until they are there and
@@ -199,13 +219,7 @@ impl Uploader {
     /// # Errors
     /// If the device has no memory for it or refuses a copy. [`Error::Device`] if the copies did not end well. Then the
     /// device may still read the slot's memory, so this memory may be kept for ever, and another batch gets its permit.
-    pub(crate) fn upload(
-        &mut self,
-        slot: Slot,
-        parts: &[Part],
-        pool: &Pool,
-        place: Place,
-    ) -> Result<Vec<Uploaded>, Error> {
+    pub(crate) fn upload(&mut self, slot: Slot, parts: &[Part], place: Place) -> Result<Vec<Uploaded>, Error> {
         let (give_up, kind) = (slot.give_up(), slot.kind());
         let bytes = slot.freeze();
         let aim = self.aim_of(parts);
@@ -215,12 +229,7 @@ impl Uploader {
         let tensors =
             Self::watched(target, DeviceCall::Upload, place, |device| way.start(bytes, kind, &parts, device, aim));
         // Also after a failure: a part of the batch may be on its way.
-        let settled = guard(place, || way.settle(target, total));
-        let settled = settled.map_err(|error| match error {
-            Error::Failed { place, source } => Error::Device { place, message: source.to_string() },
-            other => other,
-        });
-        let Err(error) = settled else { return tensors };
+        let Err(error) = Self::settle(way, target, total, place) else { return tensors };
         drop(tensors);
         give_up(); // does nothing if the slot has come back by now
         Err(error)
@@ -265,6 +274,42 @@ impl Uploader {
         });
         if let Err(error) = closed {
             log::warn!("burn-pinned: an error at the end of a transfer thread: {error}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        memory::{HeapAlloc, Pool, PoolLimits, Wait},
+        observe::Counters,
+    };
+    use std::{sync::Arc, time::Duration};
+
+    /// What a device may still read stays where it is: the slot, and files beside it.
+    #[test]
+    fn a_batch_whose_decoding_does_not_end_keeps_its_memory() {
+        for breaks in [Breaks::LostInDecode, Breaks::Decode] {
+            let counters = Arc::<Counters>::default();
+            let limits = PoolLimits { slots: 1, bytes: 4096 };
+            let pool = Pool::new(Arc::new(HeapAlloc), limits, Arc::clone(&counters));
+            let slot = || {
+                let permit = pool.permit(Duration::from_secs(5)).expect("a permit");
+                pool.slot(permit, 4096, &Wait::at_most(Duration::from_secs(5))).expect("a slot")
+            };
+            let (mut first, file) = (slot(), bytes::Bytes::from(vec![7; 100]));
+            let mut long = LongFiles::from([(3, file.clone())]);
+            let place = Place::batch(Stage::Decode, BatchKey::NONE);
+            let mut uploader = Uploader::broken(&Target::fake(), breaks);
+            let redo: Redo<'_> = &|_, _, _| Ok(Vec::new());
+            let error = uploader.decode(&mut first, &[], &mut long, place, redo).expect_err("the device is broken");
+            let lost = breaks == Breaks::LostInDecode;
+            assert_eq!(matches!(error, Error::Device { .. }), lost, "{error:?}");
+            drop((first, long));
+            assert_eq!(file.is_unique(), !lost, "the file is freed, or kept");
+            drop(slot());
+            assert_eq!(counters.snapshot().allocations, if lost { 2 } else { 1 }, "the memory is used again, or kept");
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Who copies to a device: Burn, or the crate itself.
 
+#[cfg(feature = "cuda")]
+use super::cuda_copy::CopyStream;
 use super::{
     aim::Aim,
-    flat::{Flat, Part, Redo, Uploaded},
+    flat::{Failure, Flat, Part, Redo, Uploaded},
     target::Target,
 };
-#[cfg(feature = "cuda")]
-use super::{cuda_copy::CopyStream, decode::Failure};
 use crate::{
-    fault::{BoxError, Error},
+    fault::BoxError,
     memory::{LongFiles, Slot},
     vocabulary::MemoryKind,
 };
@@ -45,6 +45,8 @@ pub(crate) enum Breaks {
     /// As images are decoded, with an error or with a panic.
     Decode,
     PanicInDecode,
+    /// In the wait for images: what the device was given may still be read.
+    LostInDecode,
     /// In the wait for the copies.
     Settle,
     /// In the wait for the copies. Their end is never known, so what they read is kept for ever.
@@ -56,7 +58,7 @@ pub(crate) enum Breaks {
 }
 
 impl Way {
-    /// Makes images. Notes the error of a file that cannot be decoded.
+    /// Makes images.
     pub(super) fn decode(
         &mut self,
         target: &Target,
@@ -64,29 +66,24 @@ impl Way {
         parts: &[Part],
         aim: Aim,
         redo: Redo<'_>,
-        refused: &mut Option<Error>,
-    ) -> Result<Vec<Uploaded>, BoxError> {
-        let _ = (target, slot, long, parts, aim, redo, &refused);
+    ) -> Result<Vec<Uploaded>, Failure> {
+        let _ = (target, slot, long, parts, aim, redo);
         match self {
             #[cfg(feature = "cuda")]
             Self::Direct(stream) => {
-                let engine = target.engine.as_ref().ok_or("the device was not opened for decoding")?;
-                let made = stream.decode(engine, (slot.as_slice(), long), parts, aim, redo);
-                made.map_err(|failure| match failure {
-                    Failure::Device(error) => error,
-                    Failure::Sample(error) => {
-                        *refused = Some(error);
-                        "a file cannot be decoded".into()
-                    }
-                })
+                let engine = target.engine.as_ref();
+                let engine = engine.ok_or_else(|| Failure::Device("the device was not opened for decoding".into()))?;
+                stream.decode(engine, (slot.as_slice(), long), parts, aim, redo)
             }
             #[cfg(test)]
-            Self::Broken(Breaks::Decode) => Err("the engines failed".into()),
+            Self::Broken(Breaks::Decode) => Err(Failure::Device("the engines failed".into())),
+            #[cfg(test)]
+            Self::Broken(Breaks::LostInDecode) => Err(Failure::Lost("the engines did not end".into())),
             #[cfg(test)]
             Self::Broken(Breaks::PanicInDecode) => panic!("the engines are gone"),
             #[cfg(test)]
-            Self::Broken(_) => super::fake_decode::decode((slot, long), parts, target, redo, refused),
-            _ => Err("the copies of Burn make no images".into()),
+            Self::Broken(_) => super::fake_decode::decode((slot, long), parts, target, redo),
+            _ => Err(Failure::Device("the copies of Burn make no images".into())),
         }
     }
 

@@ -123,7 +123,7 @@ impl<C> PinnedBatcher<C> {
         let transfer = Place { stage: Stage::Transfer, ..place };
         let mut raw = RawBatch::new(rows, device.clone(), 0, BatchPlace { key, position: key.number });
         let mut uploader = Uploader::burn(&target); // Burn's workers come and go: none has a copy stream to keep
-        upload_rows(&layout, slot, &longest, Vec::new(), &mut raw, &pool, &mut uploader, transfer)?;
+        upload_rows(&layout, slot, &longest, Vec::new(), &mut raw, &mut uploader, transfer)?;
         drop(permit);
         guard(Place { stage: Stage::Finish, ..place }, || self.collate.finish(raw))
     }

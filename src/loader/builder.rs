@@ -3,8 +3,8 @@
 use super::{options::Options, plan::MakeSource, state::LoaderState};
 use crate::{
     augment::Augment,
-    batch::{Collate, ItemsSource, MapTensors, RowsSource, Samples, Source, group},
-    device::Target,
+    batch::{Collate, ItemsSource, RowsSource, Samples, Source, group},
+    device::{MapTensors, Target},
     fault::{BadSamples, Error, guard},
     memory::{Decoder, HostAlloc, MemoryLimit, SlotLayout},
     order::{Distributed, IntoOrder},

@@ -29,6 +29,8 @@ pub use layout::Field;
 pub(crate) use layout::SlotLayout;
 pub(crate) use limits::Limited;
 pub use limits::MemoryLimit;
+#[cfg(feature = "cuda")]
+pub(crate) use picture_row::HeadError;
 #[cfg(any(feature = "vision", feature = "cuda"))]
 pub(crate) use picture_row::PictureKind;
 pub(crate) use picture_row::{LongFiles, PictureRow};

@@ -76,14 +76,87 @@ impl PictureRow {
         row[..size_of::<Self>()].copy_from_slice(bytemuck::bytes_of(self));
     }
 
-    /// Reads it from the start of a row.
+    /// Reads a row for a result of `[columns, rows]`: the head, and the pixels or the file. The kernels read what the
+    /// head says and check nothing. So all of it is checked here.
     ///
-    /// # Panics
-    /// If the row is shorter than a head.
+    /// # Errors
+    /// If the head says what no row has.
     #[cfg_attr(not(any(feature = "cuda", test)), expect(dead_code, reason = "only CUDA decodes on the device"))]
-    pub(crate) fn read(row: &[u8]) -> Self {
-        bytemuck::pod_read_unaligned(&row[..size_of::<Self>()])
+    pub(crate) fn open<'a>(
+        row: &'a [u8],
+        long: &'a LongFiles,
+        result: [u32; 2],
+    ) -> Result<(Self, &'a [u8]), HeadError> {
+        let (head, room) = row.split_at_checked(Self::BYTES).ok_or(HeadError::Short(row.len()))?;
+        let head: Self = bytemuck::pod_read_unaligned(&head[..size_of::<Self>()]);
+        let behind = room.get(..head.bytes as usize);
+        let behind = behind.ok_or(HeadError::Bytes { bytes: head.bytes, room: room.len() });
+        let bytes = match head.kind {
+            PictureKind::PIXELS => {
+                let (pixels, [width, height]) = (behind?, result.map(|side| side as usize));
+                head.expect("bytes", pixels.len() == 3 * width * height)?;
+                head.expect("kind", head == Self { bytes: head.bytes, ..Self::default() })?;
+                return Ok((head, pixels));
+            }
+            PictureKind::JPEG => behind?,
+            PictureKind::LONG_JPEG => long.get(&(head.bytes as usize)).ok_or(HeadError::NoFile(head.bytes))?,
+            PictureKind(kind) => return Err(HeadError::Kind(kind)),
+        };
+        head.check(result)?;
+        Ok((head, bytes))
     }
+
+    /// Checks that each pixel of the result is one of the stored picture.
+    fn check(&self, result: [u32; 2]) -> Result<(), HeadError> {
+        let all = |sides: [u32; 2], most: u32| sides.into_iter().all(|side| (1..=most).contains(&side));
+        self.expect("stored", all(self.stored, LONGEST_STORED))?;
+        self.expect("part", all(self.part, LONGEST_STORED))?;
+        let straight = matches!((self.across, self.down), ([-1 | 1, 0], [0, -1 | 1]) | ([0, -1 | 1], [-1 | 1, 0]));
+        self.expect("across", straight)?;
+        self.expect("resized", all(self.resized, LONGEST))?;
+        self.expect("filter", self.filter <= 2)?;
+        self.expect("seen", self.seen == result && all(result, LONGEST))?;
+        self.expect("mirror", self.mirror.into_iter().all(|step| step.abs_diff(0) == 1))?;
+        let [columns, rows] = self.part.map(|side| i64::from(side) - 1);
+        for (axis, side) in result.into_iter().enumerate() {
+            let within = |at: i64, side: u32| (0..i64::from(side)).contains(&at);
+            let ends = |from: i32, way: i64, side| within(from.into(), side) && within(i64::from(from) + way, side);
+            let walk = columns * i64::from(self.across[axis]) + rows * i64::from(self.down[axis]);
+            self.expect("start", ends(self.start[axis], walk, self.stored[axis]))?;
+            let way = (i64::from(side) - 1) * i64::from(self.mirror[axis]);
+            self.expect("window", ends(self.window[axis], way, self.resized[axis]))?;
+            let erased = u64::from(self.erased[axis]) + u64::from(self.erased[axis + 2]);
+            self.expect("erased", erased <= side.into())?;
+        }
+        let contrasts = self.changes.iter().filter(|[kind, _]| *kind == Self::CONTRAST).count();
+        self.expect("changes", contrasts <= 1 && self.changes.iter().all(|[kind, _]| *kind <= 4))?;
+        self.expect("colour", self.colour < 1 << 24)
+    }
+
+    fn expect(&self, field: &'static str, holds: bool) -> Result<(), HeadError> {
+        if holds { Ok(()) } else { Err(HeadError::Field { field, head: Box::new(*self) }) }
+    }
+}
+
+/// The longest side of a stored picture. NVIDIA's engines take no longer one, and the kernel has 48 KiB for a line.
+const LONGEST_STORED: u32 = 16_384;
+/// The longest side of any other picture.
+const LONGEST: u32 = 65_535;
+
+/// What is wrong with the head of a row. This crate writes the rows. So it is a fault of this crate, or some code wrote to
+/// memory that is not its own.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(crate) enum HeadError {
+    #[error("a row of images has {0} bytes, which is too short for a head")]
+    Short(usize),
+    #[error("the head of a row of images says {bytes} bytes, and there is room for {room}")]
+    Bytes { bytes: u32, room: usize },
+    #[error("the head of a row of images names the long file {0}, which is missing")]
+    NoFile(u32),
+    #[error("the head of a row of images has the kind {0}")]
+    Kind(u32),
+    #[error("`{field}` is wrong in the head of a row of images: {head:?}")]
+    Field { field: &'static str, head: Box<PictureRow> },
 }
 
 /// The files that are longer than their rows, by the places that the rows had in the batch as it was planned.
@@ -93,27 +166,107 @@ pub(crate) type LongFiles = BTreeMap<usize, Bytes>;
 mod tests {
     use super::*;
 
+    const RESULT: [u32; 2] = [224, 223];
+
+    /// All of its picture is seen: turned, resized, cut and mirrored.
+    fn head() -> PictureRow {
+        PictureRow {
+            kind: PictureKind::JPEG,
+            bytes: 52,
+            stored: [500, 375],
+            start: [499, 0],
+            across: [0, 1],
+            down: [-1, 0],
+            part: [375, 500],
+            resized: [225, 230],
+            filter: 2,
+            window: [224, 7],
+            mirror: [-1, 1],
+            seen: RESULT,
+            changes: [[1, 2], [2, 4], [3, 6], [4, 8], [4, 10], [0, 0]],
+            erased: [100, 0, 124, 223],
+            colour: 0xFF_FFFF,
+        }
+    }
+
+    fn row(head: PictureRow, behind: usize) -> Vec<u8> {
+        let mut row = vec![7; PictureRow::BYTES + behind];
+        head.write(&mut row);
+        row
+    }
+
     #[test]
     fn a_head_is_read_as_it_was_written() {
-        let head = PictureRow {
-            kind: PictureKind::JPEG,
-            bytes: 52_000,
-            stored: [500, 375],
-            start: [499, 3],
-            across: [-1, 0],
-            down: [0, 1],
-            part: [200, 100],
-            resized: [224, 225],
-            filter: 2,
-            window: [223, 1],
-            mirror: [-1, 1],
-            seen: [224, 223],
-            changes: [[1, 2], [3, 4], [5, 6], [7, 8], [9, 10], [11, 12]],
-            erased: [13, 14, 15, 16],
-            colour: 17,
-        };
-        let mut row = [7; PictureRow::BYTES];
-        head.write(&mut row);
-        assert_eq!(PictureRow::read(&row), head);
+        let row = row(head(), 60);
+        assert_eq!(PictureRow::open(&row, &LongFiles::new(), RESULT), Ok((head(), &[7; 52][..])));
+    }
+
+    #[test]
+    fn a_long_file_lies_beside_the_rows() {
+        let long = LongFiles::from([(52, Bytes::from_static(b"a file"))]);
+        let head = PictureRow { kind: PictureKind::LONG_JPEG, ..head() };
+        assert_eq!(PictureRow::open(&row(head, 0), &long, RESULT), Ok((head, &b"a file"[..])));
+        let missing = PictureRow::open(&row(head, 0), &LongFiles::new(), RESULT).map(|_| ());
+        assert_eq!(missing, Err(HeadError::NoFile(52)));
+    }
+
+    #[test]
+    fn pixels_are_as_many_as_the_result_has() {
+        let pixels = |bytes| PictureRow { bytes, ..PictureRow::default() };
+        let open =
+            |head, room| PictureRow::open(&row(head, room), &LongFiles::new(), [2, 3]).map(|(_, bytes)| bytes.len());
+        assert_eq!(open(pixels(18), 20), Ok(18));
+        assert_eq!(open(pixels(18), 17), Err(HeadError::Bytes { bytes: 18, room: 17 }));
+        for bytes in [17, 19] {
+            assert!(matches!(open(pixels(bytes), 20), Err(HeadError::Field { field: "bytes", .. })), "{bytes}");
+        }
+        let part = PictureRow { part: [9, 0], ..pixels(18) };
+        assert!(matches!(open(part, 20), Err(HeadError::Field { field: "kind", .. })));
+    }
+
+    /// Each field alone, just beyond what a kernel may read.
+    #[test]
+    fn a_head_that_says_what_no_row_has_is_refused() {
+        let open = |head| PictureRow::open(&row(head, 60), &LongFiles::new(), RESULT).map(|_| ());
+        assert_eq!(open(PictureRow { bytes: 61, ..head() }), Err(HeadError::Bytes { bytes: 61, room: 60 }));
+        assert_eq!(open(PictureRow { kind: PictureKind(3), ..head() }), Err(HeadError::Kind(3)));
+        let short = PictureRow::open(&[0; PictureRow::BYTES - 1], &LongFiles::new(), RESULT).map(|_| ());
+        assert_eq!(short, Err(HeadError::Short(PictureRow::BYTES - 1)));
+        let second = [[2, 2], [2, 4], [0; 2], [0; 2], [0; 2], [0; 2]];
+        let wrong: [(&str, PictureRow); 27] = [
+            ("stored", PictureRow { stored: [0, 375], ..head() }),
+            ("stored", PictureRow { stored: [500, 16_385], ..head() }),
+            ("start", PictureRow { stored: [499, 375], ..head() }),
+            ("start", PictureRow { stored: [500, 374], ..head() }),
+            ("start", PictureRow { start: [500, 0], ..head() }),
+            ("start", PictureRow { start: [498, 0], ..head() }),
+            ("start", PictureRow { start: [499, -1], ..head() }),
+            ("start", PictureRow { start: [499, 1], ..head() }),
+            ("start", PictureRow { start: [i32::MIN, i32::MAX], ..head() }),
+            ("across", PictureRow { across: [1, 0], ..head() }),
+            ("across", PictureRow { across: [0, 2], ..head() }),
+            ("across", PictureRow { down: [i32::MIN, 0], ..head() }),
+            ("part", PictureRow { part: [0, 500], ..head() }),
+            ("part", PictureRow { part: [375, u32::MAX], ..head() }),
+            ("start", PictureRow { part: [376, 500], ..head() }),
+            ("resized", PictureRow { resized: [0, 230], ..head() }),
+            ("resized", PictureRow { resized: [225, 65_536], ..head() }),
+            ("window", PictureRow { resized: [224, 230], ..head() }),
+            ("window", PictureRow { window: [224, 8], ..head() }),
+            ("window", PictureRow { window: [222, 7], ..head() }),
+            ("mirror", PictureRow { mirror: [-1, 0], ..head() }),
+            ("filter", PictureRow { filter: 3, ..head() }),
+            ("seen", PictureRow { seen: [224, 224], ..head() }),
+            ("changes", PictureRow { changes: [[5, 0]; 6], ..head() }),
+            ("changes", PictureRow { changes: second, ..head() }),
+            ("erased", PictureRow { erased: [100, 0, 125, 223], ..head() }),
+            ("colour", PictureRow { colour: 1 << 24, ..head() }),
+        ];
+        for (name, head) in wrong {
+            match open(head) {
+                Err(HeadError::Field { field, .. }) => assert_eq!(field, name, "{head:?}"),
+                other => panic!("{name}: {other:?}"),
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@
 use super::{block::HostBlock, layout::SlotLayout};
 use crate::vocabulary::MemoryKind;
 use std::{
-    fmt,
+    fmt, mem,
     ops::Range,
     ptr::NonNull,
     sync::{
@@ -47,7 +47,7 @@ pub(crate) trait SlotHome: Send + Sync {
 
 /// A slot with one owner.
 pub(crate) struct Slot {
-    /// Taken only by `drop`.
+    /// Taken only by `drop` and `keep_for_ever`.
     block: Option<HostBlock>,
     home: Arc<dyn SlotHome>,
     permit: Option<Held>,
@@ -80,6 +80,12 @@ impl Slot {
         let permit = self.permit.take()?;
         self.home.detach(self.span().1);
         Some(permit)
+    }
+
+    /// Keeps the memory for ever, since a device may still read it. Another batch gets the permit.
+    pub(crate) fn keep_for_ever(&mut self) {
+        (self.give_up())();
+        mem::forget(self.block.take());
     }
 
     /// Returns all of the memory.

@@ -79,6 +79,14 @@ impl Arenas {
     }
 }
 
+impl Lent<'_> {
+    /// Keeps the memory for ever, since the device may still use it. An empty arena is given back.
+    pub(super) fn keep_for_ever(&mut self) {
+        let empty = Arena::empty(&self.arena.context);
+        mem::forget(mem::replace(&mut self.arena, empty));
+    }
+}
+
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
         let context = Arc::clone(&self.arena.context);

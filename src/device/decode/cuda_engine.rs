@@ -2,23 +2,27 @@
 #![expect(unsafe_code)]
 
 use super::{
-    cuda_arena::Arenas,
+    cuda_arena::{Arena, Arenas},
     cuda_kernel::{Kernel, Launch},
     cuda_nvjpeg::{File, Nvjpeg},
     cuda_queues,
 };
 use crate::{
-    device::{cuda_context::InContext, flat::Redo},
-    fault::{BoxError, Error},
-    memory::{LongFiles, PictureKind, PictureRow, Values},
+    device::{
+        cuda_context::InContext,
+        flat::{Failure, Redo},
+    },
+    fault::BoxError,
+    memory::{HeadError, LongFiles, PictureKind, PictureRow, Values},
 };
 use cudarc::driver::{
-    CudaContext, result,
+    CudaContext, DriverError, result,
     sys::{CUdeviceptr, CUevent, CUevent_flags, CUstream},
 };
 use parking_lot::Mutex;
 use std::{
     cmp::Reverse,
+    mem,
     ops::Range,
     sync::{Arc, Weak},
 };
@@ -52,7 +56,8 @@ impl std::fmt::Debug for Engine {
 
 /// The library, with a stream of its own.
 struct OnStream {
-    nvjpeg: Nvjpeg,
+    /// `None` once it is not known what the library still does: then it is kept for ever, and decodes nothing more.
+    nvjpeg: Option<Nvjpeg>,
     stream: CUstream,
     decoded: CUevent,
     context: Arc<CudaContext>,
@@ -71,7 +76,7 @@ pub(crate) struct Images<'a> {
     pub(crate) row_bytes: usize,
     /// Files that are longer than their rows.
     pub(crate) long: &'a LongFiles,
-    pub(crate) values: &'a Values,
+    pub(crate) values: &'a Arc<Values>,
     pub(crate) width: u32,
     pub(crate) height: u32,
 }
@@ -83,6 +88,8 @@ struct Entry<'a> {
     bytes: &'a [u8],
     offset: usize,
     pitch: usize,
+    /// The bytes of the result.
+    pixels: usize,
     /// Where the bytes before a contrast go.
     before: usize,
 }
@@ -109,7 +116,7 @@ impl Engine {
             let _ = unsafe { result::stream::destroy(stream) };
         })?;
         let engine = Arc::new(Self {
-            nvjpeg: Mutex::new(OnStream { nvjpeg, stream, decoded, context: Arc::clone(&context) }),
+            nvjpeg: Mutex::new(OnStream { nvjpeg: Some(nvjpeg), stream, decoded, context: Arc::clone(&context) }),
             kernel: Kernel::new(&context)?,
             arenas: Arenas::new(ARENAS, &context),
             context,
@@ -127,7 +134,7 @@ impl Engine {
     /// `out` has room for all images, and nothing uses it but what is queued on `stream`.
     ///
     /// # Errors
-    /// Those of `redo`, or the driver's.
+    /// Those of `redo`, or the driver's. If a wait failed, the device may still read the images and write to `out`.
     pub(crate) unsafe fn decode(
         &self,
         images: &Images<'_>,
@@ -139,7 +146,8 @@ impl Engine {
         let rows = images.rows.len() / images.row_bytes;
         let mut first = 0;
         while first < rows {
-            let (entries, bytes) = group(images, first..rows);
+            let group = group(images, first..rows);
+            let (entries, bytes) = group.map_err(|error| Failure::Device(error.into()))?;
             let next = first + entries.len();
             // SAFETY: as for this function.
             unsafe { self.decode_group(images, entries, bytes, out, stream, redo) }?;
@@ -155,6 +163,30 @@ impl Engine {
     unsafe fn decode_group(
         &self,
         images: &Images<'_>,
+        entries: Vec<Entry<'_>>,
+        bytes: usize,
+        out: CUdeviceptr,
+        stream: CUstream,
+        redo: Redo<'_>,
+    ) -> Result<(), Failure> {
+        let mut lent = self.arenas.take();
+        // SAFETY: as for this function. The arena is given back only if the waits for all of it were not in vain.
+        let done = unsafe { self.decode_into(&mut lent.arena, images, entries, bytes, out, stream, redo) };
+        if let Err(Failure::Lost(_)) = &done {
+            lent.keep_for_ever();
+        }
+        done
+    }
+
+    /// Makes the images of some rows, by way of an arena.
+    ///
+    /// # Safety
+    /// As for `decode`. After [`Failure::Lost`] nobody may use the arena.
+    #[expect(clippy::too_many_arguments, reason = "one caller, which has all of it")]
+    unsafe fn decode_into(
+        &self,
+        arena: &mut Arena,
+        images: &Images<'_>,
         mut entries: Vec<Entry<'_>>,
         bytes: usize,
         out: CUdeviceptr,
@@ -162,10 +194,9 @@ impl Engine {
         redo: Redo<'_>,
     ) -> Result<(), Failure> {
         let first = entries.first().map_or(0, |entry| entry.row);
-        let mut lent = self.arenas.take();
         let values = images.values.as_bytes();
         let table_bytes = (4 * ENTRY * entries.len()).next_multiple_of(ALIGN);
-        let start = lent.arena.start(table_bytes + values.len().next_multiple_of(ALIGN) + bytes).map_err(failed)?;
+        let start = arena.start(table_bytes + values.len().next_multiple_of(ALIGN) + bytes).map_err(failed)?;
         let (table_at, values_at) = (start, start + table_bytes as u64);
         let pictures_at = values_at + values.len().next_multiple_of(ALIGN) as u64;
 
@@ -193,9 +224,10 @@ impl Engine {
             out: out + (first * row) as u64,
         };
         // SAFETY: everything goes to this arena, which nobody else has. It has room for the table, the values and all
-        // pictures; `group` has laid them out. The kernel reads it behind the copies, on the same stream, and the wait
-        // below is for all of it: what is copied lives until then, and so does the arena.
-        let done = unsafe {
+        // pictures; `group` has laid them out, and checked the heads that tell the kernel what to read. The kernel reads
+        // it behind the copies, on the same stream, and the wait below is for all of it: what is copied lives until then,
+        // and so does the arena. If the wait fails, both live for ever.
+        let (launched, waited) = unsafe {
             let copied = result::memcpy_htod_async(table_at, bytemuck::cast_slice::<u32, u8>(&table), stream)
                 .and_then(|()| result::memcpy_htod_async(values_at, values, stream))
                 .and_then(|()| {
@@ -206,10 +238,13 @@ impl Engine {
                     })
                 });
             let launched = copied.map_err(BoxError::from).and_then(|()| self.kernel.launch(&launch, stream));
-            let waited = result::stream::synchronize(stream);
-            launched.and(waited.map_err(BoxError::from))
+            (launched, result::stream::synchronize(stream))
         };
-        done.map_err(Failure::Device)
+        if let Err(error) = waited {
+            mem::forget((table, redone, Arc::clone(images.values)));
+            return Err(Failure::Lost(error.into()));
+        }
+        launched.map_err(Failure::Device)
     }
 
     /// Decodes the files among some rows into an arena. Returns the pixels of those that the device refuses, and makes
@@ -228,8 +263,11 @@ impl Engine {
         self.nvjpeg.lock().decode(entries, &files, at, &mut refused)?;
         let mut redone = Vec::new();
         for nth in refused {
-            let Entry { row, head, bytes, .. } = &mut entries[nth];
+            let Entry { row, head, bytes, pixels: wanted, .. } = &mut entries[nth];
             let pixels = redo(*row, head, bytes).map_err(Failure::Sample)?;
+            if pixels.len() != *wanted {
+                return Err(Failure::Device(format!("{} bytes of pixels, not {wanted}", pixels.len()).into()));
+            }
             *head = PictureRow { bytes: pixels.len() as u32, part: [0; 2], ..PictureRow::default() };
             redone.push((*row, pixels));
         }
@@ -237,14 +275,7 @@ impl Engine {
     }
 }
 
-/// Why images could not be made.
-pub(crate) enum Failure {
-    /// A file is refused by the device, and by the host too.
-    Sample(Error),
-    Device(BoxError),
-}
-
-fn failed(error: cudarc::driver::DriverError) -> Failure {
+fn failed(error: DriverError) -> Failure {
     Failure::Device(error.into())
 }
 
@@ -260,6 +291,9 @@ impl OnStream {
         if files.is_empty() {
             return Ok(());
         }
+        let Some(nvjpeg) = &mut self.nvjpeg else {
+            return Err(Failure::Device("an earlier wait for nvJPEG failed, so it decodes nothing more".into()));
+        };
         let file = |nth: &usize| {
             let Entry { head, bytes, offset, pitch, .. } = &entries[*nth];
             let [columns, rows] = head.stored.map(|side| side as usize);
@@ -268,52 +302,67 @@ impl OnStream {
         let targets: Vec<_> = files.iter().map(file).collect();
         // SAFETY: the caller is in the context. `group` gave each file room for its size. The arena is idle, and belongs
         // to the caller. The wait below is for all of it.
-        let decoded = unsafe { self.nvjpeg.decode(&targets, self.stream) };
-        // SAFETY: stream and event are this one's, and live.
+        let decoded = unsafe { nvjpeg.decode(&targets, self.stream) };
+        // SAFETY: stream and event are this one's, and live. An event may fail where the stream does not.
         let waited = unsafe {
-            result::event::record(self.decoded, self.stream).and_then(|()| result::event::synchronize(self.decoded))
+            let reached = result::event::record(self.decoded, self.stream)
+                .and_then(|()| result::event::synchronize(self.decoded));
+            reached.or_else(|_| result::stream::synchronize(self.stream))
         };
-        waited.map_err(failed)?;
-        match decoded {
-            Ok(()) => Ok(()),
-            Err(error) if files.len() == 1 => {
-                log::debug!("burn-pinned: a file is decoded on the host: {error}");
-                refused.push(files[0]);
-                Ok(())
-            }
-            // One bad file fails the call. The halves find it.
-            Err(_) => {
-                let (first, second) = files.split_at(files.len() / 2);
-                self.decode(entries, first, at, refused)?;
-                self.decode(entries, second, at, refused)
-            }
+        let Err(error) = decoded else { return waited.map_err(|error| self.lose(error.into())) };
+        // The library may have begun a part of it, on streams of its own that nothing joins after an error. They end with
+        // its state.
+        if let Err(error) = waited.map_err(BoxError::from).and_then(|()| nvjpeg.end_state()) {
+            return Err(self.lose(error));
         }
+        if files.len() == 1 {
+            log::debug!("burn-pinned: a file is decoded on the host: {error}");
+            refused.push(files[0]);
+            return Ok(());
+        }
+        // One bad file fails the call. The halves find it.
+        let (first, second) = files.split_at(files.len() / 2);
+        self.decode(entries, first, at, refused)?;
+        self.decode(entries, second, at, refused)
+    }
+
+    /// Keeps the library for ever: it is not known what it still does.
+    fn lose(&mut self, error: BoxError) -> Failure {
+        mem::forget(self.nvjpeg.take());
+        Failure::Lost(error)
     }
 }
 
 impl Drop for OnStream {
     fn drop(&mut self) {
-        let destroy = |_in_context| {
-            // SAFETY: made in `Engine::of`, and destroyed only here. `decode` has waited for the work on it.
-            unsafe { result::event::destroy(self.decoded).and(result::stream::destroy(self.stream)) }
+        let nvjpeg = self.nvjpeg.take();
+        let ended = match InContext::new(&self.context) {
+            Ok(_in_context) => {
+                drop(nvjpeg);
+                // SAFETY: made in `Engine::of`, and destroyed only here. The driver frees each once its work is done.
+                unsafe { result::event::destroy(self.decoded).and(result::stream::destroy(self.stream)) }
+            }
+            // The library would free its memory in any context, so it stays.
+            Err(error) => {
+                mem::forget(nvjpeg);
+                Err(error)
+            }
         };
-        if let Err(error) = InContext::new(&self.context).and_then(destroy) {
+        if let Err(error) = ended {
             log::debug!("burn-pinned: an error at the end of a stream that decodes: {error}");
         }
     }
 }
 
 /// Lays out the pictures of the next rows in an arena: as many as fit, at least one. Returns their bytes.
-fn group<'a>(images: &Images<'a>, rows: Range<usize>) -> (Vec<Entry<'a>>, usize) {
+///
+/// # Errors
+/// If the head of a row says what no row has.
+fn group<'a>(images: &Images<'a>, rows: Range<usize>) -> Result<(Vec<Entry<'a>>, usize), HeadError> {
     let (mut entries, mut end) = (Vec::with_capacity(rows.len()), 0usize);
     for row in rows {
         let bytes = &images.rows[row * images.row_bytes..][..images.row_bytes];
-        let (head, bytes) = bytes.split_at(PictureRow::BYTES);
-        let head = PictureRow::read(head);
-        let bytes = match head.kind {
-            PictureKind::LONG_JPEG => images.long.get(&(head.bytes as usize)).map(|file| &file[..]).unwrap_or_default(),
-            _ => &bytes[..(head.bytes as usize).min(bytes.len())],
-        };
+        let (head, bytes) = PictureRow::open(bytes, images.long, [images.width, images.height])?;
         let pixels = 3 * images.width as usize * images.height as usize;
         let pitch = (3 * head.stored[0] as usize).next_multiple_of(ALIGN);
         let room = match head.kind {
@@ -326,8 +375,8 @@ fn group<'a>(images: &Images<'a>, rows: Range<usize>) -> (Vec<Entry<'a>>, usize)
         if !entries.is_empty() && (end + room > ARENA || entries.len() == IMAGES) {
             break;
         }
-        entries.push(Entry { row, head, bytes, offset: end, pitch, before });
+        entries.push(Entry { row, head, bytes, offset: end, pitch, pixels, before });
         end += room;
     }
-    (entries, end)
+    Ok((entries, end))
 }

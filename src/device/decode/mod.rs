@@ -6,4 +6,5 @@ mod cuda_kernel;
 mod cuda_nvjpeg;
 mod cuda_queues;
 
-pub(super) use cuda_engine::{Engine, Failure, Images};
+pub(super) use super::flat::Failure;
+pub(super) use cuda_engine::{Engine, Images};

@@ -11,6 +11,7 @@ struct Home {
     blocks: AtomicUsize,
     permits: AtomicUsize,
     detached: AtomicUsize,
+    lost: AtomicUsize,
 }
 
 impl SlotHome for Home {
@@ -26,6 +27,7 @@ impl SlotHome for Home {
     fn lose(&self, permit: &Held, bytes: usize) {
         assert!(bytes != 0);
         self.permits.fetch_add(usize::from(permit.let_go()), Ordering::SeqCst);
+        self.lost.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -38,6 +40,24 @@ fn slot(layout: &SlotLayout) -> (Arc<Home>, Slot) {
 fn layout(rows: usize) -> Arc<SlotLayout> {
     let fields = vec![Field::new("x", DType::U8, [5]), Field::new("y", DType::I64, [])];
     Arc::new(SlotLayout::new(fields, rows).unwrap())
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it leaks, which is what it checks")]
+fn memory_that_is_kept_for_ever_gives_back_its_permit_alone() {
+    let freed = Arc::new(());
+    let (home, mut slot) = slot(&layout(3));
+    slot.block = slot.block.take().map(|block| {
+        let (start, len, owner) = (block.start, block.len, (Arc::clone(&freed), block));
+        // SAFETY: the memory is that of the block, which the new one owns.
+        unsafe { HostBlock::from_raw(start, len, MemoryKind::Pageable, Box::new(owner)) }
+    });
+    slot.keep_for_ever();
+    assert!(slot.as_slice().is_empty());
+    drop(slot);
+    let seen = [&home.blocks, &home.permits, &home.detached, &home.lost].map(|count| count.load(Ordering::SeqCst));
+    assert_eq!(seen, [0, 1, 0, 1]);
+    assert_eq!(Arc::strong_count(&freed), 2, "the memory is still there");
 }
 
 #[test]

@@ -145,7 +145,9 @@ fn the_pipeline_runs_ahead_by_its_depth() {
     let mut fixture = Fixture::new(10);
     let id = fixture.begin();
     let most = DEPTH.prefetch + DEPTH.slots;
-    (0..most).for_each(|_| drop(fixture.open(0)));
+    for _ in 0..most {
+        fixture.open(0);
+    }
     assert!(fixture.take().is_none());
     let ready = Err(Error::OverLimit { bytes: 1, limit: 0 });
     let first = BatchId { epoch: id, key: BatchKey::new(0, 0) };

@@ -53,22 +53,28 @@ fn a_step_that_never_gets_a_slot_is_told_why() {
 /// are.
 #[test]
 fn copies_whose_end_is_unknown_cost_no_permit() {
-    let (batches, counters, start) = (5 * SLOTS, Arc::<Counters>::default(), Instant::now());
-    let breaks = Box::new(|_| Some(Breaks::Lost));
-    let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks };
-    let pipeline = pipeline(link, &counters);
-    let threads = threads(&pipeline);
-    let id = pipeline.begin(0, epoch_of(batches).feed, 0..batches);
-    for number in 0..batches {
-        let delivery = pipeline.next(id, Instant::now()).expect("an error for each batch");
-        let Err(Error::Device { place, message }) = delivery.ready else { panic!("batch {number} has no such error") };
-        assert_eq!((place.batch, message.as_str()), (number, "the copy did not end"));
+    for (breaks, stage, problem) in [
+        (Breaks::Lost, Stage::Transfer, "the copy did not end"),
+        (Breaks::LostInDecode, Stage::Decode, "the engines did not end"),
+    ] {
+        let (batches, counters, start) = (5 * SLOTS, Arc::<Counters>::default(), Instant::now());
+        let rows = if stage == Stage::Decode { pictures(batches, &counters) } else { rows(batches, &counters) };
+        let link = Link { rows: Arc::new(rows), send: Duration::ZERO, breaks: Box::new(move |_| Some(breaks)) };
+        let pipeline = pipeline(link, &counters);
+        let threads = threads(&pipeline);
+        let id = pipeline.begin(0, epoch_of(batches).feed, 0..batches);
+        for number in 0..batches {
+            let delivery = pipeline.next(id, Instant::now()).expect("an error for each batch");
+            let Err(Error::Device { place, message }) = delivery.ready else { panic!("batch {number}: another end") };
+            assert_eq!((place.batch, place.stage, message.as_str()), (number, stage, problem));
+        }
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}: something waited for a permit", start.elapsed());
+        pipeline.end(id);
+        let permits: Vec<_> = (0..SLOTS).map_while(|_| pipeline.pool.permit(Duration::from_secs(5))).collect();
+        assert_eq!(permits.len(), SLOTS);
+        assert_eq!(counters.snapshot().allocations, batches as u64, "memory that may be read was used again");
+        drop((permits, threads));
     }
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}: something waited for a permit", start.elapsed());
-    pipeline.end(id);
-    let permits: Vec<_> = (0..SLOTS).map_while(|_| pipeline.pool.permit(Duration::from_secs(5))).collect();
-    assert_eq!(permits.len(), SLOTS);
-    drop((permits, threads));
 }
 
 /// Whatever call of a device hangs, a loader with a timeout can be dropped, and says which call it is.
@@ -312,7 +318,7 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
                             Breaks::Upload { .. } | Breaks::Decode => matches!(error, Error::Failed { .. }),
                             Breaks::Panic { .. } | Breaks::PanicInDecode => matches!(error, Error::Panicked { .. }),
                             Breaks::Settle => matches!(error, Error::Device { .. }),
-                            Breaks::Keeps { .. } | Breaks::Lost => false,
+                            Breaks::Keeps { .. } | Breaks::Lost | Breaks::LostInDecode => false,
                         };
                         assert!(fits, "{breaks:?}: {error:?}");
                     }

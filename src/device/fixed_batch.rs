@@ -1,8 +1,10 @@
 //! A batch that stays where it is on the device, for steps that are recorded once.
 
-use super::tensors::{MapTensors, TensorMapper};
+use super::{
+    fixed::{Fixed, Values},
+    tensors::{MapTensors, TensorMapper},
+};
 use crate::{
-    device::Fixed,
     fault::Error,
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -103,25 +105,24 @@ impl<O: MapTensors + Clone> FixedBatch<O> {
     ///
     /// # Errors
     /// [`Error::Config`], if a tensor has another shape or dtype than in the first batch, or if there are more tensors or
-    /// fewer. Nothing has changed then. Also on another thread than that of [`new`](Self::new), while a step is
-    /// recorded, and for a tensor of another device, or that autodiff follows. [`Error::Device`], if a copy could not
-    /// be launched, or if what made the batch had failed. Then do not replay before another `set`.
+    /// fewer. Also on another thread than that of [`new`](Self::new), while a step is recorded, and for a tensor of
+    /// another device, one that autodiff follows, or one that stays. Nothing has changed then. [`Error::Device`], if a
+    /// copy could not be launched, or if what made the batch had failed. Then do not replay before another `set`.
     pub fn set(&self, batch: O) -> Result<(), Error> {
         let refused = |problem| {
             let advice = "give it batches like the first, e.g. with `drop_last(true)`, on the thread that made it";
             Error::config("FixedBatch::set", problem, advice)
         };
-        let next = |copies| Next { tensors: &self.tensors, seen: 0, problem: None, copies };
-        let mut compares = next(false);
-        drop(batch.clone().map_tensors(&mut compares)); // a batch that does not fit changes nothing
-        let (seen, first) = (compares.seen, self.tensors.len());
+        // Nothing is copied before all tensors are checked: a batch that does not fit changes nothing.
+        let mut next = Next { tensors: &self.tensors, seen: 0, problem: None, values: Vec::new() };
+        let batch = batch.map_tensors(&mut next);
+        let Next { seen, problem, values, .. } = next;
+        let first = self.tensors.len();
         if seen != first {
             return Err(refused(format!("{seen} tensors, and the first batch had {first}")));
         }
-        compares.problem.map_or(Ok(()), |problem| Err(refused(problem)))?;
-        let mut copies = next(true);
-        let batch = batch.map_tensors(&mut copies);
-        copies.problem.map_or(Ok(()), |problem| Err(refused(problem)))?;
+        problem.map_or(Ok(()), |problem| Err(refused(problem)))?;
+        self.tensors.iter().zip(values).for_each(|(fixed, values)| fixed.copy(values));
         let _before = mem::replace(&mut *self.batch.lock(), batch);
         check(&self.tensors)
     }
@@ -167,12 +168,13 @@ impl TensorMapper for Same<'_> {
     }
 }
 
-/// Compares the tensors of another batch with the first, then copies them.
+/// Checks the tensors of another batch, and finds their values.
 struct Next<'a> {
     tensors: &'a [Fixed],
     seen: usize,
     problem: Option<String>,
-    copies: bool,
+    /// Those of each tensor, if there was no problem.
+    values: Vec<Values>,
 }
 
 impl TensorMapper for Next<'_> {
@@ -180,16 +182,15 @@ impl TensorMapper for Next<'_> {
         let (nth, fixed) = (self.seen, self.tensors.get(self.seen));
         self.seen += 1;
         let Some(fixed) = fixed else { return tensor };
-        let (tensor, done) = match fixed.fits(&tensor) {
-            Ok(()) if self.copies => {
-                let (tensor, done) = fixed.set(tensor);
-                (tensor, done.map_err(str::to_owned))
+        match fixed.values(tensor.clone(), self.tensors) {
+            Ok((values, stays)) => {
+                self.values.push(values);
+                stays
             }
-            fits => (tensor, fits),
-        };
-        if let Err(problem) = done {
-            self.problem.get_or_insert(format!("tensor {nth}: {problem}"));
+            Err(problem) => {
+                self.problem.get_or_insert(format!("tensor {nth}: {problem}"));
+                tensor
+            }
         }
-        tensor
     }
 }
