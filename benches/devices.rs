@@ -91,7 +91,7 @@ struct Args {
     /// Folder of JPEGs for the case `jpeg`; without files it gets 512 like photographs
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Where the images of the case `jpeg` are decoded: auto, host, device, or the share of the host, as 0.2
+    /// Where the images of the case `jpeg` are decoded: auto, host or device
     #[arg(long, default_value = "auto")]
     decoder: Decoder,
     /// No measurement begins after so many seconds

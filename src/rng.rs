@@ -14,8 +14,6 @@ pub(crate) enum Purpose {
     Batch = 3,
     /// The choice of the next dataset of a mixture, whose samplers may have the same seed.
     Mixture = 4,
-    /// The choice of what decodes a sample's image.
-    Decoder = 5,
 }
 
 /// A generator keyed by (seed, epoch, and the sample's index or the position of the batch's first sample).

@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// Folder of JPEGs for the case `jpeg`; without files it gets 512 like photographs
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Where the images of the case `jpeg` are decoded, by `pinned`: auto, host, device, or the share of the host, as 0.2
+    /// Where the images of the case `jpeg` are decoded, by `pinned`: auto, host or device
     #[arg(long, default_value = "auto")]
     pub(crate) decoder: Decoder,
     /// Values of raw samples

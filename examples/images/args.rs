@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// What changes training images, after a random crop and a flip. Burn's own loader makes no random changes
     #[arg(long, value_enum, default_value_t = Changes::Light)]
     pub(crate) augment: Changes,
-    /// Where JPEGs are decoded: auto, host, device, or the host's share of them, as 0.2
+    /// Where JPEGs are decoded: auto, host or device
     #[arg(long, default_value = "auto")]
     pub(crate) decoder: Decoder,
     /// Images are cropped and resized to this side

@@ -119,8 +119,7 @@ where
     ) -> Result<(), (usize, Error)> {
         let RowsJob { source, plan, .. } = &*self.job;
         let lengths = &mut lengths[(first - self.chunk.rows().start) * source.layout.fields.len()..];
-        let draw = |position| source.samples.draw(plan, position);
-        let rows = Rows { chunk: &mut self.chunk, first, lengths, long: &mut self.long, draw: &draw };
+        let rows = Rows { chunk: &mut self.chunk, first, lengths, long: &mut self.long };
         let place = |position| Place { stage: Stage::Collate, ..plan.sample(position, worker) };
         write_rows(&*source.collate, samples, rows, &plan.abandoned, place, wrote)
     }

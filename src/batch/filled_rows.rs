@@ -66,7 +66,7 @@ where
 {
     #[cfg(feature = "vision")]
     fn decodes(&self) -> bool {
-        self.source.layout.decoding.is_some()
+        self.source.layout.decoding
     }
 
     #[cfg(feature = "vision")]
@@ -163,7 +163,7 @@ where
 fn parts(layout: &SlotLayout, rows: usize, longest: &[usize]) -> Vec<Part> {
     let part = |(at, field): (usize, &Field)| {
         let shape = field.batch_shape(rows, longest.get(at).copied().unwrap_or(0));
-        let (start, images) = (layout.offset(at), layout.image_values(at).filter(|_| layout.decoding.is_some()));
+        let (start, images) = (layout.offset(at), layout.image_values(at).filter(|_| layout.decoding));
         let len = match images {
             Some(_) => rows * layout.row_bytes(at),
             None => shape.num_elements() * field.dtype.size(),

@@ -57,20 +57,11 @@ pub struct RowMut<'a> {
     /// Takes files that are longer than the row.
     #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "only images are files"))]
     pub(super) long: &'a mut LongFiles,
-    /// A number from 0 to 1 that depends on the sample alone.
-    #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "only images ask for it"))]
-    pub(super) draw: f64,
 }
 
 impl<'a> RowMut<'a> {
-    pub(crate) fn new(
-        chunk: &'a mut Chunk,
-        row: usize,
-        lengths: &'a mut [usize],
-        long: &'a mut LongFiles,
-        draw: f64,
-    ) -> Self {
-        Self { chunk, row, written: 0, lengths, long, draw }
+    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, lengths: &'a mut [usize], long: &'a mut LongFiles) -> Self {
+        Self { chunk, row, written: 0, lengths, long }
     }
 
     #[inline]

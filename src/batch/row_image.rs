@@ -48,19 +48,15 @@ impl RowMut<'_> {
         if (width as usize, height as usize) != (field_width, field_height) {
             return Err(VisionError::FieldSize { field: name.into(), width, height, field_width, field_height });
         }
-        let (draw, decoding, most) = (self.draw, self.chunk.layout().decoding, self.chunk.layout().room(at));
+        let (decoding, most) = (self.chunk.layout().decoding, self.chunk.layout().room(at));
         let (values, row) = (Arc::clone(values), self.chunk.bytes_mut(at, self.row));
-        match decoding {
-            None => write_values(image, &values, row)?,
-            Some(share) => {
-                let long = write_row(image, draw >= share, most, row, 3 * field_width * field_height)?;
-                if let Some((head, file)) = long {
-                    // Two fields of a row may have long files.
-                    let place = 64 * self.row + at; // layouts have at most 64 fields
-                    PictureRow { bytes: place as u32, ..head }.write(self.chunk.bytes_mut(at, self.row));
-                    self.long.insert(place, file);
-                }
-            }
+        if !decoding {
+            write_values(image, &values, row)?;
+        } else if let Some((head, file)) = write_row(image, most, row, 3 * field_width * field_height)? {
+            // Two fields of a row may have long files.
+            let place = 64 * self.row + at; // layouts have at most 64 fields
+            PictureRow { bytes: place as u32, ..head }.write(self.chunk.bytes_mut(at, self.row));
+            self.long.insert(place, file);
         }
         self.note_written(at);
         Ok(())
@@ -79,17 +75,16 @@ fn write_values(image: &Image, values: &Values, row: &mut [u8]) -> Result<(), Vi
     }
 }
 
-/// Writes the row of an image for a device that decodes: its file, if the device `may` have it and it has at `most` so
+/// Writes the row of an image for a device that decodes: its file, if the device takes it and it has at `most` so
 /// many bytes, else its `pixels` bytes. A file that does not fit into the row is returned, with its head.
 fn write_row(
     image: &Image,
-    may: bool,
     most: usize,
     row: &mut [u8],
     pixels: usize,
 ) -> Result<Option<(PictureRow, Bytes)>, VisionError> {
     let (head, room) = row.split_at_mut(PictureRow::BYTES);
-    let Some((file, jpeg)) = image.for_hardware().filter(|(file, _)| may && file.bytes.len() <= most) else {
+    let Some((file, jpeg)) = image.for_hardware().filter(|(file, _)| file.bytes.len() <= most) else {
         image.write(|_, byte| byte, &mut room[..pixels])?;
         PictureRow { kind: PictureKind::PIXELS, bytes: pixels as u32, ..PictureRow::default() }.write(head);
         return Ok(None);
@@ -239,10 +234,10 @@ mod tests {
             down.change(&mut image, rng).unwrap();
             assert!(!image.is_decoded(), "all of it is noted");
             let mut row = vec![0; PictureRow::BYTES + pixels.max(files[nth % 8].len())];
-            assert!(write_row(&image, true, usize::MAX, &mut row, pixels).unwrap().is_none());
+            assert!(write_row(&image, usize::MAX, &mut row, pixels).unwrap().is_none());
             let (head, bytes) = PictureRow::open(&row, &none, [SIDE; 2]).unwrap();
             assert_eq!((head.kind, bytes), (PictureKind::JPEG, &files[nth % 8][..]));
-            assert!(write_row(&image, false, usize::MAX, &mut row, pixels).unwrap().is_none());
+            assert!(write_row(&image, 0, &mut row, pixels).unwrap().is_none());
             let (head, bytes) = PictureRow::open(&row, &none, [SIDE; 2]).unwrap();
             assert_eq!((head.kind, bytes.len()), (PictureKind::PIXELS, pixels));
         }

@@ -6,10 +6,9 @@ use crate::{
     fault::{BoxError, Doing, Error, Faults, Skips, during, guard_at},
     observe::{Counters, TaskClock},
     order::Occurrences,
-    rng::{KeyedRng, Purpose},
+    rng::KeyedRng,
     vocabulary::{Place, Stage},
 };
-use rand::RngExt;
 use std::{
     cell::Cell,
     ops::Range,
@@ -144,11 +143,6 @@ impl<I: 'static> Samples<I> {
     fn rng(&self, plan: &BatchPlan, position: usize) -> KeyedRng {
         let occurrence = plan.occurrences.map(|occurrences| occurrences.of(position));
         KeyedRng::for_sample(self.seed, plan.at.key.epoch, plan.indices[position], occurrence)
-    }
-
-    /// Draws a number from 0 to 1 for the sample at a position of a batch: what decodes its image.
-    pub(crate) fn draw(&self, plan: &BatchPlan, position: usize) -> f64 {
-        KeyedRng::new(Purpose::Decoder, self.seed, plan.at.key.epoch, plan.indices[position]).random()
     }
 
     /// The number of samples besides one.

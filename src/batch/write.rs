@@ -15,8 +15,6 @@ pub(crate) struct Rows<'a> {
     pub(crate) lengths: &'a mut [usize],
     /// Takes files that are longer than their rows.
     pub(crate) long: &'a mut LongFiles,
-    /// Draws a number from 0 to 1 for the sample of a row.
-    pub(crate) draw: &'a dyn Fn(usize) -> f64,
 }
 
 /// Lets a collate write samples, and checks that it writes all of each. Stops at the first failure, or once the batch
@@ -29,8 +27,7 @@ pub(crate) fn write_rows<I, C: Collate<I>>(
     place: impl FnOnce(usize) -> Place,
     mut wrote: impl FnMut(),
 ) -> Result<(), (usize, Error)> {
-    let Rows { chunk, first, lengths, long, draw } = rows;
-    let draws = chunk.layout().decoding.is_some_and(|share| share > 0.0);
+    let Rows { chunk, first, lengths, long } = rows;
     let fields = chunk.layout().fields.len();
     let doing = Doing::here();
     let written = guard_at(
@@ -42,7 +39,7 @@ pub(crate) fn write_rows<I, C: Collate<I>>(
                     return Ok(());
                 }
                 doing.note(position, Stage::Collate);
-                let mut row = RowMut::new(chunk, position, lengths, long, if draws { draw(position) } else { 0.0 });
+                let mut row = RowMut::new(chunk, position, lengths, long);
                 collate.write(sample, &mut row)?;
                 row.complete()?;
                 wrote();

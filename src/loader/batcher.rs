@@ -114,8 +114,7 @@ impl<C> PinnedBatcher<C> {
         let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one: this thread writes all rows
         let position = |position| Place { index: Some(position), ..place };
         let never = AtomicBool::new(false); // nobody can leave in the middle
-        let all =
-            Rows { chunk: &mut chunk, first: 0, lengths: &mut lengths, long: &mut LongFiles::new(), draw: &|_| 0.0 };
+        let all = Rows { chunk: &mut chunk, first: 0, lengths: &mut lengths, long: &mut LongFiles::new() };
         write_rows(&self.collate, &items, all, &never, position, || ()).map_err(|(_, error)| error)?;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;
         let longest = if layout.has_padded() { trim_padding(&layout, &mut slot, rows, &lengths) } else { Vec::new() };

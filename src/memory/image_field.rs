@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// Where the pixels of an image field are made, for files that wait to be decoded
 /// (`vision::Image`). What decodes a file never depends on time.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Decoder {
     /// On the device if it has engines for JPEGs that can be used, else on the workers. Files that the engines do not
@@ -18,18 +18,14 @@ pub enum Decoder {
     Host,
     /// On the device. If it cannot be done there, building the loader fails.
     Device,
-    /// As `Device`, but this share of the files, from 0 to 1, is decoded on the workers. Which files it is depends on
-    /// the seed, the epoch and the index.
-    Shared(f64),
 }
 
-/// `auto`, `host`, `device`, or the share of the host, as `0.2`: for options of a program.
+/// `auto`, `host` or `device`: for options of a program.
 ///
 /// ```
 /// use burn_pinned::memory::Decoder;
 ///
 /// assert_eq!("device".parse::<Decoder>()?, Decoder::Device);
-/// assert_eq!("0.2".parse::<Decoder>()?, Decoder::Shared(0.2));
 /// assert!("gpu".parse::<Decoder>().is_err());
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
@@ -37,14 +33,13 @@ impl FromStr for Decoder {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        match (text, text.parse()) {
-            ("auto", _) => Ok(Self::Auto),
-            ("host", _) => Ok(Self::Host),
-            ("device", _) => Ok(Self::Device),
-            (_, Ok(share)) => Ok(Self::Shared(share)),
-            (other, Err(_)) => {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "host" => Ok(Self::Host),
+            "device" => Ok(Self::Device),
+            other => {
                 let problem = format!("`{other}` is no decoder");
-                Err(Error::config("Decoder::from_str", problem, "use auto, host, device, or a share from 0 to 1"))
+                Err(Error::config("Decoder::from_str", problem, "use auto, host or device"))
             }
         }
     }

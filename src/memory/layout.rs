@@ -137,24 +137,19 @@ pub(crate) struct SlotLayout {
     pub(crate) streaming: bool,
     /// The values of the fields of images.
     images: Vec<Option<Arc<Values>>>,
-    /// The rows of images are for a device that decodes: the share of its files that the workers decode.
-    pub(crate) decoding: Option<f64>,
+    /// The rows of images are for a device that decodes.
+    pub(crate) decoding: bool,
 }
 
 impl SlotLayout {
     /// Lays out `fields` for `rows` rows, and checks the layout.
     pub(crate) fn new(fields: Vec<Field>, rows: usize) -> Result<Self, Error> {
-        Self::of(fields, rows, None)
+        Self::of(fields, rows, false)
     }
 
     /// Returns the layout in which fields of images are for a device that decodes them.
     pub(crate) fn for_decoding(&self) -> Result<Self, Error> {
-        let host = |field: &Field| match field.image.as_ref()?.decoder {
-            Decoder::Shared(share) => Some(share),
-            _ => Some(0.0),
-        };
-        let share = self.fields.iter().find_map(host);
-        Ok(Self { streaming: self.streaming, ..Self::of(self.fields.clone(), self.rows, share)? })
+        Ok(Self { streaming: self.streaming, ..Self::of(self.fields.clone(), self.rows, true)? })
     }
 
     /// Where the images are to be decoded, if there are any.
@@ -163,7 +158,7 @@ impl SlotLayout {
         images.next()
     }
 
-    fn of(fields: Vec<Field>, rows: usize, decoding: Option<f64>) -> Result<Self, Error> {
+    fn of(fields: Vec<Field>, rows: usize, decoding: bool) -> Result<Self, Error> {
         let wrong = |problem: String, advice: &str| Error::config("Collate::layout", problem, advice);
         if fields.is_empty() {
             return Err(wrong("it has no field".into(), "name at least one `Field`"));
@@ -204,7 +199,7 @@ impl SlotLayout {
                 return Err(wrong(problem, "give both the same"));
             }
             // A device gets bytes, and makes the values.
-            let of_bytes = field.image.is_some() && decoding.is_some();
+            let of_bytes = field.image.is_some() && decoding;
             let value = if of_bytes { 1 } else { field.dtype.size() };
             let row = field.shape.iter().try_fold(value, |bytes, dim| bytes.checked_mul(*dim));
             let row = match of_bytes {

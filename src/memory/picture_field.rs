@@ -97,11 +97,6 @@ impl Field {
         if let Some(std) = image.std.iter().find(|std| !(**std > 0.0 && std.is_finite())) {
             return wrong(format!("{std} is not a standard deviation, in field `{name}`"), "give numbers above 0");
         }
-        match image.decoder {
-            Decoder::Shared(share) if !(0.0..=1.0).contains(&share) => {
-                wrong(format!("{share} is not a share, in field `{name}`"), "give a number from 0 to 1")
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }

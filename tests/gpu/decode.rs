@@ -187,27 +187,27 @@ fn the_device_makes_the_pixels_of_the_host() {
 
 #[test]
 #[ignore = "needs a GPU"]
-fn values_and_shares_and_workers() {
+fn values_and_pixels_and_workers() {
     let files = Arc::new(files());
-    // The same bytes for any number of workers and size of batches, with a share on the host too.
-    let bytes = |decoder, workers, batch| -> Vec<u8> {
-        all(&loader(&files, field(decoder), workers, batch)).into_iter().flat_map(|(bytes, _)| bytes).collect()
+    // The same bytes for any number of workers and size of batches. Without room for a file the device gets pixels.
+    let bytes = |field, workers, batch| -> Vec<u8> {
+        all(&loader(&files, field, workers, batch)).into_iter().flat_map(|(bytes, _)| bytes).collect()
     };
-    assert!(bytes(Decoder::Device, 1, 96) == bytes(Decoder::Device, 7, 13));
-    assert!(bytes(Decoder::Shared(0.5), 3, 20) == bytes(Decoder::Shared(0.5), 8, 7));
-    assert!(bytes(Decoder::Shared(1.0), 3, 20) == bytes(Decoder::Host, 8, 20));
+    let device = field(Decoder::Device);
+    assert!(bytes(device.clone(), 1, 96) == bytes(device.clone(), 7, 13));
+    assert!(bytes(device.clone().room(0), 3, 20) == bytes(field(Decoder::Host), 8, 20));
     // Values are those of the bytes.
     let (mean, std) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
     for dtype in [DType::F32, DType::F16, DType::BF16] {
-        let floats = |decoder| all(&loader(&files, field(decoder).with_dtype(dtype).normalize(mean, std), 4, 24));
-        let plain = bytes(Decoder::Device, 4, 24);
+        let floats = |field: Field| all(&loader(&files, field.with_dtype(dtype).normalize(mean, std), 4, 24));
+        let plain = bytes(device.clone(), 4, 24);
         let (a, b): (Vec<u8>, Vec<u8>) = (
-            floats(Decoder::Device).into_iter().flat_map(|(bytes, _)| bytes).collect(),
-            floats(Decoder::Shared(1.0)).into_iter().flat_map(|(bytes, _)| bytes).collect(),
+            floats(device.clone()).into_iter().flat_map(|(bytes, _)| bytes).collect(),
+            floats(device.clone().room(0)).into_iter().flat_map(|(bytes, _)| bytes).collect(),
         );
         assert_eq!(a.len(), plain.len() * dtype.size());
         assert_eq!(b.len(), a.len());
-        let hosts = floats(Decoder::Host).into_iter().flat_map(|(bytes, _)| bytes).collect::<Vec<_>>();
+        let hosts = floats(field(Decoder::Host)).into_iter().flat_map(|(bytes, _)| bytes).collect::<Vec<_>>();
         assert!(hosts == b, "{dtype:?}: the kernel's values of host pixels are the host's");
         if dtype == DType::F32 {
             let plane = SIDE * SIDE;

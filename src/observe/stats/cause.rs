@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Waits below this share of the step's time are not worth a change.
 const WAITS: f64 = 0.05;
 /// A stage whose threads work this share of the time is the one that the others wait for.
-pub(super) const BUSY: f64 = 0.75;
+const BUSY: f64 = 0.75;
 /// A share of the waits, or of the time, that is enough to name a cause.
 const MOST: f64 = 0.5;
 const MANY: f64 = 0.3;
@@ -102,8 +102,6 @@ pub(crate) enum Cause {
         waits: f64,
         /// The share of their time in which the transfer threads decode.
         busy: f64,
-        /// The share of the workers' time in which they work. Those that rest count as idle.
-        workers: f64,
     },
     /// `Collate::finish`, which runs in `next()`, is the bottleneck.
     Finish {
@@ -219,7 +217,7 @@ impl Stats {
                     let images = self.images && self.stages.decode.count == 0;
                     Cause::Workers { waits, stage, workers: all, busy: workers, room, reads, images }
                 }
-                () if busiest == decode => Cause::Decode { waits, busy: decode, workers },
+                () if busiest == decode => Cause::Decode { waits, busy: decode },
                 () if busiest == transfer => {
                     let pageable = self.memory == Some(MemoryKind::Pageable);
                     Cause::Transfer { waits, gb_per_s: self.gb_per_second(), busy: transfer, pageable }

@@ -1,7 +1,7 @@
 //! A verdict in words: the cause in one line, and what to change.
 
 use super::{
-    cause::{BUSY, Cause, Reads},
+    cause::{Cause, Reads},
     report::Stats,
 };
 use crate::vocabulary::Stage;
@@ -189,17 +189,10 @@ impl fmt::Display for Cause {
                 }
                 f.write_str("send fewer bytes, such as u8 instead of f32")
             }
-            Self::Decode { waits: share, busy, workers } => {
+            Self::Decode { waits: share, busy } => {
                 let (waits, busy) = (waits(share), percent(busy));
                 write!(f, "decode-bound: {waits}, the transfers decode on the device {busy} of their time: ")?;
-                match workers < BUSY {
-                    true => write!(
-                        f,
-                        "the workers are busy {}, so let them decode a share, as by `Decoder::Shared(0.2)`",
-                        percent(workers)
-                    ),
-                    false => f.write_str("store smaller images"),
-                }
+                f.write_str("store smaller images")
             }
             Self::Finish { waits: share, share: part } => {
                 let (waits, part) = (waits(share), percent(part));

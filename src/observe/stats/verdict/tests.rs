@@ -78,11 +78,6 @@ fn each_cause_has_its_line() {
     );
     let decode = Stages { decode: busy(ms(2910)), transfer: busy(ms(60)), ..Stages::default() };
     says(
-        &Stats { stages: Stages { read: busy(ms(800)), ..decode }, ..stats(400) },
-        "decode-bound: the step waits 40 % of the time, the transfers decode on the device 97 % of their \
-         time: the workers are busy 20 %, so let them decode a share, as by `Decoder::Shared(0.2)`",
-    );
-    says(
         &Stats { stages: Stages { read: busy(ms(3400)), ..decode }, ..stats(400) },
         "decode-bound: the step waits 40 % of the time, the transfers decode on the device 97 % of their \
          time: store smaller images",
