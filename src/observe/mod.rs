@@ -19,9 +19,7 @@ pub(crate) use counters::Totals;
 pub(crate) use counters::{Counters, OnDevice, SlowReads};
 pub(crate) use loops::CopyId;
 pub(crate) use span::{Entered, Span};
-#[cfg(test)]
-pub(crate) use stats::Cause;
-pub use stats::{Queues, StageStats, Stages, Stats, Verdict, VerdictKind};
+pub use stats::{Queues, StageStats, Stages, Stats, Verdict};
 pub(crate) use step_clock::StepClock;
 pub(crate) use task_clock::TaskClock;
 pub(crate) use timeline::Lane;

@@ -6,7 +6,7 @@ use burn::{
     data::dataloader::DataLoader,
     tensor::{Device, Tensor},
 };
-use burn_pinned::{PinnedDataLoaderBuilder, observe::VerdictKind};
+use burn_pinned::{PinnedDataLoaderBuilder, observe::Verdict};
 use std::{thread::sleep, time::Duration};
 
 /// A loop that launches long steps and reads none of their results is held back by the GPU, in `next()`.
@@ -27,7 +27,7 @@ fn a_loop_that_runs_ahead_is_compute_bound() {
     let stats = loader.stats();
     println!("{stats}\n{}", stats.verdict());
     // In the first step Burn compiles and tries out kernels for seconds, while transfers wait too: that is left out.
-    assert_eq!(stats.verdict().kind(), VerdictKind::Ahead, "{}", stats.verdict());
+    assert!(matches!(stats.verdict(), Verdict::Device { kept: false, .. }), "{}", stats.verdict());
     assert!(stats.stages.device_wait.busy > stats.copies_had / 2, "{stats}");
     let batch = 64 * (10_000 + 8);
     assert!((3 * batch..=8 * batch).contains(&stats.device_bytes_peak), "{}", stats.device_bytes_peak);

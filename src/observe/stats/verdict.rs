@@ -1,240 +1,263 @@
-//! A verdict in words: the cause in one line, and what to change.
+//! A verdict: what the training loop waits for, as the statistics show it.
 
 use super::{
-    cause::{Cause, Reads},
-    report::Stats,
+    report::{Stats, share},
+    stage::StageStats,
 };
-use crate::vocabulary::Stage;
+use crate::vocabulary::{MemoryKind, Stage};
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::time::Duration;
 
-/// Why the training loop waits, if it does. `Display` gives one line with the cause and the next step.
+/// Waits below this share of the step's time are not worth a change.
+const WAITS: f64 = 0.05;
+/// A stage whose threads work this share of the time is the one that the others wait for.
+const BUSY: f64 = 0.75;
+/// A share of the waits, or of the time, that is enough to name a cause.
+const MOST: f64 = 0.5;
+const MANY: f64 = 0.3;
+/// The number of first batches that no verdict is about. In the first steps a device compiles (4.8 s of the first step
+/// of a test on an H200).
+pub(crate) const EARLY: u64 = 8;
+/// Samples that are faster are not the slow ones.
+const TINY: Duration = Duration::from_micros(100);
+/// Samples differ much if the slowest of a hundred takes this many times the median.
+const UNEVEN: u32 = 10;
+
+/// Workers that wait for storage: at least so many, and at most so many for each thread of the machine.
+const SLEEPERS: usize = 16;
+const OF_THREADS: usize = 4;
+
+/// Why the training loop waits, if it does, with what shows it. `Display` gives one line with the cause and the next
+/// step.
+///
+/// Shares are from 0 to 1; `waits` is the share of the training loop's time that it spent in `next()`.
 ///
 /// ```
-/// use burn_pinned::{observe::VerdictKind, Stats};
+/// use burn_pinned::{observe::Verdict, Stats};
 ///
 /// let verdict = Stats::default().verdict();
-/// assert_eq!(verdict.kind(), VerdictKind::TooEarly);
+/// assert!(matches!(verdict, Verdict::TooEarly { .. }));
 /// assert_eq!(verdict.to_string(), "too early to say: 0 batches so far");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Verdict(Cause);
-
-/// What the bottleneck is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
-pub enum VerdictKind {
+pub enum Verdict {
     /// Only a few batches so far: no cause can be told yet.
-    TooEarly,
+    #[non_exhaustive]
+    TooEarly {
+        /// Batches delivered.
+        batches: u64,
+        /// Errors delivered instead of a batch.
+        errors: u64,
+    },
     /// The step is the bottleneck: the loader keeps up.
-    Compute,
-    /// The device is the bottleneck. The loop launches steps without waiting for them, and so runs ahead of the device.
-    /// It then waits in `next()` until a step is over and releases its batch.
-    Ahead,
+    #[non_exhaustive]
+    Compute {
+        /// The share of waits.
+        waits: f64,
+        /// The share of the time in which the loader's busiest threads had nothing to do.
+        idle: f64,
+    },
     /// Most waits are for the first batch of an epoch.
-    Start,
+    #[non_exhaustive]
+    Start {
+        /// The share of waits.
+        waits: f64,
+        /// The mean of those waits.
+        first_batch: Duration,
+    },
+    /// The workers are the bottleneck, and most of their time they wait for storage.
+    #[non_exhaustive]
+    Storage {
+        /// The share of waits.
+        waits: f64,
+        /// How many workers there are.
+        workers: usize,
+        /// The share of the workers' time in which they have a sample in hand.
+        busy: f64,
+        /// The share of the reads' time in which workers wait for storage.
+        asleep: f64,
+        /// A number of workers that hides more of it, if there is one.
+        more: Option<usize>,
+    },
     /// The workers are the bottleneck, with one stage above the others.
-    Workers,
-    /// The pin thread is the bottleneck: packing a batcher's tensors, or closing the gaps of padded rows.
-    Pin,
+    #[non_exhaustive]
+    Workers {
+        /// The share of waits.
+        waits: f64,
+        /// Where the workers spend most of their time.
+        stage: Stage,
+        /// How many workers there are.
+        workers: usize,
+        /// The share of the workers' time in which they work.
+        busy: f64,
+        /// Whether more workers would help. `None` if that is not known: reads may wait for storage, or compute.
+        more: Option<bool>,
+        /// Whether the workers decode images.
+        images: bool,
+    },
     /// The link to the device is the bottleneck.
-    Transfer,
+    #[non_exhaustive]
+    Transfer {
+        /// The share of waits.
+        waits: f64,
+        /// Gigabytes a second.
+        gb_per_s: f64,
+        /// The share of their time in which the transfer threads copy.
+        busy: f64,
+        /// Whether they copy from ordinary memory, because page-locked memory was refused.
+        pageable: bool,
+    },
     /// The engines that decode images on the device are the bottleneck.
-    Decode,
-    /// `Collate::finish`, which runs in `next()`, is the bottleneck.
-    Finish,
-    /// Delivered batches stay in device memory though no step needs them any more, so no more batches may be sent.
-    Device,
-    /// Workers wait for slots.
-    Slots,
-    /// Batches are so small that handing them on is most of the work.
-    Overhead,
+    #[non_exhaustive]
+    Decode {
+        /// The share of waits.
+        waits: f64,
+        /// The share of their time in which the transfer threads decode.
+        busy: f64,
+    },
+    /// The device has no room for more batches.
+    #[non_exhaustive]
+    Device {
+        /// The share of waits.
+        waits: f64,
+        /// The share of their time in which transfer threads wait for room.
+        full: f64,
+        /// Whether batches are kept though no step needs them any more. Else the device is the bottleneck: the loop
+        /// launches steps without waiting for them, and then waits in `next()` until one is over.
+        kept: bool,
+    },
     /// Some samples take much longer than most.
-    Uneven,
-    /// No stage stands out.
-    Mixed,
+    #[non_exhaustive]
+    Uneven {
+        /// The share of waits.
+        waits: f64,
+        /// The stage in which they do.
+        stage: Stage,
+        /// The time that half of the samples take at most.
+        p50: Duration,
+        /// The time that the slowest of a hundred take at least.
+        p99: Duration,
+        /// The samples of which each time is the mean; 1 for times of single samples.
+        group: u64,
+    },
+    /// None of these. The stage that takes the most time is the one to look at first.
+    #[non_exhaustive]
+    Stage {
+        /// The share of waits.
+        waits: f64,
+        /// The stage.
+        stage: Stage,
+        /// The share of the time of its threads that it takes; of `finish` in `next()`, the share of the waits.
+        share: f64,
+    },
+}
+
+impl Verdict {
+    /// The stage to blame, if it is a single one.
+    pub fn stage(&self) -> Option<Stage> {
+        match *self {
+            Self::Storage { .. } => Some(Stage::Read),
+            Self::Transfer { .. } => Some(Stage::Transfer),
+            Self::Decode { .. } => Some(Stage::Decode),
+            Self::Workers { stage, .. } | Self::Uneven { stage, .. } | Self::Stage { stage, .. } => Some(stage),
+            Self::TooEarly { .. } | Self::Compute { .. } | Self::Start { .. } | Self::Device { .. } => None,
+        }
+    }
 }
 
 impl Stats {
     /// Returns what the training loop waits for, and what to change. The verdict is about all that the loader has done
     /// since its first few batches, and costs the loader nothing. For a shorter time, see [`since`](Self::since).
     pub fn verdict(&self) -> Verdict {
-        Verdict(self.cause())
-    }
-}
-
-impl Verdict {
-    /// What the bottleneck is.
-    pub fn kind(&self) -> VerdictKind {
-        match self.0 {
-            Cause::TooEarly { .. } => VerdictKind::TooEarly,
-            Cause::Compute { .. } => VerdictKind::Compute,
-            Cause::Ahead { .. } => VerdictKind::Ahead,
-            Cause::Start { .. } => VerdictKind::Start,
-            Cause::Workers { .. } => VerdictKind::Workers,
-            Cause::Pin { .. } => VerdictKind::Pin,
-            Cause::Transfer { .. } => VerdictKind::Transfer,
-            Cause::Decode { .. } => VerdictKind::Decode,
-            Cause::Finish { .. } => VerdictKind::Finish,
-            Cause::Device { .. } => VerdictKind::Device,
-            Cause::Slots { .. } => VerdictKind::Slots,
-            Cause::Overhead { .. } => VerdictKind::Overhead,
-            Cause::Uneven { .. } => VerdictKind::Uneven,
-            Cause::Mixed { .. } => VerdictKind::Mixed,
+        let verdict = self.warm_up.as_ref().map(|warm_up| self.since(warm_up).verdict());
+        match verdict.unwrap_or_else(|| self.of_all()) {
+            Verdict::TooEarly { .. } => Verdict::TooEarly { batches: self.batches, errors: self.errors },
+            verdict => verdict,
         }
     }
 
-    /// The stage to blame, where it is one of the workers'.
-    pub fn stage(&self) -> Option<Stage> {
-        match self.0 {
-            Cause::Workers { stage, .. } | Cause::Uneven { stage, .. } => Some(stage),
-            _ => None,
+    fn of_all(&self) -> Verdict {
+        if self.batches < EARLY {
+            return Verdict::TooEarly { batches: self.batches, errors: self.errors };
         }
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// Returns what users call a stage, and what makes it cheaper. `images` says whether samples have images.
-fn words(stage: Stage, images: bool) -> (&'static str, &'static str) {
-    match stage {
-        Stage::Read if images => ("read (`Dataset::get`)", "make decoding cheaper, or decode the data only once"),
-        Stage::Read => ("read (`Dataset::get`)", "make it cheaper, or do its work once and store the result"),
-        Stage::Collate if images => ("`Collate::write`, which decodes images", DECODING),
-        Stage::Augment => ("augment", "make it cheaper, or augment on the device in `finish`"),
-        Stage::Collate => ("`Collate::write`", "make it cheaper, or move work to the device in `finish`"),
-        Stage::Batcher => ("the batcher", "make it cheaper, or move work to the device"),
-        Stage::Pin => ("pin (packing the batch)", "use fields of one size"),
-        Stage::Finish => ("finish", "do less work in `finish`"),
-        stage => (stage.name(), "do less work in each batch"),
-    }
-}
-
-/// What makes the decoding of images on the workers cheaper.
-const DECODING: &str = match cfg!(feature = "turbo") {
-    true => "store smaller images",
-    false => "store smaller images, or decode them by the feature `turbo`",
-};
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
-        let waits = |share: f64| format!("the step waits {} of the time", percent(share));
-        match *self {
-            Self::TooEarly { batches, errors: 0 } => write!(f, "too early to say: {batches} batches so far"),
-            Self::TooEarly { batches, errors } => {
-                write!(f, "too early to say: {batches} batches so far, and {errors} errors instead of batches")
-            }
-            Self::Compute { waits, idle } => {
-                let (waits, idle) = (percent(waits), percent(idle));
-                write!(
-                    f,
-                    "compute-bound: the loader is idle {idle}, the step waits {waits} of the time; nothing to change"
-                )
-            }
-            Self::Ahead { waits: share, share: part } => {
-                let (waits, part) = (waits(share), percent(part));
-                write!(f, "compute-bound: {waits}, but only because the device is busy with earlier steps: ")?;
-                write!(f, "transfers wait {part} of their time for these steps to end; nothing to change")
-            }
-            Self::Start { waits: share, first_batch } => {
-                let waits = waits(share);
-                write!(f, "{waits}, mostly {first_batch:.1?} for the first batch of each epoch: ")?;
-                f.write_str("use fewer and longer epochs, or smaller batches")
-            }
-            Self::Workers { waits: share, stage, workers, busy, room, reads, images } => {
-                let ((name, cheaper), waits, busy) = (words(stage, images), waits(share), percent(busy));
-                let s = if workers == 1 { "" } else { "s" };
-                write!(f, "{waits} for {name} ({workers} worker{s} busy {busy})")?;
-                match reads {
-                    Reads::Sleep { share, more } => {
-                        write!(f, ", which waits for storage {} of its time: ", percent(share))?;
-                        match more {
-                            Some(more) => {
-                                write!(f, "use `num_workers({more})`, since workers that sleep need no core")?
-                            }
-                            None => f.write_str("use faster storage or still more workers")?,
-                        }
-                    }
-                    _ if room => write!(f, ": use more workers, or {cheaper}")?,
-                    _ => write!(f, ": {cheaper}")?,
-                }
-                match reads {
-                    Reads::Sleep { .. } => Ok(()),
-                    _ if room => Ok(()),
-                    // While a worker waits for a file, another one can use its thread of the machine.
-                    Reads::Unknown if stage == Stage::Read => {
-                        f.write_str("; more workers help only if they wait for storage")
-                    }
-                    _ => f.write_str("; more workers would share the same cores"),
-                }
-            }
-            Self::Pin { waits: share, busy } => {
-                let (waits, busy) = (waits(share), percent(busy));
-                write!(f, "{waits} for the pin thread, busy {busy}: ")?;
-                f.write_str("use a `Collate` instead of a batcher, or fields of one size")
-            }
-            Self::Transfer { waits: share, gb_per_s, busy, pageable } => {
-                let (waits, busy) = (waits(share), percent(busy));
-                write!(f, "transfer-bound: {waits}, the transfers copy {busy} of their time at {gb_per_s:.1} GB/s")?;
-                if pageable {
-                    f.write_str(" from ordinary memory: look in the log why it is not page-locked, or ")?;
-                } else {
-                    f.write_str(": ")?;
-                }
-                f.write_str("send fewer bytes, such as u8 instead of f32")
-            }
-            Self::Decode { waits: share, busy } => {
-                let (waits, busy) = (waits(share), percent(busy));
-                write!(f, "decode-bound: {waits}, the transfers decode on the device {busy} of their time: ")?;
-                f.write_str("store smaller images")
-            }
-            Self::Finish { waits: share, share: part } => {
-                let (waits, part) = (waits(share), percent(part));
-                write!(f, "{waits}, {part} of that in `finish`, which runs in `next()`: ")?;
-                f.write_str("do less work or launch fewer kernels there")
-            }
-            Self::Device { waits: share, share: part } => {
-                let (waits, part) = (waits(share), percent(part));
-                write!(f, "{waits}, and transfers wait {part} of their time for batches to leave device memory: ")?;
-                f.write_str("drop batches after their step, or raise `prefetch`")
-            }
-            Self::Slots { waits: share, share: part, slots } => {
-                let (waits, part) = (waits(share), percent(part));
-                let s = if slots == 1 { "" } else { "s" };
-                write!(
-                    f,
-                    "slot-bound: {waits}, and the workers wait {part} of the time for a free slot ({slots} slot{s}): "
-                )?;
-                f.write_str("raise `prefetch` or `pinned_limit`")
-            }
-            Self::Overhead { waits: share, work } => {
-                let waits = waits(share);
-                write!(f, "{waits}, though a batch is only {work:.1?} of work: raise `batch_size`")
-            }
-            Self::Uneven { waits: share, stage, p50, p99, group } => {
-                let ((name, _), waits) = (words(stage, false), waits(share));
-                match group {
-                    0 | 1 => write!(f, "{waits} for slow samples, one in 100 takes {p99:.1?} in {name}, ")?,
-                    _ => write!(
-                        f,
-                        "{waits} for slow samples, of groups of {group} one in 100 takes {p99:.1?} a sample in {name}, "
-                    )?,
-                }
-                write!(f, "most take {p50:.1?}: ")?;
-                f.write_str("raise `prefetch`, or look at those samples")
-            }
-            Self::Mixed { waits: share, workers, transfer } => {
-                let (waits, workers, transfer) = (waits(share), percent(workers), percent(transfer));
-                write!(f, "{waits}, no stage stands out (workers busy {workers}, transfers {transfer}): ")?;
-                f.write_str("raise `prefetch`, so that slow batches matter less")
-            }
+        // One epoch has one start, which says nothing about the rest of it.
+        let start = if self.epochs > 1 { Duration::ZERO } else { self.start_waited };
+        let waited = self.waited.saturating_sub(start);
+        let waits = share(waited, self.total().saturating_sub(start));
+        let (workers, transfer, pin) = (self.workers_busy(), self.transfer_busy(), self.pin_busy());
+        let decode = self.decode_busy();
+        if waits < WAITS {
+            return Verdict::Compute { waits, idle: 1.0 - workers.max(transfer + decode).max(pin) };
         }
+        if self.epochs > 1 && share(self.start_waited, self.waited) >= MOST {
+            let epochs = u32::try_from(self.epochs).unwrap_or(u32::MAX);
+            return Verdict::Start { waits, first_batch: self.start_waited / epochs };
+        }
+        let finish = if self.on_host() { 0.0 } else { share(self.stages.finish.busy, waited).min(1.0) };
+        if finish >= MOST {
+            return Verdict::Stage { waits, stage: Stage::Finish, share: finish };
+        }
+        let (stage, times) = self.workers_stage();
+        let busiest = workers.max(transfer).max(pin).max(decode);
+        if busiest >= BUSY {
+            return match () {
+                () if busiest == workers => self.of_workers(waits, stage, workers),
+                () if busiest == decode => Verdict::Decode { waits, busy: decode },
+                () if busiest == transfer => {
+                    let pageable = self.memory == Some(MemoryKind::Pageable);
+                    Verdict::Transfer { waits, gb_per_s: self.gb_per_second(), busy: transfer, pageable }
+                }
+                () => Verdict::Stage { waits, stage: Stage::Pin, share: pin },
+            };
+        }
+        let full = self.of_transfers(self.stages.device_wait.busy);
+        if full >= MOST {
+            return Verdict::Device { waits, full, kept: share(self.kept_wait, self.stages.device_wait.busy) >= MOST };
+        }
+        if times.p99 > UNEVEN * times.p50 && times.p99 > TINY {
+            return Verdict::Uneven { waits, stage, p50: times.p50, p99: times.p99, group: times.group };
+        }
+        let slots = share(self.stages.slot_wait.busy, self.copies_had).min(1.0);
+        if slots >= MANY {
+            return Verdict::Stage { waits, stage: Stage::SlotWait, share: slots };
+        }
+        let all = [
+            (stage, share(times.busy, self.workers_had)),
+            (Stage::Pin, pin),
+            (Stage::Decode, decode),
+            (Stage::Transfer, transfer),
+            (Stage::Finish, finish),
+        ];
+        let (stage, share) = all.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b)).unwrap_or((stage, 0.0));
+        Verdict::Stage { waits, stage, share }
+    }
+
+    /// The workers are the bottleneck, and most of their time they are at this stage.
+    fn of_workers(&self, waits: f64, stage: Stage, busy: f64) -> Verdict {
+        let workers = self.workers;
+        let asleep = if stage == Stage::Read { self.asleep(stage) } else { Some(0.0) };
+        if let Some(asleep) = asleep.filter(|share| *share >= MOST) {
+            // Twice as many, up to a few for each thread of the machine. A few sleepers cost nothing on any machine.
+            let more = workers.saturating_mul(2).min(OF_THREADS * self.cpu_threads).max(SLEEPERS);
+            return Verdict::Storage { waits, workers, busy, asleep, more: Some(more).filter(|more| *more > workers) };
+        }
+        let room = !self.grows && workers + self.transfer_threads < self.cpu_threads;
+        // While a worker waits for a file, another one can use its thread of the machine.
+        let more = if room { Some(true) } else { asleep.map(|_| false) };
+        Verdict::Workers { waits, stage, workers, busy, more, images: self.images && self.stages.decode.count == 0 }
+    }
+
+    fn pin_busy(&self) -> f64 {
+        if self.on_host() { 0.0 } else { share(self.stages.pin.busy, self.copies_had).min(1.0) }
+    }
+
+    /// Returns the stage that takes most of the workers' time.
+    fn workers_stage(&self) -> (Stage, &StageStats) {
+        let host: &[Stage] = if self.on_host() { &[Stage::Pin, Stage::Finish] } else { &[] };
+        let all = Stage::OF_SAMPLES.into_iter().chain([Stage::Batcher]).chain(host.iter().copied());
+        let busiest = all.max_by_key(|stage| self.stages.of(*stage).busy).unwrap_or(Stage::Read);
+        (busiest, self.stages.of(busiest))
     }
 }
 

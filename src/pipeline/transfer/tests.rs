@@ -10,7 +10,7 @@ use crate::{
     batch::Ready,
     device::{Breaks, DeviceCall, Hang},
     fault::{BadSamples, Error, Quota},
-    observe::{Cause, Counters, Timeline},
+    observe::{Counters, Timeline, Verdict},
     pipeline::{Delivery, Settings},
     vocabulary::Stage,
 };
@@ -165,7 +165,11 @@ fn a_loop_that_runs_ahead_of_the_device_is_compute_bound() {
     let waited = consume(pipeline(link, &counters), &counters, batches);
     assert!(waited < 0.3, "{waited}: it waits for the device, and no worker can change that");
     let stats = counters.snapshot();
-    assert!(matches!(stats.cause(), Cause::Ahead { waits, .. } if waits > 0.5), "{stats}\n{}", stats.verdict());
+    assert!(
+        matches!(stats.verdict(), Verdict::Device { waits, kept: false, .. } if waits > 0.5),
+        "{stats}\n{}",
+        stats.verdict()
+    );
     // Two ahead, two on their way, and the one that the step works on; in time of other work the window lets one more
     // in.
     assert!((3 * 80..=6 * 80).contains(&stats.device_bytes_peak), "{stats}");
@@ -180,7 +184,7 @@ fn batches_that_are_kept_are_found() {
     let window = Arc::clone(&pipeline.window);
     consume(pipeline, &counters, batches);
     let stats = counters.snapshot();
-    assert!(matches!(stats.cause(), Cause::Device { .. }), "{stats}\n{}", stats.verdict());
+    assert!(matches!(stats.verdict(), Verdict::Device { kept: true, .. }), "{stats}\n{}", stats.verdict());
     assert_eq!(stats.device_bytes, 20 * 80, "{stats}");
     drop(window);
     assert_eq!(counters.snapshot().device_bytes, 0, "the pipeline is gone");
@@ -215,7 +219,7 @@ fn a_slow_link_is_found() {
     let waited = consume(pipeline(link, &counters), &counters, batches);
     assert!(waited > 0.5, "{waited}");
     let stats = counters.snapshot();
-    assert!(matches!(stats.cause(), Cause::Transfer { pageable: true, .. }), "{stats}\n{}", stats.verdict());
+    assert!(matches!(stats.verdict(), Verdict::Transfer { pageable: true, .. }), "{stats}\n{}", stats.verdict());
 }
 
 /// Batches are finished in `next()`, which is what its consumer waits for.
@@ -228,7 +232,7 @@ fn transfers_are_counted_and_a_slow_finish_is_found() {
     assert_eq!((stats.stages.transfer.count, stats.stages.device_wait.count, stats.stages.finish.count), (30, 30, 30));
     assert_eq!((stats.sent_bytes, stats.transfer_threads), (10 * 240, 2));
     assert!(stats.to_string().contains("transfers"), "{stats}");
-    assert!(matches!(stats.cause(), Cause::Finish { .. }), "{stats}\n{}", stats.verdict());
+    assert!(matches!(stats.verdict(), Verdict::Stage { stage: Stage::Finish, .. }), "{stats}\n{}", stats.verdict());
     let svg = Timeline::of(counters.timeline.events()).to_svg();
     assert!(svg.contains("transfer 0</text>") || svg.contains("transfer 1</text>"));
 }

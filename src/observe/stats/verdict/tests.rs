@@ -84,7 +84,7 @@ fn each_cause_has_its_line() {
     );
     says(
         &Stats { stages: Stages { finish: busy(ms(300)), ..Stages::default() }, ..stats(400) },
-        "the step waits 40 % of the time, 75 % of that in `finish`, which runs in `next()`: do less work or launch \
+        "the step waits 40 % of the time, and the most time goes into `finish` in `next()` (75 %): do less work or launch \
          fewer kernels there",
     );
     says(
@@ -107,8 +107,8 @@ fn each_cause_has_its_line() {
     );
     says(
         &Stats { stages: Stages { pin: busy(ms(900)), ..Stages::default() }, ..stats(400) },
-        "the step waits 40 % of the time for the pin thread, busy 90 %: use a `Collate` instead of a batcher, or \
-         fields of one size",
+        "the step waits 40 % of the time, and the most time goes into pin (packing the batch) (90 %): use a `Collate` \
+         instead of a batcher, or fields of one size",
     );
     says(
         &Stats { start_waited: ms(350), epochs: 7, ..stats(400) },
@@ -127,18 +127,19 @@ fn each_cause_has_its_line() {
          (`Dataset::get`), most take 1.0ms: raise `prefetch`, or look at those samples",
     );
     says(
-        &Stats { stages: Stages { collate: busy(Duration::from_micros(900)), ..Stages::default() }, ..stats(400) },
-        "the step waits 40 % of the time, though a batch is only 9.0µs of work: raise `batch_size`",
-    );
-    says(
         &Stats { stages: Stages { read: busy(ms(2000)), slot_wait: busy(ms(600)), ..Stages::default() }, ..stats(400) },
-        "slot-bound: the step waits 40 % of the time, and the workers wait 60 % of the time for a free slot (4 slots): \
-         raise `prefetch` or `pinned_limit`",
+        "the step waits 40 % of the time, and the most time goes into the wait for a free slot (60 %): raise `prefetch` or \
+         `pinned_limit`",
     );
     says(
         &Stats { stages: Stages { read: busy(ms(2000)), transfer: busy(ms(900)), ..Stages::default() }, ..stats(400) },
-        "the step waits 40 % of the time, no stage stands out (workers busy 50 %, transfers 30 %): raise `prefetch`, \
-         so that slow batches matter less",
+        "the step waits 40 % of the time, and the most time goes into read (`Dataset::get`) (50 %): raise `prefetch`, or \
+         `batch_size` if batches are tiny",
+    );
+    says(
+        &Stats { stages: Stages { read: busy(ms(800)), decode: busy(ms(1500)), ..Stages::default() }, ..stats(400) },
+        "the step waits 40 % of the time, and the most time goes into decode (50 %): raise `prefetch`, or `batch_size` if \
+         batches are tiny",
     );
 }
 
@@ -206,17 +207,17 @@ fn decoding_is_named_for_images_alone() {
 fn more_transfer_threads_than_slots_do_not_hide_the_link() {
     let stats =
         Stats { stages: Stages { transfer: busy(ms(3900)), ..Stages::default() }, transfer_threads: 16, ..stats(400) };
-    assert!(matches!(stats.cause(), Cause::Transfer { busy, .. } if busy > 0.9), "{}", stats.verdict());
+    assert!(matches!(stats.verdict(), Verdict::Transfer { busy, .. } if busy > 0.9), "{}", stats.verdict());
 }
 
 /// One epoch has one start. With many epochs, the starts may be what is waited for.
 #[test]
 fn the_start_of_a_single_epoch_is_no_cause() {
     let once = Stats { start_waited: ms(350), ..stats(380) };
-    assert!(matches!(once.cause(), Cause::Compute { waits, .. } if waits < 0.05), "{}", once.verdict());
+    assert!(matches!(once.verdict(), Verdict::Compute { waits, .. } if waits < 0.05), "{}", once.verdict());
     let slow = Stats { stages: Stages { read: busy(ms(3900)), ..Stages::default() }, ..once };
     let slow = Stats { waited: ms(650), stepped: ms(350), ..slow };
-    assert!(matches!(slow.cause(), Cause::Workers { .. }), "{}", slow.verdict());
+    assert!(matches!(slow.verdict(), Verdict::Workers { .. }), "{}", slow.verdict());
 }
 
 #[test]
@@ -229,10 +230,10 @@ fn a_look_at_the_last_while_leaves_out_the_start() {
         stepped: ms(60_600),
         ..stats(410)
     };
-    assert!(matches!(now.cause(), Cause::Compute { .. }), "{}", now.verdict());
+    assert!(matches!(now.verdict(), Verdict::Compute { .. }), "{}", now.verdict());
     let since = now.since(&compiled);
     assert_eq!((since.batches, since.items, since.waited, since.stepped), (99, 3168, ms(400), ms(600)));
-    assert!(matches!(since.cause(), Cause::Workers { .. }), "{}", since.verdict());
+    assert!(matches!(since.verdict(), Verdict::Workers { .. }), "{}", since.verdict());
 }
 
 /// The same, without a call of `since`.
@@ -247,9 +248,9 @@ fn the_first_steps_are_left_out() {
         warm_up,
         ..stats(410)
     };
-    assert!(matches!(now.cause(), Cause::Workers { .. }), "{}", now.verdict());
+    assert!(matches!(now.verdict(), Verdict::Workers { .. }), "{}", now.verdict());
     let early = Stats { batches: 12, ..now };
-    assert_eq!(early.cause(), Cause::TooEarly { batches: 12, errors: 0 });
+    assert_eq!(early.verdict(), Verdict::TooEarly { batches: 12, errors: 0 });
 }
 
 #[test]

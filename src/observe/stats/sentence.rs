@@ -1,0 +1,115 @@
+//! A verdict in words: the cause in one line, and what to change.
+
+use super::verdict::Verdict;
+use crate::vocabulary::Stage;
+use std::fmt;
+
+/// Returns what users call a stage, and what makes it cheaper. `images` says whether samples have images.
+fn words(stage: Stage, images: bool) -> (&'static str, &'static str) {
+    match stage {
+        Stage::Read if images => (READ, "make decoding cheaper, or decode the data only once"),
+        Stage::Read => (READ, "make it cheaper, or do its work once and store the result"),
+        Stage::Collate if images => ("`Collate::write`, which decodes images", DECODING),
+        Stage::Augment => ("augment", "make it cheaper, or augment on the device in `finish`"),
+        Stage::Collate => ("`Collate::write`", "make it cheaper, or move work to the device in `finish`"),
+        Stage::Batcher => ("the batcher", "make it cheaper, or move work to the device"),
+        Stage::Pin => ("pin (packing the batch)", "use a `Collate` instead of a batcher, or fields of one size"),
+        Stage::Finish => ("finish", "do less work in `finish`"),
+        stage => (stage.name(), "do less work in each batch"),
+    }
+}
+
+const READ: &str = "read (`Dataset::get`)";
+
+/// What makes the decoding of images on the workers cheaper.
+const DECODING: &str = match cfg!(feature = "turbo") {
+    true => "store smaller images",
+    false => "store smaller images, or decode them by the feature `turbo`",
+};
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+        let waits = |share: f64| format!("the step waits {} of the time", percent(share));
+        let of = |workers: usize, busy: f64| {
+            format!("({workers} worker{} busy {})", if workers == 1 { "" } else { "s" }, percent(busy))
+        };
+        match *self {
+            Self::TooEarly { batches, errors: 0 } => write!(f, "too early to say: {batches} batches so far"),
+            Self::TooEarly { batches, errors } => {
+                write!(f, "too early to say: {batches} batches so far, and {errors} errors instead of batches")
+            }
+            Self::Compute { waits: share, idle } => {
+                write!(f, "compute-bound: the loader is idle {}, {}; nothing to change", percent(idle), waits(share))
+            }
+            Self::Start { waits: share, first_batch } => {
+                write!(f, "{}, mostly {first_batch:.1?} for the first batch of each epoch: ", waits(share))?;
+                f.write_str("use fewer and longer epochs, or smaller batches")
+            }
+            Self::Storage { waits: share, workers, busy, asleep, more } => {
+                write!(f, "{} for {READ} {}, ", waits(share), of(workers, busy))?;
+                write!(f, "which waits for storage {} of its time: ", percent(asleep))?;
+                match more {
+                    Some(more) => write!(f, "use `num_workers({more})`, since workers that sleep need no core"),
+                    None => f.write_str("use faster storage or still more workers"),
+                }
+            }
+            Self::Workers { waits: share, stage, workers, busy, more, images } => {
+                let (name, cheaper) = words(stage, images);
+                write!(f, "{} for {name} {}: ", waits(share), of(workers, busy))?;
+                match more {
+                    Some(true) => write!(f, "use more workers, or {cheaper}"),
+                    Some(false) => write!(f, "{cheaper}; more workers would share the same cores"),
+                    None => write!(f, "{cheaper}; more workers help only if they wait for storage"),
+                }
+            }
+            Self::Transfer { waits: share, gb_per_s, busy, pageable } => {
+                let (waits, busy) = (waits(share), percent(busy));
+                write!(f, "transfer-bound: {waits}, the transfers copy {busy} of their time at {gb_per_s:.1} GB/s")?;
+                if pageable {
+                    f.write_str(" from ordinary memory: look in the log why it is not page-locked, or ")?;
+                } else {
+                    f.write_str(": ")?;
+                }
+                f.write_str("send fewer bytes, such as u8 instead of f32")
+            }
+            Self::Decode { waits: share, busy } => {
+                let (waits, busy) = (waits(share), percent(busy));
+                write!(f, "decode-bound: {waits}, the transfers decode on the device {busy} of their time: ")?;
+                f.write_str("store smaller images")
+            }
+            Self::Device { waits: share, full, kept: false } => {
+                let (waits, full) = (waits(share), percent(full));
+                write!(f, "compute-bound: {waits}, but only because the device is busy with earlier steps: ")?;
+                write!(f, "transfers wait {full} of their time for these steps to end; nothing to change")
+            }
+            Self::Device { waits: share, full, kept: true } => {
+                let (waits, full) = (waits(share), percent(full));
+                write!(f, "{waits}, and transfers wait {full} of their time for batches to leave device memory: ")?;
+                f.write_str("drop batches after their step, or raise `prefetch`")
+            }
+            Self::Uneven { waits: share, stage, p50, p99, group } => {
+                let ((name, _), waits) = (words(stage, false), waits(share));
+                match group {
+                    0 | 1 => write!(f, "{waits} for slow samples, one in 100 takes {p99:.1?} in {name}, ")?,
+                    _ => write!(
+                        f,
+                        "{waits} for slow samples, of groups of {group} one in 100 takes {p99:.1?} a sample in {name}, "
+                    )?,
+                }
+                write!(f, "most take {p50:.1?}: ")?;
+                f.write_str("raise `prefetch`, or look at those samples")
+            }
+            Self::Stage { waits: share, stage, share: part } => {
+                let (name, advice) = match stage {
+                    Stage::SlotWait => ("the wait for a free slot", "raise `prefetch` or `pinned_limit`"),
+                    Stage::Finish => ("`finish` in `next()`", "do less work or launch fewer kernels there"),
+                    Stage::Pin => words(stage, false),
+                    // No thread has too much to do.
+                    stage => (words(stage, false).0, "raise `prefetch`, or `batch_size` if batches are tiny"),
+                };
+                write!(f, "{}, and the most time goes into {name} ({}): {advice}", waits(share), percent(part))
+            }
+        }
+    }
+}
