@@ -1,6 +1,7 @@
 //! Batches made by an ordinary Burn `Batcher`: workers share the samples of a batch, one of them batches.
 
 use super::{
+    fill::{Fill, Places},
     next::{Finished, Next, Ready, ToFinish, ToPin, ToSend},
     samples::{BatchPlan, FirstFailure, Samples},
     source::{Done, Outcome, Source, Task},
@@ -53,6 +54,22 @@ struct ItemsTask<I, O> {
     rows: Range<usize>,
 }
 
+/// Samples with their positions, for the batcher.
+impl<I> Places<I> for &mut Vec<(usize, I)> {
+    fn write(&mut self, _: usize, _: &[I], _: &mut TaskClock<'_>) -> Result<(), (usize, Error)> {
+        Ok(())
+    }
+
+    fn replace(&mut self, position: usize, sample: I) -> Result<(), Error> {
+        self.push((position, sample));
+        Ok(())
+    }
+
+    fn keep(&mut self, first: usize, samples: &mut Vec<I>) {
+        self.extend((first..).zip(samples.drain(..)));
+    }
+}
+
 impl<I: Send + 'static, O: MapTensors + Send + 'static> Task<O> for ItemsTask<I, O> {
     fn rows(&self) -> usize {
         self.rows.len()
@@ -62,7 +79,9 @@ impl<I: Send + 'static, O: MapTensors + Send + 'static> Task<O> for ItemsTask<I,
         let ItemsJob { source, plan, .. } = &*self.job;
         let mut clock = TaskClock::start(&source.samples.counters, worker, plan.at.key);
         let (mut items, mut skips) = (Vec::with_capacity(self.rows.len()), Skips::default());
-        let failed = self.fetch(worker, &mut items, &mut skips, &mut clock).err();
+        let (samples, places) = (&source.samples, &mut items);
+        let fill = Fill { samples, plan, worker, skips: &mut skips, clock: &mut clock, places };
+        let failed = fill.run(self.rows.clone(), self.rows.len()).err();
         let rows_took = clock.end(self.rows.len());
         Doing::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
         let (outcome, skips) = self.end(worker, items, failed, skips);
@@ -71,32 +90,6 @@ impl<I: Send + 'static, O: MapTensors + Send + 'static> Task<O> for ItemsTask<I,
 }
 
 impl<I: Send + 'static, O: MapTensors + Send + 'static> ItemsTask<I, O> {
-    /// Fetches the samples with their positions, up to the first failure that the policy lets fail the batch.
-    fn fetch(
-        &self,
-        worker: usize,
-        items: &mut Vec<(usize, I)>,
-        skips: &mut Skips,
-        clock: &mut TaskClock<'_>,
-    ) -> Result<(), (usize, Error)> {
-        let ItemsJob { source, plan, .. } = &*self.job;
-        let samples = &source.samples;
-        let (mut rows, mut fetched) = (self.rows.clone(), Vec::with_capacity(self.rows.len()));
-        loop {
-            let first = rows.start;
-            let failed = samples.fetch(plan, rows.clone(), worker, &mut fetched, clock);
-            items.extend((first..).zip(fetched.drain(..)));
-            let Err(failure) = failed else { return Ok(()) };
-            let position = failure.0;
-            samples.faults.decide(failure, skips, samples.others(), |nth| {
-                let (index, sample) = samples.instead(plan, position, nth, worker)?;
-                items.push((position, sample));
-                Ok(index)
-            })?;
-            rows.start = position + 1;
-        }
-    }
-
     /// Adds the samples to those of the batch's other tasks; the last task lets the batcher make the batch.
     fn end(
         &self,

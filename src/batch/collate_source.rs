@@ -2,6 +2,7 @@
 
 use super::{
     collate::Collate,
+    fill::{Fill, Places},
     filled_rows::{FilledRows, PaddedRows},
     next::{Next, Ready},
     rows_source::RowsSource,
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::{
     device::Target,
-    fault::{Doing, Error, Faults, Skips, guard_at},
+    fault::{Doing, Error, Faults, Skips},
     memory::{Chunk, LongFiles, Permit, Pool, Wait, remove_rows},
     observe::TaskClock,
     vocabulary::{Place, Stage},
@@ -44,105 +45,38 @@ struct RowsTask<I, C> {
     long: LongFiles,
 }
 
-impl<I, C> RowsTask<I, C>
-where
-    I: Send + 'static,
-    C: Collate<I>,
-{
-    /// Writes the rows up to the first failure that the policy lets fail the batch.
-    fn write(
-        &mut self,
-        worker: usize,
-        lengths: &mut [usize],
-        skips: &mut Skips,
-        clock: &mut TaskClock<'_>,
-    ) -> Result<(), (usize, Error)> {
-        let job = Arc::clone(&self.job);
-        let RowsJob { source, plan, .. } = &*job;
-        let rows = self.chunk.rows();
-        let mut samples = Vec::with_capacity(source.group);
-        let mut first = rows.start;
-        while first < rows.end {
-            let end = rows.end.min(first + source.group);
-            let fetched = source.samples.fetch(plan, first..end, worker, &mut samples, clock);
-            self.write_fetched(worker, first, &samples, lengths, skips, clock)?;
-            clock.samples(Stage::Collate, samples.len());
-            // Dropping samples is user code too.
-            let dropped = guard_at(
-                || plan.sample(first, worker).of_a_batch(),
-                || {
-                    samples.clear();
-                    Ok(())
-                },
-            );
-            if let Err(error) = dropped {
-                self.decide(worker, (first, error), lengths, skips)?; // no policy accepts it, but it is reported
-            }
-            first = match fetched {
-                Ok(()) => end,
-                Err(failure) => {
-                    let position = failure.0;
-                    self.decide(worker, failure, lengths, skips)?;
-                    position + 1
-                }
-            };
-        }
-        Ok(())
-    }
+/// The rows of a task.
+struct TaskRows<'a, I, C> {
+    job: &'a RowsJob<I, C>,
+    worker: usize,
+    chunk: &'a mut Chunk,
+    long: &'a mut LongFiles,
+    lengths: &'a mut [usize],
+}
 
-    /// Writes samples to the rows from `first` on.
-    fn write_fetched(
-        &mut self,
-        worker: usize,
-        mut first: usize,
-        mut samples: &[I],
-        lengths: &mut [usize],
-        skips: &mut Skips,
-        clock: &mut TaskClock<'_>,
-    ) -> Result<(), (usize, Error)> {
-        while let Err(failure) = self.write_rows(worker, first, samples, lengths, || clock.sample(Stage::Collate)) {
-            let position = failure.0;
-            self.decide(worker, failure, lengths, skips)?;
-            samples = &samples[position + 1 - first..];
-            first = position + 1;
-        }
-        Ok(())
-    }
-
-    fn write_rows(
-        &mut self,
-        worker: usize,
-        first: usize,
-        samples: &[I],
-        lengths: &mut [usize],
-        wrote: impl FnMut(),
-    ) -> Result<(), (usize, Error)> {
-        let RowsJob { source, plan, .. } = &*self.job;
-        let lengths = &mut lengths[(first - self.chunk.rows().start) * source.layout.fields.len()..];
-        let rows = Rows { chunk: &mut self.chunk, first, lengths, long: &mut self.long };
-        let place = |position| Place { stage: Stage::Collate, ..plan.sample(position, worker) };
+impl<I, C: Collate<I>> TaskRows<'_, I, C> {
+    fn write_rows(&mut self, first: usize, samples: &[I], wrote: impl FnMut()) -> Result<(), (usize, Error)> {
+        let RowsJob { source, plan, .. } = self.job;
+        let lengths = &mut self.lengths[(first - self.chunk.rows().start) * source.layout.fields.len()..];
+        let rows = Rows { chunk: self.chunk, first, lengths, long: self.long };
+        let place = |position| Place { stage: Stage::Collate, ..plan.sample(position, self.worker) };
         write_rows(&*source.collate, samples, rows, &plan.abandoned, place, wrote)
     }
+}
 
-    /// Leaves out or replaces a bad sample, or fails with it.
-    #[cold]
-    fn decide(
-        &mut self,
-        worker: usize,
-        failure: (usize, Error),
-        lengths: &mut [usize],
-        skips: &mut Skips,
-    ) -> Result<(), (usize, Error)> {
-        let job = Arc::clone(&self.job);
-        let RowsJob { source, plan, .. } = &*job;
-        let position = failure.0;
-        source.samples.faults.decide(failure, skips, source.samples.others(), |nth| {
-            let (index, sample) = source.samples.instead(plan, position, nth, worker)?;
-            let written = self.write_rows(worker, position, &[sample], lengths, || {});
-            // The place is that of the row, but another sample is in it.
-            written.map_err(|(_, error)| error.of_index(index))?;
-            Ok(index)
-        })
+impl<I, C: Collate<I>> Places<I> for TaskRows<'_, I, C> {
+    fn write(&mut self, first: usize, samples: &[I], clock: &mut TaskClock<'_>) -> Result<(), (usize, Error)> {
+        let written = self.write_rows(first, samples, || clock.sample(Stage::Collate));
+        clock.samples(Stage::Collate, written.as_ref().map_or_else(|(bad, _)| bad - first, |()| samples.len()));
+        written
+    }
+
+    fn replace(&mut self, position: usize, sample: I) -> Result<(), Error> {
+        self.write_rows(position, &[sample], || {}).map_err(|(_, error)| error)
+    }
+
+    fn keep(&mut self, _: usize, samples: &mut Vec<I>) {
+        samples.clear();
     }
 }
 
@@ -156,14 +90,17 @@ where
     }
 
     fn run(mut self: Box<Self>, worker: usize) -> Done<C::Batch> {
-        let job = Arc::clone(&self.job);
-        let mut clock = TaskClock::start(&job.source.samples.counters, worker, job.plan.at.key);
-        let fields = job.source.layout.fields.len();
-        let mut lengths = vec![0; self.rows() * fields];
+        let RowsTask { job, chunk, long } = &mut *self;
+        let RowsJob { source, plan, .. } = &**job;
+        let mut clock = TaskClock::start(&source.samples.counters, worker, plan.at.key);
+        let rows = chunk.rows();
+        let mut lengths = vec![0; rows.len() * source.layout.fields.len()];
         let mut skips = Skips::default();
-        let written = self.write(worker, &mut lengths, &mut skips, &mut clock);
-        let rows_took = clock.end(self.rows());
-        Doing::here().whole(Place { worker: Some(worker), ..job.plan.place(Stage::Collate) });
+        let places = TaskRows { job, worker, chunk, long, lengths: &mut lengths };
+        let fill = Fill { samples: &source.samples, plan, worker, skips: &mut skips, clock: &mut clock, places };
+        let written = fill.run(rows.clone(), source.group);
+        let rows_took = clock.end(rows.len());
+        Doing::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
         let (outcome, skips) = self.end(written, &lengths, skips);
         Done { outcome, rows_took, skips }
     }

@@ -3,6 +3,7 @@
 mod batcher_source;
 mod collate;
 mod collate_source;
+mod fill;
 mod filled_rows;
 mod next;
 mod raw;

@@ -73,7 +73,7 @@ impl<'a> RowMut<'a> {
         Ok((at, &fields[at]))
     }
 
-    // Inlined, for the same reason as `collate_source::group`: the fewer instructions between two small copies, the
+    // Inlined, for the same reason as `rows_source::group`: the fewer instructions between two small copies, the
     // more they overlap.
     /// Copies `values` into a field: all of a row, or, in a padded field, as many whole steps as the sample has.
     ///
