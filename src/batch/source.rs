@@ -3,8 +3,8 @@
 
 use super::{next::Next, samples::BatchPlan};
 use crate::{
-    device::Target,
-    fault::{Error, Faults, Skips},
+    device::{Common, Target, Transport},
+    fault::{BoxError, Error, Faults, Skips},
     memory::{Permit, Pool, Wait},
 };
 use std::{sync::Arc, time::Duration};
@@ -32,6 +32,11 @@ pub(crate) struct Done<O> {
 /// Makes batches from indices.
 pub(crate) trait Source<O>: Send + Sync {
     fn target(&self) -> &Target;
+
+    /// Opens what copies its batches to the device, for the calling transfer thread.
+    fn transport(&self, common: &Common) -> Result<Box<dyn Transport>, BoxError> {
+        self.target().transport(common)
+    }
 
     /// What is done about faults.
     fn faults(&self) -> &Faults;

@@ -5,7 +5,7 @@ use burn::tensor::StreamId;
 /// For whom batches are copied.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only the crate's own copies are for a thread"))]
-pub(super) struct Aim {
+pub(crate) struct Aim {
     /// The CubeCL stream of the thread that takes the batches.
     pub(super) consumer: StreamId,
     /// The most batches whose memory on the device is kept though nothing uses it.

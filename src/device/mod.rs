@@ -2,7 +2,7 @@
 //! or keeps the tensors of a batch there, whatever its type.
 
 mod aim;
-mod call;
+mod common;
 #[cfg(feature = "cuda")]
 mod cube_fixed;
 #[cfg(feature = "cuda")]
@@ -21,8 +21,6 @@ mod cuda_memory;
 mod cuda_tensor;
 #[cfg(feature = "cuda")]
 mod decode;
-#[cfg(test)]
-mod fake_decode;
 mod fixed;
 mod fixed_batch;
 mod flat;
@@ -35,12 +33,11 @@ mod tensors;
 #[cfg(any(feature = "cuda", test))]
 mod thread_end;
 mod threads;
+mod transport;
 mod upload;
-mod way;
 mod window;
 
-#[cfg(test)]
-pub(crate) use call::{DeviceCall, Hang};
+pub(crate) use common::Common;
 pub use fixed_batch::FixedBatch;
 pub(crate) use flat::{Part, Uploaded};
 #[cfg(all(target_os = "linux", feature = "cuda"))]
@@ -48,7 +45,9 @@ pub(crate) use linux::step_back;
 pub use target::host_alloc;
 pub(crate) use target::{Target, alloc_for};
 pub use tensors::{MapTensors, TensorMapper};
-pub(crate) use upload::{Common, Uploader};
-#[cfg(test)]
-pub(crate) use way::Breaks;
+pub(crate) use transport::Transport;
+pub(crate) use upload::Uploader;
 pub(crate) use window::{DeviceWindow, Room};
+
+#[cfg(test)]
+pub(crate) mod tests;

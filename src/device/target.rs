@@ -16,9 +16,6 @@ pub(crate) struct Target {
     /// What decodes images there.
     #[cfg(feature = "cuda")]
     pub(super) engine: Option<Arc<super::decode::Engine>>,
-    /// Which of the device's calls hangs.
-    #[cfg(test)]
-    pub(crate) hang: Option<Arc<super::call::Hang>>,
 }
 
 impl Target {
@@ -29,17 +26,11 @@ impl Target {
         // is slower on a CPU but never wrong.
         let name = format!("{:?}", device.clone().without_autodiff());
         let host = ["Flex", "NdArray", "Cube(Cpu", "LibTorch(Cpu"].iter().any(|cpu| name.contains(cpu));
-        Self::known(device, host)
-    }
-
-    fn known(device: Device, host: bool) -> Self {
         Self {
             device,
             host,
             #[cfg(feature = "cuda")]
             engine: None,
-            #[cfg(test)]
-            hang: None,
         }
     }
 
@@ -53,12 +44,6 @@ impl Target {
             return Ok(Self { engine: Some(super::decode::Engine::of(ordinal)?), ..self });
         }
         Err(format!("{:?} has no engines for JPEGs that this crate knows", self.device).into())
-    }
-
-    /// A CPU backend, treated as an accelerator.
-    #[cfg(test)]
-    pub(crate) fn fake() -> Self {
-        Self::known(Device::flex(), false)
     }
 }
 

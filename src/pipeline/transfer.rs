@@ -24,7 +24,8 @@ static STREAM: OnceLock<StreamId> = OnceLock::new();
 /// A transfer thread.
 pub(super) fn run<O>(pipeline: &Pipeline<O>) {
     STREAM.get_or_init(StreamId::current).executes(|| {
-        let mut uploader = Uploader::open(pipeline.source.target(), &pipeline.common);
+        let source = &pipeline.source;
+        let mut uploader = Uploader::open(source.target(), || source.transport(&pipeline.common));
         while let Some((batch, consumer, mut filled)) = pipeline.wait_for(Step::Send, State::take_to_send) {
             pipeline.for_workers.notify_one(); // a worker that rests may go on, and wakes the next
             let (counters, place) = (pipeline.counters(), batch.place(Stage::Transfer));

@@ -8,7 +8,7 @@ use self::fake::{
 };
 use crate::{
     batch::Ready,
-    device::{Breaks, DeviceCall, Hang},
+    device::tests::{Breaks, DeviceCall, Hang},
     fault::{BadSamples, Error, Quota},
     observe::{Counters, Timeline, Verdict},
     pipeline::{Delivery, Settings},
@@ -59,7 +59,7 @@ fn copies_whose_end_is_unknown_cost_no_permit() {
     ] {
         let (batches, counters, start) = (5 * SLOTS, Arc::<Counters>::default(), Instant::now());
         let rows = if stage == Stage::Decode { pictures(batches, &counters) } else { rows(batches, &counters) };
-        let link = Link { rows: Arc::new(rows), send: Duration::ZERO, breaks: Box::new(move |_| Some(breaks)) };
+        let link = Link::new(rows).breaks(move |_| Some(breaks));
         let pipeline = pipeline(link, &counters);
         let threads = threads(&pipeline);
         let id = pipeline.begin(0, epoch_of(batches).feed, 0..batches);
@@ -84,10 +84,8 @@ fn a_device_that_hangs_lets_the_loader_be_dropped() {
     const SEND: Duration = Duration::from_millis(120);
     for call in [DeviceCall::Open, DeviceCall::Upload, DeviceCall::Flush, DeviceCall::Close] {
         let (batches, counters, hang) = (20, Arc::<Counters>::default(), Hang::at(call));
-        let mut rows = rows(batches, &counters);
-        rows.target.hang = Some(Arc::clone(&hang));
         // Batches take a while on the link, so that some are there when the epoch ends.
-        let link = Link { rows: Arc::new(rows), send: SEND, breaks: Box::new(|_| None) };
+        let link = Link { send: SEND, hang: Arc::clone(&hang), ..Link::new(rows(batches, &counters)) };
         let pipeline = pipeline_of(Settings { timeout: Some(TIMEOUT), ..settings() }, link, &counters);
         let threads = threads(&pipeline);
         let id = pipeline.begin(0, epoch_of(batches).feed, 0..batches);
@@ -131,8 +129,7 @@ fn a_device_that_hangs_lets_the_loader_be_dropped() {
 #[test]
 fn two_consumers_get_all_their_batches() {
     let (batches, counters) = (40, Arc::<Counters>::default());
-    let link =
-        Link { rows: Arc::new(rows(batches, &counters)), send: Duration::from_millis(1), breaks: Box::new(|_| None) };
+    let link = Link { send: Duration::from_millis(1), ..Link::new(rows(batches, &counters)) };
     let pipeline = pipeline(link, &counters);
     let threads = threads(&pipeline);
     std::thread::scope(|scope| {
@@ -161,7 +158,7 @@ fn a_loop_that_runs_ahead_of_the_device_is_compute_bound() {
     let (batches, counters, start) = (60, Arc::<Counters>::default(), Instant::now());
     let step = move |number: usize| start + Duration::from_millis(50 + 10 * number as u64);
     let keeps = move |number| Some(Breaks::Keeps { until: Some(step(number)) });
-    let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks: Box::new(keeps) };
+    let link = Link::new(rows(batches, &counters)).breaks(keeps);
     let waited = consume(pipeline(link, &counters), &counters, batches);
     assert!(waited < 0.3, "{waited}: it waits for the device, and no worker can change that");
     let stats = counters.snapshot();
@@ -178,8 +175,7 @@ fn a_loop_that_runs_ahead_of_the_device_is_compute_bound() {
 #[test]
 fn batches_that_are_kept_are_found() {
     let (batches, counters) = (20, Arc::<Counters>::default());
-    let breaks = Box::new(|_| Some(Breaks::Keeps { until: None }));
-    let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks };
+    let link = Link::new(rows(batches, &counters)).breaks(|_| Some(Breaks::Keeps { until: None }));
     let pipeline = pipeline(link, &counters);
     let window = Arc::clone(&pipeline.window);
     consume(pipeline, &counters, batches);
@@ -194,8 +190,7 @@ fn batches_that_are_kept_are_found() {
 #[test]
 fn an_epoch_that_ends_leaves_nothing_before_a_full_device() {
     let (batches, counters) = (20, Arc::<Counters>::default());
-    let breaks = Box::new(|_| Some(Breaks::Keeps { until: None }));
-    let link = Link { rows: Arc::new(rows(batches, &counters)), send: Duration::ZERO, breaks };
+    let link = Link::new(rows(batches, &counters)).breaks(|_| Some(Breaks::Keeps { until: None }));
     let pipeline = pipeline(link, &counters);
     let threads = threads(&pipeline);
     let id = pipeline.begin(0, epoch_of(batches).feed, 0..batches);
@@ -214,8 +209,7 @@ fn an_epoch_that_ends_leaves_nothing_before_a_full_device() {
 #[test]
 fn a_slow_link_is_found() {
     let (batches, counters) = (60, Arc::<Counters>::default());
-    let link =
-        Link { rows: Arc::new(rows(batches, &counters)), send: Duration::from_millis(15), breaks: Box::new(|_| None) };
+    let link = Link { send: Duration::from_millis(15), ..Link::new(rows(batches, &counters)) };
     let waited = consume(pipeline(link, &counters), &counters, batches);
     assert!(waited > 0.5, "{waited}");
     let stats = counters.snapshot();
@@ -256,11 +250,8 @@ impl Dataset<u8> for Slow {
 #[test]
 fn epochs_side_by_side_lose_no_batch() {
     let (batches, counters) = (40, Arc::<Counters>::default());
-    let link = Link {
-        rows: Arc::new(rows_of(Slow(batches * ROWS), &counters)),
-        send: Duration::from_millis(1),
-        breaks: Box::new(|_| None),
-    };
+    let rows = rows_of(Slow(batches * ROWS), &counters);
+    let link = Link { send: Duration::from_millis(1), ..Link::new(rows) };
     let pipeline = pipeline(link, &counters);
     let threads = threads(&pipeline);
     let ids = [0, 1].map(|epoch| pipeline.begin(epoch, epoch_of(batches).feed, 0..batches));
@@ -300,11 +291,8 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
         let (batches, counters) = (30, Arc::<Counters>::default());
         let of_decode = matches!(breaks, Breaks::Decode | Breaks::PanicInDecode);
         let stage = if of_decode { Stage::Decode } else { Stage::Transfer };
-        let link = Link {
-            rows: Arc::new(if images { pictures(batches, &counters) } else { rows(batches, &counters) }),
-            send: Duration::ZERO,
-            breaks: Box::new(move |number| Some(breaks).filter(|_| number % 3 == 2)),
-        };
+        let rows = if images { pictures(batches, &counters) } else { rows(batches, &counters) };
+        let link = Link::new(rows).breaks(move |number| Some(breaks).filter(|_| number % 3 == 2));
         let pipeline = pipeline(link, &counters);
         let threads = threads(&pipeline);
         for epoch in 0..2 {
@@ -355,7 +343,7 @@ fn a_file_that_nobody_can_decode_is_left_out_or_fails_its_batch() {
         let samples = Arc::get_mut(&mut rows.samples).unwrap();
         samples.faults.policy = policy;
         let breaks = Breaks::Keeps { until: Some(Instant::now()) };
-        let link = Link { rows: Arc::new(rows), send: Duration::ZERO, breaks: Box::new(move |_| Some(breaks)) };
+        let link = Link::new(rows).breaks(move |_| Some(breaks));
         let pipeline = pipeline(link, &counters);
         let threads = threads(&pipeline);
         let id = pipeline.begin(0, epoch_of(bad.len()).feed, 0..bad.len());

@@ -2,7 +2,10 @@
 
 use crate::{
     batch::{BatchPlan, Collate, Done, Next, RawBatch, Ready, RowMut, RowsSource, Samples, Source, Task, ToSend},
-    device::{Breaks, Target, Uploader},
+    device::{
+        Common, Target, Transport, Uploader,
+        tests::{Breaks, Fake, Hang, accelerator},
+    },
     fault::{BoxError, Error, Faults, Skips},
     memory::{Decoder, Field, HeapAlloc, Permit, Pool, PoolLimits, SlotLayout, Wait},
     observe::{Counters, StepClock},
@@ -17,7 +20,7 @@ use burn::{
 };
 use image::{Rgb, RgbImage};
 use std::{
-    mem,
+    cell::Cell,
     sync::Arc,
     thread::sleep,
     time::{Duration, Instant},
@@ -128,7 +131,7 @@ pub(in crate::pipeline) fn rows_of(
         samples: Arc::new(samples),
         collate: Arc::new(Bytes { images: false }),
         layout: Arc::new(SlotLayout::new(Bytes { images: false }.layout(), ROWS).unwrap()),
-        target: Target::fake(),
+        target: accelerator(),
         group: 4,
     }
 }
@@ -188,16 +191,38 @@ pub(super) fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, bat
 /// What a device does at a batch.
 type AtBatch = dyn Fn(usize) -> Option<Breaks> + Send + Sync;
 
+thread_local! {
+    /// The batch that this transfer thread sends.
+    static SENDS: Cell<usize> = const { Cell::new(0) };
+}
+
 /// Rows on a slow link, to a device that does what it is told at some batches.
 pub(super) struct Link {
     pub(super) rows: Arc<RowsSource<u8, Bytes>>,
     pub(super) send: Duration,
-    pub(super) breaks: Box<AtBatch>,
+    pub(super) breaks: Arc<AtBatch>,
+    pub(super) hang: Arc<Hang>,
+}
+
+impl Link {
+    pub(super) fn new(rows: RowsSource<u8, Bytes>) -> Self {
+        Self { rows: Arc::new(rows), send: Duration::ZERO, breaks: Arc::new(|_| None), hang: Arc::default() }
+    }
+
+    /// The device does this at batches.
+    pub(super) fn breaks(self, breaks: impl Fn(usize) -> Option<Breaks> + Send + Sync + 'static) -> Self {
+        Self { breaks: Arc::new(breaks), ..self }
+    }
 }
 
 impl Source<()> for Link {
     fn target(&self) -> &Target {
         self.rows.target()
+    }
+
+    fn transport(&self, _: &Common) -> Result<Box<dyn Transport>, BoxError> {
+        let breaks = Arc::clone(&self.breaks);
+        Ok(Box::new(Fake::open(move || breaks(SENDS.get()), &self.hang)))
     }
 
     fn faults(&self) -> &Faults {
@@ -258,17 +283,14 @@ impl ToSend<()> for Linked<dyn ToSend<()>> {
     }
 
     fn decode(&mut self, uploader: &mut Uploader) -> Result<Skips, Error> {
-        let breaks = (self.link.breaks)(self.number).unwrap_or(Breaks::Keeps { until: Some(Instant::now()) });
-        drop(mem::replace(uploader, Uploader::broken(self.link.target(), breaks)));
+        SENDS.set(self.number);
         self.inner.decode(uploader)
     }
 
     fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Next<()>, Error> {
         let Self { inner, link, number } = *self;
+        SENDS.set(number);
         sleep(link.send);
-        let broken = |breaks| Uploader::broken(link.target(), breaks);
-        let breaks = (link.breaks)(number);
-        drop(mem::replace(uploader, breaks.map_or_else(|| Uploader::burn(link.target()), broken)));
         inner.send(pool, uploader)
     }
 }

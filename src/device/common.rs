@@ -1,0 +1,75 @@
+//! What the transfer threads of a pipeline share: blocks of device memory, and the way to let Burn begin its work.
+
+#[cfg(feature = "cuda")]
+use super::{cuda_blocks::Blocks, cuda_tensor::Gathered};
+#[cfg(feature = "cuda")]
+use crate::{
+    fault::guard,
+    vocabulary::{BatchKey, Place, Stage},
+};
+#[cfg(feature = "cuda")]
+use burn::tensor::StreamId;
+#[cfg(feature = "cuda")]
+use std::{
+    sync::{Arc, OnceLock},
+    thread,
+};
+
+/// What the transfer threads of a pipeline share.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Common {
+    #[cfg(feature = "cuda")]
+    pub(super) blocks: Arc<Blocks>,
+    /// Set with the first batch.
+    #[cfg(feature = "cuda")]
+    pub(super) gathered: Arc<OnceLock<Gathered>>,
+}
+
+impl Common {
+    /// Finds out which memory of the device is free by now. Does not wait. A later call sees what was just dropped: soon if
+    /// that is `urgent`, else once the device has more to do.
+    pub(crate) fn look(&self, urgent: bool) {
+        #[cfg(feature = "cuda")]
+        self.blocks.look(urgent);
+        let _ = urgent;
+    }
+
+    /// Lets Burn begin what it was asked for. What was dropped is released then, unless Burn waits for more operations
+    /// to run together. Does not wait.
+    pub(crate) fn hurry(&self) {
+        #[cfg(feature = "cuda")]
+        if let Some(gathered) = self.gathered.get() {
+            gathered.begin();
+        }
+    }
+
+    /// Does the same, and runs what threads that have ended have left to Burn: nobody else would.
+    pub(crate) fn make_room(&self) {
+        #[cfg(feature = "cuda")]
+        if let Some(gathered) = self.gathered.get().filter(|gathered| gathered.may_drain()) {
+            self.blocks.left_behind().into_iter().for_each(|stream| gathered.drain(stream));
+        }
+        self.hurry();
+    }
+
+    /// Runs what the calling thread, which ends an epoch, has left to Burn: it may end now, and then what it has dropped
+    /// last would never be released. With a number of batches, keeps memory of the device for so many of them at most,
+    /// until the next is copied.
+    pub(crate) fn rest(&self, batches: Option<usize>) {
+        #[cfg(feature = "cuda")]
+        if let Some(gathered) = self.gathered.get().filter(|_| !thread::panicking()) {
+            let rest = || {
+                if self.blocks.have_tensors() && gathered.may_drain() {
+                    gathered.drain(StreamId::current());
+                }
+                gathered.begin();
+                batches.into_iter().for_each(|batches| self.blocks.rest(batches));
+                Ok(())
+            };
+            if let Err(error) = guard(Place::batch(Stage::Finish, BatchKey::NONE), rest) {
+                log::debug!("burn-pinned: an error at the end of an epoch: {error}");
+            }
+        }
+        let _ = batches;
+    }
+}

@@ -1,0 +1,191 @@
+//! A transport that fails, hangs and decodes, for a CPU backend that is treated as an accelerator.
+
+use super::{
+    aim::Aim,
+    flat::{Failure, Flat, Part, Redo, Uploaded},
+    target::Target,
+    transport::{Burn, Transport},
+    window::InUse,
+};
+use crate::{
+    fault::BoxError,
+    memory::{LongFiles, PictureKind, PictureRow, Slot, Values},
+    vocabulary::MemoryKind,
+};
+use burn::tensor::Device;
+use parking_lot::{Condvar, Mutex};
+use std::{mem, sync::Arc, time::Instant};
+
+/// Where a device fails.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Breaks {
+    /// With an error, once this many tensors are made.
+    Upload {
+        after: usize,
+    },
+    /// With a panic, once this many tensors are made.
+    Panic {
+        after: usize,
+    },
+    /// As images are decoded, with an error or with a panic.
+    Decode,
+    PanicInDecode,
+    /// In the wait for images: what the device was given may still be read.
+    LostInDecode,
+    /// In the wait for the copies.
+    Settle,
+    /// In the wait for the copies. Their end is never known, so what they read is kept for ever.
+    Lost,
+    /// Nowhere. But the device uses what it was sent up to some time, or for ever.
+    Keeps {
+        until: Option<Instant>,
+    },
+}
+
+/// What a transfer thread asks of its device.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum DeviceCall {
+    Open,
+    Upload,
+    Flush,
+    Close,
+}
+
+/// Makes a device hang.
+#[derive(Debug, Default)]
+pub(crate) struct Hang {
+    at: Mutex<Option<DeviceCall>>,
+    changed: Condvar,
+}
+
+impl Hang {
+    pub(crate) fn at(call: DeviceCall) -> Arc<Self> {
+        Arc::new(Self { at: Mutex::new(Some(call)), ..Self::default() })
+    }
+
+    pub(crate) fn end(&self) {
+        *self.at.lock() = None;
+        self.changed.notify_all();
+    }
+
+    fn reached(&self, call: DeviceCall) {
+        self.changed.wait_while(&mut self.at.lock(), |at| *at == Some(call));
+    }
+}
+
+/// A CPU backend, treated as an accelerator.
+pub(crate) fn accelerator() -> Target {
+    Target { host: false, ..Target::of(Device::flex()) }
+}
+
+/// Burn's copies to a device that fails or hangs.
+pub(crate) struct Fake<B> {
+    /// Says where the device fails with the batch that the calling thread sends.
+    breaks: B,
+    hang: Arc<Hang>,
+}
+
+impl<B: Fn() -> Option<Breaks>> Fake<B> {
+    pub(crate) fn open(breaks: B, hang: &Arc<Hang>) -> Self {
+        hang.reached(DeviceCall::Open);
+        Self { breaks, hang: Arc::clone(hang) }
+    }
+}
+
+impl<B: Fn() -> Option<Breaks>> Transport for Fake<B> {
+    fn decode(
+        &mut self,
+        target: &Target,
+        files: (&Slot, &LongFiles),
+        parts: &[Part],
+        _: Aim,
+        redo: Redo<'_>,
+    ) -> Result<Vec<Uploaded>, Failure> {
+        match (self.breaks)() {
+            Some(Breaks::Decode) => Err(Failure::Device("the engines failed".into())),
+            Some(Breaks::LostInDecode) => Err(Failure::Lost("the engines did not end".into())),
+            Some(Breaks::PanicInDecode) => panic!("the engines are gone"),
+            _ => parts.iter().map(|part| images(files, part, target, redo)).collect(),
+        }
+    }
+
+    fn start(
+        &mut self,
+        target: &Target,
+        bytes: bytes::Bytes,
+        kind: MemoryKind,
+        parts: &[Part],
+        aim: Aim,
+    ) -> Result<Vec<Uploaded>, BoxError> {
+        self.hang.reached(DeviceCall::Upload);
+        let breaks = (self.breaks)();
+        if breaks == Some(Breaks::Lost) {
+            mem::forget(bytes.clone());
+        }
+        let made = match breaks {
+            Some(Breaks::Upload { after } | Breaks::Panic { after }) => after.min(parts.len()),
+            _ => parts.len(),
+        };
+        let uploaded = Burn.start(target, bytes, kind, &parts[..made], aim)?;
+        match breaks {
+            _ if made == parts.len() => Ok(uploaded),
+            Some(Breaks::Panic { .. }) => panic!("the device is gone"),
+            _ => Err("no room on the device".into()),
+        }
+    }
+
+    fn settle(&mut self, target: &Target, bytes: usize) -> Result<(), BoxError> {
+        match (self.breaks)() {
+            Some(Breaks::Settle | Breaks::Lost) => Err("the copy did not end".into()),
+            _ => Burn.settle(target, bytes),
+        }
+    }
+
+    fn flush(&mut self, target: &Target) -> Result<(), BoxError> {
+        self.hang.reached(DeviceCall::Flush);
+        Burn.flush(target)
+    }
+
+    fn in_use(&mut self) -> Option<(InUse, usize)> {
+        let Some(Breaks::Keeps { until }) = (self.breaks)() else { return None };
+        Some((Box::new(move || until.is_none_or(|until| Instant::now() < until)), 80))
+    }
+}
+
+impl<B> Drop for Fake<B> {
+    fn drop(&mut self) {
+        self.hang.reached(DeviceCall::Close);
+    }
+}
+
+/// Makes the tensor of rows of images, on the host, by what is for files that a device refuses.
+fn images(
+    (slot, long): (&Slot, &LongFiles),
+    part: &Part,
+    target: &Target,
+    redo: Redo<'_>,
+) -> Result<Uploaded, Failure> {
+    let values = part.images.as_ref().ok_or_else(|| Failure::Device("no images".into()))?;
+    let rows = &slot.as_slice()[part.range.clone()];
+    let mut out = Vec::with_capacity(part.bytes());
+    for (nth, row) in rows.chunks_exact(rows.len() / part.shape[0]).enumerate() {
+        let result = [part.shape[3], part.shape[2]].map(|side| side as u32);
+        let (head, bytes) = PictureRow::open(row, long, result).map_err(|error| Failure::Device(error.into()))?;
+        let pixels = match head.kind {
+            PictureKind::PIXELS => bytes.to_vec(),
+            _ => redo(nth, &head, bytes).map_err(Failure::Sample)?,
+        };
+        let plane = pixels.len() / 3;
+        for (at, byte) in pixels.into_iter().enumerate() {
+            let (channel, byte) = (at / plane, usize::from(byte));
+            match &**values {
+                Values::Bits8(table) => out.push(table[channel][byte]),
+                Values::Bits16(table) => out.extend(table[channel][byte].to_ne_bytes()),
+                Values::Bits32(table) => out.extend(table[channel][byte].to_ne_bytes()),
+            }
+        }
+    }
+    let whole = Part { range: 0..out.len(), images: None, ..part.clone() };
+    let tensor = Flat::of(&bytes::Bytes::from(out), MemoryKind::Pageable, &whole, &target.device);
+    Ok(Uploaded::Tensor(tensor.reshaped(&whole, &target.device)))
+}
