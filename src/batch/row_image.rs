@@ -152,6 +152,12 @@ fn decoded([kind, strength]: [u32; 2]) -> Option<Adjust> {
 
 /// Makes what a row wants of its file, on the host: bytes in planes.
 pub(super) fn redo_on_host(row: &PictureRow, file: &[u8]) -> Result<Vec<u8>, VisionError> {
+    wanted_planes(file, row.stored.into(), &wanted(row))
+}
+
+/// What [`picture`] was made from. To keep that beside the slot would cost each image a copy, and a place in a list that
+/// moves with its row, for the few files that the device refuses.
+fn wanted(row: &PictureRow) -> Wanted {
     let [width, height] = row.seen;
     let [start, across, down] = [row.start, row.across, row.down].map(|[x, y]| (x, y));
     let mirror = Mirror { across: row.mirror[0] < 0, down: row.mirror[1] < 0 };
@@ -172,8 +178,7 @@ pub(super) fn redo_on_host(row: &PictureRow, file: &[u8]) -> Result<Vec<u8>, Vis
     let ([left, top, width, height], [red, green, blue, _]) = (row.erased, row.colour.to_le_bytes());
     let erased = (width > 0).then_some((Rect { left, top, width, height }, [red, green, blue]));
     let paint = Paint { changes: row.changes.map(decoded), erased };
-    let wanted = Wanted { walk: Walk { start, across, down }, part: row.part.into(), resized, paint };
-    wanted_planes(file, row.stored.into(), &wanted)
+    Wanted { walk: Walk { start, across, down }, part: row.part.into(), resized, paint }
 }
 
 #[cfg(test)]
@@ -237,6 +242,8 @@ mod tests {
             assert!(write_row(&image, usize::MAX, &mut row, pixels).unwrap().is_none());
             let (head, bytes) = PictureRow::open(&row, &none, [SIDE; 2]).unwrap();
             assert_eq!((head.kind, bytes), (PictureKind::JPEG, &files[nth % 8][..]));
+            let (file, jpeg) = image.for_hardware().unwrap();
+            assert_eq!(wanted(&head), file.wanted(jpeg), "what the host makes if the device refuses it");
             assert!(write_row(&image, 0, &mut row, pixels).unwrap().is_none());
             let (head, bytes) = PictureRow::open(&row, &none, [SIDE; 2]).unwrap();
             assert_eq!((head.kind, bytes.len()), (PictureKind::PIXELS, pixels));

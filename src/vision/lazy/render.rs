@@ -26,7 +26,7 @@ pub(crate) struct Encoded {
 }
 
 /// What is wanted of the stored pixels of a file.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Wanted {
     /// The way through the part, mirrored.
     pub(crate) walk: Walk,
