@@ -60,7 +60,7 @@ pub(crate) struct Args {
     /// Side of those matrices
     #[arg(long, default_value_t = 8192)]
     pub(crate) matmul_side: usize,
-    /// Batches ahead, for `pinned`; with 0 it chooses
+    /// Batches ready ahead of the step, for `pinned`
     #[arg(long, default_value_t = 2)]
     pub(crate) prefetch: usize,
     /// Transfer threads, for `pinned`; by default what the device takes
@@ -72,6 +72,9 @@ pub(crate) struct Args {
     /// Copy rows past the CPU's caches, for `pinned`
     #[arg(long)]
     pub(crate) streaming: bool,
+    /// Milliseconds that each sample takes to read while the worker sleeps, for `pinned`
+    #[arg(long)]
+    pub(crate) sleep: Option<u64>,
     /// Slots, for `pinned`: a limit of so many batches
     #[arg(long)]
     pub(crate) slots: Option<usize>,
