@@ -2,10 +2,7 @@
 
 mod common;
 
-use burn::{
-    data::dataloader::{DataLoader, batcher::Batcher},
-    tensor::Device,
-};
+use burn::{data::dataloader::DataLoader, tensor::Device};
 use burn_pinned::{
     Error, PinnedDataLoaderBuilder,
     memory::{HeapAlloc, HostAlloc, HostBlock, MemoryLimit},
@@ -39,14 +36,6 @@ impl Sampler for Empty {
     }
 }
 
-struct Count;
-
-impl Batcher<usize, usize> for Count {
-    fn batch(&self, items: Vec<usize>, _: &Device) -> usize {
-        items.len()
-    }
-}
-
 #[test]
 fn wrong_options_are_refused_with_advice() {
     let unset = PinnedDataLoaderBuilder::new(Show { width: 1 }).set_device(Device::flex());
@@ -74,13 +63,6 @@ fn wrong_options_are_refused_with_advice() {
             "has a batch sampler",
         ),
         (refused(builder().host_device(Device::flex()).build(small.clone())), "host_device", "use `from_batcher`"),
-        (
-            refused(
-                PinnedDataLoaderBuilder::from_batcher(Count).batch_size(1).streaming_stores(true).build(small.clone()),
-            ),
-            "streaming_stores",
-            "use a `Collate`",
-        ),
         (refused(builder().require_pinned(true).build(small)), "require_pinned", "host memory"),
     ];
     for ((option, message), expected, part) in cases {

@@ -69,9 +69,6 @@ pub(crate) struct Args {
     /// Bytes of the longest file that a device decodes, for the case `jpeg`; by default what the field takes
     #[arg(long)]
     room: Option<usize>,
-    /// Copy rows past the CPU's caches, for `pinned`
-    #[arg(long)]
-    pub(crate) streaming: bool,
     /// Milliseconds that each sample takes to read while the worker sleeps, for `pinned`
     #[arg(long)]
     pub(crate) sleep: Option<u64>,

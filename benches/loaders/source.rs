@@ -68,8 +68,7 @@ impl Source {
 
 impl Args {
     pub(crate) fn builder(&self, case: &Case, workers: usize) -> PinnedDataLoaderBuilder<Item, Batch> {
-        let mut builder =
-            PinnedDataLoaderBuilder::new(case.clone()).batch_size(case.batch).streaming_stores(self.streaming);
+        let mut builder = PinnedDataLoaderBuilder::new(case.clone()).batch_size(case.batch);
         builder = match workers {
             0 => builder,
             workers => builder.num_workers(workers),

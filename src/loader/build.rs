@@ -65,7 +65,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             faults: faults.clone(),
         });
         let (batch_size, host_device) = (schedule.max_batch_size(), options.host_device.clone());
-        let make_source = make(SourceParts { samples, batch_size, host_device, streaming: options.streaming })?;
+        let make_source = make(SourceParts { samples, batch_size, host_device })?;
         options.device.get_or_insert_default();
         let mut plan = Plan {
             make_source,

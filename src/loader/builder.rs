@@ -18,7 +18,6 @@ pub(crate) struct SourceParts<I> {
     pub(crate) samples: Arc<Samples<I>>,
     pub(crate) batch_size: usize,
     pub(crate) host_device: Option<Device>,
-    pub(crate) streaming: Option<bool>,
 }
 
 pub(crate) type Make<I, O> = Box<dyn FnOnce(SourceParts<I>) -> Result<MakeSource<O>, Error>>;
@@ -74,8 +73,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
                 return Err(Error::config("host_device", problem, "leave it out, or use `from_batcher`"));
             }
             let fields = guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(collate.layout()))?;
-            let mut layout = SlotLayout::new(fields, parts.batch_size)?;
-            layout.streaming = parts.streaming.unwrap_or(false);
+            let layout = SlotLayout::new(fields, parts.batch_size)?;
             parts.samples.counters.set_images(layout.decoder().is_some());
             let layout = Arc::new(layout);
             let make: MakeSource<O> = Arc::new(move |target| {
@@ -100,10 +98,6 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     {
         let batcher: Arc<dyn Batcher<I, O>> = Arc::new(batcher);
         Self::with(Box::new(move |parts: SourceParts<I>| {
-            if parts.streaming.is_some() {
-                let problem = "it is for rows that a collate writes, and this loader has a batcher";
-                return Err(Error::config("streaming_stores", problem, "leave it out, or use a `Collate`"));
-            }
             let make: MakeSource<O> = Arc::new(move |target: Target| {
                 let host_device = match &parts.host_device {
                     _ if target.host => target.device.clone(),
@@ -308,13 +302,6 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// the device.
     pub fn allocator(mut self, alloc: impl HostAlloc + 'static) -> Self {
         self.options.alloc = Some(Arc::new(alloc));
-        self
-    }
-
-    /// Whether [`RowMut::write`](crate::RowMut::write) copies long rows past the CPU's caches. Default: no. Batchers
-    /// copy in another way.
-    pub fn streaming_stores(mut self, streaming: bool) -> Self {
-        self.options.streaming = Some(streaming);
         self
     }
 

@@ -40,7 +40,6 @@ pub(crate) struct Options {
     pub(crate) on_fault: Option<OnFault>,
     pub(crate) device: Option<Device>,
     pub(crate) host_device: Option<Device>,
-    pub(crate) streaming: Option<bool>,
 }
 
 impl Default for Options {
@@ -67,7 +66,6 @@ impl Default for Options {
             on_fault: None,
             device: None,
             host_device: None,
-            streaming: None,
         }
     }
 }
@@ -182,7 +180,7 @@ fn workers(threads: usize, images: bool) -> Bounds {
     let threads = threads.max(1);
     let most = if threads < 8 { threads } else { threads - 1 };
     let start = if threads < 8 || images { most } else { threads / 2 };
-    let most_asleep = (4 * threads).max(MANY).min(MOST);
+    let most_asleep = (4 * threads).clamp(MANY, MOST);
     Bounds { start: start.min(MOST), most: most.min(MOST), most_asleep }
 }
 

@@ -133,8 +133,6 @@ pub(crate) struct SlotLayout {
     spans: Vec<FieldBytes>,
     rows: usize,
     bytes: usize,
-    /// Rows are copied past the CPU's caches.
-    pub(crate) streaming: bool,
     /// The values of the fields of images.
     images: Vec<Option<Arc<Values>>>,
     /// The rows of images are for a device that decodes.
@@ -149,7 +147,7 @@ impl SlotLayout {
 
     /// Returns the layout in which fields of images are for a device that decodes them.
     pub(crate) fn for_decoding(&self) -> Result<Self, Error> {
-        Ok(Self { streaming: self.streaming, ..Self::of(self.fields.clone(), self.rows, true)? })
+        Self::of(self.fields.clone(), self.rows, true)
     }
 
     /// Where the images are to be decoded, if there are any.
@@ -219,7 +217,7 @@ impl SlotLayout {
         }
         let values = |field: &Field| Some(Arc::new(Values::of(field.image.as_ref()?, field.dtype)));
         let images = fields.iter().map(values).collect();
-        Ok(Self { fields, spans, rows, bytes: end, streaming: false, images, decoding })
+        Ok(Self { fields, spans, rows, bytes: end, images, decoding })
     }
 
     /// The bytes of a full slot.

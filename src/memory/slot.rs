@@ -198,9 +198,7 @@ impl Chunk {
     /// If the row is not in this chunk, or is shorter than `bytes`. Either is a fault of this crate.
     #[inline(always)] // so that a value of known size needs no call
     pub(crate) fn copy(&mut self, field: usize, row: usize, bytes: &[u8]) {
-        let streaming = self.layout.streaming && bytes.len() >= STREAM_MIN;
-        let place = &mut self.bytes_mut(field, row)[..bytes.len()];
-        if streaming { copy_streaming(place, bytes) } else { place.copy_from_slice(bytes) }
+        self.bytes_mut(field, row)[..bytes.len()].copy_from_slice(bytes);
     }
 
     /// Ends the writing of this chunk. The chunk that finishes last gets the slot. If any chunk was dropped unfinished,
@@ -210,45 +208,6 @@ impl Chunk {
         let shared = Arc::into_inner(self.slot)?; // what all chunks did happens before this
         (shared.unfinished.into_inner() == 0).then_some(shared.slot)
     }
-}
-
-/// Shorter copies are not worth the fence.
-const STREAM_MIN: usize = 4096;
-
-/// Copies past the CPU's caches. The device reads the values, and no core does. A plain store would first read the
-/// cache line that it overwrites.
-#[cfg(target_arch = "x86_64")]
-fn copy_streaming(to: &mut [u8], from: &[u8]) {
-    #[cfg(miri)] // miri knows no streaming stores, but it checks where these write
-    use std::arch::x86_64::_mm_store_si128 as _mm_stream_si128;
-    use std::arch::x86_64::{__m128i, _mm_loadu_si128};
-    #[cfg(not(miri))]
-    use std::arch::x86_64::{_mm_sfence, _mm_stream_si128};
-    assert_eq!(to.len(), from.len());
-    let head = to.as_ptr().align_offset(64).min(to.len());
-    let (first, rest) = to.split_at_mut(head);
-    first.copy_from_slice(&from[..head]);
-    let lines = rest.len() / 64;
-    let (body, tail) = rest.split_at_mut(lines * 64);
-    tail.copy_from_slice(&from[head + lines * 64..]);
-    let (source, target) = (from[head..].as_ptr().cast::<__m128i>(), body.as_mut_ptr().cast::<__m128i>());
-    for at in 0..lines * 4 {
-        // SAFETY: `at` counts the 16-byte words of `body`, and `from` has at least as many words behind `head`. The
-        // loads may be unaligned, and `body` starts at a multiple of 64. SSE2 is part of x86-64.
-        unsafe { _mm_stream_si128(target.add(at), _mm_loadu_si128(source.add(at))) };
-    }
-    // Streaming stores are not ordered with the release that hands the slot on, so they need this fence.
-    // SAFETY: SSE is part of x86-64.
-    #[cfg(not(miri))]
-    #[allow(unused_unsafe, reason = "safe since some version of the compiler")]
-    unsafe {
-        _mm_sfence()
-    };
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn copy_streaming(to: &mut [u8], from: &[u8]) {
-    to.copy_from_slice(from);
 }
 
 #[cfg(test)]

@@ -142,7 +142,6 @@ impl<O> Pipeline<O> {
         rest.abandoned.store(true, Relaxed);
         self.pool.wake(); // workers and the pin thread may wait there for memory
         discard(rest.next.place(Stage::Finish), rest); // slots return to the pool here, outside the lock
-        self.for_workers.notify_one(); // workers may have rested because of this epoch
         let state = self.lock();
         if self.hung.load(Relaxed) && state.epochs() == 0 {
             drop(state);

@@ -197,12 +197,12 @@ impl<O> Pipeline<O> {
         match next {
             Ok(next) if self.is_host() => self.ready(batch, self.all_steps(batch, next)),
             Ok(Next::Pin(filled)) => {
-                let left_over = self.lock().to_pin(batch, filled);
+                let left_over = self.lock().put_to_pin(batch, filled);
                 self.for_step(Step::Pin).notify_one();
                 self.taken(batch, left_over)
             }
             Ok(Next::Send(filled)) => {
-                let left_over = self.lock().to_send(batch, filled);
+                let left_over = self.lock().put_to_send(batch, filled);
                 self.for_step(Step::Send).notify_one();
                 self.taken(batch, left_over)
             }
@@ -233,7 +233,7 @@ impl<O> Pipeline<O> {
     /// The same for an error that was reported already.
     fn deliver(&self, batch: BatchId, ready: Result<Ready<O>, Error>) -> bool {
         let passed_all = matches!(ready, Ok(Ready::Raw(_) | Ready::Finished(_)));
-        let left_over = self.lock().ready(batch, ready, Instant::now());
+        let left_over = self.lock().put_ready(batch, ready, Instant::now());
         self.for_consumers.notify_all();
         if !passed_all {
             self.for_step(Step::Pin).notify_one(); // the next batch to pin may have waited behind this one

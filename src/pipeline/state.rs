@@ -72,7 +72,11 @@ pub(crate) enum Work<O> {
     Open { batch: BatchId, feed: Feed, permit: Permit, abandoned: Arc<AtomicBool>, since: Instant },
 }
 
+/// A batch for the pin thread, and what tells whether its epoch has ended.
+pub(crate) type PinTask<O> = (BatchId, Box<dyn ToPin<O>>, Arc<AtomicBool>);
+
 /// What the consumer of an epoch finds.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(crate) enum Found<O> {
     /// The next batch, or its error.
     Batch(Delivery<O>),
@@ -166,14 +170,12 @@ pub(crate) struct State<O> {
     running: Vec<bool>,
     /// Workers that there are to be. Those with higher numbers end.
     workers: usize,
-    /// Workers that have something in hand.
-    busy: usize,
     closed: bool,
 }
 
 impl<O> State<O> {
     pub(crate) fn new(depth: Depth) -> Self {
-        Self { depth, epochs: Vec::new(), next_id: 0, running: Vec::new(), workers: 0, busy: 0, closed: false }
+        Self { depth, epochs: Vec::new(), next_id: 0, running: Vec::new(), workers: 0, closed: false }
     }
 
     fn epoch(&mut self, id: EpochId) -> Option<&mut Epoch<O>> {
@@ -261,24 +263,10 @@ impl<O> State<O> {
         goes_on
     }
 
-    /// Notes that a worker has nothing in hand any more.
-    pub(crate) fn puts_down(&mut self) {
-        self.busy -= 1;
-    }
-
-    /// Whether an epoch may have one more worker. While filled batches of it wait for a transfer thread, most workers
-    /// rest: their writes would push the slots of current copies out of the cache; see benches/README.md. An epoch
-    /// whose consumer is away must not make a worker rest that could work for another.
-    fn may_work_for(&self) -> impl Fn(&Epoch<O>) -> bool + use<O> {
-        let all = self.busy < (2 * self.workers).div_ceil(5);
-        move |epoch| all || epoch.queues.to_send.is_empty()
-    }
-
     /// Whether a worker could do something.
     pub(crate) fn has_work(&self, has_permit: bool) -> bool {
-        let (may_work_for, depth) = (self.may_work_for(), self.depth);
-        let has_work = |epoch: &Epoch<O>| !epoch.tasks.is_empty() || (has_permit && epoch.may_open(depth));
-        !self.closed && self.epochs.iter().any(|epoch| may_work_for(epoch) && has_work(epoch))
+        let has_work = |epoch: &Epoch<O>| !epoch.tasks.is_empty() || (has_permit && epoch.may_open(self.depth));
+        !self.closed && self.epochs.iter().any(has_work)
     }
 
     /// Takes the most urgent work for a worker that has asked for it at `asked`. `permit` takes a permit, if one is left.
@@ -289,7 +277,7 @@ impl<O> State<O> {
         asked: Instant,
         now: Instant,
     ) -> Option<Work<O>> {
-        let (may_work_for, depth) = (self.may_work_for(), self.depth);
+        let depth = self.depth;
         let could_open = |epoch: &&mut Epoch<O>| epoch.tasks.is_empty() && epoch.may_open(depth);
         if !has_permit {
             self.epochs.iter_mut().filter(could_open).for_each(|epoch| {
@@ -297,8 +285,7 @@ impl<O> State<O> {
             });
         }
         let has_work = |epoch: &&mut Epoch<O>| !epoch.tasks.is_empty() || (has_permit && epoch.may_open(depth));
-        let epochs = self.epochs.iter_mut().filter(|epoch| may_work_for(epoch));
-        let epoch = epochs.filter(has_work).min_by_key(|epoch| epoch.urgency())?;
+        let epoch = self.epochs.iter_mut().filter(has_work).min_by_key(|epoch| epoch.urgency())?;
         let work = match epoch.tasks.pop_front() {
             Some(task) => Work::Task { batch: epoch.batch(epoch.opened - 1), task },
             None => {
@@ -314,7 +301,6 @@ impl<O> State<O> {
                 }
             }
         };
-        self.busy += 1;
         Some(work)
     }
 
@@ -360,7 +346,7 @@ impl<O> State<O> {
     }
 
     /// Puts a batch into the queue of the pin thread; returns it if nobody wants it.
-    pub(crate) fn to_pin(&mut self, batch: BatchId, filled: Box<dyn ToPin<O>>) -> Option<Box<dyn ToPin<O>>> {
+    pub(crate) fn put_to_pin(&mut self, batch: BatchId, filled: Box<dyn ToPin<O>>) -> Option<Box<dyn ToPin<O>>> {
         match self.epoch(batch.epoch) {
             Some(epoch) => epoch.queues.to_pin.insert(batch.key.number, filled),
             None => Some(filled),
@@ -368,7 +354,7 @@ impl<O> State<O> {
     }
 
     /// Puts a batch into the queue of the transfer threads; returns it if nobody wants it.
-    pub(crate) fn to_send(&mut self, batch: BatchId, filled: Box<dyn ToSend<O>>) -> Option<Box<dyn ToSend<O>>> {
+    pub(crate) fn put_to_send(&mut self, batch: BatchId, filled: Box<dyn ToSend<O>>) -> Option<Box<dyn ToSend<O>>> {
         match self.epoch(batch.epoch) {
             Some(epoch) => epoch.queues.to_send.insert(batch.key.number, filled),
             None => Some(filled),
@@ -376,7 +362,7 @@ impl<O> State<O> {
     }
 
     /// Puts a batch, or its error, at its place for the consumer; returns it if nobody wants it.
-    pub(crate) fn ready(
+    pub(crate) fn put_ready(
         &mut self,
         batch: BatchId,
         ready: Result<Ready<O>, Error>,
@@ -390,7 +376,7 @@ impl<O> State<O> {
 
     /// Takes the next batch for the pin thread. It works in order, because a batch that waits there for memory must not
     /// hold up the one that the consumer needs first. Batches that failed on the way are skipped.
-    pub(crate) fn take_to_pin(&mut self) -> Option<(BatchId, Box<dyn ToPin<O>>, Arc<AtomicBool>)> {
+    pub(crate) fn take_to_pin(&mut self) -> Option<PinTask<O>> {
         self.epochs.iter_mut().find_map(|epoch| {
             let mut next = epoch.pinned.max(epoch.delivered);
             while epoch.ready.contains_key(&next) {

@@ -27,7 +27,6 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
         let source = &pipeline.source;
         let mut uploader = Uploader::open(source.target(), || source.transport(&pipeline.common));
         while let Some((batch, consumer, mut filled)) = pipeline.wait_for(Step::Send, State::take_to_send) {
-            pipeline.for_workers.notify_one(); // a worker that rests may go on, and wakes the next
             let (counters, place) = (pipeline.counters(), batch.place(Stage::Transfer));
             let waits = Span::new(counters, Stage::DeviceWait, batch.key);
             let asked = Instant::now();

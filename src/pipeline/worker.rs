@@ -23,9 +23,7 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
     if !pipeline.is_host() {
         crate::device::step_back(); // the cores are left to the threads that copy
     }
-    let mut busy = false;
-    while let Some(work) = pipeline.work(worker, busy) {
-        busy = true;
+    while let Some(work) = pipeline.work(worker) {
         match work {
             Work::Open { batch, feed, permit, abandoned, since } => {
                 pipeline.counters().took(Stage::SlotWait, batch.key, since, Instant::now());
@@ -50,14 +48,10 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
 }
 
 impl<O> Pipeline<O> {
-    /// Waits for work for a worker, which puts down what it had in hand if it was `busy`. Returns `None` if the worker
-    /// has to end.
-    pub(super) fn work(&self, worker: usize, busy: bool) -> Option<Work<O>> {
+    /// Waits for work for a worker. Returns `None` if the worker has to end.
+    pub(super) fn work(&self, worker: usize) -> Option<Work<O>> {
         let asked = Instant::now();
         let mut state = self.lock();
-        if busy {
-            state.puts_down();
-        }
         while state.goes_on(worker) {
             if let Some(work) =
                 state.take_work(self.pool.has_permit(), || self.pool.try_permit(), asked, Instant::now())

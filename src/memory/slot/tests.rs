@@ -97,17 +97,6 @@ fn threads_write_disjoint_rows_and_the_last_gets_the_slot() {
 }
 
 #[test]
-fn streaming_copies_are_copies() {
-    let from: Vec<u8> = (0..20_000u32).map(|at| (at * 31 % 251) as u8).collect();
-    for (start, len) in [(0, 0), (0, 1), (3, 63), (1, 64), (5, 4096), (7, 10_001), (64, 12_800), (13, 19_987)] {
-        let mut to = vec![255; 20_064];
-        copy_streaming(&mut to[start..start + len], &from[..len]);
-        assert_eq!(to[start..start + len], from[..len]);
-        assert!(to[..start].iter().chain(&to[start + len..]).all(|byte| *byte == 255), "{start} {len}");
-    }
-}
-
-#[test]
 fn an_abandoned_chunk_sends_the_memory_home() {
     let layout = layout(8);
     let (home, slot) = slot(&layout);

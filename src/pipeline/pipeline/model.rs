@@ -143,16 +143,11 @@ impl Model {
 
     /// Opens a batch, as a worker does; returns its only task.
     fn open_one(&self) -> (BatchId, Box<dyn Task<usize>>) {
-        let mut busy = false;
         loop {
-            match self.pipeline.work(0, busy).unwrap() {
+            match self.pipeline.work(0).unwrap() {
                 Work::Open { batch, feed, permit, abandoned, .. } => self.pipeline.open(batch, feed, permit, abandoned),
-                Work::Task { batch, task } => {
-                    self.pipeline.lock().puts_down();
-                    return (batch, task);
-                }
+                Work::Task { batch, task } => return (batch, task),
             }
-            busy = true;
         }
     }
 
@@ -174,7 +169,6 @@ impl Model {
     fn transfer(&self) -> JoinHandle<()> {
         self.beside(|pipeline| {
             while let Some((batch, _, filled)) = pipeline.wait_for(Step::Send, State::take_to_send) {
-                pipeline.for_workers.notify_one();
                 if pipeline.starved(batch).is_some() {
                     let mut uploader = Uploader::burn(pipeline.source.target());
                     pipeline.pass(batch, filled.send(&pipeline.pool, &mut uploader));

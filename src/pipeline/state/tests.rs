@@ -64,7 +64,6 @@ impl Fixture {
     /// The epoch and the number of the batch that the next work is for, and whether it is to be opened.
     fn next(&mut self) -> Option<(EpochId, usize, bool)> {
         let work = self.take()?;
-        self.state.puts_down();
         match work {
             Work::Open { batch, feed, .. } => {
                 self.epoch(batch.epoch).feed = Some(feed);
@@ -82,7 +81,6 @@ impl Fixture {
         let Some(Work::Open { batch, feed, permit, .. }) = self.take() else { panic!("nothing to open") };
         drop(permit);
         assert_eq!(self.state.opened(batch, feed, Ok(tasks(count)), self.now).0, count);
-        self.state.puts_down();
         batch
     }
 
@@ -151,26 +149,11 @@ fn the_pipeline_runs_ahead_by_its_depth() {
     assert!(fixture.take().is_none());
     let ready = Err(Error::OverLimit { bytes: 1, limit: 0 });
     let first = BatchId { epoch: id, key: BatchKey::new(0, 0) };
-    assert!(fixture.state.ready(first, ready, fixture.now).is_none());
+    assert!(fixture.state.put_ready(first, ready, fixture.now).is_none());
     assert!(
         matches!(fixture.state.find(id, fixture.now, fixture.now), Found::Batch(Delivery { batch, .. }) if batch == first)
     );
     assert_eq!(fixture.next(), Some((id, most, true)));
-}
-
-/// Workers rest while the link is behind. Batches that a consumer does not take do not hold up another epoch.
-#[test]
-fn an_epoch_whose_consumer_is_away_makes_nobody_rest() {
-    let mut fixture = Fixture::new(10);
-    let [away, here] = [fixture.begin(), fixture.begin()];
-    fixture.state.busy = 4; // two fifths of ten workers
-    assert_eq!(fixture.next(), Some((away, 0, true)));
-    fixture.epoch(away).queues.to_send.insert(8, Box::new(Nothing));
-    assert_eq!(fixture.next(), Some((here, 0, true)));
-    fixture.epoch(here).queues.to_send.insert(8, Box::new(Nothing));
-    assert_eq!((fixture.next(), fixture.state.has_work(true)), (None, false));
-    fixture.state.busy = 3;
-    assert!(fixture.state.has_work(true) && fixture.next().is_some());
 }
 
 #[test]
@@ -182,8 +165,8 @@ fn what_comes_late_is_handed_back() {
     let rest = fixture.state.end(id).expect("it was in progress");
     assert_eq!((rest.next, rest.left), (batch, BATCHES));
     assert!(!fixture.state.is_awaited(batch) && fixture.state.end(id).is_none());
-    assert!(fixture.state.ready(batch, Ok(Ready::Empty), fixture.now).is_some());
-    assert!(fixture.state.to_send(batch, Box::new(Nothing)).is_some());
+    assert!(fixture.state.put_ready(batch, Ok(Ready::Empty), fixture.now).is_some());
+    assert!(fixture.state.put_to_send(batch, Box::new(Nothing)).is_some());
     assert!(matches!(fixture.state.find(id, fixture.now, fixture.now), Found::Over));
 }
 
@@ -195,7 +178,7 @@ fn a_wait_for_the_device_is_told_apart() {
     let (batch, now) = (fixture.open(0), fixture.now);
     let at = |ms: u64| now + Duration::from_millis(ms);
     fixture.state.was_full(batch, at(10), at(50));
-    fixture.state.ready(batch, Ok(Ready::Empty), at(60));
+    fixture.state.put_ready(batch, Ok(Ready::Empty), at(60));
     let Found::Batch(Delivery { waited, since, .. }) = fixture.state.find(id, now, at(70)) else { panic!("no batch") };
     assert_eq!((waited, since), (Duration::from_millis(10), at(60)));
 }
