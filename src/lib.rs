@@ -59,18 +59,19 @@
 //! - The same seed, dataset and options give the same batches in the same order with the same augmentation, for any
 //!   number of workers, any prefetch depth and any pool size.
 //! - Every sample that the sampler names for this process is delivered, skipped or replaced as [`BadSamples`] says, or
-//!   reported, exactly once. The only exception is what `drop_last` leaves out. A report is an `Err` at the batch's
-//!   place, and the loader goes on after it. It tells of an error or a panic of user code or, if a
-//!   [`timeout`](PinnedDataLoaderBuilder::timeout) is set, of a call that hangs. The `timeout` covers what the loader's
-//!   threads run. It covers neither `finish` on an accelerator, which runs in `next()` on the caller's thread, nor the
-//!   planning of the epoch in `iter()`.
+//!   reported, exactly once. Besides, `drop_last` leaves out a last batch that is not full. A report is an `Err` at the
+//!   batch's place: an error or a panic of user code. The loader goes on after it.
+//! - Exception: a call that hangs ends its epoch, if a [`timeout`](PinnedDataLoaderBuilder::timeout) is set. So does
+//!   a slot that does not come for 60 s. [`Error::Timeout`] says how many batches are lost. Such an epoch is never
+//!   reported as complete, and the next `iter()` works again. The `timeout` covers what the loader's threads run. It
+//!   covers neither `finish` on an accelerator, which runs in `next()` on the caller's thread, nor the planning of the
+//!   epoch in `iter()`.
 //! - Page-locked memory of a copy of the loader, or with `devices(n)` of all together, never exceeds `pinned_limit`.
-//!   It does not depend on the number of workers. Exception: a call
-//!   that hangs beyond `timeout` keeps its batch's memory on top.
-//! - Dropping an iterator ends its epoch's work, and waits for none of it. Dropping a copy of a loader joins its own
-//!   threads, and the last copy joins the workers. Each thread ends after the call, the copy or the allocation that it
-//!   is in. With a `timeout`, a thread that hangs for longer is
-//!   left, with its batch's memory, until its call returns.
+//!   It does not depend on the number of workers. Exception: a call that hangs beyond `timeout` keeps the memory of its
+//!   batch on top.
+//! - Each copy of a loader has threads of its own. Dropping an iterator ends the work on its epoch, and waits for none.
+//!   Dropping a copy joins its threads. Each thread ends after the call, the copy or the allocation that it is in. With
+//!   a `timeout`, a thread that hangs for longer is left, with its batch's memory, until its call returns.
 //!
 //! With `panic = "abort"` a panic of user code ends the process, as it always does.
 //!

@@ -2,7 +2,7 @@
 //!
 //! They are those of `parking_lot`, whose conditions ask the kernel to wake a thread only if one waits. With the cfg
 //! `burn_pinned_loom` they are those of loom, which runs a test through every order of its threads' steps. `.ci/loom`
-//! runs the models, `memory/pool/model.rs` and `pipeline/shared/model.rs`.
+//! runs the models, `memory/pool/model.rs` and `pipeline/pipeline/model.rs`.
 
 #[cfg(all(test, burn_pinned_loom))]
 pub(crate) use self::modelled::{Condvar, Mutex, MutexGuard, explore};

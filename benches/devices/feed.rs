@@ -47,7 +47,7 @@ pub(crate) struct Ceiling {
 }
 
 impl Feed {
-    /// One loader with one crew of workers. Burn cuts it for the devices.
+    /// One loader. Burn cuts it for the devices, which divide its workers.
     pub(crate) fn cut(case: &Case, devices: &[Device], workers: usize) -> Result<Self, BoxError> {
         let first = devices.first().ok_or("there are no devices")?;
         let builder = case.builder(workers, devices.len()).devices(devices.len()).set_device(first.clone());

@@ -47,7 +47,7 @@ struct Pace {
     /// The median over the stretches, and the mean.
     step_ms: f64,
     mean_ms: f64,
-    /// The median over the last quarter of the stretches: by then `Auto` may have chosen.
+    /// The median over the last quarter of the stretches: by then the number of workers may have grown.
     late_ms: f64,
     /// The share of the time in which the loop waited for a batch.
     wait_share: f64,

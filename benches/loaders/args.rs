@@ -60,7 +60,7 @@ pub(crate) struct Args {
     /// Side of those matrices
     #[arg(long, default_value_t = 8192)]
     pub(crate) matmul_side: usize,
-    /// Batches ahead, for `pinned`; with 0 it chooses
+    /// Batches ready ahead of the step, for `pinned`
     #[arg(long, default_value_t = 2)]
     pub(crate) prefetch: usize,
     /// Transfer threads, for `pinned`; by default what the device takes

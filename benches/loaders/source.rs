@@ -11,7 +11,7 @@ use burn::{
     data::dataloader::{DataLoader, DataLoaderBuilder, batcher::Batcher},
     tensor::{Device, Tensor},
 };
-use burn_pinned::{Auto, BoxError, KeyedRng, PinnedDataLoader, PinnedDataLoaderBuilder};
+use burn_pinned::{BoxError, KeyedRng, PinnedDataLoader, PinnedDataLoaderBuilder};
 use std::{iter::repeat_with, sync::Arc};
 
 /// Every loader behind one face.
@@ -54,10 +54,7 @@ impl Args {
             0 => builder,
             workers => builder.num_workers(workers),
         };
-        builder = match self.prefetch {
-            0 => builder.prefetch(Auto),
-            prefetch => builder.prefetch(prefetch),
-        };
+        builder = builder.prefetch(self.prefetch);
         if let Some(transfers) = self.transfers {
             builder = builder.transfer_threads(transfers);
         }

@@ -7,7 +7,7 @@ use super::{
     reuse::{reached, surplus},
 };
 use burn::tensor::StreamId;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     mem,
     sync::{
@@ -22,6 +22,8 @@ pub(crate) struct Blocks {
     idle: Mutex<Vec<Arc<Block>>>,
     /// Held by the one thread that looks.
     looks: Mutex<()>,
+    /// Held by the one thread that found no memory, until it has tried again.
+    reclaims: Mutex<()>,
     /// The blocks of a batch.
     fields: AtomicUsize,
     /// The most blocks that are kept while no epoch is in progress. No limit while batches take blocks.
@@ -53,6 +55,11 @@ impl Blocks {
     /// Puts a block back that a batch was copied to.
     pub(super) fn give_back(&self, block: Arc<Block>) {
         self.idle.lock().push(block);
+    }
+
+    /// Waits until no other thread gives up blocks, and keeps others from it meanwhile.
+    pub(super) fn reclaims(&self) -> MutexGuard<'_, ()> {
+        self.reclaims.lock()
     }
 
     /// Gives all blocks back to CubeCL that it may have. Returns the streams that their memory is of.

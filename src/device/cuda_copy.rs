@@ -238,19 +238,14 @@ impl CopyStream {
     /// Makes blocks of these sizes. If the device has no memory for them, gives it that of the blocks that nothing
     /// uses, and tries again.
     fn new_blocks(&self, sizes: &[usize], owner: StreamId, start: Instant) -> Result<Held, BoxError> {
-        let mut given_up = None;
+        let (mut given_up, mut alone) = (Vec::new(), None);
         let memory = loop {
-            match self.allocate(sizes, owner, given_up.clone().unwrap_or_default()) {
+            match self.allocate(sizes, owner, given_up.clone()) {
                 Ok(Some(memory)) => break memory,
                 Ok(None) => self.wait_for_graphs(start)?,
-                Err(error) if given_up.is_some() => return Err(error),
-                Err(error) => {
-                    let streams = self.blocks.give_up();
-                    if streams.is_empty() {
-                        return Err(error);
-                    }
-                    given_up = Some(streams);
-                }
+                Err(error) if alone.is_some() => return Err(error),
+                // Another thread may be giving up the blocks just now. Then this one waits, and finds their memory.
+                Err(_) => (alone, given_up) = (Some(self.blocks.reclaims()), self.blocks.give_up()),
             }
         };
         let has_peers = has_peers(&self.utilities);

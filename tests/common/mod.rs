@@ -14,7 +14,7 @@ use std::{
     io,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -28,6 +28,8 @@ pub enum Mischief {
     /// Takes so long to fail.
     SleepError(Duration),
     Hang,
+    /// Hangs the first time that it is asked for.
+    HangOnce,
 }
 
 /// The numbers `0..len`, with mischief at some of them. Counts what was asked for.
@@ -36,13 +38,14 @@ pub struct Numbers {
     pub len: usize,
     pub mischief: HashMap<usize, Mischief>,
     pub asked: Arc<AtomicUsize>,
+    pub hung: Arc<AtomicBool>,
     /// Opened by the test when those that hang may go on.
     pub gate: Gate,
 }
 
 impl Numbers {
     pub fn new(len: usize) -> Self {
-        Self { len, mischief: HashMap::new(), asked: Arc::default(), gate: Gate::default() }
+        Self { len, mischief: HashMap::new(), asked: Arc::default(), hung: Arc::default(), gate: Gate::default() }
     }
 
     pub fn with(mut self, index: usize, mischief: Mischief) -> Self {
@@ -65,7 +68,8 @@ impl Dataset<usize> for Numbers {
                 std::thread::sleep(*time);
                 Err(DatasetError::new(io::Error::other(format!("number {index} is late and bad"))))
             }
-            Some(Mischief::Hang) => {
+            Some(Mischief::HangOnce) if self.hung.swap(true, Ordering::Relaxed) => Ok(index),
+            Some(Mischief::Hang | Mischief::HangOnce) => {
                 self.gate.pass();
                 Ok(index)
             }

@@ -67,7 +67,7 @@ fn epochs(slices: &[Slice], devices: &[Device]) -> Vec<Vec<Result<Vec<i64>, Stri
 
 #[test]
 #[ignore = "needs two CUDA devices"]
-fn slices_share_the_workers_and_every_byte_arrives() {
+fn slices_divide_the_workers_and_every_byte_arrives() {
     let Some(devices) = devices() else { return };
     let count = devices.len();
     let loader = builder(count).shuffle(4).build(Numbers::new(count * BATCH * 40)).unwrap();
@@ -77,15 +77,16 @@ fn slices_share_the_workers_and_every_byte_arrives() {
         seen.sort_unstable();
         assert!(seen.into_iter().eq(0..(count * BATCH * 40) as i64));
         let names = common::loader_threads();
-        let workers = names.iter().filter(|name| name.starts_with("bp-worker-")).count();
-        assert_eq!((workers, names.len()), (6, 6 + 4 * count), "{names:?}");
+        let workers = names.iter().filter(|name| name.contains("-worker-")).count();
+        let all = 6 / count * count;
+        assert_eq!((workers, names.len()), (all, all + 4 * count), "{names:?}");
     }
     println!("{}", loader.stats().verdict());
 }
 
 #[test]
 #[ignore = "needs two CUDA devices"]
-fn an_error_a_panic_and_a_hang_in_one_slice_cost_no_other_batch() {
+fn an_error_a_panic_and_a_hang_in_one_slice_cost_no_other_slice() {
     let Some(devices) = devices() else { return };
     let count = devices.len();
     let at = |row: usize| count * row + 1; // of device 1
@@ -99,8 +100,8 @@ fn an_error_a_panic_and_a_hang_in_one_slice_cost_no_other_batch() {
     let seen = epochs(&slices, &devices);
     for (device, batches) in seen.iter().enumerate() {
         let bad: Vec<_> = batches.iter().enumerate().filter(|(_, batch)| batch.is_err()).map(|(at, _)| at).collect();
-        let expected: &[usize] = if device == 1 { &[2, 7, 12] } else { &[] };
-        assert_eq!((batches.len(), bad.as_slice()), (20, expected), "device {device}");
+        let (count, expected): (_, &[usize]) = if device == 1 { (13, &[2, 7, 12]) } else { (20, &[]) };
+        assert_eq!((batches.len(), bad.as_slice()), (count, expected), "device {device}"); // the hang ends its epoch
     }
     for at in [2, 7, 12] {
         let error = seen[1][at].as_ref().unwrap_err();
@@ -190,7 +191,8 @@ fn the_timeline_shows_devices() {
     let slices = cut(&loader, &devices);
     assert!(epochs(&slices, &devices).iter().flatten().all(Result::is_ok));
     let stats = loader.stats();
-    assert_eq!((stats.workers, stats.transfer_threads, stats.batches), (6, 3, 10 * devices.len() as u64));
+    let workers = 6 / devices.len() * devices.len();
+    assert_eq!((stats.workers, stats.transfer_threads, stats.batches), (workers, 3, 10 * devices.len() as u64));
     assert_eq!(stats.stages.of(Stage::Transfer).count, stats.batches);
     let trace: serde_json::Value = serde_json::from_str(&loader.timeline().to_trace()).unwrap();
     let events = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["cat"] == "transfer");

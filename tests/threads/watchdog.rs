@@ -1,4 +1,4 @@
-//! User code that hangs: the error names it, the loader goes on, and the loader can be dropped.
+//! User code that hangs: the error names it, the epoch ends, the next one goes on, and the loader can be dropped.
 
 use crate::common::*;
 use burn::{
@@ -21,38 +21,44 @@ use std::{
 /// The timeout. It is long for a batch that does not hang, even on a machine with other work.
 const SHORT: Duration = Duration::from_millis(500);
 
-fn timed_out<T>(outcome: Option<Result<T, burn::data::dataset::DatasetError>>) -> (usize, Option<HungCall>) {
+fn timed_out<T>(outcome: Option<Result<T, burn::data::dataset::DatasetError>>) -> (usize, usize, Option<HungCall>) {
     let error = outcome.expect("more batches").map(|_| ()).expect_err("a batch in spite of the hang");
-    let Some(Error::Timeout { batch, waited, hung, .. }) = Error::of(&error) else { panic!("{error}") };
+    let Some(Error::Timeout { batch, waited, lost, hung, .. }) = Error::of(&error) else { panic!("{error}") };
     assert!(*waited >= SHORT && *waited < 10 * SHORT, "{waited:?}");
-    (*batch, hung.as_deref().cloned())
+    (*batch, *lost, hung.as_deref().cloned())
 }
 
 #[test]
-fn a_hanging_sample_is_named_and_the_others_arrive() {
+fn a_hanging_sample_is_named_and_ends_its_epoch() {
     let _alone = alone();
     soon("the drop of a loader with calls that hang", || {
         let data = Numbers::new(64).with(19, Mischief::Hang);
         let gate = data.gate.clone();
         let loader = builder().num_workers(3).timeout(SHORT).build(data).unwrap();
+        let mut kept = Vec::new();
         for epoch in 0..2 {
             let mut iter = loader.iter();
-            for at in 0..8 {
-                if at != 2 {
-                    assert_eq!(iter.next().unwrap().unwrap().numbers, (8 * at..8 * at + 8).collect::<Vec<_>>());
-                    continue;
-                }
-                gate.wait_for(epoch + 1); // so that the call lasts for longer than the wait
-                let (batch, hung) = timed_out(iter.next());
-                let hung = hung.expect("a call that hangs");
-                assert_eq!((batch, hung.place.stage, hung.place.index), (2, Stage::Read, Some(19)));
-                assert_eq!((hung.place.epoch, hung.place.batch), (epoch, 2));
-                assert!(hung.since >= SHORT && hung.thread.starts_with("bp-worker-"), "{hung}");
+            for at in 0..2 {
+                let shown = iter.next().unwrap().unwrap();
+                assert_eq!(shown.numbers, (8 * at..8 * at + 8).collect::<Vec<_>>());
+                kept.push(shown);
             }
-            assert!(iter.next().is_none());
+            gate.wait_for(epoch + 1); // so that the call lasts for longer than the wait
+            let (batch, lost, hung) = timed_out(iter.next());
+            let hung = hung.expect("a call that hangs");
+            assert_eq!((batch, lost, hung.place.stage, hung.place.index), (2, 5, Stage::Read, Some(19)));
+            assert_eq!((hung.place.epoch, hung.place.batch), (epoch, 2));
+            assert!(hung.since >= SHORT && hung.thread.starts_with("bp-worker-"), "{hung}");
+            assert!(iter.next().is_none() && !iter.progress().is_completed(), "the epoch is over, and not complete");
+            assert_eq!(
+                (loader.state().epoch(), loader.state().position()),
+                (epoch, 24),
+                "the batch counts as returned"
+            );
         }
-        // Two of three workers hang. The loader does not wait for them, because they have hung long enough. Their
-        // memory stays.
+        assert!(kept.iter().all(|shown| shown.numbers.len() == 8));
+        // Two workers hang, each of a set of threads of its own. The loader does not wait for them, because they have
+        // hung long enough.
         let start = Instant::now();
         drop(loader);
         let took = start.elapsed();
@@ -63,8 +69,38 @@ fn a_hanging_sample_is_named_and_the_others_arrive() {
     });
 }
 
+/// A state after a call that hangs goes on behind its batch.
 #[test]
-fn an_epoch_after_all_workers_hang_gets_new_ones() {
+fn a_training_goes_on_behind_a_batch_that_hangs() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let data = Numbers::new(64).with(19, Mischief::Hang);
+    let gate = data.gate.clone();
+    let loader = builder().timeout(SHORT).build(data).unwrap();
+    let outcomes = outcomes(&*loader);
+    assert_eq!((outcomes.len(), outcomes.iter().filter(|outcome| outcome.is_ok()).count()), (3, 2));
+    let rest = builder().resume(loader.state()).build(Numbers::new(64)).unwrap();
+    assert_eq!(numbers(&epoch(&*rest)), (24..64).collect::<Vec<i64>>());
+    gate.open();
+}
+
+/// The last batch of an epoch hangs. Nothing is lost, but the epoch is not complete.
+#[test]
+fn an_epoch_whose_last_batch_hangs_is_not_complete() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let data = Numbers::new(16).with(15, Mischief::Hang);
+    let gate = data.gate.clone();
+    let loader = builder().timeout(SHORT).build(data).unwrap();
+    let mut iter = loader.iter();
+    assert!(iter.next().unwrap().is_ok());
+    let (batch, lost, _) = timed_out(iter.next());
+    assert_eq!((batch, lost), (1, 0));
+    assert!(iter.next().is_none() && !iter.progress().is_completed());
+    assert_eq!((loader.state().epoch(), loader.state().position()), (1, 0));
+    gate.open();
+}
+
+#[test]
+fn an_epoch_after_one_that_hung_gets_new_threads() {
     let _alone = alone();
     let data = Numbers::new(16).with(9, Mischief::Hang).with(1, Mischief::Hang);
     let gate = data.gate.clone();
@@ -72,65 +108,55 @@ fn an_epoch_after_all_workers_hang_gets_new_ones() {
     for epoch in 0..2 {
         let mut iter = loader.iter();
         gate.wait_for(2 * (epoch + 1));
-        for number in 0..2 {
-            assert_eq!(timed_out(iter.next()).0, number);
-        }
+        assert_eq!(timed_out(iter.next()).0, 0);
         assert!(iter.next().is_none());
     }
-    wait_for_threads(2 + 3);
+    wait_for_threads(2 + 2);
     gate.open();
-    wait_for_threads(3); // the first workers end
+    eventually("the old workers end", || loader_threads().is_empty());
     assert_eq!(numbers(&epoch(&*loader)), (0..16).collect::<Vec<i64>>());
     let stats = loader.stats();
     drop(loader);
-    assert_eq!(stats.errors, 4);
-    // The second workers had only just come back when the third epoch began. The loader may not have waited for them.
+    assert_eq!((stats.errors, stats.workers), (2, 2));
     wait_for_threads(0);
 }
 
-/// More samples hang than there are slots, and fewer than there are workers. All other batches arrive, and in later
-/// epochs all.
+/// A call hangs in one epoch. Another one beside it goes on, as long as its own batches come.
 #[test]
-fn what_hangs_takes_no_slots_from_the_others() {
-    let _alone = alone();
-    let hanging = [3, 4, 20, 44, 60, 61, 90];
-    let data = hanging.into_iter().fold(Numbers::new(160), |data, at| data.with(at, Mischief::Hang));
-    let gate = data.gate.clone();
-    let loader = builder().num_workers(8).timeout(SHORT).build(data).unwrap();
-    let outcomes: Vec<_> = loader.iter().collect();
-    assert_eq!(outcomes.len(), 20);
-    for (batch, outcome) in outcomes.into_iter().enumerate() {
-        match outcome {
-            Ok(shown) => assert_eq!(shown.numbers, (8 * batch as i64..8 * batch as i64 + 8).collect::<Vec<_>>()),
-            Err(error) => assert_eq!(timed_out::<Shown>(Some(Err(error))).0, batch),
-        }
-    }
-    assert_eq!(loader.stats().errors, 5, "one for each batch with a sample that hangs");
-    gate.open();
-    for _ in 0..3 {
-        assert_eq!(numbers(&epoch(&*loader)), (0..160).collect::<Vec<i64>>());
-    }
-    drop(loader);
-    wait_for_threads(0);
-}
-
-#[test]
-fn a_late_batch_is_not_delivered_twice_and_its_slot_comes_home() {
+fn an_epoch_beside_one_that_hangs_goes_on() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let data = Numbers::new(160).with(19, Mischief::HangOnce);
+    let gate = data.gate.clone();
+    let loader = builder().num_workers(3).timeout(SHORT).build(data).unwrap();
+    let mut hangs = loader.iter();
+    gate.wait_for(1);
+    let mut other = loader.iter();
+    assert!(other.next().unwrap().is_ok());
+    assert!(hangs.by_ref().take(2).all(|batch| batch.is_ok()));
+    assert_eq!(timed_out(hangs.next()).0, 2);
+    assert_eq!(other.map(Result::unwrap).count(), 19);
+    gate.open();
+    assert_eq!(numbers(&epoch(&*loader)), (0..160).collect::<Vec<i64>>());
+}
+
+#[test]
+fn memory_that_hung_comes_home_late() {
+    let _alone = alone();
     let data = Numbers::new(400).with(19, Mischief::Hang);
     let gate = data.gate.clone();
     let loader = builder().num_workers(2).timeout(SHORT).build(data).unwrap();
     let mut iter = loader.iter();
     let firsts: Vec<_> = iter.by_ref().take(2).map(Result::unwrap).collect();
     assert_eq!(timed_out(iter.next()).0, 2);
+    let slot = 8 * (13 + 8) + 128; // with its gaps
+    eventually("only the memory of the batch that hangs stays", || loader.stats().host_bytes <= slot);
     gate.open();
-    let rest: Vec<_> = iter.map(Result::unwrap).collect();
+    wait_for_threads(0);
+    assert_eq!(loader.stats().host_bytes, 0);
     assert_eq!(numbers(&firsts), (0..16).collect::<Vec<_>>());
-    assert_eq!(numbers(&rest), (24..400).collect::<Vec<i64>>());
     for _ in 0..5 {
         assert_eq!(numbers(&epoch(&*loader)), (0..400).collect::<Vec<i64>>());
     }
-    assert!(loader.stats().allocations <= 6, "{}", loader.stats());
 }
 
 /// Hangs in one part of the collate.
@@ -190,13 +216,13 @@ fn every_stage_is_named() {
         let mut iter = loader.iter();
         let good = if stage == Stage::SlotWait { 0 } else { 2 };
         iter.by_ref().take(good).for_each(|batch| drop(batch.unwrap()));
-        let (batch, hung) = timed_out(iter.next());
+        let (batch, lost, hung) = timed_out(iter.next());
         let hung = hung.unwrap_or_else(|| panic!("no call hangs in {stage}"));
         assert_eq!((batch, hung.place.stage, hung.place.batch), (good, stage, good), "{hung}");
         let of_a_sample = matches!(stage, Stage::Augment | Stage::Collate);
         assert_eq!(hung.place.index, of_a_sample.then_some(20), "{hung}");
         gate.open();
-        assert_eq!(iter.count(), 5 - good - 1);
+        assert_eq!((lost, iter.count()), (5 - good - 1, 0));
     }
 }
 
@@ -226,7 +252,7 @@ fn replacements_that_hang_are_named() {
     let builder = builder().timeout(SHORT).num_workers(4).bad_samples(BadSamples::Replace { tries: 1 });
     let loader = builder.build(data).unwrap();
     let mut iter = loader.iter().skip(2);
-    let (_, hung) = timed_out(iter.next());
+    let (_, _, hung) = timed_out(iter.next());
     assert_eq!(hung.and_then(|hung| hung.place.index), Some(20));
     gate.open();
 }
@@ -307,7 +333,7 @@ fn a_drop_of_samples_that_hangs_lets_the_loader_go() {
     let mut iter = loader.iter();
     assert!((0..2).all(|_| matches!(iter.next(), Some(Ok(8)))));
     gate.wait_for(1);
-    let (batch, hung) = timed_out(iter.next());
+    let (batch, _, hung) = timed_out(iter.next());
     let hung = hung.expect("a call that hangs");
     assert_eq!((batch, hung.place.batch, hung.place.stage), (2, 2, Stage::Collate), "{hung}");
     drop(iter);

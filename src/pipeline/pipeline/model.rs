@@ -8,15 +8,12 @@ use crate::{
     batch::{BatchPlan, Done, Finished, Next, Task, ToPin, ToSend},
     device::{Target, Uploader},
     fault::Faults,
-    memory::{HeapAlloc, Patience, Permit, PoolLimits},
+    memory::{HeapAlloc, Permit, PoolLimits, Wait},
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
     pipeline::{
-        epochs::Work,
-        flow::Flow,
-        pin,
-        run::{Delivery, RunId},
-        tune::Settings,
-        worker::work,
+        Delivery, EpochId, pin,
+        state::{State, Work},
+        worker,
     },
     sync::explore,
 };
@@ -41,7 +38,7 @@ struct Number {
 }
 
 impl ToPin<usize> for Number {
-    fn pin(self: Box<Self>, _: &Arc<Pool>, _: Patience<'_>) -> Result<Next<usize>, Error> {
+    fn pin(self: Box<Self>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Next<usize>, Error> {
         Ok(Next::Send(self))
     }
 }
@@ -94,7 +91,7 @@ impl Source<usize> for Numbers {
         plan: Arc<BatchPlan>,
         permit: Permit,
         _: &Arc<Pool>,
-        _: Patience<'_>,
+        _: &Wait<'_>,
         _: usize,
     ) -> Result<Vec<Box<dyn Task<usize>>>, Error> {
         Ok(vec![Box::new(Number { bad: self.bad == Some(plan.at.key.number), pins: self.pins, plan, permit })])
@@ -109,13 +106,11 @@ struct Shape {
     prefetch: usize,
     transfers: usize,
     pins: bool,
-    /// The number of workers that may be at work.
-    at_work: usize,
     /// The batch that fails on the worker.
     bad: Option<usize>,
 }
 
-const SHAPE: Shape = Shape { batches: 2, permits: 1, prefetch: 1, transfers: 0, pins: false, at_work: 2, bad: None };
+const SHAPE: Shape = Shape { batches: 2, permits: 1, prefetch: 1, transfers: 0, pins: false, bad: None };
 
 struct Model {
     pipeline: Arc<Pipeline<usize>>,
@@ -125,16 +120,9 @@ struct Model {
 }
 
 impl Model {
+    /// A pipeline of two workers.
     fn new(shape: Shape, counters: &Arc<Counters>) -> Self {
-        let now = Settings::new(shape.at_work, shape.prefetch);
-        let lease_timeout = Duration::MAX;
-        let flow = Flow { workers: 2, steps_back: false, prefetch: shape.prefetch, now, lease_timeout, timeout: None };
-        Self::with(&Arc::new(Crew::new(flow, None)), shape, counters)
-    }
-
-    /// A pipeline of a crew that has others.
-    fn with(crew: &Arc<Crew<usize>>, shape: Shape, counters: &Arc<Counters>) -> Self {
-        let Shape { batches, permits, transfers, pins, bad, .. } = shape;
+        let Shape { batches, permits, prefetch, transfers, pins, bad } = shape;
         let target = Target::of(Device::flex());
         let source = Arc::new(Numbers { target, faults: Faults::default(), pins, bad });
         let limits = PoolLimits { slots: permits, bytes: 100 };
@@ -142,22 +130,29 @@ impl Model {
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
         let (dataset_len, distributed) = (batches, Distributed::alone());
         let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None };
-        let pipeline = Arc::new(Pipeline::new(Arc::clone(crew), source, pool, transfers, None));
+        let settings = Settings { prefetch, transfers, timeout: None, lease_timeout: Duration::MAX, device: None };
+        let pipeline = Pipeline::new(settings, source, pool);
+        pipeline.lock().set_workers(2);
         Self { pipeline, schedule, batches }
     }
 
-    fn start(&self) -> RunId {
+    fn begin(&self) -> EpochId {
         let EpochOrder { feed, .. } = self.schedule.epoch(0).unwrap();
-        self.pipeline.start(0, feed, 0..self.batches)
+        self.pipeline.begin(0, feed, 0..self.batches)
     }
 
     /// Opens a batch, as a worker does; returns its only task.
     fn open_one(&self) -> (BatchId, Box<dyn Task<usize>>) {
+        let mut busy = false;
         loop {
-            match self.pipeline.crew.work(0).unwrap() {
-                Work::Open(opening) => self.pipeline.open(opening, 0),
-                Work::Task { batch, task, .. } => return (batch, task),
+            match self.pipeline.work(0, busy).unwrap() {
+                Work::Open { batch, feed, permit, abandoned, .. } => self.pipeline.open(batch, feed, permit, abandoned),
+                Work::Task { batch, task } => {
+                    self.pipeline.lock().puts_down();
+                    return (batch, task);
+                }
             }
+            busy = true;
         }
     }
 
@@ -167,7 +162,7 @@ impl Model {
     }
 
     fn worker(&self, number: usize) -> JoinHandle<()> {
-        self.beside(move |pipeline| work(&pipeline.crew, number))
+        self.beside(move |pipeline| worker::run(pipeline, number))
     }
 
     /// The pin thread of an accelerator's pipeline.
@@ -178,7 +173,8 @@ impl Model {
     /// A transfer thread without a device.
     fn transfer(&self) -> JoinHandle<()> {
         self.beside(|pipeline| {
-            while let Some((batch, _, filled)) = pipeline.to_send() {
+            while let Some((batch, _, filled)) = pipeline.wait_for(Step::Send, State::take_to_send) {
+                pipeline.for_workers.notify_one();
                 if pipeline.starved(batch).is_some() {
                     let mut uploader = Uploader::burn(pipeline.source.target());
                     pipeline.pass(batch, filled.send(&pipeline.pool, &mut uploader));
@@ -196,25 +192,21 @@ impl Model {
     }
 }
 
-/// Ends all threads, as the drop of the last copy of a loader does.
-fn close(pipeline: &Pipeline<usize>) {
-    pipeline.close();
-    pipeline.crew.close();
-}
-
 /// What a worker does with a task.
 fn end_task(pipeline: &Pipeline<usize>, batch: BatchId, task: Box<dyn Task<usize>>) {
     let done = task.run(0);
-    pipeline.crew.ran(1, done.rows_took);
+    pipeline.ran(1, done.rows_took);
     pipeline.filled(batch, done.outcome.unwrap(), done.skips);
 }
 
 /// Takes batches until the epoch's end; returns how many there were, and whether the end was a close.
-fn take(pipeline: &Pipeline<usize>, id: RunId) -> (usize, bool) {
+fn take(pipeline: &Pipeline<usize>, id: EpochId) -> (usize, bool) {
     let mut taken = 0;
-    while let Some(Delivery { ready, place, .. }) = pipeline.next(id, Instant::now()) {
+    while let Some(Delivery { ready, batch: at, .. }) = pipeline.next(id, Instant::now()) {
         match ready {
-            Ok(Ready::Finished(Finished { batch, .. })) => assert_eq!((batch, place.batch), (taken, taken), "in order"),
+            Ok(Ready::Finished(Finished { batch, .. })) => {
+                assert_eq!((batch, at.key.number), (taken, taken), "in order")
+            }
             Err(Error::OverLimit { .. }) => {}
             Err(Error::Ended) => {
                 assert!(pipeline.next(id, Instant::now()).is_none());
@@ -233,10 +225,10 @@ fn explore_epoch(name: &str, interruptions: usize, shape: Shape, threads: fn(&Mo
     explore(name, interruptions, move || {
         let model = Model::new(shape, &counters);
         let threads = threads(&model);
-        let id = model.start();
+        let id = model.begin();
         assert_eq!(take(&model.pipeline, id), (shape.batches, false));
         model.pipeline.end(id);
-        close(&model.pipeline);
+        model.pipeline.close();
         model.end(threads);
     });
 }

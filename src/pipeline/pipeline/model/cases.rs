@@ -9,59 +9,22 @@ fn model_two_workers_bring_an_epoch() {
     });
 }
 
-/// One of two workers rests.
+/// A worker ends while it may have been woken for work, and comes back.
 #[test]
-fn model_a_worker_rests() {
-    explore_epoch(
-        "an epoch, one of two workers at work",
-        2,
-        Shape { batches: 3, permits: 2, at_work: 1, ..SHAPE },
-        |model| vec![model.worker(0), model.worker(1)],
-    );
-}
-
-/// The number of workers at work changes during an epoch. In the first case, the only worker is the one that rests.
-#[test]
-fn model_workers_are_called_and_sent_to_rest() {
-    for (name, from, to, all) in [("called", 1, 2, false), ("sent to rest", 2, 1, true)] {
-        let counters = Arc::<Counters>::default();
-        explore(&format!("a worker is {name}"), 2, move || {
-            let model = Model::new(Shape { permits: 2, at_work: from, ..SHAPE }, &counters);
-            let mut threads = vec![model.worker(1)];
-            threads.extend(all.then(|| model.worker(0)));
-            let id = model.start();
-            threads.push(model.beside(move |pipeline| {
-                pipeline.crew.flow.now.set_workers(to);
-                pipeline.crew.recall();
-            }));
-            assert_eq!(take(&model.pipeline, id), (2, false));
-            model.pipeline.end(id);
-            close(&model.pipeline);
-            model.end(threads);
-        });
-    }
-}
-
-/// The only worker at work hangs in an epoch that ends. The other has begun the next epoch, as all do, and rests.
-#[test]
-fn model_who_hangs_is_replaced_by_one_who_rests() {
+fn model_a_worker_ends_and_leaves_its_work_to_another() {
     let counters = Arc::<Counters>::default();
-    explore("one who rests replaces one who hangs", 2, move || {
-        let model = Model::new(Shape { permits: 4, at_work: 1, ..SHAPE }, &counters);
-        let first = model.start();
-        let (batch, task) = model.open_one();
-        end_task(&model.pipeline, batch, task);
-        let (batch, task) = model.open_one();
-        let resting = model.worker(1);
-        let second = model.start();
-        let comes = || model.pipeline.next(second, Instant::now()).is_some_and(|delivery| delivery.ready.is_ok());
-        assert!(comes());
-        model.pipeline.end(first);
-        assert!(comes() && !comes());
-        end_task(&model.pipeline, batch, task);
-        model.pipeline.end(second);
-        close(&model.pipeline);
-        model.end([resting]);
+    explore("fewer workers amid an epoch", 2, move || {
+        let model = Model::new(SHAPE, &counters);
+        let workers = [model.worker(0), model.worker(1)];
+        let id = model.begin();
+        let fewer = model.beside(|pipeline| {
+            pipeline.lock().set_workers(1);
+            pipeline.for_workers.notify_all();
+        });
+        assert_eq!(take(&model.pipeline, id), (2, false));
+        model.pipeline.end(id);
+        model.pipeline.close();
+        model.end(workers.into_iter().chain([fewer]));
     });
 }
 
@@ -81,13 +44,13 @@ fn model_a_failed_batch_lets_the_next_through() {
     let counters = Arc::<Counters>::default();
     explore("a failed batch", 1, move || {
         let model = Model::new(Shape { permits: 2, transfers: 1, pins: true, bad: Some(0), ..SHAPE }, &counters);
-        let id = model.start();
+        let id = model.begin();
         let tasks = [model.open_one(), model.open_one()];
         let ends = tasks.map(|(batch, task)| model.beside(move |pipeline| end_task(pipeline, batch, task)));
         let threads = [model.pin(), model.transfer()];
         assert_eq!(take(&model.pipeline, id), (2, false));
         model.pipeline.end(id);
-        close(&model.pipeline);
+        model.pipeline.close();
         model.end(ends.into_iter().chain(threads));
     });
 }
@@ -111,11 +74,11 @@ fn model_an_epoch_after_one_that_was_dropped() {
     explore("an epoch after a dropped one", 2, move || {
         let model = Model::new(SHAPE, &counters);
         let workers = [model.worker(0), model.worker(1)];
-        let first = model.start();
+        let first = model.begin();
         model.pipeline.end(first);
-        let second = model.start();
+        let second = model.begin();
         assert_eq!(take(&model.pipeline, second), (2, false));
-        close(&model.pipeline);
+        model.pipeline.close();
         model.end(workers);
     });
 }
@@ -126,7 +89,7 @@ fn model_two_consumers_share_the_permits() {
     explore("two consumers", 2, move || {
         let model = Model::new(SHAPE, &counters);
         let worker = model.worker(0);
-        let (first, second) = (model.start(), model.start());
+        let (first, second) = (model.begin(), model.begin());
         let other = model.beside(move |pipeline| {
             assert_eq!(take(pipeline, first), (2, false));
             pipeline.end(first);
@@ -134,7 +97,7 @@ fn model_two_consumers_share_the_permits() {
         assert_eq!(take(&model.pipeline, second), (2, false));
         model.pipeline.end(second);
         other.join().unwrap();
-        close(&model.pipeline);
+        model.pipeline.close();
         model.end([worker]);
     });
 }
@@ -146,32 +109,31 @@ fn model_an_epoch_that_nobody_reads_gives_way() {
     explore("an epoch that nobody reads", 2, move || {
         let model = Model::new(SHAPE, &counters);
         let worker = model.worker(0);
-        let (unread, read) = (model.start(), model.start());
+        let (unread, read) = (model.begin(), model.begin());
         assert_eq!(take(&model.pipeline, read), (2, false));
         model.pipeline.end(read);
         model.pipeline.end(unread);
-        close(&model.pipeline);
+        model.pipeline.close();
         model.end([worker]);
     });
 }
 
-/// The only worker at work hangs in a batch that is awaited. The next epoch gets its permit late, and one who rests
-/// begins it.
+/// An epoch has the only permit, in a call that hangs. It ends, and the next one gets the permit when the call returns.
 #[test]
-fn model_a_late_permit_calls_who_rests() {
+fn model_an_epoch_that_ends_gives_its_permit_to_the_next() {
     let counters = Arc::<Counters>::default();
-    explore("a permit that comes late", 2, move || {
-        let model = Model::new(Shape { batches: 1, at_work: 1, ..SHAPE }, &counters);
-        let first = model.start();
+    explore("an epoch ends in a call", 2, move || {
+        let model = Model::new(SHAPE, &counters);
+        let hangs = model.begin();
         let (batch, task) = model.open_one();
-        let resting = model.worker(1);
-        let second = model.start();
-        let ends = model.beside(move |pipeline| end_task(pipeline, batch, task));
-        assert_eq!(take(&model.pipeline, second), (1, false));
-        model.pipeline.end(second);
-        model.pipeline.end(first);
-        close(&model.pipeline);
-        model.end([resting, ends]);
+        let next = model.begin();
+        let worker = model.worker(0);
+        let returns = model.beside(move |pipeline| end_task(pipeline, batch, task));
+        model.pipeline.end(hangs);
+        assert_eq!(take(&model.pipeline, next), (2, false));
+        model.pipeline.end(next);
+        model.pipeline.close();
+        model.end([worker, returns]);
     });
 }
 
@@ -181,8 +143,8 @@ fn model_a_close_ends_worker_and_consumer() {
     explore("closed amid an epoch", 3, move || {
         let model = Model::new(SHAPE, &counters);
         let worker = model.worker(0);
-        let id = model.start();
-        let closer = model.beside(close);
+        let id = model.begin();
+        let closer = model.beside(Pipeline::close);
         let (taken, closed) = take(&model.pipeline, id);
         assert!(closed || taken == 2, "{taken} batches and no error");
         model.pipeline.end(id);
@@ -196,8 +158,8 @@ fn model_a_close_ends_pin_and_transfer() {
     explore("closed amid pin and transfer", 2, move || {
         let model = Model::new(Shape { batches: 1, transfers: 1, pins: true, ..SHAPE }, &counters);
         let threads = [model.worker(0), model.pin(), model.transfer()];
-        let id = model.start();
-        close(&model.pipeline);
+        let id = model.begin();
+        model.pipeline.close();
         model.pipeline.end(id); // what is ready stays there until its consumer has gone
         model.end(threads);
     });
@@ -209,50 +171,11 @@ fn model_a_close_ends_everything() {
     explore("closed with a consumer amid pin and transfer", 1, move || {
         let model = Model::new(Shape { batches: 1, transfers: 1, pins: true, ..SHAPE }, &counters);
         let threads = [model.worker(0), model.pin(), model.transfer()];
-        let id = model.start();
-        let closer = model.beside(close);
+        let id = model.begin();
+        let closer = model.beside(Pipeline::close);
         let (taken, closed) = take(&model.pipeline, id);
         assert!(closed || taken == 1, "{taken} batches and no error");
         model.pipeline.end(id);
         model.end(threads.into_iter().chain([closer]));
-    });
-}
-
-/// Copies of a loader share a worker. The consumer of one takes nothing, and its only permit is used up. The other gets
-/// its epoch.
-#[test]
-fn model_an_idle_copy_does_not_hold_up_another() {
-    let counters = Arc::<Counters>::default();
-    explore("an idle copy beside another", 2, move || {
-        let idle = Model::new(SHAPE, &counters);
-        let model = Model::with(&idle.pipeline.crew, SHAPE, &counters);
-        let worker = model.worker(0);
-        let (first, second) = (idle.start(), model.start());
-        assert_eq!(take(&model.pipeline, second), (2, false));
-        idle.pipeline.end(first);
-        model.pipeline.end(second);
-        idle.pipeline.close();
-        close(&model.pipeline);
-        model.end([worker]);
-        idle.end([]);
-    });
-}
-
-/// One copy is dropped amid its epoch. The other goes on.
-#[test]
-fn model_a_copy_that_is_dropped_leaves_the_others() {
-    let counters = Arc::<Counters>::default();
-    explore("a copy is dropped", 2, move || {
-        let gone = Model::new(SHAPE, &counters);
-        let model = Model::with(&gone.pipeline.crew, SHAPE, &counters);
-        let worker = model.worker(0);
-        let (first, second) = (gone.start(), model.start());
-        gone.pipeline.end(first);
-        gone.pipeline.close();
-        assert_eq!(take(&model.pipeline, second), (2, false));
-        model.pipeline.end(second);
-        close(&model.pipeline);
-        model.end([worker]);
-        gone.end([]);
     });
 }
