@@ -72,6 +72,9 @@ pub(crate) struct Args {
     /// Copy rows past the CPU's caches, for `pinned`
     #[arg(long)]
     pub(crate) streaming: bool,
+    /// Milliseconds that each sample takes to read while the worker sleeps, for `pinned`
+    #[arg(long)]
+    pub(crate) sleep: Option<u64>,
     /// Slots, for `pinned`: a limit of so many batches
     #[arg(long)]
     pub(crate) slots: Option<usize>,

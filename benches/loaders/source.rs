@@ -8,11 +8,31 @@ use crate::{
     finish::{Batch, Finish},
 };
 use burn::{
-    data::dataloader::{DataLoader, DataLoaderBuilder, batcher::Batcher},
+    data::{
+        dataloader::{DataLoader, DataLoaderBuilder, batcher::Batcher},
+        dataset::{Dataset, DatasetError},
+    },
     tensor::{Device, Tensor},
 };
-use burn_pinned::{BoxError, KeyedRng, PinnedDataLoader, PinnedDataLoaderBuilder};
-use std::{iter::repeat_with, sync::Arc};
+use burn_pinned::{BoxError, Error, KeyedRng, PinnedDataLoader, PinnedDataLoaderBuilder};
+use std::{iter::repeat_with, sync::Arc, thread::sleep, time::Duration};
+
+/// Storage that makes each read wait.
+struct Sleeps {
+    dataset: Repeat,
+    time: Duration,
+}
+
+impl Dataset<Item> for Sleeps {
+    fn get(&self, index: usize) -> Result<Item, DatasetError> {
+        sleep(self.time);
+        self.dataset.get(index)
+    }
+
+    fn len(&self) -> usize {
+        self.dataset.len()
+    }
+}
 
 /// Every loader behind one face.
 pub(crate) enum Source {
@@ -64,10 +84,21 @@ impl Args {
         builder
     }
 
+    fn build(
+        &self,
+        builder: PinnedDataLoaderBuilder<Item, Batch>,
+        dataset: Repeat,
+    ) -> Result<Arc<PinnedDataLoader<Batch>>, Error> {
+        match self.sleep {
+            None => builder.build(dataset),
+            Some(ms) => builder.build(Sleeps { dataset, time: Duration::from_millis(ms) }),
+        }
+    }
+
     pub(crate) fn source(&self, loader: &str, case: &Case, workers: usize, device: &Device, len: usize) -> Source {
         let dataset = Repeat { store: case.store, len };
         match loader {
-            "pinned" => match self.builder(case, workers).set_device(device.clone()).build(dataset) {
+            "pinned" => match self.build(self.builder(case, workers).set_device(device.clone()), dataset) {
                 Ok(loader) => {
                     if self.timeline.is_some() {
                         loader.record(200_000); // 16 MB

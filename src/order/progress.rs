@@ -87,11 +87,12 @@ impl EpochProgress {
     /// Returns the samples given, and those of the whole epoch. They are equal after the last batch, and only then: Burn
     /// applies the last gradients of an epoch then.
     pub(crate) fn items(&self) -> (usize, usize) {
-        if self.next >= self.end && !self.broken {
-            let all = self.items.max(self.items_total);
-            return (all, all);
+        let all = self.items.max(self.items_total);
+        match self.next >= self.end {
+            _ if self.broken => (self.items.min(all.max(1) - 1), all.max(1)),
+            true => (all, all),
+            false => (self.items, self.items_total.max(self.items.saturating_add(1))),
         }
-        (self.items, self.items_total.max(self.items.saturating_add(1)))
     }
 
     /// The number of the next batch.

@@ -83,8 +83,8 @@ impl<O> Pipeline<O> {
                 state = self.lock();
                 continue;
             }
-            if let Some(at) = take_permits.filter(|at| waited >= *at) {
-                take_permits = Some(at.max(waited).saturating_add(TAKE_PERMITS)).filter(|_| !TAKE_PERMITS.is_zero());
+            if take_permits.is_some_and(|at| waited >= at) {
+                take_permits = Some(waited + TAKE_PERMITS);
                 let permits = if lacks_slot { state.take_permits() } else { Vec::new() };
                 if !permits.is_empty() {
                     drop(state);

@@ -53,7 +53,7 @@ impl<O> Pipeline<O> {
     /// Waits for work for a worker, which puts down what it had in hand if it was `busy`. Returns `None` if the worker
     /// has to end.
     pub(super) fn work(&self, worker: usize, busy: bool) -> Option<Work<O>> {
-        let mut asked = Instant::now();
+        let asked = Instant::now();
         let mut state = self.lock();
         if busy {
             state.puts_down();
@@ -70,7 +70,6 @@ impl<O> Pipeline<O> {
                 return Some(work);
             }
             self.for_workers.wait(&mut state);
-            asked = asked.max(Instant::now());
         }
         drop(state);
         self.for_workers.notify_one(); // this worker may have been woken for work

@@ -13,7 +13,7 @@ fn model_two_workers_bring_an_epoch() {
 #[test]
 fn model_a_worker_ends_and_leaves_its_work_to_another() {
     let counters = Arc::<Counters>::default();
-    explore("fewer workers amid an epoch", 2, move || {
+    explore("fewer workers amid an epoch", 1, move || {
         let model = Model::new(SHAPE, &counters);
         let workers = [model.worker(0), model.worker(1)];
         let id = model.begin();
