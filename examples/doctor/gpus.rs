@@ -1,6 +1,6 @@
 //! The GPUs and their links, measured without any loader.
 
-use crate::clock::Clock;
+use super::clock::Clock;
 
 /// A GPU, and the GB/s that go to it.
 #[derive(Clone, Debug)]

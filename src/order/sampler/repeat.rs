@@ -12,7 +12,7 @@ use std::{fmt, sync::Arc};
 /// use burn_pinned::order::{RandomSampler, RepeatSampler, Sampler};
 ///
 /// let random = RandomSampler::new(42);
-/// let twice = RepeatSampler::new(random, 2)?;
+/// let twice = RepeatSampler::new(random.clone(), 2)?;
 /// let order: Vec<_> = twice.indices(10, 3).collect();
 /// assert!(random.indices(10, 6).eq(order[..10].to_vec())); // passes 6 and 7 of all
 /// assert!(random.indices(10, 7).eq(order[10..].to_vec()));

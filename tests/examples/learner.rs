@@ -1,0 +1,226 @@
+//! A batch that fails ends a training by Burn's learner. How a caller finds out, as the example `image_classification` does.
+#![allow(dead_code, reason = "the example uses all of its module, this test a part")]
+
+#[path = "../../examples/images/progress.rs"]
+mod progress;
+
+use burn::{
+    data::{
+        dataloader::DataLoader,
+        dataset::{Dataset, DatasetError},
+    },
+    nn::{
+        Linear, LinearConfig,
+        loss::{MseLoss, Reduction},
+    },
+    optim::SgdConfig,
+    prelude::*,
+    tensor::DType,
+    train::{
+        InferenceStep, Interrupter, Learner, LearnerSummary, LearningResult, RegressionOutput, SupervisedTraining,
+        TrainOutput, TrainStep,
+        logger::{EvaluationProgressLogger, TrainingProgressLogger},
+        metric::{
+            LossMetric, MetricAttributes, MetricDefinition, MetricEntry, MetricId, NumericEntry, SerializedEntry,
+        },
+        renderer::{
+            CliMetricsRenderer, EvaluationName, MetricState, MetricsRenderer, MetricsRendererEvaluation,
+            MetricsRendererTraining,
+        },
+    },
+};
+use burn_pinned::{BoxError, Collate, Field, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut};
+use progress::{Clock, PlainProgress, Timed, with_causes};
+use std::{error::Error as StdError, iter::successors, sync::Arc};
+
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("row {0} is locked")]
+struct Locked(usize);
+
+/// Numbers, of which one may be locked.
+struct Table(Option<usize>);
+
+impl Dataset<f32, Locked> for Table {
+    fn get(&self, index: usize) -> Result<f32, Locked> {
+        if self.0 == Some(index) { Err(Locked(index)) } else { Ok(index as f32 / 64.0) }
+    }
+
+    fn len(&self) -> usize {
+        64
+    }
+}
+
+struct Column;
+
+impl Collate<f32> for Column {
+    type Batch = Tensor<2>;
+
+    fn layout(&self) -> Vec<Field> {
+        vec![Field::new("x", DType::F32, [1])]
+    }
+
+    fn write(&self, x: &f32, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        Ok(row.write("x", &[*x])?)
+    }
+
+    fn finish(&self, mut batch: RawBatch) -> Result<Tensor<2>, BoxError> {
+        Ok(batch.take("x")?)
+    }
+}
+
+#[derive(Module, Debug)]
+struct Model {
+    linear: Linear,
+}
+
+impl Model {
+    fn output(&self, x: Tensor<2>) -> RegressionOutput {
+        let (output, targets) = (self.linear.forward(x.clone()), x * 2.0);
+        let loss = MseLoss::new().forward(output.clone(), targets.clone(), Reduction::Mean);
+        RegressionOutput::new(loss, output, targets)
+    }
+}
+
+impl TrainStep for Model {
+    type Input = Tensor<2>;
+    type Output = RegressionOutput;
+
+    fn step(&self, x: Tensor<2>) -> TrainOutput<RegressionOutput> {
+        let output = self.output(x);
+        TrainOutput::new(self, output.loss.backward(), output)
+    }
+}
+
+impl InferenceStep for Model {
+    type Input = Tensor<2>;
+    type Output = RegressionOutput;
+
+    fn step(&self, x: Tensor<2>) -> RegressionOutput {
+        self.output(x)
+    }
+}
+
+/// Does what Burn's dashboard does at the end of a training.
+struct Dashboard(Interrupter);
+
+impl MetricsRendererTraining for Dashboard {
+    fn update_train(&mut self, _: MetricState) {}
+    fn update_valid(&mut self, _: MetricState) {}
+    fn on_train_end(&mut self, _: Option<LearnerSummary>) -> Result<(), Box<dyn StdError>> {
+        self.0.reset();
+        Ok(())
+    }
+}
+
+impl TrainingProgressLogger for Dashboard {
+    fn start(&mut self, _: usize, _: usize, _: Option<usize>, _: Option<&str>) {}
+    fn start_split(&mut self, _: &str, _: usize) {}
+    fn update_split(&mut self, _: usize) {}
+    fn end_split(&mut self) {}
+    fn update_epoch(&mut self, _: usize) {}
+    fn end(&mut self) {}
+    fn log_event_training(&mut self, _: String) {}
+}
+
+impl MetricsRendererEvaluation for Dashboard {
+    fn update_test(&mut self, _: EvaluationName, _: MetricState) {}
+}
+
+impl EvaluationProgressLogger for Dashboard {
+    fn start_global_progress(&mut self, _: usize) {}
+    fn start_test(&mut self, _: &str, _: usize) {}
+    fn update_test_progress(&mut self, _: usize) {}
+    fn end_test(&mut self) {}
+    fn end_global_progress(&mut self) {}
+    fn log_event_evaluation(&mut self, _: String) {}
+}
+
+impl MetricsRenderer for Dashboard {
+    fn manual_close(&mut self) {}
+    fn register_metric(&mut self, _: MetricDefinition) {}
+}
+
+/// The loader and its clock after a training on a table, and the result.
+fn trained(table: Table, dashboard: bool) -> (Arc<PinnedDataLoader<Tensor<2>>>, Arc<Clock>, LearningResult<Model>) {
+    let (folder, device) = (tempfile::tempdir().unwrap(), Device::flex());
+    let loader = |table| {
+        let builder = PinnedDataLoaderBuilder::new(Column).batch_size(8).num_workers(2).set_device(device.clone());
+        builder.build(table).unwrap()
+    };
+    let (train, valid) = (loader(table), loader(Table(None)));
+    let clock = Arc::<Clock>::default();
+    let timed: Arc<dyn DataLoader<_>> = Arc::new(Timed { loader: Arc::clone(&train) as _, clock: Arc::clone(&clock) });
+    let model = Model { linear: LinearConfig::new(1, 1).init(&device.clone().autodiff()) };
+    let interrupter = Interrupter::new();
+    let renderer: Box<dyn MetricsRenderer> = match dashboard {
+        true => Box::new(Dashboard(interrupter.clone())),
+        false => Box::new(CliMetricsRenderer::new()),
+    };
+    let training = SupervisedTraining::new(folder.path(), timed, valid as _)
+        .metrics((LossMetric::new(),))
+        .with_interrupter(interrupter)
+        .renderer(renderer)
+        .num_epochs(2);
+    let result = training.launch(Learner::new(model, SgdConfig::new().init(), 1e-3));
+    (train, clock, result)
+}
+
+fn finds_the_row(error: &(dyn StdError + 'static)) -> bool {
+    successors(Some(error), |error| (*error).source()).any(|error| error.downcast_ref() == Some(&Locked(20)))
+}
+
+#[test]
+fn the_result_has_the_error_of_a_batch() {
+    let (loader, clock, result) = trained(Table(Some(20)), false);
+    let error = result.error.expect("a batch failed");
+    assert!(finds_the_row(&*error), "{error:?}");
+    assert!(finds_the_row(&*clock.failed().unwrap()));
+    assert_eq!(loader.stats().errors, 1);
+    let (loader, clock, result) = trained(Table(None), false);
+    assert!(result.error.is_none() && clock.failed().is_none());
+    assert_eq!((loader.stats().errors, loader.stats().epochs), (0, 2));
+}
+
+/// Burn's dashboard takes the error out of the result. If this fails, it does so no more: see docs/upstream.md.
+#[test]
+fn the_loader_knows_of_an_error_that_the_dashboard_forgets() {
+    let (loader, clock, result) = trained(Table(Some(20)), true);
+    assert!(result.error.is_none());
+    assert_eq!(loader.stats().errors, 1);
+    assert!(finds_the_row(&*clock.failed().unwrap()));
+}
+
+#[test]
+fn causes_are_named_once() {
+    let inner = DatasetError::new(Locked(20));
+    assert_eq!(with_causes(&inner), "error: row 20 is locked");
+    #[derive(Debug, thiserror::Error)]
+    #[error("the training stopped")]
+    struct Stopped(#[source] DatasetError);
+    assert_eq!(with_causes(&Stopped(inner)), "error: the training stopped\n  caused by: row 20 is locked");
+}
+
+/// A split whose first batch failed prints no row of NaN.
+#[test]
+fn a_split_without_numbers_prints_nothing() {
+    let mut plain = PlainProgress::default();
+    let id = MetricId::new(Arc::new("Loss".to_string()));
+    let definition = MetricDefinition {
+        metric_id: id.clone(),
+        name: Arc::new("Loss".into()),
+        description: None,
+        attributes: MetricAttributes::None,
+    };
+    plain.register_metric(definition);
+    let update = |plain: &mut PlainProgress, value| {
+        let entry = MetricEntry::new(id.clone(), SerializedEntry::new(String::new(), String::new()));
+        plain.update_train(MetricState::Numeric(entry, Some(NumericEntry::Value(value))));
+    };
+    plain.start_split("Train", 64);
+    assert_eq!(plain.line(), None);
+    update(&mut plain, f64::NAN);
+    assert_eq!(plain.line(), None);
+    plain.start_split("Train", 64);
+    update(&mut plain, 0.5);
+    assert!(plain.line().unwrap().contains("loss 0.500"), "{:?}", plain.line());
+}

@@ -1,0 +1,7 @@
+//! Images: files good and bad, the transforms of `vision`, a folder through the loader.
+
+#[path = "../common/exif.rs"]
+mod exif;
+mod hostile_files;
+mod image_folder;
+mod vision;

@@ -1,0 +1,22 @@
+//! A loader on a CPU backend: what it delivers, in which order, and what it says when something is wrong.
+//!
+//! Tests that count this process's threads, or that change what belongs to the process, are in `threads`.
+
+mod burn_traits;
+#[path = "../common/mod.rs"]
+mod common;
+mod dataset_errors;
+mod devices;
+mod faults;
+mod fingerprints;
+mod fixed_batch;
+mod golden_samplers;
+mod options;
+mod order;
+mod policies;
+mod resume;
+mod sampler_statistics;
+mod samplers;
+mod shapes;
+mod standing;
+mod timeline;

@@ -1,0 +1,15 @@
+//! Threads, calls that hang, panics, logs: tests that look at this process as a whole, or change what belongs to it.
+//!
+//! Each holds `common::ALONE` while it has a loader, or runs what disturbs others in a process of its own.
+
+mod callbacks;
+#[path = "../common/mod.rs"]
+mod common;
+mod crew;
+mod fault_matrix;
+mod panics;
+mod shutdown;
+mod sites;
+mod soak;
+mod uneven;
+mod watchdog;
