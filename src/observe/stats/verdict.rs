@@ -13,7 +13,7 @@ const WAITS: f64 = 0.05;
 /// A stage whose threads work this share of the time is the one that the others wait for.
 const BUSY: f64 = 0.75;
 /// A share of the waits, or of the time, that is enough to name a cause.
-const MOST: f64 = 0.5;
+pub(super) const MOST: f64 = 0.5;
 const MANY: f64 = 0.3;
 /// The number of first batches that no verdict is about. In the first steps a device compiles (4.8 s of the first step
 /// of a test on an H200).
