@@ -242,7 +242,7 @@ impl log::Log for Lines {
 
 static LINES: Lines = Lines(Mutex::new(Vec::new()));
 
-/// Keeps what loaders log from now on. The log belongs to the process, so only one test of a file may call this.
+/// Keeps what loaders log from now on. The log belongs to the process, so only one test of a program may call this.
 pub fn keep_log(level: log::LevelFilter) {
     log::set_logger(&LINES).unwrap();
     log::set_max_level(level);

@@ -1,6 +1,6 @@
 //! The loader's figures in Burn's training: its log files for train and validation.
+#![cfg(feature = "metrics")]
 
-use crate::common::alone;
 use burn::{
     data::dataset::{Dataset, DatasetError},
     nn::{Linear, LinearConfig, loss::MseLoss},
@@ -94,7 +94,6 @@ fn log(folder: &Path, split: &str, epoch: usize, name: &str) -> (Vec<f64>, f64) 
 
 #[test]
 fn supervised_training_logs_them() {
-    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let device = Device::flex();
     let (train, valid) = (loader(160, &device), loader(80, &device));

@@ -1,7 +1,11 @@
-//! The spans of the feature `tracing`.
+//! The spans of the feature `tracing`. Their receiver belongs to the process, and a training by Burn sets its own: this test
+//! is alone.
+#![cfg(feature = "tracing")]
 
-use crate::common::{Numbers, alone, builder};
+mod common;
+
 use burn::data::dataloader::DataLoader;
+use common::{Numbers, builder};
 use std::{
     collections::HashMap,
     sync::{
@@ -45,7 +49,6 @@ impl Subscriber for Count {
 
 #[test]
 fn a_span_for_each_stage_of_each_batch() {
-    let _alone = alone();
     let count = Count::default();
     tracing::subscriber::set_global_default(count.clone()).unwrap();
     let loader = builder().build(Numbers::new(80)).unwrap();
