@@ -19,8 +19,9 @@ struct State {
     /// Loops that wait in `next()`, and those of them that wait for the first batch of an epoch.
     waiting: usize,
     starting: usize,
-    /// Worker threads of all copies together.
+    /// Worker threads of all copies together, and how many there were last.
     workers: usize,
+    last_workers: usize,
     sums: Sums,
 }
 
@@ -84,10 +85,14 @@ impl Loops {
     pub(crate) fn set_workers(&self, now: usize, before: usize) {
         let mut state = self.at(Instant::now());
         state.workers = (state.workers + now).saturating_sub(before);
+        if state.workers > 0 {
+            state.last_workers = state.workers;
+        }
     }
 
+    /// The number of workers, or the last one if all have ended.
     pub(crate) fn workers(&self) -> usize {
-        self.at(Instant::now()).workers
+        self.at(Instant::now()).last_workers
     }
 
     /// Notes that a loop asks for a batch. With the first one the epoch begins.

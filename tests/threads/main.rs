@@ -5,7 +5,7 @@
 mod callbacks;
 #[path = "../common/mod.rs"]
 mod common;
-mod crew;
+mod copies;
 mod fault_matrix;
 mod panics;
 mod shutdown;

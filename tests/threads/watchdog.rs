@@ -347,6 +347,7 @@ fn a_drop_of_samples_that_hangs_lets_the_loader_go() {
 /// Each wait has a clock of its own: batches that are skipped whole on the way do not use it up.
 #[test]
 fn batches_that_are_skipped_do_not_shorten_the_timeout() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let slow = Duration::from_millis(400);
     // A bad sample each, and one that takes most of the timeout.
     let data = (0..6).fold(Numbers::new(7), |data, at| data.with(at, Mischief::SleepError(slow)));
