@@ -72,7 +72,12 @@ fn copies_whose_end_is_unknown_cost_no_permit() {
         pipeline.end(id);
         let permits: Vec<_> = (0..SLOTS).map_while(|_| pipeline.pool.permit(Duration::from_secs(5))).collect();
         assert_eq!(permits.len(), SLOTS);
-        assert_eq!(counters.snapshot().allocations, batches as u64, "memory that may be read was used again");
+        // The pin thread allocates ahead of use, so there may be more than was used.
+        let (allocated, used) = (counters.snapshot().allocations, batches as u64);
+        assert!(
+            (used..=used + SLOTS as u64).contains(&allocated),
+            "{allocated}: memory that may be read was used again"
+        );
         drop((permits, threads));
     }
 }
@@ -245,8 +250,7 @@ impl Dataset<u8> for Slow {
     }
 }
 
-/// Two epochs at once on a slow link, one of them read now and then: workers rest for one of them in the middle of a
-/// batch.
+/// Two epochs at once on a slow link, one of them read now and then: workers leave one of them in the middle of a batch.
 #[test]
 fn epochs_side_by_side_lose_no_batch() {
     let (batches, counters) = (40, Arc::<Counters>::default());
