@@ -68,7 +68,7 @@
 //!   epoch in `iter()`.
 //! - Page-locked memory of a copy of the loader, or with `devices(n)` of all together, never exceeds `pinned_limit`.
 //!   It does not depend on the number of workers. Exception: a call that hangs beyond `timeout` keeps the memory of its
-//!   batch on top.
+//!   batch on top. While other iterators of that copy go on, the old slots stay beside the new ones.
 //! - Each copy of a loader has threads of its own. Dropping an iterator ends the work on its epoch, and waits for none.
 //!   Dropping a copy joins its threads. Each thread ends after the call, the copy or the allocation that it is in. With
 //!   a `timeout`, a thread that hangs for longer is left, with its batch's memory, until its call returns.

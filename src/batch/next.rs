@@ -1,5 +1,5 @@
-//! The steps of a batch from the workers to the consumer. A new step, such as decoding on the device, is a trait, a
-//! variant and a queue here; `pipeline/steps.rs` has its threads.
+//! The steps of a batch from the workers to the consumer. A new step is a trait, a variant and a queue here, and a file
+//! with its threads in `pipeline`, such as `pin.rs` and `transfer.rs`.
 
 use crate::{
     device::Uploader,

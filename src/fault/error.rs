@@ -187,13 +187,13 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
-    /// The step waits, no batch is on its way, and no slot came back in time. The epoch is over.
+    /// The step has waited too long, and a slot is lacking. The epoch is over.
     #[error(
         "no slot came back within {waited:?}: all {slots} are held by another iterator of this loader, or by copies to \
          the device that do not end; drop the other iterator"
     )]
     LeaseTimeout {
-        /// How long the lease waited.
+        /// How long `next()` waited.
         waited: Duration,
         /// The number of slots of the pool.
         slots: usize,

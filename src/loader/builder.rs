@@ -267,7 +267,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// either.
     ///
     /// A call that hangs cannot be ended from outside. Its thread and its batch's memory stay until it returns, and
-    /// that memory comes on top of `pinned_limit`. A loader that is dropped waits for a running call for as long as this
+    /// that memory comes on top of `pinned_limit`. So do the old slots, while other iterators go on with them. A loader that is dropped waits for a running call for as long as this
     /// timeout, then leaves the thread. So data that hangs in every epoch takes one more thread in every epoch. Use a
     /// timeout much longer than the slowest sample takes.
     pub fn timeout(mut self, timeout: Duration) -> Self {

@@ -60,7 +60,7 @@ impl<'a> Wait<'a> {
 /// What a pool may hold.
 #[derive(Debug, Clone, Copy, new)]
 pub(crate) struct PoolLimits {
-    /// The number of permits, and so the most batches in the pipeline.
+    /// The number of permits, and so the most batches with memory.
     pub(crate) slots: usize,
     /// The most bytes of memory, lent or free.
     pub(crate) bytes: usize,

@@ -5,7 +5,7 @@
 //! nobody can write. Writing after that does not compile, because `freeze` takes the slot. Dropping a slot in any state
 //! returns its memory to where it came from.
 //!
-//! This file, `block.rs`, `linux.rs` and `cuda_*.rs` hold all the `unsafe` of the crate.
+//! `src/README.md` lists the files with `unsafe`.
 #![expect(unsafe_code)]
 
 use super::{block::HostBlock, layout::SlotLayout};

@@ -140,7 +140,7 @@ impl Counters {
         SlowReads { took: time(&self.looked_ns), awake: time(&self.awake_ns) }
     }
 
-    /// Notes the transfer threads and slots of a copy, when it starts or changes them.
+    /// Notes the transfer threads and slots of a copy, when it starts.
     pub(crate) fn started(&self, transfers: usize, slots: usize) {
         self.transfers.store(transfers, Relaxed);
         self.slots.store(slots, Relaxed);

@@ -1,5 +1,5 @@
 //! The consumer's side of the pipeline: it begins epochs, waits for their batches, and ends epochs. It has the only
-//! clock of patience: no other thread gives up a wait.
+//! clock of patience: no other thread gives up a wait for work or memory.
 
 use super::{
     pipeline::Pipeline,

@@ -77,7 +77,7 @@ fn an_iterator_that_has_ended_holds_nothing() {
         let mut iter = loader.iter();
         assert!(iter.next().unwrap().is_ok() && iter.next().unwrap().is_err() && iter.next().is_none());
         gate.wait_for(1);
-        // The old iterator is still there. The worker that hangs is replaced all the same.
+        // The old iterator is still there. The next one has new threads all the same.
         let mut next = loader.iter();
         assert!(next.next().unwrap().is_ok(), "a new worker");
         drop(iter);

@@ -62,7 +62,7 @@ pub struct Stats {
     /// The time of all copies of the loader together. Each copy counts while an epoch of it is in progress. This is the
     /// time of the training loop, except in training on several devices.
     pub copies_had: Duration,
-    /// Worker threads of the loader and its copies.
+    /// Worker threads of the loader and its copies; the last number, if all have ended.
     pub workers: usize,
     /// Whether the loader chooses the number of workers, since `num_workers` is not set.
     pub grows: bool,
@@ -70,7 +70,7 @@ pub struct Stats {
     pub workers_had: Duration,
     /// Transfer threads of each copy of the loader that delivers batches; none on a CPU backend.
     pub transfer_threads: usize,
-    /// The most batches in the pipeline of each such copy.
+    /// The slots of each such copy: the most of its batches in host memory.
     pub slots: usize,
     /// Threads of the machine that are for this process. 0 before the first epoch.
     pub cpu_threads: usize,
