@@ -12,8 +12,8 @@ use crate::{
     fault::{Error, keep_backtraces},
     memory::{Limited, Pool},
     observe::{CopyId, Stats, StepClock, Timeline},
-    order::{EpochOrder, EpochProgress},
-    pipeline::{Growth, Pipeline, Settings, Threads},
+    order::{EpochOrder, EpochProgress, Feed},
+    pipeline::{EpochId, Growth, Pipeline, Settings, Threads},
     vocabulary::BatchKey,
 };
 use burn::{
@@ -23,6 +23,7 @@ use burn::{
 use parking_lot::Mutex;
 use std::{
     fmt,
+    ops::Range,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -160,6 +161,17 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         }
     }
 
+    /// Begins an epoch on the threads at work, or on new ones if those hang or die meanwhile.
+    fn begin(&self, epoch: usize, mut feed: Feed, batches: Range<usize>) -> Result<(Arc<Threads<O>>, EpochId), Error> {
+        loop {
+            let threads = self.threads()?;
+            match threads.pipeline().begin(epoch, feed, batches.clone()) {
+                Ok(id) => return Ok((threads, id)),
+                Err(back) => feed = back,
+            }
+        }
+    }
+
     /// Returns the threads at work, and starts new ones if there are none, or if they hang.
     fn threads(&self) -> Result<Arc<Threads<O>>, Error> {
         let plan = &self.plan;
@@ -210,12 +222,8 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         let plan = &self.plan;
         let (run, progress, at) = match plan.schedule.epoch(epoch) {
             Ok(EpochOrder { feed, batches, progress }) => {
-                let run = self.threads().map(|threads| {
-                    let id = threads.pipeline().begin(epoch, feed, batches);
-                    (threads, id)
-                });
                 let at = progress.at();
-                (run, progress, at)
+                (self.begin(epoch, feed, batches), progress, at)
             }
             Err(error) => {
                 let at = plan.schedule.begin(epoch);

@@ -75,8 +75,6 @@ struct State {
     away: usize,
     /// The byte limit, or the bytes that were allocated when the allocator refused more.
     limit: usize,
-    /// The number of threads that wait for memory.
-    waiting: usize,
     closed: bool,
 }
 
@@ -125,6 +123,8 @@ pub(crate) struct Pool {
     awaits: OnceLock<Awaits>,
     /// The number of permits that are left. It changes under the lock only. Others may read it without the lock.
     left: AtomicUsize,
+    /// The number of threads that wait for memory. It changes under the lock only.
+    waiting: AtomicUsize,
     counters: Arc<Counters>,
 }
 
@@ -148,9 +148,10 @@ impl Drop for Permit {
 impl Pool {
     pub(crate) fn new(alloc: Arc<dyn HostAlloc>, limits: PoolLimits, counters: Arc<Counters>) -> Arc<Self> {
         let free = Vec::new();
-        let state = State { free, allocated: 0, away: 0, limit: limits.bytes, waiting: 0, closed: false };
+        let state = State { free, allocated: 0, away: 0, limit: limits.bytes, closed: false };
         let (state, changed, awaits) = (Mutex::new(state), Condvar::new(), OnceLock::new());
-        Arc::new(Self { alloc, limits, state, changed, awaits, left: AtomicUsize::new(limits.slots), counters })
+        let (left, waiting) = (AtomicUsize::new(limits.slots), AtomicUsize::new(0));
+        Arc::new(Self { alloc, limits, state, changed, awaits, left, waiting, counters })
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -211,7 +212,7 @@ impl Pool {
 
     /// Whether a thread waits for memory.
     pub(crate) fn is_awaited(&self) -> bool {
-        self.lock().waiting > 0
+        self.waiting.load(Relaxed) > 0
     }
 
     /// Takes a permit, if one is left with memory for its slot.

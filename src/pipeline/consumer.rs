@@ -31,16 +31,24 @@ const FLUSH: Duration = unless_modelled(Duration::from_micros(200), Duration::ZE
 const TAKE_PERMITS: Duration = unless_modelled(Duration::from_millis(100), Duration::ZERO);
 
 impl<O> Pipeline<O> {
-    /// Begins an epoch of the batches with these numbers.
-    pub(crate) fn begin(&self, epoch: usize, feed: Feed, batches: Range<usize>) -> EpochId {
-        self.pool.ask_again();
+    /// Begins an epoch of the batches with these numbers. Gives the feed back if threads hang or have died: then the
+    /// epoch needs new ones.
+    pub(crate) fn begin(&self, epoch: usize, feed: Feed, batches: Range<usize>) -> Result<EpochId, Feed> {
         let key = BatchKey { device: self.settings.device, ..BatchKey::new(epoch, batches.start) };
-        // What the sampler has made is user code too, so it is not dropped under the lock.
+        let mut state = self.lock();
+        if self.hung.load(Relaxed) || state.is_closed() {
+            return Err(feed);
+        }
+        if state.epochs() == 0 {
+            self.pool.ask_again();
+        }
         let (feed, unneeded) = if batches.is_empty() { (None, Some(feed)) } else { (Some(feed), None) };
+        let id = state.begin(key, feed, batches);
+        drop(state);
+        // What the sampler has made is user code too, so it is not dropped under the lock.
         discard(Place::batch(Stage::Sampler, key), unneeded);
-        let id = self.lock().begin(key, feed, batches);
         self.for_workers.notify_one();
-        id
+        Ok(id)
     }
 
     /// Waits for the next batch of an epoch, in order; returns it or its error. The wait counts from `asked`. Returns
@@ -49,6 +57,7 @@ impl<O> Pipeline<O> {
     pub(crate) fn next(&self, id: EpochId, asked: Instant) -> Option<Delivery<O>> {
         let mut flush = (!self.is_host()).then_some(FLUSH);
         let mut take_permits = self.is_host().then_some(TAKE_PERMITS);
+        let mut lacking = None; // since when slots or memory are lacking
         let mut state = self.lock();
         if let Some(queues) = state.asked(id, StreamId::current()) {
             self.counters().asked(queues);
@@ -65,14 +74,18 @@ impl<O> Pipeline<O> {
                 return self.give_up(state, id, waited, |_, _| Error::Ended);
             }
             if self.settings.timeout.is_some_and(|timeout| waited >= timeout) {
+                self.hung.store(true, Relaxed); // under the lock, so that no epoch begins here any more
                 return self.give_up(state, id, waited, |next, lost| {
-                    self.hung.store(true, Relaxed);
                     let BatchKey { epoch, number: batch, device } = next;
                     Error::Timeout { epoch, batch, device, waited, lost, hung: self.watch.blame(next).map(Box::new) }
                 });
             }
             let lacks_slot = unopened && !self.pool.has_permit();
-            if waited >= self.settings.lease_timeout && (lacks_slot || self.pool.is_awaited()) {
+            let is_lacking = lacks_slot || self.pool.is_awaited();
+            let since = *lacking.get_or_insert(now);
+            if !is_lacking {
+                lacking = None;
+            } else if now.saturating_duration_since(since) >= self.settings.lease_timeout {
                 let slots = self.pool.limits().slots;
                 return self.give_up(state, id, waited, |_, _| Error::LeaseTimeout { waited, slots });
             }
@@ -93,8 +106,10 @@ impl<O> Pipeline<O> {
                     continue;
                 }
             }
-            let patience = Some(self.settings.lease_timeout).filter(|lease| *lease > waited);
-            let next = [flush, take_permits, self.settings.timeout, patience].into_iter().flatten().min();
+            // Nobody tells the consumer when memory begins to lack, so it looks now and then.
+            let patience =
+                lacking.unwrap_or(now).saturating_duration_since(asked).saturating_add(self.settings.lease_timeout);
+            let next = [flush, take_permits, self.settings.timeout, Some(patience)].into_iter().flatten().min();
             match next.filter(|next| *next < Duration::MAX) {
                 None => self.for_consumers.wait(&mut state),
                 Some(next) => drop(self.for_consumers.wait_for(&mut state, next.saturating_sub(waited))),

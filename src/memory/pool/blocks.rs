@@ -14,7 +14,7 @@ impl Pool {
         if bytes > self.limits.bytes {
             return Err(Error::OverLimit { bytes, limit: self.limits.bytes });
         }
-        let (start, mut told) = (Instant::now(), false);
+        let (start, mut told, mut refused) = (Instant::now(), false, false);
         loop {
             let mut state = self.lock();
             if state.closed || wait.ended.is_some_and(|ended| ended.load(Relaxed)) {
@@ -33,7 +33,9 @@ impl Pool {
                 self.counters.freed(block.len());
                 small.push(block);
             }
-            if state.has_room(bytes) {
+            // After a refusal, memory that is away may come back.
+            let awaits = refused && state.allocated == 0 && state.away > 0;
+            if state.has_room(bytes) && !awaits {
                 state.allocated += bytes;
                 drop(state);
                 drop(small);
@@ -41,24 +43,28 @@ impl Pool {
                     Ok(block) => return Ok(block),
                     Err(error) => error,
                 };
-                state = self.lock();
-                if !state.make_do() {
+                let goes_on = self.lock().make_do();
+                if !goes_on {
                     return Err(error);
                 }
                 if !mem::replace(&mut told, true) {
-                    log::warn!("burn-pinned goes on with fewer slots: {error}");
+                    log::warn!("burn-pinned goes on with fewer slots: {error}"); // the logger is user code
                 }
-                if state.allocated > 0 {
-                    continue; // with the memory that there is
-                }
+                refused = true;
+                continue; // with the memory that there is
             }
-            state.waiting += 1;
+            if !small.is_empty() {
+                drop(state);
+                continue; // they are freed outside the lock, and before the wait
+            }
+            self.waiting.fetch_add(1, Relaxed);
             let left = wait.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             idle(|| match left {
                 None => self.changed.wait(&mut state),
                 Some(left) => drop(self.changed.wait_for(&mut state, left)),
             });
-            state.waiting -= 1;
+            self.waiting.fetch_sub(1, Relaxed);
+            refused = false;
             wait.took.set(start.elapsed());
             if left.is_some_and(|left| left.is_zero()) {
                 return Err(Error::LeaseTimeout { waited: start.elapsed(), slots: self.limits.slots });

@@ -37,7 +37,7 @@ fn beside<T: 'static>(pool: &Arc<Pool>, act: impl FnOnce(&Arc<Pool>) -> T + 'sta
 fn check(pool: &Pool, counters: &Counters) {
     let (permits, allocated, free) = {
         let state = pool.lock();
-        assert_eq!((state.away, state.waiting), (0, 0));
+        assert_eq!((state.away, pool.is_awaited()), (0, false));
         assert!(state.allocated == 0 || !state.closed);
         (pool.left(), state.allocated, state.free.iter().map(HostBlock::len).sum())
     };

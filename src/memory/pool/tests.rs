@@ -1,5 +1,5 @@
 use super::*;
-use crate::memory::block::HeapAlloc;
+use crate::memory::{Limited, MemoryLimit, block::HeapAlloc};
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -221,10 +221,34 @@ proptest! {
         drop(held);
         {
             let state = pool.lock();
-            prop_assert_eq!((pool.left(), state.away, state.waiting), (slots, 0, 0));
+            prop_assert_eq!((pool.left(), state.away, pool.is_awaited()), (slots, 0, false));
         }
         pool.close();
         prop_assert_eq!(pool.lock().allocated, 0);
         prop_assert_eq!(pool.counters.snapshot().host_bytes, 0);
     }
+}
+
+/// Blocks that are too small are freed before the wait for a larger one, not after it.
+#[test]
+fn a_wait_for_memory_holds_no_other_memory() {
+    let limit = MemoryLimit::new(1000);
+    let alloc = Limited { upstream: Arc::new(HeapAlloc), limit: limit.clone() };
+    let pool = Pool::new(Arc::new(alloc), PoolLimits { slots: 3, bytes: 200 }, Arc::default());
+    let (held, small) = (slot(&pool, 150).unwrap(), slot(&pool, 50).unwrap());
+    drop(small);
+    assert_eq!(limit.used(), 200);
+    let ended = Arc::new(AtomicBool::new(false));
+    let waiting = {
+        let (pool, ended) = (Arc::clone(&pool), Arc::clone(&ended));
+        std::thread::spawn(move || pool.slot(pool.permit(SOON).unwrap(), 100, &Wait::until_ended(&ended)).err())
+    };
+    while !pool.is_awaited() {
+        std::thread::sleep(SOON);
+    }
+    assert_eq!(limit.used(), 150);
+    ended.store(true, SeqCst);
+    pool.wake();
+    assert!(matches!(waiting.join().unwrap(), Some(Error::Ended)));
+    drop(held);
 }

@@ -138,7 +138,7 @@ impl Model {
 
     fn begin(&self) -> EpochId {
         let EpochOrder { feed, .. } = self.schedule.epoch(0).unwrap();
-        self.pipeline.begin(0, feed, 0..self.batches)
+        self.pipeline.begin(0, feed, 0..self.batches).ok().expect("threads at work")
     }
 
     /// Opens a batch, as a worker does; returns its only task.

@@ -3,21 +3,22 @@
 pub(in crate::pipeline) mod fake;
 
 use self::fake::{
-    BROKEN, Link, ROWS, SLOTS, consume, epoch_of, pictures, pictures_of, pipeline, pipeline_of, rows, rows_of,
+    BROKEN, Link, ROWS, SLOTS, begin, consume, epoch_of, pictures, pictures_of, pipeline, pipeline_of, rows, rows_of,
     settings, threads,
 };
 use crate::{
     batch::Ready,
     device::tests::{Breaks, DeviceCall, Hang},
     fault::{BadSamples, Error, Quota},
+    memory::Wait,
     observe::{Counters, Timeline, Verdict},
     pipeline::{Delivery, Settings},
     vocabulary::Stage,
 };
 use burn::data::dataset::{Dataset, DatasetError};
 use std::{
-    sync::Arc,
-    thread::sleep,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    thread::{sleep, spawn},
     time::{Duration, Instant},
 };
 
@@ -32,7 +33,7 @@ fn a_step_that_never_gets_a_slot_is_told_why() {
         let pipeline = pipeline_of(settings, rows(batches, &counters), &counters);
         let threads = threads(&pipeline);
         let held: Vec<_> = (0..SLOTS).map(|_| pipeline.pool.try_permit().expect("a permit")).collect();
-        let id = pipeline.begin(1, epoch_of(batches).feed, 0..batches);
+        let id = begin(&pipeline, 1, batches);
         let delivery = pipeline.next(id, Instant::now()).expect("an error");
         match delivery.ready {
             Err(Error::LeaseTimeout { waited, slots }) if lease_timeout == PATIENCE => {
@@ -49,6 +50,59 @@ fn a_step_that_never_gets_a_slot_is_told_why() {
     }
 }
 
+/// One batch, whose samples take long.
+struct Sleepy(Duration);
+
+impl Dataset<u8> for Sleepy {
+    fn get(&self, _: usize) -> Result<u8, DatasetError> {
+        sleep(self.0);
+        Ok(7)
+    }
+
+    fn len(&self) -> usize {
+        ROWS
+    }
+}
+
+/// Memory begins to lack when the consumer has waited for long already, for a sample. It sees that too, though nobody
+/// tells it.
+#[test]
+fn memory_that_lacks_later_is_seen() {
+    const PATIENCE: Duration = Duration::from_millis(200);
+    let counters = Arc::<Counters>::default();
+    let rows = rows_of(Sleepy(Duration::from_secs(4) / ROWS as u32), &counters);
+    let pipeline = pipeline_of(Settings { lease_timeout: PATIENCE, ..settings() }, rows, &counters);
+    let threads = threads(&pipeline);
+    let id = begin(&pipeline, 0, 1);
+    let waits = spawn({
+        let pipeline = Arc::clone(&pipeline);
+        // It is more than the slot of the batch leaves.
+        let bytes = pipeline.pool.limits().bytes;
+        move || {
+            sleep(3 * PATIENCE);
+            let permit = pipeline.pool.try_permit().expect("a permit");
+            pipeline.pool.slot(permit, bytes, &Wait::at_most(5 * PATIENCE)).err()
+        }
+    });
+    let delivery = pipeline.next(id, Instant::now()).expect("an error");
+    let Err(Error::LeaseTimeout { waited, .. }) = delivery.ready else { panic!("{:?}", delivery.ready.err()) };
+    assert!(waited >= 4 * PATIENCE && waited < Duration::from_secs(2), "{waited:?}");
+    drop(waits.join().unwrap());
+    drop(threads);
+}
+
+/// An epoch that begins while another one hangs gets its order back, for new threads.
+#[test]
+fn no_epoch_begins_on_threads_that_hang() {
+    let counters = Arc::<Counters>::default();
+    let pipeline = pipeline(rows(1, &counters), &counters);
+    pipeline.hung.store(true, Relaxed);
+    assert!(pipeline.begin(0, epoch_of(1).feed, 0..1).is_err() && pipeline.is_dead());
+    pipeline.hung.store(false, Relaxed);
+    pipeline.close();
+    assert!(pipeline.begin(0, epoch_of(1).feed, 0..1).is_err() && pipeline.is_dead());
+}
+
 /// A device that does not even say that its copies are done: each batch is its error at once, however few slots there
 /// are.
 #[test]
@@ -62,7 +116,7 @@ fn copies_whose_end_is_unknown_cost_no_permit() {
         let link = Link::new(rows).breaks(move |_| Some(breaks));
         let pipeline = pipeline(link, &counters);
         let threads = threads(&pipeline);
-        let id = pipeline.begin(0, epoch_of(batches).feed, 0..batches);
+        let id = begin(&pipeline, 0, batches);
         for number in 0..batches {
             let delivery = pipeline.next(id, Instant::now()).expect("an error for each batch");
             let Err(Error::Device { place, message }) = delivery.ready else { panic!("batch {number}: another end") };
@@ -93,7 +147,7 @@ fn a_device_that_hangs_lets_the_loader_be_dropped() {
         let link = Link { send: SEND, hang: Arc::clone(&hang), ..Link::new(rows(batches, &counters)) };
         let pipeline = pipeline_of(Settings { timeout: Some(TIMEOUT), ..settings() }, link, &counters);
         let threads = threads(&pipeline);
-        let id = pipeline.begin(0, epoch_of(batches).feed, 0..batches);
+        let id = begin(&pipeline, 0, batches);
         let first = pipeline.next(id, Instant::now()).expect("a batch or an error");
         match (call, &first.ready) {
             (DeviceCall::Open | DeviceCall::Upload, Err(Error::Timeout { hung: Some(hung), .. })) => {
@@ -141,7 +195,7 @@ fn two_consumers_get_all_their_batches() {
         for pause in [0, 4] {
             let pipeline = &pipeline;
             scope.spawn(move || {
-                let id = pipeline.begin(0, epoch_of(batches).feed, 0..batches);
+                let id = begin(&pipeline, 0, batches);
                 for number in 0..batches {
                     let delivery = pipeline.next(id, Instant::now()).expect("a batch");
                     assert_eq!((delivery.batch.key.number, delivery.ready.is_ok()), (number, true));
@@ -198,7 +252,7 @@ fn an_epoch_that_ends_leaves_nothing_before_a_full_device() {
     let link = Link::new(rows(batches, &counters)).breaks(|_| Some(Breaks::Keeps { until: None }));
     let pipeline = pipeline(link, &counters);
     let threads = threads(&pipeline);
-    let id = pipeline.begin(0, epoch_of(batches).feed, 0..batches);
+    let id = begin(&pipeline, 0, batches);
     for _ in 0..6 {
         assert!(pipeline.next(id, Instant::now()).is_some_and(|delivery| delivery.ready.is_ok()));
     }
@@ -258,7 +312,7 @@ fn epochs_side_by_side_lose_no_batch() {
     let link = Link { send: Duration::from_millis(1), ..Link::new(rows) };
     let pipeline = pipeline(link, &counters);
     let threads = threads(&pipeline);
-    let ids = [0, 1].map(|epoch| pipeline.begin(epoch, epoch_of(batches).feed, 0..batches));
+    let ids = [0, 1].map(|epoch| begin(&pipeline, epoch, batches));
     std::thread::scope(|scope| {
         for (id, step) in ids.into_iter().zip([0, 12]) {
             let pipeline = &pipeline;
@@ -300,7 +354,7 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
         let pipeline = pipeline(link, &counters);
         let threads = threads(&pipeline);
         for epoch in 0..2 {
-            let id = pipeline.begin(epoch, epoch_of(batches).feed, 0..batches);
+            let id = begin(&pipeline, epoch, batches);
             for number in 0..batches {
                 let Delivery { batch, ready, .. } =
                     pipeline.next(id, Instant::now()).expect("a batch or an error for each place");
@@ -350,7 +404,7 @@ fn a_file_that_nobody_can_decode_is_left_out_or_fails_its_batch() {
         let link = Link::new(rows).breaks(move |_| Some(breaks));
         let pipeline = pipeline(link, &counters);
         let threads = threads(&pipeline);
-        let id = pipeline.begin(0, epoch_of(bad.len()).feed, 0..bad.len());
+        let id = begin(&pipeline, 0, bad.len());
         for (number, bad) in bad.iter().enumerate() {
             let Delivery { ready, skips, .. } = pipeline.next(id, Instant::now()).expect("one for each place");
             match (ready, &policy) {

@@ -10,7 +10,7 @@ use crate::{
     memory::{Decoder, Field, HeapAlloc, Permit, Pool, PoolLimits, SlotLayout, Wait},
     observe::{Counters, StepClock},
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
-    pipeline::{Bounds, Growth, Pipeline, Settings, Threads},
+    pipeline::{Bounds, EpochId, Growth, Pipeline, Settings, Threads},
     vision::{Adjust, CropBox, Image, Interpolation, Limits, PaddingMode, Picture, Size, write_chw},
     vocabulary::BatchKey,
 };
@@ -168,12 +168,17 @@ pub(in crate::pipeline) fn epoch_of(batches: usize) -> EpochOrder {
     Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None }.epoch(0).unwrap()
 }
 
+/// Begins an epoch of all batches.
+pub(in crate::pipeline) fn begin(pipeline: &Pipeline<()>, epoch: usize, batches: usize) -> EpochId {
+    pipeline.begin(epoch, epoch_of(batches).feed, 0..batches).ok().expect("threads at work")
+}
+
 /// Takes an epoch as `EpochIter` does, without a step. Returns how long it waited for the loader, as a share of its time.
 pub(super) fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, batches: usize) -> f64 {
     let (start, mut waited) = (Instant::now(), Duration::ZERO);
     let threads = threads(&pipeline);
     let mut clock = StepClock::new(Arc::clone(counters), counters.copy(), BatchKey::NONE, Instant::now());
-    let id = pipeline.begin(0, epoch_of(batches).feed, 0..batches);
+    let id = begin(&pipeline, 0, batches);
     loop {
         let asked = clock.asked();
         let Some(delivery) = pipeline.next(id, asked) else { break };
