@@ -290,7 +290,7 @@ impl Counters {
             first_batch: time(&self.first_ns),
             start_waited,
             copies_had,
-            workers: self.loops.workers(),
+            workers: self.loops.last_workers(),
             grows: self.grows.load(Relaxed),
             workers_had,
             transfer_threads: self.transfers.load(Relaxed),

@@ -91,7 +91,7 @@ impl Loops {
     }
 
     /// The number of workers, or the last one if all have ended.
-    pub(crate) fn workers(&self) -> usize {
+    pub(crate) fn last_workers(&self) -> usize {
         self.at(Instant::now()).last_workers
     }
 

@@ -195,7 +195,7 @@ fn two_consumers_get_all_their_batches() {
         for pause in [0, 4] {
             let pipeline = &pipeline;
             scope.spawn(move || {
-                let id = begin(&pipeline, 0, batches);
+                let id = begin(pipeline, 0, batches);
                 for number in 0..batches {
                     let delivery = pipeline.next(id, Instant::now()).expect("a batch");
                     assert_eq!((delivery.batch.key.number, delivery.ready.is_ok()), (number, true));
