@@ -82,10 +82,8 @@ impl<O> Pipeline<O> {
             }
             let lacks_slot = unopened && !self.pool.has_permit();
             let is_lacking = lacks_slot || self.pool.is_awaited();
-            let since = *lacking.get_or_insert(now);
-            if !is_lacking {
-                lacking = None;
-            } else if now.saturating_duration_since(since) >= self.settings.lease_timeout {
+            lacking = is_lacking.then(|| lacking.unwrap_or(now));
+            if lacking.is_some_and(|since| now.saturating_duration_since(since) >= self.settings.lease_timeout) {
                 let slots = self.pool.limits().slots;
                 return self.give_up(state, id, waited, |_, _| Error::LeaseTimeout { waited, slots });
             }

@@ -152,8 +152,13 @@ impl<O> Epoch<O> {
         self.tasks.is_empty() && self.feed.is_some() && self.opened < self.end.min(self.delivered + depth.open())
     }
 
-    /// How urgent its work is; the least comes first. What counts, in this order: the number of batches ahead of the
-    /// consumer; whether nobody waits; since when the consumer waits; whether a batch is to be opened.
+    /// Returns true if a worker could do something: run a task, or open the next batch.
+    fn has_work(&self, has_permit: bool, depth: Depth) -> bool {
+        !self.tasks.is_empty() || (has_permit && self.may_open(depth))
+    }
+
+    /// How urgent its work is; the least comes first. Work for the batch that is next in the consumer's order comes
+    /// before others; then that of an epoch whose consumer waits, the longest first; then tasks before opening.
     fn urgency(&self) -> (usize, bool, Option<Instant>, bool) {
         let opens = self.tasks.is_empty();
         let number = if opens { self.opened } else { self.opened - 1 };
@@ -265,8 +270,7 @@ impl<O> State<O> {
 
     /// Whether a worker could do something.
     pub(crate) fn has_work(&self, has_permit: bool) -> bool {
-        let has_work = |epoch: &Epoch<O>| !epoch.tasks.is_empty() || (has_permit && epoch.may_open(self.depth));
-        !self.closed && self.epochs.iter().any(has_work)
+        !self.closed && self.epochs.iter().any(|epoch| epoch.has_work(has_permit, self.depth))
     }
 
     /// Takes the most urgent work for a worker that has asked for it at `asked`. `permit` takes a permit, if one is left.
@@ -278,14 +282,13 @@ impl<O> State<O> {
         now: Instant,
     ) -> Option<Work<O>> {
         let depth = self.depth;
-        let could_open = |epoch: &&mut Epoch<O>| epoch.tasks.is_empty() && epoch.may_open(depth);
         if !has_permit {
-            self.epochs.iter_mut().filter(could_open).for_each(|epoch| {
+            self.epochs.iter_mut().filter(|epoch| epoch.may_open(depth)).for_each(|epoch| {
                 epoch.lacks.get_or_insert(now);
             });
         }
-        let has_work = |epoch: &&mut Epoch<O>| !epoch.tasks.is_empty() || (has_permit && epoch.may_open(depth));
-        let epoch = self.epochs.iter_mut().filter(has_work).min_by_key(|epoch| epoch.urgency())?;
+        let workable = self.epochs.iter_mut().filter(|epoch| epoch.has_work(has_permit, depth));
+        let epoch = workable.min_by_key(|epoch| epoch.urgency())?;
         let work = match epoch.tasks.pop_front() {
             Some(task) => Work::Task { batch: epoch.batch(epoch.opened - 1), task },
             None => {

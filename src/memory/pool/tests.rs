@@ -1,7 +1,10 @@
 use super::*;
 use crate::memory::{Limited, MemoryLimit, block::HeapAlloc};
 use proptest::prelude::*;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::atomic::{AtomicUsize, Ordering::SeqCst},
+};
 
 const SOON: Duration = Duration::from_millis(5);
 
@@ -154,22 +157,31 @@ fn memory_that_is_away_is_waited_for() {
     assert!(waiting.join().unwrap());
 }
 
+/// Lets another thread wait for memory, until its epoch ends after `meanwhile`. Returns how the wait ended.
+fn wait_until_ended(pool: &Arc<Pool>, bytes: usize, meanwhile: impl FnOnce()) -> Option<Error> {
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let wait = || pool.slot(pool.permit(SOON).unwrap(), bytes, &Wait::until_ended(&ended)).err();
+        let waiting = scope.spawn(wait);
+        while !pool.is_awaited() {
+            std::thread::sleep(SOON);
+        }
+        let met = catch_unwind(AssertUnwindSafe(meanwhile));
+        ended.store(true, SeqCst);
+        pool.wake();
+        let error = waiting.join().unwrap();
+        met.unwrap_or_else(|panic| resume_unwind(panic));
+        error
+    })
+}
+
 /// The thread that waits is told when nobody wants the memory any more.
 #[test]
 fn a_wait_for_memory_ends_with_its_epoch() {
     let pool = pool(2, 200);
     let held = slot(&pool, 150).unwrap();
-    let ended = Arc::new(AtomicBool::new(false));
-    let waiting = {
-        let (pool, ended) = (Arc::clone(&pool), Arc::clone(&ended));
-        std::thread::spawn(move || pool.slot(pool.permit(SOON).unwrap(), 100, &Wait::until_ended(&ended)).err())
-    };
-    while !pool.is_awaited() {
-        std::thread::sleep(SOON);
-    }
-    ended.store(true, SeqCst);
-    pool.wake();
-    assert!(matches!(waiting.join().unwrap(), Some(Error::Ended)));
+    let error = wait_until_ended(&pool, 100, || ());
+    assert!(matches!(error, Some(Error::Ended)));
     assert_eq!((pool.left(), pool.is_awaited()), (1, false));
     drop(held);
 }
@@ -238,17 +250,7 @@ fn a_wait_for_memory_holds_no_other_memory() {
     let (held, small) = (slot(&pool, 150).unwrap(), slot(&pool, 50).unwrap());
     drop(small);
     assert_eq!(limit.used(), 200);
-    let ended = Arc::new(AtomicBool::new(false));
-    let waiting = {
-        let (pool, ended) = (Arc::clone(&pool), Arc::clone(&ended));
-        std::thread::spawn(move || pool.slot(pool.permit(SOON).unwrap(), 100, &Wait::until_ended(&ended)).err())
-    };
-    while !pool.is_awaited() {
-        std::thread::sleep(SOON);
-    }
-    assert_eq!(limit.used(), 150);
-    ended.store(true, SeqCst);
-    pool.wake();
-    assert!(matches!(waiting.join().unwrap(), Some(Error::Ended)));
+    let error = wait_until_ended(&pool, 100, || assert_eq!(limit.used(), 150));
+    assert!(matches!(error, Some(Error::Ended)));
     drop(held);
 }
