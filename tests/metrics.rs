@@ -1,17 +1,18 @@
 //! The loader's figures in Burn's training: its log files for train and validation.
 #![cfg(feature = "metrics")]
 
+#[path = "common/regression.rs"]
+mod regression;
+
 use burn::{
     data::dataset::{Dataset, DatasetError},
-    nn::{Linear, LinearConfig, loss::MseLoss},
+    nn::LinearConfig,
     optim::SgdConfig,
     prelude::*,
-    tensor::DType,
-    train::{InferenceStep, Learner, RegressionOutput, SupervisedTraining, TrainOutput, TrainStep, metric::LossMetric},
+    train::{Learner, SupervisedTraining, metric::LossMetric},
 };
-use burn_pinned::{
-    BoxError, Collate, Field, LoaderMetric, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut,
-};
+use burn_pinned::{LoaderMetric, PinnedDataLoader, PinnedDataLoaderBuilder};
+use regression::{Column, Model};
 use std::{fs, path::Path, sync::Arc, thread::sleep, time::Duration};
 
 /// Numbers that take a while to read.
@@ -25,56 +26,6 @@ impl Dataset<f32> for Numbers {
 
     fn len(&self) -> usize {
         self.0
-    }
-}
-
-struct Column;
-
-impl Collate<f32> for Column {
-    type Batch = Tensor<2>;
-
-    fn layout(&self) -> Vec<Field> {
-        vec![Field::new("x", DType::F32, [1])]
-    }
-
-    fn write(&self, x: &f32, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-        Ok(row.write("x", &[*x])?)
-    }
-
-    fn finish(&self, mut batch: RawBatch) -> Result<Tensor<2>, BoxError> {
-        Ok(batch.take("x")?)
-    }
-}
-
-#[derive(Module, Debug)]
-struct Model {
-    linear: Linear,
-}
-
-impl Model {
-    fn output(&self, x: Tensor<2>) -> RegressionOutput {
-        let (output, targets) = (self.linear.forward(x.clone()), x * 2.0);
-        let loss = MseLoss::new().forward(output.clone(), targets.clone(), burn::nn::loss::Reduction::Mean);
-        RegressionOutput::new(loss, output, targets)
-    }
-}
-
-impl TrainStep for Model {
-    type Input = Tensor<2>;
-    type Output = RegressionOutput;
-
-    fn step(&self, x: Tensor<2>) -> TrainOutput<RegressionOutput> {
-        let output = self.output(x);
-        TrainOutput::new(self, output.loss.backward(), output)
-    }
-}
-
-impl InferenceStep for Model {
-    type Input = Tensor<2>;
-    type Output = RegressionOutput;
-
-    fn step(&self, x: Tensor<2>) -> RegressionOutput {
-        self.output(x)
     }
 }
 

@@ -3,22 +3,19 @@
 
 #[path = "../../examples/images/progress.rs"]
 mod progress;
+#[path = "../common/regression.rs"]
+mod regression;
 
 use burn::{
     data::{
         dataloader::DataLoader,
         dataset::{Dataset, DatasetError},
     },
-    nn::{
-        Linear, LinearConfig,
-        loss::{MseLoss, Reduction},
-    },
+    nn::LinearConfig,
     optim::SgdConfig,
     prelude::*,
-    tensor::DType,
     train::{
-        InferenceStep, Interrupter, Learner, LearnerSummary, LearningResult, RegressionOutput, SupervisedTraining,
-        TrainOutput, TrainStep,
+        Interrupter, Learner, LearnerSummary, LearningResult, SupervisedTraining,
         logger::{EvaluationProgressLogger, TrainingProgressLogger},
         metric::{
             LossMetric, MetricAttributes, MetricDefinition, MetricEntry, MetricId, NumericEntry, SerializedEntry,
@@ -29,8 +26,9 @@ use burn::{
         },
     },
 };
-use burn_pinned::{BoxError, Collate, Field, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut};
+use burn_pinned::{PinnedDataLoader, PinnedDataLoaderBuilder};
 use progress::{Clock, PlainProgress, Timed, with_causes};
+use regression::{Column, Model};
 use std::{error::Error as StdError, iter::successors, sync::Arc};
 
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -47,56 +45,6 @@ impl Dataset<f32, Locked> for Table {
 
     fn len(&self) -> usize {
         64
-    }
-}
-
-struct Column;
-
-impl Collate<f32> for Column {
-    type Batch = Tensor<2>;
-
-    fn layout(&self) -> Vec<Field> {
-        vec![Field::new("x", DType::F32, [1])]
-    }
-
-    fn write(&self, x: &f32, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-        Ok(row.write("x", &[*x])?)
-    }
-
-    fn finish(&self, mut batch: RawBatch) -> Result<Tensor<2>, BoxError> {
-        Ok(batch.take("x")?)
-    }
-}
-
-#[derive(Module, Debug)]
-struct Model {
-    linear: Linear,
-}
-
-impl Model {
-    fn output(&self, x: Tensor<2>) -> RegressionOutput {
-        let (output, targets) = (self.linear.forward(x.clone()), x * 2.0);
-        let loss = MseLoss::new().forward(output.clone(), targets.clone(), Reduction::Mean);
-        RegressionOutput::new(loss, output, targets)
-    }
-}
-
-impl TrainStep for Model {
-    type Input = Tensor<2>;
-    type Output = RegressionOutput;
-
-    fn step(&self, x: Tensor<2>) -> TrainOutput<RegressionOutput> {
-        let output = self.output(x);
-        TrainOutput::new(self, output.loss.backward(), output)
-    }
-}
-
-impl InferenceStep for Model {
-    type Input = Tensor<2>;
-    type Output = RegressionOutput;
-
-    fn step(&self, x: Tensor<2>) -> RegressionOutput {
-        self.output(x)
     }
 }
 
