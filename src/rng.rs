@@ -14,6 +14,8 @@ pub(crate) enum Purpose {
     Batch = 3,
     /// The choice of the next dataset of a mixture, whose samplers may have the same seed.
     Mixture = 4,
+    /// The order of the samples of neighbouring blocks.
+    Block = 5,
 }
 
 /// A generator keyed by (seed, epoch, and the sample's index or the position of the batch's first sample).

@@ -2,8 +2,8 @@
 //! into batches. A [`BatchSampler`] also decides which samples share a batch. The option
 //! [`order`](crate::PinnedDataLoaderBuilder::order) takes either. The samplers here are the usual ones:
 //! [`SequentialSampler`] and [`RandomSampler`] give each sample once, [`WeightedSampler`] draws by weight,
-//! [`ClassBalancedSampler`] balances classes, [`MixSampler`] mixes several datasets, and [`LengthBucketSampler`] makes
-//! batches of samples of similar length. [`Distributed`] gives one process of several its share of the order.
+//! [`ClassBalancedSampler`] balances classes, [`MixSampler`] mixes several datasets, [`BlockShuffle`] shuffles what is
+//! read in blocks, and [`LengthBucketSampler`] makes batches of samples of similar length. [`Distributed`] gives one process of several its share of the order.
 
 mod by;
 mod distributed;
@@ -21,8 +21,8 @@ pub(crate) use feed::{BatchIndices, Feed, Occurrences};
 pub use launcher::Launched;
 pub(crate) use progress::{EpochProgress, Position};
 pub use sampler::{
-    BatchSampler, ClassBalancedSampler, EpochBatches, FixedBatchSampler, LengthBucketSampler, MixPart, MixSampler,
-    RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler, SubsetSampler,
-    WeightedSampler, WeightedWithoutReplacementSampler,
+    BatchSampler, BlockShuffle, Blocks, ClassBalancedSampler, EpochBatches, FixedBatchSampler, LengthBucketSampler,
+    MixPart, MixSampler, RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler,
+    SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
 };
 pub(crate) use schedule::{EpochOrder, Sampling, Schedule, part};

@@ -3,6 +3,7 @@
 mod balanced;
 mod base;
 mod batch;
+mod block;
 mod buckets;
 mod mix;
 mod random;
@@ -13,6 +14,7 @@ mod weighted;
 pub use balanced::ClassBalancedSampler;
 pub use base::{Sampler, SequentialSampler};
 pub use batch::{BatchSampler, EpochBatches, FixedBatchSampler};
+pub use block::{BlockShuffle, Blocks};
 pub use buckets::LengthBucketSampler;
 pub use mix::{MixPart, MixSampler};
 pub use random::{RandomSampler, RandomWithReplacementSampler};

@@ -1,0 +1,194 @@
+//! The runs of neighbouring samples that are cheap to read together.
+
+use crate::order::draw::Fingerprint;
+use std::{fmt, ops::Range, sync::Arc};
+
+/// The runs of neighbouring samples of a dataset that are cheap to read together: its shards, row groups, or pieces of
+/// some megabytes.
+///
+/// ```
+/// use burn_pinned::order::Blocks;
+///
+/// // Three row groups of 400, 400 and 200 samples. One of them takes 50 MB while its samples are in use, or 25 MB.
+/// let blocks = Blocks::new([(400, 50_000_000), (400, 50_000_000), (200, 25_000_000)]);
+/// assert_eq!((blocks.len(), blocks.samples()), (3, 1000));
+/// assert!(blocks.ranges().eq([0..400, 400..800, 800..1000]));
+/// ```
+///
+/// A source of data makes them, and [`BlockShuffle`](super::BlockShuffle) takes them. They take 16 bytes a block, which
+/// clones share.
+#[derive(Clone)]
+pub struct Blocks {
+    table: Arc<Table>,
+    limit: Option<u64>,
+}
+
+struct Table {
+    /// Where each block starts in the dataset, and where the last one ends.
+    starts: Vec<usize>,
+    bytes: Vec<u64>,
+    fingerprint: Fingerprint,
+}
+
+impl Blocks {
+    /// Takes for each block, in the dataset's order, the number of its samples and the bytes that it takes in memory
+    /// while they are in use. These are 0 where single samples are read by themselves. Blocks may be empty.
+    ///
+    /// All blocks together have at most `usize::MAX` samples. Those beyond are left out.
+    pub fn new(blocks: impl IntoIterator<Item = (usize, u64)>) -> Self {
+        let (samples, bytes): (Vec<usize>, Vec<u64>) = blocks.into_iter().unzip();
+        let fingerprint = Fingerprint::of(samples.iter().map(|samples| *samples as u64));
+        let ends = samples.into_iter().scan(0usize, |end, samples| {
+            *end = end.saturating_add(samples);
+            Some(*end)
+        });
+        let starts = [0].into_iter().chain(ends).collect();
+        Self { table: Arc::new(Table { starts, bytes, fingerprint }), limit: None }
+    }
+
+    /// Says how many bytes of memory the source has for blocks that are in use. Default: as many as they take.
+    ///
+    /// [`BlockShuffle`](super::BlockShuffle) refuses to use more blocks at once than fit.
+    pub fn with_limit(self, bytes: u64) -> Self {
+        Self { limit: Some(bytes), ..self }
+    }
+
+    /// Returns how many blocks there are, empty ones included.
+    pub fn len(&self) -> usize {
+        self.table.bytes.len()
+    }
+
+    /// Whether there are no blocks.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns how many samples all blocks have together.
+    pub fn samples(&self) -> usize {
+        self.table.starts.last().copied().unwrap_or(0)
+    }
+
+    /// Returns the samples of each block, in order. An empty block has an empty range.
+    pub fn ranges(&self) -> impl ExactSizeIterator<Item = Range<usize>> {
+        self.table.starts.windows(2).map(|ends| ends[0]..ends[1])
+    }
+
+    /// Returns how many samples leave the memory that the source has for blocks, for each of these samples. If blocks are
+    /// used up one by one, that is one at most. `None` if all blocks fit.
+    #[cfg(feature = "data")]
+    pub(crate) fn decoded_for_each(&self, samples: impl Iterator<Item = usize>) -> Option<f64> {
+        let limit = self.limit?;
+        let Table { starts, bytes, .. } = &*self.table;
+        if bytes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes)) <= limit {
+            return None;
+        }
+        // The block that was used last is the last one.
+        let (mut kept, mut held, mut left, mut count) = (Vec::<usize>::new(), 0_u64, 0, 0);
+        for sample in samples {
+            let block = starts.partition_point(|start| *start <= sample).saturating_sub(1).min(bytes.len() - 1);
+            count += 1;
+            match kept.iter().rposition(|other| *other == block) {
+                Some(place) => drop(kept.remove(place)),
+                None => held = held.saturating_add(bytes[block]),
+            }
+            kept.push(block);
+            while held > limit && kept.len() > 1 {
+                let first = kept.remove(0);
+                held -= bytes[first];
+                left += self.range(first).len();
+            }
+        }
+        Some(left as f64 / f64::max(f64::from(count), 1.0))
+    }
+
+    /// Returns the samples of one of the blocks.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub(super) fn range(&self, block: usize) -> Range<usize> {
+        self.table.starts[block]..self.table.starts[block + 1]
+    }
+
+    /// Returns what stands for the number of samples of each block.
+    pub(super) fn fingerprint(&self) -> Fingerprint {
+        self.table.fingerprint
+    }
+
+    /// Returns the samples and the bytes of each block.
+    #[cfg(all(test, feature = "parquet"))]
+    pub(crate) fn list(&self) -> Vec<(usize, u64)> {
+        self.ranges().map(|range| range.len()).zip(self.table.bytes.iter().copied()).collect()
+    }
+
+    pub(super) fn limit(&self) -> Option<u64> {
+        self.limit
+    }
+
+    /// Returns how many bytes the largest blocks take together: none, the largest one, the two largest, and so on up to
+    /// all that have samples.
+    pub(super) fn largest(&self) -> Vec<u64> {
+        let used = self.ranges().zip(&self.table.bytes).filter(|(range, _)| !range.is_empty());
+        let mut bytes: Vec<u64> = used.map(|(_, bytes)| *bytes).collect();
+        bytes.sort_unstable_by(|a, b| b.cmp(a));
+        let sums = bytes.into_iter().scan(0u64, |sum, bytes| {
+            *sum = sum.saturating_add(bytes);
+            Some(*sum)
+        });
+        [0].into_iter().chain(sums).collect()
+    }
+}
+
+impl fmt::Debug for Blocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Blocks")
+            .field("blocks", &self.table.fingerprint)
+            .field("samples", &self.samples())
+            .field("limit", &self.limit)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_follow_each_other_and_may_be_empty() {
+        let blocks = Blocks::new([(0, 7), (3, 1), (0, 0), (2, 5), (0, 9)]);
+        assert_eq!((blocks.len(), blocks.samples(), blocks.is_empty()), (5, 5, false));
+        assert_eq!(blocks.ranges().collect::<Vec<_>>(), [0..0, 0..3, 3..3, 3..5, 5..5]);
+        assert!((0..5).map(|block| blocks.range(block)).eq(blocks.ranges()));
+        assert_eq!(blocks.largest(), [0, 5, 6], "what has no samples is never in use");
+        let none = Blocks::new([]);
+        assert_eq!((none.len(), none.samples(), none.is_empty(), none.largest()), (0, 0, true, vec![0]));
+    }
+
+    #[test]
+    fn numbers_beyond_all_memory_are_cut() {
+        let blocks = Blocks::new([(usize::MAX, u64::MAX), (5, 1), (usize::MAX, 2)]);
+        assert_eq!(blocks.samples(), usize::MAX);
+        assert_eq!(blocks.ranges().map(|range| range.len()).collect::<Vec<_>>(), [usize::MAX, 0, 0]);
+        assert_eq!(Blocks::new([(1, u64::MAX), (1, 1)]).largest(), [0, u64::MAX, u64::MAX]);
+    }
+
+    #[cfg(feature = "data")]
+    #[test]
+    fn samples_that_drive_blocks_out_are_told() {
+        let blocks = Blocks::new((0..10).map(|_| (100, 10))).with_limit(50);
+        assert_eq!(blocks.decoded_for_each(0..1000), Some(0.5), "of ten blocks five have left");
+        let back_and_forth = (0..100).flat_map(|at| (0..10).map(move |block| block * 100 + at));
+        assert_eq!(blocks.decoded_for_each(back_and_forth.clone()), Some(99.5), "each sample drives a block out");
+        assert_eq!(blocks.clone().with_limit(100).decoded_for_each(back_and_forth), None);
+        assert_eq!(Blocks::new([(1000, 10)]).decoded_for_each(0..1000), None);
+    }
+
+    /// The memory is this machine's, the samples are the dataset's.
+    #[test]
+    fn the_fingerprint_is_that_of_the_samples_alone() {
+        let of = |blocks: Blocks| format!("{:?}", blocks.fingerprint());
+        let text = of(Blocks::new([(3, 1), (2, 5)]));
+        assert_eq!(text, of(Blocks::new([(3, 9), (2, 0)]).with_limit(7)));
+        assert_ne!(text, of(Blocks::new([(2, 1), (3, 5)])));
+        assert_ne!(text, of(Blocks::new([(5, 6)])));
+    }
+}

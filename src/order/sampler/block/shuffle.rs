@@ -1,0 +1,167 @@
+//! The sampler over blocks, and its limits.
+
+use super::{
+    blocks::Blocks,
+    streams::{Plan, Streams},
+};
+use crate::{
+    fault::Error,
+    order::{
+        draw::{SharedPlan, check_count},
+        sampler::base::Sampler,
+    },
+};
+use std::fmt;
+
+/// How many streams and blocks a group there are by default. They are fixed, never the machine's: the order depends on
+/// them. `docs/samplers.md` says why these.
+const STREAMS: usize = 8;
+const WINDOW: usize = 4;
+
+/// Every sample once, in a new order each epoch, drawn from (seed, epoch) alone, where only a few blocks are in use at a
+/// time.
+///
+/// It is for data of which a block is read and decoded as a whole, e.g. a compressed row group of Parquet. A full
+/// shuffle would decode each block again for almost every sample. This sampler needs each block once an epoch, but for
+/// a few that it needs twice. Where single samples are cheap to read, [`RandomSampler`](crate::order::RandomSampler)
+/// mixes better.
+///
+/// ```
+/// use burn_pinned::order::{BlockShuffle, Blocks, Sampler};
+///
+/// // 100 row groups of 1000 samples; one takes 60 MB while its samples are in use, and there is memory for 2 GB.
+/// let blocks = Blocks::new((0..100).map(|_| (1000, 60_000_000))).with_limit(2_000_000_000);
+/// let sampler = BlockShuffle::new(blocks, 42);
+/// sampler.check(100_000)?;
+/// let mut order: Vec<usize> = sampler.indices(100_000, 0).collect();
+/// assert!(order != sampler.indices(100_000, 1).collect::<Vec<_>>());
+/// order.sort();
+/// assert!(order.into_iter().eq(0..100_000));
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// # The order
+/// The blocks are laid end to end in random order. That is cut into [`streams`](Self::streams) of equal length, give or
+/// take one sample, also in the middle of a block. A stream is cut into groups of [`window`](Self::window) blocks, and
+/// the samples of each group are shuffled. Position `p` of the epoch is the next sample of stream `p mod streams`. The
+/// first group of a stream has fewer blocks, from 1 in the first stream up to a whole window in the last one. So not all
+/// streams change groups at once.
+///
+/// The order is the same for any number of processes and devices. Where their number divides the number of streams, each
+/// has streams of its own, and shares no blocks with the others but those that are cut.
+///
+/// # Memory
+/// At every position of the epoch at most `streams * window` blocks are in use, those cut at the end of a stream
+/// included. Where a stream changes groups, batches that are still in work may also use blocks of the group before.
+/// At most `streams - 1` blocks are cut. These are in use twice an epoch: at the end of one stream, and at the start of
+/// the next one.
+///
+/// An epoch takes 12 bytes for each block (16 from 2^32 blocks), and 4 bytes for each sample of the groups that are in
+/// use (8 from 2^32 samples of the dataset). The samples of a group are shuffled on the worker that first needs one of
+/// them. Skipping to any position takes no more time than that.
+///
+/// `docs/samplers.md` has figures and a picture of how well it mixes.
+#[derive(Clone)]
+#[must_use = "a sampler orders nothing until a loader has it"]
+pub struct BlockShuffle {
+    blocks: Blocks,
+    seed: u64,
+    streams: usize,
+    window: usize,
+    plan: SharedPlan<Plan>,
+}
+
+impl BlockShuffle {
+    /// Takes the blocks of the dataset, in its order.
+    ///
+    /// [`check`](Sampler::check), which `build` calls, returns [`Error::Config`] if they have not as many samples as the
+    /// dataset, or if the `streams * window` largest ones take more bytes than [`Blocks::with_limit`] has said. It counts
+    /// as if one process read the whole order. Where `w` processes share it, each needs its part: let the limit be `w`
+    /// times that of one.
+    pub fn new(blocks: Blocks, seed: u64) -> Self {
+        Self { blocks, seed, streams: STREAMS, window: WINDOW, plan: SharedPlan::default() }
+    }
+
+    /// Sets the number of streams. Default: 8.
+    ///
+    /// More streams mix more blocks in each batch, take more memory, and cut more blocks. Use a number that the number
+    /// of processes divides. [`check`](Sampler::check) refuses 0.
+    pub fn streams(self, streams: usize) -> Self {
+        Self { streams, ..self }
+    }
+
+    /// Sets the number of blocks that each stream mixes. Default: 4.
+    ///
+    /// More blocks mix better and take more memory. [`check`](Sampler::check) refuses 0.
+    pub fn window(self, blocks: usize) -> Self {
+        Self { window: blocks, ..self }
+    }
+
+    /// Checks that the blocks that are in use at once fit in the memory that the source has for them.
+    fn check_memory(&self, limit: u64) -> Result<(), Error> {
+        let largest = self.blocks.largest();
+        let used = self.streams.saturating_mul(self.window).min(largest.len() - 1); // the first is that of no block
+        let bytes = largest[used];
+        if bytes <= limit {
+            return Ok(());
+        }
+        let fit = largest.partition_point(|bytes| *bytes <= limit) - 1; // no block takes no bytes, which fits
+        let (window, streams) = (fit / self.streams, fit / self.window);
+        let window = (window > 0).then(|| format!("`.window({window})`"));
+        // A power of two is what most numbers of processes divide.
+        let streams = streams.checked_ilog2().map(|log| format!("`.streams({})`", 1usize << log));
+        let both = || (fit > 0).then(|| format!("`.streams(1).window({fit})`"));
+        let smaller = match (window, streams) {
+            (Some(window), Some(streams)) => Some(format!("{window} or {streams}")),
+            (window, streams) => window.or(streams).or_else(both),
+        };
+        let more = format!("give the source at least {:.1} MB", (bytes as f64 / 1e5).ceil() / 10.0);
+        let problem = format!(
+            "{used} blocks are in use at once ({} streams of {} blocks) and take up to {:.1} MB, but the source has \
+             {:.1} MB for them",
+            self.streams,
+            self.window,
+            (bytes as f64 / 1e5).ceil() / 10.0,
+            (limit as f64 / 1e5).floor() / 10.0,
+        );
+        Err(Error::config(
+            "BlockShuffle::new",
+            problem,
+            smaller.map_or_else(|| more.clone(), |smaller| format!("write {smaller}, or {more}")),
+        ))
+    }
+}
+
+impl fmt::Debug for BlockShuffle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockShuffle")
+            .field("seed", &self.seed)
+            .field("streams", &self.streams)
+            .field("window", &self.window)
+            .field("blocks", &self.blocks.fingerprint())
+            .finish()
+    }
+}
+
+impl Sampler for BlockShuffle {
+    fn len(&self, _dataset_len: usize) -> usize {
+        self.blocks.samples()
+    }
+
+    fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        let plan = self.plan.of(dataset_len, epoch, || Plan::new(&self.blocks, self.seed, epoch));
+        Box::new(Streams::new(plan, self.seed, epoch, self.streams, self.window))
+    }
+
+    fn check(&self, dataset_len: usize) -> Result<(), Error> {
+        check_count("Blocks::new", "samples in all blocks", self.blocks.samples(), dataset_len)?;
+        let advice = "use at least 1";
+        if self.streams == 0 {
+            return Err(Error::config("BlockShuffle::streams", "0 streams have no samples", advice));
+        }
+        if self.window == 0 {
+            return Err(Error::config("BlockShuffle::window", "0 blocks have no samples", advice));
+        }
+        self.blocks.limit().map_or(Ok(()), |limit| self.check_memory(limit))
+    }
+}
