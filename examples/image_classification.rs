@@ -1,8 +1,10 @@
-//! Trains a small network on a folder of images, through Burn's `SupervisedTraining`. If a batch fails, it says why, and its
+//! Trains a small network on a folder of images, or on shards, through Burn's `SupervisedTraining`. If a batch fails, it says why, and its
 //! exit code is 1.
 //!
 //!     cargo run --release --example image_classification
 //!     cargo run --release --example image_classification -- --data DIR   # DIR/cat/1.jpg, DIR/dog/2.png, ..
+//!     cargo run --release --features parquet --example image_classification -- --data train.parquet  # as the hub has it
+//!     cargo run --release --features data --example image_classification -- --data 'train-*.tar' --valid valid.tar  # or an MDS folder
 //!     cargo run --release --example image_classification -- --augment trivial  # other random changes
 //!     cargo run --release --example image_classification -- --timeline timeline.svg  # a picture of a dozen batches
 //!     cargo run --release --features metrics --example image_classification  # the loader in Burn's dashboard too
@@ -16,12 +18,16 @@
 mod args;
 #[path = "images/augment.rs"]
 mod augment;
+#[path = "images/bad.rs"]
+mod bad;
 #[path = "images/burns_way.rs"]
 mod burns_way;
 #[path = "images/checkpoint.rs"]
 mod checkpoint;
 #[path = "images/collate.rs"]
 mod collate;
+#[path = "images/data.rs"]
+mod data;
 #[path = "images/devices.rs"]
 mod devices;
 #[path = "images/log.rs"]
@@ -34,11 +40,15 @@ mod picture;
 mod progress;
 #[path = "images/shapes.rs"]
 mod shapes;
+#[cfg(feature = "data")]
+#[path = "images/shards.rs"]
+mod shards;
 #[path = "images/square.rs"]
 mod square;
 
 use args::{Args, Which};
 use augment::training;
+use bad::{Bad, Named};
 use burn::{
     data::{
         dataloader::{DataLoader, DataLoaderBuilder},
@@ -52,18 +62,17 @@ use burn::{
         metric::{AccuracyMetric, LossMetric},
     },
 };
-use burn_pinned::{BoxError, PinnedDataLoader, PinnedDataLoaderBuilder, Stats, observe::Timeline, vision::ImageFolder};
+use burn_pinned::{BoxError, PinnedDataLoader, PinnedDataLoaderBuilder, Stats, observe::Timeline};
 use burns_way::Decoded;
 use clap::Parser;
 use collate::{ImageBatch, ImageCollate, Sample};
+use data::Data;
 use devices::Strategy;
 use log::Warnings;
 use model::Model;
 use progress::{Clock, PlainProgress, Timed, with_causes};
 use square::CentreSquare;
-use std::{
-    fs, io::IsTerminal, path::PathBuf, process::ExitCode, sync::Arc, thread::available_parallelism, time::Instant,
-};
+use std::{fs, io::IsTerminal, process::ExitCode, sync::Arc, thread::available_parallelism, time::Instant};
 
 fn threads() -> usize {
     available_parallelism().map_or(1, usize::from)
@@ -76,17 +85,23 @@ struct Fed {
     loader: Loader,
     clock: Arc<Clock>,
     pinned: Option<Arc<PinnedDataLoader<ImageBatch>>>,
+    bad: Named,
 }
 
 impl Args {
-    fn loader(&self, folder: ImageFolder, train: bool, device: &Device) -> Result<Fed, BoxError> {
+    fn loader(&self, images: Arc<dyn Dataset<Sample>>, train: bool, device: &Device) -> Result<Fed, BoxError> {
         let collate = ImageCollate { side: self.side, decoder: self.decoder };
-        let mut pinned = None;
+        let (mut pinned, bad) = (None, Named::default());
         let loader: Loader = match self.loader {
             Which::Pinned => {
                 let mut builder = PinnedDataLoaderBuilder::new(collate)
                     .batch_size(self.batch_size)
                     .prefetch(self.prefetch)
+                    .bad_samples(self.bad_samples.policy())
+                    .on_fault({
+                        let bad = bad.clone();
+                        move |error| bad.fault(error)
+                    })
                     .set_device(device.clone());
                 if let Some(workers) = self.workers {
                     builder = builder.num_workers(workers);
@@ -99,7 +114,7 @@ impl Args {
                 } else {
                     builder.augment(CentreSquare(self.side))
                 };
-                let loader = builder.build(folder)?;
+                let loader = builder.build(images)?;
                 pinned = Some(Arc::clone(&loader));
                 loader
             }
@@ -108,26 +123,26 @@ impl Args {
                     .batch_size(self.batch_size)
                     .num_workers(self.workers.unwrap_or_else(threads))
                     .set_device(device.clone());
-                let folder = Decoded { folder, side: self.side };
-                if train { builder.shuffle(self.seed).build(folder) } else { builder.build(folder) }
+                let images = Decoded { images, side: self.side };
+                if train { builder.shuffle(self.seed).build(images) } else { builder.build(images) }
             }
         };
         let clock = Arc::<Clock>::default();
         let loader = Arc::new(Timed { loader, clock: Arc::clone(&clock) });
-        Ok(Fed { loader, clock, pinned })
+        Ok(Fed { loader, clock, pinned, bad })
     }
 
-    /// The folder to train on, drawn first if none is named.
-    fn folder(&self) -> Result<PathBuf, BoxError> {
-        if let Some(data) = &self.data {
-            return Ok(data.clone());
+    /// The images to train on, drawn first if none are named.
+    fn images(&self) -> Result<Data, BoxError> {
+        if !self.data.is_empty() {
+            return Data::open(&self.data, &self.valid, self.seed);
         }
         let root = std::env::temp_dir().join(format!("burn-pinned-shapes-{}-{}", self.per_class, self.seed));
         if !root.exists() {
             println!("drawing {} images of each shape into {}", self.per_class, root.display());
         }
         shapes::generate(&root, self.per_class, self.seed)?;
-        Ok(root)
+        Data::open(&[root], &[], self.seed)
     }
 }
 
@@ -153,9 +168,7 @@ fn run(args: &Args) -> Result<(), BoxError> {
     }
     let device = Device::default();
     device.seed(args.seed);
-    let folder = ImageFolder::open(args.folder()?)?;
-    let classes = folder.classes().to_vec();
-    let (train, valid) = folder.split(0.2, args.seed);
+    let Data { train, valid, classes } = args.images()?;
     println!("{} training and {} validation images of {}", train.len(), valid.len(), classes.join(", "));
     // Burn steps the rate once for all devices.
     let batches = train.len().div_ceil(args.devices.max(1)).div_ceil(args.batch_size.max(1));
@@ -215,6 +228,11 @@ fn run(args: &Args) -> Result<(), BoxError> {
     }
     let accuracy = accuracy(&model, &*valid.loader)?;
     report(args, &device, accuracy, time.as_secs_f64(), &train);
+    let bad = train.bad.count() + valid.bad.count();
+    if bad > 0 {
+        let done = if args.bad_samples == Bad::Replace { "replaced" } else { "left out" };
+        println!("  bad samples          {bad}, {done}; {} names them", artifacts.join("experiment.log").display());
+    }
     if let (Some(file), Some(loader)) = (&args.timeline, &train.pinned) {
         picture::save(&loader.timeline(), file, args.epochs.saturating_sub(1), batches)?;
         println!("  timeline             {}", file.display());

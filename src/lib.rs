@@ -83,12 +83,16 @@
 //! - `vision`: the module of that name: decoding of image files, the usual random changes of images under torchvision's
 //!   names, and mixing of whole batches on the device.
 //! - `turbo`: JPEGs are decoded on the workers by libjpeg-turbo, which is built from source with CMake and NASM.
+//! - `data`: the module of that name: tar shards, MDS folders, JSON lines and token files as Burn datasets. `parquet` adds
+//!   Parquet.
 //! - `metrics`: `LoaderMetric`, the loader's figures for the dashboard and logs of `SupervisedTraining`.
 //! - `tracing`: a span of the `tracing` crate, at level debug, for the work of each thread on each batch: `sampler`,
 //!   `fill`, `batcher`, `pin`, `device wait`, `decode`, `transfer`, `finish`, `wait`.
 
 pub mod augment;
 mod batch;
+#[cfg(feature = "data")]
+pub mod data;
 mod device;
 pub mod fault;
 mod loader;
@@ -120,8 +124,16 @@ pub use vocabulary::{Place, Stage};
 mod documents {
     #[doc = include_str!("../README.md")]
     struct Readme;
+    #[cfg(feature = "data")]
+    #[doc = include_str!("../docs/data-tokens.md")]
+    struct DataTokens;
     #[doc = include_str!("../docs/images.md")]
     struct Images;
     #[doc = include_str!("../docs/resume.md")]
     struct Resume;
+    #[doc = include_str!("../docs/samplers.md")]
+    struct Samplers;
+    #[cfg(feature = "parquet")]
+    #[doc = include_str!("../docs/data.md")]
+    struct Data;
 }

@@ -12,7 +12,7 @@ use std::{
 const LEVELS: [&[&str]; 8] = [
     &["loader"],
     &["pipeline"],
-    &["batch"],
+    &["batch", "data"],
     &["device", "vision"],
     &["memory", "order", "augment"],
     &["fault"],
@@ -21,7 +21,10 @@ const LEVELS: [&[&str]; 8] = [
 ];
 
 /// Rooms that may import less than what is below them.
-const LESS: [(&str, &[&str]); 1] = [("vision", &["augment", "fault", "rng"])];
+const LESS: [(&str, &[&str]); 2] = [
+    ("vision", &["augment", "fault", "rng"]),
+    ("data", &["vision", "order", "fault", "observe", "vocabulary", "rng", "sync"]),
+];
 
 /// One import: what is named, and in which line.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! The options of the example.
 
-use super::{augment::Changes, devices::Strategy};
+use super::{augment::Changes, bad::Bad, devices::Strategy};
 use burn_pinned::memory::Decoder;
 use clap::{Parser, ValueEnum, value_parser};
 use std::path::PathBuf;
@@ -8,9 +8,13 @@ use std::path::PathBuf;
 /// Trains a small image classifier, fed by burn-pinned or by Burn's own loader.
 #[derive(Parser)]
 pub(crate) struct Args {
-    /// A folder with one sub-folder of PNG, JPEG, GIF or WebP files for each class; without it, shapes are drawn once and used
-    #[arg(long)]
-    pub(crate) data: Option<PathBuf>,
+    /// A folder with one sub-folder of PNG, JPEG, GIF or WebP files for each class; or Parquet files, tar shards or an MDS
+    /// folder with columns `image` and `label` (in tars `jpg` and `cls`); without it, shapes are drawn once and used
+    #[arg(long, num_args(1..), value_name = "PATHS")]
+    pub(crate) data: Vec<PathBuf>,
+    /// The same for validation. Without it, a fifth of each class is for that
+    #[arg(long, num_args(1..), value_name = "PATHS", requires = "data")]
+    pub(crate) valid: Vec<PathBuf>,
     #[arg(long, default_value_t = 10)]
     pub(crate) epochs: usize,
     #[arg(long, default_value_t = 64)]
@@ -34,6 +38,9 @@ pub(crate) struct Args {
     /// What changes training images, after a random crop and a flip. Burn's own loader makes no random changes
     #[arg(long, value_enum, default_value_t = Changes::Light)]
     pub(crate) augment: Changes,
+    /// What is done about images that cannot be read. Burn's own loader stops at the first
+    #[arg(long, value_enum, default_value_t = Bad::Skip)]
+    pub(crate) bad_samples: Bad,
     /// Where JPEGs are decoded: auto, host or device
     #[arg(long, default_value = "auto")]
     pub(crate) decoder: Decoder,

@@ -12,7 +12,8 @@ use burn::{
     prelude::*,
     tensor::DType,
 };
-use burn_pinned::vision::{Image, ImageFolder, device::normalize, write_chw};
+use burn_pinned::vision::{Image, device::normalize, write_chw};
+use std::sync::Arc;
 
 /// The same batch in Burn's way, always of centre squares. They cross the link as bytes.
 impl Batcher<Sample, ImageBatch> for ImageCollate {
@@ -33,20 +34,20 @@ impl Batcher<Sample, ImageBatch> for ImageCollate {
     }
 }
 
-/// For Burn's own loader: the centre squares of a folder, decoded in `get`. A batcher knows no errors, a dataset does.
+/// For Burn's own loader: the centre squares of the images, decoded in `get`. A batcher knows no errors, a dataset does.
 pub(crate) struct Decoded {
-    pub(crate) folder: ImageFolder,
+    pub(crate) images: Arc<dyn Dataset<Sample>>,
     pub(crate) side: u32,
 }
 
 impl Dataset<Sample> for Decoded {
     fn get(&self, index: usize) -> Result<Sample, DatasetError> {
-        let (mut image, label) = self.folder.get(index)?;
+        let (mut image, label) = self.images.get(index)?;
         let square = CentreSquare(self.side).cut(&mut image).and_then(|()| image.into_rgb());
         Ok((Image::from(square.map_err(DatasetError::new)?), label))
     }
 
     fn len(&self) -> usize {
-        self.folder.len()
+        self.images.len()
     }
 }

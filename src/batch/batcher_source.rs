@@ -81,7 +81,7 @@ impl<I: Send + 'static, O: MapTensors + Send + 'static> Task<O> for ItemsTask<I,
         let (mut items, mut skips) = (Vec::with_capacity(self.rows.len()), Skips::default());
         let (samples, places) = (&source.samples, &mut items);
         let fill = Fill { samples, plan, worker, skips: &mut skips, clock: &mut clock, places };
-        let failed = fill.run(self.rows.clone(), self.rows.len()).err();
+        let failed = fill.run(self.rows.clone(), samples.group(self.rows.len())).err();
         let rows_took = clock.end(self.rows.len());
         Doing::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
         let (outcome, skips) = self.end(worker, items, failed, skips);
@@ -166,7 +166,7 @@ where
         _: &Wait<'_>,
         chunk: usize,
     ) -> Result<Vec<Box<dyn Task<O>>>, Error> {
-        let rows = plan.indices.len();
+        let (rows, chunk) = (plan.indices.len(), self.samples.chunk(chunk));
         let tasks = rows.div_ceil(chunk);
         let items = (0..rows).map(|_| None).collect();
         let gathered = Mutex::new(Gathered {
@@ -375,6 +375,7 @@ mod tests {
         let faults = Faults { counters: Arc::clone(&counters), ..Faults::default() };
         let samples = Samples {
             get: Arc::new(|_| Ok(1u8)),
+            many: None,
             len: 4,
             augment: None,
             seed: 0,

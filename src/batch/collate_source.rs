@@ -98,7 +98,7 @@ where
         let mut skips = Skips::default();
         let places = TaskRows { job, worker, chunk, long, lengths: &mut lengths };
         let fill = Fill { samples: &source.samples, plan, worker, skips: &mut skips, clock: &mut clock, places };
-        let written = fill.run(rows.clone(), source.group);
+        let written = fill.run(rows.clone(), source.samples.group(source.group));
         let rows_took = clock.end(rows.len());
         Doing::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
         let (outcome, skips) = self.end(written, &lengths, skips);
@@ -185,7 +185,7 @@ where
             return Err(Error::LargeBatch { place: plan.place(Stage::Sampler), got: rows, max });
         }
         let slot = pool.slot(permit, self.layout.bytes(), wait)?;
-        let chunks = slot.split(&self.layout, rows, chunk);
+        let chunks = slot.split(&self.layout, rows, self.samples.chunk(chunk));
         let lengths = if self.layout.has_padded() { vec![0; rows * self.layout.fields.len()] } else { Vec::new() };
         let written = Mutex::new(Written { lengths, ..Written::default() });
         let job = Arc::new(RowsJob { source: self, plan, written });

@@ -23,7 +23,7 @@ pub(crate) use raw::BatchPlace;
 pub use raw::RawBatch;
 pub use row::RowMut;
 pub(crate) use rows_source::{RowsSource, group};
-pub(crate) use samples::{BatchPlan, Samples};
+pub(crate) use samples::{BatchPlan, Many, Samples};
 #[cfg(test)]
 pub(crate) use source::Done;
 pub(crate) use source::{Outcome, Source, Task};

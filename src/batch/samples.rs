@@ -11,6 +11,7 @@ use crate::{
 };
 use std::{
     cell::Cell,
+    mem,
     ops::Range,
     sync::{
         Arc,
@@ -77,9 +78,20 @@ impl FirstFailure {
 /// Gets a sample of the user's dataset. The dataset may have any type of error.
 pub(crate) type GetSample<I> = Arc<dyn Fn(usize) -> Result<I, BoxError> + Send + Sync>;
 
+/// Gets several samples of the user's dataset at once.
+pub(crate) type GetMany<I> = Arc<dyn Fn(Vec<usize>) -> Result<Vec<I>, BoxError> + Send + Sync>;
+
+/// Reading several samples at once.
+pub(crate) struct Many<I> {
+    /// How many.
+    pub(crate) count: usize,
+    pub(crate) get: GetMany<I>,
+}
+
 /// The samples of a dataset, augmented.
 pub(crate) struct Samples<I> {
     pub(crate) get: GetSample<I>,
+    pub(crate) many: Option<Many<I>>,
     /// The dataset's length when the loader was built.
     pub(crate) len: usize,
     pub(crate) augment: Option<Arc<dyn Augment<I>>>,
@@ -107,7 +119,9 @@ impl<I: 'static> Samples<I> {
         };
         let mut out_of_range = None;
         clock.group(self.augment.is_some());
+        let mut read = self.read_many(plan, positions.clone(), worker, &doing);
         let fetched = guard_at(place, || {
+            let mut read = mem::take(&mut read).into_iter();
             // These are local variables. Otherwise the notes, which are atomic, would make the CPU load them again for
             // every sample.
             let (get, augment, len) = (&*self.get, self.augment.as_deref(), self.len);
@@ -123,7 +137,10 @@ impl<I: 'static> Samples<I> {
                 if abandoned.load(Relaxed) {
                     return Ok(());
                 }
-                let mut sample = get(index)?;
+                let mut sample = match read.next() {
+                    Some(sample) => sample,
+                    None => get(index)?,
+                };
                 clock.sample(Stage::Read);
                 if let Some(augment) = augment {
                     doing.note(position, Stage::Augment);
@@ -137,6 +154,38 @@ impl<I: 'static> Samples<I> {
         clock.samples(Stage::Read, samples.len());
         let failed = fetched.err().or(out_of_range);
         failed.map_or(Ok(()), |error| Err((doing.noted().0, error)))
+    }
+
+    /// Reads the samples at some positions of a batch at once. Nothing comes back if that is not wanted, or if it fails: then
+    /// they are read one by one, so that an error names its sample.
+    fn read_many(&self, plan: &BatchPlan, positions: Range<usize>, worker: usize, doing: &Doing) -> Vec<I> {
+        let Some(many) = &self.many else { return Vec::new() };
+        let indices = &plan.indices[positions.clone()];
+        if indices.len() < 2 || indices.iter().any(|index| *index >= self.len) || plan.abandoned.load(Relaxed) {
+            return Vec::new();
+        }
+        doing.note(positions.start, Stage::Read);
+        let read = guard_at(
+            || plan.sample(positions.start, worker).of_a_batch(),
+            || {
+                Ok((many.get)(indices.to_vec())?)
+                    .map(|samples| if samples.len() == indices.len() { samples } else { Vec::new() })
+            },
+        );
+        read.unwrap_or_else(|error| {
+            log::debug!("{} samples could not be read at once, so they are read one by one: {error}", indices.len());
+            Vec::new()
+        })
+    }
+
+    /// How many samples are read before they are written, where `group` is best for samples that are read one by one.
+    pub(crate) fn group(&self, group: usize) -> usize {
+        self.many.as_ref().map_or(group, |many| many.count)
+    }
+
+    /// How many samples a task has, where `chunk` is best for samples that are read one by one.
+    pub(crate) fn chunk(&self, chunk: usize) -> usize {
+        self.many.as_ref().map_or(chunk, |many| chunk.next_multiple_of(many.count))
     }
 
     /// The random generator of the place at a position of a batch.

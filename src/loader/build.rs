@@ -7,7 +7,7 @@ use super::{
     state::{Epochs, SharedPosition},
 };
 use crate::{
-    batch::Samples,
+    batch::{Many, Samples},
     device::alloc_for,
     fault::{Error, Faults},
     memory::{MemoryLimit, check_system},
@@ -37,6 +37,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         D: Dataset<I, E> + 'static,
         E: std::error::Error + Send + Sync + 'static,
     {
+        let dataset = Arc::new(dataset);
         let dataset_len = dataset.len();
         if dataset_len == 0 {
             return Err(Error::config("build", "the dataset has no items", "check where it reads from"));
@@ -54,9 +55,15 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         schedule.check()?;
         options.policy.check(schedule.items())?;
         let counters = Arc::<Counters>::default();
+        #[cfg(feature = "data")]
+        super::scattered::check(&*dataset, &schedule.sampling, start.epoch, &counters);
         let (policy, on_fault) = (options.policy, options.on_fault.clone());
         let faults = Faults { policy, on_fault, counters: Arc::clone(&counters) };
         let samples = Arc::new(Samples {
+            many: options.read_many.map(|count| {
+                let dataset = Arc::clone(&dataset);
+                Many { count, get: Arc::new(move |indices| Ok(dataset.get_many(indices)?)) }
+            }),
             get: Arc::new(move |index| Ok(dataset.get(index)?)),
             len: dataset_len,
             augment,

@@ -213,6 +213,18 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
+    /// Lets workers read so many samples at once, by [`Dataset::get_many`](burn::data::dataset::Dataset::get_many). Default: one
+    /// by one.
+    ///
+    /// It helps datasets for which one question costs as much as many: Burn's `SqliteDataset`, servers. A worker then has so
+    /// many samples in memory at once, and a batch is cut into tasks of so many samples. Where `get_many` fails, panics or
+    /// gives another number of samples, they are read one by one, so that errors still name their sample. A
+    /// [`timeout`](Self::timeout) names the first sample of the group.
+    pub fn read_many(mut self, samples: usize) -> Self {
+        self.options.read_many = Some(samples);
+        self
+    }
+
     /// The number of batches ready ahead of the step, on each device. Default: 2.
     ///
     /// On CUDA an epoch in progress takes the device memory of `prefetch + 3` batches: `prefetch` are ready, two are on

@@ -10,6 +10,8 @@ mod machine;
 mod metrics;
 mod options;
 mod plan;
+#[cfg(feature = "data")]
+mod scattered;
 mod state;
 
 pub use batcher::PinnedBatcher;

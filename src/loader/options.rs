@@ -29,6 +29,7 @@ pub(crate) struct Options {
     pub(crate) resume: Option<LoaderState>,
     pub(crate) seed: Option<u64>,
     pub(crate) workers: Option<usize>,
+    pub(crate) read_many: Option<usize>,
     pub(crate) prefetch: usize,
     pub(crate) transfers: Option<usize>,
     pub(crate) pinned_limit: Option<usize>,
@@ -55,6 +56,7 @@ impl Default for Options {
             resume: None,
             seed: None,
             workers: None,
+            read_many: None,
             prefetch: PREFETCH,
             transfers: None,
             pinned_limit: None,
@@ -92,6 +94,7 @@ impl Options {
     pub(crate) fn check(&self) -> Result<(), Error> {
         let counts = [
             ("num_workers", self.workers.unwrap_or(1)),
+            ("read_many", self.read_many.unwrap_or(1)),
             ("prefetch", self.prefetch),
             ("devices", self.devices),
             ("transfer_threads", self.transfers.unwrap_or(1)),

@@ -62,6 +62,8 @@ pub(crate) struct Counters {
     grows: AtomicBool,
     /// Whether a field of the samples is an image.
     images: AtomicBool,
+    /// Whether the order scatters rows over more pages than are kept.
+    scattered: AtomicBool,
     /// What [`TaskClock`](super::TaskClock) saw of tasks whose reads take long.
     looked_ns: AtomicU64,
     awake_ns: AtomicU64,
@@ -124,6 +126,11 @@ impl Counters {
     }
 
     /// Notes whether a field of the samples is an image.
+    #[cfg(feature = "data")]
+    pub(crate) fn set_scattered(&self) {
+        self.scattered.store(true, Relaxed);
+    }
+
     pub(crate) fn set_images(&self, images: bool) {
         self.images.store(images, Relaxed);
     }
@@ -298,6 +305,7 @@ impl Counters {
             cpu_threads: self.cpu_threads.load(Relaxed),
             kept_wait: time(&self.kept_wait_ns),
             images: self.images.load(Relaxed),
+            scattered: self.scattered.load(Relaxed),
             looked,
             slept: looked.saturating_sub(awake),
             stages,

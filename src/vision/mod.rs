@@ -55,6 +55,8 @@ pub use geometry::{
     RandomRotation, RandomVerticalFlip, Resize,
 };
 pub(crate) use geometry::{Mirror, Rect};
+#[cfg(feature = "data")]
+pub(crate) use lazy::with_limits;
 pub use lazy::{FolderError, Image, ImageFolder};
 pub(crate) use lazy::{Paint, Resized, Wanted, wanted_planes};
 pub use parameters::{Size, Spread};

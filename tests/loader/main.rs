@@ -14,6 +14,7 @@ mod golden_samplers;
 mod options;
 mod order;
 mod policies;
+mod read_many;
 mod resume;
 mod sampler_statistics;
 mod samplers;

@@ -79,6 +79,9 @@ pub struct Stats {
     pub kept_wait: Duration,
     /// Whether a field of the samples is an image.
     pub images: bool,
+    /// Whether the order scatters the rows of Parquet files over more pages than are kept in memory, so that each is decoded
+    /// many times.
+    pub scattered: bool,
     /// The part of `stages.fill.busy` of which it is known whether the workers computed. These are tasks whose reads take
     /// 1 ms or longer, on Linux.
     pub looked: Duration,

@@ -19,6 +19,10 @@ fn words(stage: Stage, images: bool) -> (&'static str, &'static str) {
     }
 }
 
+/// What makes the rows of compressed Parquet files cheaper.
+const SCATTERED: &str = "this order decodes each page many times; \
+     write `.order(BlockShuffle::new(rows.blocks(), seed))`, or open the rows with more `memory`";
+
 const READ: &str = "read (`Dataset::get`)";
 
 /// What makes the decoding of images on the workers cheaper.
@@ -54,10 +58,11 @@ impl fmt::Display for Verdict {
                     None => f.write_str("use faster storage or still more workers"),
                 }
             }
-            Self::Workers { waits: share, stage, workers, busy, more, images } => {
+            Self::Workers { waits: share, stage, workers, busy, more, images, scattered } => {
                 let (name, cheaper) = words(stage, images);
                 write!(f, "{} for {name} {}: ", waits(share), of(workers, busy))?;
                 match more {
+                    _ if scattered => f.write_str(SCATTERED),
                     Some(true) => write!(f, "use more workers, or {cheaper}"),
                     Some(false) => write!(f, "{cheaper}; more workers would share the same cores"),
                     None => write!(f, "{cheaper}; more workers help only if they wait for storage"),

@@ -95,6 +95,8 @@ pub enum Verdict {
         more: Option<bool>,
         /// Whether the workers decode images.
         images: bool,
+        /// Whether the order makes them decode the pages of Parquet files again and again.
+        scattered: bool,
     },
     /// The link to the device is the bottleneck.
     #[non_exhaustive]
@@ -245,7 +247,16 @@ impl Stats {
         let room = !self.grows && workers + self.transfer_threads < self.cpu_threads;
         // While a worker waits for a file, another one can use its thread of the machine.
         let more = if room { Some(true) } else { asleep.map(|_| false) };
-        Verdict::Workers { waits, stage, workers, busy, more, images: self.images && self.stages.decode.count == 0 }
+        let images = self.images && self.stages.decode.count == 0;
+        Verdict::Workers {
+            waits,
+            stage,
+            workers,
+            busy,
+            more,
+            images,
+            scattered: self.scattered && stage == Stage::Read,
+        }
     }
 
     fn pin_busy(&self) -> f64 {

@@ -1,11 +1,14 @@
 //! Images that are decoded late: only the part that is wanted, where it is wanted.
 
+mod deserialize;
 mod folder;
 mod image;
 mod paint;
 mod render;
 mod view;
 
+#[cfg(feature = "data")]
+pub(crate) use deserialize::with_limits;
 pub use folder::{FolderError, ImageFolder};
 pub use image::Image;
 pub(crate) use paint::Paint;

@@ -210,6 +210,16 @@ fn more_transfer_threads_than_slots_do_not_hide_the_link() {
     assert!(matches!(stats.verdict(), Verdict::Transfer { busy, .. } if busy > 0.9), "{}", stats.verdict());
 }
 
+#[test]
+fn an_order_that_decodes_again_and_again_is_the_cause() {
+    let reads = Stats { stages: Stages { read: busy(ms(3900)), ..Stages::default() }, ..stats(400) };
+    let verdict = Stats { scattered: true, ..reads.clone() }.verdict();
+    assert!(matches!(verdict, Verdict::Workers { scattered: true, .. }), "{verdict}");
+    assert!(verdict.to_string().ends_with("or open the rows with more `memory`"), "{verdict}");
+    assert!(verdict.to_string().contains("BlockShuffle::new(rows.blocks(), seed)"), "{verdict}");
+    assert!(!reads.verdict().to_string().contains("BlockShuffle"), "{}", reads.verdict());
+}
+
 /// One epoch has one start. With many epochs, the starts may be what is waited for.
 #[test]
 fn the_start_of_a_single_epoch_is_no_cause() {

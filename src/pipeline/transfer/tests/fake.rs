@@ -120,6 +120,7 @@ pub(in crate::pipeline) fn rows_of(
     counters: &Arc<Counters>,
 ) -> RowsSource<u8, Bytes> {
     let samples = Samples {
+        many: None,
         len: dataset.len(),
         get: Arc::new(move |index| Ok(dataset.get(index)?)),
         augment: None,

@@ -1,0 +1,151 @@
+//! A small transformer learns to write, from files of tokens.
+//!
+//!     cargo run --release --features data --example language_model
+//!     cargo run --release --features data --example language_model -- --data 'tokens/*.bin'  # nanoGPT, llm.c, Megatron
+//!     cargo run --release --features data --example language_model -- --data novel.txt  # the bytes of a text
+//!     cargo run --release --features data,cuda --example language_model  # on an NVIDIA GPU
+//!
+//! Without `--data` it learns from the pages and comments of this repository, which it turns into a file of tokens. The
+//! file is mapped into memory. Each window of tokens is copied once, into the batch, and crosses the link as it is in the
+//! file.
+
+#[path = "language_model/collate.rs"]
+mod collate;
+#[path = "language_model/corpus.rs"]
+mod corpus;
+#[path = "language_model/model.rs"]
+mod model;
+#[path = "language_model/train.rs"]
+mod train;
+#[path = "language_model/words.rs"]
+mod words;
+
+use burn::{
+    data::dataset::{Dataset, transform::PartialDataset},
+    prelude::*,
+};
+use burn_pinned::{
+    BoxError, PinnedDataLoader, PinnedDataLoaderBuilder,
+    data::{TokenType, TokenWindow, Tokens},
+};
+use clap::Parser;
+use collate::{NextToken, NextTokens};
+use model::{Transformer, TransformerConfig};
+use std::sync::Arc;
+use words::Words;
+
+/// How bold the model is when it writes: with less than 1 it prefers what it is sure of.
+const TEMPERATURE: f64 = 0.7;
+
+/// Trains a small transformer on files of tokens.
+#[derive(Parser)]
+struct Args {
+    /// Files of tokens, such as 'tokens/*.bin', or a .txt file of which each byte is a token
+    #[arg(long)]
+    data: Option<String>,
+    #[arg(long, default_value_t = 400)]
+    steps: usize,
+    #[arg(long, default_value_t = 8)]
+    batch_size: usize,
+    /// Tokens that the model sees at once
+    #[arg(long, default_value_t = 128)]
+    context: usize,
+    #[arg(long, default_value_t = 2e-3)]
+    learning_rate: f64,
+    /// Tokens to write at the end
+    #[arg(long, default_value_t = 150)]
+    write: usize,
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+}
+
+impl Args {
+    /// Opens the tokens, and returns the words of the repository's own.
+    fn open(&self) -> Result<(Tokens, Option<Words>), BoxError> {
+        match &self.data {
+            Some(text) if text.ends_with(".txt") => Ok((Tokens::open_raw(text.as_str(), TokenType::U8)?, None)),
+            Some(files) => Ok((Tokens::open(files.as_str())?, None)),
+            None => {
+                let folder = tempfile::tempdir()?;
+                let file = folder.path().join("prose.bin");
+                let words = corpus::write(&file)?;
+                // On Unix a mapped file stays when its folder is removed, as it is here.
+                Ok((Tokens::open(file)?, Some(words)))
+            }
+        }
+    }
+
+    fn loader(
+        &self,
+        windows: impl Dataset<TokenWindow> + 'static,
+        kind: TokenType,
+        device: &Device,
+    ) -> Result<Arc<PinnedDataLoader<NextTokens>>, BoxError> {
+        let collate = NextToken { kind, length: self.context };
+        let builder = PinnedDataLoaderBuilder::new(collate).batch_size(self.batch_size).shuffle(self.seed);
+        Ok(builder.set_device(device.clone()).build(windows)?)
+    }
+}
+
+/// What the model writes: words, the bytes of a text, or numbers.
+fn written(
+    args: &Args,
+    model: &Transformer,
+    tokens: &Tokens,
+    words: Option<&Words>,
+    device: &Device,
+) -> Result<String, BoxError> {
+    let start = match words {
+        Some(words) => words.encode("A batch").into_iter().map(i64::from).collect(),
+        None => tokens.windows(1, 1).get(0)?.iter().collect::<Vec<_>>(),
+    };
+    let written = model.generate(&start, args.write, TEMPERATURE, device);
+    Ok(match words {
+        Some(words) => {
+            let tokens = written.into_iter().map(u16::try_from).collect::<Result<Vec<_>, _>>()?;
+            words.decode(&tokens)
+        }
+        None if tokens.kind() == TokenType::U8 => {
+            let bytes = written.into_iter().map(u8::try_from).collect::<Result<Vec<_>, _>>()?;
+            String::from_utf8_lossy(&bytes).into_owned()
+        }
+        None => format!("{written:?}"),
+    })
+}
+
+fn main() -> Result<(), BoxError> {
+    let args = Args::parse();
+    let (tokens, words) = args.open()?;
+    let windows = tokens.windows(args.context + 1, args.context);
+    // The last windows are held back. They overlap with the others by one token at most.
+    let held_back = (windows.len() / 20).clamp(1, 64);
+    let trained = windows.len().saturating_sub(held_back);
+    if trained < args.batch_size {
+        return Err(format!("{} windows of {} tokens are too few", windows.len(), args.context + 1).into());
+    }
+    // Without a list of words, the largest token tells how many there are. All tokens are read for it.
+    let vocabulary = match &words {
+        Some(words) => words.len(),
+        None => usize::try_from(tokens.largest().unwrap_or(0))? + 1,
+    };
+    println!("{} tokens of {}, of a vocabulary of {vocabulary}, in:", tokens.len(), tokens.kind());
+    for (path, tokens) in tokens.files().take(10) {
+        println!("  {}  {tokens}", path.display());
+    }
+    println!("{trained} windows of {} to train on, {held_back} held back", args.context + 1);
+
+    let device = Device::default().autodiff();
+    device.seed(args.seed);
+    let train = args.loader(PartialDataset::new(windows.clone(), 0, trained), tokens.kind(), &device)?;
+    let held_back = PartialDataset::new(windows.clone(), trained, windows.len());
+    let device = device.inner();
+    let valid = args.loader(held_back, tokens.kind(), &device)?;
+    let model = TransformerConfig::new(vocabulary, args.context).init(&device.clone().autodiff());
+    println!("a transformer of {} parameters\n", model.num_params());
+
+    let model = train::train(&args, model, &train)?.valid();
+    println!("\nloss of what was held back: {:.3}", train::evaluate(&model, &valid)?);
+    println!("the loader: {}\n", train.stats().verdict());
+    println!("{}", written(&args, &model, &tokens, words.as_ref(), &device)?);
+    Ok(())
+}

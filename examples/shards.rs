@@ -1,0 +1,72 @@
+//! A tool for data sets of shards: it writes them from a folder of images, makes their indices, and measures how fast they are
+//! read.
+//!
+//!     cargo run --release --features parquet --example shards -- write --data DIR --out SHARDS --format tar
+//!     cargo run --release --features parquet --example shards -- write --data DIR --out HUB --format parquet
+//!     cargo run --release --features parquet --example shards -- index 'SHARDS/*.tar'
+//!     cargo run --release --features parquet --example shards -- bench 'SHARDS/*.tar'
+//!     cargo run --release --features parquet --example shards -- bench 'HUB/*.parquet' --columns image --decode 224
+//!     cargo run --release --features parquet --example shards -- bench DIR              # loose files, to compare
+//!     cargo run --release --features parquet --example shards -- bench 'tokens/*.bin'   # windows of 1,024 tokens
+//!
+//! `DIR` is a folder of images as `DIR/cat/1.jpg`. `bench` runs on a CPU backend, so no link to a device is in the way.
+
+#[path = "shards/bench.rs"]
+mod bench;
+#[path = "shards/collate.rs"]
+mod collate;
+#[path = "shards/format.rs"]
+mod format;
+#[path = "shards/index.rs"]
+mod index;
+#[path = "shards/measure.rs"]
+mod measure;
+#[path = "shards/open.rs"]
+mod open;
+#[path = "shards/report.rs"]
+mod report;
+#[path = "shards/row.rs"]
+mod row;
+#[path = "shards/size.rs"]
+mod size;
+#[path = "shards/write.rs"]
+mod write;
+#[path = "shards/write_parquet.rs"]
+mod write_parquet;
+#[path = "shards/write_tar.rs"]
+mod write_tar;
+
+use clap::{Parser, Subcommand};
+use std::{error::Error, iter::successors, process::ExitCode};
+
+/// Writes data sets of shards, makes their indices, and measures how fast they are read.
+#[derive(Parser)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Write(write::Args),
+    Index(index::Args),
+    Bench(bench::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Args::parse().command {
+        Command::Write(args) => write::run(&args),
+        Command::Index(args) => index::run(&args),
+        Command::Bench(args) => bench::run(&args),
+    };
+    let Err(error) = result else { return ExitCode::SUCCESS };
+    let first: &(dyn Error + 'static) = &*error;
+    let mut text = format!("error: {first}");
+    for cause in successors(first.source(), |cause| (*cause).source()).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text += &format!("\n  caused by: {cause}");
+        }
+    }
+    eprintln!("{text}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,220 @@
+//! How fast a source is, behind the loader.
+
+use super::{
+    collate::{Count, Pixels, Tally, Windows},
+    format::Format,
+    measure::{Until, agree, measure},
+    open::Open,
+    report::Report,
+    row::{self, Row},
+};
+use burn::{
+    data::dataset::{
+        Dataset, DatasetError,
+        transform::{Mapper, MapperDataset},
+    },
+    tensor::Device,
+};
+use burn_pinned::{
+    BoxError, PinnedDataLoaderBuilder,
+    data::Tokens,
+    order::{BlockShuffle, Blocks, SequentialSampler},
+    vision::{Image, ImageFolder, RandomHorizontalFlip, RandomResizedCrop},
+};
+use clap::{ValueEnum, value_parser};
+use serde::Deserialize;
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+/// Tokens of a window.
+const WINDOW: usize = 1024;
+
+/// Reads a data set as training would, on a CPU backend, and prints samples/s, MB/s and the verdict
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    open: Open,
+    /// Columns to read: of a tar the extensions. Without it, all; with --decode, the one of the image
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    columns: Vec<String>,
+    /// How long to measure. The last epoch may not come to its end
+    #[arg(long, default_value_t = 5.0)]
+    seconds: f64,
+    /// Measure so many epochs instead
+    #[arg(long)]
+    epochs: Option<usize>,
+    #[arg(long, default_value_t = 64)]
+    batch_size: usize,
+    /// Threads that read. Without it, the loader chooses
+    #[arg(long)]
+    workers: Option<usize>,
+    #[arg(long, value_enum, default_value_t = Order::Full)]
+    order: Order,
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+    /// Decode images, crop a random part to this side, flip half of them. Then MB are those of the pixels
+    #[arg(long, value_name = "SIDE", value_parser = value_parser!(u32).range(1..=16_384))]
+    decode: Option<u32>,
+    /// Print one line of JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Order {
+    /// A full shuffle
+    Full,
+    /// A shuffle of blocks (`BlockShuffle`), for Parquet that must be decoded
+    Blocks,
+    /// In the order of the files
+    Sequential,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), BoxError> {
+    let opened = Instant::now();
+    match (args.open.format()?, args.decode) {
+        (Format::Tokens, None) => {
+            let tokens = Tokens::open(args.open.paths.clone())?;
+            let collate = Windows { len: WINDOW, kind: tokens.kind() };
+            let work = format!("windows of {WINDOW} tokens of {}", tokens.kind());
+            args.bench(opened, PinnedDataLoaderBuilder::new(collate), tokens.windows(WINDOW, WINDOW), None, work)
+        }
+        (Format::Tokens, Some(_)) => Err("token files have no images: leave out --decode".into()),
+        (Format::Folder, None) => {
+            let files = Files(ImageFolder::open(args.open.folder()?)?);
+            args.bench(opened, PinnedDataLoaderBuilder::new(Count), files, None, "bytes of whole files".into())
+        }
+        (Format::Folder, Some(side)) => {
+            let folder = ImageFolder::open(args.open.folder()?)?;
+            args.decode(opened, side, MapperDataset::new(folder, TheImage), None)
+        }
+        (_, None) => {
+            row::choose(&args.columns);
+            let rows = args.open.rows::<Row>(&[])?;
+            let (blocks, work) = (rows.blocks(), format!("bytes of {}", args.columns_in_words()));
+            args.bench(opened, PinnedDataLoaderBuilder::new(Count), rows, Some(blocks), work)
+        }
+        (_, Some(side)) if args.columns.is_empty() => {
+            let rows = args.open.rows::<Picture>(&[])?;
+            let blocks = rows.blocks();
+            args.decode(opened, side, MapperDataset::new(rows, TheImage), Some(blocks))
+        }
+        (_, Some(side)) => {
+            let rows = args.open.rows::<(Image,)>(&args.columns)?;
+            let blocks = rows.blocks();
+            args.decode(opened, side, MapperDataset::new(rows, TheImage), Some(blocks))
+        }
+    }
+}
+
+impl Args {
+    fn columns_in_words(&self) -> String {
+        match self.columns.as_slice() {
+            [] => "all columns".into(),
+            columns => columns.join(", "),
+        }
+    }
+
+    fn decode(
+        &self,
+        opened: Instant,
+        side: u32,
+        images: impl Dataset<Image> + 'static,
+        blocks: Option<Blocks>,
+    ) -> Result<(), BoxError> {
+        let builder = PinnedDataLoaderBuilder::new(Pixels(side as usize))
+            .augment((RandomResizedCrop::new(side)?, RandomHorizontalFlip::default()));
+        self.bench(opened, builder, images, blocks, format!("images decoded to 3 x {side} x {side}"))
+    }
+
+    fn bench<I: Send + Sync + Clone + 'static>(
+        &self,
+        opened: Instant,
+        builder: PinnedDataLoaderBuilder<I, Tally>,
+        dataset: impl Dataset<I> + 'static,
+        blocks: Option<Blocks>,
+        work: String,
+    ) -> Result<(), BoxError> {
+        let (opened, rows) = (opened.elapsed(), dataset.len());
+        let mut builder = builder.batch_size(self.batch_size).set_device(Device::flex()).seed(self.seed);
+        if let Some(workers) = self.workers {
+            builder = builder.num_workers(workers);
+        }
+        let (builder, order) = match self.order {
+            Order::Full => (builder.shuffle(self.seed), "full shuffle".into()),
+            Order::Sequential => (builder.order(SequentialSampler), "in order".into()),
+            Order::Blocks => {
+                let blocks = blocks.ok_or("this format has no blocks: use `--order full`")?;
+                let order = format!("shuffle of {} blocks", blocks.len());
+                (builder.order(BlockShuffle::new(blocks, self.seed)), order)
+            }
+        };
+        let loader = builder.build(dataset)?;
+        let seconds = Duration::try_from_secs_f64(self.seconds)?;
+        let epochs = measure(&*loader, self.epochs.map_or(Until::Time(seconds), Until::Epochs))?;
+        if !agree(&epochs) {
+            return Err("two epochs had different bytes: the files change, or they are read wrong".into());
+        }
+        let stats = loader.stats();
+        let report = Report {
+            format: self.open.format()?.name(),
+            work,
+            rows,
+            opened,
+            workers: stats.workers,
+            batch_size: self.batch_size,
+            order,
+            epochs,
+            verdict: stats.verdict().to_string(),
+        };
+        if self.json {
+            println!("{}", report.json())
+        } else {
+            report.print()
+        }
+        Ok(())
+    }
+}
+
+/// The files of a folder, unread.
+struct Files(ImageFolder);
+
+impl Dataset<Row> for Files {
+    fn get(&self, index: usize) -> Result<Row, DatasetError> {
+        fs::read(self.0.path(index)).map(Row::of).map_err(DatasetError::new)
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// A row with an image, under any of the usual names.
+#[derive(Deserialize)]
+struct Picture {
+    #[serde(alias = "img", alias = "jpg", alias = "jpeg", alias = "png", alias = "webp", alias = "gif")]
+    image: Image,
+}
+
+/// Takes the image of a row.
+struct TheImage;
+
+impl Mapper<Picture, Image> for TheImage {
+    fn map(&self, row: &Picture) -> Image {
+        row.image.clone() // shares the bytes
+    }
+}
+
+impl Mapper<(Image,), Image> for TheImage {
+    fn map(&self, row: &(Image,)) -> Image {
+        row.0.clone()
+    }
+}
+
+impl Mapper<(Image, usize), Image> for TheImage {
+    fn map(&self, row: &(Image, usize)) -> Image {
+        row.0.clone()
+    }
+}

@@ -1,0 +1,73 @@
+//! Opens rows of any format.
+
+use super::{format::Format, size};
+use burn_pinned::{BoxError, data::Rows};
+use clap::Args;
+use serde::de::DeserializeOwned;
+use std::path::PathBuf;
+
+/// Which files, and how they are opened.
+#[derive(Args)]
+pub(crate) struct Open {
+    /// Files, globs or lists of braces (`train-{000..146}.tar`); for MDS and images a folder
+    #[arg(required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// The format. Without it, the names tell
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// The folder for the index. Without it, the index lies beside the first file
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) index_dir: Option<PathBuf>,
+    /// The folder that compressed MDS shards are decompressed to
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+    /// The most bytes of that folder
+    #[arg(long, value_parser = size::bytes, default_value = "100GB")]
+    cache_bytes: u64,
+    /// The most bytes of decoded Parquet pages in memory
+    #[arg(long, value_parser = size::bytes, default_value = "512MB")]
+    memory: u64,
+}
+
+impl Open {
+    /// Files of one format, with all else as it is by default.
+    pub(crate) fn of(paths: Vec<PathBuf>, format: Format) -> Self {
+        let (index_dir, cache) = (None, None);
+        Self { paths, format: Some(format), index_dir, cache, cache_bytes: 0, memory: 512_000_000 }
+    }
+
+    pub(crate) fn format(&self) -> Result<Format, BoxError> {
+        self.format.map_or_else(|| Format::guess(&self.paths), Ok)
+    }
+
+    /// The folder of a format whose data set is one folder.
+    pub(crate) fn folder(&self) -> Result<&PathBuf, BoxError> {
+        match self.paths.as_slice() {
+            [folder] => Ok(folder),
+            _ => Err("this format is one folder: name one path".into()),
+        }
+    }
+
+    /// Opens the files. `columns` are the names of a tuple's values; other row types have names of their own.
+    pub(crate) fn rows<T: DeserializeOwned>(&self, columns: &[String]) -> Result<Rows<T>, BoxError> {
+        let paths = self.paths.clone();
+        let mut builder = match self.format()? {
+            Format::Parquet => Rows::parquet(paths),
+            Format::Tar => Rows::tar(paths),
+            Format::Mds => Rows::mds(self.folder()?),
+            Format::Jsonl => Rows::jsonl(paths),
+            Format::Tokens | Format::Folder => return Err("token files and folders of images have no rows".into()),
+        };
+        builder = builder.memory(self.memory);
+        if !columns.is_empty() {
+            builder = builder.columns(columns.iter().map(String::as_str));
+        }
+        if let Some(folder) = &self.index_dir {
+            builder = builder.index_dir(folder);
+        }
+        if let Some(folder) = &self.cache {
+            builder = builder.cache(folder, self.cache_bytes);
+        }
+        Ok(builder.open()?)
+    }
+}

@@ -1,0 +1,74 @@
+//! One value of a row, as a format has it. What it becomes is for the row's type to say.
+
+use std::sync::Arc;
+
+/// The columns of a row that it has and that are wanted, with their names. A column that a row does not have is not in it.
+pub(crate) type Record = Vec<(Arc<str>, Cell)>;
+
+/// One value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Cell {
+    Null,
+    Bool(bool),
+    Int(i64),
+    /// Only used by columns of unsigned values.
+    Unsigned(u64),
+    F32(f32),
+    F64(f64),
+    Text(String),
+    Bytes(Vec<u8>),
+    /// The bytes of a file or of a text field. A number, a text, bytes or JSON is read from it, as the row's type asks.
+    Raw(Vec<u8>, Raw),
+    List(Vec<Cell>),
+    Numbers(Numbers),
+    /// Numbers with a shape, in C order.
+    Array(Vec<usize>, Numbers),
+    Struct(Vec<(Arc<str>, Cell)>),
+}
+
+/// What the bytes of a [`Cell::Raw`] are, for row types that do not ask for anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Raw {
+    Bytes,
+    Number,
+    Text,
+    Json,
+}
+
+/// A list of numbers of one type.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Numbers {
+    U8(Vec<u8>),
+    I8(Vec<i8>),
+    U16(Vec<u16>),
+    I16(Vec<i16>),
+    U32(Vec<u32>),
+    I32(Vec<i32>),
+    U64(Vec<u64>),
+    I64(Vec<i64>),
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+/// Numbers with a shape, as MDS shards have them (`ndarray`).
+///
+/// A row type with a `Vec` in its place gets the numbers alone.
+///
+/// ```
+/// # use burn_pinned::data::Array;
+/// #[derive(serde::Deserialize)]
+/// struct Row {
+///     embedding: Array<f32>, // its shape may differ from row to row
+///     tokens: Vec<i64>,
+/// }
+/// let row: Row = serde_json::from_str(r#"{"embedding": {"shape": [1, 2], "data": [0.5, 1]}, "tokens": [3]}"#)?;
+/// assert_eq!((row.embedding.shape, row.embedding.data, row.tokens), (vec![1, 2], vec![0.5, 1.0], vec![3]));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+pub struct Array<T> {
+    /// The length of each dimension.
+    pub shape: Vec<usize>,
+    /// The numbers in C order: the last dimension changes first.
+    pub data: Vec<T>,
+}

@@ -1,0 +1,106 @@
+//! What can be wrong with shards.
+
+use std::{io, ops::Range, path::PathBuf};
+
+/// What is wrong with a data set of shards, or with one of its rows.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DataError {
+    /// No file has such a name.
+    #[error("no file matches `{pattern}`")]
+    NoFiles {
+        /// The path, glob or list of braces.
+        pattern: String,
+    },
+    /// A glob or a list of braces cannot be read.
+    #[error("`{pattern}` is no pattern of file names: {problem}")]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A file could not be opened or listed.
+    #[error("cannot open {}: {source}", path.display())]
+    Open {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A part of a file could not be read. It may have been cut off since the data set was opened.
+    #[error("cannot read bytes {} to {} of {object}: {source}", range.start, range.end)]
+    Read {
+        /// The file.
+        object: String,
+        /// The part, in bytes.
+        range: Range<u64>,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A file is not what its format asks for.
+    #[error("{object} is damaged: {problem}")]
+    Damaged {
+        /// The file.
+        object: String,
+        /// What is wrong, and where.
+        problem: String,
+    },
+    /// A file has something that is not supported.
+    #[error("{object} has {what}, which is not supported{}", column.as_ref().map_or_else(String::new, |column| format!(": column `{column}`")))]
+    Unsupported {
+        /// The file.
+        object: String,
+        /// The column, if it is one column.
+        column: Option<String>,
+        /// What is not supported.
+        what: String,
+    },
+    /// The row type asks for what the data do not have, or the files do not fit together.
+    #[error("{object}: {problem}; there is: {}", list(there_is))]
+    Schema {
+        /// The file.
+        object: String,
+        /// What is wrong.
+        problem: String,
+        /// Names and types of what the file has.
+        there_is: Vec<(String, String)>,
+    },
+    /// A row does not fit its type.
+    #[error("row {row} of {object}{}: {problem}", column.as_ref().map_or_else(String::new, |column| format!(", column `{column}`")))]
+    Row {
+        /// The file.
+        object: String,
+        /// The row in that file, from 0.
+        row: usize,
+        /// The column.
+        column: Option<String>,
+        /// What is wrong.
+        problem: String,
+    },
+    /// An option of the builder is wrong.
+    #[error("`{option}`: {problem}; {advice}")]
+    Option {
+        /// The option's name.
+        option: &'static str,
+        /// What is wrong with it.
+        problem: String,
+        /// What to write instead.
+        advice: String,
+    },
+}
+
+impl DataError {
+    pub(crate) fn damaged(object: &str, problem: impl Into<String>) -> Self {
+        Self::Damaged { object: object.into(), problem: problem.into() }
+    }
+
+    pub(crate) fn unsupported(object: &str, column: Option<&str>, what: impl Into<String>) -> Self {
+        Self::Unsupported { object: object.into(), column: column.map(Into::into), what: what.into() }
+    }
+}
+
+fn list(there_is: &[(String, String)]) -> String {
+    let names: Vec<String> = there_is.iter().map(|(name, kind)| format!("`{name}` ({kind})")).collect();
+    if names.is_empty() { "nothing".into() } else { names.join(", ") }
+}

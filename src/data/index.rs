@@ -1,0 +1,265 @@
+//! Saved indices: what was found out about each object, in one file for a data set.
+//!
+//! The file has a head, a table of the objects, and a part for each object. A part holds what the format put there. It is
+//! void if the size or the tag of its object has changed. All numbers are little-endian.
+
+use super::{
+    error::DataError,
+    progress::Progress,
+    source::Options,
+    store::{Object, Objects},
+};
+use bytes::Bytes;
+use crc32fast::hash;
+use fnv::FnvHasher;
+use std::{
+    collections::HashMap,
+    fs,
+    hash::Hasher,
+    io,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    thread,
+};
+
+/// What kind of index a file is, and of which version: the last byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kind(pub(crate) &'static [u8; 8]);
+
+const MAGIC: &[u8; 8] = b"burnpidx";
+/// Magic, kind, number of objects, checksum of the table.
+const HEAD: usize = 8 + 8 + 8 + 8;
+/// Hash of the name, size, tag, length of the part, checksum of the part.
+const LINE: usize = 5 * 8;
+
+/// Returns the part of each object, as far as one was saved and the object has not changed.
+pub(crate) fn load(objects: &Objects, kind: Kind, options: &Options) -> Vec<Option<Bytes>> {
+    let none = || vec![None; objects.len()];
+    let Some(path) = path(objects, kind, options) else { return none() };
+    match fs::read(&path) {
+        Ok(file) => parts(Bytes::from(file), objects.list(), kind).unwrap_or_else(|| {
+            log::warn!("{} is no index of these files, or is damaged: it is made again", path.display());
+            none()
+        }),
+        Err(_) => none(),
+    }
+}
+
+/// Saves a part for each object. If that fails, the log says so: the next process then makes the index again.
+pub(crate) fn save(objects: &Objects, kind: Kind, options: &Options, parts: &[Bytes]) {
+    let Some(path) = path(objects, kind, options) else { return };
+    if let Err(error) = write(&path, objects.list(), kind, parts) {
+        log::warn!(
+            "the index could not be saved as {}: {error}. Each process makes it again; `index_dir` names a folder for it",
+            path.display()
+        );
+    }
+}
+
+/// Returns the part of each object: saved ones, and others made by `make` on several threads, with a progress bar.
+pub(crate) fn make(
+    objects: &Objects,
+    kind: Kind,
+    options: &Options,
+    make: impl Fn(usize, &Progress) -> Result<Vec<u8>, DataError> + Sync,
+) -> Result<Vec<Bytes>, DataError> {
+    let saved = load(objects, kind, options);
+    let missing: Vec<usize> = (0..objects.len()).filter(|object| saved[*object].is_none()).collect();
+    if missing.is_empty() {
+        return Ok(saved.into_iter().flatten().collect());
+    }
+    let progress = Progress::new("indexing", missing.iter().map(|object| objects.bytes(*object)).sum());
+    let mut made = in_parallel(&missing, |object| make(*object, &progress))?.into_iter();
+    let made = saved
+        .into_iter()
+        .map(|part| part.or_else(|| made.next().map(Bytes::from)).unwrap_or_default())
+        .collect::<Vec<_>>();
+    progress.end();
+    save(objects, kind, options, &made);
+    Ok(made)
+}
+
+/// Does the same to each item on several named threads. The first error, in the order of the items, is the result.
+pub(crate) fn in_parallel<I: Sync, O: Send>(
+    items: &[I],
+    work: impl Fn(&I) -> Result<O, DataError> + Sync,
+) -> Result<Vec<O>, DataError> {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let next = AtomicUsize::new(0);
+    let run = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Relaxed);
+            let Some(item) = items.get(at) else { return done };
+            let result = work(item);
+            if result.is_err() {
+                next.store(items.len(), Relaxed); // the others end after their item
+            }
+            done.push((at, result));
+        }
+    };
+    let mut done = thread::scope(|scope| {
+        let spawn = |n| thread::Builder::new().name(format!("burn-pinned-index-{n}")).spawn_scoped(scope, run);
+        let others: Vec<_> = (1..threads).filter_map(|n| spawn(n).ok()).collect();
+        let mut done = run();
+        for other in others {
+            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done
+    });
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// The file that the index of these objects is saved to.
+fn path(objects: &Objects, kind: Kind, options: &Options) -> Option<PathBuf> {
+    let folder = options.index_dir.as_ref().or(objects.folder.as_ref())?;
+    let mut names = FnvHasher::default();
+    for object in objects.list() {
+        names.write(object.name.as_bytes());
+        names.write_u8(0);
+    }
+    let kind = String::from_utf8_lossy(&kind.0[..7]).trim_end().to_string();
+    Some(folder.join(format!(".burn-pinned-{kind}-{:016x}.index", names.finish())))
+}
+
+fn line(object: &Object, part: &[u8]) -> [u64; 5] {
+    let mut name = FnvHasher::default();
+    name.write(object.name.as_bytes());
+    [name.finish(), object.bytes, object.tag, part.len() as u64, hash(part).into()]
+}
+
+fn write(path: &Path, objects: &[Object], kind: Kind, parts: &[Bytes]) -> io::Result<()> {
+    let mut table = Vec::with_capacity(objects.len() * LINE);
+    for (object, part) in objects.iter().zip(parts) {
+        line(object, part).iter().for_each(|word| table.extend(word.to_le_bytes()));
+    }
+    let mut file = Vec::with_capacity(HEAD + table.len() + parts.iter().map(Bytes::len).sum::<usize>());
+    file.extend(MAGIC);
+    file.extend(kind.0);
+    file.extend((objects.len() as u64).to_le_bytes());
+    file.extend(u64::from(hash(&table)).to_le_bytes());
+    file.extend(table);
+    parts.iter().for_each(|part| file.extend_from_slice(part));
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    // Other processes may write the same index now. Each writes a file of its own, and the last to rename wins.
+    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+    let written = fs::write(&temporary, file).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Reads an index. `None` if it is damaged, or is of another kind.
+fn parts(file: Bytes, objects: &[Object], kind: Kind) -> Option<Vec<Option<Bytes>>> {
+    let word = |at: usize| Some(u64::from_le_bytes(file.get(at..at.checked_add(8)?)?.try_into().ok()?));
+    if file.get(..8)? != MAGIC || file.get(8..16)? != kind.0 {
+        return None;
+    }
+    let count = usize::try_from(word(16)?).ok()?;
+    let end = count.checked_mul(LINE)?.checked_add(HEAD)?;
+    if u64::from(hash(file.get(HEAD..end)?)) != word(24)? {
+        return None;
+    }
+    let (mut found, mut at) = (HashMap::with_capacity(count), end);
+    for n in 0..count {
+        let words: Vec<u64> = (0..5).map(|place| word(HEAD + n * LINE + place * 8)).collect::<Option<_>>()?;
+        let end = at.checked_add(usize::try_from(words[3]).ok()?)?;
+        if end > file.len() {
+            return None;
+        }
+        found.insert((words[0], words[1], words[2]), (at..end, words[4]));
+        at = end;
+    }
+    let part = |object: &Object| {
+        let [name, bytes, tag, ..] = line(object, &[]);
+        let (range, checksum) = found.get(&(name, bytes, tag))?;
+        let part = file.slice(range.clone());
+        (u64::from(hash(&part)) == *checksum).then_some(part)
+    };
+    Some(objects.iter().map(part).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+
+    const KIND: Kind = Kind(b"test   1");
+
+    fn objects(folder: &Path, names: &[&str]) -> Objects {
+        let paths = names.iter().map(|name| folder.join(name)).collect();
+        Objects::local(paths).unwrap()
+    }
+
+    #[test]
+    fn what_was_saved_is_found_until_its_file_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a", "b"] {
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        let options = Options::default();
+        let made = AtomicUsize::new(0);
+        let index = || {
+            let objects = objects(folder.path(), &["a", "b"]);
+            let make_one = |object, _: &Progress| {
+                made.fetch_add(1, Relaxed);
+                objects.read(object, 0..objects.bytes(object))
+            };
+            make(&objects, KIND, &options, make_one).unwrap()
+        };
+        assert_eq!((index(), made.load(Relaxed)), (vec![Bytes::from("a"), Bytes::from("b")], 2));
+        assert_eq!((index(), made.load(Relaxed)), (vec![Bytes::from("a"), Bytes::from("b")], 2));
+        fs::write(folder.path().join("b"), "new").unwrap();
+        assert_eq!((index(), made.load(Relaxed)), (vec![Bytes::from("a"), Bytes::from("new")], 3));
+    }
+
+    #[test]
+    fn an_index_of_other_files_or_of_another_kind_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a", "b"] {
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        let (options, a) = (Options::default(), objects(folder.path(), &["a"]));
+        let b = objects(folder.path(), &["b"]);
+        save(&a, KIND, &options, &[Bytes::from("part")]);
+        fs::rename(path(&a, KIND, &options).unwrap(), path(&b, KIND, &options).unwrap()).unwrap();
+        assert_eq!(load(&b, KIND, &options), [None]);
+        save(&a, KIND, &options, &[Bytes::from("part")]);
+        let other = Kind(b"test   2");
+        fs::rename(path(&a, KIND, &options).unwrap(), path(&a, other, &options).unwrap()).unwrap();
+        assert_eq!(load(&a, other, &options), [None]);
+    }
+
+    #[test]
+    fn a_damaged_index_gives_what_was_saved_or_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a"), "a").unwrap();
+        let (options, a) = (Options::default(), objects(folder.path(), &["a"]));
+        save(&a, KIND, &options, &[Bytes::from("0123456789")]);
+        let path = path(&a, KIND, &options).unwrap();
+        let good = fs::read(&path).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for _ in 0..2000 {
+            let mut bad = good.clone();
+            match rng.random_range(0..3) {
+                0 => bad.truncate(rng.random_range(0..good.len())),
+                1 => bad[rng.random_range(0..good.len())] ^= 1 << rng.random_range(0..8),
+                _ => bad.extend_from_slice(&good[..rng.random_range(0..good.len())]),
+            }
+            fs::write(&path, bad).unwrap();
+            let part = load(&a, KIND, &options).remove(0);
+            assert!(part.is_none_or(|part| part == "0123456789"));
+        }
+    }
+
+    #[test]
+    fn the_first_error_in_order_is_the_result() {
+        let fail = |n: &usize| if *n >= 3 { Err(DataError::damaged(&n.to_string(), "bad")) } else { Ok(*n) };
+        assert_eq!(in_parallel(&[0, 1, 2], fail).unwrap(), [0, 1, 2]);
+        assert!(in_parallel(&[0, 1, 2, 3, 4, 5, 6, 7, 8], fail).unwrap_err().to_string().starts_with('3'));
+    }
+}

@@ -1,0 +1,124 @@
+//! Where the lines of a file are.
+
+use crate::data::{error::DataError, progress::Progress, store::Objects};
+use bytes::Bytes;
+use std::{io::BufRead, ops::Range};
+
+/// Files are read in such pieces.
+const PIECE: u64 = 1 << 20;
+/// No row is longer: a file of one such line is not JSON lines.
+const MOST: u64 = 1 << 30;
+const BOM: &[u8] = b"\xef\xbb\xbf";
+/// How compressed files begin. Their lines cannot be read one by one.
+const COMPRESSED: [(&[u8], &str); 3] = [(b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "Zstandard"), (b"BZh", "bzip2")];
+
+/// Where the rows of a file are: a `u64` for the start of each, and one for the end of the last.
+#[derive(Debug)]
+pub(super) struct Lines(Bytes);
+
+impl Lines {
+    /// Takes what was saved. `None` if no such thing was.
+    pub(super) fn new(saved: Bytes) -> Option<Self> {
+        (saved.len() >= 8 && saved.len().is_multiple_of(8)).then_some(Self(saved))
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.0.len() / 8 - 1
+    }
+
+    /// The line of a row, and blank lines behind it. `row < rows()`.
+    pub(super) fn row(&self, row: usize) -> Range<u64> {
+        self.start(row)..self.start(row + 1)
+    }
+
+    /// How many rows there are in each run of about so many bytes.
+    pub(super) fn runs(&self, bytes: u64) -> Vec<usize> {
+        let (mut runs, mut first) = (Vec::new(), 0);
+        while first < self.rows() {
+            let end = self.start(first).saturating_add(bytes);
+            let (mut low, mut high) = (first + 1, self.rows());
+            while low < high {
+                let middle = low + (high - low) / 2;
+                if self.start(middle) < end { low = middle + 1 } else { high = middle }
+            }
+            runs.push(low - first);
+            first = low;
+        }
+        runs
+    }
+
+    fn start(&self, row: usize) -> u64 {
+        self.0.get(row * 8..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
+}
+
+/// Reads a file and finds its rows. Lines of nothing but white space are none.
+pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Result<Vec<u8>, DataError> {
+    let mut found = Found { objects, object, lines: Vec::new(), last: None };
+    let bytes = objects.bytes(object);
+    // Where the line begins that is being read, and whether it has shown to be a row.
+    let (mut at, mut line, mut is_row) = (0, 0, false);
+    while at < bytes {
+        let piece = objects.read(object, at..bytes.min(at.saturating_add(PIECE)))?;
+        progress.add(piece.len() as u64);
+        let mut rest = piece.as_slice();
+        if at == 0 {
+            found.uncompressed(rest)?;
+            rest = rest.strip_prefix(BOM).unwrap_or(rest);
+            line = (piece.len() - rest.len()) as u64;
+        }
+        while !rest.is_empty() {
+            let before = rest;
+            let length = rest.skip_until(b'\n').unwrap_or(before.len()); // memory has no errors
+            let part = before.get(..length).unwrap_or(before);
+            is_row |= !part.iter().all(|byte| b" \t\r\n".contains(byte));
+            if part.ends_with(b"\n") {
+                if is_row {
+                    found.add(line)?;
+                }
+                line = at + (piece.len() - rest.len()) as u64;
+                is_row = false;
+            }
+        }
+        at += piece.len() as u64;
+    }
+    if is_row {
+        found.add(line)?;
+    }
+    found.add(bytes)?;
+    Ok(found.lines)
+}
+
+/// What was found so far.
+struct Found<'a> {
+    objects: &'a Objects,
+    object: usize,
+    lines: Vec<u8>,
+    last: Option<u64>,
+}
+
+impl Found<'_> {
+    fn add(&mut self, start: u64) -> Result<(), DataError> {
+        match self.last {
+            Some(last) if start - last > MOST => {
+                let problem = format!("the line at byte {last} has more than {MOST} bytes. Is it one object a line?");
+                Err(DataError::damaged(self.objects.name(self.object), problem))
+            }
+            _ => {
+                self.last = Some(start);
+                self.lines.extend(start.to_le_bytes());
+                Ok(())
+            }
+        }
+    }
+
+    fn uncompressed(&self, start: &[u8]) -> Result<(), DataError> {
+        match COMPRESSED.iter().find(|(magic, _)| start.starts_with(magic)) {
+            Some((_, name)) => {
+                let what = format!("lines compressed with {name}: decompress the file first");
+                Err(DataError::unsupported(self.objects.name(self.object), None, what))
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! From a line to a row.
+
+use crate::data::{
+    cell::{Cell, Record},
+    source::Wanted,
+};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::{fmt, sync::Arc};
+
+/// With serde_json's feature `arbitrary_precision`, which any crate of a program may switch on, a number is a map with
+/// this key.
+const NUMBER: &str = "$serde_json::private::Number";
+
+/// Parses a line. The wanted keys are kept, in the order of the line.
+pub(super) fn parse(line: &[u8], wanted: &Wanted) -> Result<Record, serde_json::Error> {
+    let mut parser = serde_json::Deserializer::from_slice(line);
+    let row = parser.deserialize_map(Row(wanted))?;
+    parser.end()?;
+    Ok(row)
+}
+
+/// An object with the wanted keys.
+struct Row<'a>(&'a Wanted);
+
+impl<'de> Visitor<'de> for Row<'_> {
+    type Value = Record;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Record, A::Error> {
+        let first = map.next_key_seed(Key(self.0))?;
+        fields(first, &mut map, self.0)
+    }
+}
+
+/// Reads the values of an object whose first key was read.
+fn fields<'de, 'w, A: MapAccess<'de>>(
+    first: Option<Known<'w>>,
+    map: &mut A,
+    wanted: &'w Wanted,
+) -> Result<Record, A::Error> {
+    let (mut record, mut next) = (Record::new(), first);
+    while let Some(key) = next {
+        match key {
+            Known::Wanted(name, wanted) => record.push((name, map.next_value_seed(Value(wanted))?)),
+            Known::Number | Known::Other => drop(map.next_value::<IgnoredAny>()?),
+        }
+        next = map.next_key_seed(Key(wanted))?;
+    }
+    match twice(&record) {
+        Some(name) => Err(A::Error::custom(format_args!("the key `{name}` is there twice"))),
+        None => Ok(record),
+    }
+}
+
+fn twice(record: &Record) -> Option<&str> {
+    let mut names: Vec<&str> = record.iter().map(|(name, _)| &**name).collect();
+    names.sort_unstable();
+    names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+}
+
+/// What a key is.
+enum Known<'w> {
+    Wanted(Arc<str>, &'w Wanted),
+    Number,
+    Other,
+}
+
+/// Reads a key.
+struct Key<'w>(&'w Wanted);
+
+impl<'de, 'w> DeserializeSeed<'de> for Key<'w> {
+    type Value = Known<'w>;
+
+    fn deserialize<D: Deserializer<'de>>(self, key: D) -> Result<Known<'w>, D::Error> {
+        key.deserialize_str(self)
+    }
+}
+
+impl<'w> Visitor<'_> for Key<'w> {
+    type Value = Known<'w>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Known<'w>, E> {
+        Ok(match self.0 {
+            _ if key == NUMBER => Known::Number,
+            Wanted::All => Known::Wanted(key.into(), self.0),
+            Wanted::Some(names) => match names.iter().find(|(name, _)| **name == *key) {
+                Some((name, fields)) => Known::Wanted(Arc::clone(name), fields),
+                None => Known::Other,
+            },
+        })
+    }
+}
+
+/// Any value. Of objects, also those in lists, only the wanted keys are kept.
+struct Value<'w>(&'w Wanted);
+
+impl<'de> DeserializeSeed<'de> for Value<'_> {
+    type Value = Cell;
+
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<Cell, D::Error> {
+        value.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Value<'_> {
+    type Value = Cell;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Cell, E> {
+        Ok(Cell::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Cell, E> {
+        Ok(Cell::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Cell, E> {
+        Ok(Cell::Int(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Cell, E> {
+        Ok(i64::try_from(value).map_or(Cell::Unsigned(value), Cell::Int))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Cell, E> {
+        Ok(Cell::F64(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Cell, E> {
+        Ok(Cell::Text(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Cell, A::Error> {
+        let mut cells = Vec::new();
+        while let Some(cell) = list.next_element_seed(Value(self.0))? {
+            cells.push(cell);
+        }
+        Ok(Cell::List(cells))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Cell, A::Error> {
+        match map.next_key_seed(Key(self.0))? {
+            Some(Known::Number) => number(&map.next_value::<String>()?),
+            first => fields(first, &mut map, self.0).map(Cell::Struct),
+        }
+    }
+}
+
+fn number<E: Error>(text: &str) -> Result<Cell, E> {
+    let whole = || text.parse().map(Cell::Int).or_else(|_| text.parse().map(Cell::Unsigned));
+    whole().or_else(|_| text.parse().map(Cell::F64)).map_err(|_| E::custom(format_args!("`{text}` is no number")))
+}

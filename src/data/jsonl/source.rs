@@ -1,0 +1,120 @@
+//! A data set of JSON lines.
+
+use super::{
+    lines::{self, Lines},
+    parse::parse,
+};
+use crate::{
+    data::{
+        cell::{Cell, Record},
+        error::DataError,
+        index::{self, Kind},
+        source::{Options, Source, Wanted},
+        store::Objects,
+    },
+    order::Blocks,
+};
+
+pub(super) const KIND: Kind = Kind(b"jsonl  1");
+/// Bytes of a block.
+const BLOCK: u64 = 4 << 20;
+/// So many rows are tried, to see which columns there are.
+const TRIED: usize = 8;
+
+/// The rows of JSON lines.
+#[derive(Debug)]
+pub(crate) struct JsonlSource {
+    objects: Objects,
+    lines: Vec<Lines>,
+    /// The first row of each file, and at the end the number of rows.
+    starts: Vec<usize>,
+    wanted: Wanted,
+    there_is: Vec<(String, String)>,
+}
+
+/// Opens files of JSON lines. What the index lacks is read first.
+///
+/// Blank lines are no rows. Lines may end with CRLF. A row with a key that is there twice is an error, if the key is wanted.
+///
+/// # Errors
+/// If a file cannot be read or is compressed, or if none of its first rows is an object.
+pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Result<JsonlSource, DataError> {
+    let found = index::make(&objects, KIND, options, |object, progress| lines::find(&objects, object, progress))?;
+    let (mut lines, mut starts, mut rows) = (Vec::with_capacity(found.len()), vec![0], 0usize);
+    for (object, found) in found.into_iter().enumerate() {
+        let damaged = || DataError::damaged(objects.name(object), "its index makes no sense");
+        let found = Lines::new(found).ok_or_else(damaged)?;
+        rows = rows.checked_add(found.rows()).ok_or_else(damaged)?;
+        starts.push(rows);
+        lines.push(found);
+    }
+    let mut source = JsonlSource { objects, lines, starts, wanted: wanted.clone(), there_is: Vec::new() };
+    source.there_is = source.columns()?;
+    Ok(source)
+}
+
+impl JsonlSource {
+    /// The file of a row, and the row's number in it.
+    fn locate(&self, row: usize) -> (usize, usize) {
+        let object = self.starts.partition_point(|start| *start <= row) - 1;
+        (object, row - self.starts[object])
+    }
+
+    fn read_row(&self, row: usize, wanted: &Wanted) -> Result<Record, DataError> {
+        let (object, row) = self.locate(row);
+        let line = self.objects.read(object, self.lines[object].row(row))?;
+        parse(line.trim_ascii_end(), wanted).map_err(|error| {
+            let text = error.to_string();
+            let place = format!(" at line {} column {}", error.line(), error.column());
+            let problem = format!("{} at column {}", text.strip_suffix(&place).unwrap_or(&text), error.column());
+            DataError::Row { object: self.objects.name(object).into(), row, column: None, problem }
+        })
+    }
+
+    /// The keys of the first row. If that one is bad, one of the next rows tells.
+    fn columns(&self) -> Result<Vec<(String, String)>, DataError> {
+        let mut rows = (0..self.len().min(TRIED)).map(|row| self.read_row(row, &Wanted::All));
+        let Some(first) = rows.next() else { return Ok(Vec::new()) };
+        let row = first.or_else(|error| rows.find_map(Result::ok).ok_or(error))?;
+        Ok(row.iter().map(|(name, cell)| ((**name).into(), kind(cell).into())).collect())
+    }
+}
+
+fn kind(cell: &Cell) -> &'static str {
+    match cell {
+        Cell::Null => "null",
+        Cell::Bool(_) => "boolean",
+        Cell::Text(_) => "string",
+        Cell::List(_) => "array",
+        Cell::Struct(_) => "object",
+        _ => "number",
+    }
+}
+
+impl Source for JsonlSource {
+    fn len(&self) -> usize {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    fn read(&self, row: usize) -> Result<Record, DataError> {
+        self.read_row(row, &self.wanted)
+    }
+
+    fn place(&self, row: usize) -> (&str, usize) {
+        let (object, row) = self.locate(row);
+        (self.objects.name(object), row)
+    }
+
+    fn firsts(&self) -> Vec<usize> {
+        self.starts.iter().zip(&self.lines).filter(|(_, lines)| lines.rows() > 0).map(|(start, _)| *start).collect()
+    }
+
+    fn there_is(&self) -> Vec<(String, String)> {
+        self.there_is.clone()
+    }
+
+    /// Rows are read one by one, so a block takes no memory.
+    fn blocks(&self) -> Blocks {
+        Blocks::new(self.lines.iter().flat_map(|lines| lines.runs(BLOCK)).map(|rows| (rows, 0)))
+    }
+}

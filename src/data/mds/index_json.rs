@@ -1,0 +1,131 @@
+//! `index.json`: which shards there are, and what their rows are made of.
+
+use crate::data::error::DataError;
+use serde::Deserialize;
+use std::{
+    collections::HashSet,
+    fs,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
+
+/// The only version of the file, and of shards, that there is.
+const VERSION: u64 = 2;
+
+#[derive(Deserialize)]
+struct Index {
+    version: u64,
+    shards: Vec<Entry>,
+}
+
+/// A shard. Formats other than MDS lack most fields, so these have defaults.
+#[derive(Deserialize)]
+struct Entry {
+    format: String,
+    version: u64,
+    samples: u64,
+    raw_data: File,
+    #[serde(default)]
+    zip_data: Option<File>,
+    #[serde(default)]
+    compression: Option<String>,
+    #[serde(default)]
+    column_names: Vec<String>,
+    #[serde(default)]
+    column_encodings: Vec<String>,
+    #[serde(default)]
+    column_sizes: Vec<Option<u64>>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    basename: String,
+    bytes: u64,
+}
+
+/// The columns of all shards, in the order in which they are in a row.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Columns {
+    pub(super) names: Vec<Arc<str>>,
+    pub(super) encodings: Vec<String>,
+    /// `None` is a size that each row tells.
+    pub(super) sizes: Vec<Option<u64>>,
+}
+
+/// What `index.json` tells of a shard.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) rows: u64,
+    pub(super) raw: Place,
+    /// The compressed file, and how it is compressed.
+    pub(super) zip: Option<(Place, String)>,
+}
+
+/// A file and its size.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+}
+
+/// Reads the files, and returns the shards of all of them, in order. All shards must have the same columns. An
+/// index of no shards has no columns.
+pub(super) fn read(files: &[PathBuf]) -> Result<(Columns, Vec<Listed>), DataError> {
+    let (mut first, mut shards) = (None, Vec::new());
+    for path in files {
+        let name = path.to_string_lossy();
+        let text = fs::read(path).map_err(|source| DataError::Open { path: path.clone(), source })?;
+        let index: Index =
+            serde_json::from_slice(&text).map_err(|error| DataError::damaged(&name, error.to_string()))?;
+        supported(&name, "its version", index.version == VERSION, &index.version)?;
+        for entry in index.shards {
+            supported(&name, "shards of the format", entry.format == "mds", &entry.format)?;
+            supported(&name, "shards of version", entry.version == VERSION, &entry.version)?;
+            let (columns, listed) = listed(&name, path.parent().unwrap_or(Path::new("")), entry)?;
+            let first = first.get_or_insert_with(|| columns.clone());
+            if *first != columns {
+                let problem = format!("shard {} has other columns than the first shard", listed.raw.path.display());
+                return Err(DataError::Schema { object: name.into(), problem, there_is: columns.there_is() });
+            }
+            shards.push(listed);
+        }
+    }
+    Ok((first.unwrap_or_default(), shards))
+}
+
+fn supported(name: &str, what: &str, is: bool, value: &dyn std::fmt::Display) -> Result<(), DataError> {
+    if is { Ok(()) } else { Err(DataError::unsupported(name, None, format!("{what} `{value}`"))) }
+}
+
+fn listed(name: &str, folder: &Path, entry: Entry) -> Result<(Columns, Listed), DataError> {
+    let (names, encodings, sizes): (Vec<Arc<str>>, _, _) =
+        (entry.column_names.into_iter().map(Into::into).collect(), entry.column_encodings, entry.column_sizes);
+    let mut seen = HashSet::new();
+    if names.len() != encodings.len() || names.len() != sizes.len() || !names.iter().all(|name| seen.insert(name)) {
+        return Err(DataError::damaged(name, "the names, encodings and sizes of the columns do not fit together"));
+    }
+    // The library that writes these files also takes 0 for a size that each row tells.
+    let sizes = sizes.into_iter().map(|size| size.filter(|size| *size > 0)).collect();
+    let place = |file: File| match inside(&file.basename) {
+        true => Ok(Place { path: folder.join(&file.basename), bytes: file.bytes }),
+        false => Err(DataError::damaged(name, format!("the shard `{}` is not in the folder", file.basename))),
+    };
+    let zip = match (entry.zip_data, entry.compression) {
+        (Some(file), Some(compression)) => Some((place(file)?, compression)),
+        (Some(_), None) => return Err(DataError::damaged(name, "it does not say how a shard is compressed")),
+        (None, _) => None,
+    };
+    Ok((Columns { names, encodings, sizes }, Listed { rows: entry.samples, raw: place(entry.raw_data)?, zip }))
+}
+
+/// Whether a name stays in its folder.
+fn inside(name: &str) -> bool {
+    !name.is_empty() && Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+impl Columns {
+    /// Names and encodings.
+    pub(super) fn there_is(&self) -> Vec<(String, String)> {
+        self.names.iter().zip(&self.encodings).map(|(name, encoding)| ((**name).into(), encoding.clone())).collect()
+    }
+}

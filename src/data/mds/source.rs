@@ -1,0 +1,113 @@
+//! A data set of MDS shards.
+
+use super::{
+    index_json::{self, Columns, Listed},
+    row::{Cut, Wrong},
+    shard::Shard,
+    unpack::{self, Packed},
+};
+use crate::{
+    data::{
+        cell::Record,
+        error::DataError,
+        location::Paths,
+        source::{Options, Source, Wanted},
+        store::Objects,
+    },
+    order::Blocks,
+};
+
+/// The rows of MDS shards.
+#[derive(Debug)]
+pub(crate) struct MdsSource {
+    objects: Objects,
+    shards: Vec<Shard>,
+    /// The first row of each shard, and at the end the number of rows.
+    starts: Vec<usize>,
+    columns: Columns,
+    cut: Cut,
+}
+
+/// Opens the data set of a folder that has an `index.json`, or of several such folders, one after the other.
+///
+/// Compressed shards are decompressed first. The columns of uncompressed images (`pil`) have structs of `width`, `height`,
+/// `mode` and `data`.
+///
+/// # Errors
+/// If a file is missing, damaged or of another size than `index.json` says, if the shards do not have the same columns, if
+/// a wanted column cannot be read, or if there is no room for decompressed shards.
+pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<MdsSource, DataError> {
+    let files = paths.in_folders("index.json")?;
+    let (columns, listed) = index_json::read(&files)?;
+    let cut = Cut::new(&files.first().map_or_else(Default::default, |path| path.to_string_lossy()), &columns, wanted)?;
+    // Looked at once: another process may decompress a shard meanwhile.
+    let packed: Vec<Option<Packed>> = listed.iter().map(packed).collect();
+    let mut unpacked = unpack::unpack(packed.iter().flatten(), options)?.into_iter();
+    let path = |(shard, packed): (&Listed, &Option<Packed>)| {
+        packed.as_ref().and_then(|_| unpacked.next()).unwrap_or_else(|| shard.raw.path.clone())
+    };
+    let objects = Objects::local(listed.iter().zip(&packed).map(path).collect())?;
+    let (mut shards, mut starts, mut rows) = (Vec::with_capacity(listed.len()), vec![0], 0usize);
+    for (object, listed) in listed.iter().enumerate() {
+        if objects.bytes(object) != listed.raw.bytes {
+            let problem = format!("it has {} bytes, and `index.json` says {}", objects.bytes(object), listed.raw.bytes);
+            return Err(DataError::damaged(objects.name(object), problem));
+        }
+        let shard = Shard::new(&objects, object, listed.rows)?;
+        let too_many = || DataError::damaged(objects.name(object), "there are too many rows");
+        rows = rows.checked_add(shard.rows()).ok_or_else(too_many)?;
+        starts.push(rows);
+        shards.push(shard);
+    }
+    Ok(MdsSource { objects, shards, starts, columns, cut })
+}
+
+/// What has to be decompressed of a shard: nothing if it is there as it is.
+fn packed(shard: &Listed) -> Option<Packed<'_>> {
+    let (file, compression) = shard.zip.as_ref().filter(|_| !shard.raw.path.exists())?;
+    Some(Packed { file, compression, raw: &shard.raw })
+}
+
+impl MdsSource {
+    /// The shard of a row, and the row's number in it.
+    fn locate(&self, row: usize) -> (usize, usize) {
+        let shard = self.starts.partition_point(|start| *start <= row) - 1;
+        (shard, row - self.starts[shard])
+    }
+}
+
+impl Source for MdsSource {
+    fn len(&self) -> usize {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    fn read(&self, row: usize) -> Result<Record, DataError> {
+        let (object, row) = self.locate(row);
+        let range = self.shards[object].row(&self.objects, object, row)?;
+        let bytes = self.objects.read(object, range)?;
+        self.cut.read(bytes).map_err(|Wrong(column, problem)| DataError::Row {
+            object: self.objects.name(object).into(),
+            row,
+            column: column.map(|column| (*column).into()),
+            problem,
+        })
+    }
+
+    fn place(&self, row: usize) -> (&str, usize) {
+        let (object, row) = self.locate(row);
+        (self.objects.name(object), row)
+    }
+
+    fn firsts(&self) -> Vec<usize> {
+        self.starts.iter().zip(&self.shards).filter(|(_, shard)| shard.rows() > 0).map(|(start, _)| *start).collect()
+    }
+
+    fn there_is(&self) -> Vec<(String, String)> {
+        self.columns.there_is()
+    }
+
+    /// A block is a shard. Its rows are read one by one, so it takes no memory.
+    fn blocks(&self) -> Blocks {
+        Blocks::new(self.shards.iter().filter(|shard| shard.rows() > 0).map(|shard| (shard.rows(), 0)))
+    }
+}

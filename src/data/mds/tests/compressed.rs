@@ -1,0 +1,178 @@
+//! Shards that are there only in compressed form.
+
+use super::*;
+
+const CODECS: [&str; 7] = ["br", "bz2:9", "gz", "snappy", "zstd", "zstd:3", "gz:0"];
+
+fn compress(codec: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    match codec.split(':').next().unwrap() {
+        "br" => {
+            let mut writer = brotli::CompressorWriter::new(&mut packed, 4096, 5, 22);
+            writer.write_all(bytes).unwrap();
+        }
+        "bz2" => {
+            let mut writer = bzip2::write::BzEncoder::new(&mut packed, bzip2::Compression::fast());
+            writer.write_all(bytes).unwrap();
+            writer.finish().unwrap();
+        }
+        "gz" => {
+            let mut writer = flate2::write::GzEncoder::new(&mut packed, flate2::Compression::fast());
+            writer.write_all(bytes).unwrap();
+            writer.finish().unwrap();
+        }
+        "snappy" => packed = snap::raw::Encoder::new().compress_vec(bytes).unwrap(),
+        _ => packed = zstd::encode_all(bytes, 3).unwrap(),
+    }
+    packed
+}
+
+/// Compresses the shards of a folder, and returns their size before.
+fn compress_all(folder: &Path, shards: &mut [Value], codec: &str) -> u64 {
+    let mut bytes = 0;
+    for shard in shards.iter_mut() {
+        let path = folder.join(shard["raw_data"]["basename"].as_str().unwrap());
+        let name = format!("{}.z", path.file_name().unwrap().to_str().unwrap());
+        let (file, packed) = (fs::read(&path).unwrap(), compress(codec, &fs::read(&path).unwrap()));
+        fs::write(folder.join(&name), &packed).unwrap();
+        fs::remove_file(path).unwrap();
+        shard["zip_data"] = json!({"basename": name, "bytes": packed.len(), "hashes": {}});
+        shard["compression"] = codec.into();
+        bytes += file.len() as u64;
+    }
+    write_index(folder, shards);
+    bytes
+}
+
+fn cached(folder: &Path, cache: &Path, bytes: u64) -> Result<MdsSource, DataError> {
+    let options = Options { cache: Some((cache.into(), bytes)), ..Options::default() };
+    open(&folder.into(), &Wanted::All, &options)
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn every_codec_gives_the_same_rows_and_is_decompressed_once() {
+    for codec in CODECS {
+        let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut shards = write(folder.path(), 0, &[30, 4]);
+        let bytes = compress_all(folder.path(), &mut shards, codec);
+        let before: Vec<_> = files(folder.path()).iter().map(|path| fs::read(path).unwrap()).collect();
+        let source = cached(folder.path(), cache.path(), bytes).unwrap();
+        (0..34).for_each(|n| assert_eq!(record(&source, n), cells(n), "{codec} {n}"));
+        assert_eq!(files(folder.path()).iter().map(|path| fs::read(path).unwrap()).collect::<Vec<_>>(), before);
+        // What is there is used: another content of the same size shows it.
+        let kept = files(cache.path());
+        assert_eq!(kept.len(), 2);
+        let mut other = fs::read(&kept[0]).unwrap();
+        *other.last_mut().unwrap() = b'!';
+        fs::write(&kept[0], other).unwrap();
+        let again = cached(folder.path(), cache.path(), bytes).unwrap();
+        assert_eq!(record(&again, 29)[2], Cell::Text("row 2!".into()));
+        // A file of another size is made again.
+        fs::write(&kept[0], "short").unwrap();
+        assert_eq!(record(&cached(folder.path(), cache.path(), bytes).unwrap(), 29), cells(29));
+        assert_eq!(files(cache.path()), kept);
+    }
+}
+
+#[test]
+fn a_changed_shard_is_decompressed_again() {
+    let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut shards = write(folder.path(), 0, &[5]);
+    compress_all(folder.path(), &mut shards, "zstd");
+    assert_eq!(record(&cached(folder.path(), cache.path(), 9999).unwrap(), 1), cells(1));
+    let mut shards = write(folder.path(), 40, &[5]);
+    compress_all(folder.path(), &mut shards, "zstd");
+    assert_eq!(record(&cached(folder.path(), cache.path(), 9999).unwrap(), 1), cells(41));
+}
+
+#[test]
+fn a_limit_that_is_too_small_is_an_error_with_figures() {
+    let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut shards = write(folder.path(), 0, &[5, 6]);
+    let bytes = compress_all(folder.path(), &mut shards, "gz");
+    let error = cached(folder.path(), cache.path(), bytes - 1).unwrap_err();
+    assert!(matches!(&error, DataError::Option { option: "cache", .. }));
+    let error = error.to_string();
+    assert!(error.contains(&format!("have {bytes} bytes, and the limit is {}", bytes - 1)), "{error}");
+    let error = self::error(folder.path());
+    assert!(error.contains("shard.00000.mds.z is compressed") && error.contains(&format!("{bytes})")), "{error}");
+    assert!(files(cache.path()).is_empty());
+    // A shard that is there as it is needs no room.
+    write_index(folder.path(), &shards);
+    write(folder.path(), 0, &[5, 6]);
+    assert_eq!(record(&cached(folder.path(), cache.path(), 0).unwrap(), 7), cells(7));
+}
+
+#[test]
+fn a_shard_that_is_not_what_the_index_says_leaves_nothing_behind() {
+    for codec in CODECS {
+        let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut shards = write(folder.path(), 0, &[20]);
+        let bytes = compress_all(folder.path(), &mut shards, codec);
+        for claimed in [bytes - 1, bytes + 1, 0, 1 << 40] {
+            let mut shard = shards[0].clone();
+            shard["raw_data"]["bytes"] = claimed.into();
+            write_index(folder.path(), &[shard]);
+            let error = cached(folder.path(), cache.path(), u64::MAX).unwrap_err();
+            assert!(matches!(&error, DataError::Damaged { .. }), "{codec} {claimed}: {error}");
+        }
+        let path = folder.path().join("shard.00000.mds.z");
+        let mut packed = fs::read(&path).unwrap();
+        packed.truncate(packed.len() / 2);
+        fs::write(&path, &packed).unwrap();
+        write_index(folder.path(), &shards);
+        assert!(cached(folder.path(), cache.path(), bytes).unwrap_err().to_string().contains("`index.json` says"));
+        shards[0]["zip_data"]["bytes"] = packed.len().into();
+        write_index(folder.path(), &shards);
+        let error = cached(folder.path(), cache.path(), bytes).unwrap_err();
+        assert!(matches!(&error, DataError::Damaged { .. }), "{codec}: {error}");
+        assert!(files(cache.path()).is_empty(), "{codec}");
+    }
+}
+
+#[test]
+fn damaged_compressed_shards_are_errors_or_have_the_right_size() {
+    for codec in CODECS {
+        let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut shards = write(folder.path(), 0, &[20]);
+        let bytes = compress_all(folder.path(), &mut shards, codec);
+        let (path, mut rng) = (folder.path().join("shard.00000.mds.z"), ChaCha8Rng::seed_from_u64(3));
+        let (good, mut refused) = (fs::read(&path).unwrap(), 0);
+        for _ in 0..200 {
+            let mut bad = good.clone();
+            for _ in 0..rng.random_range(1..4) {
+                let (at, bit) = (rng.random_range(0..bad.len()), rng.random_range(0..8));
+                bad[at] ^= 1 << bit;
+            }
+            fs::write(&path, bad).unwrap();
+            match cached(folder.path(), cache.path(), bytes) {
+                Ok(source) => (0..20).for_each(|row| assert!(source.read(row).map_or(true, |it| it.len() == 3))),
+                Err(_) => refused += 1,
+            }
+            for file in files(cache.path()) {
+                assert_eq!(fs::metadata(&file).unwrap().len(), bytes);
+                fs::remove_file(file).unwrap();
+            }
+        }
+        assert!(refused > 5, "{codec} {refused}");
+    }
+}
+
+#[test]
+fn several_may_decompress_at_the_same_time() {
+    let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut shards = write(folder.path(), 0, &[20, 20, 20]);
+    let bytes = compress_all(folder.path(), &mut shards, "br");
+    std::thread::scope(|scope| {
+        let open = || record(&cached(folder.path(), cache.path(), bytes).unwrap(), 59);
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+        threads.into_iter().for_each(|thread| assert_eq!(thread.join().unwrap(), cells(59)));
+    });
+    assert_eq!(files(cache.path()).len(), 3);
+}

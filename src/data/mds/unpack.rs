@@ -1,0 +1,182 @@
+//! Decompresses shards, once. Several processes may do it at the same time: each writes a file of its own, and then gives
+//! it its name.
+
+use super::index_json::Place;
+use crate::data::{error::DataError, index::in_parallel, progress::Progress, source::Options, store::Objects};
+use fnv::FnvHasher;
+use std::{
+    fs::{self, File, OpenOptions},
+    hash::{BuildHasher, Hasher, RandomState},
+    io::{self, BufReader, Cursor, Read, Write},
+    path::{Path, PathBuf},
+};
+
+/// A shard that is there only in compressed form.
+#[derive(Debug)]
+pub(super) struct Packed<'a> {
+    pub(super) file: &'a Place,
+    /// A name, and often a level behind a colon.
+    pub(super) compression: &'a str,
+    pub(super) raw: &'a Place,
+}
+
+/// How a shard is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Codec {
+    Brotli,
+    Bzip2,
+    Gzip,
+    Snappy,
+    Zstd,
+}
+
+/// Returns the decompressed files. Those that are not there yet are made.
+pub(super) fn unpack<'a>(
+    shards: impl Iterator<Item = &'a Packed<'a>>,
+    options: &Options,
+) -> Result<Vec<PathBuf>, DataError> {
+    let shards: Vec<&Packed> = shards.collect();
+    let Some(first) = shards.first() else { return Ok(Vec::new()) };
+    let bytes = shards.iter().fold(0u64, |bytes, shard| bytes.saturating_add(shard.raw.bytes));
+    let (folder, codecs) = (limit(options, first, bytes)?, codecs(&shards)?);
+    let sources = Objects::local(shards.iter().map(|shard| shard.file.path.clone()).collect())?;
+    let mut targets = Vec::with_capacity(shards.len());
+    for (shard, source) in shards.iter().zip(sources.list()) {
+        if source.bytes != shard.file.bytes {
+            let problem = format!("it has {} bytes, and `index.json` says {}", source.bytes, shard.file.bytes);
+            return Err(DataError::damaged(&source.name, problem));
+        }
+        targets.push(folder.join(name(shard, source.bytes, source.tag)));
+    }
+    let there = |target: &PathBuf, bytes| fs::metadata(target).is_ok_and(|meta| meta.is_file() && meta.len() == bytes);
+    let missing: Vec<usize> = (0..shards.len()).filter(|n| !there(&targets[*n], shards[*n].raw.bytes)).collect();
+    if missing.is_empty() {
+        return Ok(targets);
+    }
+    fs::create_dir_all(folder).map_err(|error| no_room(folder, bytes, &error))?;
+    let progress = Progress::new("decompressing", missing.iter().map(|n| shards[*n].file.bytes).sum());
+    let one = |n: &usize| unpack_one(shards[*n], codecs[*n], &targets[*n], &progress);
+    let done = in_parallel(&missing, one);
+    progress.end();
+    done.map(|_| targets)
+}
+
+/// The folder, if its limit allows for so many bytes.
+fn limit<'a>(options: &'a Options, first: &Packed, bytes: u64) -> Result<&'a Path, DataError> {
+    let (problem, folder) = match &options.cache {
+        Some((folder, limit)) if bytes <= *limit => return Ok(folder),
+        Some((folder, limit)) => (
+            format!("the decompressed shards have {bytes} bytes, and the limit is {limit}"),
+            folder.display().to_string(),
+        ),
+        None => {
+            let shard = first.file.path.display();
+            (format!("{shard} is compressed, and nothing says where to keep decompressed shards"), "a folder".into())
+        }
+    };
+    Err(DataError::Option { option: "cache", problem, advice: format!("write `.cache(\"{folder}\", {bytes})`") })
+}
+
+fn codecs(shards: &[&Packed]) -> Result<Vec<Codec>, DataError> {
+    let codec = |shard: &&Packed| match shard.compression.split(':').next() {
+        Some("br") => Ok(Codec::Brotli),
+        Some("bz2") => Ok(Codec::Bzip2),
+        Some("gz") => Ok(Codec::Gzip),
+        Some("snappy") => Ok(Codec::Snappy),
+        Some("zstd") => Ok(Codec::Zstd),
+        _ => {
+            let what = format!("the compression `{}`", shard.compression);
+            Err(DataError::unsupported(&shard.file.path.to_string_lossy(), None, what))
+        }
+    };
+    shards.iter().map(codec).collect()
+}
+
+/// Another name if the compressed shard changes.
+fn name(shard: &Packed, bytes: u64, tag: u64) -> String {
+    let path = fs::canonicalize(&shard.file.path).unwrap_or_else(|_| shard.file.path.clone());
+    let mut hash = FnvHasher::default();
+    hash.write(path.to_string_lossy().as_bytes());
+    for number in [bytes, tag, shard.raw.bytes] {
+        hash.write_u64(number);
+    }
+    hash.write(shard.compression.as_bytes());
+    let stem = shard.raw.path.file_stem().unwrap_or_default().to_string_lossy();
+    format!("{stem}-{bytes}-{tag:x}-{:016x}.mds", hash.finish())
+}
+
+fn unpack_one(shard: &Packed, codec: Codec, target: &Path, progress: &Progress) -> Result<(), DataError> {
+    let source = &shard.file.path;
+    let file = File::open(source).map_err(|error| DataError::Open { path: source.clone(), source: error })?;
+    let unique = RandomState::new().build_hasher().finish();
+    let temporary = target.with_extension(format!("{}-{unique:016x}.tmp", std::process::id()));
+    let no_room = |error: io::Error| no_room(target, shard.raw.bytes, &error);
+    let done = (|| {
+        let mut to = OpenOptions::new().write(true).create_new(true).open(&temporary).map_err(no_room)?;
+        let damaged = |problem: String| DataError::damaged(&source.to_string_lossy(), problem);
+        let mut from = reader(codec, Counted(file, progress), shard).map_err(|error| damaged(error.to_string()))?;
+        let (mut piece, mut left) = (vec![0; 1 << 18], shard.raw.bytes);
+        loop {
+            let bytes = match from.read(&mut piece) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(damaged(error.to_string())),
+            };
+            let size = || format!("it does not decompress to the {} bytes of `index.json`", shard.raw.bytes);
+            match left.checked_sub(bytes as u64) {
+                Some(0) if bytes == 0 => break,
+                Some(after) if bytes > 0 => left = after,
+                _ => return Err(damaged(size())),
+            }
+            to.write_all(piece.get(..bytes).unwrap_or_default()).map_err(no_room)?;
+        }
+        drop(to);
+        fs::rename(&temporary, target).map_err(no_room)
+    })();
+    if done.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    done
+}
+
+/// Decompresses what it reads. All but Snappy do it in pieces.
+fn reader<'a>(codec: Codec, file: Counted<'a>, shard: &Packed) -> io::Result<Box<dyn Read + 'a>> {
+    let file = BufReader::with_capacity(1 << 16, file);
+    Ok(match codec {
+        Codec::Brotli => Box::new(brotli::Decompressor::new(file, 1 << 16)),
+        Codec::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(file)),
+        Codec::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
+        Codec::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(file)?),
+        Codec::Snappy => Box::new(Cursor::new(snappy(file, shard)?)),
+    })
+}
+
+/// Three bytes of Snappy stand for 64 at most.
+const SNAPPY: u64 = 22;
+
+/// Snappy's plain blocks, without frames: all or nothing.
+fn snappy(file: impl Read, shard: &Packed) -> io::Result<Vec<u8>> {
+    let mut packed = Vec::new();
+    file.take(shard.file.bytes).read_to_end(&mut packed)?;
+    let bytes = snap::raw::decompress_len(&packed)? as u64;
+    if bytes != shard.raw.bytes || bytes / SNAPPY > packed.len() as u64 {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{bytes} bytes cannot be in it")));
+    }
+    Ok(snap::raw::Decoder::new().decompress_vec(&packed)?)
+}
+
+fn no_room(path: &Path, bytes: u64, error: &io::Error) -> DataError {
+    let problem = format!("{} cannot be written: {error}", path.display());
+    DataError::Option { option: "cache", problem, advice: format!("name a folder that has room for {bytes} bytes") }
+}
+
+/// Tells the progress bar what was read.
+struct Counted<'a>(File, &'a Progress);
+
+impl Read for Counted<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.0.read(into)?;
+        self.1.add(bytes as u64);
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,154 @@
+//! Headers of pages. What they claim is checked before anything relies on it.
+
+use super::{
+    thrift::{Kind, Thrift},
+    wrong::Wrong,
+};
+use parquet::basic::Encoding;
+
+/// A page's header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Header {
+    /// The bytes of the header itself.
+    pub(super) length: usize,
+    /// The bytes that follow it in the file. They are there.
+    pub(super) stored: usize,
+    /// Their number when they are decompressed, as the header claims.
+    pub(super) size: usize,
+    /// The checksum of the stored bytes, if the writer made one.
+    pub(super) checksum: Option<u32>,
+    pub(super) page: PageKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PageKind {
+    V1 {
+        values: u32,
+        encoding: Encoding,
+        defs: Encoding,
+        reps: Encoding,
+    },
+    /// `defs` and `reps` are the bytes of the levels, which are not compressed.
+    V2 {
+        values: u32,
+        nulls: u32,
+        rows: u32,
+        encoding: Encoding,
+        defs: u32,
+        reps: u32,
+        compressed: bool,
+    },
+    Dictionary {
+        values: u32,
+        encoding: Encoding,
+    },
+    /// Holds no data.
+    Other,
+}
+
+impl Header {
+    /// Reads the header of a page that has the given bytes at most.
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, Wrong> {
+        let header = Self::read_start(bytes)?;
+        if header.stored > bytes.len() - header.length {
+            let (claims, has) = (header.stored, bytes.len() - header.length);
+            return Err(Wrong::damaged(format!("a page claims {claims} bytes, and there are {has}")));
+        }
+        Ok(header)
+    }
+
+    /// Reads the header of a page from its first bytes.
+    pub(super) fn read_start(bytes: &[u8]) -> Result<Self, Wrong> {
+        let mut thrift = Thrift::new(bytes);
+        let (mut kind, mut size, mut stored, mut checksum) = (None, None, None, None);
+        let (mut v1, mut v2, mut dictionary) = (None, None, None);
+        thrift.fields(|thrift, field, is| {
+            match (field, is) {
+                (1, Kind::I32) => kind = Some(thrift.i32()?),
+                (2, Kind::I32) => size = Some(thrift.count()?),
+                (3, Kind::I32) => stored = Some(thrift.count()?),
+                (4, Kind::I32) => checksum = Some(thrift.i32()? as u32),
+                (5, Kind::Struct) => v1 = Some(read_v1(thrift)?),
+                (7, Kind::Struct) => dictionary = Some(read_dictionary(thrift)?),
+                (8, Kind::Struct) => v2 = Some(read_v2(thrift)?),
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        let page = match kind {
+            Some(0) => v1,
+            Some(2) => dictionary,
+            Some(3) => v2,
+            Some(_) => Some(PageKind::Other),
+            None => None,
+        };
+        let (Some(size), Some(stored), Some(page)) = (size, stored, page) else { return Err(missing()) };
+        Ok(Self { length: thrift.read(), stored: stored as usize, size: size as usize, checksum, page })
+    }
+}
+
+fn read_v1(thrift: &mut Thrift<'_>) -> Result<PageKind, Wrong> {
+    let (mut values, mut encodings) = (None, [None; 3]);
+    thrift.fields(|thrift, field, kind| {
+        match (field, kind) {
+            (1, Kind::I32) => values = Some(thrift.count()?),
+            (2..=4, Kind::I32) => encodings[field as usize - 2] = Some(encoding(thrift.i32()?)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    let (Some(values), [Some(encoding), Some(defs), Some(reps)]) = (values, encodings) else { return Err(missing()) };
+    Ok(PageKind::V1 { values, encoding, defs, reps })
+}
+
+fn read_v2(thrift: &mut Thrift<'_>) -> Result<PageKind, Wrong> {
+    let (mut counts, mut values_are, mut compressed) = ([None; 6], None, true);
+    thrift.fields(|thrift, field, kind| {
+        match (field, kind) {
+            (4, Kind::I32) => values_are = Some(encoding(thrift.i32()?)?),
+            (1..=6, Kind::I32) => counts[field as usize - 1] = Some(thrift.count()?),
+            (7, Kind::Bool(is)) => compressed = is,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    let ([Some(values), Some(nulls), Some(rows), _, Some(defs), Some(reps)], Some(encoding)) = (counts, values_are)
+    else {
+        return Err(missing());
+    };
+    Ok(PageKind::V2 { values, nulls, rows, encoding, defs, reps, compressed })
+}
+
+fn read_dictionary(thrift: &mut Thrift<'_>) -> Result<PageKind, Wrong> {
+    let (mut values, mut values_are) = (None, None);
+    thrift.fields(|thrift, field, kind| {
+        match (field, kind) {
+            (1, Kind::I32) => values = Some(thrift.count()?),
+            (2, Kind::I32) => values_are = Some(encoding(thrift.i32()?)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    let (Some(values), Some(encoding)) = (values, values_are) else { return Err(missing()) };
+    Ok(PageKind::Dictionary { values, encoding })
+}
+
+fn encoding(number: i32) -> Result<Encoding, Wrong> {
+    Ok(match number {
+        0 => Encoding::PLAIN,
+        2 => Encoding::PLAIN_DICTIONARY,
+        3 => Encoding::RLE,
+        #[expect(deprecated)] // levels of old files
+        4 => Encoding::BIT_PACKED,
+        5 => Encoding::DELTA_BINARY_PACKED,
+        6 => Encoding::DELTA_LENGTH_BYTE_ARRAY,
+        7 => Encoding::DELTA_BYTE_ARRAY,
+        8 => Encoding::RLE_DICTIONARY,
+        9 => Encoding::BYTE_STREAM_SPLIT,
+        _ => return Err(Wrong::Unsupported(format!("the encoding {number}"))),
+    })
+}
+
+fn missing() -> Wrong {
+    Wrong::damaged("the header of a page lacks a field")
+}

@@ -1,0 +1,90 @@
+//! What the values of a leaf are.
+
+use super::wrong::Wrong;
+use parquet::{
+    basic::{ConvertedType, LogicalType, Type as Stored},
+    schema::types::Type,
+};
+
+/// What a value of a leaf means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Bool,
+    /// Bits. Also days, times in their unit, and decimals without a fraction.
+    Int(u8),
+    Unsigned(u8),
+    F16,
+    F32,
+    F64,
+    Text,
+    Json,
+    Bytes,
+}
+
+impl Kind {
+    /// `None` if values of this type are not supported.
+    pub(super) fn of(node: &Type) -> Result<Option<Self>, Wrong> {
+        let (info, stored) = (node.get_basic_info(), node.get_physical_type());
+        let (converted, logical) = (info.converted_type(), info.logical_type_ref());
+        let decimal = converted == ConvertedType::DECIMAL || matches!(logical, Some(LogicalType::Decimal(_)));
+        Ok(Some(match stored {
+            Stored::BOOLEAN => Self::Bool,
+            Stored::INT32 | Stored::INT64 => {
+                let all = if stored == Stored::INT32 { 32 } else { 64 };
+                let (bits, signed) = integer(converted, logical).unwrap_or((all, true));
+                match () {
+                    () if bits > all => return Err(Wrong::damaged(format!("the schema has {bits} bits in {all}"))),
+                    () if decimal && node.get_scale() > 0 => return Ok(None),
+                    () if signed => Self::Int(bits),
+                    () => Self::Unsigned(bits),
+                }
+            }
+            Stored::INT96 => return Ok(None),
+            Stored::FLOAT => Self::F32,
+            Stored::DOUBLE => Self::F64,
+            Stored::BYTE_ARRAY | Stored::FIXED_LEN_BYTE_ARRAY if decimal => return Ok(None),
+            Stored::BYTE_ARRAY => match (logical, converted) {
+                (Some(LogicalType::Json), _) | (None, ConvertedType::JSON) => Self::Json,
+                (Some(LogicalType::String | LogicalType::Enum), _) => Self::Text,
+                (None, ConvertedType::UTF8 | ConvertedType::ENUM) => Self::Text,
+                _ => Self::Bytes,
+            },
+            Stored::FIXED_LEN_BYTE_ARRAY => {
+                let length = width(node);
+                match logical {
+                    _ if length == 0 => return Ok(None),
+                    Some(LogicalType::Float16) if length == 2 => Self::F16,
+                    _ => Self::Bytes,
+                }
+            }
+        }))
+    }
+}
+
+/// The bytes of each value of a node of fixed length, else 0.
+pub(super) fn width(node: &Type) -> usize {
+    match node {
+        Type::PrimitiveType { physical_type: Stored::FIXED_LEN_BYTE_ARRAY, type_length, .. } => {
+            usize::try_from(*type_length).unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+/// Bits and sign of an integer that is marked as one.
+pub(super) fn integer(converted: ConvertedType, logical: Option<&LogicalType>) -> Option<(u8, bool)> {
+    if let Some(LogicalType::Integer(int)) = logical {
+        return Some((u8::try_from(int.bit_width).ok()?, int.is_signed));
+    }
+    Some(match converted {
+        ConvertedType::INT_8 => (8, true),
+        ConvertedType::INT_16 => (16, true),
+        ConvertedType::INT_32 => (32, true),
+        ConvertedType::INT_64 => (64, true),
+        ConvertedType::UINT_8 => (8, false),
+        ConvertedType::UINT_16 => (16, false),
+        ConvertedType::UINT_32 => (32, false),
+        ConvertedType::UINT_64 => (64, false),
+        _ => return None,
+    })
+}

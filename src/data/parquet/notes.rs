@@ -1,0 +1,198 @@
+//! Where each value of a page lies, for pages whose values are stored as they are: a length and then the bytes.
+
+use super::{
+    cells,
+    header::{Header, PageKind},
+    levels::levels,
+    offsets::Page,
+    schema::Leaf,
+    wrong::Wrong,
+};
+use crate::data::{cell::Cell, store::Objects};
+use parquet::basic::Encoding;
+use std::borrow::Cow;
+
+/// The bytes of the length before each value.
+const PREFIX: u64 = 4;
+/// So much of a page is read to note it. Lengths that lie further on are read one by one.
+const HEAD: u64 = 16 << 10;
+
+/// What is known of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Note {
+    /// Its values must be decoded.
+    Decoded,
+    Plain {
+        /// Where the first value lies in the object.
+        first: u64,
+        /// Where each row's value ends, from `first` on. A null has no bytes.
+        ends: Box<[u32]>,
+        /// The definition levels. Empty if there are no nulls.
+        defs: Box<[u8]>,
+    },
+}
+
+impl Note {
+    /// Finds the values of a page. If its bytes are not given they are read as far as they are needed.
+    pub(super) fn find(
+        objects: &Objects,
+        object: usize,
+        leaf: &Leaf,
+        page: &Page,
+        rows: usize,
+        bytes: Option<&[u8]>,
+    ) -> Result<Self, Wrong> {
+        let range = page.range();
+        if let Some(bytes) = bytes {
+            return Self::find_in(leaf, page, rows, bytes, |_| Err(cut()));
+        }
+        let mean = u64::from(page.length) / rows.max(1) as u64;
+        if mean > HEAD && u64::from(page.length) > HEAD {
+            let head = objects.read(object, range.start..range.start + HEAD)?;
+            let length = |at: u64| {
+                let bytes = objects.read(object, range.start + at..range.start + at + PREFIX)?;
+                bytes.first_chunk().copied().ok_or_else(cut)
+            };
+            // A header or levels that are longer than the head are rare: then all of the page is read.
+            if let Ok(note) = Self::find_in(leaf, page, rows, &head, length) {
+                return Ok(note);
+            }
+        }
+        Self::find_in(leaf, page, rows, &objects.read(object, range)?, |_| Err(cut()))
+    }
+
+    /// `head` are the first bytes of the page, `length` reads the length that lies somewhere after them.
+    fn find_in(
+        leaf: &Leaf,
+        page: &Page,
+        rows: usize,
+        head: &[u8],
+        length: impl Fn(u64) -> Result<[u8; 4], Wrong>,
+    ) -> Result<Self, Wrong> {
+        let header = Header::read_start(head)?;
+        let end = header.length as u64 + header.stored as u64;
+        if end > page.length.into() {
+            return Err(cut());
+        }
+        let body = header.length;
+        let (values, levels_at, levels_length) = match header.page {
+            PageKind::V1 { values, encoding: Encoding::PLAIN, .. } if leaf.full == 0 => (values, body, 0),
+            PageKind::V1 { values, encoding: Encoding::PLAIN, defs: Encoding::RLE, .. } => {
+                let length = head.get(body..).and_then(|rest| rest.first_chunk()).ok_or_else(cut)?;
+                (values, body + PREFIX as usize, u32::from_le_bytes(*length) as usize)
+            }
+            PageKind::V2 { values, encoding: Encoding::PLAIN, defs, reps: 0, .. } => (values, body, defs as usize),
+            _ => return Ok(Self::Decoded),
+        };
+        if header.size != header.stored || values as usize != rows {
+            return Err(Wrong::damaged("a page has other sizes than its file says"));
+        }
+        let first = levels_at.checked_add(levels_length).ok_or_else(cut)?;
+        let defs = match leaf.full {
+            0 => Vec::new(),
+            full => levels(head.get(levels_at..first).ok_or_else(cut)?, full, rows)?,
+        };
+        let prefix = |at: u64| match usize::try_from(at).ok().and_then(|at| head.get(at..)?.first_chunk()) {
+            Some(bytes) => Ok(u32::from_le_bytes(*bytes)),
+            None if at + PREFIX <= end => length(at).map(u32::from_le_bytes),
+            None => Err(cut()),
+        };
+        let (first, mut at) = (first as u64, first as u64);
+        let mut ends = Vec::with_capacity(rows.min(page.length as usize));
+        for row in 0..rows {
+            if defs.get(row).is_none_or(|def| *def == leaf.full) {
+                at += PREFIX + u64::from(prefix(at)?);
+                if at > end {
+                    return Err(cut());
+                }
+            }
+            ends.push((at - first) as u32);
+        }
+        let nulls = defs.iter().any(|def| *def < leaf.full);
+        let defs = if nulls { defs.into() } else { Box::default() };
+        Ok(Self::Plain { first: page.start + first, ends: ends.into(), defs })
+    }
+
+    /// Reads one value of the page: exactly its bytes. `None` if it must be decoded.
+    pub(super) fn read(
+        &self,
+        objects: &Objects,
+        object: usize,
+        leaf: &Leaf,
+        row: usize,
+    ) -> Result<Option<(u8, Cell)>, Wrong> {
+        let Self::Plain { first, ends, defs } = self else { return Ok(None) };
+        let def = defs.get(row).copied().unwrap_or(leaf.full);
+        if def < leaf.full {
+            return Ok(Some((def, Cell::Null)));
+        }
+        let start = row.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
+        let end = ends.get(row).copied().ok_or_else(cut)?;
+        let mut bytes = objects.read(object, first + u64::from(start)..first + u64::from(end))?;
+        let length = bytes.len().checked_sub(PREFIX as usize);
+        match (bytes.first_chunk(), length) {
+            (Some(prefix), Some(length)) if u32::from_le_bytes(*prefix) as usize == length => {}
+            _ => return Err(Wrong::damaged("a value has another length than before: the file has changed")),
+        }
+        bytes.drain(..PREFIX as usize);
+        Ok(Some((def, cells::bytes(leaf.kind, bytes)?)))
+    }
+
+    /// Adds it to a saved index.
+    pub(super) fn save(&self, into: &mut Vec<u8>) {
+        match self {
+            Self::Decoded => into.push(0),
+            Self::Plain { first, ends, defs } => {
+                into.push(if defs.is_empty() { 1 } else { 2 });
+                into.extend(first.to_le_bytes());
+                into.extend((ends.len() as u32).to_le_bytes());
+                ends.iter().for_each(|end| into.extend(end.to_le_bytes()));
+                into.extend_from_slice(defs);
+            }
+        }
+    }
+
+    /// Takes it from a saved index. `None` if that is damaged.
+    pub(super) fn load(from: &mut &[u8]) -> Option<Self> {
+        let has_defs = match take(from, 1)? {
+            [0] => return Some(Self::Decoded),
+            [1] => false,
+            [2] => true,
+            _ => return None,
+        };
+        let first = u64::from_le_bytes(take(from, 8)?.try_into().ok()?);
+        let rows = u32::from_le_bytes(take(from, 4)?.try_into().ok()?) as usize;
+        let ends = take(from, rows.checked_mul(4)?)?.as_chunks().0.iter().map(|end| u32::from_le_bytes(*end)).collect();
+        let defs = if has_defs { take(from, rows)?.into() } else { Box::default() };
+        Some(Self::Plain { first, ends, defs })
+    }
+
+    /// Whether it can be a note of that page.
+    pub(super) fn fits(&self, leaf: &Leaf, page: &Page, rows: usize) -> bool {
+        let Self::Plain { first, ends, defs } = self else { return true };
+        let bytes = page.range();
+        let end = ends.last().map_or(Some(*first), |end| first.checked_add((*end).into()));
+        let inside = *first >= bytes.start && end.is_some_and(|end| end <= bytes.end);
+        let defs = match defs.is_empty() {
+            true => Cow::Owned(vec![leaf.full; ends.len()]),
+            false => Cow::Borrowed(&**defs),
+        };
+        let before = [0].iter().chain(ends.iter());
+        let right = before.zip(ends.iter()).zip(defs.iter()).all(|((before, end), def)| match def.cmp(&leaf.full) {
+            std::cmp::Ordering::Equal => end.checked_sub(*before).is_some_and(|bytes| u64::from(bytes) >= PREFIX),
+            std::cmp::Ordering::Less => end == before,
+            std::cmp::Ordering::Greater => false,
+        });
+        ends.len() == rows && defs.len() == rows && inside && right
+    }
+}
+
+pub(super) fn take<'a>(from: &mut &'a [u8], bytes: usize) -> Option<&'a [u8]> {
+    let (taken, rest) = from.split_at_checked(bytes)?;
+    *from = rest;
+    Some(taken)
+}
+
+fn cut() -> Wrong {
+    Wrong::damaged("a page ends too early")
+}

@@ -1,0 +1,248 @@
+//! Hands the pages of a piece to the decoder, one after another, decompressed. Nothing is believed before it is checked.
+
+use super::{
+    header::{Header, PageKind},
+    inflate::inflate,
+    levels::delta_end,
+    schema::Leaf,
+    wrong::Wrong,
+};
+use bytes::Bytes;
+use parquet::{
+    basic::{CompressionCodec, Encoding, Type as Stored},
+    column::page::{Page, PageMetadata, PageReader},
+    errors::{ParquetError, Result as ParquetResult},
+    schema::types::ColumnDescPtr,
+};
+use std::{
+    collections::VecDeque,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
+
+/// The pages of a piece.
+pub(super) struct Pages {
+    is: ColumnDescPtr,
+    codec: CompressionCodec,
+    parts: VecDeque<Bytes>,
+    /// How many more values the pages may have.
+    values: u64,
+    /// How many more bytes they may have, decompressed and decoded.
+    room: u64,
+    dictionary: Arc<Dictionary>,
+    started: bool,
+}
+
+/// Where in memory the dictionary lies, as long as the decoder has it.
+pub(super) type Dictionary = OnceLock<Range<usize>>;
+
+impl Pages {
+    /// `parts` are whole pages, the dictionary first. They may have at most `values` values, and take at most `room`
+    /// bytes.
+    pub(super) fn new(leaf: &Leaf, codec: CompressionCodec, parts: Vec<Bytes>, values: u64, room: u64) -> Self {
+        let (is, dictionary) = (Arc::clone(&leaf.is), Arc::default());
+        Self { is, codec, parts: parts.into(), values, room, dictionary, started: false }
+    }
+
+    pub(super) fn dictionary(&self) -> Arc<Dictionary> {
+        Arc::clone(&self.dictionary)
+    }
+
+    /// The next page that holds data, and its stored bytes, checked as far as its header goes.
+    fn header(&mut self) -> Result<Option<(Header, Bytes)>, Wrong> {
+        while let Some(part) = self.parts.front_mut() {
+            if part.is_empty() {
+                self.parts.pop_front();
+                continue;
+            }
+            let header = Header::read(part)?;
+            let mut page = part.split_to(header.length + header.stored);
+            if header.page != PageKind::Other {
+                let stored = page.split_off(header.length);
+                return Ok(Some((header, stored)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_page(&mut self) -> Result<Option<Page>, Wrong> {
+        let Some((header, stored)) = self.header()? else { return Ok(None) };
+        if header.checksum.is_some_and(|checksum| checksum != crc32fast::hash(&stored)) {
+            return Err(Wrong::damaged("a page does not fit its checksum"));
+        }
+        self.spend(header.size as u64, "bytes")?;
+        let page = match header.page {
+            PageKind::Dictionary { values, encoding } => {
+                if self.started {
+                    return Err(Wrong::damaged("a column has a dictionary after its first page"));
+                }
+                let buf = self.whole(&stored, header.size)?;
+                let least = self.least();
+                if least.is_none_or(|least| u64::from(values) * least > buf.len() as u64) {
+                    return Err(Wrong::damaged(format!("a dictionary claims {values} values in {} bytes", buf.len())));
+                }
+                self.spend(u64::from(values) * 32, "values of a dictionary")?;
+                let start = buf.as_ptr().addr();
+                if self.dictionary.set(start..start + buf.len()).is_err() {
+                    return Err(Wrong::damaged("a column has two dictionaries"));
+                }
+                Page::DictionaryPage { buf, num_values: values, encoding, is_sorted: false }
+            }
+            PageKind::V1 { values, encoding, defs, reps } => {
+                self.count(values, encoding)?;
+                let buf = self.whole(&stored, header.size)?;
+                let mut at = 0;
+                for (levels, encoding) in [(self.is.max_rep_level(), reps), (self.is.max_def_level(), defs)] {
+                    at += levels_length(levels, encoding, values, buf.get(at..).unwrap_or_default())?;
+                }
+                self.check_values(encoding, values, buf.get(at..))?;
+                Page::DataPage {
+                    buf,
+                    num_values: values,
+                    encoding,
+                    def_level_encoding: defs,
+                    rep_level_encoding: reps,
+                    statistics: None,
+                }
+            }
+            PageKind::V2 { values, nulls, rows, encoding, defs, reps, compressed } => {
+                self.count(values, encoding)?;
+                let levels = u64::from(defs) + u64::from(reps);
+                let split = usize::try_from(levels).ok().and_then(|levels| stored.split_at_checked(levels));
+                let Some((levels, rest)) = split.filter(|(levels, _)| levels.len() <= header.size) else {
+                    return Err(Wrong::damaged("the levels of a page are larger than the page"));
+                };
+                if nulls > values {
+                    return Err(Wrong::damaged("a page has more nulls than values"));
+                }
+                let mut buf = levels.to_vec();
+                let codec = if compressed { self.codec } else { CompressionCodec::UNCOMPRESSED };
+                inflate(codec, rest, header.size - levels.len(), &mut buf)?;
+                self.check_values(encoding, values, buf.get(levels.len()..))?;
+                Page::DataPageV2 {
+                    buf: buf.into(),
+                    num_values: values,
+                    encoding,
+                    num_nulls: nulls,
+                    num_rows: rows,
+                    def_levels_byte_len: defs,
+                    rep_levels_byte_len: reps,
+                    is_compressed: false,
+                    statistics: None,
+                }
+            }
+            PageKind::Other => return Err(Wrong::damaged("a page has no data")),
+        };
+        self.started = true;
+        Ok(Some(page))
+    }
+
+    /// Decompresses all of a page.
+    fn whole(&self, stored: &Bytes, size: usize) -> Result<Bytes, Wrong> {
+        if self.codec == CompressionCodec::UNCOMPRESSED && stored.len() == size {
+            return Ok(stored.clone());
+        }
+        let mut buf = Vec::new();
+        inflate(self.codec, stored, size, &mut buf)?;
+        Ok(buf.into())
+    }
+
+    /// Checks how many values a page claims.
+    fn count(&mut self, values: u32, encoding: Encoding) -> Result<(), Wrong> {
+        if matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY) && self.dictionary.get().is_none()
+        {
+            return Err(Wrong::damaged("a page wants a dictionary, and there is none"));
+        }
+        let left = self.values.checked_sub(values.into());
+        self.values =
+            left.ok_or_else(|| Wrong::damaged("the pages of a column have more values than its file says"))?;
+        // The values of a page are decoded in parts. What stays of each is this, at least, and its levels pass.
+        self.spend(u64::from(values) * (self.least().unwrap_or(1).max(8) + 5), "values")
+    }
+
+    fn spend(&mut self, bytes: u64, what: &str) -> Result<(), Wrong> {
+        self.room = self.room.checked_sub(bytes).ok_or_else(|| {
+            Wrong::damaged(format!(
+                "a page claims {bytes} bytes of {what}, far more than its compressed bytes can hold"
+            ))
+        })?;
+        Ok(())
+    }
+
+    /// The fewest bytes of a plain value. `None` if it is less than one.
+    fn least(&self) -> Option<u64> {
+        Some(match self.is.physical_type() {
+            Stored::BOOLEAN => return None,
+            Stored::INT32 | Stored::FLOAT | Stored::BYTE_ARRAY => 4,
+            Stored::INT64 | Stored::DOUBLE => 8,
+            Stored::INT96 => 12,
+            Stored::FIXED_LEN_BYTE_ARRAY => self.is.type_length().max(1) as u64,
+        })
+    }
+
+    /// Lengths of byte strings are allocated at once by the decoder, as many as the data claim.
+    fn check_values(&self, encoding: Encoding, values: u32, data: Option<&[u8]>) -> Result<(), Wrong> {
+        let data = data.ok_or_else(|| Wrong::damaged("the levels of a page are larger than the page"))?;
+        match encoding {
+            Encoding::DELTA_LENGTH_BYTE_ARRAY => _ = delta_end(data, values)?,
+            Encoding::DELTA_BYTE_ARRAY => {
+                let suffixes = delta_end(data, values)?;
+                delta_end(data.get(suffixes..).unwrap_or_default(), values)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of the levels of a page of the first version.
+fn levels_length(most: i16, encoding: Encoding, values: u32, data: &[u8]) -> Result<usize, Wrong> {
+    if most == 0 {
+        return Ok(0);
+    }
+    let length = match encoding {
+        Encoding::RLE => data.first_chunk().map(|length| u64::from(u32::from_le_bytes(*length)) + 4),
+        #[expect(deprecated)] // old files
+        Encoding::BIT_PACKED => {
+            let bits = u64::from(16 - (most as u16).leading_zeros());
+            Some((u64::from(values) * bits).div_ceil(8))
+        }
+        other => return Err(Wrong::Unsupported(format!("levels of the encoding {other}"))),
+    };
+    let length = length.filter(|length| *length <= data.len() as u64);
+    length.map(|length| length as usize).ok_or_else(|| Wrong::damaged("the levels of a page are larger than the page"))
+}
+
+impl Iterator for Pages {
+    type Item = ParquetResult<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for Pages {
+    fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
+        self.next_page().map_err(|wrong| match wrong {
+            Wrong::Unsupported(what) => ParquetError::NYI(what),
+            other => ParquetError::General(other.to_string()),
+        })
+    }
+
+    fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
+        // Asked only whether a row may go on in the next page.
+        let Some(part) = self.parts.iter().find(|part| !part.is_empty()) else { return Ok(None) };
+        let header = Header::read(part).map_err(|wrong| ParquetError::General(wrong.to_string()))?;
+        let (rows, values, is_dict) = match header.page {
+            PageKind::V2 { rows, values, .. } => (Some(rows as usize), Some(values as usize), false),
+            PageKind::V1 { values, .. } => (None, Some(values as usize), false),
+            PageKind::Dictionary { .. } => (None, None, true),
+            PageKind::Other => (None, None, false),
+        };
+        Ok(Some(PageMetadata { num_rows: rows, num_levels: values, is_dict }))
+    }
+
+    fn skip_next_page(&mut self) -> ParquetResult<()> {
+        self.get_next_page().map(|_| ())
+    }
+}

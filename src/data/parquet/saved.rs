@@ -1,0 +1,91 @@
+//! Notes of pages, saved as an index: a part for each object.
+
+use super::{
+    chunk::Chunk,
+    footer::Placed,
+    notes::{Note, take},
+    schema::Columns,
+};
+use crate::data::{
+    index::{self, Kind},
+    source::Options,
+    store::Objects,
+};
+use bytes::Bytes;
+use std::{collections::HashMap, sync::Arc};
+
+const KIND: Kind = Kind(b"parquet1");
+
+/// Saves the notes of all pages that have one.
+pub(super) fn save(objects: &Objects, options: &Options, groups: &[Placed], columns: &[Arc<Columns>]) {
+    let mut parts = vec![Vec::new(); objects.len()];
+    for (placed, leaf, chunk) in chunks(groups) {
+        let part = &mut parts[placed.object];
+        let place = columns[placed.object].leaves[leaf].place;
+        [placed.first as u64, place as u64, chunk.notes.len() as u64].iter().for_each(|word| {
+            part.extend(word.to_le_bytes());
+        });
+        for note in &chunk.notes {
+            part.push(note.get().is_some().into());
+            if let Some(note) = note.get() {
+                note.save(part);
+            }
+        }
+    }
+    let parts: Vec<Bytes> = parts.into_iter().map(Bytes::from).collect();
+    index::save(objects, KIND, options, &parts);
+}
+
+/// Takes the notes that were saved and fit the pages. The others are made again.
+pub(super) fn load(objects: &Objects, options: &Options, groups: &[Placed], columns: &[Arc<Columns>]) {
+    if chunks(groups).next().is_none() {
+        return;
+    }
+    let parts = index::load(objects, KIND, options);
+    let notes: Vec<_> = parts.iter().map(|part| part.as_deref().and_then(read).unwrap_or_default()).collect();
+    for (placed, at, chunk) in chunks(groups) {
+        let leaf = &columns[placed.object].leaves[at];
+        let Some(saved) =
+            notes.get(placed.object).and_then(|notes| notes.get(&(placed.first as u64, leaf.place as u64)))
+        else {
+            continue;
+        };
+        for (number, (page, note)) in chunk.pages.iter().zip(&chunk.notes).enumerate() {
+            let rows = chunk.rows(number, placed.group.rows).len();
+            if let Some(Some(saved)) = saved.get(number)
+                && saved.fits(leaf, page, rows)
+            {
+                _ = note.set(saved.clone());
+            }
+        }
+    }
+}
+
+/// The chunks whose values may be read one by one.
+fn chunks(groups: &[Placed]) -> impl Iterator<Item = (&Placed, usize, &Chunk)> {
+    let all = groups
+        .iter()
+        .flat_map(|placed| placed.group.chunks.iter().enumerate().map(move |(leaf, chunk)| (placed, leaf, chunk)));
+    all.filter(|(_, _, chunk)| !chunk.notes.is_empty())
+}
+
+/// The notes of the pages of a chunk.
+type Notes = Vec<Option<Note>>;
+
+/// The notes of each chunk, by its first row and its leaf.
+fn read(mut part: &[u8]) -> Option<HashMap<(u64, u64), Notes>> {
+    let mut chunks = HashMap::new();
+    while !part.is_empty() {
+        let mut word = || Some(u64::from_le_bytes(take(&mut part, 8)?.try_into().ok()?));
+        let (first, leaf, pages) = (word()?, word()?, word()?);
+        let mut notes = Vec::new();
+        for _ in 0..pages {
+            notes.push(match take(&mut part, 1)? {
+                [0] => None,
+                _ => Some(Note::load(&mut part)?),
+            });
+        }
+        chunks.insert((first, leaf), notes);
+    }
+    Some(chunks)
+}

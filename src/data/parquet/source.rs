@@ -1,0 +1,322 @@
+//! Rows of many Parquet files, one at a time.
+
+use super::{
+    cells::cell,
+    decode::decode,
+    footer::{self, File, Placed},
+    notes::Note,
+    pages::Pages,
+    piece::Piece,
+    saved,
+    schema::{Column, Columns, Leaf, Shape},
+    wrong::Wrong,
+};
+use crate::{
+    data::{
+        cell::{Cell, Record},
+        error::DataError,
+        index::in_parallel,
+        pieces::Pieces,
+        progress::Progress,
+        source::{Options, Source, Wanted},
+        store::Objects,
+    },
+    order::Blocks,
+};
+use bytes::Bytes;
+use parquet::basic::Type as Stored;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Columns of a row group that take less than this are decoded as a whole: a page of them would not be worth a read.
+const SMALL: u64 = 1 << 20;
+/// A piece may take so much when it is decoded, even if the limit of memory is less.
+const LEAST: u64 = 64 << 20;
+/// Or so many times the bytes that it is decoded from.
+const SHRUNK: u64 = 1024;
+/// The page of a piece that is a whole chunk.
+const WHOLE: u32 = u32::MAX;
+
+/// Many files as one list of rows.
+#[derive(Debug)]
+pub(crate) struct ParquetSource {
+    pub(super) objects: Objects,
+    /// The columns of each object.
+    columns: Vec<Arc<Columns>>,
+    /// The row groups of all objects, without empty ones.
+    pub(super) groups: Vec<Placed>,
+    /// The first row of each group.
+    starts: Vec<usize>,
+    rows: usize,
+    there_is: Vec<(String, String)>,
+    classes: BTreeMap<String, Vec<String>>,
+    pub(super) pieces: Pieces<Key, Piece>,
+    pub(super) options: Options,
+}
+
+/// Names a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    group: u32,
+    leaf: u32,
+    page: u32,
+}
+
+/// Opens Parquet files: reads their footers, and what was saved about single values.
+pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Result<ParquetSource, DataError> {
+    open_with(objects, wanted, options, SMALL)
+}
+
+/// `small` is in place of [`SMALL`].
+pub(super) fn open_with(
+    objects: Objects,
+    wanted: &Wanted,
+    options: &Options,
+    small: u64,
+) -> Result<ParquetSource, DataError> {
+    let all: Vec<usize> = (0..objects.len()).collect();
+    let files = in_parallel(&all, |object| footer::read(&objects, *object, wanted, small))?;
+    let mut source = ParquetSource {
+        columns: Vec::with_capacity(files.len()),
+        groups: Vec::new(),
+        starts: Vec::new(),
+        rows: 0,
+        there_is: Vec::new(),
+        classes: BTreeMap::new(),
+        pieces: Pieces::new(options.memory),
+        options: options.clone(),
+        objects,
+    };
+    for (object, file) in files.into_iter().enumerate() {
+        source.add(object, file)?;
+    }
+    saved::load(&source.objects, &source.options, &source.groups, &source.columns);
+    Ok(source)
+}
+
+impl ParquetSource {
+    fn add(&mut self, object: usize, file: File) -> Result<(), DataError> {
+        let File { columns, groups, there_is, classes } = file;
+        match self.columns.first() {
+            None => (self.there_is, self.classes) = (there_is, classes),
+            Some(first) => {
+                let other = |(one, two): (&Column, &Column)| !same(first, one, &columns, two);
+                if let Some((column, _)) = pairs(&first.list, &columns.list).find(|pair| other(*pair)) {
+                    let (object, first) = (self.objects.name(object).into(), self.objects.name(0));
+                    let problem = format!("column `{}` has another type than in {first}", column.name);
+                    return Err(DataError::Schema { object, problem, there_is });
+                }
+            }
+        }
+        let mut first = 0_usize;
+        for group in groups {
+            let rows = group.rows;
+            let all = self.rows.checked_add(rows).filter(|_| u32::try_from(self.groups.len()).is_ok());
+            let all = all.ok_or_else(|| DataError::damaged(self.objects.name(object), "it claims too many rows"))?;
+            if rows > 0 {
+                self.groups.push(Placed { object, first, group });
+                self.starts.push(self.rows);
+            }
+            (self.rows, first) = (all, first + rows);
+        }
+        self.columns.push(columns);
+        Ok(())
+    }
+
+    pub(super) fn leaves(&self, object: usize) -> &[Leaf] {
+        self.columns.get(object).map_or(&[], |columns| &columns.leaves)
+    }
+
+    /// The group of a row, and the row in it.
+    fn group(&self, row: usize) -> (usize, usize) {
+        let group = self.starts.partition_point(|start| *start <= row).saturating_sub(1);
+        (group, row - self.starts.get(group).copied().unwrap_or(0))
+    }
+
+    /// Reads a column, and the definition level that it has in this row.
+    fn column(&self, number: usize, row: usize, column: &Column) -> Result<(u8, Cell), Wrong> {
+        match &column.shape {
+            Shape::Value(leaf) | Shape::List(leaf) => self.value(number, *leaf, row),
+            Shape::Struct(fields, there) => {
+                let mut cells = Vec::with_capacity(fields.len());
+                for field in fields {
+                    let (def, cell) = self.column(number, row, field)?;
+                    if def < *there {
+                        return Ok((def, Cell::Null));
+                    }
+                    cells.push((Arc::clone(&field.name), cell));
+                }
+                Ok((*there, Cell::Struct(cells)))
+            }
+        }
+    }
+
+    fn value(&self, number: usize, at: usize, row: usize) -> Result<(u8, Cell), Wrong> {
+        let placed = &self.groups[number];
+        let (leaf, chunk) = (&self.leaves(placed.object)[at], &placed.group.chunks[at]);
+        if chunk.pages.is_empty() {
+            let key = Key { group: number as u32, leaf: at as u32, page: WHOLE };
+            let piece = self.pieces.get_or_make(key, || self.decode(placed, at, None))?;
+            return cell(&piece, leaf, row);
+        }
+        let (page, rows) = chunk.page(row, placed.group.rows);
+        let key = Key { group: number as u32, leaf: at as u32, page: page as u32 };
+        let row = row - rows.start;
+        if let Some(note @ Note::Plain { .. }) = chunk.notes.get(page).and_then(|note| note.get()) {
+            if let Some(piece) = self.pieces.get(key) {
+                return cell(&piece, leaf, row);
+            }
+            if let Some(value) = note.read(&self.objects, placed.object, leaf, row)? {
+                return Ok(value);
+            }
+        }
+        let piece = self.pieces.get_or_make(key, || self.decode(placed, at, Some(page)))?;
+        cell(&piece, leaf, row)
+    }
+
+    /// Reads and decodes a page, or the whole chunk of a leaf.
+    fn decode(&self, placed: &Placed, at: usize, page: Option<usize>) -> Result<Piece, Wrong> {
+        let (object, leaf, chunk) = (placed.object, &self.leaves(placed.object)[at], &placed.group.chunks[at]);
+        let (mut parts, mut rows) = (Vec::new(), placed.group.rows);
+        match page.and_then(|page| Some((page, chunk.pages.get(page)?))) {
+            None => parts.push(Bytes::from(self.objects.read(object, chunk.range.clone())?)),
+            Some((number, page)) => {
+                rows = chunk.rows(number, rows).len();
+                if let Some(dictionary) = chunk.dictionary() {
+                    parts.push(self.objects.read(object, dictionary)?.into());
+                }
+                let bytes = Bytes::from(self.objects.read(object, page.range())?);
+                if let Some(note) = chunk.notes.get(number) {
+                    let found = Note::find(&self.objects, object, leaf, page, rows, Some(&bytes))?;
+                    _ = note.set(found);
+                }
+                parts.push(bytes);
+            }
+        }
+        let stored = parts.iter().map(|part| part.len() as u64).sum::<u64>();
+        let room = self.options.memory.max(LEAST).max(stored.saturating_mul(SHRUNK));
+        let values = if leaf.list.is_some() { chunk.values } else { rows as u64 };
+        decode(leaf, Pages::new(leaf, chunk.codec, parts, values, room), rows, room)
+    }
+}
+
+impl Source for ParquetSource {
+    fn len(&self) -> usize {
+        self.rows
+    }
+
+    fn read(&self, row: usize) -> Result<Record, DataError> {
+        let (number, in_group) = self.group(row);
+        let object = self.groups[number].object;
+        let columns = &self.columns[object].list;
+        let mut record = Record::with_capacity(columns.len());
+        for column in columns {
+            let value = self.column(number, in_group, column).map_err(|wrong| {
+                wrong.at(self.objects.name(object), &column.name, || format!("row {}", self.place(row).1))
+            });
+            record.push((Arc::clone(&column.name), value?.1));
+        }
+        Ok(record)
+    }
+
+    fn place(&self, row: usize) -> (&str, usize) {
+        let (number, row) = self.group(row);
+        let Placed { object, first, .. } = &self.groups[number];
+        (self.objects.name(*object), first + row)
+    }
+
+    fn firsts(&self) -> Vec<usize> {
+        let first = self.groups.iter().zip(&self.starts).filter(|(placed, _)| placed.first == 0);
+        first.map(|(_, start)| *start).collect()
+    }
+
+    fn there_is(&self) -> Vec<(String, String)> {
+        self.there_is.clone()
+    }
+
+    /// Blocks are row groups. Their bytes are what the decoded pieces of the wanted columns take, about. Columns whose
+    /// values are read one by one take none.
+    fn blocks(&self) -> Blocks {
+        let block = |placed: &Placed| {
+            let chunks = self.leaves(placed.object).iter().zip(&placed.group.chunks);
+            let decoded = chunks.filter(|(_, chunk)| chunk.notes.is_empty()).map(|(leaf, chunk)| {
+                let levels = u64::from(leaf.list.is_some()) * 4 * placed.group.rows as u64;
+                let values = match leaf.is.physical_type() {
+                    Stored::BOOLEAN => chunk.values,
+                    Stored::INT32 | Stored::FLOAT => chunk.values.saturating_mul(4),
+                    Stored::INT64 | Stored::DOUBLE => chunk.values.saturating_mul(8),
+                    _ => chunk.size.saturating_add(chunk.values.saturating_mul(8)),
+                };
+                values.saturating_add(levels)
+            });
+            (placed.group.rows, decoded.fold(0, u64::saturating_add))
+        };
+        Blocks::new(self.groups.iter().map(block)).with_limit(self.options.memory)
+    }
+
+    fn classes(&self, column: &str) -> Option<Vec<String>> {
+        self.classes.get(column).cloned()
+    }
+
+    fn index(&self) -> Result<(), DataError> {
+        let mut missing = Vec::new();
+        for (number, placed) in self.groups.iter().enumerate() {
+            for (leaf, chunk) in placed.group.chunks.iter().enumerate() {
+                if chunk.notes.iter().any(|note| note.get().is_none()) {
+                    missing.push((number, leaf));
+                }
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let bytes = |(number, leaf): &(usize, usize)| {
+            let range = &self.groups[*number].group.chunks[*leaf].range;
+            range.end - range.start
+        };
+        let progress = Progress::new("indexing", missing.iter().map(bytes).sum());
+        let made = in_parallel(&missing, |(number, leaf)| self.note(&self.groups[*number], *leaf, &progress));
+        progress.end();
+        made?;
+        saved::save(&self.objects, &self.options, &self.groups, &self.columns);
+        Ok(())
+    }
+}
+
+impl ParquetSource {
+    /// Notes all pages of a chunk.
+    fn note(&self, placed: &Placed, at: usize, progress: &Progress) -> Result<(), DataError> {
+        let (leaf, chunk) = (&self.leaves(placed.object)[at], &placed.group.chunks[at]);
+        for (number, (note, page)) in chunk.notes.iter().zip(&chunk.pages).enumerate() {
+            if note.get().is_none() {
+                let rows = chunk.rows(number, placed.group.rows);
+                let found = Note::find(&self.objects, placed.object, leaf, page, rows.len(), None);
+                let found = found.map_err(|wrong| {
+                    let place = || format!("rows from {} on", placed.first + rows.start);
+                    wrong.at(self.objects.name(placed.object), &leaf.path, place)
+                })?;
+                _ = note.set(found);
+            }
+            progress.add(page.length.into());
+        }
+        Ok(())
+    }
+}
+
+/// The columns or fields that both have.
+fn pairs<'a>(one: &'a [Column], two: &'a [Column]) -> impl Iterator<Item = (&'a Column, &'a Column)> {
+    one.iter().filter_map(move |one| Some((one, two.iter().find(|two| two.name == one.name)?)))
+}
+
+/// Whether two columns have the same type. One may have nulls where the other has none.
+fn same(columns: &Columns, column: &Column, others: &Columns, other: &Column) -> bool {
+    match (&column.shape, &other.shape) {
+        (Shape::Value(one), Shape::Value(two)) | (Shape::List(one), Shape::List(two)) => {
+            let (one, two) = (&columns.leaves[*one], &others.leaves[*two]);
+            one.kind == two.kind && one.is.physical_type() == two.is.physical_type()
+        }
+        (Shape::Struct(one, _), Shape::Struct(two, _)) => {
+            pairs(one, two).all(|(one, two)| same(columns, one, others, two))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,175 @@
+//! Reads Thrift's compact protocol: what page headers, offset indices and footers are written in.
+
+use super::wrong::Wrong;
+
+/// Values may be nested so deep.
+const DEPTH: usize = 32;
+
+/// The type of a field, as the protocol numbers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Bool(bool),
+    Byte,
+    I16,
+    I32,
+    I64,
+    Double,
+    Binary,
+    List,
+    Map,
+    Struct,
+}
+
+/// Bytes, and how many of them were read.
+#[derive(Debug)]
+pub(super) struct Thrift<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Thrift<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// How many bytes were read.
+    pub(super) fn read(&self) -> usize {
+        self.at
+    }
+
+    fn byte(&mut self) -> Result<u8, Wrong> {
+        let byte = self.bytes.get(self.at).copied().ok_or_else(|| Wrong::damaged("a header ends too early"))?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn varint(&mut self) -> Result<u64, Wrong> {
+        let mut value = 0;
+        for shift in (0..70).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7F).checked_shl(shift).unwrap_or(0);
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(Wrong::damaged("a number in a header has no end"))
+    }
+
+    pub(super) fn i64(&mut self) -> Result<i64, Wrong> {
+        let value = self.varint()?;
+        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+
+    pub(super) fn i32(&mut self) -> Result<i32, Wrong> {
+        i32::try_from(self.i64()?).map_err(|_| Wrong::damaged("a number in a header is too large"))
+    }
+
+    /// A size or count: not negative.
+    pub(super) fn count(&mut self) -> Result<u32, Wrong> {
+        u32::try_from(self.i32()?).map_err(|_| Wrong::damaged("a size in a header is negative"))
+    }
+
+    /// The next field of a struct, `None` at its end. `last` is the number of the field before.
+    pub(super) fn field(&mut self, last: &mut i16) -> Result<Option<(i16, Kind)>, Wrong> {
+        let byte = self.byte()?;
+        if byte == 0 {
+            return Ok(None);
+        }
+        *last = match byte >> 4 {
+            0 => i16::try_from(self.i64()?).map_err(|_| Wrong::damaged("a header has a field of no number"))?,
+            more => last.checked_add(more.into()).ok_or_else(|| Wrong::damaged("a header has too many fields"))?,
+        };
+        Ok(Some((*last, kind(byte & 15)?)))
+    }
+
+    /// The length of a list that follows. Each item takes at least a byte.
+    pub(super) fn list(&mut self) -> Result<(usize, Kind), Wrong> {
+        let byte = self.byte()?;
+        let length = match byte >> 4 {
+            15 => self.varint()?,
+            length => length.into(),
+        };
+        let length = usize::try_from(length).ok().filter(|length| *length <= self.bytes.len() - self.at);
+        Ok((length.ok_or_else(|| Wrong::damaged("a list is longer than its file"))?, kind(byte & 15)?))
+    }
+
+    /// Reads the fields of a struct. `field` reads the value of one, or returns false and leaves it.
+    pub(super) fn fields(
+        &mut self,
+        mut field: impl FnMut(&mut Self, i16, Kind) -> Result<bool, Wrong>,
+    ) -> Result<(), Wrong> {
+        let mut last = 0;
+        while let Some((number, kind)) = self.field(&mut last)? {
+            if !field(self, number, kind)? {
+                self.skip(kind)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads over the value of a field.
+    pub(super) fn skip(&mut self, kind: Kind) -> Result<(), Wrong> {
+        self.skip_nested(kind, false, DEPTH)
+    }
+
+    fn skip_nested(&mut self, kind: Kind, in_list: bool, depth: usize) -> Result<(), Wrong> {
+        let deeper = depth.checked_sub(1).ok_or_else(|| Wrong::damaged("a header is nested too deep"))?;
+        match kind {
+            Kind::Bool(_) if !in_list => {}
+            Kind::Bool(_) | Kind::Byte => _ = self.byte()?,
+            Kind::I16 | Kind::I32 | Kind::I64 => _ = self.varint()?,
+            Kind::Double => self.skip_bytes(8)?,
+            Kind::Binary => {
+                let length = self.varint()?;
+                self.skip_bytes(length)?;
+            }
+            Kind::List => {
+                let (length, item) = self.list()?;
+                for _ in 0..length {
+                    self.skip_nested(item, true, deeper)?;
+                }
+            }
+            Kind::Map => {
+                let length = self.varint()?;
+                if length > 0 {
+                    let kinds = self.byte()?;
+                    let (key, value) = (self::kind(kinds >> 4)?, self::kind(kinds & 15)?);
+                    for _ in 0..length {
+                        self.skip_nested(key, true, deeper)?;
+                        self.skip_nested(value, true, deeper)?;
+                    }
+                }
+            }
+            Kind::Struct => {
+                let mut last = 0;
+                while let Some((_, kind)) = self.field(&mut last)? {
+                    self.skip_nested(kind, false, deeper)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn skip_bytes(&mut self, length: u64) -> Result<(), Wrong> {
+        let length = usize::try_from(length).ok().filter(|length| *length <= self.bytes.len() - self.at);
+        self.at += length.ok_or_else(|| Wrong::damaged("a text in a header is longer than its file"))?;
+        Ok(())
+    }
+}
+
+fn kind(number: u8) -> Result<Kind, Wrong> {
+    Ok(match number {
+        1 => Kind::Bool(true),
+        2 => Kind::Bool(false),
+        3 => Kind::Byte,
+        4 => Kind::I16,
+        5 => Kind::I32,
+        6 => Kind::I64,
+        7 => Kind::Double,
+        8 => Kind::Binary,
+        9 | 10 => Kind::List,
+        11 => Kind::Map,
+        12 => Kind::Struct,
+        _ => return Err(Wrong::damaged(format!("a header has a field of type {number}"))),
+    })
+}

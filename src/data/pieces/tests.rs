@@ -1,0 +1,109 @@
+use super::*;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    thread,
+    time::Duration,
+};
+
+struct Block(u64);
+
+impl Weigh for Block {
+    fn bytes(&self) -> u64 {
+        self.0
+    }
+}
+
+fn make(pieces: &Pieces<u32, Block>, key: u32, bytes: u64) -> bool {
+    let mut made = false;
+    let make = || {
+        made = true;
+        Ok::<_, ()>(Block(bytes))
+    };
+    pieces.get_or_make(key, make).unwrap();
+    made
+}
+
+#[test]
+fn what_was_used_least_recently_goes() {
+    let pieces = Pieces::new(1000);
+    assert!(make(&pieces, 1, 400) && make(&pieces, 2, 400));
+    assert!(!make(&pieces, 1, 400));
+    assert!(make(&pieces, 3, 400)); // 2 goes
+    assert!(pieces.get(1).is_some() && pieces.get(2).is_none() && pieces.get(3).is_some());
+    assert_eq!(pieces.bytes(), 800);
+    assert!(make(&pieces, 4, 1001) && make(&pieces, 4, 1001)); // never kept
+    assert_eq!(pieces.bytes(), 800);
+}
+
+#[test]
+fn small_pieces_stay_until_they_take_half() {
+    let pieces = Pieces::new(25_600);
+    (0..50).for_each(|key| assert!(make(&pieces, key, 100)));
+    (1000..1100).for_each(|key| assert!(make(&pieces, key, 5_000)));
+    assert!((0..50).all(|key| pieces.get(key).is_some()));
+    assert!(pieces.bytes() <= 25_600);
+    (50..500).for_each(|key| assert!(make(&pieces, key, 100)));
+    assert!(pieces.get(0).is_none() && pieces.get(499).is_some());
+    assert!(pieces.bytes() <= 25_600);
+    let small = (0..500).filter(|key| pieces.get(*key).is_some()).count();
+    assert!((120..=256).contains(&small), "{small}");
+}
+
+#[test]
+fn one_thread_makes_a_piece_and_others_wait() {
+    let (pieces, made) = (Pieces::new(1000), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let make = || {
+                    made.fetch_add(1, Relaxed);
+                    thread::sleep(Duration::from_millis(30));
+                    Ok::<_, ()>(Block(10))
+                };
+                assert_eq!(pieces.get_or_make(7, make).unwrap().0, 10);
+            });
+        }
+    });
+    assert_eq!(made.load(Relaxed), 1);
+}
+
+#[test]
+fn waits_end_when_the_piece_cannot_be_made() {
+    let (pieces, tries) = (Pieces::<u32, Block>::new(1000), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for n in 0..6 {
+            let (pieces, tries) = (&pieces, &tries);
+            scope.spawn(move || {
+                let make = || {
+                    tries.fetch_add(1, Relaxed);
+                    thread::sleep(Duration::from_millis(10));
+                    if n % 2 == 0 { panic!("as asked") } else { Err::<Block, _>(n) }
+                };
+                let result = catch_unwind(AssertUnwindSafe(|| pieces.get_or_make(7, make)));
+                assert!(result.is_err() || result.is_ok_and(|result| result.is_err_and(|error| error == n)));
+            });
+        }
+    });
+    assert_eq!(tries.load(Relaxed), 6);
+    assert!(make(&pieces, 7, 10));
+    assert_eq!(pieces.bytes(), 10);
+}
+
+#[test]
+fn the_limit_holds_at_every_moment() {
+    let (pieces, highest) = (Pieces::new(10_000), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for n in 0..4_u64 {
+            let (pieces, highest) = (&pieces, &highest);
+            scope.spawn(move || {
+                for step in 0..5000_u64 {
+                    let key = (step * 7919 + n * 104_729) % 97;
+                    make(pieces, key as u32, 1 + key * 13);
+                    highest.fetch_max(pieces.bytes() as usize, Relaxed);
+                }
+            });
+        }
+    });
+    assert!((5_000..=10_000).contains(&highest.load(Relaxed)), "{highest:?}");
+}

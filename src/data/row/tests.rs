@@ -1,0 +1,153 @@
+//! What row types make of cells.
+
+use super::*;
+use crate::data::Array;
+use bytes::Bytes;
+use serde::Deserialize;
+use std::collections::HashMap;
+
+fn record<const N: usize>(cells: [(&str, Cell); N]) -> Record {
+    cells.into_iter().map(|(name, cell)| (name.into(), cell)).collect()
+}
+
+fn raw(bytes: &[u8], kind: Raw) -> Cell {
+    Cell::Raw(bytes.to_vec(), kind)
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+struct Point {
+    x: f32,
+    y: Option<i64>,
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Cat,
+    Dog,
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+struct All {
+    small: u8,
+    large: u64,
+    real: f64,
+    flag: bool,
+    text: String,
+    file: Bytes,
+    maybe: Option<String>,
+    gone: Option<u8>,
+    tokens: Vec<u16>,
+    words: Vec<Option<String>>,
+    point: Point,
+    kind: Kind,
+    #[serde(rename = "seg.png")]
+    segments: Vec<u8>,
+    grid: Array<f32>,
+    flat: Vec<f32>,
+}
+
+#[test]
+fn each_type_takes_its_cell() {
+    let point =
+        Cell::Struct(vec![("x".into(), Cell::F32(0.5)), ("other".into(), Cell::Int(1)), ("y".into(), Cell::Null)]);
+    let grid = || Cell::Array(vec![1, 2], Numbers::F32(vec![1.0, 2.0]));
+    let row: All = row(
+        record([
+            ("small", Cell::Int(255)),
+            ("large", Cell::Unsigned(u64::MAX)),
+            ("real", Cell::Int(3)),
+            ("flag", Cell::Bool(true)),
+            ("text", Cell::Text("a".into())),
+            ("file", Cell::Bytes(vec![1, 2])),
+            ("maybe", Cell::Null),
+            ("not asked for", Cell::Int(0)),
+            ("tokens", Cell::Numbers(Numbers::I64(vec![1, 65535]))),
+            ("words", Cell::List(vec![Cell::Text("b".into()), Cell::Null])),
+            ("point", point),
+            ("kind", Cell::Text("dog".into())),
+            ("seg.png", Cell::Bytes(vec![9])),
+            ("grid", grid()),
+            ("flat", grid()),
+        ]),
+        None,
+    )
+    .unwrap();
+    let expected = All {
+        small: 255,
+        large: u64::MAX,
+        real: 3.0,
+        flag: true,
+        text: "a".into(),
+        file: Bytes::from_static(&[1, 2]),
+        maybe: None,
+        gone: None,
+        tokens: vec![1, 65535],
+        words: vec![Some("b".into()), None],
+        point: Point { x: 0.5, y: None },
+        kind: Kind::Dog,
+        segments: vec![9],
+        grid: Array { shape: vec![1, 2], data: vec![1.0, 2.0] },
+        flat: vec![1.0, 2.0],
+    };
+    assert_eq!(row, expected);
+}
+
+/// The files of a tar have no types: the row's type says how to read them.
+#[test]
+fn a_file_is_read_as_its_type_asks() {
+    type Row = (i64, f32, bool, String, Bytes, Point, Vec<u8>, Kind, Option<u32>);
+    let columns: Vec<Arc<str>> = ["a", "b", "c", "d", "e", "f", "g", "h", "i"].map(Arc::from).to_vec();
+    let cells = record([
+        ("i", raw(b"7", Raw::Bytes)),
+        ("a", raw(b" 12\n", Raw::Number)),
+        ("b", raw(b"-0.5", Raw::Text)),
+        ("c", raw(b"true", Raw::Bytes)),
+        ("d", raw("grüß".as_bytes(), Raw::Bytes)),
+        ("e", raw(b"{}", Raw::Json)),
+        ("f", raw(br#"{"x": 1, "y": 2}"#, Raw::Json)),
+        ("g", raw(b"[1, 2]", Raw::Json)),
+        ("h", raw(b"cat\n", Raw::Text)),
+    ]);
+    let row: Row = row(cells, Some(&columns)).unwrap();
+    let point = Point { x: 1.0, y: Some(2) };
+    assert_eq!(row, (12, -0.5, true, "grüß".into(), Bytes::from_static(b"{}"), point, vec![1, 2], Kind::Cat, Some(7)));
+}
+
+#[test]
+fn what_nobody_asks_for_by_type_is_by_its_kind() {
+    let cells = record([("a", raw(b"12", Raw::Number)), ("b", raw(b"x", Raw::Text)), ("c", raw(b"[true]", Raw::Json))]);
+    let row: HashMap<String, serde_json::Value> = row(cells, None).unwrap();
+    let expected = [("a", 12.into()), ("b", "x".into()), ("c", serde_json::json!([true]))];
+    assert_eq!(row, expected.into_iter().map(|(name, value)| (name.into(), value)).collect());
+}
+
+#[test]
+fn errors_name_the_column_and_the_field_inside() {
+    fn error<T: DeserializeOwned + fmt::Debug>(cell: Cell) -> (String, String) {
+        let columns = ["col".into()];
+        let error = row::<(T,)>(record([("col", cell)]), Some(&columns)).unwrap_err();
+        (error.column.unwrap(), error.problem)
+    }
+    let at = |column: &str, problem: &str| (String::from(column), String::from(problem));
+    assert_eq!(error::<u8>(Cell::Int(256)), at("col", "invalid value: integer `256`, expected u8"));
+    assert_eq!(error::<u8>(Cell::Null), at("col", "invalid type: unit value, expected u8"));
+    assert_eq!(error::<u8>(raw(b"x1", Raw::Bytes)), at("col", "\"x1\" is no number"));
+    assert_eq!(error::<String>(Cell::Bytes(vec![0xff])).0, "col");
+    let point = Cell::Struct(vec![("x".into(), Cell::Text("no".into()))]);
+    assert_eq!(error::<Point>(point), at("col.x", "invalid type: string \"no\", expected f32"));
+    let (column, problem) = error::<Point>(raw(b"{\"x\": 1} 2", Raw::Json));
+    assert!(column == "col" && problem.contains("trailing"), "{problem}");
+    let missing = row::<Point>(record([("y", Cell::Int(1))]), None).unwrap_err();
+    assert_eq!((missing.column, missing.problem), (None, "missing field `x`".into()));
+}
+
+#[test]
+fn the_fields_of_structs_that_a_type_asks_for_are_learnt() {
+    let cell = || Cell::Struct(vec![("x".into(), Cell::F32(1.0)), ("path".into(), Cell::Text("p".into()))]);
+    let columns = ["n".into(), "point".into()];
+    let (row, learnt) = learn::<(u8, Point)>(record([("point", cell()), ("n", Cell::Int(1))]), Some(&columns));
+    assert_eq!(row.unwrap(), (1, Point { x: 1.0, y: None }));
+    let fields = Wanted::Some(vec![("x".into(), Wanted::All), ("y".into(), Wanted::All)]);
+    assert_eq!(learnt, Wanted::Some(vec![("point".into(), fields), ("n".into(), Wanted::All)]));
+}

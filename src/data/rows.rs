@@ -1,0 +1,230 @@
+//! Rows of any format as a Burn dataset.
+
+use super::{
+    asked::{Asked, asked},
+    error::DataError,
+    row::{self, RowError},
+    source::{Source, Wanted},
+};
+use crate::order::Blocks;
+#[cfg(feature = "vision")]
+use crate::vision::{Limits, with_limits};
+use burn::data::dataset::{Dataset, DatasetError};
+use serde::de::DeserializeOwned;
+use std::{fmt, marker::PhantomData, sync::Arc};
+
+/// The rows of Parquet files, tar shards, MDS folders or JSON lines, each as a `T`: a Burn dataset with random access.
+///
+/// ```
+/// use burn::data::dataset::Dataset;
+/// use burn_pinned::data::Rows;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Row {
+///     text: String,
+///     label: usize,
+///     weight: Option<f32>, // may be null, or missing
+/// }
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("train.jsonl");
+/// # std::fs::write(&path, "{\"text\": \"a\", \"label\": 1}\n{\"text\": \"b\", \"label\": 0, \"id\": 7}\n")?;
+/// let rows = Rows::<Row>::jsonl(path).open()?;
+/// let row = rows.get(1)?;
+/// assert_eq!((rows.len(), row.text.as_str(), row.label, row.weight), (2, "b", 0, None));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// `T` is any type that implements serde's `Deserialize`. The names of its fields choose the columns (Parquet, MDS, JSON) or
+/// the extensions (tar), and only those are read. `#[serde(rename = "..")]` names a column that is no Rust name, and
+/// `#[serde(alias = "..")]` another name for it. With `#[serde(flatten)]`, all columns are read. A tuple takes its names
+/// from [`columns`](RowsBuilder::columns).
+///
+/// | field type | takes |
+/// | --- | --- |
+/// | numbers, `bool` | numbers that fit; in tars also text, as `cls` files are |
+/// | `String` | text, or bytes in UTF-8 |
+/// | `bytes::Bytes` | bytes of any kind, without another copy |
+/// | `vision::Image` | the bytes of an image file, or the hub's `{bytes, path}` |
+/// | `Option` | null, and what is missing |
+/// | `Vec` | lists, arrays of numbers, bytes |
+/// | structs | structs, JSON objects, also those of `.json` files and of `json` columns |
+///
+/// A row is read by [`get`](Dataset::get) on the thread that calls it: a worker of the loader. Rows are numbered through all
+/// files, in their order. A clone shares everything.
+///
+/// # Errors
+/// `get` gives a [`DataError`] in Burn's `DatasetError`. It names file, row and column.
+///
+/// # Panics
+/// `get` panics if `index >= len()`, as Burn asks for.
+pub struct Rows<T> {
+    source: Arc<dyn Source>,
+    /// The names of the values of a tuple.
+    columns: Option<Arc<[Arc<str>]>>,
+    #[cfg(feature = "vision")]
+    limits: Limits,
+    row: PhantomData<fn() -> T>,
+}
+
+/// Not derived: `T` need not be `Clone`.
+impl<T> Clone for Rows<T> {
+    fn clone(&self) -> Self {
+        Self {
+            source: Arc::clone(&self.source),
+            columns: self.columns.clone(),
+            #[cfg(feature = "vision")]
+            limits: self.limits,
+            row: PhantomData,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Rows<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rows").field("len", &self.source.len()).field("columns", &self.source.there_is()).finish()
+    }
+}
+
+/// What a row type is made of, before there are files.
+#[derive(Debug, Clone)]
+pub(super) struct Shape {
+    pub(super) columns: Option<Arc<[Arc<str>]>>,
+    #[cfg(feature = "vision")]
+    pub(super) limits: Limits,
+}
+
+impl<T: DeserializeOwned> Rows<T> {
+    /// Returns what `T` wants, or what is wrong with the option `columns`.
+    pub(super) fn wanted(shape: &Shape) -> Result<Wanted, DataError> {
+        let wrong =
+            |problem: String, advice: &str| DataError::Option { option: "columns", problem, advice: advice.into() };
+        let names =
+            |names: &[Arc<str>]| Wanted::Some(names.iter().map(|name| (Arc::clone(name), Wanted::All)).collect());
+        match (asked::<T>()?, &shape.columns) {
+            (Asked::All, None) => Ok(Wanted::All),
+            (Asked::Fields(fields), None) => Ok(names(&fields.iter().map(|name| Arc::from(*name)).collect::<Vec<_>>())),
+            (Asked::Tuple(values), Some(columns)) if columns.len() == values => Ok(names(columns)),
+            (Asked::Tuple(values), Some(columns)) => {
+                let problem = format!("it names {} columns for a tuple of {values} values", columns.len());
+                Err(wrong(problem, "name one column for each value"))
+            }
+            (Asked::Tuple(_), None) => {
+                Err(wrong("a tuple has no names".into(), "write e.g. `.columns([\"image\", \"label\"])`"))
+            }
+            (_, Some(_)) => Err(wrong(
+                "the row type has names of its own".into(),
+                "leave it out, or use `#[serde(rename = \"..\")]`",
+            )),
+        }
+    }
+
+    pub(super) fn new(source: Arc<dyn Source>, shape: Shape) -> Self {
+        Self {
+            source,
+            columns: shape.columns,
+            #[cfg(feature = "vision")]
+            limits: shape.limits,
+            row: PhantomData,
+        }
+    }
+
+    fn within_limits<O>(&self, make: impl FnOnce() -> O) -> O {
+        #[cfg(feature = "vision")]
+        return with_limits(self.limits, make);
+        #[cfg(not(feature = "vision"))]
+        make()
+    }
+
+    fn read(&self, index: usize) -> Result<T, DataError> {
+        let record = self.source.read(index)?;
+        let row = self.within_limits(|| row::row(record, self.columns.as_deref()));
+        row.map_err(|error| self.of_row(index, error))
+    }
+
+    fn of_row(&self, index: usize, RowError { column, problem }: RowError) -> DataError {
+        let (object, row) = self.source.place(index);
+        DataError::Row { object: object.into(), row, column, problem }
+    }
+
+    /// Reads the first row of each file. What a row type needs and a file does not have, or has of another type, is found
+    /// here and not in the middle of an epoch.
+    pub(super) fn check(&self) -> Result<(), DataError> {
+        for first in self.source.firsts() {
+            self.read(first).map_err(|error| self.with_what_there_is(error))?;
+        }
+        Ok(())
+    }
+
+    /// Notes what the row type wants of columns that are structs.
+    pub(super) fn learn(&self) -> Result<Option<Wanted>, DataError> {
+        let Some(first) = self.source.firsts().first().copied() else { return Ok(None) };
+        let record = self.source.read(first)?;
+        let (row, learnt) = self.within_limits(|| row::learn::<T>(record, self.columns.as_deref()));
+        row.map_err(|error| self.with_what_there_is(self.of_row(first, error)))?;
+        Ok(Some(learnt))
+    }
+
+    /// A row that does not fit its type may be one bad row. So the error tells both: the row, and what the files have.
+    fn with_what_there_is(&self, error: DataError) -> DataError {
+        match error {
+            DataError::Row { object, row, column, problem } => {
+                let problem = match column {
+                    Some(column) => format!("row {row}, column `{column}`: {problem}"),
+                    None => format!("row {row}: {problem}"),
+                };
+                DataError::Schema { object, problem, there_is: self.source.there_is() }
+            }
+            other => other,
+        }
+    }
+}
+
+impl<T> Rows<T> {
+    /// The runs of rows that are cheap to read together, for the sampler [`BlockShuffle`](crate::order::BlockShuffle).
+    pub fn blocks(&self) -> Blocks {
+        self.source.blocks()
+    }
+
+    /// The names of the classes of a column, if the files tell: those that Hugging Face's `datasets` wrote do.
+    ///
+    /// A label is an index into them.
+    pub fn classes(&self, column: &str) -> Option<Vec<String>> {
+        self.source.classes(column)
+    }
+
+    /// Names and types of the columns that the first file has, also of those that are not read.
+    pub fn there_is(&self) -> Vec<(String, String)> {
+        self.source.there_is()
+    }
+
+    /// Reads once what makes single rows cheap to read, and saves it beside the files or in
+    /// [`index_dir`](RowsBuilder::index_dir): the lengths of the values in uncompressed Parquet files. Without it, that is
+    /// noted as rows are read. The other formats know it when they are open. It blocks, and shows a progress bar.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn index(&self) -> Result<(), DataError> {
+        self.source.index()
+    }
+
+    /// The file that a row is in, and the row's number in it, from 0.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn place(&self, index: usize) -> (&str, usize) {
+        assert!(index < self.source.len(), "row {index} of {}", self.source.len());
+        self.source.place(index)
+    }
+}
+
+impl<T: DeserializeOwned> Dataset<T> for Rows<T> {
+    fn get(&self, index: usize) -> Result<T, DatasetError> {
+        assert!(index < self.source.len(), "row {index} of {}", self.source.len());
+        self.read(index).map_err(DatasetError::new)
+    }
+
+    fn len(&self) -> usize {
+        self.source.len()
+    }
+}

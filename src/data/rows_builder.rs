@@ -1,0 +1,175 @@
+//! How rows are opened.
+
+#[cfg(feature = "parquet")]
+use super::parquet;
+use super::{
+    error::DataError,
+    jsonl,
+    location::Paths,
+    mds,
+    rows::{Rows, Shape},
+    source::{Options, Source, Wanted},
+    store::Objects,
+    tar,
+};
+#[cfg(feature = "vision")]
+use crate::vision::Limits;
+use serde::de::DeserializeOwned;
+use std::{fmt, marker::PhantomData, path::PathBuf, sync::Arc};
+
+/// Options of [`Rows`], and [`open`](Self::open).
+///
+/// ```no_run
+/// use burn_pinned::data::Rows;
+/// # #[cfg(feature = "vision")] {
+/// use burn_pinned::vision::Image;
+///
+/// let train = Rows::<(Image, usize)>::tar("shards/train-{000000..000146}.tar")
+///     .columns(["jpg", "cls"])
+///     .index_dir("cache")
+///     .open()?;
+/// # }
+/// # Ok::<(), burn_pinned::data::DataError>(())
+/// ```
+#[must_use = "nothing is opened before `open`"]
+pub struct RowsBuilder<T> {
+    paths: Paths,
+    format: Format,
+    shape: Shape,
+    options: Options,
+    row: PhantomData<fn() -> T>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Format {
+    #[cfg(feature = "parquet")]
+    Parquet,
+    Tar,
+    Mds,
+    Jsonl,
+}
+
+impl<T> fmt::Debug for RowsBuilder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { paths, format, shape, options, row: _ } = self;
+        f.debug_struct("RowsBuilder")
+            .field("paths", paths)
+            .field("format", format)
+            .field("shape", shape)
+            .field("options", options)
+            .finish()
+    }
+}
+
+impl<T: DeserializeOwned> Rows<T> {
+    /// Parquet files: one, a glob, or a list. Column names are those of the schema's top level.
+    ///
+    /// Columns may be numbers, text, bytes, lists of these, and structs. Others are refused by [`open`](RowsBuilder::open).
+    /// A value in an uncompressed, plain page with an offset index is read by itself: this is how `datasets` writes
+    /// images. Of other columns a page, or without an offset index a column chunk, is decoded once and kept for its
+    /// neighbours, within [`memory`](RowsBuilder::memory). Shuffle those by blocks
+    /// ([`BlockShuffle`](crate::order::BlockShuffle)).
+    #[cfg(feature = "parquet")]
+    pub fn parquet(paths: impl Into<Paths>) -> RowsBuilder<T> {
+        RowsBuilder::new(paths.into(), Format::Parquet)
+    }
+
+    /// Tar shards by the rules of WebDataset: neighbouring files with one key make a row, and the rest of the name, behind
+    /// its first dot, is the column, in lower case. So `n01/0001.seg.png` is the column `seg.png` of the key `n01/0001`.
+    ///
+    /// The key itself is the column `__key__`, and the shard `__url__`. Files without a dot, and those
+    /// named `__..__`, are left out. Each shard is scanned once for its index. DALI's `.idx` beside a shard is taken instead, if it
+    /// fits and is not older. Compressed tars are not supported.
+    pub fn tar(paths: impl Into<Paths>) -> RowsBuilder<T> {
+        RowsBuilder::new(paths.into(), Format::Tar)
+    }
+
+    /// A folder of MDS shards with its `index.json`, as MosaicML's `streaming` writes it.
+    ///
+    /// All encodings can be read but `pkl`, which can run any code. Compressed shards need a
+    /// [`cache`](RowsBuilder::cache).
+    pub fn mds(folder: impl Into<Paths>) -> RowsBuilder<T> {
+        RowsBuilder::new(folder.into(), Format::Mds)
+    }
+
+    /// JSON lines: an object on each line. Blank lines are left out.
+    pub fn jsonl(paths: impl Into<Paths>) -> RowsBuilder<T> {
+        RowsBuilder::new(paths.into(), Format::Jsonl)
+    }
+}
+
+impl<T: DeserializeOwned> RowsBuilder<T> {
+    fn new(paths: Paths, format: Format) -> Self {
+        let shape = Shape {
+            columns: None,
+            #[cfg(feature = "vision")]
+            limits: Limits::default(),
+        };
+        Self { paths, format, shape, options: Options::default(), row: PhantomData }
+    }
+
+    /// Names the columns of a tuple's values, in their order.
+    pub fn columns<N: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.shape.columns = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets what the file of an image may hold. Default: [`Limits::default`].
+    #[cfg(feature = "vision")]
+    pub fn image_limits(mut self, limits: Limits) -> Self {
+        self.shape.limits = limits;
+        self
+    }
+
+    /// Names the folder where indices are saved, for shards in folders that cannot be written to. Default: beside the first
+    /// shard.
+    pub fn index_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.options.index_dir = Some(folder.into());
+        self
+    }
+
+    /// Names the folder that compressed MDS shards are decompressed to, once, and the most bytes that it may take for this
+    /// data set. The shards themselves are never touched.
+    pub fn cache(mut self, folder: impl Into<PathBuf>, bytes: u64) -> Self {
+        self.options.cache = Some((folder.into(), bytes));
+        self
+    }
+
+    /// Sets how many bytes of decoded Parquet pages are kept in memory. Default: 512 MiB. Pages that workers have in use
+    /// come on top.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.options.memory = bytes;
+        self
+    }
+
+    /// Opens the files, finds out where each row is, and reads the first row of each file. It blocks. Indices that are not
+    /// saved yet are made on all threads of the machine, with a progress bar.
+    ///
+    /// # Errors
+    /// If a file is missing, damaged or not supported; if the row type asks for what a file does not have, or has of another
+    /// type: then the error lists what there is; and if an option is wrong.
+    pub fn open(self) -> Result<Rows<T>, DataError> {
+        let wanted = Rows::<T>::wanted(&self.shape)?;
+        let source: Arc<dyn Source> = match self.format {
+            #[cfg(feature = "parquet")]
+            Format::Parquet => {
+                let objects = Objects::find(&self.paths)?;
+                let wanted = self.fields_of(&objects, wanted)?;
+                Arc::new(parquet::open(objects, &wanted, &self.options)?)
+            }
+            Format::Tar => Arc::new(tar::open(Objects::find(&self.paths)?, &wanted, &self.options)?),
+            Format::Mds => Arc::new(mds::open(&self.paths, &wanted, &self.options)?),
+            Format::Jsonl => Arc::new(jsonl::open(Objects::find(&self.paths)?, &wanted, &self.options)?),
+        };
+        let rows = Rows::new(source, self.shape);
+        rows.check()?;
+        Ok(rows)
+    }
+
+    /// Leaves out the fields of structs that the row type does not ask for. The first file tells.
+    #[cfg(feature = "parquet")]
+    fn fields_of(&self, objects: &Objects, wanted: Wanted) -> Result<Wanted, DataError> {
+        let first = parquet::open(objects.first(), &wanted, &self.options)?;
+        Ok(Rows::<T>::new(Arc::new(first), self.shape.clone()).learn()?.unwrap_or(wanted))
+    }
+}

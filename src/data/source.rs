@@ -1,0 +1,72 @@
+//! What a format has to tell: how many rows there are, what they hold, and one row at a time.
+
+use super::{cell::Record, error::DataError};
+use crate::order::Blocks;
+use std::{fmt, path::PathBuf, sync::Arc};
+
+/// Rows of one format. All methods may be called on any thread.
+pub(crate) trait Source: Send + Sync + fmt::Debug {
+    /// The number of rows of all objects.
+    fn len(&self) -> usize;
+
+    /// Reads the wanted columns of a row, on the calling thread. `row < len()`.
+    fn read(&self, row: usize) -> Result<Record, DataError>;
+
+    /// The object that a row is in, and the row's number there.
+    fn place(&self, row: usize) -> (&str, usize);
+
+    /// The first row of each object that has rows.
+    fn firsts(&self) -> Vec<usize>;
+
+    /// Names and types of all columns that the first object has.
+    fn there_is(&self) -> Vec<(String, String)>;
+
+    /// The runs of rows that are cheap to read together.
+    fn blocks(&self) -> Blocks;
+
+    /// The names of the classes of a column, if the files tell.
+    fn classes(&self, _column: &str) -> Option<Vec<String>> {
+        None
+    }
+
+    /// Reads once what makes single rows cheap to read, and saves it. Most formats know it from the start.
+    fn index(&self) -> Result<(), DataError> {
+        Ok(())
+    }
+}
+
+/// Which columns or extensions a row type wants, and which fields of those that are structs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Whatever there is.
+    All,
+    /// These, in this order. `Wanted::All` inside stands for a value that is no struct, or a struct with all its fields.
+    Some(Vec<(Arc<str>, Wanted)>),
+}
+
+impl Wanted {
+    /// Whether a name is wanted, and what of it.
+    pub(crate) fn of(&self, name: &str) -> Option<&Self> {
+        match self {
+            Self::All => Some(&Self::All),
+            Self::Some(fields) => fields.iter().find(|(field, _)| **field == *name).map(|(_, wanted)| wanted),
+        }
+    }
+}
+
+/// What a format may need to know besides.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    /// Where indices are saved. By default they lie beside the shards.
+    pub(crate) index_dir: Option<PathBuf>,
+    /// Where decompressed shards are kept, and how many bytes of them.
+    pub(crate) cache: Option<(PathBuf, u64)>,
+    /// The most bytes of decoded pieces in memory.
+    pub(crate) memory: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { index_dir: None, cache: None, memory: 512 << 20 }
+    }
+}

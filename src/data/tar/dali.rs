@@ -1,0 +1,68 @@
+//! DALI's index of a tar: a text file beside it, with the parts of each sample. Layout: NVIDIA's `wds2idx`, version 1.2.
+
+use super::{
+    header::BLOCK,
+    samples::{Samples, split},
+    scan::Walk,
+};
+use crate::data::store::Objects;
+use std::{fs, path::Path};
+
+/// Reads the index beside a shard. `None` if there is none, if it is older than the shard, if it does not fit the shard, or if
+/// it is of another version: then the shard is scanned.
+pub(super) fn index(objects: &Objects, object: usize) -> Option<Vec<u8>> {
+    let shard = Path::new(objects.name(object));
+    let path = shard.with_extension("idx");
+    let changed = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    if path == shard || changed(&path)? < changed(shard)? {
+        return None;
+    }
+    let index = read(&fs::read_to_string(&path).ok()?, objects, object);
+    if index.is_none() {
+        log::warn!("{} does not fit its tar, or is not of version 1.2: the tar is scanned", path.display());
+    }
+    index
+}
+
+fn read(text: &str, objects: &Objects, object: usize) -> Option<Vec<u8>> {
+    let mut lines = text.lines();
+    let count: usize = lines.next()?.strip_prefix("v1.2 ")?.trim().parse().ok()?;
+    let mut samples = Samples::default();
+    // Where the next header is, if nothing was left out. An index of a tar with extended headers may be wrong in the middle.
+    let (mut next, mut last) = (None, None);
+    let mut found = 0;
+    for line in lines.filter(|line| !line.is_empty()) {
+        found += 1;
+        let mut words = line.split(' ').peekable();
+        while words.peek().is_some() {
+            let (extension, start, bytes) = (words.next()?, words.next()?, words.next()?);
+            let (name, start, bytes) = (words.next()?, start.parse::<u64>().ok()?, bytes.parse::<u64>().ok()?);
+            let header = start.checked_sub(BLOCK).filter(|header| header.is_multiple_of(BLOCK))?;
+            let (_, known) = split(name.as_bytes())?;
+            // A longer name is cut off in the header before the data, where a key would be read from.
+            let fits = name.len() < 100 && known == extension.as_bytes();
+            if !fits || start.checked_add(bytes)? > objects.bytes(object) {
+                return None;
+            }
+            samples.add(name.as_bytes(), header, start, bytes).ok()?;
+            last = Some((name, header, start, bytes));
+            if next != Some(header) {
+                agrees(objects, object, last?)?;
+            }
+            next = start.checked_add(bytes)?.checked_next_multiple_of(BLOCK);
+        }
+    }
+    // An index of another tar is found out at its end, if not at its beginning.
+    if let Some(last) = last {
+        agrees(objects, object, last)?;
+    }
+    (found == count).then(|| samples.end())
+}
+
+/// Checks that a file is where the index says.
+fn agrees(objects: &Objects, object: usize, (name, header, start, bytes): (&str, u64, u64, u64)) -> Option<()> {
+    let entry = Walk::one(objects, object, header).next().ok()??;
+    let there = entry.name.strip_prefix(b"./").unwrap_or(&entry.name);
+    let told = name.strip_prefix("./").unwrap_or(name).as_bytes();
+    ((there, entry.start, entry.bytes) == (told, start, bytes)).then_some(())
+}

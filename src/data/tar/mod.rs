@@ -1,0 +1,12 @@
+//! Tar shards by the rules of WebDataset: neighbouring files with one key make a row.
+
+mod dali;
+mod header;
+mod parts;
+mod samples;
+mod scan;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use source::open;

@@ -1,0 +1,77 @@
+//! From names of files to samples: WebDataset's rules.
+
+use super::parts::{Builder, Part};
+use std::str;
+
+/// Groups the files of a shard, in their order.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    parts: Builder,
+    key: Option<Vec<u8>>,
+    /// The extensions of the sample so far.
+    had: Vec<usize>,
+}
+
+impl Samples {
+    /// Adds a file, unless it belongs to no sample.
+    pub(super) fn add(&mut self, name: &[u8], header: u64, start: u64, bytes: u64) -> Result<(), String> {
+        let Some((key, extension)) = split(name) else { return Ok(()) };
+        let extension = str::from_utf8(extension)
+            .map_err(|_| format!("the name `{}` is not in UTF-8", String::from_utf8_lossy(name)))?
+            .to_lowercase();
+        let first = self.key.as_deref() != Some(key);
+        if first {
+            self.key = Some(key.to_vec());
+            self.had.clear();
+        }
+        let number = self.parts.extension(&extension);
+        if self.had.contains(&number) {
+            return Err(format!("the sample `{}` has two files with `.{extension}`", String::from_utf8_lossy(key)));
+        }
+        self.had.push(number);
+        self.parts.add(Part { header, start, bytes, extension: number, first }).map_err(String::from)
+    }
+
+    pub(super) fn end(self) -> Vec<u8> {
+        self.parts.end()
+    }
+}
+
+/// Splits a name at the first dot behind its folders: key and extension. `None` if it belongs to no sample.
+pub(super) fn split(name: &[u8]) -> Option<(&[u8], &[u8])> {
+    let file = name.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    let dot = file + name[file..].iter().position(|byte| *byte == b'.')?;
+    let first = name.split(|byte| *byte == b'/').next().unwrap_or_default();
+    let is_note = first.len() >= 4 && first.starts_with(b"__") && first.ends_with(b"__");
+    // As the pattern of WebDataset has it, a folder without a dot is the key of the hidden files in it.
+    let has_key = dot > file || (file > 0 && !name[..file].contains(&b'.'));
+    (has_key && !is_note).then(|| (&name[..dot], &name[dot + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_at_their_first_dot() {
+        let text = |name: &'static str| {
+            split(name.as_bytes()).map(|(key, end)| (str::from_utf8(key).unwrap(), str::from_utf8(end).unwrap()))
+        };
+        assert_eq!(text("a/b.c/0001.seg.PNG"), Some(("a/b.c/0001", "seg.PNG")));
+        assert_eq!(text("x.jpg"), Some(("x", "jpg")));
+        assert_eq!(text("x."), Some(("x", "")));
+        assert_eq!(text("a/.hidden.jpg"), Some(("a/", "hidden.jpg")));
+        for nothing in ["no-dot", "a.b/no-dot", ".hidden.jpg", "a.b/.hidden", "__info__", "__info__/a.json", ""] {
+            assert_eq!(text(nothing), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_repeated_extension_is_an_error() {
+        let mut samples = Samples::default();
+        samples.add(b"a.jpg", 0, 512, 1).unwrap();
+        samples.add(b"b.jpg", 1024, 1536, 1).unwrap();
+        samples.add(b"a.jpg", 2048, 2560, 1).unwrap(); // not a neighbour: another sample
+        assert!(samples.add(b"a.JPG", 3072, 3584, 1).unwrap_err().contains("two files with `.jpg`"));
+    }
+}

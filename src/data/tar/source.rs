@@ -1,0 +1,163 @@
+//! Tar shards as rows.
+
+use super::{
+    dali,
+    parts::{Part, Parts},
+    samples::split,
+    scan::{Walk, scan},
+};
+use crate::{
+    data::{
+        cell::{Cell, Raw, Record},
+        error::DataError,
+        index::{self, Kind},
+        source::{Options, Source, Wanted},
+        store::Objects,
+    },
+    order::Blocks,
+};
+use std::sync::Arc;
+
+/// What the saved index is.
+const KIND: Kind = Kind(b"tar    1");
+/// A block for the sampler has about so many bytes of the tar.
+const BLOCK_BYTES: u64 = 4 << 20;
+
+/// Columns that are no files of the tar.
+const KEY: &str = "__key__";
+const URL: &str = "__url__";
+
+/// The samples of tar shards.
+#[derive(Debug)]
+pub(crate) struct TarSource {
+    objects: Objects,
+    shards: Vec<Shard>,
+    /// The number of the first row of each shard, and that of all rows.
+    starts: Vec<usize>,
+    key: Option<Arc<str>>,
+    url: Option<Arc<str>>,
+}
+
+#[derive(Debug)]
+struct Shard {
+    parts: Parts,
+    /// For each extension of the shard: whether it is wanted, and what its bytes are.
+    wanted: Vec<Option<Raw>>,
+}
+
+/// Opens shards. Their index is read, or made.
+pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Result<TarSource, DataError> {
+    let indices = index::make(&objects, KIND, options, |object, progress| {
+        dali::index(&objects, object).map_or_else(|| scan(&objects, object, progress), Ok)
+    })?;
+    let all: Vec<usize> = (0..objects.len()).collect();
+    let read = index::in_parallel(&all, |object| {
+        let damaged = || DataError::damaged(objects.name(*object), "its saved index cannot be read: delete it");
+        Parts::read(indices[*object].clone()).ok_or_else(damaged)
+    })?;
+    let (mut shards, mut starts, mut rows) = (Vec::with_capacity(objects.len()), vec![0], 0);
+    for parts in read {
+        let of = |extension: &Arc<str>| wanted.of(extension).map(|_| kind(extension));
+        rows += parts.samples();
+        starts.push(rows);
+        shards.push(Shard { wanted: parts.extensions.iter().map(of).collect(), parts });
+    }
+    let named = |name: &str| (wanted != &Wanted::All && wanted.of(name).is_some()).then(|| name.into());
+    Ok(TarSource { key: named(KEY), url: named(URL), objects, shards, starts })
+}
+
+/// What the bytes of a file are, by WebDataset's list of extensions.
+fn kind(extension: &str) -> Raw {
+    match extension.rsplit('.').next().unwrap_or(extension) {
+        "cls" | "cls2" | "class" | "count" | "index" | "inx" | "id" => Raw::Number,
+        "txt" | "text" | "transcript" => Raw::Text,
+        "json" | "jsn" => Raw::Json,
+        _ => Raw::Bytes,
+    }
+}
+
+impl TarSource {
+    /// The shard of a row, and the row's number in it.
+    fn find(&self, row: usize) -> (usize, usize) {
+        let shard = self.starts.partition_point(|start| *start <= row) - 1;
+        (shard, row - self.starts[shard])
+    }
+
+    /// The key of a sample: its first file's name says it.
+    fn key(&self, object: usize, part: Part) -> Result<Cell, DataError> {
+        let entry = Walk::one(&self.objects, object, part.header).next()?;
+        let changed = || DataError::damaged(self.objects.name(object), "a file of its index is not there");
+        let entry = entry.filter(|entry| entry.start == part.start).ok_or_else(changed)?;
+        let (key, _) = split(&entry.name).ok_or_else(changed)?;
+        Ok(Cell::Text(String::from_utf8_lossy(key).into_owned()))
+    }
+}
+
+impl Source for TarSource {
+    fn len(&self) -> usize {
+        self.starts.last().copied().unwrap_or_default()
+    }
+
+    fn read(&self, row: usize) -> Result<Record, DataError> {
+        let (object, sample) = self.find(row);
+        let Shard { parts, wanted } = &self.shards[object];
+        let mut record = Record::with_capacity(wanted.len() + 2);
+        for part in parts.of(sample) {
+            if let Some(name) = &self.key
+                && part.first
+            {
+                record.push((Arc::clone(name), self.key(object, part)?));
+            }
+            let Some(kind) = wanted[part.extension] else { continue };
+            let bytes = self.objects.read(object, part.start..part.start.saturating_add(part.bytes))?;
+            record.push((Arc::clone(&parts.extensions[part.extension]), Cell::Raw(bytes, kind)));
+        }
+        if let Some(name) = &self.url {
+            record.push((Arc::clone(name), Cell::Text(self.objects.name(object).into())));
+        }
+        Ok(record)
+    }
+
+    fn place(&self, row: usize) -> (&str, usize) {
+        let (object, sample) = self.find(row);
+        (self.objects.name(object), sample)
+    }
+
+    fn firsts(&self) -> Vec<usize> {
+        self.starts.windows(2).filter(|rows| rows[0] < rows[1]).map(|rows| rows[0]).collect()
+    }
+
+    fn there_is(&self) -> Vec<(String, String)> {
+        let Some(shard) = self.shards.iter().find(|shard| shard.parts.samples() > 0) else { return Vec::new() };
+        let file = |name: &Arc<str>| {
+            let kind = match kind(name) {
+                Raw::Bytes => "bytes",
+                Raw::Number => "number",
+                Raw::Text => "text",
+                Raw::Json => "JSON",
+            };
+            (name.to_string(), kind.into())
+        };
+        let others = [KEY, URL].map(|name| (name.into(), "text".into()));
+        shard.parts.extensions.iter().map(file).chain(others).collect()
+    }
+
+    fn blocks(&self) -> Blocks {
+        let mut blocks = Vec::new();
+        for shard in &self.shards {
+            let (mut samples, mut bytes) = (0, 0_u64);
+            for sample in 0..shard.parts.samples() {
+                samples += 1;
+                bytes = shard.parts.of(sample).fold(bytes, |bytes, part| bytes.saturating_add(part.bytes));
+                if bytes >= BLOCK_BYTES {
+                    blocks.push((samples, 0));
+                    (samples, bytes) = (0, 0);
+                }
+            }
+            if samples > 0 {
+                blocks.push((samples, 0));
+            }
+        }
+        Blocks::new(blocks)
+    }
+}

@@ -1,0 +1,109 @@
+//! Megatron's index: which bytes of the file beside it are sequences, and which sequences are a document.
+//!
+//! Little-endian, without padding: `MMIDIDX\0\0`, version (u64, 1), type of the tokens (u8), number of sequences (u64),
+//! number of borders (u64); then for each sequence its length in tokens (i32), for each its first byte (i64); then for
+//! each border of documents the number of the sequence there (i64), from 0 to the number of sequences. A mode of each
+//! sequence (i8) may follow, for data of pictures and text; it is not read.
+
+use super::{
+    TokenFileError, TokenType,
+    content::{Content, Run},
+};
+
+const MAGIC: &[u8; 9] = b"MMIDIDX\0\0";
+
+/// The numbers of the index, which all lie within its bytes.
+struct Index<'a> {
+    kind: TokenType,
+    lengths: &'a [[u8; 4]],
+    pointers: &'a [[u8; 8]],
+    borders: &'a [[u8; 8]],
+}
+
+/// Reads an index for a file of so many bytes.
+pub(super) fn content(index: &[u8], bytes: usize) -> Result<Content, TokenFileError> {
+    let index = Index::read(index)?;
+    let mut starts = index.documents()?.peekable();
+    let (mut runs, mut documents) = (Vec::<Run>::new(), Vec::new());
+    let (mut tokens, mut end) = (0usize, None);
+    for sequence in 0..index.lengths.len() {
+        let (at, length) = index.sequence(sequence, bytes)?;
+        while starts.next_if(|start| *start == sequence).is_some() {
+            documents.push(tokens);
+        }
+        tokens = tokens.checked_add(length).ok_or(TokenFileError::TooMany)?;
+        match runs.last_mut() {
+            Some(run) if end == Some(at) => run.tokens += length,
+            _ => runs.push(Run { at, tokens: length }),
+        }
+        end = Some(at + length * index.kind.size());
+    }
+    Ok(Content { kind: index.kind, runs, documents: Some(documents) })
+}
+
+impl<'a> Index<'a> {
+    fn read(bytes: &'a [u8]) -> Result<Self, TokenFileError> {
+        let rest = bytes.strip_prefix(MAGIC).ok_or(TokenFileError::NoIndex)?;
+        let cut = || TokenFileError::IndexSize { sequences: 0, borders: 0, bytes: bytes.len() };
+        let (version, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+        let version = u64::from_le_bytes(*version);
+        if version != 1 {
+            return Err(TokenFileError::IndexVersion(version));
+        }
+        let (&number, rest) = rest.split_first().ok_or_else(cut)?;
+        let kind = match number {
+            1 => TokenType::U8,
+            2 => TokenType::I8,
+            3 => TokenType::I16,
+            4 => TokenType::I32,
+            5 => TokenType::I64,
+            6 => return Err(TokenFileError::Floats("f64")),
+            7 => return Err(TokenFileError::Floats("f32")),
+            8 => TokenType::U16,
+            other => return Err(TokenFileError::TypeNumber(other)),
+        };
+        let (sequences, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+        let (borders, rest) = rest.split_first_chunk().ok_or_else(cut)?;
+        let (sequences, borders) = (u64::from_le_bytes(*sequences), u64::from_le_bytes(*borders));
+        let parts = || {
+            let count = usize::try_from(sequences).ok()?;
+            let (lengths, rest) = rest.split_at_checked(count.checked_mul(4)?)?;
+            let (pointers, rest) = rest.split_at_checked(count.checked_mul(8)?)?;
+            let (borders, modes) = rest.split_at_checked(usize::try_from(borders).ok()?.checked_mul(8)?)?;
+            let whole = modes.is_empty() || modes.len() == count;
+            whole.then_some((lengths.as_chunks().0, pointers.as_chunks().0, borders.as_chunks().0))
+        };
+        let (lengths, pointers, borders) =
+            parts().ok_or(TokenFileError::IndexSize { sequences, borders, bytes: bytes.len() })?;
+        Ok(Self { kind, lengths, pointers, borders })
+    }
+
+    /// The first byte of a sequence and its length in tokens, if it is in a file of so many bytes.
+    fn sequence(&self, sequence: usize, bytes: usize) -> Result<(usize, usize), TokenFileError> {
+        let length = i32::from_le_bytes(self.lengths[sequence]);
+        let pointer = i64::from_le_bytes(self.pointers[sequence]);
+        let place = || {
+            let (at, tokens) = (usize::try_from(pointer).ok()?, usize::try_from(length).ok()?);
+            let end = at.checked_add(tokens.checked_mul(self.kind.size())?)?;
+            (end <= bytes && at.is_multiple_of(self.kind.size())).then_some((at, tokens))
+        };
+        place().ok_or(TokenFileError::Sequence { sequence, length, kind: self.kind, pointer, bytes })
+    }
+
+    /// The sequence at which each document starts, and the number of sequences as the end of the last document.
+    fn documents(&self) -> Result<impl Iterator<Item = usize>, TokenFileError> {
+        let sequences = self.lengths.len();
+        let mut least = 0;
+        for (border, number) in self.borders.iter().enumerate() {
+            let sequence = i64::from_le_bytes(*number);
+            let inside = usize::try_from(sequence).ok().filter(|at| (least..=sequences).contains(at));
+            let first = border > 0 || sequence == 0;
+            least = inside.filter(|_| first).ok_or(TokenFileError::Border { border, sequence, sequences })?;
+        }
+        // They fit, as was just seen.
+        Ok(self.borders.iter().map(|number| i64::from_le_bytes(*number) as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,24 @@
+//! From what a user names to a list of token files.
+
+use super::TokensError;
+use crate::data::location::Paths;
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
+
+/// Returns the files of tokens. An index that is named, or that a glob matches, stands for the file beside it, which is taken
+/// once.
+pub(super) fn files(paths: &Paths) -> Result<Vec<PathBuf>, TokensError> {
+    let files = paths.files()?;
+    let is_index = |path: &Path| path.extension().is_some_and(|ending| ending == "idx");
+    let named: HashSet<PathBuf> = files.iter().filter(|path| !is_index(path)).cloned().collect();
+    let tokens = files.into_iter().filter_map(|path| {
+        if !is_index(&path) {
+            return Some(path);
+        }
+        let tokens = path.with_extension("bin");
+        (!named.contains(&tokens)).then_some(tokens)
+    });
+    Ok(tokens.collect())
+}

@@ -1,0 +1,154 @@
+//! One window of tokens.
+
+use super::{TokenType, TokensError, stream::Stream};
+use burn::tensor::Element;
+use bytemuck::Pod;
+use std::{fmt, iter, ops::Range, sync::Arc};
+
+/// A window of tokens: a handle, whose tokens stay in the mapped file until they are copied into a row of a batch.
+///
+/// ```
+/// use burn::{data::dataloader::DataLoader, prelude::*};
+/// use burn_pinned::data::{TokenType, TokenWindow, Tokens};
+/// use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
+///
+/// /// Windows of `length + 1` tokens, as inputs and targets.
+/// struct NextToken {
+///     length: usize,
+/// }
+///
+/// impl Collate<TokenWindow> for NextToken {
+///     type Batch = (Tensor<2, Int>, Tensor<2, Int>);
+///
+///     fn layout(&self) -> Vec<Field> {
+///         vec![Field::new("tokens", TokenType::U16.dtype(), [self.length + 1])]
+///     }
+///     fn write(&self, window: &TokenWindow, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+///         Ok(window.copy_to(row.slice_mut::<u16>("tokens")?)?) // from the file's pages into the batch
+///     }
+///     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
+///         let tokens = batch.take_int::<2>("tokens")?; // crossed the link as u16
+///         let (rows, length) = (batch.len(), self.length);
+///         Ok((tokens.clone().slice([0..rows, 0..length]), tokens.slice([0..rows, 1..length + 1])))
+///     }
+/// }
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("train.bin");
+/// # std::fs::write(&path, (0..65u16).flat_map(u16::to_le_bytes).collect::<Vec<u8>>())?;
+/// let windows = Tokens::open(path)?.windows(9, 8);
+/// let loader = PinnedDataLoaderBuilder::new(NextToken { length: 8 }).batch_size(4).shuffle(42).build(windows)?;
+/// for batch in loader.iter() {
+///     let (inputs, targets) = batch?;
+///     assert_eq!(inputs.dims(), [4, 8]);
+/// #   let next = (inputs + 1).into_data().convert::<i64>();
+/// #   assert_eq!(targets.into_data().convert::<i64>(), next);
+/// }
+/// # Ok::<(), BoxError>(())
+/// ```
+///
+/// It may be copied and read on any thread. Every clone keeps all files of the data set open.
+#[derive(Clone)]
+pub struct TokenWindow {
+    stream: Arc<Stream>,
+    places: Range<usize>,
+}
+
+impl TokenWindow {
+    pub(super) fn new(stream: Arc<Stream>, places: Range<usize>) -> Self {
+        Self { stream, places }
+    }
+
+    /// Copies all tokens, as they are in the file. `E` is the integer of [`kind`](Self::kind), such as `u16`.
+    ///
+    /// This is the one copy of a row: give it `row.slice_mut("tokens")`. To have the tokens in another type, write those
+    /// of [`iter`](Self::iter) there, one by one. That is slower, and more bytes cross the link.
+    ///
+    /// # Errors
+    /// If the place is for another type, or for more or fewer tokens.
+    pub fn copy_to<E: Element + Pod>(&self, place: &mut [E]) -> Result<(), TokensError> {
+        let kind = self.kind();
+        if E::dtype() != kind.dtype() || place.len() != self.len() {
+            let (places, place) = (place.len(), E::dtype().name());
+            return Err(TokensError::Place { len: self.len(), kind, places, place });
+        }
+        let mut rest: &mut [u8] = bytemuck::cast_slice_mut(place);
+        for bytes in self.stream.pieces(self.places.clone()) {
+            let (here, behind) = rest.split_at_mut(bytes.len());
+            here.copy_from_slice(bytes);
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    /// The documents in the window, or their parts: ranges that begin with 0, end with [`len`](Self::len), and follow one
+    /// another without a gap. Where one range ends, another document begins. It is one range if nothing says where
+    /// documents begin.
+    ///
+    /// Write from it what a model needs so that documents do not see each other, such as the number of each token's
+    /// document, and its position in the document:
+    ///
+    /// ```
+    /// use burn::data::dataset::Dataset;
+    /// use burn_pinned::data::Tokens;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("train.bin");
+    /// # std::fs::write(&path, [7, 0, 8, 9, 0, 5, 5, 5u16].map(u16::to_le_bytes).concat())?;
+    /// let tokens = Tokens::open(path)?.documents_end_with(0)?; // of a file with 7 0 8 9 0 5 5 5
+    /// let window = tokens.packed(8)?.get(0)?;
+    ///
+    /// let (mut document, mut position) = ([0i32; 8], [0i32; 8]); // or `slice_mut` of two fields of the row
+    /// for (number, range) in (0..).zip(window.documents()) {
+    ///     document[range.clone()].fill(number);
+    ///     position[range].iter_mut().zip(0..).for_each(|(position, n)| *position = n);
+    /// }
+    /// assert_eq!(document, [0, 0, 1, 1, 1, 2, 2, 2]);
+    /// assert_eq!(position, [0, 1, 0, 1, 2, 0, 1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn documents(&self) -> impl Iterator<Item = Range<usize>> {
+        let Range { start, end } = self.places;
+        let all = self.stream.documents().unwrap_or_default();
+        let inside = &all[all.partition_point(|place| *place <= start)..];
+        let borders = inside.iter().copied().take_while(move |place| *place < end);
+        let mut from = 0;
+        borders.chain(iter::once(end)).map(move |place| {
+            let range = from..place - start;
+            from = range.end;
+            range
+        })
+    }
+
+    /// The token at a place in the window, if the window has that place.
+    pub fn get(&self, index: usize) -> Option<i64> {
+        let place = self.places.start.checked_add(index).filter(|place| self.places.contains(place))?;
+        self.stream.values(place..place + 1).next()
+    }
+
+    /// The tokens, one by one, whatever their type is.
+    pub fn iter(&self) -> impl Iterator<Item = i64> {
+        self.stream.values(self.places.clone())
+    }
+
+    /// The number of tokens: the length of all windows of the data set.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there are no tokens. A data set has no such window.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The type of the tokens.
+    pub fn kind(&self) -> TokenType {
+        self.stream.kind()
+    }
+}
+
+impl fmt::Debug for TokenWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenWindow").field("kind", &self.kind()).field("places", &self.places).finish()
+    }
+}

@@ -1,0 +1,91 @@
+//! Windows over tokens, as a data set.
+
+use super::{TokenWindow, stream::Stream};
+use burn::data::dataset::{Dataset, DatasetError};
+use std::{fmt, ops::Range, sync::Arc};
+
+/// Windows of equal length over [`Tokens`](super::Tokens): a Burn data set.
+///
+/// ```
+/// use burn::data::dataset::Dataset;
+/// use burn_pinned::data::Tokens;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("train.bin");
+/// # std::fs::write(&path, (0..10u16).flat_map(u16::to_le_bytes).collect::<Vec<u8>>())?;
+/// let windows = Tokens::open(path)?.windows(5, 4); // of a file with the tokens 0 to 9
+/// assert_eq!(windows.len(), 2);
+/// assert!(windows.get(0)?.iter().eq([0, 1, 2, 3, 4]));
+/// assert!(windows.get(1)?.iter().eq([4, 5, 6, 7, 8]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// `get` reads nothing from the files: it returns a handle. It panics if the index is not below `len`, as Burn's data
+/// sets do, and never returns an error.
+#[derive(Clone)]
+pub struct TokenWindows {
+    stream: Arc<Stream>,
+    /// Those that have windows.
+    parts: Arc<[Part]>,
+    /// Tokens of a window.
+    length: usize,
+    stride: usize,
+    /// How many windows there are.
+    len: usize,
+}
+
+/// Places that windows do not leave.
+#[derive(Debug)]
+struct Part {
+    /// The number of its first window.
+    window: usize,
+    /// Where that begins.
+    place: usize,
+}
+
+impl TokenWindows {
+    /// Windows over some ranges of places.
+    ///
+    /// # Panics
+    /// If `len` or `stride` is 0.
+    pub(super) fn new(
+        stream: Arc<Stream>,
+        ranges: impl IntoIterator<Item = Range<usize>>,
+        len: usize,
+        stride: usize,
+    ) -> Self {
+        assert!(len > 0, "a window has at least one token");
+        assert!(stride > 0, "a window begins at least one token after the one before it");
+        let (mut parts, mut windows) = (Vec::new(), 0);
+        for places in ranges {
+            if let Some(last) = places.len().checked_sub(len) {
+                parts.push(Part { window: windows, place: places.start });
+                windows += last / stride + 1; // at most one for each token, and these can be counted
+            }
+        }
+        Self { stream, parts: parts.into(), length: len, stride, len: windows }
+    }
+}
+
+impl Dataset<TokenWindow> for TokenWindows {
+    fn get(&self, index: usize) -> Result<TokenWindow, DatasetError> {
+        assert!(index < self.len, "window {index} of {}", self.len);
+        let part = &self.parts[self.parts.partition_point(|part| part.window <= index) - 1];
+        let start = part.place + (index - part.window) * self.stride;
+        Ok(TokenWindow::new(Arc::clone(&self.stream), start..start + self.length))
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+}
+
+impl fmt::Debug for TokenWindows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenWindows")
+            .field("len", &self.len)
+            .field("length", &self.length)
+            .field("stride", &self.stride)
+            .finish()
+    }
+}

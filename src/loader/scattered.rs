@@ -1,0 +1,46 @@
+//! Whether an order asks for rows in so many places that their pages are decoded again and again.
+
+use crate::{
+    data::Rows,
+    observe::Counters,
+    order::{Blocks, Sampling},
+};
+use burn::data::dataset::Dataset;
+use std::{any::Any, iter, sync::Arc};
+
+/// So many samples of an epoch are looked at.
+const SAMPLES: usize = 4096;
+/// If blocks are used up one after the other, each sample is decoded once.
+const TOO_OFTEN: f64 = 2.0;
+
+/// Warns if the first samples of an epoch drive blocks out of the memory for decoded pages before they are used up.
+pub(super) fn check<I: 'static, D: Dataset<I, E> + 'static, E>(
+    dataset: &D,
+    sampling: &Sampling,
+    epoch: usize,
+    counters: &Counters,
+) where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let dataset: &dyn Any = dataset;
+    let rows = dataset.downcast_ref::<Rows<I>>().or_else(|| dataset.downcast_ref::<Arc<Rows<I>>>().map(|rows| &**rows));
+    if let Some(rows) = rows {
+        look(&rows.blocks(), sampling, epoch, counters);
+    }
+}
+
+fn look(blocks: &Blocks, sampling: &Sampling, epoch: usize, counters: &Counters) {
+    let Sampling::Samples { sampler, .. } = sampling else { return };
+    // Most data fit. Then no epoch is planned for this question.
+    if blocks.decoded_for_each(iter::empty()).is_none() {
+        return;
+    }
+    let samples = sampler.indices(blocks.samples(), epoch).take(SAMPLES);
+    let Some(times) = blocks.decoded_for_each(samples).filter(|times| *times > TOO_OFTEN) else { return };
+    log::warn!(
+        "in this order up to {times:.0} rows are decoded for each row that is used, since decoded pages do not stay in memory. \
+         Write `.order(BlockShuffle::new(rows.blocks(), seed))` instead of `.shuffle(seed)`, or open the rows with more \
+         `memory`"
+    );
+    counters.set_scattered();
+}

@@ -1,0 +1,136 @@
+//! The same 240 rows in each format.
+
+use crate::golden::golden;
+use burn::tensor::{DType, Int, Tensor};
+use burn_pinned::{
+    BoxError, Collate, Field, RawBatch, RowMut,
+    data::{Rows, RowsBuilder},
+};
+use bytes::Bytes;
+use std::{fs, io::Write, path::Path};
+
+pub(crate) const ROWS: usize = 240;
+
+#[derive(Debug, Clone, serde::Deserialize)]
+pub(crate) struct Row {
+    pub(crate) bytes: Bytes,
+    pub(crate) label: i64,
+}
+
+/// The bytes of a row, as `golden/make_numbers.py` has them.
+pub(crate) fn bytes(row: usize) -> Vec<u8> {
+    (0..row * 37 % 89 + 1).map(|at| ((row * 31 + at * 7) % 251) as u8).collect()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Format {
+    Tar,
+    Mds,
+    Jsonl,
+    /// Parquet whose values are read one by one.
+    Direct,
+    /// Parquet of which a page is decoded for its neighbours.
+    Pages,
+    /// Parquet of which a column chunk is decoded.
+    Chunks,
+}
+
+pub(crate) const FORMATS: [Format; 6] =
+    [Format::Tar, Format::Mds, Format::Jsonl, Format::Direct, Format::Pages, Format::Chunks];
+
+impl Format {
+    /// Writes two shards into a folder, except of Parquet, which is there.
+    pub(crate) fn open(self, folder: &Path) -> RowsBuilder<Row> {
+        let halves = [0..ROWS / 2, ROWS / 2..ROWS];
+        let parquet = |name: &str| Rows::parquet(golden("numbers").join(name)).index_dir(folder);
+        match self {
+            Self::Tar => {
+                for (part, rows) in halves.into_iter().enumerate() {
+                    let mut tar = tar::Builder::new(fs::File::create(folder.join(format!("{part}.tar"))).unwrap());
+                    for row in rows {
+                        for (end, bytes) in [("bytes", bytes(row)), ("label", row.to_string().into_bytes())] {
+                            let mut header = tar::Header::new_ustar();
+                            header.set_size(bytes.len() as u64);
+                            tar.append_data(&mut header, format!("{row:04}.{end}"), &*bytes).unwrap();
+                        }
+                    }
+                    tar.finish().unwrap();
+                }
+                Rows::tar(folder.join("{0..1}.tar"))
+            }
+            Self::Mds => {
+                let shards = halves.into_iter().enumerate().map(|(part, rows)| mds(folder, part, rows.collect()));
+                let index = serde_json::json!({"version": 2, "shards": shards.collect::<Vec<_>>()});
+                fs::write(folder.join("index.json"), index.to_string()).unwrap();
+                Rows::mds(folder)
+            }
+            Self::Jsonl => {
+                for (part, rows) in halves.into_iter().enumerate() {
+                    let mut file = fs::File::create(folder.join(format!("{part}.jsonl"))).unwrap();
+                    for row in rows {
+                        writeln!(file, "{}", serde_json::json!({"label": row, "bytes": bytes(row)})).unwrap();
+                    }
+                }
+                Rows::jsonl(folder.join("*.jsonl"))
+            }
+            Self::Direct => parquet("direct-*.parquet"),
+            Self::Pages => parquet("pages-*.parquet"),
+            Self::Chunks => parquet("chunks-*.parquet"),
+        }
+    }
+}
+
+/// Writes a shard as MosaicML's `streaming` does, and returns its entry of the index.
+fn mds(folder: &Path, part: usize, rows: Vec<usize>) -> serde_json::Value {
+    let samples: Vec<Vec<u8>> = rows
+        .iter()
+        .map(|row| {
+            let bytes = bytes(*row);
+            [&(bytes.len() as u32).to_le_bytes()[..], &bytes, &(*row as i64).to_le_bytes()].concat()
+        })
+        .collect();
+    let config = b"{}";
+    let mut at = 4 * (samples.len() as u32 + 2) + config.len() as u32;
+    let mut file = (samples.len() as u32).to_le_bytes().to_vec();
+    file.extend(at.to_le_bytes());
+    for sample in &samples {
+        at += sample.len() as u32;
+        file.extend(at.to_le_bytes());
+    }
+    file.extend(config);
+    samples.iter().for_each(|sample| file.extend(sample));
+    let name = format!("shard.{part:05}.mds");
+    fs::write(folder.join(&name), &file).unwrap();
+    serde_json::json!({
+        "column_names": ["bytes", "label"], "column_encodings": ["bytes", "int"], "column_sizes": [null, 8],
+        "compression": null, "format": "mds", "hashes": [], "samples": samples.len(), "size_limit": null, "version": 2,
+        "raw_data": {"basename": name, "bytes": file.len(), "hashes": {}}, "zip_data": null,
+    })
+}
+
+/// Sends the label and what stands for all bytes of a row.
+#[derive(Debug, Clone)]
+pub(crate) struct Sums;
+
+pub(crate) fn sum(bytes: &[u8]) -> i64 {
+    bytes.iter().fold(bytes.len() as i64, |sum, byte| sum.wrapping_mul(31).wrapping_add(i64::from(*byte)))
+}
+
+impl Collate<Row> for Sums {
+    type Batch = Vec<(i64, i64)>;
+
+    fn layout(&self) -> Vec<Field> {
+        vec![Field::new("label", DType::I64, []), Field::new("sum", DType::I64, [])]
+    }
+
+    fn write(&self, Row { bytes, label }: &Row, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        row.put("label", *label)?;
+        Ok(row.put("sum", sum(bytes))?)
+    }
+
+    fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
+        let (labels, sums): (Tensor<1, Int>, Tensor<1, Int>) = (batch.take("label")?, batch.take("sum")?);
+        let (labels, sums) = (labels.into_data().try_to_vec::<i64>()?, sums.into_data().try_to_vec::<i64>()?);
+        Ok(labels.into_iter().zip(sums).collect())
+    }
+}
