@@ -3,6 +3,7 @@
 use super::{
     asked::{Asked, asked},
     error::DataError,
+    index::in_parallel,
     row::{self, RowError},
     source::{Source, Wanted},
 };
@@ -150,10 +151,8 @@ impl<T: DeserializeOwned> Rows<T> {
     /// Reads the first row of each file. What a row type needs and a file does not have, or has of another type, is found
     /// here and not in the middle of an epoch.
     pub(super) fn check(&self) -> Result<(), DataError> {
-        for first in self.source.firsts() {
-            self.read(first).map_err(|error| self.with_what_there_is(error))?;
-        }
-        Ok(())
+        let read = in_parallel(&self.source.firsts(), |first| self.read(*first).map(drop));
+        read.map(drop).map_err(|error| self.with_what_there_is(error))
     }
 
     /// Notes what the row type wants of columns that are structs.

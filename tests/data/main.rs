@@ -8,5 +8,6 @@ mod kills;
 mod memory;
 mod opened;
 mod order;
+mod pictures;
 mod policies;
 mod tokens;

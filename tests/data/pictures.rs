@@ -1,0 +1,51 @@
+//! Pictures in a tar are the same samples as those of a folder: the same pixels, the same classes, the same transforms.
+
+use burn::data::dataset::Dataset;
+use burn_pinned::{
+    Augment, KeyedRng,
+    data::Rows,
+    vision::{Image, ImageFolder, Limits, RandomHorizontalFlip, RandomResizedCrop},
+};
+use jpeg_encoder::{ColorType, Encoder};
+use std::fs;
+
+/// A picture that no other index has.
+fn picture(index: usize) -> Vec<u8> {
+    let pixels: Vec<u8> = (0..32 * 24 * 3).map(|at| (at * (index + 3) / 5 % 251) as u8).collect();
+    let mut file = Vec::new();
+    Encoder::new(&mut file, 90).encode(&pixels, 32, 24, ColorType::Rgb).unwrap();
+    file
+}
+
+#[test]
+fn a_tar_gives_the_samples_of_the_folder() {
+    let root = tempfile::tempdir().unwrap();
+    let (folder, path) = (root.path().join("folder"), root.path().join("pictures.tar"));
+    let mut tar = tar::Builder::new(fs::File::create(&path).unwrap());
+    for index in 0..12 {
+        let (class, file) = (index / 4, picture(index));
+        let place = folder.join(["bird", "cat", "dog"][class]);
+        fs::create_dir_all(&place).unwrap();
+        fs::write(place.join(format!("{index:02}.jpg")), &file).unwrap();
+        for (end, bytes) in [("jpg", file), ("cls", class.to_string().into_bytes())] {
+            let mut header = tar::Header::new_ustar();
+            header.set_size(bytes.len() as u64);
+            tar.append_data(&mut header, format!("{index:02}.{end}"), &*bytes).unwrap();
+        }
+    }
+    tar.finish().unwrap();
+    let folder = ImageFolder::open(folder).unwrap();
+    let open = || Rows::<(Image, usize)>::tar(&path).columns(["jpg", "cls"]);
+    let rows = open().open().unwrap();
+    assert_eq!((rows.len(), folder.len()), (12, 12));
+    let changes = (RandomResizedCrop::new(8).unwrap(), RandomHorizontalFlip::default());
+    for index in 0..12 {
+        let change = |sample| changes.apply(sample, &mut KeyedRng::for_order(5, index)).unwrap();
+        let (one, two) = (rows.get(index).unwrap(), folder.get(index).unwrap());
+        assert_eq!((one.0.to_rgb().unwrap(), one.1), (two.0.to_rgb().unwrap(), two.1));
+        let ((one, _), (two, _)) = (change(one), change(two));
+        assert_eq!(one.into_rgb().unwrap(), two.into_rgb().unwrap());
+    }
+    let error = open().image_limits(Limits { side: 30, ..Limits::default() }).open().unwrap_err().to_string();
+    assert!(error.contains("over the limit of 30") && error.contains("column `jpg`"), "{error}");
+}
