@@ -1,9 +1,8 @@
 //! From the cells of a row to the row's type, by its `Deserialize`.
 
-use super::{
-    cell::{Cell, Numbers, Raw, Record},
-    source::Wanted,
-};
+use super::cell::{Cell, Numbers, Raw, Record};
+#[cfg(any(test, feature = "parquet"))]
+use super::source::Wanted;
 use serde::{
     Deserializer, de,
     de::{
@@ -54,6 +53,7 @@ pub(crate) fn row<T: DeserializeOwned>(record: Record, columns: Option<&[Arc<str
 }
 
 /// Makes a row, and notes which fields of structs its type asks for. The others need not be read.
+#[cfg(any(test, feature = "parquet"))]
 pub(crate) fn learn<T: DeserializeOwned>(
     record: Record,
     columns: Option<&[Arc<str>]>,

@@ -156,6 +156,7 @@ impl<T: DeserializeOwned> Rows<T> {
     }
 
     /// Notes what the row type wants of columns that are structs.
+    #[cfg(feature = "parquet")]
     pub(super) fn learn(&self) -> Result<Option<Wanted>, DataError> {
         let Some(first) = self.source.firsts().first().copied() else { return Ok(None) };
         let record = self.source.read(first)?;

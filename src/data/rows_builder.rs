@@ -1,17 +1,17 @@
 //! How rows are opened.
 
-#[cfg(feature = "parquet")]
-use super::parquet;
 use super::{
     error::DataError,
     jsonl,
     location::Paths,
     mds,
     rows::{Rows, Shape},
-    source::{Options, Source, Wanted},
+    source::{Options, Source},
     store::Objects,
     tar,
 };
+#[cfg(feature = "parquet")]
+use super::{parquet, source::Wanted};
 #[cfg(feature = "vision")]
 use crate::vision::Limits;
 use serde::de::DeserializeOwned;
