@@ -39,7 +39,7 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 /// `T` is any type that implements serde's `Deserialize`. The names of its fields choose the columns (Parquet, MDS, JSON) or
 /// the extensions (tar), and only those are read. `#[serde(rename = "..")]` names a column that is no Rust name, and
 /// `#[serde(alias = "..")]` another name for it. With `#[serde(flatten)]`, all columns are read. A tuple takes its names
-/// from [`columns`](RowsBuilder::columns).
+/// from [`columns`](crate::data::RowsBuilder::columns).
 ///
 /// | field type | takes |
 /// | --- | --- |
@@ -199,7 +199,7 @@ impl<T> Rows<T> {
     }
 
     /// Reads once what makes single rows cheap to read, and saves it beside the files or in
-    /// [`index_dir`](RowsBuilder::index_dir): the lengths of the values in uncompressed Parquet files. Without it, that is
+    /// [`index_dir`](crate::data::RowsBuilder::index_dir): the lengths of the values in uncompressed Parquet files. Without it, that is
     /// noted as rows are read. The other formats know it when they are open. It blocks, and shows a progress bar.
     ///
     /// # Errors
