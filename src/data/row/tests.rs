@@ -1,10 +1,13 @@
 //! What row types make of cells.
 
 use super::*;
-use crate::data::Array;
+use crate::data::{
+    Array,
+    cell::{Numbers, Raw},
+};
 use bytes::Bytes;
 use serde::Deserialize;
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt};
 
 fn record<const N: usize>(cells: [(&str, Cell); N]) -> Record {
     cells.into_iter().map(|(name, cell)| (name.into(), cell)).collect()
