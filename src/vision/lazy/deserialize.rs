@@ -56,41 +56,13 @@ impl<'de> Visitor<'de> for File {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Image, A::Error> {
-        let mut file: Option<Buffer> = None;
+        let mut image: Option<Image> = None;
         while let Some(name) = map.next_key::<String>()? {
             match name.as_str() {
-                "bytes" => file = map.next_value()?,
+                "bytes" => image = map.next_value()?,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        let file = file.ok_or_else(|| A::Error::custom("an image without bytes: only its path was stored"))?;
-        Image::from_bytes(file.0, &LIMITS.get().unwrap_or_default()).map_err(A::Error::custom)
-    }
-}
-
-/// Bytes that come as they are. A `Vec` would take them one by one.
-struct Buffer(Vec<u8>);
-
-impl<'de> Deserialize<'de> for Buffer {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_byte_buf(Take)
-    }
-}
-
-struct Take;
-
-impl<'de> Visitor<'de> for Take {
-    type Value = Buffer;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("bytes")
-    }
-
-    fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<Buffer, E> {
-        Ok(Buffer(bytes))
-    }
-
-    fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Buffer, E> {
-        Ok(Buffer(bytes.to_vec()))
+        image.ok_or_else(|| A::Error::custom("an image without bytes: only its path was stored"))
     }
 }
