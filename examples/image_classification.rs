@@ -1,5 +1,5 @@
-//! Trains a small network on a folder of images, or on shards, through Burn's `SupervisedTraining`. If a batch fails, it says why, and its
-//! exit code is 1.
+//! Trains a small network on a folder of images, or on shards, through Burn's `SupervisedTraining`. If a batch fails, it says
+//! why, and its exit code is 1.
 //!
 //!     cargo run --release --example image_classification
 //!     cargo run --release --example image_classification -- --data DIR   # DIR/cat/1.jpg, DIR/dog/2.png, ..
