@@ -5,7 +5,9 @@
 
 use super::{
     error::DataError,
+    parallel::in_parallel,
     progress::Progress,
+    replace::replace,
     source::Options,
     store::{Object, Objects},
 };
@@ -16,10 +18,8 @@ use std::{
     collections::HashMap,
     fs,
     hash::Hasher,
-    io,
+    io::{self, Write},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
-    thread,
 };
 
 /// What kind of index a file is, and of which version: the last byte.
@@ -79,38 +79,6 @@ pub(crate) fn make(
     Ok(made)
 }
 
-/// Does the same to each item on several named threads. The first error, in the order of the items, is the result.
-pub(crate) fn in_parallel<I: Sync, O: Send>(
-    items: &[I],
-    work: impl Fn(&I) -> Result<O, DataError> + Sync,
-) -> Result<Vec<O>, DataError> {
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(items.len());
-    let next = AtomicUsize::new(0);
-    let run = || {
-        let mut done = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Relaxed);
-            let Some(item) = items.get(at) else { return done };
-            let result = work(item);
-            if result.is_err() {
-                next.store(items.len(), Relaxed); // the others end after their item
-            }
-            done.push((at, result));
-        }
-    };
-    let mut done = thread::scope(|scope| {
-        let spawn = |n| thread::Builder::new().name(format!("burn-pinned-index-{n}")).spawn_scoped(scope, run);
-        let others: Vec<_> = (1..threads).filter_map(|n| spawn(n).ok()).collect();
-        let mut done = run();
-        for other in others {
-            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        done
-    });
-    done.sort_unstable_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, result)| result).collect()
-}
-
 /// The file that the index of these objects is saved to.
 fn path(objects: &Objects, kind: Kind, options: &Options) -> Option<PathBuf> {
     let folder = options.index_dir.as_ref().or(objects.folder.as_ref())?;
@@ -134,23 +102,22 @@ fn write(path: &Path, objects: &[Object], kind: Kind, parts: &[Bytes]) -> io::Re
     for (object, part) in objects.iter().zip(parts) {
         line(object, part).iter().for_each(|word| table.extend(word.to_le_bytes()));
     }
-    let mut file = Vec::with_capacity(HEAD + table.len() + parts.iter().map(Bytes::len).sum::<usize>());
-    file.extend(MAGIC);
-    file.extend(kind.0);
-    file.extend((objects.len() as u64).to_le_bytes());
-    file.extend(u64::from(hash(&table)).to_le_bytes());
-    file.extend(table);
-    parts.iter().for_each(|part| file.extend_from_slice(part));
+    let mut head = Vec::with_capacity(HEAD);
+    head.extend(MAGIC);
+    head.extend(kind.0);
+    head.extend((objects.len() as u64).to_le_bytes());
+    head.extend(u64::from(hash(&table)).to_le_bytes());
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    // Other processes may write the same index now. Each writes a file of its own, and the last to rename wins.
-    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-    let written = fs::write(&temporary, file).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
+    replace(
+        path,
+        |error| error,
+        |file| {
+            [&head, &table].into_iter().try_for_each(|bytes| file.write_all(bytes))?;
+            parts.iter().try_for_each(|part| file.write_all(part))
+        },
+    )
 }
 
 /// Reads an index. `None` if it is damaged, or is of another kind.
@@ -187,6 +154,7 @@ fn parts(file: Bytes, objects: &[Object], kind: Kind) -> Option<Vec<Option<Bytes
 mod tests {
     use super::*;
     use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     const KIND: Kind = Kind(b"test   1");
 
@@ -254,12 +222,5 @@ mod tests {
             let part = load(&a, KIND, &options).remove(0);
             assert!(part.is_none_or(|part| part == "0123456789"));
         }
-    }
-
-    #[test]
-    fn the_first_error_in_order_is_the_result() {
-        let fail = |n: &usize| if *n >= 3 { Err(DataError::damaged(&n.to_string(), "bad")) } else { Ok(*n) };
-        assert_eq!(in_parallel(&[0, 1, 2], fail).unwrap(), [0, 1, 2]);
-        assert!(in_parallel(&[0, 1, 2, 3, 4, 5, 6, 7, 8], fail).unwrap_err().to_string().starts_with('3'));
     }
 }

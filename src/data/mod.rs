@@ -29,15 +29,18 @@ mod jsonl;
 mod location;
 mod mapped;
 mod mds;
+mod parallel;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(feature = "parquet")]
 mod pieces;
 mod progress;
+mod replace;
 mod row;
 mod rows;
 mod rows_builder;
 mod source;
+mod starts;
 mod store;
 mod tar;
 mod tokens;

@@ -3,7 +3,7 @@
 use super::{
     asked::{Asked, asked},
     error::DataError,
-    index::in_parallel,
+    parallel::in_parallel,
     row::{self, RowError},
     source::{Source, Wanted},
 };
@@ -184,6 +184,11 @@ impl<T> Rows<T> {
     /// The runs of rows that are cheap to read together, for the sampler [`BlockShuffle`](crate::order::BlockShuffle).
     pub fn blocks(&self) -> Blocks {
         self.source.blocks()
+    }
+
+    /// The same, of rows that are decoded together. Others need no memory for blocks.
+    pub(crate) fn decoded_blocks(&self) -> Option<Blocks> {
+        self.source.decodes().then(|| self.source.blocks())
     }
 
     /// The names of the classes of a column, if the files tell: those that Hugging Face's `datasets` wrote do.

@@ -1,28 +1,46 @@
 //! What a format has to tell: how many rows there are, what they hold, and one row at a time.
 
-use super::{cell::Record, error::DataError};
+use super::{cell::Record, error::DataError, starts::Starts, store::Objects};
 use crate::order::Blocks;
 use std::{fmt, path::PathBuf, sync::Arc};
 
 /// Rows of one format. All methods may be called on any thread.
 pub(crate) trait Source: Send + Sync + fmt::Debug {
+    /// The objects that the rows are in.
+    fn objects(&self) -> &Objects;
+
+    /// Which rows are in which object, or in which part of one: see [`place`](Self::place).
+    fn starts(&self) -> &Starts;
+
     /// The number of rows of all objects.
-    fn len(&self) -> usize;
+    fn len(&self) -> usize {
+        self.starts().rows()
+    }
 
     /// Reads the wanted columns of a row, on the calling thread. `row < len()`.
     fn read(&self, row: usize) -> Result<Record, DataError>;
 
     /// The object that a row is in, and the row's number there.
-    fn place(&self, row: usize) -> (&str, usize);
+    fn place(&self, row: usize) -> (&str, usize) {
+        let (object, row) = self.starts().find(row);
+        (self.objects().name(object), row)
+    }
 
     /// The first row of each object that has rows.
-    fn firsts(&self) -> Vec<usize>;
+    fn firsts(&self) -> Vec<usize> {
+        self.starts().firsts()
+    }
 
     /// Names and types of all columns that the first object has.
     fn there_is(&self) -> Vec<(String, String)>;
 
     /// The runs of rows that are cheap to read together.
     fn blocks(&self) -> Blocks;
+
+    /// Whether rows are decoded together, and are kept in memory for each other.
+    fn decodes(&self) -> bool {
+        false
+    }
 
     /// The names of the classes of a column, if the files tell.
     fn classes(&self, _column: &str) -> Option<Vec<String>> {

@@ -6,7 +6,7 @@ use crate::{
     order::{Blocks, Sampling},
 };
 use burn::data::dataset::Dataset;
-use std::{any::Any, iter, sync::Arc};
+use std::{any::Any, sync::Arc};
 
 /// So many samples of an epoch are looked at.
 const SAMPLES: usize = 4096;
@@ -24,19 +24,21 @@ pub(super) fn check<I: 'static, D: Dataset<I, E> + 'static, E>(
 {
     let dataset: &dyn Any = dataset;
     let rows = dataset.downcast_ref::<Rows<I>>().or_else(|| dataset.downcast_ref::<Arc<Rows<I>>>().map(|rows| &**rows));
-    if let Some(rows) = rows {
-        look(&rows.blocks(), sampling, epoch, counters);
+    if let Some(blocks) = rows.and_then(Rows::decoded_blocks) {
+        look(&blocks, sampling, epoch, counters);
     }
 }
 
 fn look(blocks: &Blocks, sampling: &Sampling, epoch: usize, counters: &Counters) {
     let Sampling::Samples { sampler, .. } = sampling else { return };
     // Most data fit. Then no epoch is planned for this question.
-    if blocks.decoded_for_each(iter::empty()).is_none() {
+    if blocks.fit() {
         return;
     }
-    let samples = sampler.indices(blocks.samples(), epoch).take(SAMPLES);
-    let Some(times) = blocks.decoded_for_each(samples).filter(|times| *times > TOO_OFTEN) else { return };
+    let times = blocks.decoded_for_each(sampler.indices(blocks.samples(), epoch).take(SAMPLES));
+    if times <= TOO_OFTEN {
+        return;
+    }
     log::warn!(
         "in this order up to {times:.0} rows are decoded for each row that is used, since decoded pages do not stay in memory. \
          Write `.order(BlockShuffle::new(rows.blocks(), seed))` instead of `.shuffle(seed)`, or open the rows with more \

@@ -10,6 +10,7 @@ use crate::{
         error::DataError,
         index::{self, Kind},
         source::{Options, Source, Wanted},
+        starts::Starts,
         store::Objects,
     },
     order::Blocks,
@@ -26,8 +27,7 @@ const TRIED: usize = 8;
 pub(crate) struct JsonlSource {
     objects: Objects,
     lines: Vec<Lines>,
-    /// The first row of each file, and at the end the number of rows.
-    starts: Vec<usize>,
+    starts: Starts,
     wanted: Wanted,
     there_is: Vec<(String, String)>,
 }
@@ -40,12 +40,11 @@ pub(crate) struct JsonlSource {
 /// If a file cannot be read or is compressed, or if none of its first rows is an object.
 pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Result<JsonlSource, DataError> {
     let found = index::make(&objects, KIND, options, |object, progress| lines::find(&objects, object, progress))?;
-    let (mut lines, mut starts, mut rows) = (Vec::with_capacity(found.len()), vec![0], 0usize);
+    let (mut lines, mut starts) = (Vec::with_capacity(found.len()), Starts::new());
     for (object, found) in found.into_iter().enumerate() {
         let damaged = || DataError::damaged(objects.name(object), "its index makes no sense");
         let found = Lines::new(found).ok_or_else(damaged)?;
-        rows = rows.checked_add(found.rows()).ok_or_else(damaged)?;
-        starts.push(rows);
+        starts.add(found.rows()).ok_or_else(damaged)?;
         lines.push(found);
     }
     let mut source = JsonlSource { objects, lines, starts, wanted: wanted.clone(), there_is: Vec::new() };
@@ -54,14 +53,8 @@ pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Resu
 }
 
 impl JsonlSource {
-    /// The file of a row, and the row's number in it.
-    fn locate(&self, row: usize) -> (usize, usize) {
-        let object = self.starts.partition_point(|start| *start <= row) - 1;
-        (object, row - self.starts[object])
-    }
-
     fn read_row(&self, row: usize, wanted: &Wanted) -> Result<Record, DataError> {
-        let (object, row) = self.locate(row);
+        let (object, row) = self.starts.find(row);
         let line = self.objects.read(object, self.lines[object].row(row))?;
         parse(line.trim_ascii_end(), wanted).map_err(|error| {
             let text = error.to_string();
@@ -92,21 +85,16 @@ fn kind(cell: &Cell) -> &'static str {
 }
 
 impl Source for JsonlSource {
-    fn len(&self) -> usize {
-        self.starts.last().copied().unwrap_or(0)
+    fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    fn starts(&self) -> &Starts {
+        &self.starts
     }
 
     fn read(&self, row: usize) -> Result<Record, DataError> {
         self.read_row(row, &self.wanted)
-    }
-
-    fn place(&self, row: usize) -> (&str, usize) {
-        let (object, row) = self.locate(row);
-        (self.objects.name(object), row)
-    }
-
-    fn firsts(&self) -> Vec<usize> {
-        self.starts.iter().zip(&self.lines).filter(|(_, lines)| lines.rows() > 0).map(|(start, _)| *start).collect()
     }
 
     fn there_is(&self) -> Vec<(String, String)> {

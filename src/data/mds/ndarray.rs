@@ -56,8 +56,5 @@ fn shape(rest: &mut &[u8]) -> Result<Vec<usize>, String> {
 
 /// Takes so many bytes off the front.
 pub(super) fn take<'a>(rest: &mut &'a [u8], bytes: usize) -> Result<&'a [u8], String> {
-    let (taken, after) =
-        rest.split_at_checked(bytes).ok_or_else(|| format!("it ends {} bytes too early", bytes - rest.len()))?;
-    *rest = after;
-    Ok(taken)
+    rest.split_off(..bytes).ok_or_else(|| format!("it ends {} bytes too early", bytes - rest.len()))
 }

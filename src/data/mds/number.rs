@@ -1,6 +1,7 @@
 //! Numbers as NumPy writes them: little-endian, without padding.
 
 use crate::data::cell::{Cell, Numbers};
+use burn::tensor::f16;
 
 /// The type of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl Type {
             Self::I8 => Cell::Int(i8::from_le_bytes(bytes.try_into().ok()?).into()),
             Self::U16 => Cell::Unsigned(u16::from_le_bytes(bytes.try_into().ok()?).into()),
             Self::I16 => Cell::Int(i16::from_le_bytes(bytes.try_into().ok()?).into()),
-            Self::F16 => Cell::F32(half(u16::from_le_bytes(bytes.try_into().ok()?))),
+            Self::F16 => Cell::F32(f16::from_le_bytes(bytes.try_into().ok()?).to_f32()),
             Self::U32 => Cell::Unsigned(u32::from_le_bytes(bytes.try_into().ok()?).into()),
             Self::I32 => Cell::Int(i32::from_le_bytes(bytes.try_into().ok()?).into()),
             Self::F32 => Cell::F32(f32::from_le_bytes(bytes.try_into().ok()?)),
@@ -76,7 +77,7 @@ impl Type {
             Self::I8 => Numbers::I8(bytes.iter().map(|byte| byte.cast_signed()).collect()),
             Self::U16 => Numbers::U16(each(bytes, u16::from_le_bytes)),
             Self::I16 => Numbers::I16(each(bytes, i16::from_le_bytes)),
-            Self::F16 => Numbers::F32(each(bytes, |bytes| half(u16::from_le_bytes(bytes)))),
+            Self::F16 => Numbers::F32(each(bytes, |bytes| f16::from_le_bytes(bytes).to_f32())),
             Self::U32 => Numbers::U32(each(bytes, u32::from_le_bytes)),
             Self::I32 => Numbers::I32(each(bytes, i32::from_le_bytes)),
             Self::F32 => Numbers::F32(each(bytes, f32::from_le_bytes)),
@@ -91,22 +92,16 @@ fn each<T, const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> T) -> Vec<T
     bytes.as_chunks::<N>().0.iter().map(|bytes| number(*bytes)).collect()
 }
 
-/// The value of a half float: a sign, 5 bits of exponent, 10 of fraction.
-fn half(bits: u16) -> f32 {
-    let (sign, exponent, fraction) = (u32::from(bits >> 15) << 31, u32::from(bits >> 10) & 31, u32::from(bits) & 1023);
-    match exponent {
-        0 => f32::from_bits((fraction as f32 / (1 << 24) as f32).to_bits() | sign), // exact
-        31 => f32::from_bits(sign | 0x7f80_0000 | (fraction << 13)),
-        _ => f32::from_bits(sign | ((exponent + 127 - 15) << 23) | (fraction << 13)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn half_floats_are_what_they_mean() {
+        let half = |bits: u16| match (Type::F16.one(&bits.to_le_bytes()), Type::F16.all(&bits.to_le_bytes())) {
+            (Some(Cell::F32(one)), Numbers::F32(all)) if all.len() == 1 && all[0].to_bits() == one.to_bits() => one,
+            other => panic!("{other:?}"),
+        };
         for (bits, value) in [
             (0x0000, 0.0),
             (0x0001, 2f32.powi(-24)),

@@ -12,6 +12,7 @@ use crate::{
         error::DataError,
         location::Paths,
         source::{Options, Source, Wanted},
+        starts::Starts,
         store::Objects,
     },
     order::Blocks,
@@ -22,8 +23,7 @@ use crate::{
 pub(crate) struct MdsSource {
     objects: Objects,
     shards: Vec<Shard>,
-    /// The first row of each shard, and at the end the number of rows.
-    starts: Vec<usize>,
+    starts: Starts,
     columns: Columns,
     cut: Cut,
 }
@@ -47,7 +47,7 @@ pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<
         packed.as_ref().and_then(|_| unpacked.next()).unwrap_or_else(|| shard.raw.path.clone())
     };
     let objects = Objects::local(listed.iter().zip(&packed).map(path).collect())?;
-    let (mut shards, mut starts, mut rows) = (Vec::with_capacity(listed.len()), vec![0], 0usize);
+    let (mut shards, mut starts) = (Vec::with_capacity(listed.len()), Starts::new());
     for (object, listed) in listed.iter().enumerate() {
         if objects.bytes(object) != listed.raw.bytes {
             let problem = format!("it has {} bytes, and `index.json` says {}", objects.bytes(object), listed.raw.bytes);
@@ -55,8 +55,7 @@ pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<
         }
         let shard = Shard::new(&objects, object, listed.rows)?;
         let too_many = || DataError::damaged(objects.name(object), "there are too many rows");
-        rows = rows.checked_add(shard.rows()).ok_or_else(too_many)?;
-        starts.push(rows);
+        starts.add(shard.rows()).ok_or_else(too_many)?;
         shards.push(shard);
     }
     Ok(MdsSource { objects, shards, starts, columns, cut })
@@ -68,21 +67,17 @@ fn packed(shard: &Listed) -> Option<Packed<'_>> {
     Some(Packed { file, compression, raw: &shard.raw })
 }
 
-impl MdsSource {
-    /// The shard of a row, and the row's number in it.
-    fn locate(&self, row: usize) -> (usize, usize) {
-        let shard = self.starts.partition_point(|start| *start <= row) - 1;
-        (shard, row - self.starts[shard])
-    }
-}
-
 impl Source for MdsSource {
-    fn len(&self) -> usize {
-        self.starts.last().copied().unwrap_or(0)
+    fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    fn starts(&self) -> &Starts {
+        &self.starts
     }
 
     fn read(&self, row: usize) -> Result<Record, DataError> {
-        let (object, row) = self.locate(row);
+        let (object, row) = self.starts.find(row);
         let range = self.shards[object].row(&self.objects, object, row)?;
         let bytes = self.objects.read(object, range)?;
         self.cut.read(bytes).map_err(|Wrong(column, problem)| DataError::Row {
@@ -91,15 +86,6 @@ impl Source for MdsSource {
             column: column.map(|column| (*column).into()),
             problem,
         })
-    }
-
-    fn place(&self, row: usize) -> (&str, usize) {
-        let (object, row) = self.locate(row);
-        (self.objects.name(object), row)
-    }
-
-    fn firsts(&self) -> Vec<usize> {
-        self.starts.iter().zip(&self.shards).filter(|(_, shard)| shard.rows() > 0).map(|(start, _)| *start).collect()
     }
 
     fn there_is(&self) -> Vec<(String, String)> {

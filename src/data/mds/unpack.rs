@@ -1,12 +1,13 @@
-//! Decompresses shards, once. Several processes may do it at the same time: each writes a file of its own, and then gives
-//! it its name.
+//! Decompresses shards, once. Several processes may do it at the same time.
 
 use super::index_json::Place;
-use crate::data::{error::DataError, index::in_parallel, progress::Progress, source::Options, store::Objects};
+use crate::data::{
+    error::DataError, parallel::in_parallel, progress::Progress, replace::replace, source::Options, store::Objects,
+};
 use fnv::FnvHasher;
 use std::{
-    fs::{self, File, OpenOptions},
-    hash::{BuildHasher, Hasher, RandomState},
+    fs::{self, File},
+    hash::Hasher,
     io::{self, BufReader, Cursor, Read, Write},
     path::{Path, PathBuf},
 };
@@ -108,11 +109,8 @@ fn name(shard: &Packed, bytes: u64, tag: u64) -> String {
 fn unpack_one(shard: &Packed, codec: Codec, target: &Path, progress: &Progress) -> Result<(), DataError> {
     let source = &shard.file.path;
     let file = File::open(source).map_err(|error| DataError::Open { path: source.clone(), source: error })?;
-    let unique = RandomState::new().build_hasher().finish();
-    let temporary = target.with_extension(format!("{}-{unique:016x}.tmp", std::process::id()));
     let no_room = |error: io::Error| no_room(target, shard.raw.bytes, &error);
-    let done = (|| {
-        let mut to = OpenOptions::new().write(true).create_new(true).open(&temporary).map_err(no_room)?;
+    replace(target, no_room, |to| {
         let damaged = |problem: String| DataError::damaged(&source.to_string_lossy(), problem);
         let mut from = reader(codec, Counted(file, progress), shard).map_err(|error| damaged(error.to_string()))?;
         let (mut piece, mut left) = (vec![0; 1 << 18], shard.raw.bytes);
@@ -124,19 +122,13 @@ fn unpack_one(shard: &Packed, codec: Codec, target: &Path, progress: &Progress) 
             };
             let size = || format!("it does not decompress to the {} bytes of `index.json`", shard.raw.bytes);
             match left.checked_sub(bytes as u64) {
-                Some(0) if bytes == 0 => break,
+                Some(0) if bytes == 0 => return Ok(()),
                 Some(after) if bytes > 0 => left = after,
                 _ => return Err(damaged(size())),
             }
             to.write_all(piece.get(..bytes).unwrap_or_default()).map_err(no_room)?;
         }
-        drop(to);
-        fs::rename(&temporary, target).map_err(no_room)
-    })();
-    if done.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    done
+    })
 }
 
 /// Decompresses what it reads. All but Snappy do it in pieces.

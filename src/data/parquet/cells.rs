@@ -7,6 +7,7 @@ use super::{
     wrong::Wrong,
 };
 use crate::data::cell::{Cell, Numbers, Raw};
+use burn::tensor::f16;
 use std::ops::Range;
 
 /// The value of a row of a piece, and its definition level.
@@ -30,7 +31,7 @@ pub(super) fn bytes(kind: Kind, bytes: Vec<u8>) -> Result<Cell, Wrong> {
         Kind::Text => Cell::Text(String::from_utf8(bytes).map_err(|_| Wrong::damaged("a text is not UTF-8"))?),
         Kind::Json => Cell::Raw(bytes, Raw::Json),
         Kind::F16 => match bytes[..] {
-            [low, high] => Cell::F32(half(u16::from_le_bytes([low, high]))),
+            [low, high] => Cell::F32(half([low, high])),
             _ => return Err(short()),
         },
         _ => Cell::Bytes(bytes),
@@ -96,7 +97,7 @@ fn numbers(values: &Values, kind: Kind, elements: Range<usize>) -> Result<Option
         (Values::F64(values), _) => Numbers::F64(part(values, elements)?.to_vec()),
         (Values::Bytes(blob), Kind::F16) => {
             let one = |element| match blob.get(element) {
-                Some([low, high]) => Ok(half(u16::from_le_bytes([*low, *high]))),
+                Some([low, high]) => Ok(half([*low, *high])),
                 _ => Err(short()),
             };
             Numbers::F32(elements.map(one).collect::<Result<_, _>>()?)
@@ -105,16 +106,9 @@ fn numbers(values: &Values, kind: Kind, elements: Range<usize>) -> Result<Option
     }))
 }
 
-/// A number of half precision.
-fn half(bits: u16) -> f32 {
-    let (exponent, fraction) = ((bits >> 10) & 0x1F, f32::from(bits & 0x3FF));
-    let size = match exponent {
-        0 => fraction * 2_f32.powi(-24),
-        31 if fraction == 0.0 => f32::INFINITY,
-        31 => f32::NAN,
-        _ => (1.0 + fraction / 1024.0) * 2_f32.powi(i32::from(exponent) - 15),
-    };
-    if bits >> 15 == 1 { -size } else { size }
+/// The value of a number of half precision.
+fn half(bytes: [u8; 2]) -> f32 {
+    f16::from_le_bytes(bytes).to_f32()
 }
 
 fn short() -> Wrong {
@@ -130,8 +124,9 @@ mod tests {
         for (bits, number) in
             [(0x3C00, 1.0), (0xC000, -2.0), (0x0001, 5.960_464_5e-8), (0x7BFF, 65504.0), (0x3555, 0.333_251_95)]
         {
-            assert_eq!(half(bits), number, "{bits:x}");
+            assert_eq!(half(u16::to_le_bytes(bits)), number, "{bits:x}");
         }
+        let half = |bits: u16| half(bits.to_le_bytes());
         assert!(half(0x7E00).is_nan() && half(0xFC00) == f32::NEG_INFINITY);
     }
 }

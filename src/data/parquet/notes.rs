@@ -154,16 +154,17 @@ impl Note {
 
     /// Takes it from a saved index. `None` if that is damaged.
     pub(super) fn load(from: &mut &[u8]) -> Option<Self> {
-        let has_defs = match take(from, 1)? {
+        let has_defs = match from.split_off(..1)? {
             [0] => return Some(Self::Decoded),
             [1] => false,
             [2] => true,
             _ => return None,
         };
-        let first = u64::from_le_bytes(take(from, 8)?.try_into().ok()?);
-        let rows = u32::from_le_bytes(take(from, 4)?.try_into().ok()?) as usize;
-        let ends = take(from, rows.checked_mul(4)?)?.as_chunks().0.iter().map(|end| u32::from_le_bytes(*end)).collect();
-        let defs = if has_defs { take(from, rows)?.into() } else { Box::default() };
+        let first = u64::from_le_bytes(from.split_off(..8)?.try_into().ok()?);
+        let rows = u32::from_le_bytes(from.split_off(..4)?.try_into().ok()?) as usize;
+        let ends =
+            from.split_off(..rows.checked_mul(4)?)?.as_chunks().0.iter().map(|end| u32::from_le_bytes(*end)).collect();
+        let defs = if has_defs { from.split_off(..rows)?.into() } else { Box::default() };
         Some(Self::Plain { first, ends, defs })
     }
 
@@ -185,12 +186,6 @@ impl Note {
         });
         ends.len() == rows && defs.len() == rows && inside && right
     }
-}
-
-pub(super) fn take<'a>(from: &mut &'a [u8], bytes: usize) -> Option<&'a [u8]> {
-    let (taken, rest) = from.split_at_checked(bytes)?;
-    *from = rest;
-    Some(taken)
 }
 
 fn cut() -> Wrong {

@@ -1,11 +1,6 @@
 //! Notes of pages, saved as an index: a part for each object.
 
-use super::{
-    chunk::Chunk,
-    footer::Placed,
-    notes::{Note, take},
-    schema::Columns,
-};
+use super::{chunk::Chunk, footer::Placed, notes::Note, schema::Columns};
 use crate::data::{
     index::{self, Kind},
     source::Options,
@@ -76,11 +71,11 @@ type Notes = Vec<Option<Note>>;
 fn read(mut part: &[u8]) -> Option<HashMap<(u64, u64), Notes>> {
     let mut chunks = HashMap::new();
     while !part.is_empty() {
-        let mut word = || Some(u64::from_le_bytes(take(&mut part, 8)?.try_into().ok()?));
+        let mut word = || Some(u64::from_le_bytes(part.split_off(..8)?.try_into().ok()?));
         let (first, leaf, pages) = (word()?, word()?, word()?);
         let mut notes = Vec::new();
         for _ in 0..pages {
-            notes.push(match take(&mut part, 1)? {
+            notes.push(match part.split_off(..1)? {
                 [0] => None,
                 _ => Some(Note::load(&mut part)?),
             });

@@ -15,10 +15,11 @@ use crate::{
     data::{
         cell::{Cell, Record},
         error::DataError,
-        index::in_parallel,
+        parallel::in_parallel,
         pieces::Pieces,
         progress::Progress,
         source::{Options, Source, Wanted},
+        starts::Starts,
         store::Objects,
     },
     order::Blocks,
@@ -44,9 +45,8 @@ pub(crate) struct ParquetSource {
     columns: Vec<Arc<Columns>>,
     /// The row groups of all objects, without empty ones.
     pub(super) groups: Vec<Placed>,
-    /// The first row of each group.
-    starts: Vec<usize>,
-    rows: usize,
+    /// Which rows each group has.
+    starts: Starts,
     there_is: Vec<(String, String)>,
     classes: BTreeMap<String, Vec<String>>,
     pub(super) pieces: Pieces<Key, Piece>,
@@ -78,8 +78,7 @@ pub(super) fn open_with(
     let mut source = ParquetSource {
         columns: Vec::with_capacity(files.len()),
         groups: Vec::new(),
-        starts: Vec::new(),
-        rows: 0,
+        starts: Starts::new(),
         there_is: Vec::new(),
         classes: BTreeMap::new(),
         pieces: Pieces::new(options.memory),
@@ -110,13 +109,13 @@ impl ParquetSource {
         let mut first = 0_usize;
         for group in groups {
             let rows = group.rows;
-            let all = self.rows.checked_add(rows).filter(|_| u32::try_from(self.groups.len()).is_ok());
-            let all = all.ok_or_else(|| DataError::damaged(self.objects.name(object), "it claims too many rows"))?;
             if rows > 0 {
+                // A piece names its group by 32 bits.
+                let counted = u32::try_from(self.groups.len()).ok().and_then(|_| self.starts.add(rows));
+                counted.ok_or_else(|| DataError::damaged(self.objects.name(object), "it claims too many rows"))?;
                 self.groups.push(Placed { object, first, group });
-                self.starts.push(self.rows);
             }
-            (self.rows, first) = (all, first + rows);
+            first += rows;
         }
         self.columns.push(columns);
         Ok(())
@@ -124,12 +123,6 @@ impl ParquetSource {
 
     pub(super) fn leaves(&self, object: usize) -> &[Leaf] {
         self.columns.get(object).map_or(&[], |columns| &columns.leaves)
-    }
-
-    /// The group of a row, and the row in it.
-    fn group(&self, row: usize) -> (usize, usize) {
-        let group = self.starts.partition_point(|start| *start <= row).saturating_sub(1);
-        (group, row - self.starts.get(group).copied().unwrap_or(0))
     }
 
     /// Reads a column, and the definition level that it has in this row.
@@ -200,12 +193,16 @@ impl ParquetSource {
 }
 
 impl Source for ParquetSource {
-    fn len(&self) -> usize {
-        self.rows
+    fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    fn starts(&self) -> &Starts {
+        &self.starts
     }
 
     fn read(&self, row: usize) -> Result<Record, DataError> {
-        let (number, in_group) = self.group(row);
+        let (number, in_group) = self.starts.find(row);
         let object = self.groups[number].object;
         let columns = &self.columns[object].list;
         let mut record = Record::with_capacity(columns.len());
@@ -219,14 +216,14 @@ impl Source for ParquetSource {
     }
 
     fn place(&self, row: usize) -> (&str, usize) {
-        let (number, row) = self.group(row);
+        let (number, row) = self.starts.find(row);
         let Placed { object, first, .. } = &self.groups[number];
         (self.objects.name(*object), first + row)
     }
 
     fn firsts(&self) -> Vec<usize> {
-        let first = self.groups.iter().zip(&self.starts).filter(|(placed, _)| placed.first == 0);
-        first.map(|(_, start)| *start).collect()
+        let first = self.groups.iter().zip(self.starts.firsts()).filter(|(placed, _)| placed.first == 0);
+        first.map(|(_, start)| start).collect()
     }
 
     fn there_is(&self) -> Vec<(String, String)> {
@@ -251,6 +248,10 @@ impl Source for ParquetSource {
             (placed.group.rows, decoded.fold(0, u64::saturating_add))
         };
         Blocks::new(self.groups.iter().map(block)).with_limit(self.options.memory)
+    }
+
+    fn decodes(&self) -> bool {
+        true
     }
 
     fn classes(&self, column: &str) -> Option<Vec<String>> {

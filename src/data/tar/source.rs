@@ -11,7 +11,9 @@ use crate::{
         cell::{Cell, Raw, Record},
         error::DataError,
         index::{self, Kind},
+        parallel::in_parallel,
         source::{Options, Source, Wanted},
+        starts::Starts,
         store::Objects,
     },
     order::Blocks,
@@ -32,8 +34,7 @@ const URL: &str = "__url__";
 pub(crate) struct TarSource {
     objects: Objects,
     shards: Vec<Shard>,
-    /// The number of the first row of each shard, and that of all rows.
-    starts: Vec<usize>,
+    starts: Starts,
     key: Option<Arc<str>>,
     url: Option<Arc<str>>,
 }
@@ -51,15 +52,15 @@ pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Resu
         dali::index(&objects, object).map_or_else(|| scan(&objects, object, progress), Ok)
     })?;
     let all: Vec<usize> = (0..objects.len()).collect();
-    let read = index::in_parallel(&all, |object| {
+    let read = in_parallel(&all, |object| {
         let damaged = || DataError::damaged(objects.name(*object), "its saved index cannot be read: delete it");
         Parts::read(indices[*object].clone()).ok_or_else(damaged)
     })?;
-    let (mut shards, mut starts, mut rows) = (Vec::with_capacity(objects.len()), vec![0], 0);
-    for parts in read {
+    let (mut shards, mut starts) = (Vec::with_capacity(objects.len()), Starts::new());
+    for (object, parts) in read.into_iter().enumerate() {
         let of = |extension: &Arc<str>| wanted.of(extension).map(|_| kind(extension));
-        rows += parts.samples();
-        starts.push(rows);
+        let too_many = || DataError::damaged(objects.name(object), "there are too many rows");
+        starts.add(parts.samples()).ok_or_else(too_many)?;
         shards.push(Shard { wanted: parts.extensions.iter().map(of).collect(), parts });
     }
     let named = |name: &str| (wanted != &Wanted::All && wanted.of(name).is_some()).then(|| name.into());
@@ -77,12 +78,6 @@ fn kind(extension: &str) -> Raw {
 }
 
 impl TarSource {
-    /// The shard of a row, and the row's number in it.
-    fn find(&self, row: usize) -> (usize, usize) {
-        let shard = self.starts.partition_point(|start| *start <= row) - 1;
-        (shard, row - self.starts[shard])
-    }
-
     /// The key of a sample: its first file's name says it.
     fn key(&self, object: usize, part: Part) -> Result<Cell, DataError> {
         let entry = Walk::one(&self.objects, object, part.header).next()?;
@@ -94,12 +89,16 @@ impl TarSource {
 }
 
 impl Source for TarSource {
-    fn len(&self) -> usize {
-        self.starts.last().copied().unwrap_or_default()
+    fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    fn starts(&self) -> &Starts {
+        &self.starts
     }
 
     fn read(&self, row: usize) -> Result<Record, DataError> {
-        let (object, sample) = self.find(row);
+        let (object, sample) = self.starts.find(row);
         let Shard { parts, wanted } = &self.shards[object];
         let mut record = Record::with_capacity(wanted.len() + 2);
         for part in parts.of(sample) {
@@ -116,15 +115,6 @@ impl Source for TarSource {
             record.push((Arc::clone(name), Cell::Text(self.objects.name(object).into())));
         }
         Ok(record)
-    }
-
-    fn place(&self, row: usize) -> (&str, usize) {
-        let (object, sample) = self.find(row);
-        (self.objects.name(object), sample)
-    }
-
-    fn firsts(&self) -> Vec<usize> {
-        self.starts.windows(2).filter(|rows| rows[0] < rows[1]).map(|rows| rows[0]).collect()
     }
 
     fn there_is(&self) -> Vec<(String, String)> {

@@ -73,15 +73,18 @@ impl Blocks {
         self.table.starts.windows(2).map(|ends| ends[0]..ends[1])
     }
 
-    /// Returns how many samples leave the memory that the source has for blocks, for each of these samples. If blocks are
-    /// used up one by one, that is one at most. `None` if all blocks fit.
+    /// Whether all blocks fit in the memory that the source has for them.
     #[cfg(feature = "data")]
-    pub(crate) fn decoded_for_each(&self, samples: impl Iterator<Item = usize>) -> Option<f64> {
-        let limit = self.limit?;
-        let Table { starts, bytes, .. } = &*self.table;
-        if bytes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes)) <= limit {
-            return None;
-        }
+    pub(crate) fn fit(&self) -> bool {
+        let all = self.table.bytes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
+        self.limit.is_none_or(|limit| all <= limit)
+    }
+
+    /// Returns how many samples leave the memory that the source has for blocks, for each of these samples. If blocks are
+    /// used up one by one, that is one at most.
+    #[cfg(feature = "data")]
+    pub(crate) fn decoded_for_each(&self, samples: impl Iterator<Item = usize>) -> f64 {
+        let (Table { starts, bytes, .. }, limit) = (&*self.table, self.limit.unwrap_or(u64::MAX));
         // The block that was used last is the last one.
         let (mut kept, mut held, mut left, mut count) = (Vec::<usize>::new(), 0_u64, 0, 0);
         for sample in samples {
@@ -98,7 +101,7 @@ impl Blocks {
                 left += self.range(first).len();
             }
         }
-        Some(left as f64 / f64::max(f64::from(count), 1.0))
+        left as f64 / f64::max(f64::from(count), 1.0)
     }
 
     /// Returns the samples of one of the blocks.
@@ -175,11 +178,13 @@ mod tests {
     #[test]
     fn samples_that_drive_blocks_out_are_told() {
         let blocks = Blocks::new((0..10).map(|_| (100, 10))).with_limit(50);
-        assert_eq!(blocks.decoded_for_each(0..1000), Some(0.5), "of ten blocks five have left");
+        assert!(!blocks.fit());
+        assert_eq!(blocks.decoded_for_each(0..1000), 0.5, "of ten blocks five have left");
         let back_and_forth = (0..100).flat_map(|at| (0..10).map(move |block| block * 100 + at));
-        assert_eq!(blocks.decoded_for_each(back_and_forth.clone()), Some(99.5), "each sample drives a block out");
-        assert_eq!(blocks.clone().with_limit(100).decoded_for_each(back_and_forth), None);
-        assert_eq!(Blocks::new([(1000, 10)]).decoded_for_each(0..1000), None);
+        assert_eq!(blocks.decoded_for_each(back_and_forth.clone()), 99.5, "each sample drives a block out");
+        let roomy = blocks.with_limit(100);
+        assert!(roomy.fit() && roomy.decoded_for_each(back_and_forth) == 0.0);
+        assert!(Blocks::new([(1000, 10)]).fit());
     }
 
     /// The memory is this machine's, the samples are the dataset's.

@@ -1,0 +1,48 @@
+//! Files that other processes may write or read at the same time.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    hash::{BuildHasher, Hasher, RandomState},
+    io,
+    path::Path,
+    process,
+};
+
+/// Writes a file under a name of its own, and then gives it its place. So nobody sees half of it, and of several threads or
+/// processes that do so at the same time the last one wins. `refused` makes an error of the system's.
+pub(crate) fn replace<E>(
+    place: &Path,
+    refused: impl Fn(io::Error) -> E,
+    write: impl FnOnce(&mut File) -> Result<(), E>,
+) -> Result<(), E> {
+    let unique = RandomState::new().build_hasher().finish();
+    let temporary = place.with_extension(format!("{}-{unique:016x}.tmp", process::id()));
+    let file = OpenOptions::new().write(true).create_new(true).open(&temporary).map_err(&refused);
+    let done =
+        file.and_then(|mut file| write(&mut file)).and_then(|()| fs::rename(&temporary, place).map_err(&refused));
+    if done.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn what_fails_leaves_the_file_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("file");
+        let put = |text: &str, end: io::Result<()>| {
+            replace(&place, |error| error, |file| file.write_all(text.as_bytes()).and(end))
+        };
+        put("old", Ok(())).unwrap();
+        assert!(put("new", Err(io::Error::other("no"))).is_err());
+        assert_eq!(fs::read_to_string(&place).unwrap(), "old");
+        put("new", Ok(())).unwrap();
+        assert_eq!(fs::read_to_string(&place).unwrap(), "new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+    }
+}
