@@ -139,9 +139,9 @@ impl<I: Send + 'static, C: Collate<I>> RowsTask<I, C> {
             None => {
                 remove_rows(&job.source.layout, &mut slot, &mut lengths, job.plan.indices.len(), &skips.skipped);
                 let (source, plan) = (Arc::clone(&job.source), job.plan.without(&skips));
-                let rows = FilledRows { source, slot, plan, longest: Vec::new(), long, decoded: Vec::new() };
+                let rows = FilledRows { source, slot, plan, longest: Vec::new(), lengths, long, decoded: Vec::new() };
                 Ok(match job.source.layout.has_padded() {
-                    true => Next::Pin(Box::new(PaddedRows { rows, lengths })),
+                    true => Next::Pin(Box::new(PaddedRows(rows))),
                     false => Next::Send(Box::new(rows)),
                 })
             }

@@ -26,11 +26,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 /// A batch with padded fields, each row as long as a row can be.
-pub(super) struct PaddedRows<I, C> {
-    pub(super) rows: FilledRows<I, C>,
-    /// The lengths of padded fields, by row and then by field.
-    pub(super) lengths: Vec<usize>,
-}
+pub(super) struct PaddedRows<I, C>(pub(super) FilledRows<I, C>);
 
 impl<I, C> ToPin<C::Batch> for PaddedRows<I, C>
 where
@@ -38,9 +34,9 @@ where
     C: Collate<I>,
 {
     fn pin(self: Box<Self>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Next<C::Batch>, Error> {
-        let Self { mut rows, lengths } = *self;
+        let Self(mut rows) = *self;
         let count = rows.plan.indices.len();
-        rows.longest = trim_padding(&rows.source.layout, &mut rows.slot, count, &lengths);
+        rows.longest = trim_padding(&rows.source.layout, &mut rows.slot, count, &rows.lengths);
         Ok(Next::Send(Box::new(rows)))
     }
 }
@@ -52,6 +48,8 @@ pub(super) struct FilledRows<I, C> {
     pub(super) plan: Arc<BatchPlan>,
     /// The longest row of each field, if any field is padded.
     pub(super) longest: Vec<usize>,
+    /// The lengths of padded fields, by row and then by field; empty without such fields.
+    pub(super) lengths: Vec<usize>,
     /// Files for the device that are longer than their rows.
     #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "only images are files"))]
     pub(super) long: LongFiles,
@@ -95,11 +93,12 @@ where
         if self.plan.indices.is_empty() {
             return Ok(Next::Ready(Ready::Empty)); // none of its files could be decoded
         }
-        let Self { source, mut slot, plan, longest, decoded, .. } = *self;
+        let Self { source, mut slot, plan, longest, lengths, decoded, .. } = *self;
         let RowsSource { samples, layout, target, .. } = &*source;
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let mut raw = RawBatch::new(plan.indices.len(), target.device.clone(), samples.seed, plan.at);
         raw.set_indices(Arc::clone(&plan.indices));
+        raw.set_lengths(lengths);
         let sent = upload_rows(layout, slot, &longest, decoded, &mut raw, uploader, plan.place(Stage::Transfer))?;
         samples.counters.sent(if target.host { 0 } else { sent });
         Ok(Next::Finish(Box::new(RawRows { source, raw, permit })))
@@ -132,6 +131,11 @@ where
         for Part { range, .. } in parts(&self.source.layout, rows, &self.longest) {
             let len = range.len() / rows;
             close_up(&mut self.slot.as_mut_slice()[range], len, row..rows, &skips.skipped);
+        }
+        if !self.lengths.is_empty() {
+            let fields = self.source.layout.fields.len();
+            close_up(&mut self.lengths, fields, row..rows, &skips.skipped);
+            self.lengths.truncate((rows - skips.skipped.len()) * fields);
         }
         self.plan = self.plan.without(&skips);
         Ok(skips)

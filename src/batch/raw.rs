@@ -1,7 +1,7 @@
 //! A batch on the device, before the collate makes the user's batch from it.
 
 use crate::{
-    device::Uploaded,
+    device::{AnyTensor, Uploaded},
     fault::FieldError,
     memory::Field,
     rng::{KeyedRng, Purpose},
@@ -29,6 +29,8 @@ pub struct RawBatch {
     seed: u64,
     place: BatchPlace,
     indices: Option<Arc<[usize]>>,
+    /// The lengths of padded fields, by row and then by field; empty without such fields.
+    lengths: Vec<usize>,
 }
 
 /// A batch, and where it stands.
@@ -50,11 +52,20 @@ struct RawField {
 
 impl RawBatch {
     pub(crate) fn new(rows: usize, device: Device, seed: u64, place: BatchPlace) -> Self {
-        Self { fields: Vec::new(), rows, device, seed, place, indices: None }
+        Self { fields: Vec::new(), rows, device, seed, place, indices: None, lengths: Vec::new() }
     }
 
     pub(crate) fn set_indices(&mut self, indices: Arc<[usize]>) {
         self.indices = Some(indices);
+    }
+
+    pub(crate) fn set_lengths(&mut self, lengths: Vec<usize>) {
+        self.lengths = lengths;
+    }
+
+    /// The tensors of all fields in the layout's order, and the lengths of padded fields, by row and then by field.
+    pub(crate) fn into_tensors(self) -> (impl Iterator<Item = AnyTensor>, Vec<usize>) {
+        (self.fields.into_iter().filter_map(|field| field.tensor.map(Uploaded::tensor)), self.lengths)
     }
 
     pub(crate) fn push(&mut self, field: &Field, shape: &Shape, tensor: Uploaded) {

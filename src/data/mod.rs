@@ -48,6 +48,7 @@ mod tokens;
 pub use cell::Array;
 pub use error::DataError;
 pub use location::Paths;
+pub(crate) use progress::Progress;
 pub use rows::Rows;
 pub use rows_builder::RowsBuilder;
 pub use tokens::{TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens, TokensError};

@@ -140,6 +140,8 @@ macro_rules! with_rank {
     };
 }
 
+pub(super) use with_rank;
+
 fn reshaped<K: Basic + 'static>(flat: Tensor<1, K>, part: &Part, device: &Device) -> AnyTensor {
     let shape = &part.shape;
     with_rank!(shape, RANK => {

@@ -26,8 +26,10 @@ mod fixed_batch;
 mod flat;
 #[cfg(all(target_os = "linux", any(feature = "cuda", test)))]
 mod linux;
+mod memory;
 #[cfg(any(feature = "cuda", test))]
 mod reuse;
+mod table;
 mod target;
 mod tensors;
 #[cfg(any(feature = "cuda", test))]
@@ -39,9 +41,11 @@ mod window;
 
 pub(crate) use common::Common;
 pub use fixed_batch::FixedBatch;
-pub(crate) use flat::{Part, Uploaded};
+pub(crate) use flat::{AnyTensor, Part, Uploaded};
 #[cfg(all(target_os = "linux", feature = "cuda"))]
 pub(crate) use linux::step_back;
+pub(crate) use memory::DeviceMemory;
+pub(crate) use table::Table;
 pub use target::host_alloc;
 pub(crate) use target::{Target, alloc_for};
 pub use tensors::{MapTensors, TensorMapper};

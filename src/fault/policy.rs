@@ -140,7 +140,7 @@ impl Faults {
             _ if !error.is_of_a_sample() => Err((position, error)),
             BadSamples::Fail => Err((position, error)),
             BadSamples::Skip(_) => {
-                bad.skip(position, error);
+                bad.skip(position, Some(Arc::new(error)));
                 Ok(())
             }
             BadSamples::Replace { tries } => {
@@ -169,7 +169,7 @@ pub(crate) struct Skips {
     /// Positions, and the indices that were delivered there.
     pub(crate) replaced: Vec<(usize, usize)>,
     /// The errors of the skipped samples: the first few in the batch's order.
-    errors: Vec<(usize, Error)>,
+    errors: Vec<(usize, Arc<Error>)>,
 }
 
 impl Skips {
@@ -177,11 +177,17 @@ impl Skips {
         self.skipped.is_empty() && self.replaced.is_empty()
     }
 
-    fn skip(&mut self, position: usize, error: Error) {
+    /// Leaves out the next position of the batch that is bad. The error may not be known any more.
+    pub(crate) fn skip(&mut self, position: usize, error: Option<Arc<Error>>) {
         self.skipped.push(position);
         if self.errors.len() < LISTED {
-            self.errors.push((position, error)); // a task meets its rows in order
+            self.errors.extend(error.map(|error| (position, error))); // a task meets its rows in order
         }
+    }
+
+    /// The error of a skipped position, if it is listed.
+    pub(crate) fn error(&self, position: usize) -> Option<&Arc<Error>> {
+        self.errors.iter().find(|(at, _)| *at == position).map(|(_, error)| error)
     }
 
     /// Adds the bad samples of another task of the batch. Returns those errors that are too many to list. Their drop is
@@ -235,7 +241,7 @@ impl Tally {
         }
         self.skipped = self.skipped.saturating_add(bad.skipped.len());
         let room = LISTED - self.first.len();
-        self.first.extend(bad.errors.into_iter().take(room).map(|(_, error)| Arc::new(error)));
+        self.first.extend(bad.errors.into_iter().take(room).map(|(_, error)| error));
         if self.skipped > self.quota {
             return Err(Error::QuotaExceeded {
                 place,
@@ -269,7 +275,7 @@ mod tests {
     fn errors_that_are_too_many_to_list_come_back() {
         let bad = |positions: std::ops::Range<usize>| {
             let mut skips = Skips::default();
-            positions.for_each(|position| skips.skip(position, Error::Ended));
+            positions.for_each(|position| skips.skip(position, Some(Arc::new(Error::Ended))));
             skips
         };
         let mut skips = bad(100..110);

@@ -3,11 +3,13 @@
 use super::{
     builder::{PinnedDataLoaderBuilder, SourceParts},
     data_loader::PinnedDataLoader,
-    plan::Plan,
-    state::{Epochs, SharedPosition},
+    options::Options,
+    plan::{MakeSource, Origin, Plan},
+    state::{Epochs, LoaderState, SharedPosition},
 };
 use crate::{
-    batch::{Many, Samples},
+    augment::Augment,
+    batch::{Many, Samples, Source},
     device::alloc_for,
     fault::{Error, Faults},
     memory::{MemoryLimit, check_system},
@@ -38,11 +40,29 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         E: std::error::Error + Send + Sync + 'static,
     {
         let dataset = Arc::new(dataset);
-        let dataset_len = dataset.len();
+        let Self { make, options, augment, .. } = self;
+        let checked = Checked::new(options, dataset.len(), Arc::default())?;
+        #[cfg(feature = "data")]
+        super::scattered::check(&*dataset, &checked.schedule.sampling, checked.start.epoch, &checked.faults.counters);
+        let make_source = make(checked.parts(dataset, augment))?;
+        checked.loader(make_source)
+    }
+}
+
+/// Options that were checked, and what follows from them.
+pub(super) struct Checked {
+    pub(super) options: Options,
+    pub(super) schedule: Schedule,
+    pub(super) start: Position,
+    pub(super) faults: Faults,
+}
+
+impl Checked {
+    /// Checks all that depends on the options and on the length of the dataset.
+    pub(super) fn new(mut options: Options, dataset_len: usize, counters: Arc<Counters>) -> Result<Self, Error> {
         if dataset_len == 0 {
             return Err(Error::config("build", "the dataset has no items", "check where it reads from"));
         }
-        let Self { make, mut options, augment } = self;
         options.check()?;
         let sampling = options.sampling(dataset_len)?;
         let start = match &options.resume {
@@ -54,45 +74,60 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices, resumed };
         schedule.check()?;
         options.policy.check(schedule.items())?;
-        let counters = Arc::<Counters>::default();
-        #[cfg(feature = "data")]
-        super::scattered::check(&*dataset, &schedule.sampling, start.epoch, &counters);
+        if let Some(state) = &options.resume {
+            state.fits(&LoaderState::of(&schedule, options.seed(), start))?;
+        }
+        options.device.get_or_insert_default();
         let (policy, on_fault) = (options.policy, options.on_fault.clone());
-        let faults = Faults { policy, on_fault, counters: Arc::clone(&counters) };
+        Ok(Self { options, schedule, start, faults: Faults { policy, on_fault, counters } })
+    }
+
+    /// The samples of the dataset, and what the ways of making batches need besides.
+    pub(super) fn parts<I, D, E>(&self, dataset: Arc<D>, augment: Option<Arc<dyn Augment<I>>>) -> SourceParts<I>
+    where
+        I: Send + 'static,
+        D: Dataset<I, E> + 'static,
+        E: std::error::Error + Send + Sync + 'static,
+    {
         let samples = Arc::new(Samples {
-            many: options.read_many.map(|count| {
+            many: self.options.read_many.map(|count| {
                 let dataset = Arc::clone(&dataset);
                 Many { count, get: Arc::new(move |indices| Ok(dataset.get_many(indices)?)) }
             }),
             get: Arc::new(move |index| Ok(dataset.get(index)?)),
-            len: dataset_len,
+            len: self.schedule.dataset_len,
             augment,
-            seed: options.seed(),
-            counters: Arc::clone(&counters),
-            faults: faults.clone(),
+            seed: self.options.seed(),
+            counters: Arc::clone(&self.faults.counters),
+            faults: self.faults.clone(),
         });
-        let (batch_size, host_device) = (schedule.max_batch_size(), options.host_device.clone());
-        let make_source = make(SourceParts { samples, batch_size, host_device })?;
-        options.device.get_or_insert_default();
-        let mut plan = Plan {
-            make_source,
-            checked: None,
-            options,
-            schedule,
-            standing: SharedPosition::new(start, devices),
-            faults,
-            counters,
-            device: None,
-        };
-        if let Some(state) = &plan.options.resume {
-            state.fits(&plan.state(start))?;
+        SourceParts {
+            samples,
+            batch_size: self.schedule.max_batch_size(),
+            host_device: self.options.host_device.clone(),
         }
-        // What can be refused for this device is refused now rather than at the first epoch.
+    }
+
+    /// A plan of batches of this origin.
+    pub(super) fn plan<O>(self, origin: Origin<O>) -> Plan<O> {
+        let Self { options, schedule, start, faults } = self;
+        let standing = SharedPosition::new(start, schedule.devices);
+        let counters = Arc::clone(&faults.counters);
+        Plan { origin, options, schedule, standing, faults, counters, device: None }
+    }
+
+    /// The loader that reads samples. What can be refused for its device is refused now rather than at the first epoch.
+    pub(super) fn loader<O: Send + 'static>(
+        self,
+        make_source: MakeSource<O>,
+    ) -> Result<Arc<PinnedDataLoader<O>>, Error> {
+        let epochs = Epochs::new(self.start.epoch);
+        let mut plan = self.plan(Origin::Samples { make_source: Arc::clone(&make_source), checked: None });
         let target = plan.target();
         if plan.options.require_pinned {
             alloc_for(&target, true)?;
         }
-        let source = (plan.make_source)(target)?;
+        let source: Arc<dyn Source<O>> = make_source(target)?;
         let limits = plan.limits(&*source)?;
         if let Some(bytes) = source.slot_bytes() {
             check_system(bytes.saturating_mul(limits.slots).saturating_mul(plan.schedule.devices))?;
@@ -102,7 +137,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
                 return Err(Error::config("shared_limit", problem, format!("allow at least {bytes}")));
             }
         }
-        plan.checked = Some(source);
-        Ok(Arc::new(PinnedDataLoader::new(plan, Epochs::new(start.epoch))))
+        plan.origin = Origin::Samples { make_source, checked: Some(source) };
+        Ok(Arc::new(PinnedDataLoader::new(plan, epochs)))
     }
 }

@@ -1,12 +1,17 @@
 //! The builder: one method for each option.
 
-use super::{options::Options, plan::MakeSource, state::LoaderState};
+use super::{
+    kept::{Keep, Plain},
+    options::Options,
+    plan::MakeSource,
+    state::LoaderState,
+};
 use crate::{
     augment::Augment,
     batch::{Collate, ItemsSource, RowsSource, Samples, Source, group},
     device::{MapTensors, Target},
     fault::{BadSamples, Error, guard},
-    memory::{Decoder, HostAlloc, MemoryLimit, SlotLayout},
+    memory::{Decoder, Field, HostAlloc, MemoryLimit, SlotLayout},
     order::{Distributed, IntoOrder},
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -53,6 +58,8 @@ pub(crate) type Make<I, O> = Box<dyn FnOnce(SourceParts<I>) -> Result<MakeSource
 #[must_use = "nothing happens before `build`"]
 pub struct PinnedDataLoaderBuilder<I, O> {
     pub(crate) make: Make<I, O>,
+    /// `None` for a batcher.
+    pub(crate) keep: Option<Keep<I, O>>,
     pub(crate) options: Options,
     pub(crate) augment: Option<Arc<dyn Augment<I>>>,
 }
@@ -67,24 +74,12 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// A loader whose batches are made by a [`Collate`], row by row, in the memory that crosses the link.
     pub fn new<C: Collate<I, Batch = O>>(collate: C) -> Self {
         let collate = Arc::new(collate);
-        Self::with(Box::new(move |parts: SourceParts<I>| {
-            if parts.host_device.is_some() {
-                let problem = "it is where a batcher runs, and this loader has a collate";
-                return Err(Error::config("host_device", problem, "leave it out, or use `from_batcher`"));
-            }
-            let fields = guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(collate.layout()))?;
-            let layout = SlotLayout::new(fields, parts.batch_size)?;
-            parts.samples.counters.set_images(layout.decoder().is_some());
-            let layout = Arc::new(layout);
-            let make: MakeSource<O> = Arc::new(move |target| {
-                let (target, layout) = for_decoder(target, &layout)?;
-                let collate = Arc::clone(&collate);
-                let group = group(layout.bytes() / layout.rows());
-                let source = RowsSource { samples: Arc::clone(&parts.samples), collate, layout, target, group };
-                Ok(Arc::new(source) as Arc<dyn Source<O>>)
-            });
-            Ok(make)
-        }))
+        let (kept, finishes) = (Plain(Arc::clone(&collate)), Arc::clone(&collate));
+        let keep = Keep {
+            read: Box::new(move |parts| rows(Arc::new(kept), parts)),
+            finish: Arc::new(move |batch| finishes.finish(batch)),
+        };
+        Self::with(Box::new(move |parts| Ok(rows(collate, parts)?.1)), Some(keep))
     }
 
     /// A loader whose batches are made by an ordinary Burn `Batcher`, unchanged. The batcher runs on the workers. It
@@ -97,7 +92,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         O: MapTensors,
     {
         let batcher: Arc<dyn Batcher<I, O>> = Arc::new(batcher);
-        Self::with(Box::new(move |parts: SourceParts<I>| {
+        let make: Make<I, O> = Box::new(move |parts: SourceParts<I>| {
             let make: MakeSource<O> = Arc::new(move |target: Target| {
                 let host_device = match &parts.host_device {
                     _ if target.host => target.device.clone(),
@@ -112,11 +107,12 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
                 Ok(Arc::new(ItemsSource { samples, batcher, host_device, target }) as Arc<dyn Source<O>>)
             });
             Ok(make)
-        }))
+        });
+        Self::with(make, None)
     }
 
-    fn with(make: Make<I, O>) -> Self {
-        Self { make, options: Options::default(), augment: None }
+    fn with(make: Make<I, O>, keep: Option<Keep<I, O>>) -> Self {
+        Self { make, keep, options: Options::default(), augment: None }
     }
 
     /// Samples per batch; the last batch of an epoch may have fewer. Must be set.
@@ -330,6 +326,29 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self.options.host_device = Some(device);
         self
     }
+}
+
+/// Returns the fields of a collate, and what makes the source of its batches.
+fn rows<I: Send + 'static, C: Collate<I>>(
+    collate: Arc<C>,
+    parts: SourceParts<I>,
+) -> Result<(Vec<Field>, MakeSource<C::Batch>), Error> {
+    if parts.host_device.is_some() {
+        let problem = "it is where a batcher runs, and this loader has a collate";
+        return Err(Error::config("host_device", problem, "leave it out, or use `from_batcher`"));
+    }
+    let fields = guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(collate.layout()))?;
+    let layout = SlotLayout::new(fields.clone(), parts.batch_size)?;
+    parts.samples.counters.set_images(layout.decoder().is_some());
+    let layout = Arc::new(layout);
+    let make: MakeSource<C::Batch> = Arc::new(move |target| {
+        let (target, layout) = for_decoder(target, &layout)?;
+        let collate = Arc::clone(&collate);
+        let group = group(layout.bytes() / layout.rows());
+        let source = RowsSource { samples: Arc::clone(&parts.samples), collate, layout, target, group };
+        Ok(Arc::new(source) as Arc<dyn Source<C::Batch>>)
+    });
+    Ok((fields, make))
 }
 
 /// Chooses what decodes images, and returns the layout that it needs.

@@ -1,8 +1,9 @@
 //! Burn's `DataLoader` over a pipeline.
 
 use super::{
+    batches::{Batches, Piped},
     iter::EpochIter,
-    plan::Plan,
+    plan::{MakeSource, Origin, Plan},
     state::{Epochs, LoaderState, SharedPosition},
 };
 #[cfg(feature = "metrics")]
@@ -13,7 +14,7 @@ use crate::{
     memory::{Limited, Pool},
     observe::{CopyId, Stats, StepClock, Timeline},
     order::{EpochOrder, EpochProgress, Feed},
-    pipeline::{EpochId, Growth, Pipeline, Settings, Threads},
+    pipeline::{Growth, Pipeline, Settings, Threads},
     vocabulary::BatchKey,
 };
 use burn::{
@@ -141,6 +142,10 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         self.plan.state(self.plan.standing.get())
     }
 
+    pub(super) fn plan(&self) -> &Plan<O> {
+        &self.plan
+    }
+
     /// A loader of the same options, with threads and slots of its own, that goes on at the same epoch.
     fn copy(&self, change: impl FnOnce(&mut Plan<O>, &mut Epochs)) -> Arc<dyn DataLoader<O>> {
         let (mut plan, mut epochs) = (self.plan.clone(), self.epochs.copy());
@@ -161,19 +166,28 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         }
     }
 
-    /// Begins an epoch on the threads at work, or on new ones if those hang or die meanwhile.
-    fn begin(&self, epoch: usize, mut feed: Feed, batches: Range<usize>) -> Result<(Arc<Threads<O>>, EpochId), Error> {
-        loop {
-            let threads = self.threads()?;
-            match threads.pipeline().begin(epoch, feed, batches.clone()) {
-                Ok(id) => return Ok((threads, id)),
-                Err(back) => feed = back,
+    /// Begins an epoch.
+    pub(super) fn begin(&self, epoch: usize, order: (Feed, Range<usize>)) -> Result<Box<dyn Batches<O>>, Error> {
+        let (mut feed, batches) = order;
+        let plan = &self.plan;
+        match &plan.origin {
+            // On the threads at work, or on new ones if those hang or die meanwhile.
+            Origin::Samples { make_source, .. } => loop {
+                let threads = self.threads(make_source)?;
+                match threads.pipeline().begin(epoch, feed, batches.clone()) {
+                    Ok(id) => return Ok(Box::new(Piped { threads, id })),
+                    Err(back) => feed = back,
+                }
+            },
+            Origin::Kept(kept) => {
+                let first = BatchKey { device: plan.device, ..BatchKey::new(epoch, batches.start) };
+                kept.begin(&plan.target().device, feed, batches, first)
             }
         }
     }
 
     /// Returns the threads at work, and starts new ones if there are none, or if they hang.
-    fn threads(&self) -> Result<Arc<Threads<O>>, Error> {
+    fn threads(&self, make_source: &MakeSource<O>) -> Result<Arc<Threads<O>>, Error> {
         let plan = &self.plan;
         let mut running = self.threads.lock();
         drop(running.take_if(|threads| threads.pipeline().is_dead()));
@@ -191,7 +205,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
             Some(limit) => Arc::new(Limited { upstream: alloc, limit }),
             None => alloc,
         };
-        let source = (plan.make_source)(target)?;
+        let source = make_source(target)?;
         let pool = Pool::new(alloc, plan.limits(&*source)?, Arc::clone(&plan.counters));
         let bounds = plan.options.workers(plan.copies(), source.is_uneven());
         let settings = Settings {
@@ -223,7 +237,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         let (run, progress, at) = match plan.schedule.epoch(epoch) {
             Ok(EpochOrder { feed, batches, progress }) => {
                 let at = progress.at();
-                (self.begin(epoch, feed, batches), progress, at)
+                (self.begin(epoch, (feed, batches)), progress, at)
             }
             Err(error) => {
                 let at = plan.schedule.begin(epoch);
@@ -242,8 +256,10 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {
         self.copy(|plan, _| {
-            if plan.options.device.as_ref() != Some(device) {
-                plan.checked = None; // another device's decoder
+            if let Origin::Samples { checked, .. } = &mut plan.origin
+                && plan.options.device.as_ref() != Some(device)
+            {
+                *checked = None; // another device's decoder
             }
             plan.options.device = Some(device.clone());
         })

@@ -1,34 +1,32 @@
 //! One epoch, as Burn's training loops see it.
 
-use super::state::EpochPosition;
+use super::{
+    batches::{Batches, Given},
+    state::EpochPosition,
+};
 use crate::{
     batch::{Finished, Ready},
     fault::{Error, Faults, Tally},
     observe::StepClock,
     order::EpochProgress,
-    pipeline::{Delivery, EpochId, Pipeline, Threads},
-    vocabulary::Stage,
+    vocabulary::{Place, Stage},
 };
 use burn::data::{
     dataloader::{DataLoaderIterator, Progress},
     dataset::DatasetError,
 };
-use std::{
-    mem,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
 /// The batches of one epoch, in order. At its end, or when it is dropped early, the work on the rest stops.
-pub(crate) struct EpochIter<O: Send + 'static> {
+pub(crate) struct EpochIter<O> {
     /// The epoch in progress. `Err` if it has ended, or with the error that kept it from starting.
-    run: Result<(Arc<Threads<O>>, EpochId), Option<Error>>,
+    run: Result<Box<dyn Batches<O>>, Option<Error>>,
     /// How far the batches have been taken that the consumer has.
     progress: EpochProgress,
-    /// How far batches have been taken from the pipeline.
+    /// How far batches have been taken from where they come from.
     taken: EpochProgress,
     /// A batch that was taken ahead, to know whether the one before it was the last.
-    kept: Option<Taken<O>>,
+    ahead: Option<Taken<O>>,
     standing: EpochPosition,
     clock: StepClock,
     faults: Faults,
@@ -45,9 +43,9 @@ struct Taken<O> {
     progress: EpochProgress,
 }
 
-impl<O: Send + 'static> EpochIter<O> {
-    pub(crate) fn new(
-        run: Result<(Arc<Threads<O>>, EpochId), Error>,
+impl<O> EpochIter<O> {
+    pub(super) fn new(
+        run: Result<Box<dyn Batches<O>>, Error>,
         progress: EpochProgress,
         standing: EpochPosition,
         clock: StepClock,
@@ -55,31 +53,28 @@ impl<O: Send + 'static> EpochIter<O> {
     ) -> Self {
         let tally = Tally::new(faults.policy.quota(progress.items_total), progress.skipped);
         let taken = progress.clone();
-        Self { run: run.map_err(Some), progress, taken, kept: None, standing, clock, faults, tally }
+        Self { run: run.map_err(Some), progress, taken, ahead: None, standing, clock, faults, tally }
     }
 
     fn advance(&mut self) -> Option<Result<O, Error>> {
-        let threads = match &mut self.run {
-            Ok((threads, _)) => Arc::clone(threads),
-            Err(error) => {
-                let error = error.take()?;
-                self.faults.saw(&error);
-                self.clock.never_started();
-                return Some(Err(error));
-            }
-        };
+        if let Err(error) = &mut self.run {
+            let error = error.take()?;
+            self.faults.saw(&error);
+            self.clock.never_started();
+            return Some(Err(error));
+        }
         let _entered = self.clock.entered();
         let asked = self.clock.asked();
-        let Some(mut given) = self.kept.take().or_else(|| self.pull()) else {
+        let Some(mut given) = self.ahead.take().or_else(|| self.pull()) else {
             self.clock.ended();
-            self.end();
+            self.run = Err(None);
             return None;
         };
         // If all samples that are left may be skipped, this batch may be the last. Its progress must say so.
         if !self.taken.is_shared() && (1..=self.tally.left()).contains(&self.taken.least_left()) {
-            self.kept = self.pull();
-            match &self.kept {
-                Some(kept) => given.waited += kept.waited,
+            self.ahead = self.pull();
+            match &self.ahead {
+                Some(next) => given.waited += next.waited,
                 None => given.progress = self.taken.clone(),
             }
         }
@@ -87,37 +82,29 @@ impl<O: Send + 'static> EpochIter<O> {
         self.standing.set(progress.at());
         self.progress = progress;
         let stepped = self.clock.handed(asked, number, batch.as_ref().ok().map(|(_, items)| *items));
-        threads.handed(waited, stepped);
+        if let Ok(batches) = &self.run {
+            batches.handed(waited, stepped);
+        }
         Some(batch.map(|(batch, _)| batch))
     }
 
     /// Takes the next batch that is not skipped whole; returns `None` at the epoch's end.
     fn pull(&mut self) -> Option<Taken<O>> {
-        let (threads, id) = self.run.as_ref().map(|(threads, id)| (Arc::clone(threads), *id)).ok()?;
         let mut waits = Duration::ZERO;
         loop {
-            // Each wait has a clock of its own, which `timeout` is compared with.
-            let delivery = threads.pipeline().next(id, Instant::now())?;
-            let number = delivery.batch.key.number;
-            waits += delivery.waited;
-            if let Some(batch) = self.take(threads.pipeline(), delivery).transpose() {
+            let given = self.run.as_mut().ok()?.next()?;
+            let number = given.key.number;
+            waits += given.waited;
+            if let Some(batch) = self.take(given).transpose() {
                 return Some(Taken { number, batch, waited: waits, progress: self.taken.clone() });
             }
         }
     }
 
-    /// Ends the epoch: it holds nothing any more, and new threads may take the place of those that hang.
-    fn end(&mut self) {
-        if let Ok((threads, id)) = mem::replace(&mut self.run, Err(None)) {
-            threads.pipeline().end(id);
-            threads.pipeline().rest();
-        }
-    }
-
-    /// Makes the user's batch from what the pipeline delivers; returns it with the number of its samples.
-    fn take(&mut self, pipeline: &Pipeline<O>, delivery: Delivery<O>) -> Result<Option<(O, usize)>, Error> {
-        let Delivery { batch, ready, skips, .. } = delivery;
-        let place = batch.place(Stage::Read);
+    /// Makes the user's batch from what is given; returns it with the number of its samples.
+    fn take(&mut self, given: Given<O>) -> Result<Option<(O, usize)>, Error> {
+        let Given { key, ready, skips, .. } = given;
+        let place = Place::batch(Stage::Read, key);
         let (skipped, replaced) = (skips.skipped.len(), skips.replaced.len());
         let saw = |error: &Error| self.faults.saw(error);
         let tallied = ready.and_then(|ready| self.tally.add(place, skips).inspect_err(saw).map(|()| ready));
@@ -130,7 +117,7 @@ impl<O: Send + 'static> EpochIter<O> {
         });
         let items = match &taken {
             Ok(finished) => {
-                pipeline.counters().made_do(skipped, replaced);
+                self.faults.counters.made_do(skipped, replaced);
                 finished.as_ref().map_or(0, |finished| finished.items) + skipped
             }
             Err(_) => 0,
@@ -146,7 +133,7 @@ impl<O: Send + 'static> EpochIter<O> {
     }
 }
 
-impl<O: Send + 'static> Iterator for EpochIter<O> {
+impl<O> Iterator for EpochIter<O> {
     type Item = Result<O, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -154,15 +141,9 @@ impl<O: Send + 'static> Iterator for EpochIter<O> {
     }
 }
 
-impl<O: Send + 'static> DataLoaderIterator<O> for EpochIter<O> {
+impl<O> DataLoaderIterator<O> for EpochIter<O> {
     fn progress(&self) -> Progress {
         let (items, total) = self.progress.items();
         Progress::new(items, total, Some("items".into()))
-    }
-}
-
-impl<O: Send + 'static> Drop for EpochIter<O> {
-    fn drop(&mut self) {
-        self.end();
     }
 }

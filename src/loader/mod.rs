@@ -1,10 +1,12 @@
 //! What a user holds: the builder and its options, the loader, its epochs, and where it stands.
 
 mod batcher;
+mod batches;
 mod build;
 mod builder;
 mod data_loader;
 mod iter;
+mod kept;
 mod machine;
 #[cfg(feature = "metrics")]
 mod metrics;

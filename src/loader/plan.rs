@@ -1,6 +1,7 @@
 //! Everything that the copies of a loader share, or take over: the checked options.
 
 use super::{
+    kept::Kept,
     options::{Options, PREFETCH},
     state::{LoaderState, SharedPosition},
 };
@@ -26,11 +27,34 @@ const FEWEST: usize = 2;
 /// Makes the source of batches for a device.
 pub(crate) type MakeSource<O> = Arc<dyn Fn(Target) -> Result<Arc<dyn Source<O>>, Error> + Send + Sync>;
 
+/// What batches are made from.
+pub(crate) enum Origin<O> {
+    /// Samples, which are read in each epoch.
+    Samples {
+        make_source: MakeSource<O>,
+        /// What `build` has checked. It keeps the device's decoder open for the first epoch: to open it takes a second or
+        /// two.
+        checked: Option<Arc<dyn Source<O>>>,
+    },
+    /// Rows that are on the device.
+    Kept(Kept<O>),
+}
+
+/// Not derived: `O` need not be `Clone`.
+impl<O> Clone for Origin<O> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Samples { make_source, checked } => {
+                Self::Samples { make_source: Arc::clone(make_source), checked: checked.clone() }
+            }
+            Self::Kept(kept) => Self::Kept(kept.clone()),
+        }
+    }
+}
+
 /// Everything that a copy of a loader shares with it or takes over: the checked options.
 pub(crate) struct Plan<O> {
-    pub(crate) make_source: MakeSource<O>,
-    /// What `build` has checked. It keeps the device's decoder open for the first epoch: to open it takes a second or two.
-    pub(crate) checked: Option<Arc<dyn Source<O>>>,
+    pub(crate) origin: Origin<O>,
     pub(crate) options: Options,
     pub(crate) schedule: Schedule,
     pub(crate) standing: SharedPosition,
@@ -44,8 +68,7 @@ pub(crate) struct Plan<O> {
 impl<O> Clone for Plan<O> {
     fn clone(&self) -> Self {
         Self {
-            make_source: Arc::clone(&self.make_source),
-            checked: self.checked.clone(),
+            origin: self.origin.clone(),
             options: self.options.clone(),
             schedule: self.schedule.clone(),
             standing: self.standing.clone(),
@@ -64,9 +87,7 @@ impl<O> Plan<O> {
 
     /// The state of this loader when it stands at a place of an epoch.
     pub(crate) fn state(&self, at: Position) -> LoaderState {
-        let Schedule { sampling, dataset_len, .. } = &self.schedule;
-        let (batches, sampler) = sampling.fingerprint();
-        LoaderState::new(at, self.options.seed(), *dataset_len, batches, &sampler)
+        LoaderState::of(&self.schedule, self.options.seed(), at)
     }
 
     /// The number of copies that share the limit on memory and the machine: one for each device that the loader is cut

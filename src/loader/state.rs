@@ -2,7 +2,7 @@
 
 use crate::{
     fault::Error,
-    order::{Position, part},
+    order::{Position, Schedule, part},
 };
 use fnv::FnvHasher;
 use parking_lot::{Mutex, MutexGuard};
@@ -69,9 +69,12 @@ pub struct LoaderState {
 const VERSION: u32 = 1;
 
 impl LoaderState {
-    pub(crate) fn new(at: Position, seed: u64, dataset_len: usize, batches: String, sampler: &str) -> Self {
+    /// The state of a loader with this schedule and seed that stands here.
+    pub(crate) fn of(schedule: &Schedule, seed: u64, at: Position) -> Self {
         let Position { epoch, given: position, skipped } = at;
-        Self { version: VERSION, epoch, position, skipped, seed, dataset_len, batches, sampler: in_short(sampler) }
+        let (batches, sampler) = schedule.sampling.fingerprint();
+        let (dataset_len, sampler) = (schedule.dataset_len, in_short(&sampler));
+        Self { version: VERSION, epoch, position, skipped, seed, dataset_len, batches, sampler }
     }
 
     /// The epoch that is in progress, from 0.

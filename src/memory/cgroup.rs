@@ -1,4 +1,4 @@
-//! How much memory the control groups of the system leave to the process.
+//! How much memory the system and its control groups leave to the process.
 
 use crate::fault::Error;
 use std::{fs, path::Path};
@@ -19,6 +19,19 @@ pub(crate) fn check_system(bytes: usize) -> Result<(), Error> {
         );
     }
     Ok(())
+}
+
+/// Returns how many bytes the system and the process's control groups leave to it now, as far as they tell.
+pub(crate) fn free_memory() -> Option<usize> {
+    let group = Group::read(Path::new("/proc/self/cgroup"), Path::new("/sys/fs/cgroup")).map(|group| group.free);
+    let system = fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
+    group.into_iter().chain(system).min().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+}
+
+/// The bytes that can be had without swapping.
+fn available(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// What the control groups of the process leave to it, from its own group up to the root. `max` is the lowest limit of
@@ -82,6 +95,12 @@ impl Files {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_system_tells_what_is_available() {
+        assert_eq!(available("MemTotal:       100 kB\nMemAvailable:   42 kB\n"), Some(42 * 1024));
+        assert_eq!([available(""), available("MemAvailable: much")], [None, None]);
+    }
 
     #[test]
     fn the_tightest_groups_count() {

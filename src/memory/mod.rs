@@ -19,7 +19,7 @@ mod slot;
 
 pub use crate::vocabulary::MemoryKind;
 pub use block::{HeapAlloc, HostAlloc, HostBlock};
-pub(crate) use cgroup::check_system;
+pub(crate) use cgroup::{check_system, free_memory};
 #[cfg(feature = "vision")]
 pub(crate) use compact::close_up;
 pub(crate) use compact::{remove_rows, trim_padding};

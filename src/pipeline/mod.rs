@@ -13,5 +13,7 @@ mod worker;
 
 pub(crate) use growth::{Bounds, Growth};
 pub(crate) use pipeline::{Pipeline, Settings};
-pub(crate) use state::{Delivery, EpochId};
+#[cfg(test)]
+pub(crate) use state::Delivery;
+pub(crate) use state::EpochId;
 pub(crate) use threads::Threads;

@@ -1,0 +1,26 @@
+//! How much memory a device has.
+
+use super::target::Target;
+use crate::memory::free_memory;
+
+/// What is known of a device's memory, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct DeviceMemory {
+    pub(crate) free: Option<usize>,
+    /// The most that can be allocated at once.
+    pub(crate) largest: Option<usize>,
+}
+
+impl Target {
+    /// Asks the device. A CPU backend has what the system has. Of others than CUDA nothing is known.
+    pub(crate) fn memory(&self) -> DeviceMemory {
+        if self.host {
+            return DeviceMemory { free: free_memory(), largest: None };
+        }
+        #[cfg(feature = "cuda")]
+        if let Some(ordinal) = super::cuda_context::ordinal(&self.device) {
+            return super::cuda_memory::device_memory(ordinal);
+        }
+        DeviceMemory::default()
+    }
+}

@@ -1,0 +1,124 @@
+//! The rows of all samples of a data set, in one tensor on the device for each field. Batches are gathered there by
+//! Burn's own operations, so that it works on every backend.
+
+use super::flat::{AnyTensor, stored, with_rank};
+use crate::fault::Error;
+use burn::tensor::{Bool, DType, Device, Int, Shape, Tensor, TensorData, kind::Basic};
+
+/// The rows of one field, `[rows, width]`, without autodiff. All values of a row lie side by side.
+#[derive(Debug, Clone)]
+pub(crate) enum Table {
+    Float(Tensor<2>),
+    Int(Tensor<2, Int>),
+    Bool(Tensor<2, Bool>),
+}
+
+/// Makes a value of the tensor of any kind.
+macro_rules! of_any {
+    ($table:expr, $tensor:ident => $value:expr) => {
+        match $table {
+            Table::Float($tensor) => $value,
+            Table::Int($tensor) => $value,
+            Table::Bool($tensor) => $value,
+        }
+    };
+}
+
+/// Makes a table of the tensor of any kind.
+macro_rules! map_any {
+    ($table:expr, $tensor:ident => $value:expr) => {
+        match $table {
+            Table::Float($tensor) => Table::Float($value),
+            Table::Int($tensor) => Table::Int($value),
+            Table::Bool($tensor) => Table::Bool($value),
+        }
+    };
+}
+
+impl Table {
+    /// Makes a table whose values are all `pad`, or any values without it.
+    pub(crate) fn new(rows: usize, width: usize, dtype: DType, pad: Option<&[u8]>, device: &Device) -> Self {
+        let dtype = stored(dtype, device);
+        match dtype {
+            DType::Bool(_) => Self::Bool(matrix(rows, width, dtype, pad, device)),
+            dtype if dtype.is_float() => Self::Float(matrix(rows, width, dtype, pad, device)),
+            dtype => Self::Int(matrix(rows, width, dtype, pad, device)),
+        }
+    }
+
+    /// The number of values of a row.
+    pub(crate) fn width(&self) -> usize {
+        of_any!(self, tensor => tensor.dims()[1])
+    }
+
+    /// The bytes of all rows.
+    pub(crate) fn bytes(&self) -> usize {
+        of_any!(self, tensor => tensor.shape().num_elements() * tensor.dtype().size())
+    }
+
+    /// Writes the rows of a batch, whose tensor has this shape, to the rows from `first` on, in place.
+    ///
+    /// # Errors
+    /// [`Error::Ended`] if the tensor has another rank or kind.
+    pub(crate) fn write(self, first: usize, batch: AnyTensor, shape: &Shape) -> Result<Self, Error> {
+        Ok(match self {
+            Self::Float(table) => Self::Float(written(table, first, batch, shape)?),
+            Self::Int(table) => Self::Int(written(table, first, batch, shape)?),
+            Self::Bool(table) => Self::Bool(written(table, first, batch, shape)?),
+        })
+    }
+
+    /// Cuts all rows to their first `width` values. While it does, the old table and the new one are both there.
+    pub(crate) fn cut(self, width: usize) -> Self {
+        map_any!(self, tensor => {
+            let [rows, _] = tensor.dims();
+            let narrow = matrix(rows, width, tensor.dtype(), None, &tensor.device());
+            narrow.slice_assign([0..rows, 0..width], tensor.slice([0..rows, 0..width]))
+        })
+    }
+
+    /// The same rows on another device.
+    pub(crate) fn to_device(&self, device: &Device) -> Self {
+        map_any!(self, tensor => tensor.clone().to_device(device))
+    }
+
+    /// The tensor of a batch of this shape, of the rows with these numbers. It has autodiff if the numbers have.
+    pub(crate) fn gather(&self, rows: &Tensor<1, Int>, shape: &Shape) -> AnyTensor {
+        of_any!(self, tensor => gathered(tensor.clone().select(0, rows.clone()), shape))
+    }
+}
+
+/// It is allocated with one dimension, since CubeCL pads the rows of two. And it is allocated to stay: other memory of
+/// the device is in pages, whose size would follow the largest tensor.
+fn matrix<K: Basic>(rows: usize, width: usize, dtype: DType, pad: Option<&[u8]>, device: &Device) -> Tensor<2, K> {
+    let values = rows * width;
+    let flat = device.memory_persistent_allocations((), |()| match pad {
+        None => Tensor::<1, K>::empty([values], (device, dtype)),
+        Some(pad) => {
+            let pad = TensorData::from_bytes_vec(pad.to_vec(), Shape::new([1]), dtype);
+            Tensor::<1, K>::from_data(pad, (device, dtype)).repeat_dim(0, values)
+        }
+    });
+    flat.reshape([rows, width])
+}
+
+fn written<K: Basic + 'static>(
+    table: Tensor<2, K>,
+    first: usize,
+    batch: AnyTensor,
+    shape: &Shape,
+) -> Result<Tensor<2, K>, Error> {
+    let rows = shape.as_slice()[0];
+    let width = shape.num_elements() / rows;
+    let batch: Tensor<2, K> = with_rank!(shape, RANK => {
+        batch.downcast::<Tensor<RANK, K>>().map_err(|_| Error::Ended)?.reshape([rows, width])
+    });
+    Ok(table.slice_assign([first..first + rows, 0..width], batch))
+}
+
+fn gathered<K: Basic + 'static>(rows: Tensor<2, K>, shape: &Shape) -> AnyTensor {
+    let [count, width] = rows.dims();
+    let wanted = shape.num_elements() / count;
+    let rows = if wanted == width { rows } else { rows.slice([0..count, 0..wanted]) };
+    with_rank!(shape, RANK => Box::new(rows.reshape::<RANK, _>(shape.clone())) as AnyTensor)
+}

@@ -1,0 +1,58 @@
+//! Where the batches of an epoch come from: a pipeline, or what is kept on the device.
+
+use crate::{
+    batch::Ready,
+    fault::{Error, Skips},
+    pipeline::{EpochId, Threads},
+    vocabulary::BatchKey,
+};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// One batch of an epoch, or what is in its place.
+pub(super) struct Given<O> {
+    pub(super) key: BatchKey,
+    pub(super) ready: Result<Ready<O>, Error>,
+    /// Those of its samples that were skipped or replaced.
+    pub(super) skips: Skips,
+    /// How long the consumer waited for it.
+    pub(super) waited: Duration,
+}
+
+/// The batches of one epoch. Its drop ends the work on the rest.
+pub(super) trait Batches<O> {
+    /// The next batch, in order; `None` at the epoch's end.
+    fn next(&mut self) -> Option<Given<O>>;
+
+    /// Notes that the consumer has a batch: how long it waited for it, and what its step before took.
+    fn handed(&self, waited: Duration, stepped: Option<Duration>);
+}
+
+/// An epoch on the threads of a pipeline.
+pub(super) struct Piped<O: Send + 'static> {
+    pub(super) threads: Arc<Threads<O>>,
+    pub(super) id: EpochId,
+}
+
+impl<O: Send + 'static> Batches<O> for Piped<O> {
+    fn next(&mut self) -> Option<Given<O>> {
+        // Each wait has a clock of its own, which `timeout` is compared with.
+        let delivery = self.threads.pipeline().next(self.id, Instant::now())?;
+        let (key, ready, skips, waited) = (delivery.batch.key, delivery.ready, delivery.skips, delivery.waited);
+        Some(Given { key, ready, skips, waited })
+    }
+
+    fn handed(&self, waited: Duration, stepped: Option<Duration>) {
+        self.threads.handed(waited, stepped);
+    }
+}
+
+/// The epoch holds nothing any more, and new threads may take the place of those that hang.
+impl<O: Send + 'static> Drop for Piped<O> {
+    fn drop(&mut self) {
+        self.threads.pipeline().end(self.id);
+        self.threads.pipeline().rest();
+    }
+}

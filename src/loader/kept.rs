@@ -1,0 +1,87 @@
+//! A data set that is kept on the device. It is read once, through an ordinary loader; then batches are gathered there.
+
+mod build;
+mod fates;
+mod gather;
+mod lengths;
+mod progress;
+mod read;
+mod room;
+mod tables;
+
+pub(crate) use self::build::{Keep, Plain};
+use self::{
+    fates::Fates,
+    gather::Gather,
+    lengths::Lengths,
+    tables::{Places, Tables},
+};
+use super::batches::Batches;
+use crate::{
+    batch::RawBatch,
+    fault::{BoxError, Error, Faults},
+    memory::Field,
+    order::Feed,
+    vocabulary::BatchKey,
+};
+use burn::tensor::Device;
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
+
+/// Makes the user's batch, as `Collate::finish` does.
+pub(crate) type Finish<O> = Arc<dyn Fn(RawBatch) -> Result<O, BoxError> + Send + Sync>;
+
+/// The kept data set of one copy of a loader.
+pub(crate) struct Kept<O> {
+    of_all: Arc<OfAll<O>>,
+    /// Those that this copy was made from.
+    tables: Arc<Tables>,
+    /// Those of the device of this copy, from its first epoch on.
+    here: OnceLock<Arc<Tables>>,
+}
+
+/// What all copies share.
+struct OfAll<O> {
+    fields: Vec<Field>,
+    finish: Finish<O>,
+    fates: Fates,
+    lengths: Lengths,
+    /// The length of the data set.
+    len: usize,
+    seed: u64,
+    faults: Faults,
+    places: Places,
+}
+
+/// A copy has the tables of its own device, once it begins an epoch.
+impl<O> Clone for Kept<O> {
+    fn clone(&self) -> Self {
+        let tables = Arc::clone(self.here.get().unwrap_or(&self.tables));
+        Self { of_all: Arc::clone(&self.of_all), tables, here: OnceLock::new() }
+    }
+}
+
+impl<O: 'static> Kept<O> {
+    /// Begins an epoch of the batches with these numbers, on the device of this copy.
+    ///
+    /// # Errors
+    /// If the device is not the one that the rows were read to, and has no room for them or fails.
+    pub(super) fn begin(
+        &self,
+        device: &Device,
+        feed: Feed,
+        batches: Range<usize>,
+        first: BatchKey,
+    ) -> Result<Box<dyn Batches<O>>, Error> {
+        let tables = match self.here.get() {
+            Some(tables) => Arc::clone(tables),
+            None => {
+                let tables = self.of_all.places.on(device, &self.tables, first)?;
+                Arc::clone(self.here.get_or_init(|| tables))
+            }
+        };
+        Ok(Box::new(Gather::new(Arc::clone(&self.of_all), tables, device.clone(), feed, batches, first)))
+    }
+}

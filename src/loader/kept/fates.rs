@@ -1,0 +1,62 @@
+//! What became of the samples of a data set as they were read: in which row each is, which are skipped, which replaced.
+
+use crate::fault::{Error, Skips};
+use std::sync::Arc;
+
+/// Where the samples are. Those that are not bad have rows in their order.
+#[derive(Debug, Default)]
+pub(super) struct Fates {
+    /// The indices of those that have no row, in order, with their errors as far as they were listed.
+    skipped: Vec<(usize, Option<Arc<Error>>)>,
+    /// The indices of those that were replaced, in order, and the sample that is in their row.
+    replaced: Vec<(usize, usize)>,
+}
+
+impl Fates {
+    /// Notes the bad samples of a batch whose first sample has this index. Batches come in order.
+    pub(super) fn note(&mut self, first: usize, skips: &Skips) {
+        let errors = skips.skipped.iter().map(|position| (first + position, skips.error(*position).cloned()));
+        self.skipped.extend(errors);
+        let before = self.replaced.len();
+        self.replaced.extend(skips.replaced.iter().map(|(position, index)| (first + position, *index)));
+        self.replaced[before..].sort_unstable(); // a batch has its replacements in any order
+    }
+
+    /// Notes in `skips` what became of the sample at a position of a batch. Returns its row, and the index that is
+    /// delivered there; `None` if it is left out.
+    pub(super) fn of(&self, index: usize, position: usize, skips: &mut Skips) -> Option<(usize, usize)> {
+        let row = match self.skipped.binary_search_by_key(&index, |(skipped, _)| *skipped) {
+            Ok(at) => {
+                skips.skip(position, self.skipped[at].1.clone());
+                return None;
+            }
+            Err(before) => index - before,
+        };
+        let Ok(at) = self.replaced.binary_search_by_key(&index, |(replaced, _)| *replaced) else {
+            return Some((row, index));
+        };
+        let by = self.replaced[at].1;
+        skips.replaced.push((position, by));
+        Some((row, by))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_follow_each_other_without_the_skipped() {
+        let mut fates = Fates::default();
+        let mut read = Skips::default();
+        read.skip(1, Some(Arc::new(Error::Ended)));
+        read.skip(2, None);
+        read.replaced = vec![(3, 9), (0, 4)];
+        fates.note(10, &read);
+        let mut skips = Skips::default();
+        let of: Vec<_> = (9..15).map(|index| fates.of(index, index - 9, &mut skips)).collect();
+        assert_eq!(of, [Some((9, 9)), Some((10, 4)), None, None, Some((11, 9)), Some((12, 14))]);
+        assert_eq!((&skips.skipped, &skips.replaced), (&vec![2, 3], &vec![(1, 4), (4, 9)]));
+        assert!(skips.error(2).is_some() && skips.error(3).is_none());
+    }
+}

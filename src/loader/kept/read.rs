@@ -1,0 +1,89 @@
+//! Reads a data set once, through an ordinary loader, into tables on its device.
+
+use super::{fates::Fates, lengths::Lengths, progress::Progress, room::Room, tables::Tables};
+use crate::{
+    batch::{RawBatch, Ready},
+    device::Table,
+    fault::{Error, guard},
+    loader::{batches::Given, data_loader::PinnedDataLoader},
+    memory::Field,
+    order::EpochOrder,
+    vocabulary::{BatchKey, Place, Stage},
+};
+use std::time::Instant;
+
+/// A data set that was read.
+pub(super) struct Reading {
+    pub(super) tables: Tables,
+    pub(super) fates: Fates,
+    pub(super) lengths: Lengths,
+}
+
+/// Reads what a loader of plain tensors gives in its first epoch, which has the samples in the dataset's order.
+///
+/// # Errors
+/// If the device has no room for it. The first error in place of a batch. What was kept by then is dropped.
+pub(super) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Field]) -> Result<Reading, Error> {
+    let (plan, target) = (reader.plan(), reader.plan().target());
+    let (rows, batch_size) = (plan.schedule.dataset_len, plan.schedule.max_batch_size());
+    let room = Room::of(fields, rows);
+    room.check(&target)?;
+    let whole = Place::batch(Stage::Transfer, BatchKey::NONE);
+    let mut tables = guard(whole, || {
+        let table = |field: &Field| {
+            let width = field.shape.iter().product();
+            Table::new(rows, width, field.dtype, field.pad.as_deref(), &target.device)
+        };
+        Ok(fields.iter().map(table).collect::<Vec<_>>())
+    })?;
+    let (mut fates, mut lengths) = (Fates::default(), Lengths::new(fields, rows));
+    let progress = Progress::new(rows, room.bytes);
+    let EpochOrder { feed, batches, .. } = plan.schedule.epoch(0)?;
+    let mut epoch = reader.begin(0, (feed, batches))?;
+    let (mut row, mut handed) = (0, None);
+    while let Some(Given { key, ready, skips, waited }) = epoch.next() {
+        let stepped = handed.map(|handed: Instant| handed.elapsed().saturating_sub(waited));
+        let raw = match ready? {
+            Ready::Finished(finished) => Some(finished.batch),
+            Ready::Raw(raw) => Some(raw.finish()?.batch),
+            Ready::Empty => None, // all of them are skipped
+        };
+        fates.note(key.number * batch_size, &skips);
+        if let Some(raw) = raw {
+            let count = raw.len();
+            let wrote = || Ok(write(tables, row, raw, fields, &mut lengths)?);
+            tables = guard(Place::batch(Stage::Transfer, key), wrote)?;
+            row += count;
+            progress.add(count);
+        }
+        epoch.handed(waited, stepped);
+        handed = Some(Instant::now());
+    }
+    drop(epoch);
+    let tables = guard(whole, || {
+        let all = tables.into_iter().zip(fields).enumerate();
+        let tables = all.map(|(at, (table, field))| lengths.cut(at, field, table)).collect();
+        target.device.sync()?;
+        Ok(Tables::new(target.device.clone(), tables, rows))
+    })?;
+    progress.end(row, tables.bytes);
+    Ok(Reading { tables, fates, lengths })
+}
+
+/// Writes the rows of a batch, from this row on.
+fn write(
+    tables: Vec<Table>,
+    row: usize,
+    batch: RawBatch,
+    fields: &[Field],
+    lengths: &mut Lengths,
+) -> Result<Vec<Table>, Error> {
+    let count = batch.len();
+    let (tensors, of_rows) = batch.into_tensors();
+    lengths.add(&of_rows);
+    let of = |(at, ((table, field), tensor)): (usize, ((Table, &Field), _))| {
+        let shape = field.batch_shape(count, lengths.longest(at, row..row + count));
+        table.write(row, tensor, &shape)
+    };
+    tables.into_iter().zip(fields).zip(tensors).enumerate().map(of).collect()
+}

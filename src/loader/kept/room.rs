@@ -1,0 +1,85 @@
+//! Whether a device has room for a data set. It is asked before anything is read.
+
+use crate::{
+    device::{DeviceMemory, Target},
+    fault::Error,
+    memory::Field,
+};
+
+/// The most rows: their numbers are of 32 bits on the device.
+const MOST_ROWS: usize = i32::MAX as usize;
+/// Error messages show bytes in this unit.
+const GB: f64 = 1e9;
+
+/// The memory that a data set takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    pub(super) rows: usize,
+    pub(super) bytes: usize,
+    /// The bytes of the largest field, which is one allocation.
+    pub(super) largest: usize,
+}
+
+impl Room {
+    /// That of so many rows; those of padded fields are as long as a row can be.
+    pub(super) fn of(fields: &[Field], rows: usize) -> Self {
+        let row = |field: &Field| field.shape.iter().product::<usize>().saturating_mul(field.dtype.size());
+        let each = fields.iter().map(|field| row(field).saturating_mul(rows));
+        let bytes = each.clone().fold(0, usize::saturating_add);
+        Self { rows, bytes, largest: each.max().unwrap_or(0) }
+    }
+
+    /// Checks that the device has room, as far as that is known.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with the figures.
+    pub(super) fn check(self, target: &Target) -> Result<(), Error> {
+        self.check_in(&target.memory()).map_err(|problem| {
+            let advice = "use `build`, keep smaller values such as u8 instead of f32, or free memory of the device";
+            Error::config("build_kept", problem, advice)
+        })
+    }
+
+    fn check_in(self, memory: &DeviceMemory) -> Result<(), String> {
+        let Self { rows, bytes, largest } = self;
+        let gb = |bytes: usize| bytes as f64 / GB;
+        if rows > MOST_ROWS {
+            return Err(format!("{rows} rows are more than the {MOST_ROWS} that a device can number"));
+        }
+        if let Some(most) = memory.largest.filter(|most| largest > *most) {
+            let (largest, most) = (gb(largest), gb(most));
+            return Err(format!(
+                "a field of the dataset takes {largest:.2} GB, and the device allocates at most {most:.2} GB at once"
+            ));
+        }
+        if let Some(free) = memory.free.filter(|free| bytes > *free) {
+            let (bytes, free) = (gb(bytes), gb(free));
+            return Err(format!(
+                "the dataset takes {bytes:.2} GB in {rows} rows, and the device has {free:.2} GB free"
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::tensor::DType;
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_figures() {
+        let fields = [Field::new("image", DType::U8, [3, 10, 10]), Field::padded("tokens", [50], 0i64)];
+        let room = Room::of(&fields, 1_000_000);
+        assert_eq!((room.bytes, room.largest), (700_000_000, 400_000_000));
+        let memory = |free, largest| DeviceMemory { free, largest };
+        let check = |room: Room, free, largest| room.check_in(&memory(free, largest)).err().unwrap_or_default();
+        assert_eq!(check(room, None, None), "");
+        assert_eq!(check(room, Some(700_000_000), Some(400_000_000)), "");
+        let refused = check(room, Some(650_000_000), None);
+        assert_eq!(refused, "the dataset takes 0.70 GB in 1000000 rows, and the device has 0.65 GB free");
+        assert!(check(room, None, Some(399_999_999)).contains("at most 0.40 GB at once"));
+        assert!(check(Room::of(&fields, 1 << 31), None, None).contains("2147483648 rows are more than"));
+        assert_eq!(Room::of(&fields, usize::MAX).bytes, usize::MAX);
+    }
+}
