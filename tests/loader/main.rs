@@ -11,6 +11,7 @@ mod faults;
 mod fingerprints;
 mod fixed_batch;
 mod golden_samplers;
+mod kept;
 mod options;
 mod order;
 mod policies;
