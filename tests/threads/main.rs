@@ -7,6 +7,7 @@ mod callbacks;
 mod common;
 mod copies;
 mod fault_matrix;
+mod kept_memory;
 mod panics;
 mod shutdown;
 mod sites;
