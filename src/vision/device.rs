@@ -2,16 +2,17 @@
 //!
 //! ```
 //! use burn::prelude::*;
-//! use burn_pinned::{BoxError, RawBatch, vision::device::{self, MixUp}};
+//! use burn_pinned::{BoxError, RawBatch, vision::{RandomCrop, device::{self, MixUp}}};
 //!
-//! const MEAN: [f32; 3] = [0.485, 0.456, 0.406]; // of ImageNet
-//! const STD: [f32; 3] = [0.229, 0.224, 0.225];
+//! const MEAN: [f32; 3] = [0.4914, 0.4822, 0.4465]; // of CIFAR-10
+//! const STD: [f32; 3] = [0.2470, 0.2435, 0.2616];
 //!
 //! fn finish(mut batch: RawBatch, mixup: &MixUp) -> Result<(Tensor<4>, Tensor<2>), BoxError> {
 //!     let mut rng = batch.rng(); // one for all changes of this batch
 //!     let images = batch.take::<4, Int>("image")?; // u8, [N, C, H, W]
+//!     let images = device::random_crop(images, &RandomCrop::new(32)?.padding(4), &mut rng)?;
 //!     let images = device::random_horizontal_flip(images, 0.5, &mut rng)?;
-//!     let targets = device::one_hot(batch.take_int("label")?, 1000);
+//!     let targets = device::one_hot(batch.take_int("label")?, 10);
 //!     let (images, targets) = mixup.apply(images, targets, &mut rng);
 //!     Ok((device::normalize(images, &MEAN, &STD)?, targets))
 //! }
@@ -23,13 +24,18 @@
 //! Shares of Beta distributions are computed with the system's logarithm. They may differ in the last bit between
 //! systems.
 
+mod mix;
+mod parts;
+
+pub use mix::{CutMix, MixUp, Patch};
+pub use parts::{random_crop, random_erasing};
+
 use crate::{augment::probability, fault::Error, rng::KeyedRng};
 use burn::{
     prelude::*,
-    tensor::{Bool, DType, TensorData, kind::Basic, s},
+    tensor::{Bool, TensorData, kind::Basic},
 };
 use rand::RngExt;
-use rand_distr::{Beta, Distribution};
 
 /// What images are made of: [`Int`] for bytes from 0 to 255, or [`Float`].
 pub trait Pixel: Basic + Sized {
@@ -72,7 +78,8 @@ pub fn normalize<K: Pixel>(images: Tensor<4, K>, mean: &[f32], std: &[f32]) -> R
     Ok(K::floats(images) * scale - shift)
 }
 
-/// Mirrors each image of `[N, C, H, W]` left to right with probability `p`, independently of the others.
+/// Mirrors each image of `[N, C, H, W]` left to right with probability `p`, independently of the others. It draws for each
+/// image what [`RandomHorizontalFlip`](super::RandomHorizontalFlip) draws.
 ///
 /// # Errors
 /// If `p` is not from 0 to 1.
@@ -82,15 +89,29 @@ pub fn random_horizontal_flip<K: Pixel>(
     rng: &mut KeyedRng,
 ) -> Result<Tensor<4, K>, Error> {
     let p = probability("random_horizontal_flip", p)?;
+    Ok(flip(images, 3, p, rng))
+}
+
+/// Mirrors each image of `[N, C, H, W]` top to bottom with probability `p`, independently of the others. It draws for each
+/// image what [`RandomVerticalFlip`](super::RandomVerticalFlip) draws.
+///
+/// # Errors
+/// If `p` is not from 0 to 1.
+pub fn random_vertical_flip<K: Pixel>(images: Tensor<4, K>, p: f64, rng: &mut KeyedRng) -> Result<Tensor<4, K>, Error> {
+    let p = probability("random_vertical_flip", p)?;
+    Ok(flip(images, 2, p, rng))
+}
+
+fn flip<K: Pixel>(images: Tensor<4, K>, dim: usize, p: f64, rng: &mut KeyedRng) -> Tensor<4, K> {
     let count = images.dims()[0];
     let flips: Vec<bool> = (0..count).map(|_| rng.random_bool(p)).collect();
     if !flips.contains(&true) {
-        return Ok(images);
+        return images;
     }
     let mask = Tensor::<4, Bool>::from_data(TensorData::new(flips, [count, 1, 1, 1]), &images.device());
     let mask = mask.expand(images.shape());
-    let flipped = images.clone().flip([3]);
-    Ok(images.mask_where(mask, flipped))
+    let flipped = images.clone().flip([dim as isize]);
+    images.mask_where(mask, flipped)
 }
 
 /// Turns labels `[N]` from 0 to `classes - 1` into rows `[N, classes]` of one 1 and zeros.
@@ -101,118 +122,4 @@ pub fn one_hot(labels: Tensor<1, Int>, classes: usize) -> Tensor<2> {
     let all = Tensor::<1, Int>::arange(0..classes as i64, (&labels.device(), labels.dtype()));
     let count = labels.dims()[0];
     labels.reshape([count, 1]).equal(all.reshape([1, classes])).float()
-}
-
-/// Mixes each image of a batch with its neighbour. One share, drawn from Beta(alpha, alpha), holds for the whole batch.
-///
-/// The method is that of Zhang et al., "mixup: Beyond Empirical Risk Minimization", 2017. It works as torchvision's
-/// `MixUp`.
-#[derive(Debug, Clone, Copy)]
-pub struct MixUp(Beta<f64>);
-
-impl MixUp {
-    /// Takes the `alpha` of the distribution: 0.2 mixes most batches little, 1 is uniform.
-    ///
-    /// # Errors
-    /// If `alpha` is not above 0.
-    pub fn new(alpha: f64) -> Result<Self, Error> {
-        Ok(Self(beta("MixUp::new", alpha)?))
-    }
-
-    /// Draws the share that the image itself has in the mix, from 0 to 1.
-    pub fn draw(&self, rng: &mut KeyedRng) -> f64 {
-        self.0.sample(rng)
-    }
-
-    /// Mixes images `[N, C, H, W]` and targets `[N, classes]`, such as [`one_hot`] makes, by the same share. Bytes become
-    /// floats from 0 to 255.
-    pub fn apply<K: Pixel>(
-        &self,
-        images: Tensor<4, K>,
-        targets: Tensor<2>,
-        rng: &mut KeyedRng,
-    ) -> (Tensor<4>, Tensor<2>) {
-        let share = self.draw(rng);
-        let others = images.clone().roll_dim(1, 0);
-        (mix(K::floats(images), K::floats(others), share), mix_targets(targets, share))
-    }
-}
-
-/// Puts a rectangle of its neighbour into each image: the same rectangle in the whole batch. Targets are mixed by area.
-///
-/// The method is that of Yun et al., "CutMix: Regularization Strategy to Train Strong Classifiers with Localizable
-/// Features", 2019. It works as torchvision's `CutMix`.
-#[derive(Debug, Clone, Copy)]
-pub struct CutMix(Beta<f64>);
-
-/// The rectangle that an image gets from its neighbour, in pixels. The ends are not part of it. It may be empty.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Patch {
-    /// Columns.
-    pub x: std::ops::Range<usize>,
-    /// Rows.
-    pub y: std::ops::Range<usize>,
-}
-
-impl CutMix {
-    /// Takes the `alpha` of the distribution Beta(alpha, alpha) of the area that stays: 1 is uniform.
-    ///
-    /// # Errors
-    /// If `alpha` is not above 0.
-    pub fn new(alpha: f64) -> Result<Self, Error> {
-        Ok(Self(beta("CutMix::new", alpha)?))
-    }
-
-    /// Draws the rectangle for images of `width` x `height`.
-    ///
-    /// Its middle is uniform. Its sides are those of the images times `sqrt(1 - share)`. What lies outside the images
-    /// is cut off.
-    pub fn draw(&self, width: usize, height: usize, rng: &mut KeyedRng) -> Patch {
-        let half = 0.5 * (1.0 - self.0.sample(rng)).sqrt();
-        let mut side = |length: usize| {
-            let middle = rng.random_range(0..length.max(1));
-            let half = (half * length as f64) as usize;
-            middle.saturating_sub(half)..(middle + half).min(length)
-        };
-        Patch { x: side(width), y: side(height) }
-    }
-
-    /// Changes images `[N, C, H, W]` and targets `[N, classes]`, such as [`one_hot`] makes.
-    pub fn apply<K: Pixel>(
-        &self,
-        images: Tensor<4, K>,
-        targets: Tensor<2>,
-        rng: &mut KeyedRng,
-    ) -> (Tensor<4, K>, Tensor<2>) {
-        let [count, _, height, width] = images.dims();
-        let Patch { x, y } = self.draw(width, height, rng);
-        if count < 2 || x.is_empty() || y.is_empty() {
-            return (images, targets);
-        }
-        let share = 1.0 - (x.len() * y.len()) as f64 / (width * height) as f64;
-        // In two pieces. `roll_dim` would put them together first, which copies both once more.
-        let part = |of| images.clone().slice(s![of, .., y.clone(), x.clone()]);
-        let (last, others) = (part(count - 1..count), part(0..count - 1));
-        let images = images.slice_assign(s![0..1, .., y.clone(), x.clone()], last);
-        (images.slice_assign(s![1.., .., y, x], others), mix_targets(targets, share))
-    }
-}
-
-fn beta(option: &'static str, alpha: f64) -> Result<Beta<f64>, Error> {
-    let error = || Error::config(option, format!("alpha is {alpha}"), "give a number above 0, such as 1.0");
-    if alpha.is_finite() { Beta::new(alpha, alpha).map_err(|_| error()) } else { Err(error()) }
-}
-
-fn mix<const D: usize>(batch: Tensor<D>, others: Tensor<D>, share: f64) -> Tensor<D> {
-    others.mul_scalar(1.0 - share) + batch.mul_scalar(share)
-}
-
-/// Mixes each row with the one before it; before the first comes the last. For so few bytes one kernel that selects is
-/// faster than the four of `roll_dim`.
-fn mix_targets(targets: Tensor<2>, share: f64) -> Tensor<2> {
-    let count = targets.dims()[0] as i32;
-    let before: Vec<i32> = (0..count).map(|at| (at + count - 1) % count).collect();
-    let before = Tensor::from_data(TensorData::new(before, [count as usize]), (&targets.device(), DType::I32));
-    let others = targets.clone().select(0, before);
-    mix(targets, others, share)
 }

@@ -97,6 +97,11 @@ impl RandomErasing {
         None
     }
 
+    /// What fills the rectangle.
+    pub(crate) fn filling(&self) -> Erased {
+        self.value
+    }
+
     pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let (width, height) = image.dimensions();
         let Some(part) = self.draw(width, height, rng) else { return Ok(()) };

@@ -90,6 +90,15 @@ impl RandomCrop {
         Ok(CropBox { left: left + right, top: top + down, width: self.size.width, height: self.size.height })
     }
 
+    pub(crate) fn mode(&self) -> PaddingMode {
+        self.mode
+    }
+
+    /// The fill colour.
+    pub(crate) fn colour(&self) -> [u8; 3] {
+        self.fill
+    }
+
     /// Returns where the padded image begins along one axis, and how long it is.
     fn interval(&self, side: u32, padding: [u32; 2], crop: u32) -> (i64, i64) {
         let [before, after] = padding.map(i64::from);

@@ -3,7 +3,18 @@
 use super::{rng, statistics::*};
 use burn::prelude::*;
 use burn::tensor::{DType, TensorData};
-use burn_pinned::vision::device::{CutMix, MixUp, normalize, one_hot, random_horizontal_flip};
+use burn_pinned::{
+    KeyedRng,
+    vision::{
+        Erased, PaddingMode, RandomCrop, RandomErasing, RandomHorizontalFlip, RandomVerticalFlip,
+        device::{
+            CutMix, MixUp, Pixel, normalize, one_hot, random_crop, random_erasing, random_horizontal_flip,
+            random_vertical_flip,
+        },
+        write_chw,
+    },
+};
+use image::RgbImage;
 
 fn device() -> Device {
     Device::flex()
@@ -158,4 +169,83 @@ fn one_image_is_its_own_neighbour() {
         assert_eq!(values(cut.float()), values(images.clone().float()));
         assert_eq!(values(its_targets), [1.0]);
     }
+}
+
+/// Images of the host, and the same on the device.
+fn pictures(count: usize, width: u32, height: u32) -> (Vec<RgbImage>, Tensor<4, Int>) {
+    let byte = |n: usize, x, y, c| (n as u32 * 91 + x * 17 + y * 5 + c * 61) as u8;
+    let image = |n| RgbImage::from_fn(width, height, |x, y| image::Rgb([0, 1, 2].map(|c| byte(n, x, y, c))));
+    let images: Vec<_> = (0..count).map(image).collect();
+    (images.clone(), on_device(&images))
+}
+
+fn on_device(images: &[RgbImage]) -> Tensor<4, Int> {
+    let (width, height) = images[0].dimensions();
+    let row = 3 * (width * height) as usize;
+    let mut bytes = vec![0; row * images.len()];
+    bytes.chunks_mut(row).zip(images).for_each(|(row, image)| write_chw(image, row).unwrap());
+    let data = TensorData::from_bytes_vec(bytes, [images.len(), 3, height as usize, width as usize], DType::U8);
+    Tensor::from_data(data, (&device(), DType::U8))
+}
+
+/// Both change the images with one generator, image after image. The device does so for bytes and for floats.
+fn as_on_the_host(
+    host: &impl burn_pinned::Augment<RgbImage>,
+    bytes: impl Fn(Tensor<4, Int>, &mut KeyedRng) -> Tensor<4, Int>,
+    floats: impl Fn(Tensor<4>, &mut KeyedRng) -> Tensor<4>,
+) {
+    let mut changed = 0;
+    for nth in 0..20 {
+        let (images, batch) = pictures(5, 9, 7);
+        let mut of_host = rng(nth);
+        let expected: Vec<_> = images.iter().map(|image| host.apply(image.clone(), &mut of_host).unwrap()).collect();
+        changed += expected.iter().zip(&images).filter(|(a, b)| a != b).count();
+        let expected = on_device(&expected);
+        let made = bytes(batch.clone(), &mut rng(nth));
+        assert_eq!((made.dtype(), made.dims()), (DType::U8, expected.dims()));
+        assert_eq!(values(floats(batch.float(), &mut rng(nth))), values(expected.clone().float()));
+        assert_eq!(values(made.float()), values(expected.float()));
+    }
+    assert!(changed > 20, "{changed} of 100 images were changed");
+}
+
+#[test]
+fn crops_are_those_of_the_host() {
+    let crop = |size: [u32; 2]| RandomCrop::new(size).unwrap();
+    let filled = || crop([7, 9]).padding(4).fill([9, 200, 77]);
+    let modes = [PaddingMode::Edge, PaddingMode::Reflect, PaddingMode::Symmetric];
+    let padded = modes.map(|mode| crop([6, 11]).padding_each([1, 3, 8, 0]).padding_mode(mode));
+    for crop in [crop([3, 4]), filled(), crop([12, 12]).pad_if_needed(true)].iter().chain(&padded) {
+        let bytes = |images: Tensor<4, Int>, rng: &mut _| random_crop(images, crop, rng).unwrap();
+        as_on_the_host(crop, bytes, |images, rng| random_crop(images, crop, rng).unwrap());
+    }
+    assert!(random_crop(pictures(2, 9, 7).1, &crop([8, 8]), &mut rng(0)).is_err(), "larger than the image");
+    let grey = random_crop(plain(3, 4), &crop([4, 4]).padding(2).fill([50, 60, 70]), &mut rng(1)).unwrap();
+    assert!(values(grey).iter().all(|value| [0.0, 1.0, 2.0, 50.0].contains(value)));
+}
+
+#[test]
+fn flips_are_those_of_the_host() {
+    let (across, down) = (RandomHorizontalFlip::new(0.4).unwrap(), RandomVerticalFlip::new(0.4).unwrap());
+    fn horizontal<K: Pixel>(images: Tensor<4, K>, rng: &mut KeyedRng) -> Tensor<4, K> {
+        random_horizontal_flip(images, 0.4, rng).unwrap()
+    }
+    fn vertical<K: Pixel>(images: Tensor<4, K>, rng: &mut KeyedRng) -> Tensor<4, K> {
+        random_vertical_flip(images, 0.4, rng).unwrap()
+    }
+    as_on_the_host(&across, horizontal, horizontal);
+    as_on_the_host(&down, vertical, vertical);
+    assert!(random_vertical_flip(pictures(1, 2, 2).1, -0.1, &mut rng(0)).is_err());
+}
+
+#[test]
+fn erased_parts_are_those_of_the_host() {
+    let erasing = |p| RandomErasing::new(p).unwrap().value(Erased::Color([1, 2, 253]));
+    let cutout = erasing(1.0).scale(0.25, 0.25).unwrap().ratio(1.0, 1.0).unwrap();
+    for erasing in [erasing(0.7), cutout] {
+        let bytes = |images: Tensor<4, Int>, rng: &mut _| random_erasing(images, &erasing, rng).unwrap();
+        as_on_the_host(&erasing, bytes, |images, rng| random_erasing(images, &erasing, rng).unwrap());
+    }
+    let noise = random_erasing(pictures(1, 9, 7).1, &erasing(1.0).value(Erased::Noise), &mut rng(0));
+    assert!(noise.unwrap_err().to_string().contains("noise"));
 }
