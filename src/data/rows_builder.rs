@@ -147,7 +147,8 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     ///
     /// # Errors
     /// If a file is missing, damaged or not supported; if the row type asks for what a file does not have, or has of another
-    /// type: then the error lists what there is; and if an option is wrong.
+    /// type: then the error lists what there is; and if an option is wrong. A first row whose names and types are right but
+    /// whose value is bad, e.g. an image with a damaged header, is no error here but in `get`.
     pub fn open(self) -> Result<Rows<T>, DataError> {
         let wanted = Rows::<T>::wanted(&self.shape)?;
         let source: Arc<dyn Source> = match self.format {

@@ -275,8 +275,7 @@ impl Source for ParquetSource {
         let made = in_parallel(&missing, |(number, leaf)| self.note(&self.groups[*number], *leaf, &progress));
         progress.end();
         made?;
-        saved::save(&self.objects, &self.options, &self.groups, &self.columns);
-        Ok(())
+        saved::save(&self.objects, &self.options, &self.groups, &self.columns)
     }
 }
 

@@ -193,3 +193,17 @@ fn a_file_that_changed_since_its_values_were_noted_is_an_error() {
     fs::write(&path, &bytes[..length / 20]).unwrap();
     assert!(matches!(source.read(99), Err(DataError::Read { .. })));
 }
+
+/// A folder that cannot be written is an error of `index`. What was noted still serves this process.
+#[test]
+fn an_index_that_cannot_be_saved_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.parquet");
+    write(&path, 300, 120, plain(WriterVersion::PARQUET_2_0));
+    let no_folder = Options { index_dir: Some(path.join("index")), ..Options::default() };
+    let source = open(slice::from_ref(&path), &Wanted::All, &no_folder).unwrap();
+    let error = source.index().unwrap_err().to_string();
+    assert!(error.contains("cannot save the index as") && error.contains("`index_dir`"), "{error}");
+    assert_eq!(noted(&source).1, noted(&source).0);
+    (0..300).for_each(|at| assert_eq!(source.read(at).unwrap(), row(at)));
+}
