@@ -196,7 +196,7 @@ impl Args {
 
     fn first_batches(&self) -> Result<(), BoxError> {
         row::choose(&self.columns);
-        let open = || Ok(self.open.rows::<Row>(&[])?);
+        let open = || self.open.rows::<Row>(&[]);
         let build = |rows: Rows<Row>, state: Option<LoaderState>| {
             let (builder, _) = self.with_options(PinnedDataLoaderBuilder::new(Count), Some(rows.blocks()))?;
             let builder = match state {
