@@ -43,14 +43,15 @@ pub(crate) fn unflatten<M: Module>(model: &M, flat: Tensor<1>) -> (GradientsPara
             if !param.is_require_grad() {
                 return;
             }
-            let (start, shape) = (self.at, param.shape());
-            self.at += shape.num_elements();
-            let grad: Tensor<D> = self.flat.clone().slice([start..self.at]).reshape(shape);
+            let shape = param.shape();
+            let len = shape.num_elements();
+            let grad: Tensor<D> = self.flat.clone().narrow(0, self.at, len).reshape(shape);
             self.grads.register(param.id, grad);
+            self.at += len;
         }
     }
     let mut unflatten = Unflatten { flat, at: 0, grads: GradientsParams::new() };
     model.visit(&mut unflatten);
-    let loss = unflatten.flat.slice([unflatten.at..unflatten.at + 1]);
+    let loss = unflatten.flat.narrow(0, unflatten.at, 1);
     (unflatten.grads, loss)
 }
