@@ -53,8 +53,8 @@ struct Args {
     #[arg(long, default_value_t = 64)]
     batch_size: usize,
     /// Batches of each device for one step
-    #[arg(long, default_value_t = 1)]
-    accumulate: usize,
+    #[arg(long, default_value_t = 1, value_parser = value_parser!(u32).range(1..))]
+    accumulate: u32,
     /// Width of the model. With 700 it has a million parameters, with 4,600 25 million
     #[arg(long, default_value_t = 128)]
     width: usize,
@@ -120,7 +120,7 @@ fn run(args: &Args) -> Result<(), BoxError> {
         devices: &devices,
         state: &|| pinned.state(),
         epochs: args.epochs,
-        accumulate: args.accumulate,
+        accumulate: args.accumulate as usize,
         rate: args.learning_rate,
         save: args.checkpoints.as_deref().map(|root| (root, args.every as usize)),
         resume,
@@ -151,7 +151,7 @@ fn run(args: &Args) -> Result<(), BoxError> {
 fn report(args: &Args, parameters: usize, epoch: &Epoch) {
     let seconds = epoch.took.as_secs_f64();
     let step_ms = 1e3 * seconds / epoch.steps as f64;
-    let pictures = usize::from(args.devices) * args.accumulate * args.batch_size;
+    let pictures = usize::from(args.devices) * args.accumulate as usize * args.batch_size;
     let (per_s, waited) = ((epoch.steps * pictures) as f64 / seconds, epoch.waited.as_secs_f64() / seconds);
     if args.json {
         let line = json!({
