@@ -107,7 +107,7 @@ pub mod vision;
 mod vocabulary;
 
 pub use augment::Augment;
-pub use batch::{Collate, RawBatch, RowMut};
+pub use batch::{Collate, RawBatch, RowMut, collate};
 pub use device::{FixedBatch, MapTensors, TensorMapper, host_alloc};
 pub use fault::{BadSamples, BoxError, Error};
 #[cfg(feature = "metrics")]

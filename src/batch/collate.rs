@@ -32,6 +32,11 @@ use std::sync::Arc;
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no `Collate`",
+    label = "this must be a `Collate`",
+    note = "if it is a Burn `Batcher`, write `PinnedDataLoaderBuilder::from_batcher(..)` instead of `new(..)`"
+)]
 pub trait Collate<I>: Send + Sync + 'static {
     /// What the training loop gets.
     type Batch: Send + 'static;
