@@ -5,7 +5,7 @@ use crate::{fault::BoxError, memory::Field};
 use std::sync::Arc;
 
 /// Makes batches from samples: says what a batch looks like, writes a sample into its row, and turns the tensors on the
-/// device into the user's batch.
+/// device into the user's batch. [`collate`](crate::collate) makes one of closures.
 ///
 /// ```
 /// use burn::{prelude::*, tensor::DType};
