@@ -172,14 +172,15 @@ impl Verdict {
 
 impl Stats {
     /// Returns what the training loop waits for, and what to change. The verdict is about all that the loader has done
-    /// since its first eight batches, and costs the loader nothing. It comes after eight more, or as soon as the loop has
-    /// waited for two seconds, without the wait for the first batch of an epoch. For a shorter time, see
-    /// [`since`](Self::since).
+    /// since its first eight batches, and costs the loader nothing. It comes after eight more batches or two more seconds.
+    /// It comes earlier if the loop has waited for two seconds, without the wait for the first batch of an epoch. For a
+    /// shorter time, see [`since`](Self::since).
     pub fn verdict(&self) -> Verdict {
         let many = |stats: &Self| stats.batches >= EARLY || stats.waits_long();
         let warm = self.warm_up.as_ref().map(|warm_up| self.since(warm_up));
         match &warm {
-            Some(warm) if many(warm) => warm.of_all(),
+            // After the first steps, long steps tell as much as long waits.
+            Some(warm) if many(warm) || warm.batches > 1 && warm.total() >= LONG => warm.of_all(),
             None if many(self) => self.of_all(),
             _ if self.waits_long() => self.of_all(),
             _ => Verdict::TooEarly { batches: self.batches, errors: self.errors },

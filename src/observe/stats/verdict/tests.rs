@@ -281,6 +281,11 @@ fn long_waits_are_judged_by_their_time() {
     // Neither the end of the first steps nor an earlier look takes it back.
     let warm_up = Some(Box::new(Stats { batches: 8, waited: ms(2000), ..Stats::default() }));
     assert!(is_told(Stats { batches: 9, warm_up, ..slow.clone() }));
+    // After the first steps, two seconds of steps are enough too.
+    let warm_up = Some(Box::new(Stats { batches: 8, ..Stats::default() }));
+    let computes = Stats { batches: 11, waited: ms(10), stepped: ms(2000), warm_up, ..slow.clone() };
+    assert!(matches!(computes.verdict(), Verdict::Compute { .. }), "{}", computes.verdict());
+    assert!(matches!(Stats { stepped: ms(1900), ..computes }.verdict(), Verdict::TooEarly { .. }));
     for early in [
         Stats { waited: ms(1900), ..slow.clone() },
         Stats { start_waited: ms(200), ..slow.clone() },
