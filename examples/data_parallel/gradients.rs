@@ -45,12 +45,12 @@ pub(crate) fn unflatten<M: Module>(model: &M, flat: Tensor<1>) -> (GradientsPara
             }
             let (start, shape) = (self.at, param.shape());
             self.at += shape.num_elements();
-            let grad: Tensor<D> = self.flat.clone().slice([start..self.at]).reshape(shape);
+            let grad: Tensor<D> = self.flat.clone().slice(start..self.at).reshape(shape);
             self.grads.register(param.id, grad);
         }
     }
     let mut unflatten = Unflatten { flat, at: 0, grads: GradientsParams::new() };
     model.visit(&mut unflatten);
-    let loss = unflatten.flat.slice([unflatten.at..unflatten.at + 1]);
+    let loss = unflatten.flat.slice(unflatten.at..unflatten.at + 1);
     (unflatten.grads, loss)
 }
