@@ -48,10 +48,10 @@ fn values_are_the_same_before_and_after_their_pages_are_noted() {
             let (pages, noted) = noted(&source);
             assert!(pages > 10 && noted == pages);
         }
-        // The index of a process helps the next one.
+        // What was noted by reading helps the next process once it is saved.
         let second = open(std::slice::from_ref(&path), &Wanted::All, &options).unwrap();
         assert_eq!(noted(&second).1, 0);
-        second.index().unwrap();
+        source.index().unwrap();
         let third = open(&[path], &Wanted::All, &options).unwrap();
         assert_eq!(noted(&third).1, noted(&third).0);
         (0..300).for_each(|at| assert_eq!(third.read(at).unwrap(), row(at)));
