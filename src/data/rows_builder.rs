@@ -167,10 +167,18 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         Ok(rows)
     }
 
-    /// Leaves out the fields of structs that the row type does not ask for. The first file tells.
+    /// Leaves out the fields of structs that the row type does not ask for. The first file tells. What it lacks may be in
+    /// other files.
     #[cfg(feature = "parquet")]
     fn fields_of(&self, objects: &Objects, wanted: Wanted) -> Result<Wanted, DataError> {
         let first = parquet::open(objects.first(), &wanted, &self.options)?;
-        Ok(Rows::<T>::new(Arc::new(first), self.shape.clone()).learn()?.unwrap_or(wanted))
+        let learnt = Rows::<T>::new(Arc::new(first), self.shape.clone()).learn()?;
+        Ok(match (wanted, learnt) {
+            (Wanted::Some(columns), Some(learnt)) => {
+                let inside = |name: &str| learnt.of(name).cloned().unwrap_or(Wanted::All);
+                Wanted::Some(columns.into_iter().map(|(name, _)| (Arc::clone(&name), inside(&name))).collect())
+            }
+            (wanted, _) => wanted,
+        })
     }
 }

@@ -170,3 +170,14 @@ fn the_fields_of_structs_that_a_type_asks_for_are_learnt() {
     let fields = Wanted::Some(vec![("x".into(), Wanted::All), ("y".into(), Wanted::All)]);
     assert_eq!(learnt, Wanted::Some(vec![("point".into(), fields), ("n".into(), Wanted::All)]));
 }
+
+#[test]
+fn the_null_of_json_is_none() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Maybe {
+        a: Option<f64>,
+        b: Option<f64>,
+    }
+    let cells = record([("a", raw(b" null\n", Raw::Json)), ("b", raw(b"1.5", Raw::Json))]);
+    assert_eq!(row::<Maybe>(cells, None).unwrap(), Maybe { a: None, b: Some(1.5) });
+}

@@ -148,6 +148,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
         match self.cell {
             Cell::Null => visitor.visit_none(),
+            Cell::Raw(ref json, Raw::Json) if json.trim_ascii() == b"null" => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
