@@ -173,7 +173,7 @@ fn one_image_is_its_own_neighbour() {
 
 /// Images of the host, and the same on the device.
 fn pictures(count: usize, width: u32, height: u32) -> (Vec<RgbImage>, Tensor<4, Int>) {
-    let byte = |n: usize, x, y, c| (n as u32 * 91 + x * 17 + y * 5 + c * 61) as u8;
+    let byte = |n: usize, x: u32, y: u32, c: u32| (n as u32 * 91 + x * 17 + y * 5 + c * 61) as u8;
     let image = |n| RgbImage::from_fn(width, height, |x, y| image::Rgb([0, 1, 2].map(|c| byte(n, x, y, c))));
     let images: Vec<_> = (0..count).map(image).collect();
     (images.clone(), on_device(&images))
