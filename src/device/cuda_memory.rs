@@ -5,11 +5,11 @@
 //! mapped, touched by several threads, then registered.
 #![expect(unsafe_code)]
 
+use super::cuda_context::InContext;
 #[cfg(target_os = "linux")]
 use super::linux::HUGE;
 #[cfg(target_os = "linux")]
 use super::linux::Mapping;
-use super::{cuda_context::InContext, memory::DeviceMemory};
 use crate::{
     fault::Error,
     memory::{HeapAlloc, HostAlloc, HostBlock},
@@ -173,16 +173,11 @@ fn numa_node(context: &CudaContext) -> Option<u32> {
     fs::read_to_string(format!("/sys/bus/pci/devices/{name}/numa_node")).ok()?.trim().parse().ok()
 }
 
-/// What the driver says of a device's memory. Nothing if it cannot be asked.
-pub(crate) fn device_memory(ordinal: usize) -> DeviceMemory {
-    let asked = InContext::open(ordinal)
-        .and_then(|(_in_context, _)| result::mem_get_info().map_err(|error| error.to_string()))
-        .inspect_err(|problem| log::debug!("burn-pinned: the memory of a device is not known: {problem}"));
-    // CubeCL allocates at most a quarter of the device's memory at once.
-    asked.map_or_else(
-        |_| DeviceMemory::default(),
-        |(free, total)| DeviceMemory { free: Some(free), largest: Some(total / 4) },
-    )
+/// The bytes of a device's memory that are free, and all of them. `None` if the driver cannot be asked.
+pub(crate) fn device_memory(ordinal: usize) -> Option<(usize, usize)> {
+    let asked =
+        InContext::open(ordinal).and_then(|_in_context| result::mem_get_info().map_err(|error| error.to_string()));
+    asked.inspect_err(|problem| log::debug!("burn-pinned: the memory of a device is not known: {problem}")).ok()
 }
 
 /// The limit on locked memory, for messages.

@@ -18,8 +18,11 @@ impl Target {
             return DeviceMemory { free: free_memory(), largest: None };
         }
         #[cfg(feature = "cuda")]
-        if let Some(ordinal) = super::cuda_context::ordinal(&self.device) {
-            return super::cuda_memory::device_memory(ordinal);
+        if let Some((free, total)) =
+            super::cuda_context::ordinal(&self.device).and_then(super::cuda_memory::device_memory)
+        {
+            // CubeCL allocates at most a quarter of the device's memory at once.
+            return DeviceMemory { free: Some(free), largest: Some(total / 4) };
         }
         DeviceMemory::default()
     }
