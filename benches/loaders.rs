@@ -13,6 +13,8 @@ mod data;
 mod drive;
 #[path = "loaders/finish.rs"]
 mod finish;
+#[path = "loaders/kept.rs"]
+mod kept;
 #[path = "support/link.rs"]
 mod link;
 #[path = "support/logger.rs"]
@@ -78,6 +80,10 @@ fn main() {
                                 "first_batch_ms": rounded(figures.first_batch_ms, 2),
                                 "pinned_mb": figures.pinned_mb.map(|mb| rounded(mb, 1)),
                                 "device_mb": figures.device_mb.map(|mb| rounded(mb, 1)),
+                                "read_ms": figures.kept.map(|kept| rounded(kept.read_ms, 2)),
+                                "epoch_ms": figures.kept.map(|kept| rounded(kept.epoch_ms, 2)),
+                                "rows_mb": figures.kept.map(|kept| rounded(kept.rows_mb, 2)),
+                                "kept_mb": figures.kept.and_then(|kept| Some(rounded(kept.kept_mb?, 2))),
                             })
                         );
                     }

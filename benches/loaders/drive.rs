@@ -4,7 +4,9 @@ use crate::{
     args::Args,
     case::Case,
     data::{Repeat, Store},
-    fail, link,
+    fail,
+    kept::Costs,
+    link,
     source::Source,
     step::Step,
 };
@@ -24,6 +26,8 @@ pub(crate) struct Figures {
     pub(crate) device_mb: Option<f64>,
     /// Where images were decoded.
     pub(crate) decoder: Option<&'static str>,
+    /// What it cost to keep the data.
+    pub(crate) kept: Option<Costs>,
 }
 
 /// Runs one loader for one round.
@@ -65,6 +69,9 @@ pub(crate) fn drive(args: &Args, source: &Source, case: &Case, step: Option<&Ste
     figures.step_ms = 1e3 * time / args.steps as f64;
     (figures.wait_us_p50, figures.wait_us_p99) = (quantile(50), quantile(99));
     figures.device_mb = link::device_mb();
+    if let Source::Kept(_, costs) = source {
+        figures.kept = Some(*costs);
+    }
     if let Source::Pinned(loader) = source {
         let stats = loader.stats();
         if let Some(file) = &args.timeline {

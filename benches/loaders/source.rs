@@ -6,6 +6,7 @@ use crate::{
     data::{Item, Repeat},
     fail,
     finish::{Batch, Finish},
+    kept::{Costs, keep},
 };
 use burn::{
     data::{
@@ -37,6 +38,7 @@ impl Dataset<Item> for Sleeps {
 /// Every loader behind one face.
 pub(crate) enum Source {
     Pinned(Arc<PinnedDataLoader<Batch>>),
+    Kept(Arc<PinnedDataLoader<Batch>>, Costs),
     Burn(Arc<dyn DataLoader<Batch>>),
     Resident(Box<Batch>),
     /// Bytes on the device, and whether each step makes tensors besides.
@@ -50,7 +52,7 @@ pub(crate) enum Source {
 impl Source {
     pub(crate) fn iter(&self, device: &Device) -> Box<dyn Iterator<Item = Result<Batch, BoxError>> + '_> {
         match self {
-            Self::Pinned(loader) => Box::new(loader.iter().map(|batch| Ok(batch?))),
+            Self::Pinned(loader) | Self::Kept(loader, _) => Box::new(loader.iter().map(|batch| Ok(batch?))),
             Self::Burn(loader) => Box::new(loader.iter().map(|batch| Ok(batch?))),
             Self::Resident(batch) => Box::new(repeat_with(|| Ok(Batch::clone(batch)))),
             Self::Finishing { raw, finish, fresh } => {
@@ -106,6 +108,10 @@ impl Args {
                 }
                 Err(error) => fail(&error.to_string()),
             },
+            "kept" => match keep(self, case, workers, device, dataset) {
+                Ok((loader, costs)) => Source::Kept(loader, costs),
+                Err(error) => fail(&error.to_string()),
+            },
             "burn" => Source::Burn(
                 DataLoaderBuilder::new(case.clone())
                     .batch_size(case.batch)
@@ -123,7 +129,7 @@ impl Args {
                 let finished = case.finish.run(x, labels, &mut KeyedRng::for_order(0, 0));
                 Source::Resident(Box::new(finished.unwrap_or_else(|error| fail(&error.to_string()))))
             }
-            other => fail(&format!("--loader {other}: use pinned, burn, resident, finishing or fresh")),
+            other => fail(&format!("--loader {other}: use pinned, kept, burn, resident, finishing or fresh")),
         }
     }
 }

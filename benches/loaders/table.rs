@@ -1,6 +1,6 @@
 //! The table: medians of the rounds.
 
-use crate::{args::Args, case::Case, drive::Figures};
+use crate::{args::Args, case::Case, drive::Figures, kept::Costs};
 use std::collections::BTreeMap;
 
 pub(crate) fn table(
@@ -42,6 +42,23 @@ pub(crate) fn table(
             of(figures, |f| f.first_batch_ms),
             figures[0].pinned_mb.map_or("-".into(), |mb| format!("{mb:.1}")),
         );
+    }
+    if let Some(kept) = all.get("kept") {
+        let costs = |pick: fn(&Costs) -> Option<f64>| {
+            median(kept.iter().filter_map(|figures| pick(figures.kept.as_ref()?)).collect())
+        };
+        println!(
+            "  kept: read once in {:.0} ms, {:.2} x an epoch of `pinned`; {:.1} MB of rows take {:.3} x as much of the device",
+            costs(|kept| Some(kept.read_ms)),
+            costs(|kept| Some(kept.read_ms / kept.epoch_ms)),
+            costs(|kept| Some(kept.rows_mb)),
+            costs(|kept| Some(kept.kept_mb? / kept.rows_mb))
+        );
+        for other in ["resident", "pinned", "burn"] {
+            let Some(others) = all.get(other) else { continue };
+            let ratio = median(kept.iter().zip(others).map(|(a, b)| a.step_ms / b.step_ms).collect());
+            println!("  kept / {other}: {ratio:.3} x the time of a step");
+        }
     }
     if let (Some(ours), Some(burns)) = (all.get("pinned"), all.get("burn")) {
         let ratio =
