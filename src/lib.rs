@@ -39,6 +39,7 @@
 //! - [`collate`] and [`Collate`]: what a batch looks like, and on which thread each part of its making runs.
 //! - [`Augment`] and [`Sampler`](order::Sampler): random changes and orders, the same on every machine.
 //! - [`LoaderState`]: going on in another process with the very next batch; [`Distributed`]: several processes.
+//! - [`build_kept`](PinnedDataLoaderBuilder::build_kept): a data set that fits is read once and kept on the device.
 //! - [`BadSamples`]: what to do about samples that fail to load.
 //! - [`FixedBatch`]: batches at fixed addresses, for a step that is recorded once as a CUDA graph.
 //! - [`Error`]: what can go wrong, with stage, worker and sample.
@@ -119,6 +120,8 @@ mod documents {
     #[cfg(feature = "data")]
     #[doc = include_str!("../docs/data-tokens.md")]
     struct DataTokens;
+    #[doc = include_str!("../docs/kept.md")]
+    struct Kept;
     #[doc = include_str!("../docs/images.md")]
     struct Images;
     #[doc = include_str!("../docs/own-data.md")]
