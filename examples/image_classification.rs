@@ -8,6 +8,7 @@
 //!     cargo run --release --example image_classification -- --augment trivial  # other random changes
 //!     cargo run --release --example image_classification -- --timeline timeline.svg  # a picture of a dozen batches
 //!     cargo run --release --features metrics --example image_classification  # the loader in Burn's dashboard too
+//!     cargo run --release --example image_classification -- --keep  # read once, and kept on the device
 //!     cargo run --release --example image_classification -- --loader burn  # Burn's own loader on the same data
 //!     cargo run --release --example image_classification -- --checkpoint-epoch 2  # go on after epoch 2 of the last run
 //!     cargo run --release --features turbo --example image_classification  # JPEGs by libjpeg-turbo
@@ -32,6 +33,8 @@ mod collate;
 mod data;
 #[path = "images/devices.rs"]
 mod devices;
+#[path = "images/kept.rs"]
+mod kept;
 #[path = "images/log.rs"]
 mod log;
 #[path = "images/model.rs"]
@@ -71,6 +74,7 @@ use clap::Parser;
 use collate::{ImageBatch, ImageCollate, Sample};
 use data::Data;
 use devices::Strategy;
+use kept::KeptCollate;
 use log::Warnings;
 use model::Model;
 use progress::{Clock, PlainProgress, Timed, with_causes};
@@ -100,11 +104,16 @@ struct Fed {
 
 impl Args {
     fn loader(&self, images: Arc<dyn Dataset<Sample>>, train: bool, device: &Device) -> Result<Fed, BoxError> {
-        let collate = ImageCollate { side: self.side, decoder: self.decoder };
+        let (side, decoder) = (self.side, self.decoder);
+        let collate = ImageCollate { side, decoder };
         let (mut pinned, bad) = (None, Named::default());
         let loader: Loader = match self.loader {
             Which::Pinned => {
-                let mut builder = PinnedDataLoaderBuilder::new(collate)
+                let mut builder = match self.keep {
+                    true => PinnedDataLoaderBuilder::new(KeptCollate::new(side, decoder, train)?),
+                    false => PinnedDataLoaderBuilder::new(collate),
+                };
+                builder = builder
                     .batch_size(self.batch_size)
                     .prefetch(self.prefetch)
                     .bad_samples(self.bad_samples.policy())
@@ -116,15 +125,16 @@ impl Args {
                 if let Some(workers) = self.workers {
                     builder = builder.num_workers(workers);
                 }
-                builder = if train {
+                if train {
                     // Burn counts epochs from 1, the loader from 0: the epoch after Burn's N is the loader's N.
                     let epoch = self.checkpoint_epoch.unwrap_or(0);
-                    let changes = training::<Sample>(self.side, self.augment)?;
-                    builder.shuffle(self.seed).augment(changes).start_epoch(epoch).devices(self.devices)
-                } else {
-                    builder.augment(CentreSquare(self.side))
+                    builder = builder.shuffle(self.seed).start_epoch(epoch).devices(self.devices);
+                }
+                let loader = match (self.keep, train) {
+                    (true, _) => builder.build_kept(images)?,
+                    (false, true) => builder.augment(training::<Sample>(side, self.augment)?).build(images)?,
+                    (false, false) => builder.augment(CentreSquare(side)).build(images)?,
                 };
-                let loader = builder.build(images)?;
                 pinned = Some(Arc::clone(&loader));
                 loader
             }
@@ -133,7 +143,7 @@ impl Args {
                     .batch_size(self.batch_size)
                     .num_workers(self.workers.unwrap_or_else(threads))
                     .set_device(device.clone());
-                let images = Decoded { images, side: self.side };
+                let images = Decoded { images, side };
                 if train { builder.shuffle(self.seed).build(images) } else { builder.build(images) }
             }
         };
@@ -169,6 +179,9 @@ fn accuracy(model: &Model, loader: &dyn DataLoader<ImageBatch>) -> Result<f64, B
 }
 
 fn run(args: &Args) -> Result<(), BoxError> {
+    if args.keep && args.loader == Which::Burn {
+        return Err("--keep is for burn-pinned: leave out `--loader burn`".into());
+    }
     // What would fail after the training fails before it.
     if let Some(file) = &args.timeline {
         if args.loader == Which::Burn {

@@ -47,6 +47,9 @@ pub(crate) struct Args {
     /// What changes training images, after a random crop and a flip. Burn's own loader makes no random changes
     #[arg(long, value_enum, default_value_t = Changes::Light)]
     pub(crate) augment: Changes,
+    /// Keep the images on the device, cut to --side. Crops and flips are made there, and nothing of --augment
+    #[arg(long)]
+    pub(crate) keep: bool,
     /// What is done about images that cannot be read. Burn's own loader stops at the first
     #[arg(long, value_enum, default_value_t = Bad::Skip)]
     pub(crate) bad_samples: Bad,
