@@ -1,7 +1,7 @@
 //! The builder: one method for each option.
 
 use super::{
-    kept::{Keep, Plain},
+    kept::{Keep, Plain, Room},
     options::Options,
     plan::MakeSource,
     state::LoaderState,
@@ -341,7 +341,10 @@ fn rows<I: Send + 'static, C: Collate<I>>(
     let layout = SlotLayout::new(fields.clone(), parts.batch_size)?;
     parts.samples.counters.set_images(layout.decoder().is_some());
     let layout = Arc::new(layout);
+    let room = Room::of(&fields, parts.samples.len);
     let make: MakeSource<C::Batch> = Arc::new(move |target| {
+        let samples = &parts.samples;
+        samples.counters.set_keepable((samples.augment.is_none() && room.is_small(&target)).then_some(room.bytes));
         let (target, layout) = for_decoder(target, &layout)?;
         let collate = Arc::clone(&collate);
         let group = group(layout.bytes() / layout.rows());

@@ -9,7 +9,10 @@ mod read;
 mod room;
 mod tables;
 
-pub(crate) use self::build::{Keep, Plain};
+pub(crate) use self::{
+    build::{Keep, Plain},
+    room::Room,
+};
 use self::{
     fates::Fates,
     gather::Gather,

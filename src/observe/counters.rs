@@ -64,6 +64,8 @@ pub(crate) struct Counters {
     images: AtomicBool,
     /// Whether the order scatters rows over more pages than are kept.
     scattered: AtomicBool,
+    /// The bytes of the data set if the device can keep it, else 0.
+    keepable: AtomicUsize,
     /// What [`TaskClock`](super::TaskClock) saw of tasks whose reads take long.
     looked_ns: AtomicU64,
     awake_ns: AtomicU64,
@@ -133,6 +135,11 @@ impl Counters {
 
     pub(crate) fn set_images(&self, images: bool) {
         self.images.store(images, Relaxed);
+    }
+
+    /// Notes the bytes of the data set, if the device can keep it.
+    pub(crate) fn set_keepable(&self, bytes: Option<usize>) {
+        self.keepable.store(bytes.unwrap_or(0), Relaxed);
     }
 
     /// Notes how long a task with long reads took, and how long its worker was awake.
@@ -306,6 +313,7 @@ impl Counters {
             kept_wait: time(&self.kept_wait_ns),
             images: self.images.load(Relaxed),
             scattered: self.scattered.load(Relaxed),
+            keepable: Some(self.keepable.load(Relaxed)).filter(|bytes| *bytes > 0),
             looked,
             slept: looked.saturating_sub(awake),
             stages,

@@ -289,6 +289,16 @@ fn what_cannot_be_kept_is_an_error() {
     assert!(batcher.contains("batcher"), "{batcher}");
 }
 
+/// The statistics of what is read have the bytes of what could be kept.
+#[test]
+fn what_could_be_kept_is_told() {
+    let told = |builder: Builder| builder.build(Numbers::new(20)).unwrap().stats().keepable;
+    assert_eq!(told(builder()), Some(20 * (4 + 12 + 8 + 3 + 9 * 2 * 8)));
+    assert_eq!(told(builder().augment(|number: usize, _: &mut KeyedRng| number)), None);
+    assert_eq!(builder().build_kept(Numbers::new(20)).unwrap().stats().keepable, None);
+    assert_eq!(builder().build(Numbers::new(1 << 40)).unwrap().stats().keepable, None);
+}
+
 /// A dataset that says it has more samples than there is memory for is refused before anything is read.
 #[test]
 fn a_dataset_that_does_not_fit_is_not_read() {
@@ -314,7 +324,8 @@ fn an_error_while_it_is_read_ends_it() {
     assert!(matches!(&error, Error::Failed { place, .. } if place.index == Some(20)), "{error}");
     let error = make().bad_samples(BadSamples::Replace { tries: 2 }).build_kept(bad(61, &[20, 21, 22])).unwrap_err();
     assert!(matches!(&error, Error::NoReplacement { tries: 2, .. }), "{error}");
-    assert_eq!(seen.swap(0, Relaxed), 4, "one sample, and three");
+    // Another worker may meet two of the three in their own rows meanwhile.
+    assert!(seen.swap(0, Relaxed) >= 4, "one sample, and three");
     make().bad_samples(BadSamples::Skip(Quota::Count(9))).build_kept(bad(61, &[20, 21])).unwrap().iter().for_each(drop);
     assert_eq!(seen.load(Relaxed), 2, "each bad sample is met once");
 

@@ -123,6 +123,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let reader = once.loader(make_source)?;
         let Reading { tables, fates, lengths } = read(&reader, &fields)?;
         drop(reader); // its threads and slots
+        checked.faults.counters.set_keepable(None); // it is kept
         let tables = Arc::new(tables);
         let watched: Arc<dyn OnDevice> = Arc::clone(&tables) as _;
         checked.faults.counters.watch_device(Arc::downgrade(&watched));

@@ -13,16 +13,16 @@ const GB: f64 = 1e9;
 
 /// The memory that a data set takes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub(crate) struct Room {
     pub(super) rows: usize,
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
     /// The bytes of the largest field, which is one allocation.
     pub(super) largest: usize,
 }
 
 impl Room {
     /// That of so many rows; those of padded fields are as long as a row can be.
-    pub(super) fn of(fields: &[Field], rows: usize) -> Self {
+    pub(crate) fn of(fields: &[Field], rows: usize) -> Self {
         let row = |field: &Field| field.shape.iter().product::<usize>().saturating_mul(field.dtype.size());
         let each = fields.iter().map(|field| row(field).saturating_mul(rows));
         let bytes = each.clone().fold(0, usize::saturating_add);
@@ -38,6 +38,12 @@ impl Room {
             let advice = "use `build`, keep smaller values such as u8 instead of f32, or free memory of the device";
             Error::config("build_kept", problem, advice)
         })
+    }
+
+    /// Whether the device tells that it has room for this and as much again, for the training.
+    pub(crate) fn is_small(self, target: &Target) -> bool {
+        let memory = target.memory();
+        memory.free.is_some_and(|free| self.bytes <= free / 2) && self.check_in(&memory).is_ok()
     }
 
     fn check_in(self, memory: &DeviceMemory) -> Result<(), String> {

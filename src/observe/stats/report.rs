@@ -82,6 +82,9 @@ pub struct Stats {
     /// Whether the order scatters the rows of Parquet files over more pages than are kept in memory, so that each is decoded
     /// many times.
     pub scattered: bool,
+    /// The bytes of the whole data set, if [`build_kept`](crate::PinnedDataLoaderBuilder::build_kept) can keep it: they are at
+    /// most half of what the device has free, and no `augment` changes samples on the host.
+    pub keepable: Option<usize>,
     /// The part of `stages.fill.busy` of which it is known whether the workers computed. These are tasks whose reads take
     /// 1 ms or longer, on Linux.
     pub looked: Duration,

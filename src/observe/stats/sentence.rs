@@ -31,6 +31,13 @@ const DECODING: &str = match cfg!(feature = "turbo") {
     false => "store smaller images, or decode them by the feature `turbo`",
 };
 
+/// What spares reading, if the device can keep the data set.
+fn or_keep(f: &mut fmt::Formatter<'_>, keep: Option<usize>) -> fmt::Result {
+    let Some(bytes) = keep else { return Ok(()) };
+    let (size, unit) = if bytes >= 100_000_000 { (bytes as f64 / 1e9, "GB") } else { (bytes as f64 / 1e6, "MB") };
+    write!(f, "; or use `build_kept`, which reads once: the data set is {size:.2} {unit}")
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
@@ -53,15 +60,16 @@ impl fmt::Display for Verdict {
                 write!(f, "{}, mostly {first_batch:.1?} for the first batch of each epoch: ", waits(share))?;
                 f.write_str("use fewer and longer epochs, or smaller batches")
             }
-            Self::Storage { waits: share, workers, busy, asleep, more } => {
+            Self::Storage { waits: share, workers, busy, asleep, more, keep } => {
                 write!(f, "{} for {READ} {}, ", waits(share), of(workers, busy))?;
                 write!(f, "which waits for storage {} of its time: ", percent(asleep))?;
                 match more {
                     Some(more) => write!(f, "use `num_workers({more})`, since workers that sleep need no core"),
                     None => f.write_str("use faster storage or still more workers"),
-                }
+                }?;
+                or_keep(f, keep)
             }
-            Self::Workers { waits: share, stage, workers, busy, more, images, scattered } => {
+            Self::Workers { waits: share, stage, workers, busy, more, images, scattered, keep } => {
                 let (name, cheaper) = words(stage, images);
                 write!(f, "{} for {name} {}: ", waits(share), of(workers, busy))?;
                 match more {
@@ -69,9 +77,10 @@ impl fmt::Display for Verdict {
                     Some(true) => write!(f, "use more workers, or {cheaper}"),
                     Some(false) => write!(f, "{cheaper}; more workers would share the same cores"),
                     None => write!(f, "{cheaper}; more workers help only if they wait for storage"),
-                }
+                }?;
+                or_keep(f, keep)
             }
-            Self::Transfer { waits: share, gb_per_s, busy, pageable } => {
+            Self::Transfer { waits: share, gb_per_s, busy, pageable, keep } => {
                 let (waits, busy) = (waits(share), percent(busy));
                 write!(f, "transfer-bound: {waits}, the transfers copy {busy} of their time at {gb_per_s:.1} GB/s")?;
                 if pageable {
@@ -79,12 +88,14 @@ impl fmt::Display for Verdict {
                 } else {
                     f.write_str(": ")?;
                 }
-                f.write_str("send fewer bytes, such as u8 instead of f32")
+                f.write_str("send fewer bytes, such as u8 instead of f32")?;
+                or_keep(f, keep)
             }
-            Self::Decode { waits: share, busy } => {
+            Self::Decode { waits: share, busy, keep } => {
                 let (waits, busy) = (waits(share), percent(busy));
                 write!(f, "decode-bound: {waits}, the transfers decode on the device {busy} of their time: ")?;
-                f.write_str("store smaller images")
+                f.write_str("store smaller images")?;
+                or_keep(f, keep)
             }
             Self::Device { waits: share, full, kept: false } => {
                 let (waits, full) = (waits(share), percent(full));

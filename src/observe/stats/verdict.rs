@@ -81,6 +81,8 @@ pub enum Verdict {
         asleep: f64,
         /// A number of workers that hides more of it, if there is one.
         more: Option<usize>,
+        /// The bytes of the data set, if the device can keep it.
+        keep: Option<usize>,
     },
     /// The workers are the bottleneck, with one stage above the others.
     #[non_exhaustive]
@@ -99,6 +101,8 @@ pub enum Verdict {
         images: bool,
         /// Whether the order makes them decode the pages of Parquet files again and again.
         scattered: bool,
+        /// The bytes of the data set, if the device can keep it.
+        keep: Option<usize>,
     },
     /// The link to the device is the bottleneck.
     #[non_exhaustive]
@@ -111,6 +115,8 @@ pub enum Verdict {
         busy: f64,
         /// Whether they copy from ordinary memory, because page-locked memory was refused.
         pageable: bool,
+        /// The bytes of the data set, if the device can keep it.
+        keep: Option<usize>,
     },
     /// The engines that decode images on the device are the bottleneck.
     #[non_exhaustive]
@@ -119,6 +125,8 @@ pub enum Verdict {
         waits: f64,
         /// The share of their time in which the transfer threads decode.
         busy: f64,
+        /// The bytes of the data set, if the device can keep it.
+        keep: Option<usize>,
     },
     /// The device has no room for more batches.
     #[non_exhaustive]
@@ -215,10 +223,11 @@ impl Stats {
         if busiest >= BUSY {
             return match () {
                 () if busiest == workers => self.of_workers(waits, stage, workers),
-                () if busiest == decode => Verdict::Decode { waits, busy: decode },
+                () if busiest == decode => Verdict::Decode { waits, busy: decode, keep: self.keepable },
                 () if busiest == transfer => {
                     let pageable = self.memory == Some(MemoryKind::Pageable);
-                    Verdict::Transfer { waits, gb_per_s: self.gb_per_second(), busy: transfer, pageable }
+                    let (gb_per_s, keep) = (self.gb_per_second(), self.keepable);
+                    Verdict::Transfer { waits, gb_per_s, busy: transfer, pageable, keep }
                 }
                 () => Verdict::Stage { waits, stage: Stage::Pin, share: pin },
             };
@@ -252,7 +261,8 @@ impl Stats {
         if let Some(asleep) = asleep.filter(|share| *share >= MOST) {
             // Twice as many, up to a few for each thread of the machine. A few sleepers cost nothing on any machine.
             let more = workers.saturating_mul(2).min(OF_THREADS * self.cpu_threads).max(SLEEPERS);
-            return Verdict::Storage { waits, workers, busy, asleep, more: Some(more).filter(|more| *more > workers) };
+            let more = Some(more).filter(|more| *more > workers);
+            return Verdict::Storage { waits, workers, busy, asleep, more, keep: self.keepable };
         }
         let room = !self.grows && workers + self.transfer_threads < self.cpu_threads;
         // While a worker waits for a file, another one can use its thread of the machine.
@@ -266,6 +276,8 @@ impl Stats {
             more,
             images,
             scattered: self.scattered && stage == Stage::Read,
+            // What is kept is neither read nor written again, but finished in each step.
+            keep: self.keepable.filter(|_| matches!(stage, Stage::Read | Stage::Collate)),
         }
     }
 
