@@ -89,6 +89,9 @@ fn gpus_advice(gpus: &[Gpu], machine: &Machine, say: &mut impl FnMut(String)) {
     if let Some(gpu) = gpus.first() {
         let gain = gpu.locked / gpu.pageable;
         say(format!("Page-locked memory is {gain:.1} x as fast as other memory here. The loader uses it by itself."));
+        // The other half is for the training, as in the loader's verdict.
+        let half = gb(gpu.free as u64 / 2);
+        say(format!("Data of up to {half:.1} GB can stay on the GPU: `build_kept` reads them once."));
     }
     let (alone, together): (f64, f64) =
         (gpus.iter().map(|gpu| gpu.locked).sum(), gpus.iter().map(|gpu| gpu.together).sum());

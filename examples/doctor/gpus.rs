@@ -8,6 +8,8 @@ pub(crate) struct Gpu {
     pub(crate) name: String,
     /// The NUMA node that it is attached to.
     pub(crate) node: Option<usize>,
+    /// Bytes of its memory that are free.
+    pub(crate) free: usize,
     pub(crate) pageable: f64,
     pub(crate) locked: f64,
     /// While all GPUs copy.
@@ -61,7 +63,8 @@ mod cuda {
                 .map(|(locked, kind)| rate(context, locked, clock.next(format_args!("link of GPU {nth}, {kind}"))));
             let (locked, pageable) = (locked.map_err(words)?, pageable.map_err(words)?);
             let name = context.name().map_err(words)?;
-            gpus.push(Gpu { name, node: node(context), pageable, locked, together: locked });
+            let (free, _) = context.mem_get_info().map_err(words)?;
+            gpus.push(Gpu { name, node: node(context), free, pageable, locked, together: locked });
         }
         if gpus.len() > 1 {
             let (start, time) = (Barrier::new(contexts.len()), clock.next("links of all GPUs at once"));

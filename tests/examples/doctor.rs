@@ -54,7 +54,8 @@ fn few_workers_are_enough_if_more_bring_little() {
 
 /// Two GPUs on a host with two nodes, in a container with less memory, huge pages off.
 fn facts() -> Facts {
-    let gpu = Gpu { name: "GPU".into(), node: Some(1), pageable: 11.0, locked: 55.0, together: 44.0 };
+    let gpu =
+        Gpu { name: "GPU".into(), node: Some(1), free: 80_000_000_000, pageable: 11.0, locked: 55.0, together: 44.0 };
     let machine = Machine {
         cores: 16,
         memory: Some(512 << 30),
@@ -83,6 +84,7 @@ fn says(facts: &Facts, words: &str) {
 fn advice_follows_from_the_facts() {
     let all = facts();
     for words in [
+        "Data of up to 40.0 GB can stay",
         "5.0 x as fast",
         "All 2 GPUs at once take 88 GB/s, 80 %",
         "numactl --cpunodebind=1",
