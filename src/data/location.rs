@@ -1,6 +1,6 @@
 //! From a path, a glob or a list of braces to the files that it means.
 
-use super::error::DataError;
+use super::{error::DataError, store};
 use std::{
     path::{Path, PathBuf},
     str::FromStr,
@@ -82,6 +82,11 @@ impl Paths {
         let mut files = Vec::new();
         for path in &self.0 {
             match path.to_str() {
+                Some(text) if url(path).is_some() => {
+                    for pattern in braces(text)? {
+                        files.extend(store::expand(&pattern)?.into_iter().map(PathBuf::from));
+                    }
+                }
                 Some(text) if !path.exists() => {
                     for pattern in braces(text)? {
                         matches(&pattern, &mut files)?;
@@ -97,6 +102,11 @@ impl Paths {
     pub(crate) fn in_folders(&self, name: &str) -> Result<Vec<PathBuf>, DataError> {
         self.0.iter().map(|folder| folder.join(name)).collect::<Self>().files()
     }
+}
+
+/// The text of a path that is a URL.
+pub(crate) fn url(path: &Path) -> Option<&str> {
+    path.to_str().filter(|text| text.split_once("://").is_some_and(|(scheme, _)| !scheme.contains(['/', '\\'])))
 }
 
 fn matches(pattern: &str, files: &mut Vec<PathBuf>) -> Result<(), DataError> {

@@ -44,10 +44,16 @@ mod starts;
 mod store;
 mod tar;
 mod tokens;
+#[cfg(feature = "remote")]
+mod traffic;
 
 pub use cell::Array;
 pub use error::DataError;
+#[cfg(feature = "remote")]
+pub use error::StoreError;
 pub use location::Paths;
 pub use rows::Rows;
 pub use rows_builder::RowsBuilder;
 pub use tokens::{TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens, TokensError};
+#[cfg(feature = "remote")]
+pub use traffic::Fetched;

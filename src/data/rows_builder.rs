@@ -153,13 +153,13 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         let source: Arc<dyn Source> = match self.format {
             #[cfg(feature = "parquet")]
             Format::Parquet => {
-                let objects = Objects::find(&self.paths)?;
+                let objects = Objects::find(&self.paths, &self.options)?;
                 let wanted = self.fields_of(&objects, wanted)?;
                 Arc::new(parquet::open(objects, &wanted, &self.options)?)
             }
-            Format::Tar => Arc::new(tar::open(Objects::find(&self.paths)?, &wanted, &self.options)?),
+            Format::Tar => Arc::new(tar::open(Objects::find(&self.paths, &self.options)?, &wanted, &self.options)?),
             Format::Mds => Arc::new(mds::open(&self.paths, &wanted, &self.options)?),
-            Format::Jsonl => Arc::new(jsonl::open(Objects::find(&self.paths)?, &wanted, &self.options)?),
+            Format::Jsonl => Arc::new(jsonl::open(Objects::find(&self.paths, &self.options)?, &wanted, &self.options)?),
         };
         let rows = Rows::new(source, self.shape);
         rows.check()?;

@@ -1,17 +1,43 @@
 //! Where the bytes of shards come from. A store knows no format.
 
+#[cfg(feature = "remote")]
+mod far;
+#[cfg(not(feature = "remote"))]
+#[path = "store/near.rs"]
+mod far;
 mod local;
+#[cfg(feature = "remote")]
+mod remote;
+#[cfg(feature = "remote")]
+mod steady;
 
-use super::{error::DataError, location::Paths};
-use std::{fmt, io, ops::Range, path::PathBuf, sync::Arc};
+use super::{
+    error::DataError,
+    location::{Paths, url},
+    source::Options,
+};
+pub(crate) use far::expand;
+use std::{
+    fmt,
+    io::{self, Read},
+    ops::Range,
+    path::PathBuf,
+    sync::Arc,
+};
 
 /// Reads parts of objects. An object has a number: its place in the list that the store was made of.
 pub(crate) trait Store: Send + Sync + fmt::Debug {
+    /// Opens a part of an object. Its bytes come from the reader, on the thread that reads. The reader fails if the object
+    /// ends before, or cannot be read: it does not end early.
+    fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>>;
+
     /// Fills `into` with the bytes of an object from `start` on, on the calling thread.
     ///
     /// # Errors
     /// If the object ends before, or cannot be read.
-    fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()>;
+    fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
+        self.open(object, start..start + into.len() as u64)?.read_exact(into)
+    }
 }
 
 /// One file or object as it was when the data set was opened.
@@ -34,9 +60,23 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    /// Finds the files.
-    pub(crate) fn find(paths: &Paths) -> Result<Self, DataError> {
-        Self::local(paths.files()?)
+    /// Finds the files or objects.
+    pub(crate) fn find(paths: &Paths, options: &Options) -> Result<Self, DataError> {
+        Self::at(paths.files()?, options)
+    }
+
+    /// Looks at files or objects.
+    pub(crate) fn at(paths: Vec<PathBuf>, options: &Options) -> Result<Self, DataError> {
+        let urls: Vec<String> = paths.iter().filter_map(|path| url(path)).map(String::from).collect();
+        match urls.len() {
+            0 => Self::local(paths),
+            all if all == paths.len() => far::open(urls, options),
+            _ => Err(DataError::Option {
+                option: "paths",
+                problem: "some are URLs, and others are files".into(),
+                advice: "open them apart, and chain the rows with Burn's `ComposedDataset`".into(),
+            }),
+        }
     }
 
     /// Looks at local files.

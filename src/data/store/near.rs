@@ -1,0 +1,18 @@
+//! Stands for stores behind a network in a build without them.
+
+use super::Objects;
+use crate::data::{error::DataError, source::Options};
+
+/// Refuses a URL.
+pub(crate) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
+    Err(DataError::Option {
+        option: "paths",
+        problem: format!("`{pattern}` is a URL, and this build reads local files only"),
+        advice: "enable the feature `http` of burn-pinned (https, hf), or `cloud` (s3, gs, az)".into(),
+    })
+}
+
+/// Refuses URLs.
+pub(super) fn open(urls: Vec<String>, _: &Options) -> Result<Objects, DataError> {
+    expand(&urls.concat()).map(|_| unreachable!("it always refuses"))
+}
