@@ -24,6 +24,8 @@
 mod asked;
 mod cell;
 mod error;
+#[cfg(feature = "remote")]
+mod fetch;
 mod index;
 mod jsonl;
 mod location;

@@ -138,7 +138,9 @@ impl<T: DeserializeOwned> Rows<T> {
     }
 
     fn read(&self, index: usize) -> Result<T, DataError> {
-        let record = self.source.read(index)?;
+        let record = self.source.read(index);
+        self.source.objects().done(index);
+        let record = record?;
         let row = self.within_limits(|| row::row(record, self.columns.as_deref()));
         row.map_err(|error| self.of_row(index, error))
     }

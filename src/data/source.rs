@@ -2,6 +2,8 @@
 
 use super::{cell::Record, error::DataError, starts::Starts, store::Objects};
 use crate::order::Blocks;
+#[cfg(feature = "remote")]
+use std::ops::Range;
 use std::{fmt, path::PathBuf, sync::Arc};
 
 /// Rows of one format. All methods may be called on any thread.
@@ -19,6 +21,10 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
 
     /// Reads the wanted columns of a row, on the calling thread. `row < len()`.
     fn read(&self, row: usize) -> Result<Record, DataError>;
+
+    /// Tells the parts of objects that [`read`](Self::read) is going to ask for, for a row of a store behind a network.
+    #[cfg(feature = "remote")]
+    fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError>;
 
     /// The object that a row is in, and the row's number there.
     fn place(&self, row: usize) -> (&str, usize) {
@@ -81,10 +87,23 @@ pub(crate) struct Options {
     pub(crate) cache: Option<(PathBuf, u64)>,
     /// The most bytes of decoded pieces in memory.
     pub(crate) memory: u64,
+    /// The most bytes that are fetched ahead from a store behind a network, and the most requests at once.
+    #[cfg(feature = "remote")]
+    pub(crate) read_ahead: u64,
+    #[cfg(feature = "remote")]
+    pub(crate) requests: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { index_dir: None, cache: None, memory: 512 << 20 }
+        Self {
+            index_dir: None,
+            cache: None,
+            memory: 512 << 20,
+            #[cfg(feature = "remote")]
+            read_ahead: 512 << 20,
+            #[cfg(feature = "remote")]
+            requests: 32,
+        }
     }
 }

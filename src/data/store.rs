@@ -16,6 +16,8 @@ use super::{
     location::{Paths, url},
     source::Options,
 };
+#[cfg(feature = "remote")]
+use super::{fetch::Ahead, traffic::Traffic};
 pub(crate) use far::expand;
 use std::{
     fmt,
@@ -57,6 +59,18 @@ pub(crate) struct Objects {
     store: Arc<dyn Store>,
     /// The folder of the first object, if it is a local one. Indices are saved there.
     pub(crate) folder: Option<PathBuf>,
+    /// Fetches ahead, from a store that is behind a network.
+    #[cfg(feature = "remote")]
+    pub(crate) far: Option<Far>,
+}
+
+/// What a store behind a network has besides.
+#[cfg(feature = "remote")]
+#[derive(Debug, Clone)]
+pub(crate) struct Far {
+    /// `None` if the option `read_ahead` is 0.
+    pub(crate) ahead: Option<Arc<Ahead>>,
+    pub(crate) traffic: Arc<Traffic>,
 }
 
 impl Objects {
@@ -83,7 +97,7 @@ impl Objects {
     pub(crate) fn local(paths: Vec<PathBuf>) -> Result<Self, DataError> {
         let folder = paths.first().and_then(|path| path.parent()).map(Into::into);
         let (list, store) = local::open(paths)?;
-        Ok(Self { list: list.into(), store: Arc::new(store), folder })
+        Ok(Self::new(list, Arc::new(store), folder))
     }
 
     /// The first object alone.
@@ -93,9 +107,19 @@ impl Objects {
     }
 
     /// Objects of a store that a test has made.
-    #[cfg(all(test, feature = "parquet"))]
+    #[cfg(all(test, any(feature = "parquet", feature = "remote")))]
     pub(crate) fn of(list: Vec<Object>, store: Arc<dyn Store>) -> Self {
-        Self { list: list.into(), store, folder: None }
+        Self::new(list, store, None)
+    }
+
+    fn new(list: Vec<Object>, store: Arc<dyn Store>, folder: Option<PathBuf>) -> Self {
+        Self {
+            list: list.into(),
+            store,
+            folder,
+            #[cfg(feature = "remote")]
+            far: None,
+        }
     }
 
     pub(crate) fn list(&self) -> &[Object] {
@@ -122,8 +146,25 @@ impl Objects {
         let Some(length) = length.and_then(|length| usize::try_from(length).ok()) else {
             return Err(failed(io::Error::new(io::ErrorKind::UnexpectedEof, format!("it has {bytes} bytes"))));
         };
+        #[cfg(feature = "remote")]
+        if let Some(far) = &self.far {
+            far.traffic.used(length as u64);
+            if let Some(ahead) = &far.ahead {
+                return ahead.read(object, range.clone()).map_err(failed);
+            }
+        }
         let mut part = vec![0; length];
         self.store.read(object, range.start, &mut part).map_err(failed)?;
         Ok(part)
+    }
+
+    /// Notes that a row was read.
+    pub(crate) fn done(&self, row: usize) {
+        #[cfg(feature = "remote")]
+        if let Some(ahead) = self.far.as_ref().and_then(|far| far.ahead.as_ref()) {
+            ahead.done(row);
+        }
+        #[cfg(not(feature = "remote"))]
+        let _ = row;
     }
 }

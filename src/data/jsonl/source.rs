@@ -15,6 +15,8 @@ use crate::{
     },
     order::Blocks,
 };
+#[cfg(feature = "remote")]
+use std::ops::Range;
 
 pub(super) const KIND: Kind = Kind(b"jsonl  1");
 /// Bytes of a block.
@@ -95,6 +97,13 @@ impl Source for JsonlSource {
 
     fn read(&self, row: usize) -> Result<Record, DataError> {
         self.read_row(row, &self.wanted)
+    }
+
+    #[cfg(feature = "remote")]
+    fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError> {
+        let (object, row) = self.starts.find(row);
+        part(object, self.lines[object].row(row));
+        Ok(())
     }
 
     fn there_is(&self) -> Vec<(String, String)> {

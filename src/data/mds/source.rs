@@ -17,6 +17,8 @@ use crate::{
     },
     order::Blocks,
 };
+#[cfg(feature = "remote")]
+use std::ops::Range;
 
 /// The rows of MDS shards.
 #[derive(Debug)]
@@ -86,6 +88,13 @@ impl Source for MdsSource {
             column: column.map(|column| (*column).into()),
             problem,
         })
+    }
+
+    #[cfg(feature = "remote")]
+    fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError> {
+        let (object, row) = self.starts.find(row);
+        part(object, self.shards[object].row(&self.objects, object, row)?);
+        Ok(())
     }
 
     fn there_is(&self) -> Vec<(String, String)> {

@@ -1,11 +1,11 @@
 //! Chooses the store of a URL.
 
 use super::{
-    Object, Objects, Store,
+    Far, Object, Objects, Store,
     remote::Remote,
     steady::{Patience, Steady},
 };
-use crate::data::{error::DataError, source::Options, traffic::Traffic};
+use crate::data::{error::DataError, fetch::Ahead, source::Options, traffic::Traffic};
 use std::sync::Arc;
 
 /// The objects that a protocol has found, in the order of the URLs, and what asks for them.
@@ -37,8 +37,9 @@ pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, Data
 fn objects<R: Remote + 'static>((list, remote): Found<R>, options: &Options) -> Result<Objects, DataError> {
     let traffic = Arc::<Traffic>::default();
     let store: Arc<dyn Store> = Arc::new(Steady::new(remote, Patience::default(), Arc::clone(&traffic)));
-    let _ = options; // The cache and reading ahead come here.
-    Ok(Objects { list: list.into(), store, folder: None })
+    let ahead = (options.read_ahead > 0)
+        .then(|| Arc::new(Ahead::new(Arc::clone(&store), options.read_ahead, options.requests)));
+    Ok(Objects { far: Some(Far { ahead, traffic }), ..Objects::new(list, store, None) })
 }
 
 fn scheme(url: &str) -> &str {
