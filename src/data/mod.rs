@@ -46,6 +46,7 @@ mod tar;
 mod tokens;
 #[cfg(feature = "remote")]
 mod traffic;
+mod url;
 
 pub use cell::Array;
 pub use error::DataError;
