@@ -24,19 +24,20 @@
 mod asked;
 mod cell;
 mod error;
-#[cfg(feature = "remote")]
-mod fetch;
 mod index;
 mod jsonl;
 mod location;
 mod mapped;
 mod mds;
+mod options;
 mod parallel;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(feature = "parquet")]
 mod pieces;
 mod progress;
+#[cfg(feature = "remote")]
+mod read_ahead;
 mod replace;
 mod row;
 mod rows;
@@ -48,6 +49,7 @@ mod tar;
 mod tokens;
 #[cfg(feature = "remote")]
 mod traffic;
+mod url;
 
 pub use cell::Array;
 pub use error::DataError;

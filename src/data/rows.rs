@@ -183,6 +183,11 @@ impl<T: DeserializeOwned> Rows<T> {
 }
 
 impl<T> Rows<T> {
+    #[cfg(feature = "remote")]
+    pub(super) fn source(&self) -> &Arc<dyn Source> {
+        &self.source
+    }
+
     /// The runs of rows that are cheap to read together, for the sampler [`BlockShuffle`](crate::order::BlockShuffle).
     pub fn blocks(&self) -> Blocks {
         self.source.blocks()

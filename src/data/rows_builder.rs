@@ -1,13 +1,15 @@
 //! How rows are opened.
 
+#[cfg(all(feature = "http", feature = "parquet"))]
+use super::store;
 use super::{
     error::DataError,
     jsonl,
     location::Paths,
     mds,
+    options::Options,
     rows::{Rows, Shape},
-    source::{Options, Source},
-    store::Objects,
+    source::Source,
     tar,
 };
 #[cfg(feature = "parquet")]
@@ -40,10 +42,12 @@ pub struct RowsBuilder<T> {
     row: PhantomData<fn() -> T>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 enum Format {
     #[cfg(feature = "parquet")]
     Parquet,
+    #[cfg(all(feature = "http", feature = "parquet"))]
+    Hub(String, String),
     Tar,
     Mds,
     Jsonl,
@@ -72,6 +76,31 @@ impl<T: DeserializeOwned> Rows<T> {
     #[cfg(feature = "parquet")]
     pub fn parquet(paths: impl Into<Paths>) -> RowsBuilder<T> {
         RowsBuilder::new(paths.into(), Format::Parquet)
+    }
+
+    /// A split of a data set of the Hugging Face hub: the Parquet files that the hub has made of it (its branch
+    /// `refs/convert/parquet`). `dataset` is `org/name`; `split` is such as `train`, or `config/train` if it has several
+    /// configurations.
+    ///
+    /// ```no_run
+    /// use burn_pinned::data::Rows;
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct Row {
+    ///     text: String,
+    ///     label: usize,
+    /// }
+    ///
+    /// let train = Rows::<Row>::hub("stanfordnlp/imdb", "train").open()?;
+    /// # Ok::<(), burn_pinned::data::DataError>(())
+    /// ```
+    ///
+    /// The hub converts the first 5 GB of a split that is larger; that part is `config/partial-train`. For the data set's own
+    /// files, write their URL: `Rows::parquet("hf://datasets/org/name/data/train-*.parquet")`.
+    #[cfg(all(feature = "http", feature = "parquet"))]
+    pub fn hub(dataset: impl Into<String>, split: impl Into<String>) -> RowsBuilder<T> {
+        let none = Vec::<PathBuf>::new().into(); // the hub lists them
+        RowsBuilder::new(none, Format::Hub(dataset.into(), split.into()))
     }
 
     /// Tar shards by the rules of WebDataset: neighbouring files with one key make a row, and the rest of the name, behind
@@ -122,7 +151,7 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     }
 
     /// Names the folder where indices are saved, for shards in folders that cannot be written to. Default: beside the first
-    /// shard.
+    /// shard, and for URLs a folder of the user's cache, `~/.cache/burn-pinned`.
     pub fn index_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.options.index_dir = Some(folder.into());
         self
@@ -150,26 +179,26 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     /// type: then the error lists what there is; and if an option is wrong.
     pub fn open(self) -> Result<Rows<T>, DataError> {
         let wanted = Rows::<T>::wanted(&self.shape)?;
-        let source: Arc<dyn Source> = match self.format {
+        let source: Arc<dyn Source> = match &self.format {
+            #[cfg(all(feature = "http", feature = "parquet"))]
+            Format::Hub(dataset, split) => self.parquet_of(&store::converted(dataset, split)?.into(), wanted)?,
             #[cfg(feature = "parquet")]
-            Format::Parquet => {
-                let objects = Objects::find(&self.paths, &self.options)?;
-                let wanted = self.fields_of(&objects, wanted)?;
-                Arc::new(parquet::open(objects, &wanted, &self.options)?)
-            }
-            Format::Tar => Arc::new(tar::open(Objects::find(&self.paths, &self.options)?, &wanted, &self.options)?),
+            Format::Parquet => self.parquet_of(&self.paths, wanted)?,
+            Format::Tar => Arc::new(tar::open(self.paths.objects(&self.options)?, &wanted, &self.options)?),
             Format::Mds => Arc::new(mds::open(&self.paths, &wanted, &self.options)?),
-            Format::Jsonl => Arc::new(jsonl::open(Objects::find(&self.paths, &self.options)?, &wanted, &self.options)?),
+            Format::Jsonl => Arc::new(jsonl::open(self.paths.objects(&self.options)?, &wanted, &self.options)?),
         };
         let rows = Rows::new(source, self.shape);
         rows.check()?;
         Ok(rows)
     }
 
-    /// Leaves out the fields of structs that the row type does not ask for. The first file tells.
+    /// The fields of structs that the row type does not ask for are left out. The first file tells which.
     #[cfg(feature = "parquet")]
-    fn fields_of(&self, objects: &Objects, wanted: Wanted) -> Result<Wanted, DataError> {
+    fn parquet_of(&self, paths: &Paths, wanted: Wanted) -> Result<Arc<dyn Source>, DataError> {
+        let objects = paths.objects(&self.options)?;
         let first = parquet::open(objects.first(), &wanted, &self.options)?;
-        Ok(Rows::<T>::new(Arc::new(first), self.shape.clone()).learn()?.unwrap_or(wanted))
+        let wanted = Rows::<T>::new(Arc::new(first), self.shape.clone()).learn()?.unwrap_or(wanted);
+        Ok(Arc::new(parquet::open(objects, &wanted, &self.options)?))
     }
 }

@@ -4,7 +4,7 @@ use super::{cell::Record, error::DataError, starts::Starts, store::Objects};
 use crate::order::Blocks;
 #[cfg(feature = "remote")]
 use std::ops::Range;
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{fmt, sync::Arc};
 
 /// Rows of one format. All methods may be called on any thread.
 pub(crate) trait Source: Send + Sync + fmt::Debug {
@@ -74,36 +74,6 @@ impl Wanted {
         match self {
             Self::All => Some(&Self::All),
             Self::Some(fields) => fields.iter().find(|(field, _)| **field == *name).map(|(_, wanted)| wanted),
-        }
-    }
-}
-
-/// What a format may need to know besides.
-#[derive(Debug, Clone)]
-pub(crate) struct Options {
-    /// Where indices are saved. By default they lie beside the shards.
-    pub(crate) index_dir: Option<PathBuf>,
-    /// Where decompressed shards are kept, and how many bytes of them.
-    pub(crate) cache: Option<(PathBuf, u64)>,
-    /// The most bytes of decoded pieces in memory.
-    pub(crate) memory: u64,
-    /// The most bytes that are fetched ahead from a store behind a network, and the most requests at once.
-    #[cfg(feature = "remote")]
-    pub(crate) read_ahead: u64,
-    #[cfg(feature = "remote")]
-    pub(crate) requests: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            index_dir: None,
-            cache: None,
-            memory: 512 << 20,
-            #[cfg(feature = "remote")]
-            read_ahead: 512 << 20,
-            #[cfg(feature = "remote")]
-            requests: 32,
         }
     }
 }

@@ -1,24 +1,32 @@
 //! Where the bytes of shards come from. A store knows no format.
 
 #[cfg(feature = "remote")]
+pub(crate) mod ahead;
+#[cfg(feature = "http")]
+mod client;
+#[cfg(feature = "remote")]
 mod far;
 #[cfg(not(feature = "remote"))]
 #[path = "store/near.rs"]
 mod far;
+#[cfg(feature = "http")]
+mod http;
+#[cfg(feature = "http")]
+mod hub;
 mod local;
 #[cfg(feature = "remote")]
 mod remote;
 #[cfg(feature = "remote")]
 mod steady;
 
-use super::{
-    error::DataError,
-    location::{Paths, url},
-    source::Options,
-};
 #[cfg(feature = "remote")]
-use super::{fetch::Ahead, traffic::Traffic};
-pub(crate) use far::expand;
+use super::traffic::Traffic;
+use super::{error::DataError, options::Options, url::url};
+#[cfg(feature = "remote")]
+use ahead::Ahead;
+pub(crate) use far::{expand, pin};
+#[cfg(all(feature = "http", feature = "parquet"))]
+pub(crate) use hub::converted;
 use std::{
     fmt,
     io::{self, Read},
@@ -40,6 +48,11 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
     fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
         self.open(object, start..start + into.len() as u64)?.read_exact(into)
     }
+
+    /// Reads a small file of the same name with another extension. `None` if there is none, or one that is older.
+    fn beside(&self, _object: usize, _extension: &str) -> io::Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
 }
 
 /// One file or object as it was when the data set was opened.
@@ -57,9 +70,9 @@ pub(crate) struct Object {
 pub(crate) struct Objects {
     list: Arc<[Object]>,
     store: Arc<dyn Store>,
-    /// The folder of the first object, if it is a local one. Indices are saved there.
+    /// Where indices are saved: the folder of the first file, or for objects one of the user's.
     pub(crate) folder: Option<PathBuf>,
-    /// Fetches ahead, from a store that is behind a network.
+    /// What a store behind a network has besides.
     #[cfg(feature = "remote")]
     pub(crate) far: Option<Far>,
 }
@@ -74,11 +87,6 @@ pub(crate) struct Far {
 }
 
 impl Objects {
-    /// Finds the files or objects.
-    pub(crate) fn find(paths: &Paths, options: &Options) -> Result<Self, DataError> {
-        Self::at(paths.files()?, options)
-    }
-
     /// Looks at files or objects.
     pub(crate) fn at(paths: Vec<PathBuf>, options: &Options) -> Result<Self, DataError> {
         let urls: Vec<String> = paths.iter().filter_map(|path| url(path)).map(String::from).collect();
@@ -106,6 +114,13 @@ impl Objects {
         Self { list: self.list[..1].into(), ..self.clone() }
     }
 
+    /// The same files under other names, with another folder for indices.
+    #[cfg(feature = "http")]
+    fn named(self, names: &[String], folder: Option<PathBuf>) -> Self {
+        let named = |(object, name): (&Object, &String)| Object { name: name.as_str().into(), ..object.clone() };
+        Self { list: self.list.iter().zip(names).map(named).collect(), folder, ..self }
+    }
+
     /// Objects of a store that a test has made.
     #[cfg(all(test, any(feature = "parquet", feature = "remote")))]
     pub(crate) fn of(list: Vec<Object>, store: Arc<dyn Store>) -> Self {
@@ -120,6 +135,26 @@ impl Objects {
             #[cfg(feature = "remote")]
             far: None,
         }
+    }
+
+    /// Whether each read is a request, so that few and long ones are better.
+    pub(crate) fn is_far(&self) -> bool {
+        #[cfg(feature = "remote")]
+        return self.far.is_some();
+        #[cfg(not(feature = "remote"))]
+        false
+    }
+
+    /// Opens an object from its first byte to its last.
+    pub(crate) fn whole(&self, object: usize) -> Result<Box<dyn Read + Send + '_>, DataError> {
+        let Object { name, bytes, .. } = &self.list[object];
+        self.store.open(object, 0..*bytes).map_err(|source| DataError::Open { path: (**name).into(), source })
+    }
+
+    /// Reads a small file of the same name with another extension. `None` if there is none, or one that is older.
+    pub(crate) fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, DataError> {
+        let failed = |source| DataError::Open { path: self.name(object).into(), source };
+        self.store.beside(object, extension).map_err(failed)
     }
 
     pub(crate) fn list(&self) -> &[Object] {

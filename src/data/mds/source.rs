@@ -11,9 +11,11 @@ use crate::{
         cell::Record,
         error::DataError,
         location::Paths,
-        source::{Options, Source, Wanted},
+        options::Options,
+        source::{Source, Wanted},
         starts::Starts,
         store::Objects,
+        url::{shown, url},
     },
     order::Blocks,
 };
@@ -40,15 +42,15 @@ pub(crate) struct MdsSource {
 /// a wanted column cannot be read, or if there is no room for decompressed shards.
 pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<MdsSource, DataError> {
     let files = paths.in_folders("index.json")?;
-    let (columns, listed) = index_json::read(&files)?;
-    let cut = Cut::new(&files.first().map_or_else(Default::default, |path| path.to_string_lossy()), &columns, wanted)?;
+    let (columns, listed) = index_json::read(&files, options)?;
+    let cut = Cut::new(&files.first().map_or_else(String::new, |path| shown(path)), &columns, wanted)?;
     // Looked at once: another process may decompress a shard meanwhile.
     let packed: Vec<Option<Packed>> = listed.iter().map(packed).collect();
     let mut unpacked = unpack::unpack(packed.iter().flatten(), options)?.into_iter();
     let path = |(shard, packed): (&Listed, &Option<Packed>)| {
         packed.as_ref().and_then(|_| unpacked.next()).unwrap_or_else(|| shard.raw.path.clone())
     };
-    let objects = Objects::local(listed.iter().zip(&packed).map(path).collect())?;
+    let objects = Objects::at(listed.iter().zip(&packed).map(path).collect(), options)?;
     let (mut shards, mut starts) = (Vec::with_capacity(listed.len()), Starts::new());
     for (object, listed) in listed.iter().enumerate() {
         if objects.bytes(object) != listed.raw.bytes {
@@ -63,9 +65,10 @@ pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<
     Ok(MdsSource { objects, shards, starts, columns, cut })
 }
 
-/// What has to be decompressed of a shard: nothing if it is there as it is.
+/// What has to be decompressed of a shard: nothing if it is there as it is. A store has compressed shards alone.
 fn packed(shard: &Listed) -> Option<Packed<'_>> {
-    let (file, compression) = shard.zip.as_ref().filter(|_| !shard.raw.path.exists())?;
+    let (file, compression) =
+        shard.zip.as_ref().filter(|_| url(&shard.raw.path).is_some() || !shard.raw.path.exists())?;
     Some(Packed { file, compression, raw: &shard.raw })
 }
 

@@ -3,7 +3,7 @@
 use super::{chunk::Chunk, footer::Placed, notes::Note, schema::Columns};
 use crate::data::{
     index::{self, Kind},
-    source::Options,
+    options::Options,
     store::Objects,
 };
 use bytes::Bytes;

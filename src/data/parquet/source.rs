@@ -15,10 +15,11 @@ use crate::{
     data::{
         cell::{Cell, Record},
         error::DataError,
+        options::Options,
         parallel::in_parallel,
         pieces::Pieces,
         progress::Progress,
-        source::{Options, Source, Wanted},
+        source::{Source, Wanted},
         starts::Starts,
         store::Objects,
     },

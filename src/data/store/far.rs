@@ -1,21 +1,35 @@
 //! Chooses the store of a URL.
 
 use super::{
-    Far, Object, Objects, Store,
-    remote::Remote,
+    Far, Objects, Store,
+    ahead::Ahead,
+    remote::{Found, Remote},
     steady::{Patience, Steady},
 };
-use crate::data::{error::DataError, fetch::Ahead, source::Options, traffic::Traffic};
-use std::sync::Arc;
-
-/// The objects that a protocol has found, in the order of the URLs, and what asks for them.
-pub(super) type Found<R> = (Vec<Object>, R);
+#[cfg(feature = "http")]
+use super::{
+    http,
+    hub::{self, Opened},
+};
+use crate::data::{error::DataError, options::Options, traffic::Traffic, url::shown};
+use std::{env, path::PathBuf, sync::Arc};
 
 /// Lists the objects that a pattern with `*`, `?` or `[` means, sorted by name. Another URL is taken as it is.
 pub(crate) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
     match scheme(pattern) {
+        #[cfg(feature = "http")]
+        "http" | "https" => http::expand(pattern),
+        #[cfg(feature = "http")]
+        "hf" => hub::expand(pattern),
         _ => Err(unknown(pattern)),
     }
+}
+
+/// Names one version of each object, where a store has several: so all that is read is of one version.
+pub(crate) fn pin(files: Vec<PathBuf>) -> Result<Vec<PathBuf>, DataError> {
+    #[cfg(feature = "http")]
+    let files = hub::pin(files)?;
+    Ok(files)
 }
 
 /// Looks at objects of one store.
@@ -24,11 +38,18 @@ pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, Data
     if let Some(other) = urls.iter().find(|url| scheme(url) != scheme(first)) {
         return Err(DataError::Option {
             option: "paths",
-            problem: format!("{first} and {other} are in different stores"),
+            problem: format!("{} and {} are in different stores", shown(first.as_ref()), shown(other.as_ref())),
             advice: "open them apart, and chain the rows with Burn's `ComposedDataset`".into(),
         });
     }
     match scheme(first) {
+        #[cfg(feature = "http")]
+        "http" | "https" => objects(http::open(&urls)?, options),
+        #[cfg(feature = "http")]
+        "hf" => match hub::open(&urls)? {
+            Opened::Here(files) => Objects::local(files).map(|objects| objects.named(&urls, own_folder())),
+            Opened::There(found) => objects(found, options),
+        },
         _ => Err(unknown(first)),
     }
 }
@@ -39,7 +60,13 @@ fn objects<R: Remote + 'static>((list, remote): Found<R>, options: &Options) -> 
     let store: Arc<dyn Store> = Arc::new(Steady::new(remote, Patience::default(), Arc::clone(&traffic)));
     let ahead = (options.read_ahead > 0)
         .then(|| Arc::new(Ahead::new(Arc::clone(&store), options.read_ahead, options.requests)));
-    Ok(Objects { far: Some(Far { ahead, traffic }), ..Objects::new(list, store, None) })
+    Ok(Objects { far: Some(Far { ahead, traffic }), ..Objects::new(list, store, own_folder()) })
+}
+
+/// A folder of the user's, for what belongs beside files that cannot be written to.
+fn own_folder() -> Option<PathBuf> {
+    let given = env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    Some(given.or_else(|| Some(env::home_dir()?.join(".cache")))?.join("burn-pinned"))
 }
 
 fn scheme(url: &str) -> &str {
@@ -49,7 +76,7 @@ fn scheme(url: &str) -> &str {
 fn unknown(url: &str) -> DataError {
     DataError::Option {
         option: "paths",
-        problem: format!("no store is known for `{url}`"),
+        problem: format!("no store is known for `{}`", shown(url.as_ref())),
         advice: "write a path, or a URL with https, http, hf (feature `http`), s3, gs or az (feature `cloud`)".into(),
     }
 }

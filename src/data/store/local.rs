@@ -7,7 +7,7 @@ use std::{
     fs::{self, File},
     io::{self, Read},
     ops::Range,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::UNIX_EPOCH,
 };
@@ -80,6 +80,16 @@ impl Store for Local {
 
     fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
         read_at(&*self.file(object)?, start, into)
+    }
+
+    fn beside(&self, object: usize, extension: &str) -> io::Result<Option<Vec<u8>>> {
+        let file = &self.paths[object];
+        let path = file.with_extension(extension);
+        let changed = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
+        if path == *file || changed(&path).is_none_or(|time| Some(time) < changed(file)) {
+            return Ok(None);
+        }
+        Ok(fs::read(&path).ok())
     }
 }
 

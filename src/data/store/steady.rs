@@ -51,8 +51,62 @@ impl<R: Remote> Steady<R> {
 
 impl<R: Remote> Store for Steady<R> {
     fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
-        let now = Instant::now();
-        Ok(Box::new(Body { steady: self, object, rest: part, from: None, all: 0, vain: 0, since: now, asked: None }))
+        let attempts = Attempts::new(self.patience);
+        Ok(Box::new(Body { steady: self, object, rest: part, from: None, attempts, asked: None }))
+    }
+
+    fn beside(&self, object: usize, extension: &str) -> io::Result<Option<Vec<u8>>> {
+        patiently(self.patience, || self.remote.beside(object, extension)).map_err(io::Error::other)
+    }
+}
+
+/// Asks until there is an answer, within [`Patience`].
+pub(super) fn patiently<T>(patience: Patience, ask: impl Fn() -> Result<T, Refused>) -> Result<T, StoreError> {
+    let mut attempts = Attempts::new(patience);
+    loop {
+        match ask() {
+            Ok(answer) => return Ok(answer),
+            Err(refused) => attempts.wait(refused)?,
+        }
+    }
+}
+
+/// The attempts at one thing that have failed.
+struct Attempts {
+    patience: Patience,
+    /// All of them, and those since the last byte.
+    all: u32,
+    vain: u32,
+    /// When the last byte came, or it was begun.
+    since: Instant,
+}
+
+impl Attempts {
+    fn new(patience: Patience) -> Self {
+        Self { patience, all: 0, vain: 0, since: Instant::now() }
+    }
+
+    fn came(&mut self) {
+        (self.vain, self.since) = (0, Instant::now());
+    }
+
+    /// Waits before the next attempt. An error if there is none.
+    fn wait(&mut self, Refused { status, problem, again }: Refused) -> Result<(), StoreError> {
+        (self.all, self.vain) = (self.all + 1, self.vain + 1);
+        let Patience { attempts, time, pause } = self.patience;
+        let pause = match again {
+            Again::Yes => pause.saturating_mul(1 << (self.vain - 1).min(16)),
+            Again::After(named) => named.max(pause),
+            Again::No => Duration::MAX,
+        };
+        let pause = if again == Again::No { pause } else { pause.min(LONGEST) };
+        let is_late = self.since.elapsed().saturating_add(pause) > time;
+        if self.vain >= attempts || self.all >= MOST || is_late {
+            return Err(StoreError { problem, status, attempts: self.all });
+        }
+        log::debug!("a request is made again: {problem}");
+        thread::sleep(pause);
+        Ok(())
     }
 }
 
@@ -63,34 +117,16 @@ struct Body<'a, R> {
     /// What has not come yet.
     rest: Range<u64>,
     from: Option<Box<dyn Read + Send + 'a>>,
-    /// Attempts that have failed: all, and those since the last byte.
-    all: u32,
-    vain: u32,
-    /// When the last byte came, or the part was opened.
-    since: Instant,
+    attempts: Attempts,
     /// When a request was made that has not brought a byte yet.
     asked: Option<Instant>,
 }
 
 impl<R: Remote> Body<'_, R> {
-    /// Waits before the next attempt. An error if there is none.
-    fn failed(&mut self, Refused { status, problem, again }: Refused) -> io::Result<()> {
+    fn failed(&mut self, refused: Refused) -> io::Result<()> {
         self.from = None;
-        (self.all, self.vain) = (self.all + 1, self.vain + 1);
-        let Patience { attempts, time, pause } = self.steady.patience;
-        let pause = match again {
-            Again::Yes => pause.saturating_mul(1 << (self.vain - 1).min(16)),
-            Again::After(named) => named.max(pause),
-            Again::No => Duration::MAX,
-        };
-        let pause = if again == Again::No { pause } else { pause.min(LONGEST) };
-        let is_late = self.since.elapsed().saturating_add(pause) > time;
-        if self.vain >= attempts || self.all >= MOST || is_late {
-            return Err(io::Error::other(StoreError { problem, status, attempts: self.all }));
-        }
+        self.attempts.wait(refused).map_err(io::Error::other)?;
         self.steady.traffic.retried();
-        log::debug!("a request is made again: {problem}");
-        thread::sleep(pause);
         Ok(())
     }
 }
@@ -113,9 +149,9 @@ impl<R: Remote> Read for Body<'_, R> {
             let problem = match from.read(&mut into[..left]) {
                 Ok(0) => "the answer ended too early".into(),
                 Ok(bytes) => {
-                    self.since = Instant::now();
+                    self.attempts.came();
                     self.steady.traffic.came(bytes as u64, self.asked.take().map(|asked| asked.elapsed()));
-                    (self.rest.start, self.vain) = (self.rest.start + bytes as u64, 0);
+                    self.rest.start += bytes as u64;
                     return Ok(bytes);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

@@ -11,8 +11,9 @@ use crate::{
         cell::{Cell, Raw, Record},
         error::DataError,
         index::{self, Kind},
+        options::Options,
         parallel::in_parallel,
-        source::{Options, Source, Wanted},
+        source::{Source, Wanted},
         starts::Starts,
         store::Objects,
     },
@@ -51,7 +52,7 @@ struct Shard {
 /// Opens shards. Their index is read, or made.
 pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Result<TarSource, DataError> {
     let indices = index::make(&objects, KIND, options, |object, progress| {
-        dali::index(&objects, object).map_or_else(|| scan(&objects, object, progress), Ok)
+        dali::index(&objects, object)?.map_or_else(|| scan(&objects, object, progress), Ok)
     })?;
     let all: Vec<usize> = (0..objects.len()).collect();
     let read = in_parallel(&all, |object| {

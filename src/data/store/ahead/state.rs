@@ -4,7 +4,7 @@
 //! request. An *order* is an epoch that has announced its rows.
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque, hash_map::Entry},
     io, mem,
     ops::Range,
     sync::Arc,
@@ -25,7 +25,7 @@ pub(super) const ROWS: u64 = 1 << 16;
 pub(super) type Key = (usize, u64);
 
 /// The rows to come. `None` stands for a row of another data set.
-pub(super) type Plan = Box<dyn Iterator<Item = Option<Planned>> + Send>;
+pub(crate) type Plan = Box<dyn Iterator<Item = Option<Planned>> + Send>;
 
 /// A row to come, with its parts.
 pub(crate) struct Planned {
@@ -117,6 +117,8 @@ pub(super) struct State {
     held: u64,
     parts: BTreeMap<Key, Part>,
     rows: HashMap<usize, Vec<Need>>,
+    /// Rows that were read before they were planned, and how often.
+    early: HashMap<usize, usize>,
     orders: Vec<Order>,
     last_id: u64,
     pub(super) is_closed: bool,
@@ -153,7 +155,11 @@ impl State {
             !needs.is_empty()
         });
         keys.into_iter().for_each(|key| self.release(key));
-        self.orders.swap_remove(at).plan
+        let plan = self.orders.swap_remove(at).plan;
+        if self.orders.is_empty() {
+            self.early.clear();
+        }
+        plan
     }
 
     /// Takes the plan of an order that may plan more: the one that has planned the fewest rows ahead.
@@ -172,6 +178,13 @@ impl State {
         let Some(order) = self.orders.iter_mut().find(|order| order.id == id) else { return plan };
         order.plan = plan;
         for Planned { row, parts } in rows {
+            if let Entry::Occupied(mut times) = self.early.entry(row) {
+                *times.get_mut() -= 1;
+                if *times.get() == 0 {
+                    times.remove();
+                }
+                continue;
+            }
             let (position, mut bytes) = (order.planned, 0);
             order.planned += 1;
             let mut keys = Vec::with_capacity(parts.len());
@@ -305,9 +318,14 @@ impl State {
         }
     }
 
-    /// Notes that a row was read. Rows that were not announced change nothing.
+    /// Notes that a row was read. It may be planned later, if a worker was quicker than the plan.
     pub(super) fn done(&mut self, row: usize) {
-        let Some(needs) = self.rows.get_mut(&row) else { return };
+        let Some(needs) = self.rows.get_mut(&row) else {
+            if !self.orders.is_empty() && self.early.len() < ROWS as usize {
+                *self.early.entry(row).or_default() += 1;
+            }
+            return;
+        };
         let need = (!needs.is_empty()).then(|| needs.remove(0));
         if needs.is_empty() {
             self.rows.remove(&row);
@@ -333,6 +351,7 @@ impl State {
         }
     }
 
+    #[cfg(test)]
     pub(super) fn held(&self) -> u64 {
         self.held
     }

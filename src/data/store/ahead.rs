@@ -7,15 +7,17 @@
 
 mod state;
 
-use super::{source::Source, store::Store};
+use super::Store;
+use crate::data::StoreError;
 use parking_lot::{Condvar, Mutex};
-use state::{Piece, Plan, Planned, State, Want};
+use state::{Piece, State, Want};
+pub(crate) use state::{Plan, Planned};
 use std::{
     fmt,
     io::{self, Read},
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Weak},
+    sync::Arc,
     thread::{self, JoinHandle},
 };
 
@@ -71,13 +73,10 @@ impl Ahead {
         Self { shared: Arc::new(shared), requests, threads: Mutex::default() }
     }
 
-    /// Begins to fetch what these rows need, in their order. `None` stands for rows of other data sets.
-    pub(crate) fn begin(
-        &self,
-        source: &Arc<dyn Source>,
-        rows: Box<dyn Iterator<Item = Option<usize>> + Send>,
-    ) -> Epoch {
-        let id = self.shared.state.lock().begin(plan(Arc::downgrade(source), rows), !source.decodes());
+    /// Begins to fetch what these rows need, in their order. `again` says that rows read what other rows have read. Else it
+    /// is decoded once for all.
+    pub(crate) fn begin(&self, plan: Plan, again: bool) -> Epoch {
+        let id = self.shared.state.lock().begin(plan, again);
         let mut threads = self.threads.lock();
         while threads.len() < self.requests {
             let shared = Arc::clone(&self.shared);
@@ -92,6 +91,11 @@ impl Ahead {
             }
         }
         drop(threads);
+        // The first rows are planned before workers ask for them.
+        let first = self.shared.state.lock().to_plan();
+        if let Some((id, plan)) = first {
+            self.shared.plan(id, plan);
+        }
         self.shared.work.notify_all();
         Epoch { shared: Arc::clone(&self.shared), id }
     }
@@ -149,20 +153,6 @@ impl Drop for Ahead {
     }
 }
 
-/// The parts of rows, as long as there is a source to ask. A row that cannot be planned has none: its read says why.
-fn plan(source: Weak<dyn Source>, rows: Box<dyn Iterator<Item = Option<usize>> + Send>) -> Plan {
-    Box::new(rows.map_while(move |row| {
-        let source = source.upgrade()?;
-        Some(row.filter(|row| *row < source.len()).map(|row| {
-            let mut parts = Vec::new();
-            if let Err(error) = source.parts(row, &mut |object, part| parts.push((object, part))) {
-                log::debug!("row {row} is not read ahead: {error}");
-            }
-            Planned { row, parts }
-        }))
-    }))
-}
-
 /// Reads a part as a whole.
 fn whole(store: &dyn Store, object: usize, part: Range<u64>) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; (part.end - part.start) as usize];
@@ -172,7 +162,7 @@ fn whole(store: &dyn Store, object: usize, part: Range<u64>) -> io::Result<Vec<u
 
 /// The same error for another reader.
 fn copy(error: &io::Error) -> io::Error {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<super::StoreError>()) {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<StoreError>()) {
         Some(inner) => io::Error::new(error.kind(), inner.clone()),
         None => io::Error::new(error.kind(), error.to_string()),
     }

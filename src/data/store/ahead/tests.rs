@@ -1,15 +1,6 @@
 //! Reading ahead over a store in memory that counts what it is asked for.
 
 use super::*;
-use crate::{
-    data::{
-        DataError,
-        cell::{Cell, Raw, Record},
-        starts::Starts,
-        store::{Object, Objects},
-    },
-    order::Blocks,
-};
 use proptest::prelude::*;
 use rand::{SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
 
@@ -44,58 +35,29 @@ impl Store for Memory {
     }
 }
 
-#[derive(Debug)]
-struct Numbers {
-    objects: Objects,
-    starts: Starts,
-}
-
-impl Source for Numbers {
-    fn objects(&self) -> &Objects {
-        &self.objects
-    }
-    fn starts(&self) -> &Starts {
-        &self.starts
-    }
-    fn read(&self, _: usize) -> Result<Record, DataError> {
-        Ok(vec![("row".into(), Cell::Raw(Vec::new(), Raw::Bytes))])
-    }
-    fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError> {
-        part(0, row_range(row));
-        Ok(())
-    }
-    fn there_is(&self) -> Vec<(String, String)> {
-        Vec::new()
-    }
-    fn blocks(&self) -> Blocks {
-        Blocks::new([])
-    }
-}
-
 fn row_range(row: usize) -> Range<u64> {
     let start = row as u64 * STEP;
     start..start + BYTES
 }
 
+fn plan(rows: impl Iterator<Item = usize> + Send + 'static) -> Plan {
+    Box::new(rows.map(|row| Some(Planned { row, parts: vec![(0, row_range(row))] })))
+}
+
 struct Set {
     memory: Arc<Memory>,
     ahead: Ahead,
-    source: Arc<dyn Source>,
 }
 
-fn set(rows: usize, limit: u64, memory: Memory) -> Set {
+fn set(limit: u64, memory: Memory) -> Set {
     let memory = Arc::new(memory);
     let store: Arc<dyn Store> = Arc::clone(&memory) as _;
-    let mut starts = Starts::new();
-    starts.add(rows).unwrap();
-    let object = Object { name: "memory".into(), bytes: rows as u64 * STEP, tag: 0 };
-    let objects = Objects::of(vec![object], Arc::clone(&store));
-    Set { memory, ahead: Ahead::new(store, limit, 8), source: Arc::new(Numbers { objects, starts }) }
+    Set { memory, ahead: Ahead::new(store, limit, 8) }
 }
 
 impl Set {
     fn begin(&self, rows: Vec<usize>) -> Epoch {
-        self.ahead.begin(&self.source, Box::new(rows.into_iter().map(Some)))
+        self.ahead.begin(plan(rows.into_iter()), true)
     }
 
     fn read(&self, row: usize) -> io::Result<()> {
@@ -118,7 +80,7 @@ fn shuffled(rows: usize) -> Vec<usize> {
 
 #[test]
 fn each_row_is_fetched_once_and_neighbours_together() {
-    let set = set(5000, 1 << 30, Memory { waits: Duration::from_micros(200), ..Memory::default() });
+    let set = set(1 << 30, Memory { waits: Duration::from_micros(200), ..Memory::default() });
     let epoch = set.begin(shuffled(5000));
     shuffled(5000).into_iter().for_each(|row| set.read(row).unwrap());
     drop(epoch);
@@ -131,7 +93,7 @@ fn each_row_is_fetched_once_and_neighbours_together() {
 #[test]
 fn what_is_held_stays_within_the_limit() {
     let limit = 50 * BYTES;
-    let set = set(2000, limit, Memory::default());
+    let set = set(limit, Memory::default());
     let epoch = set.begin(shuffled(2000));
     for row in shuffled(2000) {
         assert!(set.held() <= limit + BYTES, "a read may fetch one part by itself");
@@ -143,7 +105,7 @@ fn what_is_held_stays_within_the_limit() {
 
 #[test]
 fn workers_read_in_any_order_and_what_was_not_announced() {
-    let set = set(4000, 200 * BYTES, Memory::default());
+    let set = set(200 * BYTES, Memory::default());
     let epoch = set.begin(shuffled(3000));
     thread::scope(|scope| {
         for worker in 0..4 {
@@ -160,7 +122,7 @@ fn workers_read_in_any_order_and_what_was_not_announced() {
 
 #[test]
 fn repeated_rows_and_two_epochs_at_once() {
-    let set = set(300, 100 * BYTES, Memory::default());
+    let set = set(100 * BYTES, Memory::default());
     let twice: Vec<usize> = (0..300).flat_map(|row| [row, row]).collect();
     let (one, two) = (set.begin(twice.clone()), set.begin(shuffled(300)));
     twice.iter().for_each(|row| set.read(*row).unwrap());
@@ -172,7 +134,7 @@ fn repeated_rows_and_two_epochs_at_once() {
 
 #[test]
 fn an_epoch_that_ends_early_leaves_nothing() {
-    let set = set(1000, 1 << 30, Memory::default());
+    let set = set(1 << 30, Memory::default());
     let epoch = set.begin(shuffled(1000));
     shuffled(1000).into_iter().take(10).for_each(|row| set.read(row).unwrap());
     drop(epoch);
@@ -189,7 +151,7 @@ fn an_epoch_that_ends_early_leaves_nothing() {
 
 #[test]
 fn a_request_that_fails_is_an_error_of_its_rows_alone() {
-    let set = set(1000, 1 << 30, Memory { fails: Some(3), ..Memory::default() });
+    let set = set(1 << 30, Memory { fails: Some(3), ..Memory::default() });
     let epoch = set.begin((0..1000).collect());
     let mut failed = 0;
     for row in 0..1000 {
@@ -206,9 +168,9 @@ fn a_request_that_fails_is_an_error_of_its_rows_alone() {
 
 #[test]
 fn an_order_whose_sampler_panics_is_read_directly() {
-    let set = set(100, 1 << 30, Memory::default());
-    let rows = (0..100).map(|row| if row < 70 { Some(row) } else { panic!("the sampler") });
-    let epoch = set.ahead.begin(&set.source, Box::new(rows));
+    let set = set(1 << 30, Memory::default());
+    let rows = (0..100).map(|row| if row < 70 { row } else { panic!("the sampler") });
+    let epoch = set.ahead.begin(plan(rows), true);
     (0..100).for_each(|row| set.read(row).unwrap());
     drop(epoch);
     assert_eq!(set.held(), 0);
@@ -218,7 +180,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
     fn any_order_gives_the_bytes(order in prop::collection::vec(0usize..60, 1..400), limit in 1u64..100) {
-        let set = set(60, limit * BYTES, Memory::default());
+        let set = set(limit * BYTES, Memory::default());
         let epoch = set.begin(order.clone());
         for row in order {
             set.read(row).unwrap();
