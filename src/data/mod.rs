@@ -22,6 +22,7 @@
 //! policies for bad samples work for all of them. Their paths may be globs or lists of braces ([`Paths`]).
 
 mod asked;
+mod cache;
 mod cell;
 mod error;
 mod index;

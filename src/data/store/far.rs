@@ -5,8 +5,10 @@ use super::{
     remote::Remote,
     steady::{Patience, Steady},
 };
+#[cfg(unix)]
+use crate::data::cache::Cached;
 use crate::data::{error::DataError, source::Options, traffic::Traffic};
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 /// The objects that a protocol has found, in the order of the URLs, and what asks for them.
 pub(super) type Found<R> = (Vec<Object>, R);
@@ -37,8 +39,31 @@ pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, Data
 fn objects<R: Remote + 'static>((list, remote): Found<R>, options: &Options) -> Result<Objects, DataError> {
     let traffic = Arc::<Traffic>::default();
     let store: Arc<dyn Store> = Arc::new(Steady::new(remote, Patience::default(), Arc::clone(&traffic)));
-    let _ = options; // The cache and reading ahead come here.
+    let store = match &options.cache {
+        Some((folder, limit)) => cached(folder, *limit, &list, store, &traffic)?,
+        None => store,
+    }; // Reading ahead comes here.
     Ok(Objects { list: list.into(), store, folder: None })
+}
+
+#[cfg(unix)]
+fn cached(
+    folder: &Path,
+    limit: u64,
+    list: &[Object],
+    below: Arc<dyn Store>,
+    traffic: &Arc<Traffic>,
+) -> Result<Arc<dyn Store>, DataError> {
+    Ok(Arc::new(Cached::open(folder, limit, list, below, Arc::clone(traffic))?))
+}
+
+#[cfg(not(unix))]
+fn cached(_: &Path, _: u64, _: &[Object], _: Arc<dyn Store>, _: &Arc<Traffic>) -> Result<Arc<dyn Store>, DataError> {
+    Err(DataError::Option {
+        option: "cache",
+        problem: "pages of objects are kept in sparse files, as Unix has them".into(),
+        advice: "leave it out, or copy the objects to a disk".into(),
+    })
 }
 
 fn scheme(url: &str) -> &str {
