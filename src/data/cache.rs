@@ -8,9 +8,9 @@ mod folder;
 #[cfg(all(feature = "remote", unix))]
 mod layout;
 #[cfg(all(feature = "remote", unix))]
-mod pages;
-#[cfg(all(feature = "remote", unix))]
 mod paged;
+#[cfg(all(feature = "remote", unix))]
+mod pages;
 mod set;
 #[cfg(all(feature = "remote", unix))]
 mod table;

@@ -172,9 +172,8 @@ impl Account<'_> {
     /// or no such set is left.
     pub(crate) fn make_room(&mut self, bytes: u64) -> io::Result<()> {
         let wanted = bytes.min(self.folder.limit);
-        let is_enough = |account: &Self| {
-            account.total <= account.folder.limit && account.folder.limit - account.total >= wanted
-        };
+        let is_enough =
+            |account: &Self| account.total <= account.folder.limit && account.folder.limit - account.total >= wanted;
         if is_enough(self) {
             return Ok(());
         }

@@ -20,7 +20,7 @@ use std::{
 /// fetched once, by the thread that wants it first. The others wait for it.
 #[derive(Debug)]
 pub(crate) struct Cached {
-    pages: Pages,
+    pub(super) pages: Pages,
     below: Arc<dyn Store>,
     traffic: Arc<Traffic>,
     /// Whether the disk has failed.

@@ -26,7 +26,7 @@ use std::{
 pub(super) const RUN: u64 = 16;
 /// Pages beyond have no place: some file systems end a file at 16 TiB.
 const MOST: u64 = 15 << 20;
-/// How long a page is waited for that another reader fetches. Then it is read from below.
+/// As long as a store goes on trying without a byte.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often the table is looked at meanwhile, and how often in a row before the other reader is looked at too.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -47,6 +47,8 @@ pub(super) struct Pages {
     known: Vec<AtomicU64>,
     /// Whether a page got no place. No place gets free while the set is open.
     is_full: AtomicBool,
+    /// How long a page is waited for that another reader fetches. Then it is read from below.
+    pub(super) patience: Duration,
 }
 
 /// Where the next bytes of a part are.
@@ -107,9 +109,8 @@ impl Pages {
         let size = all * ENTRY;
         let mut account = folder.lock()?;
         let (set, is_alone) = account.open(id)?;
-        let file = |name| {
-            OpenOptions::new().create(true).truncate(false).read(true).write(true).open(set.folder().join(name))
-        };
+        let file =
+            |name| OpenOptions::new().create(true).truncate(false).read(true).write(true).open(set.folder().join(name));
         let mut table = Table(file(TABLE)?);
         if table.0.metadata()?.len() != size || (is_alone && set.reserved()? > folder.limit()) {
             if !is_alone {
@@ -132,11 +133,36 @@ impl Pages {
         account.make_room(layout.all().saturating_add(size).saturating_sub(reserved))?;
         drop(account);
         let known = (0..all.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        Ok(Self { layout, folder, set, data, table, me, _lock: lock, known, is_full: AtomicBool::new(false) })
+        Ok(Self {
+            layout,
+            folder,
+            set,
+            data,
+            table,
+            me,
+            _lock: lock,
+            known,
+            is_full: AtomicBool::new(false),
+            patience: PATIENCE,
+        })
     }
 
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// What the table says of all pages.
+    #[cfg(test)]
+    pub(super) fn entries(&self) -> Vec<Entry> {
+        self.table.read(&(0..self.layout.pages())).unwrap()
+    }
+
+    /// Reserves pages for a reader.
+    #[cfg(test)]
+    pub(super) fn claim_as(&self, reader: u32, pages: Range<u64>) {
+        let bytes = pages.clone().map(|page| self.layout.length(page)).sum();
+        self.folder.lock().unwrap().reserve(&self.set, bytes).unwrap();
+        self.table.write(&pages, Entry::Claimed(reader)).unwrap();
     }
 
     /// Finds the next bytes of a part that is not empty, and fetches them if they get a place.
@@ -174,7 +200,7 @@ impl Pages {
                     return Ok(Next::Here { bytes: bytes(end), is_fresh: true });
                 }
                 Claim::There => {}
-                Claim::Theirs if since.elapsed() > PATIENCE => return Ok(Next::Below(bytes(pages.start + 1))),
+                Claim::Theirs if since.elapsed() > self.patience => return Ok(Next::Below(bytes(pages.start + 1))),
                 Claim::Theirs => self.wait(pages.start)?,
                 Claim::Refused => self.is_full.store(true, Relaxed),
             }
