@@ -47,8 +47,8 @@ impl Folder {
             fs::create_dir_all(path)?;
             let folder = Self { path: path.into(), limit, account: Mutex::new(lock_file(&path.join(ACCOUNT))?) };
             let mut account = folder.lock()?;
-            account.check()?;
-            let room = free(path)?.map(|free| free.saturating_add(account.total));
+            let held = account.count()?;
+            let room = free(path)?.map(|free| free.saturating_add(held));
             drop(account);
             Ok((folder, room))
         };
@@ -106,25 +106,16 @@ impl Drop for Account<'_> {
 }
 
 impl Account<'_> {
-    /// Refuses the file of another version, and counts anew.
-    fn check(&mut self) -> io::Result<()> {
-        let mut magic = Vec::new();
-        self.file.seek(SeekFrom::Start(0))?;
-        (&mut *self.file).take(8).read_to_end(&mut magic)?;
-        if !magic.is_empty() && magic != MAGIC {
-            return Err(strange(&self.folder.path.join(ACCOUNT)));
-        }
-        self.count().map(drop)
-    }
-
     /// The total that the file says. `None` if it is new or damaged.
     fn read(&mut self) -> io::Result<Option<u64>> {
         let mut file = Vec::new();
         self.file.seek(SeekFrom::Start(0))?;
         (&mut *self.file).take(24).read_to_end(&mut file)?;
+        if !MAGIC.starts_with(&file[..file.len().min(8)]) {
+            return Err(strange(&self.folder.path.join(ACCOUNT)));
+        }
         let word = |at: usize| file.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
-        let total = || word(8).filter(|total| word(16) == Some(hash(&total.to_le_bytes()).into()));
-        Ok(total())
+        Ok(word(8).filter(|total| word(16) == Some(hash(&total.to_le_bytes()).into())))
     }
 
     fn write(&mut self, total: u64) -> io::Result<()> {

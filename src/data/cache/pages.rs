@@ -24,6 +24,8 @@ use std::{
 
 /// The most pages of one request. Who waits for the last of them waits for all.
 pub(super) const RUN: u64 = 16;
+/// What the small files of a set may take on disk, besides its table.
+const SMALL: u64 = 64 << 10;
 /// Pages beyond have no place: some file systems end a file at 16 TiB.
 const MOST: u64 = 15 << 20;
 /// As long as a store goes on trying without a byte.
@@ -122,7 +124,7 @@ impl Pages {
         }
         let data = file(DATA)?;
         let (me, lock) = reader(set.folder())?;
-        let mut reserved = size;
+        let mut reserved = size + SMALL;
         for (page, entry) in (0..all).zip(table.read(&(0..all))?) {
             if entry == Entry::Claimed(me) {
                 table.write(&(page..page + 1), Entry::Reserved)?; // by one that was killed
@@ -130,7 +132,7 @@ impl Pages {
             reserved += if entry == Entry::Empty { 0 } else { layout.length(page) };
         }
         account.correct(&set, reserved)?;
-        account.make_room(layout.all().saturating_add(size).saturating_sub(reserved))?;
+        account.make_room(layout.all().saturating_add(size + SMALL).saturating_sub(reserved))?;
         drop(account);
         let known = (0..all.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         Ok(Self {

@@ -46,7 +46,7 @@ fn child() {
     let cached = open(Path::new(&folder), 10 << 20, &fake).unwrap();
     // If the disk is small, this takes most of what is left of it.
     let other = Path::new(&folder).join("other");
-    let _ = fs::write(&other, vec![1; 8 << 20]);
+    let is_short = fs::write(&other, vec![1; 8 << 20]).is_ok();
     thread::scope(|scope| {
         for seed in 0..3 {
             let (cached, fake) = (&cached, &fake);
@@ -55,9 +55,12 @@ fn child() {
     });
     check_all(&cached, &fake);
     assert_eq!(WARNINGS.load(Relaxed), 1, "one warning");
-    // With room again, another process has a cache again. What is there is right.
     fs::remove_file(other).unwrap();
     drop(cached);
+    if !is_short {
+        return; // it is the file that may not be longer
+    }
+    // With room again, another process has a cache again. What is there is right.
     let again = open(Path::new(&folder), 10 << 20, &fake).unwrap();
     fake.bytes();
     epoch(&again, &fake, 9);

@@ -10,7 +10,7 @@ fn tagged(folder: &Path, limit: u64, fake: &Arc<Fake>, tag: u64) -> Cached {
 #[test]
 fn a_set_in_use_is_not_evicted_and_the_oldest_other_one_goes_first() {
     let (folder, fake) = (tempfile::tempdir().unwrap(), Arc::new(Fake::new(&[3 << 20], 1)));
-    let limit = (7 << 20) + 1000; // two sets, and a third of another one
+    let limit = (7 << 20) + 3 * SMALL; // two sets, and a third of another one
     let open = |tag| tagged(folder.path(), limit, &fake, tag);
     let fetched = |cached: &Cached| {
         fake.bytes();
@@ -29,7 +29,7 @@ fn a_set_in_use_is_not_evicted_and_the_oldest_other_one_goes_first() {
     let four = open(4); // needs set 3 and set 1
     assert_eq!((fetched(&four), fetched(&four), fetched(&two)), (3 << 20, 0, 0));
     assert_eq!(sets(folder.path()), 2);
-    assert!(on_disk(folder.path()) <= limit + SMALL);
+    assert!(on_disk(folder.path()) <= limit);
     drop((two, four));
     // Opened again, set 2 is the youngest: set 4 goes.
     drop(open(2));
@@ -44,7 +44,7 @@ fn a_lower_limit_evicts_what_is_too_much() {
     for (tag, limit) in [(1, 20 << 20), (2, 20 << 20), (2, 2 << 20), (2, 20 << 20), (1, 1 << 20), (3, 7 << 20)] {
         let cached = tagged(folder.path(), limit, &fake, tag);
         check_all(&cached, &fake);
-        assert!(on_disk(folder.path()) <= limit + SMALL, "set {tag} within {limit}: {}", on_disk(folder.path()));
+        assert!(on_disk(folder.path()) <= limit, "set {tag} within {limit}: {}", on_disk(folder.path()));
     }
 }
 
@@ -84,7 +84,7 @@ fn a_reader_that_hangs_is_not_waited_for_for_ever() {
 #[test]
 fn what_a_dead_reader_had_claimed_is_fetched_by_others() {
     let (folder, fake) = (tempfile::tempdir().unwrap(), Arc::new(Fake::new(&[4 << 20], 1)));
-    let cached = open(folder.path(), (4 << 20) + 100, &fake).unwrap();
+    let cached = open(folder.path(), (4 << 20) + SMALL, &fake).unwrap();
     // Reader 7 had reserved all pages, and was killed.
     cached.pages.claim_as(7, 0..4);
     check_all(&cached, &fake);
@@ -139,7 +139,7 @@ fn what_is_reserved_for_other_kinds_counts() {
     account.reserve(&set, 3 << 20).unwrap();
     assert!(is_alone && account.room() == 1 << 20);
     drop(account);
-    check_all(&open(folder.path(), (4 << 20) + 1000, &fake).unwrap(), &fake);
-    let on_disk = on_disk(folder.path());
-    assert!((1 << 20..(1 << 20) + SMALL).contains(&on_disk), "{on_disk}: a page beside the other set");
+    check_all(&open(folder.path(), (4 << 20) + SMALL, &fake).unwrap(), &fake);
+    let bytes = on_disk(folder.path());
+    assert!((1 << 20..(1 << 20) + SMALL).contains(&bytes), "{bytes}: a page beside the other set");
 }
