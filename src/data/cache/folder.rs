@@ -81,11 +81,13 @@ impl Folder {
         Ok(account)
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    #[cfg(all(feature = "remote", unix))]
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn limit(&self) -> u64 {
+    #[cfg(all(feature = "remote", unix))]
+    pub(super) fn limit(&self) -> u64 {
         self.limit
     }
 }

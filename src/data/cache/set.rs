@@ -1,6 +1,6 @@
 //! A data set in a cache: a folder of its own, which says how many bytes it has reserved.
 
-use crate::data::store::Object;
+use crate::data::{replace::TEMPORARY, store::Object};
 use crc32fast::Hasher as Crc;
 use fnv::FnvHasher;
 use std::{
@@ -20,8 +20,10 @@ const IN_USE: &str = "in-use";
 pub(super) const DATA: &str = "data";
 /// The file that says which pages are there.
 pub(super) const TABLE: &str = "table";
-/// How the files begin that readers hold a lock on.
+/// How the names of the files begin that readers hold a lock on.
 pub(super) const READER: &str = "reader-";
+/// Whoever writes shards into the set holds a lock on this file.
+const WRITER: &str = "writer";
 /// How the names of decompressed shards end.
 pub(crate) const SHARD: &str = ".mds";
 
@@ -134,7 +136,7 @@ impl Set {
         &self.folder
     }
 
-    pub(super) fn reserved(&self) -> io::Result<u64> {
+    pub(crate) fn reserved(&self) -> io::Result<u64> {
         Ok(Head::read(&self.folder)?.map_or(0, |head| head.reserved))
     }
 
@@ -143,7 +145,21 @@ impl Set {
         Head { id: self.id, reserved }.write(&self.folder)
     }
 
+    /// Waits until nobody else writes shards into the set, and removes what was left half written. It ends with the file.
+    pub(crate) fn writer(&self) -> io::Result<File> {
+        let file = lock_file(&self.folder.join(WRITER))?;
+        file.lock()?;
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|end| end == TEMPORARY) {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(file)
+    }
+
     /// Removes all pages.
+    #[cfg(all(feature = "remote", unix))]
     pub(super) fn clear(&self) -> io::Result<()> {
         clear(&self.folder)
     }
@@ -212,8 +228,8 @@ fn clear(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();
         let text = name.to_string_lossy();
-        let is_ours = [DATA, TABLE].contains(&&*text) || text.starts_with(READER);
-        if is_ours || text.ends_with(SHARD) || text.ends_with(".tmp") {
+        let is_ours = [DATA, TABLE, WRITER].contains(&&*text) || text.starts_with(READER);
+        if is_ours || text.ends_with(SHARD) || text.ends_with(&format!(".{TEMPORARY}")) {
             fs::remove_file(folder.join(&name))?;
         }
     }

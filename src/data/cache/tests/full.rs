@@ -46,7 +46,7 @@ fn child() {
     let cached = open(Path::new(&folder), 10 << 20, &fake).unwrap();
     // If the disk is small, this takes most of what is left of it.
     let other = Path::new(&folder).join("other");
-    let is_short = fs::write(&other, vec![1; 8 << 20]).is_ok();
+    let is_written = fs::write(&other, vec![1; 8 << 20]).is_ok();
     thread::scope(|scope| {
         for seed in 0..3 {
             let (cached, fake) = (&cached, &fake);
@@ -57,7 +57,7 @@ fn child() {
     assert_eq!(WARNINGS.load(Relaxed), 1, "one warning");
     fs::remove_file(other).unwrap();
     drop(cached);
-    if !is_short {
+    if !is_written {
         return; // it is the file that may not be longer
     }
     // With room again, another process has a cache again. What is there is right.
