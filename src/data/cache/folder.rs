@@ -152,8 +152,9 @@ impl Account<'_> {
         self.folder.limit.saturating_sub(self.total)
     }
 
-    /// Reserves bytes for a set. The caller has looked whether there is [`room`](Self::room).
-    pub(crate) fn reserve(&mut self, set: &Set, bytes: u64) -> io::Result<()> {
+    /// Reserves more bytes for a set. The caller has looked whether there is [`room`](Self::room).
+    #[cfg(all(feature = "remote", unix))]
+    pub(super) fn reserve(&mut self, set: &Set, bytes: u64) -> io::Result<()> {
         if bytes > 0 {
             self.write(self.total.saturating_add(bytes))?; // first: a process that is killed here leaves it too high
             set.set_reserved(set.reserved()?.saturating_add(bytes))?;
