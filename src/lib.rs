@@ -134,6 +134,9 @@ mod documents {
     struct Resume;
     #[doc = include_str!("../docs/samplers.md")]
     struct Samplers;
+    #[cfg(feature = "data")]
+    #[doc = include_str!("../docs/data-cache.md")]
+    struct DataCache;
     #[cfg(feature = "parquet")]
     #[doc = include_str!("../docs/data.md")]
     struct Data;

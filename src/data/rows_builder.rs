@@ -157,8 +157,16 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         self
     }
 
-    /// Names the folder that compressed MDS shards are decompressed to, once, and the most bytes that it may take for this
-    /// data set. The shards themselves are never touched.
+    /// Names a folder on a local disk where data are kept that are dear to get, and the most bytes that they may take there:
+    /// pages of objects behind a network, and decompressed MDS shards. Default: none. Compressed shards need one.
+    ///
+    /// All data sets and processes that name the folder share it and its limit. It fills up to the limit, and then keeps what
+    /// it has, since in an epoch each sample comes once. Only data sets that nobody has open make room for another one. A
+    /// process may be killed at any time. If the disk gets full or fails, a warning says so, and all is read from the store.
+    /// [`open`](Self::open) refuses a limit that the disk has no room for.
+    ///
+    /// A page has 1 MB, and is fetched as a whole. Who reads a page that another thread or process fetches waits for it, for a
+    /// minute at most. The objects and shards themselves are never touched.
     pub fn cache(mut self, folder: impl Into<PathBuf>, bytes: u64) -> Self {
         self.options.cache = Some((folder.into(), bytes));
         self

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "remote")]
 pub(crate) mod ahead;
+pub(crate) mod cache;
 #[cfg(feature = "http")]
 mod client;
 #[cfg(feature = "remote")]
