@@ -38,6 +38,14 @@ pub enum DataError {
         /// The system's error.
         source: io::Error,
     },
+    /// An index could not be saved.
+    #[error("cannot save the index as {}: {source}; name another folder with `index_dir`", path.display())]
+    Save {
+        /// The file of the index.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
     /// A file is not what its format asks for.
     #[error("{object} is damaged: {problem}")]
     Damaged {

@@ -184,7 +184,8 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     ///
     /// # Errors
     /// If a file is missing, damaged or not supported; if the row type asks for what a file does not have, or has of another
-    /// type: then the error lists what there is; and if an option is wrong.
+    /// type: then the error lists what there is; and if an option is wrong. A first row whose names and types are right but
+    /// whose value is bad, e.g. an image with a damaged header, is no error here but in `get`.
     pub fn open(self) -> Result<Rows<T>, DataError> {
         let wanted = Rows::<T>::wanted(&self.shape)?;
         let source: Arc<dyn Source> = match &self.format {
@@ -201,12 +202,20 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         Ok(rows)
     }
 
-    /// The fields of structs that the row type does not ask for are left out. The first file tells which.
+    /// Leaves out the fields of structs that the row type does not ask for. The first file tells. What it lacks may be in
+    /// other files.
     #[cfg(feature = "parquet")]
     fn parquet_of(&self, paths: &Paths, wanted: Wanted) -> Result<Arc<dyn Source>, DataError> {
         let objects = paths.objects(&self.options)?;
         let first = parquet::open(objects.first(), &wanted, &self.options)?;
-        let wanted = Rows::<T>::new(Arc::new(first), self.shape.clone()).learn()?.unwrap_or(wanted);
+        let learnt = Rows::<T>::new(Arc::new(first), self.shape.clone()).learn()?;
+        let wanted = match (wanted, learnt) {
+            (Wanted::Some(columns), Some(learnt)) => {
+                let inside = |name: &str| learnt.of(name).cloned().unwrap_or(Wanted::All);
+                Wanted::Some(columns.into_iter().map(|(name, _)| (Arc::clone(&name), inside(&name))).collect())
+            }
+            (wanted, _) => wanted,
+        };
         Ok(Arc::new(parquet::open(objects, &wanted, &self.options)?))
     }
 }

@@ -187,7 +187,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     }
 
     /// Changes each sample at random, on the workers. The changes are the same for any number of workers. A second call
-    /// adds to the first.
+    /// adds to the first. A closure must name the types of its parameters: `|sample: Sample, rng: &mut KeyedRng| ..`.
     pub fn augment(mut self, augment: impl Augment<I>) -> Self {
         self.augment = Some(match self.augment.take() {
             None => Arc::new(augment),

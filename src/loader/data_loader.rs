@@ -129,8 +129,10 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// Where the loader stands: after the last batch that its newest epoch has returned. Take it after a step and save
-    /// it with the model. Then [`resume`](crate::PinnedDataLoaderBuilder::resume) goes on with the very next batch. It
-    /// also knows of copies made by `to_device`, and so of the one that `SupervisedTraining` makes. Of slices it
+    /// it with the model. Then [`resume`](crate::PinnedDataLoaderBuilder::resume) goes on with the very next batch.
+    /// An `Err` counts as returned too: to try its batch again, resume from a state that was taken before it.
+    ///
+    /// It also knows of copies made by `to_device`, and so of the one that `SupervisedTraining` makes. Of slices it
     /// knows only those that Burn makes for [`devices`](crate::PinnedDataLoaderBuilder::devices).
     ///
     /// If there are several processes, all have the same state after the same number of steps, so that of any process

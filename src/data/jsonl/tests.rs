@@ -205,10 +205,10 @@ fn places_that_lie_in_a_saved_index_are_errors() {
     let options = Options::default();
     for places in [vec![u64::MAX, 0], vec![0, u64::MAX], vec![5, 2], vec![0, 1 << 50, 3]] {
         let part: Vec<u8> = places.iter().flat_map(|place: &u64| place.to_le_bytes()).collect();
-        crate::data::index::save(&objects, super::source::KIND, &options, &[part.into()]);
+        crate::data::index::save(&objects, super::source::KIND, &options, &[part.into()]).unwrap();
         assert!(matches!(open(objects.clone(), &Wanted::All, &options), Err(DataError::Read { .. })), "{places:?}");
     }
-    crate::data::index::save(&objects, super::source::KIND, &options, &["odd".into()]);
+    crate::data::index::save(&objects, super::source::KIND, &options, &["odd".into()]).unwrap();
     assert!(matches!(open(objects, &Wanted::All, &options), Err(DataError::Damaged { .. })));
 }
 

@@ -54,6 +54,8 @@ pub(crate) struct ParquetSource {
     classes: BTreeMap<String, Vec<String>>,
     pub(super) pieces: Pieces<Key, Piece>,
     pub(super) options: Options,
+    /// Whether the notes of all pages were saved when it was opened.
+    indexed: bool,
 }
 
 /// Names a piece.
@@ -86,12 +88,14 @@ pub(super) fn open_with(
         classes: BTreeMap::new(),
         pieces: Pieces::new(options.memory),
         options: options.clone(),
+        indexed: false,
         objects,
     };
     for (object, file) in files.into_iter().enumerate() {
         source.add(object, file)?;
     }
     saved::load(&source.objects, &source.options, &source.groups, &source.columns);
+    source.indexed = source.not_noted().is_empty();
     Ok(source)
 }
 
@@ -286,17 +290,10 @@ impl Source for ParquetSource {
     }
 
     fn index(&self) -> Result<(), DataError> {
-        let mut missing = Vec::new();
-        for (number, placed) in self.groups.iter().enumerate() {
-            for (leaf, chunk) in placed.group.chunks.iter().enumerate() {
-                if chunk.notes.iter().any(|note| note.get().is_none()) {
-                    missing.push((number, leaf));
-                }
-            }
-        }
-        if missing.is_empty() {
+        if self.indexed {
             return Ok(());
         }
+        let missing = self.not_noted();
         let bytes = |(number, leaf): &(usize, usize)| {
             let range = &self.groups[*number].group.chunks[*leaf].range;
             range.end - range.start
@@ -305,12 +302,19 @@ impl Source for ParquetSource {
         let made = in_parallel(&missing, |(number, leaf)| self.note(&self.groups[*number], *leaf, &progress));
         progress.end();
         made?;
-        saved::save(&self.objects, &self.options, &self.groups, &self.columns);
-        Ok(())
+        saved::save(&self.objects, &self.options, &self.groups, &self.columns)
     }
 }
 
 impl ParquetSource {
+    /// The chunks that have pages without a note, by the numbers of their group and leaf.
+    fn not_noted(&self) -> Vec<(usize, usize)> {
+        let chunks = self.groups.iter().enumerate().flat_map(|(number, placed)| {
+            placed.group.chunks.iter().enumerate().map(move |(leaf, chunk)| ((number, leaf), chunk))
+        });
+        chunks.filter(|(_, chunk)| chunk.notes.iter().any(|note| note.get().is_none())).map(|(at, _)| at).collect()
+    }
+
     /// Notes all pages of a chunk.
     fn note(&self, placed: &Placed, at: usize, progress: &Progress) -> Result<(), DataError> {
         let (leaf, chunk) = (&self.leaves(placed.object)[at], &placed.group.chunks[at]);

@@ -39,9 +39,12 @@ impl fmt::Display for Verdict {
             format!("({workers} worker{} busy {})", if workers == 1 { "" } else { "s" }, percent(busy))
         };
         match *self {
-            Self::TooEarly { batches, errors: 0 } => write!(f, "too early to say: {batches} batches so far"),
             Self::TooEarly { batches, errors } => {
-                write!(f, "too early to say: {batches} batches so far, and {errors} errors instead of batches")
+                write!(f, "too early to say: {batches} batch{} so far", if batches == 1 { "" } else { "es" })?;
+                if errors > 0 {
+                    write!(f, ", and {errors} error{} instead of batches", if errors == 1 { "" } else { "s" })?;
+                }
+                Ok(())
             }
             Self::Compute { waits: share, idle } => {
                 write!(f, "compute-bound: the loader is idle {}, {}; nothing to change", percent(idle), waits(share))

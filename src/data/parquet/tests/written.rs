@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::data::cell::{Cell, Numbers};
+use burn::data::dataset::Dataset;
 use parquet::{
     basic::{Compression, Encoding},
     data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type},
@@ -203,4 +204,30 @@ fn files_whose_columns_have_other_types_are_no_data_set() {
     let error = open(&paths, &Wanted::All, &Options::default()).unwrap_err();
     assert!(matches!(&error, DataError::Schema { object, .. } if object.ends_with("b.parquet")), "{error}");
     assert!(error.to_string().contains("`word` has another type") && error.to_string().contains("int32"), "{error}");
+}
+
+#[test]
+fn a_column_that_only_later_files_have_is_read_from_them() {
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Row {
+        id: i64,
+        late: Option<i32>,
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["a.parquet", "b.parquet"].map(|name| folder.path().join(name));
+    write(&paths[0], 2, 2, plain(WriterVersion::PARQUET_1_0));
+    let schema = Arc::new(parse_message_type("message rows { required int64 id; required int32 late; }").unwrap());
+    let mut file = SerializedFileWriter::new(File::create(&paths[1]).unwrap(), schema, Arc::default()).unwrap();
+    let mut group = file.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int64Type>().write_batch(&[7], None, None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int32Type>().write_batch(&[5], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    file.close().unwrap();
+    let rows = crate::data::Rows::<Row>::parquet(paths).open().unwrap();
+    let read: Vec<Row> = (0..3).map(|at| rows.get(at).unwrap()).collect();
+    assert_eq!(read, [(0, None), (1, None), (7, Some(5))].map(|(id, late)| Row { id, late }));
 }

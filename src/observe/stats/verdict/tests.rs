@@ -263,6 +263,38 @@ fn the_first_steps_are_left_out() {
     assert_eq!(early.verdict(), Verdict::TooEarly { batches: 12, errors: 0 });
 }
 
+/// Two seconds of waits are enough, whatever the number of batches, but not those for the first batch of an epoch.
+#[test]
+fn long_waits_are_judged_by_their_time() {
+    let busy_reads = Stages { read: busy(ms(7900)), ..Stages::default() };
+    let slow = Stats {
+        batches: 4,
+        stages: busy_reads,
+        workers_had: ms(8000),
+        waited: ms(2100),
+        stepped: ms(10),
+        workers: 2,
+        ..stats(0)
+    };
+    let is_told = |stats: Stats| matches!(stats.verdict(), Verdict::Workers { stage: Stage::Read, .. });
+    assert!(is_told(slow.clone()), "{}", slow.verdict());
+    // Neither the end of the first steps nor an earlier look takes it back.
+    let warm_up = Some(Box::new(Stats { batches: 8, waited: ms(2000), ..Stats::default() }));
+    assert!(is_told(Stats { batches: 9, warm_up, ..slow.clone() }));
+    // After the first steps, two seconds of steps are enough too.
+    let warm_up = Some(Box::new(Stats { batches: 8, ..Stats::default() }));
+    let computes = Stats { batches: 11, waited: ms(10), stepped: ms(2000), warm_up, ..slow.clone() };
+    assert!(matches!(computes.verdict(), Verdict::Compute { .. }), "{}", computes.verdict());
+    assert!(matches!(Stats { stepped: ms(1900), ..computes }.verdict(), Verdict::TooEarly { .. }));
+    for early in [
+        Stats { waited: ms(1900), ..slow.clone() },
+        Stats { start_waited: ms(200), ..slow.clone() },
+        Stats { batches: 1, ..slow.clone() },
+    ] {
+        assert_eq!(early.verdict(), Verdict::TooEarly { batches: early.batches, errors: 0 });
+    }
+}
+
 #[test]
 fn stored_and_read_back() {
     let stats = Stats { stages: Stages { read: busy(ms(3000)), ..Stages::default() }, ..stats(310) };
