@@ -1,5 +1,6 @@
 //! Options of data sets, as they were set.
 
+use super::error::DataError;
 use std::path::PathBuf;
 
 /// What a format may need to know besides.
@@ -29,5 +30,29 @@ impl Default for Options {
             #[cfg(feature = "remote")]
             requests: 32,
         }
+    }
+}
+
+/// More requests at once would be more threads than a process should have.
+#[cfg(feature = "remote")]
+const MOST: usize = 512;
+
+impl Options {
+    /// Checks what depends on nothing but the options.
+    pub(crate) fn check(&self) -> Result<(), DataError> {
+        #[cfg(feature = "remote")]
+        if !(1..=MOST).contains(&self.requests) {
+            return Err(DataError::Option {
+                option: "requests",
+                problem: format!("there cannot be {} requests at once", self.requests),
+                advice: format!("write a number from 1 to {MOST}; to fetch nothing ahead, write `.read_ahead(0)`"),
+            });
+        }
+        Ok(())
+    }
+
+    /// For objects that are read once, when a data set is opened.
+    pub(crate) fn for_once(&self) -> Self {
+        Self { cache: None, ..self.clone() }
     }
 }

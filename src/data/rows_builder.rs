@@ -172,6 +172,23 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         self
     }
 
+    /// Sets how many bytes are fetched ahead of the workers from a store behind a network. Default: 512 MiB. 0 fetches
+    /// nothing ahead. It counts what is on its way and what waits to be read.
+    ///
+    /// The more there is, the more neighbours of a shuffled order are fetched together.
+    #[cfg(feature = "remote")]
+    pub fn read_ahead(mut self, bytes: u64) -> Self {
+        self.options.read_ahead = bytes;
+        self
+    }
+
+    /// Sets how many requests to a store are made at once. Default: 32. Each has a thread.
+    #[cfg(feature = "remote")]
+    pub fn requests(mut self, requests: usize) -> Self {
+        self.options.requests = requests;
+        self
+    }
+
     /// Sets how many bytes of decoded Parquet pages are kept in memory. Default: 512 MiB. Pages that workers have in use
     /// come on top.
     pub fn memory(mut self, bytes: u64) -> Self {
@@ -187,6 +204,7 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     /// type: then the error lists what there is; and if an option is wrong. A first row whose names and types are right but
     /// whose value is bad, e.g. an image with a damaged header, is no error here but in `get`.
     pub fn open(self) -> Result<Rows<T>, DataError> {
+        self.options.check()?;
         let wanted = Rows::<T>::wanted(&self.shape)?;
         let source: Arc<dyn Source> = match &self.format {
             #[cfg(all(feature = "http", feature = "parquet"))]

@@ -48,7 +48,7 @@ pub(super) fn unpack<'a>(
     let Some(first) = shards.first() else { return Ok((Vec::new(), None)) };
     let bytes = shards.iter().fold(0u64, |bytes, shard| bytes.saturating_add(shard.raw.bytes));
     let ((folder, limit), codecs) = (limit(options, first, bytes)?, codecs(&shards)?);
-    let sources = Objects::at(shards.iter().map(|shard| shard.file.path.clone()).collect(), options)?;
+    let sources = Objects::at(shards.iter().map(|shard| shard.file.path.clone()).collect(), &options.for_once())?;
     for (shard, source) in shards.iter().zip(sources.list()) {
         if source.bytes != shard.file.bytes {
             let problem = format!("it has {} bytes, and `index.json` says {}", source.bytes, shard.file.bytes);

@@ -16,8 +16,9 @@ const GAP: u64 = 16 << 10;
 /// A piece has no more bytes, unless it is a single part.
 const LARGEST: u64 = 4 << 20;
 /// The first pieces of an order are small, so that its first batch comes soon: a piece has at most this part of the bytes that
-/// were asked for before.
+/// were asked for before, or [`SMALL`] bytes, which take no longer than the answer.
 const RAMP: u64 = 16;
+const SMALL: u64 = 64 << 10;
 /// An order is planned for so many rows at most, however small they are.
 pub(super) const ROWS: u64 = 1 << 16;
 
@@ -228,7 +229,7 @@ impl State {
             Some((position.saturating_sub(order.done), at, key))
         });
         let (_, at, key) = nearest.min_by_key(|(distance, ..)| *distance)?;
-        let largest = (self.orders[at].asked / RAMP).min(LARGEST);
+        let largest = (self.orders[at].asked / RAMP).clamp(SMALL, LARGEST);
         let end = self.parts.get(&key)?.end;
         if self.held > 0 && self.held + (end - key.1) > self.limit {
             return None;
