@@ -11,8 +11,9 @@ use std::{
 };
 
 /// Parts with a gap of so many bytes between them are fetched together, and the gap is thrown away. Headers of a tar are
-/// such gaps.
-const GAP: u64 = 16 << 10;
+/// such gaps. In a long piece a gap may have this part of it.
+const GAP: u64 = 4 << 10;
+const OF_PIECE: u64 = 16;
 /// A piece has no more bytes, unless it is a single part.
 const LARGEST: u64 = 4 << 20;
 /// The first pieces of an order are small, so that its first batch comes soon: a piece has at most this part of the bytes that
@@ -248,8 +249,9 @@ impl State {
         let (object, start) = key;
         let (mut whole, mut parts) = (start..end, VecDeque::from([start..end]));
         let wanted = |part: &Part| matches!(part.is, Is::Wanted);
+        let gap = |whole: &Range<u64>| GAP.max((whole.end - whole.start) / OF_PIECE);
         for ((_, next), part) in self.parts.range((object, start + 1)..=(object, u64::MAX)) {
-            let near = *next >= whole.end && next - whole.end <= GAP;
+            let near = *next >= whole.end && next - whole.end <= gap(&whole);
             if !near || !wanted(part) || part.end - whole.start > largest {
                 break;
             }
@@ -257,7 +259,7 @@ impl State {
             parts.push_back(*next..part.end);
         }
         for ((_, before), part) in self.parts.range((object, 0)..key).rev() {
-            let near = part.end <= whole.start && whole.start - part.end <= GAP;
+            let near = part.end <= whole.start && whole.start - part.end <= gap(&whole);
             if !near || !wanted(part) || whole.end - before > largest {
                 break;
             }

