@@ -8,7 +8,7 @@
 mod state;
 
 use super::Store;
-use crate::data::StoreError;
+use crate::{data::StoreError, observe::fetching};
 use parking_lot::{Condvar, Mutex};
 use state::{Piece, State, Want};
 pub(crate) use state::{Plan, Planned};
@@ -104,12 +104,18 @@ impl Ahead {
     pub(crate) fn read(&self, object: usize, part: Range<u64>) -> io::Result<Vec<u8>> {
         let (key, end) = ((object, part.start), part.end);
         let mut state = self.shared.state.lock();
-        let want = loop {
-            match state.want(key, end) {
-                Want::Coming => self.shared.arrived.wait(&mut state),
-                want => break want,
-            }
-        };
+        let mut want = state.want(key, end);
+        if let Want::Coming = want {
+            want = fetching(|| {
+                loop {
+                    self.shared.arrived.wait(&mut state);
+                    match state.want(key, end) {
+                        Want::Coming => {}
+                        want => break want,
+                    }
+                }
+            });
+        }
         drop(state);
         match want {
             Want::Here(bytes) => {
@@ -118,7 +124,7 @@ impl Ahead {
             }
             Want::Failed(error) => Err(copy(&error)),
             want => {
-                let read = whole(&*self.shared.store, object, part);
+                let read = fetching(|| whole(&*self.shared.store, object, part));
                 if let Want::Fetch = want {
                     let mut state = self.shared.state.lock();
                     match &read {
