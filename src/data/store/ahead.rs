@@ -92,7 +92,7 @@ impl Ahead {
         }
         drop(threads);
         // The first rows are planned before workers ask for them.
-        let first = self.shared.state.lock().to_plan();
+        let first = self.shared.state.lock().next_plan();
         if let Some((id, plan)) = first {
             self.shared.plan(id, plan);
         }
@@ -198,7 +198,7 @@ impl Shared {
             if state.is_closed {
                 return None;
             }
-            if let Some((id, plan)) = state.to_plan() {
+            if let Some((id, plan)) = state.next_plan() {
                 return Some(Work::Plan(id, plan));
             }
             if let Some(piece) = state.next_piece() {

@@ -165,7 +165,7 @@ impl State {
     }
 
     /// Takes the plan of an order that may plan more: the one that has planned the fewest rows ahead.
-    pub(super) fn to_plan(&mut self) -> Option<(u64, Plan)> {
+    pub(super) fn next_plan(&mut self) -> Option<(u64, Plan)> {
         let each = self.limit / self.orders.len().max(1) as u64;
         let may = |order: &&mut Order| {
             let rows = order.planned - order.done;
@@ -247,7 +247,8 @@ impl State {
     /// The wanted parts around one, up to so many bytes.
     fn neighbours(&self, key: Key, end: u64, largest: u64) -> Piece {
         let (object, start) = key;
-        let (mut whole, mut parts) = (start..end, VecDeque::from([start..end]));
+        let (mut whole, mut parts) = (start..end, VecDeque::new());
+        parts.push_back(start..end);
         let wanted = |part: &Part| matches!(part.is, Is::Wanted);
         let gap = |whole: &Range<u64>| GAP.max((whole.end - whole.start) / OF_PIECE);
         for ((_, next), part) in self.parts.range((object, start + 1)..=(object, u64::MAX)) {
