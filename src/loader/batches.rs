@@ -3,6 +3,7 @@
 use crate::{
     batch::Ready,
     fault::{Error, Skips},
+    order::Guard,
     pipeline::{EpochId, Threads},
     vocabulary::BatchKey,
 };
@@ -34,6 +35,8 @@ pub(super) trait Batches<O> {
 pub(super) struct Piped<O: Send + 'static> {
     pub(super) threads: Arc<Threads<O>>,
     pub(super) id: EpochId,
+    /// Samples are fetched ahead as long as these are there.
+    pub(super) _guards: Vec<Guard>,
 }
 
 impl<O: Send + 'static> Batches<O> for Piped<O> {

@@ -17,7 +17,7 @@ use crate::{
     order::{Position, Schedule},
 };
 use burn::data::dataset::Dataset;
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// Checks the options and builds the loader. No thread is started and no slot is allocated before the first
@@ -41,9 +41,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     {
         let dataset = Arc::new(dataset);
         let Self { make, options, augment, .. } = self;
-        let checked = Checked::new(options, dataset.len(), Arc::default())?;
-        #[cfg(feature = "data")]
-        super::scattered::check(&*dataset, &checked.schedule.sampling, checked.start.epoch, &checked.faults.counters);
+        let mut checked = Checked::new(options, dataset.len(), Arc::default())?;
+        checked.look_at::<I>(&*dataset);
         let make_source = make(checked.parts(dataset, augment))?;
         checked.loader(make_source)
     }
@@ -80,6 +79,17 @@ impl Checked {
         options.device.get_or_insert_default();
         let (policy, on_fault) = (options.policy, options.on_fault.clone());
         Ok(Self { options, schedule, start, faults: Faults { policy, on_fault, counters } })
+    }
+
+    /// Looks whether the order scatters the rows of a dataset, and whether they are fetched ahead.
+    pub(super) fn look_at<I: 'static>(&mut self, dataset: &dyn Any) {
+        #[cfg(feature = "data")]
+        if let Some(rows) = super::scattered::rows::<I>(dataset) {
+            super::scattered::check(rows, &self.schedule.sampling, self.start.epoch, &self.faults.counters);
+            #[cfg(feature = "remote")]
+            self.options.reads_ahead(rows);
+        }
+        let _ = dataset;
     }
 
     /// The samples of the dataset, and what the ways of making batches need besides.

@@ -13,7 +13,7 @@ use crate::{
     fault::{Error, keep_backtraces},
     memory::{Limited, Pool},
     observe::{CopyId, Stats, StepClock, Timeline},
-    order::{EpochOrder, EpochProgress, Feed},
+    order::{EpochOrder, EpochProgress, Feed, Guard, ReadAhead},
     pipeline::{Growth, Pipeline, Settings, Threads},
     vocabulary::BatchKey,
 };
@@ -173,19 +173,32 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let (mut feed, batches) = order;
         let plan = &self.plan;
         match &plan.origin {
-            // On the threads at work, or on new ones if those hang or die meanwhile.
-            Origin::Samples { make_source, .. } => loop {
-                let threads = self.threads(make_source)?;
-                match threads.pipeline().begin(epoch, feed, batches.clone()) {
-                    Ok(id) => return Ok(Box::new(Piped { threads, id })),
-                    Err(back) => feed = back,
+            Origin::Samples { make_source, .. } => {
+                let guards = self.read_ahead(epoch); // before workers read
+                // On the threads at work, or on new ones if those hang or die meanwhile.
+                loop {
+                    let threads = self.threads(make_source)?;
+                    match threads.pipeline().begin(epoch, feed, batches.clone()) {
+                        Ok(id) => return Ok(Box::new(Piped { threads, id, _guards: guards })),
+                        Err(back) => feed = back,
+                    }
                 }
-            },
+            }
             Origin::Kept(kept) => {
                 let first = BatchKey { device: plan.device, ..BatchKey::new(epoch, batches.start) };
                 kept.begin(&plan.target().device, feed, batches, first)
             }
         }
+    }
+
+    /// Tells the datasets that fetch ahead what this copy is going to read of an epoch. Each gets the order for itself.
+    fn read_ahead(&self, epoch: usize) -> Vec<Guard> {
+        let begin = |(offset, dataset): &(usize, Arc<dyn ReadAhead>)| {
+            let EpochOrder { feed, .. } = self.plan.schedule.epoch(epoch).ok()?;
+            let offset = *offset;
+            Some(dataset.begin(Box::new(feed.samples().map(move |index| index.wrapping_sub(offset)))))
+        };
+        self.plan.options.ahead.iter().filter_map(begin).collect()
     }
 
     /// Returns the threads at work, and starts new ones if there are none, or if they hang.
@@ -248,7 +261,8 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         };
         let batch = BatchKey { device: plan.device, ..BatchKey::new(epoch, progress.number()) };
         let clock = StepClock::new(Arc::clone(&plan.counters), self.copy, batch, started);
-        Box::new(EpochIter::new(run, progress, plan.standing.begin(at, plan.device), clock, plan.faults.clone()))
+        let standing = plan.standing.begin(at, plan.device);
+        Box::new(EpochIter::new(run, progress, standing, clock, plan.faults.clone()))
     }
 
     /// The samples of an epoch, without those that `drop_last` drops.

@@ -5,8 +5,9 @@ use crate::data::error::DataError;
 use parking_lot::Mutex;
 use std::{
     fs::{self, File},
-    io,
-    path::PathBuf,
+    io::{self, Read},
+    ops::Range,
+    path::{Path, PathBuf},
     sync::Arc,
     time::UNIX_EPOCH,
 };
@@ -56,9 +57,39 @@ impl Local {
     }
 }
 
+/// A part of a file.
+struct Part {
+    file: Arc<File>,
+    rest: Range<u64>,
+}
+
+impl Read for Part {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.rest.end - self.rest.start).unwrap_or(usize::MAX);
+        let bytes = left.min(into.len());
+        read_at(&self.file, self.rest.start, &mut into[..bytes])?;
+        self.rest.start += bytes as u64;
+        Ok(bytes)
+    }
+}
+
 impl Store for Local {
+    fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
+        Ok(Box::new(Part { file: self.file(object)?, rest: part }))
+    }
+
     fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
         read_at(&*self.file(object)?, start, into)
+    }
+
+    fn beside(&self, object: usize, extension: &str) -> io::Result<Option<Vec<u8>>> {
+        let file = &self.paths[object];
+        let path = file.with_extension(extension);
+        let changed = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
+        if path == *file || changed(&path).is_none_or(|time| Some(time) < changed(file)) {
+            return Ok(None);
+        }
+        Ok(fs::read(&path).ok())
     }
 }
 

@@ -117,12 +117,14 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             return Err(Error::config("build_kept", "the batches of a batcher have no rows to keep", advice));
         };
         let dataset = Arc::new(dataset);
-        let checked = Checked::new(options, dataset.len(), Arc::default())?;
-        let once = checked.once();
+        let mut checked = Checked::new(options, dataset.len(), Arc::default())?;
+        let mut once = checked.once();
+        once.look_at::<I>(&*dataset);
         let (fields, make_source) = make(once.parts(dataset, None))?;
         let reader = once.loader(make_source)?;
         let Reading { tables, fates, lengths } = read(&reader, &fields)?;
         drop(reader); // its threads and slots
+        checked.options.ahead.clear(); // they may hold the dataset
         checked.faults.counters.set_keepable(None); // it is kept
         let tables = Arc::new(tables);
         let watched: Arc<dyn OnDevice> = Arc::clone(&tables) as _;
