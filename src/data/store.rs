@@ -2,6 +2,8 @@
 
 #[cfg(feature = "http")]
 mod client;
+#[cfg(feature = "cloud")]
+mod cloud;
 #[cfg(feature = "remote")]
 mod far;
 #[cfg(not(feature = "remote"))]
@@ -14,8 +16,12 @@ mod hub;
 mod local;
 #[cfg(feature = "remote")]
 mod remote;
+#[cfg(any(feature = "http", feature = "cloud"))]
+mod roots;
 #[cfg(feature = "remote")]
 mod steady;
+#[cfg(any(feature = "http", feature = "cloud"))]
+mod wild;
 
 use super::{error::DataError, source::Options, url::url};
 pub(crate) use far::{expand, pin};
