@@ -75,28 +75,28 @@ impl Place {
     /// The bucket, with the settings of the environment.
     pub(super) fn store(&self, connector: &Connector) -> Result<Arc<dyn ObjectStore>, DataError> {
         let bucket = self.bucket.as_str();
-        // What is tried again is decided further up.
-        let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
         let connector = connector.clone();
         let store: object_store::Result<Arc<dyn ObjectStore>> = match self.scheme {
             Scheme::S3 => {
-                s3(bucket).with_http_connector(connector).with_retry(retry).build().map(|store| Arc::new(store) as _)
+                s3(bucket).with_http_connector(connector).with_retry(once()).build().map(|store| Arc::new(store) as _)
             }
             Scheme::Google => google(bucket)
                 .with_http_connector(connector)
-                .with_retry(retry)
+                .with_retry(once())
                 .build()
                 .map(|store| Arc::new(store) as _),
-            Scheme::Azure => {
-                azure(bucket).with_http_connector(connector).with_retry(retry).build().map(|store| Arc::new(store) as _)
-            }
+            Scheme::Azure => azure(bucket)
+                .with_http_connector(connector)
+                .with_retry(once())
+                .build()
+                .map(|store| Arc::new(store) as _),
         };
         store.map_err(|error| self.unusable(&error))
     }
 
     /// What it means that the settings make no store. Settings may be secrets, and errors of parsers show what they
     /// parse. So only errors without an inner one are told.
-    fn unusable(&self, error: &object_store::Error) -> DataError {
+    pub(super) fn unusable(&self, error: &object_store::Error) -> DataError {
         let prefix = self.scheme.prefix();
         let told = match error {
             object_store::Error::Generic { source, .. } if source.source().is_none() => cause(error).to_string(),
@@ -108,6 +108,11 @@ impl Place {
             advice: "set them as docs/data-stores.md has them".into(),
         }
     }
+}
+
+/// What is tried again is decided further up.
+pub(super) fn once() -> RetryConfig {
+    RetryConfig { max_retries: 0, ..RetryConfig::default() }
 }
 
 pub(super) fn s3(bucket: &str) -> AmazonS3Builder {
