@@ -20,7 +20,7 @@ use std::{
     env,
     error::Error,
     fmt::Debug,
-    fs, iter,
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -248,8 +248,7 @@ fn reads_while_it_changes() {
     for new in [lines(200..300), lines(100..300)] {
         fs::write(&file, &new).unwrap();
         let error = rows.get(6).unwrap_err();
-        let store = iter::successors(error.source(), |error| error.source()).find_map(store_error);
-        let told = store.unwrap_or_else(|| panic!("{error:?}"));
+        let told = error.source().and_then(store_error).unwrap_or_else(|| panic!("{error:?}"));
         assert_eq!((told.problem.as_str(), told.attempts), ("it has changed since it was opened", 1), "{error}");
         assert!(error.to_string().contains("of s3://one/a.jsonl: it has changed"), "{error}");
     }

@@ -26,7 +26,7 @@ fn content() -> Vec<u8> {
 }
 
 fn files() -> Files {
-    [("/bucket/a/shard 1.bin".into(), content()), ("/bucket/a/shard 1.idx".into(), b"idx".into())].into()
+    [("/bucket/a/shard%201.bin".into(), content()), ("/bucket/a/shard%201.idx".into(), b"idx".into())].into()
 }
 
 fn quick() -> Patience {
