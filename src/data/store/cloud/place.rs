@@ -104,8 +104,8 @@ impl Place {
         };
         DataError::Option {
             option: "paths",
-            problem: format!("{self} cannot be asked for with the variables `{prefix}..` of the environment: {told}"),
-            advice: "set them as docs/data-stores.md has them".into(),
+            problem: format!("{self} cannot be opened with the variables `{prefix}..` of the environment: {told}"),
+            advice: "see the table in docs/data-stores.md".into(),
         }
     }
 }
