@@ -25,8 +25,12 @@ fn content() -> Vec<u8> {
     (0..SIZE).map(|at| (at * 7 % 251) as u8).collect()
 }
 
+/// Google's API wants more bytes encoded than the others.
+const TARGETS: [&str; 2] = ["/bucket/a/shard%201.bin", "/bucket/a%2Fshard%201%2Ebin"];
+
 fn files() -> Files {
-    [("/bucket/a/shard%201.bin".into(), content()), ("/bucket/a/shard%201.idx".into(), b"idx".into())].into()
+    let idx = |target: &str| (target.replace("bin", "idx"), b"idx".into());
+    TARGETS.into_iter().flat_map(|target| [(target.into(), content()), idx(target)]).collect()
 }
 
 fn quick() -> Patience {
@@ -89,9 +93,11 @@ fn xml(status: u16, code: &str) -> Fault {
 
 #[test]
 fn each_cloud_is_asked_with_its_own_signature() {
-    for (scheme, signature) in
-        [("s3", "AWS4-HMAC-SHA256 Credential=key-of-test/"), ("gs", "Bearer "), ("az", "SharedKey me:")]
-    {
+    for (scheme, target, signature) in [
+        ("s3", TARGETS[0], "AWS4-HMAC-SHA256 Credential=key-of-test/"),
+        ("gs", TARGETS[1], "Bearer "),
+        ("az", TARGETS[0], "SharedKey me:"),
+    ] {
         let server = Server::new(files(), |_| Fault::None);
         let url = format!("{scheme}://bucket/a/shard 1.bin");
         let (list, cloud) = found(&server, &[&url]).unwrap();
@@ -104,7 +110,7 @@ fn each_cloud_is_asked_with_its_own_signature() {
         assert_eq!(store.beside(0, "none").unwrap(), None);
         let seen = server.seen();
         assert!(seen[0].is_head && seen[1].headers.contains_key("if-match"), "{seen:?}");
-        assert_eq!(seen[1].target, "/bucket/a/shard%201.bin");
+        assert_eq!(seen[1].target, target);
         assert!(seen.iter().all(|seen| seen.headers["authorization"].starts_with(signature)), "{seen:?}");
         assert_eq!(seen.iter().map(|seen| seen.connection).max(), Some(0), "one connection is enough");
     }
