@@ -3,7 +3,11 @@
 use super::{place, *};
 use crate::data::{
     error::StoreError,
-    store::{Store, steady::Steady},
+    store::{
+        Store,
+        server::{Fault, Files, Request, Server},
+        steady::Steady,
+    },
     traffic::Traffic,
 };
 use object_store::{
@@ -11,12 +15,7 @@ use object_store::{
     gcp::{GoogleCloudStorageBuilder, GoogleConfigKey},
 };
 use place::{Scheme, azure, google, once, s3};
-use server::{Fault, Files, Request, Server};
 use std::time::Duration;
-
-#[allow(dead_code)] // other tests use the rest
-#[path = "../../../../tests/data/server.rs"]
-mod server;
 
 const SECRET: &str = "c2VjcmV0b2Z0ZXN0";
 const SIZE: usize = 100_000;
