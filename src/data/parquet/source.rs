@@ -9,6 +9,7 @@ use super::{
     piece::Piece,
     saved,
     schema::{Column, Columns, Leaf, Shape},
+    words::time,
     wrong::Wrong,
 };
 use crate::{
@@ -317,7 +318,9 @@ fn same(columns: &Columns, column: &Column, others: &Columns, other: &Column) ->
     match (&column.shape, &other.shape) {
         (Shape::Value(one), Shape::Value(two)) | (Shape::List(one), Shape::List(two)) => {
             let (one, two) = (&columns.leaves[*one], &others.leaves[*two]);
-            one.kind == two.kind && one.is.physical_type() == two.is.physical_type()
+            one.kind == two.kind
+                && one.is.physical_type() == two.is.physical_type()
+                && time(one.is.self_type()) == time(two.is.self_type())
         }
         (Shape::Struct(one, _), Shape::Struct(two, _)) => {
             pairs(one, two).all(|(one, two)| same(columns, one, others, two))

@@ -231,3 +231,28 @@ fn a_column_that_only_later_files_have_is_read_from_them() {
     let read: Vec<Row> = (0..3).map(|at| rows.get(at).unwrap()).collect();
     assert_eq!(read, [(0, None), (1, None), (7, Some(5))].map(|(id, late)| Row { id, late }));
 }
+
+#[test]
+fn times_of_another_unit_are_another_type() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = |name: &str, column: &str| {
+        let path = folder.path().join(name);
+        let schema = Arc::new(parse_message_type(&format!("message rows {{ optional {column}; }}")).unwrap());
+        SerializedFileWriter::new(File::create(&path).unwrap(), schema, Arc::default()).unwrap().close().unwrap();
+        path
+    };
+    let millis = written("a", "int64 at (TIMESTAMP(MILLIS,true))");
+    for (other, word) in [
+        ("int64 at (TIMESTAMP(MICROS,true))", "timestamp[us]"),
+        ("int64 at (TIMESTAMP(NANOS,true))", "timestamp[ns]"),
+        ("int64 at (TIMESTAMP_MICROS)", "timestamp[us]"),
+        ("int64 at (TIME(MICROS,true))", "time[us]"),
+        ("int64 at", "int64"),
+    ] {
+        let error = open(&[millis.clone(), written("b", other)], &Wanted::All, &Options::default()).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("`at` has another type") && error.contains(word), "{other}: {error}");
+    }
+    let same = written("c", "int64 at (TIMESTAMP_MILLIS)");
+    assert!(open(&[millis, same], &Wanted::All, &Options::default()).is_ok(), "an older mark means the same");
+}
