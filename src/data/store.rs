@@ -10,8 +10,18 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
     /// Fills `into` with the bytes of an object from `start` on, on the calling thread.
     ///
     /// # Errors
-    /// If the object ends before, or cannot be read.
-    fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()>;
+    /// If the object ends before, has changed, or cannot be read.
+    fn read(&self, object: usize, start: u64, into: &mut [u8]) -> Result<(), Failed>;
+}
+
+/// Why a part of an object could not be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failed {
+    /// It is not the object that was looked at.
+    #[error("it has changed")]
+    Changed,
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
 /// One file or object as it was when the data set was opened.
@@ -83,7 +93,10 @@ impl Objects {
             return Err(failed(io::Error::new(io::ErrorKind::UnexpectedEof, format!("it has {bytes} bytes"))));
         };
         let mut part = vec![0; length];
-        self.store.read(object, range.start, &mut part).map_err(failed)?;
+        self.store.read(object, range.start, &mut part).map_err(|error| match error {
+            Failed::Changed => DataError::Changed { object: (**name).into() },
+            Failed::Io(source) => failed(source),
+        })?;
         Ok(part)
     }
 }

@@ -7,7 +7,7 @@ use super::{
 use crate::data::{
     cell::Cell,
     parquet::notes::Note,
-    store::{Object, Store},
+    store::{Failed, Object, Store},
 };
 use parquet::{
     data_type::{ByteArray, ByteArrayType},
@@ -16,7 +16,6 @@ use parquet::{
 };
 use std::{
     fs::{self, File},
-    io,
     path::Path,
     slice,
     sync::{
@@ -67,7 +66,7 @@ struct Counting {
 }
 
 impl Store for Counting {
-    fn read(&self, _: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
+    fn read(&self, _: usize, start: u64, into: &mut [u8]) -> Result<(), Failed> {
         self.reads.fetch_add(1, Relaxed);
         self.bytes.fetch_add(into.len(), Relaxed);
         into.copy_from_slice(&self.file[start as usize..][..into.len()]);
