@@ -102,6 +102,10 @@ impl<T: DeserializeOwned> Rows<T> {
             |problem: String, advice: &str| DataError::Option { option: "columns", problem, advice: advice.into() };
         let names =
             |names: &[Arc<str>]| Wanted::Some(names.iter().map(|name| (Arc::clone(name), Wanted::All)).collect());
+        let columns = shape.columns.as_deref().unwrap_or_default();
+        if let Some((_, twice)) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)) {
+            return Err(wrong(format!("it names `{twice}` twice"), "name each column once, and clone its value"));
+        }
         match (asked::<T>()?, &shape.columns) {
             (Asked::All, None) => Ok(Wanted::All),
             (Asked::Fields(fields), None) => Ok(names(&fields.iter().map(|name| Arc::from(*name)).collect::<Vec<_>>())),

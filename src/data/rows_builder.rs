@@ -108,7 +108,7 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         Self { paths, format, shape, options: Options::default(), row: PhantomData }
     }
 
-    /// Names the columns of a tuple's values, in their order.
+    /// Names the columns of a tuple's values, in their order. Each may be named once.
     pub fn columns<N: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.shape.columns = Some(names.into_iter().map(Into::into).collect());
         self
