@@ -6,10 +6,12 @@ use super::{
 };
 use crate::data::parquet::{
     check::check_schema,
+    decode::decode,
     header::{Header, PageKind},
     inflate::inflate,
     levels::delta_end,
     pages::Pages,
+    schema::Leaf,
 };
 use bytes::Bytes;
 use parquet::{
@@ -99,13 +101,17 @@ fn varint(mut number: u64) -> Vec<u8> {
     bytes
 }
 
-/// Reads one page of a column of the written files, from its bytes alone.
-fn page(column: usize, codec: CompressionCodec, bytes: Vec<u8>, values: u64) -> Result<(), String> {
+/// A leaf of the written files.
+fn leaf(column: usize) -> Leaf {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.parquet");
     write(&path, 1, 1, plain(WriterVersion::PARQUET_1_0));
-    let source = open(&[path], &Wanted::All, &Options::default()).unwrap();
-    let mut pages = Pages::new(&source.leaves(0)[column], codec, vec![Bytes::from(bytes)], values, 1 << 20);
+    open(&[path], &Wanted::All, &Options::default()).unwrap().leaves(0)[column].clone()
+}
+
+/// Reads one page of a column of the written files, from its bytes alone.
+fn page(column: usize, codec: CompressionCodec, bytes: Vec<u8>, values: u64) -> Result<(), String> {
+    let mut pages = Pages::new(&leaf(column), codec, vec![Bytes::from(bytes)], values, 1 << 20);
     pages.get_next_page().map(|_| ()).map_err(|error| error.to_string())
 }
 
@@ -186,4 +192,26 @@ fn lengths_of_delta_blocks() {
     let lengths = [128, 1, 4, 3, 10, 2, 0, 0, 0, 0];
     assert_eq!(delta_end(&[&lengths[..], b"rest"].concat(), 3).unwrap(), lengths.len());
     assert!(delta_end(&lengths, 2).is_err() && delta_end(&lengths[..7], 3).is_err());
+}
+
+#[test]
+fn data_pages_without_values_are_passed_over() {
+    let leaf = leaf(3);
+    // Three rows of a list of nulls: no levels below, and nothing behind them.
+    let levels = [2, 0, 0, 0, 6, 0, 2, 0, 0, 0, 6, 0];
+    let full = [header(12, 12, 3, 0), levels.to_vec()].concat();
+    let empty = header(0, 0, 0, 0);
+    for pages in [
+        vec![full.clone()],
+        vec![empty.clone(), full.clone()],
+        vec![empty.clone(), empty.clone(), full.clone(), empty.clone()],
+        vec![full.clone(), empty.clone()],
+    ] {
+        // In one part, and in a part for each page.
+        for parts in [vec![pages.concat()], pages] {
+            let parts = parts.into_iter().map(Bytes::from).collect();
+            let pages = Pages::new(&leaf, CompressionCodec::UNCOMPRESSED, parts, 3, 1 << 20);
+            assert_eq!(decode(&leaf, pages, 3, 1 << 20).unwrap().rows, 3);
+        }
+    }
 }
