@@ -181,3 +181,16 @@ fn the_null_of_json_is_none() {
     let cells = record([("a", raw(b" null\n", Raw::Json)), ("b", raw(b"1.5", Raw::Json))]);
     assert_eq!(row::<Maybe>(cells, None).unwrap(), Maybe { a: None, b: Some(1.5) });
 }
+
+#[test]
+fn the_number_of_a_variant_may_be_unsigned() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    enum Number {
+        Zero,
+        One,
+    }
+    let of = |cell| row::<(Number,)>(record([("n", cell)]), Some(&["n".into()]));
+    assert_eq!(of(Cell::Int(0)).unwrap(), (Number::Zero,));
+    assert_eq!(of(Cell::Unsigned(1)).unwrap(), (Number::One,));
+    assert!(of(Cell::Unsigned(u64::MAX)).unwrap_err().only_value && of(Cell::Unsigned(2)).unwrap_err().only_value);
+}
