@@ -10,6 +10,8 @@ use crate::data::parquet::{
     header::{Header, PageKind},
     inflate::inflate,
     levels::delta_end,
+    notes::Note,
+    offsets::Page,
     pages::Pages,
     schema::Leaf,
 };
@@ -214,4 +216,20 @@ fn data_pages_without_values_are_passed_over() {
             assert_eq!(decode(&leaf, pages, 3, 1 << 20).unwrap().rows, 3);
         }
     }
+}
+
+#[test]
+fn a_small_page_of_very_many_nulls_is_not_noted() {
+    let leaf = leaf(1);
+    let note = |rows: u32| {
+        // A run of that many nulls, and no values.
+        let run = varint(u64::from(rows) << 1);
+        let levels = [(run.len() as u32 + 1).to_le_bytes().to_vec(), run, vec![0]].concat();
+        let bytes = [header(levels.len() as u32, levels.len() as u32, rows, 0), levels].concat();
+        let page = Page { start: 4, length: bytes.len() as u32, first_row: 0 };
+        let objects = Objects::local(Vec::new()).unwrap();
+        Note::find(&objects, 0, &leaf, &page, rows as usize, Some(&bytes)).unwrap()
+    };
+    assert!(matches!(note(1 << 20), Note::Plain { .. }));
+    assert_eq!(note((1 << 20) + 1), Note::Decoded);
 }
