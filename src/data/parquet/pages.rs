@@ -3,7 +3,7 @@
 use super::{
     header::{Header, PageKind},
     inflate::inflate,
-    levels::delta_end,
+    levels::delta_lengths,
     schema::Leaf,
     wrong::Wrong,
 };
@@ -180,14 +180,15 @@ impl Pages {
         })
     }
 
-    /// Lengths of byte strings are allocated at once by the decoder, as many as the data claim.
-    fn check_values(&self, encoding: Encoding, values: u32, data: Option<&[u8]>) -> Result<(), Wrong> {
+    /// Lengths of byte strings are allocated at once by the decoder, as many as the data claim. Prefixes are copied.
+    fn check_values(&mut self, encoding: Encoding, values: u32, data: Option<&[u8]>) -> Result<(), Wrong> {
         let data = data.ok_or_else(|| Wrong::damaged("the levels of a page are larger than the page"))?;
         match encoding {
-            Encoding::DELTA_LENGTH_BYTE_ARRAY => _ = delta_end(data, values)?,
+            Encoding::DELTA_LENGTH_BYTE_ARRAY => _ = delta_lengths(data, values)?,
             Encoding::DELTA_BYTE_ARRAY => {
-                let suffixes = delta_end(data, values)?;
-                delta_end(data.get(suffixes..).unwrap_or_default(), values)?;
+                let (suffixes, prefixes) = delta_lengths(data, values)?;
+                self.spend(prefixes, "prefixes")?;
+                delta_lengths(data.get(suffixes..).unwrap_or_default(), values)?;
             }
             _ => {}
         }

@@ -9,7 +9,7 @@ use crate::data::parquet::{
     decode::decode,
     header::{Header, PageKind},
     inflate::inflate,
-    levels::delta_end,
+    levels::delta_lengths,
     notes::Note,
     offsets::Page,
     pages::Pages,
@@ -192,8 +192,12 @@ fn schemas_that_are_too_deep_or_cut_off_are_refused() {
 fn lengths_of_delta_blocks() {
     // 128 values a block, 4 parts; 3 lengths: 5, 6, 7. The deltas are all 1, so no bits are needed.
     let lengths = [128, 1, 4, 3, 10, 2, 0, 0, 0, 0];
-    assert_eq!(delta_end(&[&lengths[..], b"rest"].concat(), 3).unwrap(), lengths.len());
-    assert!(delta_end(&lengths, 2).is_err() && delta_end(&lengths[..7], 3).is_err());
+    assert_eq!(delta_lengths(&[&lengths[..], b"rest"].concat(), 3).unwrap(), (lengths.len(), 18));
+    assert!(delta_lengths(&lengths, 2).is_err() && delta_lengths(&lengths[..7], 3).is_err());
+    // 32 values a block, 1 part; 4 lengths: 70, 60, 90, 3. Deltas from -87 on, of 7 bits: 77, 117, 0.
+    let packed: u32 = 77 | 117 << 7;
+    let lengths = [&[32, 1, 4, 0x8C, 1, 0xAD, 1, 7][..], &packed.to_le_bytes(), &[0; 24]].concat();
+    assert_eq!(delta_lengths(&lengths, 4).unwrap(), (lengths.len(), 223));
 }
 
 #[test]
@@ -232,4 +236,28 @@ fn a_small_page_of_very_many_nulls_is_not_noted() {
     };
     assert!(matches!(note(1 << 20), Note::Plain { .. }));
     assert_eq!(note((1 << 20) + 1), Note::Decoded);
+}
+
+#[test]
+fn prefixes_that_grow_beyond_all_memory_are_refused() {
+    // 30 strings: the first has 100 bytes, each of the others is the one before it, as a whole.
+    let lengths = |first: u32, rest: i32| {
+        let delta = rest - first as i32;
+        // The first length, then a delta, then deltas of 0.
+        let zigzag = |number: i32| varint(u64::from((number << 1 ^ number >> 31) as u32));
+        let mut bytes = [varint(128), varint(1), varint(30), zigzag(first as i32)].concat();
+        let (least, width) = (delta.min(0), 8);
+        bytes.extend([zigzag(least), vec![width]].concat());
+        let packed: Vec<u8> = (0..128).map(|at| if at == 0 { (delta - least) as u8 } else { -least as u8 }).collect();
+        [bytes, packed].concat()
+    };
+    let data = [lengths(0, 100), lengths(100, 0), vec![b'x'; 100]].concat();
+    let bytes = [header(data.len() as u32, data.len() as u32, 30, 7), data].concat();
+    let read = |room| {
+        let parts = vec![Bytes::from(bytes.clone())];
+        let mut pages = Pages::new(&leaf(4), CompressionCodec::UNCOMPRESSED, parts, 30, room);
+        pages.get_next_page().map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(read(6000), Ok(()));
+    assert!(read(3000).unwrap_err().contains("2900 bytes of prefixes"));
 }
