@@ -19,10 +19,13 @@ use bytes::Bytes;
 use parquet::{
     basic::{Compression, CompressionCodec, Encoding},
     column::page::PageReader,
-    file::properties::WriterVersion,
+    file::{
+        metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, ParquetMetaDataWriter},
+        properties::WriterVersion,
+    },
 };
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
-use std::fs;
+use std::{fs, slice};
 
 #[test]
 fn damaged_files_give_rows_or_errors() {
@@ -260,4 +263,30 @@ fn prefixes_that_grow_beyond_all_memory_are_refused() {
     };
     assert_eq!(read(6000), Ok(()));
     assert!(read(3000).unwrap_err().contains("2900 bytes of prefixes"));
+}
+
+#[test]
+fn offset_indices_that_take_more_than_the_file_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.parquet");
+    write(&path, 60, 40, plain(WriterVersion::PARQUET_1_0));
+    let mut bytes = fs::read(&path).unwrap();
+    let meta = ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(bytes.clone())).unwrap();
+    let end = meta.row_groups()[1].columns()[4].offset_index_offset().unwrap() as usize;
+    // All chunks name one index, which is half of the file.
+    let one = |column: &ColumnChunkMetaData| {
+        let column = column.clone().into_builder().set_offset_index_offset(Some(0));
+        column.set_offset_index_length(Some(end as i32 / 2)).build().unwrap()
+    };
+    let groups = meta.row_groups().iter().map(|group| {
+        let columns = group.columns().iter().map(one).collect();
+        group.clone().into_builder().set_column_metadata(columns).build().unwrap()
+    });
+    let meta = ParquetMetaData::new(meta.file_metadata().clone(), groups.collect());
+    bytes.truncate(end);
+    ParquetMetaDataWriter::new(&mut bytes, &meta).finish().unwrap();
+    fs::write(&path, bytes).unwrap();
+    let error = open(slice::from_ref(&path), &Wanted::All, &Options::default()).unwrap_err().to_string();
+    assert!(error.contains("offset indices"), "{error}");
+    assert!(open(&[path], &columns(&["id"]), &Options::default()).is_ok());
 }
