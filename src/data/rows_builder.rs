@@ -136,7 +136,8 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     }
 
     /// Sets how many bytes of decoded Parquet pages are kept in memory. Default: 512 MiB. Pages that workers have in use
-    /// come on top.
+    /// come on top. So does the newest page or column chunk that is larger than all of this. If the columns of a row
+    /// group are decoded as a whole and take more, [`open`](Self::open) warns.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.options.memory = bytes;
         self

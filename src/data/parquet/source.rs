@@ -2,6 +2,7 @@
 
 use super::{
     cells::cell,
+    chunk::Chunk,
     decode::decode,
     footer::{self, File, Placed},
     notes::Note,
@@ -66,7 +67,18 @@ pub(super) struct Key {
 
 /// Opens Parquet files: reads their footers, and what was saved about single values.
 pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Result<ParquetSource, DataError> {
-    open_with(objects, wanted, options, SMALL)
+    let source = open_with(objects, wanted, options, SMALL)?;
+    if let Some((object, bytes)) = source.cramped() {
+        let (name, mib) = (source.objects.name(object), |bytes: u64| bytes.div_ceil(1 << 20));
+        log::warn!(
+            "the wanted columns of a row group of {name} take about {} MiB in memory, and `memory` allows {} MiB: rows may be \
+             decoded again and again. Write `.memory({} << 20)`, or write the file with an offset index or smaller row groups",
+            mib(bytes),
+            mib(options.memory),
+            mib(bytes)
+        );
+    }
+    Ok(source)
 }
 
 /// `small` is in place of [`SMALL`].
@@ -238,20 +250,7 @@ impl Source for ParquetSource {
     /// Blocks are row groups. Their bytes are what the decoded pieces of the wanted columns take, about. Columns whose
     /// values are read one by one take none.
     fn blocks(&self) -> Blocks {
-        let block = |placed: &Placed| {
-            let chunks = self.leaves(placed.object).iter().zip(&placed.group.chunks);
-            let decoded = chunks.filter(|(_, chunk)| chunk.notes.is_empty()).map(|(leaf, chunk)| {
-                let levels = u64::from(leaf.list.is_some()) * 4 * placed.group.rows as u64;
-                let values = match leaf.is.physical_type() {
-                    Stored::BOOLEAN => chunk.values,
-                    Stored::INT32 | Stored::FLOAT => chunk.values.saturating_mul(4),
-                    Stored::INT64 | Stored::DOUBLE => chunk.values.saturating_mul(8),
-                    _ => chunk.size.saturating_add(chunk.values.saturating_mul(8)),
-                };
-                values.saturating_add(levels)
-            });
-            (placed.group.rows, decoded.fold(0, u64::saturating_add))
-        };
+        let block = |placed: &Placed| (placed.group.rows, self.decoded(placed, |chunk| chunk.notes.is_empty()));
         Blocks::new(self.groups.iter().map(block)).with_limit(self.options.memory)
     }
 
@@ -281,6 +280,32 @@ impl Source for ParquetSource {
 }
 
 impl ParquetSource {
+    /// The bytes that some chunks of a row group take when they are decoded, about.
+    fn decoded(&self, placed: &Placed, is_counted: impl Fn(&Chunk) -> bool) -> u64 {
+        let chunks = self.leaves(placed.object).iter().zip(&placed.group.chunks);
+        let decoded = chunks.filter(|(_, chunk)| is_counted(chunk)).map(|(leaf, chunk)| {
+            let levels = u64::from(leaf.list.is_some()) * 4 * placed.group.rows as u64;
+            let values = match leaf.is.physical_type() {
+                Stored::BOOLEAN => chunk.values,
+                Stored::INT32 | Stored::FLOAT => chunk.values.saturating_mul(4),
+                Stored::INT64 | Stored::DOUBLE => chunk.values.saturating_mul(8),
+                _ => chunk.size.saturating_add(chunk.values.saturating_mul(8)),
+            };
+            values.saturating_add(levels)
+        });
+        decoded.fold(0, u64::saturating_add)
+    }
+
+    /// The object of the row group whose whole chunks take most, and their bytes, if they are more than the limit of
+    /// memory. Each row needs them all.
+    pub(super) fn cramped(&self) -> Option<(usize, u64)> {
+        let groups = self.groups.iter().map(|placed| {
+            let bytes = self.decoded(placed, |chunk| chunk.pages.is_empty());
+            (placed.object, bytes)
+        });
+        groups.filter(|(_, bytes)| *bytes > self.options.memory).max_by_key(|(_, bytes)| *bytes)
+    }
+
     /// The chunks that have pages without a note, by the numbers of their group and leaf.
     fn not_noted(&self) -> Vec<(usize, usize)> {
         let chunks = self.groups.iter().enumerate().flat_map(|(number, placed)| {
