@@ -143,7 +143,8 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         self
     }
 
-    /// Opens the files, finds out where each row is, and reads the first row of each file. It blocks. Indices that are not
+    /// Opens the files, finds out where each row is, and reads the first row of each file, of Parquet only where a file has
+    /// other columns than those before. It blocks. Indices that are not
     /// saved yet are made on all threads of the machine, with a progress bar.
     ///
     /// # Errors
@@ -152,34 +153,35 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     /// whose value is bad, e.g. an image with a damaged header, is no error here but in `get`.
     pub fn open(self) -> Result<Rows<T>, DataError> {
         let wanted = Rows::<T>::wanted(&self.shape)?;
-        let source: Arc<dyn Source> = match self.format {
+        let (source, fits): (Arc<dyn Source>, bool) = match self.format {
             #[cfg(feature = "parquet")]
             Format::Parquet => {
                 let objects = Objects::find(&self.paths)?;
-                let wanted = self.fields_of(&objects, wanted)?;
-                Arc::new(parquet::open(objects, &wanted, &self.options)?)
+                let (wanted, fits) = self.fields_of(&objects, wanted)?;
+                (Arc::new(parquet::open(objects, &wanted, &self.options)?), fits)
             }
-            Format::Tar => Arc::new(tar::open(Objects::find(&self.paths)?, &wanted, &self.options)?),
-            Format::Mds => Arc::new(mds::open(&self.paths, &wanted, &self.options)?),
-            Format::Jsonl => Arc::new(jsonl::open(Objects::find(&self.paths)?, &wanted, &self.options)?),
+            Format::Tar => (Arc::new(tar::open(Objects::find(&self.paths)?, &wanted, &self.options)?), false),
+            Format::Mds => (Arc::new(mds::open(&self.paths, &wanted, &self.options)?), false),
+            Format::Jsonl => (Arc::new(jsonl::open(Objects::find(&self.paths)?, &wanted, &self.options)?), false),
         };
         let rows = Rows::new(source, self.shape);
-        rows.check()?;
+        rows.check(fits)?;
         Ok(rows)
     }
 
-    /// Leaves out the fields of structs that the row type does not ask for. The first file tells. What it lacks may be in
-    /// other files.
+    /// Leaves out the fields of structs that the row type does not ask for, and says whether the first row was read for it
+    /// and fits. The first file tells. What it lacks may be in other files.
     #[cfg(feature = "parquet")]
-    fn fields_of(&self, objects: &Objects, wanted: Wanted) -> Result<Wanted, DataError> {
+    fn fields_of(&self, objects: &Objects, wanted: Wanted) -> Result<(Wanted, bool), DataError> {
+        let Wanted::Some(columns) = &wanted else { return Ok((wanted, false)) };
         let first = parquet::open(objects.first(), &wanted, &self.options)?;
-        let learnt = Rows::<T>::new(Arc::new(first), self.shape.clone()).learn()?;
-        Ok(match (wanted, learnt) {
-            (Wanted::Some(columns), Some(learnt)) => {
-                let inside = |name: &str| learnt.of(name).cloned().unwrap_or(Wanted::All);
-                Wanted::Some(columns.into_iter().map(|(name, _)| (Arc::clone(&name), inside(&name))).collect())
-            }
-            (wanted, _) => wanted,
-        })
+        if !first.has_structs() {
+            return Ok((wanted, false));
+        }
+        let first = Rows::<T>::new(Arc::new(first), self.shape.clone());
+        let Some((learnt, fits)) = first.learn()? else { return Ok((wanted, false)) };
+        let inside = |name: &str| learnt.of(name).cloned().unwrap_or(Wanted::All);
+        let columns = columns.iter().map(|(name, _)| (Arc::clone(name), inside(name)));
+        Ok((Wanted::Some(columns.collect()), fits))
     }
 }

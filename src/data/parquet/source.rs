@@ -138,6 +138,12 @@ impl ParquetSource {
         Ok(())
     }
 
+    /// Whether a column of the first file has fields.
+    pub(crate) fn has_structs(&self) -> bool {
+        let first = self.columns.first().map_or(&[][..], |columns| &columns.list);
+        first.iter().any(|column| matches!(column.shape, Shape::Struct(..)))
+    }
+
     pub(super) fn leaves(&self, object: usize) -> &[Leaf] {
         self.columns.get(object).map_or(&[], |columns| &columns.leaves)
     }
@@ -239,8 +245,15 @@ impl Source for ParquetSource {
     }
 
     fn firsts(&self) -> Vec<usize> {
-        let first = self.groups.iter().zip(self.starts.firsts()).filter(|(placed, _)| placed.first == 0);
-        first.map(|(_, start)| start).collect()
+        let (mut known, mut firsts) = (Vec::<&Columns>::new(), Vec::new());
+        for (placed, start) in self.groups.iter().zip(self.starts.firsts()) {
+            let columns = &self.columns[placed.object];
+            if placed.first == 0 && !known.iter().any(|known| alike(&known.list, &columns.list)) {
+                known.push(columns);
+                firsts.push(start);
+            }
+        }
+        firsts
     }
 
     fn there_is(&self) -> Vec<(String, String)> {
@@ -336,6 +349,15 @@ impl ParquetSource {
 /// The columns or fields that both have.
 fn pairs<'a>(one: &'a [Column], two: &'a [Column]) -> impl Iterator<Item = (&'a Column, &'a Column)> {
     one.iter().filter_map(move |one| Some((one, two.iter().find(|two| two.name == one.name)?)))
+}
+
+/// Whether both have the same columns and fields. Those have the same types, see [`ParquetSource::add`].
+fn alike(one: &[Column], two: &[Column]) -> bool {
+    let fields = |(one, two): (&Column, &Column)| match (&one.shape, &two.shape) {
+        (Shape::Struct(one, _), Shape::Struct(two, _)) => alike(one, two),
+        _ => true,
+    };
+    one.len() == two.len() && pairs(one, two).map(fields).eq(one.iter().map(|_| true))
 }
 
 /// Whether two columns have the same type. One may have nulls where the other has none.

@@ -168,7 +168,8 @@ fn the_fields_of_structs_that_a_type_asks_for_are_learnt() {
     let columns = ["n".into(), "point".into()];
     let learnt = learn::<(u8, Point)>(record([("point", cell()), ("n", Cell::Int(1))]), Some(&columns));
     let fields = Wanted::Some(vec![("x".into(), Wanted::All), ("y".into(), Wanted::All)]);
-    assert_eq!(learnt, Wanted::Some(vec![("point".into(), fields), ("n".into(), Wanted::All)]));
+    assert_eq!(learnt, (Wanted::Some(vec![("point".into(), fields), ("n".into(), Wanted::All)]), true));
+    assert!(!learn::<(u8, Point)>(record([("n", Cell::Int(-1)), ("point", cell())]), Some(&columns)).1);
 }
 
 #[test]

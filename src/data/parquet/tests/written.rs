@@ -12,7 +12,11 @@ use parquet::{
     },
     schema::parser::parse_message_type,
 };
-use std::{fs::File, path::Path, sync::Arc};
+use std::{
+    fs::{self, File},
+    path::Path,
+    sync::Arc,
+};
 
 const SCHEMA: &str = "message rows {
     required int64 id;
@@ -255,4 +259,41 @@ fn times_of_another_unit_are_another_type() {
     }
     let same = written("c", "int64 at (TIMESTAMP_MILLIS)");
     assert!(open(&[millis, same], &Wanted::All, &Options::default()).is_ok(), "an older mark means the same");
+}
+
+#[test]
+fn only_files_with_other_columns_are_tried_at_open() {
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Row {
+        id: i64,
+        word: String,
+        image: Option<Image>,
+    }
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Image {
+        path: Option<String>,
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["a.parquet", "b.parquet", "c.parquet"].map(|name| folder.path().join(name));
+    paths[..2].iter().for_each(|path| write(path, 5, 5, plain(WriterVersion::PARQUET_1_0)));
+    // The pages of the second file are no pages.
+    let mut bytes = fs::read(&paths[1]).unwrap();
+    bytes[4..100].fill(0xFF);
+    fs::write(&paths[1], bytes).unwrap();
+    let rows = crate::data::Rows::<Row>::parquet(&paths[..2]).open().unwrap();
+    let image = Some(Image { path: Some("1.jpg".into()) });
+    assert_eq!(rows.get(1).unwrap(), Row { id: 1, word: "word 1".into(), image });
+    assert!(rows.get(5).is_err());
+    // The third one lacks a column.
+    let schema = Arc::new(parse_message_type("message rows { required int64 id; }").unwrap());
+    let mut file = SerializedFileWriter::new(File::create(&paths[2]).unwrap(), schema, Arc::default()).unwrap();
+    let mut group = file.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int64Type>().write_batch(&[7], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    file.close().unwrap();
+    let error = crate::data::Rows::<Row>::parquet(&paths[..]).open().unwrap_err();
+    assert!(matches!(&error, DataError::Schema { object, .. } if object.ends_with("c.parquet")), "{error}");
+    assert!(error.to_string().contains("missing field `word`"), "{error}");
 }
