@@ -174,7 +174,8 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     #[cfg(feature = "parquet")]
     fn fields_of(&self, objects: &Objects, wanted: Wanted) -> Result<(Wanted, bool), DataError> {
         let Wanted::Some(columns) = &wanted else { return Ok((wanted, false)) };
-        let first = parquet::open(objects.first(), &wanted, &self.options)?;
+        let options = Options { first_look: true, ..self.options.clone() };
+        let first = parquet::open(objects.first(), &wanted, &options)?;
         if !first.has_structs() {
             return Ok((wanted, false));
         }

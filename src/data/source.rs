@@ -82,10 +82,14 @@ pub(crate) struct Options {
     pub(crate) cache: Option<(PathBuf, u64)>,
     /// The most bytes of decoded pieces in memory.
     pub(crate) memory: u64,
+    /// Whether this is only to learn what the row type asks for. Then fields of structs that are not supported are left
+    /// out, and nothing is warned of.
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "the other formats need no such look"))]
+    pub(crate) first_look: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { index_dir: None, cache: None, memory: 512 << 20 }
+        Self { index_dir: None, cache: None, memory: 512 << 20, first_look: false }
     }
 }

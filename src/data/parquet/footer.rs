@@ -9,7 +9,11 @@ use super::{
     wrong::Wrong,
 };
 use crate::{
-    data::{error::DataError, source::Wanted, store::Objects},
+    data::{
+        error::DataError,
+        source::{Options, Wanted},
+        store::Objects,
+    },
     fault::catch,
 };
 use parquet::{
@@ -53,7 +57,13 @@ pub(super) struct Placed {
 }
 
 /// Reads the footer of an object. Chunks of less than `small` bytes are read whole, even if they have an offset index.
-pub(super) fn read(objects: &Objects, object: usize, wanted: &Wanted, small: u64) -> Result<File, DataError> {
+pub(super) fn read(
+    objects: &Objects,
+    object: usize,
+    wanted: &Wanted,
+    options: &Options,
+    small: u64,
+) -> Result<File, DataError> {
     let (name, bytes) = (objects.name(object), objects.bytes(object));
     let damaged = |problem: &str| DataError::damaged(name, problem);
     let tail_at = bytes.saturating_sub(TAIL);
@@ -83,7 +93,7 @@ pub(super) fn read(objects: &Objects, object: usize, wanted: &Wanted, small: u64
     check_schema(&footer).map_err(of_footer)?;
     let meta = parse(&footer).map_err(of_footer)?;
     let schema = meta.file_metadata().schema_descr();
-    let columns = Columns::find(schema, wanted).map_err(|(column, wrong)| match wrong {
+    let columns = Columns::find(schema, wanted, options.first_look).map_err(|(column, wrong)| match wrong {
         Wrong::Unsupported(what) => DataError::unsupported(name, Some(&column), what),
         other => of_footer(other),
     })?;

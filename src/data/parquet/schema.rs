@@ -60,9 +60,10 @@ pub(super) struct Levels {
 }
 
 impl Columns {
-    /// Finds the columns that are wanted. Wanted ones that the file lacks are left out. The error names its column.
-    pub(super) fn find(schema: &SchemaDescriptor, wanted: &Wanted) -> Result<Self, (String, Wrong)> {
-        let mut walk = Walk { schema, next: 0, leaves: Vec::new() };
+    /// Finds the columns that are wanted. Wanted ones that the file lacks are left out, and at the first look also fields
+    /// of structs that are not supported. The error names its column.
+    pub(super) fn find(schema: &SchemaDescriptor, wanted: &Wanted, first_look: bool) -> Result<Self, (String, Wrong)> {
+        let mut walk = Walk { schema, next: 0, leaves: Vec::new(), first_look };
         let mut found = Vec::new();
         for node in schema.root_schema().get_fields() {
             let (name, first) = (node.name(), walk.next);
@@ -84,6 +85,7 @@ struct Walk<'a> {
     /// The place of the next leaf.
     next: usize,
     leaves: Vec<Leaf>,
+    first_look: bool,
 }
 
 impl Walk<'_> {
@@ -103,10 +105,16 @@ impl Walk<'_> {
         }
         let mut fields = Vec::new();
         for field in node.get_fields() {
-            let first = self.next;
+            let (first, before) = (self.next, self.leaves.len());
             if let Some(wanted) = wanted.of(field.name()) {
-                let shape = self.shape(field, wanted, level)?;
-                fields.push(Column { name: field.name().into(), shape });
+                match self.shape(field, wanted, level) {
+                    Ok(shape) => fields.push(Column { name: field.name().into(), shape }),
+                    Err(Wrong::Unsupported(_)) if self.first_look => self.leaves.truncate(before),
+                    Err(Wrong::Unsupported(what)) => {
+                        return Err(Wrong::Unsupported(format!("{what} in its field `{}`", field.name())));
+                    }
+                    Err(other) => return Err(other),
+                }
             }
             self.next = first + leaves(field);
         }

@@ -68,7 +68,7 @@ pub(super) struct Key {
 /// Opens Parquet files: reads their footers, and what was saved about single values.
 pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Result<ParquetSource, DataError> {
     let source = open_with(objects, wanted, options, SMALL)?;
-    if let Some((object, bytes)) = source.cramped() {
+    if let Some((object, bytes)) = source.cramped().filter(|_| !options.first_look) {
         let (name, mib) = (source.objects.name(object), |bytes: u64| bytes.div_ceil(1 << 20));
         log::warn!(
             "the wanted columns of a row group of {name} take about {} MiB in memory, and `memory` allows {} MiB: rows may be \
@@ -89,7 +89,7 @@ pub(super) fn open_with(
     small: u64,
 ) -> Result<ParquetSource, DataError> {
     let all: Vec<usize> = (0..objects.len()).collect();
-    let files = in_parallel(&all, |object| footer::read(&objects, *object, wanted, small))?;
+    let files = in_parallel(&all, |object| footer::read(&objects, *object, wanted, options, small))?;
     let mut source = ParquetSource {
         columns: Vec::with_capacity(files.len()),
         groups: Vec::new(),

@@ -5,7 +5,7 @@ use crate::data::cell::{Cell, Numbers};
 use burn::data::dataset::Dataset;
 use parquet::{
     basic::{Compression, Encoding},
-    data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type},
+    data_type::{ByteArray, ByteArrayType, FloatType, Int32Type, Int64Type},
     file::{
         properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion},
         writer::SerializedFileWriter,
@@ -296,4 +296,43 @@ fn only_files_with_other_columns_are_tried_at_open() {
     let error = crate::data::Rows::<Row>::parquet(&paths[..]).open().unwrap_err();
     assert!(matches!(&error, DataError::Schema { object, .. } if object.ends_with("c.parquet")), "{error}");
     assert!(error.to_string().contains("missing field `word`"), "{error}");
+}
+
+#[test]
+fn a_field_that_is_not_supported_is_refused_only_if_it_is_asked_for() {
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Row<M> {
+        meta: M,
+    }
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Category {
+        category: i32,
+    }
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Boxes {
+        bbox: Option<Vec<Vec<f32>>>,
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.parquet");
+    let schema = "message rows { optional group meta {
+        optional group bbox (LIST) { repeated group list { optional group element (LIST) {
+            repeated group list { optional float element; } } } }
+        optional int32 category;
+    } }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut file = SerializedFileWriter::new(File::create(&path).unwrap(), schema, Arc::default()).unwrap();
+    let mut group = file.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<FloatType>().write_batch(&[], Some(&[1]), Some(&[0])).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int32Type>().write_batch(&[5], Some(&[2]), None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    file.close().unwrap();
+    let rows = crate::data::Rows::<Row<Category>>::parquet(&path).open().unwrap();
+    assert_eq!(rows.get(0).unwrap(), Row { meta: Category { category: 5 } });
+    let error = crate::data::Rows::<Row<Boxes>>::parquet(&path).open().unwrap_err();
+    assert!(matches!(&error, DataError::Unsupported { column: Some(column), .. } if column == "meta"), "{error}");
+    assert!(error.to_string().contains("the type list<list<float32>> in its field `bbox`"), "{error}");
 }
