@@ -32,8 +32,16 @@ pub(super) struct Column {
 pub(super) enum Shape {
     Value(usize),
     List(usize),
-    /// It is null where its fields are defined to less than the level.
-    Struct(Vec<Column>, u8),
+    Struct(Struct),
+}
+
+#[derive(Debug)]
+pub(super) struct Struct {
+    pub(super) fields: Vec<Column>,
+    /// It is null where its fields are defined to less than this level.
+    pub(super) there: u8,
+    /// What tells the level if none of its fields is wanted.
+    pub(super) level: Option<Box<Shape>>,
 }
 
 /// A column of values, as Parquet stores them.
@@ -103,7 +111,7 @@ impl Walk<'_> {
         if is_list(node) {
             return self.list(node, level);
         }
-        let mut fields = Vec::new();
+        let (mut fields, start) = (Vec::new(), self.next);
         for field in node.get_fields() {
             let (first, before) = (self.next, self.leaves.len());
             if let Some(wanted) = wanted.of(field.name()) {
@@ -118,7 +126,29 @@ impl Walk<'_> {
             }
             self.next = first + leaves(field);
         }
-        Ok(Shape::Struct(fields, level))
+        let mut told = None;
+        if fields.is_empty() && level > 0 {
+            self.next = start;
+            told = self.any(node, level);
+            if told.is_none() && !self.first_look {
+                return Err(Wrong::Unsupported(format!("the type {}", word(node))));
+            }
+        }
+        Ok(Shape::Struct(Struct { fields, there: level, level: told.map(Box::new) }))
+    }
+
+    /// The first field that is supported.
+    fn any(&mut self, node: &Type, level: u8) -> Option<Shape> {
+        node.get_fields().iter().find_map(|field| {
+            let (first, before) = (self.next, self.leaves.len());
+            let shape = self.shape(field, &Wanted::Some(Vec::new()), level).ok();
+            self.next = first + leaves(field);
+            if self.leaves.len() == before || shape.is_none() {
+                self.leaves.truncate(before);
+                return None;
+            }
+            shape
+        })
     }
 
     fn list(&mut self, node: &Type, there: u8) -> Result<Shape, Wrong> {

@@ -9,7 +9,7 @@ use super::{
     pages::Pages,
     piece::Piece,
     saved,
-    schema::{Column, Columns, Leaf, Shape},
+    schema::{Column, Columns, Leaf, Shape, Struct},
     words::time,
     wrong::Wrong,
 };
@@ -149,13 +149,19 @@ impl ParquetSource {
     }
 
     /// Reads a column, and the definition level that it has in this row.
-    fn column(&self, number: usize, row: usize, column: &Column) -> Result<(u8, Cell), Wrong> {
-        match &column.shape {
+    fn column(&self, number: usize, row: usize, shape: &Shape) -> Result<(u8, Cell), Wrong> {
+        match shape {
             Shape::Value(leaf) | Shape::List(leaf) => self.value(number, *leaf, row),
-            Shape::Struct(fields, there) => {
+            Shape::Struct(Struct { fields, there, level }) => {
+                if let Some(level) = level {
+                    let (def, _) = self.column(number, row, level)?;
+                    if def < *there {
+                        return Ok((def, Cell::Null));
+                    }
+                }
                 let mut cells = Vec::with_capacity(fields.len());
                 for field in fields {
-                    let (def, cell) = self.column(number, row, field)?;
+                    let (def, cell) = self.column(number, row, &field.shape)?;
                     if def < *there {
                         return Ok((def, Cell::Null));
                     }
@@ -230,7 +236,7 @@ impl Source for ParquetSource {
         let columns = &self.columns[object].list;
         let mut record = Record::with_capacity(columns.len());
         for column in columns {
-            let value = self.column(number, in_group, column).map_err(|wrong| {
+            let value = self.column(number, in_group, &column.shape).map_err(|wrong| {
                 wrong.at(self.objects.name(object), &column.name, || format!("row {}", self.place(row).1))
             });
             record.push((Arc::clone(&column.name), value?.1));
@@ -354,7 +360,7 @@ fn pairs<'a>(one: &'a [Column], two: &'a [Column]) -> impl Iterator<Item = (&'a 
 /// Whether both have the same columns and fields. Those have the same types, see [`ParquetSource::add`].
 fn alike(one: &[Column], two: &[Column]) -> bool {
     let fields = |(one, two): (&Column, &Column)| match (&one.shape, &two.shape) {
-        (Shape::Struct(one, _), Shape::Struct(two, _)) => alike(one, two),
+        (Shape::Struct(one), Shape::Struct(two)) => alike(&one.fields, &two.fields),
         _ => true,
     };
     one.len() == two.len() && pairs(one, two).map(fields).eq(one.iter().map(|_| true))
@@ -369,8 +375,8 @@ fn same(columns: &Columns, column: &Column, others: &Columns, other: &Column) ->
                 && one.is.physical_type() == two.is.physical_type()
                 && time(one.is.self_type()) == time(two.is.self_type())
         }
-        (Shape::Struct(one, _), Shape::Struct(two, _)) => {
-            pairs(one, two).all(|(one, two)| same(columns, one, others, two))
+        (Shape::Struct(one), Shape::Struct(two)) => {
+            pairs(&one.fields, &two.fields).all(|(one, two)| same(columns, one, others, two))
         }
         _ => false,
     }

@@ -336,3 +336,23 @@ fn a_field_that_is_not_supported_is_refused_only_if_it_is_asked_for() {
     assert!(matches!(&error, DataError::Unsupported { column: Some(column), .. } if column == "meta"), "{error}");
     assert!(error.to_string().contains("the type list<list<float32>> in its field `bbox`"), "{error}");
 }
+
+#[test]
+fn a_null_struct_is_none_also_where_the_file_has_none_of_its_wanted_fields() {
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Row {
+        image: Option<Image>,
+    }
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Image {
+        width: Option<u32>,
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.parquet");
+    write(&path, 8, 8, plain(WriterVersion::PARQUET_1_0));
+    let rows = crate::data::Rows::<Row>::parquet(path).open().unwrap();
+    for at in 0..8 {
+        let image = (image_def(at, false) > 0).then_some(Image { width: None });
+        assert_eq!(rows.get(at).unwrap(), Row { image }, "row {at}");
+    }
+}
