@@ -77,6 +77,7 @@
 //! - `turbo`: JPEGs are decoded on the workers by libjpeg-turbo, which is built from source with CMake and NASM.
 //! - `data`: the module of that name: tar shards, MDS folders, JSON lines and token files as Burn datasets. `parquet` adds
 //!   Parquet.
+//! - `http`: these data sets from web servers and the Hugging Face hub.
 //! - `metrics`: `LoaderMetric`, the loader's figures for the dashboard and logs of `SupervisedTraining`.
 //! - `tracing`: a span of the `tracing` crate, at level debug, for the work of each thread on each batch: `sampler`,
 //!   `fill`, `batcher`, `pin`, `device wait`, `decode`, `transfer`, `finish`, `wait`.
@@ -129,7 +130,13 @@ mod documents {
     struct Resume;
     #[doc = include_str!("../docs/samplers.md")]
     struct Samplers;
+    #[cfg(feature = "data")]
+    #[doc = include_str!("../docs/data-cache.md")]
+    struct DataCache;
     #[cfg(feature = "parquet")]
     #[doc = include_str!("../docs/data.md")]
     struct Data;
+    #[cfg(all(feature = "http", feature = "parquet"))]
+    #[doc = include_str!("../docs/data-stores.md")]
+    struct DataStores;
 }

@@ -104,6 +104,21 @@ pub enum DataError {
     },
 }
 
+/// Why a store did not give a part of an object, after all attempts. It is the inner error of the [`io::Error`] in
+/// [`DataError::Read`], which names the object and the part.
+#[cfg(feature = "remote")]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{problem} ({}attempt {attempts})", status.map_or_else(String::new, |status| format!("status {status}, ")))]
+#[non_exhaustive]
+pub struct StoreError {
+    /// What went wrong at the last attempt.
+    pub problem: String,
+    /// The status of HTTP, if the store has answered.
+    pub status: Option<u16>,
+    /// How often it was tried, from 1.
+    pub attempts: u32,
+}
+
 impl DataError {
     pub(crate) fn damaged(object: &str, problem: impl Into<String>) -> Self {
         Self::Damaged { object: object.into(), problem: problem.into() }

@@ -5,10 +5,10 @@
 
 use super::{
     error::DataError,
+    options::Options,
     parallel::in_parallel,
     progress::Progress,
     replace::replace,
-    source::Options,
     store::{Object, Objects},
 };
 use bytes::Bytes;

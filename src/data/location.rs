@@ -1,8 +1,14 @@
 //! From a path, a glob or a list of braces to the files that it means.
 
-use super::error::DataError;
+use super::{
+    error::DataError,
+    options::Options,
+    store::{self, Objects},
+    url::{inside, shown, url},
+};
 use glob::MatchOptions;
 use std::{
+    fmt,
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -16,12 +22,19 @@ use std::{
 /// let glob = Paths::from("data/train-*.parquet"); // sorted by name
 /// let braces = Paths::from("train-{000000..000146}.tar"); // in the order of the numbers
 /// let several = Paths::from(["old/*.tar", "new/{a,b}.tar"]);
+/// let url = Paths::from("hf://datasets/org/name/*.parquet"); // with the feature `http`
 /// ```
 ///
 /// Each glob must match a file. A path with `[`, `*`, `?`, or braces is a pattern only if there is no file of that very
 /// name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Paths(Vec<PathBuf>);
+
+impl fmt::Debug for Paths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|path| shown(path))).finish()
+    }
+}
 
 impl From<&str> for Paths {
     fn from(path: &str) -> Self {
@@ -83,6 +96,11 @@ impl Paths {
         let mut files = Vec::new();
         for path in &self.0 {
             match path.to_str() {
+                Some(text) if url(path).is_some() => {
+                    for pattern in braces(text)? {
+                        files.extend(store::expand(&pattern)?.into_iter().map(PathBuf::from));
+                    }
+                }
                 Some(text) if !path.exists() => {
                     for pattern in braces(text)? {
                         matches(&pattern, &mut files)?;
@@ -91,12 +109,17 @@ impl Paths {
                 _ => files.push(path.clone()),
             }
         }
-        if files.is_empty() { Err(DataError::NoFiles { pattern: "an empty list".into() }) } else { Ok(files) }
+        if files.is_empty() { Err(DataError::NoFiles { pattern: "an empty list".into() }) } else { store::pin(files) }
+    }
+
+    /// Finds the files or objects.
+    pub(crate) fn objects(&self, options: &Options) -> Result<Objects, DataError> {
+        Objects::at(self.files()?, options)
     }
 
     /// Returns the file of a name in each folder that the paths mean, for formats whose data set is a folder.
     pub(crate) fn in_folders(&self, name: &str) -> Result<Vec<PathBuf>, DataError> {
-        self.0.iter().map(|folder| folder.join(name)).collect::<Self>().files()
+        self.0.iter().map(|folder| inside(folder, name)).collect::<Self>().files()
     }
 }
 
@@ -124,7 +147,7 @@ const MOST: usize = 1_000_000;
 
 /// Writes a pattern with `{a,b}` and `{000..123}` out.
 fn braces(pattern: &str) -> Result<Vec<String>, DataError> {
-    let wrong = |problem: String| DataError::Pattern { pattern: pattern.into(), problem };
+    let wrong = |problem: String| DataError::Pattern { pattern: shown(pattern.as_ref()), problem };
     let mut done = vec![String::new()];
     let mut rest = pattern;
     while let Some((before, after)) = rest.split_once('{') {
@@ -171,6 +194,13 @@ mod tests {
         {
             assert!(braces(pattern).unwrap_err().to_string().contains(problem), "{pattern}");
         }
+    }
+
+    #[test]
+    fn paths_are_shown_without_secrets() {
+        let url = "https://me:pass@h/a?sig=secret";
+        assert_eq!(format!("{:?}", Paths::from(url)), "[\"https://h/a?..\"]");
+        assert!(!braces(&format!("{url}{{1..")).unwrap_err().to_string().contains("pass"));
     }
 
     #[test]

@@ -29,12 +29,15 @@ mod jsonl;
 mod location;
 mod mapped;
 mod mds;
+mod options;
 mod parallel;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(feature = "parquet")]
 mod pieces;
 mod progress;
+#[cfg(feature = "remote")]
+mod read_ahead;
 mod replace;
 mod row;
 mod rows;
@@ -44,10 +47,17 @@ mod starts;
 mod store;
 mod tar;
 mod tokens;
+#[cfg(feature = "remote")]
+mod traffic;
+mod url;
 
 pub use cell::Array;
 pub use error::DataError;
+#[cfg(feature = "remote")]
+pub use error::StoreError;
 pub use location::Paths;
 pub use rows::Rows;
 pub use rows_builder::RowsBuilder;
 pub use tokens::{TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens, TokensError};
+#[cfg(feature = "remote")]
+pub use traffic::Fetched;

@@ -6,12 +6,21 @@ use std::{
     thread,
 };
 
-/// Does the same to each item on several named threads. The first error, in the order of the items, is the result.
+/// Does the same to each item on all threads of the machine. The first error, in the order of the items, is the result.
 pub(crate) fn in_parallel<I: Sync, O: Send>(
     items: &[I],
     work: impl Fn(&I) -> Result<O, DataError> + Sync,
 ) -> Result<Vec<O>, DataError> {
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    in_parallel_by(thread::available_parallelism().map_or(1, usize::from), items, work)
+}
+
+/// The same on so many named threads, for work that waits.
+pub(crate) fn in_parallel_by<I: Sync, O: Send>(
+    threads: usize,
+    items: &[I],
+    work: impl Fn(&I) -> Result<O, DataError> + Sync,
+) -> Result<Vec<O>, DataError> {
+    let threads = threads.min(items.len());
     let next = AtomicUsize::new(0);
     let run = || {
         let mut done = Vec::new();

@@ -142,7 +142,9 @@ impl<T: DeserializeOwned> Rows<T> {
     }
 
     fn row(&self, index: usize) -> Result<Result<T, RowError>, DataError> {
-        let record = self.source.read(index)?;
+        let record = self.source.read(index);
+        self.source.objects().done(index);
+        let record = record?;
         Ok(self.within_limits(|| row::row(record, self.columns.as_deref())))
     }
 
@@ -193,6 +195,11 @@ impl<T: DeserializeOwned> Rows<T> {
 }
 
 impl<T> Rows<T> {
+    #[cfg(feature = "remote")]
+    pub(super) fn source(&self) -> &Arc<dyn Source> {
+        &self.source
+    }
+
     /// The runs of rows that are cheap to read together, for the sampler [`BlockShuffle`](crate::order::BlockShuffle).
     pub fn blocks(&self) -> Blocks {
         self.source.blocks()

@@ -1,17 +1,19 @@
 //! How rows are opened.
 
+#[cfg(all(feature = "http", feature = "parquet"))]
+use super::store;
 use super::{
     error::DataError,
     jsonl,
     location::Paths,
     mds,
+    options::Options,
     rows::{Rows, Shape},
-    source::{Options, Source},
-    store::Objects,
+    source::Source,
     tar,
 };
 #[cfg(feature = "parquet")]
-use super::{parquet, source::Wanted};
+use super::{parquet, source::Wanted, store::Objects};
 #[cfg(feature = "vision")]
 use crate::vision::Limits;
 use serde::de::DeserializeOwned;
@@ -40,10 +42,12 @@ pub struct RowsBuilder<T> {
     row: PhantomData<fn() -> T>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 enum Format {
     #[cfg(feature = "parquet")]
     Parquet,
+    #[cfg(all(feature = "http", feature = "parquet"))]
+    Hub(String, String),
     Tar,
     Mds,
     Jsonl,
@@ -72,6 +76,31 @@ impl<T: DeserializeOwned> Rows<T> {
     #[cfg(feature = "parquet")]
     pub fn parquet(paths: impl Into<Paths>) -> RowsBuilder<T> {
         RowsBuilder::new(paths.into(), Format::Parquet)
+    }
+
+    /// A split of a data set of the Hugging Face hub: the Parquet files that the hub has made of it (its branch
+    /// `refs/convert/parquet`). `dataset` is `org/name`; `split` is such as `train`, or `config/train` if it has several
+    /// configurations.
+    ///
+    /// ```no_run
+    /// use burn_pinned::data::Rows;
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct Row {
+    ///     text: String,
+    ///     label: usize,
+    /// }
+    ///
+    /// let train = Rows::<Row>::hub("stanfordnlp/imdb", "train").open()?;
+    /// # Ok::<(), burn_pinned::data::DataError>(())
+    /// ```
+    ///
+    /// The hub converts the first 5 GB of a split that is larger; that part is `config/partial-train`. For the data set's own
+    /// files, write their URL: `Rows::parquet("hf://datasets/org/name/data/train-*.parquet")`.
+    #[cfg(all(feature = "http", feature = "parquet"))]
+    pub fn hub(dataset: impl Into<String>, split: impl Into<String>) -> RowsBuilder<T> {
+        let none = Vec::<PathBuf>::new().into(); // the hub lists them
+        RowsBuilder::new(none, Format::Hub(dataset.into(), split.into()))
     }
 
     /// Tar shards by the rules of WebDataset: neighbouring files with one key make a row, and the rest of the name, behind
@@ -122,16 +151,41 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     }
 
     /// Names the folder where indices are saved, for shards in folders that cannot be written to. Default: beside the first
-    /// shard.
+    /// shard, and for URLs a folder of the user's cache, `~/.cache/burn-pinned`.
     pub fn index_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.options.index_dir = Some(folder.into());
         self
     }
 
-    /// Names the folder that compressed MDS shards are decompressed to, once, and the most bytes that it may take for this
-    /// data set. The shards themselves are never touched.
+    /// Names a folder on a local disk where data are kept that are dear to get, and the most bytes that they may take there:
+    /// pages of objects behind a network, and decompressed MDS shards. Default: none. Compressed shards need one.
+    ///
+    /// All data sets and processes that name the folder share it and its limit. It fills up to the limit, and then keeps what
+    /// it has, since in an epoch each sample comes once. Only data sets that nobody has open make room for another one. A
+    /// process may be killed at any time. If the disk gets full or fails, a warning says so, and all is read from the store.
+    /// [`open`](Self::open) refuses a limit that the disk has no room for.
+    ///
+    /// A page has 1 MB, and is fetched as a whole. Who reads a page that another thread or process fetches waits for it, for a
+    /// minute at most. The objects and shards themselves are never touched.
     pub fn cache(mut self, folder: impl Into<PathBuf>, bytes: u64) -> Self {
         self.options.cache = Some((folder.into(), bytes));
+        self
+    }
+
+    /// Sets how many bytes are fetched ahead of the workers from a store behind a network. Default: 512 MiB. 0 fetches
+    /// nothing ahead. It counts what is on its way and what waits to be read.
+    ///
+    /// The more there is, the more neighbours of a shuffled order are fetched together.
+    #[cfg(feature = "remote")]
+    pub fn read_ahead(mut self, bytes: u64) -> Self {
+        self.options.read_ahead = bytes;
+        self
+    }
+
+    /// Sets how many requests to a store are made at once. Default: 32. Each has a thread.
+    #[cfg(feature = "remote")]
+    pub fn requests(mut self, requests: usize) -> Self {
+        self.options.requests = requests;
         self
     }
 
@@ -152,21 +206,29 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     /// type: then the error lists what there is; and if an option is wrong. A first row whose names and types are right but
     /// whose value is bad, e.g. an image with a damaged header, is no error here but in `get`.
     pub fn open(self) -> Result<Rows<T>, DataError> {
+        self.options.check()?;
         let wanted = Rows::<T>::wanted(&self.shape)?;
-        let (source, fits): (Arc<dyn Source>, bool) = match self.format {
+        let (source, fits): (Arc<dyn Source>, bool) = match &self.format {
+            #[cfg(all(feature = "http", feature = "parquet"))]
+            Format::Hub(dataset, split) => self.parquet_of(&store::converted(dataset, split)?.into(), wanted)?,
             #[cfg(feature = "parquet")]
-            Format::Parquet => {
-                let objects = Objects::find(&self.paths)?;
-                let (wanted, fits) = self.fields_of(&objects, wanted)?;
-                (Arc::new(parquet::open(objects, &wanted, &self.options)?), fits)
-            }
-            Format::Tar => (Arc::new(tar::open(Objects::find(&self.paths)?, &wanted, &self.options)?), false),
+            Format::Parquet => self.parquet_of(&self.paths, wanted)?,
+            Format::Tar => (Arc::new(tar::open(self.paths.objects(&self.options)?, &wanted, &self.options)?), false),
             Format::Mds => (Arc::new(mds::open(&self.paths, &wanted, &self.options)?), false),
-            Format::Jsonl => (Arc::new(jsonl::open(Objects::find(&self.paths)?, &wanted, &self.options)?), false),
+            Format::Jsonl => {
+                (Arc::new(jsonl::open(self.paths.objects(&self.options)?, &wanted, &self.options)?), false)
+            }
         };
         let rows = Rows::new(source, self.shape);
         rows.check(fits)?;
         Ok(rows)
+    }
+
+    #[cfg(feature = "parquet")]
+    fn parquet_of(&self, paths: &Paths, wanted: Wanted) -> Result<(Arc<dyn Source>, bool), DataError> {
+        let objects = paths.objects(&self.options)?;
+        let (wanted, fits) = self.fields_of(&objects, wanted)?;
+        Ok((Arc::new(parquet::open(objects, &wanted, &self.options)?), fits))
     }
 
     /// Leaves out the fields of structs that the row type does not ask for, and says whether the first row was read for it

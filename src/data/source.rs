@@ -2,7 +2,9 @@
 
 use super::{cell::Record, error::DataError, starts::Starts, store::Objects};
 use crate::order::Blocks;
-use std::{fmt, path::PathBuf, sync::Arc};
+#[cfg(feature = "remote")]
+use std::ops::Range;
+use std::{fmt, sync::Arc};
 
 /// Rows of one format. All methods may be called on any thread.
 pub(crate) trait Source: Send + Sync + fmt::Debug {
@@ -19,6 +21,10 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
 
     /// Reads the wanted columns of a row, on the calling thread. `row < len()`.
     fn read(&self, row: usize) -> Result<Record, DataError>;
+
+    /// Tells the parts of objects that [`read`](Self::read) is going to ask for, for a row of a store behind a network.
+    #[cfg(feature = "remote")]
+    fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError>;
 
     /// The object that a row is in, and the row's number there.
     fn place(&self, row: usize) -> (&str, usize) {
@@ -70,26 +76,5 @@ impl Wanted {
             Self::All => Some(&Self::All),
             Self::Some(fields) => fields.iter().find(|(field, _)| **field == *name).map(|(_, wanted)| wanted),
         }
-    }
-}
-
-/// What a format may need to know besides.
-#[derive(Debug, Clone)]
-pub(crate) struct Options {
-    /// Where indices are saved. By default they lie beside the shards.
-    pub(crate) index_dir: Option<PathBuf>,
-    /// Where decompressed shards are kept, and how many bytes of them.
-    pub(crate) cache: Option<(PathBuf, u64)>,
-    /// The most bytes of decoded pieces in memory.
-    pub(crate) memory: u64,
-    /// Whether this is only to learn what the row type asks for. Then fields of structs that are not supported are left
-    /// out, and nothing is warned of.
-    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "the other formats need no such look"))]
-    pub(crate) first_look: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { index_dir: None, cache: None, memory: 512 << 20, first_look: false }
     }
 }

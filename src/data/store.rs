@@ -1,28 +1,65 @@
 //! Where the bytes of shards come from. A store knows no format.
 
+#[cfg(feature = "remote")]
+pub(crate) mod ahead;
+pub(crate) mod cache;
+#[cfg(feature = "http")]
+mod client;
+#[cfg(feature = "remote")]
+mod far;
+#[cfg(not(feature = "remote"))]
+#[path = "store/near.rs"]
+mod far;
+#[cfg(feature = "http")]
+mod http;
+#[cfg(feature = "http")]
+mod hub;
 mod local;
+#[cfg(feature = "remote")]
+mod remote;
+#[cfg(feature = "remote")]
+mod steady;
 
-use super::{error::DataError, location::Paths};
-use std::{fmt, io, ops::Range, path::PathBuf, sync::Arc};
+#[cfg(feature = "remote")]
+use super::traffic::Traffic;
+use super::{error::DataError, options::Options, url::url};
+#[cfg(feature = "remote")]
+use ahead::Ahead;
+pub(crate) use far::{expand, pin};
+#[cfg(all(feature = "http", feature = "parquet"))]
+pub(crate) use hub::converted;
+use std::{
+    fmt,
+    io::{self, Read},
+    ops::Range,
+    path::PathBuf,
+    sync::Arc,
+};
 
 /// Reads parts of objects. An object has a number: its place in the list that the store was made of.
 pub(crate) trait Store: Send + Sync + fmt::Debug {
+    /// Opens a part of an object. Its bytes come from the reader, on the thread that reads. The reader fails if the object
+    /// ends before, or cannot be read: it does not end early.
+    fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>>;
+
     /// Fills `into` with the bytes of an object from `start` on, on the calling thread.
     ///
     /// # Errors
-    /// If the object ends before, has changed, or cannot be read.
-    fn read(&self, object: usize, start: u64, into: &mut [u8]) -> Result<(), Failed>;
+    /// If the object ends before, has changed ([`Changed`]), or cannot be read.
+    fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
+        self.open(object, start..start + into.len() as u64)?.read_exact(into)
+    }
+
+    /// Reads a small file of the same name with another extension. `None` if there is none, or one that is older.
+    fn beside(&self, _object: usize, _extension: &str) -> io::Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
 }
 
-/// Why a part of an object could not be read.
+/// It is not the object that was looked at. The inner error of an [`io::Error`].
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failed {
-    /// It is not the object that was looked at.
-    #[error("it has changed")]
-    Changed,
-    #[error(transparent)]
-    Io(#[from] io::Error),
-}
+#[error("it has changed")]
+pub(crate) struct Changed;
 
 /// One file or object as it was when the data set was opened.
 #[derive(Debug, Clone)]
@@ -39,21 +76,42 @@ pub(crate) struct Object {
 pub(crate) struct Objects {
     list: Arc<[Object]>,
     store: Arc<dyn Store>,
-    /// The folder of the first object, if it is a local one. Indices are saved there.
+    /// Where indices are saved: the folder of the first file, or for objects one of the user's.
     pub(crate) folder: Option<PathBuf>,
+    /// What a store behind a network has besides.
+    #[cfg(feature = "remote")]
+    pub(crate) far: Option<Far>,
+}
+
+/// What a store behind a network has besides.
+#[cfg(feature = "remote")]
+#[derive(Debug, Clone)]
+pub(crate) struct Far {
+    /// `None` if the option `read_ahead` is 0.
+    pub(crate) ahead: Option<Arc<Ahead>>,
+    pub(crate) traffic: Arc<Traffic>,
 }
 
 impl Objects {
-    /// Finds the files.
-    pub(crate) fn find(paths: &Paths) -> Result<Self, DataError> {
-        Self::local(paths.files()?)
+    /// Looks at files or objects.
+    pub(crate) fn at(paths: Vec<PathBuf>, options: &Options) -> Result<Self, DataError> {
+        let urls: Vec<String> = paths.iter().filter_map(|path| url(path)).map(String::from).collect();
+        match urls.len() {
+            0 => Self::local(paths),
+            all if all == paths.len() => far::open(urls, options),
+            _ => Err(DataError::Option {
+                option: "paths",
+                problem: "some are URLs, and others are files".into(),
+                advice: "open them apart, and chain the rows with Burn's `ComposedDataset`".into(),
+            }),
+        }
     }
 
     /// Looks at local files.
     pub(crate) fn local(paths: Vec<PathBuf>) -> Result<Self, DataError> {
         let folder = paths.first().and_then(|path| path.parent()).map(Into::into);
         let (list, store) = local::open(paths)?;
-        Ok(Self { list: list.into(), store: Arc::new(store), folder })
+        Ok(Self::new(list, Arc::new(store), folder))
     }
 
     /// The first object alone.
@@ -62,10 +120,47 @@ impl Objects {
         Self { list: self.list[..1].into(), ..self.clone() }
     }
 
+    /// The same files under other names, with another folder for indices.
+    #[cfg(feature = "http")]
+    fn named(self, names: &[String], folder: Option<PathBuf>) -> Self {
+        let named = |(object, name): (&Object, &String)| Object { name: name.as_str().into(), ..object.clone() };
+        Self { list: self.list.iter().zip(names).map(named).collect(), folder, ..self }
+    }
+
     /// Objects of a store that a test has made.
-    #[cfg(all(test, feature = "parquet"))]
+    #[cfg(all(test, any(feature = "parquet", feature = "remote")))]
     pub(crate) fn of(list: Vec<Object>, store: Arc<dyn Store>) -> Self {
-        Self { list: list.into(), store, folder: None }
+        Self::new(list, store, None)
+    }
+
+    fn new(list: Vec<Object>, store: Arc<dyn Store>, folder: Option<PathBuf>) -> Self {
+        Self {
+            list: list.into(),
+            store,
+            folder,
+            #[cfg(feature = "remote")]
+            far: None,
+        }
+    }
+
+    /// Whether each read is a request, so that few and long ones are better.
+    pub(crate) fn is_far(&self) -> bool {
+        #[cfg(feature = "remote")]
+        return self.far.is_some();
+        #[cfg(not(feature = "remote"))]
+        false
+    }
+
+    /// Opens an object from its first byte to its last.
+    pub(crate) fn whole(&self, object: usize) -> Result<Box<dyn Read + Send + '_>, DataError> {
+        let Object { name, bytes, .. } = &self.list[object];
+        self.store.open(object, 0..*bytes).map_err(|source| DataError::Open { path: (**name).into(), source })
+    }
+
+    /// Reads a small file of the same name with another extension. `None` if there is none, or one that is older.
+    pub(crate) fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, DataError> {
+        let failed = |source| DataError::Open { path: self.name(object).into(), source };
+        self.store.beside(object, extension).map_err(failed)
     }
 
     pub(crate) fn list(&self) -> &[Object] {
@@ -87,16 +182,33 @@ impl Objects {
     /// Reads a part of an object. A part that lies beyond the object's size is an error before memory is allocated for it.
     pub(crate) fn read(&self, object: usize, range: Range<u64>) -> Result<Vec<u8>, DataError> {
         let Object { name, bytes, .. } = &self.list[object];
-        let failed = |source| DataError::Read { object: (**name).into(), range: range.clone(), source };
+        let failed = |source: io::Error| match source.get_ref().is_some_and(|inner| inner.is::<Changed>()) {
+            true => DataError::Changed { object: (**name).into() },
+            false => DataError::Read { object: (**name).into(), range: range.clone(), source },
+        };
         let length = range.end.checked_sub(range.start).filter(|_| range.end <= *bytes);
         let Some(length) = length.and_then(|length| usize::try_from(length).ok()) else {
             return Err(failed(io::Error::new(io::ErrorKind::UnexpectedEof, format!("it has {bytes} bytes"))));
         };
+        #[cfg(feature = "remote")]
+        if let Some(far) = &self.far {
+            far.traffic.used(length as u64);
+            if let Some(ahead) = &far.ahead {
+                return ahead.read(object, range.clone()).map_err(failed);
+            }
+        }
         let mut part = vec![0; length];
-        self.store.read(object, range.start, &mut part).map_err(|error| match error {
-            Failed::Changed => DataError::Changed { object: (**name).into() },
-            Failed::Io(source) => failed(source),
-        })?;
+        self.store.read(object, range.start, &mut part).map_err(failed)?;
         Ok(part)
+    }
+
+    /// Notes that a row was read.
+    pub(crate) fn done(&self, row: usize) {
+        #[cfg(feature = "remote")]
+        if let Some(ahead) = self.far.as_ref().and_then(|far| far.ahead.as_ref()) {
+            ahead.done(row);
+        }
+        #[cfg(not(feature = "remote"))]
+        let _ = row;
     }
 }

@@ -12,4 +12,9 @@ mod opened;
 mod order;
 mod pictures;
 mod policies;
+#[cfg(feature = "http")]
+#[allow(dead_code)] // the store's own tests use the rest
+mod server;
 mod tokens;
+#[cfg(feature = "http")]
+mod web;

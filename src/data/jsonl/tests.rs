@@ -2,7 +2,8 @@ use super::{lines::Lines, open, source::JsonlSource};
 use crate::data::{
     cell::{Cell, Record},
     error::DataError,
-    source::{Options, Source, Wanted},
+    options::Options,
+    source::{Source, Wanted},
     store::Objects,
 };
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};

@@ -1,10 +1,9 @@
 //! `index.json`: which shards there are, and what their rows are made of.
 
-use crate::data::error::DataError;
+use crate::data::{error::DataError, options::Options, store::Objects, url::beside};
 use serde::Deserialize;
 use std::{
     collections::HashSet,
-    fs,
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
@@ -70,21 +69,22 @@ pub(super) struct Place {
 
 /// Reads the files, and returns the shards of all of them, in order. All shards must have the same columns. An
 /// index of no shards has no columns.
-pub(super) fn read(files: &[PathBuf]) -> Result<(Columns, Vec<Listed>), DataError> {
+pub(super) fn read(files: &[PathBuf], options: &Options) -> Result<(Columns, Vec<Listed>), DataError> {
     let (mut first, mut shards) = (None, Vec::new());
-    for path in files {
-        let name = path.to_string_lossy();
-        let text = fs::read(path).map_err(|source| DataError::Open { path: path.clone(), source })?;
+    let objects = Objects::at(files.to_vec(), &options.for_once())?;
+    for (object, path) in files.iter().enumerate() {
+        let name = objects.name(object);
+        let text = objects.read(object, 0..objects.bytes(object))?;
         let index: Index =
-            serde_json::from_slice(&text).map_err(|error| DataError::damaged(&name, error.to_string()))?;
-        supported(&name, "its version", index.version == VERSION, &index.version)?;
+            serde_json::from_slice(&text).map_err(|error| DataError::damaged(name, error.to_string()))?;
+        supported(name, "its version", index.version == VERSION, &index.version)?;
         for entry in index.shards {
-            supported(&name, "shards of the format", entry.format == "mds", &entry.format)?;
-            supported(&name, "shards of version", entry.version == VERSION, &entry.version)?;
-            let (columns, listed) = listed(&name, path.parent().unwrap_or(Path::new("")), entry)?;
+            supported(name, "shards of the format", entry.format == "mds", &entry.format)?;
+            supported(name, "shards of version", entry.version == VERSION, &entry.version)?;
+            let (columns, listed) = listed(name, path, entry)?;
             let first = first.get_or_insert_with(|| columns.clone());
             if *first != columns {
-                let problem = format!("shard {} has other columns than the first shard", listed.raw.path.display());
+                let problem = format!("shard {} has other columns than the first shard", shards.len());
                 return Err(DataError::Schema { object: name.into(), problem, there_is: columns.there_is() });
             }
             shards.push(listed);
@@ -97,7 +97,7 @@ fn supported(name: &str, what: &str, is: bool, value: &dyn std::fmt::Display) ->
     if is { Ok(()) } else { Err(DataError::unsupported(name, None, format!("{what} `{value}`"))) }
 }
 
-fn listed(name: &str, folder: &Path, entry: Entry) -> Result<(Columns, Listed), DataError> {
+fn listed(name: &str, index: &Path, entry: Entry) -> Result<(Columns, Listed), DataError> {
     let (names, encodings, sizes): (Vec<Arc<str>>, _, _) =
         (entry.column_names.into_iter().map(Into::into).collect(), entry.column_encodings, entry.column_sizes);
     let mut seen = HashSet::new();
@@ -106,8 +106,8 @@ fn listed(name: &str, folder: &Path, entry: Entry) -> Result<(Columns, Listed), 
     }
     // The library that writes these files also takes 0 for a size that each row tells.
     let sizes = sizes.into_iter().map(|size| size.filter(|size| *size > 0)).collect();
-    let place = |file: File| match inside(&file.basename) {
-        true => Ok(Place { path: folder.join(&file.basename), bytes: file.bytes }),
+    let place = |file: File| match stays(&file.basename) {
+        true => Ok(Place { path: beside(index, &file.basename), bytes: file.bytes }),
         false => Err(DataError::damaged(name, format!("the shard `{}` is not in the folder", file.basename))),
     };
     let zip = match (entry.zip_data, entry.compression) {
@@ -119,7 +119,7 @@ fn listed(name: &str, folder: &Path, entry: Entry) -> Result<(Columns, Listed), 
 }
 
 /// Whether a name stays in its folder.
-fn inside(name: &str) -> bool {
+fn stays(name: &str) -> bool {
     !name.is_empty() && Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
 }
 

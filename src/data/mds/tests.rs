@@ -3,7 +3,8 @@ use crate::data::{
     cell::{Cell, Numbers, Raw},
     error::DataError,
     location::Paths,
-    source::{Options, Source, Wanted},
+    options::Options,
+    source::{Source, Wanted},
 };
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use serde_json::{Value, json};

@@ -9,11 +9,7 @@ use super::{
     wrong::Wrong,
 };
 use crate::{
-    data::{
-        error::DataError,
-        source::{Options, Wanted},
-        store::Objects,
-    },
+    data::{error::DataError, options::Options, source::Wanted, store::Objects},
     fault::catch,
 };
 use parquet::{

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::data::{cell::Cell, store::Objects};
 use parquet::basic::Encoding;
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 /// The bytes of the length before each value.
 const PREFIX: u64 = 4;
@@ -119,6 +119,16 @@ impl Note {
         Ok(Self::Plain { first: page.start + first, ends: ends.into(), defs })
     }
 
+    /// Where one value of the page is, with the length before it. `None` if it is null, or must be decoded.
+    pub(super) fn place(&self, leaf: &Leaf, row: usize) -> Option<Range<u64>> {
+        let Self::Plain { first, ends, defs } = self else { return None };
+        if defs.get(row).is_some_and(|def| *def < leaf.full) {
+            return None;
+        }
+        let start = row.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
+        Some(first + u64::from(start)..first + u64::from(*ends.get(row)?))
+    }
+
     /// Reads one value of the page: exactly its bytes. `None` if it must be decoded.
     pub(super) fn read(
         &self,
@@ -127,14 +137,12 @@ impl Note {
         leaf: &Leaf,
         row: usize,
     ) -> Result<Option<(u8, Cell)>, Wrong> {
-        let Self::Plain { first, ends, defs } = self else { return Ok(None) };
+        let Self::Plain { defs, .. } = self else { return Ok(None) };
         let def = defs.get(row).copied().unwrap_or(leaf.full);
         if def < leaf.full {
             return Ok(Some((def, Cell::Null)));
         }
-        let start = row.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
-        let end = ends.get(row).copied().ok_or_else(cut)?;
-        let mut bytes = objects.read(object, first + u64::from(start)..first + u64::from(end))?;
+        let mut bytes = objects.read(object, self.place(leaf, row).ok_or_else(cut)?)?;
         let length = bytes.len().checked_sub(PREFIX as usize);
         match (bytes.first_chunk(), length) {
             (Some(prefix), Some(length)) if u32::from_le_bytes(*prefix) as usize == length => {}

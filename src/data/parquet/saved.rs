@@ -4,7 +4,7 @@ use super::{chunk::Chunk, footer::Placed, notes::Note, schema::Columns};
 use crate::data::{
     error::DataError,
     index::{self, Kind},
-    source::Options,
+    options::Options,
     store::Objects,
 };
 use bytes::Bytes;

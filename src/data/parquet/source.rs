@@ -17,10 +17,11 @@ use crate::{
     data::{
         cell::{Cell, Record},
         error::DataError,
+        options::Options,
         parallel::in_parallel,
         pieces::Pieces,
         progress::Progress,
-        source::{Options, Source, Wanted},
+        source::{Source, Wanted},
         starts::Starts,
         store::Objects,
     },
@@ -28,6 +29,8 @@ use crate::{
 };
 use bytes::Bytes;
 use parquet::basic::Type as Stored;
+#[cfg(feature = "remote")]
+use std::ops::Range;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Columns of a row group that take less than this are decoded as a whole: a page of them would not be worth a read.
@@ -242,6 +245,30 @@ impl Source for ParquetSource {
             record.push((Arc::clone(&column.name), value?.1));
         }
         Ok(record)
+    }
+
+    /// Of a value that was noted these are its bytes, else its page with the dictionary, or all of the chunk.
+    #[cfg(feature = "remote")]
+    fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError> {
+        let (number, row) = self.starts.find(row);
+        let Placed { object, group, .. } = &self.groups[number];
+        for (leaf, chunk) in self.leaves(*object).iter().zip(&group.chunks) {
+            if chunk.pages.is_empty() {
+                part(*object, chunk.range.clone());
+                continue;
+            }
+            let (page, rows) = chunk.page(row, group.rows);
+            match chunk.notes.get(page).and_then(|note| note.get()) {
+                Some(note @ Note::Plain { .. }) => {
+                    note.place(leaf, row - rows.start).into_iter().for_each(|place| part(*object, place));
+                }
+                _ => {
+                    chunk.dictionary().into_iter().for_each(|dictionary| part(*object, dictionary));
+                    part(*object, chunk.pages[page].range());
+                }
+            }
+        }
+        Ok(())
     }
 
     fn place(&self, row: usize) -> (&str, usize) {

@@ -1,12 +1,13 @@
 //! Local files. They are read and not mapped: a file that is cut off meanwhile is an error then, not a signal.
 
-use super::{Failed, Object, Store};
+use super::{Changed, Object, Store};
 use crate::data::error::DataError;
 use parking_lot::Mutex;
 use std::{
     fs::{self, File, Metadata},
-    io,
-    path::PathBuf,
+    io::{self, Read},
+    ops::Range,
+    path::{Path, PathBuf},
     sync::Arc,
     time::UNIX_EPOCH,
 };
@@ -58,7 +59,7 @@ fn stamp(meta: &Metadata) -> Stamp {
 }
 
 impl Local {
-    fn file(&self, object: usize) -> Result<Arc<File>, Failed> {
+    fn file(&self, object: usize) -> io::Result<Arc<File>> {
         let mut place = self.open[object % self.open.len()].lock();
         match &*place {
             Some((there, file)) if *there == object => Ok(Arc::clone(file)),
@@ -66,7 +67,7 @@ impl Local {
                 let (path, looked_at) = &self.paths[object];
                 let file = Arc::new(File::open(path)?);
                 if stamp(&file.metadata()?) != *looked_at {
-                    return Err(Failed::Changed);
+                    return Err(io::Error::other(Changed));
                 }
                 *place = Some((object, Arc::clone(&file)));
                 Ok(file)
@@ -75,9 +76,39 @@ impl Local {
     }
 }
 
+/// A part of a file.
+struct Part {
+    file: Arc<File>,
+    rest: Range<u64>,
+}
+
+impl Read for Part {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.rest.end - self.rest.start).unwrap_or(usize::MAX);
+        let bytes = left.min(into.len());
+        read_at(&self.file, self.rest.start, &mut into[..bytes])?;
+        self.rest.start += bytes as u64;
+        Ok(bytes)
+    }
+}
+
 impl Store for Local {
-    fn read(&self, object: usize, start: u64, into: &mut [u8]) -> Result<(), Failed> {
-        Ok(read_at(&*self.file(object)?, start, into)?)
+    fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
+        Ok(Box::new(Part { file: self.file(object)?, rest: part }))
+    }
+
+    fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
+        read_at(&*self.file(object)?, start, into)
+    }
+
+    fn beside(&self, object: usize, extension: &str) -> io::Result<Option<Vec<u8>>> {
+        let (file, _) = &self.paths[object];
+        let path = file.with_extension(extension);
+        let changed = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
+        if path == *file || changed(&path).is_none_or(|time| Some(time) < changed(file)) {
+            return Ok(None);
+        }
+        Ok(fs::read(&path).ok())
     }
 }
 

@@ -5,23 +5,18 @@ use super::{
     samples::{Samples, split},
     scan::Walk,
 };
-use crate::data::store::Objects;
-use std::{fs, path::Path};
+use crate::data::{error::DataError, store::Objects};
 
 /// Reads the index beside a shard. `None` if there is none, if it is older than the shard, if it does not fit the shard, or if
 /// it is of another version: then the shard is scanned.
-pub(super) fn index(objects: &Objects, object: usize) -> Option<Vec<u8>> {
-    let shard = Path::new(objects.name(object));
-    let path = shard.with_extension("idx");
-    let changed = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
-    if path == shard || changed(&path)? < changed(shard)? {
-        return None;
-    }
-    let index = read(&fs::read_to_string(&path).ok()?, objects, object);
+pub(super) fn index(objects: &Objects, object: usize) -> Result<Option<Vec<u8>>, DataError> {
+    let Some(text) = objects.beside(object, "idx")? else { return Ok(None) };
+    let index = str::from_utf8(&text).ok().and_then(|text| read(text, objects, object));
     if index.is_none() {
-        log::warn!("{} does not fit its tar, or is not of version 1.2: the tar is scanned", path.display());
+        let name = objects.name(object);
+        log::warn!("the .idx beside {name} does not fit it, or is not of version 1.2: the tar is scanned");
     }
-    index
+    Ok(index)
 }
 
 fn read(text: &str, objects: &Objects, object: usize) -> Option<Vec<u8>> {

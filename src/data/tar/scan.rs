@@ -8,6 +8,8 @@ use crate::data::{error::DataError, progress::Progress, store::Objects};
 
 /// Bytes that are read at once. Small files lie close together, and one read then finds several headers.
 const WINDOW: u64 = 8 << 10;
+/// The same where each read is a request.
+const FAR: u64 = 1 << 20;
 /// The longest name, or list of records, that an entry may have.
 const LONGEST: u64 = 64 << 10;
 
@@ -52,7 +54,8 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// Starts at the beginning.
     fn new(objects: &'a Objects, object: usize) -> Self {
-        Self { ahead: WINDOW, ..Self::one(objects, object, 0) }
+        let ahead = if objects.is_far() { FAR } else { WINDOW };
+        Self { ahead, ..Self::one(objects, object, 0) }
     }
 
     /// Starts at a header, for its file alone.

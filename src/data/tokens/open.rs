@@ -1,7 +1,11 @@
 //! From what a user names to a list of token files.
 
 use super::TokensError;
-use crate::data::location::Paths;
+use crate::data::{
+    error::DataError,
+    location::Paths,
+    url::{shown, url},
+};
 use std::{
     collections::HashSet,
     path::{Path, PathBuf},
@@ -11,6 +15,13 @@ use std::{
 /// once.
 pub(super) fn files(paths: &Paths) -> Result<Vec<PathBuf>, TokensError> {
     let files = paths.files()?;
+    if let Some(far) = files.iter().find(|path| url(path).is_some()) {
+        return Err(TokensError::Paths(DataError::Option {
+            option: "paths",
+            problem: format!("{} is a URL, and token files are mapped into memory", shown(far)),
+            advice: "copy them to a disk, and write their paths".into(),
+        }));
+    }
     let is_index = |path: &Path| path.extension().is_some_and(|ending| ending == "idx");
     let named: HashSet<PathBuf> = files.iter().filter(|path| !is_index(path)).cloned().collect();
     let tokens = files.into_iter().filter_map(|path| {

@@ -79,6 +79,8 @@ pub enum Verdict {
         busy: f64,
         /// The share of the reads' time in which workers wait for storage.
         asleep: f64,
+        /// Whether that is a store behind a network.
+        store: bool,
         /// A number of workers that hides more of it, if there is one.
         more: Option<usize>,
     },
@@ -248,11 +250,16 @@ impl Stats {
     /// The workers are the bottleneck, and most of their time they are at this stage.
     fn of_workers(&self, waits: f64, stage: Stage, busy: f64) -> Verdict {
         let workers = self.workers;
+        let fetching = share(self.stages.fetch.busy, self.stages.read.busy).min(1.0);
+        if stage == Stage::Read && fetching >= MOST {
+            return Verdict::Storage { waits, workers, busy, asleep: fetching, store: true, more: None };
+        }
         let asleep = if stage == Stage::Read { self.asleep(stage) } else { Some(0.0) };
         if let Some(asleep) = asleep.filter(|share| *share >= MOST) {
             // Twice as many, up to a few for each thread of the machine. A few sleepers cost nothing on any machine.
             let more = workers.saturating_mul(2).min(OF_THREADS * self.cpu_threads).max(SLEEPERS);
-            return Verdict::Storage { waits, workers, busy, asleep, more: Some(more).filter(|more| *more > workers) };
+            let more = Some(more).filter(|more| *more > workers);
+            return Verdict::Storage { waits, workers, busy, asleep, store: false, more };
         }
         let room = !self.grows && workers + self.transfer_threads < self.cpu_threads;
         // While a worker waits for a file, another one can use its thread of the machine.

@@ -61,6 +61,13 @@ fn each_cause_has_its_line() {
         "the step waits 31 % of the time for read (`Dataset::get`) (4 workers busy 98 %): make it cheaper, or do its \
          work once and store the result; more workers help only if they wait for storage",
     );
+    let fetched = |fetch: u64| Stages { read: busy(ms(3600)), fetch: busy(ms(fetch)), ..Stages::default() };
+    says(
+        &Stats { stages: fetched(3240), ..stats(400) },
+        "the step waits 40 % of the time for read (`Dataset::get`) (4 workers busy 90 %), which waits for the store 90 % of \
+         its time: open the rows with more `requests` or `read_ahead`, shuffle by blocks (`BlockShuffle`), or keep a `cache`",
+    );
+    assert!(matches!(Stats { stages: fetched(1000), ..stats(400) }.verdict(), Verdict::Workers { .. }));
     says(
         &Stats {
             stages: Stages { transfer: busy(ms(2900)), read: busy(ms(1000)), ..Stages::default() },

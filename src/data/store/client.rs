@@ -1,0 +1,268 @@
+//! One request of HTTP: where it goes, and what its answer means.
+
+use super::remote::{Again, Refused};
+use crate::data::error::DataError;
+use std::{
+    env, fs,
+    io::{self, Read},
+    ops::Range,
+    time::Duration,
+};
+use ureq::{
+    Agent, Body,
+    http::{HeaderMap, HeaderValue, Response, header},
+    tls::{PemItem, RootCerts, TlsConfig, parse_pem},
+};
+
+mod target;
+
+pub(super) use target::Target;
+
+/// More redirects are a circle.
+const REDIRECTS: usize = 5;
+/// Connections that are kept for the next request.
+const KEPT: usize = 128;
+/// What is read of an answer at once has at most so many bytes.
+const MOST: u64 = 64 << 20;
+pub(super) const CHANGED: &str = "it has changed since it was opened";
+
+/// How long each wait may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waits {
+    pub(super) connect: Duration,
+    /// For the head of an answer.
+    pub(super) answer: Duration,
+    /// For the next bytes.
+    pub(super) bytes: Duration,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self { connect: seconds(10), answer: seconds(30), bytes: seconds(30) }
+    }
+}
+
+/// Asks servers, and keeps connections to them.
+#[derive(Debug, Clone)]
+pub(super) struct Client {
+    agent: Agent,
+}
+
+/// An answer with a body.
+pub(super) struct Answer {
+    response: Response<Body>,
+    /// Who gave it, after redirects.
+    pub(super) from: Target,
+}
+
+impl Client {
+    /// Trusts the roots of Mozilla's list, or those of the file that `SSL_CERT_FILE` names.
+    pub(super) fn new(waits: Waits) -> Result<Self, DataError> {
+        let roots = match env::var_os("SSL_CERT_FILE").filter(|path| !path.is_empty()) {
+            Some(path) => {
+                let unusable = |source| DataError::Open { path: path.clone().into(), source };
+                let wrong = |problem: String| unusable(io::Error::new(io::ErrorKind::InvalidData, problem));
+                let mut roots = Vec::new();
+                for item in parse_pem(&fs::read(&path).map_err(unusable)?) {
+                    if let PemItem::Certificate(root) = item.map_err(|error| wrong(error.to_string()))? {
+                        roots.push(root);
+                    }
+                }
+                if roots.is_empty() {
+                    return Err(wrong("`SSL_CERT_FILE` names it, and it has no certificate".into()));
+                }
+                RootCerts::from(roots)
+            }
+            None => RootCerts::WebPki,
+        };
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .accept_encoding("identity")
+            .user_agent(concat!("burn-pinned/", env!("CARGO_PKG_VERSION")))
+            .tls_config(TlsConfig::builder().root_certs(roots).build())
+            .max_idle_connections(KEPT)
+            .max_idle_connections_per_host(KEPT)
+            .timeout_connect(Some(waits.connect))
+            .timeout_send_request(Some(waits.answer))
+            .timeout_recv_response(Some(waits.answer))
+            .timeout_per_read(Some(waits.bytes))
+            .timeout_per_write(Some(waits.bytes));
+        Ok(Self { agent: config.build().into() })
+    }
+
+    /// Asks for an object, or a part of it, of a version if one is named. Redirects are followed. What a target holds in
+    /// secret goes to its own server alone.
+    pub(super) fn ask(
+        &self,
+        target: &Target,
+        part: Option<&Range<u64>>,
+        version: Option<&HeaderValue>,
+    ) -> Result<Answer, Refused> {
+        let mut from = target.clone();
+        for _ in 0..=REDIRECTS {
+            let mut request = self.agent.get(from.uri());
+            if let Some(part) = part {
+                request = request.header(header::RANGE, format!("bytes={}-{}", part.start, part.end.saturating_sub(1)));
+            }
+            // A weak mark never fits, by the rules.
+            if let Some(version) = version.filter(|version| !version.as_bytes().starts_with(b"W/")) {
+                request = request.header(header::IF_MATCH, version);
+            }
+            if let Some(secret) = from.secret() {
+                request = request.header(header::AUTHORIZATION, secret);
+            }
+            let response = request.call().map_err(|error| failed(&error))?;
+            let status = response.status();
+            if !status.is_redirection() {
+                let answer = Answer { response, from };
+                return if status.is_success() || answer.is_empty() { Ok(answer) } else { Err(refused(&answer)) };
+            }
+            let to = response.headers().get(header::LOCATION).and_then(|place| place.to_str().ok());
+            let to = to.and_then(|place| from.follow(place));
+            from = to.ok_or_else(|| no(Some(status.as_u16()), "the server names another place that makes no sense"))?;
+            // A connection is kept only if all of the answer was read.
+            _ = io::copy(&mut response.into_body().into_reader().take(1 << 16), &mut io::sink());
+        }
+        Err(no(None, "the server names other places without end"))
+    }
+
+    /// Reads all of a small answer.
+    pub(super) fn all(&self, target: &Target) -> Result<(HeaderMap, Vec<u8>), Refused> {
+        let answer = self.ask(target, None, None)?;
+        let headers = answer.headers().clone();
+        let mut bytes = Vec::new();
+        let read = answer.body().take(MOST + 1).read_to_end(&mut bytes);
+        read.map_err(|error| Refused { status: None, problem: error.to_string(), again: Again::Yes })?;
+        if bytes.len() as u64 > MOST {
+            return Err(no(None, "the answer is too long"));
+        }
+        Ok((headers, bytes))
+    }
+
+    /// Reads all of a small object. `None` if it is not there.
+    pub(super) fn small(&self, target: &Target) -> Result<Option<Vec<u8>>, Refused> {
+        match self.all(target) {
+            Ok((_, bytes)) => Ok(Some(bytes)),
+            // A store whose objects may not be listed says 403 of one that is not there.
+            Err(Refused { status: Some(403 | 404 | 410), .. }) => Ok(None),
+            Err(refused) => Err(refused),
+        }
+    }
+}
+
+impl Answer {
+    pub(super) fn status(&self) -> u16 {
+        self.response.status().as_u16()
+    }
+
+    pub(super) fn headers(&self) -> &HeaderMap {
+        self.response.headers()
+    }
+
+    /// How many bytes the body has, if the server tells.
+    pub(super) fn length(&self) -> Option<u64> {
+        number(self.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?)
+    }
+
+    /// What `Content-Range` says: the part that the body is, and the size of the whole, if the server tells.
+    pub(super) fn range(&self) -> Option<(Range<u64>, Option<u64>)> {
+        let text = self.headers().get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
+        let (part, size) = text.split_once('/')?;
+        let part = match part {
+            "*" => 0..0,
+            _ => part.split_once('-').and_then(|(start, last)| Some(number(start)?..number(last)?.checked_add(1)?))?,
+        };
+        Some((part, number(size)))
+    }
+
+    /// Whether no part was given because the object has no bytes.
+    pub(super) fn is_empty(&self) -> bool {
+        self.status() == 416 && self.range() == Some((0..0, Some(0)))
+    }
+
+    /// The bytes of a part of an object that has so many bytes, if that is what the answer is. They may end early.
+    pub(super) fn part(self, part: &Range<u64>, bytes: u64) -> Result<Box<dyn Read + Send>, Refused> {
+        let status = Some(self.status());
+        let (there, size) = match (self.status(), self.range()) {
+            (206, Some(there)) => there,
+            (206, None) => return Err(no(status, "the server does not say which bytes it gives")),
+            _ => (0..self.length().unwrap_or(bytes), self.length()),
+        };
+        if size.is_some_and(|size| size != bytes) {
+            return Err(no(status, CHANGED));
+        }
+        // Less than was asked for is allowed.
+        if there.start != part.start || there.end > part.end {
+            let problem = format!("the server gives bytes {} to {} of it instead", there.start, there.end);
+            return Err(no(status, problem));
+        }
+        Ok(Box::new(self.body().take(part.end - part.start)))
+    }
+
+    pub(super) fn body(self) -> impl Read + Send + 'static {
+        let left = self.length();
+        Whole { left, body: self.response.into_body().into_reader() }
+    }
+}
+
+/// Reads the end behind the last byte: only then the connection is kept.
+struct Whole<R> {
+    left: Option<u64>,
+    body: R,
+}
+
+impl<R: Read> Read for Whole<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.body.read(into)?;
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(bytes as u64);
+            if *left == 0 && bytes > 0 {
+                _ = self.body.read(&mut [0])?;
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    text.trim().parse().ok()
+}
+
+pub(super) fn no(status: Option<u16>, problem: impl Into<String>) -> Refused {
+    Refused { status, problem: problem.into(), again: Again::No }
+}
+
+/// What an answer without a body for us means.
+fn refused(answer: &Answer) -> Refused {
+    let status = answer.status();
+    let after = answer.headers().get(header::RETRY_AFTER).and_then(|time| number(time.to_str().ok()?));
+    let again = after.map_or(Again::Yes, |seconds| Again::After(Duration::from_secs(seconds)));
+    let (problem, again) = match status {
+        401 | 403 => ("access is denied", Again::No),
+        404 | 410 => ("it is not there", Again::No),
+        412 | 416 => (CHANGED, Again::No),
+        408 | 425 | 429 => ("the server asks to wait", again),
+        500.. => ("the server has failed", again),
+        _ => ("the answer makes no sense here", Again::No),
+    };
+    Refused { status: Some(status), problem: problem.into(), again }
+}
+
+/// What it means that there is no answer. No text of a URL is in it.
+fn failed(error: &ureq::Error) -> Refused {
+    let (problem, again) = match error {
+        ureq::Error::Timeout(_) => ("the server did not answer in time".into(), Again::Yes),
+        ureq::Error::HostNotFound => ("the host was not found".into(), Again::Yes),
+        // A certificate that is not trusted is one of these, too.
+        ureq::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => (error.to_string(), Again::No),
+        ureq::Error::Io(error) => (error.to_string(), Again::Yes),
+        ureq::Error::ConnectionFailed | ureq::Error::Protocol(_) => (error.to_string(), Again::Yes),
+        ureq::Error::Rustls(error) => (error.to_string(), Again::No),
+        ureq::Error::Tls(problem) => ((*problem).into(), Again::No),
+        _ => ("the request cannot be made: is the URL right?".into(), Again::No),
+    };
+    Refused { status: None, problem, again }
+}

@@ -1,0 +1,112 @@
+//! Chooses the store of a URL.
+
+#[cfg(unix)]
+use super::cache::Cached;
+use super::{
+    Far, Object, Objects, Store,
+    ahead::Ahead,
+    remote::{Found, Remote},
+    steady::{Patience, Steady},
+};
+#[cfg(feature = "http")]
+use super::{
+    http,
+    hub::{self, Opened},
+};
+use crate::data::{error::DataError, options::Options, traffic::Traffic, url::shown};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Lists the objects that a pattern with `*`, `?` or `[` means, sorted by name. Another URL is taken as it is.
+pub(crate) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
+    match scheme(pattern) {
+        #[cfg(feature = "http")]
+        "http" | "https" => http::expand(pattern),
+        #[cfg(feature = "http")]
+        "hf" => hub::expand(pattern),
+        _ => Err(unknown(pattern)),
+    }
+}
+
+/// Names one version of each object, where a store has several: so all that is read is of one version.
+pub(crate) fn pin(files: Vec<PathBuf>) -> Result<Vec<PathBuf>, DataError> {
+    #[cfg(feature = "http")]
+    let files = hub::pin(files)?;
+    Ok(files)
+}
+
+/// Looks at objects of one store.
+pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, DataError> {
+    let first = urls.first().map_or("", |url| url.as_str());
+    if let Some(other) = urls.iter().find(|url| scheme(url) != scheme(first)) {
+        return Err(DataError::Option {
+            option: "paths",
+            problem: format!("{} and {} are in different stores", shown(first.as_ref()), shown(other.as_ref())),
+            advice: "open them apart, and chain the rows with Burn's `ComposedDataset`".into(),
+        });
+    }
+    match scheme(first) {
+        #[cfg(feature = "http")]
+        "http" | "https" => objects(http::open(&urls)?, options),
+        #[cfg(feature = "http")]
+        "hf" => match hub::open(&urls)? {
+            Opened::Here(files) => Objects::local(files).map(|objects| objects.named(&urls, own_folder())),
+            Opened::There(found) => objects(found, options),
+        },
+        _ => Err(unknown(first)),
+    }
+}
+
+/// Puts what all remote stores share above a protocol.
+fn objects<R: Remote + 'static>((list, remote): Found<R>, options: &Options) -> Result<Objects, DataError> {
+    let traffic = Arc::<Traffic>::default();
+    let store: Arc<dyn Store> = Arc::new(Steady::new(remote, Patience::default(), Arc::clone(&traffic)));
+    let store = match &options.cache {
+        Some((folder, limit)) => cached(folder, *limit, &list, store, &traffic)?,
+        None => store,
+    };
+    let ahead = (options.read_ahead > 0)
+        .then(|| Arc::new(Ahead::new(Arc::clone(&store), options.read_ahead, options.requests)));
+    Ok(Objects { far: Some(Far { ahead, traffic }), ..Objects::new(list, store, own_folder()) })
+}
+
+/// A folder of the user's, for what belongs beside files that cannot be written to.
+fn own_folder() -> Option<PathBuf> {
+    let given = env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    Some(given.or_else(|| Some(env::home_dir()?.join(".cache")))?.join("burn-pinned"))
+}
+
+#[cfg(unix)]
+fn cached(
+    folder: &Path,
+    limit: u64,
+    list: &[Object],
+    below: Arc<dyn Store>,
+    traffic: &Arc<Traffic>,
+) -> Result<Arc<dyn Store>, DataError> {
+    Ok(Arc::new(Cached::open(folder, limit, list, below, Arc::clone(traffic))?))
+}
+
+#[cfg(not(unix))]
+fn cached(_: &Path, _: u64, _: &[Object], _: Arc<dyn Store>, _: &Arc<Traffic>) -> Result<Arc<dyn Store>, DataError> {
+    Err(DataError::Option {
+        option: "cache",
+        problem: "pages of objects are kept in sparse files, as Unix has them".into(),
+        advice: "leave it out, or copy the objects to a disk".into(),
+    })
+}
+
+fn scheme(url: &str) -> &str {
+    url.split_once("://").map_or("", |(scheme, _)| scheme)
+}
+
+fn unknown(url: &str) -> DataError {
+    DataError::Option {
+        option: "paths",
+        problem: format!("no store is known for `{}`", shown(url.as_ref())),
+        advice: "write a path, or a URL with https, http, hf (feature `http`), s3, gs or az (feature `cloud`)".into(),
+    }
+}

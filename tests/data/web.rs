@@ -1,0 +1,351 @@
+//! Every format over HTTP, with faults; TLS; the hub as its users see it.
+
+use crate::{
+    formats::{FORMATS, Format, ROWS, Row, Sums, bytes, sum},
+    golden::golden,
+    server::{Fault, Files, Server, folder},
+};
+use burn::{
+    data::{
+        dataloader::DataLoader,
+        dataset::{Dataset, transform::ComposedDataset},
+    },
+    tensor::Device,
+};
+use burn_pinned::{
+    Distributed, LoaderState, PinnedDataLoaderBuilder,
+    data::{DataError, Rows, RowsBuilder, StoreError},
+    order::{BlockShuffle, RandomSampler, Sampler},
+};
+use log::{LevelFilter, Log, Metadata, Record};
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
+use std::{
+    env,
+    error::Error,
+    fs,
+    io::Write,
+    path::Path,
+    process::Command,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+const SECRET: &str = "very-secret";
+
+/// The rows of a format, behind a server. Its files are those that `Format::open` has written to the folder.
+fn remote(format: Format, server: &Server, index_dir: &Path) -> RowsBuilder<Row> {
+    let url = |path: &str| server.url(path).replace("http://", &format!("http://me:{SECRET}@"));
+    let rows = match format {
+        Format::Tar => Rows::tar(url("/{0..1}.tar")),
+        Format::Mds => Rows::mds(url("")),
+        Format::Jsonl => Rows::jsonl(url("/{0..1}.jsonl")),
+        Format::Direct => Rows::parquet(url("/direct-{0..1}.parquet")),
+        Format::Pages => Rows::parquet(url("/pages-{0..1}.parquet")),
+        Format::Chunks => Rows::parquet(url("/chunks-{0..1}.parquet")),
+    };
+    rows.index_dir(index_dir)
+}
+
+fn files(format: Format, written: &Path) -> Files {
+    drop(format.open(written));
+    let mut files = folder(written);
+    files.extend(folder(&golden("numbers")));
+    files
+}
+
+/// Checks all rows through a loader: none is missing, double or another.
+fn check(rows: Rows<Row>, name: &str) {
+    let loader = PinnedDataLoaderBuilder::new(Sums).batch_size(8).shuffle(3).num_workers(4).set_device(Device::flex());
+    let loader = loader.build(rows).unwrap();
+    let mut got: Vec<(i64, i64)> =
+        loader.iter().flat_map(|batch| batch.unwrap_or_else(|e| panic!("{name}: {e}"))).collect();
+    got.sort_unstable();
+    let told: Vec<_> = (0..ROWS).map(|row| (row as i64, sum(&bytes(row)))).collect();
+    assert!(got == told, "{name}: {} rows", got.len());
+}
+
+/// Keeps what is logged. A program prints no more than this.
+struct Kept(Mutex<String>);
+
+static KEPT: Kept = Kept(Mutex::new(String::new()));
+
+impl Log for Kept {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.level() <= log::Level::Debug
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        self.0.lock().unwrap().push_str(&format!("{} {}\n", record.target(), record.args()));
+    }
+
+    fn flush(&self) {}
+}
+
+#[test]
+fn every_format_is_the_same_from_a_server_that_fails_now_and_then() {
+    _ = log::set_logger(&KEPT).map(|()| log::set_max_level(LevelFilter::Debug));
+    for format in FORMATS {
+        let (written, indices) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let files = files(format, written.path());
+        let good = Server::new(files.clone(), |_| Fault::None);
+        check(remote(format, &good, indices.path()).open().unwrap(), &format!("{format:?}"));
+        assert!(good.seen().iter().any(|seen| seen.headers.contains_key("range")), "{format:?}");
+
+        // No two faults come in a row: the pauses grow otherwise.
+        let bad = Server::new(files, |request| match request.number % 26 {
+            3 => Fault::Answer(503, "Retry-After: 0\r\n".into(), "busy".into()),
+            9 => Fault::Cut(5),
+            15 => Fault::Reset,
+            21 => Fault::Late(Duration::from_millis(20)),
+            _ => Fault::None,
+        });
+        let rows = remote(format, &bad, indices.path()).open().unwrap();
+        check(rows, &format!("{format:?} with faults"));
+    }
+    let log = KEPT.0.lock().unwrap().clone();
+    assert!(log.contains("a request is made again"), "{log}");
+    assert!(!log.contains(SECRET) && !log.contains("bWU6dmVye"), "{log}");
+}
+
+#[test]
+fn an_error_names_object_range_status_and_attempts() {
+    let written = tempfile::tempdir().unwrap();
+    let files = files(Format::Jsonl, written.path());
+    let gone = std::sync::Arc::new(AtomicUsize::new(0));
+    let told = std::sync::Arc::clone(&gone);
+    let server = Server::new(files, move |_| match told.load(SeqCst) {
+        0 => Fault::None,
+        1 => Fault::Answer(404, String::new(), String::new()),
+        _ => Fault::Changed,
+    });
+    let rows = remote(Format::Jsonl, &server, written.path()).open().unwrap();
+    for (state, status, problem) in [(1, 404, "it is not there"), (2, 412, "it has changed since it was opened")] {
+        gone.store(state, SeqCst);
+        let error = rows.get(1).unwrap_err();
+        let read = error.source().and_then(|error| error.downcast_ref());
+        let Some(DataError::Read { source, .. }) = read else { panic!("{error:?}") };
+        let store = source.get_ref().and_then(|inner| inner.downcast_ref::<StoreError>()).unwrap();
+        assert_eq!((store.status, store.attempts, store.problem.as_str()), (Some(status), 1, problem));
+        let (text, object) = (error.to_string(), server.url("/0.jsonl"));
+        assert!(text.contains(&format!(" of {object}: {problem} (status {status}, attempt 1)")), "{text}");
+        assert!(text.contains("cannot read bytes ") && !text.contains(SECRET), "{text}");
+    }
+}
+
+#[test]
+fn packed_shards_are_read_from_a_server() {
+    let (written, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    drop(Format::Mds.open(written.path()));
+    let mut files = folder(written.path());
+    let mut index: serde_json::Value = serde_json::from_slice(&files["/index.json"]).unwrap();
+    for shard in index["shards"].as_array_mut().unwrap() {
+        let name = shard["raw_data"]["basename"].as_str().unwrap().to_owned();
+        let packed = snap::raw::Encoder::new().compress_vec(&files.remove(&format!("/{name}")).unwrap()).unwrap();
+        shard["compression"] = "snappy".into();
+        shard["zip_data"] = serde_json::json!({"basename": format!("{name}.s"), "bytes": packed.len(), "hashes": {}});
+        files.insert(format!("/{name}.s"), packed);
+    }
+    files.insert("/index.json".into(), index.to_string().into_bytes());
+    let server = Server::new(files, |request| if request.number % 5 == 2 { Fault::Cut(9) } else { Fault::None });
+    for _ in 0..2 {
+        check(remote(Format::Mds, &server, cache.path()).cache(cache.path(), 1 << 20).open().unwrap(), "packed");
+    }
+    let list = |folder: &Path| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let sets = list(cache.path()).into_iter().filter(|path| path.is_dir());
+    let unpacked = sets.flat_map(|set| list(&set)).filter(|file| file.extension().is_some_and(|end| end == "mds"));
+    assert_eq!(unpacked.count(), 2);
+
+    index["shards"][0]["raw_data"]["basename"] = "../shard.mds".into();
+    let outside = Server::new([("/index.json".into(), index.to_string().into_bytes())].into(), |_| Fault::None);
+    let error = remote(Format::Mds, &outside, cache.path()).open().unwrap_err().to_string();
+    assert!(error.contains("is not in the folder") && !error.contains(SECRET), "{error}");
+}
+
+#[test]
+fn an_idx_beside_a_tar_saves_the_scan() {
+    let (written, indices) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut files = files(Format::Tar, written.path());
+    for part in 0..2 {
+        let rows = part * ROWS / 2..(part + 1) * ROWS / 2;
+        let (mut at, mut lines) = (0, format!("v1.2 {}\n", rows.len()));
+        for row in rows {
+            for (end, size) in [("bytes", bytes(row).len()), ("label", row.to_string().len())] {
+                lines +=
+                    &format!("{end} {} {size} {row:04}.{end}{}", at + 512, if end == "label" { "\n" } else { " " });
+                at += 512 + size.next_multiple_of(512);
+            }
+        }
+        files.insert(format!("/{part}.idx"), lines.into_bytes());
+    }
+    let read = |server: &Server| {
+        let opened = remote(Format::Tar, server, &indices.path().join(server.url("").replace(['/', ':'], "")));
+        check(opened.read_ahead(0).open().unwrap(), "tar"); // so that no reads are put together
+        let range = |text: &String| {
+            let (start, last) = text.strip_prefix("bytes=").unwrap().split_once('-').unwrap();
+            last.parse::<u64>().unwrap() + 1 - start.parse::<u64>().unwrap()
+        };
+        server.seen().iter().filter_map(|seen| seen.headers.get("range")).map(range).max().unwrap()
+    };
+    let with = read(&Server::new(files.clone(), |_| Fault::None));
+    files.retain(|name, _| !name.ends_with(".idx"));
+    let without = read(&Server::new(files, |_| Fault::None));
+    assert!(with <= 512 && without > 50_000, "the longest read has {with} bytes, {without} without an index");
+}
+
+/// Runs a test of this file in a process of its own, with these settings.
+fn apart(test: &str, settings: &[(&str, &str)]) {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", &format!("web::{test}"), "--ignored", "--nocapture"]).envs(settings.iter().copied());
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+#[test]
+fn tls_trusts_the_named_roots_alone() {
+    let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".into()]).unwrap();
+    let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
+    let config =
+        ServerConfig::builder_with_provider(ring::default_provider().into()).with_safe_default_protocol_versions();
+    let config = config.unwrap().with_no_client_auth().with_single_cert(vec![cert.der().clone()], key).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::tls(files(Format::Jsonl, folder.path()), config);
+    let mut root = tempfile::NamedTempFile::new_in(&folder).unwrap();
+    root.write_all(cert.pem().as_bytes()).unwrap();
+    let url = server.url("/{0..1}.jsonl");
+    assert!(url.starts_with("https://"));
+    apart("reads_over_tls", &[("URL_OF_TEST", &url), ("SSL_CERT_FILE", root.path().to_str().unwrap())]);
+
+    let error = Rows::<Row>::jsonl(url).open().unwrap_err().to_string();
+    assert!(error.contains("invalid peer certificate") && error.contains("attempt 1"), "{error}");
+    assert!(rustls::crypto::CryptoProvider::get_default().is_none(), "nothing is installed for the process");
+}
+
+#[test]
+#[ignore = "a part of `tls_trusts_the_named_roots_alone`"]
+fn reads_over_tls() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = Rows::jsonl(env::var("URL_OF_TEST").unwrap()).index_dir(folder.path());
+    check(rows.open().unwrap(), "TLS");
+    assert!(rustls::crypto::CryptoProvider::get_default().is_none(), "nothing is installed for the process");
+}
+
+#[test]
+fn a_split_of_the_hub_is_found_with_the_settings_of_its_tools() {
+    let numbers = folder(&golden("numbers"));
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    let names = ["pages-0.parquet", "pages-1.parquet"];
+    let list: Vec<serde_json::Value> = names
+        .map(|name| {
+            let size = numbers[&format!("/{name}")].len();
+            serde_json::json!({"type": "file", "path": format!("default/train/{name}"), "size": size, "oid": name})
+        })
+        .into();
+    let list = serde_json::Value::from(list).to_string();
+    let place = |name: &str| format!("/datasets/o/n/resolve/{commit}/default/train/{name}");
+    let files = names.map(|name| (place(name), numbers[&format!("/{name}")].clone())).into();
+    let server = Server::new(files, move |request| {
+        let sent = request.headers.get("authorization").map(String::as_str);
+        if sent != Some("Bearer hf_test") {
+            return Fault::Answer(401, String::new(), String::new());
+        }
+        match request.target.as_str() {
+            "/api/datasets/o/n/revision/refs%2Fconvert%2Fparquet" => {
+                Fault::Answer(200, String::new(), format!(r#"{{"sha":"{commit}"}}"#))
+            }
+            tree if tree.starts_with(&format!("/api/datasets/o/n/tree/{commit}")) => {
+                Fault::Answer(200, String::new(), list.clone())
+            }
+            _ => Fault::None,
+        }
+    });
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path().to_str().unwrap();
+    let given = [("HF_ENDPOINT", &*server.url("")), ("HF_HOME", home), ("XDG_CACHE_HOME", home)]
+        .map(|(name, text)| (name, text.to_owned()));
+    let settings: Vec<(&str, &str)> = given.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    apart("reads_a_gated_split", &settings);
+    fs::write(Path::new(home).join("token"), "hf_test\n").unwrap();
+    apart("reads_a_split", &settings);
+    let saved = fs::read_dir(Path::new(home).join("burn-pinned"));
+    assert!(saved.is_err() || saved.is_ok_and(|files| files.count() > 0));
+}
+
+#[test]
+#[ignore = "a part of `a_split_of_the_hub_is_found_with_the_settings_of_its_tools`"]
+fn reads_a_split() {
+    check(Rows::hub("o/n", "train").open().unwrap(), "the hub");
+}
+
+#[test]
+#[ignore = "a part of `a_split_of_the_hub_is_found_with_the_settings_of_its_tools`"]
+fn reads_a_gated_split() {
+    let error = Rows::<Row>::hub("o/n", "train").open().unwrap_err().to_string();
+    assert!(error.contains("private or gated") && error.contains("set `HF_TOKEN`"), "{error}");
+}
+
+/// Through a loader the rows of an epoch are fetched ahead. Order, resume and shares are those of local files.
+#[test]
+fn rows_that_are_fetched_ahead_are_those_of_local_files() {
+    for format in FORMATS {
+        let (written, indices) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let server = Server::new(files(format, written.path()), |request| match request.number % 50 {
+            7 => Fault::Cut(100),
+            31 => Fault::Reset,
+            _ => Fault::Late(Duration::from_millis(1)),
+        });
+        let local = format.open(written.path()).open().unwrap();
+        let far = remote(format, &server, indices.path()).read_ahead(64 << 10).requests(8).open().unwrap();
+        let orders: [Arc<dyn Sampler>; 2] =
+            [Arc::new(RandomSampler::new(5)), Arc::new(BlockShuffle::new(local.blocks(), 5).streams(4).window(1))];
+        for order in orders {
+            let builder = || {
+                let builder = PinnedDataLoaderBuilder::new(Sums).batch_size(8).set_device(Device::flex());
+                builder.order(Arc::clone(&order)).num_workers(3)
+            };
+            let all = |rows: &Rows<Row>, world, state: Option<LoaderState>| -> Vec<Vec<(i64, i64)>> {
+                let builder = builder().distributed(Distributed::new(1 % world, world).unwrap());
+                let builder = if let Some(state) = state { builder.resume(state) } else { builder };
+                builder.build(rows.clone()).unwrap().iter().map(|batch| batch.unwrap()).collect()
+            };
+            for world in [1, 2, 4] {
+                assert_eq!(all(&far, world, None), all(&local, world, None), "{format:?}, {order:?}, world {world}");
+            }
+            // An epoch that is left in the middle, and goes on elsewhere.
+            let loader = builder().build(far.clone()).unwrap();
+            loader.iter().take(4).for_each(|batch| drop(batch.unwrap()));
+            let state = loader.state();
+            assert_eq!(
+                all(&far, 1, Some(state.clone())),
+                all(&local, 1, Some(state)),
+                "{format:?}, {order:?}, resumed"
+            );
+        }
+        let fetched = far.fetched().unwrap();
+        assert!(fetched.requests > 0 && fetched.retries > 0 && fetched.first_byte > Duration::ZERO, "{fetched:?}");
+        assert!(local.fetched().is_none());
+    }
+}
+
+/// Rows inside another dataset are announced by the option, with the place of their first row.
+#[test]
+fn rows_in_a_composed_dataset_are_fetched_ahead() {
+    let (written, indices) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let server = Server::new(files(Format::Tar, written.path()), |_| Fault::None);
+    let local = Format::Tar.open(written.path()).open().unwrap();
+    let far = remote(Format::Tar, &server, indices.path()).open().unwrap();
+    let before = far.fetched().unwrap().requests;
+    let both = ComposedDataset::new(vec![local, far.clone()]);
+    let loader = PinnedDataLoaderBuilder::new(Sums).batch_size(8).num_workers(2).set_device(Device::flex());
+    let loader = loader.reads_ahead_at(ROWS, &far).build(both).unwrap();
+    let got: Vec<(i64, i64)> = loader.iter().flat_map(|batch| batch.unwrap()).collect();
+    let told = (0..2 * ROWS).map(|at| (at % ROWS) as i64);
+    assert!(got.iter().map(|(row, _)| *row).eq(told));
+    // Neighbours come together, so there are fewer requests than rows.
+    let requests = far.fetched().unwrap().requests - before;
+    assert!(requests < ROWS as u64, "{requests} requests for {ROWS} rows");
+}
