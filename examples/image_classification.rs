@@ -16,6 +16,8 @@
 
 #[path = "images/args.rs"]
 mod args;
+#[path = "images/around.rs"]
+mod around;
 #[path = "images/augment.rs"]
 mod augment;
 #[path = "images/bad.rs"]
@@ -47,6 +49,7 @@ mod shards;
 mod square;
 
 use args::{Args, Which};
+use around::Flushers;
 use augment::training;
 use bad::{Bad, Named};
 use burn::{
@@ -72,7 +75,14 @@ use log::Warnings;
 use model::Model;
 use progress::{Clock, PlainProgress, Timed, with_causes};
 use square::CentreSquare;
-use std::{fs, io::IsTerminal, process::ExitCode, sync::Arc, thread::available_parallelism, time::Instant};
+use std::{
+    fs,
+    io::IsTerminal,
+    process::ExitCode,
+    sync::Arc,
+    thread::available_parallelism,
+    time::{Duration, Instant},
+};
 
 fn threads() -> usize {
     available_parallelism().map_or(1, usize::from)
@@ -194,8 +204,20 @@ fn run(args: &Args) -> Result<(), BoxError> {
     if let Some(epoch) = args.checkpoint_epoch {
         training = training.checkpoint(epoch);
     }
+    let mut flushers = None;
     if args.devices > 1 {
-        let strategy = args.strategy.on(devices::devices(args.devices));
+        let devices = devices::devices(args.devices);
+        if args.warm_up {
+            around::warm_up(&devices, classes.len(), args.batch_size, args.side as usize)?;
+        }
+        // The context of the strategy makes every `backward` wait for the other devices, so the rest comes before it.
+        if let Some(every) = args.flush_every {
+            flushers = Some(Flushers::start(&devices, Duration::from_millis(every))?);
+        }
+        if args.connect_first {
+            around::connect(&devices)?;
+        }
+        let strategy = args.strategy.on(devices);
         training = training.with_training_strategy(strategy.into());
     }
     #[cfg(feature = "metrics")]
@@ -213,6 +235,7 @@ fn run(args: &Args) -> Result<(), BoxError> {
     let started = Instant::now();
     let LearningResult { model, renderer, error, .. } = training.launch(learner);
     let time = started.elapsed();
+    drop(flushers);
     drop(renderer); // the dashboard leaves the terminal
     // Burn tells of a batch that failed only here. And in a terminal not even here.
     if let Some(error) = error {

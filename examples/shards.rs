@@ -6,6 +6,7 @@
 //!     cargo run --release --features parquet --example shards -- index 'SHARDS/*.tar'
 //!     cargo run --release --features parquet --example shards -- bench 'SHARDS/*.tar'
 //!     cargo run --release --features parquet --example shards -- bench 'HUB/*.parquet' --columns image --decode 224
+//!     cargo run --release --features parquet --example shards -- bench 'SHARDS/*.tar' --resume   # the first batch
 //!     cargo run --release --features parquet --example shards -- bench DIR              # loose files, to compare
 //!     cargo run --release --features parquet --example shards -- bench 'tokens/*.bin'   # windows of 1,024 tokens
 //!
@@ -15,6 +16,8 @@
 mod bench;
 #[path = "shards/collate.rs"]
 mod collate;
+#[path = "shards/first.rs"]
+mod first;
 #[path = "shards/format.rs"]
 mod format;
 #[path = "shards/index.rs"]

@@ -34,6 +34,11 @@ use std::{fmt, sync::Arc};
 /// A tuple runs several augmentations in order, and so does [`then`](Self::then). [`RandomApply`] runs one with a
 /// probability. [`OneOf`] runs one of several. An `Option` runs one or none. Augmentations for images are in the module
 /// `vision`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not augment samples of the type `{I}`",
+    label = "this must change such a sample",
+    note = "a closure must name the types of its parameters: `|sample: Sample, rng: &mut KeyedRng| ..`"
+)]
 pub trait Augment<I>: Send + Sync + 'static {
     /// Changes one sample.
     ///

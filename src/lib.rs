@@ -9,29 +9,21 @@
 //! ```
 //! use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
 //! use burn::{prelude::*, tensor::DType};
-//! use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
+//! use burn_pinned::{Field, PinnedDataLoaderBuilder, collate};
 //!
-//! type Sample = (Vec<u8>, i32);
-//! struct Images;
-//!
-//! impl Collate<Sample> for Images {
-//!     type Batch = (Tensor<4>, Tensor<1, Int>);
-//!
-//!     fn layout(&self) -> Vec<Field> {
-//!         vec![Field::new("image", DType::U8, [3, 8, 8]), Field::new("label", DType::I32, [])]
-//!     }
-//!     fn write(&self, (image, label): &Sample, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+//! let images = collate(
+//!     [Field::new("image", DType::U8, [3, 8, 8]), Field::new("label", DType::I32, [])],
+//!     |(image, label): &(Vec<u8>, i32), row| {
 //!         row.write("image", image)?; // on a worker, into the memory that crosses the link
 //!         Ok(row.put("label", *label)?)
-//!     }
-//!     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
+//!     },
+//!     |mut batch| {
 //!         let images = batch.take::<4, Int>("image")?; // on the device: bytes became a tensor of u8
-//!         Ok((images.float() / 255.0, batch.take_int("label")?))
-//!     }
-//! }
-//!
+//!         Ok((images.float() / 255.0, batch.take_int::<1>("label")?))
+//!     },
+//! );
 //! let dataset = InMemDataset::new((0..100).map(|n| (vec![n as u8; 192], n % 10)).collect());
-//! let loader = PinnedDataLoaderBuilder::new(Images).batch_size(32).shuffle(42).build(dataset)?;
+//! let loader = PinnedDataLoaderBuilder::new(images).batch_size(32).shuffle(42).build(dataset)?;
 //! for batch in loader.iter() {
 //!     let (images, labels) = batch?;
 //!     assert_eq!(images.dims()[0], labels.dims()[0]);
@@ -44,7 +36,7 @@
 //!
 //! - [`PinnedDataLoaderBuilder`]: every option. [`from_batcher`](PinnedDataLoaderBuilder::from_batcher) takes an
 //!   existing Burn `Batcher`.
-//! - [`Collate`]: what a batch looks like, and on which thread each part of its making runs.
+//! - [`collate`] and [`Collate`]: what a batch looks like, and on which thread each part of its making runs.
 //! - [`Augment`] and [`Sampler`](order::Sampler): random changes and orders, the same on every machine.
 //! - [`LoaderState`]: going on in another process with the very next batch; [`Distributed`]: several processes.
 //! - [`BadSamples`]: what to do about samples that fail to load.
@@ -109,7 +101,7 @@ pub mod vision;
 mod vocabulary;
 
 pub use augment::Augment;
-pub use batch::{Collate, RawBatch, RowMut};
+pub use batch::{Collate, RawBatch, RowMut, collate};
 pub use device::{FixedBatch, MapTensors, TensorMapper, host_alloc};
 pub use fault::{BadSamples, BoxError, Error};
 #[cfg(feature = "metrics")]
@@ -131,10 +123,17 @@ mod documents {
     struct DataTokens;
     #[doc = include_str!("../docs/images.md")]
     struct Images;
+    #[doc = include_str!("../docs/own-data.md")]
+    struct OwnData;
+    #[doc = include_str!("../docs/augmentation.md")]
+    struct Augmentation;
     #[doc = include_str!("../docs/resume.md")]
     struct Resume;
     #[doc = include_str!("../docs/samplers.md")]
     struct Samplers;
+    #[cfg(feature = "data")]
+    #[doc = include_str!("../docs/data-cache.md")]
+    struct DataCache;
     #[cfg(feature = "parquet")]
     #[doc = include_str!("../docs/data.md")]
     struct Data;

@@ -20,6 +20,8 @@ macro_rules! stages {
             Collate collate "collate",
             /// A worker's task: some samples of a batch are read, augmented and written.
             Fill fill "fill",
+            /// The wait of a worker in `Dataset::get` for bytes from a store behind a network: the sum for a task.
+            Fetch fetch "fetch",
             /// A Burn `Batcher` on a whole batch, on a worker.
             Batcher batcher "batcher",
             /// The sampler: the order of an epoch in `iter()`, or the indices of a batch on a worker.
@@ -79,7 +81,7 @@ impl Stage {
 
     /// Whether a thread only waits in this stage.
     pub(crate) fn is_wait(self) -> bool {
-        matches!(self, Self::SlotWait | Self::DeviceWait | Self::Wait)
+        matches!(self, Self::Fetch | Self::SlotWait | Self::DeviceWait | Self::Wait)
     }
 }
 

@@ -31,6 +31,15 @@ pub(crate) struct Args {
     /// How Burn trains on several devices
     #[arg(long, value_enum, default_value_t = Strategy::Multi)]
     pub(crate) strategy: Strategy,
+    /// With `ddp`: flushes each device every so many milliseconds
+    #[arg(long, value_name = "MS")]
+    pub(crate) flush_every: Option<u64>,
+    /// With `ddp`: lets the devices meet in some collective operations before the training
+    #[arg(long)]
+    pub(crate) connect_first: bool,
+    /// With several devices: two steps on each, one after the other, before the training
+    #[arg(long)]
+    pub(crate) warm_up: bool,
     #[arg(long, default_value_t = 42)]
     pub(crate) seed: u64,
     #[arg(long, value_enum, default_value_t = Which::Pinned)]

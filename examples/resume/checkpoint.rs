@@ -1,6 +1,5 @@
 //! A checkpoint: the model, the optimiser and the loader after the same step, in a folder of their own.
 
-use super::model::Model;
 use burn::{optim::ModuleOptimizer, prelude::*};
 use burn_pinned::{BoxError, LoaderState};
 use serde::{Deserialize, Serialize};
@@ -22,7 +21,7 @@ pub(crate) struct Place {
 ///
 /// The three files belong together, so they are written to a folder that gets its name last: a process that is killed in here
 /// leaves the checkpoint before, whole. (A power cut asks for more: `sync_all` on the files, and on the folder.)
-pub(crate) fn save(root: &Path, model: &Model, optim: &ModuleOptimizer, place: &Place) -> Result<(), BoxError> {
+pub(crate) fn save<M: Module>(root: &Path, model: &M, optim: &ModuleOptimizer, place: &Place) -> Result<(), BoxError> {
     let before = all(root)?;
     let partial = root.join("partial");
     if partial.exists() {
@@ -48,7 +47,11 @@ pub(crate) fn newest(root: &Path) -> Result<Option<(Place, PathBuf)>, BoxError> 
 }
 
 /// The model and the optimiser of a checkpoint.
-pub(crate) fn load(folder: &Path, model: Model, optim: ModuleOptimizer) -> Result<(Model, ModuleOptimizer), BoxError> {
+pub(crate) fn load<M: Module>(
+    folder: &Path,
+    model: M,
+    optim: ModuleOptimizer,
+) -> Result<(M, ModuleOptimizer), BoxError> {
     Ok((model.try_load_file(folder.join("model.bpk"))?, optim.load(folder.join("optim.bpk"))?))
 }
 

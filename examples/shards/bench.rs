@@ -2,11 +2,13 @@
 
 use super::{
     collate::{Count, Pixels, Tally, Windows},
+    first::{First, ROUNDS, first_batches},
     format::Format,
     measure::{Until, agree, measure},
     open::Open,
     report::Report,
     row::{self, Row},
+    size::time,
 };
 use burn::{
     data::dataset::{
@@ -16,8 +18,8 @@ use burn::{
     tensor::Device,
 };
 use burn_pinned::{
-    BoxError, PinnedDataLoaderBuilder,
-    data::Tokens,
+    BoxError, LoaderState, PinnedDataLoaderBuilder,
+    data::{Rows, Tokens},
     order::{BlockShuffle, Blocks, SequentialSampler},
     vision::{Image, ImageFolder, RandomHorizontalFlip, RandomResizedCrop},
 };
@@ -60,6 +62,9 @@ pub(crate) struct Args {
     /// Print one line of JSON instead of a table
     #[arg(long)]
     json: bool,
+    /// Time the first batch instead: of epochs from their start, and of epochs resumed at their half, in turn
+    #[arg(long, conflicts_with_all = ["decode", "epochs", "json"])]
+    resume: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -73,6 +78,9 @@ enum Order {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), BoxError> {
+    if args.resume {
+        return args.first_batches();
+    }
     let opened = Instant::now();
     match (args.open.format()?, args.decode) {
         (Format::Tokens, None) => {
@@ -138,19 +146,7 @@ impl Args {
         work: String,
     ) -> Result<(), BoxError> {
         let (opened, rows) = (opened.elapsed(), dataset.len());
-        let mut builder = builder.batch_size(self.batch_size).set_device(Device::flex()).seed(self.seed);
-        if let Some(workers) = self.workers {
-            builder = builder.num_workers(workers);
-        }
-        let (builder, order) = match self.order {
-            Order::Full => (builder.shuffle(self.seed), "full shuffle".into()),
-            Order::Sequential => (builder.order(SequentialSampler), "in order".into()),
-            Order::Blocks => {
-                let blocks = blocks.ok_or("this format has no blocks: use `--order full`")?;
-                let order = format!("shuffle of {} blocks", blocks.len());
-                (builder.order(BlockShuffle::new(blocks, self.seed)), order)
-            }
-        };
+        let (builder, order) = self.with_options(builder, blocks)?;
         let loader = builder.build(dataset)?;
         let seconds = Duration::try_from_secs_f64(self.seconds)?;
         let epochs = measure(&*loader, self.epochs.map_or(Until::Time(seconds), Until::Epochs))?;
@@ -174,6 +170,46 @@ impl Args {
         } else {
             report.print()
         }
+        Ok(())
+    }
+
+    /// The builder with the options of the command, and its order in words.
+    fn with_options<I: Send + Sync + Clone + 'static>(
+        &self,
+        builder: PinnedDataLoaderBuilder<I, Tally>,
+        blocks: Option<Blocks>,
+    ) -> Result<(PinnedDataLoaderBuilder<I, Tally>, String), BoxError> {
+        let mut builder = builder.batch_size(self.batch_size).set_device(Device::flex()).seed(self.seed);
+        if let Some(workers) = self.workers {
+            builder = builder.num_workers(workers);
+        }
+        Ok(match self.order {
+            Order::Full => (builder.shuffle(self.seed), "full shuffle".into()),
+            Order::Sequential => (builder.order(SequentialSampler), "in order".into()),
+            Order::Blocks => {
+                let blocks = blocks.ok_or("this format has no blocks: use `--order full`")?;
+                let order = format!("shuffle of {} blocks", blocks.len());
+                (builder.order(BlockShuffle::new(blocks, self.seed)), order)
+            }
+        })
+    }
+
+    fn first_batches(&self) -> Result<(), BoxError> {
+        row::choose(&self.columns);
+        let open = || self.open.rows::<Row>(&[]);
+        let build = |rows: Rows<Row>, state: Option<LoaderState>| {
+            let (builder, _) = self.with_options(PinnedDataLoaderBuilder::new(Count), Some(rows.blocks()))?;
+            let builder = match state {
+                Some(state) => builder.resume(state),
+                None => builder,
+            };
+            Ok(builder.build(rows)?)
+        };
+        let First { fresh, resumed } = first_batches(open, build)?;
+        println!("the first batch, medians of {ROUNDS}, from `build` on");
+        println!("  of an epoch      {}", time(fresh));
+        println!("  resumed at half  {}", time(resumed));
+        println!("  ratio            {:.2}", resumed.as_secs_f64() / fresh.as_secs_f64());
         Ok(())
     }
 }

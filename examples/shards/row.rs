@@ -68,7 +68,7 @@ impl<'de> Visitor<'de> for Columns {
             columns += 1;
         }
         match columns < self.0.len() {
-            true => Err(A::Error::custom(format!("not all of the columns {} are there", self.0.join(", ")))),
+            true => Err(A::Error::invalid_length(columns, &&*format!("all of the columns {}", self.0.join(", ")))),
             false => Ok(Row(values)),
         }
     }

@@ -5,7 +5,7 @@ use crate::{fault::BoxError, memory::Field};
 use std::sync::Arc;
 
 /// Makes batches from samples: says what a batch looks like, writes a sample into its row, and turns the tensors on the
-/// device into the user's batch.
+/// device into the user's batch. [`collate`](crate::collate) makes one of closures.
 ///
 /// ```
 /// use burn::{prelude::*, tensor::DType};
@@ -32,6 +32,11 @@ use std::sync::Arc;
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no `Collate`",
+    label = "this must be a `Collate`",
+    note = "if it is a Burn `Batcher`, write `PinnedDataLoaderBuilder::from_batcher(..)` instead of `new(..)`"
+)]
 pub trait Collate<I>: Send + Sync + 'static {
     /// What the training loop gets.
     type Batch: Send + 'static;

@@ -1,6 +1,7 @@
 //! What a batch is made of: samples, rows, tensors; and the two ways of making one.
 
 mod batcher_source;
+mod closures;
 mod collate;
 mod collate_source;
 mod fill;
@@ -16,6 +17,7 @@ mod source;
 mod write;
 
 pub(crate) use batcher_source::ItemsSource;
+pub use closures::collate;
 pub use collate::Collate;
 pub(crate) use filled_rows::upload_rows;
 pub(crate) use next::{Finished, Next, Queues, Ready, Step, ToPin, ToSend};

@@ -5,10 +5,10 @@
 
 use super::{
     error::DataError,
+    options::Options,
     parallel::in_parallel,
     progress::Progress,
     replace::replace,
-    source::Options,
     store::{Object, Objects},
 };
 use bytes::Bytes;
@@ -45,18 +45,14 @@ pub(crate) fn load(objects: &Objects, kind: Kind, options: &Options) -> Vec<Opti
     }
 }
 
-/// Saves a part for each object. If that fails, the log says so: the next process then makes the index again.
-pub(crate) fn save(objects: &Objects, kind: Kind, options: &Options, parts: &[Bytes]) {
-    let Some(path) = path(objects, kind, options) else { return };
-    if let Err(error) = write(&path, objects.list(), kind, parts) {
-        log::warn!(
-            "the index could not be saved as {}: {error}. Each process makes it again; `index_dir` names a folder for it",
-            path.display()
-        );
-    }
+/// Saves a part for each object.
+pub(crate) fn save(objects: &Objects, kind: Kind, options: &Options, parts: &[Bytes]) -> Result<(), DataError> {
+    let Some(path) = path(objects, kind, options) else { return Ok(()) };
+    write(&path, objects.list(), kind, parts).map_err(|source| DataError::Save { path, source })
 }
 
-/// Returns the part of each object: saved ones, and others made by `make` on several threads, with a progress bar.
+/// Returns the part of each object: saved ones, and others made by `make` on several threads, with a progress bar. If they cannot
+/// be saved, the log says so.
 pub(crate) fn make(
     objects: &Objects,
     kind: Kind,
@@ -75,7 +71,9 @@ pub(crate) fn make(
         .map(|part| part.or_else(|| made.next().map(Bytes::from)).unwrap_or_default())
         .collect::<Vec<_>>();
     progress.end();
-    save(objects, kind, options, &made);
+    if let Err(error) = save(objects, kind, options, &made) {
+        log::warn!("{error}. Until then each process makes the index again");
+    }
     Ok(made)
 }
 
@@ -193,10 +191,10 @@ mod tests {
         }
         let (options, a) = (Options::default(), objects(folder.path(), &["a"]));
         let b = objects(folder.path(), &["b"]);
-        save(&a, KIND, &options, &[Bytes::from("part")]);
+        save(&a, KIND, &options, &[Bytes::from("part")]).unwrap();
         fs::rename(path(&a, KIND, &options).unwrap(), path(&b, KIND, &options).unwrap()).unwrap();
         assert_eq!(load(&b, KIND, &options), [None]);
-        save(&a, KIND, &options, &[Bytes::from("part")]);
+        save(&a, KIND, &options, &[Bytes::from("part")]).unwrap();
         let other = Kind(b"test   2");
         fs::rename(path(&a, KIND, &options).unwrap(), path(&a, other, &options).unwrap()).unwrap();
         assert_eq!(load(&a, other, &options), [None]);
@@ -207,7 +205,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "a").unwrap();
         let (options, a) = (Options::default(), objects(folder.path(), &["a"]));
-        save(&a, KIND, &options, &[Bytes::from("0123456789")]);
+        save(&a, KIND, &options, &[Bytes::from("0123456789")]).unwrap();
         let path = path(&a, KIND, &options).unwrap();
         let good = fs::read(&path).unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(1);

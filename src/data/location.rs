@@ -2,10 +2,11 @@
 
 use super::{
     error::DataError,
-    source::Options,
+    options::Options,
     store::{self, Objects},
     url::{inside, shown, url},
 };
+use glob::MatchOptions;
 use std::{
     fmt,
     path::{Path, PathBuf},
@@ -131,7 +132,9 @@ fn matches(pattern: &str, files: &mut Vec<PathBuf>) -> Result<(), DataError> {
     let wrong =
         |problem: glob::PatternError| DataError::Pattern { pattern: pattern.into(), problem: problem.to_string() };
     let before = files.len();
-    for path in glob::glob(pattern).map_err(wrong)? {
+    // As in a shell, `*` means no hidden file: a saved index is one.
+    let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
+    for path in glob::glob_with(pattern, options).map_err(wrong)? {
         let path = path.map_err(|error| DataError::Open { path: error.path().into(), source: error.into() })?;
         if path.is_file() {
             files.push(path);
@@ -204,7 +207,7 @@ mod tests {
     #[test]
     fn globs_are_sorted_and_must_match() {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["b-2.tar", "b-1.tar", "a.tar", "odd[1].tar", "c.txt"] {
+        for name in ["b-2.tar", "b-1.tar", "a.tar", "odd[1].tar", "c.txt", ".hidden.index"] {
             fs::write(folder.path().join(name), []).unwrap();
         }
         let files = |pattern: &str| -> Result<Vec<String>, DataError> {
@@ -212,6 +215,7 @@ mod tests {
             Ok(paths.iter().map(|path| path.file_name().unwrap().to_string_lossy().into()).collect())
         };
         assert_eq!(files("b-*.tar").unwrap(), ["b-1.tar", "b-2.tar"]);
+        assert_eq!(files("*").unwrap(), ["a.tar", "b-1.tar", "b-2.tar", "c.txt", "odd[1].tar"]);
         assert_eq!(files("{b-2,a}.tar").unwrap(), ["b-2.tar", "a.tar"]);
         assert_eq!(files("odd[1].tar").unwrap(), ["odd[1].tar"]); // a file of that very name
         assert!(matches!(files("*.parquet"), Err(DataError::NoFiles { .. })));

@@ -29,12 +29,15 @@ mod jsonl;
 mod location;
 mod mapped;
 mod mds;
+mod options;
 mod parallel;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(feature = "parquet")]
 mod pieces;
 mod progress;
+#[cfg(feature = "remote")]
+mod read_ahead;
 mod replace;
 mod row;
 mod rows;

@@ -8,6 +8,9 @@ use std::{
     process,
 };
 
+/// How the name of a file ends that is being written.
+pub(crate) const TEMPORARY: &str = "tmp";
+
 /// Writes a file under a name of its own, and then gives it its place. So nobody sees half of it, and of several threads or
 /// processes that do so at the same time the last one wins. `refused` makes an error of the system's.
 pub(crate) fn replace<E>(
@@ -16,7 +19,7 @@ pub(crate) fn replace<E>(
     write: impl FnOnce(&mut File) -> Result<(), E>,
 ) -> Result<(), E> {
     let unique = RandomState::new().build_hasher().finish();
-    let temporary = place.with_extension(format!("{}-{unique:016x}.tmp", process::id()));
+    let temporary = place.with_extension(format!("{}-{unique:016x}.{TEMPORARY}", process::id()));
     let file = OpenOptions::new().write(true).create_new(true).open(&temporary).map_err(&refused);
     let done =
         file.and_then(|mut file| write(&mut file)).and_then(|()| fs::rename(&temporary, place).map_err(&refused));

@@ -102,6 +102,10 @@ impl<T: DeserializeOwned> Rows<T> {
             |problem: String, advice: &str| DataError::Option { option: "columns", problem, advice: advice.into() };
         let names =
             |names: &[Arc<str>]| Wanted::Some(names.iter().map(|name| (Arc::clone(name), Wanted::All)).collect());
+        let columns = shape.columns.as_deref().unwrap_or_default();
+        if let Some((_, twice)) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)) {
+            return Err(wrong(format!("it names `{twice}` twice"), "name each column once, and clone its value"));
+        }
         match (asked::<T>()?, &shape.columns) {
             (Asked::All, None) => Ok(Wanted::All),
             (Asked::Fields(fields), None) => Ok(names(&fields.iter().map(|name| Arc::from(*name)).collect::<Vec<_>>())),
@@ -137,35 +141,45 @@ impl<T: DeserializeOwned> Rows<T> {
         make()
     }
 
-    fn read(&self, index: usize) -> Result<T, DataError> {
-        let record = self.source.read(index)?;
-        let row = self.within_limits(|| row::row(record, self.columns.as_deref()));
-        row.map_err(|error| self.of_row(index, error))
+    fn row(&self, index: usize) -> Result<Result<T, RowError>, DataError> {
+        let record = self.source.read(index);
+        self.source.objects().done(index);
+        let record = record?;
+        Ok(self.within_limits(|| row::row(record, self.columns.as_deref())))
     }
 
-    fn of_row(&self, index: usize, RowError { column, problem }: RowError) -> DataError {
+    fn read(&self, index: usize) -> Result<T, DataError> {
+        self.row(index)?.map_err(|error| self.of_row(index, error))
+    }
+
+    fn of_row(&self, index: usize, RowError { column, problem, .. }: RowError) -> DataError {
         let (object, row) = self.source.place(index);
         DataError::Row { object: object.into(), row, column, problem }
     }
 
-    /// Reads the first row of each file. What a row type needs and a file does not have, or has of another type, is found
-    /// here and not in the middle of an epoch.
-    pub(super) fn check(&self) -> Result<(), DataError> {
-        let read = in_parallel(&self.source.firsts(), |first| self.read(*first).map(drop));
-        read.map(drop).map_err(|error| self.with_what_there_is(error))
+    /// Reads the first row of each file that may differ from those before. What a row type needs and a file does not have, or has of another type, is found
+    /// here and not in the middle of an epoch. A value that is bad by itself is left to the policy for bad samples.
+    ///
+    /// `fits` says that the first one does.
+    pub(super) fn check(&self, fits: bool) -> Result<(), DataError> {
+        let firsts = self.source.firsts();
+        let check = |first: &usize| match self.row(*first)? {
+            Err(error) if !error.only_value => Err(self.of_row(*first, error)),
+            _ => Ok(()),
+        };
+        let checked = in_parallel(&firsts[usize::from(fits).min(firsts.len())..], check);
+        checked.map(drop).map_err(|error| self.with_what_there_is(error))
     }
 
-    /// Notes what the row type wants of columns that are structs.
+    /// Notes what the row type wants of columns that are structs, and whether the first row fits.
     #[cfg(feature = "parquet")]
-    pub(super) fn learn(&self) -> Result<Option<Wanted>, DataError> {
+    pub(super) fn learn(&self) -> Result<Option<(Wanted, bool)>, DataError> {
         let Some(first) = self.source.firsts().first().copied() else { return Ok(None) };
         let record = self.source.read(first)?;
-        let (row, learnt) = self.within_limits(|| row::learn::<T>(record, self.columns.as_deref()));
-        row.map_err(|error| self.with_what_there_is(self.of_row(first, error)))?;
-        Ok(Some(learnt))
+        Ok(Some(self.within_limits(|| row::learn::<T>(record, self.columns.as_deref()))))
     }
 
-    /// A row that does not fit its type may be one bad row. So the error tells both: the row, and what the files have.
+    /// Adds what the files have to an error of a row.
     fn with_what_there_is(&self, error: DataError) -> DataError {
         match error {
             DataError::Row { object, row, column, problem } => {
@@ -181,6 +195,11 @@ impl<T: DeserializeOwned> Rows<T> {
 }
 
 impl<T> Rows<T> {
+    #[cfg(feature = "remote")]
+    pub(super) fn source(&self) -> &Arc<dyn Source> {
+        &self.source
+    }
+
     /// The runs of rows that are cheap to read together, for the sampler [`BlockShuffle`](crate::order::BlockShuffle).
     pub fn blocks(&self) -> Blocks {
         self.source.blocks()
@@ -208,7 +227,7 @@ impl<T> Rows<T> {
     /// noted as rows are read. The other formats know it when they are open. It blocks, and shows a progress bar.
     ///
     /// # Errors
-    /// If a file cannot be read.
+    /// If a file cannot be read, or if the index cannot be saved. Then it still serves this data set and its clones.
     pub fn index(&self) -> Result<(), DataError> {
         self.source.index()
     }

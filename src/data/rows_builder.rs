@@ -7,12 +7,13 @@ use super::{
     jsonl,
     location::Paths,
     mds,
+    options::Options,
     rows::{Rows, Shape},
-    source::{Options, Source},
+    source::Source,
     tar,
 };
 #[cfg(feature = "parquet")]
-use super::{parquet, source::Wanted};
+use super::{parquet, source::Wanted, store::Objects};
 #[cfg(feature = "vision")]
 use crate::vision::Limits;
 use serde::de::DeserializeOwned;
@@ -136,7 +137,7 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         Self { paths, format, shape, options: Options::default(), row: PhantomData }
     }
 
-    /// Names the columns of a tuple's values, in their order.
+    /// Names the columns of a tuple's values, in their order. Each may be named once.
     pub fn columns<N: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.shape.columns = Some(names.into_iter().map(Into::into).collect());
         self
@@ -156,48 +157,94 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         self
     }
 
-    /// Names the folder that compressed MDS shards are decompressed to, once, and the most bytes that it may take for this
-    /// data set. The shards themselves are never touched.
+    /// Names a folder on a local disk where data are kept that are dear to get, and the most bytes that they may take there:
+    /// pages of objects behind a network, and decompressed MDS shards. Default: none. Compressed shards need one.
+    ///
+    /// All data sets and processes that name the folder share it and its limit. It fills up to the limit, and then keeps what
+    /// it has, since in an epoch each sample comes once. Only data sets that nobody has open make room for another one. A
+    /// process may be killed at any time. If the disk gets full or fails, a warning says so, and all is read from the store.
+    /// [`open`](Self::open) refuses a limit that the disk has no room for.
+    ///
+    /// A page has 1 MB, and is fetched as a whole. Who reads a page that another thread or process fetches waits for it, for a
+    /// minute at most. The objects and shards themselves are never touched.
     pub fn cache(mut self, folder: impl Into<PathBuf>, bytes: u64) -> Self {
         self.options.cache = Some((folder.into(), bytes));
         self
     }
 
+    /// Sets how many bytes are fetched ahead of the workers from a store behind a network. Default: 512 MiB. 0 fetches
+    /// nothing ahead. It counts what is on its way and what waits to be read.
+    ///
+    /// The more there is, the more neighbours of a shuffled order are fetched together.
+    #[cfg(feature = "remote")]
+    pub fn read_ahead(mut self, bytes: u64) -> Self {
+        self.options.read_ahead = bytes;
+        self
+    }
+
+    /// Sets how many requests to a store are made at once. Default: 32. Each has a thread.
+    #[cfg(feature = "remote")]
+    pub fn requests(mut self, requests: usize) -> Self {
+        self.options.requests = requests;
+        self
+    }
+
     /// Sets how many bytes of decoded Parquet pages are kept in memory. Default: 512 MiB. Pages that workers have in use
-    /// come on top.
+    /// come on top. So does the newest page or column chunk that is larger than all of this. If the columns of a row
+    /// group are decoded as a whole and take more, [`open`](Self::open) warns.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.options.memory = bytes;
         self
     }
 
-    /// Opens the files, finds out where each row is, and reads the first row of each file. It blocks. Indices that are not
+    /// Opens the files, finds out where each row is, and reads the first row of each file, of Parquet only where a file has
+    /// other columns than those before. It blocks. Indices that are not
     /// saved yet are made on all threads of the machine, with a progress bar.
     ///
     /// # Errors
     /// If a file is missing, damaged or not supported; if the row type asks for what a file does not have, or has of another
-    /// type: then the error lists what there is; and if an option is wrong.
+    /// type: then the error lists what there is; and if an option is wrong. A first row whose names and types are right but
+    /// whose value is bad, e.g. an image with a damaged header, is no error here but in `get`.
     pub fn open(self) -> Result<Rows<T>, DataError> {
+        self.options.check()?;
         let wanted = Rows::<T>::wanted(&self.shape)?;
-        let source: Arc<dyn Source> = match &self.format {
+        let (source, fits): (Arc<dyn Source>, bool) = match &self.format {
             #[cfg(all(feature = "http", feature = "parquet"))]
             Format::Hub(dataset, split) => self.parquet_of(&store::converted(dataset, split)?.into(), wanted)?,
             #[cfg(feature = "parquet")]
             Format::Parquet => self.parquet_of(&self.paths, wanted)?,
-            Format::Tar => Arc::new(tar::open(self.paths.objects(&self.options)?, &wanted, &self.options)?),
-            Format::Mds => Arc::new(mds::open(&self.paths, &wanted, &self.options)?),
-            Format::Jsonl => Arc::new(jsonl::open(self.paths.objects(&self.options)?, &wanted, &self.options)?),
+            Format::Tar => (Arc::new(tar::open(self.paths.objects(&self.options)?, &wanted, &self.options)?), false),
+            Format::Mds => (Arc::new(mds::open(&self.paths, &wanted, &self.options)?), false),
+            Format::Jsonl => {
+                (Arc::new(jsonl::open(self.paths.objects(&self.options)?, &wanted, &self.options)?), false)
+            }
         };
         let rows = Rows::new(source, self.shape);
-        rows.check()?;
+        rows.check(fits)?;
         Ok(rows)
     }
 
-    /// The fields of structs that the row type does not ask for are left out. The first file tells which.
     #[cfg(feature = "parquet")]
-    fn parquet_of(&self, paths: &Paths, wanted: Wanted) -> Result<Arc<dyn Source>, DataError> {
+    fn parquet_of(&self, paths: &Paths, wanted: Wanted) -> Result<(Arc<dyn Source>, bool), DataError> {
         let objects = paths.objects(&self.options)?;
-        let first = parquet::open(objects.first(), &wanted, &self.options)?;
-        let wanted = Rows::<T>::new(Arc::new(first), self.shape.clone()).learn()?.unwrap_or(wanted);
-        Ok(Arc::new(parquet::open(objects, &wanted, &self.options)?))
+        let (wanted, fits) = self.fields_of(&objects, wanted)?;
+        Ok((Arc::new(parquet::open(objects, &wanted, &self.options)?), fits))
+    }
+
+    /// Leaves out the fields of structs that the row type does not ask for, and says whether the first row was read for it
+    /// and fits. The first file tells. What it lacks may be in other files.
+    #[cfg(feature = "parquet")]
+    fn fields_of(&self, objects: &Objects, wanted: Wanted) -> Result<(Wanted, bool), DataError> {
+        let Wanted::Some(columns) = &wanted else { return Ok((wanted, false)) };
+        let options = Options { first_look: true, ..self.options.clone() };
+        let first = parquet::open(objects.first(), &wanted, &options)?;
+        if !first.has_structs() {
+            return Ok((wanted, false));
+        }
+        let first = Rows::<T>::new(Arc::new(first), self.shape.clone());
+        let Some((learnt, fits)) = first.learn()? else { return Ok((wanted, false)) };
+        let inside = |name: &str| learnt.of(name).cloned().unwrap_or(Wanted::All);
+        let columns = columns.iter().map(|(name, _)| (Arc::clone(name), inside(name)));
+        Ok((Wanted::Some(columns.collect()), fits))
     }
 }

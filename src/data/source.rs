@@ -2,7 +2,9 @@
 
 use super::{cell::Record, error::DataError, starts::Starts, store::Objects};
 use crate::order::Blocks;
-use std::{fmt, path::PathBuf, sync::Arc};
+#[cfg(feature = "remote")]
+use std::ops::Range;
+use std::{fmt, sync::Arc};
 
 /// Rows of one format. All methods may be called on any thread.
 pub(crate) trait Source: Send + Sync + fmt::Debug {
@@ -20,13 +22,18 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
     /// Reads the wanted columns of a row, on the calling thread. `row < len()`.
     fn read(&self, row: usize) -> Result<Record, DataError>;
 
+    /// Tells the parts of objects that [`read`](Self::read) is going to ask for, for a row of a store behind a network.
+    #[cfg(feature = "remote")]
+    fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError>;
+
     /// The object that a row is in, and the row's number there.
     fn place(&self, row: usize) -> (&str, usize) {
         let (object, row) = self.starts().find(row);
         (self.objects().name(object), row)
     }
 
-    /// The first row of each object that has rows.
+    /// The rows that tell whether a row type fits: the first one of each object that has rows, but for those whose columns
+    /// are known to be the same as in an object before.
     fn firsts(&self) -> Vec<usize> {
         self.starts().firsts()
     }
@@ -69,22 +76,5 @@ impl Wanted {
             Self::All => Some(&Self::All),
             Self::Some(fields) => fields.iter().find(|(field, _)| **field == *name).map(|(_, wanted)| wanted),
         }
-    }
-}
-
-/// What a format may need to know besides.
-#[derive(Debug, Clone)]
-pub(crate) struct Options {
-    /// Where indices are saved. By default they lie beside the shards.
-    pub(crate) index_dir: Option<PathBuf>,
-    /// Where decompressed shards are kept, and how many bytes of them.
-    pub(crate) cache: Option<(PathBuf, u64)>,
-    /// The most bytes of decoded pieces in memory.
-    pub(crate) memory: u64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { index_dir: None, cache: None, memory: 512 << 20 }
     }
 }

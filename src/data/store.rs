@@ -1,5 +1,8 @@
 //! Where the bytes of shards come from. A store knows no format.
 
+#[cfg(feature = "remote")]
+pub(crate) mod ahead;
+pub(crate) mod cache;
 #[cfg(feature = "http")]
 mod client;
 #[cfg(feature = "cloud")]
@@ -27,7 +30,11 @@ mod steady;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod wild;
 
-use super::{error::DataError, source::Options, url::url};
+#[cfg(feature = "remote")]
+use super::traffic::Traffic;
+use super::{error::DataError, options::Options, url::url};
+#[cfg(feature = "remote")]
+use ahead::Ahead;
 pub(crate) use far::{expand, pin};
 #[cfg(all(feature = "http", feature = "parquet"))]
 pub(crate) use hub::converted;
@@ -48,7 +55,7 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
     /// Fills `into` with the bytes of an object from `start` on, on the calling thread.
     ///
     /// # Errors
-    /// If the object ends before, or cannot be read.
+    /// If the object ends before, has changed ([`Changed`]), or cannot be read.
     fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
         self.open(object, start..start + into.len() as u64)?.read_exact(into)
     }
@@ -58,6 +65,11 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
         Ok(None)
     }
 }
+
+/// It is not the object that was looked at. The inner error of an [`io::Error`].
+#[derive(Debug, thiserror::Error)]
+#[error("it has changed")]
+pub(crate) struct Changed;
 
 /// One file or object as it was when the data set was opened.
 #[derive(Debug, Clone)]
@@ -76,8 +88,18 @@ pub(crate) struct Objects {
     store: Arc<dyn Store>,
     /// Where indices are saved: the folder of the first file, or for objects one of the user's.
     pub(crate) folder: Option<PathBuf>,
-    /// Whether each read is a request.
-    is_far: bool,
+    /// What a store behind a network has besides.
+    #[cfg(feature = "remote")]
+    pub(crate) far: Option<Far>,
+}
+
+/// What a store behind a network has besides.
+#[cfg(feature = "remote")]
+#[derive(Debug, Clone)]
+pub(crate) struct Far {
+    /// `None` if the option `read_ahead` is 0.
+    pub(crate) ahead: Option<Arc<Ahead>>,
+    pub(crate) traffic: Arc<Traffic>,
 }
 
 impl Objects {
@@ -99,7 +121,7 @@ impl Objects {
     pub(crate) fn local(paths: Vec<PathBuf>) -> Result<Self, DataError> {
         let folder = paths.first().and_then(|path| path.parent()).map(Into::into);
         let (list, store) = local::open(paths)?;
-        Ok(Self { list: list.into(), store: Arc::new(store), folder, is_far: false })
+        Ok(Self::new(list, Arc::new(store), folder))
     }
 
     /// The first object alone.
@@ -116,14 +138,27 @@ impl Objects {
     }
 
     /// Objects of a store that a test has made.
-    #[cfg(all(test, feature = "parquet"))]
+    #[cfg(all(test, any(feature = "parquet", feature = "remote")))]
     pub(crate) fn of(list: Vec<Object>, store: Arc<dyn Store>) -> Self {
-        Self { list: list.into(), store, folder: None, is_far: false }
+        Self::new(list, store, None)
+    }
+
+    fn new(list: Vec<Object>, store: Arc<dyn Store>, folder: Option<PathBuf>) -> Self {
+        Self {
+            list: list.into(),
+            store,
+            folder,
+            #[cfg(feature = "remote")]
+            far: None,
+        }
     }
 
     /// Whether each read is a request, so that few and long ones are better.
     pub(crate) fn is_far(&self) -> bool {
-        self.is_far
+        #[cfg(feature = "remote")]
+        return self.far.is_some();
+        #[cfg(not(feature = "remote"))]
+        false
     }
 
     /// Opens an object from its first byte to its last.
@@ -157,13 +192,33 @@ impl Objects {
     /// Reads a part of an object. A part that lies beyond the object's size is an error before memory is allocated for it.
     pub(crate) fn read(&self, object: usize, range: Range<u64>) -> Result<Vec<u8>, DataError> {
         let Object { name, bytes, .. } = &self.list[object];
-        let failed = |source| DataError::Read { object: (**name).into(), range: range.clone(), source };
+        let failed = |source: io::Error| match source.get_ref().is_some_and(|inner| inner.is::<Changed>()) {
+            true => DataError::Changed { object: (**name).into() },
+            false => DataError::Read { object: (**name).into(), range: range.clone(), source },
+        };
         let length = range.end.checked_sub(range.start).filter(|_| range.end <= *bytes);
         let Some(length) = length.and_then(|length| usize::try_from(length).ok()) else {
             return Err(failed(io::Error::new(io::ErrorKind::UnexpectedEof, format!("it has {bytes} bytes"))));
         };
+        #[cfg(feature = "remote")]
+        if let Some(far) = &self.far {
+            far.traffic.used(length as u64);
+            if let Some(ahead) = &far.ahead {
+                return ahead.read(object, range.clone()).map_err(failed);
+            }
+        }
         let mut part = vec![0; length];
         self.store.read(object, range.start, &mut part).map_err(failed)?;
         Ok(part)
+    }
+
+    /// Notes that a row was read.
+    pub(crate) fn done(&self, row: usize) {
+        #[cfg(feature = "remote")]
+        if let Some(ahead) = self.far.as_ref().and_then(|far| far.ahead.as_ref()) {
+            ahead.done(row);
+        }
+        #[cfg(not(feature = "remote"))]
+        let _ = row;
     }
 }

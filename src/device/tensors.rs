@@ -16,6 +16,11 @@ pub trait TensorMapper {
 /// returns: by then the values are there. On an accelerator it runs twice per batch. The first run, on the pin thread,
 /// takes the values out, and in that run the mapper returns tensors without elements. The second run is in `next()`, on
 /// the thread that trains. On a CPU backend it runs once, on a worker, and the tensors stay as they are.
+#[diagnostic::on_unimplemented(
+    message = "the tensors of `{Self}` cannot be reached to send them to a device",
+    label = "this batch does not implement `MapTensors`",
+    note = "for a struct of your own, add `burn_pinned::map_tensors!({Self} {{ .. }});` with the names of all its fields"
+)]
 pub trait MapTensors: Sized {
     /// Replaces every tensor by what the mapper makes of it.
     fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self;

@@ -93,7 +93,9 @@ pub enum Error {
         message: String,
         /// The backtrace, which shows where in the user's code it happened. It is there if `RUST_BACKTRACE` or
         /// `RUST_LIB_BACKTRACE` asks for backtraces. To take it, the first `iter()` of the process puts a panic hook
-        /// before the program's own. A hook that is set later replaces this one, and then there is no backtrace.
+        /// before the program's own. The program's own is called for the first panic at each place of the code. For
+        /// each later one there is a line on stderr. A hook that is set later replaces this one, and then there is no
+        /// backtrace.
         trace: Option<Arc<Backtrace>>,
     },
     /// More bad samples than [`Quota`](crate::fault::Quota) allows.

@@ -2,15 +2,19 @@
 //!
 //! A backtrace must be taken while the panic is under way, and only a panic hook runs then. So a hook is put before the
 //! one that is there, but only if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` asks for backtraces. If [`catch`] runs on
-//! the thread that panics, the hook keeps the backtrace for it. Then the hook calls the one that was there. A hook that
-//! the program sets later replaces this one, and panics are then reported without a backtrace.
+//! the thread that panics, the hook keeps the backtrace for it. Then the hook calls the one that was there, which mostly
+//! prints the backtrace. Code that panics for every batch would fill the terminal. So of its panics only the first goes to
+//! the hook that was there, and each later one is a line. A hook that the program sets later replaces this one, and panics
+//! are then reported without a backtrace.
 
+use parking_lot::Mutex;
 use std::{
     any::Any,
     backtrace::{Backtrace, BacktraceStatus},
     cell::{Cell, RefCell},
+    io::{self, Write},
     mem,
-    panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook},
+    panic::{AssertUnwindSafe, Location, PanicHookInfo, catch_unwind, set_hook, take_hook},
     sync::{
         Arc, Once,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -26,6 +30,9 @@ pub(crate) struct Caught {
 }
 
 static HOOKED: AtomicBool = AtomicBool::new(false);
+
+/// Where in the code there were panics: file, line, column.
+static PLACES: Mutex<Vec<(String, u32, u32)>> = Mutex::new(Vec::new());
 
 thread_local! {
     /// How many calls of `catch` are under way.
@@ -49,12 +56,36 @@ pub(crate) fn keep_backtraces() {
             if DEPTH.try_with(Cell::get).unwrap_or(0) > 0 {
                 let trace = Arc::new(Backtrace::capture());
                 let _ = TRACE.try_with(|kept| kept.replace(Some(trace)));
+                if again(info.location()) {
+                    let _ = writeln!(io::stderr(), "{}", line(info)); // a panic in a hook would end the process
+                    return;
+                }
             }
             before(info);
         }));
         HOOKED.store(true, Relaxed);
     });
 }
+
+/// Notes where a panic is. Returns whether there was one before.
+fn again(at: Option<&Location<'_>>) -> bool {
+    let Some(at) = at else { return false };
+    let (mut places, at) = (PLACES.lock(), (at.file().to_owned(), at.line(), at.column()));
+    let again = places.contains(&at);
+    if !again {
+        places.push(at);
+    }
+    again
+}
+
+/// What is printed of a panic whose backtrace was printed before.
+fn line(info: &PanicHookInfo<'_>) -> String {
+    let (thread, message) = (thread::current(), info.payload_as_str().unwrap_or(NO_TEXT));
+    let at = info.location().map_or_else(String::new, |at| format!(" at {at} again"));
+    format!("thread '{}' panicked{at}: {message}", thread.name().unwrap_or("<unnamed>"))
+}
+
+const NO_TEXT: &str = "a panic whose payload is not text";
 
 /// Runs code that may panic.
 pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Caught> {
@@ -80,7 +111,7 @@ fn text(payload: Box<dyn Any + Send>) -> String {
         .downcast_ref::<&str>()
         .map(ToString::to_string)
         .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic whose payload is not text".into());
+        .unwrap_or_else(|| NO_TEXT.into());
     // The payload's own drop may panic too. The payload of that second panic may also panic when it is dropped, so it
     // is forgotten.
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
@@ -106,7 +137,7 @@ mod tests {
         assert_eq!(catch(|| panic!("plain")).unwrap_err().message, "plain");
         for _ in 0..2 {
             let caught = catch(|| std::panic::panic_any(Bomb)).unwrap_err();
-            assert_eq!(caught.message, "a panic whose payload is not text");
+            assert_eq!(caught.message, NO_TEXT);
         }
     }
 }

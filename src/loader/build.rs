@@ -56,7 +56,11 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         options.policy.check(schedule.items())?;
         let counters = Arc::<Counters>::default();
         #[cfg(feature = "data")]
-        super::scattered::check(&*dataset, &schedule.sampling, start.epoch, &counters);
+        if let Some(rows) = super::scattered::rows::<I>(&*dataset) {
+            super::scattered::check(rows, &schedule.sampling, start.epoch, &counters);
+            #[cfg(feature = "remote")]
+            options.reads_ahead(rows);
+        }
         let (policy, on_fault) = (options.policy, options.on_fault.clone());
         let faults = Faults { policy, on_fault, counters: Arc::clone(&counters) };
         let samples = Arc::new(Samples {

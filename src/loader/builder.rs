@@ -7,7 +7,7 @@ use crate::{
     device::{MapTensors, Target},
     fault::{BadSamples, Error, guard},
     memory::{Decoder, HostAlloc, MemoryLimit, SlotLayout},
-    order::{Distributed, IntoOrder},
+    order::{Distributed, IntoOrder, ReadAhead},
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};
@@ -187,7 +187,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     }
 
     /// Changes each sample at random, on the workers. The changes are the same for any number of workers. A second call
-    /// adds to the first.
+    /// adds to the first. A closure must name the types of its parameters: `|sample: Sample, rng: &mut KeyedRng| ..`.
     pub fn augment(mut self, augment: impl Augment<I>) -> Self {
         self.augment = Some(match self.augment.take() {
             None => Arc::new(augment),
@@ -222,6 +222,21 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// [`timeout`](Self::timeout) names the first sample of the group.
     pub fn read_many(mut self, samples: usize) -> Self {
         self.options.read_many = Some(samples);
+        self
+    }
+
+    /// Tells a dataset the order of each epoch, so that it can fetch samples before workers read them.
+    ///
+    /// [`Rows`](crate::data::Rows) on a store behind a network are told without it, if they are the loader's dataset as they
+    /// are. It is for rows inside another dataset, for example a mapped one. Each epoch is then planned twice.
+    pub fn reads_ahead<R: ReadAhead + Clone + 'static>(self, dataset: &R) -> Self {
+        self.reads_ahead_at(0, dataset)
+    }
+
+    /// The same for a dataset whose samples are a part of the loader's, as Burn's `ComposedDataset` makes it. `offset` is the
+    /// index of its first sample.
+    pub fn reads_ahead_at<R: ReadAhead + Clone + 'static>(mut self, offset: usize, dataset: &R) -> Self {
+        self.options.ahead.push((offset, Arc::new(dataset.clone())));
         self
     }
 

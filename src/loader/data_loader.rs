@@ -12,7 +12,7 @@ use crate::{
     fault::{Error, keep_backtraces},
     memory::{Limited, Pool},
     observe::{CopyId, Stats, StepClock, Timeline},
-    order::{EpochOrder, EpochProgress, Feed},
+    order::{EpochOrder, EpochProgress, Feed, Guard, ReadAhead},
     pipeline::{EpochId, Growth, Pipeline, Settings, Threads},
     vocabulary::BatchKey,
 };
@@ -129,8 +129,10 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// Where the loader stands: after the last batch that its newest epoch has returned. Take it after a step and save
-    /// it with the model. Then [`resume`](crate::PinnedDataLoaderBuilder::resume) goes on with the very next batch. It
-    /// also knows of copies made by `to_device`, and so of the one that `SupervisedTraining` makes. Of slices it
+    /// it with the model. Then [`resume`](crate::PinnedDataLoaderBuilder::resume) goes on with the very next batch.
+    /// An `Err` counts as returned too: to try its batch again, resume from a state that was taken before it.
+    ///
+    /// It also knows of copies made by `to_device`, and so of the one that `SupervisedTraining` makes. Of slices it
     /// knows only those that Burn makes for [`devices`](crate::PinnedDataLoaderBuilder::devices).
     ///
     /// If there are several processes, all have the same state after the same number of steps, so that of any process
@@ -170,6 +172,16 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
                 Err(back) => feed = back,
             }
         }
+    }
+
+    /// Tells the datasets that fetch ahead what this copy is going to read of an epoch. Each gets the order for itself.
+    fn read_ahead(&self, epoch: usize) -> Vec<Guard> {
+        let begin = |(offset, dataset): &(usize, Arc<dyn ReadAhead>)| {
+            let EpochOrder { feed, .. } = self.plan.schedule.epoch(epoch).ok()?;
+            let offset = *offset;
+            Some(dataset.begin(Box::new(feed.samples().map(move |index| index.wrapping_sub(offset)))))
+        };
+        self.plan.options.ahead.iter().filter_map(begin).collect()
     }
 
     /// Returns the threads at work, and starts new ones if there are none, or if they hang.
@@ -220,9 +232,11 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         let started = Instant::now();
         let epoch = self.epochs.begin();
         let plan = &self.plan;
+        let mut guards = Vec::new();
         let (run, progress, at) = match plan.schedule.epoch(epoch) {
             Ok(EpochOrder { feed, batches, progress }) => {
                 let at = progress.at();
+                guards = self.read_ahead(epoch); // before workers read
                 (self.begin(epoch, feed, batches), progress, at)
             }
             Err(error) => {
@@ -232,7 +246,8 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         };
         let batch = BatchKey { device: plan.device, ..BatchKey::new(epoch, progress.number()) };
         let clock = StepClock::new(Arc::clone(&plan.counters), self.copy, batch, started);
-        Box::new(EpochIter::new(run, progress, plan.standing.begin(at, plan.device), clock, plan.faults.clone()))
+        let standing = plan.standing.begin(at, plan.device);
+        Box::new(EpochIter::new(run, progress, standing, clock, plan.faults.clone(), guards))
     }
 
     /// The samples of an epoch, without those that `drop_last` drops.

@@ -5,7 +5,7 @@ use crate::{
     batch::{Finished, Ready},
     fault::{Error, Faults, Tally},
     observe::StepClock,
-    order::EpochProgress,
+    order::{EpochProgress, Guard},
     pipeline::{Delivery, EpochId, Pipeline, Threads},
     vocabulary::Stage,
 };
@@ -33,6 +33,8 @@ pub(crate) struct EpochIter<O: Send + 'static> {
     clock: StepClock,
     faults: Faults,
     tally: Tally,
+    /// Samples are fetched ahead as long as these are there.
+    guards: Vec<Guard>,
 }
 
 /// A batch for the consumer, with the number of its samples, or the error at its place.
@@ -52,10 +54,11 @@ impl<O: Send + 'static> EpochIter<O> {
         standing: EpochPosition,
         clock: StepClock,
         faults: Faults,
+        guards: Vec<Guard>,
     ) -> Self {
         let tally = Tally::new(faults.policy.quota(progress.items_total), progress.skipped);
         let taken = progress.clone();
-        Self { run: run.map_err(Some), progress, taken, kept: None, standing, clock, faults, tally }
+        Self { run: run.map_err(Some), progress, taken, kept: None, standing, clock, faults, tally, guards }
     }
 
     fn advance(&mut self) -> Option<Result<O, Error>> {
@@ -112,6 +115,7 @@ impl<O: Send + 'static> EpochIter<O> {
             threads.pipeline().end(id);
             threads.pipeline().rest();
         }
+        self.guards.clear();
     }
 
     /// Makes the user's batch from what the pipeline delivers; returns it with the number of its samples.

@@ -4,10 +4,12 @@ use super::{
     machine::{MOST, Machine},
     state::LoaderState,
 };
+#[cfg(feature = "remote")]
+use crate::data::Rows;
 use crate::{
     fault::{BadSamples, Error, OnFault},
     memory::{HostAlloc, MemoryLimit},
-    order::{By, Distributed, OrderBy, RandomSampler, Sampling, SequentialSampler},
+    order::{By, Distributed, OrderBy, RandomSampler, ReadAhead, Sampling, SequentialSampler},
     pipeline::Bounds,
 };
 use burn::tensor::Device;
@@ -41,6 +43,8 @@ pub(crate) struct Options {
     pub(crate) on_fault: Option<OnFault>,
     pub(crate) device: Option<Device>,
     pub(crate) host_device: Option<Device>,
+    /// What fetches samples ahead, and the index of its first sample in the loader's dataset.
+    pub(crate) ahead: Vec<(usize, Arc<dyn ReadAhead>)>,
 }
 
 impl Default for Options {
@@ -68,6 +72,7 @@ impl Default for Options {
             on_fault: None,
             device: None,
             host_device: None,
+            ahead: Vec::new(),
         }
     }
 }
@@ -87,6 +92,14 @@ impl fmt::Debug for Options {
 }
 
 impl Options {
+    /// Tells rows the order of each epoch, unless the user has done so.
+    #[cfg(feature = "remote")]
+    pub(crate) fn reads_ahead<I: 'static>(&mut self, rows: &Rows<I>) {
+        if self.ahead.is_empty() && rows.fetched().is_some() {
+            self.ahead.push((0, Arc::new(rows.clone())));
+        }
+    }
+
     /// Checks what depends on nothing but the options.
     ///
     /// # Errors

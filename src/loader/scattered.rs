@@ -5,7 +5,6 @@ use crate::{
     observe::Counters,
     order::{Blocks, Sampling},
 };
-use burn::data::dataset::Dataset;
 use std::{any::Any, sync::Arc};
 
 /// So many samples of an epoch are looked at.
@@ -13,18 +12,14 @@ const SAMPLES: usize = 4096;
 /// If blocks are used up one after the other, each sample is decoded once.
 const TOO_OFTEN: f64 = 2.0;
 
+/// The rows of a dataset that is nothing else.
+pub(super) fn rows<I: 'static>(dataset: &dyn Any) -> Option<&Rows<I>> {
+    dataset.downcast_ref::<Rows<I>>().or_else(|| dataset.downcast_ref::<Arc<Rows<I>>>().map(|rows| &**rows))
+}
+
 /// Warns if the first samples of an epoch drive blocks out of the memory for decoded pages before they are used up.
-pub(super) fn check<I: 'static, D: Dataset<I, E> + 'static, E>(
-    dataset: &D,
-    sampling: &Sampling,
-    epoch: usize,
-    counters: &Counters,
-) where
-    E: std::error::Error + Send + Sync + 'static,
-{
-    let dataset: &dyn Any = dataset;
-    let rows = dataset.downcast_ref::<Rows<I>>().or_else(|| dataset.downcast_ref::<Arc<Rows<I>>>().map(|rows| &**rows));
-    if let Some(blocks) = rows.and_then(Rows::decoded_blocks) {
+pub(super) fn check<I>(rows: &Rows<I>, sampling: &Sampling, epoch: usize, counters: &Counters) {
+    if let Some(blocks) = rows.decoded_blocks() {
         look(&blocks, sampling, epoch, counters);
     }
 }

@@ -4,6 +4,7 @@
 //! saved as a picture or as a trace.
 
 mod counters;
+mod fetching;
 mod loops;
 #[cfg(feature = "cuda")]
 mod nvtx;
@@ -17,6 +18,8 @@ mod timeline;
 #[cfg(feature = "metrics")]
 pub(crate) use counters::Totals;
 pub(crate) use counters::{Counters, OnDevice, SlowReads};
+#[cfg(feature = "remote")]
+pub(crate) use fetching::fetching;
 pub(crate) use loops::CopyId;
 pub(crate) use span::{Entered, Span};
 pub use stats::{Queues, StageStats, Stages, Stats, Verdict};

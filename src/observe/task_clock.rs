@@ -7,7 +7,7 @@
 //! Where reads take [`LONG`] or more, each task also notes how much of its time the worker was awake. A worker that sleeps
 //! waits for storage.
 
-use super::{counters::Counters, span::Entered, thread_time};
+use super::{counters::Counters, fetching, span::Entered, thread_time};
 use crate::{
     observe::stats::{TIMED, nanos},
     vocabulary::{BatchKey, Stage},
@@ -59,6 +59,7 @@ impl<'a> TaskClock<'a> {
         if long {
             thread_time::follow();
         }
+        fetching::take(); // what was read outside of a task
         Self {
             counters,
             worker,
@@ -115,12 +116,17 @@ impl<'a> TaskClock<'a> {
         self.counters.sample(part, self.worker).add_mean(ns, count);
     }
 
-    /// Ends the task; returns its time.
+    /// Ends the task; returns its time, without the waits for a store behind a network.
     pub(crate) fn end(self, rows: usize) -> Duration {
         let now = Instant::now();
         let time = now - self.started;
+        let fetched = fetching::take().min(time);
+        let worked = time - fetched;
         if !TIMED {
-            return time;
+            return worked;
+        }
+        if !fetched.is_zero() {
+            self.counters.took(Stage::Fetch, self.batch, now - fetched, now);
         }
         let timed: u64 = self.timed.iter().flatten().sum();
         let mut reads = 0;
@@ -135,7 +141,7 @@ impl<'a> TaskClock<'a> {
         if !self.long {
             thread_time::leave();
         } else if let Some(awake) = thread_time::look() {
-            self.counters.looked(time, awake);
+            self.counters.looked(worked, awake);
         }
         let count = u32::try_from(rows).unwrap_or(u32::MAX);
         let slow = if time >= SLOW * count { STAY } else { self.slow.saturating_sub(rows) };
@@ -147,6 +153,6 @@ impl<'a> TaskClock<'a> {
             self.counters.slow.reads.store(long, Relaxed);
         }
         self.counters.took(Stage::Fill, self.batch, self.started, now);
-        time
+        worked
     }
 }

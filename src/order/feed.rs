@@ -50,6 +50,14 @@ impl Occurrences {
 }
 
 impl Feed {
+    /// The samples of all batches, in order.
+    pub(crate) fn samples(self) -> Box<dyn Iterator<Item = usize> + Send> {
+        match self.units {
+            Units::Samples { indices, .. } => Box::new(indices.take(self.promised)),
+            Units::Batches { batches, .. } => Box::new(batches.take(self.promised).flatten()),
+        }
+    }
+
     /// The position of the next batch's first unit in the epoch's global order.
     pub(crate) fn position(&self) -> usize {
         self.first.saturating_add(self.asked.saturating_mul(self.world))

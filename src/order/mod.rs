@@ -5,6 +5,7 @@
 //! [`ClassBalancedSampler`] balances classes, [`MixSampler`] mixes several datasets, [`BlockShuffle`] shuffles what is
 //! read in blocks, and [`LengthBucketSampler`] makes batches of samples of similar length. [`Distributed`] gives one process of several its share of the order.
 
+mod ahead;
 mod by;
 mod distributed;
 mod draw;
@@ -14,6 +15,7 @@ mod progress;
 mod sampler;
 mod schedule;
 
+pub use ahead::{Guard, ReadAhead};
 pub(crate) use by::By;
 pub use by::{IntoOrder, OrderBy};
 pub use distributed::Distributed;

@@ -2,10 +2,12 @@
 
 mod any;
 mod damaged;
+mod flights;
 mod formats;
 mod golden;
 mod kills;
 mod memory;
+mod mnist;
 mod opened;
 mod order;
 mod pictures;

@@ -1,5 +1,6 @@
 //! Pictures in a tar are the same samples as those of a folder: the same pixels, the same classes, the same transforms.
 
+use crate::golden::golden;
 use burn::data::dataset::Dataset;
 use burn_pinned::{
     Augment, KeyedRng,
@@ -46,6 +47,26 @@ fn a_tar_gives_the_samples_of_the_folder() {
         let ((one, _), (two, _)) = (change(one), change(two));
         assert_eq!(one.into_rgb().unwrap(), two.into_rgb().unwrap());
     }
-    let error = open().image_limits(Limits { side: 30, ..Limits::default() }).open().unwrap_err().to_string();
+    let limited = open().image_limits(Limits { side: 30, ..Limits::default() }).open().unwrap();
+    let error = limited.get(0).unwrap_err().to_string();
     assert!(error.contains("over the limit of 30") && error.contains("column `jpg`"), "{error}");
+}
+
+/// What is done about a bad picture is for the policy to decide, also if it is the first one.
+#[test]
+fn a_bad_first_picture_is_an_error_of_its_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("first.parquet");
+    let mut file = fs::read(golden("mnist/first.parquet")).unwrap();
+    let signature = file.windows(4).position(|four| four == b"\x89PNG").unwrap();
+    file[signature] = 0;
+    fs::write(&path, file).unwrap();
+    let rows = Rows::<(Image, usize)>::parquet(&path).columns(["image", "label"]).open().unwrap();
+    let error = rows.get(0).unwrap_err().to_string();
+    assert!(error.contains("row 0 of") && error.contains("column `image.bytes`"), "{error}");
+    assert!((1..200).all(|at| rows.get(at).unwrap().0.to_rgb().is_ok()));
+
+    // A wrong type is still an error of `open`.
+    let error = Rows::<(Image,)>::parquet(&path).columns(["label"]).open().unwrap_err().to_string();
+    assert!(error.contains("row 0, column `label`: invalid type"), "{error}");
 }

@@ -1,4 +1,5 @@
 //! What the examples conclude and show, from their own files.
 
+mod data_parallel;
 mod doctor;
 mod learner;

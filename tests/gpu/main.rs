@@ -7,6 +7,7 @@ mod beside;
 mod blocks;
 #[path = "../common/mod.rs"]
 mod common;
+mod data_parallel;
 mod decode;
 mod devices;
 #[path = "../common/exif.rs"]

@@ -9,12 +9,15 @@ use crate::{
         cell::{Cell, Record},
         error::DataError,
         index::{self, Kind},
-        source::{Options, Source, Wanted},
+        options::Options,
+        source::{Source, Wanted},
         starts::Starts,
         store::Objects,
     },
     order::Blocks,
 };
+#[cfg(feature = "remote")]
+use std::ops::Range;
 
 pub(super) const KIND: Kind = Kind(b"jsonl  1");
 /// Bytes of a block.
@@ -95,6 +98,13 @@ impl Source for JsonlSource {
 
     fn read(&self, row: usize) -> Result<Record, DataError> {
         self.read_row(row, &self.wanted)
+    }
+
+    #[cfg(feature = "remote")]
+    fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError> {
+        let (object, row) = self.starts.find(row);
+        part(object, self.lines[object].row(row));
+        Ok(())
     }
 
     fn there_is(&self) -> Vec<(String, String)> {

@@ -2,7 +2,8 @@ use super::{lines::Lines, open, source::JsonlSource};
 use crate::data::{
     cell::{Cell, Record},
     error::DataError,
-    source::{Options, Source, Wanted},
+    options::Options,
+    source::{Source, Wanted},
     store::Objects,
 };
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
@@ -204,10 +205,10 @@ fn places_that_lie_in_a_saved_index_are_errors() {
     let options = Options::default();
     for places in [vec![u64::MAX, 0], vec![0, u64::MAX], vec![5, 2], vec![0, 1 << 50, 3]] {
         let part: Vec<u8> = places.iter().flat_map(|place: &u64| place.to_le_bytes()).collect();
-        crate::data::index::save(&objects, super::source::KIND, &options, &[part.into()]);
+        crate::data::index::save(&objects, super::source::KIND, &options, &[part.into()]).unwrap();
         assert!(matches!(open(objects.clone(), &Wanted::All, &options), Err(DataError::Read { .. })), "{places:?}");
     }
-    crate::data::index::save(&objects, super::source::KIND, &options, &["odd".into()]);
+    crate::data::index::save(&objects, super::source::KIND, &options, &["odd".into()]).unwrap();
     assert!(matches!(open(objects, &Wanted::All, &options), Err(DataError::Damaged { .. })));
 }
 
@@ -218,4 +219,18 @@ fn write_once(folder: &Path, text: &str) -> Objects {
         fs::write(&path, text).unwrap();
     }
     Objects::local(vec![path]).unwrap()
+}
+
+#[test]
+fn a_name_that_is_given_twice_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.jsonl");
+    fs::write(&path, "{\"a\": 1, \"b\": 2}\n").unwrap();
+    let open = |names: [&'static str; 2]| {
+        crate::data::Rows::<(Option<u8>, Option<u8>)>::jsonl(path.as_path()).columns(names).open()
+    };
+    assert!(open(["a", "b"]).is_ok());
+    let error = open(["a", "a"]).unwrap_err();
+    assert!(matches!(&error, DataError::Option { option: "columns", .. }), "{error}");
+    assert!(error.to_string().contains("`a` twice"), "{error}");
 }

@@ -1,6 +1,6 @@
 //! `index.json`: which shards there are, and what their rows are made of.
 
-use crate::data::{error::DataError, source::Options, store::Objects, url::beside};
+use crate::data::{error::DataError, options::Options, store::Objects, url::beside};
 use serde::Deserialize;
 use std::{
     collections::HashSet,
@@ -71,7 +71,7 @@ pub(super) struct Place {
 /// index of no shards has no columns.
 pub(super) fn read(files: &[PathBuf], options: &Options) -> Result<(Columns, Vec<Listed>), DataError> {
     let (mut first, mut shards) = (None, Vec::new());
-    let objects = Objects::at(files.to_vec(), options)?;
+    let objects = Objects::at(files.to_vec(), &options.for_once())?;
     for (object, path) in files.iter().enumerate() {
         let name = objects.name(object);
         let text = objects.read(object, 0..objects.bytes(object))?;

@@ -11,13 +11,16 @@ use crate::{
         cell::Record,
         error::DataError,
         location::Paths,
-        source::{Options, Source, Wanted},
+        options::Options,
+        source::{Source, Wanted},
         starts::Starts,
-        store::Objects,
+        store::{Objects, cache::Set},
         url::{shown, url},
     },
     order::Blocks,
 };
+#[cfg(feature = "remote")]
+use std::ops::Range;
 
 /// The rows of MDS shards.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub(crate) struct MdsSource {
     starts: Starts,
     columns: Columns,
     cut: Cut,
+    /// Keeps decompressed shards from being evicted.
+    _unpacked: Option<Set>,
 }
 
 /// Opens the data set of a folder that has an `index.json`, or of several such folders, one after the other.
@@ -43,7 +48,8 @@ pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<
     let cut = Cut::new(&files.first().map_or_else(String::new, |path| shown(path)), &columns, wanted)?;
     // Looked at once: another process may decompress a shard meanwhile.
     let packed: Vec<Option<Packed>> = listed.iter().map(packed).collect();
-    let mut unpacked = unpack::unpack(packed.iter().flatten(), options)?.into_iter();
+    let (unpacked, set) = unpack::unpack(packed.iter().flatten(), options)?;
+    let mut unpacked = unpacked.into_iter();
     let path = |(shard, packed): (&Listed, &Option<Packed>)| {
         packed.as_ref().and_then(|_| unpacked.next()).unwrap_or_else(|| shard.raw.path.clone())
     };
@@ -59,7 +65,7 @@ pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<
         starts.add(shard.rows()).ok_or_else(too_many)?;
         shards.push(shard);
     }
-    Ok(MdsSource { objects, shards, starts, columns, cut })
+    Ok(MdsSource { objects, shards, starts, columns, cut, _unpacked: set })
 }
 
 /// What has to be decompressed of a shard: nothing if it is there as it is. A store has compressed shards alone.
@@ -88,6 +94,13 @@ impl Source for MdsSource {
             column: column.map(|column| (*column).into()),
             problem,
         })
+    }
+
+    #[cfg(feature = "remote")]
+    fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError> {
+        let (object, row) = self.starts.find(row);
+        part(object, self.shards[object].row(&self.objects, object, row)?);
+        Ok(())
     }
 
     fn there_is(&self) -> Vec<(String, String)> {

@@ -3,18 +3,19 @@
 use super::index_json::Place;
 use crate::data::{
     error::DataError,
+    options::Options,
     parallel::in_parallel,
     progress::Progress,
     replace::replace,
-    source::Options,
-    store::{Object, Objects},
+    store::{
+        Object, Objects,
+        cache::{Folder, Id, SHARD, Set, unusable},
+    },
     url::shown,
 };
-use fnv::FnvHasher;
 use std::{
     cell::RefCell,
     fs,
-    hash::Hasher,
     io::{self, BufReader, Cursor, Read, Write},
     path::{Path, PathBuf},
 };
@@ -38,41 +39,42 @@ enum Codec {
     Zstd,
 }
 
-/// Returns the decompressed files. Those that are not there yet are made.
+/// Returns the decompressed files, and what keeps them from being evicted. Those that are not there yet are made.
 pub(super) fn unpack<'a>(
     shards: impl Iterator<Item = &'a Packed<'a>>,
     options: &Options,
-) -> Result<Vec<PathBuf>, DataError> {
+) -> Result<(Vec<PathBuf>, Option<Set>), DataError> {
     let shards: Vec<&Packed> = shards.collect();
-    let Some(first) = shards.first() else { return Ok(Vec::new()) };
+    let Some(first) = shards.first() else { return Ok((Vec::new(), None)) };
     let bytes = shards.iter().fold(0u64, |bytes, shard| bytes.saturating_add(shard.raw.bytes));
-    let (folder, codecs) = (limit(options, first, bytes)?, codecs(&shards)?);
-    let sources = Objects::at(shards.iter().map(|shard| shard.file.path.clone()).collect(), options)?;
-    let mut targets = Vec::with_capacity(shards.len());
+    let ((folder, limit), codecs) = (limit(options, first, bytes)?, codecs(&shards)?);
+    let sources = Objects::at(shards.iter().map(|shard| shard.file.path.clone()).collect(), &options.for_once())?;
     for (shard, source) in shards.iter().zip(sources.list()) {
         if source.bytes != shard.file.bytes {
             let problem = format!("it has {} bytes, and `index.json` says {}", source.bytes, shard.file.bytes);
             return Err(DataError::damaged(&source.name, problem));
         }
-        targets.push(folder.join(name(shard, source)));
     }
+    let set = reserve(folder, limit, bytes, id(&shards, &sources))?;
+    let _writer = set.writer().map_err(|error| unusable(folder, &error))?;
+    let target = |(n, shard): (usize, &&Packed)| {
+        let stem = shard.raw.path.file_stem().unwrap_or_default().to_string_lossy();
+        set.folder().join(format!("{n:05}-{stem}{SHARD}"))
+    };
+    let targets: Vec<PathBuf> = shards.iter().enumerate().map(target).collect();
     let there = |target: &PathBuf, bytes| fs::metadata(target).is_ok_and(|meta| meta.is_file() && meta.len() == bytes);
     let missing: Vec<usize> = (0..shards.len()).filter(|n| !there(&targets[*n], shards[*n].raw.bytes)).collect();
-    if missing.is_empty() {
-        return Ok(targets);
-    }
-    fs::create_dir_all(folder).map_err(|error| no_room(folder, bytes, &error))?;
     let progress = Progress::new("decompressing", missing.iter().map(|n| shards[*n].file.bytes).sum());
     let one = |n: &usize| unpack_one(shards[*n], codecs[*n], (&sources, *n), &targets[*n], &progress);
     let done = in_parallel(&missing, one);
     progress.end();
-    done.map(|_| targets)
+    done.map(|_| (targets, Some(set)))
 }
 
-/// The folder, if its limit allows for so many bytes.
-fn limit<'a>(options: &'a Options, first: &Packed, bytes: u64) -> Result<&'a Path, DataError> {
+/// The folder and its limit, if that allows for so many bytes.
+fn limit<'a>(options: &'a Options, first: &Packed, bytes: u64) -> Result<(&'a Path, u64), DataError> {
     let (problem, folder) = match &options.cache {
-        Some((folder, limit)) if bytes <= *limit => return Ok(folder),
+        Some((folder, limit)) if bytes <= *limit => return Ok((folder, *limit)),
         Some((folder, limit)) => (
             format!("the decompressed shards have {bytes} bytes, and the limit is {limit}"),
             folder.display().to_string(),
@@ -83,6 +85,44 @@ fn limit<'a>(options: &'a Options, first: &Packed, bytes: u64) -> Result<&'a Pat
         }
     };
     Err(DataError::Option { option: "cache", problem, advice: format!("write `.cache(\"{folder}\", {bytes})`") })
+}
+
+/// Opens the set of the shards, with room for all of them.
+fn reserve(path: &Path, limit: u64, bytes: u64, id: Id) -> Result<Set, DataError> {
+    let folder = Folder::open(path, limit)?;
+    let open = || {
+        let mut account = folder.lock()?;
+        let (set, _) = account.open(id)?;
+        let more = bytes.saturating_sub(set.reserved()?);
+        account.make_room(more)?;
+        let room = account.room();
+        if more <= room {
+            account.correct(&set, bytes)?;
+        }
+        Ok((set, more.saturating_sub(room)))
+    };
+    let (set, lacking) = open().map_err(|error| unusable(path, &error))?;
+    if lacking == 0 {
+        return Ok(set);
+    }
+    Err(DataError::Option {
+        option: "cache",
+        problem: format!(
+            "the decompressed shards have {bytes} bytes, and other data sets that are open leave {} of the limit of {limit}",
+            bytes - lacking
+        ),
+        advice: format!("write `.cache({path:?}, {})`, or name another folder", limit.saturating_add(lacking)),
+    })
+}
+
+/// Another name if a compressed shard changes.
+fn id(shards: &[&Packed], sources: &Objects) -> Id {
+    let object = |(shard, source): (&&Packed, &Object)| {
+        let path = fs::canonicalize(&shard.file.path).unwrap_or_else(|_| shard.file.path.clone());
+        let name = format!("{} {} {}", path.display(), shard.compression, shard.raw.bytes);
+        Object { name: name.into(), ..source.clone() }
+    };
+    Id::of("shards", &shards.iter().zip(sources.list()).map(object).collect::<Vec<_>>())
 }
 
 fn codecs(shards: &[&Packed]) -> Result<Vec<Codec>, DataError> {
@@ -98,19 +138,6 @@ fn codecs(shards: &[&Packed]) -> Result<Vec<Codec>, DataError> {
         }
     };
     shards.iter().map(codec).collect()
-}
-
-/// Another name if the compressed shard changes.
-fn name(shard: &Packed, &Object { ref name, bytes, tag }: &Object) -> String {
-    let path = fs::canonicalize(&**name).unwrap_or_else(|_| PathBuf::from(&**name));
-    let mut hash = FnvHasher::default();
-    hash.write(path.to_string_lossy().as_bytes());
-    for number in [bytes, tag, shard.raw.bytes] {
-        hash.write_u64(number);
-    }
-    hash.write(shard.compression.as_bytes());
-    let stem = shard.raw.path.file_stem().unwrap_or_default().to_string_lossy();
-    format!("{stem}-{bytes}-{tag:x}-{:016x}.mds", hash.finish())
 }
 
 fn unpack_one(

@@ -10,12 +10,15 @@ use super::{
 };
 use crate::data::{cell::Cell, store::Objects};
 use parquet::basic::Encoding;
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 /// The bytes of the length before each value.
 const PREFIX: u64 = 4;
 /// So much of a page is read to note it. Lengths that lie further on are read one by one.
 const HEAD: u64 = 16 << 10;
+
+/// A page of more rows than this, and than it has bytes, is not noted: a run of nulls takes a few bytes for any number.
+const MANY: usize = 1 << 20;
 
 /// What is known of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +87,9 @@ impl Note {
             PageKind::V2 { values, encoding: Encoding::PLAIN, defs, reps: 0, .. } => (values, body, defs as usize),
             _ => return Ok(Self::Decoded),
         };
+        if rows > MANY.max(page.length as usize) {
+            return Ok(Self::Decoded);
+        }
         if header.size != header.stored || values as usize != rows {
             return Err(Wrong::damaged("a page has other sizes than its file says"));
         }
@@ -113,6 +119,16 @@ impl Note {
         Ok(Self::Plain { first: page.start + first, ends: ends.into(), defs })
     }
 
+    /// Where one value of the page is, with the length before it. `None` if it is null, or must be decoded.
+    pub(super) fn place(&self, leaf: &Leaf, row: usize) -> Option<Range<u64>> {
+        let Self::Plain { first, ends, defs } = self else { return None };
+        if defs.get(row).is_some_and(|def| *def < leaf.full) {
+            return None;
+        }
+        let start = row.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
+        Some(first + u64::from(start)..first + u64::from(*ends.get(row)?))
+    }
+
     /// Reads one value of the page: exactly its bytes. `None` if it must be decoded.
     pub(super) fn read(
         &self,
@@ -121,14 +137,12 @@ impl Note {
         leaf: &Leaf,
         row: usize,
     ) -> Result<Option<(u8, Cell)>, Wrong> {
-        let Self::Plain { first, ends, defs } = self else { return Ok(None) };
+        let Self::Plain { defs, .. } = self else { return Ok(None) };
         let def = defs.get(row).copied().unwrap_or(leaf.full);
         if def < leaf.full {
             return Ok(Some((def, Cell::Null)));
         }
-        let start = row.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
-        let end = ends.get(row).copied().ok_or_else(cut)?;
-        let mut bytes = objects.read(object, first + u64::from(start)..first + u64::from(end))?;
+        let mut bytes = objects.read(object, self.place(leaf, row).ok_or_else(cut)?)?;
         let length = bytes.len().checked_sub(PREFIX as usize);
         match (bytes.first_chunk(), length) {
             (Some(prefix), Some(length)) if u32::from_le_bytes(*prefix) as usize == length => {}

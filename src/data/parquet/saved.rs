@@ -2,8 +2,9 @@
 
 use super::{chunk::Chunk, footer::Placed, notes::Note, schema::Columns};
 use crate::data::{
+    error::DataError,
     index::{self, Kind},
-    source::Options,
+    options::Options,
     store::Objects,
 };
 use bytes::Bytes;
@@ -12,7 +13,12 @@ use std::{collections::HashMap, sync::Arc};
 const KIND: Kind = Kind(b"parquet1");
 
 /// Saves the notes of all pages that have one.
-pub(super) fn save(objects: &Objects, options: &Options, groups: &[Placed], columns: &[Arc<Columns>]) {
+pub(super) fn save(
+    objects: &Objects,
+    options: &Options,
+    groups: &[Placed],
+    columns: &[Arc<Columns>],
+) -> Result<(), DataError> {
     let mut parts = vec![Vec::new(); objects.len()];
     for (placed, leaf, chunk) in chunks(groups) {
         let part = &mut parts[placed.object];
@@ -28,7 +34,7 @@ pub(super) fn save(objects: &Objects, options: &Options, groups: &[Placed], colu
         }
     }
     let parts: Vec<Bytes> = parts.into_iter().map(Bytes::from).collect();
-    index::save(objects, KIND, options, &parts);
+    index::save(objects, KIND, options, &parts)
 }
 
 /// Takes the notes that were saved and fit the pages. The others are made again.

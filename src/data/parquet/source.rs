@@ -2,23 +2,26 @@
 
 use super::{
     cells::cell,
+    chunk::Chunk,
     decode::decode,
     footer::{self, File, Placed},
     notes::Note,
     pages::Pages,
     piece::Piece,
     saved,
-    schema::{Column, Columns, Leaf, Shape},
+    schema::{Column, Columns, Leaf, Shape, Struct},
+    words::time,
     wrong::Wrong,
 };
 use crate::{
     data::{
         cell::{Cell, Record},
         error::DataError,
+        options::Options,
         parallel::in_parallel,
         pieces::Pieces,
         progress::Progress,
-        source::{Options, Source, Wanted},
+        source::{Source, Wanted},
         starts::Starts,
         store::Objects,
     },
@@ -26,6 +29,8 @@ use crate::{
 };
 use bytes::Bytes;
 use parquet::basic::Type as Stored;
+#[cfg(feature = "remote")]
+use std::ops::Range;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Columns of a row group that take less than this are decoded as a whole: a page of them would not be worth a read.
@@ -51,6 +56,8 @@ pub(crate) struct ParquetSource {
     classes: BTreeMap<String, Vec<String>>,
     pub(super) pieces: Pieces<Key, Piece>,
     pub(super) options: Options,
+    /// Whether the notes of all pages were saved when it was opened.
+    indexed: bool,
 }
 
 /// Names a piece.
@@ -63,7 +70,18 @@ pub(super) struct Key {
 
 /// Opens Parquet files: reads their footers, and what was saved about single values.
 pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Result<ParquetSource, DataError> {
-    open_with(objects, wanted, options, SMALL)
+    let source = open_with(objects, wanted, options, SMALL)?;
+    if let Some((object, bytes)) = source.cramped().filter(|_| !options.first_look) {
+        let (name, mib) = (source.objects.name(object), |bytes: u64| bytes.div_ceil(1 << 20));
+        log::warn!(
+            "the wanted columns of a row group of {name} take about {} MiB in memory, and `memory` allows {} MiB: rows may be \
+             decoded again and again. Write `.memory({} << 20)`, or write the file with an offset index or smaller row groups",
+            mib(bytes),
+            mib(options.memory),
+            mib(bytes)
+        );
+    }
+    Ok(source)
 }
 
 /// `small` is in place of [`SMALL`].
@@ -74,7 +92,7 @@ pub(super) fn open_with(
     small: u64,
 ) -> Result<ParquetSource, DataError> {
     let all: Vec<usize> = (0..objects.len()).collect();
-    let files = in_parallel(&all, |object| footer::read(&objects, *object, wanted, small))?;
+    let files = in_parallel(&all, |object| footer::read(&objects, *object, wanted, options, small))?;
     let mut source = ParquetSource {
         columns: Vec::with_capacity(files.len()),
         groups: Vec::new(),
@@ -83,12 +101,14 @@ pub(super) fn open_with(
         classes: BTreeMap::new(),
         pieces: Pieces::new(options.memory),
         options: options.clone(),
+        indexed: false,
         objects,
     };
     for (object, file) in files.into_iter().enumerate() {
         source.add(object, file)?;
     }
     saved::load(&source.objects, &source.options, &source.groups, &source.columns);
+    source.indexed = source.not_noted().is_empty();
     Ok(source)
 }
 
@@ -121,18 +141,30 @@ impl ParquetSource {
         Ok(())
     }
 
+    /// Whether a column of the first file has fields.
+    pub(crate) fn has_structs(&self) -> bool {
+        let first = self.columns.first().map_or(&[][..], |columns| &columns.list);
+        first.iter().any(|column| matches!(column.shape, Shape::Struct(..)))
+    }
+
     pub(super) fn leaves(&self, object: usize) -> &[Leaf] {
         self.columns.get(object).map_or(&[], |columns| &columns.leaves)
     }
 
     /// Reads a column, and the definition level that it has in this row.
-    fn column(&self, number: usize, row: usize, column: &Column) -> Result<(u8, Cell), Wrong> {
-        match &column.shape {
+    fn column(&self, number: usize, row: usize, shape: &Shape) -> Result<(u8, Cell), Wrong> {
+        match shape {
             Shape::Value(leaf) | Shape::List(leaf) => self.value(number, *leaf, row),
-            Shape::Struct(fields, there) => {
+            Shape::Struct(Struct { fields, there, level }) => {
+                if let Some(level) = level {
+                    let (def, _) = self.column(number, row, level)?;
+                    if def < *there {
+                        return Ok((def, Cell::Null));
+                    }
+                }
                 let mut cells = Vec::with_capacity(fields.len());
                 for field in fields {
-                    let (def, cell) = self.column(number, row, field)?;
+                    let (def, cell) = self.column(number, row, &field.shape)?;
                     if def < *there {
                         return Ok((def, Cell::Null));
                     }
@@ -207,12 +239,36 @@ impl Source for ParquetSource {
         let columns = &self.columns[object].list;
         let mut record = Record::with_capacity(columns.len());
         for column in columns {
-            let value = self.column(number, in_group, column).map_err(|wrong| {
+            let value = self.column(number, in_group, &column.shape).map_err(|wrong| {
                 wrong.at(self.objects.name(object), &column.name, || format!("row {}", self.place(row).1))
             });
             record.push((Arc::clone(&column.name), value?.1));
         }
         Ok(record)
+    }
+
+    /// Of a value that was noted these are its bytes, else its page with the dictionary, or all of the chunk.
+    #[cfg(feature = "remote")]
+    fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError> {
+        let (number, row) = self.starts.find(row);
+        let Placed { object, group, .. } = &self.groups[number];
+        for (leaf, chunk) in self.leaves(*object).iter().zip(&group.chunks) {
+            if chunk.pages.is_empty() {
+                part(*object, chunk.range.clone());
+                continue;
+            }
+            let (page, rows) = chunk.page(row, group.rows);
+            match chunk.notes.get(page).and_then(|note| note.get()) {
+                Some(note @ Note::Plain { .. }) => {
+                    note.place(leaf, row - rows.start).into_iter().for_each(|place| part(*object, place));
+                }
+                _ => {
+                    chunk.dictionary().into_iter().for_each(|dictionary| part(*object, dictionary));
+                    part(*object, chunk.pages[page].range());
+                }
+            }
+        }
+        Ok(())
     }
 
     fn place(&self, row: usize) -> (&str, usize) {
@@ -222,8 +278,15 @@ impl Source for ParquetSource {
     }
 
     fn firsts(&self) -> Vec<usize> {
-        let first = self.groups.iter().zip(self.starts.firsts()).filter(|(placed, _)| placed.first == 0);
-        first.map(|(_, start)| start).collect()
+        let (mut known, mut firsts) = (Vec::<&Columns>::new(), Vec::new());
+        for (placed, start) in self.groups.iter().zip(self.starts.firsts()) {
+            let columns = &self.columns[placed.object];
+            if placed.first == 0 && !known.iter().any(|known| alike(&known.list, &columns.list)) {
+                known.push(columns);
+                firsts.push(start);
+            }
+        }
+        firsts
     }
 
     fn there_is(&self) -> Vec<(String, String)> {
@@ -233,20 +296,7 @@ impl Source for ParquetSource {
     /// Blocks are row groups. Their bytes are what the decoded pieces of the wanted columns take, about. Columns whose
     /// values are read one by one take none.
     fn blocks(&self) -> Blocks {
-        let block = |placed: &Placed| {
-            let chunks = self.leaves(placed.object).iter().zip(&placed.group.chunks);
-            let decoded = chunks.filter(|(_, chunk)| chunk.notes.is_empty()).map(|(leaf, chunk)| {
-                let levels = u64::from(leaf.list.is_some()) * 4 * placed.group.rows as u64;
-                let values = match leaf.is.physical_type() {
-                    Stored::BOOLEAN => chunk.values,
-                    Stored::INT32 | Stored::FLOAT => chunk.values.saturating_mul(4),
-                    Stored::INT64 | Stored::DOUBLE => chunk.values.saturating_mul(8),
-                    _ => chunk.size.saturating_add(chunk.values.saturating_mul(8)),
-                };
-                values.saturating_add(levels)
-            });
-            (placed.group.rows, decoded.fold(0, u64::saturating_add))
-        };
+        let block = |placed: &Placed| (placed.group.rows, self.decoded(placed, |chunk| chunk.notes.is_empty()));
         Blocks::new(self.groups.iter().map(block)).with_limit(self.options.memory)
     }
 
@@ -259,17 +309,10 @@ impl Source for ParquetSource {
     }
 
     fn index(&self) -> Result<(), DataError> {
-        let mut missing = Vec::new();
-        for (number, placed) in self.groups.iter().enumerate() {
-            for (leaf, chunk) in placed.group.chunks.iter().enumerate() {
-                if chunk.notes.iter().any(|note| note.get().is_none()) {
-                    missing.push((number, leaf));
-                }
-            }
-        }
-        if missing.is_empty() {
+        if self.indexed {
             return Ok(());
         }
+        let missing = self.not_noted();
         let bytes = |(number, leaf): &(usize, usize)| {
             let range = &self.groups[*number].group.chunks[*leaf].range;
             range.end - range.start
@@ -278,12 +321,45 @@ impl Source for ParquetSource {
         let made = in_parallel(&missing, |(number, leaf)| self.note(&self.groups[*number], *leaf, &progress));
         progress.end();
         made?;
-        saved::save(&self.objects, &self.options, &self.groups, &self.columns);
-        Ok(())
+        saved::save(&self.objects, &self.options, &self.groups, &self.columns)
     }
 }
 
 impl ParquetSource {
+    /// The bytes that some chunks of a row group take when they are decoded, about.
+    fn decoded(&self, placed: &Placed, is_counted: impl Fn(&Chunk) -> bool) -> u64 {
+        let chunks = self.leaves(placed.object).iter().zip(&placed.group.chunks);
+        let decoded = chunks.filter(|(_, chunk)| is_counted(chunk)).map(|(leaf, chunk)| {
+            let levels = u64::from(leaf.list.is_some()) * 4 * placed.group.rows as u64;
+            let values = match leaf.is.physical_type() {
+                Stored::BOOLEAN => chunk.values,
+                Stored::INT32 | Stored::FLOAT => chunk.values.saturating_mul(4),
+                Stored::INT64 | Stored::DOUBLE => chunk.values.saturating_mul(8),
+                _ => chunk.size.saturating_add(chunk.values.saturating_mul(8)),
+            };
+            values.saturating_add(levels)
+        });
+        decoded.fold(0, u64::saturating_add)
+    }
+
+    /// The object of the row group whose whole chunks take most, and their bytes, if they are more than the limit of
+    /// memory. Each row needs them all.
+    pub(super) fn cramped(&self) -> Option<(usize, u64)> {
+        let groups = self.groups.iter().map(|placed| {
+            let bytes = self.decoded(placed, |chunk| chunk.pages.is_empty());
+            (placed.object, bytes)
+        });
+        groups.filter(|(_, bytes)| *bytes > self.options.memory).max_by_key(|(_, bytes)| *bytes)
+    }
+
+    /// The chunks that have pages without a note, by the numbers of their group and leaf.
+    fn not_noted(&self) -> Vec<(usize, usize)> {
+        let chunks = self.groups.iter().enumerate().flat_map(|(number, placed)| {
+            placed.group.chunks.iter().enumerate().map(move |(leaf, chunk)| ((number, leaf), chunk))
+        });
+        chunks.filter(|(_, chunk)| chunk.notes.iter().any(|note| note.get().is_none())).map(|(at, _)| at).collect()
+    }
+
     /// Notes all pages of a chunk.
     fn note(&self, placed: &Placed, at: usize, progress: &Progress) -> Result<(), DataError> {
         let (leaf, chunk) = (&self.leaves(placed.object)[at], &placed.group.chunks[at]);
@@ -308,15 +384,26 @@ fn pairs<'a>(one: &'a [Column], two: &'a [Column]) -> impl Iterator<Item = (&'a 
     one.iter().filter_map(move |one| Some((one, two.iter().find(|two| two.name == one.name)?)))
 }
 
+/// Whether both have the same columns and fields. Those have the same types, see [`ParquetSource::add`].
+fn alike(one: &[Column], two: &[Column]) -> bool {
+    let fields = |(one, two): (&Column, &Column)| match (&one.shape, &two.shape) {
+        (Shape::Struct(one), Shape::Struct(two)) => alike(&one.fields, &two.fields),
+        _ => true,
+    };
+    one.len() == two.len() && pairs(one, two).map(fields).eq(one.iter().map(|_| true))
+}
+
 /// Whether two columns have the same type. One may have nulls where the other has none.
 fn same(columns: &Columns, column: &Column, others: &Columns, other: &Column) -> bool {
     match (&column.shape, &other.shape) {
         (Shape::Value(one), Shape::Value(two)) | (Shape::List(one), Shape::List(two)) => {
             let (one, two) = (&columns.leaves[*one], &others.leaves[*two]);
-            one.kind == two.kind && one.is.physical_type() == two.is.physical_type()
+            one.kind == two.kind
+                && one.is.physical_type() == two.is.physical_type()
+                && time(one.is.self_type()) == time(two.is.self_type())
         }
-        (Shape::Struct(one, _), Shape::Struct(two, _)) => {
-            pairs(one, two).all(|(one, two)| same(columns, one, others, two))
+        (Shape::Struct(one), Shape::Struct(two)) => {
+            pairs(&one.fields, &two.fields).all(|(one, two)| same(columns, one, others, two))
         }
         _ => false,
     }

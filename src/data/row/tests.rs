@@ -146,11 +146,52 @@ fn errors_name_the_column_and_the_field_inside() {
 }
 
 #[test]
+fn a_bad_value_is_told_from_a_wrong_name_or_type() {
+    fn only_value<T: DeserializeOwned + fmt::Debug>(cell: Cell) -> bool {
+        row::<(T,)>(record([("col", cell)]), Some(&["col".into()])).unwrap_err().only_value
+    }
+    assert!(only_value::<u8>(Cell::Int(256)));
+    assert!(only_value::<String>(Cell::Bytes(vec![0xff])));
+    assert!(only_value::<Kind>(Cell::Text("cow".into())));
+    assert!(!only_value::<u8>(Cell::Null));
+    assert!(!only_value::<u8>(Cell::Text("1".into())));
+    assert!(!only_value::<u8>(raw(b"x1", Raw::Bytes)));
+    assert!(!only_value::<bool>(raw(b"x1", Raw::Bytes)));
+    assert!(!only_value::<[u8; 2]>(Cell::Bytes(vec![1])));
+    assert!(!only_value::<Point>(raw(b"{", Raw::Json)));
+    assert!(!only_value::<Point>(Cell::Struct(vec![("y".into(), Cell::Int(1))])));
+}
+
+#[test]
 fn the_fields_of_structs_that_a_type_asks_for_are_learnt() {
     let cell = || Cell::Struct(vec![("x".into(), Cell::F32(1.0)), ("path".into(), Cell::Text("p".into()))]);
     let columns = ["n".into(), "point".into()];
-    let (row, learnt) = learn::<(u8, Point)>(record([("point", cell()), ("n", Cell::Int(1))]), Some(&columns));
-    assert_eq!(row.unwrap(), (1, Point { x: 1.0, y: None }));
+    let learnt = learn::<(u8, Point)>(record([("point", cell()), ("n", Cell::Int(1))]), Some(&columns));
     let fields = Wanted::Some(vec![("x".into(), Wanted::All), ("y".into(), Wanted::All)]);
-    assert_eq!(learnt, Wanted::Some(vec![("point".into(), fields), ("n".into(), Wanted::All)]));
+    assert_eq!(learnt, (Wanted::Some(vec![("point".into(), fields), ("n".into(), Wanted::All)]), true));
+    assert!(!learn::<(u8, Point)>(record([("n", Cell::Int(-1)), ("point", cell())]), Some(&columns)).1);
+}
+
+#[test]
+fn the_null_of_json_is_none() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Maybe {
+        a: Option<f64>,
+        b: Option<f64>,
+    }
+    let cells = record([("a", raw(b" null\n", Raw::Json)), ("b", raw(b"1.5", Raw::Json))]);
+    assert_eq!(row::<Maybe>(cells, None).unwrap(), Maybe { a: None, b: Some(1.5) });
+}
+
+#[test]
+fn the_number_of_a_variant_may_be_unsigned() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    enum Number {
+        Zero,
+        One,
+    }
+    let of = |cell| row::<(Number,)>(record([("n", cell)]), Some(&["n".into()]));
+    assert_eq!(of(Cell::Int(0)).unwrap(), (Number::Zero,));
+    assert_eq!(of(Cell::Unsigned(1)).unwrap(), (Number::One,));
+    assert!(of(Cell::Unsigned(u64::MAX)).unwrap_err().only_value && of(Cell::Unsigned(2)).unwrap_err().only_value);
 }

@@ -73,9 +73,13 @@ fn number<'de, V: Visitor<'de>>(bytes: &[u8], visitor: V) -> Result<V::Value, Ro
     } else if let Ok(number) = text.parse::<f64>() {
         visitor.visit_f64(number)
     } else {
-        let start: String = String::from_utf8_lossy(bytes).chars().take(40).collect();
-        Err(RowError::new(format!("{start:?} is no number")))
+        Err(RowError::new(format!("{:?} is no number", start(bytes))))
     }
+}
+
+/// As much of a file as an error shows.
+fn start(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().take(40).collect()
 }
 
 /// Reads a whole JSON text. It is read as a stream, since what is made of it may not refer to it.
@@ -135,7 +139,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
             Cell::Raw(bytes, _) => match bytes.trim_ascii() {
                 b"true" | b"1" => visitor.visit_bool(true),
                 b"false" | b"0" => visitor.visit_bool(false),
-                other => Err(RowError::invalid_value(Unexpected::Bytes(other), &"true, false, 1 or 0")),
+                other => Err(RowError::new(format!("{:?} is not true, false, 1 or 0", start(other)))),
             },
             _ => self.deserialize_any(visitor),
         }
@@ -144,6 +148,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
         match self.cell {
             Cell::Null => visitor.visit_none(),
+            Cell::Raw(ref json, Raw::Json) if json.trim_ascii() == b"null" => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
@@ -247,6 +252,10 @@ impl<'de> Deserializer<'de> for Value<'_> {
             Cell::Int(number) => match u32::try_from(number) {
                 Ok(number) => visitor.visit_enum(number.into_deserializer()),
                 Err(_) => Err(RowError::invalid_value(Unexpected::Signed(number), &"the number of a variant")),
+            },
+            Cell::Unsigned(number) => match u32::try_from(number) {
+                Ok(number) => visitor.visit_enum(number.into_deserializer()),
+                Err(_) => Err(RowError::invalid_value(Unexpected::Unsigned(number), &"the number of a variant")),
             },
             Cell::Raw(bytes, Raw::Json) => json(&bytes, |json| json.deserialize_enum(name, variants, visitor)),
             Cell::Bytes(bytes) | Cell::Raw(bytes, _) => visitor.visit_enum(text(bytes)?.trim().into_deserializer()),

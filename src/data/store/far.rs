@@ -1,9 +1,12 @@
 //! Chooses the store of a URL.
 
+#[cfg(unix)]
+use super::cache::Cached;
 #[cfg(feature = "cloud")]
 use super::cloud;
 use super::{
-    Objects, Store,
+    Far, Object, Objects, Store,
+    ahead::Ahead,
     remote::{Found, Remote},
     steady::{Patience, Steady},
 };
@@ -12,8 +15,12 @@ use super::{
     http,
     hub::{self, Opened},
 };
-use crate::data::{error::DataError, source::Options, traffic::Traffic, url::shown};
-use std::{env, path::PathBuf, sync::Arc};
+use crate::data::{error::DataError, options::Options, traffic::Traffic, url::shown};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Lists the objects that a pattern with `*`, `?` or `[` means, sorted by name. Another URL is taken as it is.
 pub(crate) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
@@ -63,14 +70,39 @@ pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, Data
 fn objects<R: Remote + 'static>((list, remote): Found<R>, options: &Options) -> Result<Objects, DataError> {
     let traffic = Arc::<Traffic>::default();
     let store: Arc<dyn Store> = Arc::new(Steady::new(remote, Patience::default(), Arc::clone(&traffic)));
-    let _ = options; // The cache and reading ahead come here.
-    Ok(Objects { list: list.into(), store, folder: own_folder(), is_far: true })
+    let store = match &options.cache {
+        Some((folder, limit)) => cached(folder, *limit, &list, store, &traffic)?,
+        None => store,
+    };
+    let ahead = (options.read_ahead > 0)
+        .then(|| Arc::new(Ahead::new(Arc::clone(&store), options.read_ahead, options.requests)));
+    Ok(Objects { far: Some(Far { ahead, traffic }), ..Objects::new(list, store, own_folder()) })
 }
 
 /// A folder of the user's, for what belongs beside files that cannot be written to.
 fn own_folder() -> Option<PathBuf> {
     let given = env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     Some(given.or_else(|| Some(env::home_dir()?.join(".cache")))?.join("burn-pinned"))
+}
+
+#[cfg(unix)]
+fn cached(
+    folder: &Path,
+    limit: u64,
+    list: &[Object],
+    below: Arc<dyn Store>,
+    traffic: &Arc<Traffic>,
+) -> Result<Arc<dyn Store>, DataError> {
+    Ok(Arc::new(Cached::open(folder, limit, list, below, Arc::clone(traffic))?))
+}
+
+#[cfg(not(unix))]
+fn cached(_: &Path, _: u64, _: &[Object], _: Arc<dyn Store>, _: &Arc<Traffic>) -> Result<Arc<dyn Store>, DataError> {
+    Err(DataError::Option {
+        option: "cache",
+        problem: "pages of objects are kept in sparse files, as Unix has them".into(),
+        advice: "leave it out, or copy the objects to a disk".into(),
+    })
 }
 
 fn scheme(url: &str) -> &str {

@@ -1,7 +1,7 @@
 //! Stands for stores behind a network in a build without them.
 
 use super::Objects;
-use crate::data::{error::DataError, source::Options, url::shown};
+use crate::data::{error::DataError, options::Options, url::shown};
 use std::path::PathBuf;
 
 /// Refuses a URL.

@@ -11,13 +11,16 @@ use crate::{
         cell::{Cell, Raw, Record},
         error::DataError,
         index::{self, Kind},
+        options::Options,
         parallel::in_parallel,
-        source::{Options, Source, Wanted},
+        source::{Source, Wanted},
         starts::Starts,
         store::Objects,
     },
     order::Blocks,
 };
+#[cfg(feature = "remote")]
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What the saved index is.
@@ -115,6 +118,15 @@ impl Source for TarSource {
             record.push((Arc::clone(name), Cell::Text(self.objects.name(object).into())));
         }
         Ok(record)
+    }
+
+    #[cfg(feature = "remote")]
+    fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError> {
+        let (object, sample) = self.starts.find(row);
+        let Shard { parts, wanted } = &self.shards[object];
+        let wanted = parts.of(sample).filter(|part| wanted[part.extension].is_some());
+        wanted.for_each(|of| part(object, of.start..of.start.saturating_add(of.bytes)));
+        Ok(())
     }
 
     fn there_is(&self) -> Vec<(String, String)> {

@@ -4,7 +4,8 @@ use super::open;
 use crate::data::{
     DataError, Rows,
     cell::{Cell, Raw, Record},
-    source::{Options, Source, Wanted},
+    options::Options,
+    source::{Source, Wanted},
     store::Objects,
 };
 use burn::data::dataset::Dataset;

@@ -23,6 +23,10 @@ fn words(stage: Stage, images: bool) -> (&'static str, &'static str) {
 const SCATTERED: &str = "this order decodes each page many times; \
      write `.order(BlockShuffle::new(rows.blocks(), seed))`, or open the rows with more `memory`";
 
+/// What brings more bytes from a store behind a network.
+const STORE: &str =
+    "open the rows with more `requests` or `read_ahead`, shuffle by blocks (`BlockShuffle`), or keep a `cache`";
+
 const READ: &str = "read (`Dataset::get`)";
 
 /// What makes the decoding of images on the workers cheaper.
@@ -39,9 +43,12 @@ impl fmt::Display for Verdict {
             format!("({workers} worker{} busy {})", if workers == 1 { "" } else { "s" }, percent(busy))
         };
         match *self {
-            Self::TooEarly { batches, errors: 0 } => write!(f, "too early to say: {batches} batches so far"),
             Self::TooEarly { batches, errors } => {
-                write!(f, "too early to say: {batches} batches so far, and {errors} errors instead of batches")
+                write!(f, "too early to say: {batches} batch{} so far", if batches == 1 { "" } else { "es" })?;
+                if errors > 0 {
+                    write!(f, ", and {errors} error{} instead of batches", if errors == 1 { "" } else { "s" })?;
+                }
+                Ok(())
             }
             Self::Compute { waits: share, idle } => {
                 write!(f, "compute-bound: the loader is idle {}, {}; nothing to change", percent(idle), waits(share))
@@ -50,10 +57,16 @@ impl fmt::Display for Verdict {
                 write!(f, "{}, mostly {first_batch:.1?} for the first batch of each epoch: ", waits(share))?;
                 f.write_str("use fewer and longer epochs, or smaller batches")
             }
-            Self::Storage { waits: share, workers, busy, asleep, more } => {
+            Self::Storage { waits: share, workers, busy, asleep, store, more } => {
                 write!(f, "{} for {READ} {}, ", waits(share), of(workers, busy))?;
-                write!(f, "which waits for storage {} of its time: ", percent(asleep))?;
+                write!(
+                    f,
+                    "which waits for {} {} of its time: ",
+                    if store { "the store" } else { "storage" },
+                    percent(asleep)
+                )?;
                 match more {
+                    _ if store => f.write_str(STORE),
                     Some(more) => write!(f, "use `num_workers({more})`, since workers that sleep need no core"),
                     None => f.write_str("use faster storage or still more workers"),
                 }

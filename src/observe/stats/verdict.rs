@@ -18,6 +18,8 @@ const MANY: f64 = 0.3;
 /// The number of first batches that no verdict is about. In the first steps a device compiles (4.8 s of the first step
 /// of a test on an H200).
 pub(crate) const EARLY: u64 = 8;
+/// Waits of this length tell enough with fewer batches. A device that compiles makes the steps long, not the waits.
+const LONG: Duration = Duration::from_secs(2);
 /// Samples that are faster are not the slow ones.
 const TINY: Duration = Duration::from_micros(100);
 /// Samples differ much if the slowest of a hundred takes this many times the median.
@@ -42,7 +44,7 @@ const OF_THREADS: usize = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// Only a few batches so far: no cause can be told yet.
+    /// Only a few batches so far, and no long waits for them: no cause can be told yet.
     #[non_exhaustive]
     TooEarly {
         /// Batches delivered.
@@ -77,6 +79,8 @@ pub enum Verdict {
         busy: f64,
         /// The share of the reads' time in which workers wait for storage.
         asleep: f64,
+        /// Whether that is a store behind a network.
+        store: bool,
         /// A number of workers that hides more of it, if there is one.
         more: Option<usize>,
     },
@@ -170,19 +174,27 @@ impl Verdict {
 
 impl Stats {
     /// Returns what the training loop waits for, and what to change. The verdict is about all that the loader has done
-    /// since its first few batches, and costs the loader nothing. For a shorter time, see [`since`](Self::since).
+    /// since its first eight batches, and costs the loader nothing. It comes after eight more batches or two more seconds.
+    /// It comes earlier if the loop has waited for two seconds, without the wait for the first batch of an epoch. For a
+    /// shorter time, see [`since`](Self::since).
     pub fn verdict(&self) -> Verdict {
-        let verdict = self.warm_up.as_ref().map(|warm_up| self.since(warm_up).verdict());
-        match verdict.unwrap_or_else(|| self.of_all()) {
-            Verdict::TooEarly { .. } => Verdict::TooEarly { batches: self.batches, errors: self.errors },
-            verdict => verdict,
+        let many = |stats: &Self| stats.batches >= EARLY || stats.waits_long();
+        let warm = self.warm_up.as_ref().map(|warm_up| self.since(warm_up));
+        match &warm {
+            // After the first steps, long steps tell as much as long waits.
+            Some(warm) if many(warm) || warm.batches > 1 && warm.total() >= LONG => warm.of_all(),
+            None if many(self) => self.of_all(),
+            _ if self.waits_long() => self.of_all(),
+            _ => Verdict::TooEarly { batches: self.batches, errors: self.errors },
         }
     }
 
+    /// Whether the loop has waited so long that a few batches tell why.
+    fn waits_long(&self) -> bool {
+        self.batches > 1 && self.waited.saturating_sub(self.start_waited) >= LONG
+    }
+
     fn of_all(&self) -> Verdict {
-        if self.batches < EARLY {
-            return Verdict::TooEarly { batches: self.batches, errors: self.errors };
-        }
         // One epoch has one start, which says nothing about the rest of it.
         let start = if self.epochs > 1 { Duration::ZERO } else { self.start_waited };
         let waited = self.waited.saturating_sub(start);
@@ -238,11 +250,16 @@ impl Stats {
     /// The workers are the bottleneck, and most of their time they are at this stage.
     fn of_workers(&self, waits: f64, stage: Stage, busy: f64) -> Verdict {
         let workers = self.workers;
+        let fetching = share(self.stages.fetch.busy, self.stages.read.busy).min(1.0);
+        if stage == Stage::Read && fetching >= MOST {
+            return Verdict::Storage { waits, workers, busy, asleep: fetching, store: true, more: None };
+        }
         let asleep = if stage == Stage::Read { self.asleep(stage) } else { Some(0.0) };
         if let Some(asleep) = asleep.filter(|share| *share >= MOST) {
             // Twice as many, up to a few for each thread of the machine. A few sleepers cost nothing on any machine.
             let more = workers.saturating_mul(2).min(OF_THREADS * self.cpu_threads).max(SLEEPERS);
-            return Verdict::Storage { waits, workers, busy, asleep, more: Some(more).filter(|more| *more > workers) };
+            let more = Some(more).filter(|more| *more > workers);
+            return Verdict::Storage { waits, workers, busy, asleep, store: false, more };
         }
         let room = !self.grows && workers + self.transfer_threads < self.cpu_threads;
         // While a worker waits for a file, another one can use its thread of the machine.

@@ -4,7 +4,7 @@ use super::image::Image;
 use crate::vision::decode::Limits;
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, IgnoredAny, MapAccess, Visitor},
+    de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor},
 };
 use std::{cell::Cell, fmt};
 
@@ -63,6 +63,6 @@ impl<'de> Visitor<'de> for File {
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        image.ok_or_else(|| A::Error::custom("an image without bytes: only its path was stored"))
+        image.ok_or_else(|| A::Error::invalid_type(Unexpected::Other("a path without bytes"), &self))
     }
 }

@@ -55,6 +55,12 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// The decompressed shards.
+fn kept(cache: &Path) -> Vec<PathBuf> {
+    let sets = files(cache).into_iter().filter(|path| path.is_dir());
+    sets.flat_map(|set| files(&set)).filter(|path| path.extension().is_some_and(|end| end == "mds")).collect()
+}
+
 #[test]
 fn every_codec_gives_the_same_rows_and_is_decompressed_once() {
     for codec in CODECS {
@@ -66,17 +72,18 @@ fn every_codec_gives_the_same_rows_and_is_decompressed_once() {
         (0..34).for_each(|n| assert_eq!(record(&source, n), cells(n), "{codec} {n}"));
         assert_eq!(files(folder.path()).iter().map(|path| fs::read(path).unwrap()).collect::<Vec<_>>(), before);
         // What is there is used: another content of the same size shows it.
-        let kept = files(cache.path());
+        let kept = self::kept(cache.path());
         assert_eq!(kept.len(), 2);
         let mut other = fs::read(&kept[0]).unwrap();
         *other.last_mut().unwrap() = b'!';
         fs::write(&kept[0], other).unwrap();
+        drop(source);
         let again = cached(folder.path(), cache.path(), bytes).unwrap();
         assert_eq!(record(&again, 29)[2], Cell::Text("row 2!".into()));
         // A file of another size is made again.
         fs::write(&kept[0], "short").unwrap();
         assert_eq!(record(&cached(folder.path(), cache.path(), bytes).unwrap(), 29), cells(29));
-        assert_eq!(files(cache.path()), kept);
+        assert_eq!(self::kept(cache.path()), kept);
     }
 }
 
@@ -115,11 +122,11 @@ fn a_shard_that_is_not_what_the_index_says_leaves_nothing_behind() {
         let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let mut shards = write(folder.path(), 0, &[20]);
         let bytes = compress_all(folder.path(), &mut shards, codec);
-        for claimed in [bytes - 1, bytes + 1, 0, 1 << 40] {
+        for claimed in [bytes - 1, bytes + 1, 0, 1 << 30] {
             let mut shard = shards[0].clone();
             shard["raw_data"]["bytes"] = claimed.into();
             write_index(folder.path(), &[shard]);
-            let error = cached(folder.path(), cache.path(), u64::MAX).unwrap_err();
+            let error = cached(folder.path(), cache.path(), 1 << 30).unwrap_err();
             assert!(matches!(&error, DataError::Damaged { .. }), "{codec} {claimed}: {error}");
         }
         let path = folder.path().join("shard.00000.mds.z");
@@ -132,7 +139,7 @@ fn a_shard_that_is_not_what_the_index_says_leaves_nothing_behind() {
         write_index(folder.path(), &shards);
         let error = cached(folder.path(), cache.path(), bytes).unwrap_err();
         assert!(matches!(&error, DataError::Damaged { .. }), "{codec}: {error}");
-        assert!(files(cache.path()).is_empty(), "{codec}");
+        assert!(kept(cache.path()).is_empty(), "{codec}");
     }
 }
 
@@ -155,7 +162,7 @@ fn damaged_compressed_shards_are_errors_or_have_the_right_size() {
                 Ok(source) => (0..20).for_each(|row| assert!(source.read(row).map_or(true, |it| it.len() == 3))),
                 Err(_) => refused += 1,
             }
-            for file in files(cache.path()) {
+            for file in kept(cache.path()) {
                 assert_eq!(fs::metadata(&file).unwrap().len(), bytes);
                 fs::remove_file(file).unwrap();
             }
@@ -174,5 +181,39 @@ fn several_may_decompress_at_the_same_time() {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
         threads.into_iter().for_each(|thread| assert_eq!(thread.join().unwrap(), cells(59)));
     });
-    assert_eq!(files(cache.path()).len(), 3);
+    assert_eq!(kept(cache.path()).len(), 3);
+}
+
+#[test]
+fn data_sets_share_the_limit() {
+    let (folders, cache) = ([0, 1].map(|_| tempfile::tempdir().unwrap()), tempfile::tempdir().unwrap());
+    let bytes = [0, 1].map(|n| {
+        let mut shards = write(folders[n].path(), 0, &[20 + n]);
+        compress_all(folders[n].path(), &mut shards, "zstd")
+    });
+    let open = |n: usize, limit| cached(folders[n].path(), cache.path(), limit);
+    let one = open(0, bytes[0] + bytes[1]).unwrap();
+    // While the first is open, there is no room for the second.
+    let error = open(1, bytes[0] + bytes[1] - 1).unwrap_err().to_string();
+    assert!(error.contains(&format!("leave {} of the limit", bytes[1] - 1)), "{error}");
+    assert!(error.contains(&format!(", {})`", bytes[0] + bytes[1])), "{error}");
+    drop(open(1, bytes[0] + bytes[1]).unwrap());
+    assert_eq!(kept(cache.path()).len(), 2);
+    drop(one);
+    // What is not open makes room.
+    assert_eq!(record(&open(1, bytes[1]).unwrap(), 3), cells(3));
+    assert_eq!(kept(cache.path()).len(), 1);
+}
+
+#[test]
+fn what_was_left_half_written_is_removed() {
+    let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut shards = write(folder.path(), 0, &[5]);
+    let bytes = compress_all(folder.path(), &mut shards, "zstd");
+    drop(cached(folder.path(), cache.path(), bytes).unwrap());
+    let shard = kept(cache.path()).remove(0);
+    let half = shard.with_extension("77-00.tmp");
+    fs::rename(&shard, &half).unwrap();
+    assert_eq!(record(&cached(folder.path(), cache.path(), bytes).unwrap(), 1), cells(1));
+    assert!(shard.exists() && !half.exists());
 }

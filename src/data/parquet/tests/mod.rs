@@ -1,3 +1,4 @@
+mod columns;
 mod golden;
 mod hostile;
 mod memory;
@@ -8,7 +9,8 @@ use super::source::{ParquetSource, open_with};
 use crate::data::{
     cell::Record,
     error::DataError,
-    source::{Options, Source, Wanted},
+    options::Options,
+    source::{Source, Wanted},
     store::Objects,
 };
 use std::path::PathBuf;

@@ -49,10 +49,10 @@ fn values_are_the_same_before_and_after_their_pages_are_noted() {
             let (pages, noted) = noted(&source);
             assert!(pages > 10 && noted == pages);
         }
-        // The index of a process helps the next one.
+        // What was noted by reading helps the next process once it is saved.
         let second = open(std::slice::from_ref(&path), &Wanted::All, &options).unwrap();
         assert_eq!(noted(&second).1, 0);
-        second.index().unwrap();
+        source.index().unwrap();
         let third = open(&[path], &Wanted::All, &options).unwrap();
         assert_eq!(noted(&third).1, noted(&third).0);
         (0..300).for_each(|at| assert_eq!(third.read(at).unwrap(), row(at)));
@@ -61,9 +61,9 @@ fn values_are_the_same_before_and_after_their_pages_are_noted() {
 
 /// A file in memory. It counts what is read of it.
 #[derive(Debug)]
-struct Counting {
+pub(super) struct Counting {
     file: Vec<u8>,
-    reads: AtomicUsize,
+    pub(super) reads: AtomicUsize,
     bytes: AtomicUsize,
 }
 
@@ -76,7 +76,7 @@ impl Store for Counting {
     }
 }
 
-fn counting(path: &Path) -> (Arc<Counting>, Objects) {
+pub(super) fn counting(path: &Path) -> (Arc<Counting>, Objects) {
     let file = fs::read(path).unwrap();
     let object = Object { name: "memory".into(), bytes: file.len() as u64, tag: 1 };
     let store = Arc::new(Counting { file, reads: AtomicUsize::new(0), bytes: AtomicUsize::new(0) });
@@ -193,4 +193,18 @@ fn a_file_that_changed_since_its_values_were_noted_is_an_error() {
     assert!(error.contains("row 12") && error.contains("image") && error.contains("changed"), "{error}");
     fs::write(&path, &bytes[..length / 20]).unwrap();
     assert!(matches!(source.read(99), Err(DataError::Read { .. })));
+}
+
+/// A folder that cannot be written is an error of `index`. What was noted still serves this process.
+#[test]
+fn an_index_that_cannot_be_saved_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.parquet");
+    write(&path, 300, 120, plain(WriterVersion::PARQUET_2_0));
+    let no_folder = Options { index_dir: Some(path.join("index")), ..Options::default() };
+    let source = open(slice::from_ref(&path), &Wanted::All, &no_folder).unwrap();
+    let error = source.index().unwrap_err().to_string();
+    assert!(error.contains("cannot save the index as") && error.contains("`index_dir`"), "{error}");
+    assert_eq!(noted(&source).1, noted(&source).0);
+    (0..300).for_each(|at| assert_eq!(source.read(at).unwrap(), row(at)));
 }

@@ -61,6 +61,13 @@ fn each_cause_has_its_line() {
         "the step waits 31 % of the time for read (`Dataset::get`) (4 workers busy 98 %): make it cheaper, or do its \
          work once and store the result; more workers help only if they wait for storage",
     );
+    let fetched = |fetch: u64| Stages { read: busy(ms(3600)), fetch: busy(ms(fetch)), ..Stages::default() };
+    says(
+        &Stats { stages: fetched(3240), ..stats(400) },
+        "the step waits 40 % of the time for read (`Dataset::get`) (4 workers busy 90 %), which waits for the store 90 % of \
+         its time: open the rows with more `requests` or `read_ahead`, shuffle by blocks (`BlockShuffle`), or keep a `cache`",
+    );
+    assert!(matches!(Stats { stages: fetched(1000), ..stats(400) }.verdict(), Verdict::Workers { .. }));
     says(
         &Stats {
             stages: Stages { transfer: busy(ms(2900)), read: busy(ms(1000)), ..Stages::default() },
@@ -261,6 +268,38 @@ fn the_first_steps_are_left_out() {
     assert!(matches!(now.verdict(), Verdict::Workers { .. }), "{}", now.verdict());
     let early = Stats { batches: 12, ..now };
     assert_eq!(early.verdict(), Verdict::TooEarly { batches: 12, errors: 0 });
+}
+
+/// Two seconds of waits are enough, whatever the number of batches, but not those for the first batch of an epoch.
+#[test]
+fn long_waits_are_judged_by_their_time() {
+    let busy_reads = Stages { read: busy(ms(7900)), ..Stages::default() };
+    let slow = Stats {
+        batches: 4,
+        stages: busy_reads,
+        workers_had: ms(8000),
+        waited: ms(2100),
+        stepped: ms(10),
+        workers: 2,
+        ..stats(0)
+    };
+    let is_told = |stats: Stats| matches!(stats.verdict(), Verdict::Workers { stage: Stage::Read, .. });
+    assert!(is_told(slow.clone()), "{}", slow.verdict());
+    // Neither the end of the first steps nor an earlier look takes it back.
+    let warm_up = Some(Box::new(Stats { batches: 8, waited: ms(2000), ..Stats::default() }));
+    assert!(is_told(Stats { batches: 9, warm_up, ..slow.clone() }));
+    // After the first steps, two seconds of steps are enough too.
+    let warm_up = Some(Box::new(Stats { batches: 8, ..Stats::default() }));
+    let computes = Stats { batches: 11, waited: ms(10), stepped: ms(2000), warm_up, ..slow.clone() };
+    assert!(matches!(computes.verdict(), Verdict::Compute { .. }), "{}", computes.verdict());
+    assert!(matches!(Stats { stepped: ms(1900), ..computes }.verdict(), Verdict::TooEarly { .. }));
+    for early in [
+        Stats { waited: ms(1900), ..slow.clone() },
+        Stats { start_waited: ms(200), ..slow.clone() },
+        Stats { batches: 1, ..slow.clone() },
+    ] {
+        assert_eq!(early.verdict(), Verdict::TooEarly { batches: early.batches, errors: 0 });
+    }
 }
 
 #[test]

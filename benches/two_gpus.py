@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""All that two GPUs have to show of training one model, in one call. It needs no Rust: the programs were built before.
+
+    cargo build --release --features cuda,turbo --example data_parallel --example image_classification
+    cargo test --release --features cuda,turbo --test gpu --no-run    # prints the path of the tests
+    python3 benches/two_gpus.py --out two_gpus.jsonl --tests target/release/deps/gpu-HASH target/release/examples
+
+--parts chooses among
+    tests    the GPU tests of two devices
+    epochs   data_parallel: ten epochs, five times
+    steps    data_parallel: a step with the loader and with a batch that stays on the device
+    speed    data_parallel: two GPUs against one, with 1 and 25 million parameters, batches for a step of some 20 ms
+    ddp      Burn's strategy ddp, plain and with each way around it (--ways): --starts each, with cold caches
+    multi    Burn's strategy multi, plain and with each way around it: the same
+
+Each run is a line of JSON in --out, written as soon as it ends. A run that takes longer than its limit is ended, and its line says
+so; of the first of each kind, --stacks FOLDER keeps the stacks of all threads (cuda-gdb). With --seconds, nothing begins that may
+not end in time: what was left out has a line too. To go on in another call, name the parts and ways that are left.
+"""
+
+import argparse
+import glob
+import json
+import os
+import re
+import signal
+import site
+import subprocess
+import sys
+import tempfile
+import time
+
+# name: (environment, flags, cubecl.toml). In the order of docs/upstream.md.
+FLUSH = ["--flush-every", "2"]
+WAYS = {
+    "plain": ({}, [], ""),
+    "flush": ({}, FLUSH, ""),
+    "flush-connect-at-init": ({"NCCL_RUNTIME_CONNECT": "0"}, FLUSH, ""),
+    "connect-at-init": ({"NCCL_RUNTIME_CONNECT": "0"}, [], ""),
+    "connect-first": ({}, ["--connect-first"], ""),
+    "no-p2p": ({"NCCL_P2P_DISABLE": "1"}, [], ""),
+    "async-allocator": ({}, [], '[memory.cuda]\nallocator = "async"\n'),
+    "warm-up": ({}, ["--warm-up"], ""),
+    "minimal-tuning": ({"CUBECL_AUTOTUNE_LEVEL": "minimal"}, [], ""),
+    "all": ({"NCCL_RUNTIME_CONNECT": "0"}, [*FLUSH, "--connect-first", "--warm-up"], ""),
+}
+# Collective operations are no part of `multi`. `no-nccl` finds no library: copies go through the host.
+MULTI = ["plain", "flush", "warm-up", "minimal-tuning", "async-allocator", "no-nccl", "warm-caches"]
+
+
+class Runs:
+    def __init__(self, args):
+        self.args = args
+        self.ends = time.monotonic() + args.seconds
+        self.out = open(args.out, "a")
+        self.libraries = nccl()
+        self.gpus = self.names()
+        self.stacked = set()
+
+    def names(self):
+        query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+        return subprocess.run(query, capture_output=True, text=True, check=True).stdout.split("\n")[:-1]
+
+    def line(self, **fields):
+        text = json.dumps({"date": time.strftime("%Y-%m-%d"), "gpus": self.gpus, **fields})
+        print(text, flush=True)
+        self.out.write(text + "\n")
+        self.out.flush()
+
+    def run(self, command, limit, folder=None, env=None, toml="", **fields):
+        """Runs a program in a folder of its own, with caches there; returns its lines of JSON, or None if it failed."""
+        if time.monotonic() + limit > self.ends:
+            self.line(**fields, left_out=True)
+            return None
+        with tempfile.TemporaryDirectory() as fresh:
+            folder = folder or fresh
+            # CubeCL keeps its caches beside the outermost manifest.
+            open(os.path.join(folder, "Cargo.toml"), "a").close()
+            with open(os.path.join(folder, "cubecl.toml"), "w") as file:
+                file.write(toml)
+            homes = {key: folder for key in ["HOME", "XDG_CACHE_HOME", "CUDA_CACHE_PATH", "TMPDIR"]}
+            paths = {"LD_LIBRARY_PATH": ":".join(filter(None, [self.libraries, os.environ.get("LD_LIBRARY_PATH")]))}
+            whole = {**os.environ, **homes, **paths, **(env or {})}
+            began = time.monotonic()
+            with open(os.path.join(folder, "output"), "w+") as output:
+                # A session of its own: whatever it starts ends with it.
+                child = subprocess.Popen(
+                    command, cwd=folder, env=whole, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+                )
+                try:
+                    code = child.wait(limit)
+                except subprocess.TimeoutExpired:
+                    code = None
+                    self.stack(child.pid, fields)
+                finally:
+                    try:
+                        os.killpg(child.pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+                    child.wait()
+                output.seek(0)
+                text = output.read()
+        seen = [json.loads(line) for line in text.split("\n") if line.startswith('{"')]
+        seconds = round(time.monotonic() - began, 1)
+        fields["tuned"] = len(re.findall("Tuning", text))
+        if code != 0:
+            fields["last_words"] = text[-600:]
+        self.line(**fields, seconds=seconds, code=code, timed_out=code is None, epochs=seen)
+        return seen if code == 0 else None
+
+    def stack(self, pid, fields):
+        kind = "-".join(str(fields[key]) for key in ["part", "way"] if key in fields)
+        if not self.args.stacks or kind in self.stacked:
+            return
+        self.stacked.add(kind)
+        os.makedirs(self.args.stacks, exist_ok=True)
+        with open(os.path.join(self.args.stacks, kind + ".txt"), "w") as file:
+            command = ["cuda-gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 40"]
+            try:
+                subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, timeout=60)
+            except (OSError, subprocess.TimeoutExpired) as error:
+                file.write(f"no stacks: {error}\n")
+
+
+def nccl():
+    """A folder with `libnccl.so`, the name that is looked for: Python's packages have only `libnccl.so.2`."""
+    places = [*site.getsitepackages(), *sys.path]
+    found = [path for place in places for path in glob.glob(os.path.join(place, "nvidia/nccl/lib/libnccl.so.2"))]
+    if not found:
+        return None
+    folder = tempfile.mkdtemp()
+    for name in ["libnccl.so", "libnccl.so.2"]:
+        os.symlink(found[0], os.path.join(folder, name))
+    return folder
+
+
+def data_parallel(runs, limit, *options, **fields):
+    command = [runs.args.data_parallel, "--json", *map(str, options)]
+    return runs.run(command, limit, part=fields.pop("part"), options=list(options), **fields)
+
+
+def tests(runs):
+    if not runs.args.tests:
+        return runs.line(part="tests", left_out=True)
+    names = ["two_devices", "devices::", "data_parallel::", "reuse::"]
+    command = [os.path.abspath(runs.args.tests), "--ignored", "--test-threads", "1", "--nocapture", *names]
+    runs.run(command, 180, part="tests")
+
+
+def epochs(runs):
+    for number in range(5):
+        data_parallel(runs, 60, "--epochs", 10, part="epochs", number=number)
+
+
+def later(seen):
+    """The median of the epochs after the first, which compiles."""
+    times = sorted(epoch["step_ms"] for epoch in seen[1:])
+    return times[len(times) // 2]
+
+
+def batch_for(runs, width, target, part):
+    """The batch with which one GPU takes so many milliseconds for a step, about."""
+    batch = 1024
+    for _ in range(2):
+        seen = data_parallel(runs, 60, *case(1, width, batch), "--resident", part=part, calibrates=True)
+        if not seen:
+            return None
+        batch = max(64, min(1 << 16, round(batch * target / later(seen) / 64) * 64))
+    return batch
+
+
+def case(devices, width, batch):
+    pictures = devices * batch * 40
+    return ["--devices", devices, "--width", width, "--batch-size", batch, "--pictures", pictures, "--epochs", 4]
+
+
+def steps(runs):
+    batch = batch_for(runs, 700, 20, "steps")
+    for number in range(3 if batch else 0):
+        for feed in [[], ["--resident"]] if number % 2 else [["--resident"], []]:
+            data_parallel(runs, 60, *case(2, 700, batch), *feed, part="steps", number=number)
+
+
+def speed(runs):
+    for width in [700, 4600]:
+        batch = batch_for(runs, width, 20, "speed")
+        for number in range(3 if batch else 0):
+            for devices in [1, 2] if number % 2 else [2, 1]:
+                data_parallel(runs, 60, *case(devices, width, batch), part="speed", number=number)
+
+
+def burns(runs, strategy, ways):
+    """Starts Burn's strategy again and again. The pictures are drawn once."""
+    program, classes = runs.args.image_classification, ["--per-class", "300", "--epochs", "1"]
+    with tempfile.TemporaryDirectory() as drawn, tempfile.TemporaryDirectory() as warm:
+        runs.run([program, *classes], 150, folder=drawn, part=strategy, way="one GPU draws")
+        images = glob.glob(os.path.join(drawn, "burn-pinned-shapes-*"))
+        if not images:
+            return
+        shared = [program, "--data", images[0], "--epochs", "1", "--devices", "2", "--strategy", strategy]
+        for number in range(runs.args.starts):
+            for way in ways:
+                env, flags, toml = WAYS.get(way, ({}, [], ""))
+                if way == "no-nccl":
+                    env = {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
+                folder = warm if way == "warm-caches" else None
+                command = [*shared, *flags, "--loader", runs.args.loader]
+                runs.run(command, runs.args.limit, folder, env, toml, part=strategy, way=way, number=number)
+
+
+def main():
+    parts = ["tests", "epochs", "steps", "speed", "ddp", "multi"]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", help="the folder of the examples")
+    parser.add_argument("--tests", help="the program of the GPU tests")
+    parser.add_argument("--out", default="two_gpus.jsonl")
+    parser.add_argument("--parts", default=",".join(parts))
+    parser.add_argument("--ways", help="of ddp and multi; by default all of each")
+    parser.add_argument("--starts", type=int, default=20, help="of each way")
+    parser.add_argument("--limit", type=float, default=120, help="seconds of one start of ddp or multi")
+    parser.add_argument("--loader", default="pinned", choices=["pinned", "burn"], help="of ddp and multi")
+    parser.add_argument("--seconds", type=float, default=1e9, help="of the whole call")
+    parser.add_argument("--stacks", help="a folder for the stacks of runs that stand still")
+    args = parser.parse_args()
+    args.data_parallel, args.image_classification = (
+        os.path.abspath(os.path.join(args.programs, name)) for name in ["data_parallel", "image_classification"]
+    )
+    runs = Runs(args)
+    ways = args.ways.split(",") if args.ways else None
+    do = {
+        "tests": tests,
+        "epochs": epochs,
+        "steps": steps,
+        "speed": speed,
+        "ddp": lambda runs: burns(runs, "ddp", ways or list(WAYS)),
+        "multi": lambda runs: burns(runs, "multi", ways or MULTI),
+    }
+    unknown = [part for part in args.parts.split(",") if part not in do]
+    unknown += [way for way in ways or [] if way not in [*WAYS, *MULTI]]
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}. Parts: {', '.join(do)}. Ways: {', '.join(dict.fromkeys([*WAYS, *MULTI]))}")
+    for part in args.parts.split(","):
+        do[part](runs)
+
+
+if __name__ == "__main__":
+    main()

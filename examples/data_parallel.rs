@@ -1,0 +1,189 @@
+//! One model, trained on several devices by a loop of one's own: each device has a thread, a replica of the model, an optimizer
+//! and its slice of the loader. The gradients meet in host memory, so no device waits for another inside a driver.
+//!
+//!     cargo run --release --example data_parallel                    # two replicas on the CPU
+//!     cargo run --release --features cuda --example data_parallel    # two NVIDIA GPUs
+//!     cargo run --release --example data_parallel -- --accumulate 4  # steps of four batches of each device
+//!     cargo run --release --example data_parallel -- --checkpoints DIR  # saves there, and goes on from there if it was killed
+//!
+//! To use it for a model of your own, copy the folder `data_parallel` without `lines`, `model` and `resident`, and
+//! `resume/checkpoint.rs`. `train` takes any module, any loader and any step.
+
+#[path = "data_parallel/barrier.rs"]
+mod barrier;
+#[path = "resume/checkpoint.rs"]
+mod checkpoint;
+#[path = "data_parallel/gradients.rs"]
+mod gradients;
+#[path = "data_parallel/lines.rs"]
+mod lines;
+#[path = "data_parallel/mean.rs"]
+mod mean;
+#[path = "data_parallel/model.rs"]
+mod model;
+#[path = "data_parallel/replica.rs"]
+mod replica;
+#[path = "data_parallel/resident.rs"]
+mod resident;
+#[path = "data_parallel/train.rs"]
+mod train;
+
+use burn::{data::dataloader::DataLoader, optim::AdamConfig, prelude::*};
+use burn_pinned::{BoxError, PinnedDataLoaderBuilder};
+use clap::{Parser, value_parser};
+use lines::{Lines, ToBatch};
+use model::Model;
+use resident::Resident;
+use serde_json::json;
+use std::{fs, path::PathBuf, process::ExitCode, sync::Arc};
+use train::{Epoch, Plan, train};
+
+/// Trains one model on several devices.
+#[derive(Parser)]
+struct Args {
+    /// Devices to train on. Without the feature `cuda`, the CPU stands in for all; with it, GPUs are used in turn
+    #[arg(long, default_value_t = 2, value_parser = value_parser!(u16).range(1..))]
+    devices: u16,
+    #[arg(long, default_value_t = 5)]
+    epochs: usize,
+    /// Pictures of an epoch
+    #[arg(long, default_value_t = 16_384)]
+    pictures: usize,
+    /// Pictures of a batch of one device
+    #[arg(long, default_value_t = 64)]
+    batch_size: usize,
+    /// Batches of each device for one step
+    #[arg(long, default_value_t = 1, value_parser = value_parser!(u32).range(1..))]
+    accumulate: u32,
+    /// Width of the model. With 700 it has a million parameters, with 4,600 25 million
+    #[arg(long, default_value_t = 128)]
+    width: usize,
+    #[arg(long, default_value_t = 1e-3)]
+    learning_rate: f64,
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+    /// A folder for checkpoints. If there is one in it, the training goes on from there
+    #[arg(long)]
+    checkpoints: Option<PathBuf>,
+    /// Steps from one checkpoint to the next
+    #[arg(long, default_value_t = 100, value_parser = value_parser!(u32).range(1..))]
+    every: u32,
+    /// Each device takes its first batch again and again: what the steps cost without a loader
+    #[arg(long)]
+    resident: bool,
+    /// Prints each epoch as a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[cfg(feature = "cuda")]
+fn devices(count: usize) -> Result<Vec<Device>, BoxError> {
+    let all = Device::enumerate(burn::tensor::DeviceType::Cuda).into_vec();
+    if all.is_empty() {
+        return Err("there is no CUDA device here: leave out `--features cuda`".into());
+    }
+    Ok(all.into_iter().map(Device::autodiff).cycle().take(count).collect())
+}
+
+#[cfg(not(feature = "cuda"))]
+#[expect(clippy::unnecessary_wraps, reason = "with the feature `cuda` it may fail")]
+fn devices(count: usize) -> Result<Vec<Device>, BoxError> {
+    Ok(vec![Device::flex().autodiff(); count])
+}
+
+fn run(args: &Args) -> Result<(), BoxError> {
+    let devices = devices(args.devices.into())?;
+    devices[0].seed(args.seed);
+    let mut builder = PinnedDataLoaderBuilder::new(ToBatch)
+        .batch_size(args.batch_size)
+        .shuffle(args.seed)
+        .drop_last(true) // all batches of a step count the same
+        .devices(devices.len())
+        .set_device(devices[0].clone());
+    let resume = match &args.checkpoints {
+        Some(root) => {
+            fs::create_dir_all(root)?;
+            checkpoint::newest(root)?
+        }
+        None => None,
+    };
+    if let Some((place, folder)) = &resume {
+        println!("going on from {}", folder.display());
+        builder = builder.resume(place.loader.clone());
+    }
+    let pinned = builder.build(Lines { len: args.pictures, seed: args.seed })?;
+    let mut loader: Arc<dyn DataLoader<_>> = Arc::clone(&pinned) as _;
+    if args.resident {
+        loader = Arc::new(Resident { loader, batches: pinned.num_batches() });
+    }
+    let plan = Plan {
+        devices: &devices,
+        state: &|| pinned.state(),
+        epochs: args.epochs,
+        accumulate: args.accumulate as usize,
+        rate: args.learning_rate,
+        save: args.checkpoints.as_deref().map(|root| (root, args.every as usize)),
+        resume,
+    };
+    let parameters = Model::new(args.width, &devices[0]).num_params();
+    let tell = |epoch: Epoch| report(args, parameters, &epoch);
+    if !args.json {
+        println!("{} replicas of {parameters} parameters, batches of {} each\n", devices.len(), args.batch_size);
+        println!("epoch   steps     loss   ms a step   pictures/s   waited for data");
+    }
+    let init = |device: &Device| Model::new(args.width, device);
+    let models = train(&plan, loader, &AdamConfig::new().init(), init, Model::step, tell)?;
+
+    let weights = |model: &Model| model.valid().into_record().into_bytes();
+    let first = weights(&models[0])?;
+    for (rank, model) in models.iter().enumerate() {
+        if weights(model)? != first {
+            return Err(format!("the replicas of device 0 and device {rank} differ").into());
+        }
+    }
+    if !args.json {
+        println!("\nThe replicas are equal, bit for bit.");
+        println!("They tell {:.1} % of new pictures right.", 100.0 * accuracy(args, &models[0].valid())?);
+    }
+    Ok(())
+}
+
+fn report(args: &Args, parameters: usize, epoch: &Epoch) {
+    let seconds = epoch.took.as_secs_f64();
+    let step_ms = 1e3 * seconds / epoch.steps as f64;
+    let pictures = usize::from(args.devices) * args.accumulate as usize * args.batch_size;
+    let (per_s, waited) = ((epoch.steps * pictures) as f64 / seconds, epoch.waited.as_secs_f64() / seconds);
+    if args.json {
+        let line = json!({
+            "epoch": epoch.number, "loss": epoch.loss, "step_ms": step_ms, "pictures_per_s": per_s, "waited": waited,
+            "devices": args.devices, "parameters": parameters, "batch": args.batch_size, "resident": args.resident,
+        });
+        return println!("{line}");
+    }
+    let (number, step, loss) = (epoch.number, epoch.step, epoch.loss);
+    println!("{number:>5} {step:>7} {loss:>8.4} {step_ms:>11.2} {per_s:>12.0} {:>15.1} %", 100.0 * waited);
+}
+
+/// The share of new pictures that the model tells right.
+fn accuracy(args: &Args, model: &Model) -> Result<f64, BoxError> {
+    const PICTURES: usize = 2048;
+    let builder =
+        PinnedDataLoaderBuilder::new(ToBatch).batch_size(args.batch_size).set_device(devices(1)?.remove(0).inner());
+    let mut right = 0.0;
+    for batch in builder.build(Lines { len: PICTURES, seed: !args.seed })?.iter() {
+        let batch = batch?;
+        let guess = model.forward(batch.pixels).argmax(1).flatten::<1>(0, 1);
+        right += guess.equal(batch.classes).int().sum().into_scalar::<f64>();
+    }
+    Ok(right / PICTURES as f64)
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

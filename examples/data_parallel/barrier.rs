@@ -1,0 +1,54 @@
+//! A barrier that can be broken. Who fails wakes the others, so nobody waits for somebody who will not come.
+
+use parking_lot::{Condvar, Mutex};
+
+/// Another device has ended the training.
+#[derive(Debug, thiserror::Error)]
+#[error("another device has ended the training")]
+pub(crate) struct Broken;
+
+#[derive(Default)]
+struct State {
+    waiting: usize,
+    /// How often all have met.
+    met: u64,
+    broken: bool,
+}
+
+pub(crate) struct Barrier {
+    ranks: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Barrier {
+    pub(crate) fn new(ranks: usize) -> Self {
+        Self { ranks, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// Waits until all have called it equally often.
+    ///
+    /// # Errors
+    /// [`Broken`], at once, if one has called [`break_up`](Self::break_up).
+    pub(crate) fn wait(&self) -> Result<(), Broken> {
+        let mut state = self.state.lock();
+        let met = state.met;
+        state.waiting += 1;
+        if state.waiting == self.ranks && !state.broken {
+            (state.waiting, state.met) = (0, met + 1);
+            self.changed.notify_all();
+        }
+        self.changed.wait_while(&mut state, |state| state.met == met && !state.broken);
+        if state.met == met { Err(Broken) } else { Ok(()) }
+    }
+
+    /// Ends every wait, of now and of later.
+    pub(crate) fn break_up(&self) {
+        self.state.lock().broken = true;
+        self.changed.notify_all();
+    }
+}

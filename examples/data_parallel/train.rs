@@ -1,0 +1,132 @@
+//! One model, trained on several devices: each has a thread, a replica of the model, an optimizer and a slice of the loader.
+
+use super::{barrier::Broken, checkpoint::Place, mean::HostMean, replica::Run};
+use burn::{
+    data::dataloader::{DataLoader, split::split_dataloader},
+    module::Module,
+    optim::{GradientsParams, ModuleOptimizer},
+    tensor::{Device, Tensor},
+};
+use burn_pinned::{BoxError, LoaderState};
+use std::{
+    any::Any,
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread::{self, ScopedJoinHandle},
+    time::Duration,
+};
+
+/// How to train.
+pub(crate) struct Plan<'a> {
+    /// With autodiff. The same device may come twice.
+    pub(crate) devices: &'a [Device],
+    /// Where the loader stands.
+    pub(crate) state: &'a (dyn Fn() -> LoaderState + Sync),
+    /// The end, counted from the first epoch of the model's life.
+    pub(crate) epochs: usize,
+    /// Batches of each device for one step.
+    pub(crate) accumulate: usize,
+    pub(crate) rate: f64,
+    /// A folder for checkpoints, and the steps from one to the next.
+    pub(crate) save: Option<(&'a Path, usize)>,
+    /// The checkpoint to go on from. The loader was built with its state.
+    pub(crate) resume: Option<(Place, PathBuf)>,
+}
+
+/// What an epoch has come to.
+pub(crate) struct Epoch {
+    /// From 1.
+    pub(crate) number: usize,
+    /// Steps since the first epoch.
+    pub(crate) step: usize,
+    /// Steps of this epoch. They are fewer if it was resumed.
+    pub(crate) steps: usize,
+    /// The mean over all batches of all devices.
+    pub(crate) loss: f64,
+    pub(crate) took: Duration,
+    /// What device 0 waited for its batches.
+    pub(crate) waited: Duration,
+}
+
+/// Why a training has ended before its time.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Ended {
+    #[error("device {rank}: {error}")]
+    Failed { rank: usize, error: BoxError },
+    #[error("device {rank} panicked: {message}")]
+    Panicked { rank: usize, message: String },
+    #[error("device {rank} got no thread: {error}")]
+    NoThread { rank: usize, error: io::Error },
+    #[error("the first model: {0}")]
+    NoModel(BoxError),
+}
+
+impl Ended {
+    /// Whether this is only the echo of what another device has met.
+    fn is_echo(&self) -> bool {
+        matches!(self, Self::Failed { error, .. } if error.is::<Broken>())
+    }
+}
+
+/// Trains, and returns the replicas of all devices, which are equal. What is not trained, as the averages of batch normalisation,
+/// is each replica's own.
+///
+/// `init` makes a model on a device; all replicas begin as the first one. `step` gives the loss of a batch and its gradients.
+/// `tell` hears of each epoch, on the thread of device 0.
+///
+/// # Errors
+/// The first error or panic of any device ends all of them.
+pub(crate) fn train<M: Module, B: Send + 'static>(
+    plan: &Plan<'_>,
+    loader: Arc<dyn DataLoader<B>>,
+    optim: &ModuleOptimizer,
+    init: impl Fn(&Device) -> M + Sync,
+    step: impl Fn(&M, B) -> Result<(Tensor<1>, GradientsParams), BoxError> + Sync,
+    tell: impl Fn(Epoch) + Sync,
+) -> Result<Vec<M>, Ended> {
+    let slices = split_dataloader(loader, plan.devices);
+    // The replicas get the first model's values from host memory: nothing goes from device to device.
+    let first = init(&plan.devices[0]).into_record().into_bytes().map_err(|error| Ended::NoModel(error.into()))?;
+    let run = Run { plan, mean: HostMean::new(slices.len()), first_epoch: (plan.state)().epoch(), init, step, tell };
+    let one = |rank: usize| {
+        let replica = || {
+            let start = run.start(rank, first.to_vec(), optim.clone())?;
+            run.replica(rank, &*slices[rank], start)
+        };
+        let ended = match catch_unwind(AssertUnwindSafe(replica)) {
+            Ok(Ok(model)) => return Ok(model),
+            Ok(Err(error)) => Ended::Failed { rank, error },
+            Err(panic) => Ended::Panicked { rank, message: message(&*panic) },
+        };
+        run.mean.barrier().break_up();
+        Err(ended)
+    };
+    let all: Vec<Result<M, Ended>> = thread::scope(|scope| {
+        let spawn = |rank| {
+            let one = &one;
+            let thread = thread::Builder::new().name(format!("replica-{rank}")).spawn_scoped(scope, move || one(rank));
+            thread.map_err(|error| {
+                run.mean.barrier().break_up();
+                Ended::NoThread { rank, error }
+            })
+        };
+        let threads: Vec<_> = (0..slices.len()).map(spawn).collect();
+        let join = |(rank, thread): (usize, ScopedJoinHandle<'_, _>)| {
+            thread.join().unwrap_or_else(|panic| Err(Ended::Panicked { rank, message: message(&*panic) }))
+        };
+        threads.into_iter().enumerate().map(|(rank, thread)| join((rank, thread?))).collect()
+    });
+    // The cause, if there is one, and not its echo.
+    match all.iter().position(|end| end.as_ref().is_err_and(|ended| !ended.is_echo())) {
+        Some(cause) => all.into_iter().nth(cause).into_iter().collect(),
+        None => all.into_iter().collect(),
+    }
+}
+
+/// What a panic has said.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref().copied()).unwrap_or("no message").into()
+}

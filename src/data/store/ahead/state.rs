@@ -1,0 +1,362 @@
+//! What is to be fetched, and in which order: a state machine that knows no thread, no clock and no store.
+//!
+//! A *part* is what one read of a format asks for: a range of an object. A *piece* is some neighbouring parts, fetched by one
+//! request. An *order* is an epoch that has announced its rows.
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque, hash_map::Entry},
+    io, mem,
+    ops::Range,
+    sync::Arc,
+};
+
+/// Parts with a gap of so many bytes between them are fetched together, and the gap is thrown away. Headers of a tar are
+/// such gaps. In a long piece a gap may have this part of it.
+const GAP: u64 = 4 << 10;
+const OF_PIECE: u64 = 16;
+/// A piece has no more bytes, unless it is a single part.
+const LARGEST: u64 = 4 << 20;
+/// The first pieces of an order are small, so that its first batch comes soon: a piece has at most this part of the bytes that
+/// were asked for before, or [`SMALL`] bytes, which take no longer than the answer.
+const RAMP: u64 = 4;
+const SMALL: u64 = 64 << 10;
+/// An order is planned for so many rows at most, however small they are.
+pub(super) const ROWS: u64 = 1 << 16;
+
+/// An object, and where a part begins in it.
+pub(super) type Key = (usize, u64);
+
+/// The rows to come. `None` stands for a row of another data set.
+pub(crate) type Plan = Box<dyn Iterator<Item = Option<Planned>> + Send>;
+
+/// A row to come, with its parts.
+pub(crate) struct Planned {
+    pub(crate) row: usize,
+    pub(crate) parts: Vec<(usize, Range<u64>)>,
+}
+
+/// Neighbouring parts of an object.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) object: usize,
+    /// In order, without overlaps.
+    pub(super) parts: Vec<Range<u64>>,
+}
+
+impl Piece {
+    pub(super) fn range(&self) -> Range<u64> {
+        let (first, last) = (self.parts.first(), self.parts.last());
+        first.map_or(0, |part| part.start)..last.map_or(0, |part| part.end)
+    }
+}
+
+#[derive(Debug)]
+struct Part {
+    end: u64,
+    /// Rows to come that need it.
+    uses: usize,
+    /// Whether each of them reads it anew. Else it is decoded once, and the others find it decoded.
+    again: bool,
+    is: Is,
+}
+
+#[derive(Debug)]
+enum Is {
+    /// Nobody has asked the store for it.
+    Wanted,
+    /// It is asked for.
+    Coming,
+    Here(Vec<u8>),
+    Failed(Arc<io::Error>),
+    /// A row has it. Other rows of the same page find it decoded.
+    Taken,
+}
+
+/// What a read of a part is to do.
+#[derive(Debug)]
+pub(super) enum Want {
+    Here(Vec<u8>),
+    Failed(Arc<io::Error>),
+    /// It comes: wait until something has arrived.
+    Coming,
+    /// Fetch it now, and tell by [`State::fetched`]. Others wait for it.
+    Fetch,
+    /// It was not announced.
+    Unknown,
+}
+
+/// An epoch that has announced its rows.
+struct Order {
+    id: u64,
+    /// Whether each row reads its parts anew.
+    again: bool,
+    /// `None` while a thread is planning, and at the end.
+    plan: Option<Plan>,
+    /// Parts that were planned, the nearest first. Some are no longer wanted.
+    queue: VecDeque<(u64, Key)>,
+    /// Rows that were planned, and those of them that were read.
+    planned: u64,
+    done: u64,
+    /// Bytes that were planned and not read yet.
+    ahead: u64,
+    /// Bytes that the store was asked for.
+    asked: u64,
+}
+
+/// What an order planned for a row.
+#[derive(Debug)]
+struct Need {
+    order: u64,
+    bytes: u64,
+    keys: Vec<Key>,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct State {
+    /// Bytes that may be on their way or here.
+    limit: u64,
+    held: u64,
+    parts: BTreeMap<Key, Part>,
+    rows: HashMap<usize, Vec<Need>>,
+    /// Rows that were read before they were planned, and how often.
+    early: HashMap<usize, usize>,
+    orders: Vec<Order>,
+    last_id: u64,
+    pub(super) is_closed: bool,
+}
+
+impl State {
+    pub(super) fn new(limit: u64) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// `again` says that rows read what other rows have read. Else it is decoded once for all.
+    pub(super) fn begin(&mut self, plan: Plan, again: bool) -> u64 {
+        self.last_id += 1;
+        self.orders.push(Order {
+            id: self.last_id,
+            again,
+            plan: Some(plan),
+            queue: VecDeque::new(),
+            planned: 0,
+            done: 0,
+            ahead: 0,
+            asked: 0,
+        });
+        self.last_id
+    }
+
+    /// Forgets an order. Returns its plan, to be dropped outside of a lock.
+    pub(super) fn end(&mut self, id: u64) -> Option<Plan> {
+        let at = self.orders.iter().position(|order| order.id == id)?;
+        let mut keys = Vec::new();
+        self.rows.retain(|_, needs| {
+            let of_it = needs.extract_if(.., |need| need.order == id);
+            keys.extend(of_it.flat_map(|need| need.keys));
+            !needs.is_empty()
+        });
+        keys.into_iter().for_each(|key| self.release(key));
+        let plan = self.orders.swap_remove(at).plan;
+        if self.orders.is_empty() {
+            self.early.clear();
+        }
+        plan
+    }
+
+    /// Takes the plan of an order that may plan more: the one that has planned the fewest rows ahead.
+    pub(super) fn next_plan(&mut self) -> Option<(u64, Plan)> {
+        let each = self.limit / self.orders.len().max(1) as u64;
+        let may = |order: &&mut Order| {
+            let rows = order.planned - order.done;
+            order.plan.is_some() && (rows == 0 || order.ahead < each && rows < ROWS)
+        };
+        let order = self.orders.iter_mut().filter(may).min_by_key(|order| order.planned - order.done)?;
+        Some((order.id, order.plan.take()?))
+    }
+
+    /// Adds what a plan has given, and gives the plan back, unless it is at its end. Returns what is left to drop.
+    pub(super) fn planned(&mut self, id: u64, rows: Vec<Planned>, plan: Option<Plan>) -> Option<Plan> {
+        let Some(order) = self.orders.iter_mut().find(|order| order.id == id) else { return plan };
+        order.plan = plan;
+        for Planned { row, parts } in rows {
+            if let Entry::Occupied(mut times) = self.early.entry(row) {
+                *times.get_mut() -= 1;
+                if *times.get() == 0 {
+                    times.remove();
+                }
+                continue;
+            }
+            let (position, mut bytes) = (order.planned, 0);
+            order.planned += 1;
+            let mut keys = Vec::with_capacity(parts.len());
+            for (object, range) in parts {
+                let key = (object, range.start);
+                let part = self.parts.entry(key).or_insert(Part {
+                    end: range.end,
+                    uses: 0,
+                    again: order.again,
+                    is: Is::Wanted,
+                });
+                // Two reads that begin at the same place and end at others: the second one is not announced.
+                if part.end != range.end {
+                    continue;
+                }
+                part.uses += 1;
+                if let Is::Wanted = part.is {
+                    order.queue.push_back((position, key));
+                    if part.uses == 1 {
+                        bytes += range.end - range.start;
+                    }
+                }
+                keys.push(key);
+            }
+            order.ahead += bytes;
+            self.rows.entry(row).or_default().push(Need { order: id, bytes, keys });
+        }
+        None
+    }
+
+    /// Takes the most urgent piece that there is room for.
+    pub(super) fn next_piece(&mut self) -> Option<Piece> {
+        let parts = &self.parts;
+        for order in &mut self.orders {
+            let is_wanted = |key: &Key| parts.get(key).is_some_and(|part| matches!(part.is, Is::Wanted));
+            while order.queue.pop_front_if(|(_, key)| !is_wanted(key)).is_some() {}
+        }
+        let nearest = self.orders.iter().enumerate();
+        let nearest = nearest.filter_map(|(at, order)| {
+            let (position, key) = *order.queue.front()?;
+            Some((position.saturating_sub(order.done), at, key))
+        });
+        let (_, at, key) = nearest.min_by_key(|(distance, ..)| *distance)?;
+        let largest = (self.orders[at].asked / RAMP).clamp(SMALL, LARGEST);
+        let end = self.parts.get(&key)?.end;
+        if self.held > 0 && self.held + (end - key.1) > self.limit {
+            return None;
+        }
+        let piece = self.neighbours(key, end, largest.min(self.limit.saturating_sub(self.held)));
+        for part in &piece.parts {
+            self.coming((piece.object, part.start));
+        }
+        let range = piece.range();
+        self.orders[at].asked += range.end - range.start;
+        Some(piece)
+    }
+
+    /// The wanted parts around one, up to so many bytes.
+    fn neighbours(&self, key: Key, end: u64, largest: u64) -> Piece {
+        let (object, start) = key;
+        let (mut whole, mut parts) = (start..end, VecDeque::new());
+        parts.push_back(start..end);
+        let wanted = |part: &Part| matches!(part.is, Is::Wanted);
+        let gap = |whole: &Range<u64>| GAP.max((whole.end - whole.start) / OF_PIECE);
+        for ((_, next), part) in self.parts.range((object, start + 1)..=(object, u64::MAX)) {
+            let near = *next >= whole.end && next - whole.end <= gap(&whole);
+            if !near || !wanted(part) || part.end - whole.start > largest {
+                break;
+            }
+            whole.end = part.end;
+            parts.push_back(*next..part.end);
+        }
+        for ((_, before), part) in self.parts.range((object, 0)..key).rev() {
+            let near = part.end <= whole.start && whole.start - part.end <= gap(&whole);
+            if !near || !wanted(part) || whole.end - before > largest {
+                break;
+            }
+            whole.start = *before;
+            parts.push_front(*before..part.end);
+        }
+        Piece { object, parts: parts.into() }
+    }
+
+    fn coming(&mut self, key: Key) {
+        if let Some(part) = self.parts.get_mut(&key) {
+            part.is = Is::Coming;
+            self.held += part.end - key.1;
+        }
+    }
+
+    /// Takes a part that has come, or why it has not. It is dropped if no row needs it any more.
+    pub(super) fn arrived(&mut self, key: Key, end: u64, bytes: Result<Vec<u8>, Arc<io::Error>>) {
+        let part = self.parts.get_mut(&key).filter(|part| part.end == end && matches!(part.is, Is::Coming));
+        match (part, bytes) {
+            (Some(part), Ok(bytes)) => part.is = Is::Here(bytes),
+            (part, bytes) => {
+                self.held -= end - key.1;
+                if let (Some(part), Err(error)) = (part, bytes) {
+                    part.is = Is::Failed(error);
+                }
+            }
+        }
+    }
+
+    /// Says what a read is to do.
+    pub(super) fn want(&mut self, key: Key, end: u64) -> Want {
+        let Some(part) = self.parts.get_mut(&key).filter(|part| part.end == end) else { return Want::Unknown };
+        match &mut part.is {
+            Is::Coming => Want::Coming,
+            Is::Taken => Want::Unknown,
+            Is::Failed(error) => Want::Failed(Arc::clone(error)),
+            Is::Here(bytes) if part.again && part.uses > 1 => Want::Here(bytes.clone()),
+            Is::Here(bytes) => {
+                let bytes = mem::take(bytes);
+                part.is = Is::Taken;
+                self.held -= end - key.1;
+                Want::Here(bytes)
+            }
+            Is::Wanted => {
+                self.coming(key);
+                Want::Fetch
+            }
+        }
+    }
+
+    /// Notes that a read has fetched a part by itself, and has used it.
+    pub(super) fn fetched(&mut self, key: Key, end: u64) {
+        self.held -= end - key.1;
+        if let Some(part) = self.parts.get_mut(&key).filter(|part| part.end == end)
+            && matches!(part.is, Is::Coming)
+        {
+            part.is = Is::Taken;
+        }
+    }
+
+    /// Notes that a row was read. It may be planned later, if a worker was quicker than the plan.
+    pub(super) fn done(&mut self, row: usize) {
+        let Some(needs) = self.rows.get_mut(&row) else {
+            if !self.orders.is_empty() && self.early.len() < ROWS as usize {
+                *self.early.entry(row).or_default() += 1;
+            }
+            return;
+        };
+        let need = (!needs.is_empty()).then(|| needs.remove(0));
+        if needs.is_empty() {
+            self.rows.remove(&row);
+        }
+        let Some(Need { order, bytes, keys }) = need else { return };
+        if let Some(order) = self.orders.iter_mut().find(|other| other.id == order) {
+            order.done += 1;
+            order.ahead -= bytes;
+        }
+        keys.into_iter().for_each(|key| self.release(key));
+    }
+
+    fn release(&mut self, key: Key) {
+        let Some(part) = self.parts.get_mut(&key) else { return };
+        part.uses -= 1;
+        if part.uses > 0 {
+            return;
+        }
+        if let Some(part) = self.parts.remove(&key)
+            && matches!(part.is, Is::Here(_))
+        {
+            self.held -= part.end - key.1;
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn held(&self) -> u64 {
+        self.held
+    }
+}

@@ -1,0 +1,192 @@
+//! Reading ahead over a store in memory that counts what it is asked for.
+
+use super::*;
+use proptest::prelude::*;
+use rand::{SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
+
+use std::{
+    io::Cursor,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    time::Duration,
+};
+
+/// Rows of so many bytes, with a gap behind each, in one object.
+const BYTES: u64 = 1000;
+const STEP: u64 = 1512;
+
+/// An object whose byte at `n` is `n as u8`.
+#[derive(Debug, Default)]
+struct Memory {
+    requests: AtomicUsize,
+    bytes: AtomicUsize,
+    /// The request of this number fails.
+    fails: Option<usize>,
+    waits: Duration,
+}
+
+impl Store for Memory {
+    fn open(&self, _: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
+        thread::sleep(self.waits);
+        if Some(self.requests.fetch_add(1, Relaxed)) == self.fails {
+            return Err(io::Error::other("broken"));
+        }
+        self.bytes.fetch_add((part.end - part.start) as usize, Relaxed);
+        Ok(Box::new(Cursor::new(part.map(|at| at as u8).collect::<Vec<u8>>())))
+    }
+}
+
+fn row_range(row: usize) -> Range<u64> {
+    let start = row as u64 * STEP;
+    start..start + BYTES
+}
+
+fn plan(rows: impl Iterator<Item = usize> + Send + 'static) -> Plan {
+    Box::new(rows.map(|row| Some(Planned { row, parts: vec![(0, row_range(row))] })))
+}
+
+struct Set {
+    memory: Arc<Memory>,
+    ahead: Ahead,
+}
+
+fn set(limit: u64, memory: Memory) -> Set {
+    let memory = Arc::new(memory);
+    let store: Arc<dyn Store> = Arc::clone(&memory) as _;
+    Set { memory, ahead: Ahead::new(store, limit, 8) }
+}
+
+impl Set {
+    fn begin(&self, rows: Vec<usize>) -> Epoch {
+        self.ahead.begin(plan(rows.into_iter()), true)
+    }
+
+    fn read(&self, row: usize) -> io::Result<()> {
+        let bytes = self.ahead.read(0, row_range(row))?;
+        self.ahead.done(row);
+        assert!(bytes.iter().copied().eq(row_range(row).map(|at| at as u8)), "row {row}");
+        Ok(())
+    }
+
+    fn held(&self) -> u64 {
+        self.ahead.shared.state.lock().held()
+    }
+}
+
+fn shuffled(rows: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rows).collect();
+    order.shuffle(&mut ChaCha8Rng::seed_from_u64(1));
+    order
+}
+
+#[test]
+fn each_row_is_fetched_once_and_neighbours_together() {
+    let set = set(1 << 30, Memory { waits: Duration::from_micros(200), ..Memory::default() });
+    let epoch = set.begin(shuffled(5000));
+    shuffled(5000).into_iter().for_each(|row| set.read(row).unwrap());
+    drop(epoch);
+    let (requests, bytes) = (set.memory.requests.load(Relaxed), set.memory.bytes.load(Relaxed) as u64);
+    assert!(requests < 2500, "{requests} requests for 5000 rows");
+    // A gap may be a row that was fetched before.
+    assert!((5000 * BYTES..=5500 * STEP).contains(&bytes), "{bytes} bytes");
+    assert_eq!(set.held(), 0);
+}
+
+#[test]
+fn what_is_held_stays_within_the_limit() {
+    let limit = 50 * BYTES;
+    let set = set(limit, Memory::default());
+    let epoch = set.begin(shuffled(2000));
+    for row in shuffled(2000) {
+        assert!(set.held() <= limit + BYTES, "a read may fetch one part by itself");
+        set.read(row).unwrap();
+    }
+    drop(epoch);
+    assert_eq!(set.held(), 0);
+}
+
+#[test]
+fn workers_read_in_any_order_and_what_was_not_announced() {
+    let set = set(200 * BYTES, Memory::default());
+    let epoch = set.begin(shuffled(3000));
+    thread::scope(|scope| {
+        for worker in 0..4 {
+            let set = &set;
+            scope.spawn(move || {
+                shuffled(3000).into_iter().skip(worker).step_by(4).for_each(|row| set.read(row).unwrap())
+            });
+        }
+        (3000..3100).for_each(|row| set.read(row).unwrap());
+    });
+    drop(epoch);
+    assert_eq!(set.held(), 0);
+}
+
+#[test]
+fn repeated_rows_and_two_epochs_at_once() {
+    let set = set(100 * BYTES, Memory::default());
+    let twice: Vec<usize> = (0..300).flat_map(|row| [row, row]).collect();
+    let (one, two) = (set.begin(twice.clone()), set.begin(shuffled(300)));
+    twice.iter().for_each(|row| set.read(*row).unwrap());
+    drop(one);
+    shuffled(300).into_iter().for_each(|row| set.read(row).unwrap());
+    drop(two);
+    assert_eq!(set.held(), 0);
+}
+
+#[test]
+fn an_epoch_that_ends_early_leaves_nothing() {
+    let set = set(1 << 30, Memory::default());
+    let epoch = set.begin(shuffled(1000));
+    shuffled(1000).into_iter().take(10).for_each(|row| set.read(row).unwrap());
+    drop(epoch);
+    set.read(999).unwrap();
+    // Pieces that were on their way are dropped as they come.
+    for _ in 0..2000 {
+        if set.held() == 0 {
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    panic!("{} bytes are held", set.held());
+}
+
+#[test]
+fn a_request_that_fails_is_an_error_of_its_rows_alone() {
+    let set = set(1 << 30, Memory { fails: Some(3), ..Memory::default() });
+    let epoch = set.begin((0..1000).collect());
+    let mut failed = 0;
+    for row in 0..1000 {
+        if let Err(error) = set.read(row) {
+            set.ahead.done(row);
+            assert_eq!(error.to_string(), "broken");
+            failed += 1;
+        }
+    }
+    drop(epoch);
+    assert!((1..100).contains(&failed), "{failed} rows failed");
+    assert_eq!(set.held(), 0);
+}
+
+#[test]
+fn an_order_whose_sampler_panics_is_read_directly() {
+    let set = set(1 << 30, Memory::default());
+    let rows = (0..100).map(|row| if row < 70 { row } else { panic!("the sampler") });
+    let epoch = set.ahead.begin(plan(rows), true);
+    (0..100).for_each(|row| set.read(row).unwrap());
+    drop(epoch);
+    assert_eq!(set.held(), 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn any_order_gives_the_bytes(order in prop::collection::vec(0usize..60, 1..400), limit in 1u64..100) {
+        let set = set(limit * BYTES, Memory::default());
+        let epoch = set.begin(order.clone());
+        for row in order {
+            set.read(row).unwrap();
+        }
+        drop(epoch);
+        prop_assert_eq!(set.held(), 0);
+    }
+}

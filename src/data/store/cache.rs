@@ -1,0 +1,23 @@
+//! A folder on disk where a data set keeps what is dear to get: pages of objects behind a network, decompressed shards.
+//!
+//! Each data set has a folder of its own there, a set. In an epoch each sample comes once, so what was used least recently
+//! comes last: it is never worth while to evict a page for another one. A cache fills up to its limit and keeps what it
+//! has. Sets that nobody has open are evicted as a whole, when another data set is opened that needs the room.
+
+mod folder;
+#[cfg(all(feature = "remote", unix))]
+mod layout;
+#[cfg(all(feature = "remote", unix))]
+mod paged;
+#[cfg(all(feature = "remote", unix))]
+mod pages;
+mod set;
+#[cfg(all(feature = "remote", unix))]
+mod table;
+#[cfg(all(test, feature = "remote", unix))]
+mod tests;
+
+pub(crate) use folder::{Folder, unusable};
+#[cfg(all(feature = "remote", unix))]
+pub(crate) use paged::Cached;
+pub(crate) use set::{Id, SHARD, Set};

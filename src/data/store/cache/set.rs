@@ -1,0 +1,248 @@
+//! A data set in a cache: a folder of its own, which says how many bytes it has reserved.
+
+use crate::data::{replace::TEMPORARY, store::Object};
+use crc32fast::Hasher as Crc;
+use fnv::FnvHasher;
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    hash::Hasher,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+/// What is in a set, and in which version: the last byte. It begins the file [`HEAD`], which says what the folder is.
+const MAGIC: &[u8; 8] = b"burnpse1";
+const HEAD: &str = "set";
+/// Whoever has the set open holds a shared lock on this file.
+const IN_USE: &str = "in-use";
+/// The file of the pages. It is sparse.
+pub(super) const DATA: &str = "data";
+/// The file that says which pages are there.
+pub(super) const TABLE: &str = "table";
+/// How the names of the files begin that readers hold a lock on.
+pub(super) const READER: &str = "reader-";
+/// Whoever writes shards into the set holds a lock on this file.
+const WRITER: &str = "writer";
+/// How the names of decompressed shards end.
+pub(crate) const SHARD: &str = ".mds";
+
+/// Names a data set: by what is in it, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Id {
+    hash: u64,
+    check: u32,
+}
+
+impl Id {
+    /// Names a list of objects. Another size or tag makes another name. `kind` says what is kept of them.
+    pub(crate) fn of(kind: &str, objects: &[Object]) -> Self {
+        let (mut hash, mut check) = (FnvHasher::default(), Crc::new());
+        let mut add = |bytes: &[u8]| {
+            hash.write(bytes);
+            check.update(bytes);
+        };
+        add(kind.as_bytes());
+        for Object { name, bytes, tag } in objects {
+            [name.len() as u64, *bytes, *tag].iter().for_each(|word| add(&word.to_le_bytes()));
+            add(name.as_bytes());
+        }
+        Self { hash: hash.finish(), check: check.finalize() }
+    }
+
+    fn folder(self) -> String {
+        format!("set-{:016x}", self.hash)
+    }
+}
+
+/// Whether a name is one that a set's folder may have.
+fn is_ours(name: &str) -> bool {
+    name.strip_prefix("set-").is_some_and(|hash| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// What the file [`HEAD`] says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Head {
+    id: Id,
+    /// The bytes that the set may have on disk.
+    reserved: u64,
+}
+
+impl Head {
+    /// `None` if there is none yet.
+    fn read(folder: &Path) -> io::Result<Option<Self>> {
+        let file = match fs::read(folder.join(HEAD)) {
+            Ok(file) if file.is_empty() => return Ok(None),
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let word = |at: usize| file.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
+        let head = || {
+            let id = Id { hash: word(8)?, check: word(16)? as u32 };
+            file.starts_with(MAGIC).then_some(Self { id, reserved: word(24)? })
+        };
+        head().map(Some).ok_or_else(|| strange(&folder.join(HEAD)))
+    }
+
+    /// Written in place: it is as long as before.
+    fn write(self, folder: &Path) -> io::Result<()> {
+        let mut bytes = MAGIC.to_vec();
+        [self.id.hash, self.id.check.into(), self.reserved].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+        OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(HEAD))?.write_all(&bytes)
+    }
+}
+
+/// Another version or another program has made it.
+pub(super) fn strange(path: &Path) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{} was not made by this version", path.display()))
+}
+
+/// A set that is open. Until it is dropped, no process evicts it.
+#[derive(Debug)]
+pub(crate) struct Set {
+    folder: PathBuf,
+    id: Id,
+    /// Locked.
+    _in_use: File,
+}
+
+impl Set {
+    /// Opens a set, and makes it if need be. Also tells whether nobody else has it open. Only who holds the account's lock
+    /// may open sets.
+    pub(super) fn open(cache: &Path, id: Id) -> io::Result<(Self, bool)> {
+        let folder = cache.join(id.folder());
+        fs::create_dir_all(&folder)?;
+        let in_use = lock_file(&folder.join(IN_USE))?;
+        let is_alone = take(&in_use)?;
+        match Head::read(&folder)? {
+            Some(head) if head.id == id => {}
+            Some(_) if is_alone => {
+                clear(&folder)?; // damaged
+                Head { id, reserved: 0 }.write(&folder)?;
+            }
+            None if fs::read_dir(&folder)?.count() <= 2 => Head { id, reserved: 0 }.write(&folder)?,
+            _ => return Err(strange(&folder)),
+        }
+        in_use.set_modified(SystemTime::now())?;
+        if is_alone {
+            in_use.unlock()?;
+        }
+        in_use.lock_shared()?; // waits for nobody: who locks it otherwise holds the account's lock
+        Ok((Self { folder, id, _in_use: in_use }, is_alone))
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn reserved(&self) -> io::Result<u64> {
+        Ok(Head::read(&self.folder)?.map_or(0, |head| head.reserved))
+    }
+
+    /// Only who holds the account's lock may do so.
+    pub(super) fn set_reserved(&self, reserved: u64) -> io::Result<()> {
+        Head { id: self.id, reserved }.write(&self.folder)
+    }
+
+    /// Waits until nobody else writes shards into the set, and removes what was left half written. It ends with the file.
+    pub(crate) fn writer(&self) -> io::Result<File> {
+        let file = lock_file(&self.folder.join(WRITER))?;
+        file.lock()?;
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|end| end == TEMPORARY) {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(file)
+    }
+
+    /// Removes all pages.
+    #[cfg(all(feature = "remote", unix))]
+    pub(super) fn clear(&self) -> io::Result<()> {
+        clear(&self.folder)
+    }
+}
+
+/// A set as one sees it from outside.
+#[derive(Debug)]
+pub(super) struct Seen {
+    folder: PathBuf,
+    /// What it has reserved, or on disk if that is more.
+    pub(super) bytes: u64,
+    /// When it was opened last.
+    pub(super) opened: SystemTime,
+}
+
+impl Seen {
+    /// All sets of a cache. What another version or a stranger has made is none.
+    pub(super) fn all(cache: &Path) -> io::Result<Vec<Self>> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(cache)? {
+            let entry = entry?;
+            let folder = entry.path();
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if !is_folder || !is_ours(&entry.file_name().to_string_lossy()) {
+                continue;
+            }
+            if let Ok(Some(head)) = Head::read(&folder) {
+                let opened = fs::metadata(folder.join(IN_USE)).and_then(|meta| meta.modified());
+                let bytes = head.reserved.max(on_disk(&folder.join(DATA)));
+                all.push(Self { folder, bytes, opened: opened.unwrap_or(SystemTime::UNIX_EPOCH) });
+            }
+        }
+        Ok(all)
+    }
+
+    /// Removes the set, unless somebody has it open. Only who holds the account's lock may do so.
+    pub(super) fn evict(&self) -> io::Result<bool> {
+        let in_use = lock_file(&self.folder.join(IN_USE))?;
+        if !take(&in_use)? {
+            return Ok(false);
+        }
+        clear(&self.folder)?;
+        // The head goes late: if this process is killed here, the rest is still a set.
+        [HEAD, IN_USE].iter().try_for_each(|name| fs::remove_file(self.folder.join(name)))?;
+        let _ = fs::remove_dir(&self.folder); // a stranger may have put something there
+        Ok(true)
+    }
+}
+
+/// Opens a file that is there to be locked.
+pub(super) fn lock_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)
+}
+
+/// Locks a file for this handle alone, if nobody else has locked it.
+pub(super) fn take(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Removes the files of a set that hold data, and no others.
+fn clear(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        let text = name.to_string_lossy();
+        let is_ours = [DATA, TABLE, WRITER].contains(&&*text) || text.starts_with(READER);
+        if is_ours || text.ends_with(SHARD) || text.ends_with(&format!(".{TEMPORARY}")) {
+            fs::remove_file(folder.join(&name))?;
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of a sparse file that are on disk. They may be more than those reserved after a power failure.
+#[cfg(unix)]
+fn on_disk(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |meta| std::os::unix::fs::MetadataExt::blocks(&meta).saturating_mul(512))
+}
+
+#[cfg(not(unix))]
+fn on_disk(_: &Path) -> u64 {
+    0
+}

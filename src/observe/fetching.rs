@@ -1,0 +1,22 @@
+//! How long the calling thread has waited for bytes from a store behind a network. A worker that waits so is not busy, and is
+//! no reason for more workers.
+
+use std::{cell::Cell, time::Duration};
+
+thread_local! {
+    static WAITED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// Runs what waits for bytes, and adds its time.
+#[cfg(feature = "remote")]
+pub(crate) fn fetching<T>(wait: impl FnOnce() -> T) -> T {
+    let start = std::time::Instant::now();
+    let came = wait();
+    WAITED.set(WAITED.get() + start.elapsed());
+    came
+}
+
+/// Returns the time that was added since the last call.
+pub(super) fn take() -> Duration {
+    WAITED.take()
+}

@@ -1,0 +1,43 @@
+//! Datasets that fetch samples before they are read.
+
+use std::{any::Any, fmt};
+
+/// A dataset that can fetch samples from afar before workers ask for them. The option
+/// [`reads_ahead`](crate::PinnedDataLoaderBuilder::reads_ahead) tells it the order of each epoch.
+///
+/// ```
+/// use burn_pinned::order::{Guard, ReadAhead};
+///
+/// struct Told;
+/// impl ReadAhead for Told {
+///     fn begin(&self, order: Box<dyn Iterator<Item = usize> + Send>) -> Guard {
+///         let first: Vec<usize> = order.take(8).collect(); // and ask a server for these
+///         Guard::new(first)
+///     }
+/// }
+/// ```
+///
+/// It changes when bytes come, and never which: what an epoch gives does not depend on it.
+pub trait ReadAhead: Send + Sync {
+    /// Begins to fetch these samples, in their order, and returns at once. The iterator may be long, or have no end. Indices
+    /// that are beyond the dataset belong to others, and are passed over. Runs in `iter()`; the guard ends with the epoch.
+    fn begin(&self, order: Box<dyn Iterator<Item = usize> + Send>) -> Guard;
+}
+
+/// An epoch for which samples are fetched ahead. Its drop ends that.
+pub struct Guard {
+    _held: Box<dyn Any + Send>,
+}
+
+impl Guard {
+    /// Takes whatever ends the fetching when it is dropped.
+    pub fn new(held: impl Send + 'static) -> Self {
+        Self { _held: Box::new(held) }
+    }
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Guard")
+    }
+}

@@ -1,0 +1,103 @@
+//! The loop of the example `data_parallel` on GPUs.
+#![allow(dead_code, reason = "the example uses all of its modules, these tests a part")]
+
+#[path = "../../examples/data_parallel/barrier.rs"]
+mod barrier;
+#[path = "../../examples/resume/checkpoint.rs"]
+mod checkpoint;
+#[path = "../../examples/data_parallel/gradients.rs"]
+mod gradients;
+#[path = "../../examples/data_parallel/lines.rs"]
+mod lines;
+#[path = "../../examples/data_parallel/mean.rs"]
+mod mean;
+#[path = "../../examples/data_parallel/model.rs"]
+mod model;
+#[path = "../../examples/data_parallel/replica.rs"]
+mod replica;
+#[path = "../../examples/data_parallel/train.rs"]
+mod train;
+
+use burn::{
+    optim::AdamConfig,
+    prelude::*,
+    store::ModuleRecord,
+    tensor::{Bytes, TensorData, Tolerance},
+};
+use burn_pinned::PinnedDataLoaderBuilder;
+use lines::{Lines, ToBatch};
+use model::Model;
+use std::sync::{Arc, Mutex};
+use train::{Plan, train};
+
+/// Wide enough that the gradients take several pieces.
+const WIDTH: usize = 1024;
+
+fn bytes(model: &Model) -> Vec<u8> {
+    model.valid().into_record().into_bytes().unwrap().to_vec()
+}
+
+fn model(of: &[u8], device: &Device) -> Model {
+    Model::new(WIDTH, device).load_record(ModuleRecord::from_bytes(Bytes::from_bytes_vec(of.to_vec())).unwrap())
+}
+
+/// Three epochs: the replicas, and the loss of each epoch.
+fn trained(first: &[u8], devices: &[Device], batch: usize) -> (Vec<Model>, Vec<f64>) {
+    let loader = PinnedDataLoaderBuilder::new(ToBatch)
+        .batch_size(batch)
+        .shuffle(7)
+        .drop_last(true)
+        .devices(devices.len())
+        .require_pinned(true)
+        .set_device(devices[0].clone())
+        .build(Lines { len: 4096, seed: 1 })
+        .unwrap();
+    let state = || loader.state();
+    let plan = Plan { devices, state: &state, epochs: 3, accumulate: 1, rate: 1e-3, save: None, resume: None };
+    let losses = Mutex::new(Vec::new());
+    let tell = |epoch: train::Epoch| losses.lock().unwrap().push(epoch.loss);
+    let init = |device: &Device| model(first, device);
+    let models = train(&plan, Arc::clone(&loader) as _, &AdamConfig::new().init(), init, Model::step, tell).unwrap();
+    (models, losses.into_inner().unwrap())
+}
+
+/// What the model says about some pictures.
+fn output(of: &[u8]) -> TensorData {
+    let device = Device::cuda(0);
+    let loader = PinnedDataLoaderBuilder::new(ToBatch).batch_size(256).set_device(device.clone());
+    let loader = loader.build(Lines { len: 256, seed: 2 }).unwrap();
+    let batch = burn::data::dataloader::DataLoader::iter(&*loader).next().unwrap().unwrap();
+    model(of, &device).forward(batch.pixels).into_data()
+}
+
+/// Two replicas against one with twice the batch.
+fn compare(devices: [Device; 2]) {
+    let devices = devices.map(Device::autodiff);
+    let first = bytes(&Model::new(WIDTH, &devices[0]));
+    let (two, losses) = trained(&first, &devices, 64);
+    assert!(bytes(&two[0]) == bytes(&two[1]), "replicas are equal, bit for bit");
+    let (one, alone) = trained(&first, &devices[..1], 128);
+    println!("losses: {losses:.4?} of two, {alone:.4?} of one");
+    assert_eq!((losses.len(), alone.len()), (3, 3));
+    assert!(losses[2] < losses[0] / 2.0, "it learns: {losses:?}");
+    for (two, one) in losses.iter().zip(&alone) {
+        assert!((two - one).abs() < 0.05 * one.max(0.1), "{losses:?}, {alone:?}");
+    }
+    // A GPU adds up a batch in another order, and products may have fewer bits than sums.
+    output(&bytes(&two[0])).assert_approx_eq::<f32>(&output(&bytes(&one[0])), Tolerance::rel_abs(0.1, 0.3));
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn two_replicas_on_one_device_train_as_one_with_twice_the_batch() {
+    compare([Device::cuda(0), Device::cuda(0)]);
+}
+
+#[test]
+#[ignore = "needs two CUDA devices"]
+fn two_devices_train_as_one_with_twice_the_batch() {
+    if cudarc::driver::CudaContext::device_count().unwrap() < 2 {
+        return println!("skipped: there is one device only");
+    }
+    compare([Device::cuda(0), Device::cuda(1)]);
+}
