@@ -6,6 +6,7 @@
 //!     cargo run --release --features parquet --example shards -- index 'SHARDS/*.tar'
 //!     cargo run --release --features parquet --example shards -- bench 'SHARDS/*.tar'
 //!     cargo run --release --features parquet --example shards -- bench 'HUB/*.parquet' --columns image --decode 224
+//!     cargo run --release --features parquet,http --example shards -- bench 'https://HOST/{000..146}.tar'   # on a store
 //!     cargo run --release --features parquet --example shards -- bench 'SHARDS/*.tar' --resume   # the first batch
 //!     cargo run --release --features parquet --example shards -- bench DIR              # loose files, to compare
 //!     cargo run --release --features parquet --example shards -- bench 'tokens/*.bin'   # windows of 1,024 tokens
@@ -26,6 +27,10 @@ mod index;
 mod measure;
 #[path = "shards/open.rs"]
 mod open;
+#[path = "shards/order.rs"]
+mod order;
+#[path = "shards/remote.rs"]
+mod remote;
 #[path = "shards/report.rs"]
 mod report;
 #[path = "shards/row.rs"]
