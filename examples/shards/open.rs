@@ -28,7 +28,7 @@ pub(crate) struct Open {
     #[arg(long, value_parser = size::bytes, default_value = "512MB")]
     memory: u64,
     #[command(flatten)]
-    remote: Remote,
+    pub(crate) remote: Remote,
 }
 
 impl Open {

@@ -6,7 +6,11 @@ use burn_pinned::{
     data::{Rows, RowsBuilder},
 };
 use serde_json::{Value, json};
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    ops::{AddAssign, Sub},
+    time::Duration,
+};
 
 /// How URLs are read.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -18,7 +22,17 @@ pub(crate) struct Remote {
     /// Of URLs: how many requests are made at once. By default 32
     #[cfg(feature = "remote")]
     #[arg(long, value_name = "N")]
-    pub(crate) requests: Option<usize>,
+    requests: Option<usize>,
+}
+
+impl Remote {
+    /// Has no effect without a feature that brings a store.
+    pub(crate) fn set_requests(&mut self, requests: usize) {
+        #[cfg(feature = "remote")]
+        (self.requests = Some(requests));
+        #[cfg(not(feature = "remote"))]
+        let _ = requests;
+    }
 }
 
 /// Reads a number of bytes. 0 turns something off.
@@ -111,6 +125,32 @@ impl Traffic {
             "requests": requests, "retries": retries, "bytes": bytes, "used": used, "cached": cached,
             "first_byte_s": self.first_byte().as_secs_f64(),
         })
+    }
+}
+
+impl Sub for Traffic {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            requests: self.requests - earlier.requests,
+            retries: self.retries - earlier.retries,
+            bytes: self.bytes - earlier.bytes,
+            used: self.used - earlier.used,
+            cached: self.cached - earlier.cached,
+            waits: self.waits.saturating_sub(earlier.waits), // a product of a mean is rounded
+        }
+    }
+}
+
+impl AddAssign for Traffic {
+    fn add_assign(&mut self, more: Self) {
+        self.requests += more.requests;
+        self.retries += more.retries;
+        self.bytes += more.bytes;
+        self.used += more.used;
+        self.cached += more.cached;
+        self.waits += more.waits;
     }
 }
 
