@@ -27,22 +27,22 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    fn a_second(&self, number: u64) -> f64 {
-        number as f64 / self.time.as_secs_f64().max(1e-9)
+    fn a_second(&self, number: u64) -> u64 {
+        (number as f64 / self.time.as_secs_f64().max(1e-9)).round() as u64
     }
 
-    pub(crate) fn samples_per_s(&self) -> f64 {
+    pub(crate) fn samples_per_s(&self) -> u64 {
         self.a_second(self.tally.rows)
     }
 
-    /// MB/s of the values of rows.
-    pub(crate) fn mb_per_s(&self) -> f64 {
-        self.a_second(self.tally.bytes) / 1e6
+    /// Bytes a second of the values of rows.
+    pub(crate) fn bytes_per_s(&self) -> u64 {
+        self.a_second(self.tally.bytes)
     }
 
-    /// MB/s that came over the network.
-    pub(crate) fn fetched_mb_per_s(&self) -> f64 {
-        self.a_second(self.traffic.bytes) / 1e6
+    /// Bytes a second that came over the network.
+    pub(crate) fn fetched_per_s(&self) -> u64 {
+        self.a_second(self.traffic.bytes)
     }
 
     /// Mean bytes of a request.
@@ -85,12 +85,12 @@ const SHARED: f64 = 2.0;
 pub(crate) fn verdict(store: &Store, pass: &Pass) -> String {
     let Store { one, many } = store;
     let waits = format!("the workers wait for it {:.0} % of their time", 100.0 * pass.waiting);
-    let (gets, gives) = (pass.fetched_mb_per_s(), many.fetched_mb_per_s());
-    let is_small = gets < AS_MUCH * gives;
+    let (gets, gives, alone) = (pass.fetched_per_s(), many.fetched_per_s(), one.fetched_per_s());
+    let is_small = (gets as f64) < AS_MUCH * gives as f64;
     let shared = pass.traffic.used as f64 > SHARED * pass.tally.bytes as f64;
     let more = format!("open the rows with more requests, e.g. `.requests({})`", 4 * pass.requests);
     if pass.waiting < KEEPS_UP {
-        let (rate, workers) = (count(pass.samples_per_s().round() as u64), pass.workers);
+        let (rate, workers) = (count(pass.samples_per_s()), pass.workers);
         return format!(
             "The store keeps up: {waits}. {rate} samples/s are what the workers make, {workers} of them here."
         );
@@ -102,19 +102,17 @@ pub(crate) fn verdict(store: &Store, pass: &Pass) -> String {
         );
     }
     if is_small {
-        let size = show_bytes(pass.of_request());
+        let [size, gets, gives] = [pass.of_request(), gets, gives].map(show_bytes);
         let advice = match pass.order {
             Order::Full => format!("shuffle by blocks (`BlockShuffle`), or {more}"),
             Order::Blocks | Order::Sequential => more,
         };
         return format!(
-            "The store is the limit: {waits}. Requests of {size} get {gets:.0} of the {gives:.0} MB/s that there are: {advice}."
+            "The store is the limit: {waits}. Requests of {size} get {gets}/s of the {gives}/s that there are: {advice}."
         );
     }
-    let could = many.requests as f64 * one.fetched_mb_per_s();
-    if gives >= SCALES * could {
-        let times = gives / one.fetched_mb_per_s().max(1e-9);
-        let requests = many.requests;
+    let (times, requests) = (gives as f64 / alone.max(1) as f64, many.requests);
+    if times >= SCALES * requests as f64 {
         return format!(
             "The store is the limit: {waits}. {requests} requests get {times:.0} x as much as one: {more}."
         );

@@ -20,8 +20,8 @@ impl fmt::Display for Facts {
             of_store(f, store, pass)?;
         }
         writeln!(f, "\nRead by the loader, {}, {}", pass.words, several(pass.workers, "worker"))?;
-        line(f, "samples/s", count(pass.samples_per_s().round() as u64))?;
-        line(f, "MB/s of samples", mb(pass.mb_per_s()))?;
+        line(f, "samples/s", count(pass.samples_per_s()))?;
+        line(f, "that is", format_args!("{}/s", show_bytes(pass.bytes_per_s())))?;
         let Some(store) = store else { return Ok(()) };
         let (traffic, size) = (&pass.traffic, show_bytes(pass.of_request()));
         let requests = count(traffic.requests);
@@ -44,19 +44,14 @@ fn of_store(f: &mut fmt::Formatter<'_>, store: &Store, pass: &Pass) -> fmt::Resu
     if pass.order != many.order {
         passes.push(pass);
     }
-    let best = passes.iter().map(|pass| pass.fetched_mb_per_s()).fold(f64::MIN_POSITIVE, f64::max);
+    let best = passes.iter().map(|pass| pass.fetched_per_s()).max().unwrap_or_default().max(1);
     for pass in passes {
-        let rate = pass.fetched_mb_per_s();
-        let bar = "█".repeat((WIDE * rate / best).round().max(1.0) as usize);
+        let rate = pass.fetched_per_s();
+        let bar = "█".repeat((WIDE * rate as f64 / best as f64).round().max(1.0) as usize);
         let requests = several(pass.requests, "request");
-        writeln!(f, "  {requests:>11} at once, {:<22} {:>7} MB/s  {bar}", pass.words, mb(rate))?;
+        writeln!(f, "  {requests:>11} at once, {:<22} {:>7}/s  {bar}", pass.words, show_bytes(rate))?;
     }
     Ok(())
-}
-
-/// With a digit behind the point where there are few before it.
-fn mb(rate: f64) -> String {
-    if rate < 10.0 { format!("{rate:.1}") } else { count(rate.round() as u64) }
 }
 
 fn line(f: &mut fmt::Formatter<'_>, name: &str, value: impl fmt::Display) -> fmt::Result {

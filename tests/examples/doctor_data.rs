@@ -65,7 +65,7 @@ fn an_order_that_was_measured_for_the_store_is_not_measured_again() {
 fn local_files_have_samples_and_bytes_a_second_alone() {
     let path = numbers().join("direct-{0..1}.parquet");
     let facts = measured(&Args::parse_from(["doctor", "--data", path.to_str().unwrap()]).data, TIME).unwrap();
-    assert!(facts.store.is_none() && facts.pass.samples_per_s() > 0.0 && facts.pass.whole, "{facts:?}");
+    assert!(facts.store.is_none() && facts.pass.samples_per_s() > 0 && facts.pass.whole, "{facts:?}");
     let text = facts.to_string();
     assert!(text.contains("samples/s") && !text.contains("at once") && !text.contains("Verdict"), "{text}");
 }
@@ -102,7 +102,7 @@ fn the_verdict_follows_from_the_passes() {
     says(
         (10, 300),
         &full(100, 0.8),
-        "Requests of 100 kB get 100 of the 300 MB/s that there are: shuffle by blocks",
+        "Requests of 100 kB get 100 MB/s of the 300 MB/s that there are: shuffle by blocks",
         "cache",
     );
     says((10, 300), &blocks(100), "`.requests(128)`", "blocks");
