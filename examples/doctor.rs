@@ -5,11 +5,24 @@
 //!     cargo run --release --features cuda,turbo --example doctor    # with libjpeg-turbo on the workers
 //!
 //! It takes about 20 s. The figures are rough: other programs on the machine disturb them.
+//!
+//! Of a data set, it tells what the store gives that it lies on, and how fast it is read from there:
+//!
+//!     cargo run --release --features parquet,http --example doctor -- --data 'https://HOST/train-{000000..000146}.tar'
+//!     cargo run --release --features parquet,http --example doctor -- --data 'hf://datasets/ORG/NAME/*.parquet' --order blocks
 
 #[path = "doctor/advice.rs"]
 mod advice;
 #[path = "doctor/clock.rs"]
 mod clock;
+#[cfg(feature = "parquet")]
+#[path = "doctor/data.rs"]
+mod data;
+#[cfg(not(feature = "parquet"))]
+#[path = "doctor/no_data.rs"]
+mod data;
+#[path = "shards/end.rs"]
+mod end;
 #[path = "doctor/feed.rs"]
 mod feed;
 #[path = "doctor/gpus.rs"]
@@ -24,18 +37,31 @@ use burn::tensor::Device;
 use burn_pinned::{BoxError, memory::Decoder};
 use clap::Parser;
 use clock::Clock;
-use std::time::Duration;
+use std::{process::ExitCode, time::Duration};
 
 /// Measures this machine, and says what to set.
 #[derive(Parser)]
 struct Args {
-    /// Seconds for each measurement; by default 0.1 to 0.5, so that all of them end in time
+    /// Seconds for each measurement; by default 0.1 to 0.5, so that all of them end in time, and 3 of a data set
     #[arg(long)]
     seconds: Option<f64>,
+    #[command(flatten)]
+    data: data::Data,
 }
 
-fn main() -> Result<(), BoxError> {
-    let fixed = Args::parse().seconds.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.05, 60.0)));
+/// For each measurement of a data set.
+const OF_DATA: Duration = Duration::from_secs(3);
+
+fn main() -> ExitCode {
+    let Args { seconds, data } = Args::parse();
+    let fixed = seconds.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.05, 60.0)));
+    end::end(match data.data.as_slice() {
+        [] => the_machine(fixed),
+        _ => data::measured(&data, fixed.unwrap_or(OF_DATA)).map(|facts| print!("{facts}")),
+    })
+}
+
+fn the_machine(fixed: Option<Duration>) -> Result<(), BoxError> {
     let machine = machine::Machine::look();
     let counts = feed::counts(machine.cores);
     let few = feed::few(&counts);

@@ -6,6 +6,7 @@
 //!     cargo run --release --features parquet --example shards -- index 'SHARDS/*.tar'
 //!     cargo run --release --features parquet --example shards -- bench 'SHARDS/*.tar'
 //!     cargo run --release --features parquet --example shards -- bench 'HUB/*.parquet' --columns image --decode 224
+//!     cargo run --release --features parquet,http --example shards -- bench 'https://HOST/{000..146}.tar'   # on a store
 //!     cargo run --release --features parquet --example shards -- bench 'SHARDS/*.tar' --resume   # the first batch
 //!     cargo run --release --features parquet --example shards -- bench DIR              # loose files, to compare
 //!     cargo run --release --features parquet --example shards -- bench 'tokens/*.bin'   # windows of 1,024 tokens
@@ -16,16 +17,24 @@
 mod bench;
 #[path = "shards/collate.rs"]
 mod collate;
+#[path = "shards/end.rs"]
+mod end;
 #[path = "shards/first.rs"]
 mod first;
 #[path = "shards/format.rs"]
 mod format;
 #[path = "shards/index.rs"]
 mod index;
+#[allow(dead_code)] // the example `doctor` uses the rest
 #[path = "shards/measure.rs"]
 mod measure;
 #[path = "shards/open.rs"]
 mod open;
+#[path = "shards/order.rs"]
+mod order;
+#[allow(dead_code)] // as above
+#[path = "shards/remote.rs"]
+mod remote;
 #[path = "shards/report.rs"]
 mod report;
 #[path = "shards/row.rs"]
@@ -40,7 +49,7 @@ mod write_parquet;
 mod write_tar;
 
 use clap::{Parser, Subcommand};
-use std::{error::Error, iter::successors, process::ExitCode};
+use std::process::ExitCode;
 
 /// Writes data sets of shards, makes their indices, and measures how fast they are read.
 #[derive(Parser)]
@@ -57,19 +66,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match Args::parse().command {
+    end::end(match Args::parse().command {
         Command::Write(args) => write::run(&args),
         Command::Index(args) => index::run(&args),
         Command::Bench(args) => bench::run(&args),
-    };
-    let Err(error) = result else { return ExitCode::SUCCESS };
-    let first: &(dyn Error + 'static) = &*error;
-    let mut text = format!("error: {first}");
-    for cause in successors(first.source(), |cause| (*cause).source()).map(ToString::to_string) {
-        if !text.contains(&cause) {
-            text += &format!("\n  caused by: {cause}");
-        }
-    }
-    eprintln!("{text}");
-    ExitCode::FAILURE
+    })
 }

@@ -79,6 +79,7 @@
 //! - `data`: the module of that name: tar shards, MDS folders, JSON lines and token files as Burn datasets. `parquet` adds
 //!   Parquet.
 //! - `http`: these data sets from web servers and the Hugging Face hub.
+//! - `cloud`: these data sets from S3, Google Cloud Storage and Azure.
 //! - `metrics`: `LoaderMetric`, the loader's figures for the dashboard and logs of `SupervisedTraining`.
 //! - `tracing`: a span of the `tracing` crate, at level debug, for the work of each thread on each batch: `sampler`,
 //!   `fill`, `batcher`, `pin`, `device wait`, `decode`, `transfer`, `finish`, `wait`.

@@ -6,6 +6,8 @@ use super::{
     format::Format,
     measure::{Until, agree, measure},
     open::Open,
+    order::Order,
+    remote::{Traffic, reads_ahead},
     report::Report,
     row::{self, Row},
     size::time,
@@ -20,11 +22,11 @@ use burn::{
 use burn_pinned::{
     BoxError, LoaderState, PinnedDataLoaderBuilder,
     data::{Rows, Tokens},
-    order::{BlockShuffle, Blocks, SequentialSampler},
+    order::Blocks,
     vision::{Image, ImageFolder, RandomHorizontalFlip, RandomResizedCrop},
 };
-use clap::{ValueEnum, value_parser};
-use serde::Deserialize;
+use clap::value_parser;
+use serde::{Deserialize, de::DeserializeOwned};
 use std::{
     fs,
     time::{Duration, Instant},
@@ -67,14 +69,17 @@ pub(crate) struct Args {
     resume: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Order {
-    /// A full shuffle
-    Full,
-    /// A shuffle of blocks (`BlockShuffle`), for Parquet that must be decoded
-    Blocks,
-    /// In the order of the files
-    Sequential,
+/// What rows tell besides their samples.
+struct Source {
+    blocks: Blocks,
+    traffic: Box<dyn Fn() -> Option<Traffic>>,
+}
+
+impl Source {
+    fn of<T: 'static>(rows: &Rows<T>) -> Self {
+        let (blocks, rows) = (rows.blocks(), rows.clone());
+        Self { blocks, traffic: Box::new(move || Traffic::of(&rows)) }
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), BoxError> {
@@ -96,24 +101,16 @@ pub(crate) fn run(args: &Args) -> Result<(), BoxError> {
         }
         (Format::Folder, Some(side)) => {
             let folder = ImageFolder::open(args.open.folder()?)?;
-            args.decode(opened, side, MapperDataset::new(folder, TheImage), None)
+            args.bench(opened, pixels(side)?, MapperDataset::new(folder, TheImage), None, decoded(side))
         }
         (_, None) => {
             row::choose(&args.columns);
             let rows = args.open.rows::<Row>(&[])?;
-            let (blocks, work) = (rows.blocks(), format!("bytes of {}", args.columns_in_words()));
-            args.bench(opened, PinnedDataLoaderBuilder::new(Count), rows, Some(blocks), work)
+            let (source, work) = (Source::of(&rows), format!("bytes of {}", args.columns_in_words()));
+            args.bench(opened, PinnedDataLoaderBuilder::new(Count), rows, Some(source), work)
         }
-        (_, Some(side)) if args.columns.is_empty() => {
-            let rows = args.open.rows::<Picture>(&[])?;
-            let blocks = rows.blocks();
-            args.decode(opened, side, MapperDataset::new(rows, TheImage), Some(blocks))
-        }
-        (_, Some(side)) => {
-            let rows = args.open.rows::<(Image,)>(&args.columns)?;
-            let blocks = rows.blocks();
-            args.decode(opened, side, MapperDataset::new(rows, TheImage), Some(blocks))
-        }
+        (_, Some(side)) if args.columns.is_empty() => args.decode(opened, side, args.open.rows::<Picture>(&[])?),
+        (_, Some(side)) => args.decode(opened, side, args.open.rows::<(Image,)>(&args.columns)?),
     }
 }
 
@@ -125,16 +122,13 @@ impl Args {
         }
     }
 
-    fn decode(
-        &self,
-        opened: Instant,
-        side: u32,
-        images: impl Dataset<Image> + 'static,
-        blocks: Option<Blocks>,
-    ) -> Result<(), BoxError> {
-        let builder = PinnedDataLoaderBuilder::new(Pixels(side as usize))
-            .augment((RandomResizedCrop::new(side)?, RandomHorizontalFlip::default()));
-        self.bench(opened, builder, images, blocks, format!("images decoded to 3 x {side} x {side}"))
+    fn decode<T>(&self, opened: Instant, side: u32, rows: Rows<T>) -> Result<(), BoxError>
+    where
+        T: DeserializeOwned + Send + Sync + 'static,
+        TheImage: Mapper<T, Image>,
+    {
+        let (source, builder) = (Source::of(&rows), reads_ahead(pixels(side)?, &rows));
+        self.bench(opened, builder, MapperDataset::new(rows, TheImage), Some(source), decoded(side))
     }
 
     fn bench<I: Send + Sync + Clone + 'static>(
@@ -142,10 +136,11 @@ impl Args {
         opened: Instant,
         builder: PinnedDataLoaderBuilder<I, Tally>,
         dataset: impl Dataset<I> + 'static,
-        blocks: Option<Blocks>,
+        source: Option<Source>,
         work: String,
     ) -> Result<(), BoxError> {
         let (opened, rows) = (opened.elapsed(), dataset.len());
+        let (blocks, traffic) = source.map(|source| (source.blocks, source.traffic)).unzip();
         let (builder, order) = self.with_options(builder, blocks)?;
         let loader = builder.build(dataset)?;
         let seconds = Duration::try_from_secs_f64(self.seconds)?;
@@ -163,6 +158,7 @@ impl Args {
             batch_size: self.batch_size,
             order,
             epochs,
+            traffic: traffic.and_then(|seen| seen()),
             verdict: stats.verdict().to_string(),
         };
         if self.json {
@@ -183,15 +179,7 @@ impl Args {
         if let Some(workers) = self.workers {
             builder = builder.num_workers(workers);
         }
-        Ok(match self.order {
-            Order::Full => (builder.shuffle(self.seed), "full shuffle".into()),
-            Order::Sequential => (builder.order(SequentialSampler), "in order".into()),
-            Order::Blocks => {
-                let blocks = blocks.ok_or("this format has no blocks: use `--order full`")?;
-                let order = format!("shuffle of {} blocks", blocks.len());
-                (builder.order(BlockShuffle::new(blocks, self.seed)), order)
-            }
-        })
+        self.order.set(builder, blocks, self.seed)
     }
 
     fn first_batches(&self) -> Result<(), BoxError> {
@@ -212,6 +200,15 @@ impl Args {
         println!("  ratio            {:.2}", resumed.as_secs_f64() / fresh.as_secs_f64());
         Ok(())
     }
+}
+
+fn pixels(side: u32) -> Result<PinnedDataLoaderBuilder<Image, Tally>, BoxError> {
+    let builder = PinnedDataLoaderBuilder::new(Pixels(side as usize));
+    Ok(builder.augment((RandomResizedCrop::new(side)?, RandomHorizontalFlip::default())))
+}
+
+fn decoded(side: u32) -> String {
+    format!("images decoded to 3 x {side} x {side}")
 }
 
 /// The files of a folder, unread.

@@ -1,6 +1,6 @@
 //! The formats, and how to tell them by the names of the files.
 
-use burn_pinned::BoxError;
+use burn_pinned::{BoxError, data::Paths};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 
@@ -26,12 +26,15 @@ impl Format {
         if first.is_dir() {
             return Ok(if first.join("index.json").is_file() { Self::Mds } else { Self::Folder });
         }
-        match first.extension().unwrap_or_default().to_string_lossy().to_lowercase().as_str() {
+        let name = first.to_string_lossy();
+        let name = if name.contains("://") { name.split('?').next().unwrap_or_default() } else { &name };
+        match Path::new(name).extension().unwrap_or_default().to_string_lossy().to_lowercase().as_str() {
             "parquet" | "pq" => Ok(Self::Parquet),
             "tar" => Ok(Self::Tar),
             "jsonl" | "ndjson" | "json" => Ok(Self::Jsonl),
             "bin" | "idx" => Ok(Self::Tokens),
-            _ => Err(format!("the name {} does not tell its format: add e.g. `--format tar`", first.display()).into()),
+            // A list of paths shows no secrets of URLs.
+            _ => Err(format!("{:?} does not tell its format: add e.g. `--format tar`", Paths::from(first)).into()),
         }
     }
 

@@ -11,6 +11,8 @@ pub(crate) enum Until {
     Epochs(usize),
     /// In the middle of an epoch, too.
     Time(Duration),
+    /// One epoch, or what of it comes in this time.
+    First(Duration),
 }
 
 /// What an epoch brought, and how long it took.
@@ -31,6 +33,7 @@ pub(crate) fn measure(loader: &dyn DataLoader<Tally>, until: Until) -> Result<Ve
     let over = |epochs: usize| match until {
         Until::Epochs(wanted) => epochs >= wanted,
         Until::Time(time) => begun.elapsed() >= time,
+        Until::First(time) => epochs > 0 || begun.elapsed() >= time,
     };
     while epochs.is_empty() || !over(epochs.len()) {
         let started = Instant::now();
@@ -38,7 +41,7 @@ pub(crate) fn measure(loader: &dyn DataLoader<Tally>, until: Until) -> Result<Ve
         for batch in loader.iter() {
             tally.add(&batch?);
             first_batch.get_or_insert_with(|| started.elapsed());
-            if matches!(until, Until::Time(_)) && over(epochs.len()) {
+            if matches!(until, Until::Time(_) | Until::First(_)) && over(epochs.len()) {
                 whole = tally.rows == loader.num_items() as u64;
                 break;
             }

@@ -1,6 +1,6 @@
 //! Opens rows of any format.
 
-use super::{format::Format, size};
+use super::{format::Format, remote::Remote, size};
 use burn_pinned::{BoxError, data::Rows};
 use clap::Args;
 use serde::de::DeserializeOwned;
@@ -9,16 +9,16 @@ use std::path::PathBuf;
 /// Which files, and how they are opened.
 #[derive(Args)]
 pub(crate) struct Open {
-    /// Files, globs or lists of braces (`train-{000..146}.tar`); for MDS and images a folder
+    /// Files, globs, lists of braces (`train-{000..146}.tar`) or URLs (feature `http`); for MDS and images a folder
     #[arg(required = true)]
     pub(crate) paths: Vec<PathBuf>,
     /// The format. Without it, the names tell
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// The folder for the index. Without it, the index lies beside the first file
+    /// The folder for the index. Without it, the index lies beside the first file, and that of URLs in the user's cache
     #[arg(long, value_name = "FOLDER")]
     pub(crate) index_dir: Option<PathBuf>,
-    /// The folder that compressed MDS shards are decompressed to
+    /// The folder that compressed MDS shards are decompressed to, and where parts of URLs are kept
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
     /// The most bytes of that folder
@@ -27,13 +27,15 @@ pub(crate) struct Open {
     /// The most bytes of decoded Parquet pages in memory
     #[arg(long, value_parser = size::bytes, default_value = "512MB")]
     memory: u64,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
 }
 
 impl Open {
     /// Files of one format, with all else as it is by default.
     pub(crate) fn of(paths: Vec<PathBuf>, format: Format) -> Self {
-        let (index_dir, cache) = (None, None);
-        Self { paths, format: Some(format), index_dir, cache, cache_bytes: 0, memory: 512_000_000 }
+        let (index_dir, cache, remote) = (None, None, Remote::default());
+        Self { paths, format: Some(format), index_dir, cache, cache_bytes: 0, memory: 512_000_000, remote }
     }
 
     pub(crate) fn format(&self) -> Result<Format, BoxError> {
@@ -58,7 +60,7 @@ impl Open {
             Format::Jsonl => Rows::jsonl(paths),
             Format::Tokens | Format::Folder => return Err("token files and folders of images have no rows".into()),
         };
-        builder = builder.memory(self.memory);
+        builder = self.remote.set(builder.memory(self.memory));
         if !columns.is_empty() {
             builder = builder.columns(columns.iter().map(String::as_str));
         }

@@ -3,6 +3,7 @@
 use super::{
     collate::Tally,
     measure::Epoch,
+    remote::Traffic,
     size::{count, several, time},
 };
 use serde_json::json;
@@ -22,6 +23,8 @@ pub(crate) struct Report {
     pub(crate) batch_size: usize,
     pub(crate) order: String,
     pub(crate) epochs: Vec<Epoch>,
+    /// Of a store behind a network.
+    pub(crate) traffic: Option<Traffic>,
     pub(crate) verdict: String,
 }
 
@@ -63,6 +66,9 @@ impl Report {
             let (tally, time) = together(&self.epochs);
             line("all", &tally, time, "", "");
         }
+        if let Some(traffic) = &self.traffic {
+            println!("\n{traffic}");
+        }
         println!("\n{}", self.verdict);
     }
 
@@ -82,6 +88,7 @@ impl Report {
             "format": self.format, "work": self.work, "rows": self.rows, "open_s": self.opened.as_secs_f64(),
             "workers": self.workers, "batch_size": self.batch_size, "order": self.order,
             "epochs": epochs.collect::<Vec<_>>(), "all": line(&tally, time), "verdict": self.verdict,
+            "fetched": self.traffic.as_ref().map(Traffic::json),
         });
         report.to_string()
     }

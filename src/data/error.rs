@@ -38,6 +38,12 @@ pub enum DataError {
         /// The system's error.
         source: io::Error,
     },
+    /// A file is not the one that was there when the data set was opened: its size or its time has changed.
+    #[error("{object} has changed since the data set was opened; open it again")]
+    Changed {
+        /// The file.
+        object: String,
+    },
     /// An index could not be saved.
     #[error("cannot save the index as {}: {source}; name another folder with `index_dir`", path.display())]
     Save {

@@ -23,6 +23,7 @@ use std::{
 /// let braces = Paths::from("train-{000000..000146}.tar"); // in the order of the numbers
 /// let several = Paths::from(["old/*.tar", "new/{a,b}.tar"]);
 /// let url = Paths::from("hf://datasets/org/name/*.parquet"); // with the feature `http`
+/// let bucket = Paths::from("s3://bucket/train-*.tar"); // with the feature `cloud`
 /// ```
 ///
 /// Each glob must match a file. A path with `[`, `*`, `?`, or braces is a pattern only if there is no file of that very

@@ -12,6 +12,10 @@ pub(crate) struct Options {
     pub(crate) cache: Option<(PathBuf, u64)>,
     /// The most bytes of decoded pieces in memory.
     pub(crate) memory: u64,
+    /// Whether this is only to learn what the row type asks for. Then fields of structs that are not supported are left
+    /// out, and nothing is warned of.
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "the other formats need no such look"))]
+    pub(crate) first_look: bool,
     /// The most bytes that are fetched ahead from a store behind a network, and the most requests at once.
     #[cfg(feature = "remote")]
     pub(crate) read_ahead: u64,
@@ -25,6 +29,7 @@ impl Default for Options {
             index_dir: None,
             cache: None,
             memory: 512 << 20,
+            first_look: false,
             #[cfg(feature = "remote")]
             read_ahead: 512 << 20,
             #[cfg(feature = "remote")]

@@ -22,17 +22,17 @@ pub(crate) fn row<T: DeserializeOwned>(record: Record, columns: Option<&[Arc<str
     T::deserialize(Row { record, columns, seen: None })
 }
 
-/// Notes which fields of structs a row type asks for. The others need not be read. If the row cannot be made, columns behind
-/// its error are wanted with all that they have.
+/// Notes which fields of structs a row type asks for, and whether the row can be made. Other fields need not be read. If it
+/// cannot be made, columns behind its error are wanted with all that they have.
 #[cfg(any(test, feature = "parquet"))]
-pub(crate) fn learn<T: DeserializeOwned>(record: Record, columns: Option<&[Arc<str>]>) -> Wanted {
+pub(crate) fn learn<T: DeserializeOwned>(record: Record, columns: Option<&[Arc<str>]>) -> (Wanted, bool) {
     let seen: Vec<(Arc<str>, Seen)> = record.iter().map(|(name, _)| (Arc::clone(name), Seen::new())).collect();
-    drop(T::deserialize(Row { record, columns, seen: Some(&seen) }));
+    let fits = T::deserialize(Row { record, columns, seen: Some(&seen) }).is_ok();
     let wanted = |fields: &&'static [&'static str]| {
         Wanted::Some(fields.iter().map(|field| (Arc::from(*field), Wanted::All)).collect())
     };
     let learnt = seen.iter().map(|(name, seen)| (Arc::clone(name), seen.get().map_or(Wanted::All, wanted)));
-    Wanted::Some(learnt.collect())
+    (Wanted::Some(learnt.collect()), fits)
 }
 
 struct Row<'a> {

@@ -102,6 +102,10 @@ impl<T: DeserializeOwned> Rows<T> {
             |problem: String, advice: &str| DataError::Option { option: "columns", problem, advice: advice.into() };
         let names =
             |names: &[Arc<str>]| Wanted::Some(names.iter().map(|name| (Arc::clone(name), Wanted::All)).collect());
+        let columns = shape.columns.as_deref().unwrap_or_default();
+        if let Some((_, twice)) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)) {
+            return Err(wrong(format!("it names `{twice}` twice"), "name each column once, and clone its value"));
+        }
         match (asked::<T>()?, &shape.columns) {
             (Asked::All, None) => Ok(Wanted::All),
             (Asked::Fields(fields), None) => Ok(names(&fields.iter().map(|name| Arc::from(*name)).collect::<Vec<_>>())),
@@ -153,20 +157,23 @@ impl<T: DeserializeOwned> Rows<T> {
         DataError::Row { object: object.into(), row, column, problem }
     }
 
-    /// Reads the first row of each file. What a row type needs and a file does not have, or has of another type, is found
+    /// Reads the first row of each file that may differ from those before. What a row type needs and a file does not have, or has of another type, is found
     /// here and not in the middle of an epoch. A value that is bad by itself is left to the policy for bad samples.
-    pub(super) fn check(&self) -> Result<(), DataError> {
-        let fits = |first: &usize| match self.row(*first)? {
+    ///
+    /// `fits` says that the first one does.
+    pub(super) fn check(&self, fits: bool) -> Result<(), DataError> {
+        let firsts = self.source.firsts();
+        let check = |first: &usize| match self.row(*first)? {
             Err(error) if !error.only_value => Err(self.of_row(*first, error)),
             _ => Ok(()),
         };
-        let checked = in_parallel(&self.source.firsts(), fits);
+        let checked = in_parallel(&firsts[usize::from(fits).min(firsts.len())..], check);
         checked.map(drop).map_err(|error| self.with_what_there_is(error))
     }
 
-    /// Notes what the row type wants of columns that are structs.
+    /// Notes what the row type wants of columns that are structs, and whether the first row fits.
     #[cfg(feature = "parquet")]
-    pub(super) fn learn(&self) -> Result<Option<Wanted>, DataError> {
+    pub(super) fn learn(&self) -> Result<Option<(Wanted, bool)>, DataError> {
         let Some(first) = self.source.firsts().first().copied() else { return Ok(None) };
         let record = self.source.read(first)?;
         Ok(Some(self.within_limits(|| row::learn::<T>(record, self.columns.as_deref()))))

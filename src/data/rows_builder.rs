@@ -13,7 +13,7 @@ use super::{
     tar,
 };
 #[cfg(feature = "parquet")]
-use super::{parquet, source::Wanted};
+use super::{parquet, source::Wanted, store::Objects};
 #[cfg(feature = "vision")]
 use crate::vision::Limits;
 use serde::de::DeserializeOwned;
@@ -137,7 +137,7 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         Self { paths, format, shape, options: Options::default(), row: PhantomData }
     }
 
-    /// Names the columns of a tuple's values, in their order.
+    /// Names the columns of a tuple's values, in their order. Each may be named once.
     pub fn columns<N: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.shape.columns = Some(names.into_iter().map(Into::into).collect());
         self
@@ -190,13 +190,15 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     }
 
     /// Sets how many bytes of decoded Parquet pages are kept in memory. Default: 512 MiB. Pages that workers have in use
-    /// come on top.
+    /// come on top. So does the newest page or column chunk that is larger than all of this. If the columns of a row
+    /// group are decoded as a whole and take more, [`open`](Self::open) warns.
     pub fn memory(mut self, bytes: u64) -> Self {
         self.options.memory = bytes;
         self
     }
 
-    /// Opens the files, finds out where each row is, and reads the first row of each file. It blocks. Indices that are not
+    /// Opens the files, finds out where each row is, and reads the first row of each file, of Parquet only where a file has
+    /// other columns than those before. It blocks. Indices that are not
     /// saved yet are made on all threads of the machine, with a progress bar.
     ///
     /// # Errors
@@ -206,34 +208,43 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     pub fn open(self) -> Result<Rows<T>, DataError> {
         self.options.check()?;
         let wanted = Rows::<T>::wanted(&self.shape)?;
-        let source: Arc<dyn Source> = match &self.format {
+        let (source, fits): (Arc<dyn Source>, bool) = match &self.format {
             #[cfg(all(feature = "http", feature = "parquet"))]
             Format::Hub(dataset, split) => self.parquet_of(&store::converted(dataset, split)?.into(), wanted)?,
             #[cfg(feature = "parquet")]
             Format::Parquet => self.parquet_of(&self.paths, wanted)?,
-            Format::Tar => Arc::new(tar::open(self.paths.objects(&self.options)?, &wanted, &self.options)?),
-            Format::Mds => Arc::new(mds::open(&self.paths, &wanted, &self.options)?),
-            Format::Jsonl => Arc::new(jsonl::open(self.paths.objects(&self.options)?, &wanted, &self.options)?),
+            Format::Tar => (Arc::new(tar::open(self.paths.objects(&self.options)?, &wanted, &self.options)?), false),
+            Format::Mds => (Arc::new(mds::open(&self.paths, &wanted, &self.options)?), false),
+            Format::Jsonl => {
+                (Arc::new(jsonl::open(self.paths.objects(&self.options)?, &wanted, &self.options)?), false)
+            }
         };
         let rows = Rows::new(source, self.shape);
-        rows.check()?;
+        rows.check(fits)?;
         Ok(rows)
     }
 
-    /// Leaves out the fields of structs that the row type does not ask for. The first file tells. What it lacks may be in
-    /// other files.
     #[cfg(feature = "parquet")]
-    fn parquet_of(&self, paths: &Paths, wanted: Wanted) -> Result<Arc<dyn Source>, DataError> {
+    fn parquet_of(&self, paths: &Paths, wanted: Wanted) -> Result<(Arc<dyn Source>, bool), DataError> {
         let objects = paths.objects(&self.options)?;
-        let first = parquet::open(objects.first(), &wanted, &self.options)?;
-        let learnt = Rows::<T>::new(Arc::new(first), self.shape.clone()).learn()?;
-        let wanted = match (wanted, learnt) {
-            (Wanted::Some(columns), Some(learnt)) => {
-                let inside = |name: &str| learnt.of(name).cloned().unwrap_or(Wanted::All);
-                Wanted::Some(columns.into_iter().map(|(name, _)| (Arc::clone(&name), inside(&name))).collect())
-            }
-            (wanted, _) => wanted,
-        };
-        Ok(Arc::new(parquet::open(objects, &wanted, &self.options)?))
+        let (wanted, fits) = self.fields_of(&objects, wanted)?;
+        Ok((Arc::new(parquet::open(objects, &wanted, &self.options)?), fits))
+    }
+
+    /// Leaves out the fields of structs that the row type does not ask for, and says whether the first row was read for it
+    /// and fits. The first file tells. What it lacks may be in other files.
+    #[cfg(feature = "parquet")]
+    fn fields_of(&self, objects: &Objects, wanted: Wanted) -> Result<(Wanted, bool), DataError> {
+        let Wanted::Some(columns) = &wanted else { return Ok((wanted, false)) };
+        let options = Options { first_look: true, ..self.options.clone() };
+        let first = parquet::open(objects.first(), &wanted, &options)?;
+        if !first.has_structs() {
+            return Ok((wanted, false));
+        }
+        let first = Rows::<T>::new(Arc::new(first), self.shape.clone());
+        let Some((learnt, fits)) = first.learn()? else { return Ok((wanted, false)) };
+        let inside = |name: &str| learnt.of(name).cloned().unwrap_or(Wanted::All);
+        let columns = columns.iter().map(|(name, _)| (Arc::clone(name), inside(name)));
+        Ok((Wanted::Some(columns.collect()), fits))
     }
 }

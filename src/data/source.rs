@@ -32,7 +32,8 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
         (self.objects().name(object), row)
     }
 
-    /// The first row of each object that has rows.
+    /// The rows that tell whether a row type fits: the first one of each object that has rows, but for those whose columns
+    /// are known to be the same as in an object before.
     fn firsts(&self) -> Vec<usize> {
         self.starts().firsts()
     }

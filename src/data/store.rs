@@ -5,6 +5,8 @@ pub(crate) mod ahead;
 pub(crate) mod cache;
 #[cfg(feature = "http")]
 mod client;
+#[cfg(feature = "cloud")]
+mod cloud;
 #[cfg(feature = "remote")]
 mod far;
 #[cfg(not(feature = "remote"))]
@@ -17,8 +19,16 @@ mod hub;
 mod local;
 #[cfg(feature = "remote")]
 mod remote;
+#[cfg(any(feature = "http", feature = "cloud"))]
+mod roots;
+#[cfg(all(test, any(feature = "http", feature = "cloud")))]
+#[allow(dead_code)] // the tests of the data formats use the rest
+#[path = "../../tests/data/server.rs"]
+mod server;
 #[cfg(feature = "remote")]
 mod steady;
+#[cfg(any(feature = "http", feature = "cloud"))]
+mod wild;
 
 #[cfg(feature = "remote")]
 use super::traffic::Traffic;
@@ -45,7 +55,7 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
     /// Fills `into` with the bytes of an object from `start` on, on the calling thread.
     ///
     /// # Errors
-    /// If the object ends before, or cannot be read.
+    /// If the object ends before, has changed ([`Changed`]), or cannot be read.
     fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
         self.open(object, start..start + into.len() as u64)?.read_exact(into)
     }
@@ -55,6 +65,11 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
         Ok(None)
     }
 }
+
+/// It is not the object that was looked at. The inner error of an [`io::Error`].
+#[derive(Debug, thiserror::Error)]
+#[error("it has changed")]
+pub(crate) struct Changed;
 
 /// One file or object as it was when the data set was opened.
 #[derive(Debug, Clone)]
@@ -177,7 +192,10 @@ impl Objects {
     /// Reads a part of an object. A part that lies beyond the object's size is an error before memory is allocated for it.
     pub(crate) fn read(&self, object: usize, range: Range<u64>) -> Result<Vec<u8>, DataError> {
         let Object { name, bytes, .. } = &self.list[object];
-        let failed = |source| DataError::Read { object: (**name).into(), range: range.clone(), source };
+        let failed = |source: io::Error| match source.get_ref().is_some_and(|inner| inner.is::<Changed>()) {
+            true => DataError::Changed { object: (**name).into() },
+            false => DataError::Read { object: (**name).into(), range: range.clone(), source },
+        };
         let length = range.end.checked_sub(range.start).filter(|_| range.end <= *bytes);
         let Some(length) = length.and_then(|length| usize::try_from(length).ok()) else {
             return Err(failed(io::Error::new(io::ErrorKind::UnexpectedEof, format!("it has {bytes} bytes"))));

@@ -24,7 +24,7 @@ pub(crate) fn beside(file: &Path, name: &str) -> PathBuf {
 
 /// A path for people. A URL has no password, and no query, since that may be a signature.
 pub(crate) fn shown(path: &Path) -> String {
-    let Some(url) = url(path).filter(|url| is_web(url)) else { return path.display().to_string() };
+    let Some(url) = url(path) else { return path.display().to_string() };
     let (place, query) = query(url);
     let (scheme, place) = place.split_once("://").unwrap_or(("", place));
     let (server, path) = place.split_at(place.find('/').unwrap_or(place.len()));
@@ -68,5 +68,6 @@ mod tests {
         let url = "https://me:pass@h:1/a@b/c?sig=secret";
         assert_eq!(shown(Path::new(url)), "https://h:1/a@b/c?..");
         assert_eq!(shown(Path::new("a@b?c")), "a@b?c");
+        assert_eq!(shown(Path::new("s3://key:secret@bucket/a@b?c")), "s3://bucket/a@b?c");
     }
 }

@@ -67,6 +67,6 @@ fn a_bad_first_picture_is_an_error_of_its_row() {
     assert!((1..200).all(|at| rows.get(at).unwrap().0.to_rgb().is_ok()));
 
     // A wrong type is still an error of `open`.
-    let error = Rows::<(usize, Image)>::parquet(&path).columns(["label", "label"]).open().unwrap_err().to_string();
+    let error = Rows::<(Image,)>::parquet(&path).columns(["label"]).open().unwrap_err().to_string();
     assert!(error.contains("row 0, column `label`: invalid type"), "{error}");
 }

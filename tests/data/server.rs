@@ -26,6 +26,8 @@ pub(crate) struct Request {
     /// From 0.
     pub(crate) number: usize,
     pub(crate) connection: usize,
+    /// Whether it asks for the head of an answer alone.
+    pub(crate) is_head: bool,
     /// Path and query.
     pub(crate) target: String,
     /// Names are in lower case.
@@ -156,7 +158,8 @@ impl Shared {
                 return Ok(());
             }
             let target = line.split(' ').nth(1).unwrap_or_default().to_owned();
-            assert!(line.starts_with("GET "), "{line}");
+            let is_head = line.starts_with("HEAD ");
+            assert!(is_head || line.starts_with("GET "), "{line}");
             let mut headers = HashMap::new();
             loop {
                 let mut line = String::new();
@@ -166,7 +169,7 @@ impl Shared {
             }
             let request = {
                 let mut seen = self.seen.lock().unwrap();
-                let request = Request { number: seen.len(), connection, target, headers };
+                let request = Request { number: seen.len(), connection, is_head, target, headers };
                 seen.push(request.clone());
                 request
             };
@@ -179,7 +182,7 @@ impl Shared {
         let fault = (self.fault)(request);
         match &fault {
             Fault::Answer(status, lines, body) => {
-                let length = body.len();
+                let (length, body) = (body.len(), if request.is_head { "" } else { body.as_str() });
                 return write!(to, "HTTP/1.1 {status} Told\r\nContent-Length: {length}\r\n{lines}\r\n{body}");
             }
             Fault::Late(time) => thread::sleep(*time),
@@ -219,8 +222,12 @@ impl Shared {
         };
         let part = &bytes[part];
         let more = if matches!(fault, Fault::WrongLength) { 10 } else { 0 };
-        let mark = if self.is_marked { format!("ETag: {mark}\r\n") } else { String::new() };
+        let time = "Last-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n";
+        let mark = if self.is_marked { format!("ETag: {mark}\r\n{time}") } else { String::new() };
         write!(to, "HTTP/1.1 {status} Told\r\nContent-Length: {}\r\n{line}{mark}\r\n", part.len() + more)?;
+        if request.is_head {
+            return to.flush();
+        }
         match fault {
             Fault::Cut(at) => to.write_all(&part[..at.min(part.len())]).and(to.flush()).and(broken),
             Fault::Stall(time) => {

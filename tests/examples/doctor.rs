@@ -4,7 +4,7 @@
 #[path = "../../examples/doctor/advice.rs"]
 mod advice;
 #[path = "../../examples/doctor/clock.rs"]
-mod clock;
+pub(crate) mod clock;
 #[path = "../../examples/doctor/feed.rs"]
 mod feed;
 #[path = "../../examples/doctor/gpus.rs"]

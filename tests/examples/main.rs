@@ -2,4 +2,6 @@
 
 mod data_parallel;
 mod doctor;
+#[cfg(all(feature = "parquet", feature = "http"))]
+mod doctor_data;
 mod learner;

@@ -220,3 +220,17 @@ fn write_once(folder: &Path, text: &str) -> Objects {
     }
     Objects::local(vec![path]).unwrap()
 }
+
+#[test]
+fn a_name_that_is_given_twice_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.jsonl");
+    fs::write(&path, "{\"a\": 1, \"b\": 2}\n").unwrap();
+    let open = |names: [&'static str; 2]| {
+        crate::data::Rows::<(Option<u8>, Option<u8>)>::jsonl(path.as_path()).columns(names).open()
+    };
+    assert!(open(["a", "b"]).is_ok());
+    let error = open(["a", "a"]).unwrap_err();
+    assert!(matches!(&error, DataError::Option { option: "columns", .. }), "{error}");
+    assert!(error.to_string().contains("`a` twice"), "{error}");
+}

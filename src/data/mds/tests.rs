@@ -315,10 +315,11 @@ fn a_table_that_does_not_fit_is_an_error_of_its_shard_and_is_read_again() {
     write_index(folder.path(), &write(folder.path(), 0, &[4, 3]));
     let source = opened(folder.path(), &["label"]).unwrap();
     let path = folder.path().join("shard.00001.mds");
-    let whole = fs::read(&path).unwrap();
+    let (whole, time) = (fs::read(&path).unwrap(), fs::metadata(&path).unwrap().modified().unwrap());
     fs::write(&path, &whole[..10]).unwrap();
-    assert!(matches!(source.read(5), Err(DataError::Read { .. })));
+    assert!(matches!(source.read(5), Err(DataError::Changed { .. })));
     fs::write(&path, whole).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
     assert_eq!(record(&source, 5), [Cell::Int(0)]);
 }
 

@@ -9,7 +9,7 @@ use super::{
     wrong::Wrong,
 };
 use crate::{
-    data::{error::DataError, source::Wanted, store::Objects},
+    data::{error::DataError, options::Options, source::Wanted, store::Objects},
     fault::catch,
 };
 use parquet::{
@@ -19,7 +19,7 @@ use parquet::{
     },
     schema::types::Type,
 };
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
+use std::{cell::Cell, collections::BTreeMap, ops::Range, sync::Arc};
 
 /// So much of a file's end is read at once. Mostly the footer and the offset indices are in it.
 const TAIL: u64 = 64 << 10;
@@ -53,7 +53,13 @@ pub(super) struct Placed {
 }
 
 /// Reads the footer of an object. Chunks of less than `small` bytes are read whole, even if they have an offset index.
-pub(super) fn read(objects: &Objects, object: usize, wanted: &Wanted, small: u64) -> Result<File, DataError> {
+pub(super) fn read(
+    objects: &Objects,
+    object: usize,
+    wanted: &Wanted,
+    options: &Options,
+    small: u64,
+) -> Result<File, DataError> {
     let (name, bytes) = (objects.name(object), objects.bytes(object));
     let damaged = |problem: &str| DataError::damaged(name, problem);
     let tail_at = bytes.saturating_sub(TAIL);
@@ -83,15 +89,22 @@ pub(super) fn read(objects: &Objects, object: usize, wanted: &Wanted, small: u64
     check_schema(&footer).map_err(of_footer)?;
     let meta = parse(&footer).map_err(of_footer)?;
     let schema = meta.file_metadata().schema_descr();
-    let columns = Columns::find(schema, wanted).map_err(|(column, wrong)| match wrong {
+    let columns = Columns::find(schema, wanted, options.first_look).map_err(|(column, wrong)| match wrong {
         Wrong::Unsupported(what) => DataError::unsupported(name, Some(&column), what),
         other => of_footer(other),
     })?;
+    // Indices do not overlap, unless many chunks name the same bytes to be read again and again.
+    let index_bytes = Cell::new(bytes);
+    let read_index = |index: Range<u64>| {
+        let left = index.end.checked_sub(index.start).and_then(|length| index_bytes.get().checked_sub(length));
+        index_bytes.set(left.ok_or_else(|| Wrong::damaged("its offset indices take more bytes than the file has"))?);
+        Ok(read_part(index)?)
+    };
     let groups = meta.row_groups().iter().enumerate().map(|(number, group)| {
         let rows = usize::try_from(group.num_rows()).map_err(|_| damaged("a row group has less than no rows"))?;
         let chunks = columns.leaves.iter().map(|leaf| {
             let chunk = group.columns().get(leaf.place).ok_or_else(|| Wrong::damaged("a row group lacks a column"));
-            let chunk = chunk.and_then(|column| chunk_of(column, rows, start, small, leaf.list.is_some(), read_part));
+            let chunk = chunk.and_then(|column| chunk_of(column, rows, start, small, leaf.list.is_some(), read_index));
             chunk.map_err(|wrong| wrong.at(name, &leaf.path, || format!("row group {number}")))
         });
         // A group of no rows has nothing to read, and its chunks may be anywhere.
@@ -119,7 +132,7 @@ fn chunk_of(
     end: u64,
     small: u64,
     list: bool,
-    read: impl Fn(Range<u64>) -> Result<Vec<u8>, DataError>,
+    read_index: impl Fn(Range<u64>) -> Result<Vec<u8>, Wrong>,
 ) -> Result<Chunk, Wrong> {
     if column.file_path().is_some() {
         return Err(Wrong::Unsupported("its data in another file".into()));
@@ -148,7 +161,7 @@ fn chunk_of(
             return Err(Wrong::damaged("an offset index claims to lie beyond its file"));
         }
         // Without it, or with a wrong one, the column is read whole.
-        pages = offset_index(&read(index)?).ok().filter(|pages| fits(pages, &range, rows)).unwrap_or_default();
+        pages = offset_index(&read_index(index)?).ok().filter(|pages| fits(pages, &range, rows)).unwrap_or_default();
     }
     let plain = codec == CompressionCodec::UNCOMPRESSED && column.column_type() == Stored::BYTE_ARRAY && !list;
     let direct = plain && pages.first().is_some_and(|page| page.start == range.start);

@@ -47,6 +47,15 @@ pub(super) enum PageKind {
 }
 
 impl Header {
+    /// Whether there is something to decode. Some writers begin a column with pages of no values.
+    pub(super) fn is_used(&self) -> bool {
+        match self.page {
+            PageKind::V1 { values, .. } | PageKind::V2 { values, .. } => values > 0,
+            PageKind::Dictionary { .. } => true,
+            PageKind::Other => false,
+        }
+    }
+
     /// Reads the header of a page that has the given bytes at most.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, Wrong> {
         let header = Self::read_start(bytes)?;

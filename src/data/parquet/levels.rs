@@ -55,19 +55,22 @@ fn varint(data: &mut &[u8]) -> Result<u64, Wrong> {
     Err(Wrong::damaged("a number in a page has no end"))
 }
 
-/// Where delta-encoded lengths end. They may not be more than `most`.
-pub(super) fn delta_end(data: &[u8], most: u32) -> Result<usize, Wrong> {
+/// Where delta-encoded lengths end, and their sum. They may not be more than `most`.
+pub(super) fn delta_lengths(data: &[u8], most: u32) -> Result<(usize, u64), Wrong> {
     let mut rest = data;
     let (block, minis, count) = (varint(&mut rest)?, varint(&mut rest)?, varint(&mut rest)?);
-    varint(&mut rest)?; // the first value
+    // Lengths have 32 bits, and wrap as those of the decoder do.
+    let mut value = unzigzag(varint(&mut rest)?);
     let wrong = || Wrong::damaged(format!("a page claims {count} lengths for {most} values"));
     if count > most.into() || minis == 0 || block == 0 || !block.is_multiple_of(minis) {
         return Err(wrong());
     }
     let in_mini = block / minis;
+    let length = |value: i32| u64::try_from(value).unwrap_or(0);
+    let mut sum = if count > 0 { length(value) } else { 0 };
     let mut left = count.saturating_sub(1);
     while left > 0 {
-        varint(&mut rest)?; // the least delta
+        let least = unzigzag(varint(&mut rest)?);
         let minis = usize::try_from(minis).map_err(|_| wrong())?;
         let (widths, after) = rest.split_at_checked(minis).ok_or_else(short)?;
         rest = after;
@@ -78,11 +81,30 @@ pub(super) fn delta_end(data: &[u8], most: u32) -> Result<usize, Wrong> {
             let bytes = u64::from(*width).checked_mul(in_mini).ok_or_else(wrong)? / 8;
             // The decoder takes a last block that is cut off.
             let bytes = usize::try_from(bytes).map_or(rest.len(), |bytes| bytes.min(rest.len()));
-            rest = &rest[bytes..];
+            let packed;
+            (packed, rest) = rest.split_at(bytes);
+            for at in 0..left.min(in_mini) {
+                value = value.wrapping_add(least).wrapping_add(packed_delta(packed, at, (*width).into()));
+                sum = sum.saturating_add(length(value));
+            }
             left = left.saturating_sub(in_mini);
         }
     }
-    Ok(data.len() - rest.len())
+    Ok((data.len() - rest.len(), sum))
+}
+
+/// One of the numbers of so many bits each that are packed, as far as it has 32 bits.
+fn packed_delta(packed: &[u8], at: u64, width: u64) -> i32 {
+    let start = at.saturating_mul(width);
+    let first = usize::try_from(start / 8).unwrap_or(usize::MAX);
+    let bytes = packed.iter().skip(first).take(5).enumerate();
+    let word = bytes.fold(0, |word, (place, byte)| word | u64::from(*byte) << (8 * place));
+    let mask = if width < 32 { (1 << width) - 1 } else { u64::from(u32::MAX) };
+    (word >> (start % 8) & mask) as i32
+}
+
+fn unzigzag(value: u64) -> i32 {
+    ((value >> 1) as i64 ^ -((value & 1) as i64)) as i32
 }
 
 fn short() -> Wrong {

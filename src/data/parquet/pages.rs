@@ -3,11 +3,11 @@
 use super::{
     header::{Header, PageKind},
     inflate::inflate,
-    levels::delta_end,
+    levels::delta_lengths,
     schema::Leaf,
     wrong::Wrong,
 };
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use parquet::{
     basic::{CompressionCodec, Encoding, Type as Stored},
     column::page::{Page, PageMetadata, PageReader},
@@ -48,25 +48,25 @@ impl Pages {
         Arc::clone(&self.dictionary)
     }
 
-    /// The next page that holds data, and its stored bytes, checked as far as its header goes.
-    fn header(&mut self) -> Result<Option<(Header, Bytes)>, Wrong> {
-        while let Some(part) = self.parts.front_mut() {
-            if part.is_empty() {
-                self.parts.pop_front();
-                continue;
-            }
-            let header = Header::read(part)?;
-            let mut page = part.split_to(header.length + header.stored);
-            if header.page != PageKind::Other {
-                let stored = page.split_off(header.length);
-                return Ok(Some((header, stored)));
+    /// The header of the next page that has something to decode, and the part that begins with it. Its stored bytes are
+    /// there.
+    fn header(&mut self) -> Result<Option<(Header, &mut Bytes)>, Wrong> {
+        while let Some(mut part) = self.parts.pop_front() {
+            while !part.is_empty() {
+                let header = Header::read(&part)?;
+                if header.is_used() {
+                    self.parts.push_front(part);
+                    return Ok(self.parts.front_mut().map(|part| (header, part)));
+                }
+                part.advance(header.length + header.stored);
             }
         }
         Ok(None)
     }
 
     fn next_page(&mut self) -> Result<Option<Page>, Wrong> {
-        let Some((header, stored)) = self.header()? else { return Ok(None) };
+        let Some((header, part)) = self.header()? else { return Ok(None) };
+        let stored = part.split_to(header.length + header.stored).split_off(header.length);
         if header.checksum.is_some_and(|checksum| checksum != crc32fast::hash(&stored)) {
             return Err(Wrong::damaged("a page does not fit its checksum"));
         }
@@ -180,14 +180,15 @@ impl Pages {
         })
     }
 
-    /// Lengths of byte strings are allocated at once by the decoder, as many as the data claim.
-    fn check_values(&self, encoding: Encoding, values: u32, data: Option<&[u8]>) -> Result<(), Wrong> {
+    /// Lengths of byte strings are allocated at once by the decoder, as many as the data claim. Prefixes are copied.
+    fn check_values(&mut self, encoding: Encoding, values: u32, data: Option<&[u8]>) -> Result<(), Wrong> {
         let data = data.ok_or_else(|| Wrong::damaged("the levels of a page are larger than the page"))?;
         match encoding {
-            Encoding::DELTA_LENGTH_BYTE_ARRAY => _ = delta_end(data, values)?,
+            Encoding::DELTA_LENGTH_BYTE_ARRAY => _ = delta_lengths(data, values)?,
             Encoding::DELTA_BYTE_ARRAY => {
-                let suffixes = delta_end(data, values)?;
-                delta_end(data.get(suffixes..).unwrap_or_default(), values)?;
+                let (suffixes, prefixes) = delta_lengths(data, values)?;
+                self.spend(prefixes, "prefixes")?;
+                delta_lengths(data.get(suffixes..).unwrap_or_default(), values)?;
             }
             _ => {}
         }
@@ -231,8 +232,8 @@ impl PageReader for Pages {
 
     fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
         // Asked only whether a row may go on in the next page.
-        let Some(part) = self.parts.iter().find(|part| !part.is_empty()) else { return Ok(None) };
-        let header = Header::read(part).map_err(|wrong| ParquetError::General(wrong.to_string()))?;
+        let header = self.header().map_err(|wrong| ParquetError::General(wrong.to_string()))?;
+        let Some((header, _)) = header else { return Ok(None) };
         let (rows, values, is_dict) = match header.page {
             PageKind::V2 { rows, values, .. } => (Some(rows as usize), Some(values as usize), false),
             PageKind::V1 { values, .. } => (None, Some(values as usize), false),

@@ -32,8 +32,16 @@ pub(super) struct Column {
 pub(super) enum Shape {
     Value(usize),
     List(usize),
-    /// It is null where its fields are defined to less than the level.
-    Struct(Vec<Column>, u8),
+    Struct(Struct),
+}
+
+#[derive(Debug)]
+pub(super) struct Struct {
+    pub(super) fields: Vec<Column>,
+    /// It is null where its fields are defined to less than this level.
+    pub(super) there: u8,
+    /// What tells the level if none of its fields is wanted.
+    pub(super) level: Option<Box<Shape>>,
 }
 
 /// A column of values, as Parquet stores them.
@@ -60,9 +68,10 @@ pub(super) struct Levels {
 }
 
 impl Columns {
-    /// Finds the columns that are wanted. Wanted ones that the file lacks are left out. The error names its column.
-    pub(super) fn find(schema: &SchemaDescriptor, wanted: &Wanted) -> Result<Self, (String, Wrong)> {
-        let mut walk = Walk { schema, next: 0, leaves: Vec::new() };
+    /// Finds the columns that are wanted. Wanted ones that the file lacks are left out, and at the first look also fields
+    /// of structs that are not supported. The error names its column.
+    pub(super) fn find(schema: &SchemaDescriptor, wanted: &Wanted, first_look: bool) -> Result<Self, (String, Wrong)> {
+        let mut walk = Walk { schema, next: 0, leaves: Vec::new(), first_look };
         let mut found = Vec::new();
         for node in schema.root_schema().get_fields() {
             let (name, first) = (node.name(), walk.next);
@@ -84,6 +93,7 @@ struct Walk<'a> {
     /// The place of the next leaf.
     next: usize,
     leaves: Vec<Leaf>,
+    first_look: bool,
 }
 
 impl Walk<'_> {
@@ -101,16 +111,44 @@ impl Walk<'_> {
         if is_list(node) {
             return self.list(node, level);
         }
-        let mut fields = Vec::new();
+        let (mut fields, start) = (Vec::new(), self.next);
         for field in node.get_fields() {
-            let first = self.next;
+            let (first, before) = (self.next, self.leaves.len());
             if let Some(wanted) = wanted.of(field.name()) {
-                let shape = self.shape(field, wanted, level)?;
-                fields.push(Column { name: field.name().into(), shape });
+                match self.shape(field, wanted, level) {
+                    Ok(shape) => fields.push(Column { name: field.name().into(), shape }),
+                    Err(Wrong::Unsupported(_)) if self.first_look => self.leaves.truncate(before),
+                    Err(Wrong::Unsupported(what)) => {
+                        return Err(Wrong::Unsupported(format!("{what} in its field `{}`", field.name())));
+                    }
+                    Err(other) => return Err(other),
+                }
             }
             self.next = first + leaves(field);
         }
-        Ok(Shape::Struct(fields, level))
+        let mut told = None;
+        if fields.is_empty() && level > 0 {
+            self.next = start;
+            told = self.any(node, level);
+            if told.is_none() && !self.first_look {
+                return Err(Wrong::Unsupported(format!("the type {}", word(node))));
+            }
+        }
+        Ok(Shape::Struct(Struct { fields, there: level, level: told.map(Box::new) }))
+    }
+
+    /// The first field that is supported.
+    fn any(&mut self, node: &Type, level: u8) -> Option<Shape> {
+        node.get_fields().iter().find_map(|field| {
+            let (first, before) = (self.next, self.leaves.len());
+            let shape = self.shape(field, &Wanted::Some(Vec::new()), level).ok();
+            self.next = first + leaves(field);
+            if self.leaves.len() == before || shape.is_none() {
+                self.leaves.truncate(before);
+                return None;
+            }
+            shape
+        })
     }
 
     fn list(&mut self, node: &Type, there: u8) -> Result<Shape, Wrong> {

@@ -2,13 +2,15 @@
 
 use super::{
     cells::cell,
+    chunk::Chunk,
     decode::decode,
     footer::{self, File, Placed},
     notes::Note,
     pages::Pages,
     piece::Piece,
     saved,
-    schema::{Column, Columns, Leaf, Shape},
+    schema::{Column, Columns, Leaf, Shape, Struct},
+    words::time,
     wrong::Wrong,
 };
 use crate::{
@@ -68,7 +70,18 @@ pub(super) struct Key {
 
 /// Opens Parquet files: reads their footers, and what was saved about single values.
 pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Result<ParquetSource, DataError> {
-    open_with(objects, wanted, options, SMALL)
+    let source = open_with(objects, wanted, options, SMALL)?;
+    if let Some((object, bytes)) = source.cramped().filter(|_| !options.first_look) {
+        let (name, mib) = (source.objects.name(object), |bytes: u64| bytes.div_ceil(1 << 20));
+        log::warn!(
+            "the wanted columns of a row group of {name} take about {} MiB in memory, and `memory` allows {} MiB: rows may be \
+             decoded again and again. Write `.memory({} << 20)`, or write the file with an offset index or smaller row groups",
+            mib(bytes),
+            mib(options.memory),
+            mib(bytes)
+        );
+    }
+    Ok(source)
 }
 
 /// `small` is in place of [`SMALL`].
@@ -79,7 +92,7 @@ pub(super) fn open_with(
     small: u64,
 ) -> Result<ParquetSource, DataError> {
     let all: Vec<usize> = (0..objects.len()).collect();
-    let files = in_parallel(&all, |object| footer::read(&objects, *object, wanted, small))?;
+    let files = in_parallel(&all, |object| footer::read(&objects, *object, wanted, options, small))?;
     let mut source = ParquetSource {
         columns: Vec::with_capacity(files.len()),
         groups: Vec::new(),
@@ -128,18 +141,30 @@ impl ParquetSource {
         Ok(())
     }
 
+    /// Whether a column of the first file has fields.
+    pub(crate) fn has_structs(&self) -> bool {
+        let first = self.columns.first().map_or(&[][..], |columns| &columns.list);
+        first.iter().any(|column| matches!(column.shape, Shape::Struct(..)))
+    }
+
     pub(super) fn leaves(&self, object: usize) -> &[Leaf] {
         self.columns.get(object).map_or(&[], |columns| &columns.leaves)
     }
 
     /// Reads a column, and the definition level that it has in this row.
-    fn column(&self, number: usize, row: usize, column: &Column) -> Result<(u8, Cell), Wrong> {
-        match &column.shape {
+    fn column(&self, number: usize, row: usize, shape: &Shape) -> Result<(u8, Cell), Wrong> {
+        match shape {
             Shape::Value(leaf) | Shape::List(leaf) => self.value(number, *leaf, row),
-            Shape::Struct(fields, there) => {
+            Shape::Struct(Struct { fields, there, level }) => {
+                if let Some(level) = level {
+                    let (def, _) = self.column(number, row, level)?;
+                    if def < *there {
+                        return Ok((def, Cell::Null));
+                    }
+                }
                 let mut cells = Vec::with_capacity(fields.len());
                 for field in fields {
-                    let (def, cell) = self.column(number, row, field)?;
+                    let (def, cell) = self.column(number, row, &field.shape)?;
                     if def < *there {
                         return Ok((def, Cell::Null));
                     }
@@ -214,7 +239,7 @@ impl Source for ParquetSource {
         let columns = &self.columns[object].list;
         let mut record = Record::with_capacity(columns.len());
         for column in columns {
-            let value = self.column(number, in_group, column).map_err(|wrong| {
+            let value = self.column(number, in_group, &column.shape).map_err(|wrong| {
                 wrong.at(self.objects.name(object), &column.name, || format!("row {}", self.place(row).1))
             });
             record.push((Arc::clone(&column.name), value?.1));
@@ -253,8 +278,15 @@ impl Source for ParquetSource {
     }
 
     fn firsts(&self) -> Vec<usize> {
-        let first = self.groups.iter().zip(self.starts.firsts()).filter(|(placed, _)| placed.first == 0);
-        first.map(|(_, start)| start).collect()
+        let (mut known, mut firsts) = (Vec::<&Columns>::new(), Vec::new());
+        for (placed, start) in self.groups.iter().zip(self.starts.firsts()) {
+            let columns = &self.columns[placed.object];
+            if placed.first == 0 && !known.iter().any(|known| alike(&known.list, &columns.list)) {
+                known.push(columns);
+                firsts.push(start);
+            }
+        }
+        firsts
     }
 
     fn there_is(&self) -> Vec<(String, String)> {
@@ -264,20 +296,7 @@ impl Source for ParquetSource {
     /// Blocks are row groups. Their bytes are what the decoded pieces of the wanted columns take, about. Columns whose
     /// values are read one by one take none.
     fn blocks(&self) -> Blocks {
-        let block = |placed: &Placed| {
-            let chunks = self.leaves(placed.object).iter().zip(&placed.group.chunks);
-            let decoded = chunks.filter(|(_, chunk)| chunk.notes.is_empty()).map(|(leaf, chunk)| {
-                let levels = u64::from(leaf.list.is_some()) * 4 * placed.group.rows as u64;
-                let values = match leaf.is.physical_type() {
-                    Stored::BOOLEAN => chunk.values,
-                    Stored::INT32 | Stored::FLOAT => chunk.values.saturating_mul(4),
-                    Stored::INT64 | Stored::DOUBLE => chunk.values.saturating_mul(8),
-                    _ => chunk.size.saturating_add(chunk.values.saturating_mul(8)),
-                };
-                values.saturating_add(levels)
-            });
-            (placed.group.rows, decoded.fold(0, u64::saturating_add))
-        };
+        let block = |placed: &Placed| (placed.group.rows, self.decoded(placed, |chunk| chunk.notes.is_empty()));
         Blocks::new(self.groups.iter().map(block)).with_limit(self.options.memory)
     }
 
@@ -307,6 +326,32 @@ impl Source for ParquetSource {
 }
 
 impl ParquetSource {
+    /// The bytes that some chunks of a row group take when they are decoded, about.
+    fn decoded(&self, placed: &Placed, is_counted: impl Fn(&Chunk) -> bool) -> u64 {
+        let chunks = self.leaves(placed.object).iter().zip(&placed.group.chunks);
+        let decoded = chunks.filter(|(_, chunk)| is_counted(chunk)).map(|(leaf, chunk)| {
+            let levels = u64::from(leaf.list.is_some()) * 4 * placed.group.rows as u64;
+            let values = match leaf.is.physical_type() {
+                Stored::BOOLEAN => chunk.values,
+                Stored::INT32 | Stored::FLOAT => chunk.values.saturating_mul(4),
+                Stored::INT64 | Stored::DOUBLE => chunk.values.saturating_mul(8),
+                _ => chunk.size.saturating_add(chunk.values.saturating_mul(8)),
+            };
+            values.saturating_add(levels)
+        });
+        decoded.fold(0, u64::saturating_add)
+    }
+
+    /// The object of the row group whose whole chunks take most, and their bytes, if they are more than the limit of
+    /// memory. Each row needs them all.
+    pub(super) fn cramped(&self) -> Option<(usize, u64)> {
+        let groups = self.groups.iter().map(|placed| {
+            let bytes = self.decoded(placed, |chunk| chunk.pages.is_empty());
+            (placed.object, bytes)
+        });
+        groups.filter(|(_, bytes)| *bytes > self.options.memory).max_by_key(|(_, bytes)| *bytes)
+    }
+
     /// The chunks that have pages without a note, by the numbers of their group and leaf.
     fn not_noted(&self) -> Vec<(usize, usize)> {
         let chunks = self.groups.iter().enumerate().flat_map(|(number, placed)| {
@@ -339,15 +384,26 @@ fn pairs<'a>(one: &'a [Column], two: &'a [Column]) -> impl Iterator<Item = (&'a 
     one.iter().filter_map(move |one| Some((one, two.iter().find(|two| two.name == one.name)?)))
 }
 
+/// Whether both have the same columns and fields. Those have the same types, see [`ParquetSource::add`].
+fn alike(one: &[Column], two: &[Column]) -> bool {
+    let fields = |(one, two): (&Column, &Column)| match (&one.shape, &two.shape) {
+        (Shape::Struct(one), Shape::Struct(two)) => alike(&one.fields, &two.fields),
+        _ => true,
+    };
+    one.len() == two.len() && pairs(one, two).map(fields).eq(one.iter().map(|_| true))
+}
+
 /// Whether two columns have the same type. One may have nulls where the other has none.
 fn same(columns: &Columns, column: &Column, others: &Columns, other: &Column) -> bool {
     match (&column.shape, &other.shape) {
         (Shape::Value(one), Shape::Value(two)) | (Shape::List(one), Shape::List(two)) => {
             let (one, two) = (&columns.leaves[*one], &others.leaves[*two]);
-            one.kind == two.kind && one.is.physical_type() == two.is.physical_type()
+            one.kind == two.kind
+                && one.is.physical_type() == two.is.physical_type()
+                && time(one.is.self_type()) == time(two.is.self_type())
         }
-        (Shape::Struct(one, _), Shape::Struct(two, _)) => {
-            pairs(one, two).all(|(one, two)| same(columns, one, others, two))
+        (Shape::Struct(one), Shape::Struct(two)) => {
+            pairs(&one.fields, &two.fields).all(|(one, two)| same(columns, one, others, two))
         }
         _ => false,
     }

@@ -90,7 +90,10 @@ impl<'a> Thrift<'a> {
             length => length.into(),
         };
         let length = usize::try_from(length).ok().filter(|length| *length <= self.bytes.len() - self.at);
-        Ok((length.ok_or_else(|| Wrong::damaged("a list is longer than its file"))?, kind(byte & 15)?))
+        let length = length.ok_or_else(|| Wrong::damaged("a list is longer than its file"))?;
+        // Some writers give an empty list no type.
+        let item = if byte == 0 { Kind::Byte } else { kind(byte & 15)? };
+        Ok((length, item))
     }
 
     /// Reads the fields of a struct. `field` reads the value of one, or returns false and leaves it.
@@ -172,4 +175,25 @@ fn kind(number: u8) -> Result<Kind, Wrong> {
         12 => Kind::Struct,
         _ => return Err(Wrong::damaged(format!("a header has a field of type {number}"))),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_list_needs_no_type() {
+        // Field 1: an empty list of type 0. Field 2: a number.
+        let bytes = [0x19, 0x00, 0x15, 6, 0];
+        let mut number = None;
+        let fields = Thrift::new(&bytes).fields(|thrift, field, _| {
+            if field == 2 {
+                number = Some(thrift.i32()?);
+            }
+            Ok(field == 2)
+        });
+        assert!(fields.is_ok() && number == Some(3));
+        assert_eq!(Thrift::new(&[0x00]).list().unwrap().0, 0);
+        assert!(Thrift::new(&[0x10, 0]).list().is_err(), "an item must have a type");
+    }
 }

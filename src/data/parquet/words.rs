@@ -26,6 +26,29 @@ fn one(node: &Type) -> String {
     format!("{}{{{}}}", if is_map(node) { "map" } else { "struct" }, fields.join(", "))
 }
 
+/// The type of a day, a time or a timestamp, with its unit.
+pub(super) fn time(node: &Type) -> Option<&'static str> {
+    let info = node.get_basic_info();
+    Some(match (info.logical_type_ref(), info.converted_type()) {
+        (Some(LogicalType::Date), _) | (_, ConvertedType::DATE) => "date",
+        (Some(LogicalType::Time(time)), _) => match time.unit {
+            TimeUnit::MILLIS => "time[ms]",
+            TimeUnit::MICROS => "time[us]",
+            TimeUnit::NANOS => "time[ns]",
+        },
+        (Some(LogicalType::Timestamp(time)), _) => match time.unit {
+            TimeUnit::MILLIS => "timestamp[ms]",
+            TimeUnit::MICROS => "timestamp[us]",
+            TimeUnit::NANOS => "timestamp[ns]",
+        },
+        (_, ConvertedType::TIME_MILLIS) => "time[ms]",
+        (_, ConvertedType::TIME_MICROS) => "time[us]",
+        (_, ConvertedType::TIMESTAMP_MILLIS) => "timestamp[ms]",
+        (_, ConvertedType::TIMESTAMP_MICROS) => "timestamp[us]",
+        _ => return None,
+    })
+}
+
 fn value(node: &Type) -> String {
     let (info, stored) = (node.get_basic_info(), node.get_physical_type());
     let (converted, logical) = (info.converted_type(), info.logical_type_ref());
@@ -35,16 +58,10 @@ fn value(node: &Type) -> String {
     if let Some((bits, signed)) = integer(converted, logical) {
         return format!("{}int{bits}", if signed { "" } else { "u" });
     }
+    if let Some(time) = time(node) {
+        return time.into();
+    }
     let word = match (logical, converted) {
-        (Some(LogicalType::Date), _) | (_, ConvertedType::DATE) => "date",
-        (Some(LogicalType::Time(_)), _) | (_, ConvertedType::TIME_MILLIS | ConvertedType::TIME_MICROS) => "time",
-        (Some(LogicalType::Timestamp(time)), _) => match time.unit {
-            TimeUnit::MILLIS => "timestamp[ms]",
-            TimeUnit::MICROS => "timestamp[us]",
-            TimeUnit::NANOS => "timestamp[ns]",
-        },
-        (_, ConvertedType::TIMESTAMP_MILLIS) => "timestamp[ms]",
-        (_, ConvertedType::TIMESTAMP_MICROS) => "timestamp[us]",
         (Some(LogicalType::Float16), _) => "float16",
         (Some(LogicalType::Json), _) | (_, ConvertedType::JSON) => "json",
         (Some(LogicalType::String | LogicalType::Enum), _) | (_, ConvertedType::UTF8 | ConvertedType::ENUM) => "string",

@@ -32,8 +32,20 @@ fn what_was_used_least_recently_goes() {
     assert!(make(&pieces, 3, 400)); // 2 goes
     assert!(pieces.get(1).is_some() && pieces.get(2).is_none() && pieces.get(3).is_some());
     assert_eq!(pieces.bytes(), 800);
-    assert!(make(&pieces, 4, 1001) && make(&pieces, 4, 1001)); // never kept
-    assert_eq!(pieces.bytes(), 800);
+}
+
+#[test]
+fn the_newest_piece_above_the_limit_is_kept_besides() {
+    let pieces = Pieces::new(1000);
+    assert!(make(&pieces, 1, 3) && make(&pieces, 2, 400));
+    assert!(make(&pieces, 3, 1001));
+    assert!((1..4).all(|key| !make(&pieces, key, 0)), "it drives nothing out, and nothing drives it out");
+    assert!(make(&pieces, 4, 5000) && make(&pieces, 5, 600));
+    assert!((1..6).map(|key| pieces.get(key).is_some()).eq([true, false, false, true, true]));
+    assert_eq!(pieces.bytes(), 5603);
+    let none = Pieces::new(0);
+    assert!(make(&none, 1, 5) && !make(&none, 1, 5) && make(&none, 2, 7));
+    assert_eq!(none.bytes(), 7);
 }
 
 #[test]

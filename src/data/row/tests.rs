@@ -168,7 +168,8 @@ fn the_fields_of_structs_that_a_type_asks_for_are_learnt() {
     let columns = ["n".into(), "point".into()];
     let learnt = learn::<(u8, Point)>(record([("point", cell()), ("n", Cell::Int(1))]), Some(&columns));
     let fields = Wanted::Some(vec![("x".into(), Wanted::All), ("y".into(), Wanted::All)]);
-    assert_eq!(learnt, Wanted::Some(vec![("point".into(), fields), ("n".into(), Wanted::All)]));
+    assert_eq!(learnt, (Wanted::Some(vec![("point".into(), fields), ("n".into(), Wanted::All)]), true));
+    assert!(!learn::<(u8, Point)>(record([("n", Cell::Int(-1)), ("point", cell())]), Some(&columns)).1);
 }
 
 #[test]
@@ -180,4 +181,17 @@ fn the_null_of_json_is_none() {
     }
     let cells = record([("a", raw(b" null\n", Raw::Json)), ("b", raw(b"1.5", Raw::Json))]);
     assert_eq!(row::<Maybe>(cells, None).unwrap(), Maybe { a: None, b: Some(1.5) });
+}
+
+#[test]
+fn the_number_of_a_variant_may_be_unsigned() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    enum Number {
+        Zero,
+        One,
+    }
+    let of = |cell| row::<(Number,)>(record([("n", cell)]), Some(&["n".into()]));
+    assert_eq!(of(Cell::Int(0)).unwrap(), (Number::Zero,));
+    assert_eq!(of(Cell::Unsigned(1)).unwrap(), (Number::One,));
+    assert!(of(Cell::Unsigned(u64::MAX)).unwrap_err().only_value && of(Cell::Unsigned(2)).unwrap_err().only_value);
 }

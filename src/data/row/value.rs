@@ -253,6 +253,10 @@ impl<'de> Deserializer<'de> for Value<'_> {
                 Ok(number) => visitor.visit_enum(number.into_deserializer()),
                 Err(_) => Err(RowError::invalid_value(Unexpected::Signed(number), &"the number of a variant")),
             },
+            Cell::Unsigned(number) => match u32::try_from(number) {
+                Ok(number) => visitor.visit_enum(number.into_deserializer()),
+                Err(_) => Err(RowError::invalid_value(Unexpected::Unsigned(number), &"the number of a variant")),
+            },
             Cell::Raw(bytes, Raw::Json) => json(&bytes, |json| json.deserialize_enum(name, variants, visitor)),
             Cell::Bytes(bytes) | Cell::Raw(bytes, _) => visitor.visit_enum(text(bytes)?.trim().into_deserializer()),
             _ => self.deserialize_any(visitor),

@@ -1,9 +1,11 @@
 //! One request of HTTP: where it goes, and what its answer means.
 
-use super::remote::{Again, Refused};
+use super::{
+    remote::{Again, CHANGED, Refused, SMALL, no},
+    roots,
+};
 use crate::data::error::DataError;
 use std::{
-    env, fs,
     io::{self, Read},
     ops::Range,
     time::Duration,
@@ -11,7 +13,7 @@ use std::{
 use ureq::{
     Agent, Body,
     http::{HeaderMap, HeaderValue, Response, header},
-    tls::{PemItem, RootCerts, TlsConfig, parse_pem},
+    tls::{Certificate, RootCerts, TlsConfig},
 };
 
 mod target;
@@ -22,9 +24,6 @@ pub(super) use target::Target;
 const REDIRECTS: usize = 5;
 /// Connections that are kept for the next request.
 const KEPT: usize = 128;
-/// What is read of an answer at once has at most so many bytes.
-const MOST: u64 = 64 << 20;
-pub(super) const CHANGED: &str = "it has changed since it was opened";
 
 /// How long each wait may take.
 #[derive(Debug, Clone, Copy)]
@@ -59,21 +58,8 @@ pub(super) struct Answer {
 impl Client {
     /// Trusts the roots of Mozilla's list, or those of the file that `SSL_CERT_FILE` names.
     pub(super) fn new(waits: Waits) -> Result<Self, DataError> {
-        let roots = match env::var_os("SSL_CERT_FILE").filter(|path| !path.is_empty()) {
-            Some(path) => {
-                let unusable = |source| DataError::Open { path: path.clone().into(), source };
-                let wrong = |problem: String| unusable(io::Error::new(io::ErrorKind::InvalidData, problem));
-                let mut roots = Vec::new();
-                for item in parse_pem(&fs::read(&path).map_err(unusable)?) {
-                    if let PemItem::Certificate(root) = item.map_err(|error| wrong(error.to_string()))? {
-                        roots.push(root);
-                    }
-                }
-                if roots.is_empty() {
-                    return Err(wrong("`SSL_CERT_FILE` names it, and it has no certificate".into()));
-                }
-                RootCerts::from(roots)
-            }
+        let roots = match roots::named()? {
+            Some(roots) => roots.iter().map(|root| Certificate::from_der(root).to_owned()).collect::<Vec<_>>().into(),
             None => RootCerts::WebPki,
         };
         let config = Agent::config_builder()
@@ -134,9 +120,9 @@ impl Client {
         let answer = self.ask(target, None, None)?;
         let headers = answer.headers().clone();
         let mut bytes = Vec::new();
-        let read = answer.body().take(MOST + 1).read_to_end(&mut bytes);
+        let read = answer.body().take(SMALL + 1).read_to_end(&mut bytes);
         read.map_err(|error| Refused { status: None, problem: error.to_string(), again: Again::Yes })?;
-        if bytes.len() as u64 > MOST {
+        if bytes.len() as u64 > SMALL {
             return Err(no(None, "the answer is too long"));
         }
         Ok((headers, bytes))
@@ -231,24 +217,10 @@ fn number(text: &str) -> Option<u64> {
     text.trim().parse().ok()
 }
 
-pub(super) fn no(status: Option<u16>, problem: impl Into<String>) -> Refused {
-    Refused { status, problem: problem.into(), again: Again::No }
-}
-
 /// What an answer without a body for us means.
 fn refused(answer: &Answer) -> Refused {
-    let status = answer.status();
     let after = answer.headers().get(header::RETRY_AFTER).and_then(|time| number(time.to_str().ok()?));
-    let again = after.map_or(Again::Yes, |seconds| Again::After(Duration::from_secs(seconds)));
-    let (problem, again) = match status {
-        401 | 403 => ("access is denied", Again::No),
-        404 | 410 => ("it is not there", Again::No),
-        412 | 416 => (CHANGED, Again::No),
-        408 | 425 | 429 => ("the server asks to wait", again),
-        500.. => ("the server has failed", again),
-        _ => ("the answer makes no sense here", Again::No),
-    };
-    Refused { status: Some(status), problem: problem.into(), again }
+    Refused::of(answer.status(), after.map(Duration::from_secs))
 }
 
 /// What it means that there is no answer. No text of a URL is in it.

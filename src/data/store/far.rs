@@ -2,6 +2,8 @@
 
 #[cfg(unix)]
 use super::cache::Cached;
+#[cfg(feature = "cloud")]
+use super::cloud;
 use super::{
     Far, Object, Objects, Store,
     ahead::Ahead,
@@ -27,6 +29,8 @@ pub(crate) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
         "http" | "https" => http::expand(pattern),
         #[cfg(feature = "http")]
         "hf" => hub::expand(pattern),
+        #[cfg(feature = "cloud")]
+        "s3" | "gs" | "az" => cloud::expand(pattern),
         _ => Err(unknown(pattern)),
     }
 }
@@ -56,6 +60,8 @@ pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, Data
             Opened::Here(files) => Objects::local(files).map(|objects| objects.named(&urls, own_folder())),
             Opened::There(found) => objects(found, options),
         },
+        #[cfg(feature = "cloud")]
+        "s3" | "gs" | "az" => objects(cloud::open(&urls)?, options),
         _ => Err(unknown(first)),
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{
     Object,
-    client::{Answer, CHANGED, Client, Target, Waits, no},
-    remote::{Found, Refused, Remote, unreadable},
+    client::{Answer, Client, Target, Waits},
+    remote::{CHANGED, Found, Refused, Remote, no, unreadable},
     steady::{Patience, patiently},
 };
 use crate::data::{error::DataError, parallel::in_parallel_by, url::shown};

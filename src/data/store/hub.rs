@@ -8,14 +8,14 @@ mod tests;
 
 use super::{
     Object,
-    client::{Target, Waits, no},
-    remote::{Found, Refused, Remote},
+    client::{Target, Waits},
+    remote::{Found, Refused, Remote, no},
     steady::Patience,
+    wild::{Wild, is_wild},
 };
 use crate::data::{error::DataError, url::url};
 use api::{Api, Entry};
 use fnv::FnvHasher;
-use glob::{MatchOptions, Pattern};
 use home::Home;
 use parking_lot::Mutex;
 use path::HubPath;
@@ -57,24 +57,15 @@ fn api() -> Result<Api, DataError> {
 
 /// Lists what a pattern matches, sorted by name, at the commit of now.
 pub(super) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
-    if pattern.contains(['*', '?', '[']) { expand_with(&api()?, pattern) } else { Ok(vec![pattern.into()]) }
+    if is_wild(pattern) { expand_with(&api()?, pattern) } else { Ok(vec![pattern.into()]) }
 }
 
 fn expand_with(api: &Api, text: &str) -> Result<Vec<String>, DataError> {
-    let wrong = |problem: String| DataError::Pattern { pattern: text.into(), problem };
     let path = HubPath::parse(text)?;
-    let pattern = Pattern::new(&path.file).map_err(|error| wrong(error.to_string()))?;
-    let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
-    let fixed = path.file.split(['*', '?', '[']).next().unwrap_or_default();
-    let folder = fixed.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let is_deep = path.file[folder.len()..].trim_start_matches('/').contains('/');
+    let wild = Wild::new(text, &path.file)?;
     let path = HubPath { revision: api.commit(&path)?, ..path.clone() };
-    let list = api.list(&path, folder, is_deep)?.into_iter().map(|entry| entry.path);
-    let mut files: Vec<String> = list.filter(|file| pattern.matches_with(file, options)).collect();
-    files.sort_unstable();
-    if files.is_empty() {
-        return Err(DataError::NoFiles { pattern: text.into() });
-    }
+    let list = api.list(&path, wild.folder, wild.is_deep)?;
+    let files = wild.matches(list.into_iter().map(|entry| entry.path))?;
     Ok(files.into_iter().map(|file| HubPath { file, ..path.clone() }.to_string()).collect())
 }
 

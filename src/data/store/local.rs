@@ -1,10 +1,10 @@
 //! Local files. They are read and not mapped: a file that is cut off meanwhile is an error then, not a signal.
 
-use super::{Object, Store};
+use super::{Changed, Object, Store};
 use crate::data::error::DataError;
 use parking_lot::Mutex;
 use std::{
-    fs::{self, File},
+    fs::{self, File, Metadata},
     io::{self, Read},
     ops::Range,
     path::{Path, PathBuf},
@@ -15,32 +15,47 @@ use std::{
 /// At most so many files are open at once. A process may often have no more than 1,024.
 const OPEN: usize = 256;
 
+/// The size of a file, and the time of its last change: with another one it is another file.
+type Stamp = (u64, u64);
+
 /// An object and its open file.
 type Opened = (usize, Arc<File>);
 
 /// Local files, some of them open.
 #[derive(Debug)]
 pub(super) struct Local {
-    paths: Vec<PathBuf>,
+    /// The path of each object, and what its file was when it was looked at.
+    paths: Vec<(PathBuf, Stamp)>,
     /// The file of object `n` is in place `n % OPEN`, if it was the last of those to be read.
     open: Vec<Mutex<Option<Opened>>>,
 }
 
 /// Looks at each file.
 pub(super) fn open(paths: Vec<PathBuf>) -> Result<(Vec<Object>, Local), DataError> {
-    let objects = paths.iter().map(|path| {
-        let meta = fs::metadata(path).and_then(|meta| match meta.is_file() {
+    let looked_at = paths.into_iter().map(|path| {
+        let meta = fs::metadata(&path).and_then(|meta| match meta.is_file() {
             true => Ok(meta),
             false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
         });
-        let meta = meta.map_err(|source| DataError::Open { path: path.clone(), source })?;
-        let changed = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let tag = changed.map_or(0, |time| time.as_nanos() as u64);
-        Ok(Object { name: path.to_string_lossy().into(), bytes: meta.len(), tag })
+        match meta {
+            Ok(meta) => Ok((path, stamp(&meta))),
+            Err(source) => Err(DataError::Open { path, source }),
+        }
     });
-    let objects = objects.collect::<Result<_, DataError>>()?;
+    let paths = looked_at.collect::<Result<Vec<_>, DataError>>()?;
+    let object = |(path, (bytes, tag)): &(PathBuf, Stamp)| Object {
+        name: path.to_string_lossy().into(),
+        bytes: *bytes,
+        tag: *tag,
+    };
+    let objects = paths.iter().map(object).collect();
     let open = (0..paths.len().min(OPEN)).map(|_| Mutex::new(None)).collect();
     Ok((objects, Local { paths, open }))
+}
+
+fn stamp(meta: &Metadata) -> Stamp {
+    let changed = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    (meta.len(), changed.map_or(0, |time| time.as_nanos() as u64))
 }
 
 impl Local {
@@ -49,7 +64,11 @@ impl Local {
         match &*place {
             Some((there, file)) if *there == object => Ok(Arc::clone(file)),
             _ => {
-                let file = Arc::new(File::open(&self.paths[object])?);
+                let (path, looked_at) = &self.paths[object];
+                let file = Arc::new(File::open(path)?);
+                if stamp(&file.metadata()?) != *looked_at {
+                    return Err(io::Error::other(Changed));
+                }
                 *place = Some((object, Arc::clone(&file)));
                 Ok(file)
             }
@@ -83,7 +102,7 @@ impl Store for Local {
     }
 
     fn beside(&self, object: usize, extension: &str) -> io::Result<Option<Vec<u8>>> {
-        let file = &self.paths[object];
+        let (file, _) = &self.paths[object];
         let path = file.with_extension(extension);
         let changed = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
         if path == *file || changed(&path).is_none_or(|time| Some(time) < changed(file)) {
@@ -113,7 +132,11 @@ fn read_at(file: &File, mut start: u64, mut into: &mut [u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use crate::data::{DataError, store::Objects};
-    use std::{fs, io::ErrorKind};
+    use std::{
+        fs,
+        io::ErrorKind,
+        time::{Duration, SystemTime},
+    };
 
     #[test]
     fn more_files_than_may_be_open_are_read_in_any_order() {
@@ -142,5 +165,25 @@ mod tests {
         assert!(error.to_string().contains("bytes 40 to 60 of") && error.to_string().contains("shard"), "{error}");
         // Beyond the size at `open` nothing is even allocated.
         assert!(objects.read(0, 0..u64::MAX).is_err());
+    }
+
+    #[test]
+    fn a_file_that_was_replaced_before_it_is_opened_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shard");
+        fs::write(&path, [7; 100]).unwrap();
+        let objects = Objects::local(vec![path.clone()]).unwrap();
+        fs::write(folder.path().join("new"), [8; 100]).unwrap();
+        let new = fs::File::options().write(true).open(folder.path().join("new")).unwrap();
+        new.set_modified(SystemTime::now() + Duration::from_secs(5)).unwrap();
+        fs::rename(folder.path().join("new"), &path).unwrap();
+        let error = objects.read(0, 0..10).unwrap_err();
+        assert!(matches!(&error, DataError::Changed { object } if object.ends_with("shard")), "{error}");
+        // Once it is open, it stays the file that it was.
+        let objects = Objects::local(vec![path.clone()]).unwrap();
+        assert_eq!(objects.read(0, 0..10).unwrap(), [8; 10]);
+        fs::rename(&path, folder.path().join("old")).unwrap();
+        fs::write(&path, [9; 100]).unwrap();
+        assert_eq!(objects.read(0, 0..10).unwrap(), [8; 10]);
     }
 }

@@ -26,13 +26,39 @@ pub(crate) trait Remote: Send + Sync + fmt::Debug {
     }
 }
 
+/// What is read of an answer at once has at most so many bytes.
+pub(super) const SMALL: u64 = 64 << 20;
+pub(super) const CHANGED: &str = "it has changed since it was opened";
+
 /// A request that gave no bytes. It never holds a credential.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}")]
 pub(crate) struct Refused {
     /// The status of HTTP, if there was an answer.
     pub(crate) status: Option<u16>,
     pub(crate) problem: String,
     pub(crate) again: Again,
+}
+
+impl Refused {
+    /// What a status of HTTP means where it is no success. `after` is the time that the server has named.
+    pub(super) fn of(status: u16, after: Option<Duration>) -> Self {
+        let again = after.map_or(Again::Yes, Again::After);
+        let (problem, again) = match status {
+            401 | 403 => ("access is denied", Again::No),
+            404 | 410 => ("it is not there", Again::No),
+            412 | 416 => (CHANGED, Again::No),
+            408 | 425 | 429 => ("the server asks to wait", again),
+            500.. => ("the server has failed", again),
+            _ => ("the answer makes no sense here", Again::No),
+        };
+        Self { status: Some(status), problem: problem.into(), again }
+    }
+}
+
+/// A refusal that stays.
+pub(super) fn no(status: Option<u16>, problem: impl Into<String>) -> Refused {
+    Refused { status, problem: problem.into(), again: Again::No }
 }
 
 /// Whether the same request may succeed later.

@@ -6,19 +6,26 @@ use super::{
 };
 use crate::data::parquet::{
     check::check_schema,
+    decode::decode,
     header::{Header, PageKind},
     inflate::inflate,
-    levels::delta_end,
+    levels::delta_lengths,
+    notes::Note,
+    offsets::Page,
     pages::Pages,
+    schema::Leaf,
 };
 use bytes::Bytes;
 use parquet::{
     basic::{Compression, CompressionCodec, Encoding},
     column::page::PageReader,
-    file::properties::WriterVersion,
+    file::{
+        metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, ParquetMetaDataWriter},
+        properties::WriterVersion,
+    },
 };
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
-use std::fs;
+use std::{fs, slice};
 
 #[test]
 fn damaged_files_give_rows_or_errors() {
@@ -99,13 +106,17 @@ fn varint(mut number: u64) -> Vec<u8> {
     bytes
 }
 
-/// Reads one page of a column of the written files, from its bytes alone.
-fn page(column: usize, codec: CompressionCodec, bytes: Vec<u8>, values: u64) -> Result<(), String> {
+/// A leaf of the written files.
+fn leaf(column: usize) -> Leaf {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.parquet");
     write(&path, 1, 1, plain(WriterVersion::PARQUET_1_0));
-    let source = open(&[path], &Wanted::All, &Options::default()).unwrap();
-    let mut pages = Pages::new(&source.leaves(0)[column], codec, vec![Bytes::from(bytes)], values, 1 << 20);
+    open(&[path], &Wanted::All, &Options::default()).unwrap().leaves(0)[column].clone()
+}
+
+/// Reads one page of a column of the written files, from its bytes alone.
+fn page(column: usize, codec: CompressionCodec, bytes: Vec<u8>, values: u64) -> Result<(), String> {
+    let mut pages = Pages::new(&leaf(column), codec, vec![Bytes::from(bytes)], values, 1 << 20);
     pages.get_next_page().map(|_| ()).map_err(|error| error.to_string())
 }
 
@@ -184,6 +195,98 @@ fn schemas_that_are_too_deep_or_cut_off_are_refused() {
 fn lengths_of_delta_blocks() {
     // 128 values a block, 4 parts; 3 lengths: 5, 6, 7. The deltas are all 1, so no bits are needed.
     let lengths = [128, 1, 4, 3, 10, 2, 0, 0, 0, 0];
-    assert_eq!(delta_end(&[&lengths[..], b"rest"].concat(), 3).unwrap(), lengths.len());
-    assert!(delta_end(&lengths, 2).is_err() && delta_end(&lengths[..7], 3).is_err());
+    assert_eq!(delta_lengths(&[&lengths[..], b"rest"].concat(), 3).unwrap(), (lengths.len(), 18));
+    assert!(delta_lengths(&lengths, 2).is_err() && delta_lengths(&lengths[..7], 3).is_err());
+    // 32 values a block, 1 part; 4 lengths: 70, 60, 90, 3. Deltas from -87 on, of 7 bits: 77, 117, 0.
+    let packed: u32 = 77 | 117 << 7;
+    let lengths = [&[32, 1, 4, 0x8C, 1, 0xAD, 1, 7][..], &packed.to_le_bytes(), &[0; 24]].concat();
+    assert_eq!(delta_lengths(&lengths, 4).unwrap(), (lengths.len(), 223));
+}
+
+#[test]
+fn data_pages_without_values_are_passed_over() {
+    let leaf = leaf(3);
+    // Three rows of a list of nulls: no levels below, and nothing behind them.
+    let levels = [2, 0, 0, 0, 6, 0, 2, 0, 0, 0, 6, 0];
+    let full = [header(12, 12, 3, 0), levels.to_vec()].concat();
+    let empty = header(0, 0, 0, 0);
+    for pages in [
+        vec![full.clone()],
+        vec![empty.clone(), full.clone()],
+        vec![empty.clone(), empty.clone(), full.clone(), empty.clone()],
+        vec![full.clone(), empty.clone()],
+    ] {
+        // In one part, and in a part for each page.
+        for parts in [vec![pages.concat()], pages] {
+            let parts = parts.into_iter().map(Bytes::from).collect();
+            let pages = Pages::new(&leaf, CompressionCodec::UNCOMPRESSED, parts, 3, 1 << 20);
+            assert_eq!(decode(&leaf, pages, 3, 1 << 20).unwrap().rows, 3);
+        }
+    }
+}
+
+#[test]
+fn a_small_page_of_very_many_nulls_is_not_noted() {
+    let leaf = leaf(1);
+    let note = |rows: u32| {
+        // A run of that many nulls, and no values.
+        let run = varint(u64::from(rows) << 1);
+        let levels = [(run.len() as u32 + 1).to_le_bytes().to_vec(), run, vec![0]].concat();
+        let bytes = [header(levels.len() as u32, levels.len() as u32, rows, 0), levels].concat();
+        let page = Page { start: 4, length: bytes.len() as u32, first_row: 0 };
+        let objects = Objects::local(Vec::new()).unwrap();
+        Note::find(&objects, 0, &leaf, &page, rows as usize, Some(&bytes)).unwrap()
+    };
+    assert!(matches!(note(1 << 20), Note::Plain { .. }));
+    assert_eq!(note((1 << 20) + 1), Note::Decoded);
+}
+
+#[test]
+fn prefixes_that_grow_beyond_all_memory_are_refused() {
+    // 30 strings: the first has 100 bytes, each of the others is the one before it, as a whole.
+    let lengths = |first: u32, rest: i32| {
+        let delta = rest - first as i32;
+        // The first length, then a delta, then deltas of 0.
+        let zigzag = |number: i32| varint(u64::from((number << 1 ^ number >> 31) as u32));
+        let mut bytes = [varint(128), varint(1), varint(30), zigzag(first as i32)].concat();
+        let (least, width) = (delta.min(0), 8);
+        bytes.extend([zigzag(least), vec![width]].concat());
+        let packed: Vec<u8> = (0..128).map(|at| if at == 0 { (delta - least) as u8 } else { -least as u8 }).collect();
+        [bytes, packed].concat()
+    };
+    let data = [lengths(0, 100), lengths(100, 0), vec![b'x'; 100]].concat();
+    let bytes = [header(data.len() as u32, data.len() as u32, 30, 7), data].concat();
+    let read = |room| {
+        let parts = vec![Bytes::from(bytes.clone())];
+        let mut pages = Pages::new(&leaf(4), CompressionCodec::UNCOMPRESSED, parts, 30, room);
+        pages.get_next_page().map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(read(6000), Ok(()));
+    assert!(read(3000).unwrap_err().contains("2900 bytes of prefixes"));
+}
+
+#[test]
+fn offset_indices_that_take_more_than_the_file_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.parquet");
+    write(&path, 60, 40, plain(WriterVersion::PARQUET_1_0));
+    let mut bytes = fs::read(&path).unwrap();
+    let meta = ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(bytes.clone())).unwrap();
+    let end = meta.row_groups()[1].columns()[4].offset_index_offset().unwrap() as usize;
+    // All chunks name one index, which is half of the file.
+    let one = |column: &ColumnChunkMetaData| {
+        let column = column.clone().into_builder().set_offset_index_offset(Some(0));
+        column.set_offset_index_length(Some(end as i32 / 2)).build().unwrap()
+    };
+    let groups = meta.row_groups().iter().map(|group| {
+        let columns = group.columns().iter().map(one).collect();
+        group.clone().into_builder().set_column_metadata(columns).build().unwrap()
+    });
+    let meta = ParquetMetaData::new(meta.file_metadata().clone(), groups.collect());
+    bytes.truncate(end);
+    ParquetMetaDataWriter::new(&mut bytes, &meta).finish().unwrap();
+    fs::write(&path, bytes).unwrap();
+    let error = open(slice::from_ref(&path), &Wanted::All, &Options::default()).unwrap_err().to_string();
+    assert!(error.contains("offset indices"), "{error}");
+    assert!(open(&[path], &columns(&["id"]), &Options::default()).is_ok());
 }

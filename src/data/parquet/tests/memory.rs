@@ -1,11 +1,12 @@
 //! What is kept in memory, and for how long.
 
 use super::{
+    single::counting,
     written::{properties, row, write},
     *,
 };
 use parquet::{basic::Compression, file::properties::WriterVersion};
-use std::thread;
+use std::{sync::atomic::Ordering::Relaxed, thread};
 
 #[test]
 fn the_limit_holds_while_threads_read_in_any_order() {
@@ -30,13 +31,34 @@ fn the_limit_holds_while_threads_read_in_any_order() {
 }
 
 #[test]
-fn without_memory_rows_are_the_same() {
+fn without_memory_rows_are_the_same_and_one_piece_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.parquet");
     write(&path, 60, 60, properties(WriterVersion::PARQUET_1_0, Compression::SNAPPY, false));
     let source = open(&[path], &Wanted::All, &Options { memory: 0, ..Options::default() }).unwrap();
     (0..60).for_each(|at| assert_eq!(source.read(at).unwrap(), row(at)));
-    assert_eq!(source.pieces.bytes(), 0);
+    // That of the last column: 60 places, and 7 words.
+    assert!((480..700).contains(&source.pieces.bytes()), "{}", source.pieces.bytes());
+}
+
+#[test]
+fn a_column_that_takes_more_than_the_memory_is_decoded_once_for_its_neighbours() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.parquet");
+    write(&path, 180, 60, properties(WriterVersion::PARQUET_1_0, Compression::SNAPPY, false));
+    let (store, objects) = counting(&path);
+    let options = Options { memory: 10_000, ..Options::default() };
+    let source = open_with(objects, &columns(&["image", "id"]), &options, 0).unwrap();
+    store.reads.store(0, Relaxed);
+    for at in 0..180 {
+        assert_eq!(source.read(at).unwrap(), [1, 0].map(|column| row(at)[column].clone()));
+    }
+    assert_eq!(store.reads.load(Relaxed), 3 * 3, "each of three leaves of three groups");
+    // Its bytes are more than 10,000, and that is told at `open`.
+    let (object, bytes) = source.cramped().unwrap();
+    assert!(object == 0 && bytes > 10_000, "{bytes}");
+    let roomy = open(&[path], &Wanted::All, &Options { memory: bytes * 2, ..Options::default() }).unwrap();
+    assert_eq!(roomy.cramped(), None);
 }
 
 #[test]

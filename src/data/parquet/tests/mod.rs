@@ -1,3 +1,4 @@
+mod columns;
 mod golden;
 mod hostile;
 mod memory;

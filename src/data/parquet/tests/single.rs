@@ -61,9 +61,9 @@ fn values_are_the_same_before_and_after_their_pages_are_noted() {
 
 /// A file in memory. It counts what is read of it.
 #[derive(Debug)]
-struct Counting {
+pub(super) struct Counting {
     file: Vec<u8>,
-    reads: AtomicUsize,
+    pub(super) reads: AtomicUsize,
     bytes: AtomicUsize,
 }
 
@@ -76,7 +76,7 @@ impl Store for Counting {
     }
 }
 
-fn counting(path: &Path) -> (Arc<Counting>, Objects) {
+pub(super) fn counting(path: &Path) -> (Arc<Counting>, Objects) {
     let file = fs::read(path).unwrap();
     let object = Object { name: "memory".into(), bytes: file.len() as u64, tag: 1 };
     let store = Arc::new(Counting { file, reads: AtomicUsize::new(0), bytes: AtomicUsize::new(0) });

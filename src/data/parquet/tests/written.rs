@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::data::cell::{Cell, Numbers};
-use burn::data::dataset::Dataset;
 use parquet::{
     basic::{Compression, Encoding},
     data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type},
@@ -76,7 +75,7 @@ pub(super) fn write(path: &Path, rows: usize, group: usize, properties: WriterPr
     file.close().unwrap();
 }
 
-fn image_def(row: usize, path: bool) -> i16 {
+pub(super) fn image_def(row: usize, path: bool) -> i16 {
     match row % 11 {
         3 => 0,
         5 if path => 1,
@@ -172,62 +171,4 @@ fn each_codec_version_encoding_and_size_of_page() {
             }
         }
     }
-}
-
-#[test]
-fn only_wanted_columns_and_fields_are_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("file.parquet");
-    write(&path, 50, 50, plain(WriterVersion::PARQUET_1_0));
-    let image = Wanted::Some(vec![("path".into(), Wanted::All), ("other".into(), Wanted::All)]);
-    let wanted =
-        Wanted::Some(vec![("word".into(), Wanted::All), ("absent".into(), Wanted::All), ("image".into(), image)]);
-    let source = open(&[path], &wanted, &Options::default()).unwrap();
-    assert_eq!(source.leaves(0).len(), 2);
-    let found = source.read(12).unwrap();
-    assert_eq!(found[0], ("word".into(), Cell::Text("word 5".into())));
-    let image = Cell::Struct(vec![("path".into(), Cell::Text("12.jpg".into()))]);
-    assert_eq!(found[1..], [("image".into(), image)]);
-    assert_eq!(source.there_is()[2], ("tokens".into(), "list<int32>".into()));
-}
-
-#[test]
-fn files_whose_columns_have_other_types_are_no_data_set() {
-    let folder = tempfile::tempdir().unwrap();
-    let paths = ["a.parquet", "b.parquet"].map(|name| folder.path().join(name));
-    write(&paths[0], 5, 5, plain(WriterVersion::PARQUET_1_0));
-    let schema = Arc::new(parse_message_type("message rows { optional int64 id; optional int32 word; }").unwrap());
-    let file = File::create(&paths[1]).unwrap();
-    SerializedFileWriter::new(file, schema, Arc::default()).unwrap().close().unwrap();
-    // One may have nulls where the other has none, and columns may be missing.
-    assert!(open(&paths, &columns(&["id", "image"]), &Options::default()).is_ok());
-    let error = open(&paths, &Wanted::All, &Options::default()).unwrap_err();
-    assert!(matches!(&error, DataError::Schema { object, .. } if object.ends_with("b.parquet")), "{error}");
-    assert!(error.to_string().contains("`word` has another type") && error.to_string().contains("int32"), "{error}");
-}
-
-#[test]
-fn a_column_that_only_later_files_have_is_read_from_them() {
-    #[derive(Debug, PartialEq, serde::Deserialize)]
-    struct Row {
-        id: i64,
-        late: Option<i32>,
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let paths = ["a.parquet", "b.parquet"].map(|name| folder.path().join(name));
-    write(&paths[0], 2, 2, plain(WriterVersion::PARQUET_1_0));
-    let schema = Arc::new(parse_message_type("message rows { required int64 id; required int32 late; }").unwrap());
-    let mut file = SerializedFileWriter::new(File::create(&paths[1]).unwrap(), schema, Arc::default()).unwrap();
-    let mut group = file.next_row_group().unwrap();
-    let mut column = group.next_column().unwrap().unwrap();
-    column.typed::<Int64Type>().write_batch(&[7], None, None).unwrap();
-    column.close().unwrap();
-    let mut column = group.next_column().unwrap().unwrap();
-    column.typed::<Int32Type>().write_batch(&[5], None, None).unwrap();
-    column.close().unwrap();
-    group.close().unwrap();
-    file.close().unwrap();
-    let rows = crate::data::Rows::<Row>::parquet(paths).open().unwrap();
-    let read: Vec<Row> = (0..3).map(|at| rows.get(at).unwrap()).collect();
-    assert_eq!(read, [(0, None), (1, None), (7, Some(5))].map(|(id, late)| Row { id, late }));
 }

@@ -18,7 +18,7 @@ const OF_PIECE: u64 = 16;
 const LARGEST: u64 = 4 << 20;
 /// The first pieces of an order are small, so that its first batch comes soon: a piece has at most this part of the bytes that
 /// were asked for before, or [`SMALL`] bytes, which take no longer than the answer.
-const RAMP: u64 = 16;
+const RAMP: u64 = 4;
 const SMALL: u64 = 64 << 10;
 /// An order is planned for so many rows at most, however small they are.
 pub(super) const ROWS: u64 = 1 << 16;

@@ -8,7 +8,8 @@ use std::{
     hash::Hasher,
     io::{self, Write},
     path::{Path, PathBuf},
-    time::SystemTime,
+    thread,
+    time::{Duration, SystemTime},
 };
 
 /// What is in a set, and in which version: the last byte. It begins the file [`HEAD`], which says what the folder is.
@@ -16,6 +17,9 @@ const MAGIC: &[u8; 8] = b"burnpse1";
 const HEAD: &str = "set";
 /// Whoever has the set open holds a shared lock on this file.
 const IN_USE: &str = "in-use";
+/// A copy of a process is looked at so often, with a pause between.
+const COPIES: u32 = 20;
+const COPY: Duration = Duration::from_millis(5);
 /// The file of the pages. It is sparse.
 pub(super) const DATA: &str = "data";
 /// The file that says which pages are there.
@@ -114,7 +118,7 @@ impl Set {
         let folder = cache.join(id.folder());
         fs::create_dir_all(&folder)?;
         let in_use = lock_file(&folder.join(IN_USE))?;
-        let is_alone = take(&in_use)?;
+        let is_alone = take_soon(&in_use)?;
         match Head::read(&folder)? {
             Some(head) if head.id == id => {}
             Some(_) if is_alone => {
@@ -198,7 +202,7 @@ impl Seen {
     /// Removes the set, unless somebody has it open. Only who holds the account's lock may do so.
     pub(super) fn evict(&self) -> io::Result<bool> {
         let in_use = lock_file(&self.folder.join(IN_USE))?;
-        if !take(&in_use)? {
+        if !take_soon(&in_use)? {
             return Ok(false);
         }
         clear(&self.folder)?;
@@ -221,6 +225,18 @@ pub(super) fn take(file: &File) -> io::Result<bool> {
         Err(TryLockError::WouldBlock) => Ok(false),
         Err(TryLockError::Error(error)) => Err(error),
     }
+}
+
+/// The same, with some patience. A process that starts another one has made a copy of itself, which has its locks until that
+/// program runs.
+fn take_soon(file: &File) -> io::Result<bool> {
+    for _ in 0..COPIES {
+        if take(file)? {
+            return Ok(true);
+        }
+        thread::sleep(COPY);
+    }
+    take(file)
 }
 
 /// Removes the files of a set that hold data, and no others.

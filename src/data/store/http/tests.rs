@@ -3,20 +3,19 @@
 use super::*;
 use crate::data::{
     error::StoreError,
-    store::{Store, steady::Steady},
+    store::{
+        Store,
+        server::{Fault, Files, Request, Server},
+        steady::Steady,
+    },
     traffic::Traffic,
 };
-use server::{Fault, Files, Request, Server};
 use std::{
     io,
     sync::Arc,
     thread,
     time::{Duration, Instant},
 };
-
-#[allow(dead_code)] // the tests of the data formats use the rest
-#[path = "../../../../tests/data/server.rs"]
-pub(crate) mod server;
 
 const SIZE: usize = 100_000;
 

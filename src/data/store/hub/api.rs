@@ -4,8 +4,8 @@ use super::{home::Home, path::HubPath};
 use crate::data::{
     error::{DataError, StoreError},
     store::{
-        client::{Client, Target, Waits, no},
-        remote::{Refused, unreadable},
+        client::{Client, Target, Waits},
+        remote::{Refused, no, unreadable},
         steady::{Patience, patiently},
     },
     url::encode,

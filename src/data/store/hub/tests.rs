@@ -1,11 +1,12 @@
 //! A small hub, which sends everybody to another server for bytes.
 
 use super::*;
-use crate::data::store::http::tests::{
-    quick,
+use crate::data::store::{
+    Objects,
+    http::tests::quick,
     server::{Fault, Files, Request, Server},
+    steady::Steady,
 };
-use crate::data::store::{Objects, steady::Steady};
 use std::{fs, sync::Arc};
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";

@@ -1,0 +1,83 @@
+//! The thread that moves bytes for a store of objects, and how other threads wait for it.
+
+use std::{
+    future::Future,
+    io,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, JoinHandle, Thread},
+};
+use tokio::{
+    runtime::{Builder, Handle},
+    sync::oneshot,
+};
+
+/// Names of hosts are looked up on so many threads at once.
+const LOOKUPS: usize = 4;
+
+/// A runtime of our own. It ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct CloudThread {
+    handle: Handle,
+    /// Dropped to end it.
+    open: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl CloudThread {
+    pub(super) fn start() -> io::Result<Self> {
+        let mut runtime = Builder::new_current_thread();
+        let runtime = runtime.enable_io().enable_time().thread_name("bp-cloud-names").max_blocking_threads(LOOKUPS);
+        let runtime = runtime.build()?;
+        let handle = runtime.handle().clone();
+        let (open, ended) = oneshot::channel();
+        let run = move || _ = runtime.block_on(ended);
+        let thread = thread::Builder::new().name("bp-cloud".into()).spawn(run)?;
+        Ok(Self { handle, open: Some(open), thread: Some(thread) })
+    }
+
+    /// Waits on the calling thread. Each request has limits of time, so this ends.
+    ///
+    /// Unlike the runtime's own `block_on`, it may be called inside another runtime: of a user whose `main` is async.
+    pub(super) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        // Connections and timers go to our runtime.
+        let _entered = self.handle.enter();
+        let mut future = pin!(future);
+        let signal = Arc::new(Signal { is_set: AtomicBool::new(false), waits: thread::current() });
+        let waker = Waker::from(Arc::clone(&signal));
+        loop {
+            if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return value;
+            }
+            while !signal.is_set.swap(false, SeqCst) {
+                thread::park();
+            }
+        }
+    }
+}
+
+impl Drop for CloudThread {
+    fn drop(&mut self) {
+        self.open = None;
+        if let Some(thread) = self.thread.take() {
+            _ = thread.join();
+        }
+    }
+}
+
+/// Wakes a thread that waits.
+struct Signal {
+    is_set: AtomicBool,
+    waits: Thread,
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.is_set.store(true, SeqCst);
+        self.waits.unpark();
+    }
+}
