@@ -223,8 +223,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
 
     /// Tells a dataset the order of each epoch, so that it can fetch samples before workers read them.
     ///
-    /// [`Rows`](crate::data::Rows) on a store behind a network are told without it, if they are the loader's dataset as they
-    /// are. It is for rows inside another dataset, for example a mapped one. Each epoch is then planned twice.
+    /// `data::Rows` on a store behind a network are told without it, if they are the loader's dataset as they are. It is for
+    /// rows inside another dataset, for example a mapped one. Each epoch is then planned twice.
     pub fn reads_ahead<R: ReadAhead + Clone + 'static>(self, dataset: &R) -> Self {
         self.reads_ahead_at(0, dataset)
     }
