@@ -82,6 +82,10 @@ impl Checked {
     }
 
     /// Looks whether the order scatters the rows of a dataset, and whether they are fetched ahead.
+    #[cfg_attr(
+        not(feature = "data"),
+        expect(clippy::extra_unused_type_parameters, reason = "there are no rows without it")
+    )]
     pub(super) fn look_at<I: 'static>(&mut self, dataset: &dyn Any) {
         #[cfg(feature = "data")]
         if let Some(rows) = super::scattered::rows::<I>(dataset) {
