@@ -12,6 +12,7 @@ mod decode;
 mod devices;
 #[path = "../common/exif.rs"]
 mod exif;
+mod kept;
 mod kinds;
 mod late;
 mod leaks;

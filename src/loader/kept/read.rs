@@ -10,7 +10,7 @@ use crate::{
     order::EpochOrder,
     vocabulary::{BatchKey, Place, Stage},
 };
-use std::time::Instant;
+use std::{mem, time::Instant};
 
 /// A data set that was read.
 pub(super) struct Reading {
@@ -29,7 +29,9 @@ pub(super) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Field]) -> Res
     let room = Room::of(fields, rows);
     room.check(&target)?;
     let whole = Place::batch(Stage::Transfer, BatchKey::NONE);
-    let mut tables = guard(whole, || {
+    // What it drops goes back to the device, also after an error.
+    let mut tables = Tables::new(target.device.clone(), Vec::new(), rows);
+    tables.fields = guard(whole, || {
         let table = |field: &Field| {
             let width = field.shape.iter().product();
             Table::new(rows, width, field.dtype, field.pad.as_deref(), &target.device)
@@ -51,8 +53,9 @@ pub(super) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Field]) -> Res
         fates.note(key.number * batch_size, &skips);
         if let Some(raw) = raw {
             let count = raw.len();
-            let wrote = || Ok(write(tables, row, raw, fields, &mut lengths)?);
-            tables = guard(Place::batch(Stage::Transfer, key), wrote)?;
+            let old = mem::take(&mut tables.fields);
+            let wrote = || Ok(write(old, row, raw, fields, &mut lengths)?);
+            tables.fields = guard(Place::batch(Stage::Transfer, key), wrote)?;
             row += count;
             progress.add(count);
         }
@@ -60,13 +63,14 @@ pub(super) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Field]) -> Res
         handed = Some(Instant::now());
     }
     drop(epoch);
-    let tables = guard(whole, || {
-        let all = tables.into_iter().zip(fields).enumerate();
+    let whole_rows = mem::take(&mut tables.fields);
+    tables.fields = guard(whole, || {
+        let all = whole_rows.into_iter().zip(fields).enumerate();
         let tables = all.map(|(at, (table, field))| lengths.cut(at, field, table)).collect();
         target.device.sync()?;
-        Ok(Tables::new(target.device.clone(), tables, rows))
+        Ok(tables)
     })?;
-    progress.end(row, tables.bytes);
+    progress.end(row, tables.bytes());
     Ok(Reading { tables, fates, lengths })
 }
 

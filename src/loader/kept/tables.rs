@@ -21,20 +21,22 @@ pub(super) struct Tables {
     pub(super) device: Device,
     pub(super) fields: Vec<Table>,
     rows: usize,
-    pub(super) bytes: usize,
 }
 
 impl Tables {
     pub(super) fn new(device: Device, fields: Vec<Table>, rows: usize) -> Self {
-        let bytes = fields.iter().map(Table::bytes).sum();
-        Self { device, fields, rows, bytes }
+        Self { device, fields, rows }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.fields.iter().map(Table::bytes).sum()
     }
 
     /// The same rows on another device.
     fn to_device(&self, device: &Device, batch: BatchKey) -> Result<Self, Error> {
         let target = Target::of(device.clone().without_autodiff());
         let largest = self.fields.iter().map(Table::bytes).max().unwrap_or(0);
-        Room { rows: self.rows, bytes: self.bytes, largest }.check(&target)?;
+        Room { rows: self.rows, bytes: self.bytes(), largest }.check(&target)?;
         let place = Place::batch(Stage::Transfer, batch);
         guard(place, || {
             let fields = self.fields.iter().map(|table| table.to_device(&target.device)).collect();
@@ -64,7 +66,7 @@ impl Drop for Tables {
 /// What is kept counts as memory of batches, on a device that is none of the host's.
 impl OnDevice for Tables {
     fn bytes(&self, _: bool) -> usize {
-        if Target::of(self.device.clone()).host { 0 } else { self.bytes }
+        if Target::of(self.device.clone()).host { 0 } else { self.bytes() }
     }
 }
 

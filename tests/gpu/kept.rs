@@ -1,0 +1,102 @@
+//! A data set that is kept on the GPU.
+
+use super::{Kept, OnDevice, check, leaks::device_mb};
+use crate::common::Numbers;
+use burn::{
+    data::{
+        dataloader::DataLoader,
+        dataset::{Dataset, DatasetError},
+    },
+    tensor::Device,
+};
+use burn_pinned::{Error, PinnedDataLoaderBuilder};
+use cudarc::driver::{CudaContext, CudaSlice};
+use std::sync::{Arc, Mutex, atomic::Ordering::Relaxed};
+
+const MB: usize = 1 << 20;
+
+fn builder(width: usize, batch: usize) -> PinnedDataLoaderBuilder<usize, Kept> {
+    let builder = PinnedDataLoaderBuilder::new(OnDevice { width }).batch_size(batch).num_workers(4).shuffle(11);
+    builder.require_pinned(true).set_device(Device::cuda(0))
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn kept_batches_are_those_that_are_read() {
+    for (width, batch, len) in [(1, 1, 300), (3, 7, 1000), (784, 1024, 20_000), (150_528, 64, 640)] {
+        let kept = builder(width, batch).build_kept(Numbers::new(len)).unwrap();
+        let read = builder(width, batch).build(Numbers::new(len)).unwrap();
+        for _ in 0..2 {
+            let (mut kept, mut seen) = (kept.iter(), 0);
+            for read in read.iter() {
+                let (ours, theirs) = (kept.next().unwrap().unwrap(), read.unwrap());
+                assert_eq!(ours.0.to_data(), theirs.0.into_data(), "{width} x {batch}");
+                seen += check(ours, width);
+            }
+            assert!(seen == len && kept.next().is_none());
+        }
+    }
+}
+
+/// All but so many bytes of the device's free memory.
+fn all_but(bytes: usize) -> CudaSlice<u8> {
+    let context = CudaContext::new(0).unwrap();
+    let stream = context.default_stream();
+    let (free, _) = context.mem_get_info().unwrap();
+    let taken = stream.alloc_zeros::<u8>(free - bytes).unwrap();
+    stream.synchronize().unwrap();
+    taken
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn what_does_not_fit_is_refused_before_it_is_read() {
+    let refused = |rows| {
+        let numbers = Numbers::new(rows);
+        let error = builder(4 * MB, 8).build_kept(numbers.clone()).unwrap_err();
+        assert!(matches!(error, Error::Config { .. }) && numbers.asked.load(Relaxed) == 0, "{error}");
+        error.to_string()
+    };
+    let (_, total) = CudaContext::new(0).unwrap().mem_get_info().unwrap();
+    let most = refused(total / 4 / (4 * MB) + 1);
+    assert!(most.contains("allocates at most"), "{most}");
+    let _taken = all_but(256 * MB);
+    let free = refused(100);
+    assert!(free.contains("the dataset takes 0.42 GB in 100 rows"), "{free}");
+}
+
+/// Its first sample takes the memory of the device, as another process may.
+struct Greedy {
+    numbers: Numbers,
+    taken: Arc<Mutex<Option<CudaSlice<u8>>>>,
+}
+
+impl Dataset<usize> for Greedy {
+    fn get(&self, index: usize) -> Result<usize, DatasetError> {
+        self.taken.lock().unwrap().get_or_insert_with(|| all_but(64 * MB));
+        self.numbers.get(index)
+    }
+    fn len(&self) -> usize {
+        self.numbers.len()
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device"]
+fn a_device_that_runs_out_while_it_is_read_frees_all() {
+    const ROWS: usize = 512; // 2 GB
+    let keep = |dataset| builder(4 * MB, 64).build_kept(dataset);
+    drop(keep(Greedy { numbers: Numbers::new(64), taken: Arc::new(Mutex::new(Some(all_but(4096 * MB)))) }));
+    let before = device_mb();
+    for _ in 0..2 {
+        let taken = Arc::default();
+        let error = keep(Greedy { numbers: Numbers::new(ROWS), taken: Arc::clone(&taken) }).unwrap_err();
+        println!("without memory: {error}");
+        assert!(!matches!(error, Error::Config { .. }), "{error}");
+        drop(taken.lock().unwrap().take());
+        let after = device_mb();
+        assert!(after < before + 700.0, "{after:.0} MB in use after the error, {before:.0} before");
+    }
+    let loader = builder(4 * MB, 64).build_kept(Numbers::new(ROWS)).unwrap();
+    assert_eq!(loader.iter().map(|kept| check(kept.unwrap(), 4 * MB)).sum::<usize>(), ROWS);
+}
