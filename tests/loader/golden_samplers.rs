@@ -57,15 +57,6 @@ fn uniform() {
         ],
     );
     assert_golden(
-        &RandomSampler::new(42),
-        1 << 22,
-        "RandomSampler { seed: 42, size: None }",
-        [
-            &[677655, 3838889, 3440004, 3139452, 1826543, 3100899, 1707565, 106048],
-            &[909169, 1490497, 1346855, 1919557, 2935681, 2766366, 634224, 2522083],
-        ],
-    );
-    assert_golden(
         &RandomWithReplacementSampler::new(42),
         100,
         "RandomWithReplacementSampler { seed: 42, size: None }",

@@ -20,6 +20,13 @@ impl PackedList {
         }
     }
 
+    /// The numbers `0..len` in random order.
+    pub(crate) fn shuffled(len: usize, rng: &mut KeyedRng) -> Self {
+        let mut list = Self::counting(len);
+        list.shuffle(0..len, rng);
+        list
+    }
+
     pub(crate) fn of(numbers: Vec<usize>) -> Self {
         let narrow = numbers.iter().all(|&number| u32::try_from(number).is_ok());
         if narrow {

@@ -3,7 +3,7 @@
 use super::batch::{BatchSampler, EpochBatches};
 use crate::{
     fault::Error,
-    order::draw::{Fingerprint, LazyMap, PackedList, SharedPlan, check_count, permutation},
+    order::draw::{Fingerprint, LazyMap, PackedList, SharedPlan, check_count},
     rng::KeyedRng,
 };
 use rand::seq::SliceRandom;
@@ -109,7 +109,7 @@ impl LengthBucketSampler {
         let items = self.lengths.len();
         let mut rng = self.seed.map(|seed| KeyedRng::for_order(seed, epoch));
         let mut order = match &mut rng {
-            Some(rng) => permutation(items, rng),
+            Some(rng) => PackedList::shuffled(items, rng),
             None => PackedList::counting(items),
         };
         let mut batches = Vec::new();

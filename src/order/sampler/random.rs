@@ -3,7 +3,7 @@
 use super::base::Sampler;
 use crate::{
     fault::Error,
-    order::draw::{Draws, PackedList, SharedPlan, below, permutation},
+    order::draw::{Draws, PackedList, SharedPlan, below},
     rng::KeyedRng,
 };
 use derive_new::new;
@@ -24,9 +24,8 @@ use std::fmt;
 /// ```
 ///
 /// An epoch takes 4 bytes for each sample of the dataset (8 from 2^32 samples). It is planned as a whole when it
-/// starts. Devices that share an epoch share the plan. The shuffle is that of R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964. From 2^22
-/// samples on, samples are scattered to buckets first, as in P. Sanders, "Random Permutations on Distributed, External
-/// and Hierarchical Memory", IPL 67(6), 1998.
+/// starts. Devices that share an epoch share the plan. The shuffle is that of
+/// R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964.
 #[derive(Clone, new)]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct RandomSampler {
@@ -59,7 +58,7 @@ impl Sampler for RandomSampler {
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
         let plan = || {
-            let mut indices = permutation(dataset_len, &mut KeyedRng::for_order(self.seed, epoch));
+            let mut indices = PackedList::shuffled(dataset_len, &mut KeyedRng::for_order(self.seed, epoch));
             if self.size.is_some() {
                 indices.truncate(self.len(dataset_len));
             }

@@ -3,12 +3,11 @@
 use super::base::Sampler;
 use crate::{
     fault::Error,
-    order::draw::{AliasTable, Draws, Fingerprint, LazyMap, LazySort, SharedPlan, check_count, checked},
+    order::draw::{AliasTable, Draws, Fingerprint, PackedList, SharedPlan, check_count, checked},
     rng::KeyedRng,
 };
-use parking_lot::Mutex;
 use rand::RngExt;
-use std::{cmp::Ordering, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 /// Draws item `i` with probability `weights[i]` over the sum of all weights, whatever came before.
 ///
@@ -109,10 +108,11 @@ impl Sampler for WeightedSampler {
 ///
 /// The probabilities are exact: items come in the order of exponential waiting times, whose rates are the weights (P.
 /// S. Efraimidis, P. G. Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 97(5),
-/// 2006). All weights are read when an epoch starts. The order is found only as far as it is asked for.
+/// 2006). An epoch is planned as a whole when it starts.
 ///
-/// The weights take 8 bytes an item (16 while `new` runs), and all epochs and clones share them. An epoch takes 16
-/// bytes for each item of its size, and up to 32 while it starts. Devices that share an epoch share that.
+/// The weights take 8 bytes an item (16 while `new` runs), and all epochs and clones share them. An epoch takes 4 bytes for
+/// each item of its size (8 from 2^32 items), and 16 more for each item of the dataset while it starts. Devices that share
+/// an epoch share that.
 #[derive(Clone)]
 pub struct WeightedWithoutReplacementSampler {
     seed: u64,
@@ -122,7 +122,7 @@ pub struct WeightedWithoutReplacementSampler {
     weights: Arc<[f64]>,
     /// Whether waiting times may be too large for a number. Then their logarithms are compared.
     logarithms: bool,
-    plan: SharedPlan<Mutex<LazySort<Arrival>>>,
+    plan: SharedPlan<PackedList>,
 }
 
 /// The least rate whose waiting times are surely finite: the longest wait at rate 1 is below 37, and 37 over this is
@@ -162,17 +162,23 @@ impl WeightedWithoutReplacementSampler {
 }
 
 impl WeightedWithoutReplacementSampler {
-    /// The first arrivals of an epoch.
-    fn arrivals(&self, epoch: usize) -> LazySort<Arrival> {
+    /// The order of an epoch.
+    fn order(&self, epoch: usize) -> PackedList {
         let mut rng = KeyedRng::for_order(self.seed, epoch);
-        let arrivals = self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0).map(|(item, weight)| {
+        let mut arrivals = Vec::with_capacity(self.positive);
+        arrivals.extend(self.weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0).map(|(item, weight)| {
             // libm's logarithm is used: the system's may differ in the last bit, and then the order would differ
             // between machines.
             let wait = -libm::log(1.0 - rng.random::<f64>());
-            let time = if self.logarithms { libm::log(wait) - libm::log(*weight) } else { wait / weight };
-            Arrival { time, item }
-        });
-        LazySort::new(earliest(arrivals, self.size, self.positive))
+            (if self.logarithms { libm::log(wait) - libm::log(*weight) } else { wait / weight }, item)
+        }));
+        let before = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+        if self.size < arrivals.len() {
+            arrivals.select_nth_unstable_by(self.size, before);
+            arrivals.truncate(self.size);
+        }
+        arrivals.sort_unstable_by(before);
+        PackedList::of(arrivals.into_iter().map(|(_, item)| item).collect())
     }
 }
 
@@ -192,67 +198,12 @@ impl Sampler for WeightedWithoutReplacementSampler {
     }
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        let plan = self.plan.of(dataset_len, epoch, || Mutex::new(self.arrivals(epoch)));
-        let count = plan.lock().len();
-        Box::new(LazyMap::new(0..count, move |place| plan.lock().at(place).item))
+        self.plan.of(dataset_len, epoch, || self.order(epoch)).indices()
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
         check_count("WeightedWithoutReplacementSampler::new", "weights", self.weights.len(), dataset_len)
     }
-}
-
-/// When an item is drawn.
-#[derive(Clone, Copy)]
-struct Arrival {
-    time: f64,
-    item: usize,
-}
-
-impl Ord for Arrival {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.time.total_cmp(&other.time).then(self.item.cmp(&other.item))
-    }
-}
-
-impl PartialOrd for Arrival {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Arrival {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Arrival {}
-
-/// Returns the first `size` of `count` arrivals, in no particular order.
-fn earliest(arrivals: impl Iterator<Item = Arrival>, size: usize, count: usize) -> Vec<Arrival> {
-    if size == 0 {
-        return Vec::new();
-    }
-    let room = size.saturating_mul(2).min(count);
-    let mut first: Vec<Arrival> = Vec::with_capacity(room);
-    let mut latest = None; // of the first `size` so far
-    for arrival in arrivals {
-        if latest.is_some_and(|latest| arrival > latest) {
-            continue;
-        }
-        first.push(arrival);
-        if first.len() == room && room > size {
-            latest = Some(*first.select_nth_unstable(size - 1).1);
-            first.truncate(size);
-        }
-    }
-    if first.len() > size {
-        first.select_nth_unstable(size - 1);
-        first.truncate(size);
-    }
-    first.shrink_to_fit();
-    first
 }
 
 #[cfg(test)]
