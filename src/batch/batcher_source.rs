@@ -389,7 +389,8 @@ mod tests {
         let pool = Pool::new(Arc::new(HeapAlloc), PoolLimits { slots: 1, bytes: 1 }, counters);
         let permit = pool.permit(Duration::ZERO).unwrap();
         let at = crate::batch::raw::BatchPlace { key: BatchKey::new(0, 0), position: 0 };
-        let plan = BatchPlan { at, indices: vec![0; 4].into(), occurrences: None, abandoned: Arc::default() };
+        let plan =
+            BatchPlan { at, indices: vec![0; 4].into(), positions: None, occurrences: None, abandoned: Arc::default() };
         let batch = Fragile(Tensor::ones([4], &device));
         let made = Box::new(Made { source, batch, plan: Arc::new(plan), permit });
         assert!(made.pin(&pool, &Wait::at_most(Duration::ZERO)).is_err());

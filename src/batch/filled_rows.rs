@@ -123,21 +123,23 @@ where
         uploader.decode(slot, &all, long, place, &redo)
     }
 
-    /// Leaves out the row of a bad sample, as the policy wants.
+    /// Leaves out the row of a bad sample, as the policy wants. Returns its position in the batch as it was asked for.
     fn leave_out(&mut self, row: usize, error: Error) -> Result<Skips, Error> {
-        let (rows, mut skips) = (self.plan.indices.len(), Skips::default());
-        let decided = self.source.samples.faults.decide((row, error), &mut skips, 0, |_| Err(Error::Ended));
+        let (rows, mut skips, mut left) = (self.plan.indices.len(), Skips::default(), Skips::default());
+        let bad = (self.plan.position(row), error);
+        let decided = self.source.samples.faults.decide(bad, &mut skips, 0, |_| Err(Error::Ended));
         decided.map_err(|(_, error)| error)?;
+        left.skip(row, None);
         for Part { range, .. } in parts(&self.source.layout, rows, &self.longest) {
             let len = range.len() / rows;
-            close_up(&mut self.slot.as_mut_slice()[range], len, row..rows, &skips.skipped);
+            close_up(&mut self.slot.as_mut_slice()[range], len, row..rows, &left.skipped);
         }
         if !self.lengths.is_empty() {
             let fields = self.source.layout.fields.len();
-            close_up(&mut self.lengths, fields, row..rows, &skips.skipped);
-            self.lengths.truncate((rows - skips.skipped.len()) * fields);
+            close_up(&mut self.lengths, fields, row..rows, &left.skipped);
+            self.lengths.truncate((rows - 1) * fields);
         }
-        self.plan = self.plan.without(&skips);
+        self.plan = self.plan.without(&left);
         Ok(skips)
     }
 }

@@ -24,6 +24,8 @@ use std::{
 pub(crate) struct BatchPlan {
     pub(crate) at: BatchPlace,
     pub(crate) indices: Arc<[usize]>,
+    /// Where these samples are in the batch as it was asked for, once some of it are left out.
+    pub(crate) positions: Option<Arc<[usize]>>,
     pub(crate) occurrences: Option<Occurrences>,
     /// Set when the consumer is gone: work on this batch may stop.
     pub(crate) abandoned: Arc<AtomicBool>,
@@ -34,18 +36,23 @@ impl BatchPlan {
         Place::batch(stage, self.at.key)
     }
 
-    /// The plan of what is left of the batch: without skipped samples, and with the replacements.
+    /// Where a sample of this plan is in the batch as it was asked for.
+    pub(crate) fn position(&self, at: usize) -> usize {
+        self.positions.as_ref().map_or(at, |positions| positions[at])
+    }
+
+    /// The plan of what is left of this one: without skipped samples, and with the replacements.
     pub(crate) fn without(self: &Arc<Self>, skips: &Skips) -> Arc<Self> {
         if skips.is_empty() {
             return Arc::clone(self);
         }
         let mut indices = self.indices.to_vec();
-        skips.replaced.iter().for_each(|(position, index)| indices[*position] = *index);
-        let mut positions = 0..;
-        indices.retain(|_| positions.next().is_some_and(|position| skips.skipped.binary_search(&position).is_err()));
+        skips.replaced.iter().for_each(|(at, index)| indices[*at] = *index);
+        let left = (0..indices.len()).filter(|at| skips.skipped.binary_search(at).is_err());
         Arc::new(Self {
             at: self.at,
-            indices: indices.into(),
+            positions: Some(left.clone().map(|at| self.position(at)).collect()),
+            indices: left.map(|at| indices[at]).collect(),
             occurrences: self.occurrences,
             abandoned: Arc::clone(&self.abandoned),
         })

@@ -79,7 +79,8 @@ impl Table {
 
     /// The same rows on another device.
     pub(crate) fn to_device(&self, device: &Device) -> Self {
-        map_any!(self, tensor => tensor.clone().to_device(device))
+        let stays = || map_any!(self, tensor => tensor.clone().to_device(device));
+        device.memory_persistent_allocations((), |()| stays())
     }
 
     /// The tensor of a batch of this shape, of the rows with these numbers. It has autodiff if the numbers have.
@@ -92,13 +93,15 @@ impl Table {
 /// the device is in pages, whose size would follow the largest tensor.
 fn matrix<K: Basic>(rows: usize, width: usize, dtype: DType, pad: Option<&[u8]>, device: &Device) -> Tensor<2, K> {
     let values = rows * width;
-    let flat = device.memory_persistent_allocations((), |()| match pad {
-        None => Tensor::<1, K>::empty([values], (device, dtype)),
+    let empty = device.memory_persistent_allocations((), |()| Tensor::<1, K>::empty([values], (device, dtype)));
+    let flat = match pad {
+        None => empty,
         Some(pad) => {
             let pad = TensorData::from_bytes_vec(pad.to_vec(), Shape::new([1]), dtype);
-            Tensor::<1, K>::from_data(pad, (device, dtype)).repeat_dim(0, values)
+            let pad = Tensor::<1, K>::from_data(pad, (device, dtype)).expand([values]);
+            empty.slice_assign([0..values], pad)
         }
-    });
+    };
     flat.reshape([rows, width])
 }
 

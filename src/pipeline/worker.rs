@@ -98,7 +98,13 @@ impl<O> Pipeline<O> {
         let BatchIndices { indices, occurrences } = feed.take(batch.place(Stage::Sampler))?;
         drop(sampling);
         let chunk = self.chunk(indices.len(), self.lock().workers());
-        let plan = Arc::new(BatchPlan { at, indices: indices.into(), occurrences, abandoned: Arc::clone(abandoned) });
+        let plan = Arc::new(BatchPlan {
+            at,
+            indices: indices.into(),
+            positions: None,
+            occurrences,
+            abandoned: Arc::clone(abandoned),
+        });
         self.with_slot(batch, abandoned, |wait| Arc::clone(&self.source).open(plan, permit, &self.pool, wait, chunk)).0
     }
 

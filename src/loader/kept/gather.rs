@@ -15,6 +15,8 @@ use std::{collections::VecDeque, ops::Range, sync::Arc, time::Duration};
 
 /// The numbers of so many rows go to the device at once, or those of one batch.
 const AT_ONCE: usize = 1 << 20;
+/// So many batches are planned at once, as they may have few rows.
+const BATCHES: usize = 4096;
 
 /// The batches of one epoch.
 pub(super) struct Gather<O> {
@@ -64,7 +66,10 @@ impl<O> Gather<O> {
         let Some(mut feed) = self.feed.take() else { return };
         let of_all = Arc::clone(&self.of_all);
         (self.rows, self.on_device) = (Vec::new(), None);
+        // An error has its turn before anything else is asked of the sampler.
         while self.rows.len() < AT_ONCE
+            && self.planned.len() < BATCHES
+            && self.planned.back().is_none_or(|last| last.samples.is_ok())
             && let Some(number) = self.batches.next()
         {
             let key = BatchKey { number, ..self.first };

@@ -53,6 +53,7 @@ impl Drop for Tables {
         let free = || {
             drop(fields);
             if !target.host {
+                target.device.sync()?; // what is queued may use them
                 target.device.memory_cleanup();
             }
             Ok(())

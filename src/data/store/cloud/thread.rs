@@ -14,6 +14,7 @@ use std::{
 use tokio::{
     runtime::{Builder, Handle},
     sync::oneshot,
+    task::unconstrained,
 };
 
 /// Names of hosts are looked up on so many threads at once.
@@ -46,7 +47,8 @@ impl CloudThread {
     pub(super) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
         // Connections and timers go to our runtime.
         let _entered = self.handle.enter();
-        let mut future = pin!(future);
+        // The budget of a runtime that the caller is in would run out, since nobody gives it a new one here.
+        let mut future = pin!(unconstrained(future));
         let signal = Arc::new(Signal { is_set: AtomicBool::new(false), waits: thread::current() });
         let waker = Waker::from(Arc::clone(&signal));
         loop {
