@@ -3,7 +3,7 @@
 
 use super::flat::{AnyTensor, stored, with_rank};
 use crate::fault::Error;
-use burn::tensor::{Bool, DType, Device, Int, Shape, Tensor, TensorData, kind::Basic};
+use burn::tensor::{Bool, DType, Device, Int, Shape, Tensor, TensorData, kind::Basic, s};
 
 /// The rows of one field, `[rows, width]`, without autodiff. All values of a row lie side by side.
 #[derive(Debug, Clone)]
@@ -99,7 +99,7 @@ fn matrix<K: Basic>(rows: usize, width: usize, dtype: DType, pad: Option<&[u8]>,
         Some(pad) => {
             let pad = TensorData::from_bytes_vec(pad.to_vec(), Shape::new([1]), dtype);
             let pad = Tensor::<1, K>::from_data(pad, (device, dtype)).expand([values]);
-            empty.slice_assign([0..values], pad)
+            empty.slice_assign(s![..], pad)
         }
     };
     flat.reshape([rows, width])

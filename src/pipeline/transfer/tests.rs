@@ -420,7 +420,7 @@ fn a_file_that_nobody_can_decode_is_left_out_or_fails_its_batch() {
                 (Ok(_), _) => panic!("batch {number}: another step"),
                 (Err(error), _) => panic!("batch {number}: {error}"),
             }
-            assert_eq!(skips.skipped, if matches!(policy, BadSamples::Skip(_)) { bad } else { &[] });
+            assert_eq!(skips.skipped, if matches!(policy, BadSamples::Skip(_)) { *bad } else { &[] });
         }
         assert!(pipeline.next(id, Instant::now()).is_none());
         pipeline.end(id);
