@@ -16,7 +16,7 @@ use std::{
     fmt,
     io::{self, Read},
     ops::Range,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::Arc,
     thread::{self, JoinHandle},
 };
@@ -25,6 +25,10 @@ use std::{
 const AT_ONCE: usize = 64;
 /// An order with so many rows of other data sets between its own is not read ahead any further.
 const FOREIGN: usize = 1 << 20;
+/// After so many bytes a thread looks whether somebody still needs what it fetches.
+const LOOK: usize = 1 << 20;
+
+const PANICKED: &str = "the store panicked";
 
 /// Fetches ahead of the reads of a data set. It has threads from the first epoch on; its drop joins them, after the bytes
 /// that they wait for.
@@ -44,7 +48,7 @@ struct Shared {
     arrived: Condvar,
 }
 
-/// An epoch that reads ahead. Its drop ends that.
+/// An epoch that reads ahead. Its drop ends that; requests under way end at the next bytes that come.
 pub(crate) struct Epoch {
     shared: Arc<Shared>,
     id: u64,
@@ -104,12 +108,12 @@ impl Ahead {
     pub(crate) fn read(&self, object: usize, part: Range<u64>) -> io::Result<Vec<u8>> {
         let (key, end) = ((object, part.start), part.end);
         let mut state = self.shared.state.lock();
-        let mut want = state.want(key, end);
+        let mut want = state.want(key, end, false);
         if let Want::Coming = want {
             want = fetching(|| {
                 loop {
                     self.shared.arrived.wait(&mut state);
-                    match state.want(key, end) {
+                    match state.want(key, end, true) {
                         Want::Coming => {}
                         want => break want,
                     }
@@ -124,17 +128,19 @@ impl Ahead {
             }
             Want::Failed(error) => Err(copy(&error)),
             want => {
-                let read = fetching(|| whole(&*self.shared.store, object, part));
+                let whole = || fetching(|| whole(&*self.shared.store, object, part));
+                let read = catch_unwind(AssertUnwindSafe(whole));
                 if let Want::Fetch = want {
                     let mut state = self.shared.state.lock();
                     match &read {
-                        Ok(_) => state.fetched(key, end),
-                        Err(error) => state.arrived(key, end, Err(Arc::new(copy(error)))),
+                        Ok(Ok(_)) => state.fetched(key, end),
+                        Ok(Err(error)) => state.arrived(key, end, Err(Arc::new(copy(error)))),
+                        Err(_) => state.arrived(key, end, Err(Arc::new(io::Error::other(PANICKED)))),
                     }
                     drop(state);
                     self.shared.arrived.notify_all();
                 }
-                read
+                read.unwrap_or_else(|panic| resume_unwind(panic))
             }
         }
     }
@@ -234,7 +240,7 @@ impl Shared {
         let error = match fetched {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error,
-            Err(_) => io::Error::other("the store panicked"),
+            Err(_) => io::Error::other(PANICKED),
         };
         let error = Arc::new(error);
         let mut state = self.state.lock();
@@ -249,12 +255,16 @@ impl Shared {
         let Range { start: mut at, end } = piece.range();
         let mut from = self.store.open(piece.object, at..end)?;
         for Range { start, end } in piece.parts.iter().cloned() {
-            if self.state.lock().is_closed {
-                return Err(io::Error::other("the data set is dropped"));
-            }
             io::copy(&mut (&mut from).take(start - at), &mut io::sink())?;
             let mut bytes = vec![0; (end - start) as usize];
-            from.read_exact(&mut bytes)?;
+            for some in bytes.chunks_mut(LOOK) {
+                let state = self.state.lock();
+                if state.is_closed || !state.needs(piece.object, &piece.parts[*next..]) {
+                    return Err(io::Error::other("nobody needs it any more"));
+                }
+                drop(state);
+                from.read_exact(some)?;
+            }
             (at, *next) = (end, *next + 1);
             self.state.lock().arrived((piece.object, start), end, Ok(bytes));
             self.arrived.notify_all();

@@ -34,6 +34,8 @@ impl Default for Patience {
 const LONGEST: Duration = Duration::from_secs(5);
 /// A part is not asked for more often, however little each answer brings.
 const MOST: u32 = 1000;
+/// Bytes a second. A part that comes more slowly has failed.
+const LEAST: u64 = 1 << 10;
 
 /// A store that gives up only after [`Patience`].
 #[derive(Debug)]
@@ -52,7 +54,8 @@ impl<R: Remote> Steady<R> {
 impl<R: Remote> Store for Steady<R> {
     fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
         let attempts = Attempts::new(self.patience);
-        Ok(Box::new(Body { steady: self, object, rest: part, from: None, attempts, asked: None }))
+        let longest = self.patience.time + Duration::from_secs((part.end - part.start) / LEAST);
+        Ok(Box::new(Body { steady: self, object, rest: part, from: None, attempts, asked: None, longest }))
     }
 
     fn beside(&self, object: usize, extension: &str) -> io::Result<Option<Vec<u8>>> {
@@ -74,6 +77,7 @@ pub(super) fn patiently<T>(patience: Patience, ask: impl Fn() -> Result<T, Refus
 /// The attempts at one thing that have failed.
 struct Attempts {
     patience: Patience,
+    begun: Instant,
     /// All of them, and those since the last byte.
     all: u32,
     vain: u32,
@@ -83,7 +87,8 @@ struct Attempts {
 
 impl Attempts {
     fn new(patience: Patience) -> Self {
-        Self { patience, all: 0, vain: 0, since: Instant::now() }
+        let now = Instant::now();
+        Self { patience, begun: now, all: 0, vain: 0, since: now }
     }
 
     fn came(&mut self) {
@@ -120,6 +125,8 @@ struct Body<'a, R> {
     attempts: Attempts,
     /// When a request was made that has not brought a byte yet.
     asked: Option<Instant>,
+    /// How long all of it may take.
+    longest: Duration,
 }
 
 impl<R: Remote> Body<'_, R> {
@@ -152,6 +159,14 @@ impl<R: Remote> Read for Body<'_, R> {
                     self.attempts.came();
                     self.steady.traffic.came(bytes as u64, self.asked.take().map(|asked| asked.elapsed()));
                     self.rest.start += bytes as u64;
+                    if self.attempts.begun.elapsed() > self.longest {
+                        let problem = format!("less than {LEAST} bytes a second came");
+                        return Err(io::Error::other(StoreError {
+                            problem,
+                            status: None,
+                            attempts: self.attempts.all + 1,
+                        }));
+                    }
                     return Ok(bytes);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -212,6 +227,17 @@ mod tests {
         let told = error.get_ref().and_then(|error| error.downcast_ref::<StoreError>()).unwrap();
         assert_eq!((told.status, told.attempts), (Some(503), 3));
         assert_eq!(error.to_string(), "busy (status 503, attempt 3)");
+    }
+
+    #[test]
+    fn a_store_that_trickles_has_an_end() {
+        let told = Told(Mutex::default(), Mutex::default());
+        let patience = Patience { attempts: 3, time: Duration::ZERO, pause: Duration::ZERO };
+        let store = Steady::new(told, patience, Arc::default());
+        let mut body = store.open(0, 0..9).unwrap();
+        thread::sleep(Duration::from_millis(2));
+        let error = body.read(&mut [0; 1]).unwrap_err();
+        assert!(error.to_string().contains("bytes a second"), "{error}");
     }
 
     #[test]

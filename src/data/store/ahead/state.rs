@@ -291,13 +291,14 @@ impl State {
         }
     }
 
-    /// Says what a read is to do.
-    pub(super) fn want(&mut self, key: Key, end: u64) -> Want {
+    /// Says what a read is to do. One that has waited for the part gets its error. Any other read tries for itself, as it would
+    /// if nothing were read ahead.
+    pub(super) fn want(&mut self, key: Key, end: u64, has_waited: bool) -> Want {
         let Some(part) = self.parts.get_mut(&key).filter(|part| part.end == end) else { return Want::Unknown };
         match &mut part.is {
             Is::Coming => Want::Coming,
             Is::Taken => Want::Unknown,
-            Is::Failed(error) => Want::Failed(Arc::clone(error)),
+            Is::Failed(error) if has_waited => Want::Failed(Arc::clone(error)),
             Is::Here(bytes) if part.again && part.uses > 1 => Want::Here(bytes.clone()),
             Is::Here(bytes) => {
                 let bytes = mem::take(bytes);
@@ -305,7 +306,7 @@ impl State {
                 self.held -= end - key.1;
                 Want::Here(bytes)
             }
-            Is::Wanted => {
+            Is::Wanted | Is::Failed(_) => {
                 self.coming(key);
                 Want::Fetch
             }
@@ -353,6 +354,11 @@ impl State {
         {
             self.held -= part.end - key.1;
         }
+    }
+
+    /// Whether a row to come needs one of these parts.
+    pub(super) fn needs(&self, object: usize, parts: &[Range<u64>]) -> bool {
+        parts.iter().any(|part| self.parts.contains_key(&(object, part.start)))
     }
 
     #[cfg(test)]

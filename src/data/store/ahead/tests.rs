@@ -151,20 +151,76 @@ fn an_epoch_that_ends_early_leaves_nothing() {
 }
 
 #[test]
-fn a_request_that_fails_is_an_error_of_its_rows_alone() {
-    let set = set(1 << 30, Memory { fails: Some(3), ..Memory::default() });
-    let epoch = set.begin((0..1000).collect());
-    let mut failed = 0;
-    for row in 0..1000 {
-        if let Err(error) = set.read(row) {
-            set.ahead.done(row);
-            assert_eq!(error.to_string(), "broken");
-            failed += 1;
+fn a_request_that_fails_is_an_error_of_the_read_that_waited_alone() {
+    for fails in 0..8 {
+        let set = set(1 << 30, Memory { fails: Some(fails), ..Memory::default() });
+        let epoch = set.begin((0..1000).collect());
+        let mut failed = 0;
+        for row in 0..1000 {
+            if let Err(error) = set.read(row) {
+                set.ahead.done(row);
+                assert_eq!(error.to_string(), "broken");
+                failed += 1;
+            }
         }
+        drop(epoch);
+        assert!(failed <= 1, "{failed} rows failed by one request");
+        assert_eq!(set.held(), 0);
+    }
+}
+
+/// As rows of one page, which is decoded once for all of them.
+#[test]
+fn a_part_that_failed_is_tried_again_by_the_next_row() {
+    let set = set(1 << 30, Memory { fails: Some(0), ..Memory::default() });
+    let rows = (0..50).map(|row| Some(Planned { row, parts: vec![(0, row_range(0))] }));
+    let epoch = set.ahead.begin(Box::new(rows), false);
+    let outcomes: Vec<bool> = (0..50)
+        .map(|row| {
+            let read = set.ahead.read(0, row_range(0));
+            set.ahead.done(row);
+            read.is_ok()
+        })
+        .collect();
+    drop(epoch);
+    assert!(outcomes[1..].iter().all(|is_read| *is_read), "{outcomes:?}");
+    assert_eq!(set.held(), 0);
+}
+
+/// Gives a few bytes at a time, for ever.
+#[derive(Debug, Default)]
+struct Trickle(Arc<AtomicUsize>);
+
+impl Store for Trickle {
+    fn open(&self, _: usize, _: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
+        Ok(Box::new(Self(Arc::clone(&self.0))))
+    }
+}
+
+impl Read for Trickle {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        thread::sleep(Duration::from_micros(100));
+        self.0.fetch_add(1, Relaxed);
+        Ok(into.len().min(LOOK / 8))
+    }
+}
+
+#[test]
+fn an_epoch_that_ends_ends_its_requests() {
+    let store = Trickle::default();
+    let reads = Arc::clone(&store.0);
+    let ahead = Ahead::new(Arc::new(store), u64::MAX, 2);
+    let part = 0..1 << 30;
+    let epoch = ahead.begin(Box::new([Some(Planned { row: 0, parts: vec![(0, part)] })].into_iter()), true);
+    while reads.load(Relaxed) < 8 {
+        thread::sleep(Duration::from_millis(1));
     }
     drop(epoch);
-    assert!((1..100).contains(&failed), "{failed} rows failed");
-    assert_eq!(set.held(), 0);
+    while ahead.shared.state.lock().held() > 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let reads = reads.load(Relaxed);
+    assert!(reads < 8 * 1024, "{reads} reads: all of the part came");
 }
 
 #[test]
