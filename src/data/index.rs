@@ -201,6 +201,17 @@ mod tests {
     }
 
     #[test]
+    fn objects_of_one_name_are_told_apart_by_their_tags() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("index");
+        let object = |tag| Object { name: "https://host/get?..".into(), bytes: 3, tag };
+        write(&path, &[object(1), object(2)], KIND, &[Bytes::from("one"), Bytes::from("two")]).unwrap();
+        let file = Bytes::from(fs::read(&path).unwrap());
+        let found = parts(file, &[object(2), object(3), object(1)], KIND).unwrap();
+        assert_eq!(found, [Some(Bytes::from("two")), None, Some(Bytes::from("one"))]);
+    }
+
+    #[test]
     fn a_damaged_index_gives_what_was_saved_or_nothing() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "a").unwrap();

@@ -19,14 +19,14 @@ mod hub;
 mod local;
 #[cfg(feature = "remote")]
 mod remote;
-#[cfg(any(feature = "http", feature = "cloud"))]
-mod roots;
 #[cfg(all(test, any(feature = "http", feature = "cloud")))]
 #[allow(dead_code)] // the tests of the data formats use the rest
 #[path = "../../tests/data/server.rs"]
 mod server;
 #[cfg(feature = "remote")]
 mod steady;
+#[cfg(any(feature = "http", feature = "cloud"))]
+mod tls;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod wild;
 

@@ -22,7 +22,10 @@ use std::{
     fmt::Debug,
     fs,
     path::{Path, PathBuf},
-    process::Command,
+    process::{self, Command},
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Duration,
 };
 
 type Row = BTreeMap<String, Any>;
@@ -277,5 +280,19 @@ fn a_bucket_is_read_inside_a_runtime_too() {
 fn reads_inside_a_runtime() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async { check::<Row>(Rows::jsonl, "jsonl/lf.jsonl") });
+    // A runtime lets a task poll its sockets only so often before it must give way, which a thread that waits never does.
+    let (done, ends) = mpsc::channel::<()>();
+    let watchdog = thread::spawn(move || {
+        if ends.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("a read inside a runtime hangs");
+            process::abort();
+        }
+    });
+    let index = tempfile::tempdir().unwrap();
+    let rows = Rows::<Row>::jsonl("s3://golden/jsonl/lf.jsonl").index_dir(index.path()).read_ahead(0).open().unwrap();
+    runtime.block_on(async { (0..300).for_each(|read| _ = rows.get(read % rows.len()).unwrap()) });
+    assert!(rows.fetched().unwrap().requests >= 300);
+    drop(done);
+    watchdog.join().unwrap();
     assert!(rustls::crypto::CryptoProvider::get_default().is_none(), "nothing is installed for the process");
 }

@@ -85,6 +85,21 @@ pub(crate) fn folder(path: &Path) -> Files {
     files.map(|file| (format!("/{}", file.file_name().unwrap().to_str().unwrap()), fs::read(&file).unwrap())).collect()
 }
 
+/// A server that ends each handshake of TLS with an alert, until the tests end.
+pub(crate) fn alerting(alert: u8) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            // What was not read would take the alert with it.
+            if stream.read(&mut [0; 1 << 14]).is_ok() {
+                _ = stream.write_all(&[21, 3, 3, 0, 2, 2, alert]);
+            }
+        }
+    });
+    address
+}
+
 impl Server {
     pub(crate) fn new(files: Files, fault: impl Fn(&Request) -> Fault + Send + Sync + 'static) -> Self {
         Self::with(files, Box::new(fault), true, None)

@@ -11,7 +11,7 @@ use crate::data::{
         Object, Objects,
         cache::{Folder, Id, SHARD, Set, unusable},
     },
-    url::shown,
+    url::{shown, url},
 };
 use std::{
     cell::RefCell,
@@ -118,8 +118,14 @@ fn reserve(path: &Path, limit: u64, bytes: u64, id: Id) -> Result<Set, DataError
 /// Another name if a compressed shard changes.
 fn id(shards: &[&Packed], sources: &Objects) -> Id {
     let object = |(shard, source): (&&Packed, &Object)| {
-        let path = fs::canonicalize(&shard.file.path).unwrap_or_else(|_| shard.file.path.clone());
-        let name = format!("{} {} {}", path.display(), shard.compression, shard.raw.bytes);
+        // Of a URL, the name and the tag have all but a signature, which is another one each day.
+        let place = match url(&shard.file.path) {
+            Some(_) => source.name.to_string(),
+            None => {
+                fs::canonicalize(&shard.file.path).unwrap_or_else(|_| shard.file.path.clone()).display().to_string()
+            }
+        };
+        let name = format!("{place} {} {}", shard.compression, shard.raw.bytes);
         Object { name: name.into(), ..source.clone() }
     };
     Id::of("shards", &shards.iter().zip(sources.list()).map(object).collect::<Vec<_>>())

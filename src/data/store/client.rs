@@ -2,7 +2,7 @@
 
 use super::{
     remote::{Again, CHANGED, Refused, SMALL, no},
-    roots,
+    tls,
 };
 use crate::data::error::DataError;
 use std::{
@@ -58,7 +58,7 @@ pub(super) struct Answer {
 impl Client {
     /// Trusts the roots of Mozilla's list, or those of the file that `SSL_CERT_FILE` names.
     pub(super) fn new(waits: Waits) -> Result<Self, DataError> {
-        let roots = match roots::named()? {
+        let roots = match tls::roots()? {
             Some(roots) => roots.iter().map(|root| Certificate::from_der(root).to_owned()).collect::<Vec<_>>().into(),
             None => RootCerts::WebPki,
         };
@@ -228,13 +228,26 @@ fn failed(error: &ureq::Error) -> Refused {
     let (problem, again) = match error {
         ureq::Error::Timeout(_) => ("the server did not answer in time".into(), Again::Yes),
         ureq::Error::HostNotFound => ("the host was not found".into(), Again::Yes),
-        // A certificate that is not trusted is one of these, too.
-        ureq::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => (error.to_string(), Again::No),
-        ureq::Error::Io(error) => (error.to_string(), Again::Yes),
-        ureq::Error::ConnectionFailed | ureq::Error::Protocol(_) => (error.to_string(), Again::Yes),
+        ureq::Error::Io(inner) if tls::is_of_certificate(inner) => (inner.to_string(), Again::No),
+        ureq::Error::Io(inner) => (inner.to_string(), Again::Yes),
+        ureq::Error::ConnectionFailed | ureq::Error::Protocol(_) | ureq::Error::ConnectProxyFailed(_) => {
+            (error.to_string(), Again::Yes)
+        }
         ureq::Error::Rustls(error) => (error.to_string(), Again::No),
         ureq::Error::Tls(problem) => ((*problem).into(), Again::No),
         _ => ("the request cannot be made: is the URL right?".into(), Again::No),
     };
     Refused { status: None, problem, again }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_that_fails_may_answer_later() {
+        let refused = failed(&ureq::Error::ConnectProxyFailed("proxy server responded 503/503".into()));
+        assert_eq!((refused.again, refused.status), (Again::Yes, None));
+        assert!(refused.problem.contains("proxy server responded 503"), "{refused}");
+    }
 }

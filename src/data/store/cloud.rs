@@ -98,12 +98,15 @@ fn open_with(urls: &[String], connect: &Connect<'_>, patience: Patience) -> Resu
         }
     }
     let thread = start(&places[0])?;
-    let objects = in_parallel_by(AT_ONCE, &places, |place| {
+    let look = |place: &Place| {
         let store = Arc::clone(&buckets[&*place.bucket]);
         let look = || thread.wait(store.head(&place.key)).map_err(|error| refused(&error));
         let meta = patiently(patience, look).map_err(|error| unreadable(&place.to_string(), error))?;
         Ok(Seen { store, meta })
-    })?;
+    };
+    // Without credentials, one object's wait tells.
+    let mut objects = vec![look(&places[0])?];
+    objects.extend(in_parallel_by(AT_ONCE, &places[1..], look)?);
     let list = places.iter().zip(&objects).map(|(place, Seen { meta, .. })| Object {
         name: place.to_string().into(),
         bytes: meta.size,
@@ -204,6 +207,9 @@ fn refused(error: &object_store::Error) -> Refused {
     }
     match error {
         object_store::Error::Generic { source, .. } if source.source().is_none() => no(None, source.to_string()),
+        object_store::Error::InvalidPath { source } => {
+            no(None, format!("a name in this folder cannot be read: {source}"))
+        }
         _ => no(None, "the answer makes no sense here, or the credentials cannot be read"),
     }
 }

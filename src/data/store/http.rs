@@ -114,7 +114,10 @@ impl Marks {
 fn tag(marks: &Marks, target: &Target) -> u64 {
     let mut hash = FnvHasher::default();
     let mark = marks.etag.as_ref().or(marks.modified.as_ref());
-    hash.write(mark.map_or(target.query().as_bytes(), HeaderValue::as_bytes));
+    hash.write(mark.map_or(&[], HeaderValue::as_bytes));
+    hash.write_u8(0);
+    // The name lacks it.
+    hash.write(target.unsigned_query().as_bytes());
     hash.finish()
 }
 

@@ -204,9 +204,13 @@ impl Remote for Hub {
         if let Some(place) = known {
             match self.api.client.ask(&place, Some(&part), None) {
                 Ok(answer) => return answer.part(&part, *bytes).map(|body| body as _),
-                // Such a place is signed for some time only.
-                Err(Refused { status: Some(400..500), .. }) => *moved.lock() = None,
-                Err(refused) => return Err(refused),
+                Err(refused) => {
+                    *moved.lock() = None;
+                    // Such a place is signed for some time only. After another refusal, the next attempt asks the hub.
+                    if !matches!(refused.status, Some(400..500)) {
+                        return Err(refused);
+                    }
+                }
             }
         }
         let answer = self.api.client.ask(at, Some(&part), None).map_err(|refused| self.api.explain(refused))?;

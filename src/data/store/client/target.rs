@@ -10,6 +10,13 @@ use ureq::http::{HeaderValue, Uri};
 const ODD: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
 
+/// The parameters of signatures of Amazon and Google, and of Azure. Where the first of a list is not there, the others may
+/// name objects.
+const SIGNATURES: [&[&str]; 2] = [
+    &["Signature", "AWSAccessKeyId", "Expires", "GoogleAccessId", "Key-Pair-Id", "Policy"],
+    &["sig", "se", "ske", "skoid", "sks", "skt", "sktid", "skv", "sp", "spr", "sr", "st", "sv"],
+];
+
 /// A URL. Its query may be a signature, and it may go with a password or a token: these are never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Target {
@@ -59,8 +66,9 @@ impl Target {
     /// Another place that this one names. The secret goes along to the same server, and to no other one.
     pub(crate) fn follow(&self, place: &str) -> Option<Self> {
         let (scheme, server) = (self.uri.scheme_str()?, self.uri.authority()?);
+        let is_whole = place.split_once("://").is_some_and(|(scheme, _)| !scheme.contains(['/', '?']));
         let to = match place {
-            _ if place.contains("://") => Self::new(place)?,
+            _ if is_whole => Self::new(place)?,
             _ if place.starts_with("//") => Self::new(&format!("{scheme}:{place}"))?,
             _ if place.starts_with('/') => Self::new(&format!("{scheme}://{server}{place}"))?,
             _ => {
@@ -81,10 +89,21 @@ impl Target {
         (place != self.uri.path_and_query()?.as_str()).then(|| self.follow(&place))?
     }
 
-    /// What an object without any mark of its version is told apart by.
-    pub(crate) fn query(&self) -> &str {
-        self.uri.query().unwrap_or_default()
+    /// The query without a signature: it tells objects apart, and stays when a URL is signed again.
+    pub(crate) fn unsigned_query(&self) -> String {
+        let all = || self.uri.query().unwrap_or_default().split('&');
+        let signs = |name: &str| {
+            let begins = |with: &str| name.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+            let is_of = |names: &&[&str]| names.contains(&name) && all().any(|other| name_of(other) == names[0]);
+            begins("X-Amz-") || begins("X-Goog-") || SIGNATURES.iter().any(is_of)
+        };
+        all().filter(|parameter| !signs(name_of(parameter))).collect::<Vec<_>>().join("&")
     }
+}
+
+/// The name of a parameter.
+fn name_of(parameter: &str) -> &str {
+    parameter.split('=').next().unwrap_or_default()
 }
 
 fn secret(text: &str) -> Option<HeaderValue> {
@@ -134,6 +153,8 @@ mod tests {
             ("//cdn/c", "https://cdn/c", false),
             ("https://hub:8443/c", "https://hub:8443/c", false),
             ("http://hub/c", "http://hub/c", false),
+            ("/get?u=https://x", "https://hub/get?u=https://x", true),
+            ("get?u=https://x", "https://hub/a/get?u=https://x", true),
         ] {
             let to = target.follow(place).unwrap();
             assert_eq!((to.uri.to_string().as_str(), to.secret.is_some()), (url, is_sent), "{place}");
@@ -141,5 +162,7 @@ mod tests {
         let beside = target.with_extension("idx").unwrap();
         assert_eq!((beside.uri.to_string().as_str(), beside.secret.is_some()), ("https://hub/a/b.idx?x", true));
         assert_eq!(beside.with_extension("idx"), None);
+        let nested = Target::new("https://hub/a.tar?u=https://x").unwrap().with_extension("idx").unwrap();
+        assert_eq!(nested.uri.to_string(), "https://hub/a.idx?u=https://x");
     }
 }

@@ -4,7 +4,7 @@ use crate::data::{
     error::DataError,
     store::{
         remote::{Again, Refused, no},
-        roots,
+        tls,
     },
 };
 use async_trait::async_trait;
@@ -13,9 +13,18 @@ use object_store::{
     ClientConfigKey, ClientOptions,
     client::{HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService},
 };
-use reqwest::{Client, StatusCode, header, redirect::Policy};
+use reqwest::{Client, ClientBuilder, Method, StatusCode, header, redirect::Policy};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
-use std::{error::Error, io, time::Duration};
+use rustls_pki_types::CertificateDer;
+use std::{
+    error::Error,
+    net::Ipv4Addr,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    time::Duration,
+};
+
+#[cfg(test)]
+mod tests;
 
 /// How long each wait may take.
 #[derive(Debug, Clone, Copy)]
@@ -41,8 +50,13 @@ pub(super) struct Connector {
 impl Connector {
     /// Trusts the roots of Mozilla's list, or those of the file that `SSL_CERT_FILE` names.
     pub(super) fn new(waits: Waits) -> Result<Self, DataError> {
+        Self::trusting(tls::roots()?, waits)
+    }
+
+    /// Trusts these roots, or those of Mozilla's list.
+    pub(super) fn trusting(roots: Option<Vec<CertificateDer<'static>>>, waits: Waits) -> Result<Self, DataError> {
         let mut trusted = RootCertStore::empty();
-        match roots::named()? {
+        match roots {
             Some(roots) => _ = trusted.add_parsable_certificates(roots),
             None => trusted.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
         }
@@ -54,12 +68,9 @@ impl Connector {
         })?;
         Ok(Self { tls: tls.with_root_certificates(trusted).with_no_client_auth(), waits })
     }
-}
 
-impl HttpConnector for Connector {
-    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        let is_plain = options.get_config_value(&ClientConfigKey::AllowHttp).is_some_and(|value| value == "true");
-        let client = Client::builder()
+    fn client(&self, connect: Duration) -> ClientBuilder {
+        Client::builder()
             .user_agent(concat!("burn-pinned/", env!("CARGO_PKG_VERSION")))
             .tls_backend_preconfigured(self.tls.clone())
             // A signature is for one place.
@@ -69,12 +80,30 @@ impl HttpConnector for Connector {
             .no_brotli()
             .no_zstd()
             .no_deflate()
-            .connect_timeout(self.waits.connect)
+            .connect_timeout(connect)
             .read_timeout(self.waits.bytes)
-            .build();
-        let client = client.map_err(|error| object_store::Error::Generic { store: "HTTP", source: error.into() })?;
-        Ok(HttpClient::new(Service { client, is_plain }))
     }
+
+    /// How long a connection is waited for. For the credentials of a machine the crate asks for less.
+    fn connect_wait(&self, options: &ClientOptions) -> Duration {
+        let told = options.get_config_value(&ClientConfigKey::ConnectTimeout);
+        let told = told.and_then(|time| humantime::parse_duration(&time).ok());
+        told.map_or(self.waits.connect, |told| told.min(self.waits.connect))
+    }
+}
+
+impl HttpConnector for Connector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let client = self.client(self.connect_wait(options)).build();
+        let client = client.map_err(|error| object_store::Error::Generic { store: "HTTP", source: error.into() })?;
+        Ok(HttpClient::new(Service { client, is_plain: is_plain(options), has_credentials: AtomicBool::new(false) }))
+    }
+}
+
+/// Whether requests without TLS are allowed. The text may be that of the environment, in any of the ways that the crate takes.
+fn is_plain(options: &ClientOptions) -> bool {
+    let told = options.get_config_value(&ClientConfigKey::AllowHttp).unwrap_or_default();
+    ["1", "true", "on", "yes", "y"].iter().any(|yes| told.eq_ignore_ascii_case(yes))
 }
 
 /// Sends requests. What an answer without success means is told here: further up, there are only texts, and these may
@@ -84,41 +113,70 @@ struct Service {
     client: Client,
     /// Whether requests without TLS are allowed.
     is_plain: bool,
+    /// Whether the machine has given its credentials once.
+    has_credentials: AtomicBool,
 }
 
 #[async_trait]
 impl HttpService for Service {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let refused = |refused: Refused| HttpError::new(HttpErrorKind::Unknown, refused);
+        // The one request of these hosts that is no GET tells nothing of credentials.
+        let is_get = request.method() == Method::GET;
         if !self.is_plain && request.uri().scheme_str() == Some("http") {
             let problem = "plain HTTP is not allowed: set `AWS_ALLOW_HTTP=true`, or that of `GOOGLE_` or `AZURE_`";
             return Err(refused(no(None, problem)));
         }
         let host = request.uri().host().unwrap_or_default().to_owned();
-        let answer = HttpService::call(&self.client, request).await;
-        let answer = answer.map_err(|error| refused(failed(&error, &host)))?;
-        if answer.status().is_success() { Ok(answer) } else { Err(refused(meaning(answer).await)) }
+        let why = match HttpService::call(&self.client, request).await {
+            Ok(answer) if answer.status().is_success() => {
+                if is_get && gives_credentials(&host) {
+                    self.has_credentials.store(true, Relaxed);
+                }
+                return Ok(answer);
+            }
+            Ok(answer) => meaning(answer).await,
+            Err(error) => failed(&error, &host),
+        };
+        Err(refused(if gives_credentials(&host) { self.without_credentials(&host, why) } else { why }))
     }
+}
+
+impl Service {
+    /// What it means that a machine does not give its credentials. The status is not one of an object.
+    fn without_credentials(&self, host: &str, why: Refused) -> Refused {
+        let had = self.has_credentials.load(Relaxed);
+        let told = match had {
+            true => "the credentials of this machine cannot be renewed",
+            false => "no credentials are set, and this machine has none of its own",
+        };
+        let again = match (why.again, why.status) {
+            // What was there comes back.
+            (Again::No, _) if had => Again::Yes,
+            (_, None) if !had => Again::No,
+            (again, _) => again,
+        };
+        let problem = match why.status {
+            Some(status) => format!("{told} ({host} answers with status {status})"),
+            None => format!("{told} ({})", why.problem),
+        };
+        Refused { status: None, problem, again }
+    }
+}
+
+/// Whether a host gives a machine its credentials: each cloud has such a one.
+fn gives_credentials(host: &str) -> bool {
+    ["metadata.google.internal", "metadata"].contains(&host)
+        || host.parse::<Ipv4Addr>().is_ok_and(|address| address.is_link_local())
 }
 
 /// What it means that there is no answer.
 fn failed(error: &HttpError, host: &str) -> Refused {
-    // Each cloud has such a host for the credentials of its machines.
-    if host.starts_with("169.254.") || host.starts_with("metadata.") {
-        let problem = format!("no credentials are set, and this machine has none of its own ({host} does not answer)");
-        return no(None, problem);
-    }
-    let cause = cause(error);
-    let is_no = match cause.downcast_ref::<io::Error>() {
-        // A certificate that is not trusted.
-        Some(error) => error.kind() == io::ErrorKind::InvalidData,
-        None => cause.is::<rustls::Error>(),
-    };
     let problem = match error.kind() {
         HttpErrorKind::Timeout => format!("{host} did not answer in time"),
-        _ => format!("{host}: {cause}"),
+        _ => format!("{host}: {}", cause(error)),
     };
-    Refused { status: None, problem, again: if is_no { Again::No } else { Again::Yes } }
+    Refused { status: None, problem, again: if tls::is_of_certificate(error) { Again::No } else { Again::Yes } }
 }
 
 /// The innermost error.

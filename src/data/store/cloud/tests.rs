@@ -5,7 +5,7 @@ use crate::data::{
     error::StoreError,
     store::{
         Store,
-        server::{Fault, Files, Request, Server},
+        server::{Fault, Files, Request, Server, alerting},
         steady::Steady,
     },
     traffic::Traffic,
@@ -15,6 +15,9 @@ use object_store::{
     gcp::{GoogleCloudStorageBuilder, GoogleConfigKey},
 };
 use place::{Scheme, azure, google, once, s3};
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rustls::{ServerConfig, crypto::ring};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use std::time::Duration;
 
 const SECRET: &str = "c2VjcmV0b2Z0ZXN0";
@@ -36,10 +39,11 @@ fn quick() -> Patience {
     Patience { attempts: 3, time: Duration::from_secs(20), pause: Duration::from_millis(1) }
 }
 
+const WAITS: Waits = Waits { connect: Duration::from_secs(2), bytes: Duration::from_millis(300) };
+
 /// A bucket at a server.
 fn connect(place: &Place, server: &Server) -> Arc<dyn ObjectStore> {
-    let waits = Waits { connect: Duration::from_secs(2), bytes: Duration::from_millis(300) };
-    let (connector, url, bucket) = (Connector::new(waits).unwrap(), server.url(""), place.bucket.as_str());
+    let (connector, url, bucket) = (Connector::new(WAITS).unwrap(), server.url(""), place.bucket.as_str());
     let plain = ClientOptions::new().with_allow_http(true);
     match place.scheme {
         Scheme::S3 => {
@@ -178,6 +182,62 @@ fn several_buckets_are_one_list() {
     assert_eq!(bytes, b"one");
     let missing = found(&server, &["s3://two/a", "s3://two/b"]).unwrap_err().to_string();
     assert!(missing.contains("s3://two/b: it is not there (status 404, attempt 1)"), "{missing}");
+}
+
+#[test]
+fn what_all_objects_lack_is_found_with_the_first_one() {
+    let server = Server::new(files(), |_| xml(403, "AccessDenied"));
+    let urls: Vec<String> = (0..40).map(|name| format!("s3://bucket/{name}")).collect();
+    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+    assert!(found(&server, &urls).unwrap_err().to_string().contains("s3://bucket/0: access is denied"));
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[test]
+fn a_name_that_cannot_be_read_is_told() {
+    let server = Server::new(files(), |_| {
+        let object = "<LastModified>2015-10-21T07:28:00.000Z</LastModified><ETag>\"a\"</ETag><Size>1</Size>";
+        let list = format!("<ListBucketResult><Contents><Key>a//b.tar</Key>{object}</Contents></ListBucketResult>");
+        Fault::Answer(200, String::new(), list)
+    });
+    let told = expand_with("s3://bucket/a/**/*.tar", &|place| Ok(connect(place, &server)), quick());
+    let told = told.unwrap_err().to_string();
+    assert!(told.contains("a name in this folder cannot be read") && told.contains("a//b.tar"), "{told}");
+}
+
+/// Opens an object over TLS, with these roots.
+fn over_tls(url: String, roots: Option<Vec<CertificateDer<'static>>>) -> Result<Found<Cloud>, DataError> {
+    let connector = Connector::trusting(roots, WAITS)?;
+    let connect = |place: &Place| -> Result<Arc<dyn ObjectStore>, DataError> {
+        let builder = s3(&place.bucket).with_endpoint(url.clone()).with_region("here").with_access_key_id("me");
+        let builder = builder.with_secret_access_key(SECRET).with_http_connector(connector.clone()).with_retry(once());
+        Ok(Arc::new(builder.build().unwrap()))
+    };
+    open_with(&["s3://bucket/a/shard 1.bin".into()], &connect, quick())
+}
+
+#[test]
+fn tls_trusts_the_named_roots_alone() {
+    let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".into()]).unwrap();
+    let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
+    let config = ServerConfig::builder_with_provider(ring::default_provider().into());
+    let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let server = Server::tls(files(), config.with_single_cert(vec![cert.der().clone()], key).unwrap());
+    let (list, cloud) = over_tls(server.url(""), Some(vec![cert.der().clone()])).unwrap();
+    assert_eq!(list[0].bytes, SIZE as u64);
+    let store = Steady::new(cloud, quick(), Arc::default());
+    assert!(read(&store, 500, 1000).unwrap() == content()[500..1500]);
+    let error = over_tls(server.url(""), None).unwrap_err().to_string();
+    assert!(error.contains("invalid peer certificate") && error.contains("attempt 1"), "{error}");
+}
+
+#[test]
+fn of_errors_of_tls_those_of_certificates_stay() {
+    // An error of the server, and its wish for a certificate of ours.
+    for (alert, attempt) in [(80, "attempt 3"), (116, "attempt 1")] {
+        let error = over_tls(format!("https://{}", alerting(alert)), None).unwrap_err().to_string();
+        assert!(error.contains("alert") && error.contains(attempt), "{error}");
+    }
 }
 
 #[test]

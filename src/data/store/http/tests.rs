@@ -5,7 +5,7 @@ use crate::data::{
     error::StoreError,
     store::{
         Store,
-        server::{Fault, Files, Request, Server},
+        server::{Fault, Files, Request, Server, alerting},
         steady::Steady,
     },
     traffic::Traffic,
@@ -199,6 +199,42 @@ fn what_cannot_be_read_is_refused_by_open() {
     assert!(closed.contains("http://127.0.0.1:1/a") && closed.contains("attempt 3"), "{closed}");
     assert!(expand("https://[::1]/a?b=*").is_ok());
     assert!(expand("https://me:pass@host/*.tar").unwrap_err().to_string().contains("`https://host/*.tar`"));
+}
+
+#[test]
+fn of_errors_of_tls_those_of_certificates_stay() {
+    // An error of the server, and its wish for a certificate of ours.
+    for (alert, attempt) in [(80, "attempt 3"), (116, "attempt 1")] {
+        let (waits, patience) = quick();
+        let error = open_with(&[format!("https://{}/a", alerting(alert))], waits, patience).unwrap_err().to_string();
+        assert!(error.contains("alert") && error.contains(attempt), "{error}");
+    }
+}
+
+#[test]
+fn objects_that_differ_in_their_query_alone_are_not_taken_for_each_other() {
+    let mark = "Content-Range: bytes 0-0/1\r\nETag: \"same\"\r\n";
+    let server = Server::new(Files::new(), move |_| Fault::Answer(206, mark.into(), "a".into()));
+    let urls: Vec<String> = [
+        "id=1",
+        "id=2",
+        "id=1&X-Amz-Date=1&X-Amz-Signature=secret",
+        "X-Amz-Signature=s&id=1&x-amz-security-token=secret",
+        "id=1&Expires=7&Signature=secret&Key-Pair-Id=k",
+        "id=1&sv=2&se=7&sig=secret",
+        // Without a signature, these names are no part of one.
+        "id=1&se=7",
+        "id=1&se=8",
+    ]
+    .map(|query| server.url(&format!("/get?{query}")))
+    .into();
+    let (waits, patience) = quick();
+    let (list, _) = open_with(&urls, waits, patience).unwrap();
+    assert!(list.iter().all(|object| *object.name == server.url("/get?..")), "{list:?}");
+    let tags: Vec<u64> = list.iter().map(|object| object.tag).collect();
+    assert!(tags[2..6].iter().all(|tag| *tag == tags[0]), "a new signature keeps the tag: {tags:?}");
+    let others = [tags[0], tags[1], tags[6], tags[7]].into_iter().collect::<std::collections::HashSet<_>>();
+    assert_eq!(others.len(), 4, "{tags:?}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::data::{
     url::encode,
 };
 use serde::{Deserialize, de::DeserializeOwned};
-use std::io;
+use std::{collections::HashSet, io};
 use ureq::http::{HeaderMap, header};
 
 pub(super) const OFFLINE: &str = "`HF_HUB_OFFLINE` is set, and it was not downloaded";
@@ -89,19 +89,20 @@ impl Api {
         let HubPath { dataset, revision, .. } = path;
         let folder = if folder.is_empty() { String::new() } else { format!("/{}", encode(folder)) };
         let place = format!("/api/datasets/{dataset}/tree/{revision}{folder}?recursive={is_deep}&expand=false");
-        let mut next = Some(self.place(path, &place)?);
-        let mut all = Vec::new();
-        while let Some(place) = next {
-            let (headers, entries): (_, Vec<Entry>) = match self.json(&place) {
+        let mut page = self.place(path, &place)?;
+        let (mut links, mut all) = (HashSet::new(), Vec::new());
+        loop {
+            let (headers, entries): (_, Vec<Entry>) = match self.json(&page) {
                 // There is no such folder.
-                Err(StoreError { status: Some(404), .. }) => break,
+                Err(StoreError { status: Some(404), .. }) if links.is_empty() => return Ok(all),
                 answer => answer.map_err(|error| unreadable(&path.to_string(), error))?,
             };
             all.extend(entries.into_iter().filter(|entry| entry.kind == "file"));
-            let wrong = || self.wrong(path, "the hub names a next page that makes no sense");
-            next = next_page(&headers).map(|page| place.follow(&page).ok_or_else(wrong)).transpose()?;
+            let Some(link) = next_page(&headers) else { return Ok(all) };
+            // A page that was there before would come again without end.
+            let next = page.follow(&link).filter(|_| links.insert(link));
+            page = next.ok_or_else(|| self.wrong(path, "the hub names a next page that makes no sense"))?;
         }
-        Ok(all)
     }
 
     /// Where the bytes of a file are asked for.

@@ -1,6 +1,6 @@
 //! Names of files on the hub.
 
-use crate::data::error::DataError;
+use crate::data::{error::DataError, url::shown};
 use percent_encoding::percent_decode_str;
 use std::fmt;
 
@@ -21,10 +21,13 @@ impl HubPath {
     pub(super) fn parse(url: &str) -> Result<Self, DataError> {
         let wrong = |problem: &str| DataError::Option {
             option: "paths",
-            problem: format!("`{url}` {problem}"),
+            problem: format!("`{}` {problem}", shown(url.as_ref())),
             advice: "write `hf://datasets/org/name/file` or `hf://datasets/org/name@revision/file`".into(),
         };
-        let path = url.strip_prefix("hf://datasets/").ok_or_else(|| wrong("names no data set"))?;
+        let path = url.strip_prefix("hf://datasets/").ok_or_else(|| match url.contains("@datasets/") {
+            true => wrong("has a name or a token before `datasets`: put the token into `HF_TOKEN`"),
+            false => wrong("names no data set"),
+        })?;
         let (org, rest) = path.split_once('/').ok_or_else(|| wrong("names no file"))?;
         let (name, revision, file) = match rest.find(['@', '/']) {
             Some(at) if rest[at..].starts_with('@') => {
@@ -115,5 +118,7 @@ mod tests {
         ] {
             assert!(HubPath::parse(wrong).is_err(), "{wrong}");
         }
+        let secret = HubPath::parse("hf://user:hf_secret@datasets/o/n/a").unwrap_err().to_string();
+        assert!(secret.contains("`HF_TOKEN`") && !secret.contains("hf_secret"), "{secret}");
     }
 }

@@ -154,6 +154,62 @@ fn files_are_listed_and_read_at_one_commit() {
     assert!(!format!("{objects:?}").contains("secret") && !format!("{objects:?}").contains("sig="));
 }
 
+/// A hub whose lists go on with other pages than Fake's.
+fn listed(page: impl Fn(&str) -> Fault + Send + Sync + 'static) -> Result<Vec<String>, DataError> {
+    let server = Server::new(Files::new(), move |request| page(&request.target));
+    let cache = tempfile::tempdir().unwrap();
+    let home = Home { endpoint: server.url(""), token: None, cache: cache.path().into(), is_offline: false };
+    expand_with(&api(&home), &url("data/*.tar"))
+}
+
+fn page(name: &str, next: &str) -> Fault {
+    Fault::Answer(200, format!("Link: <{next}>; rel=\"next\"\r\n"), format!("[{}]", entry(name)))
+}
+
+#[test]
+fn a_list_is_whole_or_an_error() {
+    // A page that is gone.
+    let gone = listed(|target| match target.contains("cursor=") {
+        false => page("data/train-0.tar", "/more?cursor=1"),
+        true => Fault::Answer(404, String::new(), String::new()),
+    });
+    let gone = gone.unwrap_err().to_string();
+    assert!(gone.contains("(status 404, attempt 1)"), "{gone}");
+    // Pages in a circle.
+    let circle = listed(|target| match target.contains("cursor=1") {
+        false => page("data/train-0.tar", "/more?cursor=1"),
+        true => page("data/train-1.tar", "/more?cursor=2"),
+    });
+    let circle = circle.unwrap_err().to_string();
+    assert!(circle.contains("the hub names a next page that makes no sense"), "{circle}");
+}
+
+#[test]
+fn a_place_that_fails_is_asked_for_anew() {
+    let file = "data/train-0.tar";
+    let good = Server::new([("/good".into(), bytes(file))].into(), |_| Fault::None);
+    let dying = Server::new([("/dying".into(), bytes(file))].into(), |request| match request.number {
+        0 => Fault::None,
+        _ => Fault::Reset,
+    });
+    let places = [dying.url("/dying"), good.url("/good")];
+    let resolved = std::sync::atomic::AtomicUsize::new(0);
+    let hub = Server::new(Files::new(), move |request| match request.target.contains("/resolve/") {
+        true => {
+            let number = resolved.fetch_add(1, std::sync::atomic::Ordering::SeqCst).min(1);
+            Fault::Answer(302, format!("Location: {}\r\n", places[number]), String::new())
+        }
+        false => Fault::Answer(200, String::new(), format!("[{}]", entry(file))),
+    });
+    let cache = tempfile::tempdir().unwrap();
+    let home = Home { endpoint: hub.url(""), token: None, cache: cache.path().into(), is_offline: false };
+    let objects = objects(&home, &[url(file)]).unwrap();
+    for _ in 0..2 {
+        assert!(objects.read(0, 10..20).unwrap() == bytes(file)[10..20]);
+    }
+    assert_eq!((dying.seen().len(), good.seen().len()), (2, 1));
+}
+
 #[test]
 fn without_a_token_the_error_says_what_to_do() {
     let (fake, cache) = (Fake::new(&[]), tempfile::tempdir().unwrap());
