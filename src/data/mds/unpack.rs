@@ -9,7 +9,7 @@ use crate::data::{
     replace::replace,
     store::{
         Object, Objects,
-        cache::{Folder, Id, SHARD, Set, unusable},
+        cache::{Folder, Id, SHARD, SMALL, Set, unusable, whole_blocks},
     },
     url::shown,
 };
@@ -46,7 +46,7 @@ pub(super) fn unpack<'a>(
 ) -> Result<(Vec<PathBuf>, Option<Set>), DataError> {
     let shards: Vec<&Packed> = shards.collect();
     let Some(first) = shards.first() else { return Ok((Vec::new(), None)) };
-    let bytes = shards.iter().fold(0u64, |bytes, shard| bytes.saturating_add(shard.raw.bytes));
+    let bytes = shards.iter().fold(SMALL, |bytes, shard| bytes.saturating_add(whole_blocks(shard.raw.bytes)));
     let ((folder, limit), codecs) = (limit(options, first, bytes)?, codecs(&shards)?);
     let sources = Objects::at(shards.iter().map(|shard| shard.file.path.clone()).collect(), &options.for_once())?;
     for (shard, source) in shards.iter().zip(sources.list()) {
@@ -76,7 +76,7 @@ fn limit<'a>(options: &'a Options, first: &Packed, bytes: u64) -> Result<(&'a Pa
     let (problem, folder) = match &options.cache {
         Some((folder, limit)) if bytes <= *limit => return Ok((folder, *limit)),
         Some((folder, limit)) => (
-            format!("the decompressed shards have {bytes} bytes, and the limit is {limit}"),
+            format!("the decompressed shards take {bytes} bytes, and the limit is {limit}"),
             folder.display().to_string(),
         ),
         None => {
@@ -108,7 +108,7 @@ fn reserve(path: &Path, limit: u64, bytes: u64, id: Id) -> Result<Set, DataError
     Err(DataError::Option {
         option: "cache",
         problem: format!(
-            "the decompressed shards have {bytes} bytes, and other data sets that are open leave {} of the limit of {limit}",
+            "the decompressed shards take {bytes} bytes, and other data sets that are open leave {} of the limit of {limit}",
             bytes - lacking
         ),
         advice: format!("write `.cache({path:?}, {})`, or name another folder", limit.saturating_add(lacking)),

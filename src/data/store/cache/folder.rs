@@ -8,7 +8,10 @@
 //!
 //! The system releases all of them when a process ends, however it ends.
 
-use super::set::{Id, Seen, Set, lock_file, strange, take};
+use super::{
+    disk::free,
+    set::{Id, Seen, Set, lock_file, strange, take},
+};
 use crate::data::error::DataError;
 use crc32fast::hash;
 use parking_lot::{Mutex, MutexGuard};
@@ -192,16 +195,4 @@ pub(crate) fn unusable(path: &Path, error: &io::Error) -> DataError {
         problem: format!("{} cannot be used: {error}", path.display()),
         advice: "name an empty folder, or a new one, that can be written to".into(),
     }
-}
-
-/// The bytes that are free on the disk of a folder, if the system says so.
-#[cfg(unix)]
-fn free(path: &Path) -> io::Result<Option<u64>> {
-    let disk = rustix::fs::statvfs(path)?;
-    Ok(Some(disk.f_bavail.saturating_mul(disk.f_frsize)))
-}
-
-#[cfg(not(unix))]
-fn free(_: &Path) -> io::Result<Option<u64>> {
-    Ok(None)
 }

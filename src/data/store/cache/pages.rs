@@ -1,6 +1,7 @@
 //! The pages of a set: which are there, who fetches one, what one holds.
 
 use super::{
+    disk::SMALL,
     folder::{Account, Folder, unusable},
     layout::{Layout, PAGE},
     set::{DATA, Id, READER, Set, TABLE, lock_file, take},
@@ -24,8 +25,6 @@ use std::{
 
 /// The most pages of one request. Who waits for the last of them waits for all.
 pub(super) const RUN: u64 = 16;
-/// What the small files of a set may take on disk, besides its table.
-const SMALL: u64 = 64 << 10;
 /// Pages beyond have no place: some file systems end a file at 16 TiB.
 const MOST: u64 = 15 << 20;
 /// As long as a store goes on trying without a byte.
@@ -129,10 +128,10 @@ impl Pages {
             if entry == Entry::Claimed(me) {
                 table.write(&(page..page + 1), Entry::Reserved)?; // by one that was killed
             }
-            reserved += if entry == Entry::Empty { 0 } else { layout.length(page) };
+            reserved += if entry == Entry::Empty { 0 } else { layout.on_disk(page) };
         }
         account.correct(&set, reserved)?;
-        account.make_room(layout.all().saturating_add(size + SMALL).saturating_sub(reserved))?;
+        account.make_room(layout.all_on_disk().saturating_add(size + SMALL).saturating_sub(reserved))?;
         drop(account);
         let known = (0..all.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         Ok(Self {
@@ -162,7 +161,7 @@ impl Pages {
     /// Reserves pages for a reader.
     #[cfg(test)]
     pub(super) fn claim_as(&self, reader: u32, pages: Range<u64>) {
-        let bytes = pages.clone().map(|page| self.layout.length(page)).sum();
+        let bytes = pages.clone().map(|page| self.layout.on_disk(page)).sum();
         self.folder.lock().unwrap().reserve(&self.set, bytes).unwrap();
         self.table.write(&pages, Entry::Claimed(reader)).unwrap();
     }
@@ -258,7 +257,7 @@ impl Pages {
         let mut account: Account = self.folder.lock()?;
         let (mut mine, mut more, mut end) = (pages.start..pages.start, 0, None);
         for (page, entry) in pages.clone().zip(self.table.read(&pages)?) {
-            let bytes = self.layout.length(page);
+            let bytes = self.layout.on_disk(page);
             match entry {
                 Entry::Good(_) => end = Some(Claim::There),
                 Entry::Claimed(reader) if self.is_alive(reader)? => end = Some(Claim::Theirs),

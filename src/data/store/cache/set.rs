@@ -1,5 +1,6 @@
 //! A data set in a cache: a folder of its own, which says how many bytes it has reserved.
 
+use super::disk::held;
 use crate::data::{replace::TEMPORARY, store::Object};
 use crc32fast::Hasher as Crc;
 use fnv::FnvHasher;
@@ -192,7 +193,7 @@ impl Seen {
             }
             if let Ok(Some(head)) = Head::read(&folder) {
                 let opened = fs::metadata(folder.join(IN_USE)).and_then(|meta| meta.modified());
-                let bytes = head.reserved.max(on_disk(&folder.join(DATA)));
+                let bytes = head.reserved.max(held(&folder.join(DATA))); // after a power failure the file may have more
                 all.push(Self { folder, bytes, opened: opened.unwrap_or(SystemTime::UNIX_EPOCH) });
             }
         }
@@ -250,15 +251,4 @@ fn clear(folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// The bytes of a sparse file that are on disk. They may be more than those reserved after a power failure.
-#[cfg(unix)]
-fn on_disk(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |meta| std::os::unix::fs::MetadataExt::blocks(&meta).saturating_mul(512))
-}
-
-#[cfg(not(unix))]
-fn on_disk(_: &Path) -> u64 {
-    0
 }

@@ -252,6 +252,22 @@ fn an_error_below_is_the_readers_and_leaves_the_cache_on() {
 }
 
 #[test]
+fn small_objects_pass_no_limit() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let sizes: Vec<u64> = (0..12_000).map(|_| rng.random_range(1..5000)).collect();
+    let (folder, fake) = (tempfile::tempdir().unwrap(), Arc::new(Fake::new(&sizes, 1)));
+    for limit in [4 << 20, 80 << 20] {
+        let cached = open(folder.path(), limit, &fake).unwrap();
+        check_all(&cached, &fake);
+        fake.bytes();
+        check_all(&cached, &fake);
+        let (kept, held) = (fake.all() - fake.bytes(), on_disk(folder.path()));
+        assert!(held <= limit, "{held} of {limit}");
+        assert!(kept == fake.all() || held > limit - (1 << 18), "{kept} bytes are kept in {held} of {limit}");
+    }
+}
+
+#[test]
 fn a_limit_beyond_the_disk_is_refused_with_figures() {
     let (folder, fake) = (tempfile::tempdir().unwrap(), Arc::new(Fake::new(&[10], 1)));
     let error = open(folder.path(), u64::MAX, &fake).unwrap_err();
