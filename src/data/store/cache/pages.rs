@@ -196,8 +196,7 @@ impl Pages {
             }
             match self.claim(pages.start..pages.end.min(pages.start + RUN))? {
                 Claim::Mine(mine) => {
-                    let end = mine.left.end;
-                    self.fetch(mine, object, below)?;
+                    let end = self.fetch(mine, object, below)?;
                     return Ok(Next::Here { bytes: bytes(end), is_fresh: true });
                 }
                 Claim::There => {}
@@ -303,20 +302,23 @@ impl Pages {
         Ok(())
     }
 
-    /// Fetches pages of an object by one request.
-    fn fetch(&self, mut mine: Mine<'_>, object: usize, below: &dyn Store) -> Result<(), Fault> {
-        let part = self.layout.part(object, &mine.left);
+    /// Fetches pages of an object by one request, and returns where those end that are there.
+    fn fetch(&self, mut mine: Mine<'_>, object: usize, below: &dyn Store) -> Result<u64, Fault> {
+        let (first, part) = (mine.left.start, self.layout.part(object, &mine.left));
         let mut buffer = vec![0; (part.end - part.start).min(PAGE) as usize];
         let mut from = below.open(object, part).map_err(Fault::Below)?;
         for page in mine.left.clone() {
             let bytes = &mut buffer[..self.layout.length(page) as usize];
-            from.read_exact(bytes).map_err(Fault::Below)?;
+            match from.read_exact(bytes) {
+                Err(_) if page > first => return Ok(page), // if it is not over, the next request tells it
+                read => read.map_err(Fault::Below)?,
+            }
             self.data.write_all_at(bytes, page * PAGE)?;
             self.table.write(&(page..page + 1), Entry::Good(hash(bytes)))?;
             mine.left.start = page + 1;
             self.know(page);
         }
-        Ok(())
+        Ok(mine.left.end)
     }
 }
 
