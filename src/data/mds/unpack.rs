@@ -18,7 +18,12 @@ use std::{
     fs,
     io::{self, BufReader, Cursor, Read, Write},
     path::{Path, PathBuf},
+    time::Duration,
 };
+
+/// A process that decompresses and writes nothing for longer has been stopped. Some shards are decompressed as a whole before
+/// a byte is written.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A shard that is there only in compressed form.
 #[derive(Debug)]
@@ -56,7 +61,7 @@ pub(super) fn unpack<'a>(
         }
     }
     let set = reserve(folder, limit, bytes, id(&shards, &sources))?;
-    let _writer = set.writer().map_err(|error| unusable(folder, &error))?;
+    let _writer = set.writer(PATIENCE).map_err(|error| unusable(folder, &error))?;
     let target = |(n, shard): (usize, &&Packed)| {
         let stem = shard.raw.path.file_stem().unwrap_or_default().to_string_lossy();
         set.folder().join(format!("{n:05}-{stem}{SHARD}"))

@@ -4,6 +4,8 @@
 //! comes last: it is never worth while to evict a page for another one. A cache fills up to its limit and keeps what it
 //! has. Sets that nobody has open are evicted as a whole, when another data set is opened that needs the room.
 
+#[cfg(all(feature = "remote", unix))]
+mod bits;
 mod disk;
 mod folder;
 #[cfg(all(feature = "remote", unix))]

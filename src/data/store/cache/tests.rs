@@ -4,6 +4,7 @@ mod damage;
 mod full;
 mod processes;
 mod shared;
+mod waits;
 
 use super::{Cached, layout::PAGE};
 use crate::data::{
