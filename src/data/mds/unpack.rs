@@ -9,7 +9,7 @@ use crate::data::{
     replace::replace,
     store::{
         Object, Objects,
-        cache::{Folder, Id, SHARD, Set, unusable},
+        cache::{Folder, Id, SHARD, SMALL, Set, unusable, whole_blocks},
     },
     url::{shown, url},
 };
@@ -18,7 +18,12 @@ use std::{
     fs,
     io::{self, BufReader, Cursor, Read, Write},
     path::{Path, PathBuf},
+    time::Duration,
 };
+
+/// A process that decompresses and writes nothing for longer has been stopped. Some shards are decompressed as a whole before
+/// a byte is written.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A shard that is there only in compressed form.
 #[derive(Debug)]
@@ -46,7 +51,7 @@ pub(super) fn unpack<'a>(
 ) -> Result<(Vec<PathBuf>, Option<Set>), DataError> {
     let shards: Vec<&Packed> = shards.collect();
     let Some(first) = shards.first() else { return Ok((Vec::new(), None)) };
-    let bytes = shards.iter().fold(0u64, |bytes, shard| bytes.saturating_add(shard.raw.bytes));
+    let bytes = shards.iter().fold(SMALL, |bytes, shard| bytes.saturating_add(whole_blocks(shard.raw.bytes)));
     let ((folder, limit), codecs) = (limit(options, first, bytes)?, codecs(&shards)?);
     let sources = Objects::at(shards.iter().map(|shard| shard.file.path.clone()).collect(), &options.for_once())?;
     for (shard, source) in shards.iter().zip(sources.list()) {
@@ -56,7 +61,7 @@ pub(super) fn unpack<'a>(
         }
     }
     let set = reserve(folder, limit, bytes, id(&shards, &sources))?;
-    let _writer = set.writer().map_err(|error| unusable(folder, &error))?;
+    let _writer = set.writer(PATIENCE).map_err(|error| unusable(folder, &error))?;
     let target = |(n, shard): (usize, &&Packed)| {
         let stem = shard.raw.path.file_stem().unwrap_or_default().to_string_lossy();
         set.folder().join(format!("{n:05}-{stem}{SHARD}"))
@@ -76,7 +81,7 @@ fn limit<'a>(options: &'a Options, first: &Packed, bytes: u64) -> Result<(&'a Pa
     let (problem, folder) = match &options.cache {
         Some((folder, limit)) if bytes <= *limit => return Ok((folder, *limit)),
         Some((folder, limit)) => (
-            format!("the decompressed shards have {bytes} bytes, and the limit is {limit}"),
+            format!("the decompressed shards take {bytes} bytes, and the limit is {limit}"),
             folder.display().to_string(),
         ),
         None => {
@@ -108,7 +113,7 @@ fn reserve(path: &Path, limit: u64, bytes: u64, id: Id) -> Result<Set, DataError
     Err(DataError::Option {
         option: "cache",
         problem: format!(
-            "the decompressed shards have {bytes} bytes, and other data sets that are open leave {} of the limit of {limit}",
+            "the decompressed shards take {bytes} bytes, and other data sets that are open leave {} of the limit of {limit}",
             bytes - lacking
         ),
         advice: format!("write `.cache({path:?}, {})`, or name another folder", limit.saturating_add(lacking)),

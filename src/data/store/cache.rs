@@ -4,6 +4,9 @@
 //! comes last: it is never worth while to evict a page for another one. A cache fills up to its limit and keeps what it
 //! has. Sets that nobody has open are evicted as a whole, when another data set is opened that needs the room.
 
+#[cfg(all(feature = "remote", unix))]
+mod bits;
+mod disk;
 mod folder;
 #[cfg(all(feature = "remote", unix))]
 mod layout;
@@ -17,6 +20,7 @@ mod table;
 #[cfg(all(test, feature = "remote", unix))]
 mod tests;
 
+pub(crate) use disk::{SMALL, whole_blocks};
 pub(crate) use folder::{Folder, unusable};
 #[cfg(all(feature = "remote", unix))]
 pub(crate) use paged::Cached;

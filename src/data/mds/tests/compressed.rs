@@ -27,9 +27,9 @@ fn compress(codec: &str, bytes: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// Compresses the shards of a folder, and returns their size before.
+/// Compresses the shards of a folder, and returns what they take in a cache.
 fn compress_all(folder: &Path, shards: &mut [Value], codec: &str) -> u64 {
-    let mut bytes = 0;
+    let mut bytes = 64 << 10;
     for shard in shards.iter_mut() {
         let path = folder.join(shard["raw_data"]["basename"].as_str().unwrap());
         let name = format!("{}.z", path.file_name().unwrap().to_str().unwrap());
@@ -38,7 +38,7 @@ fn compress_all(folder: &Path, shards: &mut [Value], codec: &str) -> u64 {
         fs::remove_file(path).unwrap();
         shard["zip_data"] = json!({"basename": name, "bytes": packed.len(), "hashes": {}});
         shard["compression"] = codec.into();
-        bytes += file.len() as u64;
+        bytes += (file.len() as u64).next_multiple_of(4096);
     }
     write_index(folder, shards);
     bytes
@@ -92,10 +92,10 @@ fn a_changed_shard_is_decompressed_again() {
     let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut shards = write(folder.path(), 0, &[5]);
     compress_all(folder.path(), &mut shards, "zstd");
-    assert_eq!(record(&cached(folder.path(), cache.path(), 9999).unwrap(), 1), cells(1));
+    assert_eq!(record(&cached(folder.path(), cache.path(), 1 << 20).unwrap(), 1), cells(1));
     let mut shards = write(folder.path(), 40, &[5]);
     compress_all(folder.path(), &mut shards, "zstd");
-    assert_eq!(record(&cached(folder.path(), cache.path(), 9999).unwrap(), 1), cells(41));
+    assert_eq!(record(&cached(folder.path(), cache.path(), 1 << 20).unwrap(), 1), cells(41));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_limit_that_is_too_small_is_an_error_with_figures() {
     let error = cached(folder.path(), cache.path(), bytes - 1).unwrap_err();
     assert!(matches!(&error, DataError::Option { option: "cache", .. }));
     let error = error.to_string();
-    assert!(error.contains(&format!("have {bytes} bytes, and the limit is {}", bytes - 1)), "{error}");
+    assert!(error.contains(&format!("take {bytes} bytes, and the limit is {}", bytes - 1)), "{error}");
     let error = self::error(folder.path());
     assert!(error.contains("shard.00000.mds.z is compressed") && error.contains(&format!("{bytes})")), "{error}");
     assert!(files(cache.path()).is_empty());
@@ -121,12 +121,13 @@ fn a_shard_that_is_not_what_the_index_says_leaves_nothing_behind() {
     for codec in CODECS {
         let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let mut shards = write(folder.path(), 0, &[20]);
-        let bytes = compress_all(folder.path(), &mut shards, codec);
+        let limit = compress_all(folder.path(), &mut shards, codec);
+        let bytes = shards[0]["raw_data"]["bytes"].as_u64().unwrap();
         for claimed in [bytes - 1, bytes + 1, 0, 1 << 30] {
             let mut shard = shards[0].clone();
             shard["raw_data"]["bytes"] = claimed.into();
             write_index(folder.path(), &[shard]);
-            let error = cached(folder.path(), cache.path(), 1 << 30).unwrap_err();
+            let error = cached(folder.path(), cache.path(), 2 << 30).unwrap_err();
             assert!(matches!(&error, DataError::Damaged { .. }), "{codec} {claimed}: {error}");
         }
         let path = folder.path().join("shard.00000.mds.z");
@@ -134,10 +135,10 @@ fn a_shard_that_is_not_what_the_index_says_leaves_nothing_behind() {
         packed.truncate(packed.len() / 2);
         fs::write(&path, &packed).unwrap();
         write_index(folder.path(), &shards);
-        assert!(cached(folder.path(), cache.path(), bytes).unwrap_err().to_string().contains("`index.json` says"));
+        assert!(cached(folder.path(), cache.path(), limit).unwrap_err().to_string().contains("`index.json` says"));
         shards[0]["zip_data"]["bytes"] = packed.len().into();
         write_index(folder.path(), &shards);
-        let error = cached(folder.path(), cache.path(), bytes).unwrap_err();
+        let error = cached(folder.path(), cache.path(), limit).unwrap_err();
         assert!(matches!(&error, DataError::Damaged { .. }), "{codec}: {error}");
         assert!(kept(cache.path()).is_empty(), "{codec}");
     }
@@ -148,7 +149,8 @@ fn damaged_compressed_shards_are_errors_or_have_the_right_size() {
     for codec in CODECS {
         let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let mut shards = write(folder.path(), 0, &[20]);
-        let bytes = compress_all(folder.path(), &mut shards, codec);
+        let limit = compress_all(folder.path(), &mut shards, codec);
+        let bytes = shards[0]["raw_data"]["bytes"].as_u64().unwrap();
         let (path, mut rng) = (folder.path().join("shard.00000.mds.z"), ChaCha8Rng::seed_from_u64(3));
         let (good, mut refused) = (fs::read(&path).unwrap(), 0);
         for _ in 0..200 {
@@ -158,7 +160,7 @@ fn damaged_compressed_shards_are_errors_or_have_the_right_size() {
                 bad[at] ^= 1 << bit;
             }
             fs::write(&path, bad).unwrap();
-            match cached(folder.path(), cache.path(), bytes) {
+            match cached(folder.path(), cache.path(), limit) {
                 Ok(source) => (0..20).for_each(|row| assert!(source.read(row).map_or(true, |it| it.len() == 3))),
                 Err(_) => refused += 1,
             }
@@ -203,6 +205,26 @@ fn data_sets_share_the_limit() {
     // What is not open makes room.
     assert_eq!(record(&open(1, bytes[1]).unwrap(), 3), cells(3));
     assert_eq!(kept(cache.path()).len(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn small_shards_count_as_whole_blocks() {
+    let (folders, cache) = ([0, 1].map(|_| tempfile::tempdir().unwrap()), tempfile::tempdir().unwrap());
+    let bytes = folders.each_ref().map(|folder| {
+        let mut shards = write(folder.path(), 0, &[1; 40]);
+        compress_all(folder.path(), &mut shards, "zstd")
+    });
+    let limit = bytes[0] + bytes[1] / 2;
+    let open = |n: usize| cached(folders[n].path(), cache.path(), limit);
+    let one = open(0).unwrap();
+    let error = open(1).unwrap_err().to_string();
+    assert!(error.contains(&format!("take {} bytes, and other data sets", bytes[1])), "{error}");
+    let of_set = files(cache.path()).into_iter().filter(|path| path.is_dir()).flat_map(|set| files(&set));
+    let all = of_set.chain([cache.path().join("burn-pinned-cache")]);
+    let held: u64 = all.map(|path| std::os::unix::fs::MetadataExt::blocks(&fs::metadata(path).unwrap()) * 512).sum();
+    assert!(held > 40 * 4000 && held <= bytes[0], "{held} of {}", bytes[0]);
+    drop(one);
 }
 
 #[test]

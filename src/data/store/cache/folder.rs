@@ -6,9 +6,14 @@
 //! 2. A reader of a set (exclusive, as long). Nobody waits for it: who finds it locked knows that the reader lives.
 //! 3. The account (exclusive, short). Who holds it waits for no other lock, and for no network.
 //!
+//! Who writes shards into a set holds a lock of its own meanwhile, and none but lock 1. Others wait as long as files grow.
+//!
 //! The system releases all of them when a process ends, however it ends.
 
-use super::set::{Id, Seen, Set, lock_file, strange, take};
+use super::{
+    disk::free,
+    set::{COPIES, Id, Seen, Set, lock_file, strange, take},
+};
 use crate::data::error::DataError;
 use crc32fast::hash;
 use parking_lot::{Mutex, MutexGuard};
@@ -16,6 +21,7 @@ use std::{
     fs::{self, File},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
     thread,
     time::{Duration, Instant},
 };
@@ -35,6 +41,10 @@ pub(crate) struct Folder {
     path: PathBuf,
     limit: u64,
     account: Mutex<File>,
+    /// Whether its disk has failed. Then nobody waits for it any more.
+    is_off: AtomicBool,
+    /// How long the account is waited for.
+    pub(super) patience: Duration,
 }
 
 impl Folder {
@@ -45,7 +55,13 @@ impl Folder {
     pub(crate) fn open(path: &Path, limit: u64) -> Result<Self, DataError> {
         let open = || {
             fs::create_dir_all(path)?;
-            let folder = Self { path: path.into(), limit, account: Mutex::new(lock_file(&path.join(ACCOUNT))?) };
+            let folder = Self {
+                path: path.into(),
+                limit,
+                account: Mutex::new(lock_file(&path.join(ACCOUNT))?),
+                is_off: AtomicBool::new(false),
+                patience: PATIENCE,
+            };
             let mut account = folder.lock()?;
             let held = account.count()?;
             let room = free(path)?.map(|free| free.saturating_add(held));
@@ -63,13 +79,17 @@ impl Folder {
         }
     }
 
-    /// Takes the account. It waits for others, who hold it shortly.
+    /// Takes the account. It waits for others, who hold it shortly: threads at the mutex, processes at the file.
     pub(crate) fn lock(&self) -> io::Result<Account<'_>> {
-        let (file, since) = (self.account.lock(), Instant::now());
+        let end = Instant::now() + self.patience;
+        let stuck = || {
+            let problem = format!("another process holds {}, and does not go on", self.path.join(ACCOUNT).display());
+            io::Error::new(io::ErrorKind::TimedOut, problem)
+        };
+        let file = self.account.try_lock_until(end).ok_or_else(stuck)?;
         while !take(&file)? {
-            if since.elapsed() > PATIENCE {
-                let problem = "another process holds its account, and does not go on";
-                return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
+            if self.is_off() || Instant::now() > end {
+                return Err(stuck());
             }
             thread::sleep(PAUSE);
         }
@@ -79,6 +99,16 @@ impl Folder {
             None => account.count()?,
         };
         Ok(account)
+    }
+
+    pub(super) fn is_off(&self) -> bool {
+        self.is_off.load(Relaxed)
+    }
+
+    /// Returns whether it was on.
+    #[cfg(all(feature = "remote", unix))]
+    pub(super) fn turn_off(&self) -> bool {
+        !self.is_off.swap(true, Relaxed)
     }
 
     #[cfg(all(feature = "remote", unix))]
@@ -173,9 +203,11 @@ impl Account<'_> {
         }
         let mut sets = Seen::all(&self.folder.path)?;
         sets.sort_by_key(|set| set.opened);
+        let mut looks = COPIES;
         for set in sets {
-            if set.evict()? {
-                self.count()?;
+            match set.evict(looks)? {
+                true => drop(self.count()?),
+                false => looks = 1, // copies of processes have ended meanwhile, and others wait for the account
             }
             if is_enough(self) {
                 break;
@@ -192,16 +224,4 @@ pub(crate) fn unusable(path: &Path, error: &io::Error) -> DataError {
         problem: format!("{} cannot be used: {error}", path.display()),
         advice: "name an empty folder, or a new one, that can be written to".into(),
     }
-}
-
-/// The bytes that are free on the disk of a folder, if the system says so.
-#[cfg(unix)]
-fn free(path: &Path) -> io::Result<Option<u64>> {
-    let disk = rustix::fs::statvfs(path)?;
-    Ok(Some(disk.f_bavail.saturating_mul(disk.f_frsize)))
-}
-
-#[cfg(not(unix))]
-fn free(_: &Path) -> io::Result<Option<u64>> {
-    Ok(None)
 }

@@ -1,10 +1,13 @@
 //! Which pages an object has.
 
+use super::disk::whole_blocks;
 use crate::data::store::Object;
 use std::ops::Range;
 
 /// The bytes of a page. An object's last page may have fewer.
 pub(super) const PAGE: u64 = 1 << 20;
+/// What a file system notes of where a page is. It is in blocks that count as the file's.
+const EXTENT: u64 = 32;
 
 /// The pages of all objects of a set, numbered one after the other. Page `n` is at `n * PAGE` of the data file.
 #[derive(Debug)]
@@ -35,9 +38,10 @@ impl Layout {
         self.bytes[object]
     }
 
-    /// The bytes of all objects.
-    pub(super) fn all(&self) -> u64 {
-        self.bytes.iter().fold(0, |all, bytes| all.saturating_add(*bytes))
+    /// What all objects take on disk.
+    pub(super) fn all_on_disk(&self) -> u64 {
+        let extents = self.pages().saturating_mul(EXTENT);
+        self.bytes.iter().fold(extents, |all, bytes| all.saturating_add(whole_blocks(*bytes)))
     }
 
     /// The pages of a part that is not empty.
@@ -65,6 +69,11 @@ impl Layout {
         let object = self.first.partition_point(|first| *first <= page) - 1;
         self.bytes[object].saturating_sub((page - self.first[object]) * PAGE).min(PAGE)
     }
+
+    /// What a page takes on disk.
+    pub(super) fn on_disk(&self, page: u64) -> u64 {
+        whole_blocks(self.length(page)) + EXTENT
+    }
 }
 
 #[cfg(test)]
@@ -75,7 +84,8 @@ mod tests {
     fn the_pages_of_objects_follow_each_other() {
         let object = |bytes| Object { name: "o".into(), bytes, tag: 0 };
         let layout = Layout::new(&[object(PAGE + 1), object(0), object(PAGE), object(7)]);
-        assert_eq!((layout.pages(), layout.all()), (4, 2 * PAGE + 8));
+        assert_eq!((layout.pages(), layout.all_on_disk()), (4, 2 * PAGE + 2 * 4096 + 4 * EXTENT));
+        assert_eq!((0..4).map(|page| layout.on_disk(page)).sum::<u64>(), layout.all_on_disk());
         assert_eq!([0, 1, 2, 3].map(|page| layout.length(page)), [PAGE, 1, PAGE, 7]);
         assert_eq!((layout.of(0, &(5..PAGE + 1)), layout.of(2, &(0..PAGE)), layout.of(3, &(6..7))), (0..2, 2..3, 3..4));
         assert_eq!((layout.part(0, &(0..2)), layout.part(0, &(1..2))), (0..PAGE + 1, PAGE..PAGE + 1));

@@ -10,10 +10,7 @@ use std::{
     io::{self, Read},
     ops::Range,
     path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::Arc,
 };
 
 /// A store, with a cache above it. All threads and processes that have the same objects open share it: each page is
@@ -23,8 +20,6 @@ pub(crate) struct Cached {
     pub(super) pages: Pages,
     below: Arc<dyn Store>,
     traffic: Arc<Traffic>,
-    /// Whether the disk has failed.
-    is_off: AtomicBool,
 }
 
 impl Cached {
@@ -40,21 +35,17 @@ impl Cached {
         traffic: Arc<Traffic>,
     ) -> Result<Self, DataError> {
         let pages = Pages::open(folder, limit, objects)?;
-        Ok(Self { pages, below, traffic, is_off: AtomicBool::new(false) })
+        Ok(Self { pages, below, traffic })
     }
 
     /// Finds the next bytes of a part that is not empty.
     fn next(&self, object: usize, part: &Range<u64>) -> io::Result<Next> {
-        let below = Next::Below(part.end - part.start);
-        if self.is_off.load(Relaxed) {
-            return Ok(below);
-        }
         match self.pages.find(object, part, &*self.below) {
             Ok(next) => Ok(next),
             Err(Fault::Below(error)) => Err(error),
             Err(Fault::Disk(error)) => {
                 self.turn_off(&error);
-                Ok(below)
+                Ok(Next::Below(part.end - part.start))
             }
         }
     }
@@ -65,11 +56,10 @@ impl Cached {
     }
 
     fn turn_off(&self, error: &io::Error) {
-        if !self.is_off.swap(true, Relaxed) {
-            log::warn!(
-                "the cache in {} is off from now on, and all is read from the store: {error}",
-                self.pages.folder().display()
-            );
+        let folder = &self.pages.folder;
+        if folder.turn_off() {
+            let path = folder.path().display();
+            log::warn!("the cache in {path} is off from now on, and all is read from the store: {error}");
         }
     }
 }

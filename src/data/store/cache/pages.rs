@@ -1,6 +1,8 @@
 //! The pages of a set: which are there, who fetches one, what one holds.
 
 use super::{
+    bits::Bits,
+    disk::SMALL,
     folder::{Account, Folder, unusable},
     layout::{Layout, PAGE},
     set::{DATA, Id, READER, Set, TABLE, lock_file, take},
@@ -17,19 +19,19 @@ use std::{
     ops::Range,
     os::unix::fs::FileExt,
     path::Path,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
     thread,
     time::{Duration, Instant},
 };
 
 /// The most pages of one request. Who waits for the last of them waits for all.
 pub(super) const RUN: u64 = 16;
-/// What the small files of a set may take on disk, besides its table.
-const SMALL: u64 = 64 << 10;
 /// Pages beyond have no place: some file systems end a file at 16 TiB.
 const MOST: u64 = 15 << 20;
 /// As long as a store goes on trying without a byte.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The most entries of the table in memory at once.
+const STEP: u64 = 1024;
 /// How often the table is looked at meanwhile, and how often in a row before the other reader is looked at too.
 const PAUSE: Duration = Duration::from_millis(2);
 const LOOKS: u32 = 50;
@@ -38,15 +40,17 @@ const LOOKS: u32 = 50;
 #[derive(Debug)]
 pub(super) struct Pages {
     layout: Layout,
-    folder: Folder,
+    pub(super) folder: Folder,
     set: Set,
     data: File,
     table: Table,
     /// The number of this reader, and its lock.
     me: u32,
     _lock: File,
-    /// A bit for each page that is good, as this process has seen.
-    known: Vec<AtomicU64>,
+    /// The pages that are good, as this process has seen.
+    known: Bits,
+    /// The pages that others were fetching when the patience ran out. They are not waited for again.
+    late: Bits,
     /// Whether a page got no place. No place gets free while the set is open.
     is_full: AtomicBool,
     /// How long a page is waited for that another reader fetches. Then it is read from below.
@@ -129,12 +133,11 @@ impl Pages {
             if entry == Entry::Claimed(me) {
                 table.write(&(page..page + 1), Entry::Reserved)?; // by one that was killed
             }
-            reserved += if entry == Entry::Empty { 0 } else { layout.length(page) };
+            reserved += if entry == Entry::Empty { 0 } else { layout.on_disk(page) };
         }
         account.correct(&set, reserved)?;
-        account.make_room(layout.all().saturating_add(size + SMALL).saturating_sub(reserved))?;
+        account.make_room(layout.all_on_disk().saturating_add(size + SMALL).saturating_sub(reserved))?;
         drop(account);
-        let known = (0..all.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         Ok(Self {
             layout,
             folder,
@@ -143,14 +146,11 @@ impl Pages {
             table,
             me,
             _lock: lock,
-            known,
+            known: Bits::new(all),
+            late: Bits::new(all),
             is_full: AtomicBool::new(false),
             patience: PATIENCE,
         })
-    }
-
-    pub(super) fn folder(&self) -> &Path {
-        self.folder.path()
     }
 
     /// What the table says of all pages.
@@ -162,12 +162,13 @@ impl Pages {
     /// Reserves pages for a reader.
     #[cfg(test)]
     pub(super) fn claim_as(&self, reader: u32, pages: Range<u64>) {
-        let bytes = pages.clone().map(|page| self.layout.length(page)).sum();
+        let bytes = pages.clone().map(|page| self.layout.on_disk(page)).sum();
         self.folder.lock().unwrap().reserve(&self.set, bytes).unwrap();
         self.table.write(&pages, Entry::Claimed(reader)).unwrap();
     }
 
-    /// Finds the next bytes of a part that is not empty, and fetches them if they get a place.
+    /// Finds the next bytes of a part that is not empty, and fetches them if they get a place. If the cache is off, none are
+    /// here, and nobody goes on waiting.
     pub(super) fn find(&self, object: usize, part: &Range<u64>, below: &dyn Store) -> Result<Next, Fault> {
         if part.end > self.layout.bytes(object) {
             return Ok(Next::Below(part.end - part.start)); // it fails there
@@ -180,6 +181,9 @@ impl Pages {
         let bytes = |end: u64| self.layout.end(object, end - 1).min(part.end) - part.start;
         let since = Instant::now();
         loop {
+            if self.folder.is_off() {
+                return Ok(Next::Below(part.end - part.start));
+            }
             let known = self.known_until(&pages);
             if known > pages.start {
                 return Ok(Next::Here { bytes: bytes(known), is_fresh: false });
@@ -191,18 +195,21 @@ impl Pages {
                     continue;
                 }
                 Entry::Empty if self.is_full.load(Relaxed) => {
-                    return Ok(Next::Below(bytes(pages.start + self.empty(&pages)?)));
+                    return Ok(Next::Below(bytes(self.until(&pages, |_, entry| entry == Entry::Empty)?)));
                 }
                 _ => {}
             }
             match self.claim(pages.start..pages.end.min(pages.start + RUN))? {
                 Claim::Mine(mine) => {
-                    let end = mine.left.end;
-                    self.fetch(mine, object, below)?;
+                    let end = self.fetch(mine, object, below)?;
                     return Ok(Next::Here { bytes: bytes(end), is_fresh: true });
                 }
                 Claim::There => {}
-                Claim::Theirs if since.elapsed() > self.patience => return Ok(Next::Below(bytes(pages.start + 1))),
+                Claim::Theirs if self.late.has(pages.start) => {
+                    let is_late = |page, entry| self.late.has(page) && matches!(entry, Entry::Claimed(_));
+                    return Ok(Next::Below(bytes(self.until(&pages, is_late)?)));
+                }
+                Claim::Theirs if since.elapsed() > self.patience => self.give_up()?,
                 Claim::Theirs => self.wait(pages.start)?,
                 Claim::Refused => self.is_full.store(true, Relaxed),
             }
@@ -216,23 +223,25 @@ impl Pages {
 
     /// Where the pages end that are known from the first one on.
     fn known_until(&self, pages: &Range<u64>) -> u64 {
-        let is_known = |page: &u64| {
-            self.known.get((page / 64) as usize).is_some_and(|bits| bits.load(Relaxed) >> (page % 64) & 1 == 1)
-        };
-        pages.start + pages.clone().take(RUN as usize).take_while(is_known).count() as u64
+        pages.start + pages.clone().take(RUN as usize).take_while(|page| self.known.has(*page)).count() as u64
     }
 
-    fn know(&self, page: u64) {
-        if let Some(bits) = self.known.get((page / 64) as usize) {
-            bits.fetch_or(1 << (page % 64), Relaxed);
+    /// Where the pages end that are so, from the first one on, which was so.
+    fn until(&self, pages: &Range<u64>, is_so: impl Fn(u64, Entry) -> bool) -> io::Result<u64> {
+        let some = pages.start..pages.end.min(pages.start + STEP);
+        let entries = some.clone().zip(self.table.read(&some)?);
+        Ok(pages.start + (entries.take_while(|(page, entry)| is_so(*page, *entry)).count() as u64).max(1))
+    }
+
+    /// No page that is claimed now is waited for any more, so a reader that hangs costs one wait, however many it has.
+    fn give_up(&self) -> io::Result<()> {
+        let all = self.layout.pages().min(MOST);
+        for start in (0..all).step_by(STEP as usize) {
+            let some = start..all.min(start + STEP);
+            let entries = some.clone().zip(self.table.read(&some)?);
+            entries.filter(|(_, entry)| matches!(entry, Entry::Claimed(_))).for_each(|(page, _)| self.late.set(page));
         }
-    }
-
-    /// How many pages have no place, from the first one on, which has none.
-    fn empty(&self, pages: &Range<u64>) -> io::Result<u64> {
-        let some = pages.start..pages.end.min(pages.start + 1024);
-        let empty = self.table.read(&some)?.iter().take_while(|entry| **entry == Entry::Empty).count();
-        Ok((empty as u64).max(1))
+        Ok(())
     }
 
     /// Looks whether a page is what the table says. If not, it has to be fetched again.
@@ -240,7 +249,7 @@ impl Pages {
         let mut bytes = vec![0; self.layout.length(page) as usize];
         match self.data.read_exact_at(&mut bytes, page * PAGE) {
             Ok(()) if hash(&bytes) == checksum => {
-                self.know(page);
+                self.known.set(page);
                 return Ok(());
             }
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error),
@@ -258,7 +267,7 @@ impl Pages {
         let mut account: Account = self.folder.lock()?;
         let (mut mine, mut more, mut end) = (pages.start..pages.start, 0, None);
         for (page, entry) in pages.clone().zip(self.table.read(&pages)?) {
-            let bytes = self.layout.length(page);
+            let bytes = self.layout.on_disk(page);
             match entry {
                 Entry::Good(_) => end = Some(Claim::There),
                 Entry::Claimed(reader) if self.is_alive(reader)? => end = Some(Claim::Theirs),
@@ -304,20 +313,23 @@ impl Pages {
         Ok(())
     }
 
-    /// Fetches pages of an object by one request.
-    fn fetch(&self, mut mine: Mine<'_>, object: usize, below: &dyn Store) -> Result<(), Fault> {
-        let part = self.layout.part(object, &mine.left);
+    /// Fetches pages of an object by one request, and returns where those end that are there.
+    fn fetch(&self, mut mine: Mine<'_>, object: usize, below: &dyn Store) -> Result<u64, Fault> {
+        let (first, part) = (mine.left.start, self.layout.part(object, &mine.left));
         let mut buffer = vec![0; (part.end - part.start).min(PAGE) as usize];
         let mut from = below.open(object, part).map_err(Fault::Below)?;
         for page in mine.left.clone() {
             let bytes = &mut buffer[..self.layout.length(page) as usize];
-            from.read_exact(bytes).map_err(Fault::Below)?;
+            match from.read_exact(bytes) {
+                Err(_) if page > first => return Ok(page), // if it is not over, the next request tells it
+                read => read.map_err(Fault::Below)?,
+            }
             self.data.write_all_at(bytes, page * PAGE)?;
             self.table.write(&(page..page + 1), Entry::Good(hash(bytes)))?;
             mine.left.start = page + 1;
-            self.know(page);
+            self.known.set(page);
         }
-        Ok(())
+        Ok(mine.left.end)
     }
 }
 

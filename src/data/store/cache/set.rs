@@ -1,5 +1,6 @@
 //! A data set in a cache: a folder of its own, which says how many bytes it has reserved.
 
+use super::disk::held;
 use crate::data::{replace::TEMPORARY, store::Object};
 use crc32fast::Hasher as Crc;
 use fnv::FnvHasher;
@@ -9,7 +10,7 @@ use std::{
     io::{self, Write},
     path::{Path, PathBuf},
     thread,
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 /// What is in a set, and in which version: the last byte. It begins the file [`HEAD`], which says what the folder is.
@@ -17,9 +18,11 @@ const MAGIC: &[u8; 8] = b"burnpse1";
 const HEAD: &str = "set";
 /// Whoever has the set open holds a shared lock on this file.
 const IN_USE: &str = "in-use";
-/// A copy of a process is looked at so often, with a pause between.
-const COPIES: u32 = 20;
+/// A file that a copy of a process may have locked is looked at so often, with a pause between.
+pub(super) const COPIES: u32 = 20;
 const COPY: Duration = Duration::from_millis(5);
+/// A copy that is still there after so many looks has been stopped.
+const STOPPED: u32 = 1000;
 /// The file of the pages. It is sparse.
 pub(super) const DATA: &str = "data";
 /// The file that says which pages are there.
@@ -132,7 +135,11 @@ impl Set {
         if is_alone {
             in_use.unlock()?;
         }
-        in_use.lock_shared()?; // waits for nobody: who locks it otherwise holds the account's lock
+        // Who locks it otherwise holds the account's lock. Only a copy of such a process may have it still.
+        if !soon(STOPPED, || is_taken(in_use.try_lock_shared()))? {
+            let problem = format!("another process holds {}, and does not go on", folder.join(IN_USE).display());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
+        }
         Ok((Self { folder, id, _in_use: in_use }, is_alone))
     }
 
@@ -150,9 +157,22 @@ impl Set {
     }
 
     /// Waits until nobody else writes shards into the set, and removes what was left half written. It ends with the file.
-    pub(crate) fn writer(&self) -> io::Result<File> {
+    ///
+    /// # Errors
+    /// If another process has it, and the files do not grow for so long.
+    pub(crate) fn writer(&self, patience: Duration) -> io::Result<File> {
         let file = lock_file(&self.folder.join(WRITER))?;
-        file.lock()?;
+        let (mut since, mut written) = (Instant::now(), 0);
+        while !take_soon(&file)? {
+            let now = self.written()?;
+            if now != written {
+                (since, written) = (Instant::now(), now);
+            } else if since.elapsed() > patience {
+                let folder = self.folder.display();
+                let problem = format!("another process decompresses shards into {folder}, and does not go on; end it");
+                return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
+            }
+        }
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
             if path.extension().is_some_and(|end| end == TEMPORARY) {
@@ -160,6 +180,13 @@ impl Set {
             }
         }
         Ok(file)
+    }
+
+    /// The length of all files. Some may go meanwhile.
+    fn written(&self) -> io::Result<u64> {
+        let length =
+            |entry: io::Result<fs::DirEntry>| entry.and_then(|entry| entry.metadata()).map_or(0, |meta| meta.len());
+        Ok(fs::read_dir(&self.folder)?.map(length).sum())
     }
 
     /// Removes all pages.
@@ -192,17 +219,17 @@ impl Seen {
             }
             if let Ok(Some(head)) = Head::read(&folder) {
                 let opened = fs::metadata(folder.join(IN_USE)).and_then(|meta| meta.modified());
-                let bytes = head.reserved.max(on_disk(&folder.join(DATA)));
+                let bytes = head.reserved.max(held(&folder.join(DATA))); // after a power failure the file may have more
                 all.push(Self { folder, bytes, opened: opened.unwrap_or(SystemTime::UNIX_EPOCH) });
             }
         }
         Ok(all)
     }
 
-    /// Removes the set, unless somebody has it open. Only who holds the account's lock may do so.
-    pub(super) fn evict(&self) -> io::Result<bool> {
+    /// Removes the set, unless somebody has it open as often as one looks. Only who holds the account's lock may do so.
+    pub(super) fn evict(&self, looks: u32) -> io::Result<bool> {
         let in_use = lock_file(&self.folder.join(IN_USE))?;
-        if !take_soon(&in_use)? {
+        if !soon(looks, || take(&in_use))? {
             return Ok(false);
         }
         clear(&self.folder)?;
@@ -220,23 +247,32 @@ pub(super) fn lock_file(path: &Path) -> io::Result<File> {
 
 /// Locks a file for this handle alone, if nobody else has locked it.
 pub(super) fn take(file: &File) -> io::Result<bool> {
-    match file.try_lock() {
+    is_taken(file.try_lock())
+}
+
+fn is_taken(locked: Result<(), TryLockError>) -> io::Result<bool> {
+    match locked {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
         Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
-/// The same, with some patience. A process that starts another one has made a copy of itself, which has its locks until that
-/// program runs.
+/// The same, with some patience.
 fn take_soon(file: &File) -> io::Result<bool> {
-    for _ in 0..COPIES {
-        if take(file)? {
+    soon(COPIES, || take(file))
+}
+
+/// Tries to lock a file for a while. A process that starts another one has made a copy of itself, which has its locks until
+/// that program runs.
+fn soon(looks: u32, take: impl Fn() -> io::Result<bool>) -> io::Result<bool> {
+    for _ in 0..looks {
+        if take()? {
             return Ok(true);
         }
         thread::sleep(COPY);
     }
-    take(file)
+    take()
 }
 
 /// Removes the files of a set that hold data, and no others.
@@ -250,15 +286,4 @@ fn clear(folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// The bytes of a sparse file that are on disk. They may be more than those reserved after a power failure.
-#[cfg(unix)]
-fn on_disk(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |meta| std::os::unix::fs::MetadataExt::blocks(&meta).saturating_mul(512))
-}
-
-#[cfg(not(unix))]
-fn on_disk(_: &Path) -> u64 {
-    0
 }

@@ -4,6 +4,7 @@ mod damage;
 mod full;
 mod processes;
 mod shared;
+mod waits;
 
 use super::{Cached, layout::PAGE};
 use crate::data::{
@@ -32,6 +33,8 @@ struct Fake {
     pause: Duration,
     /// Whether it refuses.
     is_gone: bool,
+    /// After so many bytes an answer breaks off.
+    most: Option<u64>,
 }
 
 impl fmt::Debug for Fake {
@@ -89,7 +92,8 @@ impl Store for Fake {
             return Err(io::Error::other("gone"));
         }
         self.asked.lock().push((object, part.clone()));
-        let bytes = self.objects[object].get(part.start as usize..part.end as usize);
+        let end = self.most.map_or(part.end, |most| part.end.min(part.start + most));
+        let bytes = self.objects[object].get(part.start as usize..end as usize);
         let bytes = bytes.ok_or(io::ErrorKind::UnexpectedEof)?;
         Ok(Box::new(Slow(Cursor::new(bytes), self.pause)))
     }
@@ -249,6 +253,33 @@ fn an_error_below_is_the_readers_and_leaves_the_cache_on() {
     assert_eq!(read(&cached, 0, 0..9).unwrap_err().to_string(), "gone");
     check_all(&open(folder.path(), 50 << 20, &fake).unwrap(), &fake);
     assert_eq!(read(&cached, 0, 0..3 << 20).unwrap(), fake.objects[0], "it finds what the other has fetched");
+}
+
+#[test]
+fn pages_before_an_error_are_good() {
+    let fake = Arc::new(Fake { most: Some(5 * PAGE / 2), ..Fake::new(&[6 << 20], 4) });
+    let folder = tempfile::tempdir().unwrap();
+    check_all(&open(folder.path(), 50 << 20, &fake).unwrap(), &fake);
+    assert_eq!(*fake.asked.lock(), [0, 2, 4].map(|page| (0, page * PAGE..6 * PAGE)));
+    let (folder, fake) = (tempfile::tempdir().unwrap(), Arc::new(Fake { most: Some(9), ..Fake::new(&[6 << 20], 4) }));
+    let error = read(&open(folder.path(), 50 << 20, &fake).unwrap(), 0, 0..6 << 20).unwrap_err();
+    assert_eq!((error.kind(), fake.asked.lock().len()), (io::ErrorKind::UnexpectedEof, 1), "an error is told");
+}
+
+#[test]
+fn small_objects_pass_no_limit() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let sizes: Vec<u64> = (0..12_000).map(|_| rng.random_range(1..5000)).collect();
+    let (folder, fake) = (tempfile::tempdir().unwrap(), Arc::new(Fake::new(&sizes, 1)));
+    for limit in [4 << 20, 80 << 20] {
+        let cached = open(folder.path(), limit, &fake).unwrap();
+        check_all(&cached, &fake);
+        fake.bytes();
+        check_all(&cached, &fake);
+        let (kept, held) = (fake.all() - fake.bytes(), on_disk(folder.path()));
+        assert!(held <= limit, "{held} of {limit}");
+        assert!(kept == fake.all() || held > limit - (1 << 18), "{kept} bytes are kept in {held} of {limit}");
+    }
 }
 
 #[test]

@@ -63,25 +63,6 @@ fn threads_and_readers_fetch_no_page_twice() {
 }
 
 #[test]
-fn a_reader_that_hangs_is_not_waited_for_for_ever() {
-    let (folder, fake) = (tempfile::tempdir().unwrap(), Arc::new(Fake::new(&[4 << 20], 1)));
-    let slow = Arc::new(Fake { pause: Duration::from_millis(1500), ..Fake::new(&[4 << 20], 1) });
-    let (hangs, mut other) =
-        (open(folder.path(), 50 << 20, &slow).unwrap(), open(folder.path(), 50 << 20, &fake).unwrap());
-    other.pages.patience = Duration::from_millis(20);
-    thread::scope(|scope| {
-        scope.spawn(|| check_all(&hangs, &slow));
-        while slow.asked.lock().is_empty() {
-            thread::yield_now();
-        }
-        assert!(read(&other, 0, 10..2000).unwrap() == fake.objects[0][10..2000]);
-        assert_eq!(*fake.asked.lock(), [(0, 10..2000)], "as it was asked for, and not kept");
-    });
-    check_all(&other, &fake);
-    assert_eq!(fake.bytes(), 1990, "it found what came late");
-}
-
-#[test]
 fn what_a_dead_reader_had_claimed_is_fetched_by_others() {
     let (folder, fake) = (tempfile::tempdir().unwrap(), Arc::new(Fake::new(&[4 << 20], 1)));
     let cached = open(folder.path(), (4 << 20) + SMALL, &fake).unwrap();
