@@ -1,5 +1,6 @@
 //! What can go wrong, where, and for which sample.
 
+use super::FieldError;
 use crate::vocabulary::Place;
 use std::{backtrace::Backtrace, error::Error as StdError, fmt, io, sync::Arc, time::Duration};
 
@@ -265,9 +266,17 @@ impl Error {
         self
     }
 
-    /// Whether one sample is to blame. A policy may leave that sample out or replace it.
+    /// Whether one sample is to blame. A policy may leave that sample out or replace it. A field that is not in the layout, or
+    /// that is given another dtype, is a fault of the program.
     pub(crate) fn is_of_a_sample(&self) -> bool {
-        matches!(self, Self::Failed { place, .. } | Self::Panicked { place, .. } if place.index.is_some())
+        let of_program = |source: &BoxError| {
+            matches!(source.downcast_ref(), Some(FieldError::Unknown { .. } | FieldError::DType { .. }))
+        };
+        match self {
+            Self::Failed { place, source } => place.index.is_some() && !of_program(source),
+            Self::Panicked { place, .. } => place.index.is_some(),
+            _ => false,
+        }
     }
 
     pub(crate) fn config(option: &'static str, problem: impl Into<String>, advice: impl Into<String>) -> Self {

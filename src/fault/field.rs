@@ -13,7 +13,7 @@ pub enum FieldError {
         known: String,
     },
     /// The values have another dtype than the field.
-    #[error("field `{name}` holds {expected}, not {given}")]
+    #[error("field `{name}` holds {expected}, not {given}: convert the values, or give `Field::new` their dtype")]
     DType {
         /// The field.
         name: String,

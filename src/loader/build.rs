@@ -147,7 +147,7 @@ impl Checked {
             check_system(bytes.saturating_mul(limits.slots).saturating_mul(plan.schedule.devices))?;
             let shared = plan.options.shared_limit.as_ref().map_or(usize::MAX, MemoryLimit::bytes);
             if bytes > shared {
-                let problem = format!("{shared} bytes are less than one batch of {bytes}");
+                let problem = format!("its {shared} bytes are too few for one batch of {bytes}");
                 return Err(Error::config("shared_limit", problem, format!("allow at least {bytes}")));
             }
         }

@@ -103,7 +103,15 @@ impl LoaderState {
                 differs.push(format!("{what}: then {then}, now {now}"));
             }
         };
-        compare("version of the state", &self.version, &now.version);
+        if self.version != now.version {
+            let problem =
+                format!("the state has version {}, and this build reads version {}", self.version, now.version);
+            return Err(Error::config(
+                "resume",
+                problem,
+                "use the version of burn-pinned that saved it, or start over",
+            ));
+        }
         compare("samples of the dataset", &self.dataset_len, &now.dataset_len);
         compare("batches", &self.batches, &now.batches);
         compare("sampler", &self.sampler, &now.sampler);

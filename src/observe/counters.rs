@@ -64,6 +64,8 @@ pub(crate) struct Counters {
     images: AtomicBool,
     /// Whether the order scatters rows over more pages than are kept.
     scattered: AtomicBool,
+    /// Whether the data set is kept on the device.
+    is_kept: AtomicBool,
     /// The bytes of the data set if the device can keep it, else 0.
     keepable: AtomicUsize,
     /// What [`TaskClock`](super::TaskClock) saw of tasks whose reads take long.
@@ -135,6 +137,12 @@ impl Counters {
 
     pub(crate) fn set_images(&self, images: bool) {
         self.images.store(images, Relaxed);
+    }
+
+    /// Notes that the data set is kept on the device from now on.
+    pub(crate) fn set_kept(&self) {
+        self.is_kept.store(true, Relaxed);
+        self.set_keepable(None);
     }
 
     /// Notes the bytes of the data set, if the device can keep it.
@@ -313,6 +321,7 @@ impl Counters {
             kept_wait: time(&self.kept_wait_ns),
             images: self.images.load(Relaxed),
             scattered: self.scattered.load(Relaxed),
+            is_kept: self.is_kept.load(Relaxed),
             keepable: Some(self.keepable.load(Relaxed)).filter(|bytes| *bytes > 0),
             looked,
             slept: looked.saturating_sub(awake),

@@ -7,6 +7,11 @@ use std::{fmt, sync::Arc};
 ///
 /// `Kind` tells the compiler which of the two a type is. A caller never writes it. Both have this trait, and nothing
 /// else needs it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no `Sampler` and no `BatchSampler`",
+    label = "this must be a sampler, such as `RandomSampler::new(seed)`",
+    note = "for a shuffle alone, write `shuffle(seed)`"
+)]
 pub trait IntoOrder<Kind: ?Sized> {
     /// Returns the order.
     fn into_order(self) -> OrderBy;

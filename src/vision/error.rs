@@ -95,7 +95,7 @@ pub enum VisionError {
     /// The image was written to a field of another size.
     #[error(
         "an image of {width} x {height} pixels does not fit field `{field}` of {field_width} x {field_height}; crop or \
-             resize it in an augmentation"
+             resize it in an augmentation, or before it is written"
     )]
     FieldSize {
         /// The field.

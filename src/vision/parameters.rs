@@ -48,6 +48,7 @@ impl Interval {
         }
         let advice = match (least, most) {
             (f64::MIN_POSITIVE, f64::MAX) => "give two numbers above 0, the smaller first".into(),
+            (f64::MIN_POSITIVE, most) => format!("give two numbers above 0, up to {most}, the smaller first"),
             (least, f64::MAX) => format!("give two numbers from {least} up, the smaller first"),
             _ => format!("give two numbers from {least} to {most}, the smaller first"),
         };

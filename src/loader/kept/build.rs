@@ -94,7 +94,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// - if the dataset does not fit: the bytes are compared with what the device has free, where it tells that;
     /// - with [`augment`](Self::augment): changes on the host are other ones in each epoch, so use those for the device
     ///   (`vision::device`) in `finish`;
-    /// - with [`from_batcher`](Self::from_batcher): its batches have no rows.
+    /// - with [`from_batcher`](Self::from_batcher): its batches have no rows;
+    /// - if every sample is bad.
     ///
     /// The first error in place of a batch while the dataset is read. Under `BadSamples::Fail` this is the first bad
     /// sample. What was kept by then is freed.
@@ -125,7 +126,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let Reading { tables, fates, lengths } = read(&reader, &fields)?;
         drop(reader); // its threads and slots
         checked.options.ahead.clear(); // they may hold the dataset
-        checked.faults.counters.set_keepable(None); // it is kept
+        checked.faults.counters.set_kept();
         let tables = Arc::new(tables);
         let watched: Arc<dyn OnDevice> = Arc::clone(&tables) as _;
         checked.faults.counters.watch_device(Arc::downgrade(&watched));

@@ -22,6 +22,11 @@ impl Fates {
         self.replaced[before..].sort_unstable(); // a batch has its replacements in any order
     }
 
+    /// The error of the first sample that has no row, if it was listed.
+    pub(super) fn first_error(&self) -> Option<&Error> {
+        self.skipped.iter().find_map(|(_, error)| error.as_deref())
+    }
+
     /// Notes in `skips` what became of the sample at a position of a batch. Returns its row, and the index that is
     /// delivered there; `None` if it is left out.
     pub(super) fn of(&self, index: usize, position: usize, skips: &mut Skips) -> Option<(usize, usize)> {

@@ -63,6 +63,11 @@ pub(super) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Field]) -> Res
         handed = Some(Instant::now());
     }
     drop(epoch);
+    if row == 0 {
+        let first = fates.first_error().map(|error| format!("; the first: {error}")).unwrap_or_default();
+        let problem = format!("all {rows} samples of the dataset are bad{first}");
+        return Err(Error::config("build_kept", problem, "read a few by `Dataset::get`, and look at their errors"));
+    }
     let whole_rows = mem::take(&mut tables.fields);
     tables.fields = guard(whole, || {
         let all = whole_rows.into_iter().zip(fields).enumerate();

@@ -82,6 +82,9 @@ pub struct Stats {
     /// Whether the order scatters the rows of Parquet files over more pages than are kept in memory, so that each is decoded
     /// many times.
     pub scattered: bool,
+    /// Whether the data set is kept on the device, by [`build_kept`](crate::PinnedDataLoaderBuilder::build_kept). Then `finish`
+    /// runs in `next()` on any device. The stages also count what was done while the data set was read.
+    pub is_kept: bool,
     /// The bytes of the whole data set, if [`build_kept`](crate::PinnedDataLoaderBuilder::build_kept) can keep it: they are at
     /// most half of what the device has free, and no `augment` changes samples on the host.
     pub keepable: Option<usize>,

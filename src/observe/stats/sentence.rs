@@ -1,6 +1,6 @@
 //! A verdict in words: the cause in one line, and what to change.
 
-use super::verdict::{MOST, Verdict};
+use super::verdict::Verdict;
 use crate::vocabulary::Stage;
 use std::fmt;
 
@@ -132,9 +132,7 @@ impl fmt::Display for Verdict {
             Self::Stage { waits: share, stage, share: part } => {
                 let (name, advice) = match stage {
                     Stage::SlotWait => ("the wait for a free slot", "raise `prefetch` or `pinned_limit`"),
-                    Stage::Finish if part >= MOST => {
-                        ("`finish` in `next()`", "do less work or launch fewer kernels there")
-                    }
+                    Stage::Finish => ("`finish` in `next()`", "do less work or launch fewer kernels there"),
                     Stage::Pin => words(stage, false),
                     // No thread has too much to do.
                     stage => (words(stage, false).0, "raise `prefetch`, or `batch_size` if batches are tiny"),

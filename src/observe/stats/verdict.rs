@@ -216,8 +216,9 @@ impl Stats {
             let epochs = u32::try_from(self.epochs).unwrap_or(u32::MAX);
             return Verdict::Start { waits, first_batch: self.start_waited / epochs };
         }
-        let finish = if self.on_host() { 0.0 } else { share(self.stages.finish.busy, waited).min(1.0) };
-        if finish >= MOST {
+        let in_next = self.is_kept || !self.on_host();
+        let finish = if in_next { share(self.stages.finish.busy, waited).min(1.0) } else { 0.0 };
+        if finish >= MOST || self.is_kept {
             return Verdict::Stage { waits, stage: Stage::Finish, share: finish };
         }
         let (stage, times) = self.workers_stage();

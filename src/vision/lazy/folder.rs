@@ -61,7 +61,7 @@ pub enum FolderError {
         path: PathBuf,
     },
     /// No folder of a class has images.
-    #[error("no image files (.png, .jpg, .gif, .webp) directly in the sub-folders of {}", path.display())]
+    #[error("no image files (.png, .jpg, .jpeg, .gif, .webp) directly in the sub-folders of {}", path.display())]
     NoImages {
         /// The folder.
         path: PathBuf,
