@@ -48,12 +48,15 @@ pub(crate) fn table(
             median(kept.iter().filter_map(|figures| pick(figures.kept.as_ref()?)).collect())
         };
         println!(
-            "  kept: read once in {:.0} ms, {:.2} x an epoch of `pinned`; {:.1} MB of rows take {:.3} x as much of the device",
+            "  kept: read once in {:.0} ms, {:.2} x an epoch of `pinned`; {:.1} MB of rows",
             costs(|kept| Some(kept.read_ms)),
             costs(|kept| Some(kept.read_ms / kept.epoch_ms)),
             costs(|kept| Some(kept.rows_mb)),
-            costs(|kept| Some(kept.kept_mb? / kept.rows_mb))
         );
+        let taken = costs(|kept| Some(kept.kept_mb? / kept.rows_mb));
+        if taken.is_finite() {
+            println!("  kept: they take {taken:.3} x as much of the device");
+        }
         for other in ["resident", "pinned", "burn"] {
             let Some(others) = all.get(other) else { continue };
             let ratio = median(kept.iter().zip(others).map(|(a, b)| a.step_ms / b.step_ms).collect());

@@ -60,6 +60,11 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
         self.open(object, start..start + into.len() as u64)?.read_exact(into)
     }
 
+    /// Whether the bytes of a part are on this machine, so that it is not worth while to fetch them ahead.
+    fn is_near(&self, _object: usize, _part: &Range<u64>) -> bool {
+        false
+    }
+
     /// Reads a small file of the same name with another extension. `None` if there is none, or one that is older.
     fn beside(&self, _object: usize, _extension: &str) -> io::Result<Option<Vec<u8>>> {
         Ok(None)

@@ -147,8 +147,13 @@ impl Ahead {
 
     /// Notes that a row was read, so that more can be planned.
     pub(crate) fn done(&self, row: usize) {
-        self.shared.state.lock().done(row);
-        self.shared.work.notify_one();
+        let mut state = self.shared.state.lock();
+        state.done(row);
+        let has_more = state.has_more();
+        drop(state);
+        if has_more {
+            self.shared.work.notify_one();
+        }
     }
 }
 
@@ -220,7 +225,10 @@ impl Shared {
             let (mut rows, mut foreign, mut is_over) = (Vec::with_capacity(AT_ONCE), 0, false);
             while rows.len() < AT_ONCE && !is_over {
                 match plan.next() {
-                    Some(Some(row)) => rows.push(row),
+                    Some(Some(mut row)) => {
+                        row.parts.retain(|(object, part)| !self.store.is_near(*object, part));
+                        rows.push(row);
+                    }
                     Some(None) if foreign < FOREIGN => foreign += 1,
                     _ => is_over = true,
                 }

@@ -356,6 +356,11 @@ impl State {
         }
     }
 
+    /// Whether something is left to plan or to fetch.
+    pub(super) fn has_more(&self) -> bool {
+        self.orders.iter().any(|order| order.plan.is_some() || !order.queue.is_empty())
+    }
+
     /// Whether a row to come needs one of these parts.
     pub(super) fn needs(&self, object: usize, parts: &[Range<u64>]) -> bool {
         parts.iter().any(|part| self.parts.contains_key(&(object, part.start)))

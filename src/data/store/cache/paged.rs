@@ -69,6 +69,10 @@ impl Store for Cached {
         self.below.beside(object, extension)
     }
 
+    fn is_near(&self, object: usize, part: &Range<u64>) -> bool {
+        self.pages.are_known(object, part)
+    }
+
     fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
         Ok(Box::new(Part { cached: self, object, fresh: part.start, rest: part, from: None }))
     }

@@ -221,6 +221,12 @@ impl Pages {
         self.data.read_exact_at(into, self.layout.place(object, start))
     }
 
+    /// Whether all pages of a part are here, as this process has seen.
+    pub(super) fn are_known(&self, object: usize, part: &Range<u64>) -> bool {
+        let is_inside = part.end <= self.layout.bytes(object);
+        is_inside && !self.folder.is_off() && self.layout.of(object, part).all(|page| self.known.has(page))
+    }
+
     /// Where the pages end that are known from the first one on.
     fn known_until(&self, pages: &Range<u64>) -> u64 {
         pages.start + pages.clone().take(RUN as usize).take_while(|page| self.known.has(*page)).count() as u64
