@@ -61,6 +61,7 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
     }
 
     /// Whether the bytes of a part are on this machine, so that it is not worth while to fetch them ahead.
+    #[cfg(feature = "remote")]
     fn is_near(&self, _object: usize, _part: &Range<u64>) -> bool {
         false
     }

@@ -30,8 +30,8 @@ impl MixUp {
         self.0.sample(rng)
     }
 
-    /// Mixes images `[N, C, H, W]` and targets `[N, classes]`, such as [`one_hot`] makes, by the same share. Bytes become
-    /// floats from 0 to 255.
+    /// Mixes images `[N, C, H, W]` and targets `[N, classes]`, such as [`one_hot`](super::one_hot) makes, by the same share.
+    /// Bytes become floats from 0 to 255.
     pub fn apply<K: Pixel>(
         &self,
         images: Tensor<4, K>,
@@ -83,7 +83,7 @@ impl CutMix {
         Patch { x: side(width), y: side(height) }
     }
 
-    /// Changes images `[N, C, H, W]` and targets `[N, classes]`, such as [`one_hot`] makes.
+    /// Changes images `[N, C, H, W]` and targets `[N, classes]`, such as [`one_hot`](super::one_hot) makes.
     pub fn apply<K: Pixel>(
         &self,
         images: Tensor<4, K>,
