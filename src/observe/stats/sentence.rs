@@ -1,6 +1,6 @@
 //! A verdict in words: the cause in one line, and what to change.
 
-use super::verdict::Verdict;
+use super::verdict::{MOST, Verdict};
 use crate::vocabulary::Stage;
 use std::fmt;
 
