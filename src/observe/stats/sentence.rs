@@ -132,7 +132,9 @@ impl fmt::Display for Verdict {
             Self::Stage { waits: share, stage, share: part } => {
                 let (name, advice) = match stage {
                     Stage::SlotWait => ("the wait for a free slot", "raise `prefetch` or `pinned_limit`"),
-                    Stage::Finish => ("`finish` in `next()`", "do less work or launch fewer kernels there"),
+                    Stage::Finish if part >= MOST => {
+                        ("`finish` in `next()`", "do less work or launch fewer kernels there")
+                    }
                     Stage::Pin => words(stage, false),
                     // No thread has too much to do.
                     stage => (words(stage, false).0, "raise `prefetch`, or `batch_size` if batches are tiny"),
