@@ -17,8 +17,9 @@ pub(crate) struct Args {
     /// ram-u8-224, small-u8-28, jpeg, or `custom` with --shape
     #[arg(long, value_delimiter = ',', default_value = "ram-u8-224,small-u8-28,jpeg")]
     pub(crate) case: Vec<String>,
-    /// pinned, burn; kept (`build_kept`, after an epoch of `pinned` to compare with); without a loader: resident (one finished batch again and again: the step alone), finishing (bytes on the
-    /// device, finished in each step), fresh (as finishing, and each step makes two tensors of a number, by `Tensor::from_data`)
+    /// pinned, burn; kept (`build_kept`, after an epoch of `pinned` to compare with); without a loader: resident (one finished
+    /// batch again and again: the step alone), finishing (bytes on the device, finished in each step), fresh (as finishing, and
+    /// each step makes two tensors of a number, by `Tensor::from_data`)
     #[arg(long, value_delimiter = ',', default_value = "pinned,burn")]
     pub(crate) loader: Vec<String>,
     /// Worker threads of each loader; 0 lets `pinned` choose

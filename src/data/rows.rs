@@ -157,8 +157,8 @@ impl<T: DeserializeOwned> Rows<T> {
         DataError::Row { object: object.into(), row, column, problem }
     }
 
-    /// Reads the first row of each file that may differ from those before. What a row type needs and a file does not have, or has of another type, is found
-    /// here and not in the middle of an epoch. A value that is bad by itself is left to the policy for bad samples.
+    /// Reads the first row of each file that may differ from those before. What a row type needs and a file does not have, or
+    /// has of another type, is found here and not in the middle of an epoch. A value that is bad by itself is left to the policy for bad samples.
     ///
     /// `fits` says that the first one does.
     pub(super) fn check(&self, fits: bool) -> Result<(), DataError> {

@@ -198,8 +198,8 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     }
 
     /// Opens the files, finds out where each row is, and reads the first row of each file, of Parquet only where a file has
-    /// other columns than those before. It blocks. Indices that are not
-    /// saved yet are made on all threads of the machine, with a progress bar.
+    /// other columns than those before. It blocks. Indices that are not saved yet are made on all threads of the machine, with
+    /// a progress bar.
     ///
     /// # Errors
     /// If a file is missing, damaged or not supported; if the row type asks for what a file does not have, or has of another

@@ -1,8 +1,9 @@
 //! Checks the options once, and makes a loader of them.
 
 use super::{
-    builder::{PinnedDataLoaderBuilder, SourceParts},
+    builder::PinnedDataLoaderBuilder,
     data_loader::PinnedDataLoader,
+    make::SourceParts,
     options::Options,
     plan::{MakeSource, Origin, Plan},
     state::{Epochs, LoaderState, SharedPosition},

@@ -1,31 +1,21 @@
 //! The builder: one method for each option.
 
 use super::{
-    kept::{Keep, Plain, Room},
+    kept::{Keep, Plain},
+    make::{Make, items, rows},
     options::Options,
-    plan::MakeSource,
     state::LoaderState,
 };
 use crate::{
     augment::Augment,
-    batch::{Collate, ItemsSource, RowsSource, Samples, Source, group},
-    device::{MapTensors, Target},
-    fault::{BadSamples, Error, guard},
-    memory::{Decoder, Field, HostAlloc, MemoryLimit, SlotLayout},
+    batch::Collate,
+    device::MapTensors,
+    fault::{BadSamples, Error},
+    memory::{HostAlloc, MemoryLimit},
     order::{Distributed, IntoOrder, ReadAhead},
-    vocabulary::{BatchKey, Place, Stage},
 };
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};
 use std::{fmt, sync::Arc, time::Duration};
-
-/// What the ways of making batches need: the samples, the size of a batch, the device of batchers.
-pub(crate) struct SourceParts<I> {
-    pub(crate) samples: Arc<Samples<I>>,
-    pub(crate) batch_size: usize,
-    pub(crate) host_device: Option<Device>,
-}
-
-pub(crate) type Make<I, O> = Box<dyn FnOnce(SourceParts<I>) -> Result<MakeSource<O>, Error>>;
 
 /// Builds a [`PinnedDataLoader`](crate::PinnedDataLoader). The options have the names of Burn's `DataLoaderBuilder`
 /// where they mean the same.
@@ -92,23 +82,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         O: MapTensors,
     {
         let batcher: Arc<dyn Batcher<I, O>> = Arc::new(batcher);
-        let make: Make<I, O> = Box::new(move |parts: SourceParts<I>| {
-            let make: MakeSource<O> = Arc::new(move |target: Target| {
-                let host_device = match &parts.host_device {
-                    _ if target.host => target.device.clone(),
-                    Some(device) if !Target::of(device.clone()).host => {
-                        let problem = format!("{device:?} does not compute in host memory");
-                        return Err(Error::config("host_device", problem, "use a CPU device, e.g. `Device::flex()`"));
-                    }
-                    Some(device) => device.clone(),
-                    None => default_host_device(&target.device)?,
-                };
-                let (samples, batcher) = (Arc::clone(&parts.samples), Arc::clone(&batcher));
-                Ok(Arc::new(ItemsSource { samples, batcher, host_device, target }) as Arc<dyn Source<O>>)
-            });
-            Ok(make)
-        });
-        Self::with(make, None)
+        Self::with(Box::new(move |parts| Ok(items(batcher, parts))), None)
     }
 
     fn with(make: Make<I, O>, keep: Option<Keep<I, O>>) -> Self {
@@ -290,8 +264,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// either.
     ///
     /// A call that hangs cannot be ended from outside. Its thread and its batch's memory stay until it returns, and
-    /// that memory comes on top of `pinned_limit`. So do the old slots, while other iterators go on with them. A loader that is dropped waits for a running call for as long as this
-    /// timeout, then leaves the thread. So data that hangs in every epoch takes one more thread in every epoch. Use a
+    /// that memory comes on top of `pinned_limit`. So do the old slots, while other iterators go on with them. A loader
+    /// that is dropped waits for a running call for as long as this timeout, then leaves the thread. So data that hangs in every epoch takes one more thread in every epoch. Use a
     /// timeout much longer than the slowest sample takes.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = Some(timeout);
@@ -340,65 +314,5 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     pub fn host_device(mut self, device: Device) -> Self {
         self.options.host_device = Some(device);
         self
-    }
-}
-
-/// Returns the fields of a collate, and what makes the source of its batches.
-fn rows<I: Send + 'static, C: Collate<I>>(
-    collate: Arc<C>,
-    parts: SourceParts<I>,
-) -> Result<(Vec<Field>, MakeSource<C::Batch>), Error> {
-    if parts.host_device.is_some() {
-        let problem = "it is where a batcher runs, and this loader has a collate";
-        return Err(Error::config("host_device", problem, "leave it out, or use `from_batcher`"));
-    }
-    let fields = guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(collate.layout()))?;
-    let layout = SlotLayout::new(fields.clone(), parts.batch_size)?;
-    parts.samples.counters.set_images(layout.decoder().is_some());
-    let layout = Arc::new(layout);
-    let room = Room::of(&fields, parts.samples.len);
-    let make: MakeSource<C::Batch> = Arc::new(move |target| {
-        let samples = &parts.samples;
-        samples.counters.set_keepable((samples.augment.is_none() && room.is_small(&target)).then_some(room.bytes));
-        let (target, layout) = for_decoder(target, &layout)?;
-        let collate = Arc::clone(&collate);
-        let group = group(layout.bytes() / layout.rows());
-        let source = RowsSource { samples: Arc::clone(&parts.samples), collate, layout, target, group };
-        Ok(Arc::new(source) as Arc<dyn Source<C::Batch>>)
-    });
-    Ok((fields, make))
-}
-
-/// Chooses what decodes images, and returns the layout that it needs.
-fn for_decoder(target: Target, layout: &Arc<SlotLayout>) -> Result<(Target, Arc<SlotLayout>), Error> {
-    let (decoder, layout) = match layout.decoder() {
-        Some(decoder) if decoder != Decoder::Host => (decoder, Arc::clone(layout)),
-        _ => return Ok((target, Arc::clone(layout))),
-    };
-    match target.clone().decoding() {
-        Ok(target) => Ok((target, Arc::new(layout.for_decoding()?))),
-        Err(problem) if decoder == Decoder::Auto => {
-            if !target.host {
-                log::info!("burn-pinned decodes images on the workers: {problem}");
-            }
-            Ok((target, layout))
-        }
-        Err(problem) => {
-            let advice = "use `Decoder::Auto` to decode on the workers where that cannot be done";
-            Err(Error::config("Field::decoder", problem.to_string(), advice))
-        }
-    }
-}
-
-fn default_host_device(device: &Device) -> Result<Device, Error> {
-    #[cfg(feature = "cuda")]
-    {
-        let _ = device;
-        Ok(Device::flex())
-    }
-    #[cfg(not(feature = "cuda"))]
-    {
-        let problem = format!("a batcher needs a CPU device to make its batches on, before they go to {device:?}");
-        Err(Error::config("host_device", problem, "add e.g. `.host_device(Device::flex())`"))
     }
 }

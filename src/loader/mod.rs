@@ -8,6 +8,7 @@ mod data_loader;
 mod iter;
 mod kept;
 mod machine;
+mod make;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod options;

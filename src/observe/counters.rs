@@ -129,12 +129,13 @@ impl Counters {
         self.grows.store(grows, Relaxed);
     }
 
-    /// Notes whether a field of the samples is an image.
+    /// Notes that the order scatters rows over more pages than are kept.
     #[cfg(feature = "data")]
     pub(crate) fn set_scattered(&self) {
         self.scattered.store(true, Relaxed);
     }
 
+    /// Notes whether a field of the samples is an image.
     pub(crate) fn set_images(&self, images: bool) {
         self.images.store(images, Relaxed);
     }

@@ -1,6 +1,8 @@
 //! Data sets of shards: files of real writers, damaged files, and what the loader makes of each format.
 
 mod any;
+#[path = "../common/apart.rs"]
+mod apart;
 mod damaged;
 mod flights;
 mod formats;

@@ -1,14 +1,14 @@
 //! Memory stays flat over many epochs of data that do not fit.
 #![cfg(target_os = "linux")]
 
-use crate::golden::golden;
+use crate::{apart::apart, golden::golden};
 use burn::data::dataset::Dataset;
 use burn_pinned::{
     data::Rows,
     order::{RandomSampler, Sampler},
 };
 use bytes::Bytes;
-use std::{env, fs, process::Command};
+use std::fs;
 
 /// What may be kept of the 16 MiB.
 const LIMIT: u64 = 1600 << 10;
@@ -22,10 +22,7 @@ fn resident() -> i64 {
 /// Other tests of this program take and leave memory meanwhile, so this one has a process of its own.
 #[test]
 fn fifty_epochs_in_any_order_take_no_more_memory_than_five() {
-    let child = ["--exact", "memory::child", "--ignored", "--nocapture"];
-    let output = Command::new(env::current_exe().unwrap()).args(child).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    apart("memory::child", &[]);
 }
 
 /// 16 MiB in pages of 32 KiB, of which a tenth may be kept.

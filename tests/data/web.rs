@@ -1,6 +1,7 @@
 //! Every format over HTTP, with faults; TLS; the hub as its users see it.
 
 use crate::{
+    apart::apart,
     formats::{FORMATS, Format, ROWS, Row, Sums, bytes, sum},
     golden::golden,
     server::{Fault, Files, Server, folder},
@@ -26,7 +27,6 @@ use std::{
     fs,
     io::Write,
     path::Path,
-    process::Command,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering::SeqCst},
@@ -200,15 +200,6 @@ fn an_idx_beside_a_tar_saves_the_scan() {
     assert!(with <= 512 && without > 50_000, "the longest read has {with} bytes, {without} without an index");
 }
 
-/// Runs a test of this file in a process of its own, with these settings.
-fn apart(test: &str, settings: &[(&str, &str)]) {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", &format!("web::{test}"), "--ignored", "--nocapture"]).envs(settings.iter().copied());
-    let output = command.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
-}
-
 #[test]
 fn tls_trusts_the_named_roots_alone() {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".into()]).unwrap();
@@ -222,7 +213,7 @@ fn tls_trusts_the_named_roots_alone() {
     root.write_all(cert.pem().as_bytes()).unwrap();
     let url = server.url("/{0..1}.jsonl");
     assert!(url.starts_with("https://"));
-    apart("reads_over_tls", &[("URL_OF_TEST", &url), ("SSL_CERT_FILE", root.path().to_str().unwrap())]);
+    apart("web::reads_over_tls", &[("URL_OF_TEST", &url), ("SSL_CERT_FILE", root.path().to_str().unwrap())]);
 
     let error = Rows::<Row>::jsonl(url).open().unwrap_err().to_string();
     assert!(error.contains("invalid peer certificate") && error.contains("attempt 1"), "{error}");
@@ -272,9 +263,9 @@ fn a_split_of_the_hub_is_found_with_the_settings_of_its_tools() {
     let given = [("HF_ENDPOINT", &*server.url("")), ("HF_HOME", home), ("XDG_CACHE_HOME", home)]
         .map(|(name, text)| (name, text.to_owned()));
     let settings: Vec<(&str, &str)> = given.iter().map(|(name, text)| (*name, text.as_str())).collect();
-    apart("reads_a_gated_split", &settings);
+    apart("web::reads_a_gated_split", &settings);
     fs::write(Path::new(home).join("token"), "hf_test\n").unwrap();
-    apart("reads_a_split", &settings);
+    apart("web::reads_a_split", &settings);
     let saved = fs::read_dir(Path::new(home).join("burn-pinned"));
     assert_eq!(saved.map(|files| files.count()).ok(), Some(1), "the index of the lines is saved");
 }

@@ -1,10 +1,13 @@
 //! What a kept data set takes: its rows, and a few batches while it is read.
 #![cfg(target_os = "linux")]
 
-use crate::common::{Mischief, Numbers, Show, Shown, device};
+use crate::{
+    apart::apart,
+    common::{Mischief, Numbers, Show, Shown, device},
+};
 use burn::data::dataloader::DataLoader;
 use burn_pinned::{Error, PinnedDataLoader, PinnedDataLoaderBuilder};
-use std::{env, fs, process::Command, sync::Arc};
+use std::{fs, sync::Arc};
 
 const ROWS: usize = 16 << 10;
 const BATCH: usize = 256;
@@ -30,10 +33,7 @@ fn keep(numbers: Numbers) -> Result<Arc<PinnedDataLoader<Shown>>, Error> {
 /// Other tests of this program take and leave memory meanwhile, so this one has a process of its own.
 #[test]
 fn the_peak_is_what_is_kept_and_a_few_batches() {
-    let child = ["--exact", "kept_memory::child", "--ignored", "--nocapture"];
-    let output = Command::new(env::current_exe().unwrap()).args(child).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    apart("kept_memory::child", &[]);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //!
 //! Each holds `common::ALONE` while it has a loader, or runs what disturbs others in a process of its own.
 
+#[path = "../common/apart.rs"]
+mod apart;
 mod callbacks;
 #[path = "../common/mod.rs"]
 mod common;

@@ -128,8 +128,8 @@ impl Ahead {
             }
             Want::Failed(error) => Err(copy(&error)),
             want => {
-                let whole = || fetching(|| whole(&*self.shared.store, object, part));
-                let read = catch_unwind(AssertUnwindSafe(whole));
+                let fetch = || fetching(|| whole(&*self.shared.store, object, part));
+                let read = catch_unwind(AssertUnwindSafe(fetch));
                 if let Want::Fetch = want {
                     let mut state = self.shared.state.lock();
                     match &read {

@@ -9,8 +9,9 @@ use crate::{
     fault::{BoxError, Error},
     loader::{
         build::Checked,
-        builder::{PinnedDataLoaderBuilder, SourceParts},
+        builder::PinnedDataLoaderBuilder,
         data_loader::PinnedDataLoader,
+        make::SourceParts,
         plan::{MakeSource, Origin},
         state::Epochs,
     },

@@ -106,15 +106,13 @@ impl<O> Gather<O> {
 
     /// The rows of a batch on the device.
     fn rows_of(&mut self, rows: Range<usize>, key: BatchKey) -> Result<Tensor<1, Int>, Error> {
-        let all = match self.on_device.take() {
-            Some(all) => all,
-            None => guard(Place::batch(Stage::Transfer, key), || {
+        guard(Place::batch(Stage::Transfer, key), || {
+            let all = self.on_device.get_or_insert_with(|| {
                 let data = TensorData::new(self.rows.clone(), [self.rows.len()]);
-                Ok(Tensor::from_data(data, (&self.device, DType::I32)))
-            })?,
-        };
-        self.on_device = Some(all.clone());
-        guard(Place::batch(Stage::Transfer, key), || Ok(all.slice([rows])))
+                Tensor::from_data(data, (&self.device, DType::I32))
+            });
+            Ok(all.clone().slice([rows]))
+        })
     }
 }
 
