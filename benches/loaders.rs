@@ -52,7 +52,7 @@ fn main() {
         let case = args.case(name, finish);
         let step = args.matmuls.map(|matmuls| Step::new(matmuls, args.matmul_side, &device));
         for &workers in &args.workers {
-            let len = case.batch * (args.warm(&case) + args.steps + 120);
+            let len = case.batch * args.epoch.unwrap_or(args.warm(&case) + args.steps + 120);
             let mut all: BTreeMap<&str, Vec<Figures>> = BTreeMap::new();
             let (mut links, mut fills) = (Vec::new(), Vec::new());
             for round in 0..args.rounds {
@@ -71,7 +71,7 @@ fn main() {
                             serde_json::json!({
                                 "date": date, "gpu": gpu, "burn": "0.22.1", "burn_pinned": env!("CARGO_PKG_VERSION"),
                                 "loader": loader, "case": case.name, "decoder": figures.decoder, "decoder_asked": format!("{:?}", args.decoder), "room": case.room, "batch": case.batch, "workers": workers,
-                                "matmuls": args.matmuls, "matmul_side": args.matmul_side, "finish": finish, "round": round, "steps": args.steps,
+                                "matmuls": args.matmuls, "matmul_side": args.matmul_side, "finish": finish, "round": round, "steps": args.steps, "epoch": args.epoch,
                                 "items_per_s": figures.items_per_s.round(), "gb_per_s": rounded(figures.gb_per_s, 3),
                                 "link_gb_per_s": link.map(|rate| rounded(rate, 2)),
                                 "fill_gb_per_s": fill.map(|rate| rounded(rate, 3)),

@@ -31,6 +31,9 @@ pub(crate) struct Args {
     /// Timed batches per round; where decoding is slow, many times the workers: Burn's end a batch each at the same time
     #[arg(long, default_value_t = 100)]
     pub(crate) steps: usize,
+    /// Batches of an epoch; epochs follow each other. By default one epoch has all batches
+    #[arg(long)]
+    pub(crate) epoch: Option<usize>,
     /// Batches before the clock starts; by default enough to drain what a loader queued meanwhile
     #[arg(long)]
     warm: Option<usize>,

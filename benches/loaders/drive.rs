@@ -44,7 +44,11 @@ pub(crate) fn drive(args: &Args, source: &Source, case: &Case, step: Option<&Ste
             clock = Instant::now();
         }
         let asked = Instant::now();
-        let Some(batch) = epoch.next() else { fail("the epoch ended early") };
+        let next = epoch.next().or_else(|| {
+            epoch = source.iter(device);
+            epoch.next()
+        });
+        let Some(batch) = next else { fail("an epoch without batches") };
         let (x, labels) = batch.unwrap_or_else(|error| fail(&error.to_string()));
         let waited = asked.elapsed();
         if nth == 0 {

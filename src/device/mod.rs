@@ -45,7 +45,7 @@ pub(crate) use flat::{AnyTensor, Part, Uploaded};
 #[cfg(all(target_os = "linux", feature = "cuda"))]
 pub(crate) use linux::step_back;
 pub(crate) use memory::DeviceMemory;
-pub(crate) use table::Table;
+pub(crate) use table::{Gathered, Table};
 pub use target::host_alloc;
 pub(crate) use target::{Target, alloc_for};
 pub use tensors::{MapTensors, TensorMapper};

@@ -4,6 +4,7 @@
 use super::flat::{AnyTensor, stored, with_rank};
 use crate::fault::Error;
 use burn::tensor::{Bool, DType, Device, Int, Shape, Tensor, TensorData, kind::Basic, s};
+use std::{array::from_fn, ops::Range};
 
 /// The rows of one field, `[rows, width]`, without autodiff. All values of a row lie side by side.
 #[derive(Debug, Clone)]
@@ -83,11 +84,16 @@ impl Table {
         device.memory_persistent_allocations((), |()| stays())
     }
 
-    /// The tensor of a batch of this shape, of the rows with these numbers. It has autodiff if the numbers have.
-    pub(crate) fn gather(&self, rows: &Tensor<1, Int>, shape: &Shape) -> AnyTensor {
-        of_any!(self, tensor => gathered(tensor.clone().select(0, rows.clone()), shape))
+    /// Gathers the rows with these numbers, as a tensor of this shape. Batches are cut from it. It has autodiff if the
+    /// numbers have.
+    pub(crate) fn gather(&self, rows: Tensor<1, Int>, shape: &Shape) -> Gathered {
+        of_any!(self, tensor => gathered(tensor.clone().select(0, rows), shape))
     }
 }
+
+/// Makes the tensor of a batch: so many of the gathered rows, from a first one on, in this shape. Burn's backends only
+/// refer to the memory of the gathered rows, where their alignment allows it.
+pub(crate) type Gathered = Box<dyn Fn(usize, &Shape) -> AnyTensor + Send + Sync>;
 
 /// It is allocated with one dimension, since CubeCL pads the rows of two. And it is allocated to stay: other memory of
 /// the device is in pages, whose size would follow the largest tensor.
@@ -119,9 +125,22 @@ fn written<K: Basic + 'static>(
     Ok(table.slice_assign([first..first + rows, 0..width], batch))
 }
 
-fn gathered<K: Basic + 'static>(rows: Tensor<2, K>, shape: &Shape) -> AnyTensor {
+fn gathered<K: Basic + 'static>(rows: Tensor<2, K>, shape: &Shape) -> Gathered {
     let [count, width] = rows.dims();
     let wanted = shape.num_elements() / count;
     let rows = if wanted == width { rows } else { rows.slice([0..count, 0..wanted]) };
-    with_rank!(shape, RANK => Box::new(rows.reshape::<RANK, _>(shape.clone())) as AnyTensor)
+    with_rank!(shape, RANK => {
+        let rows = rows.reshape::<RANK, _>(shape.clone());
+        Box::new(move |first, shape: &Shape| {
+            let lengths = shape.as_slice();
+            if lengths == rows.dims() {
+                return Box::new(rows.clone()) as AnyTensor;
+            }
+            let ranges: [Range<usize>; RANK] = from_fn(|dim| match dim {
+                0 => first..first + lengths[0],
+                _ => 0..lengths[dim],
+            });
+            Box::new(rows.clone().slice(ranges)) as AnyTensor
+        }) as Gathered
+    })
 }

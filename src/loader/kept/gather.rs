@@ -3,7 +3,7 @@
 use super::{OfAll, tables::Tables};
 use crate::{
     batch::{BatchPlace, Finished, RawBatch, Ready, ToFinish},
-    device::Uploaded,
+    device::{Gathered, Uploaded},
     fault::{Error, Skips, discard, guard},
     loader::batches::{Batches, Given},
     observe::Span,
@@ -11,12 +11,15 @@ use crate::{
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use std::{collections::VecDeque, ops::Range, sync::Arc, time::Duration};
+use std::{collections::VecDeque, mem, ops::Range, sync::Arc, time::Duration};
 
 /// The numbers of so many rows go to the device at once, or those of one batch.
 const AT_ONCE: usize = 1 << 20;
 /// So many batches are planned at once, as they may have few rows.
 const BATCHES: usize = 4096;
+/// Rows of so many bytes are gathered at once, or those of one batch. Burn needs several operations for each field, and
+/// one more for each batch. Its CPU backend gathers so many bytes on several threads.
+const GATHERED: usize = 8 << 20;
 
 /// The batches of one epoch.
 pub(super) struct Gather<O> {
@@ -32,6 +35,15 @@ pub(super) struct Gather<O> {
     /// The rows of the batches that were planned last, and the same on the device once the first of them is taken.
     rows: Vec<i32>,
     on_device: Option<Tensor<1, Int>>,
+    /// The rows that were gathered last.
+    gathered: Option<Rows>,
+}
+
+/// Rows of neighbouring batches, gathered.
+struct Rows {
+    /// Where they are among those that were planned.
+    planned: Range<usize>,
+    fields: Vec<Gathered>,
 }
 
 /// A batch that is still to be gathered.
@@ -57,8 +69,8 @@ impl<O> Gather<O> {
         batches: Range<usize>,
         first: BatchKey,
     ) -> Self {
-        let (planned, rows) = (VecDeque::new(), Vec::new());
-        Self { of_all, tables, device, feed: Some(feed), batches, first, planned, rows, on_device: None }
+        let (planned, rows, feed) = (VecDeque::new(), Vec::new(), Some(feed));
+        Self { of_all, tables, device, feed, batches, first, planned, rows, on_device: None, gathered: None }
     }
 
     /// Plans the next batches.
@@ -104,15 +116,51 @@ impl<O> Gather<O> {
         Ok(Samples { rows: first..self.rows.len(), indices: indices.into(), skips })
     }
 
-    /// The rows of a batch on the device.
-    fn rows_of(&mut self, rows: Range<usize>, key: BatchKey) -> Result<Tensor<1, Int>, Error> {
-        guard(Place::batch(Stage::Transfer, key), || {
-            let all = self.on_device.get_or_insert_with(|| {
-                let data = TensorData::new(self.rows.clone(), [self.rows.len()]);
-                Tensor::from_data(data, (&self.device, DType::I32))
-            });
-            Ok(all.clone().slice([rows]))
-        })
+    /// The longest of some rows that were planned, for each field.
+    fn longest(&self, rows: &Range<usize>) -> Vec<usize> {
+        let longest = |field| {
+            let rows = self.rows[rows.clone()].iter().map(|row| *row as usize);
+            self.of_all.lengths.longest(field, rows)
+        };
+        (0..self.of_all.fields.len()).map(longest).collect()
+    }
+
+    /// Gathers the rows of a batch, and those of batches behind it.
+    fn gather(&mut self, batch: &Range<usize>) -> Rows {
+        let row_bytes = (self.tables.bytes() / self.tables.rows).max(1);
+        let most = batch.start + GATHERED / row_bytes;
+        let ends = self.planned.iter().map_while(|batch| Some(batch.samples.as_ref().ok()?.rows.end));
+        let end = ends.take_while(|end| *end <= most).last().unwrap_or(batch.end);
+        let planned = batch.start..end;
+        let all = self.on_device.get_or_insert_with(|| {
+            let data = TensorData::new(self.rows.clone(), [self.rows.len()]);
+            Tensor::from_data(data, (&self.device, DType::I32))
+        });
+        let rows = all.clone().slice([planned.clone()]);
+        let longest = self.longest(&planned);
+        let each = self.of_all.fields.iter().zip(&self.tables.fields).zip(longest);
+        let fields = each.map(|((field, table), longest)| {
+            let shape = field.batch_shape(planned.len(), longest);
+            table.gather(rows.clone(), &shape)
+        });
+        Rows { fields: fields.collect(), planned }
+    }
+
+    /// The plain tensors of a batch.
+    fn raw(&mut self, at: BatchPlace, samples: &Samples) -> RawBatch {
+        let (of_all, items) = (Arc::clone(&self.of_all), samples.indices.len());
+        let gathered = self.gathered.take().unwrap_or_else(|| self.gather(&samples.rows));
+        let first = samples.rows.start - gathered.planned.start;
+        let mut raw = RawBatch::new(items, self.device.clone(), of_all.seed, at);
+        raw.set_indices(Arc::clone(&samples.indices));
+        let longest = self.longest(&samples.rows);
+        for ((field, rows), longest) in of_all.fields.iter().zip(&gathered.fields).zip(longest) {
+            let shape = field.batch_shape(items, longest);
+            raw.push(field, &shape, Uploaded::Tensor(rows(first, &shape)));
+        }
+        // The last batch does not keep the others' memory.
+        self.gathered = (samples.rows.end < gathered.planned.end).then_some(gathered);
+        raw
     }
 }
 
@@ -122,21 +170,15 @@ impl<O: 'static> Batches<O> for Gather<O> {
             self.plan();
         }
         let Planned { at, samples } = self.planned.pop_front()?;
-        let (mut skips, waited) = (Skips::default(), Duration::ZERO);
-        let ready = samples.and_then(|samples| {
-            skips = samples.skips;
+        let (mut skips, waited, place) = (Skips::default(), Duration::ZERO, Place::batch(Stage::Transfer, at.key));
+        let ready = samples.and_then(|mut samples| {
+            skips = mem::take(&mut samples.skips);
             if samples.indices.is_empty() {
                 return Ok(Ready::Empty);
             }
-            let longest = |field| {
-                let rows = self.rows[samples.rows.clone()].iter().map(|row| *row as usize);
-                self.of_all.lengths.longest(field, rows)
-            };
-            let longest = (0..self.of_all.fields.len()).map(longest).collect();
-            let rows = self.rows_of(samples.rows, at.key).inspect_err(|error| self.of_all.faults.saw(error))?;
-            let (of_all, tables) = (Arc::clone(&self.of_all), Arc::clone(&self.tables));
-            let (device, indices) = (self.device.clone(), samples.indices);
-            Ok(Ready::Raw(Box::new(ToGather { of_all, tables, device, at, indices, longest, rows }) as _))
+            let raw = guard(place, || Ok(self.raw(at, &samples)));
+            let raw = raw.inspect_err(|error| self.of_all.faults.saw(error))?;
+            Ok(Ready::Raw(Box::new(Unfinished { of_all: Arc::clone(&self.of_all), key: at.key, raw }) as _))
         });
         Some(Given { key: at.key, ready, skips, waited })
     }
@@ -152,38 +194,19 @@ impl<O> Drop for Gather<O> {
     }
 }
 
-/// A batch whose rows are known.
-struct ToGather<O> {
+/// A batch whose tensors are there.
+struct Unfinished<O> {
     of_all: Arc<OfAll<O>>,
-    tables: Arc<Tables>,
-    device: Device,
-    at: BatchPlace,
-    indices: Arc<[usize]>,
-    /// The longest row of each padded field.
-    longest: Vec<usize>,
-    rows: Tensor<1, Int>,
+    key: BatchKey,
+    raw: RawBatch,
 }
 
-impl<O> ToGather<O> {
-    fn gather(&self) -> RawBatch {
-        let items = self.indices.len();
-        let mut raw = RawBatch::new(items, self.device.clone(), self.of_all.seed, self.at);
-        raw.set_indices(Arc::clone(&self.indices));
-        for ((field, table), longest) in self.of_all.fields.iter().zip(&self.tables.fields).zip(&self.longest) {
-            let shape = field.batch_shape(items, *longest);
-            raw.push(field, &shape, Uploaded::Tensor(table.gather(&self.rows, &shape)));
-        }
-        raw
-    }
-}
-
-impl<O> ToFinish<O> for ToGather<O> {
+impl<O> ToFinish<O> for Unfinished<O> {
     fn finish(self: Box<Self>) -> Result<Finished<O>, Error> {
-        let key = self.at.key;
-        let _span = Span::new(&self.of_all.faults.counters, Stage::Finish, key);
-        let raw = guard(Place::batch(Stage::Transfer, key), || Ok(self.gather()))?;
+        let Self { of_all, key, raw } = *self;
+        let _span = Span::new(&of_all.faults.counters, Stage::Finish, key);
         let (items, permit) = (raw.len(), None);
-        let batch = guard(Place::batch(Stage::Finish, key), || (self.of_all.finish)(raw))?;
+        let batch = guard(Place::batch(Stage::Finish, key), || (of_all.finish)(raw))?;
         Ok(Finished { batch, items, permit })
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Tables {
     /// Without autodiff.
     pub(super) device: Device,
     pub(super) fields: Vec<Table>,
-    rows: usize,
+    pub(super) rows: usize,
 }
 
 impl Tables {
