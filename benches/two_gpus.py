@@ -9,7 +9,7 @@
     tests    the GPU tests of two devices
     epochs   data_parallel: ten epochs, five times
     steps    data_parallel: a step with the loader and with a batch that stays on the device
-    speed    data_parallel: two GPUs against one, with 1 and 25 million parameters, batches for a step of some 20 ms
+    speed    data_parallel: two GPUs against one, with 1 and 25 million parameters, steps of some 20 ms
     ddp      Burn's strategy ddp, plain and with each way around it (--ways): --starts each, with cold caches
     multi    Burn's strategy multi, plain and with each way around it: the same
 
@@ -28,7 +28,9 @@ import site
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 # name: (environment, flags, cubecl.toml). In the order of docs/upstream.md.
 FLUSH = ["--flush-every", "2"]
@@ -53,6 +55,7 @@ class Runs:
         self.args = args
         self.ends = time.monotonic() + args.seconds
         self.out = open(args.out, "a")
+        self.writes = threading.Lock()
         self.libraries = nccl()
         self.gpus = self.names()
         self.stacked = set()
@@ -63,9 +66,10 @@ class Runs:
 
     def line(self, **fields):
         text = json.dumps({"date": time.strftime("%Y-%m-%d"), "gpus": self.gpus, **fields})
-        print(text, flush=True)
-        self.out.write(text + "\n")
-        self.out.flush()
+        with self.writes:
+            print(text, flush=True)
+            self.out.write(text + "\n")
+            self.out.flush()
 
     def run(self, command, limit, folder=None, env=None, toml="", **fields):
         """Runs a program in a folder of its own, with caches there; returns its lines of JSON, or None if it failed."""
@@ -110,9 +114,10 @@ class Runs:
 
     def stack(self, pid, fields):
         kind = "-".join(str(fields[key]) for key in ["part", "way"] if key in fields)
-        if not self.args.stacks or kind in self.stacked:
-            return
-        self.stacked.add(kind)
+        with self.writes:
+            if not self.args.stacks or kind in self.stacked:
+                return
+            self.stacked.add(kind)
         os.makedirs(self.args.stacks, exist_ok=True)
         with open(os.path.join(self.args.stacks, kind + ".txt"), "w") as file:
             command = ["cuda-gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt 40"]
@@ -158,35 +163,46 @@ def later(seen):
     return times[len(times) // 2]
 
 
-def batch_for(runs, width, target, part):
-    """The batch with which one GPU takes so many milliseconds for a step, about."""
-    batch = 1024
+# The width of the model and the pictures of a batch of one GPU.
+MODELS = [(700, 8192), (4600, 1024)]
+
+
+def passes_for(runs, model, target, folder, part):
+    """How often the middle layer is used in a step that takes one GPU so many milliseconds, about."""
+    passes = 8
     for _ in range(2):
-        seen = data_parallel(runs, 60, *case(1, width, batch), "--resident", part=part, calibrates=True)
+        options = [*case(1, model, passes), "--resident"]
+        seen = data_parallel(runs, 90, *options, part=part, calibrates=True, folder=folder)
         if not seen:
             return None
-        batch = max(64, min(1 << 16, round(batch * target / later(seen) / 64) * 64))
-    return batch
+        passes = max(1, round(passes * target / later(seen)))
+    return passes
 
 
-def case(devices, width, batch):
-    pictures = devices * batch * 40
-    return ["--devices", devices, "--width", width, "--batch-size", batch, "--pictures", pictures, "--epochs", 4]
+def case(devices, model, passes):
+    width, batch = model
+    shape = ["--width", width, "--passes", passes, "--batch-size", batch]
+    return ["--devices", devices, *shape, "--pictures", devices * batch * 40, "--epochs", 4]
 
 
 def steps(runs):
-    batch = batch_for(runs, 700, 20, "steps")
-    for number in range(3 if batch else 0):
-        for feed in [[], ["--resident"]] if number % 2 else [["--resident"], []]:
-            data_parallel(runs, 60, *case(2, 700, batch), *feed, part="steps", number=number)
+    model = MODELS[0]
+    with tempfile.TemporaryDirectory() as folder:
+        passes = passes_for(runs, model, 20, folder, "steps")
+        for number in range(3 if passes else 0):
+            for feed in [[], ["--resident"]] if number % 2 else [["--resident"], []]:
+                options = [*case(2, model, passes), *feed]
+                data_parallel(runs, 90, *options, part="steps", number=number, folder=folder)
 
 
 def speed(runs):
-    for width in [700, 4600]:
-        batch = batch_for(runs, width, 20, "speed")
-        for number in range(3 if batch else 0):
-            for devices in [1, 2] if number % 2 else [2, 1]:
-                data_parallel(runs, 60, *case(devices, width, batch), part="speed", number=number)
+    for model in MODELS:
+        with tempfile.TemporaryDirectory() as folder:
+            passes = passes_for(runs, model, 20, folder, "speed")
+            for number in range(3 if passes else 0):
+                for devices in [1, 2] if number % 2 else [2, 1]:
+                    options = case(devices, model, passes)
+                    data_parallel(runs, 90, *options, part="speed", number=number, folder=folder)
 
 
 def burns(runs, strategy, ways):
@@ -198,14 +214,19 @@ def burns(runs, strategy, ways):
         if not images:
             return
         shared = [program, "--data", images[0], "--epochs", "1", "--devices", "2", "--strategy", strategy]
-        for number in range(runs.args.starts):
-            for way in ways:
-                env, flags, toml = WAYS.get(way, ({}, [], ""))
-                if way == "no-nccl":
-                    env = {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
-                folder = warm if way == "warm-caches" else None
-                command = [*shared, *flags, "--loader", runs.args.loader]
-                runs.run(command, runs.args.limit, folder, env, toml, part=strategy, way=way, number=number)
+
+        def start(number, way):
+            env, flags, toml = WAYS.get(way, ({}, [], ""))
+            if way == "no-nccl":
+                env = {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
+            folder = warm if way == "warm-caches" else None
+            command = [*shared, *flags, "--loader", runs.args.loader]
+            runs.run(command, runs.args.limit, folder, env, toml, part=strategy, way=way, number=number)
+
+        with ThreadPoolExecutor(runs.args.at_once) as pool:
+            starts = [pool.submit(start, number, way) for number in range(runs.args.starts) for way in ways]
+            for done in starts:
+                done.result()
 
 
 def main():
@@ -217,6 +238,7 @@ def main():
     parser.add_argument("--parts", default=",".join(parts))
     parser.add_argument("--ways", help="of ddp and multi; by default all of each")
     parser.add_argument("--starts", type=int, default=20, help="of each way")
+    parser.add_argument("--at-once", type=int, default=1, help="starts of ddp or multi that run beside each other")
     parser.add_argument("--limit", type=float, default=120, help="seconds of one start of ddp or multi")
     parser.add_argument("--loader", default="pinned", choices=["pinned", "burn"], help="of ddp and multi")
     parser.add_argument("--seconds", type=float, default=1e9, help="of the whole call")

@@ -58,6 +58,9 @@ struct Args {
     /// Width of the model. With 700 it has a million parameters, with 4,600 25 million
     #[arg(long, default_value_t = 128)]
     width: usize,
+    /// How often a step uses the middle layer: more of them make it longer, with as many parameters
+    #[arg(long, default_value_t = 1)]
+    passes: usize,
     #[arg(long, default_value_t = 1e-3)]
     learning_rate: f64,
     #[arg(long, default_value_t = 42)]
@@ -125,13 +128,13 @@ fn run(args: &Args) -> Result<(), BoxError> {
         save: args.checkpoints.as_deref().map(|root| (root, args.every as usize)),
         resume,
     };
-    let parameters = Model::new(args.width, &devices[0]).num_params();
+    let parameters = Model::new(args.width, args.passes, &devices[0]).num_params();
     let tell = |epoch: Epoch| report(args, parameters, &epoch);
     if !args.json {
         println!("{} replicas of {parameters} parameters, batches of {} each\n", devices.len(), args.batch_size);
         println!("epoch   steps     loss   ms a step   pictures/s   waited for data");
     }
-    let init = |device: &Device| Model::new(args.width, device);
+    let init = |device: &Device| Model::new(args.width, args.passes, device);
     let models = train(&plan, loader, &AdamConfig::new().init(), init, Model::step, tell)?;
 
     let weights = |model: &Model| model.valid().into_record().into_bytes();
@@ -156,7 +159,7 @@ fn report(args: &Args, parameters: usize, epoch: &Epoch) {
     if args.json {
         let line = json!({
             "epoch": epoch.number, "loss": epoch.loss, "step_ms": step_ms, "pictures_per_s": per_s, "waited": waited,
-            "devices": args.devices, "parameters": parameters, "batch": args.batch_size, "resident": args.resident,
+            "devices": args.devices, "parameters": parameters, "batch": args.batch_size, "passes": args.passes, "resident": args.resident,
         });
         return println!("{line}");
     }

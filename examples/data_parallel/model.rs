@@ -1,4 +1,4 @@
-//! A network of three layers.
+//! A network of three layers, the middle one of which may be used several times.
 
 use super::lines::{Batch, CLASSES, SIDE};
 use burn::{
@@ -14,17 +14,19 @@ pub(crate) struct Model {
     first: Linear,
     second: Linear,
     last: Linear,
+    passes: usize,
 }
 
 impl Model {
-    pub(crate) fn new(width: usize, device: &Device) -> Self {
+    pub(crate) fn new(width: usize, passes: usize, device: &Device) -> Self {
         let layer = |input, output| LinearConfig::new(input, output).init(device);
-        Self { first: layer(SIDE * SIDE, width), second: layer(width, width), last: layer(width, CLASSES) }
+        Self { first: layer(SIDE * SIDE, width), second: layer(width, width), last: layer(width, CLASSES), passes }
     }
 
     /// Logits `[batch, CLASSES]`.
     pub(crate) fn forward(&self, pixels: Tensor<2>) -> Tensor<2> {
-        self.last.forward(relu(self.second.forward(relu(self.first.forward(pixels)))))
+        let first = relu(self.first.forward(pixels));
+        self.last.forward((0..self.passes).fold(first, |x, _| relu(self.second.forward(x))))
     }
 
     /// The loss of a batch and its gradients.
