@@ -105,11 +105,11 @@ fn bytes(model: &Model) -> Vec<u8> {
 
 fn from_bytes(bytes: &[u8]) -> Model {
     let bytes = burn::tensor::Bytes::from_bytes_vec(bytes.to_vec());
-    Model::new(WIDTH, &device()).load_record(burn::store::ModuleRecord::from_bytes(bytes).unwrap())
+    Model::new(WIDTH, 1, &device()).load_record(burn::store::ModuleRecord::from_bytes(bytes).unwrap())
 }
 
 fn first() -> Vec<u8> {
-    bytes(&Model::new(WIDTH, &device()))
+    bytes(&Model::new(WIDTH, 1, &device()))
 }
 
 /// The output for some pictures: what tells models apart.

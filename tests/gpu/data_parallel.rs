@@ -38,7 +38,7 @@ fn bytes(model: &Model) -> Vec<u8> {
 }
 
 fn model(of: &[u8], device: &Device) -> Model {
-    Model::new(WIDTH, device).load_record(ModuleRecord::from_bytes(Bytes::from_bytes_vec(of.to_vec())).unwrap())
+    Model::new(WIDTH, 1, device).load_record(ModuleRecord::from_bytes(Bytes::from_bytes_vec(of.to_vec())).unwrap())
 }
 
 /// Three epochs: the replicas, and the loss of each epoch.
@@ -73,7 +73,7 @@ fn output(of: &[u8]) -> TensorData {
 /// Two replicas against one with twice the batch.
 fn compare(devices: [Device; 2]) {
     let devices = devices.map(Device::autodiff);
-    let first = bytes(&Model::new(WIDTH, &devices[0]));
+    let first = bytes(&Model::new(WIDTH, 1, &devices[0]));
     let (two, losses) = trained(&first, &devices, 64);
     assert!(bytes(&two[0]) == bytes(&two[1]), "replicas are equal, bit for bit");
     let (one, alone) = trained(&first, &devices[..1], 128);
