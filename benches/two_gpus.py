@@ -169,6 +169,8 @@ MODELS = [(700, 8192), (4600, 1024)]
 
 def passes_for(runs, model, target, folder, part):
     """How often the middle layer is used in a step that takes one GPU so many milliseconds, about."""
+    if runs.args.passes:
+        return int(runs.args.passes.split(",")[MODELS.index(model)])
     passes = 8
     for _ in range(2):
         options = [*case(1, model, passes), "--resident"]
@@ -189,7 +191,7 @@ def steps(runs):
     model = MODELS[0]
     with tempfile.TemporaryDirectory() as folder:
         passes = passes_for(runs, model, 20, folder, "steps")
-        for number in range(3 if passes else 0):
+        for number in range(runs.args.rounds if passes else 0):
             for feed in [[], ["--resident"]] if number % 2 else [["--resident"], []]:
                 options = [*case(2, model, passes), *feed]
                 data_parallel(runs, 90, *options, part="steps", number=number, folder=folder)
@@ -199,7 +201,7 @@ def speed(runs):
     for model in MODELS:
         with tempfile.TemporaryDirectory() as folder:
             passes = passes_for(runs, model, 20, folder, "speed")
-            for number in range(3 if passes else 0):
+            for number in range(runs.args.rounds if passes else 0):
                 for devices in [1, 2] if number % 2 else [2, 1]:
                     options = case(devices, model, passes)
                     data_parallel(runs, 90, *options, part="speed", number=number, folder=folder)
@@ -236,6 +238,8 @@ def main():
     parser.add_argument("--tests", help="the program of the GPU tests")
     parser.add_argument("--out", default="two_gpus.jsonl")
     parser.add_argument("--parts", default=",".join(parts))
+    parser.add_argument("--rounds", type=int, default=3, help="of steps and speed")
+    parser.add_argument("--passes", help="of the models of 1 and 25 million parameters, as in 28,8; by default measured")
     parser.add_argument("--ways", help="of ddp and multi; by default all of each")
     parser.add_argument("--starts", type=int, default=20, help="of each way")
     parser.add_argument("--at-once", type=int, default=1, help="starts of ddp or multi that run beside each other")
