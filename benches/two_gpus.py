@@ -33,17 +33,17 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 # name: (environment, flags, cubecl.toml). In the order of docs/upstream.md.
-FLUSH = ["--flush-every", "2"]
+PLAIN, FLUSH = ["--flush-every", "0"], ["--flush-every", "2"]
 WAYS = {
-    "plain": ({}, [], ""),
+    "plain": ({}, PLAIN, ""),
     "flush": ({}, FLUSH, ""),
     "flush-connect-at-init": ({"NCCL_RUNTIME_CONNECT": "0"}, FLUSH, ""),
-    "connect-at-init": ({"NCCL_RUNTIME_CONNECT": "0"}, [], ""),
-    "connect-first": ({}, ["--connect-first"], ""),
-    "no-p2p": ({"NCCL_P2P_DISABLE": "1"}, [], ""),
-    "async-allocator": ({}, [], '[memory.cuda]\nallocator = "async"\n'),
-    "warm-up": ({}, ["--warm-up"], ""),
-    "minimal-tuning": ({"CUBECL_AUTOTUNE_LEVEL": "minimal"}, [], ""),
+    "connect-at-init": ({"NCCL_RUNTIME_CONNECT": "0"}, PLAIN, ""),
+    "connect-first": ({}, [*PLAIN, "--connect-first"], ""),
+    "no-p2p": ({"NCCL_P2P_DISABLE": "1"}, PLAIN, ""),
+    "async-allocator": ({}, PLAIN, '[memory.cuda]\nallocator = "async"\n'),
+    "warm-up": ({}, [*PLAIN, "--warm-up"], ""),
+    "minimal-tuning": ({"CUBECL_AUTOTUNE_LEVEL": "minimal"}, PLAIN, ""),
     "all": ({"NCCL_RUNTIME_CONNECT": "0"}, [*FLUSH, "--connect-first", "--warm-up"], ""),
 }
 # Collective operations are no part of `multi`. `no-nccl` finds no library: copies go through the host.
@@ -218,7 +218,7 @@ def burns(runs, strategy, ways):
         shared = [program, "--data", images[0], "--epochs", "1", "--devices", "2", "--strategy", strategy]
 
         def start(number, way):
-            env, flags, toml = WAYS.get(way, ({}, [], ""))
+            env, flags, toml = WAYS.get(way, ({}, PLAIN, ""))
             if way == "no-nccl":
                 env = {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
             folder = warm if way == "warm-caches" else None

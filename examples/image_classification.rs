@@ -224,8 +224,8 @@ fn run(args: &Args) -> Result<(), BoxError> {
             around::warm_up(&devices, classes.len(), args.batch_size, args.side as usize)?;
         }
         // The context of the strategy makes every `backward` wait for the other devices, so the rest comes before it.
-        if let Some(every) = args.flush_every {
-            flushers = Some(Flushers::start(&devices, Duration::from_millis(every))?);
+        if args.flush_every > 0 {
+            flushers = Some(Flushers::start(&devices, Duration::from_millis(args.flush_every))?);
         }
         if args.connect_first {
             around::connect(&devices)?;

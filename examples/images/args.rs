@@ -31,9 +31,9 @@ pub(crate) struct Args {
     /// How Burn trains on several devices
     #[arg(long, value_enum, default_value_t = Strategy::Multi)]
     pub(crate) strategy: Strategy,
-    /// With `ddp`: flushes each device every so many milliseconds
-    #[arg(long, value_name = "MS")]
-    pub(crate) flush_every: Option<u64>,
+    /// With several devices: flushes each one every so many milliseconds, since Burn's strategies stand still without it; 0 does not
+    #[arg(long, value_name = "MS", default_value_t = 2)]
+    pub(crate) flush_every: u64,
     /// With `ddp`: lets the devices meet in some collective operations before the training
     #[arg(long)]
     pub(crate) connect_first: bool,

@@ -1,4 +1,4 @@
-//! Ways around a `ddp` that stands still: see docs/upstream.md. None is on by itself until it is known to help.
+//! Ways around a `ddp` or `multi` that stands still: see docs/upstream.md. Only the flushes are on by themselves.
 
 use super::{collate::ImageBatch, model::Model};
 use burn::{
