@@ -185,6 +185,14 @@ fn copy(error: &io::Error) -> io::Error {
     }
 }
 
+/// Lowers the priority of the calling thread below that of workers. There are tens of fetching threads. Where all cores are
+/// busy, they would keep the few workers from what has come already, and the first batch would be late.
+fn step_back() {
+    // Elsewhere a priority is the whole process's. A refusal changes nothing.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::nice(15);
+}
+
 /// What a fetching thread is to do.
 enum Work {
     Plan(u64, Plan),
@@ -194,6 +202,7 @@ enum Work {
 impl Shared {
     /// A fetching thread, until the data set is dropped.
     fn run(&self) {
+        step_back();
         while let Some(work) = self.wait() {
             match work {
                 Work::Plan(id, plan) => self.plan(id, plan),
