@@ -223,6 +223,7 @@ fn without_a_token_the_error_says_what_to_do() {
 }
 
 #[test]
+#[cfg(feature = "parquet")]
 fn the_parquet_branch_is_found_by_its_split() {
     let cache = tempfile::tempdir().unwrap();
     let find = |fake: &Fake, split: &str| converted_with(&api(&fake.home(cache.path())), "o/n", split);
