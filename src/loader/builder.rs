@@ -64,9 +64,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// A loader whose batches are made by a [`Collate`], row by row, in the memory that crosses the link.
     pub fn new<C: Collate<I, Batch = O>>(collate: C) -> Self {
         let collate = Arc::new(collate);
-        let (kept, finishes, laid_out) = (Plain(Arc::clone(&collate)), Arc::clone(&collate), Arc::clone(&collate));
+        let (kept, finishes) = (Plain(Arc::clone(&collate)), Arc::clone(&collate));
         let keep = Keep {
-            layout: Box::new(move || laid_out.layout()),
             read: Box::new(move |parts| rows(Arc::new(kept), parts)),
             finish: Arc::new(move |batch| finishes.finish(batch)),
         };

@@ -1,13 +1,12 @@
 //! Checks the options once, reads the data set to the device, and makes a loader of it.
 
 use super::{
-    AT_ONCE, Finish, Kept, OfAll, Places,
+    Finish, Kept, OfAll, Places,
     read::{Reading, read},
-    room::Room,
 };
 use crate::{
     batch::{Collate, RawBatch, RowMut},
-    fault::{BoxError, Error, guard},
+    fault::{BoxError, Error},
     loader::{
         build::Checked,
         builder::PinnedDataLoaderBuilder,
@@ -19,7 +18,6 @@ use crate::{
     memory::Field,
     observe::OnDevice,
     order::{Distributed, Position, Sampling, Schedule, SequentialSampler},
-    vocabulary::{BatchKey, Place, Stage},
 };
 use burn::{data::dataset::Dataset, tensor::Device};
 use std::sync::{Arc, OnceLock};
@@ -29,7 +27,6 @@ type Read<I> = Box<dyn FnOnce(SourceParts<I>) -> Result<(Vec<Field>, MakeSource<
 
 /// The two halves of a collate: what a data set is read with, and what makes batches of what is kept.
 pub(crate) struct Keep<I, O> {
-    pub(crate) layout: Box<dyn FnOnce() -> Vec<Field>>,
     pub(crate) read: Read<I>,
     pub(crate) finish: Finish<O>,
 }
@@ -117,14 +114,13 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             let advice = "change whole batches in `finish` (`vision::device`), or use `build`";
             return Err(Error::config("build_kept", problem, advice));
         }
-        let Some(Keep { layout, read: make, finish }) = keep else {
+        let Some(Keep { read: make, finish }) = keep else {
             let advice = "write a `Collate` and use `new`, or use `build`";
             return Err(Error::config("build_kept", "the batches of a batcher have no rows to keep", advice));
         };
         let dataset = Arc::new(dataset);
         let mut checked = Checked::new(options, dataset.len(), Arc::default())?;
-        let layout = guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(layout()))?;
-        let mut once = checked.once(Room::of(&layout, 1).bytes);
+        let mut once = checked.once();
         once.look_at::<I>(&*dataset);
         let (fields, make_source) = make(once.parts(dataset, None))?;
         let reader = once.loader(make_source)?;
@@ -152,13 +148,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
 }
 
 impl Checked {
-    /// The same options, for reading each sample once, in the dataset's order. Small rows are read in larger batches, as
-    /// each batch costs some operations of the device, unless a limit was set for the memory of batches.
-    fn once(&self, row_bytes: usize) -> Self {
-        let (asked, dataset_len) = (self.schedule.max_batch_size(), self.schedule.dataset_len);
-        let is_limited = self.options.pinned_limit.is_some() || self.options.shared_limit.is_some();
-        let larger = if is_limited { 0 } else { AT_ONCE / row_bytes.max(1) };
-        let batch_size = asked.max(larger.min(dataset_len));
+    /// The same options, for reading each sample once, in the dataset's order.
+    fn once(&self) -> Self {
+        let (batch_size, dataset_len) = (self.schedule.max_batch_size(), self.schedule.dataset_len);
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size, drop_last: false };
         let distributed = Distributed::alone();
         let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None };

@@ -1,6 +1,6 @@
 //! One epoch of a kept data set: its batches are gathered on the device, in the sampler's order.
 
-use super::{AT_ONCE, OfAll, tables::Tables};
+use super::{OfAll, tables::Tables};
 use crate::{
     batch::{BatchPlace, Finished, RawBatch, Ready, ToFinish},
     device::{Gathered, Uploaded},
@@ -14,9 +14,12 @@ use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use std::{collections::VecDeque, mem, ops::Range, sync::Arc, time::Duration};
 
 /// The numbers of so many rows go to the device at once, or those of one batch.
-const NUMBERS: usize = 1 << 20;
+const AT_ONCE: usize = 1 << 20;
 /// So many batches are planned at once, as they may have few rows.
 const BATCHES: usize = 4096;
+/// Rows of so many bytes are gathered at once, or those of one batch. Burn needs several operations for each field, and
+/// one more for each batch. Its CPU backend gathers so many bytes on several threads.
+const GATHERED: usize = 8 << 20;
 
 /// The batches of one epoch.
 pub(super) struct Gather<O> {
@@ -76,7 +79,7 @@ impl<O> Gather<O> {
         let of_all = Arc::clone(&self.of_all);
         (self.rows, self.on_device) = (Vec::new(), None);
         // An error has its turn before anything else is asked of the sampler.
-        while self.rows.len() < NUMBERS
+        while self.rows.len() < AT_ONCE
             && self.planned.len() < BATCHES
             && self.planned.back().is_none_or(|last| last.samples.is_ok())
             && let Some(number) = self.batches.next()
@@ -124,8 +127,7 @@ impl<O> Gather<O> {
 
     /// Gathers the rows of a batch, and those of batches behind it.
     fn gather(&mut self, batch: &Range<usize>) -> Rows {
-        let row_bytes = (self.tables.bytes() / self.tables.rows).max(1);
-        let most = batch.start + AT_ONCE / row_bytes;
+        let most = batch.start + GATHERED / self.tables.row_bytes().max(1);
         let ends = self.planned.iter().map_while(|batch| Some(batch.samples.as_ref().ok()?.rows.end));
         let end = ends.take_while(|end| *end <= most).last().unwrap_or(batch.end);
         let planned = batch.start..end;

@@ -20,7 +20,7 @@ pub(super) struct Tables {
     /// Without autodiff.
     pub(super) device: Device,
     pub(super) fields: Vec<Table>,
-    pub(super) rows: usize,
+    rows: usize,
 }
 
 impl Tables {
@@ -30,6 +30,10 @@ impl Tables {
 
     pub(super) fn bytes(&self) -> usize {
         self.fields.iter().map(Table::bytes).sum()
+    }
+
+    pub(super) fn row_bytes(&self) -> usize {
+        self.bytes() / self.rows
     }
 
     /// The same rows on another device.
