@@ -1,13 +1,18 @@
-//! The locks and conditions of the pool and of the pipeline.
+//! How threads share: the locks and conditions of the pool and of the pipeline, and the cores (`priority`).
 //!
-//! They are those of `parking_lot`, whose conditions ask the kernel to wake a thread only if one waits. With the cfg
+//! The locks are those of `parking_lot`, whose conditions ask the kernel to wake a thread only if one waits. With the cfg
 //! `burn_pinned_loom` they are those of loom, which runs a test through every order of its threads' steps. `.ci/loom`
 //! runs the models, `memory/pool/model.rs` and `pipeline/pipeline/model.rs`.
+
+#[cfg(all(target_os = "linux", any(feature = "cuda", feature = "remote")))]
+mod priority;
 
 #[cfg(all(test, burn_pinned_loom))]
 pub(crate) use self::modelled::{Condvar, Mutex, MutexGuard, explore};
 #[cfg(not(all(test, burn_pinned_loom)))]
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
+#[cfg(all(target_os = "linux", any(feature = "cuda", feature = "remote")))]
+pub(crate) use priority::step_back;
 
 /// The interface of `parking_lot`, on loom.
 #[cfg(all(test, burn_pinned_loom))]

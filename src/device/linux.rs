@@ -1,4 +1,4 @@
-//! What only Linux has: huge pages near a device, and the priority of threads.
+//! What only Linux has: huge pages near a device.
 #![expect(unsafe_code)]
 
 use std::{ffi::c_void, fs, ptr::NonNull, slice, thread};
@@ -7,15 +7,6 @@ use std::{ffi::c_void, fs, ptr::NonNull, slice, thread};
 pub(crate) const HUGE: usize = 2 << 20;
 /// Threads that touch fresh memory: as many as saturate a host's memory.
 const TOUCHERS: usize = 8;
-
-/// Lowers the priority of the calling worker. Then the threads that copy and launch get a core at once, even where all
-/// cores are busy. See benches/README.md.
-#[cfg(feature = "cuda")]
-pub(crate) fn step_back() {
-    // SAFETY: on Linux 0 names the calling thread. A thread needs no right to be less important, and a refusal changes
-    // nothing.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 10) };
-}
 
 /// Returns the soft limit on locked memory, for messages. By itself it does not limit what a CUDA driver locks,
 /// but some systems make it do so.

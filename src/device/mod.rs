@@ -42,8 +42,6 @@ mod window;
 pub(crate) use common::Common;
 pub use fixed_batch::FixedBatch;
 pub(crate) use flat::{AnyTensor, Part, Uploaded};
-#[cfg(all(target_os = "linux", feature = "cuda"))]
-pub(crate) use linux::step_back;
 pub(crate) use memory::DeviceMemory;
 pub(crate) use table::{Gathered, Table};
 pub use target::host_alloc;

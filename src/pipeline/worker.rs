@@ -21,7 +21,7 @@ use std::{
 pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
     #[cfg(all(feature = "cuda", target_os = "linux"))]
     if !pipeline.is_host() {
-        crate::device::step_back(); // the cores are left to the threads that copy
+        crate::sync::step_back(10); // the cores are left to the threads that copy: see benches/README.md
     }
     while let Some(work) = pipeline.work(worker) {
         match work {

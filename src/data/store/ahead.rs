@@ -185,14 +185,6 @@ fn copy(error: &io::Error) -> io::Error {
     }
 }
 
-/// Lowers the priority of the calling thread below that of workers. There are tens of fetching threads. Where all cores are
-/// busy, they would keep the few workers from what has come already, and the first batch would be late.
-fn step_back() {
-    // Elsewhere a priority is the whole process's. A refusal changes nothing.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::nice(15);
-}
-
 /// What a fetching thread is to do.
 enum Work {
     Plan(u64, Plan),
@@ -202,7 +194,10 @@ enum Work {
 impl Shared {
     /// A fetching thread, until the data set is dropped.
     fn run(&self) {
-        step_back();
+        // There are tens of these threads. Where all cores are busy, they would keep the few workers from what has come
+        // already, and the first batch would be late.
+        #[cfg(target_os = "linux")]
+        crate::sync::step_back(15);
         while let Some(work) = self.wait() {
             match work {
                 Work::Plan(id, plan) => self.plan(id, plan),
