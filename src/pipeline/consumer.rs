@@ -3,7 +3,10 @@
 
 use super::{
     pipeline::Pipeline,
-    state::{Delivery, EpochId, Found, Rest, State},
+    state::{
+        EpochId, Rest, State,
+        delivery::{Delivery, Found},
+    },
 };
 use crate::{
     batch::Step,

@@ -13,7 +13,7 @@ mod worker;
 
 pub(crate) use growth::{Bounds, Growth};
 pub(crate) use pipeline::{Pipeline, Settings};
-#[cfg(test)]
-pub(crate) use state::Delivery;
 pub(crate) use state::EpochId;
+#[cfg(test)]
+pub(crate) use state::delivery::Delivery;
 pub(crate) use threads::Threads;

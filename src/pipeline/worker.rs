@@ -2,7 +2,7 @@
 
 use super::{
     pipeline::Pipeline,
-    state::{BatchId, Work},
+    state::{BatchId, workers::Work},
 };
 use crate::{
     batch::{BatchPlace, BatchPlan, Task},

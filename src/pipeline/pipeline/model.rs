@@ -12,7 +12,7 @@ use crate::{
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
     pipeline::{
         Delivery, EpochId, pin,
-        state::{State, Work},
+        state::{State, workers::Work},
         worker,
     },
     sync::explore,

@@ -1,12 +1,17 @@
 //! Which work a worker takes, and what a consumer finds.
 
-use super::*;
+use super::{
+    delivery::{Delivery, Found},
+    workers::Work,
+    *,
+};
 use crate::{
-    batch::{Done, Next},
+    batch::{Done, Next, ToSend},
     device::Uploader,
     memory::{HeapAlloc, Pool, PoolLimits},
     order::{Distributed, Sampling, Schedule, SequentialSampler},
 };
+use std::time::Duration;
 
 const BATCHES: usize = 9;
 const DEPTH: Depth = Depth { prefetch: 2, slots: 4 };

@@ -1,0 +1,85 @@
+//! What the consumer of an epoch finds: its batches in order, and how long it waited for each.
+
+use super::{BatchId, Epoch, EpochId, State};
+use crate::{
+    batch::Ready,
+    fault::{Error, Skips},
+    memory::Permit,
+};
+use burn::tensor::StreamId;
+use std::time::{Duration, Instant};
+
+/// What the consumer of an epoch finds.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
+pub(crate) enum Found<O> {
+    /// The next batch, or its error.
+    Batch(Delivery<O>),
+    /// Nothing yet.
+    Nothing {
+        /// Whether the next batch is not open, so that it needs a slot.
+        unopened: bool,
+    },
+    /// The epoch is over.
+    Over,
+}
+
+/// A batch that leaves the pipeline.
+pub(crate) struct Delivery<O> {
+    pub(crate) batch: BatchId,
+    /// Since when it was ready.
+    pub(crate) since: Instant,
+    pub(crate) ready: Result<Ready<O>, Error>,
+    pub(crate) skips: Skips,
+    /// How long the consumer waited for it; not for the device to make room.
+    pub(crate) waited: Duration,
+}
+
+impl<O> State<O> {
+    /// Notes that the consumer of an epoch asks for its next batch, from a thread with this CubeCL stream. Returns how
+    /// many batches are open, to pin, to send, and ready.
+    pub(crate) fn asked(&mut self, id: EpochId, stream: StreamId) -> Option<[usize; 4]> {
+        let epoch = self.epoch(id)?;
+        epoch.stream = stream;
+        let [to_pin, to_send] = epoch.queues.waiting();
+        Some([epoch.opened.saturating_sub(epoch.delivered), to_pin, to_send, epoch.ready.len()])
+    }
+
+    /// Takes the next batch of an epoch, if it is ready. The consumer has waited for it since `asked`.
+    pub(crate) fn find(&mut self, id: EpochId, asked: Instant, now: Instant) -> Found<O> {
+        let Some(epoch) = self.epoch(id) else { return Found::Over };
+        let number = epoch.delivered;
+        if number == epoch.end {
+            return Found::Over;
+        }
+        let Some((since, ready)) = epoch.ready.remove(&number) else {
+            epoch.waiting.get_or_insert(asked);
+            return Found::Nothing { unopened: epoch.opened <= number && epoch.feed.is_some() };
+        };
+        let batch = epoch.batch(number);
+        let waited = match epoch.full.remove(&number) {
+            Some((since, until)) if until > asked => since.saturating_duration_since(asked),
+            _ => now.saturating_duration_since(asked),
+        };
+        let skips = epoch.skips.remove(&number).unwrap_or_default();
+        epoch.delivered += 1;
+        epoch.waiting = None;
+        Found::Batch(Delivery { batch, since, ready, skips, waited })
+    }
+
+    /// Takes the permits of the batches that are ready. Only on a CPU backend do such batches have permits. They are to
+    /// be dropped outside the lock.
+    pub(crate) fn take_permits(&mut self) -> Vec<Permit> {
+        let ready = self.epochs.iter_mut().flat_map(|epoch| epoch.ready.values_mut());
+        let permit = |(_, ready): &mut (Instant, Result<Ready<O>, Error>)| match ready {
+            Ok(Ready::Finished(finished)) => finished.permit.take(),
+            _ => None,
+        };
+        ready.filter_map(permit).collect()
+    }
+
+    /// Returns the longest time that a consumer has waited until now.
+    pub(crate) fn starved(&self, now: Instant) -> Duration {
+        let waits = |epoch: &Epoch<O>| epoch.waiting.map(|since| now.saturating_duration_since(since));
+        self.epochs.iter().filter_map(waits).max().unwrap_or_default()
+    }
+}

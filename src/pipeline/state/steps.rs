@@ -1,0 +1,85 @@
+//! How batches go from step to step: a thread that has done its step puts a batch where the next step finds it.
+
+use super::{BatchId, State};
+use crate::{
+    batch::{Ready, ToPin, ToSend},
+    fault::{Error, Skips},
+};
+use burn::tensor::StreamId;
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Instant,
+};
+
+/// A batch for the pin thread, and what tells whether its epoch has ended.
+pub(crate) type PinTask<O> = (BatchId, Box<dyn ToPin<O>>, Arc<AtomicBool>);
+
+impl<O> State<O> {
+    /// Adds to the bad samples of a batch; returns what nobody wants.
+    pub(crate) fn skipped(&mut self, batch: BatchId, skips: Skips) -> Option<Skips> {
+        match self.epoch(batch.epoch) {
+            Some(epoch) => epoch.skips.entry(batch.key.number).or_default().merge(skips),
+            None => Some(skips),
+        }
+    }
+
+    /// Puts a batch into the queue of the pin thread; returns it if nobody wants it.
+    pub(crate) fn put_to_pin(&mut self, batch: BatchId, filled: Box<dyn ToPin<O>>) -> Option<Box<dyn ToPin<O>>> {
+        match self.epoch(batch.epoch) {
+            Some(epoch) => epoch.queues.to_pin.insert(batch.key.number, filled),
+            None => Some(filled),
+        }
+    }
+
+    /// Puts a batch into the queue of the transfer threads; returns it if nobody wants it.
+    pub(crate) fn put_to_send(&mut self, batch: BatchId, filled: Box<dyn ToSend<O>>) -> Option<Box<dyn ToSend<O>>> {
+        match self.epoch(batch.epoch) {
+            Some(epoch) => epoch.queues.to_send.insert(batch.key.number, filled),
+            None => Some(filled),
+        }
+    }
+
+    /// Puts a batch, or its error, at its place for the consumer; returns it if nobody wants it.
+    pub(crate) fn put_ready(
+        &mut self,
+        batch: BatchId,
+        ready: Result<Ready<O>, Error>,
+        now: Instant,
+    ) -> Option<Result<Ready<O>, Error>> {
+        match self.epoch(batch.epoch) {
+            Some(epoch) => epoch.ready.insert(batch.key.number, (now, ready)).map(|(_, ready)| ready),
+            None => Some(ready),
+        }
+    }
+
+    /// Takes the next batch for the pin thread. It works in order, because a batch that waits there for memory must not
+    /// hold up the one that the consumer needs first. Batches that failed on the way are skipped.
+    pub(crate) fn take_to_pin(&mut self) -> Option<PinTask<O>> {
+        self.epochs.iter_mut().find_map(|epoch| {
+            let mut next = epoch.pinned.max(epoch.delivered);
+            while epoch.ready.contains_key(&next) {
+                next += 1;
+            }
+            let filled = epoch.queues.to_pin.remove(&next)?;
+            epoch.pinned = next + 1;
+            Some((epoch.batch(next), filled, Arc::clone(&epoch.abandoned)))
+        })
+    }
+
+    /// Takes the next batch that may go to the device, with the CubeCL stream of its consumer.
+    pub(crate) fn take_to_send(&mut self) -> Option<(BatchId, StreamId, Box<dyn ToSend<O>>)> {
+        let ahead = self.depth.on_device();
+        self.epochs.iter_mut().find_map(|epoch| {
+            let next = epoch.queues.to_send.first_entry().filter(|next| *next.key() < epoch.delivered + ahead)?;
+            let (number, filled) = next.remove_entry();
+            Some((epoch.batch(number), epoch.stream, filled))
+        })
+    }
+
+    /// Notes from when until when a filled batch waited for room on the device.
+    pub(crate) fn was_full(&mut self, batch: BatchId, since: Instant, until: Instant) {
+        if let Some(epoch) = self.epoch(batch.epoch) {
+            epoch.full.insert(batch.key.number, (since, until));
+        }
+    }
+}

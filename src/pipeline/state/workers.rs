@@ -1,0 +1,131 @@
+//! How many workers there are to be, and which work a worker takes next.
+
+use super::{BatchId, Depth, Epoch, State};
+use crate::{batch::Task, fault::Error, memory::Permit, order::Feed};
+use std::{
+    mem,
+    sync::{Arc, atomic::AtomicBool},
+    time::Instant,
+};
+
+/// Work for a worker.
+pub(crate) enum Work<O> {
+    /// Some rows of a batch.
+    Task { batch: BatchId, task: Box<dyn Task<O>> },
+    /// A batch must be opened. Its epoch has lent its feed for this, so no other worker opens its next batch.
+    Open { batch: BatchId, feed: Feed, permit: Permit, abandoned: Arc<AtomicBool>, since: Instant },
+}
+
+impl<O> Epoch<O> {
+    /// Whether the next batch may be opened, but for a permit. Workers first take all tasks of the batch before.
+    fn may_open(&self, depth: Depth) -> bool {
+        self.tasks.is_empty() && self.feed.is_some() && self.opened < self.end.min(self.delivered + depth.open())
+    }
+
+    /// Returns true if a worker could do something: run a task, or open the next batch.
+    fn has_work(&self, has_permit: bool, depth: Depth) -> bool {
+        !self.tasks.is_empty() || (has_permit && self.may_open(depth))
+    }
+
+    /// How urgent its work is; the least comes first. Work for the batch that is next in the consumer's order comes
+    /// before others; then that of an epoch whose consumer waits, the longest first; then tasks before opening.
+    fn urgency(&self) -> (usize, bool, Option<Instant>, bool) {
+        let opens = self.tasks.is_empty();
+        let number = if opens { self.opened } else { self.opened - 1 };
+        (number - self.delivered.min(number), self.waiting.is_none(), self.waiting, opens)
+    }
+}
+
+impl<O> State<O> {
+    pub(crate) fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// Sets how many workers there are to be; returns the numbers of those that have to be started.
+    pub(crate) fn set_workers(&mut self, workers: usize) -> Vec<usize> {
+        self.workers = workers;
+        self.running.resize(self.running.len().max(workers), false);
+        let stopped = (0..workers).filter(|worker| !self.running[*worker]).collect();
+        self.running[..workers].fill(true);
+        stopped
+    }
+
+    /// Notes that a worker could not be started.
+    pub(crate) fn not_started(&mut self, worker: usize) {
+        self.running[worker] = false;
+    }
+
+    /// Whether a worker goes on. One that does not has to end.
+    pub(crate) fn goes_on(&mut self, worker: usize) -> bool {
+        let goes_on = !self.closed && worker < self.workers;
+        if !goes_on {
+            self.running[worker] = false;
+        }
+        goes_on
+    }
+
+    /// Whether a worker could do something.
+    pub(crate) fn has_work(&self, has_permit: bool) -> bool {
+        !self.closed && self.epochs.iter().any(|epoch| epoch.has_work(has_permit, self.depth))
+    }
+
+    /// Takes the most urgent work for a worker that has asked for it at `asked`. `permit` takes a permit, if one is left.
+    pub(crate) fn take_work(
+        &mut self,
+        has_permit: bool,
+        permit: impl FnOnce() -> Option<Permit>,
+        asked: Instant,
+        now: Instant,
+    ) -> Option<Work<O>> {
+        let depth = self.depth;
+        if !has_permit {
+            self.epochs.iter_mut().filter(|epoch| epoch.may_open(depth)).for_each(|epoch| {
+                epoch.lacks.get_or_insert(now);
+            });
+        }
+        let workable = self.epochs.iter_mut().filter(|epoch| epoch.has_work(has_permit, depth));
+        let epoch = workable.min_by_key(|epoch| epoch.urgency())?;
+        let work = match epoch.tasks.pop_front() {
+            Some(task) => Work::Task { batch: epoch.batch(epoch.opened - 1), task },
+            None => {
+                let permit = permit()?;
+                let feed = epoch.feed.take()?; // it is there, or the epoch had no work
+                let since = epoch.lacks.take().map_or(now, |lacks| lacks.max(asked));
+                Work::Open {
+                    batch: epoch.batch(epoch.opened),
+                    feed,
+                    permit,
+                    abandoned: Arc::clone(&epoch.abandoned),
+                    since,
+                }
+            }
+        };
+        Some(work)
+    }
+
+    /// Takes in a batch that was opened: its tasks, or an error in its place. Returns how many tasks there are, and what
+    /// nobody wants any more.
+    #[expect(clippy::type_complexity, reason = "it is only dropped")]
+    pub(crate) fn opened(
+        &mut self,
+        batch: BatchId,
+        feed: Feed,
+        tasks: Result<Vec<Box<dyn Task<O>>>, Error>,
+        now: Instant,
+    ) -> (usize, Option<(Feed, Result<Vec<Box<dyn Task<O>>>, Error>)>) {
+        let Some(epoch) = self.epoch(batch.epoch) else { return (0, Some((feed, tasks))) };
+        epoch.feed = Some(feed);
+        epoch.opened += 1;
+        match tasks {
+            Ok(tasks) => epoch.tasks = tasks.into(),
+            Err(error) => drop(epoch.ready.insert(batch.key.number, (now, Err(error)))),
+        }
+        (epoch.tasks.len(), None)
+    }
+
+    /// Takes out the tasks of a batch that nobody has begun.
+    pub(crate) fn drop_tasks(&mut self, batch: BatchId) -> impl Sized + use<O> {
+        let epoch = self.epoch(batch.epoch).filter(|epoch| epoch.opened == batch.key.number + 1);
+        epoch.map(|epoch| mem::take(&mut epoch.tasks))
+    }
+}
