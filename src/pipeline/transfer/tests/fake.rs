@@ -26,11 +26,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub(in crate::pipeline) const ROWS: usize = 8;
-pub(in crate::pipeline) const SLOTS: usize = 4;
+pub(super) const ROWS: usize = 8;
+pub(super) const SLOTS: usize = 4;
 
 /// Rows of nine bytes, with images or without.
-pub(in crate::pipeline) struct Bytes {
+pub(super) struct Bytes {
     images: bool,
 }
 
@@ -98,7 +98,7 @@ impl Collate<u8> for Bytes {
     }
 }
 
-pub(in crate::pipeline) fn rows(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
+pub(super) fn rows(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
     rows_of(InMemDataset::new(vec![7u8; batches * ROWS]), counters)
 }
 
@@ -115,10 +115,7 @@ pub(super) fn pictures_of(numbers: Vec<u8>, counters: &Arc<Counters>) -> RowsSou
     RowsSource { layout: Arc::new(layout), collate: Arc::new(bytes), ..rows }
 }
 
-pub(in crate::pipeline) fn rows_of(
-    dataset: impl Dataset<u8> + 'static,
-    counters: &Arc<Counters>,
-) -> RowsSource<u8, Bytes> {
+pub(super) fn rows_of(dataset: impl Dataset<u8> + 'static, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
     let samples = Samples {
         many: None,
         len: dataset.len(),
@@ -138,7 +135,7 @@ pub(in crate::pipeline) fn rows_of(
 }
 
 /// What two transfer threads do.
-pub(in crate::pipeline) fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     let long = Duration::from_secs(10);
     Settings { prefetch: 2, transfers: 2, timeout: Some(long), lease_timeout: long, device: None }
 }
@@ -147,7 +144,7 @@ pub(super) fn pipeline(source: impl Source<()> + 'static, counters: &Arc<Counter
     pipeline_of(settings(), source, counters)
 }
 
-pub(in crate::pipeline) fn pipeline_of(
+pub(super) fn pipeline_of(
     settings: Settings,
     source: impl Source<()> + 'static,
     counters: &Arc<Counters>,
@@ -159,18 +156,18 @@ pub(in crate::pipeline) fn pipeline_of(
 }
 
 /// The threads of a pipeline, two workers among them.
-pub(in crate::pipeline) fn threads(pipeline: &Arc<Pipeline<()>>) -> Threads<()> {
+pub(super) fn threads(pipeline: &Arc<Pipeline<()>>) -> Threads<()> {
     Threads::start(Arc::clone(pipeline), Growth::new(Bounds::fixed(2))).unwrap()
 }
 
-pub(in crate::pipeline) fn epoch_of(batches: usize) -> EpochOrder {
+pub(super) fn epoch_of(batches: usize) -> EpochOrder {
     let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: ROWS, drop_last: false };
     let (dataset_len, distributed) = (batches * ROWS, Distributed::alone());
     Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None }.epoch(0).unwrap()
 }
 
 /// Begins an epoch of all batches.
-pub(in crate::pipeline) fn begin(pipeline: &Pipeline<()>, epoch: usize, batches: usize) -> EpochId {
+pub(super) fn begin(pipeline: &Pipeline<()>, epoch: usize, batches: usize) -> EpochId {
     pipeline.begin(epoch, epoch_of(batches).feed, 0..batches).ok().expect("threads at work")
 }
 

@@ -1,0 +1,146 @@
+//! Waits that must end: for a slot, for memory, for a device that hangs.
+
+use super::fake::{Link, ROWS, SLOTS, begin, epoch_of, pipeline, pipeline_of, rows, rows_of, settings, threads};
+use crate::{
+    device::tests::{DeviceCall, Hang},
+    fault::Error,
+    memory::Wait,
+    observe::Counters,
+    pipeline::Settings,
+    vocabulary::Stage,
+};
+use burn::data::dataset::{Dataset, DatasetError};
+use std::{
+    sync::{Arc, atomic::Ordering::Relaxed},
+    thread::{sleep, spawn},
+    time::{Duration, Instant},
+};
+
+/// Nothing gives a slot back. A consumer is told so after a long wait, or after its own timeout.
+#[test]
+fn a_step_that_never_gets_a_slot_is_told_why() {
+    const PATIENCE: Duration = Duration::from_millis(700);
+    let long = Duration::from_secs(20);
+    for (lease_timeout, timeout) in [(PATIENCE, long), (long, PATIENCE)] {
+        let (batches, counters) = (5, Arc::<Counters>::default());
+        let settings = Settings { lease_timeout, timeout: Some(timeout), ..settings() };
+        let pipeline = pipeline_of(settings, rows(batches, &counters), &counters);
+        let threads = threads(&pipeline);
+        let held: Vec<_> = (0..SLOTS).map(|_| pipeline.pool.try_permit().expect("a permit")).collect();
+        let id = begin(&pipeline, 1, batches);
+        let delivery = pipeline.next(id, Instant::now()).expect("an error");
+        match delivery.ready {
+            Err(Error::LeaseTimeout { waited, slots }) if lease_timeout == PATIENCE => {
+                assert!(slots == SLOTS && waited >= PATIENCE, "{waited:?}");
+            }
+            Err(Error::Timeout { batch: 0, waited, hung: None, lost: 4, .. }) if timeout == PATIENCE => {
+                assert!(waited >= PATIENCE, "{waited:?}");
+            }
+            Err(error) => panic!("{error}"),
+            Ok(_) => panic!("a batch without a slot"),
+        }
+        assert!(pipeline.next(id, Instant::now()).is_none(), "the epoch is over");
+        drop((held, threads));
+    }
+}
+
+/// One batch, whose samples take long.
+struct Sleepy(Duration);
+
+impl Dataset<u8> for Sleepy {
+    fn get(&self, _: usize) -> Result<u8, DatasetError> {
+        sleep(self.0);
+        Ok(7)
+    }
+
+    fn len(&self) -> usize {
+        ROWS
+    }
+}
+
+/// Memory begins to lack when the consumer has waited for long already, for a sample. It sees that too, though nobody
+/// tells it.
+#[test]
+fn memory_that_lacks_later_is_seen() {
+    const PATIENCE: Duration = Duration::from_millis(200);
+    let counters = Arc::<Counters>::default();
+    let rows = rows_of(Sleepy(Duration::from_secs(4) / ROWS as u32), &counters);
+    let pipeline = pipeline_of(Settings { lease_timeout: PATIENCE, ..settings() }, rows, &counters);
+    let threads = threads(&pipeline);
+    let id = begin(&pipeline, 0, 1);
+    let waits = spawn({
+        let pipeline = Arc::clone(&pipeline);
+        // It is more than the slot of the batch leaves.
+        let bytes = pipeline.pool.limits().bytes;
+        move || {
+            sleep(3 * PATIENCE);
+            let permit = pipeline.pool.try_permit().expect("a permit");
+            pipeline.pool.slot(permit, bytes, &Wait::at_most(5 * PATIENCE)).err()
+        }
+    });
+    let delivery = pipeline.next(id, Instant::now()).expect("an error");
+    let Err(Error::LeaseTimeout { waited, .. }) = delivery.ready else { panic!("{:?}", delivery.ready.err()) };
+    assert!(waited >= 4 * PATIENCE && waited < Duration::from_secs(2), "{waited:?}");
+    drop(waits.join().unwrap());
+    drop(threads);
+}
+
+/// An epoch that begins while another one hangs gets its order back, for new threads.
+#[test]
+fn no_epoch_begins_on_threads_that_hang() {
+    let counters = Arc::<Counters>::default();
+    let pipeline = pipeline(rows(1, &counters), &counters);
+    pipeline.hung.store(true, Relaxed);
+    assert!(pipeline.begin(0, epoch_of(1).feed, 0..1).is_err() && pipeline.is_dead());
+    pipeline.hung.store(false, Relaxed);
+    pipeline.close();
+    assert!(pipeline.begin(0, epoch_of(1).feed, 0..1).is_err() && pipeline.is_dead());
+}
+
+/// Whatever call of a device hangs, a loader with a timeout can be dropped, and says which call it is.
+#[test]
+fn a_device_that_hangs_lets_the_loader_be_dropped() {
+    const TIMEOUT: Duration = Duration::from_millis(500);
+    const SEND: Duration = Duration::from_millis(120);
+    for call in [DeviceCall::Open, DeviceCall::Upload, DeviceCall::Flush, DeviceCall::Close] {
+        let (batches, counters, hang) = (20, Arc::<Counters>::default(), Hang::at(call));
+        // Batches take a while on the link, so that some are there when the epoch ends.
+        let link = Link { send: SEND, hang: Arc::clone(&hang), ..Link::new(rows(batches, &counters)) };
+        let pipeline = pipeline_of(Settings { timeout: Some(TIMEOUT), ..settings() }, link, &counters);
+        let threads = threads(&pipeline);
+        let id = begin(&pipeline, 0, batches);
+        let first = pipeline.next(id, Instant::now()).expect("a batch or an error");
+        match (call, &first.ready) {
+            (DeviceCall::Open | DeviceCall::Upload, Err(Error::Timeout { hung: Some(hung), .. })) => {
+                assert!(hung.thread.starts_with("bp-transfer"), "{call:?}: {hung}");
+                assert_eq!(hung.place.stage, Stage::Transfer);
+            }
+            (DeviceCall::Flush | DeviceCall::Close, Ok(_)) => {
+                // On a busy machine nothing may be on the link by now.
+                let sends = || {
+                    let stages = counters.snapshot().stages;
+                    stages.device_wait.count > stages.transfer.count
+                };
+                while !sends() {
+                    assert!(pipeline.next(id, Instant::now()).is_some_and(|delivery| delivery.ready.is_ok()));
+                }
+            }
+            (call, _) => panic!("{call:?}: {:?}", first.ready.err()),
+        }
+        drop(first);
+        pipeline.end(id); // what is on the link is for nobody, and flushed
+        sleep(2 * SEND);
+        let (start, weak) = (Instant::now(), Arc::downgrade(&pipeline));
+        drop(threads);
+        let took = start.elapsed();
+        assert!(took < Duration::from_secs(5), "{call:?}: the drop took {took:?}");
+        drop(pipeline);
+        assert!(weak.upgrade().is_some(), "{call:?}: no thread hung");
+        hang.end();
+        let start = Instant::now();
+        while weak.upgrade().is_some() {
+            assert!(start.elapsed() < Duration::from_secs(10), "{call:?}: a thread did not end");
+            sleep(Duration::from_millis(5));
+        }
+    }
+}
