@@ -10,6 +10,7 @@
 mod cells;
 mod check;
 mod chunk;
+mod compare;
 mod decode;
 mod footer;
 mod header;

@@ -1,21 +1,19 @@
 //! Rows of many Parquet files, one at a time.
 
+mod values;
+
 use super::{
-    cells::cell,
     chunk::Chunk,
-    decode::decode,
+    compare::{alike, pairs, same},
     footer::{self, File, Placed},
     notes::Note,
-    pages::Pages,
     piece::Piece,
     saved,
-    schema::{Column, Columns, Leaf, Shape, Struct},
-    words::time,
-    wrong::Wrong,
+    schema::{Column, Columns, Leaf, Shape},
 };
 use crate::{
     data::{
-        cell::{Cell, Record},
+        cell::Record,
         error::DataError,
         options::Options,
         parallel::in_parallel,
@@ -27,7 +25,6 @@ use crate::{
     },
     order::Blocks,
 };
-use bytes::Bytes;
 use parquet::basic::Type as Stored;
 #[cfg(feature = "remote")]
 use std::ops::Range;
@@ -35,12 +32,6 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// Columns of a row group that take less than this are decoded as a whole: a page of them would not be worth a read.
 const SMALL: u64 = 1 << 20;
-/// A piece may take so much when it is decoded, even if the limit of memory is less.
-const LEAST: u64 = 64 << 20;
-/// Or so many times the bytes that it is decoded from.
-const SHRUNK: u64 = 1024;
-/// The page of a piece that is a whole chunk.
-const WHOLE: u32 = u32::MAX;
 
 /// Many files as one list of rows.
 #[derive(Debug)]
@@ -149,78 +140,6 @@ impl ParquetSource {
 
     pub(super) fn leaves(&self, object: usize) -> &[Leaf] {
         self.columns.get(object).map_or(&[], |columns| &columns.leaves)
-    }
-
-    /// Reads a column, and the definition level that it has in this row.
-    fn column(&self, number: usize, row: usize, shape: &Shape) -> Result<(u8, Cell), Wrong> {
-        match shape {
-            Shape::Value(leaf) | Shape::List(leaf) => self.value(number, *leaf, row),
-            Shape::Struct(Struct { fields, there, level }) => {
-                if let Some(level) = level {
-                    let (def, _) = self.column(number, row, level)?;
-                    if def < *there {
-                        return Ok((def, Cell::Null));
-                    }
-                }
-                let mut cells = Vec::with_capacity(fields.len());
-                for field in fields {
-                    let (def, cell) = self.column(number, row, &field.shape)?;
-                    if def < *there {
-                        return Ok((def, Cell::Null));
-                    }
-                    cells.push((Arc::clone(&field.name), cell));
-                }
-                Ok((*there, Cell::Struct(cells)))
-            }
-        }
-    }
-
-    fn value(&self, number: usize, at: usize, row: usize) -> Result<(u8, Cell), Wrong> {
-        let placed = &self.groups[number];
-        let (leaf, chunk) = (&self.leaves(placed.object)[at], &placed.group.chunks[at]);
-        if chunk.pages.is_empty() {
-            let key = Key { group: number as u32, leaf: at as u32, page: WHOLE };
-            let piece = self.pieces.get_or_make(key, || self.decode(placed, at, None))?;
-            return cell(&piece, leaf, row);
-        }
-        let (page, rows) = chunk.page(row, placed.group.rows);
-        let key = Key { group: number as u32, leaf: at as u32, page: page as u32 };
-        let row = row - rows.start;
-        if let Some(note @ Note::Plain { .. }) = chunk.notes.get(page).and_then(|note| note.get()) {
-            if let Some(piece) = self.pieces.get(key) {
-                return cell(&piece, leaf, row);
-            }
-            if let Some(value) = note.read(&self.objects, placed.object, leaf, row)? {
-                return Ok(value);
-            }
-        }
-        let piece = self.pieces.get_or_make(key, || self.decode(placed, at, Some(page)))?;
-        cell(&piece, leaf, row)
-    }
-
-    /// Reads and decodes a page, or the whole chunk of a leaf.
-    fn decode(&self, placed: &Placed, at: usize, page: Option<usize>) -> Result<Piece, Wrong> {
-        let (object, leaf, chunk) = (placed.object, &self.leaves(placed.object)[at], &placed.group.chunks[at]);
-        let (mut parts, mut rows) = (Vec::new(), placed.group.rows);
-        match page.and_then(|page| Some((page, chunk.pages.get(page)?))) {
-            None => parts.push(Bytes::from(self.objects.read(object, chunk.range.clone())?)),
-            Some((number, page)) => {
-                rows = chunk.rows(number, rows).len();
-                if let Some(dictionary) = chunk.dictionary() {
-                    parts.push(self.objects.read(object, dictionary)?.into());
-                }
-                let bytes = Bytes::from(self.objects.read(object, page.range())?);
-                if let Some(note) = chunk.notes.get(number) {
-                    let found = Note::find(&self.objects, object, leaf, page, rows, Some(&bytes))?;
-                    _ = note.set(found);
-                }
-                parts.push(bytes);
-            }
-        }
-        let stored = parts.iter().map(|part| part.len() as u64).sum::<u64>();
-        let room = self.options.memory.max(LEAST).max(stored.saturating_mul(SHRUNK));
-        let values = if leaf.list.is_some() { chunk.values } else { rows as u64 };
-        decode(leaf, Pages::new(leaf, chunk.codec, parts, values, room), rows, room)
     }
 }
 
@@ -376,35 +295,5 @@ impl ParquetSource {
             progress.add(page.length.into());
         }
         Ok(())
-    }
-}
-
-/// The columns or fields that both have.
-fn pairs<'a>(one: &'a [Column], two: &'a [Column]) -> impl Iterator<Item = (&'a Column, &'a Column)> {
-    one.iter().filter_map(move |one| Some((one, two.iter().find(|two| two.name == one.name)?)))
-}
-
-/// Whether both have the same columns and fields. Those have the same types, see [`ParquetSource::add`].
-fn alike(one: &[Column], two: &[Column]) -> bool {
-    let fields = |(one, two): (&Column, &Column)| match (&one.shape, &two.shape) {
-        (Shape::Struct(one), Shape::Struct(two)) => alike(&one.fields, &two.fields),
-        _ => true,
-    };
-    one.len() == two.len() && pairs(one, two).map(fields).eq(one.iter().map(|_| true))
-}
-
-/// Whether two columns have the same type. One may have nulls where the other has none.
-fn same(columns: &Columns, column: &Column, others: &Columns, other: &Column) -> bool {
-    match (&column.shape, &other.shape) {
-        (Shape::Value(one), Shape::Value(two)) | (Shape::List(one), Shape::List(two)) => {
-            let (one, two) = (&columns.leaves[*one], &others.leaves[*two]);
-            one.kind == two.kind
-                && one.is.physical_type() == two.is.physical_type()
-                && time(one.is.self_type()) == time(two.is.self_type())
-        }
-        (Shape::Struct(one), Shape::Struct(two)) => {
-            pairs(&one.fields, &two.fields).all(|(one, two)| same(columns, one, others, two))
-        }
-        _ => false,
     }
 }
