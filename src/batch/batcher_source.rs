@@ -1,4 +1,4 @@
-//! Batches made by an ordinary Burn `Batcher`: workers share the samples of a batch, one of them batches.
+//! Batches made by an ordinary Burn `Batcher`: workers share the samples of a batch, and the last one calls the batcher.
 
 use super::{
     fill::{Fill, Places},

@@ -1,4 +1,4 @@
-//! From a path, a glob or a list of braces to the files that it means.
+//! Finds the files that a path, a glob or a list in braces stands for.
 
 use super::{
     error::DataError,

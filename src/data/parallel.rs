@@ -1,4 +1,4 @@
-//! Work on many objects, before there are workers: on several threads.
+//! Does the same work on many objects, on several threads. It is for `open`, when there are no workers yet.
 
 use super::error::DataError;
 use std::{

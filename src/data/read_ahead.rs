@@ -1,4 +1,4 @@
-//! Rows of a store behind a network announce what an epoch needs.
+//! Tells a store behind a network which rows an epoch needs, so that it fetches them ahead.
 
 use super::{
     rows::Rows,

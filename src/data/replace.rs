@@ -1,4 +1,4 @@
-//! Files that other processes may write or read at the same time.
+//! Replaces a file in one step, while other processes may read it or write it too.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -11,8 +11,8 @@ use std::{
 /// How the name of a file ends that is being written.
 pub(crate) const TEMPORARY: &str = "tmp";
 
-/// Writes a file under a name of its own, and then gives it its place. So nobody sees half of it, and of several threads or
-/// processes that do so at the same time the last one wins. `refused` makes an error of the system's.
+/// Writes a file under a temporary name, and then renames it to `place`. So nobody sees half of a file. If several threads
+/// or processes do this at the same time, the last one wins. `refused` makes the caller's error from the system's.
 pub(crate) fn replace<E>(
     place: &Path,
     refused: impl Fn(io::Error) -> E,

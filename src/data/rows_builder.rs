@@ -1,4 +1,4 @@
-//! How rows are opened.
+//! The options of rows, and how rows are opened.
 
 #[cfg(all(feature = "http", feature = "parquet"))]
 use super::store;

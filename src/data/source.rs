@@ -1,4 +1,4 @@
-//! What a format has to tell: how many rows there are, what they hold, and one row at a time.
+//! What each format implements: how many rows there are, what they hold, and how one row is read.
 
 use super::{cell::Record, error::DataError, starts::Starts, store::Objects};
 use crate::order::Blocks;

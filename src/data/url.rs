@@ -1,4 +1,4 @@
-//! URLs among paths.
+//! Paths that may be URLs: names are put into them, and they are shown without secrets.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Burn's tensors of memory that this crate has filled.
+//! Makes Burn's tensors from device memory that this crate has filled.
 
 use super::{
     cuda_block::Block,

@@ -1,4 +1,4 @@
-//! A collate inside Burn's own loader.
+//! A collate as a `Batcher`, for Burn's own loader.
 
 use crate::{
     batch::{BatchPlace, Collate, RawBatch, Rows, upload_rows, write_rows},

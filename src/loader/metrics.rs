@@ -1,4 +1,4 @@
-//! The loader in Burn's dashboard and logs.
+//! What a loader tells Burn's dashboard and logs.
 
 use super::data_loader::PinnedDataLoader;
 use crate::observe::{Counters, Totals};

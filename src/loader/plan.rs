@@ -1,4 +1,4 @@
-//! Everything that the copies of a loader share, or take over: the checked options.
+//! The checked options of a loader. Its copies share them.
 
 use super::{
     kept::Kept,

@@ -1,4 +1,4 @@
-//! Where a loader stands, to go on from there.
+//! Where a loader stands in its epochs, so that another one can go on from there.
 
 use crate::{
     fault::Error,

@@ -1,4 +1,4 @@
-//! Moves rows of a slot together: over rows that were skipped, and over unused padding.
+//! Closes the gaps in a slot: rows that were skipped, and unused padding.
 
 use super::{layout::SlotLayout, slot::Slot};
 use std::ops::Range;

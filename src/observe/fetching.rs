@@ -1,4 +1,4 @@
-//! How long the calling thread has waited for bytes from a store behind a network. A worker that waits so is not busy, and is
+//! How long the calling thread has waited for bytes from a store behind a network. Such a wait is no work of a worker, and
 //! no reason for more workers.
 
 use std::{cell::Cell, time::Duration};

@@ -1,5 +1,5 @@
-//! The threads of a loader, and what they share: epochs in progress, their batches at every stage, and who waits for
-//! what.
+//! The threads of one copy of a loader, and what they share: the epochs in progress, their batches, and the queues that
+//! the threads wait at.
 
 mod consumer;
 mod growth;

@@ -1,4 +1,4 @@
-//! The transfer threads: filled slots become tensors on the device, on threads and a stream of their own.
+//! The transfer threads: they copy filled batches to the device.
 
 use super::{
     pipeline::Pipeline,
@@ -69,15 +69,14 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
 }
 
 impl<O> Pipeline<O> {
-    /// Notes that the calling thread has done with an epoch. Memory of the device that it does not need any more is
-    /// released.
+    /// Notes that the calling thread is done with an epoch, and releases device memory that is no longer needed.
     pub(crate) fn rest(&self) {
         let is_idle = self.lock().epochs() == 0;
         self.common.rest(is_idle.then(|| self.window.most(1)));
     }
 
-    /// Returns the longest time that a consumer has waited for its next batch. Returns `None` when nobody waits for this
-    /// batch any more.
+    /// How long consumers have waited for their next batches: the longest of these times. Returns `None` if nobody waits
+    /// for `batch` any more.
     pub(super) fn starved(&self, batch: BatchId) -> Option<Duration> {
         let state = self.lock();
         state.is_awaited(batch).then(|| state.starved(Instant::now()))

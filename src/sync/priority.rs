@@ -1,4 +1,4 @@
-//! The priority of threads, which only Linux has for each of them.
+//! Lowers the priority of a thread. Only Linux has a priority for each thread.
 
 /// Lowers the priority of the calling thread to this value of `nice`. Then others get a core at once, even where all cores
 /// are busy.

@@ -1,4 +1,4 @@
-//! Erasing a rectangle.
+//! Random erasing of a rectangle.
 
 use super::{
     error::VisionError,

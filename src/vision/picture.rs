@@ -1,4 +1,4 @@
-//! What transforms do to a picture: to one of pixels at once, to one of a file later.
+//! What transforms do to a picture. Pixels are changed at once. For a file the changes are noted, and made later.
 
 use super::{
     colour::Adjust,

@@ -1,4 +1,4 @@
-//! Transforms change a sample that has an image.
+//! How transforms change a sample: by the image that it has.
 
 use super::{
     erase::RandomErasing, error::VisionError, picture::Picture, rand_augment::RandAugment,

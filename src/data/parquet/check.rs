@@ -1,5 +1,5 @@
-//! Checks the schema in a footer before the crate `parquet` reads it. That crate allocates what a node claims to have of
-//! children, and goes as deep as they are nested.
+//! Checks the schema in a footer before the crate `parquet` reads it. That crate allocates as many children as a node claims
+//! to have, and recurses as deep as nodes are nested.
 //!
 //! It reads each field by its number and does not look at its type. So a field that has another type than the format says
 //! is refused here: the two readers would read different things.

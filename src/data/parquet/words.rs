@@ -1,4 +1,4 @@
-//! Words for types, for people.
+//! The names of types, as people read them.
 
 use super::{
     kind::{integer, width},

@@ -1,4 +1,4 @@
-//! What is wrong with a part of a file, before it is said which part.
+//! What is wrong with a part of a file. The caller adds which part it is.
 
 use crate::data::error::DataError;
 use parquet::errors::ParquetError;

@@ -1,8 +1,9 @@
 //! A folder on disk where a data set keeps what is dear to get: pages of objects behind a network, decompressed shards.
 //!
-//! Each data set has a folder of its own there, a set. In an epoch each sample comes once, so what was used least recently
-//! comes last: it is never worth while to evict a page for another one. A cache fills up to its limit and keeps what it
-//! has. Sets that nobody has open are evicted as a whole, when another data set is opened that needs the room.
+//! Each data set has a folder of its own there, a set. An epoch reads each sample once. So a page that was just read is not
+//! needed sooner than others, and it is never worth while to evict a page for another one. A cache fills up to its limit
+//! and keeps what it has. Sets that nobody has open are evicted as a whole, when another data set is opened that needs the
+//! room.
 
 #[cfg(all(feature = "remote", unix))]
 mod bits;

@@ -1,4 +1,4 @@
-//! Stands for stores behind a network in a build without them.
+//! Stands in for stores behind a network, in a build that has none: it refuses URLs.
 
 use super::Objects;
 use crate::data::{error::DataError, options::Options, url::shown};

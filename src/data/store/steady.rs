@@ -1,4 +1,4 @@
-//! Goes on where a request broke off.
+//! Repeats a request that broke off, from the byte where it broke off.
 
 use super::{
     Store,

@@ -1,4 +1,4 @@
-//! Which authorities TLS trusts, and which of its errors stay.
+//! Which authorities TLS trusts, and which of its errors no further attempt can mend.
 
 use crate::data::error::DataError;
 use rustls::AlertDescription;

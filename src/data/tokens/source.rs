@@ -1,4 +1,4 @@
-//! All tokens of some files: what a user opens.
+//! What a user opens: the tokens of one or several files.
 
 use super::{TokenFileError, TokenType, TokenWindows, TokensError, format, open::files, stream::Stream};
 use crate::data::location::Paths;

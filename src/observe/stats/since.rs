@@ -1,4 +1,4 @@
-//! The statistics of a part of the time.
+//! The statistics of the time between two snapshots.
 
 use super::{
     report::{Queues, Stages, Stats},

@@ -1,4 +1,4 @@
-//! Who did what when: a recording, and its pictures.
+//! A timeline: which thread did what, from when until when. It is saved as a picture or as a trace.
 
 use super::record::{Event, Lane};
 use crate::vocabulary::{BatchKey, Stage};

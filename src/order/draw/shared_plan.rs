@@ -1,4 +1,4 @@
-//! One plan of an epoch for all who follow it.
+//! One plan of an epoch, which all its iterators share.
 
 use parking_lot::Mutex;
 use std::{

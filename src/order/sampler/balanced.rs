@@ -1,4 +1,4 @@
-//! Classes in equal parts.
+//! A sampler that draws each class as often as the others.
 
 use super::base::Sampler;
 use crate::{

@@ -1,4 +1,4 @@
-//! The order of an epoch. A sampler knows nothing of threads, pools or devices.
+//! What a sampler is: it gives the order of an epoch.
 
 use crate::fault::Error;
 use std::{fmt, sync::Arc};

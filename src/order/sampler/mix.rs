@@ -1,4 +1,4 @@
-//! Several datasets in given proportions.
+//! A sampler that mixes several datasets in given proportions.
 
 use super::{
     base::{Inner, Sampler},

@@ -1,4 +1,4 @@
-//! A global shuffle.
+//! A shuffle of all samples, and draws with replacement.
 
 use super::base::Sampler;
 use crate::{

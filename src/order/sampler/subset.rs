@@ -1,4 +1,4 @@
-//! Chosen samples.
+//! A sampler of chosen samples.
 
 use super::base::Sampler;
 use crate::{

@@ -1,4 +1,4 @@
-//! Independent draws by weight.
+//! Draws by weight, with and without replacement.
 
 use super::base::Sampler;
 use crate::{

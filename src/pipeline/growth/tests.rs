@@ -1,4 +1,4 @@
-//! What a loop sees with a number of workers is simulated: their rate, and the rates of the loop and of the link.
+//! A simulated loop: what it sees with a number of workers, by their rate and by the rates of the loop and of the link.
 
 use super::*;
 

@@ -77,7 +77,7 @@ impl<O> State<O> {
         ready.filter_map(permit).collect()
     }
 
-    /// Returns the longest time that a consumer has waited until now.
+    /// How long consumers have waited for their next batches until now: the longest of these times.
     pub(crate) fn starved(&self, now: Instant) -> Duration {
         let waits = |epoch: &Epoch<O>| epoch.waiting.map(|since| now.saturating_duration_since(since));
         self.epochs.iter().filter_map(waits).max().unwrap_or_default()

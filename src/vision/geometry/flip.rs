@@ -1,4 +1,4 @@
-//! Mirroring.
+//! Random flips.
 
 use crate::{
     augment::probability,

@@ -1,4 +1,4 @@
-//! A part of an image.
+//! Rectangles of an image, and how they are mirrored.
 
 /// A rectangle of an image, in pixels from its top left corner. If it reaches beyond the image, it shows padding there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

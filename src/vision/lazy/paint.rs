@@ -1,4 +1,4 @@
-//! Changes of colour that are noted: what is seen gets them in the end.
+//! Changes of colour that are noted first, and made at the end, in the part that is seen.
 
 use crate::vision::{
     colour::Adjust,

@@ -1,4 +1,4 @@
-//! What is noted about a picture: which part of it, at what size, mirrored how.
+//! What is noted about a picture: which part of it is seen, at what size, and how it is mirrored.
 
 use crate::vision::{
     geometry::{Interpolation, Mirror, Rect},

@@ -1,4 +1,4 @@
-//! What files take on a disk.
+//! How much of a disk files take, and how much is free.
 
 use std::{io, path::Path};
 

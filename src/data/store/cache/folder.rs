@@ -1,14 +1,16 @@
 //! The folder of a cache: how many bytes its sets may have together, and which of them must go.
 //!
-//! Locks, in the order in which they are taken:
+//! Processes share the folder by locks on files:
 //!
-//! 1. A set in use (shared, until the data set is dropped). It is taken under lock 3, and nobody waits for it.
-//! 2. A reader of a set (exclusive, as long). Nobody waits for it: who finds it locked knows that the reader lives.
-//! 3. The account (exclusive, short). Who holds it waits for no other lock, and for no network.
+//! - *In use*: shared, one for each set, until the data set is dropped. It is taken while the account is held. Nobody waits
+//!   for it.
+//! - *Reader*: exclusive, one for each reader of a set, also until the data set is dropped. Nobody waits for it. Whoever
+//!   finds it locked knows that the reader lives.
+//! - *Account*: exclusive, and short. While a thread holds it, the thread waits for no other lock, and for no network.
+//! - *Writer*: exclusive, one for each set, while shards are written into the set. The writer holds no other lock but *in
+//!   use*. Others wait for it as long as files grow.
 //!
-//! Who writes shards into a set holds a lock of its own meanwhile, and none but lock 1. Others wait as long as files grow.
-//!
-//! The system releases all of them when a process ends, however it ends.
+//! The system releases the locks of a process when it ends, however it ends.
 
 use super::{
     disk::free,

@@ -1,4 +1,4 @@
-//! How requests are sent, and what answers mean that have no bytes for us.
+//! How requests are sent, and what an answer means that does not have the bytes.
 
 use crate::data::{
     error::DataError,

@@ -1,4 +1,4 @@
-//! Others that do not go on: each is waited for once.
+//! Readers and processes that hang: each is waited for once.
 
 use super::*;
 use crate::data::store::cache::{Folder, Id};
