@@ -1,6 +1,9 @@
 //! Which columns a row type asks for. Its `Deserialize` is asked, with a deserializer that has no data.
 
-use super::{error::DataError, row::RowError};
+use super::{
+    error::DataError,
+    row::{RowError, unnamed_structs},
+};
 use serde::{
     Deserializer,
     de::{DeserializeOwned, Visitor},
@@ -69,22 +72,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         self.note(Asked::Tuple(len))
     }
 
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        len: usize,
-        _: V,
-    ) -> Result<V::Value, RowError> {
-        self.note(Asked::Tuple(len))
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, RowError> {
-        visitor.visit_newtype_struct(self)
-    }
+    unnamed_structs!();
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq

@@ -3,6 +3,7 @@
 mod error;
 #[cfg(test)]
 mod tests;
+mod unnamed;
 mod value;
 
 use super::cell::{Cell, Record};
@@ -15,6 +16,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 use std::sync::Arc;
+pub(crate) use unnamed::unnamed_structs;
 use value::{Fields, Seen, Value};
 
 /// Makes a row. `columns` are the names of a tuple's values.
@@ -67,22 +69,7 @@ impl<'de> Deserializer<'de> for Row<'_> {
         visitor.visit_seq(Places { cells })
     }
 
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        len: usize,
-        visitor: V,
-    ) -> Result<V::Value, RowError> {
-        self.deserialize_tuple(len, visitor)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, RowError> {
-        visitor.visit_newtype_struct(self)
-    }
+    unnamed_structs!();
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq

@@ -1,25 +1,9 @@
 //! The example `data_parallel`: replicas are equal, two of them do what one does with twice the batch, a failure of one ends
 //! all, and a training that is killed goes on as if it had not been.
-#![allow(dead_code, reason = "the example uses all of its modules, these tests a part")]
 
-#[path = "../../examples/data_parallel/barrier.rs"]
-mod barrier;
-#[path = "../../examples/resume/checkpoint.rs"]
-mod checkpoint;
-#[path = "../../examples/data_parallel/gradients.rs"]
-mod gradients;
-#[path = "../../examples/data_parallel/lines.rs"]
-mod lines;
-#[path = "../../examples/data_parallel/mean.rs"]
-mod mean;
-#[path = "../../examples/data_parallel/model.rs"]
-mod model;
-#[path = "../../examples/data_parallel/replica.rs"]
-mod replica;
-#[path = "../../examples/data_parallel/train.rs"]
-mod train;
+#[path = "../common/data_parallel.rs"]
+mod example;
 
-use barrier::Barrier;
 use burn::{
     data::dataloader::DataLoader,
     optim::{AdamConfig, GradientsAccumulator, GradientsParams},
@@ -27,10 +11,15 @@ use burn::{
     tensor::Tolerance,
 };
 use burn_pinned::{BoxError, PinnedDataLoader, PinnedDataLoaderBuilder};
-use checkpoint::Place;
-use lines::{Batch, Lines, ToBatch};
-use mean::HostMean;
-use model::Model;
+use example::{
+    barrier::Barrier,
+    checkpoint::{self, Place},
+    gradients,
+    lines::{Batch, Lines, ToBatch},
+    mean::HostMean,
+    model::Model,
+    train::{Ended, Plan, train},
+};
 use rand::RngExt;
 use std::{
     path::{Path, PathBuf},
@@ -40,7 +29,6 @@ use std::{
     },
     thread,
 };
-use train::{Ended, Plan, train};
 
 const PICTURES: usize = 96;
 const WIDTH: usize = 12;

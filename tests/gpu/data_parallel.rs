@@ -1,22 +1,7 @@
 //! The loop of the example `data_parallel` on GPUs.
-#![allow(dead_code, reason = "the example uses all of its modules, these tests a part")]
 
-#[path = "../../examples/data_parallel/barrier.rs"]
-mod barrier;
-#[path = "../../examples/resume/checkpoint.rs"]
-mod checkpoint;
-#[path = "../../examples/data_parallel/gradients.rs"]
-mod gradients;
-#[path = "../../examples/data_parallel/lines.rs"]
-mod lines;
-#[path = "../../examples/data_parallel/mean.rs"]
-mod mean;
-#[path = "../../examples/data_parallel/model.rs"]
-mod model;
-#[path = "../../examples/data_parallel/replica.rs"]
-mod replica;
-#[path = "../../examples/data_parallel/train.rs"]
-mod train;
+#[path = "../common/data_parallel.rs"]
+mod example;
 
 use burn::{
     optim::AdamConfig,
@@ -25,10 +10,12 @@ use burn::{
     tensor::{Bytes, TensorData, Tolerance},
 };
 use burn_pinned::PinnedDataLoaderBuilder;
-use lines::{Lines, ToBatch};
-use model::Model;
+use example::{
+    lines::{Lines, ToBatch},
+    model::Model,
+    train::{Epoch, Plan, train},
+};
 use std::sync::{Arc, Mutex};
-use train::{Plan, train};
 
 /// Wide enough that the gradients take several pieces.
 const WIDTH: usize = 1024;
@@ -55,7 +42,7 @@ fn trained(first: &[u8], devices: &[Device], batch: usize) -> (Vec<Model>, Vec<f
     let state = || loader.state();
     let plan = Plan { devices, state: &state, epochs: 3, accumulate: 1, rate: 1e-3, save: None, resume: None };
     let losses = Mutex::new(Vec::new());
-    let tell = |epoch: train::Epoch| losses.lock().unwrap().push(epoch.loss);
+    let tell = |epoch: Epoch| losses.lock().unwrap().push(epoch.loss);
     let init = |device: &Device| model(first, device);
     let models = train(&plan, Arc::clone(&loader) as _, &AdamConfig::new().init(), init, Model::step, tell).unwrap();
     (models, losses.into_inner().unwrap())

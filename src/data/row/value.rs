@@ -1,6 +1,6 @@
 //! One value: from its cell to the type that the row has there.
 
-use super::error::RowError;
+use super::{error::RowError, unnamed::unnamed_structs};
 use crate::data::cell::{Cell, Numbers, Raw};
 use serde::{
     Deserializer,
@@ -201,14 +201,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
         self.deserialize_seq(visitor)
     }
 
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _len: usize,
-        visitor: V,
-    ) -> Result<V::Value, RowError> {
-        self.deserialize_seq(visitor)
-    }
+    unnamed_structs!();
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
@@ -231,14 +224,6 @@ impl<'de> Deserializer<'de> for Value<'_> {
             }
             _ => self.deserialize_any(visitor),
         }
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, RowError> {
-        visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
