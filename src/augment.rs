@@ -8,7 +8,7 @@ use crate::{
     rng::KeyedRng,
 };
 use rand::RngExt;
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 /// Changes a sample at random, on a worker, between `Dataset::get` and the collate.
 ///
@@ -159,7 +159,9 @@ impl<I, A: Augment<I>> Augment<I> for RandomApply<A> {
 /// assert_eq!(step.apply(0, &mut KeyedRng::for_order(7, 0))?.abs(), 1);
 /// # Ok::<(), burn_pinned::BoxError>(())
 /// ```
+#[derive(derive_more::Debug)]
 pub struct OneOf<I> {
+    #[debug("{}", choices.len())]
     choices: Vec<Arc<dyn Augment<I>>>,
     /// The sums of the weights up to each choice. `None` if all weigh the same.
     sums: Option<Vec<f64>>,
@@ -230,12 +232,6 @@ impl<I: 'static> Augment<I> for OneOf<I> {
 impl<I> Clone for OneOf<I> {
     fn clone(&self) -> Self {
         Self { choices: self.choices.clone(), sums: self.sums.clone() }
-    }
-}
-
-impl<I> fmt::Debug for OneOf<I> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OneOf").field("choices", &self.choices.len()).field("sums", &self.sums).finish()
     }
 }
 

@@ -7,10 +7,12 @@
 #![expect(unsafe_code)]
 
 use memmap2::Mmap;
-use std::{fmt, fs::File, io, path::Path};
+use std::{fs::File, io, path::Path};
 
 /// A whole file, mapped read-only. It starts at the start of a page.
+#[derive(derive_more::Debug)]
 pub(crate) struct Mapped {
+    #[debug("{} bytes", map.len())]
     map: Mmap,
 }
 
@@ -32,12 +34,6 @@ impl Mapped {
     /// The bytes of the file, as long as it was when it was opened.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.map
-    }
-}
-
-impl fmt::Debug for Mapped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mapped").field("bytes", &self.map.len()).finish()
     }
 }
 

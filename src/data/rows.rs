@@ -12,7 +12,7 @@ use crate::order::Blocks;
 use crate::vision::{Limits, with_limits};
 use burn::data::dataset::{Dataset, DatasetError};
 use serde::de::DeserializeOwned;
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{marker::PhantomData, sync::Arc};
 
 /// The rows of Parquet files, tar shards, MDS folders or JSON lines, each as a `T`: a Burn dataset with random access.
 ///
@@ -59,6 +59,8 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 ///
 /// # Panics
 /// `get` panics if `index >= len()`, as Burn asks for.
+#[derive(derive_more::Debug)]
+#[debug("Rows {{ len: {}, columns: {:?} }}", source.len(), source.there_is())]
 pub struct Rows<T> {
     source: Arc<dyn Source>,
     /// The names of the values of a tuple.
@@ -78,12 +80,6 @@ impl<T> Clone for Rows<T> {
             limits: self.limits,
             row: PhantomData,
         }
-    }
-}
-
-impl<T> fmt::Debug for Rows<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rows").field("len", &self.source.len()).field("columns", &self.source.there_is()).finish()
     }
 }
 

@@ -17,7 +17,7 @@ use super::{parquet, source::Wanted, store::Objects};
 #[cfg(feature = "vision")]
 use crate::vision::Limits;
 use serde::de::DeserializeOwned;
-use std::{fmt, marker::PhantomData, path::PathBuf, sync::Arc};
+use std::{marker::PhantomData, path::PathBuf, sync::Arc};
 
 /// Options of [`Rows`], and [`open`](Self::open).
 ///
@@ -33,12 +33,14 @@ use std::{fmt, marker::PhantomData, path::PathBuf, sync::Arc};
 /// # }
 /// # Ok::<(), burn_pinned::data::DataError>(())
 /// ```
+#[derive(derive_more::Debug)]
 #[must_use = "nothing is opened before `open`"]
 pub struct RowsBuilder<T> {
     paths: Paths,
     format: Format,
     shape: Shape,
     options: Options,
+    #[debug(skip)]
     row: PhantomData<fn() -> T>,
 }
 
@@ -51,18 +53,6 @@ enum Format {
     Tar,
     Mds,
     Jsonl,
-}
-
-impl<T> fmt::Debug for RowsBuilder<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { paths, format, shape, options, row: _ } = self;
-        f.debug_struct("RowsBuilder")
-            .field("paths", paths)
-            .field("format", format)
-            .field("shape", shape)
-            .field("options", options)
-            .finish()
-    }
 }
 
 impl<T: DeserializeOwned> Rows<T> {

@@ -17,7 +17,7 @@ use cubecl_server::stream::WriteScoped;
 use cudarc::driver::{CudaContext, DriverError, sys::CUstream};
 use parking_lot::Mutex;
 use std::{
-    fmt, mem,
+    mem,
     sync::{
         Arc, Weak,
         atomic::{
@@ -38,6 +38,8 @@ pub(super) type DeviceMemory = ManagedResource<<<Server as ServerStorage>::Stora
 /// only these are left, an event is recorded behind them, and the block is held in its place. Where there are several
 /// GPUs the tensor may also have been sent to another one, so another event is recorded behind all such transfers. Once
 /// the events are reached the block is free. So the next copy need not ask the server, which may have much to do.
+#[derive(derive_more::Debug)]
+#[debug("Block {{ bytes: {bytes}, owner: {owner:?}, .. }}")]
 pub(super) struct Block {
     pub(super) memory: Handle,
     pub(super) owner: StreamId,
@@ -80,12 +82,6 @@ use BlockStage as Stage;
 
 /// The number of events recorded.
 static RECORDED: AtomicU64 = AtomicU64::new(0);
-
-impl fmt::Debug for Block {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Block").field("bytes", &self.bytes).field("owner", &self.owner).finish_non_exhaustive()
-    }
-}
 
 impl Block {
     /// A block that a batch is copied to for the first time. The calling thread is in the context.

@@ -24,7 +24,7 @@ use cubecl_runtime::{
     client,
     server::{CaptureStatus, Handle},
 };
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 /// The backend below Burn's fusion.
 pub(super) trait Unfused {
@@ -67,6 +67,8 @@ impl<R: FusionRuntime> Operation<R> for Mark {
 
 /// What Burn and CubeCL were asked for on a device, and have not begun. Each gathers 32 tasks before its server runs
 /// them. The drop of a tensor is a task for Burn, and a kernel that Burn launches is one for CubeCL.
+#[derive(derive_more::Debug)]
+#[debug("Gathered")]
 pub(super) struct Gathered {
     burn: Client,
     cubecl: DeviceHandle<Server>,
@@ -93,12 +95,6 @@ impl Gathered {
         if let Err(error) = guard(Place::batch(Stage::Transfer, BatchKey::NONE), sync) {
             log::debug!("burn-pinned: operations that Burn has kept: {error}");
         }
-    }
-}
-
-impl fmt::Debug for Gathered {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gathered").finish_non_exhaustive()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
 };
 use burn::tensor::{Tensor, kind::Basic};
 use parking_lot::Mutex;
-use std::{fmt, mem, slice};
+use std::{mem, slice};
 
 /// Device tensors that stay where they are, while each batch brings new values. For a step that is recorded once, as a
 /// CUDA graph, with Burn's [`capture`](burn::tensor::capture): what was recorded reads its inputs at the addresses that
@@ -59,15 +59,11 @@ use std::{fmt, mem, slice};
 ///
 /// `O` has its tensors named with [`map_tensors!`](crate::map_tensors), unless it is a tensor or a tuple of them. A
 /// `map_tensors` of your own must hand on what the mapper returns, and compute nothing.
+#[derive(derive_more::Debug)]
+#[debug("FixedBatch {{ tensors: {}, .. }}", tensors.len())]
 pub struct FixedBatch<O> {
     tensors: Vec<Fixed>,
     batch: Mutex<O>,
-}
-
-impl<O> fmt::Debug for FixedBatch<O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FixedBatch").field("tensors", &self.tensors.len()).finish_non_exhaustive()
-    }
 }
 
 impl<O: MapTensors + Clone> FixedBatch<O> {

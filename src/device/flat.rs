@@ -10,7 +10,7 @@ use burn::tensor::{
 };
 #[cfg(feature = "cuda")]
 use burn::{backend::DispatchTensor, tensor::kind::Autodiff};
-use std::{any::Any, fmt, ops::Range, sync::Arc};
+use std::{any::Any, ops::Range, sync::Arc};
 
 /// A `Tensor<D, K>`.
 pub(crate) type AnyTensor = Box<dyn Any + Send>;
@@ -46,11 +46,12 @@ pub(crate) enum Failure {
 }
 
 /// A tensor of a batch that was copied to the device.
+#[derive(derive_more::Debug)]
 pub(crate) enum Uploaded {
-    Tensor(AnyTensor),
+    Tensor(#[debug(skip)] AnyTensor),
     /// Memory of the device. The call makes a tensor of it.
     #[cfg(feature = "cuda")]
-    Memory(Box<dyn FnOnce() -> AnyTensor + Send>),
+    Memory(#[debug(skip)] Box<dyn FnOnce() -> AnyTensor + Send>),
 }
 
 impl Uploaded {
@@ -61,12 +62,6 @@ impl Uploaded {
             #[cfg(feature = "cuda")]
             Self::Memory(make) => make(),
         }
-    }
-}
-
-impl fmt::Debug for Uploaded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Uploaded")
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::observe::OnDevice;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
-    fmt, thread,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -48,6 +48,8 @@ const CALM: u32 = 64;
 ///
 /// Burn may hold back operations until more of them come, and a consumer may keep its batches. So one batch more is let
 /// in where the consumer waits and nothing is released for a long time.
+#[derive(derive_more::Debug)]
+#[debug("DeviceWindow {{ limit: {limit}, state: {state:?}, .. }}")]
 pub(crate) struct DeviceWindow {
     /// Finds out what was released. What was dropped just before is found by a later look: soon if that is urgent.
     look: Box<dyn Fn(bool) + Send + Sync>,
@@ -57,6 +59,8 @@ pub(crate) struct DeviceWindow {
     state: Mutex<State>,
 }
 
+#[derive(derive_more::Debug)]
+#[debug("State {{ in_use: {}, copying: {copying}, interval: {interval:?}, .. }}", in_use.len())]
 struct State {
     /// Batches that may be in use, each with its bytes.
     in_use: Vec<(InUse, usize)>,
@@ -74,14 +78,6 @@ struct State {
     kept: usize,
     /// Batches in a row that found room.
     calm: u32,
-}
-
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut state = f.debug_struct("State");
-        state.field("in_use", &self.in_use.len()).field("copying", &self.copying).field("interval", &self.interval);
-        state.finish_non_exhaustive()
-    }
 }
 
 impl State {
@@ -130,13 +126,6 @@ impl State {
         if self.calm >= CALM {
             (self.kept, self.calm) = (0, 0);
         }
-    }
-}
-
-impl fmt::Debug for DeviceWindow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut window = f.debug_struct("DeviceWindow");
-        window.field("limit", &self.limit).field("state", &self.state).finish_non_exhaustive()
     }
 }
 

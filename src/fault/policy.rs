@@ -5,7 +5,7 @@ use crate::{
     observe::Counters,
     vocabulary::{BatchKey, Place, Stage},
 };
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 /// How many faults an error lists: enough to see what is wrong with a dataset, few enough to read.
 const LISTED: usize = 16;
@@ -94,17 +94,13 @@ impl BadSamples {
 pub(crate) type OnFault = Arc<dyn Fn(&Error) + Send + Sync>;
 
 /// The policy, and what is told about faults.
-#[derive(Clone, Default)]
+#[derive(Clone, derive_more::Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) policy: BadSamples,
+    #[debug(skip)]
     pub(crate) on_fault: Option<OnFault>,
+    #[debug(skip)]
     pub(crate) counters: Arc<Counters>,
-}
-
-impl fmt::Debug for Faults {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Faults").field("policy", &self.policy).finish_non_exhaustive()
-    }
 }
 
 impl Faults {

@@ -11,7 +11,6 @@ use crate::{
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};
 use parking_lot::Mutex;
 use std::{
-    fmt,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
@@ -47,6 +46,8 @@ use std::{
 /// assert_eq!(batch.to_data().try_to_vec::<f32>().unwrap(), [1.0, 4.0]);
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
+#[derive(derive_more::Debug)]
+#[debug("PinnedBatcher {{ fields: {fields:?}, .. }}")]
 pub struct PinnedBatcher<C> {
     collate: C,
     fields: Vec<Field>,
@@ -59,12 +60,6 @@ pub struct PinnedBatcher<C> {
 const SLOTS: usize = 64;
 /// How long to wait for a slot; a copy that has not ended by then never will.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-impl<C> fmt::Debug for PinnedBatcher<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PinnedBatcher").field("fields", &self.fields).finish_non_exhaustive()
-    }
-}
 
 impl<C> PinnedBatcher<C> {
     /// A batcher of this collate.

@@ -15,7 +15,7 @@ use crate::{
     order::{Distributed, IntoOrder, ReadAhead},
 };
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 /// Builds a [`PinnedDataLoader`](crate::PinnedDataLoader). The options have the names of Burn's `DataLoaderBuilder`
 /// where they mean the same.
@@ -45,6 +45,8 @@ use std::{fmt, sync::Arc, time::Duration};
 /// assert_eq!(batches, [vec![1.0, 4.0], vec![9.0]]);
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
+#[derive(derive_more::Debug)]
+#[debug("PinnedDataLoaderBuilder {{ options: {options:?}, .. }}")]
 #[must_use = "nothing happens before `build`"]
 pub struct PinnedDataLoaderBuilder<I, O> {
     pub(crate) make: Make<I, O>,
@@ -52,12 +54,6 @@ pub struct PinnedDataLoaderBuilder<I, O> {
     pub(crate) keep: Option<Keep<I, O>>,
     pub(crate) options: Options,
     pub(crate) augment: Option<Arc<dyn Augment<I>>>,
-}
-
-impl<I, O> fmt::Debug for PinnedDataLoaderBuilder<I, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PinnedDataLoaderBuilder").field("options", &self.options).finish_non_exhaustive()
-    }
 }
 
 impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {

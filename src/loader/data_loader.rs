@@ -23,7 +23,6 @@ use burn::{
 };
 use parking_lot::Mutex;
 use std::{
-    fmt,
     ops::Range,
     sync::Arc,
     time::{Duration, Instant},
@@ -72,6 +71,11 @@ const LEASE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The threads are named `bp-worker-0`, `bp-pin`, `bp-transfer-0` and so on, in errors, debuggers and profilers. With
 /// [`devices`](crate::PinnedDataLoaderBuilder::devices), those of device 1 are `bp-1-worker-0`, `bp-1-pin` and so on. Each
 /// copy of a loader (`to_device`, `slice`) has threads and slots of its own.
+#[derive(derive_more::Debug)]
+#[debug(
+    "PinnedDataLoader {{ schedule: {:?}, device: {:?}, epoch: {}, .. }}",
+    plan.schedule, plan.options.device, epochs.next()
+)]
 pub struct PinnedDataLoader<O: Send + 'static> {
     plan: Plan<O>,
     epochs: Arc<Epochs>,
@@ -80,16 +84,6 @@ pub struct PinnedDataLoader<O: Send + 'static> {
     sliced: Mutex<Option<(usize, usize)>>,
     /// An iterator keeps those that its epoch began with.
     threads: Mutex<Option<Arc<Threads<O>>>>,
-}
-
-impl<O: Send + 'static> fmt::Debug for PinnedDataLoader<O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PinnedDataLoader")
-            .field("schedule", &self.plan.schedule)
-            .field("device", &self.plan.options.device)
-            .field("epoch", &self.epochs.next())
-            .finish_non_exhaustive()
-    }
 }
 
 impl<O: Send + 'static> PinnedDataLoader<O> {

@@ -13,13 +13,17 @@ use crate::{
     pipeline::Bounds,
 };
 use burn::tensor::Device;
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 /// The default number of batches ahead: one for the next step, one for a step that is quick.
 pub(super) const PREFETCH: usize = 2;
 
 /// What was set. `None` is the default, which may depend on the machine or the device.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug(
+    "Options {{ batch_size: {batch_size:?}, shuffle: {shuffle:?}, order: {order:?}, workers: {workers:?}, \
+     prefetch: {prefetch}, drop_last: {drop_last}, device: {device:?}, .. }}"
+)]
 pub(crate) struct Options {
     pub(crate) batch_size: Option<usize>,
     pub(crate) drop_last: bool,
@@ -74,20 +78,6 @@ impl Default for Options {
             host_device: None,
             ahead: Vec::new(),
         }
-    }
-}
-
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
-            .field("batch_size", &self.batch_size)
-            .field("shuffle", &self.shuffle)
-            .field("order", &self.order)
-            .field("workers", &self.workers)
-            .field("prefetch", &self.prefetch)
-            .field("drop_last", &self.drop_last)
-            .field("device", &self.device)
-            .finish_non_exhaustive()
     }
 }
 

@@ -11,6 +11,8 @@ use std::{
 };
 
 /// A block of initialised host memory, freed when dropped.
+#[derive(derive_more::Debug)]
+#[debug("HostBlock {{ len: {len}, kind: {kind:?}, .. }}")]
 pub struct HostBlock {
     pub(super) start: NonNull<u8>,
     pub(super) len: usize,
@@ -121,12 +123,6 @@ impl Drop for Heap {
     fn drop(&mut self) {
         // SAFETY: allocated in `zeroed` with this layout, and freed only here.
         unsafe { dealloc(self.start.as_ptr(), self.layout) }
-    }
-}
-
-impl fmt::Debug for HostBlock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostBlock").field("len", &self.len).field("kind", &self.kind).finish_non_exhaustive()
     }
 }
 

@@ -11,7 +11,7 @@
 use super::{block::HostBlock, layout::SlotLayout};
 use crate::vocabulary::MemoryKind;
 use std::{
-    fmt, mem,
+    mem,
     ops::Range,
     ptr::NonNull,
     sync::{
@@ -46,9 +46,11 @@ pub(crate) trait SlotHome: Send + Sync {
 }
 
 /// A slot with one owner.
+#[derive(derive_more::Debug)]
 pub(crate) struct Slot {
     /// Taken only by `drop` and `keep_for_ever`.
     block: Option<HostBlock>,
+    #[debug(skip)]
     home: Arc<dyn SlotHome>,
     permit: Option<Held>,
 }
@@ -139,12 +141,6 @@ impl Drop for Slot {
         if let Some(block) = self.block.take() {
             self.home.give_back(block, self.permit.as_ref());
         }
-    }
-}
-
-impl fmt::Debug for Slot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slot").field("block", &self.block).field("permit", &self.permit).finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Datasets that fetch samples before they are read.
 
-use std::{any::Any, fmt};
+use std::any::Any;
 
 /// A dataset that can fetch samples from afar before workers ask for them. The option
 /// [`reads_ahead`](crate::PinnedDataLoaderBuilder::reads_ahead) tells it the order of each epoch.
@@ -25,6 +25,8 @@ pub trait ReadAhead: Send + Sync {
 }
 
 /// An epoch for which samples are fetched ahead. Its drop ends that.
+#[derive(derive_more::Debug)]
+#[debug("Guard")]
 pub struct Guard {
     _held: Box<dyn Any + Send>,
 }
@@ -33,11 +35,5 @@ impl Guard {
     /// Takes whatever ends the fetching when it is dropped.
     pub fn new(held: impl Send + 'static) -> Self {
         Self { _held: Box::new(held) }
-    }
-}
-
-impl fmt::Debug for Guard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Guard")
     }
 }

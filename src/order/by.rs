@@ -1,7 +1,7 @@
 //! What orders the epochs of a loader: a sampler, or a batch sampler.
 
 use super::sampler::{BatchSampler, Sampler};
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 /// A [`Sampler`] or a [`BatchSampler`], as [`order`](crate::PinnedDataLoaderBuilder::order) takes it.
 ///
@@ -18,15 +18,18 @@ pub trait IntoOrder<Kind: ?Sized> {
 }
 
 /// What orders epochs. Made by [`IntoOrder`].
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("{_0:?}")]
 pub struct OrderBy(pub(crate) By);
 
 /// The two kinds of order.
-#[derive(Debug, Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub(crate) enum By {
     /// Samples in order, which the loader cuts into batches.
+    #[debug("{_0:?}")]
     Samples(Arc<dyn Sampler>),
     /// Batches as the batch sampler makes them.
+    #[debug("{_0:?}")]
     Batches(Arc<dyn BatchSampler>),
 }
 
@@ -39,14 +42,5 @@ impl<S: Sampler> IntoOrder<dyn Sampler> for S {
 impl<B: BatchSampler> IntoOrder<dyn BatchSampler> for B {
     fn into_order(self) -> OrderBy {
         OrderBy(By::Batches(Arc::new(self)))
-    }
-}
-
-impl fmt::Debug for OrderBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            By::Samples(sampler) => sampler.fmt(f),
-            By::Batches(sampler) => sampler.fmt(f),
-        }
     }
 }

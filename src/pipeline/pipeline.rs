@@ -15,7 +15,6 @@ use crate::{
 };
 use crossbeam_utils::CachePadded;
 use std::{
-    fmt,
     sync::{
         Arc, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -40,6 +39,8 @@ pub(crate) struct Settings {
 }
 
 /// One copy of a loader at work, without its threads.
+#[derive(derive_more::Debug)]
+#[debug("Pipeline {{ settings: {settings:?}, .. }}")]
 pub(crate) struct Pipeline<O> {
     pub(crate) settings: Settings,
     pub(crate) source: Arc<dyn Source<O>>,
@@ -58,12 +59,6 @@ pub(crate) struct Pipeline<O> {
     worked_ns: CachePadded<AtomicU64>,
     /// Whether an epoch has ended because a call hangs.
     pub(super) hung: AtomicBool,
-}
-
-impl<O> fmt::Debug for Pipeline<O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pipeline").field("settings", &self.settings).finish_non_exhaustive()
-    }
 }
 
 impl<O: Send + 'static> Pipeline<O> {

@@ -13,7 +13,6 @@ use parking_lot::{Condvar, Mutex};
 use state::{Piece, State, Want};
 pub(crate) use state::{Plan, Planned};
 use std::{
-    fmt,
     io::{self, Read},
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -32,6 +31,8 @@ const PANICKED: &str = "the store panicked";
 
 /// Fetches ahead of the reads of a data set. It has threads from the first epoch on; its drop joins them, after the bytes
 /// that they wait for.
+#[derive(derive_more::Debug)]
+#[debug("Ahead {{ requests: {requests}, .. }}")]
 pub(crate) struct Ahead {
     shared: Arc<Shared>,
     /// How many requests there may be at once.
@@ -60,12 +61,6 @@ impl Drop for Epoch {
         drop(plan);
         self.shared.arrived.notify_all();
         self.shared.work.notify_all();
-    }
-}
-
-impl fmt::Debug for Ahead {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ahead").field("requests", &self.requests).finish_non_exhaustive()
     }
 }
 

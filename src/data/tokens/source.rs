@@ -3,7 +3,7 @@
 use super::{TokenFileError, TokenType, TokenWindows, TokensError, format, open::files, stream::Stream};
 use crate::data::location::Paths;
 use crate::data::mapped::Mapped;
-use std::{fmt, iter, path::Path, sync::Arc};
+use std::{iter, path::Path, sync::Arc};
 
 /// The tokens of one or several files, mapped into memory.
 ///
@@ -48,7 +48,11 @@ use std::{fmt, iter, path::Path, sync::Arc};
 /// without bytes. To read one is not an error that could be returned. On Unix it is the signal SIGBUS, which ends the
 /// process. The same may happen if a network share goes away. To replace a file, write another one and rename it: the
 /// map keeps the old one.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug(
+    "Tokens {{ files: {}, kind: {:?}, len: {}, documents: {:?} }}",
+    stream.files().len(), self.kind(), self.len(), self.documents()
+)]
 pub struct Tokens {
     stream: Arc<Stream>,
 }
@@ -184,17 +188,5 @@ impl Tokens {
     /// thread.
     pub fn largest(&self) -> Option<i64> {
         self.stream.values(0..self.len()).max()
-    }
-}
-
-impl fmt::Debug for Tokens {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let files = self.stream.files().len();
-        f.debug_struct("Tokens")
-            .field("files", &files)
-            .field("kind", &self.kind())
-            .field("len", &self.len())
-            .field("documents", &self.documents())
-            .finish()
     }
 }

@@ -3,7 +3,7 @@
 use super::{TokenType, TokensError, stream::Stream};
 use burn::tensor::Element;
 use bytemuck::Pod;
-use std::{fmt, iter, ops::Range, sync::Arc};
+use std::{iter, ops::Range, sync::Arc};
 
 /// A window of tokens: a handle, whose tokens stay in the mapped file until they are copied into a row of a batch.
 ///
@@ -48,7 +48,8 @@ use std::{fmt, iter, ops::Range, sync::Arc};
 /// ```
 ///
 /// It may be copied and read on any thread. Every clone keeps all files of the data set open.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("TokenWindow {{ kind: {:?}, places: {places:?} }}", self.kind())]
 pub struct TokenWindow {
     stream: Arc<Stream>,
     places: Range<usize>,
@@ -144,11 +145,5 @@ impl TokenWindow {
     /// The type of the tokens.
     pub fn kind(&self) -> TokenType {
         self.stream.kind()
-    }
-}
-
-impl fmt::Debug for TokenWindow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TokenWindow").field("kind", &self.kind()).field("places", &self.places).finish()
     }
 }

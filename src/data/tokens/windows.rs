@@ -2,7 +2,7 @@
 
 use super::{TokenWindow, stream::Stream};
 use burn::data::dataset::{Dataset, DatasetError};
-use std::{fmt, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 /// Windows of equal length over [`Tokens`](super::Tokens): a Burn data set.
 ///
@@ -22,7 +22,8 @@ use std::{fmt, ops::Range, sync::Arc};
 ///
 /// `get` reads nothing from the files: it returns a handle. It panics if the index is not below `len`, as Burn's data
 /// sets do, and never returns an error.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("TokenWindows {{ len: {len}, length: {length}, stride: {stride} }}")]
 pub struct TokenWindows {
     stream: Arc<Stream>,
     /// Those that have windows.
@@ -77,15 +78,5 @@ impl Dataset<TokenWindow> for TokenWindows {
 
     fn len(&self) -> usize {
         self.len
-    }
-}
-
-impl fmt::Debug for TokenWindows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TokenWindows")
-            .field("len", &self.len)
-            .field("length", &self.length)
-            .field("stride", &self.stride)
-            .finish()
     }
 }

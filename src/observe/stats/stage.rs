@@ -3,7 +3,6 @@
 use histogram::{AtomicHistogram, Config, Histogram};
 use serde::{Deserialize, Serialize};
 use std::{
-    fmt,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::Duration,
 };
@@ -27,6 +26,8 @@ const BUCKETS: Config = match Config::new(4, 44) {
 const LONGEST: u64 = (1 << 44) - 1;
 
 /// What is recorded of a stage.
+#[derive(derive_more::Debug)]
+#[debug("StageCounters {{ count: {count:?}, busy_ns: {busy_ns:?}, .. }}")]
 pub(crate) struct StageCounters {
     /// The number of events that are not in the histogram, or of which it has only some.
     count: AtomicU64,
@@ -42,15 +43,6 @@ impl Default for StageCounters {
         let times = AtomicHistogram::with_config(&BUCKETS);
         let [count, busy_ns, means, group] = [const { AtomicU64::new(0) }; 4];
         Self { count, busy_ns, means, group, times }
-    }
-}
-
-impl fmt::Debug for StageCounters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StageCounters")
-            .field("count", &self.count)
-            .field("busy_ns", &self.busy_ns)
-            .finish_non_exhaustive()
     }
 }
 

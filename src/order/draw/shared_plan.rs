@@ -1,14 +1,12 @@
 //! One plan of an epoch, which all its iterators share.
 
 use parking_lot::Mutex;
-use std::{
-    fmt,
-    sync::{Arc, Weak},
-};
+use std::sync::{Arc, Weak};
 
 /// The plan of a sampler's newest epoch, as long as an iterator follows it. Several devices that share an epoch plan it
 /// once, and keep it once. Clones of the sampler share it too.
-pub(crate) struct SharedPlan<T>(Arc<Mutex<Newest<T>>>);
+#[derive(derive_more::Debug)]
+pub(crate) struct SharedPlan<T>(#[debug(skip)] Arc<Mutex<Newest<T>>>);
 
 struct Newest<T> {
     dataset_len: usize,
@@ -26,12 +24,6 @@ impl<T> Default for SharedPlan<T> {
 impl<T> Clone for SharedPlan<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
-    }
-}
-
-impl<T> fmt::Debug for SharedPlan<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedPlan").finish_non_exhaustive()
     }
 }
 

@@ -116,15 +116,6 @@ impl<S: Sampler + ?Sized> Sampler for Arc<S> {
     }
 }
 
-/// Stands for a sampler in the `Debug` text of one that wraps it. So the fingerprint of a sampler is part of the other's.
-pub(super) struct Inner<'a>(pub(super) &'a dyn Sampler);
-
-impl fmt::Debug for Inner<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.fingerprint())
-    }
-}
-
 /// Every sample once, in the dataset's order.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SequentialSampler;

@@ -1,15 +1,17 @@
 //! Samplers that decide which samples share a batch.
 
-use super::base::{Inner, Sampler};
+use super::base::Sampler;
 use crate::fault::Error;
 use std::{fmt, sync::Arc};
 
 /// The batches of one epoch, as a [`BatchSampler`] plans them.
+#[derive(derive_more::Debug)]
 #[non_exhaustive]
 pub struct EpochBatches {
     /// How many there are.
     pub len: usize,
     /// The indices of each batch, in order. There are `len` batches, and none of them is empty.
+    #[debug(skip)]
     pub batches: Box<dyn Iterator<Item = Vec<usize>> + Send>,
 }
 
@@ -17,12 +19,6 @@ impl EpochBatches {
     /// `len` batches of indices.
     pub fn new(len: usize, batches: impl Iterator<Item = Vec<usize>> + Send + 'static) -> Self {
         Self { len, batches: Box::new(batches) }
-    }
-}
-
-impl fmt::Debug for EpochBatches {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EpochBatches").field("len", &self.len).finish_non_exhaustive()
     }
 }
 
@@ -126,9 +122,11 @@ impl<S: BatchSampler + ?Sized> BatchSampler for Arc<S> {
 /// ```
 ///
 /// It takes as much memory as the sampler, and skips as fast.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug(bounds(S: Sampler))]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct FixedBatchSampler<S> {
+    #[debug("{}", sampler.fingerprint())]
     sampler: S,
     batch_size: usize,
     drop_last: bool,
@@ -150,16 +148,6 @@ impl<S: Sampler> FixedBatchSampler<S> {
     pub fn drop_last(mut self, drop_last: bool) -> Self {
         self.drop_last = drop_last;
         self
-    }
-}
-
-impl<S: Sampler> fmt::Debug for FixedBatchSampler<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FixedBatchSampler")
-            .field("sampler", &Inner(&self.sampler))
-            .field("batch_size", &self.batch_size)
-            .field("drop_last", &self.drop_last)
-            .finish()
     }
 }
 

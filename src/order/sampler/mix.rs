@@ -1,22 +1,20 @@
 //! A sampler that mixes several datasets in given proportions.
 
-use super::{
-    base::{Inner, Sampler},
-    repeat::Passes,
-};
+use super::{base::Sampler, repeat::Passes};
 use crate::{
     fault::Error,
     order::draw::{AliasTable, below, check_count, checked},
     rng::{KeyedRng, Purpose},
 };
 use rand::Rng;
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 /// One dataset of a mixture.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
 pub struct MixPart {
     len: usize,
     weight: f64,
+    #[debug("{}", sampler.fingerprint())]
     sampler: Arc<dyn Sampler>,
 }
 
@@ -24,16 +22,6 @@ impl MixPart {
     /// Takes the number of items of a dataset, the weight with which it is drawn, and the order within it.
     pub fn new(len: usize, weight: f64, sampler: impl Sampler) -> Self {
         Self { len, weight, sampler: Arc::new(sampler) }
-    }
-}
-
-impl fmt::Debug for MixPart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MixPart")
-            .field("len", &self.len)
-            .field("weight", &self.weight)
-            .field("sampler", &Inner(&*self.sampler))
-            .finish()
     }
 }
 
@@ -60,7 +48,8 @@ impl fmt::Debug for MixPart {
 ///
 /// Give a mix within a mix its own seed. With the same seed both choose by the same random numbers in epoch 0, so the
 /// choices of the two mixes would depend on each other.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("MixSampler {{ seed: {seed}, end: {end:?}, parts: {parts:?} }}")]
 pub struct MixSampler {
     parts: Arc<[MixPart]>,
     seed: u64,
@@ -125,16 +114,6 @@ impl MixSampler {
             if part.weight == 0.0 { 0 } else { ((per_weight * (part.weight / unit)).round() as usize).min(most) }
         };
         self.parts.iter().map(quota).collect()
-    }
-}
-
-impl fmt::Debug for MixSampler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MixSampler")
-            .field("seed", &self.seed)
-            .field("end", &self.end)
-            .field("parts", &self.parts)
-            .finish()
     }
 }
 

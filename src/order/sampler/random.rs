@@ -7,7 +7,6 @@ use crate::{
     rng::KeyedRng,
 };
 use derive_new::new;
-use std::fmt;
 
 /// Every sample once, in a new order each epoch, drawn from (seed, epoch) alone.
 ///
@@ -26,7 +25,8 @@ use std::fmt;
 /// An epoch takes 4 bytes for each sample of the dataset (8 from 2^32 samples). It is planned as a whole when it
 /// starts. Devices that share an epoch share the plan. The shuffle is that of
 /// R. Durstenfeld, "Algorithm 235: Random permutation", CACM 7(7), 1964.
-#[derive(Clone, new)]
+#[derive(Clone, derive_more::Debug, new)]
+#[debug("RandomSampler {{ seed: {seed}, size: {size:?} }}")]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct RandomSampler {
     seed: u64,
@@ -42,12 +42,6 @@ impl RandomSampler {
     /// `size` may be at most the dataset's length.
     pub fn with_size(self, size: usize) -> Self {
         Self { size: Some(size), ..Self::new(self.seed) }
-    }
-}
-
-impl fmt::Debug for RandomSampler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RandomSampler").field("seed", &self.seed).field("size", &self.size).finish()
     }
 }
 

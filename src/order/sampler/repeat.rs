@@ -1,8 +1,8 @@
 //! Several passes of a sampler in one epoch.
 
-use super::base::{Inner, Sampler};
+use super::base::Sampler;
 use crate::fault::Error;
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 /// Makes an epoch of several passes of another sampler, or of passes without end.
 ///
@@ -21,8 +21,11 @@ use std::{fmt, sync::Arc};
 ///
 /// Pass `k` of epoch `e` is the inner sampler's epoch `e * times + k`. It takes as much memory as one pass of the inner
 /// sampler. A skip leaves out whole passes without planning them.
+#[derive(derive_more::Debug)]
+#[debug(bounds(S: Sampler))]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct RepeatSampler<S> {
+    #[debug("{}", sampler.fingerprint())]
     sampler: Arc<S>,
     /// `None`: without end.
     times: Option<usize>,
@@ -52,12 +55,6 @@ impl<S: Sampler> RepeatSampler<S> {
 impl<S> Clone for RepeatSampler<S> {
     fn clone(&self) -> Self {
         Self { sampler: Arc::clone(&self.sampler), times: self.times }
-    }
-}
-
-impl<S: Sampler> fmt::Debug for RepeatSampler<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RepeatSampler").field("sampler", &Inner(&*self.sampler)).field("times", &self.times).finish()
     }
 }
 

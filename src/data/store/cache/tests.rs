@@ -15,7 +15,7 @@ use crate::data::{
 use parking_lot::Mutex;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
 use std::{
-    fmt, fs,
+    fs,
     io::{self, Cursor, Read},
     ops::Range,
     path::Path,
@@ -25,7 +25,8 @@ use std::{
 };
 
 /// Objects in memory, and all requests.
-#[derive(Default)]
+#[derive(derive_more::Debug, Default)]
+#[debug("Fake")]
 struct Fake {
     objects: Vec<Vec<u8>>,
     asked: Mutex<Vec<(usize, Range<u64>)>>,
@@ -35,12 +36,6 @@ struct Fake {
     is_gone: bool,
     /// After so many bytes an answer breaks off.
     most: Option<u64>,
-}
-
-impl fmt::Debug for Fake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Fake")
-    }
 }
 
 impl Fake {

@@ -18,7 +18,8 @@ const SIGNATURES: [&[&str]; 2] = [
 ];
 
 /// A URL. Its query may be a signature, and it may go with a password or a token: these are never printed.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, derive_more::Debug, PartialEq, Eq)]
+#[debug("{self}")]
 pub(crate) struct Target {
     uri: Uri,
     secret: Option<HeaderValue>,
@@ -116,12 +117,6 @@ fn secret(text: &str) -> Option<HeaderValue> {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&shown(Path::new(&self.uri.to_string())))
-    }
-}
-
-impl fmt::Debug for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")
     }
 }
 

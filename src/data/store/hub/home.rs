@@ -2,12 +2,13 @@
 
 use super::path::HubPath;
 use std::{
-    env, fmt, fs,
+    env, fs,
     path::{Path, PathBuf},
 };
 
 /// Settings and folders of the hub's tools. They are `HF_*`, as these tools read them.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Home {{ cache: {cache:?}, .. }}")]
 pub(super) struct Home {
     pub(super) endpoint: String,
     pub(super) token: Option<String>,
@@ -15,12 +16,6 @@ pub(super) struct Home {
     pub(super) cache: PathBuf,
     /// Whether nothing may be asked.
     pub(super) is_offline: bool,
-}
-
-impl fmt::Debug for Home {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Home").field("cache", &self.cache).finish_non_exhaustive()
-    }
 }
 
 impl Home {

@@ -1,7 +1,7 @@
 //! The runs of neighbouring samples that are cheap to read together.
 
 use crate::order::draw::Fingerprint;
-use std::{fmt, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 /// The runs of neighbouring samples of a dataset that are cheap to read together: its shards, row groups, or pieces of
 /// some megabytes.
@@ -17,7 +17,8 @@ use std::{fmt, ops::Range, sync::Arc};
 ///
 /// A source of data makes them, and [`BlockShuffle`](super::BlockShuffle) takes them. They take 16 bytes a block, which
 /// clones share.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Blocks {{ blocks: {:?}, samples: {}, limit: {limit:?} }}", table.fingerprint, self.samples())]
 pub struct Blocks {
     table: Arc<Table>,
     limit: Option<u64>,
@@ -138,16 +139,6 @@ impl Blocks {
             Some(*sum)
         });
         [0].into_iter().chain(sums).collect()
-    }
-}
-
-impl fmt::Debug for Blocks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Blocks")
-            .field("blocks", &self.table.fingerprint)
-            .field("samples", &self.samples())
-            .field("limit", &self.limit)
-            .finish()
     }
 }
 
