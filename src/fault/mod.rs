@@ -15,5 +15,5 @@ pub use field::FieldError;
 pub(crate) use guard::{discard, guard, guard_at};
 pub(crate) use panics::{Caught, catch, keep_backtraces};
 pub use policy::{BadSamples, Quota};
-pub(crate) use policy::{Faults, OnFault, Skips, Tally};
+pub(crate) use policy::{Faults, OnFault, READ_AS_ONE, Skips, Tally};
 pub(crate) use watch::{Doing, Watch, during, idle};

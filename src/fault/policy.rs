@@ -10,6 +10,12 @@ use std::sync::Arc;
 /// How many faults an error lists: enough to see what is wrong with a dataset, few enough to read.
 const LISTED: usize = 16;
 
+/// The most batches that data are read in as one, where they are kept on a device.
+pub(crate) const READ_AS_ONE: usize = 16;
+
+/// How many errors a batch keeps, for the list of its epoch. Each of the batches that are read as one may fill it.
+const LISTED_OF_BATCH: usize = LISTED * READ_AS_ONE;
+
 /// An epoch of this many samples has no end.
 const ENDLESS: usize = usize::MAX >> 20;
 
@@ -176,7 +182,7 @@ impl Skips {
     /// Leaves out the next position of the batch that is bad. The error may not be known any more.
     pub(crate) fn skip(&mut self, position: usize, error: Option<Arc<Error>>) {
         self.skipped.push(position);
-        if self.errors.len() < LISTED {
+        if self.errors.len() < LISTED_OF_BATCH {
             self.errors.extend(error.map(|error| (position, error))); // a task meets its rows in order
         }
     }
@@ -198,7 +204,7 @@ impl Skips {
         self.errors.extend(other.errors);
         self.skipped.sort_unstable();
         self.errors.sort_by_key(|(position, _)| *position);
-        let errors = self.errors.split_off(self.errors.len().min(LISTED));
+        let errors = self.errors.split_off(self.errors.len().min(LISTED_OF_BATCH));
         (!errors.is_empty()).then(|| Self { errors, ..Self::default() })
     }
 }
@@ -275,11 +281,12 @@ mod tests {
             skips
         };
         let mut skips = bad(100..110);
-        assert!(skips.merge(bad(50..56)).is_none(), "there is room for {LISTED}");
+        assert!(skips.merge(bad(50..50 + LISTED_OF_BATCH - 10)).is_none(), "there is room for {LISTED_OF_BATCH}");
         let beyond = skips.merge(bad(0..3)).unwrap();
         let positions = |skips: &Skips| skips.errors.iter().map(|(position, _)| *position).collect::<Vec<_>>();
-        assert_eq!(positions(&beyond), [107, 108, 109]);
-        assert_eq!((positions(&skips).len(), skips.skipped.len()), (LISTED, 19));
+        let last = 50 + LISTED_OF_BATCH - 10;
+        assert_eq!(positions(&beyond), [last - 3, last - 2, last - 1]);
+        assert_eq!((positions(&skips).len(), skips.skipped.len()), (LISTED_OF_BATCH, LISTED_OF_BATCH + 3));
         assert!(skips.merge(Skips::default()).is_none());
     }
 }

@@ -33,6 +33,10 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+/// Rows of so many bytes are read at once, and gathered at once, or those of one batch. Burn needs several operations each
+/// time. Its CPU backend gathers so many bytes on several threads.
+const AT_ONCE: usize = 8 << 20;
+
 /// Makes the user's batch, as `Collate::finish` does.
 pub(crate) type Finish<O> = Arc<dyn Fn(RawBatch) -> Result<O, BoxError> + Send + Sync>;
 

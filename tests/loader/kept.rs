@@ -181,6 +181,9 @@ fn skipped_and_replaced_samples_are_the_same() {
         let rank = || builder().batch_size(2).bad_samples(policy).distributed(Distributed::new(1, 4).unwrap());
         same_epochs(rank, &numbers);
     }
+    // Several batches are read as one. The list of an epoch's errors is the same also if that one has many.
+    let odd: Vec<usize> = (1..61).step_by(2).collect();
+    same_epochs(|| builder().shuffle(1).bad_samples(BadSamples::Skip(Quota::Count(25))), &bad(61, &odd));
     let all: Vec<usize> = (0..20).collect();
     let none = builder().bad_samples(BadSamples::Skip(Quota::Share(1.0))).build_kept(bad(20, &all)).unwrap_err();
     assert!(none.to_string().contains("all 20 samples of the dataset are bad; the first: read of sample 0"), "{none}");

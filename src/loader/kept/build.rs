@@ -1,12 +1,13 @@
 //! Checks the options once, reads the data set to the device, and makes a loader of it.
 
 use super::{
-    Finish, Kept, OfAll, Places,
+    AT_ONCE, Finish, Kept, OfAll, Places,
     read::{Reading, read},
+    room::Room,
 };
 use crate::{
     batch::{Collate, RawBatch, RowMut},
-    fault::{BoxError, Error},
+    fault::{BoxError, Error, READ_AS_ONE, guard},
     loader::{
         build::Checked,
         builder::PinnedDataLoaderBuilder,
@@ -18,8 +19,10 @@ use crate::{
     memory::Field,
     observe::OnDevice,
     order::{Distributed, Position, Sampling, Schedule, SequentialSampler},
+    vocabulary::{BatchKey, Place, Stage},
 };
 use burn::{data::dataset::Dataset, tensor::Device};
+use derive_new::new;
 use std::sync::{Arc, OnceLock};
 
 /// Returns the fields of a collate, and what makes the source of the tensors that are kept.
@@ -27,22 +30,29 @@ type Read<I> = Box<dyn FnOnce(SourceParts<I>) -> Result<(Vec<Field>, MakeSource<
 
 /// The two halves of a collate: what a data set is read with, and what makes batches of what is kept.
 pub(crate) struct Keep<I, O> {
+    pub(crate) layout: Box<dyn FnOnce() -> Vec<Field>>,
     pub(crate) read: Read<I>,
     pub(crate) finish: Finish<O>,
 }
 
 /// A collate whose batches are their plain tensors.
-pub(crate) struct Plain<C>(pub(crate) Arc<C>);
+#[derive(new)]
+pub(crate) struct Plain<C> {
+    collate: Arc<C>,
+    /// Asked for once.
+    #[new(default)]
+    layout: OnceLock<Vec<Field>>,
+}
 
 impl<I, C: Collate<I>> Collate<I> for Plain<C> {
     type Batch = RawBatch;
 
     fn layout(&self) -> Vec<Field> {
-        self.0.layout()
+        self.layout.get_or_init(|| self.collate.layout()).clone()
     }
 
     fn write(&self, sample: &I, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-        self.0.write(sample, row)
+        self.collate.write(sample, row)
     }
 
     fn finish(&self, batch: RawBatch) -> Result<RawBatch, BoxError> {
@@ -114,13 +124,14 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             let advice = "change whole batches in `finish` (`vision::device`), or use `build`";
             return Err(Error::config("build_kept", problem, advice));
         }
-        let Some(Keep { read: make, finish }) = keep else {
+        let Some(Keep { layout, read: make, finish }) = keep else {
             let advice = "write a `Collate` and use `new`, or use `build`";
             return Err(Error::config("build_kept", "the batches of a batcher have no rows to keep", advice));
         };
         let dataset = Arc::new(dataset);
         let mut checked = Checked::new(options, dataset.len(), Arc::default())?;
-        let mut once = checked.once();
+        let layout = guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(layout()))?;
+        let mut once = checked.once(Room::of(&layout, 1).bytes);
         once.look_at::<I>(&*dataset);
         let (fields, make_source) = make(once.parts(dataset, None))?;
         let reader = once.loader(make_source)?;
@@ -148,9 +159,14 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
 }
 
 impl Checked {
-    /// The same options, for reading each sample once, in the dataset's order.
-    fn once(&self) -> Self {
-        let (batch_size, dataset_len) = (self.schedule.max_batch_size(), self.schedule.dataset_len);
+    /// The same options, for reading each sample once, in the dataset's order. Several small batches are read as one, as
+    /// each costs some operations of the device, unless a limit was set for the memory of batches.
+    fn once(&self, row_bytes: usize) -> Self {
+        let (asked, dataset_len) = (self.schedule.max_batch_size(), self.schedule.dataset_len);
+        let is_limited = self.options.pinned_limit.is_some() || self.options.shared_limit.is_some();
+        let of_batch = row_bytes.saturating_mul(asked).max(1);
+        let batches = if is_limited { 1 } else { (AT_ONCE / of_batch).clamp(1, READ_AS_ONE) };
+        let batch_size = asked.max(asked.saturating_mul(batches).min(dataset_len));
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size, drop_last: false };
         let distributed = Distributed::alone();
         let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None };

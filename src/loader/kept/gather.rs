@@ -1,6 +1,6 @@
 //! One epoch of a kept data set: its batches are gathered on the device, in the sampler's order.
 
-use super::{OfAll, tables::Tables};
+use super::{AT_ONCE, OfAll, tables::Tables};
 use crate::{
     batch::{BatchPlace, Finished, RawBatch, Ready, ToFinish},
     device::{Gathered, Uploaded},
@@ -13,13 +13,8 @@ use crate::{
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use std::{collections::VecDeque, mem, ops::Range, sync::Arc, time::Duration};
 
-/// The numbers of so many rows go to the device at once, or those of one batch.
-const AT_ONCE: usize = 1 << 20;
-/// So many batches are planned at once, as they may have few rows.
-const BATCHES: usize = 4096;
-/// Rows of so many bytes are gathered at once, or those of one batch. Burn needs several operations for each field, and
-/// one more for each batch. Its CPU backend gathers so many bytes on several threads.
-const GATHERED: usize = 8 << 20;
+/// The most batches that are gathered at once, as they may have few bytes.
+const BATCHES: usize = 64;
 
 /// The batches of one epoch.
 pub(super) struct Gather<O> {
@@ -31,25 +26,24 @@ pub(super) struct Gather<O> {
     /// The numbers of the batches that are not planned yet.
     batches: Range<usize>,
     first: BatchKey,
+    /// Neighbouring batches, whose rows are gathered at once.
     planned: VecDeque<Planned>,
-    /// The rows of the batches that were planned last, and the same on the device once the first of them is taken.
     rows: Vec<i32>,
-    on_device: Option<Tensor<1, Int>>,
-    /// The rows that were gathered last.
-    gathered: Option<Rows>,
-}
-
-/// Rows of neighbouring batches, gathered.
-struct Rows {
-    /// Where they are among those that were planned.
-    planned: Range<usize>,
-    fields: Vec<Gathered>,
+    /// The fields of these rows, from the first of these batches until the last.
+    gathered: Vec<Gathered>,
 }
 
 /// A batch that is still to be gathered.
 struct Planned {
     at: BatchPlace,
     samples: Result<Samples, Error>,
+}
+
+impl Planned {
+    /// True if a batch of as many samples may follow this one, after so many rows.
+    fn is_followed(&self, rows: usize, most: usize) -> bool {
+        self.samples.as_ref().is_ok_and(|samples| rows + samples.rows.len() <= most)
+    }
 }
 
 struct Samples {
@@ -69,19 +63,19 @@ impl<O> Gather<O> {
         batches: Range<usize>,
         first: BatchKey,
     ) -> Self {
-        let (planned, rows, feed) = (VecDeque::new(), Vec::new(), Some(feed));
-        Self { of_all, tables, device, feed, batches, first, planned, rows, on_device: None, gathered: None }
+        let (planned, rows, gathered, feed) = (VecDeque::new(), Vec::new(), Vec::new(), Some(feed));
+        Self { of_all, tables, device, feed, batches, first, planned, rows, gathered }
     }
 
     /// Plans the next batches.
     fn plan(&mut self) {
         let Some(mut feed) = self.feed.take() else { return };
         let of_all = Arc::clone(&self.of_all);
-        (self.rows, self.on_device) = (Vec::new(), None);
+        let most = AT_ONCE / self.tables.row_bytes().max(1);
+        self.rows.clear();
         // An error has its turn before anything else is asked of the sampler.
-        while self.rows.len() < AT_ONCE
-            && self.planned.len() < BATCHES
-            && self.planned.back().is_none_or(|last| last.samples.is_ok())
+        while self.planned.len() < BATCHES
+            && self.planned.back().is_none_or(|last| last.is_followed(self.rows.len(), most))
             && let Some(number) = self.batches.next()
         {
             let key = BatchKey { number, ..self.first };
@@ -125,40 +119,36 @@ impl<O> Gather<O> {
         (0..self.of_all.fields.len()).map(longest).collect()
     }
 
-    /// Gathers the rows of a batch, and those of batches behind it.
-    fn gather(&mut self, batch: &Range<usize>) -> Rows {
-        let most = batch.start + GATHERED / self.tables.row_bytes().max(1);
-        let ends = self.planned.iter().map_while(|batch| Some(batch.samples.as_ref().ok()?.rows.end));
-        let end = ends.take_while(|end| *end <= most).last().unwrap_or(batch.end);
-        let planned = batch.start..end;
-        let all = self.on_device.get_or_insert_with(|| {
-            let data = TensorData::new(self.rows.clone(), [self.rows.len()]);
-            Tensor::from_data(data, (&self.device, DType::I32))
-        });
-        let rows = all.clone().slice([planned.clone()]);
-        let longest = self.longest(&planned);
+    /// Gathers the rows of the batches that are planned. Their numbers go to the device as a tensor of memory. Burn's
+    /// fusion gathers no operations across such a one, so it begins what it has been given by then.
+    fn gather(&self) -> Vec<Gathered> {
+        let rows = TensorData::new(self.rows.clone(), [self.rows.len()]);
+        let rows = Tensor::<1, Int>::from_data(rows, (&self.device, DType::I32));
+        let longest = self.longest(&(0..self.rows.len()));
         let each = self.of_all.fields.iter().zip(&self.tables.fields).zip(longest);
-        let fields = each.map(|((field, table), longest)| {
-            let shape = field.batch_shape(planned.len(), longest);
+        let gathered = each.map(|((field, table), longest)| {
+            let shape = field.batch_shape(self.rows.len(), longest);
             table.gather(rows.clone(), &shape)
         });
-        Rows { fields: fields.collect(), planned }
+        gathered.collect()
     }
 
     /// The plain tensors of a batch.
     fn raw(&mut self, at: BatchPlace, samples: &Samples) -> RawBatch {
         let (of_all, items) = (Arc::clone(&self.of_all), samples.indices.len());
-        let gathered = self.gathered.take().unwrap_or_else(|| self.gather(&samples.rows));
-        let first = samples.rows.start - gathered.planned.start;
+        if self.gathered.is_empty() {
+            self.gathered = self.gather();
+        }
         let mut raw = RawBatch::new(items, self.device.clone(), of_all.seed, at);
         raw.set_indices(Arc::clone(&samples.indices));
         let longest = self.longest(&samples.rows);
-        for ((field, rows), longest) in of_all.fields.iter().zip(&gathered.fields).zip(longest) {
+        for ((field, gathered), longest) in of_all.fields.iter().zip(&self.gathered).zip(longest) {
             let shape = field.batch_shape(items, longest);
-            raw.push(field, &shape, Uploaded::Tensor(rows(first, &shape)));
+            raw.push(field, &shape, Uploaded::Tensor(gathered(samples.rows.start, &shape)));
         }
-        // The last batch does not keep the others' memory.
-        self.gathered = (samples.rows.end < gathered.planned.end).then_some(gathered);
+        if samples.rows.end == self.rows.len() {
+            self.gathered.clear(); // the last batch does not keep the others' memory
+        }
         raw
     }
 }
