@@ -33,7 +33,7 @@ impl Default for Options {
             #[cfg(feature = "remote")]
             read_ahead: 512 << 20,
             #[cfg(feature = "remote")]
-            requests: 32,
+            requests: 64,
         }
     }
 }

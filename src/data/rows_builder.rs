@@ -172,7 +172,7 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         self
     }
 
-    /// Sets how many requests to a store are made at once. Default: 32. Each has a thread.
+    /// Sets how many requests to a store are made at once. Default: 64. Each has a thread.
     #[cfg(feature = "remote")]
     pub fn requests(mut self, requests: usize) -> Self {
         self.options.requests = requests;

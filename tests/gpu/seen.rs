@@ -27,8 +27,8 @@ fn a_loop_that_runs_ahead_is_compute_bound() {
     let stats = loader.stats();
     println!("{stats}\n{}", stats.verdict());
     // In the first step Burn compiles and tries out kernels for seconds, while transfers wait too: that is left out.
-    assert!(matches!(stats.verdict(), Verdict::Device { kept: false, .. }), "{}", stats.verdict());
-    assert!(stats.stages.device_wait.busy > stats.copies_had / 2, "{stats}");
+    let is_full = |verdict| matches!(verdict, Verdict::Device { kept: false, full, .. } if full > 0.5);
+    assert!(is_full(stats.verdict()), "{}", stats.verdict());
     let batch = 64 * (10_000 + 8);
     assert!((3 * batch..=8 * batch).contains(&stats.device_bytes_peak), "{}", stats.device_bytes_peak);
 }
