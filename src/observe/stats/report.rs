@@ -30,7 +30,7 @@ const KNOWN: f64 = 0.5;
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// Statistics are always on, and workers take no lock for them. `benches/README.md` has their cost: less than 1 % of
+/// Statistics are always on, and workers take no lock for them. `benches/figures.md` has their cost: less than 1 % of
 /// the smallest samples' throughput. Fast samples are timed in groups, one group in 32, and their percentiles are those
 /// of group means: [`StageStats::group`] says so. If samples take 20 µs or longer, each of them is timed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
