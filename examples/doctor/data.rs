@@ -47,7 +47,7 @@ use std::{
 
 const BATCH: usize = 64;
 const SEED: u64 = 42;
-/// The default of rows.
+/// Enough to see what a store gives; rows have 64 by default.
 const REQUESTS: usize = 32;
 
 #[derive(clap::Args)]

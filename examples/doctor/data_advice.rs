@@ -56,7 +56,7 @@ impl Pass {
 pub(crate) struct Store {
     /// With one request at once.
     pub(crate) one: Pass,
-    /// With as many as by default.
+    /// With many.
     pub(crate) many: Pass,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Remote {
     #[cfg(feature = "remote")]
     #[arg(long, value_name = "BYTES", value_parser = bytes_or_none)]
     read_ahead: Option<u64>,
-    /// Of URLs: how many requests are made at once. By default 32
+    /// Of URLs: how many requests are made at once. By default 64
     #[cfg(feature = "remote")]
     #[arg(long, value_name = "N")]
     requests: Option<usize>,

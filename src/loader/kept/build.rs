@@ -160,10 +160,13 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
 
 impl Checked {
     /// The same options, for reading each sample once, in the dataset's order. Several small batches are read as one, as
-    /// each costs some operations of the device, unless a limit was set for the memory of batches.
+    /// each costs some operations of the device, unless a limit
+    /// was set for the memory or the time of a batch, or the memory is the user's.
     fn once(&self, row_bytes: usize) -> Self {
         let (asked, dataset_len) = (self.schedule.max_batch_size(), self.schedule.dataset_len);
-        let is_limited = self.options.pinned_limit.is_some() || self.options.shared_limit.is_some();
+        let options = &self.options;
+        let memory = options.pinned_limit.is_some() || options.shared_limit.is_some() || options.alloc.is_some();
+        let is_limited = memory || options.timeout.is_some();
         let of_batch = row_bytes.saturating_mul(asked).max(1);
         let batches = if is_limited { 1 } else { (AT_ONCE / of_batch).clamp(1, READ_AS_ONE) };
         let batch_size = asked.max(asked.saturating_mul(batches).min(dataset_len));

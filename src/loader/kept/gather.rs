@@ -73,6 +73,7 @@ impl<O> Gather<O> {
         let of_all = Arc::clone(&self.of_all);
         let most = AT_ONCE / self.tables.row_bytes().max(1);
         self.rows.clear();
+        self.gathered.clear(); // a panic may have left them
         // An error has its turn before anything else is asked of the sampler.
         while self.planned.len() < BATCHES
             && self.planned.back().is_none_or(|last| last.is_followed(self.rows.len(), most))

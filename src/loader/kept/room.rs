@@ -23,7 +23,7 @@ pub(crate) struct Room {
 impl Room {
     /// That of so many rows; those of padded fields are as long as a row can be.
     pub(crate) fn of(fields: &[Field], rows: usize) -> Self {
-        let row = |field: &Field| field.shape.iter().product::<usize>().saturating_mul(field.dtype.size());
+        let row = |field: &Field| field.shape.iter().fold(field.dtype.size(), |bytes, dim| bytes.saturating_mul(*dim));
         let each = fields.iter().map(|field| row(field).saturating_mul(rows));
         let bytes = each.clone().fold(0, usize::saturating_add);
         Self { rows, bytes, largest: each.max().unwrap_or(0) }
