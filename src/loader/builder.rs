@@ -60,11 +60,13 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// A loader whose batches are made by a [`Collate`], row by row, in the memory that crosses the link.
     pub fn new<C: Collate<I, Batch = O>>(collate: C) -> Self {
         let collate = Arc::new(collate);
-        let (plain, finishes) = (Arc::new(Plain::new(Arc::clone(&collate))), Arc::clone(&collate));
-        let laid_out = Arc::clone(&plain);
+        let (kept, finishes) = (Arc::clone(&collate), Arc::clone(&collate));
         let keep = Keep {
-            layout: Box::new(move || laid_out.layout()),
-            read: Box::new(move |parts| rows(plain, parts)),
+            read: Box::new(move || {
+                let layout = kept.layout();
+                let plain = Arc::new(Plain { collate: kept, layout: layout.clone() });
+                (layout, Box::new(move |parts| Ok(rows(plain, parts)?.1)))
+            }),
             finish: Arc::new(move |batch| finishes.finish(batch)),
         };
         Self::with(Box::new(move |parts| Ok(rows(collate, parts)?.1)), Some(keep))

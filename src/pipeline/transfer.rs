@@ -75,8 +75,8 @@ impl<O> Pipeline<O> {
         self.common.rest(is_idle.then(|| self.window.most(1)));
     }
 
-    /// How long consumers have waited for their next batches: the longest of these times. Returns `None` if nobody waits
-    /// for `batch` any more.
+    /// Returns the longest time that a consumer has waited for its next batch, or `None` if nobody waits for `batch` any
+    /// more.
     pub(super) fn starved(&self, batch: BatchId) -> Option<Duration> {
         let state = self.lock();
         state.is_awaited(batch).then(|| state.starved(Instant::now()))

@@ -145,6 +145,8 @@ fn all_samplers_have_the_same_batches() {
     let numbers = Numbers::new(61);
     same_epochs(builder, &numbers);
     same_epochs(|| builder().shuffle(7), &numbers);
+    // More batches than are gathered at once.
+    same_epochs(|| builder().batch_size(1).shuffle(7), &Numbers::new(200));
     same_epochs(|| builder().shuffle(7).drop_last(true).seed(3).start_epoch(4), &numbers);
     same_epochs(|| builder().order(RandomWithReplacementSampler::new(1).with_size(100)), &numbers);
     same_epochs(|| builder().order(RepeatSampler::new(RandomSampler::new(2), 2).unwrap()), &numbers);

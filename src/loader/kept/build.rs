@@ -22,33 +22,29 @@ use crate::{
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::{data::dataset::Dataset, tensor::Device};
-use derive_new::new;
 use std::sync::{Arc, OnceLock};
 
-/// Returns the fields of a collate, and what makes the source of the tensors that are kept.
-type Read<I> = Box<dyn FnOnce(SourceParts<I>) -> Result<(Vec<Field>, MakeSource<RawBatch>), Error>>;
+/// Returns what makes the source of the tensors that are kept.
+type Read<I> = Box<dyn FnOnce(SourceParts<I>) -> Result<MakeSource<RawBatch>, Error>>;
 
 /// The two halves of a collate: what a data set is read with, and what makes batches of what is kept.
 pub(crate) struct Keep<I, O> {
-    pub(crate) layout: Box<dyn FnOnce() -> Vec<Field>>,
-    pub(crate) read: Read<I>,
+    /// Asks for the layout, and returns it.
+    pub(crate) read: Box<dyn FnOnce() -> (Vec<Field>, Read<I>)>,
     pub(crate) finish: Finish<O>,
 }
 
 /// A collate whose batches are their plain tensors.
-#[derive(new)]
 pub(crate) struct Plain<C> {
-    collate: Arc<C>,
-    /// Asked for once.
-    #[new(default)]
-    layout: OnceLock<Vec<Field>>,
+    pub(crate) collate: Arc<C>,
+    pub(crate) layout: Vec<Field>,
 }
 
 impl<I, C: Collate<I>> Collate<I> for Plain<C> {
     type Batch = RawBatch;
 
     fn layout(&self) -> Vec<Field> {
-        self.layout.get_or_init(|| self.collate.layout()).clone()
+        self.layout.clone()
     }
 
     fn write(&self, sample: &I, row: &mut RowMut<'_>) -> Result<(), BoxError> {
@@ -124,16 +120,16 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             let advice = "change whole batches in `finish` (`vision::device`), or use `build`";
             return Err(Error::config("build_kept", problem, advice));
         }
-        let Some(Keep { layout, read: make, finish }) = keep else {
+        let Some(Keep { read: lay_out, finish }) = keep else {
             let advice = "write a `Collate` and use `new`, or use `build`";
             return Err(Error::config("build_kept", "the batches of a batcher have no rows to keep", advice));
         };
         let dataset = Arc::new(dataset);
         let mut checked = Checked::new(options, dataset.len(), Arc::default())?;
-        let layout = guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(layout()))?;
-        let mut once = checked.once(Room::of(&layout, 1).bytes);
+        let (fields, make) = guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(lay_out()))?;
+        let mut once = checked.once(Room::of(&fields, 1).bytes);
         once.look_at::<I>(&*dataset);
-        let (fields, make_source) = make(once.parts(dataset, None))?;
+        let make_source = make(once.parts(dataset, None))?;
         let reader = once.loader(make_source)?;
         let Reading { tables, fates, lengths } = read(&reader, &fields)?;
         drop(reader); // its threads and slots
