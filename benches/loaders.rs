@@ -71,7 +71,7 @@ fn main() {
                             serde_json::json!({
                                 "date": date, "gpu": gpu, "burn": "0.22.1", "burn_pinned": env!("CARGO_PKG_VERSION"),
                                 "loader": loader, "case": case.name, "decoder": figures.decoder, "decoder_asked": format!("{:?}", args.decoder), "room": case.room, "batch": case.batch, "workers": workers,
-                                "matmuls": args.matmuls, "matmul_side": args.matmul_side, "finish": finish, "round": round, "steps": args.steps, "epoch": args.epoch,
+                                "matmuls": args.matmuls, "matmul_side": args.matmul_side, "finish": finish, "round": round, "steps": args.steps, "epoch": args.epoch, "shuffle": args.shuffle,
                                 "items_per_s": figures.items_per_s.round(), "gb_per_s": rounded(figures.gb_per_s, 3),
                                 "link_gb_per_s": link.map(|rate| rounded(rate, 2)),
                                 "fill_gb_per_s": fill.map(|rate| rounded(rate, 3)),

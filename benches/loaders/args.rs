@@ -73,7 +73,10 @@ pub(crate) struct Args {
     /// Bytes of the longest file that a device decodes, for the case `jpeg`; by default what the field takes
     #[arg(long)]
     room: Option<usize>,
-    /// Milliseconds that each sample takes to read while the worker sleeps, for `pinned`
+    /// Shuffle, in every loader; else in none
+    #[arg(long)]
+    pub(crate) shuffle: bool,
+    /// Milliseconds that each sample takes to read while the worker sleeps, for `pinned` and `kept`
     #[arg(long)]
     pub(crate) sleep: Option<u64>,
     /// Slots, for `pinned`: a limit of so many batches

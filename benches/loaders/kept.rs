@@ -1,7 +1,10 @@
 //! What it costs to keep the data on the device: the time to read them once, beside an epoch of `build`, and their memory.
 
-use crate::{args::Args, case::Case, data::Repeat, fail, finish::Batch, link};
-use burn::{data::dataloader::DataLoader, tensor::Device};
+use crate::{args::Args, case::Case, data::Item, fail, finish::Batch, link};
+use burn::{
+    data::{dataloader::DataLoader, dataset::Dataset},
+    tensor::Device,
+};
 use burn_pinned::{Error, PinnedDataLoader};
 use std::{sync::Arc, time::Instant};
 
@@ -17,16 +20,16 @@ pub(crate) struct Costs {
     pub(crate) kept_mb: Option<f64>,
 }
 
-/// Makes a loader of data that are kept. Its order is shuffled, as the others walk through memory by a stride.
+/// Makes a loader of data that are kept.
 pub(crate) fn keep(
     args: &Args,
     case: &Case,
     workers: usize,
     device: &Device,
-    dataset: Repeat,
+    dataset: impl Dataset<Item> + Clone + 'static,
 ) -> Result<(Arc<PinnedDataLoader<Batch>>, Costs), Error> {
     let builder = || args.builder(case, workers).set_device(device.clone());
-    let rows_mb = dataset.len as f64 * (case.batch_bytes() / case.batch) as f64 / 1e6;
+    let rows_mb = dataset.len() as f64 * (case.batch_bytes() / case.batch) as f64 / 1e6;
     let sync = || device.sync().unwrap_or_else(|error| fail(&error.to_string()));
     let ms = |started: Instant| 1e3 * started.elapsed().as_secs_f64();
     let read = builder().build(dataset.clone())?;
@@ -40,7 +43,7 @@ pub(crate) fn keep(
     sync();
     let before = link::device_mb();
     let started = Instant::now();
-    let kept = builder().shuffle(1).build_kept(dataset)?;
+    let kept = builder().build_kept(dataset)?;
     let read_ms = ms(started);
     let kept_mb = link::device_mb().zip(before).map(|(after, before)| after - before);
     Ok((kept, Costs { read_ms, epoch_ms, rows_mb, kept_mb }))

@@ -19,6 +19,7 @@ use burn_pinned::{BoxError, Error, KeyedRng, PinnedDataLoader, PinnedDataLoaderB
 use std::{iter::repeat_with, sync::Arc, thread::sleep, time::Duration};
 
 /// Storage that makes each read wait.
+#[derive(Clone)]
 struct Sleeps {
     dataset: Repeat,
     time: Duration,
@@ -76,6 +77,9 @@ impl Args {
             workers => builder.num_workers(workers),
         };
         builder = builder.prefetch(self.prefetch);
+        if self.shuffle {
+            builder = builder.shuffle(1);
+        }
         if let Some(transfers) = self.transfers {
             builder = builder.transfer_threads(transfers);
         }
@@ -90,10 +94,14 @@ impl Args {
         builder: PinnedDataLoaderBuilder<Item, Batch>,
         dataset: Repeat,
     ) -> Result<Arc<PinnedDataLoader<Batch>>, Error> {
-        match self.sleep {
+        match self.slow(&dataset) {
             None => builder.build(dataset),
-            Some(ms) => builder.build(Sleeps { dataset, time: Duration::from_millis(ms) }),
+            Some(slow) => builder.build(slow),
         }
+    }
+
+    fn slow(&self, dataset: &Repeat) -> Option<Sleeps> {
+        self.sleep.map(|ms| Sleeps { dataset: dataset.clone(), time: Duration::from_millis(ms) })
     }
 
     pub(crate) fn source(&self, loader: &str, case: &Case, workers: usize, device: &Device, len: usize) -> Source {
@@ -108,17 +116,18 @@ impl Args {
                 }
                 Err(error) => fail(&error.to_string()),
             },
-            "kept" => match keep(self, case, workers, device, dataset) {
+            "kept" => match self.slow(&dataset).map_or_else(
+                || keep(self, case, workers, device, dataset.clone()),
+                |slow| keep(self, case, workers, device, slow),
+            ) {
                 Ok((loader, costs)) => Source::Kept(loader, costs),
                 Err(error) => fail(&error.to_string()),
             },
-            "burn" => Source::Burn(
-                DataLoaderBuilder::new(case.clone())
-                    .batch_size(case.batch)
-                    .num_workers(workers)
-                    .set_device(device.clone())
-                    .build(dataset),
-            ),
+            "burn" => {
+                let builder = DataLoaderBuilder::new(case.clone()).batch_size(case.batch).num_workers(workers);
+                let builder = if self.shuffle { builder.shuffle(1) } else { builder };
+                Source::Burn(builder.set_device(device.clone()).build(dataset))
+            }
             "resident" | "finishing" | "fresh" => {
                 let items = (0..case.batch).map(|index| Item { store: case.store, index }).collect();
                 let (x, labels) = case.batch(items, device);

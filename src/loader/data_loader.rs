@@ -228,7 +228,8 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         plan.counters.set_cpu_threads(plan.options.machine().threads);
         plan.counters.set_grows(plan.options.workers.is_none());
         plan.counters.started(settings.transfers, pool.limits().slots);
-        let threads = Arc::new(Threads::start(Pipeline::new(settings, source, pool), Growth::new(bounds))?);
+        let growth = Growth::new(bounds, plan.options.read_as_one);
+        let threads = Arc::new(Threads::start(Pipeline::new(settings, source, pool), growth)?);
         *running = Some(Arc::clone(&threads));
         Ok(threads)
     }

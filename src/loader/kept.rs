@@ -33,8 +33,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// Rows of so many bytes are read at once, and gathered at once, or those of one batch. Burn needs several operations each
-/// time. Its CPU backend gathers so many bytes on several threads.
+/// Rows of so many bytes are read at once, and gathered at once, or those of one batch. Burn needs several operations
+/// each time. Its CPU backend gathers so many bytes on several threads.
 const AT_ONCE: usize = 8 << 20;
 
 /// Makes the user's batch, as `Collate::finish` does.

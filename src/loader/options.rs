@@ -36,6 +36,8 @@ pub(crate) struct Options {
     pub(crate) seed: Option<u64>,
     pub(crate) workers: Option<usize>,
     pub(crate) read_many: Option<usize>,
+    /// How many batches of the user's are read as one, where data are read to be kept on a device. Else it is one.
+    pub(crate) read_as_one: usize,
     pub(crate) prefetch: usize,
     pub(crate) transfers: Option<usize>,
     pub(crate) pinned_limit: Option<usize>,
@@ -65,6 +67,7 @@ impl Default for Options {
             seed: None,
             workers: None,
             read_many: None,
+            read_as_one: 1,
             prefetch: PREFETCH,
             transfers: None,
             pinned_limit: None,

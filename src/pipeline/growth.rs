@@ -43,7 +43,7 @@ pub(crate) struct Sight {
 /// A window is at least so long and has so many batches. The time is that of a few bursts of a loop that runs ahead of
 /// its device.
 const WINDOW: Duration = Duration::from_millis(500);
-const BATCHES: u32 = 8;
+const BATCHES: usize = 8;
 /// A loop that runs ahead waits for its device now and then, so its batches come in bursts. A window ends with a step
 /// that is at least half as long as its longest, so that it has whole bursts, or when it is this long.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -60,6 +60,8 @@ const PAUSE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Growth {
     bounds: Bounds,
+    /// The fewest batches of a window.
+    fewest: u32,
     workers: usize,
     window: Option<Window>,
     /// The number of workers before a doubling that is being tried, and the rate with them.
@@ -79,8 +81,10 @@ struct Window {
 }
 
 impl Growth {
-    pub(crate) fn new(bounds: Bounds) -> Self {
-        Self { bounds, workers: bounds.start, window: None, trial: None, paused: None }
+    /// A batch may hold as much as several of the user's.
+    pub(crate) fn new(bounds: Bounds, batches_in_one: usize) -> Self {
+        let fewest = BATCHES.div_ceil(batches_in_one) as u32; // 8 at most
+        Self { bounds, fewest, workers: bounds.start, window: None, trial: None, paused: None }
     }
 
     pub(crate) fn workers(&self) -> usize {
@@ -93,7 +97,7 @@ impl Growth {
             return None;
         }
         let window = self.window.get_or_insert_with(|| Window::new(sight));
-        if !window.add(sight) {
+        if !window.add(sight, self.fewest) {
             return None;
         }
         let window = mem::replace(window, Window::new(sight));
@@ -134,8 +138,9 @@ impl Window {
         Self { start, batches: 0, waited, longest, time, last: start.now }
     }
 
-    /// Adds a batch; returns whether the window ends with it. Between two epochs the clock stands still.
-    fn add(&mut self, Sight { now, waited, stepped, .. }: Sight) -> bool {
+    /// Adds a batch; returns whether the window ends with it, if it has at least so many. Between two epochs the clock
+    /// stands still.
+    fn add(&mut self, Sight { now, waited, stepped, .. }: Sight, fewest: u32) -> bool {
         let time = now - mem::replace(&mut self.last, now);
         let Some(stepped) = stepped else { return false };
         self.batches += 1;
@@ -144,7 +149,7 @@ impl Window {
         let step = stepped.min(WINDOW); // more is a pause
         self.longest = self.longest.max(step);
         let ends = self.time >= LONGEST || step >= self.longest / 2;
-        self.batches >= BATCHES && self.time >= WINDOW && ends
+        self.batches >= fewest && self.time >= WINDOW && ends
     }
 }
 

@@ -9,7 +9,7 @@ use burn::{
 };
 use burn_pinned::{
     BadSamples, BoxError, Collate, Distributed, Error, Field, KeyedRng, LoaderState, PinnedDataLoader,
-    PinnedDataLoaderBuilder, RawBatch, RowMut,
+    PinnedDataLoaderBuilder, RawBatch, RowMut, collate,
     fault::Quota,
     memory::MemoryLimit,
     order::{
@@ -156,6 +156,32 @@ fn all_samplers_have_the_same_batches() {
     same_epochs(|| bare().order(FixedBatchSampler::new(RandomSampler::new(9), 7).unwrap()), &numbers);
     let lengths: Vec<usize> = (0..61).map(|number| number * 5 % 7).collect();
     same_epochs(|| bare().order(LengthBucketSampler::new(lengths.clone(), 6, 4).unwrap()), &numbers);
+}
+
+/// Rows of which only some batches, one batch, or not even that are gathered at once.
+#[test]
+fn large_rows_have_the_same_batches() {
+    for (row_bytes, batch_size) in [(1 << 20, 3), (3 << 20, 2), (9 << 20, 2)] {
+        let collate = collate::<usize, _>(
+            [Field::new("bytes", DType::U8, [row_bytes])],
+            move |&number, row| Ok(row.write("bytes", &vec![number as u8 + 1; row_bytes])?),
+            |mut batch| {
+                let bytes = batch.take::<2, Int>("bytes")?.into_data();
+                Ok(bytes.as_slice::<u8>().map_err(|error| format!("{error:?}"))?.to_vec())
+            },
+        );
+        let builder = PinnedDataLoaderBuilder::new(collate).batch_size(batch_size).shuffle(3).set_device(device());
+        let loader = builder.build_kept(Numbers::new(14)).unwrap();
+        let mut numbers = Vec::new();
+        for batch in loader.iter() {
+            for row in batch.unwrap().chunks(row_bytes) {
+                assert!(row.iter().all(|byte| *byte == row[0]), "the row of one sample");
+                numbers.push(row[0] as usize - 1);
+            }
+        }
+        let order: Vec<_> = RandomSampler::new(3).indices(14, 0).collect();
+        assert_eq!(numbers, order, "rows of {row_bytes} bytes");
+    }
 }
 
 fn bad(len: usize, indices: &[usize]) -> Numbers {

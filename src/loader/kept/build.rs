@@ -13,6 +13,7 @@ use crate::{
         builder::PinnedDataLoaderBuilder,
         data_loader::PinnedDataLoader,
         make::SourceParts,
+        options::Options,
         plan::{MakeSource, Origin},
         state::Epochs,
     },
@@ -156,8 +157,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
 
 impl Checked {
     /// The same options, for reading each sample once, in the dataset's order. Several small batches are read as one, as
-    /// each costs some operations of the device, unless a limit
-    /// was set for the memory or the time of a batch, or the memory is the user's.
+    /// each costs some operations of the device. They are not if a limit was set for the memory or the time of a batch,
+    /// or if the memory is the user's.
     fn once(&self, row_bytes: usize) -> Self {
         let (asked, dataset_len) = (self.schedule.max_batch_size(), self.schedule.dataset_len);
         let options = &self.options;
@@ -165,11 +166,12 @@ impl Checked {
         let is_limited = memory || options.timeout.is_some();
         let of_batch = row_bytes.saturating_mul(asked).max(1);
         let batches = if is_limited { 1 } else { (AT_ONCE / of_batch).clamp(1, READ_AS_ONE) };
-        let batch_size = asked.max(asked.saturating_mul(batches).min(dataset_len));
+        let batches = batches.min(dataset_len.div_ceil(asked));
+        let batch_size = asked.saturating_mul(batches);
         let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size, drop_last: false };
         let distributed = Distributed::alone();
         let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None };
-        let mut options = self.options.clone();
+        let mut options = Options { read_as_one: batches, ..self.options.clone() };
         options.device = options.device.map(Device::without_autodiff);
         Self { options, schedule, start: Position::begin(0), faults: self.faults.clone() }
     }

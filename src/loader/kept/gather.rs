@@ -40,7 +40,8 @@ struct Planned {
 }
 
 impl Planned {
-    /// True if a batch of as many samples may follow this one, after so many rows.
+    /// True if a batch of as many samples may follow this one, after so many rows. A batch sampler may then give a larger
+    /// one, so the rows of one batch may be beyond the limit.
     fn is_followed(&self, rows: usize, most: usize) -> bool {
         self.samples.as_ref().is_ok_and(|samples| rows + samples.rows.len() <= most)
     }
@@ -200,3 +201,6 @@ impl<O> ToFinish<O> for Unfinished<O> {
         Ok(Finished { batch, items, permit })
     }
 }
+
+#[cfg(test)]
+mod tests;

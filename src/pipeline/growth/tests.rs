@@ -35,7 +35,7 @@ impl Loop {
         let now = Instant::now();
         let none = Duration::ZERO;
         let sight = Sight { now, waited: none, stepped: None, worked: none, took: none, awake: none };
-        Self { world, growth: Growth::new(bounds), sight, batches: 0, changes: Vec::new() }
+        Self { world, growth: Growth::new(bounds, 1), sight, batches: 0, changes: Vec::new() }
     }
 
     /// Takes batches for a time; returns how many a second.
@@ -73,6 +73,21 @@ impl Loop {
             self.changes.push(workers);
         }
     }
+}
+
+/// A batch that holds as much as several counts as them: a window of a quarter of the batches is long enough.
+#[test]
+fn batches_of_several_end_a_window_sooner() {
+    let world = World { worker: 0.25, ..WORLD };
+    let batches_until_growth = |in_one: usize| {
+        let mut training = Loop { growth: Growth::new(SIXTEEN, in_one), ..Loop::new(world, SIXTEEN) };
+        while training.changes.is_empty() {
+            training.batch();
+        }
+        assert_eq!(training.changes, [15]);
+        training.batches
+    };
+    assert_eq!([1, 2, 3, 4, 16, 1000].map(batches_until_growth), [8, 4, 3, 2, 2, 2]);
 }
 
 /// Decoding on the CPU: all cores but one.

@@ -4,10 +4,10 @@ use super::{Builder, bad, bare, builder};
 use crate::common::{Mischief, Numbers, device};
 use burn::{
     data::dataloader::{DataLoader, batcher::Batcher},
-    tensor::{Device, Int, Tensor},
+    tensor::{DType, Device, Int, Tensor},
 };
 use burn_pinned::{
-    BadSamples, Error, KeyedRng, PinnedDataLoaderBuilder,
+    BadSamples, BoxError, Collate, Error, Field, KeyedRng, PinnedDataLoaderBuilder, RawBatch, RowMut,
     fault::Quota,
     memory::{HostAlloc, HostBlock, MemoryLimit},
 };
@@ -37,6 +37,30 @@ fn what_cannot_be_kept_is_an_error() {
     let batcher = PinnedDataLoaderBuilder::from_batcher(Sums).batch_size(4).set_device(device());
     let batcher = batcher.build_kept(Numbers::new(20)).unwrap_err().to_string();
     assert!(batcher.contains("batcher"), "{batcher}");
+}
+
+/// A row that no memory can hold.
+#[test]
+fn a_layout_beyond_any_memory_is_an_error() {
+    struct Vast;
+    impl Collate<usize> for Vast {
+        type Batch = ();
+
+        fn layout(&self) -> Vec<Field> {
+            vec![Field::new("vast", DType::U8, [usize::MAX, 2])]
+        }
+
+        fn write(&self, _: &usize, _: &mut RowMut<'_>) -> Result<(), BoxError> {
+            Ok(())
+        }
+
+        fn finish(&self, _: RawBatch) -> Result<(), BoxError> {
+            Ok(())
+        }
+    }
+    let builder = PinnedDataLoaderBuilder::new(Vast).batch_size(2).set_device(device());
+    let error = builder.build_kept(Numbers::new(20)).unwrap_err();
+    assert!(matches!(&error, Error::Config { .. }) && error.to_string().contains("vast"), "{error}");
 }
 
 /// A dataset that says it has more samples than there is memory for is refused before anything is read.

@@ -157,7 +157,7 @@ pub(super) fn pipeline_of(
 
 /// The threads of a pipeline, two workers among them.
 pub(super) fn threads(pipeline: &Arc<Pipeline<()>>) -> Threads<()> {
-    Threads::start(Arc::clone(pipeline), Growth::new(Bounds::fixed(2))).unwrap()
+    Threads::start(Arc::clone(pipeline), Growth::new(Bounds::fixed(2), 1)).unwrap()
 }
 
 pub(super) fn epoch_of(batches: usize) -> EpochOrder {
