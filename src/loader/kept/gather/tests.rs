@@ -1,0 +1,64 @@
+//! What a fault on the device leaves behind.
+
+use super::{
+    super::{fates::Fates, lengths::Lengths, tables::Places},
+    *,
+};
+use crate::{
+    device::Table,
+    fault::{BoxError, Faults},
+    memory::Field,
+    order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
+};
+
+/// 200 rows, each with its number, in batches of one.
+fn numbers() -> Gather<i32> {
+    let (device, len) = (Device::flex(), 200);
+    let fields = vec![Field::new("x", DType::I32, [])];
+    let values = TensorData::new((0..len as i32).collect::<Vec<_>>(), [len, 1]);
+    let table = Table::Int(Tensor::from_data(values, (&device, DType::I32)));
+    let tables = Arc::new(Tables::new(device.clone(), vec![table], len));
+    let finish = |mut raw: RawBatch| {
+        let number = raw.take::<1, Int>("x")?.into_data().try_to_vec::<i32>()?;
+        Ok::<_, BoxError>(number[0])
+    };
+    let of_all = OfAll {
+        lengths: Lengths::new(&fields, len),
+        fields,
+        finish: Arc::new(finish),
+        fates: Fates::default(),
+        len,
+        seed: 0,
+        faults: Faults::default(),
+        places: Places::new(&tables),
+    };
+    let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size: 1, drop_last: false };
+    let distributed = Distributed::alone();
+    let schedule = Schedule { sampling, dataset_len: len, distributed, slice: None, devices: 1, resumed: None };
+    let EpochOrder { feed, batches, .. } = schedule.epoch(0).unwrap();
+    Gather::new(Arc::new(of_all), tables, device, feed, batches, BatchKey::new(0, 0))
+}
+
+fn next(gather: &mut Gather<i32>) -> Option<Result<i32, Error>> {
+    let Given { ready, .. } = gather.next()?;
+    Some(ready.and_then(|ready| match ready {
+        Ready::Raw(raw) => Ok(raw.finish()?.batch),
+        _ => panic!("a batch of one row"),
+    }))
+}
+
+/// Rows that were gathered before a panic are no other batch's.
+#[test]
+fn a_panic_in_the_last_of_the_batches_that_are_gathered_at_once_leaves_no_rows() {
+    let mut gather = numbers();
+    for number in 0..BATCHES as i32 - 1 {
+        assert_eq!(next(&mut gather).unwrap().unwrap(), number);
+    }
+    gather.gathered = vec![Box::new(|_, _| panic!("the device is lost"))];
+    let error = next(&mut gather).unwrap().unwrap_err();
+    assert!(matches!(&error, Error::Panicked { message, .. } if message.contains("is lost")), "{error}");
+    for number in BATCHES as i32..200 {
+        assert_eq!(next(&mut gather).unwrap().unwrap(), number);
+    }
+    assert!(next(&mut gather).is_none());
+}
