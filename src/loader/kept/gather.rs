@@ -84,7 +84,7 @@ impl<O> Gather<O> {
             let at = BatchPlace { key, position: feed.position() };
             let _span = Span::new(&of_all.faults.counters, Stage::Sampler, key);
             let place = Place::batch(Stage::Sampler, key);
-            let samples = feed.take(place).and_then(|BatchIndices { indices, .. }| self.samples(&indices, place));
+            let samples = feed.take(place).and_then(|BatchIndices { indices, .. }| self.samples(indices, place));
             let samples = samples.inspect_err(|error| of_all.faults.saw(error));
             self.planned.push_back(Planned { at, samples });
         }
@@ -96,17 +96,22 @@ impl<O> Gather<O> {
     }
 
     /// Finds the rows of a batch.
-    fn samples(&mut self, asked: &[usize], place: Place) -> Result<Samples, Error> {
+    fn samples(&mut self, mut indices: Vec<usize>, place: Place) -> Result<Samples, Error> {
         let (first, len) = (self.rows.len(), self.of_all.len);
-        if let Some(index) = asked.iter().copied().find(|index| *index >= len) {
+        if let Some(index) = indices.iter().copied().find(|index| *index >= len) {
             let place = Place { index: Some(index), ..place };
             return Err(Error::IndexOutOfRange { place, index, len });
         }
-        let (mut skips, mut indices) = (Skips::default(), Vec::with_capacity(asked.len()));
-        for (position, index) in asked.iter().enumerate() {
-            if let Some((row, index)) = self.of_all.fates.of(*index, position, &mut skips) {
-                self.rows.push(row as i32); // there are no more rows than that
-                indices.push(index);
+        let mut skips = Skips::default();
+        if self.of_all.fates.are_good() {
+            self.rows.extend(indices.iter().map(|row| *row as i32)); // there are no more rows than that
+        } else {
+            let asked = mem::take(&mut indices).into_iter().enumerate();
+            for (position, index) in asked {
+                if let Some((row, index)) = self.of_all.fates.of(index, position, &mut skips) {
+                    self.rows.push(row as i32);
+                    indices.push(index);
+                }
             }
         }
         Ok(Samples { rows: first..self.rows.len(), indices: indices.into(), skips })
