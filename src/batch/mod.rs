@@ -20,7 +20,7 @@ pub(crate) use batcher_source::ItemsSource;
 pub use closures::collate;
 pub use collate::Collate;
 pub(crate) use filled_rows::upload_rows;
-pub(crate) use next::{Finished, Next, Queues, Ready, Step, ToFinish, ToPin, ToSend};
+pub(crate) use next::{Finished, Next, Queue, Queues, Ready, ToFinish, ToPin, ToSend};
 pub(crate) use raw::BatchPlace;
 pub use raw::RawBatch;
 pub use row::RowMut;

@@ -1,5 +1,5 @@
-//! The steps of a batch from the workers to the consumer. A new step is a trait, a variant and a queue here, and a file
-//! with its threads in `pipeline`, such as `pin.rs` and `transfer.rs`.
+//! The way of a batch from the workers to the consumer. A new stage of it is a trait, a variant and a queue here, and a
+//! file with its threads in `pipeline`, such as `pin.rs` and `transfer.rs`.
 
 use crate::{
     device::Uploader,
@@ -8,7 +8,7 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What comes next for a batch that has left the workers. Each step takes the batch and returns the next.
+/// What comes next for a batch that has left the workers. Each stage takes the batch and returns what comes then.
 pub(crate) enum Next<O> {
     /// It must be prepared for the link.
     Pin(Box<dyn ToPin<O>>),
@@ -67,19 +67,19 @@ pub(crate) enum Ready<O> {
     Empty,
 }
 
-/// A step that has a queue and threads of its own.
+/// A queue that threads of its own wait at.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Step {
+pub(crate) enum Queue {
     Pin,
     Send,
 }
 
-impl Step {
-    /// The number of steps.
+impl Queue {
+    /// The number of queues.
     pub(crate) const COUNT: usize = 2;
 }
 
-/// The batches of an epoch that wait for a step, by their numbers.
+/// The batches of an epoch in the queues, by their numbers.
 pub(crate) struct Queues<O> {
     pub(crate) to_pin: BTreeMap<usize, Box<dyn ToPin<O>>>,
     pub(crate) to_send: BTreeMap<usize, Box<dyn ToSend<O>>>,
@@ -90,17 +90,8 @@ impl<O> Queues<O> {
         Self { to_pin: BTreeMap::new(), to_send: BTreeMap::new() }
     }
 
-    /// The numbers of batches that wait for each step.
-    pub(crate) fn waiting(&self) -> [usize; Step::COUNT] {
+    /// How many batches each queue has.
+    pub(crate) fn waiting(&self) -> [usize; Queue::COUNT] {
         [self.to_pin.len(), self.to_send.len()]
-    }
-
-    /// Takes out all batches, or only one.
-    pub(crate) fn take(&mut self, only: Option<usize>) -> Self {
-        let taken = |number: &usize| only.is_none_or(|only| only == *number);
-        Self {
-            to_pin: self.to_pin.extract_if(.., |number, _| taken(number)).collect(),
-            to_send: self.to_send.extract_if(.., |number, _| taken(number)).collect(),
-        }
     }
 }

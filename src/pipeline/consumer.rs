@@ -9,7 +9,7 @@ use super::{
     },
 };
 use crate::{
-    batch::Step,
+    batch::Queue,
     fault::{Error, Skips, discard},
     order::Feed,
     sync::MutexGuard,
@@ -107,7 +107,7 @@ impl<O> Pipeline<O> {
                     continue;
                 }
             }
-            // Nobody tells the consumer when memory begins to lack, so it looks now and then.
+            // Nobody tells the consumer when memory begins to lack, so it looks again after `lease_timeout` at the latest.
             let patience =
                 lacking.unwrap_or(now).saturating_duration_since(asked).saturating_add(self.settings.lease_timeout);
             let next = [flush, take_permits, self.settings.timeout, Some(patience)].into_iter().flatten().min();
@@ -121,7 +121,7 @@ impl<O> Pipeline<O> {
     fn hand_out(&self, state: MutexGuard<'_, State<O>>, delivery: Delivery<O>) -> Delivery<O> {
         let opens = state.has_work(self.pool.has_permit());
         drop(state);
-        self.for_step(Step::Send).notify_one(); // one more may go to the device
+        self.for_queue(Queue::Send).notify_one(); // one more may go to the device
         if opens {
             self.for_workers.notify_one();
         }

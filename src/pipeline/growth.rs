@@ -1,6 +1,6 @@
 //! How many workers a loader has, if that is not set: a function of what its loop sees, without threads or clocks.
 //!
-//! It starts with a number that is enough for most. While the loop waits and all workers have work, the number doubles. A
+//! It starts with a number that is enough for most. While the loop waits and the workers are busy, the number doubles. A
 //! doubling that does not help is taken back.
 
 use std::{

@@ -5,7 +5,7 @@ use super::{
     state::{BatchId, State},
 };
 use crate::{
-    batch::{Next, Step, ToPin},
+    batch::{Next, Queue, ToPin},
     fault::{Error, during},
     observe::Entered,
     vocabulary::{BatchKey, Place, Stage},
@@ -18,7 +18,7 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
     if let Some(bytes) = pipeline.source.slot_bytes() {
         during(Place::batch(Stage::SlotWait, BatchKey::NONE), || pipeline.pool.preallocate(bytes));
     }
-    while let Some((batch, filled, abandoned)) = pipeline.wait_for(Step::Pin, State::take_to_pin) {
+    while let Some((batch, filled, abandoned)) = pipeline.wait_for(Queue::Pin, State::take_to_pin) {
         pipeline.pass(batch, pipeline.pin(batch, filled, &abandoned));
     }
 }

@@ -5,7 +5,7 @@
 
 use super::state::{BatchId, Depth, State};
 use crate::{
-    batch::{Next, Outcome, Ready, Source, Step},
+    batch::{Next, Outcome, Queue, Ready, Source},
     device::{Common, DeviceWindow, Uploader},
     fault::{Caught, Error, Skips, Watch, discard},
     memory::{AwaitsPermits, Pool},
@@ -27,8 +27,8 @@ use std::{
 pub(crate) struct Settings {
     /// Batches ready ahead of the step.
     pub(crate) prefetch: usize,
-    /// Threads that copy to the device. With none, as on a CPU backend, the worker that ends a batch also does its other
-    /// steps. There is no copy to wait for then, and permits alone limit what is ready.
+    /// Threads that copy to the device. With none, as on a CPU backend, the worker that ends a batch also does the rest.
+    /// There is no copy to wait for then.
     pub(crate) transfers: usize,
     /// How long `next()` waits for a batch before the epoch ends.
     pub(crate) timeout: Option<Duration>,
@@ -51,7 +51,7 @@ pub(crate) struct Pipeline<O> {
     pub(super) watch: Watch,
     state: Mutex<State<O>>,
     pub(super) for_workers: Condvar,
-    for_steps: [Condvar; Step::COUNT],
+    for_queues: [Condvar; Queue::COUNT],
     pub(super) for_consumers: Condvar,
     /// A running mean of the time that one row takes a worker, in nanoseconds.
     row_ns: CachePadded<AtomicU64>,
@@ -66,7 +66,7 @@ impl<O: Send + 'static> Pipeline<O> {
         let depth = Depth { prefetch: settings.prefetch, slots: pool.limits().slots };
         let common = Common::default();
         let (looks, hurries) = (common.clone(), common.clone());
-        // One more than may be ahead, for the batch of the step, or it waits.
+        // One more than may be ahead: the batch of the running step is on the device too.
         let window =
             DeviceWindow::new(depth.on_device() + 1, move |urgent| looks.look(urgent), move || hurries.make_room());
         let window = Arc::new(window);
@@ -81,7 +81,7 @@ impl<O: Send + 'static> Pipeline<O> {
             watch: Watch::new(settings.timeout),
             state: Mutex::new(State::new(depth)),
             for_workers: Condvar::new(),
-            for_steps: Default::default(),
+            for_queues: Default::default(),
             for_consumers: Condvar::new(),
             row_ns: CachePadded::default(),
             worked_ns: CachePadded::default(),
@@ -107,24 +107,24 @@ impl<O> Pipeline<O> {
         self.pool.counters()
     }
 
-    /// Whether the worker that ends a batch also does its other steps, as on a CPU backend.
+    /// Whether the worker that ends a batch also does the rest, as on a CPU backend.
     pub(super) fn is_host(&self) -> bool {
         self.settings.transfers == 0
     }
 
-    /// Where the threads of a step sleep.
-    pub(super) fn for_step(&self, step: Step) -> &Condvar {
-        &self.for_steps[step as usize]
+    /// Where the threads of a queue sleep.
+    pub(super) fn for_queue(&self, queue: Queue) -> &Condvar {
+        &self.for_queues[queue as usize]
     }
 
-    /// Waits until `take` finds something for a thread of a step; returns `None` when the pipeline is closed.
-    pub(super) fn wait_for<T>(&self, step: Step, take: impl Fn(&mut State<O>) -> Option<T>) -> Option<T> {
+    /// Waits until `take` finds something in a queue; returns `None` when the pipeline is closed.
+    pub(super) fn wait_for<T>(&self, queue: Queue, take: impl Fn(&mut State<O>) -> Option<T>) -> Option<T> {
         let mut state = self.lock();
         while !state.is_closed() {
             if let Some(found) = take(&mut state) {
                 return Some(found);
             }
-            self.for_step(step).wait(&mut state);
+            self.for_queue(queue).wait(&mut state);
         }
         None
     }
@@ -169,7 +169,7 @@ impl<O> Pipeline<O> {
         }
     }
 
-    /// Takes a filled batch to its next step, with the record of its bad samples.
+    /// Takes a filled batch to what comes next, with the record of its bad samples.
     pub(super) fn filled(&self, batch: BatchId, outcome: Outcome<O>, skips: Skips) {
         self.skipped(batch, skips);
         match outcome {
@@ -186,19 +186,18 @@ impl<O> Pipeline<O> {
         self.ready(batch, Err(Error::Panicked { place, message, trace }));
     }
 
-    /// Takes a batch to its next step: into the queue of that step, or to the consumer. Returns whether somebody waits
-    /// for it.
+    /// Takes a batch to what comes next: into a queue, or to the consumer. Returns whether somebody waits for it.
     pub(super) fn pass(&self, batch: BatchId, next: Result<Next<O>, Error>) -> bool {
         match next {
-            Ok(next) if self.is_host() => self.ready(batch, self.all_steps(batch, next)),
+            Ok(next) if self.is_host() => self.ready(batch, self.do_the_rest(batch, next)),
             Ok(Next::Pin(filled)) => {
                 let left_over = self.lock().put_to_pin(batch, filled);
-                self.for_step(Step::Pin).notify_one();
+                self.for_queue(Queue::Pin).notify_one();
                 self.taken(batch, left_over)
             }
             Ok(Next::Send(filled)) => {
                 let left_over = self.lock().put_to_send(batch, filled);
-                self.for_step(Step::Send).notify_one();
+                self.for_queue(Queue::Send).notify_one();
                 self.taken(batch, left_over)
             }
             Ok(Next::Finish(raw)) => self.ready(batch, Ok(Ready::Raw(raw))),
@@ -207,9 +206,9 @@ impl<O> Pipeline<O> {
         }
     }
 
-    /// Does all steps of a batch here, as workers do on a CPU backend.
-    fn all_steps(&self, batch: BatchId, mut next: Next<O>) -> Result<Ready<O>, Error> {
-        let never = AtomicBool::new(false); // no step needs memory here, so none waits
+    /// Does here all that is left to do for a batch, as workers do on a CPU backend.
+    fn do_the_rest(&self, batch: BatchId, mut next: Next<O>) -> Result<Ready<O>, Error> {
+        let never = AtomicBool::new(false); // nothing needs memory here, so nothing waits
         loop {
             next = match next {
                 Next::Pin(filled) => self.pin(batch, filled, &never)?,
@@ -231,7 +230,7 @@ impl<O> Pipeline<O> {
         let left_over = self.lock().put_ready(batch, ready, Instant::now());
         self.for_consumers.notify_all();
         if !passed_all {
-            self.for_step(Step::Pin).notify_one(); // the next batch to pin may have waited behind this one
+            self.for_queue(Queue::Pin).notify_one(); // the next batch to pin may have waited behind this one
         }
         self.taken(batch, left_over)
     }
@@ -255,8 +254,8 @@ impl<O> Pipeline<O> {
         let left_over = self.lock().close();
         self.for_workers.notify_all();
         self.for_consumers.notify_all();
-        for step in &self.for_steps {
-            step.notify_all();
+        for queue in &self.for_queues {
+            queue.notify_all();
         }
         self.pool.close();
         discard(Place::batch(Stage::Finish, BatchKey::NONE), left_over);

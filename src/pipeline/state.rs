@@ -4,7 +4,7 @@
 //! from outside. src/README.md has tables of the states of a batch and of a worker.
 
 pub(super) mod delivery;
-mod steps;
+mod queues;
 #[cfg(test)]
 mod tests;
 pub(super) mod workers;
@@ -57,8 +57,8 @@ pub(crate) struct Depth {
 }
 
 impl Depth {
-    /// Batches that may be open ahead of the consumer. Permits allow no more, except after errors: an error holds no
-    /// permit.
+    /// Batches that may be open ahead of the consumer, whether they hold a permit or not: one that is on the device holds
+    /// none, nor does an error. An epoch that nobody reads leaves some permits to others.
     fn open(self) -> usize {
         self.prefetch + self.slots
     }
@@ -181,7 +181,7 @@ impl<O> State<O> {
         self.closed = true;
         let on_the_way = |epoch: &mut Epoch<O>| {
             epoch.abandoned.store(true, Relaxed);
-            (mem::take(&mut epoch.tasks), epoch.queues.take(None))
+            (mem::take(&mut epoch.tasks), mem::replace(&mut epoch.queues, Queues::new()))
         };
         self.epochs.iter_mut().map(on_the_way).collect::<Vec<_>>()
     }

@@ -5,7 +5,7 @@ use super::{
     state::{BatchId, State},
 };
 use crate::{
-    batch::Step,
+    batch::Queue,
     device::{Room, Uploader},
     fault::discard,
     observe::Span,
@@ -26,7 +26,7 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
     STREAM.get_or_init(StreamId::current).executes(|| {
         let source = &pipeline.source;
         let mut uploader = Uploader::open(source.target(), || source.transport(&pipeline.common));
-        while let Some((batch, consumer, mut filled)) = pipeline.wait_for(Step::Send, State::take_to_send) {
+        while let Some((batch, consumer, mut filled)) = pipeline.wait_for(Queue::Send, State::take_to_send) {
             let (counters, place) = (pipeline.counters(), batch.place(Stage::Transfer));
             let waits = Span::new(counters, Stage::DeviceWait, batch.key);
             let asked = Instant::now();
@@ -34,7 +34,7 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
             let entered = pipeline.window.enter(epochs, || pipeline.starved(batch));
             drop(waits);
             let Some(room) = entered else {
-                discard(place, filled); // its epoch has ended, or given it up
+                discard(place, filled); // its epoch has ended, or the pipeline is closed
                 continue;
             };
             if room != Room::Free {

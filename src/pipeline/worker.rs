@@ -109,7 +109,7 @@ impl<O> Pipeline<O> {
     }
 
     /// Does work that may have to wait for a slot's memory, until the epoch ends. That wait is counted separately. Also
-    /// returns when the rest of the work began, as if the wait had come first.
+    /// returns the start of the work, moved forward by the time of the wait.
     pub(super) fn with_slot<T>(
         &self,
         batch: BatchId,

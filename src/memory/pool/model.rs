@@ -86,7 +86,7 @@ fn model_no_more_batches_than_slots() {
 #[test]
 fn model_blocks_in_the_way_are_waited_for() {
     let counters = Arc::<Counters>::default();
-    explore("blocks in the way", 4, move || {
+    explore("blocks in the way", 3, move || {
         let pool = pool(HeapAlloc, 3, 100, &counters);
         let others = [60, 100].map(|bytes| beside(&pool, move |pool| drop(lease(pool, bytes).unwrap())));
         drop(lease(&pool, 50).unwrap());
@@ -187,7 +187,7 @@ fn model_kept_memory_is_replaced_before_its_permit_is_free() {
 #[test]
 fn model_a_permit_reaches_who_waits_for_it() {
     let counters = Arc::<Counters>::default();
-    explore("a permit among waits for memory", 4, move || {
+    explore("a permit among waits for memory", 3, move || {
         let pool = pool(HeapAlloc, 3, 100, &counters);
         let (mut kept, held) = (lease(&pool, 50).unwrap(), lease(&pool, 50).unwrap());
         let permit = pool.permit(EVER).unwrap();
@@ -205,7 +205,7 @@ fn model_a_permit_reaches_who_waits_for_it() {
 #[test]
 fn model_slots_are_allocated_ahead_beside_a_lease() {
     let counters = Arc::<Counters>::default();
-    explore("allocated ahead", 4, move || {
+    explore("allocated ahead", 3, move || {
         let pool = pool(HeapAlloc, 2, 200, &counters);
         let pin = beside(&pool, |pool| pool.preallocate(100));
         let other = beside(&pool, |pool| drop(lease(pool, 100).unwrap()));
@@ -233,7 +233,7 @@ impl HostAlloc for Refuses {
 #[test]
 fn model_refusals_leave_nobody_waiting() {
     let counters = Arc::<Counters>::default();
-    explore("refusals", 3, move || {
+    explore("refusals", 2, move || {
         for refused in [0..1, 1..2, 0..2, 0..usize::MAX] {
             let all = refused.len() > 2;
             let pool = pool(Refuses(refused, AtomicUsize::new(0)), 2, 200, &counters);
@@ -249,7 +249,7 @@ fn model_refusals_leave_nobody_waiting() {
 #[test]
 fn model_a_refusal_ahead_of_use_ends_a_wait() {
     let counters = Arc::<Counters>::default();
-    explore("refused ahead", 4, move || {
+    explore("refused ahead", 3, move || {
         let pool = pool(Refuses(0..1, AtomicUsize::new(0)), 1, 100, &counters);
         let permit = pool.permit(EVER).unwrap();
         let pin = beside(&pool, |pool| pool.preallocate(100));
@@ -279,7 +279,7 @@ fn model_a_close_ends_the_wait_for_a_permit() {
 #[test]
 fn model_a_close_ends_the_wait_for_memory() {
     let counters = Arc::<Counters>::default();
-    explore("closed at memory", 4, move || {
+    explore("closed at memory", 3, move || {
         let pool = pool(HeapAlloc, 3, 100, &counters);
         let held = lease(&pool, 100).unwrap();
         let others = [50, 60].map(|bytes| beside(&pool, move |pool| assert!(lease(pool, bytes).is_err())));
@@ -293,7 +293,7 @@ fn model_a_close_ends_the_wait_for_memory() {
 #[test]
 fn model_a_close_amid_leases_frees_everything() {
     let counters = Arc::<Counters>::default();
-    explore("closed amid leases", 4, move || {
+    explore("closed amid leases", 3, move || {
         let pool = pool(HeapAlloc, 1, 100, &counters);
         let others = [
             beside(&pool, |pool| {

@@ -168,7 +168,7 @@ impl Model {
     /// A transfer thread without a device.
     fn transfer(&self) -> JoinHandle<()> {
         self.beside(|pipeline| {
-            while let Some((batch, _, filled)) = pipeline.wait_for(Step::Send, State::take_to_send) {
+            while let Some((batch, _, filled)) = pipeline.wait_for(Queue::Send, State::take_to_send) {
                 if pipeline.starved(batch).is_some() {
                     let mut uploader = Uploader::burn(pipeline.source.target());
                     pipeline.pass(batch, filled.send(&pipeline.pool, &mut uploader));

@@ -27,8 +27,8 @@ impl<O> Epoch<O> {
         !self.tasks.is_empty() || (has_permit && self.may_open(depth))
     }
 
-    /// How urgent its work is; the least comes first. Work for the batch that is next in the consumer's order comes
-    /// before others; then that of an epoch whose consumer waits, the longest first; then tasks before opening.
+    /// How urgent its work is; the least comes first. First counts how far the batch is from the one that the consumer
+    /// needs next; then whether the consumer waits, and the longest first; then tasks come before opening.
     fn urgency(&self) -> (usize, bool, Option<Instant>, bool) {
         let opens = self.tasks.is_empty();
         let number = if opens { self.opened } else { self.opened - 1 };

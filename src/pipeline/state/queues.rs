@@ -1,4 +1,4 @@
-//! How batches go from step to step: a thread that has done its step puts a batch where the next step finds it.
+//! How batches go from thread to thread: one puts a batch into the queue where the next finds it.
 
 use super::{BatchId, State};
 use crate::{
