@@ -32,7 +32,7 @@ fn model_a_worker_ends_and_leaves_its_work_to_another() {
 fn model_a_batch_goes_through_all_stages() {
     explore_epoch(
         "an epoch through pin and transfer",
-        2,
+        1,
         Shape { permits: 2, transfers: 1, pins: true, ..SHAPE },
         |model| vec![model.worker(0), model.pin(), model.transfer()],
     );
@@ -86,7 +86,7 @@ fn model_an_epoch_after_one_that_was_dropped() {
 #[test]
 fn model_two_consumers_share_the_permits() {
     let counters = Arc::<Counters>::default();
-    explore("two consumers", 2, move || {
+    explore("two consumers", 1, move || {
         let model = Model::new(SHAPE, &counters);
         let worker = model.worker(0);
         let (first, second) = (model.begin(), model.begin());
@@ -140,7 +140,7 @@ fn model_an_epoch_that_ends_gives_its_permit_to_the_next() {
 #[test]
 fn model_a_close_ends_worker_and_consumer() {
     let counters = Arc::<Counters>::default();
-    explore("closed amid an epoch", 3, move || {
+    explore("closed amid an epoch", 2, move || {
         let model = Model::new(SHAPE, &counters);
         let worker = model.worker(0);
         let id = model.begin();
