@@ -45,7 +45,7 @@
 //! - [`Error`]: what can go wrong, with stage, worker and sample.
 //! - The modules [`order`], [`augment`], [`memory`], [`fault`] and [`observe`]: all names of their subjects. The
 //!   names that most programs need are here too.
-//! - `src/README.md`: the life of a batch, for those who want to change something.
+//! - `src/README.md`: the life of a batch, for those who want to change something; `src/pipeline/README.md`: the scheduler.
 //!
 //! # Promises
 //!
@@ -55,14 +55,15 @@
 //!   reported, exactly once. Besides, `drop_last` leaves out a last batch that is not full. A report is an `Err` at the
 //!   batch's place: an error or a panic of user code. The loader goes on after it.
 //! - Exception: a call that hangs ends its epoch, if a [`timeout`](PinnedDataLoaderBuilder::timeout) is set. So does
-//!   a slot that does not come for 60 s. [`Error::Timeout`] says how many batches are lost. Such an epoch is never
+//!   a slot that is lacking for 60 s. [`Error::Timeout`] says how many batches are lost. Such an epoch is never
 //!   reported as complete, and the next `iter()` works again. The `timeout` covers what the loader's threads run. It
 //!   covers neither `finish` on an accelerator, which runs in `next()` on the caller's thread, nor the planning of the
 //!   epoch in `iter()`.
 //! - Page-locked memory of a copy of the loader, or with `devices(n)` of all together, never exceeds `pinned_limit`.
 //!   It does not depend on the number of workers. Exception: a call that hangs beyond `timeout` keeps the memory of its
-//!   batch on top. While other iterators of that copy go on, the old slots stay beside the new ones.
-//! - Each copy of a loader has threads of its own. Dropping an iterator ends the work on its epoch, and waits for none.
+//!   batch on top. The old slots stay until the last iterator on the old threads ends.
+//! - Each copy of a loader has threads of its own. Dropping an iterator ends the work on its epoch, and waits for none;
+//!   but the last one on threads that were replaced after a hang joins them.
 //!   Dropping a copy joins its threads. Each thread ends after the call, the copy or the allocation that it is in. With
 //!   a `timeout`, a thread that hangs for longer is left, with its batch's memory, until its call returns.
 //!

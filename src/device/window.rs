@@ -38,8 +38,8 @@ const NO_PATIENCE: Duration = Duration::from_millis(5);
 const PAUSES: u32 = 8;
 /// The first release comes late, since devices and kernels are made first. So no more than this counts.
 const START: Duration = Duration::from_millis(250);
-/// A consumer that has kept a number of batches beyond the limit is expected to keep as many again, until this many
-/// batches in a row find room.
+/// A consumer that once kept a number of batches beyond the limit gets as many again soon. That is forgotten when this
+/// many batches in a row have found room.
 const CALM: u32 = 64;
 
 /// Limits the batches that are in device memory: being copied, ready, or used by work that the device has not done yet.

@@ -85,7 +85,7 @@ impl State {
         self.away += 1;
     }
 
-    /// Settles, after a refusal, for the memory that there is. Returns `false` if there is none, neither here nor away.
+    /// Makes what is allocated the limit, after a refusal. Returns `false` if there is none, neither here nor away.
     fn make_do(&mut self) -> bool {
         if self.allocated > 0 {
             self.limit = self.allocated;

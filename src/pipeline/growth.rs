@@ -44,8 +44,8 @@ pub(crate) struct Sight {
 /// its device.
 const WINDOW: Duration = Duration::from_millis(500);
 const BATCHES: usize = 8;
-/// A loop that runs ahead waits for its device now and then, so its batches come in bursts. A window ends with a step
-/// that is at least half as long as its longest, so that it has whole bursts, or when it is this long.
+/// A loop that runs ahead waits for its device now and then: its batches come in bursts, with a long step between. A
+/// window ends at such a step, so it never cuts a burst; or when it is this long.
 const LONGEST: Duration = Duration::from_secs(2);
 /// The share of a window that the loop may wait with nothing to gain.
 const CALM: f64 = 0.01;
