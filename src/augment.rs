@@ -1,5 +1,5 @@
 //! Random changes to single samples. Workers make them between `Dataset::get` and the collate. [`Augment`] is the trait
-//! of all such changes. A closure `Fn(I, &mut KeyedRng) -> I` has this trait. A tuple or [`Then`] makes several changes
+//! of all such changes. A closure `Fn(I, &mut KeyedRng) -> I` has this trait. A tuple makes several changes
 //! in order, [`RandomApply`] makes one with a probability, and [`OneOf`] makes one of several. Those for images are in
 //! the module `vision`.
 
@@ -47,11 +47,11 @@ pub trait Augment<I>: Send + Sync + 'static {
     fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError>;
 
     /// Runs this augmentation and then another, with one generator for both.
-    fn then<A: Augment<I>>(self, next: A) -> Then<Self, A>
+    fn then<A: Augment<I>>(self, next: A) -> (Self, A)
     where
         Self: Sized,
     {
-        Then { first: self, next }
+        (self, next)
     }
 }
 
@@ -102,19 +102,6 @@ tuples!(A B C D E);
 tuples!(A B C D E F);
 tuples!(A B C D E F G);
 tuples!(A B C D E F G H);
-
-/// Two augmentations, one after the other; made by [`Augment::then`].
-#[derive(Debug, Clone)]
-pub struct Then<A, B> {
-    first: A,
-    next: B,
-}
-
-impl<I, A: Augment<I>, B: Augment<I>> Augment<I> for Then<A, B> {
-    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
-        self.next.apply(self.first.apply(sample, rng)?, rng)
-    }
-}
 
 /// Runs an augmentation with a probability, and otherwise leaves the sample as it is.
 ///

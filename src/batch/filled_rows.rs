@@ -1,4 +1,4 @@
-//! A batch whose rows are written: its steps to the consumer.
+//! A batch whose rows are written: its way to the consumer.
 
 #[cfg(feature = "vision")]
 use super::row_image::redo_on_host;
@@ -97,8 +97,7 @@ where
         let RowsSource { samples, layout, target, .. } = &*source;
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let mut raw = RawBatch::new(plan.indices.len(), target.device.clone(), samples.seed, plan.at);
-        raw.set_indices(Arc::clone(&plan.indices));
-        raw.set_lengths(lengths);
+        (raw.indices, raw.lengths) = (Some(Arc::clone(&plan.indices)), lengths);
         let sent = upload_rows(layout, slot, &longest, decoded, &mut raw, uploader, plan.place(Stage::Transfer))?;
         samples.counters.sent(if target.host { 0 } else { sent });
         Ok(Next::Finish(Box::new(RawRows { source, raw, permit })))

@@ -28,9 +28,9 @@ pub struct RawBatch {
     device: Device,
     seed: u64,
     place: BatchPlace,
-    indices: Option<Arc<[usize]>>,
+    pub(crate) indices: Option<Arc<[usize]>>,
     /// The lengths of padded fields, by row and then by field; empty without such fields.
-    lengths: Vec<usize>,
+    pub(crate) lengths: Vec<usize>,
 }
 
 /// A batch, and where it stands.
@@ -53,14 +53,6 @@ struct RawField {
 impl RawBatch {
     pub(crate) fn new(rows: usize, device: Device, seed: u64, place: BatchPlace) -> Self {
         Self { fields: Vec::new(), rows, device, seed, place, indices: None, lengths: Vec::new() }
-    }
-
-    pub(crate) fn set_indices(&mut self, indices: Arc<[usize]>) {
-        self.indices = Some(indices);
-    }
-
-    pub(crate) fn set_lengths(&mut self, lengths: Vec<usize>) {
-        self.lengths = lengths;
     }
 
     /// The tensors of all fields in the layout's order, and the lengths of padded fields, by row and then by field.

@@ -67,10 +67,10 @@ impl PinnedAlloc {
         let mut mapping = Mapping::new(bytes, self.node)?;
         mapping.touch();
         let _in_context = InContext::new(&self.context).map_err(|error| error.to_string())?;
-        let start = mapping.start.as_ptr().cast::<c_void>();
+        let start = mapping.as_mut_slice().as_mut_ptr().cast::<c_void>();
         // SAFETY: the range is mapped, and stays so until `Registered` has unregistered it.
         unsafe { sys::cuMemHostRegister_v2(start, bytes, PORTABLE) }.result().map_err(|error| error.to_string())?;
-        let start = mapping.start;
+        let start = NonNull::from(mapping.as_mut_slice()).cast();
         let owner = Registered { context: Arc::clone(&self.context), mapping };
         // SAFETY: the mapping holds `bytes` zeroed bytes at a multiple of the huge page, lives until `owner` is
         // dropped, and is known to nobody else.
@@ -128,7 +128,7 @@ struct Registered {
 #[cfg(target_os = "linux")]
 impl Drop for Registered {
     fn drop(&mut self) {
-        let start = self.mapping.start.as_ptr().cast::<c_void>();
+        let start = self.mapping.as_mut_slice().as_mut_ptr().cast::<c_void>();
         // SAFETY: registered in `registered`, and unregistered only here, before the mapping goes.
         let done =
             InContext::new(&self.context).and_then(|_in_context| unsafe { sys::cuMemHostUnregister(start) }.result());
@@ -180,11 +180,10 @@ pub(crate) fn device_memory(ordinal: usize) -> Option<(usize, usize)> {
     asked.inspect_err(|problem| log::debug!("burn-pinned: the memory of a device is not known: {problem}")).ok()
 }
 
-/// The limit on locked memory, for messages.
+/// The soft limit on locked memory, for messages. By itself it does not limit what a CUDA driver locks, but some systems
+/// make it do so.
 fn locked() -> String {
-    #[cfg(target_os = "linux")]
-    if let Some(locked) = crate::device::linux::locked_memory() {
-        return locked;
-    }
-    "unknown".into()
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default(); // only Linux has it
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"));
+    line.and_then(|line| line.split_whitespace().next()).unwrap_or("unknown").into()
 }

@@ -4,7 +4,7 @@ use super::{
     cuda_block::Block,
     cuda_blocks::Blocks,
     cuda_context::Server,
-    flat::{AnyTensor, Flat, Part, ranked, stored},
+    flat::{AnyTensor, Part, made, ranked, stored},
 };
 use crate::{
     fault::{BoxError, guard},
@@ -159,7 +159,7 @@ impl TensorMaker {
     fn make(&self, memory: Handle, part: &Part, blocks: Arc<Blocks>) -> AnyTensor {
         let Template { device, burn, cubecl, cube, context } = &*self.0;
         if part.bytes() == 0 {
-            return Flat::empty(part, device).reshaped(part, device);
+            return made(None, part, device);
         }
         let (shape, dtype) = (part.shape.clone(), stored(part.dtype, device));
         let tensor = CubeTensor::new_contiguous(cubecl.clone(), cube.clone(), shape, memory, dtype);

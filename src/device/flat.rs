@@ -1,4 +1,4 @@
-//! The tensors of a batch on their way to the device. They have one dimension until their values are there.
+//! The tensors of a batch on their way to the device.
 
 use crate::{
     fault::{BoxError, Error},
@@ -65,47 +65,20 @@ impl Uploaded {
     }
 }
 
-/// A tensor of one dimension, of any kind. CubeCL gives tensors of several dimensions a pitched layout, whose upload is
-/// a slow copy of many short rows. To reshape the tensor afterwards costs nothing.
-pub(super) enum Flat {
-    Float(Tensor<1>),
-    Int(Tensor<1, Int>),
-    Bool(Tensor<1, Bool>),
+/// Makes a tensor of a part of some bytes, copied by Burn.
+pub(super) fn tensor_of(bytes: &bytes::Bytes, kind: MemoryKind, part: &Part, device: &Device) -> AnyTensor {
+    let property = if kind.is_pinned() { AllocationProperty::Pinned } else { AllocationProperty::Other };
+    let values = (part.bytes() > 0).then(|| Bytes::from_shared(bytes.slice(part.range.clone()), property));
+    made(values, part, device)
 }
 
-impl Flat {
-    /// Makes a tensor on the device, with any values. For a part without values it has one value.
-    pub(super) fn empty(part: &Part, device: &Device) -> Self {
-        let (shape, dtype) = ([part.shape.num_elements().max(1)], stored(part.dtype, device));
-        match dtype {
-            DType::Bool(_) => Self::Bool(Tensor::empty(shape, (device, dtype))),
-            dtype if dtype.is_float() => Self::Float(Tensor::empty(shape, (device, dtype))),
-            dtype => Self::Int(Tensor::empty(shape, (device, dtype))),
-        }
-    }
-
-    /// Makes a tensor of a part of some bytes, copied by Burn.
-    pub(super) fn of(bytes: &bytes::Bytes, kind: MemoryKind, part: &Part, device: &Device) -> Self {
-        if part.range.is_empty() {
-            return Self::empty(part, device);
-        }
-        let property = if kind.is_pinned() { AllocationProperty::Pinned } else { AllocationProperty::Other };
-        let bytes = Bytes::from_shared(bytes.slice(part.range.clone()), property);
-        let dtype = stored(part.dtype, device);
-        let data = TensorData::from_bytes(bytes, Shape::new([part.shape.num_elements()]), dtype);
-        match dtype {
-            DType::Bool(_) => Self::Bool(Tensor::from_data(data, (device, dtype))),
-            dtype if dtype.is_float() => Self::Float(Tensor::from_data(data, (device, dtype))),
-            dtype => Self::Int(Tensor::from_data(data, (device, dtype))),
-        }
-    }
-
-    pub(super) fn reshaped(self, part: &Part, device: &Device) -> AnyTensor {
-        match self {
-            Self::Float(tensor) => reshaped::<Float>(tensor, part, device),
-            Self::Int(tensor) => reshaped::<Int>(tensor, part, device),
-            Self::Bool(tensor) => reshaped::<Bool>(tensor, part, device),
-        }
+/// Makes a tensor of the values of a part, or of none.
+pub(super) fn made(values: Option<Bytes>, part: &Part, device: &Device) -> AnyTensor {
+    let dtype = stored(part.dtype, device);
+    match dtype {
+        DType::Bool(_) => shaped::<Bool>(values, part, (device, dtype)),
+        dtype if dtype.is_float() => shaped::<Float>(values, part, (device, dtype)),
+        _ => shaped::<Int>(values, part, (device, dtype)),
     }
 }
 
@@ -137,13 +110,18 @@ macro_rules! with_rank {
 
 pub(super) use with_rank;
 
-fn reshaped<K: Basic + 'static>(flat: Tensor<1, K>, part: &Part, device: &Device) -> AnyTensor {
+/// CubeCL gives tensors of several dimensions a pitched layout, whose upload is a slow copy of many short rows. So the
+/// tensor has one dimension first. To reshape it then costs nothing.
+fn shaped<K: Basic + 'static>(values: Option<Bytes>, part: &Part, (device, dtype): (&Device, DType)) -> AnyTensor {
     let shape = &part.shape;
     with_rank!(shape, RANK => {
-        // Burn reads a 0 in a reshape as "as it was".
-        let tensor: Tensor<RANK, K> = match shape.num_elements() {
-            0 => Tensor::empty(shape.clone(), (device, stored(part.dtype, device))),
-            _ => flat.reshape(shape.clone()),
+        let tensor: Tensor<RANK, K> = match values {
+            // Burn reads a 0 in a reshape as "as it was".
+            None => Tensor::empty(shape.clone(), (device, dtype)),
+            Some(values) => {
+                let flat = TensorData::from_bytes(values, Shape::new([shape.num_elements()]), dtype);
+                Tensor::<1, K>::from_data(flat, (device, dtype)).reshape(shape.clone())
+            }
         };
         Box::new(tensor) as AnyTensor
     })

@@ -1,36 +1,22 @@
 //! What only Linux has: huge pages near a device.
 #![expect(unsafe_code)]
 
-use std::{ffi::c_void, fs, ptr::NonNull, slice, thread};
+use memmap2::{Advice, MmapMut};
+use std::thread;
 
 /// The size of a huge page on x86-64 and, with 4 KB base pages, on Arm.
 pub(crate) const HUGE: usize = 2 << 20;
 /// Threads that touch fresh memory: as many as saturate a host's memory.
 const TOUCHERS: usize = 8;
 
-/// Returns the soft limit on locked memory, for messages. By itself it does not limit what a CUDA driver locks,
-/// but some systems make it do so.
-#[cfg(feature = "cuda")]
-pub(crate) fn locked_memory() -> Option<String> {
-    let limits = fs::read_to_string("/proc/self/limits").ok()?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
-    line.split_whitespace().next().map(Into::into)
-}
-
-/// An anonymous mapping that starts at a huge page.
+/// An anonymous mapping whose memory starts at a huge page.
 #[derive(Debug)]
 pub(crate) struct Mapping {
-    base: NonNull<c_void>,
-    mapped: usize,
-    /// The start of the memory: a multiple of [`HUGE`].
-    pub(crate) start: NonNull<u8>,
+    pages: MmapMut,
+    /// Where the memory starts.
+    start: usize,
     bytes: usize,
 }
-
-// SAFETY: a mapping belongs to the process; any thread may touch or unmap it.
-unsafe impl Send for Mapping {}
-// SAFETY: `&Mapping` only tells where the memory is.
-unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Maps `bytes` bytes, near a NUMA node if one is named. A child of a fork does not get them.
@@ -39,35 +25,25 @@ impl Mapping {
     /// The system's error, in words.
     pub(crate) fn new(bytes: usize, node: Option<u32>) -> Result<Self, String> {
         let mapped = bytes.checked_add(HUGE).ok_or("the size overflows")?; // room to align; untouched memory is free
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice.
-        let base = unsafe { libc::mmap(std::ptr::null_mut(), mapped, protection, flags, -1, 0) };
-        if base == libc::MAP_FAILED {
-            return Err(format!("mmap: {}", std::io::Error::last_os_error()));
+        let pages = MmapMut::map_anon(mapped).map_err(|error| format!("mmap: {error}"))?;
+        let start = pages.as_ptr().align_offset(HUGE);
+        // All three are advice. A refusal leaves ordinary pages, pages on any node, or pages that a child gets.
+        // A write after a fork may move the page of the parent. A device would go on reading the old page.
+        let _ = pages.advise(Advice::DontFork);
+        let _ = pages.advise_range(Advice::HugePage, start, bytes);
+        let mut mapping = Self { pages, start, bytes };
+        if let Some(node) = node.filter(|node| *node < 64) {
+            let (preferred, nodes) = (1, 1u64 << node);
+            let start = mapping.as_mut_slice().as_mut_ptr();
+            // SAFETY: the range lies in the mapping, and the call changes no value in it.
+            unsafe { libc::syscall(libc::SYS_mbind, start, bytes, preferred, &raw const nodes, 64u64, 0) };
         }
-        let base = NonNull::new(base).ok_or("mmap gave no address")?;
-        let skip = base.as_ptr().cast::<u8>().align_offset(HUGE);
-        // SAFETY: `skip` is less than HUGE, and the mapping is longer than `bytes` by HUGE.
-        let start = unsafe { base.cast::<u8>().add(skip) };
-        // SAFETY: the ranges lie in the mapping. All three calls are advice. A refusal leaves ordinary pages, pages on
-        // any node, or pages that a child gets.
-        unsafe {
-            // A write after a fork may move the page of the parent. A device would go on reading the old page.
-            libc::madvise(base.as_ptr(), mapped, libc::MADV_DONTFORK);
-            libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE);
-            if let Some(node) = node.filter(|node| *node < 64) {
-                let (preferred, nodes) = (1, 1u64 << node);
-                libc::syscall(libc::SYS_mbind, start.as_ptr(), bytes, preferred, &raw const nodes, 64u64, 0);
-            }
-        }
-        Ok(Self { base, mapped, start, bytes })
+        Ok(mapping)
     }
 
-    /// Returns the memory.
-    fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping has this many bytes, which are 0 at first. It is this one's alone until it is handed out
-        // with its owner, and then nobody has `&mut Mapping`.
-        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    /// Returns the memory, which is 0 at first.
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
+        &mut self.pages[self.start..][..self.bytes]
     }
 
     /// Makes the pages exist, in parallel, by zeros. Call it before the memory is handed out.
@@ -82,16 +58,10 @@ impl Mapping {
     }
 }
 
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: mapped in `new`, and unmapped only here. Whoever used it is gone.
-        unsafe { libc::munmap(self.base.as_ptr(), self.mapped) };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     /// Returns the kernel's flags of the mapping at an address.
     fn flags(address: usize) -> String {
@@ -108,7 +78,7 @@ mod tests {
     fn a_mapping_starts_at_a_huge_page_and_no_child_gets_it() {
         let mut mapping = Mapping::new(3 * HUGE + 5, None).unwrap();
         mapping.touch();
-        let start = mapping.start.as_ptr();
+        let start = mapping.as_mut_slice().as_mut_ptr();
         assert_eq!(start.align_offset(HUGE), 0);
         assert!(mapping.as_mut_slice().iter().all(|byte| *byte == 0));
         assert_eq!(mapping.as_mut_slice().len(), 3 * HUGE + 5);

@@ -56,12 +56,8 @@ impl Target {
 /// # Errors
 /// [`Error::Config`] if page-locked memory is required and cannot be had.
 pub fn host_alloc(device: &Device, require_pinned: bool) -> Result<Arc<dyn HostAlloc>, Error> {
-    alloc_for(&Target::of(device.clone()), require_pinned)
-}
-
-pub(crate) fn alloc_for(target: &Target, require_pinned: bool) -> Result<Arc<dyn HostAlloc>, Error> {
     #[cfg(feature = "cuda")]
-    if let Some(ordinal) = crate::device::cuda_context::ordinal(&target.device) {
+    if let Some(ordinal) = crate::device::cuda_context::ordinal(device) {
         match crate::device::cuda_memory::PinnedAlloc::new(ordinal, require_pinned) {
             Ok(alloc) => return Ok(Arc::new(alloc)),
             Err(problem) if require_pinned => {
@@ -73,8 +69,7 @@ pub(crate) fn alloc_for(target: &Target, require_pinned: bool) -> Result<Arc<dyn
     if !require_pinned {
         return Ok(Arc::new(HeapAlloc));
     }
-    let device = &target.device;
-    let (problem, advice) = if target.host {
+    let (problem, advice) = if Target::of(device.clone()).host {
         (format!("{device:?} computes in host memory, which is not page-locked"), "leave it off for this device")
     } else {
         (format!("page-locked memory for {device:?} needs CUDA"), "build with the feature `cuda` and use a CUDA device")

@@ -2,7 +2,7 @@
 
 use super::{
     aim::Aim,
-    flat::{Failure, Flat, Part, Redo, Uploaded},
+    flat::{Failure, Part, Redo, Uploaded, tensor_of},
     target::Target,
     transport::{Burn, Transport},
     window::InUse,
@@ -186,6 +186,5 @@ fn images(
         }
     }
     let whole = Part { range: 0..out.len(), images: None, ..part.clone() };
-    let tensor = Flat::of(&bytes::Bytes::from(out), MemoryKind::Pageable, &whole, &target.device);
-    Ok(Uploaded::Tensor(tensor.reshaped(&whole, &target.device)))
+    Ok(Uploaded::Tensor(tensor_of(&bytes::Bytes::from(out), MemoryKind::Pageable, &whole, &target.device)))
 }

@@ -3,8 +3,8 @@
 use burn::tensor::Device;
 use parking_lot::Mutex;
 
-/// How many transfer threads each device has.
-pub(super) struct ThreadCounts(Mutex<Vec<(Device, usize)>>);
+/// The device of each transfer thread.
+pub(super) struct ThreadCounts(Mutex<Vec<Device>>);
 
 /// The transfer threads of the process.
 pub(super) static THREADS: ThreadCounts = ThreadCounts::none();
@@ -16,23 +16,15 @@ impl ThreadCounts {
 
     /// Counts a thread in.
     pub(super) fn enter(&self, device: &Device) {
-        let mut threads = self.0.lock();
-        match threads.iter_mut().find(|(other, _)| other == device) {
-            Some((_, count)) => *count += 1,
-            None => threads.push((device.clone(), 1)),
-        }
+        self.0.lock().push(device.clone());
     }
 
     /// Counts a thread out; returns whether it was the last one of its device.
     pub(super) fn leave(&self, device: &Device) -> bool {
         let mut threads = self.0.lock();
-        let Some(at) = threads.iter().position(|(other, _)| other == device) else { return false };
-        threads[at].1 -= 1;
-        let last = threads[at].1 == 0;
-        if last {
-            threads.swap_remove(at);
-        }
-        last
+        let Some(at) = threads.iter().position(|other| other == device) else { return false };
+        threads.swap_remove(at);
+        !threads.contains(device)
     }
 }
 

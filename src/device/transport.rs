@@ -5,7 +5,7 @@ use super::cuda_copy::CopyStream;
 use super::{
     aim::Aim,
     common::Common,
-    flat::{Failure, Flat, Part, Redo, Uploaded},
+    flat::{Failure, Part, Redo, Uploaded, tensor_of},
     target::Target,
     window::InUse,
 };
@@ -94,9 +94,7 @@ impl Transport for Burn {
         parts: &[Part],
         _: Aim,
     ) -> Result<Vec<Uploaded>, BoxError> {
-        let tensors: Vec<Flat> = parts.iter().map(|part| Flat::of(&bytes, kind, part, device)).collect();
-        let uploaded = |(tensor, part): (Flat, &Part)| Uploaded::Tensor(tensor.reshaped(part, device));
-        Ok(tensors.into_iter().zip(parts).map(uploaded).collect())
+        Ok(parts.iter().map(|part| Uploaded::Tensor(tensor_of(&bytes, kind, part, device))).collect())
     }
 
     fn settle(&mut self, target: &Target, bytes: usize) -> Result<(), BoxError> {

@@ -1,7 +1,7 @@
 //! How many batches the device may hold.
 
 use crate::observe::OnDevice;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{
     thread,
     time::{Duration, Instant},
@@ -157,10 +157,6 @@ impl DeviceWindow {
         self.limit.saturating_mul(epochs.max(1))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
-
     /// Waits until one more batch may go to the device, with `epochs` epochs in progress. `starved` says how long a
     /// consumer has waited for a batch, or `None` once nobody waits for this one.
     ///
@@ -172,7 +168,7 @@ impl DeviceWindow {
         loop {
             let starved = starved()?;
             (self.look)(starved >= LOOK);
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let count = state.count();
             let limit = (self.limit + state.queued()).saturating_mul(epochs.max(1));
             let beyond = count.checked_sub(limit);
@@ -204,7 +200,7 @@ impl DeviceWindow {
 
     /// Notes that a batch's copy is over. `in_use` tells whether its memory is still in use, and has its bytes.
     pub(crate) fn copied(&self, in_use: Option<(InUse, usize)>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.copying -= 1;
         state.in_use.extend(in_use);
     }
@@ -213,7 +209,7 @@ impl DeviceWindow {
 impl OnDevice for DeviceWindow {
     fn bytes(&self, urgent: bool) -> usize {
         (self.look)(urgent);
-        self.lock().in_use.iter().filter(|(in_use, _)| in_use()).map(|(_, bytes)| bytes).sum()
+        self.state.lock().in_use.iter().filter(|(in_use, _)| in_use()).map(|(_, bytes)| bytes).sum()
     }
 }
 

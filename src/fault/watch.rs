@@ -7,7 +7,7 @@
 use super::error::HungCall;
 use crate::vocabulary::{BatchKey, Place, Stage};
 use crossbeam_utils::CachePadded;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use std::{
     cell::RefCell,
     sync::{
@@ -47,10 +47,6 @@ impl Doing {
         HERE.with_borrow(Arc::clone)
     }
 
-    fn call(&self) -> MutexGuard<'_, Option<Call>> {
-        self.call.lock()
-    }
-
     /// Notes the sample that is worked on.
     #[inline(always)]
     pub(crate) fn note(&self, position: usize, stage: Stage) {
@@ -81,19 +77,19 @@ impl Doing {
     pub(crate) fn samples(&self, place: Place, indices: &Arc<[usize]>) {
         if self.watched {
             let of = Some(Arc::clone(indices));
-            *self.call() = Some(Call { place, of, since: Instant::now() });
+            *self.call.lock() = Some(Call { place, of, since: Instant::now() });
         }
     }
 
     /// Notes that the batch as a whole is worked on from now on.
     pub(crate) fn whole(&self, place: Place) {
         if self.watched {
-            *self.call() = Some(Call { place, of: None, since: Instant::now() });
+            *self.call.lock() = Some(Call { place, of: None, since: Instant::now() });
         }
     }
 
     fn hung(&self, thread: &str) -> Option<HungCall> {
-        let Call { mut place, of, since } = self.call().clone()?;
+        let Call { mut place, of, since } = self.call.lock().clone()?;
         if let Some(of) = of {
             let (position, stage) = self.noted();
             place = Place { stage, index: of.get(position).copied(), ..place };
@@ -109,7 +105,7 @@ pub(crate) fn during<T>(place: Place, code: impl FnOnce() -> T) -> T {
         return code();
     }
     // A call inside another one leaves the outer call as it was. The replacement of a sample is such a call.
-    let outer = here.call().replace(Call { place, of: None, since: Instant::now() });
+    let outer = here.call.lock().replace(Call { place, of: None, since: Instant::now() });
     let _restore = Restore { here: &here, outer };
     code()
 }
@@ -120,7 +116,7 @@ pub(crate) fn idle<T>(code: impl FnOnce() -> T) -> T {
     if !here.watched {
         return code();
     }
-    let outer = here.call().take();
+    let outer = here.call.lock().take();
     let _restore = Restore { here: &here, outer };
     code()
 }
@@ -133,7 +129,7 @@ struct Restore<'a> {
 
 impl Drop for Restore<'_> {
     fn drop(&mut self) {
-        *self.here.call() = self.outer.take();
+        *self.here.call.lock() = self.outer.take();
     }
 }
 
@@ -151,14 +147,10 @@ impl Watch {
         Self { timeout, threads: Mutex::default(), ended: Condvar::new() }
     }
 
-    fn threads(&self) -> MutexGuard<'_, Vec<(String, Arc<Doing>)>> {
-        self.threads.lock()
-    }
-
     /// Adds a cell for a thread that is about to start.
     pub(crate) fn add(&self, name: &str) -> Arc<Doing> {
         let doing = Arc::new(Doing { watched: self.timeout.is_some(), ..Doing::default() });
-        let mut threads = self.threads();
+        let mut threads = self.threads.lock();
         threads.retain(|(_, doing)| !doing.ended.load(Relaxed));
         threads.push((name.into(), Arc::clone(&doing)));
         doing
@@ -168,7 +160,7 @@ impl Watch {
     pub(crate) fn run(&self, doing: &Arc<Doing>, run: impl FnOnce()) {
         HERE.set(Arc::clone(doing));
         run();
-        let threads = self.threads();
+        let threads = self.threads.lock();
         doing.ended.store(true, Relaxed);
         drop(threads);
         self.ended.notify_all();
@@ -176,7 +168,7 @@ impl Watch {
 
     /// Returns the calls under way.
     fn calls(&self) -> Vec<HungCall> {
-        self.threads().iter().filter_map(|(name, doing)| doing.hung(name)).collect()
+        self.threads.lock().iter().filter_map(|(name, doing)| doing.hung(name)).collect()
     }
 
     /// Returns the call to blame for a batch that does not come. It is the longest call on this batch or, if there is
@@ -190,7 +182,7 @@ impl Watch {
     /// Without a timeout it returns at once.
     pub(crate) fn wait(&self, doing: &Doing) -> Option<HungCall> {
         let timeout = self.timeout?;
-        let mut threads = self.threads();
+        let mut threads = self.threads.lock();
         loop {
             if doing.ended.load(Relaxed) {
                 return None;

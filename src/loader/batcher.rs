@@ -2,7 +2,7 @@
 
 use crate::{
     batch::{BatchPlace, Collate, RawBatch, Rows, upload_rows, write_rows},
-    device::{Target, Uploader, alloc_for},
+    device::{Target, Uploader, host_alloc},
     fault::{Doing, Error, guard},
     memory::{Field, LongFiles, Pool, PoolLimits, SlotLayout, Wait, trim_padding},
     observe::Counters,
@@ -83,7 +83,7 @@ impl<C> PinnedBatcher<C> {
         if let Some((_, pool)) = pools.iter().find(|(device, _)| *device == target.device) {
             return Ok(Arc::clone(pool));
         }
-        let alloc = alloc_for(target, false)?;
+        let alloc = host_alloc(&target.device, false)?;
         let limits = PoolLimits { slots: SLOTS, bytes: usize::MAX };
         let pool = Pool::new(alloc, limits, Arc::<Counters>::default());
         pools.push((target.device.clone(), Arc::clone(&pool)));

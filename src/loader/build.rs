@@ -11,7 +11,7 @@ use super::{
 use crate::{
     augment::Augment,
     batch::{Many, Samples, Source},
-    device::alloc_for,
+    device::host_alloc,
     fault::{Error, Faults},
     memory::{MemoryLimit, check_system},
     observe::Counters,
@@ -140,7 +140,7 @@ impl Checked {
         let mut plan = self.plan(Origin::Samples { make_source: Arc::clone(&make_source), checked: None });
         let target = plan.target();
         if plan.options.require_pinned {
-            alloc_for(&target, true)?;
+            host_alloc(&target.device, true)?;
         }
         let source: Arc<dyn Source<O>> = make_source(target)?;
         let limits = plan.limits(&*source)?;

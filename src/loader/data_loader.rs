@@ -6,10 +6,8 @@ use super::{
     plan::{MakeSource, Origin, Plan},
     state::{Epochs, LoaderState, SharedPosition},
 };
-#[cfg(feature = "metrics")]
-use crate::observe::Counters;
 use crate::{
-    device::alloc_for,
+    device::host_alloc,
     fault::{Error, keep_backtraces},
     memory::{Limited, Pool},
     observe::{CopyId, Stats, StepClock, Timeline},
@@ -98,11 +96,6 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         self.plan.counters.snapshot()
     }
 
-    #[cfg(feature = "metrics")]
-    pub(crate) fn counters(&self) -> Arc<Counters> {
-        Arc::clone(&self.plan.counters)
-    }
-
     /// Starts to record what each thread does and when, for this loader and all its copies, and forgets what was
     /// recorded before. It keeps the last `events` events of about 90 bytes each. There are about ten events per batch
     /// and worker. 0 stops the recording and forgets everything, so take the [`timeline`](Self::timeline) first. Each
@@ -135,7 +128,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// of one process count for themselves too. The state has their sum, and a resumed device goes on with an equal part
     /// of it.
     pub fn state(&self) -> LoaderState {
-        self.plan.state(self.plan.standing.get())
+        LoaderState::of(&self.plan.schedule, self.plan.options.seed(), self.plan.standing.get())
     }
 
     pub(super) fn plan(&self) -> &Plan<O> {
@@ -208,7 +201,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let host = target.host;
         let alloc = match &plan.options.alloc {
             Some(alloc) => Arc::clone(alloc),
-            None => alloc_for(&target, plan.options.require_pinned)?,
+            None => host_alloc(&target.device, plan.options.require_pinned)?,
         };
         let alloc = match plan.options.shared_limit.clone() {
             Some(limit) => Arc::new(Limited { upstream: alloc, limit }),

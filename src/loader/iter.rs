@@ -60,7 +60,7 @@ impl<O> EpochIter<O> {
         if let Err(error) = &mut self.run {
             let error = error.take()?;
             self.faults.saw(&error);
-            self.clock.never_started();
+            self.faults.counters.failed();
             return Some(Err(error));
         }
         let _entered = self.clock.entered();

@@ -85,7 +85,7 @@ impl Figure {
 
 impl LoaderMetric {
     fn new<O: Send + 'static>(loader: &PinnedDataLoader<O>, figure: Figure, name: &str) -> Self {
-        let counters = loader.counters();
+        let counters = Arc::clone(&loader.plan().counters);
         let start = counters.totals();
         Self { figure, name: Arc::new(name.into()), counters, start, last: start, batch: None, epoch: None }
     }

@@ -3,7 +3,7 @@
 use super::{
     kept::Kept,
     options::{Options, PREFETCH},
-    state::{LoaderState, SharedPosition},
+    state::SharedPosition,
 };
 use crate::{
     batch::Source,
@@ -11,7 +11,7 @@ use crate::{
     fault::{Error, Faults},
     memory::{PoolLimits, SPARE},
     observe::Counters,
-    order::{Position, Schedule},
+    order::Schedule,
 };
 use std::sync::Arc;
 
@@ -83,11 +83,6 @@ impl<O> Plan<O> {
     /// The device that batches go to.
     pub(crate) fn target(&self) -> Target {
         Target::of(self.options.device.clone().unwrap_or_default())
-    }
-
-    /// The state of this loader when it stands at a place of an epoch.
-    pub(crate) fn state(&self, at: Position) -> LoaderState {
-        LoaderState::of(&self.schedule, self.options.seed(), at)
     }
 
     /// The number of copies that share the limit on memory and the machine: one for each device that the loader is cut

@@ -5,7 +5,7 @@ use crate::{
     order::{Position, Schedule, part},
 };
 use fnv::FnvHasher;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::{
     fmt,
@@ -145,19 +145,15 @@ impl SharedPosition {
         Self(Arc::new(Mutex::new(Standing { at, begun: 0, skipped })))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Standing> {
-        self.0.lock()
-    }
-
     pub(crate) fn get(&self) -> Position {
-        let standing = self.lock();
+        let standing = self.0.lock();
         let of_epoch = standing.skipped.iter().filter(|(epoch, _)| *epoch == standing.at.epoch);
         Position { skipped: of_epoch.map(|(_, skipped)| skipped).sum(), ..standing.at }
     }
 
     /// Begins an epoch of a device at this place, or of all devices together: from now on it is the newest.
     pub(crate) fn begin(&self, at: Position, device: Option<u16>) -> EpochPosition {
-        let mut standing = self.lock();
+        let mut standing = self.0.lock();
         standing.begun += 1;
         let epoch = EpochPosition { epoch: standing.begun, device: device.map(usize::from), of: self.clone() };
         standing.set(at, epoch.device);
@@ -187,7 +183,7 @@ pub(crate) struct EpochPosition {
 
 impl EpochPosition {
     pub(crate) fn set(&self, at: Position) {
-        let mut standing = self.of.lock();
+        let mut standing = self.of.0.lock();
         let newest = standing.begun == self.epoch;
         if newest || self.device.is_some() {
             standing.set(at, self.device); // the other devices' epochs go on beside the newest

@@ -2,13 +2,8 @@
 #![expect(unsafe_code)]
 
 use crate::{fault::Error, vocabulary::MemoryKind};
-use std::{
-    alloc::{Layout, alloc_zeroed, dealloc},
-    any::Any,
-    fmt,
-    ptr::NonNull,
-    sync::Arc,
-};
+use bytemuck::allocation::try_zeroed_vec;
+use std::{any::Any, fmt, ptr::NonNull, sync::Arc};
 
 /// A block of initialised host memory, freed when dropped.
 #[derive(derive_more::Debug)]
@@ -78,13 +73,11 @@ impl HostBlock {
         // Allocates one page more, and moves the start up to the next page. Memory of small alignment comes from
         // `calloc`, which leaves large blocks untouched. Aligned memory would be filled with zeroes here, by one
         // thread.
-        let layout = Layout::from_size_align(bytes.checked_add(PAGE)?, 1).ok()?;
-        // SAFETY: the layout's size is at least a page.
-        let owner = Heap { start: NonNull::new(unsafe { alloc_zeroed(layout) })?, layout };
-        let skip = owner.start.as_ptr().align_offset(PAGE);
-        // SAFETY: `skip` is less than a page, and `bytes` bytes lie behind it. The memory is zeroed, and `owner` frees
-        // it.
-        Some(unsafe { Self::from_raw(owner.start.add(skip), bytes, MemoryKind::Pageable, Box::new(owner)) })
+        let mut owner = try_zeroed_vec::<u8>(bytes.checked_add(PAGE)?).ok()?;
+        let skip = owner.as_ptr().align_offset(PAGE);
+        let start = NonNull::from(&mut owner[skip..]).cast();
+        // SAFETY: `skip` is less than a page, and `bytes` bytes lie behind it. `owner` frees them, and nobody else has it.
+        Some(unsafe { Self::from_raw(start, bytes, MemoryKind::Pageable, Box::new(owner)) })
     }
 
     /// Returns the same block, with something that is dropped after its memory.
@@ -105,24 +98,6 @@ impl HostBlock {
     /// Which kind of memory this is.
     pub fn kind(&self) -> MemoryKind {
         self.kind
-    }
-}
-
-/// Memory of the heap.
-struct Heap {
-    start: NonNull<u8>,
-    layout: Layout,
-}
-
-// SAFETY: it only frees the memory, which any thread may do.
-unsafe impl Send for Heap {}
-// SAFETY: `&Heap` gives access to nothing.
-unsafe impl Sync for Heap {}
-
-impl Drop for Heap {
-    fn drop(&mut self) {
-        // SAFETY: allocated in `zeroed` with this layout, and freed only here.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) }
     }
 }
 

@@ -54,7 +54,8 @@ pub(crate) struct Counters {
     /// One bit for each kind of memory that was allocated.
     kinds: AtomicU8,
     copies: AtomicUsize,
-    loops: Loops,
+    /// What the training loops do.
+    pub(crate) loops: Loops,
     transfers: AtomicUsize,
     slots: AtomicUsize,
     cpu_threads: AtomicUsize,
@@ -114,11 +115,6 @@ pub(crate) struct Totals {
 }
 
 impl Counters {
-    /// Notes that a copy of the loader has another number of workers from now on.
-    pub(crate) fn set_workers(&self, now: usize, before: usize) {
-        self.loops.set_workers(now, before);
-    }
-
     /// Notes how many threads of the machine are for this process.
     pub(crate) fn set_cpu_threads(&self, threads: usize) {
         self.cpu_threads.store(threads, Relaxed);
@@ -172,11 +168,6 @@ impl Counters {
     /// Counts another copy of the loader; returns its id.
     pub(crate) fn copy(&self) -> CopyId {
         CopyId(self.copies.fetch_add(1, Relaxed))
-    }
-
-    /// What the training loops do.
-    pub(crate) fn loops(&self) -> &Loops {
-        &self.loops
     }
 
     pub(crate) fn took(&self, activity: Stage, batch: BatchKey, start: Instant, end: Instant) {
@@ -246,13 +237,8 @@ impl Counters {
         all.push(memory);
     }
 
-    /// Notes how many bytes of batches are in device memory now, for their peak.
-    pub(crate) fn note_device(&self) {
-        self.device_bytes(false);
-    }
-
-    /// Returns the bytes of batches in device memory now.
-    fn device_bytes(&self, urgent: bool) -> usize {
+    /// Returns the bytes of batches in device memory now, and notes them for their peak.
+    pub(crate) fn device_bytes(&self, urgent: bool) -> usize {
         let mut all = self.on_device.lock();
         all.retain(|memory| memory.strong_count() > 0);
         let bytes = all.iter().filter_map(Weak::upgrade).map(|memory| memory.bytes(urgent)).sum();

@@ -41,7 +41,7 @@ impl StepClock {
             let done = BatchKey { number: self.batch.number.saturating_sub(1), ..self.batch };
             self.counters.took(Stage::Step, done, handed, asked);
         }
-        self.counters.loops().asked(self.copy, asked, self.handed.is_none());
+        self.counters.loops.asked(self.copy, asked, self.handed.is_none());
         self.waits = true;
         asked
     }
@@ -67,13 +67,8 @@ impl StepClock {
 
     fn waited(&mut self, now: Instant) {
         if mem::take(&mut self.waits) {
-            self.counters.loops().handed(now, self.handed.is_none());
+            self.counters.loops.handed(now, self.handed.is_none());
         }
-    }
-
-    /// Notes that the threads of the epoch could not be started.
-    pub(crate) fn never_started(&self) {
-        self.counters.failed();
     }
 
     /// Notes that the epoch is over. The time after it belongs to none of its steps.
@@ -83,7 +78,7 @@ impl StepClock {
         }
         let now = Instant::now();
         self.waited(now);
-        self.counters.loops().ended(self.copy, now);
+        self.counters.loops.ended(self.copy, now);
         self.handed = None;
     }
 }

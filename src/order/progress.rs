@@ -17,7 +17,7 @@ impl Position {
 }
 
 /// How far an epoch has come.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct EpochProgress {
     /// Samples given, including those before the epoch was resumed.
     pub(super) items: usize,
@@ -48,26 +48,9 @@ pub(crate) struct EpochProgress {
 impl EpochProgress {
     /// The progress of an epoch that could not begin. It is never complete.
     pub(crate) fn never(at: Position, items_total: usize) -> Self {
-        let Position { epoch, given, skipped } = at;
-        let (first, next, end) = (0, 0, 1);
-        let (items, batch, left, world) = (0, 1, 1, 1);
-        let (by_samples, resumed_at) = (false, given);
-        let broken = true;
-        Self {
-            items,
-            items_total,
-            skipped,
-            epoch,
-            first,
-            next,
-            end,
-            resumed_at,
-            batch,
-            by_samples,
-            left,
-            world,
-            broken,
-        }
+        let Position { epoch, given: resumed_at, skipped } = at;
+        let one = Self { end: 1, batch: 1, left: 1, world: 1, broken: true, ..Self::default() };
+        Self { items_total, skipped, epoch, resumed_at, ..one }
     }
 
     /// Counts a batch that was given, or the error in its place. `skipped` is what the epoch has skipped so far.

@@ -1,7 +1,7 @@
 //! The epochs in progress of one copy of a loader, and where each batch of them is.
 //!
 //! A state machine without threads, locks, clocks or devices. `pipeline.rs` has the lock around it, and the times come
-//! from outside. src/README.md has tables of the states of a batch and of a worker.
+//! from outside. README.md of this room has tables of the states of a batch and of a worker.
 
 pub(super) mod delivery;
 mod queues;

@@ -70,7 +70,7 @@ impl<O: Send + 'static> Threads<O> {
             let mut state = self.pipeline.lock();
             (state.workers(), state.set_workers(workers))
         };
-        self.pipeline.counters().set_workers(workers, before);
+        self.pipeline.counters().loops.set_workers(workers, before);
         self.pipeline.for_workers.notify_all();
         for (at, worker) in start.iter().enumerate() {
             let lane = Lane::Worker(self.pipeline.settings.device, *worker);
@@ -111,7 +111,7 @@ impl<O: Send + 'static> Drop for Threads<O> {
     fn drop(&mut self) {
         self.pipeline.close();
         let workers = self.pipeline.lock().workers();
-        self.pipeline.counters().set_workers(0, workers);
+        self.pipeline.counters().loops.set_workers(0, workers);
         let me = thread::current().id();
         for (handle, doing) in self.running.get_mut().drain(..) {
             // If user code on a worker owned the loader last, the loader is dropped on that worker, which cannot wait

@@ -55,7 +55,7 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
                 filled.send(&pipeline.pool, &mut uploader)
             });
             pipeline.window.copied(uploader.in_use());
-            counters.note_device();
+            counters.device_bytes(false);
             let taken = pipeline.pass(batch, next);
             if !taken {
                 if let Err(error) = uploader.flush(place) {

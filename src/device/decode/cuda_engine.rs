@@ -40,18 +40,13 @@ const ENTRY: usize = PictureRow::WORDS + 8;
 
 /// What decodes on a device. All loaders of the process share it, since the engines take the files of one thread at the
 /// full speed of all engines.
+#[derive(derive_more::Debug)]
+#[debug("Engine")]
 pub(crate) struct Engine {
     nvjpeg: Mutex<OnStream>,
     kernel: Kernel,
     arenas: Arenas,
     context: Arc<CudaContext>,
-    engines: u32,
-}
-
-impl std::fmt::Debug for Engine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Engine({} engines)", self.engines)
-    }
 }
 
 /// The library, with a stream of its own.
@@ -108,7 +103,6 @@ impl Engine {
         }
         let (_in_context, context) = InContext::open(ordinal)?;
         let nvjpeg = Nvjpeg::open()?;
-        let number = nvjpeg.engines;
         cuda_queues::check();
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking)?;
         let decoded = result::event::create(CUevent_flags::CU_EVENT_BLOCKING_SYNC).inspect_err(|_| {
@@ -120,7 +114,6 @@ impl Engine {
             kernel: Kernel::new(&context)?,
             arenas: Arenas::new(ARENAS, &context),
             context,
-            engines: number,
         });
         engines.retain(|(other, _)| *other != ordinal);
         engines.push((ordinal, Arc::downgrade(&engine)));

@@ -73,8 +73,6 @@ pub(super) struct Nvjpeg {
     state: State,
     /// The number of files that the state is set up for.
     files: usize,
-    /// The engines of the device.
-    pub(super) engines: u32,
     /// `None` in tests.
     _library: Option<Library>,
 }
@@ -144,14 +142,13 @@ impl Nvjpeg {
         let status = unsafe { create(HARDWARE, ptr::null(), ptr::null(), INTERPOLATION, &raw mut handle) };
         check("nvjpegCreateEx", status)?;
         let state = ptr::null_mut();
-        let mut nvjpeg = Self { functions, handle, state, files: 0, engines: 0, _library: Some(library) };
+        let mut nvjpeg = Self { functions, handle, state, files: 0, _library: Some(library) };
         let (mut engines, mut cores) = (0, 0);
         // SAFETY: the handle is open, and the numbers are written before it returns.
         check("nvjpegGetHardwareDecoderInfo", unsafe { info(handle, &raw mut engines, &raw mut cores) })?;
         if engines == 0 {
             return Err("this device has no engines for JPEGs".into());
         }
-        nvjpeg.engines = engines;
         nvjpeg.make_state()?;
         Ok(nvjpeg)
     }
@@ -318,7 +315,7 @@ mod tests {
     fn nvjpeg() -> Nvjpeg {
         let functions = Functions { state_create, state_destroy, destroy, image_info, initialize, decode };
         let (handle, state) = (ptr::dangling_mut(), ptr::null_mut());
-        Nvjpeg { functions, handle, state, files: 0, engines: 1, _library: None }
+        Nvjpeg { functions, handle, state, files: 0, _library: None }
     }
 
     fn run(nvjpeg: &mut Nvjpeg, files: &[u8]) -> Result<(), BoxError> {

@@ -147,7 +147,7 @@ impl<O> Gather<O> {
             self.gathered = self.gather();
         }
         let mut raw = RawBatch::new(items, self.device.clone(), of_all.seed, at);
-        raw.set_indices(Arc::clone(&samples.indices));
+        raw.indices = Some(Arc::clone(&samples.indices));
         let longest = self.longest(&samples.rows);
         for ((field, gathered), longest) in of_all.fields.iter().zip(&self.gathered).zip(longest) {
             let shape = field.batch_shape(items, longest);

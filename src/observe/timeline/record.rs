@@ -1,7 +1,7 @@
 //! A bounded recording of what the threads of a loader do.
 
 use crate::vocabulary::{BatchKey, Stage};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{
     cell::Cell,
     cmp::Reverse,
@@ -106,12 +106,8 @@ struct Log {
 }
 
 impl Recorder {
-    fn lock(&self) -> MutexGuard<'_, Log> {
-        self.log.lock()
-    }
-
     pub(crate) fn start(&self, capacity: usize) {
-        let mut log = self.lock();
+        let mut log = self.log.lock();
         log.events.clear();
         log.events.shrink_to(0);
         log.capacity = capacity;
@@ -128,7 +124,7 @@ impl Recorder {
 
     #[cold]
     fn keep(&self, event: Event) {
-        let mut log = self.lock();
+        let mut log = self.log.lock();
         if log.events.len() >= log.capacity {
             log.events.pop_front();
         }
@@ -136,6 +132,6 @@ impl Recorder {
     }
 
     pub(crate) fn events(&self) -> Vec<Event> {
-        self.lock().events.iter().copied().collect()
+        self.log.lock().events.iter().copied().collect()
     }
 }

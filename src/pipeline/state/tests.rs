@@ -99,6 +99,22 @@ impl Fixture {
     }
 }
 
+/// Between a look at the permits and the taking of one, another thread may take the last.
+#[test]
+fn without_the_permit_that_was_seen_there_are_other_tasks() {
+    let mut fixture = Fixture::new(10);
+    let [first, second] = [fixture.begin(), fixture.begin()];
+    fixture.open(0); // of the first epoch
+    fixture.open(1); // of the second one
+    fixture.waits(first, Duration::ZERO);
+    assert_eq!(fixture.next(), Some((second, 0, false)), "its task is nearest");
+    fixture.epoch(first).delivered = 1;
+    assert_eq!(fixture.next(), Some((first, 1, true)), "a batch is to be opened first");
+    let Fixture { state, now, .. } = &mut fixture;
+    let work = state.take_work(true, || None, *now, *now);
+    assert!(matches!(work, Some(Work::Task { batch, .. }) if batch.epoch == second));
+}
+
 #[test]
 fn the_batch_that_is_needed_first_comes_first() {
     let mut fixture = Fixture::new(10);

@@ -88,7 +88,8 @@ impl<O> State<O> {
         let work = match epoch.tasks.pop_front() {
             Some(task) => Work::Task { batch: epoch.batch(epoch.opened - 1), task },
             None => {
-                let permit = permit()?;
+                // If another thread was quicker, there may still be tasks of other epochs.
+                let Some(permit) = permit() else { return self.take_work(false, Option::default, asked, now) };
                 let feed = epoch.feed.take()?; // it is there, or the epoch had no work
                 let since = epoch.lacks.take().map_or(now, |lacks| lacks.max(asked));
                 Work::Open {
