@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn model_two_workers_bring_an_epoch() {
-    explore_epoch("an epoch, two workers", 2, Shape { batches: 3, ..SHAPE }, |model| {
+    explore_epoch("an epoch, two workers", 1, Shape { batches: 3, ..SHAPE }, |model| {
         vec![model.worker(0), model.worker(1)]
     });
 }
