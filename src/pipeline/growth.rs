@@ -127,7 +127,7 @@ impl Growth {
         }
         self.trial = Some((self.workers, rate));
         self.workers = (2 * self.workers).min(most);
-        let what = if asleep { "they sleep while they read" } else { "all of them are busy" };
+        let what = if asleep { "they sleep while they read" } else { "they are busy" };
         Some(format!("the step waits {:.0} % of its time, and {what}", 100.0 * waits))
     }
 }
