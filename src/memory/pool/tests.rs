@@ -155,6 +155,17 @@ fn wait_until_ended(pool: &Arc<Pool>, bytes: usize, meanwhile: impl FnOnce()) ->
     })
 }
 
+/// The thread that waits is told when nobody wants the memory any more.
+#[test]
+fn a_wait_for_memory_ends_with_its_epoch() {
+    let pool = pool(2, 200);
+    let held = slot(&pool, 150).unwrap();
+    let error = wait_until_ended(&pool, 100, || ());
+    assert!(matches!(error, Some(Error::Ended)));
+    assert_eq!((pool.left(), pool.is_awaited()), (1, false));
+    drop(held);
+}
+
 #[test]
 fn growing_batches_replace_their_blocks() {
     let pool = pool(3, usize::MAX);

@@ -122,7 +122,27 @@ impl Sampler for RandomWithReplacementSampler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use rand::seq::SliceRandom;
+    use std::collections::HashSet;
+
+    proptest! {
+        #[test]
+        fn random_gives_every_index_once(len in 0usize..2000, seed: u64, epoch in 0usize..50) {
+            let order: Vec<usize> = RandomSampler::new(seed).indices(len, epoch).collect();
+            let again: Vec<usize> = RandomSampler::new(seed).indices(len, epoch).collect();
+            prop_assert_eq!(&order, &again);
+            prop_assert_eq!(order.len(), len);
+            prop_assert_eq!(order.iter().copied().collect::<HashSet<_>>(), (0..len).collect::<HashSet<_>>());
+        }
+    }
+
+    #[test]
+    fn epochs_and_seeds_differ() {
+        let order = |seed, epoch| RandomSampler::new(seed).indices(100, epoch).collect::<Vec<_>>();
+        let all = [order(1, 0), order(1, 1), order(2, 0), order(2, 1), (0..100).collect()];
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+    }
 
     /// With four bytes an index or eight, the order is that of rand's shuffle of `usize`.
     #[test]

@@ -9,6 +9,32 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// A fast and a slow consumer on a slow link: every batch of both arrives.
+#[test]
+fn two_consumers_get_all_their_batches() {
+    let (batches, counters) = (40, Arc::<Counters>::default());
+    let link = Link { send: Duration::from_millis(1), ..Link::new(rows(batches, &counters)) };
+    let pipeline = pipeline(link, &counters);
+    let threads = threads(&pipeline);
+    std::thread::scope(|scope| {
+        for pause in [0, 4] {
+            let pipeline = &pipeline;
+            scope.spawn(move || {
+                let id = begin(pipeline, 0, batches);
+                for number in 0..batches {
+                    let delivery = pipeline.next(id, Instant::now()).expect("a batch");
+                    assert_eq!((delivery.batch.key.number, delivery.ready.is_ok()), (number, true));
+                    sleep(Duration::from_millis(pause));
+                }
+                assert!(pipeline.next(id, Instant::now()).is_none());
+                pipeline.end(id);
+            });
+        }
+    });
+    assert_eq!(pipeline.lock().epochs(), 0);
+    drop(threads);
+}
+
 /// Samples that take so long that a batch is cut into several tasks.
 struct Slow(usize);
 
