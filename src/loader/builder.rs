@@ -65,11 +65,11 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             read: Box::new(move || {
                 let layout = kept.layout();
                 let plain = Arc::new(Plain { collate: kept, layout: layout.clone() });
-                (layout, Box::new(move |parts| Ok(rows(plain, parts)?.1)))
+                (layout, Box::new(move |parts| rows(plain, parts)))
             }),
             finish: Arc::new(move |batch| finishes.finish(batch)),
         };
-        Self::with(Box::new(move |parts| Ok(rows(collate, parts)?.1)), Some(keep))
+        Self::with(Box::new(move |parts| rows(collate, parts)), Some(keep))
     }
 
     /// A loader whose batches are made by an ordinary Burn `Batcher`, unchanged. The batcher runs on the workers. It

@@ -5,7 +5,7 @@ use crate::{
     batch::{Collate, ItemsSource, RowsSource, Samples, Source, group},
     device::{MapTensors, Target},
     fault::{Error, guard},
-    memory::{Decoder, Field, SlotLayout},
+    memory::{Decoder, SlotLayout},
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};
@@ -20,21 +20,21 @@ pub(crate) struct SourceParts<I> {
 
 pub(crate) type Make<I, O> = Box<dyn FnOnce(SourceParts<I>) -> Result<MakeSource<O>, Error>>;
 
-/// Returns the fields of a collate, and what makes the source of its batches.
+/// Returns what makes the source of a collate's batches.
 pub(super) fn rows<I: Send + 'static, C: Collate<I>>(
     collate: Arc<C>,
     parts: SourceParts<I>,
-) -> Result<(Vec<Field>, MakeSource<C::Batch>), Error> {
+) -> Result<MakeSource<C::Batch>, Error> {
     if parts.host_device.is_some() {
         let problem = "it is where a batcher runs, and this loader has a collate";
         return Err(Error::config("host_device", problem, "leave it out, or use `from_batcher`"));
     }
     let fields = guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(collate.layout()))?;
-    let layout = SlotLayout::new(fields.clone(), parts.batch_size)?;
+    let room = Room::of(&fields, parts.samples.len);
+    let layout = SlotLayout::new(fields, parts.batch_size)?;
     parts.samples.counters.set_images(layout.decoder().is_some());
     let layout = Arc::new(layout);
-    let room = Room::of(&fields, parts.samples.len);
-    let make: MakeSource<C::Batch> = Arc::new(move |target| {
+    Ok(Arc::new(move |target| {
         let samples = &parts.samples;
         samples.counters.set_keepable((samples.augment.is_none() && room.is_small(&target)).then_some(room.bytes));
         let (target, layout) = for_decoder(target, &layout)?;
@@ -42,8 +42,7 @@ pub(super) fn rows<I: Send + 'static, C: Collate<I>>(
         let group = group(layout.bytes() / layout.rows());
         let source = RowsSource { samples: Arc::clone(&parts.samples), collate, layout, target, group };
         Ok(Arc::new(source) as Arc<dyn Source<C::Batch>>)
-    });
-    Ok((fields, make))
+    }))
 }
 
 /// Returns what makes the source of a batcher's batches.
