@@ -131,6 +131,8 @@ mod documents {
     struct OwnData;
     #[doc = include_str!("../docs/augmentation.md")]
     struct Augmentation;
+    #[doc = include_str!("../docs/processes.md")]
+    struct Processes;
     #[doc = include_str!("../docs/resume.md")]
     struct Resume;
     #[doc = include_str!("../docs/samplers.md")]

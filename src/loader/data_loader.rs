@@ -78,8 +78,8 @@ pub struct PinnedDataLoader<O: Send + 'static> {
     plan: Plan<O>,
     epochs: Arc<Epochs>,
     copy: CopyId,
-    /// Where the last slice ended, and how many batches it has.
-    sliced: Mutex<Option<(usize, usize)>>,
+    /// The last slice, and how many batches it has.
+    sliced: Mutex<Option<(Range<usize>, usize)>>,
     /// An iterator keeps those that its epoch began with.
     threads: Mutex<Option<Arc<Threads<O>>>>,
 }
@@ -142,12 +142,24 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         Arc::new(Self::new(plan, epochs))
     }
 
-    /// Warns if two slices that follow each other have different numbers of batches.
-    fn compare(&self, start: usize, end: usize, batches: usize) {
-        if let Some((last, others)) = self.sliced.lock().replace((end, batches))
-            && last == start
-            && others != batches
-        {
+    /// Warns if two slices that follow each other are no equal shares of devices, where they seem to be for devices.
+    fn compare(&self, slice: Range<usize>, batches: usize) {
+        let devices = self.plan.schedule.devices;
+        let Some((last, others)) = self.sliced.lock().replace((slice.clone(), batches)) else { return };
+        if last.end != slice.start {
+            return;
+        }
+        let items = self.num_items();
+        let cuts = items.checked_div(last.len()).unwrap_or(0);
+        // Burn makes slices of one length, and the last one has the rest.
+        let by_burn = cuts > 1 && items / cuts == last.len() && (slice.len() == last.len() || slice.end == items);
+        if devices > 1 && by_burn {
+            log::warn!(
+                "burn-pinned: a loader that was built with `.devices({devices})` is cut for {cuts} devices, it seems. \
+                 They have {others} and {batches} batches or more, and may wait for each other for ever: build it with \
+                 `.devices({cuts})`"
+            );
+        } else if devices == 1 && others != batches {
             log::warn!(
                 "burn-pinned: two slices of a loader have {others} and {batches} batches. Devices that train together \
                  then wait for each other for ever: build the loader with `.devices(n)`"
@@ -253,9 +265,10 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         Box::new(EpochIter::new(run, progress, standing, clock, plan.faults.clone()))
     }
 
-    /// The samples of an epoch, without those that `drop_last` drops.
+    /// The samples of an epoch, without those that `drop_last` drops. With
+    /// [`devices`](crate::PinnedDataLoaderBuilder::devices), those that all devices get together, unless this is a slice.
     fn num_items(&self) -> usize {
-        self.plan.schedule.items_to_cut()
+        self.plan.schedule.num_items()
     }
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {
@@ -269,12 +282,16 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         })
     }
 
-    /// Returns a loader of the positions `start..end` of each epoch's global order. Slices of a shuffled loader are
-    /// disjoint in every epoch. They are shuffled globally, not each within itself.
+    /// Returns a loader of the samples `start..end`, the same in each epoch. A shuffle shuffles them among themselves. With
+    /// `distributed`, all processes have their shares of `world` times as many. An `end` that is
+    /// [`num_items`](DataLoader::num_items) is the end of the dataset, also if `drop_last` drops some of it.
     ///
-    /// With [`devices`](crate::PinnedDataLoaderBuilder::devices), the equal slices that Burn makes for its devices are
-    /// equal shares of that order instead. Any other slice, for example a training part, is a loader for as many devices,
-    /// of these positions only.
+    /// Samplers that are no plain shuffle ([`Sampler::part`](crate::order::Sampler::part)) give these positions of their
+    /// sequence. If that changes from epoch to epoch, `next()` returns [`Error::Config`]: cut the data set with Burn's
+    /// `PartialDataset` then. A slice of a batch sampler has whole batches.
+    ///
+    /// With [`devices`](crate::PinnedDataLoaderBuilder::devices), the slices that Burn makes for as many devices are shares
+    /// of each epoch's global order instead: they are shuffled globally. Any other slice is a loader for as many devices.
     fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<O>> {
         self.copy(|plan, epochs| {
             if let Some(device) = plan.schedule.cut_for_device(start, end) {
@@ -283,9 +300,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
                 plan.schedule.cut(start, end);
                 plan.standing = SharedPosition::new(plan.standing.get(), plan.schedule.devices);
                 *epochs = Epochs::new(epochs.next());
-                if plan.schedule.devices == 1 {
-                    self.compare(start, end, plan.schedule.steps(epochs.next()));
-                }
+                self.compare(start..end, plan.schedule.steps(epochs.next()));
             }
         })
     }

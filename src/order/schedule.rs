@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     fault::{BoxError, Error, guard},
-    order::sampler::{BatchSampler, EpochBatches, Sampler},
+    order::sampler::{BatchSampler, EpochBatches, Positions, Sampler, check_same},
     vocabulary::{BatchKey, Place, Stage},
 };
 use std::{ops::Range, sync::Arc};
@@ -40,13 +40,21 @@ pub(crate) struct Schedule {
     pub(crate) sampling: Sampling,
     pub(crate) dataset_len: usize,
     pub(crate) distributed: Distributed,
-    /// The samples of each epoch's global order that belong to this loader, and to its twins in other processes.
-    /// `None` means all.
-    pub(crate) slice: Option<Range<usize>>,
+    /// How the loader was cut, if it was: its sampler then is that of a part.
+    pub(crate) slice: Option<Slice>,
     /// The number of devices that the loader is going to be cut for.
     pub(crate) devices: usize,
     /// Where another loader stopped.
     pub(crate) resumed: Option<Position>,
+}
+
+/// What a part of a loader is a part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Slice {
+    /// The dataset: its samples are shuffled among themselves.
+    Members,
+    /// The sampler's sequence, which must be the same in each epoch.
+    Positions,
 }
 
 /// One epoch of this loader.
@@ -66,25 +74,6 @@ impl Schedule {
         }
     }
 
-    /// Returns which of the global order's `units` belong to this loader and its twins in other processes.
-    fn wanted(&self, units: usize) -> Range<usize> {
-        let Some(slice) = &self.slice else { return 0..units };
-        let at = |item: usize| match &self.sampling {
-            Sampling::Samples { .. } => item.min(units),
-            // Whole batches, in proportion to that part of the samples.
-            Sampling::Batches { sampler } => {
-                let items = sampler.num_items(self.dataset_len).max(1);
-                (item.min(items) as u128 * units as u128 / items as u128) as usize
-            }
-        };
-        at(slice.start)..at(slice.end)
-    }
-
-    /// Returns how many units of an epoch of `units` this process gets.
-    fn mine(&self, units: usize) -> usize {
-        self.distributed.share(self.wanted(units).len())
-    }
-
     fn batches_of(&self, units: usize) -> usize {
         match self.sampling {
             Sampling::Samples { batch_size, drop_last: true, .. } => units / batch_size,
@@ -97,20 +86,16 @@ impl Schedule {
     pub(crate) fn items(&self) -> usize {
         match &self.sampling {
             Sampling::Samples { batch_size, drop_last, .. } => {
-                let units = self.mine(self.units(0));
+                let units = self.distributed.share(self.units(0));
                 if *drop_last { units - units % batch_size } else { units }
             }
-            Sampling::Batches { sampler } => {
-                let items = sampler.num_items(self.dataset_len);
-                let items = self.slice.as_ref().map_or(items, |slice| slice.end.min(items) - slice.start.min(items));
-                items / self.distributed.world()
-            }
+            Sampling::Batches { sampler } => sampler.num_items(self.dataset_len) / self.distributed.world(),
         }
     }
 
     /// How many batches an epoch has when it is not resumed and not cut for devices.
     fn batches(&self, epoch: usize) -> usize {
-        self.batches_of(self.mine(self.units(epoch)))
+        self.batches_of(self.distributed.share(self.units(epoch)))
     }
 
     /// How many steps an epoch has when it is not resumed: its batches or, if the loader is going to be cut for devices,
@@ -144,37 +129,70 @@ impl Schedule {
         Self { distributed: self.distributed.of_device(device, self.devices), devices: 1, resumed, ..self.clone() }
     }
 
-    /// Returns how many samples of an epoch each device has, for Burn. All of them together are no more than can be
-    /// counted, even if the epoch has no end.
-    fn items_of_device(&self) -> usize {
-        self.of_device(0).items().min(usize::MAX / self.devices)
-    }
-
-    /// Returns how many samples an epoch has for Burn, which cuts them into equal slices, one for each device.
-    pub(crate) fn items_to_cut(&self) -> usize {
-        if self.devices > 1 { self.devices * self.items_of_device() } else { self.items() }
+    /// Returns how many samples an epoch has for Burn, which may cut them for the devices: for a whole loader what these
+    /// get together, for a slice what it delivers itself. Each device has one sample at least, and the sum can be counted
+    /// even if the epoch has no end.
+    pub(crate) fn num_items(&self) -> usize {
+        let items = self.items();
+        if self.devices < 2 || (self.slice.is_some() && items >= self.devices) {
+            return items;
+        }
+        self.devices * self.of_device(0).items().min(usize::MAX / self.devices)
     }
 
     /// Makes this the order of one of the devices, if `start` and `end` are where Burn cuts for it. Returns the number of
     /// that device.
     pub(crate) fn cut_for_device(&mut self, start: usize, end: usize) -> Option<u16> {
-        if self.devices < 2 {
+        let items = self.num_items();
+        let each = items / self.devices;
+        if self.devices < 2 || each == 0 {
             return None;
         }
-        let each = self.items_of_device().max(1);
         let device = start / each;
-        let is_cut = start.is_multiple_of(each) && Some(end) == start.checked_add(each) && device < self.devices;
+        let ends = if device + 1 == self.devices { items } else { start.saturating_add(each) };
+        let is_cut = start.is_multiple_of(each) && end == ends && device < self.devices;
         let number = u16::try_from(device).ok().filter(|_| is_cut)?;
         *self = self.of_device(device);
         Some(number)
     }
 
     /// Makes this the order of a part of the loader's samples, from `start` to `end`. It can still be cut for devices.
+    ///
+    /// An `end` that is that of the epoch is the end of all there is, also if `drop_last` drops some of it. Each process
+    /// has its share of the part, which is `world` times as long.
     pub(crate) fn cut(&mut self, start: usize, end: usize) {
-        let Range { start: first, end: last } = self.slice.clone().unwrap_or(0..usize::MAX);
-        // Each process has the same part of its own share.
-        let at = |item: usize| first.saturating_add(item.saturating_mul(self.distributed.world())).min(last);
-        self.slice = Some(at(start)..at(end).max(at(start)));
+        let (len, items, world) = (self.dataset_len, self.items(), self.distributed.world());
+        match &mut self.sampling {
+            Sampling::Samples { sampler, .. } => {
+                let units = sampler.len(len);
+                let at = |item: usize| if item < items { item.saturating_mul(world).min(units) } else { units };
+                let part = at(start)..at(end).max(at(start));
+                if let Some(members) = sampler.part(len, part.clone()) {
+                    (self.slice, *sampler) = (Some(Slice::Members), members);
+                } else {
+                    self.slice = Some(Slice::Positions);
+                    *sampler = Arc::new(Positions::new(Arc::clone(sampler), part));
+                }
+            }
+            Sampling::Batches { sampler } => {
+                let units = sampler.batches(len, 0).len;
+                // Whole batches, in proportion to that part of the samples.
+                let at = |item: usize| (item.min(items) as u128 * units as u128 / items.max(1) as u128) as usize;
+                let part = at(start)..at(end).max(at(start));
+                self.slice = Some(Slice::Positions);
+                *sampler = Arc::new(Positions::new(Arc::clone(sampler), part));
+            }
+        }
+    }
+
+    /// Checks that a slice has the same samples in this epoch as in others.
+    fn check_slice(&self, epoch: usize) -> Result<(), Error> {
+        let len = self.dataset_len;
+        match &self.sampling {
+            _ if self.slice != Some(Slice::Positions) => Ok(()),
+            Sampling::Samples { sampler, .. } => check_same(epoch, |epoch| sampler.indices(len, epoch)),
+            Sampling::Batches { sampler } => check_same(epoch, |epoch| sampler.batches(len, epoch).batches),
+        }
     }
 
     /// Checks that there is anything to load.
@@ -228,8 +246,9 @@ impl Schedule {
         }
         let place = Place::batch(Stage::Sampler, BatchKey::new(epoch, 0));
         let schedule = self.clone();
-        let planned = guard(place, || Ok::<_, BoxError>(schedule.units_from(epoch, given)))?;
-        let Planned { units, wanted, count } = planned;
+        guard(place, || Ok::<_, BoxError>(schedule.check_slice(epoch)))??;
+        let (units, count) = guard(place, || Ok::<_, BoxError>(schedule.units_from(epoch, given)))?;
+        let wanted = given.min(count)..count;
         let world = self.distributed.world();
         let (batch, repeats, by_samples) = match &self.sampling {
             Sampling::Samples { batch_size, sampler, .. } => (*batch_size, sampler.repeats(), true),
@@ -267,49 +286,26 @@ impl Schedule {
         Ok(EpochOrder { feed, batches: number..end, progress })
     }
 
-    /// Plans this process's units of an epoch of which `given` were given.
-    fn units_from(&self, epoch: usize, given: usize) -> Planned {
+    /// Plans this process's units of an epoch of which `given` were given. Returns them, and how many the whole epoch has.
+    fn units_from(&self, epoch: usize, given: usize) -> (Units, usize) {
         let len = self.dataset_len;
+        let wanted = |count: usize| given.min(count)..count;
         match &self.sampling {
             Sampling::Samples { sampler, batch_size, .. } => {
                 let again = Arc::clone(sampler);
                 let (indices, count) = (sampler.indices(len, epoch), sampler.len(len));
-                let (indices, wanted) = self.share_of(indices, count, given, move || again.indices(len, epoch));
-                Planned { units: Units::Samples { indices, batch_size: *batch_size }, wanted, count }
+                let indices = self.distributed.units(indices, wanted(count), move || again.indices(len, epoch));
+                (Units::Samples { indices, batch_size: *batch_size }, count)
             }
             Sampling::Batches { sampler } => {
                 let again = Arc::clone(sampler);
                 let EpochBatches { len: count, batches } = sampler.batches(len, epoch);
-                let (batches, wanted) = self.share_of(batches, count, given, move || again.batches(len, epoch).batches);
-                Planned { units: Units::Batches { batches, max: sampler.max_batch_size(len) }, wanted, count }
+                let again = move || again.batches(len, epoch).batches;
+                let batches = self.distributed.units(batches, wanted(count), again);
+                (Units::Batches { batches, max: sampler.max_batch_size(len) }, count)
             }
         }
     }
-
-    /// Returns this process's share of an epoch's units, of which `given` were given, and which of the units it is a
-    /// share of. What comes again at the end is of the same slice.
-    fn share_of<T: Send + 'static>(
-        &self,
-        units: Box<dyn Iterator<Item = T> + Send>,
-        count: usize,
-        given: usize,
-        again: impl Fn() -> Box<dyn Iterator<Item = T> + Send> + Send + 'static,
-    ) -> (Box<dyn Iterator<Item = T> + Send>, Range<usize>) {
-        let wanted = self.wanted(count);
-        let Range { start, end } = wanted;
-        let again = move || Box::new(again().skip(start).take(end - start)) as Box<dyn Iterator<Item = T> + Send>;
-        let wanted = start.max(given.min(end))..end;
-        (self.distributed.units(units, wanted.clone(), again), wanted)
-    }
-}
-
-/// The units of this process's share of an epoch, as the sampler has planned them.
-struct Planned {
-    units: Units,
-    /// The units of the global order that all processes share.
-    wanted: Range<usize>,
-    /// How many units the whole epoch has.
-    count: usize,
 }
 
 /// Returns the part of `all` that belongs to one of `parts`. All parts together are `all`.

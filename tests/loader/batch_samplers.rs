@@ -1,25 +1,7 @@
-//! A loader with a batch sampler: its slices, and promises that the sampler breaks.
+//! A loader with a batch sampler: promises that the sampler breaks.
 
-use crate::common::{self, Numbers, numbers};
-use burn::data::dataloader::DataLoader;
-use burn_pinned::order::{BatchSampler, EpochBatches, LengthBucketSampler};
-
-/// Burn's learners cut a loader into slices of samples, one for each device.
-#[test]
-fn slices_of_a_batch_sampler_are_of_samples() {
-    let lengths = (0..300).map(|at| 1 + at % 7);
-    let sampler = LengthBucketSampler::new(lengths, 20, 4).unwrap().shuffle(1);
-    let loader = common::unsized_().order(sampler).build(Numbers::new(300)).unwrap();
-    let whole = numbers(&common::epoch(&*loader));
-    let parts: Vec<_> = [(0, 100), (100, 200), (200, 300)].map(|(start, end)| loader.slice(start, end)).into();
-    let counts: Vec<usize> = parts.iter().map(|part| part.num_items()).collect();
-    assert_eq!(counts, [100; 3]);
-    let delivered: Vec<Vec<i64>> = parts.iter().map(|part| numbers(&common::epoch(&**part))).collect();
-    assert!(delivered.iter().all(|part| part.len() > 60), "{delivered:?}");
-    let mut all: Vec<i64> = delivered.concat();
-    all.sort_unstable();
-    assert!(all.iter().copied().eq(0..300) && whole.len() == 300);
-}
+use crate::common::{self, Numbers};
+use burn_pinned::order::{BatchSampler, EpochBatches};
 
 /// Promises three batches of at most two samples, and breaks both promises.
 #[derive(Debug)]

@@ -238,12 +238,14 @@ fn either_goes_on_where_the_other_stood() {
 #[test]
 fn shares_slices_and_copies_are_the_same() {
     let numbers = Numbers::new(61);
-    for make in
-        [builder, || builder().shuffle(5), || bare().order(FixedBatchSampler::new(RandomSampler::new(2), 4).unwrap())]
-    {
+    let shuffled = || bare().order(FixedBatchSampler::new(RandomSampler::new(2), 4).unwrap());
+    let batches = || bare().order(FixedBatchSampler::new(SequentialSampler, 4).unwrap());
+    for make in [builder, || builder().shuffle(5), batches, shuffled] {
         for rank in 0..3 {
             same_epochs(|| make().distributed(Distributed::new(rank, 3).unwrap()), &numbers);
         }
+    }
+    for make in [builder, || builder().shuffle(5), batches] {
         let [kept, read] = both(make, &numbers);
         let [part, of_read] = [&kept, &read].map(|loader| loader.slice(10, 41));
         for _ in 0..2 {

@@ -21,5 +21,6 @@ mod resume;
 mod sampler_statistics;
 mod samplers;
 mod shapes;
+mod slices;
 mod standing;
 mod timeline;

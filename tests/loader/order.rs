@@ -78,38 +78,6 @@ proptest! {
             if !shuffle { prop_assert!(seen.is_sorted()) }
         }
     }
-
-    /// Slices of slices are disjoint, complete, and parts of the global order, in every epoch.
-    #[test]
-    fn slices_share_the_global_order(len in 2usize..150, cuts in prop::collection::vec(0usize..150, 1..5)) {
-        let loader = builder().shuffle(9).build(Numbers::new(len)).unwrap();
-        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(len)).chain([0, len]).collect();
-        cuts.sort_unstable();
-        let slices: Vec<_> = cuts.windows(2).map(|cut| loader.slice(cut[0], cut[1])).collect();
-        for _ in 0..3 {
-            let whole = numbers(&epoch(&*loader));
-            let mut parts = Vec::new();
-            for (slice, cut) in slices.iter().zip(cuts.windows(2)) {
-                prop_assert_eq!(slice.num_items(), cut[1] - cut[0]);
-                let part = numbers(&epoch(&**slice));
-                prop_assert_eq!(&part[..], &whole[cut[0]..cut[1]]);
-                parts.extend(part);
-            }
-            prop_assert_eq!(parts, whole);
-        }
-    }
-}
-
-#[test]
-fn slices_compose_and_are_clamped() {
-    let loader = builder().build(Numbers::new(100)).unwrap();
-    let inner = loader.slice(10, 60).slice(5, 500);
-    assert_eq!(inner.num_items(), 45);
-    assert_eq!(numbers(&epoch(&*inner)), (15..60).collect::<Vec<i64>>());
-    let empty = loader.slice(70, 20);
-    assert_eq!((empty.num_items(), epoch(&*empty).len()), (0, 0));
-    let beyond = loader.slice(500, 600);
-    assert_eq!((beyond.num_items(), epoch(&*beyond).len()), (0, 0));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! What a sampler is: it gives the order of an epoch.
 
+use super::part::Members;
 use crate::fault::Error;
-use std::{fmt, sync::Arc};
+use std::{fmt, ops::Range, sync::Arc};
 
 /// Says which samples an epoch has, and in which order.
 ///
@@ -86,6 +87,15 @@ pub trait Sampler: Send + Sync + fmt::Debug + 'static {
     fn check(&self, _dataset_len: usize) -> Result<(), Error> {
         Ok(())
     }
+
+    /// Returns a sampler of the samples `part` alone, which orders them as this one orders all. Their indices stay those
+    /// of the dataset. Burn's `DataLoader::slice` asks for it, so that a slice has the same samples in every epoch.
+    ///
+    /// Default: `None`. Then a slice has some positions of this sampler's sequence, and its epochs are errors if these
+    /// positions have other samples in other epochs.
+    fn part(&self, _dataset_len: usize, _part: Range<usize>) -> Option<Arc<dyn Sampler>> {
+        None
+    }
 }
 
 /// A sampler that is shared, or chosen at run time.
@@ -114,6 +124,10 @@ impl<S: Sampler + ?Sized> Sampler for Arc<S> {
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
         (**self).check(dataset_len)
     }
+
+    fn part(&self, dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
+        (**self).part(dataset_len, part)
+    }
 }
 
 /// Every sample once, in the dataset's order.
@@ -127,5 +141,9 @@ impl Sampler for SequentialSampler {
 
     fn indices(&self, dataset_len: usize, _epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
         Box::new(0..dataset_len)
+    }
+
+    fn part(&self, _dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
+        Some(Members::of(*self, part))
     }
 }

@@ -1,12 +1,13 @@
 //! A shuffle of all samples, and draws with replacement.
 
-use super::base::Sampler;
+use super::{base::Sampler, part::Members};
 use crate::{
     fault::Error,
     order::draw::{Draws, PackedList, SharedPlan, below},
     rng::KeyedRng,
 };
 use derive_new::new;
+use std::{ops::Range, sync::Arc};
 
 /// Every sample once, in a new order each epoch, drawn from (seed, epoch) alone.
 ///
@@ -74,6 +75,10 @@ impl Sampler for RandomSampler {
             }
             _ => Ok(()),
         }
+    }
+
+    fn part(&self, dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
+        (self.len(dataset_len) == dataset_len).then(|| Members::of(Self::new(self.seed), part))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{
     order::draw::{Fingerprint, PackedList, SharedPlan},
     rng::KeyedRng,
 };
-use std::{fmt, sync::Arc};
+use std::{fmt, ops::Range, sync::Arc};
 
 /// The given indices, in the given order or shuffled: a split of a dataset, or a selection made elsewhere.
 ///
@@ -91,6 +91,10 @@ impl Sampler for SubsetSampler {
             }
             None => Ok(()),
         }
+    }
+
+    fn part(&self, _dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
+        Some(Arc::new(Self { seed: self.seed, ..Self::new(self.indices.slice(part)) }))
     }
 }
 

@@ -74,6 +74,14 @@ impl Blocks {
         self.table.starts.windows(2).map(|ends| ends[0]..ends[1])
     }
 
+    /// The blocks of some of the samples. Blocks at their ends may be cut.
+    pub(super) fn part(&self, samples: &Range<usize>) -> Self {
+        let within = |block: Range<usize>| block.end.min(samples.end).saturating_sub(block.start.max(samples.start));
+        let blocks =
+            self.ranges().map(within).zip(self.table.bytes.iter().copied()).filter(|(samples, _)| *samples > 0);
+        Self { limit: self.limit, ..Self::new(blocks) }
+    }
+
     /// Whether all blocks fit in the memory that the source has for them.
     #[cfg(feature = "data")]
     pub(crate) fn fit(&self) -> bool {

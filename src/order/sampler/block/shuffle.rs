@@ -8,10 +8,10 @@ use crate::{
     fault::Error,
     order::{
         draw::{SharedPlan, check_count},
-        sampler::base::Sampler,
+        sampler::{base::Sampler, part::Members},
     },
 };
-use std::fmt;
+use std::{fmt, ops::Range, sync::Arc};
 
 /// How many streams and blocks a group there are by default. They are fixed, never the machine's: the order depends on
 /// them. `docs/samplers.md` says why these.
@@ -163,5 +163,10 @@ impl Sampler for BlockShuffle {
             return Err(Error::config("BlockShuffle::window", "0 blocks have no samples", advice));
         }
         self.blocks.limit().map_or(Ok(()), |limit| self.check_memory(limit))
+    }
+
+    fn part(&self, _dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
+        let sampler = Self { blocks: self.blocks.part(&part), plan: SharedPlan::default(), ..self.clone() };
+        Some(Members::of(sampler, part))
     }
 }

@@ -1,0 +1,126 @@
+//! Parts of what a sampler orders, for slices of a loader.
+
+use super::{
+    base::Sampler,
+    batch::{BatchSampler, EpochBatches},
+};
+use crate::fault::Error;
+use std::{ops::Range, sync::Arc};
+
+/// A slice that is longer is not looked at as a whole: an epoch may have no end.
+const LOOKED_AT: usize = 1 << 20;
+
+/// Neighbouring samples of the dataset, ordered by a sampler as if there were no others.
+#[derive(Debug)]
+pub(super) struct Members {
+    sampler: Arc<dyn Sampler>,
+    samples: Range<usize>,
+}
+
+impl Members {
+    pub(super) fn of(sampler: impl Sampler, samples: Range<usize>) -> Arc<dyn Sampler> {
+        Arc::new(Self { sampler: Arc::new(sampler), samples })
+    }
+}
+
+impl Sampler for Members {
+    fn len(&self, _dataset_len: usize) -> usize {
+        self.sampler.len(self.samples.len())
+    }
+
+    fn indices(&self, _dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        let first = self.samples.start;
+        Box::new(self.sampler.indices(self.samples.len(), epoch).map(move |index| first + index))
+    }
+
+    fn repeats(&self) -> bool {
+        self.sampler.repeats()
+    }
+
+    fn fingerprint(&self) -> String {
+        format!("{} of samples {:?}", self.sampler.fingerprint(), self.samples)
+    }
+
+    fn part(&self, _dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
+        let sampler = self.sampler.part(self.samples.len(), part)?;
+        Some(Arc::new(Self { sampler, samples: self.samples.clone() }))
+    }
+}
+
+/// Some positions of a sampler's sequence.
+#[derive(Debug)]
+pub(crate) struct Positions<S: ?Sized> {
+    of: Arc<S>,
+    positions: Range<usize>,
+}
+
+impl<S: ?Sized> Positions<S> {
+    pub(crate) fn new(of: Arc<S>, positions: Range<usize>) -> Self {
+        Self { of, positions }
+    }
+}
+
+impl Sampler for Positions<dyn Sampler> {
+    fn len(&self, _dataset_len: usize) -> usize {
+        self.positions.len()
+    }
+
+    fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        Box::new(self.of.indices(dataset_len, epoch).skip(self.positions.start).take(self.positions.len()))
+    }
+
+    fn repeats(&self) -> bool {
+        self.of.repeats()
+    }
+
+    fn fingerprint(&self) -> String {
+        format!("{} at positions {:?}", self.of.fingerprint(), self.positions)
+    }
+}
+
+/// Positions are batches.
+impl BatchSampler for Positions<dyn BatchSampler> {
+    fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
+        let batches = self.of.batches(dataset_len, epoch).batches;
+        EpochBatches::new(self.positions.len(), batches.skip(self.positions.start).take(self.positions.len()))
+    }
+
+    fn max_batch_size(&self, dataset_len: usize) -> usize {
+        self.of.max_batch_size(dataset_len)
+    }
+
+    /// Exact if the batches are the same in each epoch, and not too many.
+    fn num_items(&self, dataset_len: usize) -> usize {
+        let len = self.positions.len();
+        if len > LOOKED_AT {
+            return len.saturating_mul(self.of.max_batch_size(dataset_len));
+        }
+        self.batches(dataset_len, 0).batches.map(|batch| batch.len()).sum()
+    }
+
+    fn repeats(&self) -> bool {
+        self.of.repeats()
+    }
+
+    fn fingerprint(&self) -> String {
+        format!("{} at batches {:?}", self.of.fingerprint(), self.positions)
+    }
+}
+
+/// Checks that a slice has the same units in this epoch as in another one.
+///
+/// # Errors
+/// [`Error::Config`] if they differ.
+pub(crate) fn check_same<T: PartialEq>(
+    epoch: usize,
+    units: impl Fn(usize) -> Box<dyn Iterator<Item = T> + Send>,
+) -> Result<(), Error> {
+    let other = usize::from(epoch == 0);
+    if units(epoch).take(LOOKED_AT).eq(units(other).take(LOOKED_AT)) {
+        return Ok(());
+    }
+    let problem = "the sampler orders each epoch anew, so a slice would have other samples in each epoch";
+    let advice = "cut the data set with Burn's `PartialDataset`, or build the loader with `.devices(n)` if the slices \
+                  are for several devices";
+    Err(Error::config("slice", problem, advice))
+}
