@@ -2,7 +2,7 @@
 
 use super::FieldError;
 use crate::vocabulary::Place;
-use std::{backtrace::Backtrace, error::Error as StdError, fmt, io, sync::Arc, time::Duration};
+use std::{backtrace::Backtrace, error::Error as StdError, fmt, io, iter, sync::Arc, time::Duration};
 
 /// Any error of a dataset, an augmentation or a collate.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
@@ -266,14 +266,10 @@ impl Error {
         self
     }
 
-    /// Whether one sample is to blame. A policy may leave that sample out or replace it. A field that is not in the layout, or
-    /// that is given another dtype, is a fault of the program.
+    /// Whether one sample is to blame. A policy may leave that sample out or replace it.
     pub(crate) fn is_of_a_sample(&self) -> bool {
-        let of_program = |source: &BoxError| {
-            matches!(source.downcast_ref(), Some(FieldError::Unknown { .. } | FieldError::DType { .. }))
-        };
         match self {
-            Self::Failed { place, source } => place.index.is_some() && !of_program(source),
+            Self::Failed { place, source } => place.index.is_some() && !is_of_the_program(&**source),
             Self::Panicked { place, .. } => place.index.is_some(),
             _ => false,
         }
@@ -282,6 +278,13 @@ impl Error {
     pub(crate) fn config(option: &'static str, problem: impl Into<String>, advice: impl Into<String>) -> Self {
         Self::Config { option, problem: problem.into(), advice: advice.into() }
     }
+}
+
+/// Whether an error, or one that it was made from, is a fault of the program: a field that is not in the layout, that is
+/// given another dtype, or that is no field of images.
+fn is_of_the_program(error: &(dyn StdError + 'static)) -> bool {
+    let mut causes = iter::successors(Some(error), |error| (*error).source());
+    causes.any(|cause| cause.downcast_ref().is_some_and(FieldError::is_of_the_program))
 }
 
 /// Lists the errors, one on each line.

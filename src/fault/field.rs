@@ -69,3 +69,10 @@ pub enum FieldError {
         there: String,
     },
 }
+
+impl FieldError {
+    /// Whether each sample would meet it, since the program and its layout do not fit together.
+    pub(super) fn is_of_the_program(&self) -> bool {
+        matches!(self, Self::Unknown { .. } | Self::DType { .. } | Self::Image { .. })
+    }
+}

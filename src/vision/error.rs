@@ -110,7 +110,7 @@ pub enum VisionError {
         field_height: usize,
     },
     /// The image was written against the layout.
-    #[error(transparent)]
+    #[error("{0}")]
     Field(#[from] FieldError),
     /// The row is not as long as the image needs.
     #[error("an image of {width} x {height} pixels is {expected} bytes, the row is {given}")]

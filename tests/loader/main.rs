@@ -16,6 +16,7 @@ mod kept;
 mod options;
 mod order;
 mod policies;
+mod program_faults;
 mod read_many;
 mod resume;
 mod sampler_statistics;
