@@ -124,6 +124,16 @@ pub enum Error {
         /// How many samples it had.
         skipped: usize,
     },
+    /// All samples of an epoch were skipped, so it has no batches.
+    #[error("no sample of epoch {epoch} was good: all {skipped} were skipped; {}", list(first, *skipped))]
+    NoGoodSample {
+        /// The epoch of the loader, from 0.
+        epoch: usize,
+        /// How many samples it had, in this process.
+        skipped: usize,
+        /// The errors of the first skipped samples, at most 16, each with its place.
+        first: Vec<Arc<Error>>,
+    },
     /// A sample was bad, and none behind it could take its place.
     #[error("{source}; none of the {tries} samples after it in the dataset was good either")]
     NoReplacement {

@@ -5,7 +5,7 @@ use crate::{
     observe::Counters,
     vocabulary::{BatchKey, Place, Stage},
 };
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 /// How many faults an error lists: enough to see what is wrong with a dataset, few enough to read.
 const LISTED: usize = 16;
@@ -32,7 +32,8 @@ const ENDLESS: usize = usize::MAX >> 20;
 /// ```
 ///
 /// The result is the same for any number of workers. A fault of a whole batch (a Burn `Batcher`, `finish`, memory, the
-/// device) or of the sampler is an error under every policy.
+/// device), of the sampler or of the program is an error under every policy. A field that is not in the layout, that gets
+/// another dtype, or that is no field of images is a fault of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub enum BadSamples {
@@ -40,10 +41,11 @@ pub enum BadSamples {
     #[default]
     Fail,
     /// The batch comes without the sample, and has fewer rows. If nothing is left of a batch, `next()` passes it over
-    /// and returns the one after it. Processes or [`devices`](crate::PinnedDataLoaderBuilder::devices) that share the
-    /// epoch must give the same number of batches: for them such a batch is an [`Error::AllSkipped`]. At the end of an
-    /// epoch, where all that is left may be skipped, a batch comes when the one after it is ready. Beyond the quota, an [`Error::QuotaExceeded`] takes the place of each batch
-    /// that skips something.
+    /// and returns the one after it. If nothing is left of an epoch, it is one error, [`Error::NoGoodSample`]. Processes or
+    /// [`devices`](crate::PinnedDataLoaderBuilder::devices) that share the epoch must give the same number of batches: for
+    /// them a batch of which nothing is left is an [`Error::AllSkipped`]. Where all that is left of an epoch may be skipped,
+    /// a batch comes when the one after it is ready. The first one comes at once, and then `progress()` waits. Beyond the
+    /// quota, an [`Error::QuotaExceeded`] takes the place of each batch that skips something.
     Skip(Quota),
     /// The next good sample behind it in the dataset is delivered in its place, with the randomness of the place. The
     /// search tries index + 1 and so on, and goes on from the start behind the last sample. After `tries` bad ones, an
@@ -231,6 +233,11 @@ impl Tally {
     /// How many more samples may be skipped.
     pub(crate) fn left(&self) -> usize {
         self.quota.saturating_sub(self.skipped)
+    }
+
+    /// The error of an epoch that has skipped all its samples. It takes the errors that are listed.
+    pub(crate) fn none_good(&mut self, epoch: usize) -> Error {
+        Error::NoGoodSample { epoch, skipped: self.skipped, first: mem::take(&mut self.first) }
     }
 
     /// Counts what the next batch, the one at this place, has skipped.

@@ -15,10 +15,17 @@ use burn::data::{
     dataloader::{DataLoaderIterator, Progress},
     dataset::DatasetError,
 };
-use std::time::Duration;
+use std::{
+    cell::RefCell,
+    mem,
+    time::{Duration, Instant},
+};
 
-/// The batches of one epoch, in order. At its end, or when it is dropped early, the work on the rest stops.
-pub(crate) struct EpochIter<O> {
+/// The batches of one epoch, in order. At its end, or when it is dropped early, the work on the rest stops. A question
+/// for the progress may have to wait for a batch.
+pub(crate) struct EpochIter<O>(RefCell<Epoch<O>>);
+
+struct Epoch<O> {
     /// The epoch in progress. `Err` if it has ended, or with the error that kept it from starting.
     run: Result<Box<dyn Batches<O>>, Option<Error>>,
     /// How far the batches have been taken that the consumer has.
@@ -27,6 +34,12 @@ pub(crate) struct EpochIter<O> {
     taken: EpochProgress,
     /// A batch that was taken ahead, to know whether the one before it was the last.
     ahead: Option<Taken<O>>,
+    /// Whether the consumer's batch may be the last, since all after it may be skipped. Then nobody has looked yet.
+    may_be_last: bool,
+    /// Whether nothing was given yet, neither a batch nor an error.
+    is_first: bool,
+    /// Whether a sample was good before the epoch was resumed.
+    had_good: bool,
     standing: EpochPosition,
     clock: StepClock,
     faults: Faults,
@@ -52,10 +65,24 @@ impl<O> EpochIter<O> {
         faults: Faults,
     ) -> Self {
         let tally = Tally::new(faults.policy.quota(progress.items_total), progress.skipped);
-        let taken = progress.clone();
-        Self { run: run.map_err(Some), progress, taken, ahead: None, standing, clock, faults, tally }
+        let epoch = Epoch {
+            run: run.map_err(Some),
+            taken: progress.clone(),
+            ahead: None,
+            may_be_last: false,
+            is_first: true,
+            had_good: progress.had_good(),
+            progress,
+            standing,
+            clock,
+            faults,
+            tally,
+        };
+        Self(RefCell::new(epoch))
     }
+}
 
+impl<O> Epoch<O> {
     fn advance(&mut self) -> Option<Result<O, Error>> {
         if let Err(error) = &mut self.run {
             let error = error.take()?;
@@ -65,27 +92,53 @@ impl<O> EpochIter<O> {
         }
         let _entered = self.clock.entered();
         let asked = self.clock.asked();
-        let Some(mut given) = self.ahead.take().or_else(|| self.pull()) else {
-            self.clock.ended();
-            self.run = Err(None);
-            return None;
-        };
-        // If all samples that are left may be skipped, this batch may be the last. Its progress must say so.
-        if !self.taken.is_shared() && (1..=self.tally.left()).contains(&self.taken.least_left()) {
-            self.ahead = self.pull();
-            match &self.ahead {
-                Some(next) => given.waited += next.waited,
-                None => given.progress = self.taken.clone(),
-            }
-        }
-        let Taken { number, batch, waited, progress } = given;
-        self.standing.set(progress.at());
+        let Some(given) = self.ahead.take().or_else(|| self.pull()) else { return self.end(asked) };
+        let is_first = mem::take(&mut self.is_first);
+        let Taken { number, batch, mut waited, progress } = given;
         self.progress = progress;
+        // If all samples that are left may be skipped, this batch may be the last. Its progress must say so. The first
+        // batch of an epoch is waited for by its consumer, so it does not wait for the second.
+        self.may_be_last = !self.taken.is_shared() && (1..=self.tally.left()).contains(&self.taken.least_left());
+        if self.may_be_last && !is_first {
+            waited += self.look_ahead();
+        }
+        self.standing.set(self.progress.at());
         let stepped = self.clock.handed(asked, number, batch.as_ref().ok().map(|(_, items)| *items));
         if let Ok(batches) = &self.run {
             batches.handed(waited, stepped);
         }
         Some(batch.map(|(batch, _)| batch))
+    }
+
+    /// Finds out whether the consumer's batch is the last. Returns how long that took.
+    fn look_ahead(&mut self) -> Duration {
+        if !mem::take(&mut self.may_be_last) {
+            return Duration::ZERO;
+        }
+        self.ahead = self.pull();
+        match &self.ahead {
+            Some(next) => next.waited,
+            None => {
+                self.progress = self.taken.clone();
+                self.standing.set(self.progress.at());
+                Duration::ZERO
+            }
+        }
+    }
+
+    /// Ends the epoch. If all its samples were skipped, that is an error: else a training would go on with nothing.
+    fn end(&mut self, asked: Instant) -> Option<Result<O, Error>> {
+        self.progress = self.taken.clone();
+        self.standing.set(self.progress.at());
+        self.run = Err(None);
+        let is_bad = self.is_first && !self.had_good && self.tally.skipped() > 0;
+        let error = is_bad.then(|| self.tally.none_good(self.progress.epoch()));
+        if let Some(error) = &error {
+            self.faults.saw(error);
+            self.clock.handed(asked, self.progress.number().saturating_sub(1), None);
+        }
+        self.clock.ended();
+        error.map(Err)
     }
 
     /// Takes the next batch that is not skipped whole; returns `None` at the epoch's end.
@@ -137,13 +190,15 @@ impl<O> Iterator for EpochIter<O> {
     type Item = Result<O, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(self.advance()?.map_err(DatasetError::new))
+        Some(self.0.get_mut().advance()?.map_err(DatasetError::new))
     }
 }
 
 impl<O> DataLoaderIterator<O> for EpochIter<O> {
     fn progress(&self) -> Progress {
-        let (items, total) = self.progress.items();
+        let mut epoch = self.0.borrow_mut();
+        epoch.look_ahead();
+        let (items, total) = epoch.progress.items();
         Progress::new(items, total, Some("items".into()))
     }
 }

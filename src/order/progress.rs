@@ -16,6 +16,9 @@ impl Position {
     }
 }
 
+/// No epoch has more samples for Burn, also one without an end: it adds up those of devices and of epochs.
+const MOST_ITEMS: usize = usize::MAX >> 20;
+
 /// How far an epoch has come.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EpochProgress {
@@ -68,14 +71,24 @@ impl EpochProgress {
     }
 
     /// Returns the samples given, and those of the whole epoch. They are equal after the last batch, and only then: Burn
-    /// applies the last gradients of an epoch then.
+    /// applies the last gradients of an epoch then. It also adds up what devices and epochs have.
     pub(crate) fn items(&self) -> (usize, usize) {
-        let all = self.items.max(self.items_total);
+        let items_total = self.items_total.min(MOST_ITEMS);
+        let all = self.items.max(items_total);
         match self.next >= self.end {
             _ if self.broken => (self.items.min(all.max(1) - 1), all.max(1)),
             true => (all, all),
-            false => (self.items, self.items_total.max(self.items.saturating_add(1))),
+            false => (self.items, items_total.max(self.items.saturating_add(1))),
         }
+    }
+
+    /// Whether a sample was good so far.
+    pub(crate) fn had_good(&self) -> bool {
+        self.items > self.skipped
+    }
+
+    pub(crate) fn epoch(&self) -> usize {
+        self.epoch
     }
 
     /// The number of the next batch.

@@ -13,6 +13,7 @@ mod fingerprints;
 mod fixed_batch;
 mod golden_samplers;
 mod kept;
+mod none_good;
 mod options;
 mod order;
 mod policies;
