@@ -8,12 +8,12 @@ use super::{
 };
 use crate::{
     device::host_alloc,
-    fault::{Error, keep_backtraces},
+    fault::{Error, guard, keep_backtraces},
     memory::{Limited, Pool},
     observe::{CopyId, Stats, StepClock, Timeline},
     order::{EpochOrder, EpochProgress, Feed, Guard, ReadAhead},
     pipeline::{Growth, Pipeline, Settings, Threads},
-    vocabulary::BatchKey,
+    vocabulary::{BatchKey, Place, Stage},
 };
 use burn::{
     data::dataloader::{DataLoader, DataLoaderIterator},
@@ -173,7 +173,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let plan = &self.plan;
         match &plan.origin {
             Origin::Samples { make_source, .. } => {
-                let guards = self.read_ahead(epoch); // before workers read
+                let guards = self.read_ahead(epoch)?; // before workers read
                 // On the threads at work, or on new ones if those hang or die meanwhile.
                 loop {
                     let threads = self.threads(make_source)?;
@@ -191,13 +191,14 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// Tells the datasets that fetch ahead what this copy is going to read of an epoch. Each gets the order for itself.
-    fn read_ahead(&self, epoch: usize) -> Vec<Guard> {
+    fn read_ahead(&self, epoch: usize) -> Result<Vec<Guard>, Error> {
         let begin = |(offset, dataset): &(usize, Arc<dyn ReadAhead>)| {
-            let EpochOrder { feed, .. } = self.plan.schedule.epoch(epoch).ok()?;
+            let EpochOrder { feed, .. } = self.plan.schedule.epoch(epoch)?;
             let offset = *offset;
-            Some(dataset.begin(Box::new(feed.samples().map(move |index| index.wrapping_sub(offset)))))
+            let order = Box::new(feed.samples().map(move |index| index.wrapping_sub(offset)));
+            guard(Place::batch(Stage::Read, BatchKey::new(epoch, 0)), || Ok(dataset.begin(order)))
         };
-        self.plan.options.ahead.iter().filter_map(begin).collect()
+        self.plan.options.ahead.iter().map(begin).collect()
     }
 
     /// Returns the threads at work, and starts new ones if there are none, or if they hang.
@@ -248,15 +249,18 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
     fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<O> + 'a> {
         let started = Instant::now();
         let epoch = self.epochs.begin();
-        let plan = &self.plan;
+        let (plan, sampler) = (&self.plan, Place::batch(Stage::Sampler, BatchKey::new(epoch, 0)));
         let (run, progress, at) = match plan.schedule.epoch(epoch) {
             Ok(EpochOrder { feed, batches, progress }) => {
                 let at = progress.at();
-                (self.begin(epoch, (feed, batches)), progress, at)
+                // The sampler tells how many batches there are, and so how many slots.
+                let begun = guard(sampler, || Ok(self.begin(epoch, (feed, batches)))).flatten();
+                (begun, progress, at)
             }
             Err(error) => {
                 let at = plan.schedule.begin(epoch);
-                (Err(error), EpochProgress::never(at, plan.schedule.items()), at)
+                let items = guard(sampler, || Ok(plan.schedule.items())).unwrap_or(0);
+                (Err(error), EpochProgress::never(at, items), at)
             }
         };
         let batch = BatchKey { device: plan.device, ..BatchKey::new(epoch, progress.number()) };

@@ -1,5 +1,9 @@
 //! Datasets that fetch samples before they are read.
 
+use crate::{
+    fault::discard,
+    vocabulary::{BatchKey, Place, Stage},
+};
 use std::any::Any;
 
 /// A dataset that can fetch samples from afar before workers ask for them. The option
@@ -21,19 +25,27 @@ use std::any::Any;
 pub trait ReadAhead: Send + Sync {
     /// Begins to fetch these samples, in their order, and returns at once. The iterator may be long, or have no end. Indices
     /// that are beyond the dataset belong to others, and are passed over. Runs in `iter()`; the guard ends with the epoch.
+    ///
+    /// If it panics, the epoch does not begin, and `next()` gives the error.
     fn begin(&self, order: Box<dyn Iterator<Item = usize> + Send>) -> Guard;
 }
 
-/// An epoch for which samples are fetched ahead. Its drop ends that.
+/// An epoch for which samples are fetched ahead. Its drop ends that. If what it holds panics then, that goes to the log.
 #[derive(derive_more::Debug)]
 #[debug("Guard")]
 pub struct Guard {
-    _held: Box<dyn Any + Send>,
+    held: Option<Box<dyn Any + Send>>,
 }
 
 impl Guard {
     /// Takes whatever ends the fetching when it is dropped.
     pub fn new(held: impl Send + 'static) -> Self {
-        Self { _held: Box::new(held) }
+        Self { held: Some(Box::new(held)) }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        discard(Place::batch(Stage::Read, BatchKey::NONE), self.held.take());
     }
 }

@@ -213,7 +213,7 @@ impl Schedule {
                 let problem = "its largest batch has no samples";
                 return Err(Error::config("batch_sampler", problem, "let `max_batch_size` be at least 1"));
             }
-            Sampling::Batches { .. } => return Ok(()), // an epoch without batches is just empty
+            Sampling::Batches { .. } => return Ok(()), // `check_batches` does it: to plan an epoch takes time
         };
         if units == 0 {
             return Err(Error::config("sampler", "its epoch is empty", "let `len` be at least 1"));
@@ -237,23 +237,27 @@ impl Schedule {
         self.resumed.filter(|at| at.epoch == epoch).unwrap_or_else(|| Position::begin(epoch))
     }
 
-    /// Begins an epoch. This runs on the consumer's thread.
+    /// Begins an epoch. This runs on the consumer's thread, and so does the sampler.
     pub(crate) fn epoch(&self, epoch: usize) -> Result<EpochOrder, Error> {
+        let place = Place::batch(Stage::Sampler, BatchKey::new(epoch, 0));
+        guard(place, || Ok::<_, BoxError>(self.plan(epoch)))?
+    }
+
+    fn plan(&self, epoch: usize) -> Result<EpochOrder, Error> {
         let Position { given, skipped, .. } = self.begin(epoch);
         if given > 0 && self.slice.is_some() {
             let problem = "an epoch that was interrupted cannot be cut into slices";
             return Err(Error::config("resume", problem, "use `distributed` for several devices"));
         }
-        let place = Place::batch(Stage::Sampler, BatchKey::new(epoch, 0));
-        let schedule = self.clone();
-        guard(place, || Ok::<_, BoxError>(schedule.check_slice(epoch)))??;
-        let (units, count) = guard(place, || Ok::<_, BoxError>(schedule.units_from(epoch, given)))?;
-        let wanted = given.min(count)..count;
-        let world = self.distributed.world();
+        self.check_slice(epoch)?;
         let (batch, repeats, by_samples) = match &self.sampling {
             Sampling::Samples { batch_size, sampler, .. } => (*batch_size, sampler.repeats(), true),
             Sampling::Batches { sampler } => (1, sampler.repeats(), false),
         };
+        let (units, count) = self.units_from(epoch, given);
+        self.check_batches(count)?;
+        let wanted = given.min(count)..count;
+        let world = self.distributed.world();
         let mine = self.distributed.share(wanted.len());
         let batches = self.batches_of(mine);
         let promised = match self.sampling {
@@ -284,6 +288,25 @@ impl Schedule {
             broken: false,
         };
         Ok(EpochOrder { feed, batches: number..end, progress })
+    }
+
+    /// Checks that this process has a batch of an epoch of `count` units, where only the epoch itself tells that.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if it has none, unless nothing of the epoch belongs to the loader.
+    fn check_batches(&self, count: usize) -> Result<(), Error> {
+        let world = self.distributed.world();
+        match &self.sampling {
+            Sampling::Batches { .. } if count == 0 && self.slice.is_none() => {
+                let advice = "let each epoch have a batch: smaller batches, or none left out";
+                Err(Error::config("order", "the batch sampler has no batches for this epoch", advice))
+            }
+            Sampling::Batches { .. } if count > 0 && self.distributed.share(count) == 0 => {
+                let problem = format!("{count} batches are fewer than the {world} processes");
+                Err(Error::config("distributed", problem, "leave out `drop_uneven`, or use fewer processes"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Plans this process's units of an epoch of which `given` were given. Returns them, and how many the whole epoch has.

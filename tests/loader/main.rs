@@ -3,6 +3,7 @@
 //! Tests that count this process's threads, or that change what belongs to the process, are in `threads`.
 
 mod batch_samplers;
+mod begin_faults;
 mod burn_traits;
 #[path = "../common/mod.rs"]
 mod common;
