@@ -1,12 +1,13 @@
 //! Saved indices: what was found out about each object, in one file for a data set.
 //!
 //! The file has a head, a table of the objects, and a part for each object. A part holds what the format put there. It is
-//! void if the size or the tag of its object has changed. All numbers are little-endian.
+//! void if the size or the tag of its object has changed, or if some of its entries are not those of the object. All numbers
+//! are little-endian.
 
 use super::{
     error::DataError,
     options::Options,
-    parallel::in_parallel,
+    parallel::{in_parallel, in_parallel_by},
     progress::Progress,
     replace::replace,
     store::{Object, Objects},
@@ -51,15 +52,53 @@ pub(crate) fn save(objects: &Objects, kind: Kind, options: &Options, parts: &[By
     write(&path, objects.list(), kind, parts).map_err(|source| DataError::Save { path, source })
 }
 
-/// Returns the part of each object: saved ones, and others made by `make` on several threads, with a progress bar. If they cannot
-/// be saved, the log says so.
+/// So many entries are drawn, besides the first and the last.
+const DRAWN: u64 = 3;
+/// Where each read is a request, so many wait at once.
+const WAITING: usize = 64;
+
+/// Which entries of a saved part are checked against its object: the first, the last, and three that its size and tag draw.
+/// An index is shipped with its objects, and another object may have the same size and time.
+pub(crate) fn checked(object: &Object, entries: usize) -> impl Iterator<Item = usize> + use<> {
+    let (bytes, tag, last) = (object.bytes, object.tag, entries.saturating_sub(1));
+    let drawn = (0..DRAWN).map(move |number| {
+        let mut hasher = FnvHasher::default();
+        [bytes, tag, number].into_iter().for_each(|word| hasher.write_u64(word));
+        (hasher.finish() % entries.max(1) as u64) as usize
+    });
+    [0, last].into_iter().chain(drawn).filter(move |entry| *entry < entries)
+}
+
+/// Takes away the parts that were saved of other objects. `is_of` tells it of a part.
+pub(crate) fn check(
+    objects: &Objects,
+    parts: &mut [Option<Bytes>],
+    is_of: impl Fn(usize, &Bytes) -> Result<bool, DataError> + Sync,
+) -> Result<(), DataError> {
+    let saved: Vec<(usize, Bytes)> =
+        parts.iter().enumerate().filter_map(|(object, part)| Some((object, part.clone()?))).collect();
+    let one = |(object, part): &(usize, Bytes)| is_of(*object, part);
+    let are_of = if objects.is_far() { in_parallel_by(WAITING, &saved, one) } else { in_parallel(&saved, one) }?;
+    for ((object, _), is_of) in saved.into_iter().zip(are_of) {
+        if !is_of {
+            log::warn!("the saved index of {} is of another file: it is made again", objects.name(object));
+            parts[object] = None;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the part of each object: saved ones of which `is_of` is true, and others made by `make` on several threads, with a
+/// progress bar. If they cannot be saved, the log says so.
 pub(crate) fn make(
     objects: &Objects,
     kind: Kind,
     options: &Options,
+    is_of: impl Fn(usize, &Bytes) -> Result<bool, DataError> + Sync,
     make: impl Fn(usize, &Progress) -> Result<Vec<u8>, DataError> + Sync,
 ) -> Result<Vec<Bytes>, DataError> {
-    let saved = load(objects, kind, options);
+    let mut saved = load(objects, kind, options);
+    check(objects, &mut saved, is_of)?;
     let missing: Vec<usize> = (0..objects.len()).filter(|object| saved[*object].is_none()).collect();
     if missing.is_empty() {
         return Ok(saved.into_iter().flatten().collect());
@@ -175,12 +214,46 @@ mod tests {
                 made.fetch_add(1, Relaxed);
                 objects.read(object, 0..objects.bytes(object))
             };
-            make(&objects, KIND, &options, make_one).unwrap()
+            make(&objects, KIND, &options, |_, _| Ok(true), make_one).unwrap()
         };
         assert_eq!((index(), made.load(Relaxed)), (vec![Bytes::from("a"), Bytes::from("b")], 2));
         assert_eq!((index(), made.load(Relaxed)), (vec![Bytes::from("a"), Bytes::from("b")], 2));
         fs::write(folder.path().join("b"), "new").unwrap();
         assert_eq!((index(), made.load(Relaxed)), (vec![Bytes::from("a"), Bytes::from("new")], 3));
+    }
+
+    #[test]
+    fn a_part_of_another_file_is_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        let (options, objects) = (Options::default(), objects(folder.path(), &["a", "b", "c"]));
+        save(&objects, KIND, &options, &["a", "x", "c"].map(Bytes::from)).unwrap();
+        let (checked, made) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let is_of = |object, part: &Bytes| {
+            checked.fetch_add(1, Relaxed);
+            Ok(*part == objects.read(object, 0..1)?)
+        };
+        let make_one = |object, _: &Progress| {
+            made.fetch_add(1, Relaxed);
+            objects.read(object, 0..1)
+        };
+        for _ in 0..2 {
+            let parts = make(&objects, KIND, &options, is_of, make_one).unwrap();
+            assert_eq!(parts, ["a", "b", "c"].map(Bytes::from));
+        }
+        assert_eq!((checked.into_inner(), made.into_inner()), (6, 1));
+    }
+
+    #[test]
+    fn the_first_the_last_and_three_drawn_entries_are_checked() {
+        let object = |tag| Object { name: "a".into(), bytes: 100, tag };
+        let of = |tag, entries| checked(&object(tag), entries).collect::<Vec<_>>();
+        assert_eq!((of(1, 0), of(1, 1)), (vec![], vec![0; 5]));
+        let drawn: Vec<usize> = (0..50).flat_map(|tag| of(tag, 1000)[2..].to_vec()).collect();
+        assert!(of(7, 1000)[..2] == [0, 999] && drawn.len() == 150 && of(7, 1000) == of(7, 1000));
+        assert!((0..4).all(|part| drawn.iter().any(|entry| entry / 250 == part)), "{drawn:?}");
     }
 
     #[test]

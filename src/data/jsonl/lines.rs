@@ -1,6 +1,6 @@
 //! Where the lines of a file are.
 
-use crate::data::{error::DataError, progress::Progress, store::Objects};
+use crate::data::{error::DataError, index::checked, progress::Progress, store::Objects};
 use bytes::Bytes;
 use std::{io::BufRead, ops::Range};
 
@@ -52,6 +52,49 @@ impl Lines {
     }
 }
 
+/// Whether a saved index is of this file, as far as some of its rows tell.
+pub(super) fn are_of(objects: &Objects, object: usize, saved: &Bytes) -> Result<bool, DataError> {
+    let Some(lines) = Lines::new(saved.clone()) else { return Ok(false) };
+    let (rows, bytes) = (lines.rows(), objects.bytes(object));
+    if lines.start(rows) != bytes {
+        return Ok(false);
+    }
+    if rows == 0 {
+        return Ok(bytes <= PIECE && is_blank(text(&objects.read(object, 0..bytes)?)));
+    }
+    for row in checked(&objects.list()[object], rows) {
+        // The first row takes what is before it, and others the end of the line before.
+        let Range { start, end } = lines.row(row);
+        let from = if row == 0 { 0 } else { start.saturating_sub(1) };
+        if start >= end || end > bytes || start - from > PIECE {
+            return Ok(false);
+        }
+        let part = objects.read(object, from..end.min(start.saturating_add(PIECE)))?;
+        let (before, line) = part.split_at((start - from) as usize);
+        let begins = match row {
+            0 => matches!(text(before).last(), None | Some(b'\n')) && is_blank(text(before)),
+            _ => before == b"\n",
+        };
+        let (line, behind) = line.split_at(line.iter().position(|byte| *byte == b'\n').map_or(line.len(), |at| at + 1));
+        if !begins || is_blank(line) || !is_blank(behind) {
+            return Ok(false);
+        }
+        if end < bytes && objects.read(object, end - 1..end)? != b"\n" {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The text behind the mark that some editors put at the beginning of a file.
+fn text(start: &[u8]) -> &[u8] {
+    start.strip_prefix(BOM).unwrap_or(start)
+}
+
+fn is_blank(text: &[u8]) -> bool {
+    text.iter().all(|byte| b" \t\r\n".contains(byte))
+}
+
 /// Reads a file and finds its rows. Lines of nothing but white space are none.
 pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Result<Vec<u8>, DataError> {
     let mut found = Found { objects, object, lines: Vec::new(), last: None };
@@ -64,14 +107,14 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
         let mut rest = piece.as_slice();
         if at == 0 {
             found.uncompressed(rest)?;
-            rest = rest.strip_prefix(BOM).unwrap_or(rest);
+            rest = text(rest);
             line = (piece.len() - rest.len()) as u64;
         }
         while !rest.is_empty() {
             let before = rest;
             let length = rest.skip_until(b'\n').unwrap_or(before.len()); // memory has no errors
             let part = before.get(..length).unwrap_or(before);
-            is_row |= !part.iter().all(|byte| b" \t\r\n".contains(byte));
+            is_row |= !is_blank(part);
             if part.ends_with(b"\n") {
                 if is_row {
                     found.add(line)?;

@@ -16,6 +16,7 @@ use crate::{
     },
     order::Blocks,
 };
+use bytes::Bytes;
 #[cfg(feature = "remote")]
 use std::ops::Range;
 
@@ -42,7 +43,9 @@ pub(crate) struct JsonlSource {
 /// # Errors
 /// If a file cannot be read or is compressed, or if none of its first rows is an object.
 pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Result<JsonlSource, DataError> {
-    let found = index::make(&objects, KIND, options, |object, progress| lines::find(&objects, object, progress))?;
+    let is_of = |object, saved: &Bytes| lines::are_of(&objects, object, saved);
+    let found =
+        index::make(&objects, KIND, options, is_of, |object, progress| lines::find(&objects, object, progress))?;
     let (mut lines, mut starts) = (Vec::with_capacity(found.len()), Starts::new());
     for (object, found) in found.into_iter().enumerate() {
         let damaged = || DataError::damaged(objects.name(object), "its index makes no sense");

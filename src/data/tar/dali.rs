@@ -3,6 +3,7 @@
 use super::{
     header::BLOCK,
     samples::{Samples, split},
+    saved,
     scan::Walk,
 };
 use crate::data::{error::DataError, store::Objects};
@@ -11,7 +12,9 @@ use crate::data::{error::DataError, store::Objects};
 /// it is of another version: then the shard is scanned.
 pub(super) fn index(objects: &Objects, object: usize) -> Result<Option<Vec<u8>>, DataError> {
     let Some(text) = objects.beside(object, "idx")? else { return Ok(None) };
-    let index = str::from_utf8(&text).ok().and_then(|text| read(text, objects, object));
+    let read = str::from_utf8(&text).ok().and_then(|text| read(text, objects, object));
+    let is_of = |index: &Vec<u8>| saved::is_of(objects, object, &index.clone().into());
+    let index = read.map(|index| Ok(is_of(&index)?.then_some(index))).transpose()?.flatten();
     if index.is_none() {
         let name = objects.name(object);
         log::warn!("the .idx beside {name} does not fit it, or is not of version 1.2: the tar is scanned");
@@ -24,7 +27,7 @@ fn read(text: &str, objects: &Objects, object: usize) -> Option<Vec<u8>> {
     let count: usize = lines.next()?.strip_prefix("v1.2 ")?.trim().parse().ok()?;
     let mut samples = Samples::default();
     // Where the next header is, if nothing was left out. An index of a tar with extended headers may be wrong in the middle.
-    let (mut next, mut last) = (None, None);
+    let mut next = None;
     let mut found = 0;
     for line in lines.filter(|line| !line.is_empty()) {
         found += 1;
@@ -40,16 +43,11 @@ fn read(text: &str, objects: &Objects, object: usize) -> Option<Vec<u8>> {
                 return None;
             }
             samples.add(name.as_bytes(), header, start, bytes).ok()?;
-            last = Some((name, header, start, bytes));
             if next != Some(header) {
-                agrees(objects, object, last?)?;
+                agrees(objects, object, (name, header, start, bytes))?;
             }
             next = start.checked_add(bytes)?.checked_next_multiple_of(BLOCK);
         }
-    }
-    // An index of another tar is found out at its end, if not at its beginning.
-    if let Some(last) = last {
-        agrees(objects, object, last)?;
     }
     (found == count).then(|| samples.end())
 }

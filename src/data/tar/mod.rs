@@ -4,6 +4,7 @@ mod dali;
 mod header;
 mod parts;
 mod samples;
+mod saved;
 mod scan;
 mod source;
 #[cfg(test)]

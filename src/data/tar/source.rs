@@ -4,6 +4,7 @@ use super::{
     dali,
     parts::{Part, Parts},
     samples::split,
+    saved,
     scan::{Walk, scan},
 };
 use crate::{
@@ -19,6 +20,7 @@ use crate::{
     },
     order::Blocks,
 };
+use bytes::Bytes;
 #[cfg(feature = "remote")]
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,7 +53,8 @@ struct Shard {
 
 /// Opens shards. Their index is read, or made.
 pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Result<TarSource, DataError> {
-    let indices = index::make(&objects, KIND, options, |object, progress| {
+    let is_of = |object, saved: &Bytes| saved::is_of(&objects, object, saved);
+    let indices = index::make(&objects, KIND, options, is_of, |object, progress| {
         dali::index(&objects, object)?.map_or_else(|| scan(&objects, object, progress), Ok)
     })?;
     let all: Vec<usize> = (0..objects.len()).collect();

@@ -113,27 +113,33 @@ fn sparse_files_and_repeated_names_are_refused() {
 #[test]
 fn an_index_of_dali_is_taken_if_it_fits() {
     let folder = tempfile::tempdir().unwrap();
-    let path = shard(folder.path(), "a.tar", &[("1.jpg", b"one"), ("1.cls", b"1"), ("2.jpg", b"two"), ("2.cls", b"2")]);
+    let files = [("1.cls", &b"1"[..]), ("2.jpg", b"two"), ("2.cls", b"2"), ("3.jpg", b"three"), ("3.cls", b"3")];
+    let path = shard(folder.path(), "a.tar", &files);
     let cls = |path: &Path| -> Result<Vec<u8>, DataError> {
         let _ = fs::remove_dir_all(folder.path().join("index"));
-        let rows = Rows::<(u8,)>::tar(path).columns(["cls"]).index_dir(folder.path().join("index")).open()?;
+        let open = || Rows::<(u8,)>::tar(path).columns(["cls"]).index_dir(folder.path().join("index")).open();
+        let (rows, again) = (open()?, open()?);
+        assert_eq!(rows.len(), again.len(), "as it was saved");
         Ok((0..rows.len()).map(|row| rows.get(row).unwrap().0).collect())
     };
-    // It leaves the first sample out. So it can be told which index was taken.
-    fs::write(folder.path().join("a.idx"), "v1.2 1\njpg 2560 3 2.jpg cls 3584 1 2.cls\n").unwrap();
-    assert_eq!(cls(&path).unwrap(), [2]);
+    // It leaves a sample out. So it can be told which index was taken.
+    fs::write(folder.path().join("a.idx"), "v1.2 2\ncls 512 1 1.cls\njpg 3584 5 3.jpg cls 4608 1 3.cls\n").unwrap();
+    assert_eq!(cls(&path).unwrap(), [1, 3]);
     for wrong in [
-        "v1.1 1\njpg 2560 3 cls 3584 1\n",
-        "v1.2 2\njpg 2560 3 2.jpg cls 3584 1 2.cls\n",
-        "v1.2 1\njpg 2561 3 2.jpg cls 3584 1 2.cls\n",
-        "v1.2 1\njpg 2560 9 2.jpg cls 3584 1 2.cls\n",
-        "v1.2 1\njpg 2560 3 3.jpg cls 3584 1 3.cls\n",
-        "v1.2 1\njpg 2560 99999999999999999999 2.jpg\n",
-        "v1.2 1\njpg 18446744073709551104 3 2.jpg\n",
+        "v1.1 2\ncls 512 1\njpg 3584 5 cls 4608 1\n",
+        "v1.2 3\ncls 512 1 1.cls\njpg 3584 5 3.jpg cls 4608 1 3.cls\n",
+        "v1.2 2\ncls 512 1 1.cls\njpg 3585 5 3.jpg cls 4608 1 3.cls\n",
+        "v1.2 2\ncls 512 1 1.cls\njpg 3584 9 3.jpg cls 4608 1 3.cls\n",
+        "v1.2 2\ncls 512 1 1.cls\njpg 3584 5 4.jpg cls 4608 1 4.cls\n",
+        "v1.2 2\ncls 512 1 1.cls\njpg 3584 99999999999999999999 3.jpg\n",
+        "v1.2 2\ncls 512 1 1.cls\njpg 18446744073709551104 5 3.jpg\n",
+        "v1.2 1\njpg 1536 3 2.jpg cls 2560 1 2.cls\n",
+        "v1.2 1\njpg 3584 5 3.jpg cls 4608 1 3.cls\n",
+        "v1.2 0\n",
         "",
     ] {
         fs::write(folder.path().join("a.idx"), wrong).unwrap();
-        assert_eq!(cls(&path).unwrap(), [1, 2], "{wrong:?}");
+        assert_eq!(cls(&path).unwrap(), [1, 2, 3], "{wrong:?}");
     }
 }
 
