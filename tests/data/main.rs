@@ -17,6 +17,8 @@ mod policies;
 #[cfg(feature = "http")]
 #[allow(dead_code)] // the store's own tests use the rest
 mod server;
+mod shards;
+mod swapped;
 mod tokens;
 #[cfg(feature = "http")]
 mod web;

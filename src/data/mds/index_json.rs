@@ -36,6 +36,14 @@ struct Entry {
     column_sizes: Vec<Option<u64>>,
 }
 
+/// What a shard itself tells of its columns.
+#[derive(Deserialize)]
+struct Head {
+    column_names: Vec<String>,
+    column_encodings: Vec<String>,
+    column_sizes: Vec<Option<u64>>,
+}
+
 #[derive(Deserialize)]
 struct File {
     basename: String,
@@ -98,14 +106,12 @@ fn supported(name: &str, what: &str, is: bool, value: &dyn std::fmt::Display) ->
 }
 
 fn listed(name: &str, index: &Path, entry: Entry) -> Result<(Columns, Listed), DataError> {
-    let (names, encodings, sizes): (Vec<Arc<str>>, _, _) =
-        (entry.column_names.into_iter().map(Into::into).collect(), entry.column_encodings, entry.column_sizes);
+    let columns = Columns::new(entry.column_names, entry.column_encodings, entry.column_sizes);
+    let (names, encodings, sizes) = (&columns.names, &columns.encodings, &columns.sizes);
     let mut seen = HashSet::new();
     if names.len() != encodings.len() || names.len() != sizes.len() || !names.iter().all(|name| seen.insert(name)) {
         return Err(DataError::damaged(name, "the names, encodings and sizes of the columns do not fit together"));
     }
-    // The library that writes these files also takes 0 for a size that each row tells.
-    let sizes = sizes.into_iter().map(|size| size.filter(|size| *size > 0)).collect();
     let place = |file: File| match stays(&file.basename) {
         true => Ok(Place { path: beside(index, &file.basename), bytes: file.bytes }),
         false => Err(DataError::damaged(name, format!("the shard `{}` is not in the folder", file.basename))),
@@ -115,7 +121,7 @@ fn listed(name: &str, index: &Path, entry: Entry) -> Result<(Columns, Listed), D
         (Some(_), None) => return Err(DataError::damaged(name, "it does not say how a shard is compressed")),
         (None, _) => None,
     };
-    Ok((Columns { names, encodings, sizes }, Listed { rows: entry.samples, raw: place(entry.raw_data)?, zip }))
+    Ok((columns, Listed { rows: entry.samples, raw: place(entry.raw_data)?, zip }))
 }
 
 /// Whether a name stays in its folder.
@@ -124,6 +130,18 @@ fn stays(name: &str) -> bool {
 }
 
 impl Columns {
+    fn new(names: Vec<String>, encodings: Vec<String>, sizes: Vec<Option<u64>>) -> Self {
+        // The library that writes these files also takes 0 for a size that each row tells.
+        let names = names.into_iter().map(Into::into).collect();
+        Self { names, encodings, sizes: sizes.into_iter().map(|size| size.filter(|size| *size > 0)).collect() }
+    }
+
+    /// The columns that a shard tells itself. `None` if it does not.
+    pub(super) fn of_shard(head: &[u8]) -> Option<Self> {
+        let Head { column_names, column_encodings, column_sizes } = serde_json::from_slice(head).ok()?;
+        Some(Self::new(column_names, column_encodings, column_sizes))
+    }
+
     /// Names and encodings.
     pub(super) fn there_is(&self) -> Vec<(String, String)> {
         self.names.iter().zip(&self.encodings).map(|(name, encoding)| ((**name).into(), encoding.clone())).collect()

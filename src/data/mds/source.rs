@@ -21,6 +21,7 @@ use crate::{
 };
 #[cfg(feature = "remote")]
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The rows of MDS shards.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ pub(crate) struct MdsSource {
     objects: Objects,
     shards: Vec<Shard>,
     starts: Starts,
-    columns: Columns,
+    columns: Arc<Columns>,
     cut: Cut,
     /// Keeps decompressed shards from being evicted.
     _unpacked: Option<Set>,
@@ -54,13 +55,14 @@ pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<
         packed.as_ref().and_then(|_| unpacked.next()).unwrap_or_else(|| shard.raw.path.clone())
     };
     let objects = Objects::at(listed.iter().zip(&packed).map(path).collect(), options)?;
+    let columns = Arc::new(columns);
     let (mut shards, mut starts) = (Vec::with_capacity(listed.len()), Starts::new());
     for (object, listed) in listed.iter().enumerate() {
         if objects.bytes(object) != listed.raw.bytes {
             let problem = format!("it has {} bytes, and `index.json` says {}", objects.bytes(object), listed.raw.bytes);
             return Err(DataError::damaged(objects.name(object), problem));
         }
-        let shard = Shard::new(&objects, object, listed.rows)?;
+        let shard = Shard::new(&objects, object, listed.rows, &columns)?;
         let too_many = || DataError::damaged(objects.name(object), "there are too many rows");
         starts.add(shard.rows()).ok_or_else(too_many)?;
         shards.push(shard);

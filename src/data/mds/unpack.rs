@@ -120,20 +120,35 @@ fn reserve(path: &Path, limit: u64, bytes: u64, id: Id) -> Result<Set, DataError
     })
 }
 
-/// Another name if a compressed shard changes.
+/// Another name if a compressed shard changes, or if another one is put in its place.
 fn id(shards: &[&Packed], sources: &Objects) -> Id {
     let object = |(shard, source): (&&Packed, &Object)| {
         // Of a URL, the name and the tag have all but a signature, which is another one each day.
         let place = match url(&shard.file.path) {
             Some(_) => source.name.to_string(),
             None => {
-                fs::canonicalize(&shard.file.path).unwrap_or_else(|_| shard.file.path.clone()).display().to_string()
+                let path = fs::canonicalize(&shard.file.path).unwrap_or_else(|_| shard.file.path.clone());
+                format!("{} {}", path.display(), marks(&path))
             }
         };
         let name = format!("{place} {} {}", shard.compression, shard.raw.bytes);
         Object { name: name.into(), ..source.clone() }
     };
     Id::of("shards", &shards.iter().zip(sources.list()).map(object).collect::<Vec<_>>())
+}
+
+/// What tells a file from another one of the same size and time that took its place on this machine.
+#[cfg(unix)]
+fn marks(path: &Path) -> String {
+    use std::os::unix::fs::MetadataExt;
+    let marks = |meta: fs::Metadata| format!("{} {} {}", meta.ino(), meta.ctime(), meta.ctime_nsec());
+    fs::metadata(path).map_or_else(|_| String::new(), marks)
+}
+
+/// The size and the time alone tell it.
+#[cfg(not(unix))]
+fn marks(_: &Path) -> &'static str {
+    ""
 }
 
 fn codecs(shards: &[&Packed]) -> Result<Vec<Codec>, DataError> {
