@@ -91,6 +91,7 @@ mod batch;
 pub mod data;
 mod device;
 pub mod fault;
+mod files;
 mod loader;
 pub mod memory;
 pub mod observe;

@@ -12,6 +12,7 @@ use super::{
     replace::replace,
     store::{Object, Objects},
 };
+use crate::files;
 use bytes::Bytes;
 use crc32fast::hash;
 use fnv::FnvHasher;
@@ -37,7 +38,7 @@ const LINE: usize = 5 * 8;
 pub(crate) fn load(objects: &Objects, kind: Kind, options: &Options) -> Vec<Option<Bytes>> {
     let none = || vec![None; objects.len()];
     let Some(path) = path(objects, kind, options) else { return none() };
-    match fs::read(&path) {
+    match files::with_room(|| fs::read(&path)) {
         Ok(file) => parts(Bytes::from(file), objects.list(), kind).unwrap_or_else(|| {
             log::warn!("{} is no index of these files, or is damaged: it is made again", path.display());
             none()

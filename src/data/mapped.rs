@@ -6,8 +6,9 @@
 //! bytes or the new ones.
 #![expect(unsafe_code)]
 
+use crate::files;
 use memmap2::Mmap;
-use std::{fs::File, io, path::Path};
+use std::{io, path::Path};
 
 /// A whole file, mapped read-only. It starts at the start of a page.
 #[derive(derive_more::Debug)]
@@ -23,7 +24,7 @@ impl Mapped {
         if !path.metadata()?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
         }
-        let file = File::open(path)?;
+        let file = files::open(path)?;
         // SAFETY: the map is private to this value, and it gives out shared slices only, so nothing in this process
         // writes to it. No type with invalid values is made of its bytes: all values of the integers that are read from it
         // are valid. That nobody else writes to the file or makes it shorter is up to the user, as the docs say.

@@ -1,5 +1,6 @@
 //! Replaces a file in one step, while other processes may read it or write it too.
 
+use crate::files;
 use std::{
     fs::{self, File, OpenOptions},
     hash::{BuildHasher, Hasher, RandomState},
@@ -20,7 +21,8 @@ pub(crate) fn replace<E>(
 ) -> Result<(), E> {
     let unique = RandomState::new().build_hasher().finish();
     let temporary = place.with_extension(format!("{}-{unique:016x}.{TEMPORARY}", process::id()));
-    let file = OpenOptions::new().write(true).create_new(true).open(&temporary).map_err(&refused);
+    let create = || OpenOptions::new().write(true).create_new(true).open(&temporary);
+    let file = files::with_room(create).map_err(&refused);
     let done =
         file.and_then(|mut file| write(&mut file)).and_then(|()| fs::rename(&temporary, place).map_err(&refused));
     if done.is_err() {

@@ -77,6 +77,10 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
 #[error("it has changed")]
 pub(crate) struct Changed;
 
+fn is_changed(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Changed>())
+}
+
 /// One file or object as it was when the data set was opened.
 #[derive(Debug, Clone)]
 pub(crate) struct Object {
@@ -170,7 +174,10 @@ impl Objects {
     /// Opens an object from its first byte to its last.
     pub(crate) fn whole(&self, object: usize) -> Result<Box<dyn Read + Send + '_>, DataError> {
         let Object { name, bytes, .. } = &self.list[object];
-        self.store.open(object, 0..*bytes).map_err(|source| DataError::Open { path: (**name).into(), source })
+        self.store.open(object, 0..*bytes).map_err(|source| match is_changed(&source) {
+            true => DataError::Changed { object: (**name).into() },
+            false => DataError::Open { path: (**name).into(), source },
+        })
     }
 
     /// Reads a small file of the same name with another extension. `None` if there is none, or one that is older.
@@ -198,7 +205,7 @@ impl Objects {
     /// Reads a part of an object. A part that lies beyond the object's size is an error before memory is allocated for it.
     pub(crate) fn read(&self, object: usize, range: Range<u64>) -> Result<Vec<u8>, DataError> {
         let Object { name, bytes, .. } = &self.list[object];
-        let failed = |source: io::Error| match source.get_ref().is_some_and(|inner| inner.is::<Changed>()) {
+        let failed = |source: io::Error| match is_changed(&source) {
             true => DataError::Changed { object: (**name).into() },
             false => DataError::Read { object: (**name).into(), range: range.clone(), source },
         };

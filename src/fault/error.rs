@@ -1,6 +1,9 @@
 //! What can go wrong, where, and for which sample.
 
-use super::FieldError;
+use super::{
+    FieldError,
+    machine::{is_lack, says_lack},
+};
 use crate::vocabulary::Place;
 use std::{backtrace::Backtrace, error::Error as StdError, fmt, io, iter, sync::Arc, time::Duration};
 
@@ -276,11 +279,14 @@ impl Error {
         self
     }
 
-    /// Whether one sample is to blame. A policy may leave that sample out or replace it.
+    /// Whether one sample is to blame. A policy may leave that sample out or replace it. Files or memory that are lacking are a
+    /// fault of the machine.
     pub(crate) fn is_of_a_sample(&self) -> bool {
         match self {
-            Self::Failed { place, source } => place.index.is_some() && !is_of_the_program(&**source),
-            Self::Panicked { place, .. } => place.index.is_some(),
+            Self::Failed { place, source } => {
+                place.index.is_some() && !is_of_the_program(&**source) && !is_lack(&**source)
+            }
+            Self::Panicked { place, message, .. } => place.index.is_some() && !says_lack(message),
             _ => false,
         }
     }

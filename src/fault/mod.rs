@@ -6,6 +6,7 @@
 mod error;
 mod field;
 mod guard;
+mod machine;
 mod panics;
 mod policy;
 mod watch;

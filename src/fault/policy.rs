@@ -33,7 +33,9 @@ const ENDLESS: usize = usize::MAX >> 20;
 ///
 /// The result is the same for any number of workers. A fault of a whole batch (a Burn `Batcher`, `finish`, memory, the
 /// device), of the sampler or of the program is an error under every policy. A field that is not in the layout, that gets
-/// another dtype, or that is no field of images is a fault of the program.
+/// another dtype, or that is no field of images is a fault of the program. So is what the machine lacks: where a sample fails
+/// because too many files are open, or because there is no memory or no room on a disk, the batch fails, and the next one is
+/// tried.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub enum BadSamples {
@@ -156,7 +158,12 @@ impl Faults {
                             return Ok(());
                         }
                         Err(error @ Error::Ended) => return Err((position, error)),
-                        Err(error) => self.saw(&error),
+                        Err(error) => {
+                            self.saw(&error);
+                            if !error.is_of_a_sample() {
+                                return Err((position, error));
+                            }
+                        }
                     }
                 }
                 Err((position, Error::NoReplacement { tries, source: Box::new(error) }))

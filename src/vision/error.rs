@@ -20,8 +20,8 @@ pub enum VisionError {
         source: Box<VisionError>,
     },
     /// The file could not be read.
-    #[error(transparent)]
-    Io(io::Error),
+    #[error("{0}")]
+    Io(#[source] io::Error),
     /// The path is a folder, a pipe or a device.
     #[error("it is not a regular file")]
     NotAFile,

@@ -41,11 +41,22 @@ pub(crate) const FORMATS: [Format; 6] =
 impl Format {
     /// Writes two shards into a folder, except of Parquet, which is there.
     pub(crate) fn open(self, folder: &Path) -> RowsBuilder<Row> {
-        let halves = [0..ROWS / 2, ROWS / 2..ROWS];
         let parquet = |name: &str| Rows::parquet(golden("numbers").join(name)).index_dir(folder);
         match self {
+            Self::Direct => parquet("direct-*.parquet"),
+            Self::Pages => parquet("pages-*.parquet"),
+            Self::Chunks => parquet("chunks-*.parquet"),
+            written => written.write(folder, ROWS, 2),
+        }
+    }
+
+    /// Writes rows into a folder, as many into each shard. Parquet is none that is written here.
+    pub(crate) fn write(self, folder: &Path, rows: usize, shards: usize) -> RowsBuilder<Row> {
+        let of_one = rows / shards;
+        let parts = (0..shards).map(|part| part * of_one..(part + 1) * of_one);
+        match self {
             Self::Tar => {
-                for (part, rows) in halves.into_iter().enumerate() {
+                for (part, rows) in parts.enumerate() {
                     let mut tar = tar::Builder::new(fs::File::create(folder.join(format!("{part}.tar"))).unwrap());
                     for row in rows {
                         for (end, bytes) in [("bytes", bytes(row)), ("label", row.to_string().into_bytes())] {
@@ -56,26 +67,24 @@ impl Format {
                     }
                     tar.finish().unwrap();
                 }
-                Rows::tar(folder.join("{0..1}.tar"))
+                Rows::tar(folder.join(format!("{{0..{}}}.tar", shards - 1)))
             }
             Self::Mds => {
-                let shards = halves.into_iter().enumerate().map(|(part, rows)| mds(folder, part, rows.collect()));
+                let shards = parts.enumerate().map(|(part, rows)| mds(folder, part, rows.collect()));
                 let index = serde_json::json!({"version": 2, "shards": shards.collect::<Vec<_>>()});
                 fs::write(folder.join("index.json"), index.to_string()).unwrap();
                 Rows::mds(folder)
             }
             Self::Jsonl => {
-                for (part, rows) in halves.into_iter().enumerate() {
+                for (part, rows) in parts.enumerate() {
                     let mut file = fs::File::create(folder.join(format!("{part}.jsonl"))).unwrap();
                     for row in rows {
                         writeln!(file, "{}", serde_json::json!({"label": row, "bytes": bytes(row)})).unwrap();
                     }
                 }
-                Rows::jsonl(folder.join("*.jsonl"))
+                Rows::jsonl(folder.join(format!("{{0..{}}}.jsonl", shards - 1)))
             }
-            Self::Direct => parquet("direct-*.parquet"),
-            Self::Pages => parquet("pages-*.parquet"),
-            Self::Chunks => parquet("chunks-*.parquet"),
+            Self::Direct | Self::Pages | Self::Chunks => unreachable!("Python has written it"),
         }
     }
 }

@@ -4,6 +4,8 @@ mod any;
 #[path = "../common/apart.rs"]
 mod apart;
 mod damaged;
+#[cfg(target_os = "linux")]
+mod descriptors;
 mod flights;
 mod formats;
 mod golden;

@@ -14,6 +14,8 @@ mod fingerprints;
 mod fixed_batch;
 mod golden_samplers;
 mod kept;
+#[cfg(unix)]
+mod machine;
 mod none_good;
 mod options;
 mod order;

@@ -13,7 +13,10 @@ use super::{
     steady::Patience,
     wild::{Wild, is_wild},
 };
-use crate::data::{error::DataError, url::url};
+use crate::{
+    data::{error::DataError, url::url},
+    files,
+};
 use api::{Api, Entry};
 use fnv::FnvHasher;
 use home::Home;
@@ -21,11 +24,11 @@ use parking_lot::Mutex;
 use path::HubPath;
 use std::{
     collections::{BTreeMap, HashMap, btree_map},
-    fs::{self, File},
+    fs,
     hash::Hasher,
     io::{self, Read, Seek, SeekFrom},
     ops::Range,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 /// Objects of the hub. Each is of one commit, and never changes.
@@ -222,7 +225,7 @@ impl Remote for Hub {
 
     fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, Refused> {
         match &self.objects[object] {
-            Place::Here(path) => Ok(fs::read(path.with_extension(extension)).ok()),
+            Place::Here(path) => Ok(files::with_room(|| fs::read(path.with_extension(extension))).ok()),
             Place::There(there) => match there.at.with_extension(extension) {
                 Some(at) => self.api.client.small(&at),
                 None => Ok(None),
@@ -232,9 +235,9 @@ impl Remote for Hub {
 }
 
 /// A part of a file of the local cache.
-fn here(path: &PathBuf, part: &Range<u64>) -> Result<Box<dyn Read + Send>, Refused> {
+fn here(path: &Path, part: &Range<u64>) -> Result<Box<dyn Read + Send>, Refused> {
     let open = || {
-        let mut file = File::open(path)?;
+        let mut file = files::open(path)?;
         file.seek(SeekFrom::Start(part.start))?;
         Ok(Box::new(file.take(part.end - part.start)) as _)
     };

@@ -1,8 +1,10 @@
 //! Local files. They are read and not mapped: a file that is cut off meanwhile is an error then, not a signal.
 
 use super::{Changed, Object, Store};
-use crate::data::error::DataError;
-use parking_lot::Mutex;
+use crate::{
+    data::error::DataError,
+    files::{self, Kept},
+};
 use std::{
     fs::{self, File, Metadata},
     io::{self, Read},
@@ -12,22 +14,18 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-/// At most so many files are open at once. A process may often have no more than 1,024.
-const OPEN: usize = 256;
-
-/// The size of a file, and the time of its last change: with another one it is another file.
-type Stamp = (u64, u64);
-
-/// An object and its open file.
-type Opened = (usize, Arc<File>);
-
 /// Local files, some of them open.
 #[derive(Debug)]
 pub(super) struct Local {
-    /// The path of each object, and what its file was when it was looked at.
-    paths: Vec<(PathBuf, Stamp)>,
-    /// The file of object `n` is in place `n % OPEN`, if it was the last of those to be read.
-    open: Vec<Mutex<Option<Opened>>>,
+    files: Vec<Shard>,
+}
+
+#[derive(Debug)]
+struct Shard {
+    path: PathBuf,
+    /// What the file was when it was looked at.
+    mark: Mark,
+    kept: Arc<Kept>,
 }
 
 /// Looks at each file.
@@ -38,41 +36,68 @@ pub(super) fn open(paths: Vec<PathBuf>) -> Result<(Vec<Object>, Local), DataErro
             false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
         });
         match meta {
-            Ok(meta) => Ok((path, stamp(&meta))),
+            Ok(meta) => Ok(Shard { path, mark: Mark::of(&meta), kept: Arc::default() }),
             Err(source) => Err(DataError::Open { path, source }),
         }
     });
-    let paths = looked_at.collect::<Result<Vec<_>, DataError>>()?;
-    let object = |(path, (bytes, tag)): &(PathBuf, Stamp)| Object {
+    let files = looked_at.collect::<Result<Vec<_>, DataError>>()?;
+    let object = |Shard { path, mark, .. }: &Shard| Object {
         name: path.to_string_lossy().into(),
-        bytes: *bytes,
-        tag: *tag,
+        bytes: mark.bytes,
+        tag: mark.changed,
     };
-    let objects = paths.iter().map(object).collect();
-    let open = (0..paths.len().min(OPEN)).map(|_| Mutex::new(None)).collect();
-    Ok((objects, Local { paths, open }))
+    Ok((files.iter().map(object).collect(), Local { files }))
 }
 
-fn stamp(meta: &Metadata) -> Stamp {
-    let changed = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    (meta.len(), changed.map_or(0, |time| time.as_nanos() as u64))
+/// What tells a file from another one of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    bytes: u64,
+    /// The time of its last change.
+    changed: u64,
+    /// The number that the file system knows it by, or 0.
+    node: u64,
+}
+
+impl Mark {
+    fn of(meta: &Metadata) -> Self {
+        let changed = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        #[cfg(unix)]
+        let node = std::os::unix::fs::MetadataExt::ino(meta);
+        #[cfg(not(unix))]
+        let node = 0;
+        Self { bytes: meta.len(), changed: changed.map_or(0, |time| time.as_nanos() as u64), node }
+    }
+
+    /// Whether a file is the one that has this mark.
+    fn is_of(self, file: &File) -> io::Result<bool> {
+        let now = Self::of(&file.metadata()?);
+        Ok(now == self || (Self { node: self.node, ..now } == self && !nodes_last(file)))
+    }
+}
+
+/// Whether a file has the same number each time that it is opened. Many file systems in user space and shares of Windows
+/// number files anew.
+#[cfg(target_os = "linux")]
+fn nodes_last(file: &File) -> bool {
+    const FUSE: u32 = 0x6573_5546;
+    const CIFS: u32 = 0xff53_4d42;
+    const SMB2: u32 = 0xfe53_4d42;
+    rustix::fs::fstatfs(file).is_ok_and(|system| ![FUSE, CIFS, SMB2].contains(&(system.f_type as u32)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nodes_last(_: &File) -> bool {
+    true
 }
 
 impl Local {
     fn file(&self, object: usize) -> io::Result<Arc<File>> {
-        let mut place = self.open[object % self.open.len()].lock();
-        match &*place {
-            Some((there, file)) if *there == object => Ok(Arc::clone(file)),
-            _ => {
-                let (path, looked_at) = &self.paths[object];
-                let file = Arc::new(File::open(path)?);
-                if stamp(&file.metadata()?) != *looked_at {
-                    return Err(io::Error::other(Changed));
-                }
-                *place = Some((object, Arc::clone(&file)));
-                Ok(file)
-            }
-        }
+        let Shard { path, mark, kept } = &self.files[object];
+        kept.file(|| {
+            let file = files::open(path)?;
+            if mark.is_of(&file)? { Ok(file) } else { Err(io::Error::other(Changed)) }
+        })
     }
 }
 
@@ -102,13 +127,13 @@ impl Store for Local {
     }
 
     fn beside(&self, object: usize, extension: &str) -> io::Result<Option<Vec<u8>>> {
-        let (file, _) = &self.paths[object];
+        let file = &self.files[object].path;
         let path = file.with_extension(extension);
         let changed = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
         if path == *file || changed(&path).is_none_or(|time| Some(time) < changed(file)) {
             return Ok(None);
         }
-        Ok(fs::read(&path).ok())
+        Ok(files::with_room(|| fs::read(&path)).ok())
     }
 }
 
@@ -139,7 +164,7 @@ mod tests {
     };
 
     #[test]
-    fn more_files_than_may_be_open_are_read_in_any_order() {
+    fn many_files_are_read_in_any_order() {
         let folder = tempfile::tempdir().unwrap();
         let paths: Vec<_> = (0..600).map(|n| folder.path().join(format!("{n}"))).collect();
         paths.iter().enumerate().for_each(|(n, path)| fs::write(path, (n as u32).to_le_bytes()).unwrap());
@@ -179,11 +204,27 @@ mod tests {
         fs::rename(folder.path().join("new"), &path).unwrap();
         let error = objects.read(0, 0..10).unwrap_err();
         assert!(matches!(&error, DataError::Changed { object } if object.ends_with("shard")), "{error}");
-        // Once it is open, it stays the file that it was.
+        // While it is open, it stays the file that it was.
         let objects = Objects::local(vec![path.clone()]).unwrap();
         assert_eq!(objects.read(0, 0..10).unwrap(), [8; 10]);
         fs::rename(&path, folder.path().join("old")).unwrap();
         fs::write(&path, [9; 100]).unwrap();
         assert_eq!(objects.read(0, 0..10).unwrap(), [8; 10]);
+    }
+    /// As some tools unpack archives.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_of_the_same_size_and_time_is_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shard");
+        fs::write(&path, [7; 100]).unwrap();
+        let objects = Objects::local(vec![path.clone()]).unwrap();
+        let time = fs::metadata(&path).unwrap().modified().unwrap();
+        fs::write(folder.path().join("new"), [8; 100]).unwrap();
+        fs::File::options().write(true).open(folder.path().join("new")).unwrap().set_modified(time).unwrap();
+        fs::rename(folder.path().join("new"), &path).unwrap();
+        for error in [objects.read(0, 0..10).unwrap_err(), objects.whole(0).map(drop).unwrap_err()] {
+            assert!(matches!(&error, DataError::Changed { object } if object.ends_with("shard")), "{error}");
+        }
     }
 }

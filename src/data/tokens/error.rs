@@ -88,7 +88,7 @@ pub enum TokensError {
 pub enum TokenFileError {
     /// It cannot be read.
     #[error("cannot read it: {0}")]
-    Io(io::Error),
+    Io(#[source] io::Error),
     /// Neither its content nor its name say what it is.
     #[error(
         "it has no header, no index, and not the name of a .bin file: if it is bare tokens, open it with `Tokens::open_raw`"

@@ -9,11 +9,12 @@ use super::{
 };
 use crate::{
     fault::catch,
+    files,
     vision::{error::VisionError, geometry::Rect},
 };
 use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, RgbImage, metadata::Orientation};
 use std::{
-    fs::{self, File},
+    fs,
     io::{Cursor, Read},
     path::Path,
 };
@@ -66,7 +67,7 @@ pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError>
         return Err(over(meta.len()));
     }
     let mut bytes = Vec::with_capacity(meta.len() as usize + 1);
-    let file = File::open(path).map_err(VisionError::Io)?;
+    let file = files::open(path).map_err(VisionError::Io)?;
     // Some files are longer than they say, those of /proc for example.
     file.take(limits.bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(VisionError::Io)?;
     if bytes.len() as u64 > limits.bytes { Err(over(bytes.len() as u64)) } else { Ok(bytes) }

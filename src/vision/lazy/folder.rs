@@ -1,7 +1,10 @@
 //! A folder of images as a Burn dataset.
 
 use super::image::Image;
-use crate::vision::{decode::Limits, error::VisionError};
+use crate::{
+    files,
+    vision::{decode::Limits, error::VisionError},
+};
 use burn::data::dataset::{Dataset, DatasetError};
 use rand::{SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
 use std::{
@@ -183,7 +186,7 @@ impl Dataset<(Image, usize)> for ImageFolder {
 
 fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
     let hidden = |entry: &DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
-    fs::read_dir(folder)?.filter(|entry| !entry.as_ref().is_ok_and(hidden)).collect()
+    files::with_room(|| fs::read_dir(folder))?.filter(|entry| !entry.as_ref().is_ok_and(hidden)).collect()
 }
 
 /// Returns what the entry is, after following a link. Only links cost a system call: a class may hold a million files.

@@ -1,10 +1,13 @@
 //! A store whose bytes are kept on disk, in pages.
 
 use super::pages::{Fault, Next, Pages};
-use crate::data::{
-    error::DataError,
-    store::{Object, Store},
-    traffic::Traffic,
+use crate::{
+    data::{
+        error::DataError,
+        store::{Object, Store},
+        traffic::Traffic,
+    },
+    files,
 };
 use std::{
     io::{self, Read},
@@ -44,7 +47,9 @@ impl Cached {
             Ok(next) => Ok(next),
             Err(Fault::Below(error)) => Err(error),
             Err(Fault::Disk(error)) => {
-                self.turn_off(&error);
+                if !files::are_too_many(&error) {
+                    self.turn_off(&error);
+                }
                 Ok(Next::Below(part.end - part.start))
             }
         }

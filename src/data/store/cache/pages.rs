@@ -8,9 +8,12 @@ use super::{
     set::{DATA, Id, READER, Set, TABLE, lock_file, take},
     table::{ENTRY, Entry, Table},
 };
-use crate::data::{
-    error::DataError,
-    store::{Object, Store},
+use crate::{
+    data::{
+        error::DataError,
+        store::{Object, Store},
+    },
+    files,
 };
 use crc32fast::hash;
 use std::{
@@ -115,8 +118,9 @@ impl Pages {
         let size = all * ENTRY;
         let mut account = folder.lock()?;
         let (set, is_alone) = account.open(id)?;
-        let file =
-            |name| OpenOptions::new().create(true).truncate(false).read(true).write(true).open(set.folder().join(name));
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).write(true);
+        let file = |name| files::with_room(|| options.open(set.folder().join(name)));
         let mut table = Table(file(TABLE)?);
         if table.0.metadata()?.len() != size || (is_alone && set.reserved()? > folder.limit()) {
             if !is_alone {
@@ -301,7 +305,7 @@ impl Pages {
         if reader == self.me {
             return Ok(true);
         }
-        match File::open(self.set.folder().join(format!("{READER}{reader}"))) {
+        match files::open(&self.set.folder().join(format!("{READER}{reader}"))) {
             Ok(file) => Ok(!take(&file)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),

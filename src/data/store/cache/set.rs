@@ -1,7 +1,10 @@
 //! A data set in a cache: a folder of its own, which says how many bytes it has reserved.
 
 use super::disk::held;
-use crate::data::{replace::TEMPORARY, store::Object};
+use crate::{
+    data::{replace::TEMPORARY, store::Object},
+    files,
+};
 use crc32fast::Hasher as Crc;
 use fnv::FnvHasher;
 use std::{
@@ -78,7 +81,7 @@ struct Head {
 impl Head {
     /// `None` if there is none yet.
     fn read(folder: &Path) -> io::Result<Option<Self>> {
-        let file = match fs::read(folder.join(HEAD)) {
+        let file = match files::with_room(|| fs::read(folder.join(HEAD))) {
             Ok(file) if file.is_empty() => return Ok(None),
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -96,7 +99,8 @@ impl Head {
     fn write(self, folder: &Path) -> io::Result<()> {
         let mut bytes = MAGIC.to_vec();
         [self.id.hash, self.id.check.into(), self.reserved].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
-        OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(HEAD))?.write_all(&bytes)
+        let open = || OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(HEAD));
+        files::with_room(open)?.write_all(&bytes)
     }
 }
 
@@ -242,7 +246,7 @@ impl Seen {
 
 /// Opens a file that is there to be locked.
 pub(super) fn lock_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)
+    files::with_room(|| OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path))
 }
 
 /// Locks a file for this handle alone, if nobody else has locked it.
