@@ -28,7 +28,9 @@ pub(super) fn cell(piece: &Piece, leaf: &Leaf, row: usize) -> Result<(u8, Cell),
 /// A byte string as the leaf has it.
 pub(super) fn bytes(kind: Kind, bytes: Vec<u8>) -> Result<Cell, Wrong> {
     Ok(match kind {
-        Kind::Text => Cell::Text(String::from_utf8(bytes).map_err(|_| Wrong::damaged("a text is not UTF-8"))?),
+        // A text that is none is an error of its row, unless bytes are wanted there.
+        Kind::Text => String::from_utf8(bytes).map_or_else(|error| Cell::Bytes(error.into_bytes()), Cell::Text),
+        Kind::Decimal => decimal(&bytes)?,
         Kind::Json => Cell::Raw(bytes, Raw::Json),
         Kind::F16 => match bytes[..] {
             [low, high] => Cell::F32(half([low, high])),
@@ -39,6 +41,9 @@ pub(super) fn bytes(kind: Kind, bytes: Vec<u8>) -> Result<Cell, Wrong> {
 }
 
 fn value(values: &Values, kind: Kind, at: usize) -> Result<Cell, Wrong> {
+    if kind == Kind::Null {
+        return Ok(Cell::Null);
+    }
     let cell = match values {
         Values::Bool(values) => values.get(at).map(|value| Cell::Bool(*value)),
         Values::I32(values) => values.get(at).map(|value| match kind {
@@ -78,6 +83,7 @@ fn numbers(values: &Values, kind: Kind, elements: Range<usize>) -> Result<Option
         values.iter().map(|value| S::try_from(*value).map_err(outside)).collect()
     }
     Ok(Some(match (values, kind) {
+        (_, Kind::Null) => return Ok(None),
         (Values::I32(values), _) => {
             let values = part(values, elements)?;
             match kind {
@@ -104,6 +110,23 @@ fn numbers(values: &Values, kind: Kind, elements: Range<usize>) -> Result<Option
         }
         _ => return Ok(None),
     }))
+}
+
+/// The value of an integer, whose highest byte comes first. One that no integer of a cell has is a text of digits.
+fn decimal(bytes: &[u8]) -> Result<Cell, Wrong> {
+    let sign = match bytes.first() {
+        Some(first) if *first >= 0x80 => 0xFF,
+        _ => 0,
+    };
+    let (high, low) = bytes.split_at(bytes.len().saturating_sub(size_of::<i128>()));
+    let mut all = [sign; size_of::<i128>()];
+    all[size_of::<i128>() - low.len()..].copy_from_slice(low);
+    let number = i128::from_be_bytes(all);
+    if high.iter().any(|byte| *byte != sign) || (number < 0) != (sign == 0xFF) {
+        return Err(Wrong::Value("a decimal has more than 128 bits".into()));
+    }
+    let digits = |_| Cell::Raw(number.to_string().into_bytes(), Raw::Number);
+    Ok(i64::try_from(number).map_or_else(digits, Cell::Int))
 }
 
 /// The value of a number of half precision.

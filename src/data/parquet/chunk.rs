@@ -1,13 +1,14 @@
 //! The values of a leaf in a row group, and the pages that they are in.
 
-use super::{notes::Note, offsets::Page};
-use parquet::basic::CompressionCodec;
+use super::{notes::Note, offsets::Page, schema::Leaf, writer::Writer};
+use parquet::basic::{CompressionCodec, Type as Stored};
 use std::{ops::Range, sync::OnceLock};
 
 /// The values of a leaf in a row group.
 #[derive(Debug)]
 pub(super) struct Chunk {
     pub(super) codec: CompressionCodec,
+    pub(super) writer: Writer,
     /// Where it lies in its object, with the dictionary. It does lie in it.
     pub(super) range: Range<u64>,
     /// How many values it claims to have, nulls included.
@@ -31,6 +32,16 @@ impl Chunk {
     pub(super) fn rows(&self, page: usize, rows: usize) -> Range<usize> {
         let first = |page: usize| self.pages.get(page).map(|page| page.first_row as usize);
         first(page).unwrap_or(0)..first(page + 1).unwrap_or(rows)
+    }
+
+    /// The bytes that it takes when it is decoded, about.
+    pub(super) fn decoded(&self, leaf: &Leaf, rows: usize) -> u64 {
+        let strings = match leaf.is.physical_type() {
+            Stored::BYTE_ARRAY | Stored::FIXED_LEN_BYTE_ARRAY => self.size,
+            _ => 0,
+        };
+        let starts = if leaf.list.is_some() { rows as u64 * 4 } else { 0 };
+        strings.saturating_add(self.values.saturating_mul(leaf.kept())).saturating_add(starts)
     }
 
     /// Where the dictionary is, if it lies before the pages of the offset index.

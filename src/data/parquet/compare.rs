@@ -1,37 +1,94 @@
-//! Comparing the columns of two files: which both have, and whether they have the same type in both.
+//! Comparing the columns of files: whether they have the same types wherever they are.
 
 use super::{
-    schema::{Column, Columns, Shape},
+    kind::Kind,
+    schema::{Column, Leaf, Shape},
     words::time,
 };
-
-/// The columns or fields that both have.
-pub(super) fn pairs<'a>(one: &'a [Column], two: &'a [Column]) -> impl Iterator<Item = (&'a Column, &'a Column)> {
-    one.iter().filter_map(move |one| Some((one, two.iter().find(|two| two.name == one.name)?)))
-}
+use fnv::FnvHashMap;
+use parquet::basic::Type as Stored;
+use std::sync::Arc;
 
 /// Whether both have the same columns and fields. Types are not compared here: files whose types differ are refused
 /// when they are opened.
 pub(super) fn alike(one: &[Column], two: &[Column]) -> bool {
-    let fields = |(one, two): (&Column, &Column)| match (&one.shape, &two.shape) {
-        (Shape::Struct(one), Shape::Struct(two)) => alike(&one.fields, &two.fields),
-        _ => true,
+    let in_two = |one: &Column| {
+        two.iter().find(|two| two.name == one.name).is_some_and(|two| match (&one.shape, &two.shape) {
+            (Shape::Struct(one), Shape::Struct(two)) => alike(&one.fields, &two.fields),
+            _ => true,
+        })
     };
-    one.len() == two.len() && pairs(one, two).map(fields).eq(one.iter().map(|_| true))
+    one.len() == two.len() && one.iter().all(in_two)
 }
 
-/// Whether two columns have the same type. One may have nulls where the other has none.
-pub(super) fn same(columns: &Columns, column: &Column, others: &Columns, other: &Column) -> bool {
-    match (&column.shape, &other.shape) {
-        (Shape::Value(one), Shape::Value(two)) | (Shape::List(one), Shape::List(two)) => {
-            let (one, two) = (&columns.leaves[*one], &others.leaves[*two]);
-            one.kind == two.kind
-                && one.is.physical_type() == two.is.physical_type()
-                && time(one.is.self_type()) == time(two.is.self_type())
+/// The columns, or the fields of a struct, that files before have. A column of nulls is in no file: it has no type.
+#[derive(Debug, Default)]
+pub(super) struct Known(FnvHashMap<Arc<str>, (Is, usize)>);
+
+/// What a column is, in the object that has it first.
+#[derive(Debug)]
+enum Is {
+    Value(Sort),
+    /// `None` if all of its elements are nulls, or if it has none.
+    List(Option<Sort>),
+    Struct(Known),
+}
+
+/// The type of a value. One may be null where another may not.
+type Sort = (Kind, Stored, Option<&'static str>);
+
+/// A column that has another type than in a file before.
+#[derive(Debug)]
+pub(super) struct Differs {
+    /// Its name, or that of a field with the names before it.
+    pub(super) path: String,
+    /// The first object that has it.
+    pub(super) first: usize,
+}
+
+impl Known {
+    /// Adds the columns of an object.
+    pub(super) fn add(&mut self, object: usize, columns: &[Column], leaves: &[Leaf]) -> Result<(), Differs> {
+        let sort = |leaf: &usize| leaves.get(*leaf).and_then(sort);
+        for Column { name, shape } in columns {
+            let differs = |first| Err(Differs { path: (**name).into(), first });
+            let Some((is, first)) = self.0.get_mut(name) else {
+                let is = match shape {
+                    Shape::Value(leaf) => match sort(leaf) {
+                        Some(sort) => Is::Value(sort),
+                        None => continue,
+                    },
+                    Shape::List(leaf) => Is::List(sort(leaf)),
+                    Shape::Struct(inner) => {
+                        let mut known = Self::default();
+                        known.add(object, &inner.fields, leaves)?;
+                        Is::Struct(known)
+                    }
+                };
+                self.0.insert(Arc::clone(name), (is, object));
+                continue;
+            };
+            match (is, shape) {
+                (Is::Value(one), Shape::Value(two)) if sort(two) == Some(*one) => {}
+                (_, Shape::Value(leaf)) if sort(leaf).is_none() => {}
+                (Is::List(one), Shape::List(two)) => match (&one, sort(two)) {
+                    (_, None) => {}
+                    (None, two) => (*one, *first) = (two, object),
+                    (Some(one), Some(two)) if *one == two => {}
+                    _ => return differs(*first),
+                },
+                (Is::Struct(known), Shape::Struct(inner)) => {
+                    known
+                        .add(object, &inner.fields, leaves)
+                        .map_err(|Differs { path, first }| Differs { path: format!("{name}.{path}"), first })?;
+                }
+                _ => return differs(*first),
+            }
         }
-        (Shape::Struct(one), Shape::Struct(two)) => {
-            pairs(&one.fields, &two.fields).all(|(one, two)| same(columns, one, others, two))
-        }
-        _ => false,
+        Ok(())
     }
+}
+
+fn sort(leaf: &Leaf) -> Option<Sort> {
+    (leaf.kind != Kind::Null).then(|| (leaf.kind, leaf.is.physical_type(), time(leaf.is.self_type())))
 }

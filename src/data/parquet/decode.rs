@@ -186,7 +186,7 @@ impl Pack {
             return Ok(());
         }
         let Some(room) = self.room.checked_sub(bytes.len() as u64) else {
-            return Err(Wrong::damaged("the strings of a page are far larger than its bytes can hold"));
+            return Err(Wrong::Large(self.blob.bytes.len() as u64 + bytes.len() as u64));
         };
         self.room = room;
         let (Ok(start), Ok(length)) = (u32::try_from(self.blob.bytes.len()), u32::try_from(bytes.len())) else {

@@ -3,10 +3,12 @@
 use super::{
     check::check_schema,
     chunk::Chunk,
+    mend::{Mended, mend},
     offsets::{Page, offset_index},
     schema::Columns,
     words::word,
-    wrong::Wrong,
+    writer::Writer,
+    wrong::{Place, Wrong},
 };
 use crate::{
     data::{error::DataError, options::Options, source::Wanted, store::Objects},
@@ -23,6 +25,8 @@ use std::{cell::Cell, collections::BTreeMap, ops::Range, sync::Arc};
 
 /// So much of a file's end is read at once. Mostly the footer and the offset indices are in it.
 const TAIL: u64 = 64 << 10;
+/// No header of a dictionary is longer than this.
+const DICTIONARY_HEADER: u64 = 100;
 /// The footer's length and the magic bytes.
 const END: u64 = 8;
 
@@ -82,12 +86,21 @@ pub(super) fn read(
         _ => objects.read(object, range),
     };
     let of_footer = |wrong: Wrong| match wrong {
-        Wrong::Damaged(problem) => damaged(&format!("footer: {problem}")),
         Wrong::Unsupported(what) => DataError::unsupported(name, None, what),
         Wrong::Data(error) => error,
+        other => damaged(&format!("footer: {other}")),
     };
+    let Mended { footer, writer } = mend(&footer).map_err(of_footer)?;
     check_schema(&footer).map_err(of_footer)?;
-    let meta = parse(&footer).map_err(of_footer)?;
+    let odd = |wrong| match wrong {
+        // Each field can be read over, so it is whole.
+        Wrong::Damaged(problem) => Wrong::Unsupported(format!(
+            "a footer that does not follow the format (writer: `{writer}`; {problem}; rewrite it with pyarrow)"
+        )),
+        other => other,
+    };
+    let meta = parse(&footer).map_err(odd).map_err(of_footer)?;
+    let writer = Writer::of(&writer);
     let schema = meta.file_metadata().schema_descr();
     let columns = Columns::find(schema, wanted, options.first_look).map_err(|(column, wrong)| match wrong {
         Wrong::Unsupported(what) => DataError::unsupported(name, Some(&column), what),
@@ -104,8 +117,10 @@ pub(super) fn read(
         let rows = usize::try_from(group.num_rows()).map_err(|_| damaged("a row group has less than no rows"))?;
         let chunks = columns.leaves.iter().map(|leaf| {
             let chunk = group.columns().get(leaf.place).ok_or_else(|| Wrong::damaged("a row group lacks a column"));
-            let chunk = chunk.and_then(|column| chunk_of(column, rows, start, small, leaf.list.is_some(), read_index));
-            chunk.map_err(|wrong| wrong.at(name, &leaf.path, || format!("row group {number}")))
+            let list = leaf.list.is_some();
+            let small = if list && writer.splits_lists { u64::MAX } else { small };
+            let chunk = chunk.and_then(|column| chunk_of(column, rows, start, small, list, writer, read_index));
+            chunk.map_err(|wrong| wrong.at(name, &leaf.path, Place::Group(number)))
         });
         // A group of no rows has nothing to read, and its chunks may be anywhere.
         let chunks = if rows == 0 { Vec::new() } else { chunks.collect::<Result<_, _>>()? };
@@ -132,6 +147,7 @@ fn chunk_of(
     end: u64,
     small: u64,
     list: bool,
+    writer: Writer,
     read_index: impl Fn(Range<u64>) -> Result<Vec<u8>, Wrong>,
 ) -> Result<Chunk, Wrong> {
     if column.file_path().is_some() {
@@ -142,9 +158,12 @@ fn chunk_of(
     // Some writers have a dictionary offset of 0 where there is no dictionary.
     let dictionary = column.dictionary_page_offset().map(number).transpose()?.filter(|at| *at > 0 && *at < data);
     let start = dictionary.unwrap_or(data);
-    let range = start..start.saturating_add(number(column.compressed_size())?);
+    let mut range = start..start.saturating_add(number(column.compressed_size())?);
     if start < 4 || range.end > end {
         return Err(Wrong::damaged("a column claims to lie beyond its file"));
+    }
+    if writer.is_short {
+        range.end = end.min(range.end + DICTIONARY_HEADER);
     }
     let (values, size) = (number(column.num_values())?, number(column.uncompressed_size())?);
     if !list && values != rows as u64 {
@@ -166,7 +185,7 @@ fn chunk_of(
     let plain = codec == CompressionCodec::UNCOMPRESSED && column.column_type() == Stored::BYTE_ARRAY && !list;
     let direct = plain && pages.first().is_some_and(|page| page.start == range.start);
     let notes = if direct { pages.iter().map(|_| Default::default()).collect() } else { Vec::new() };
-    Ok(Chunk { codec, range, values, size, pages, notes })
+    Ok(Chunk { codec, writer, range, values, size, pages, notes })
 }
 
 /// Whether pages lie in their column one after another, and have rows.

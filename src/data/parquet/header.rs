@@ -56,6 +56,16 @@ impl Header {
         }
     }
 
+    /// Checks the stored bytes by the checksum, if there is one.
+    pub(super) fn check(&self, stored: &[u8]) -> Result<(), Wrong> {
+        match self.checksum {
+            Some(checksum) if checksum != crc32fast::hash(stored) => {
+                Err(Wrong::damaged("a page does not fit its checksum"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Reads the header of a page that has the given bytes at most.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, Wrong> {
         let header = Self::read_start(bytes)?;

@@ -19,6 +19,10 @@ pub(super) enum Kind {
     Text,
     Json,
     Bytes,
+    /// An integer in bytes, the highest first: a decimal without a fraction.
+    Decimal,
+    /// Nulls alone. It has no type.
+    Null,
 }
 
 impl Kind {
@@ -27,6 +31,12 @@ impl Kind {
         let (info, stored) = (node.get_basic_info(), node.get_physical_type());
         let (converted, logical) = (info.converted_type(), info.logical_type_ref());
         let decimal = converted == ConvertedType::DECIMAL || matches!(logical, Some(LogicalType::Decimal(_)));
+        if matches!(logical, Some(LogicalType::Unknown)) {
+            return Ok(Some(Self::Null));
+        }
+        if decimal && node.get_scale() != 0 {
+            return Ok(None);
+        }
         Ok(Some(match stored {
             Stored::BOOLEAN => Self::Bool,
             Stored::INT32 | Stored::INT64 => {
@@ -34,7 +44,6 @@ impl Kind {
                 let (bits, signed) = integer(converted, logical).unwrap_or((all, true));
                 match () {
                     () if bits > all => return Err(Wrong::damaged(format!("the schema has {bits} bits in {all}"))),
-                    () if decimal && node.get_scale() > 0 => return Ok(None),
                     () if signed => Self::Int(bits),
                     () => Self::Unsigned(bits),
                 }
@@ -42,7 +51,7 @@ impl Kind {
             Stored::INT96 => return Ok(None),
             Stored::FLOAT => Self::F32,
             Stored::DOUBLE => Self::F64,
-            Stored::BYTE_ARRAY | Stored::FIXED_LEN_BYTE_ARRAY if decimal => return Ok(None),
+            Stored::BYTE_ARRAY | Stored::FIXED_LEN_BYTE_ARRAY if decimal => Self::Decimal,
             Stored::BYTE_ARRAY => match (logical, converted) {
                 (Some(LogicalType::Json), _) | (None, ConvertedType::JSON) => Self::Json,
                 (Some(LogicalType::String | LogicalType::Enum), _) => Self::Text,

@@ -17,6 +17,7 @@ mod header;
 mod inflate;
 mod kind;
 mod levels;
+mod mend;
 mod nodes;
 mod notes;
 mod offsets;
@@ -27,6 +28,7 @@ mod schema;
 mod source;
 mod thrift;
 mod words;
+mod writer;
 mod wrong;
 
 pub(crate) use source::open;

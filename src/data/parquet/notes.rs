@@ -36,7 +36,8 @@ pub(super) enum Note {
 }
 
 impl Note {
-    /// Finds the values of a page. If its bytes are not given they are read as far as they are needed.
+    /// Finds the values of a page. Bytes that are given were decoded before, so its checksum was checked. If none are
+    /// given they are read as far as they are needed: all of them, if there is a checksum.
     pub(super) fn find(
         objects: &Objects,
         object: usize,
@@ -57,11 +58,15 @@ impl Note {
                 bytes.first_chunk().copied().ok_or_else(cut)
             };
             // A header or levels that are longer than the head are rare: then all of the page is read.
-            if let Ok(note) = Self::find_in(leaf, page, rows, &head, length) {
+            let unchecked = Header::read_start(&head).is_ok_and(|header| header.checksum.is_none());
+            if unchecked && let Ok(note) = Self::find_in(leaf, page, rows, &head, length) {
                 return Ok(note);
             }
         }
-        Self::find_in(leaf, page, rows, &objects.read(object, range)?, |_| Err(cut()))
+        let bytes = objects.read(object, range)?;
+        let header = Header::read(&bytes)?;
+        header.check(&bytes[header.length..header.length + header.stored])?;
+        Self::find_in(leaf, page, rows, &bytes, |_| Err(cut()))
     }
 
     /// `head` are the first bytes of the page, `length` reads the length that lies somewhere after them.
@@ -78,6 +83,10 @@ impl Note {
             return Err(cut());
         }
         let body = header.length;
+        let claimed = match header.page {
+            PageKind::V2 { nulls, .. } => Some(nulls as usize),
+            _ => None,
+        };
         let (values, levels_at, levels_length) = match header.page {
             PageKind::V1 { values, encoding: Encoding::PLAIN, .. } if leaf.full == 0 => (values, body, 0),
             PageKind::V1 { values, encoding: Encoding::PLAIN, defs: Encoding::RLE, .. } => {
@@ -98,6 +107,10 @@ impl Note {
             0 => Vec::new(),
             full => levels(head.get(levels_at..first).ok_or_else(cut)?, full, rows)?,
         };
+        let nulls = defs.iter().filter(|def| **def < leaf.full).count();
+        if claimed.is_some_and(|claimed| claimed != nulls) {
+            return Ok(Self::Decoded); // the decoder says what is wrong
+        }
         let prefix = |at: u64| match usize::try_from(at).ok().and_then(|at| head.get(at..)?.first_chunk()) {
             Some(bytes) => Ok(u32::from_le_bytes(*bytes)),
             None if at + PREFIX <= end => length(at).map(u32::from_le_bytes),
@@ -114,8 +127,7 @@ impl Note {
             }
             ends.push((at - first) as u32);
         }
-        let nulls = defs.iter().any(|def| *def < leaf.full);
-        let defs = if nulls { defs.into() } else { Box::default() };
+        let defs = if nulls > 0 { defs.into() } else { Box::default() };
         Ok(Self::Plain { first: page.start + first, ends: ends.into(), defs })
     }
 
@@ -150,6 +162,25 @@ impl Note {
         }
         bytes.drain(..PREFIX as usize);
         Ok(Some((def, cells::bytes(leaf.kind, bytes)?)))
+    }
+
+    /// How many rows the page has. 0 if no value of it can be read alone.
+    pub(super) fn rows(&self) -> usize {
+        match self {
+            Self::Plain { ends, .. } if ends.last().is_some_and(|end| *end > 0) => ends.len(),
+            _ => 0,
+        }
+    }
+
+    /// Whether an object has a value of this length at this row, or at the nearest one that is not null.
+    pub(super) fn is_of(&self, objects: &Objects, object: usize, leaf: &Leaf, row: usize) -> bool {
+        let Some(place) = (row..self.rows()).chain((0..row).rev()).find_map(|row| self.place(leaf, row)) else {
+            return true;
+        };
+        let length = (place.end - place.start).checked_sub(PREFIX).and_then(|length| u32::try_from(length).ok());
+        let there = objects.read(object, place.start..place.start + PREFIX).ok();
+        let there = there.and_then(|bytes| bytes.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)));
+        there == length
     }
 
     /// Adds it to a saved index.

@@ -5,13 +5,14 @@ use super::{
     inflate::inflate,
     levels::delta_lengths,
     schema::Leaf,
+    writer::Writer,
     wrong::Wrong,
 };
 use bytes::{Buf, Bytes};
 use parquet::{
     basic::{CompressionCodec, Encoding, Type as Stored},
     column::page::{Page, PageMetadata, PageReader},
-    errors::{ParquetError, Result as ParquetResult},
+    errors::Result as ParquetResult,
     schema::types::ColumnDescPtr,
 };
 use std::{
@@ -20,14 +21,21 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+/// What a value of a dictionary takes in the decoder, besides its bytes.
+const IN_DICTIONARY: u64 = 32;
+
 /// The pages of a piece.
 pub(super) struct Pages {
     is: ColumnDescPtr,
     codec: CompressionCodec,
+    writer: Writer,
     parts: VecDeque<Bytes>,
     /// How many more values the pages may have.
     values: u64,
-    /// How many more bytes they may have, decompressed and decoded.
+    /// How many bytes of memory a value takes.
+    kept: u64,
+    /// How many bytes they have, decompressed and decoded, and how many they may have.
+    spent: u64,
     room: u64,
     dictionary: Arc<Dictionary>,
     started: bool,
@@ -41,7 +49,13 @@ impl Pages {
     /// bytes.
     pub(super) fn new(leaf: &Leaf, codec: CompressionCodec, parts: Vec<Bytes>, values: u64, room: u64) -> Self {
         let (is, dictionary) = (Arc::clone(&leaf.is), Arc::default());
-        Self { is, codec, parts: parts.into(), values, room, dictionary, started: false }
+        let (writer, kept) = (Writer::default(), leaf.kept());
+        Self { is, codec, writer, parts: parts.into(), values, kept, spent: 0, room, dictionary, started: false }
+    }
+
+    /// The same, of a writer that may have faults.
+    pub(super) fn by(self, writer: Writer) -> Self {
+        Self { writer, ..self }
     }
 
     pub(super) fn dictionary(&self) -> Arc<Dictionary> {
@@ -52,7 +66,8 @@ impl Pages {
     /// there.
     fn header(&mut self) -> Result<Option<(Header, &mut Bytes)>, Wrong> {
         while let Some(mut part) = self.parts.pop_front() {
-            while !part.is_empty() {
+            // Behind the last page of a column that has other bytes at its end nothing is read.
+            while !part.is_empty() && !(self.writer.is_short && self.started && self.values == 0) {
                 let header = Header::read(&part)?;
                 if header.is_used() {
                     self.parts.push_front(part);
@@ -67,10 +82,8 @@ impl Pages {
     fn next_page(&mut self) -> Result<Option<Page>, Wrong> {
         let Some((header, part)) = self.header()? else { return Ok(None) };
         let stored = part.split_to(header.length + header.stored).split_off(header.length);
-        if header.checksum.is_some_and(|checksum| checksum != crc32fast::hash(&stored)) {
-            return Err(Wrong::damaged("a page does not fit its checksum"));
-        }
-        self.spend(header.size as u64, "bytes")?;
+        header.check(&stored)?;
+        self.spend(header.size as u64)?;
         let page = match header.page {
             PageKind::Dictionary { values, encoding } => {
                 if self.started {
@@ -81,7 +94,7 @@ impl Pages {
                 if least.is_none_or(|least| u64::from(values) * least > buf.len() as u64) {
                     return Err(Wrong::damaged(format!("a dictionary claims {values} values in {} bytes", buf.len())));
                 }
-                self.spend(u64::from(values) * 32, "values of a dictionary")?;
+                self.spend(u64::from(values) * IN_DICTIONARY)?;
                 let start = buf.as_ptr().addr();
                 if self.dictionary.set(start..start + buf.len()).is_err() {
                     return Err(Wrong::damaged("a column has two dictionaries"));
@@ -116,6 +129,7 @@ impl Pages {
                     return Err(Wrong::damaged("a page has more nulls than values"));
                 }
                 let mut buf = levels.to_vec();
+                let compressed = compressed || self.writer.packs_all || rest.len() != header.size - levels.len();
                 let codec = if compressed { self.codec } else { CompressionCodec::UNCOMPRESSED };
                 inflate(codec, rest, header.size - levels.len(), &mut buf)?;
                 self.check_values(encoding, values, buf.get(levels.len()..))?;
@@ -156,17 +170,13 @@ impl Pages {
         let left = self.values.checked_sub(values.into());
         self.values =
             left.ok_or_else(|| Wrong::damaged("the pages of a column have more values than its file says"))?;
-        // The values of a page are decoded in parts. What stays of each is this, at least, and its levels pass.
-        self.spend(u64::from(values) * (self.least().unwrap_or(1).max(8) + 5), "values")
+        // The values of a page are decoded in parts. This is what stays of each.
+        self.spend(u64::from(values).saturating_mul(self.kept))
     }
 
-    fn spend(&mut self, bytes: u64, what: &str) -> Result<(), Wrong> {
-        self.room = self.room.checked_sub(bytes).ok_or_else(|| {
-            Wrong::damaged(format!(
-                "a page claims {bytes} bytes of {what}, far more than its compressed bytes can hold"
-            ))
-        })?;
-        Ok(())
+    fn spend(&mut self, bytes: u64) -> Result<(), Wrong> {
+        self.spent = self.spent.saturating_add(bytes);
+        if self.spent > self.room { Err(Wrong::Large(self.spent)) } else { Ok(()) }
     }
 
     /// The fewest bytes of a plain value. `None` if it is less than one.
@@ -187,7 +197,7 @@ impl Pages {
             Encoding::DELTA_LENGTH_BYTE_ARRAY => _ = delta_lengths(data, values)?,
             Encoding::DELTA_BYTE_ARRAY => {
                 let (suffixes, prefixes) = delta_lengths(data, values)?;
-                self.spend(prefixes, "prefixes")?;
+                self.spend(prefixes)?;
                 delta_lengths(data.get(suffixes..).unwrap_or_default(), values)?;
             }
             _ => {}
@@ -224,23 +234,19 @@ impl Iterator for Pages {
 
 impl PageReader for Pages {
     fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
-        self.next_page().map_err(|wrong| match wrong {
-            Wrong::Unsupported(what) => ParquetError::NYI(what),
-            other => ParquetError::General(other.to_string()),
-        })
+        Ok(self.next_page()?)
     }
 
     fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
-        // Asked only whether a row may go on in the next page.
-        let header = self.header().map_err(|wrong| ParquetError::General(wrong.to_string()))?;
-        let Some((header, _)) = header else { return Ok(None) };
-        let (rows, values, is_dict) = match header.page {
-            PageKind::V2 { rows, values, .. } => (Some(rows as usize), Some(values as usize), false),
-            PageKind::V1 { values, .. } => (None, Some(values as usize), false),
-            PageKind::Dictionary { .. } => (None, None, true),
-            PageKind::Other => (None, None, false),
+        // Asked only whether a row may go on in the next page. With no number of rows it may: some writers of the second
+        // version do that too.
+        let Some((header, _)) = self.header()? else { return Ok(None) };
+        let (values, is_dict) = match header.page {
+            PageKind::V2 { values, .. } | PageKind::V1 { values, .. } => (Some(values as usize), false),
+            PageKind::Dictionary { .. } => (None, true),
+            PageKind::Other => (None, false),
         };
-        Ok(Some(PageMetadata { num_rows: rows, num_levels: values, is_dict }))
+        Ok(Some(PageMetadata { num_rows: None, num_levels: values, is_dict }))
     }
 
     fn skip_next_page(&mut self) -> ParquetResult<()> {

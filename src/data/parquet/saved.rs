@@ -1,16 +1,29 @@
 //! Notes of pages, saved as an index: a part for each object.
 
-use super::{chunk::Chunk, footer::Placed, notes::Note, schema::Columns};
+use super::{
+    chunk::Chunk,
+    footer::Placed,
+    notes::Note,
+    schema::{Columns, Leaf},
+};
 use crate::data::{
     error::DataError,
     index::{self, Kind},
     options::Options,
-    store::Objects,
+    parallel::in_parallel_by,
+    store::{Object, Objects},
 };
 use bytes::Bytes;
-use std::{collections::HashMap, sync::Arc};
+use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+    thread,
+};
 
-const KIND: Kind = Kind(b"parquet1");
+const KIND: Kind = Kind(b"parquet2");
+/// Where each read is a request, so many wait at once.
+const WAITING: usize = 64;
 
 /// Saves the notes of all pages that have one.
 pub(super) fn save(
@@ -43,23 +56,60 @@ pub(super) fn load(objects: &Objects, options: &Options, groups: &[Placed], colu
         return;
     }
     let parts = index::load(objects, KIND, options);
-    let notes: Vec<_> = parts.iter().map(|part| part.as_deref().and_then(read).unwrap_or_default()).collect();
+    let mut notes: Vec<_> = parts.iter().map(|part| part.as_deref().and_then(read).unwrap_or_default()).collect();
+    let mut found: Vec<Vec<Found<'_>>> = notes.iter().map(|_| Vec::new()).collect();
     for (placed, at, chunk) in chunks(groups) {
         let leaf = &columns[placed.object].leaves[at];
-        let Some(saved) =
-            notes.get(placed.object).and_then(|notes| notes.get(&(placed.first as u64, leaf.place as u64)))
-        else {
-            continue;
-        };
-        for (number, (page, note)) in chunk.pages.iter().zip(&chunk.notes).enumerate() {
+        let saved = notes[placed.object].remove(&(placed.first as u64, leaf.place as u64)).unwrap_or_default();
+        for (number, ((page, place), saved)) in chunk.pages.iter().zip(&chunk.notes).zip(saved).enumerate() {
             let rows = chunk.rows(number, placed.group.rows).len();
-            if let Some(Some(saved)) = saved.get(number)
-                && saved.fits(leaf, page, rows)
-            {
-                _ = note.set(saved.clone());
+            if let Some(note) = saved.filter(|note| note.fits(leaf, page, rows)) {
+                found[placed.object].push(Found { leaf, place, note });
             }
         }
     }
+    let found: Vec<_> = found.into_iter().enumerate().filter(|(_, found)| !found.is_empty()).collect();
+    // An error here is one of a read, later.
+    let threads = if objects.is_far() { WAITING } else { thread::available_parallelism().map_or(1, usize::from) };
+    let right = in_parallel_by(threads, &found, |(object, found)| Ok(are_of(objects, *object, found)));
+    let right = right.unwrap_or_default();
+    for ((object, found), right) in found.into_iter().zip(right) {
+        if right {
+            found.into_iter().for_each(|Found { place, note, .. }| _ = place.set(note));
+        } else {
+            let name = objects.name(object);
+            log::warn!("the saved index of {name} is of another file of the same size and time: it is made again");
+        }
+    }
+}
+
+/// A saved note, and where it belongs.
+struct Found<'a> {
+    leaf: &'a Leaf,
+    place: &'a OnceLock<Note>,
+    note: Note,
+}
+
+/// Whether notes are of that object, as far as some of its values tell.
+fn are_of(objects: &Objects, object: usize, found: &[Found<'_>]) -> bool {
+    let all = found.iter().map(|found| found.note.rows()).sum();
+    checked(&objects.list()[object], all).all(|mut row| {
+        let found = found.iter().find(|found| match row.checked_sub(found.note.rows()) {
+            Some(behind) => {
+                row = behind;
+                false
+            }
+            None => true,
+        });
+        found.is_none_or(|Found { leaf, note, .. }| note.is_of(objects, object, leaf, row))
+    })
+}
+
+/// The entries that are looked at: the first, the last, and three that are drawn by the object's tag.
+fn checked(object: &Object, entries: usize) -> impl Iterator<Item = usize> {
+    let mut rng = ChaCha8Rng::seed_from_u64(object.tag);
+    let drawn = (0..3).map(move |_| rng.random_range(0..entries.max(1)));
+    [0, entries.saturating_sub(1)].into_iter().chain(drawn).filter(move |entry| *entry < entries)
 }
 
 /// The chunks whose values may be read one by one.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::data::source::Wanted;
 use parquet::{
-    basic::Repetition,
+    basic::{Repetition, Type as Stored},
     schema::types::{ColumnDescPtr, SchemaDescriptor, Type},
 };
 use std::sync::Arc;
@@ -56,6 +56,18 @@ pub(super) struct Leaf {
     /// The definition level of a value that is there.
     pub(super) full: u8,
     pub(super) list: Option<Levels>,
+}
+
+impl Leaf {
+    /// How many bytes of a piece a value takes, with its level, but for the bytes of a string.
+    pub(super) fn kept(&self) -> u64 {
+        let value = match self.is.physical_type() {
+            Stored::BOOLEAN => 1,
+            Stored::INT32 | Stored::FLOAT => 4,
+            _ => 8,
+        };
+        value + u64::from(self.full > 0)
+    }
 }
 
 /// What the definition levels of a list mean.

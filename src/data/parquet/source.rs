@@ -4,12 +4,13 @@ mod values;
 
 use super::{
     chunk::Chunk,
-    compare::{alike, pairs, same},
+    compare::{Differs, Known, alike},
     footer::{self, File, Placed},
     notes::Note,
     piece::Piece,
     saved,
-    schema::{Column, Columns, Leaf, Shape},
+    schema::{Columns, Leaf, Shape},
+    wrong::{Place, Wrong},
 };
 use crate::{
     data::{
@@ -25,7 +26,7 @@ use crate::{
     },
     order::Blocks,
 };
-use parquet::basic::Type as Stored;
+use fnv::FnvHashMap;
 #[cfg(feature = "remote")]
 use std::ops::Range;
 use std::{collections::BTreeMap, sync::Arc};
@@ -95,8 +96,9 @@ pub(super) fn open_with(
         indexed: false,
         objects,
     };
+    let mut known = Known::default();
     for (object, file) in files.into_iter().enumerate() {
-        source.add(object, file)?;
+        source.add(object, file, &mut known)?;
     }
     saved::load(&source.objects, &source.options, &source.groups, &source.columns);
     source.indexed = source.not_noted().is_empty();
@@ -104,19 +106,18 @@ pub(super) fn open_with(
 }
 
 impl ParquetSource {
-    fn add(&mut self, object: usize, file: File) -> Result<(), DataError> {
+    /// `known` are the columns of the objects before.
+    fn add(&mut self, object: usize, file: File, known: &mut Known) -> Result<(), DataError> {
         let File { columns, groups, there_is, classes } = file;
-        match self.columns.first() {
-            None => (self.there_is, self.classes) = (there_is, classes),
-            Some(first) => {
-                let other = |(one, two): (&Column, &Column)| !same(first, one, &columns, two);
-                if let Some((column, _)) = pairs(&first.list, &columns.list).find(|pair| other(*pair)) {
-                    let (object, first) = (self.objects.name(object).into(), self.objects.name(0));
-                    let problem = format!("column `{}` has another type than in {first}", column.name);
-                    return Err(DataError::Schema { object, problem, there_is });
-                }
-            }
+        if let Err(Differs { path, first }) = known.add(object, &columns.list, &columns.leaves) {
+            let (object, first) = (self.objects.name(object).into(), self.objects.name(first));
+            let problem = format!("column `{path}` has another type than in {first}");
+            return Err(DataError::Schema { object, problem, there_is });
         }
+        if object == 0 {
+            self.classes = classes;
+        }
+        self.list(there_is);
         let mut first = 0_usize;
         for group in groups {
             let rows = group.rows;
@@ -132,10 +133,30 @@ impl ParquetSource {
         Ok(())
     }
 
-    /// Whether a column of the first file has fields.
+    /// Lists the columns of an object, as far as those before lack them or do not know their type.
+    fn list(&mut self, there_is: Vec<(String, String)>) {
+        if self.there_is.is_empty() || self.there_is == there_is {
+            self.there_is = there_is;
+            return;
+        }
+        let mut places: FnvHashMap<_, _> =
+            self.there_is.iter().enumerate().map(|(place, (name, _))| (name.clone(), place)).collect();
+        for (name, word) in there_is {
+            match places.get(&name).and_then(|place| self.there_is.get_mut(*place)) {
+                Some((_, known)) if known == "null" || known == "list<null>" => *known = word,
+                Some(_) => {}
+                None => {
+                    places.insert(name.clone(), self.there_is.len());
+                    self.there_is.push((name, word));
+                }
+            }
+        }
+    }
+
+    /// Whether a column has fields.
     pub(crate) fn has_structs(&self) -> bool {
-        let first = self.columns.first().map_or(&[][..], |columns| &columns.list);
-        first.iter().any(|column| matches!(column.shape, Shape::Struct(..)))
+        let mut columns = self.columns.iter().flat_map(|columns| &columns.list);
+        columns.any(|column| matches!(column.shape, Shape::Struct(..)))
     }
 
     pub(super) fn leaves(&self, object: usize) -> &[Leaf] {
@@ -158,10 +179,9 @@ impl Source for ParquetSource {
         let columns = &self.columns[object].list;
         let mut record = Record::with_capacity(columns.len());
         for column in columns {
-            let value = self.column(number, in_group, &column.shape).map_err(|wrong| {
-                wrong.at(self.objects.name(object), &column.name, || format!("row {}", self.place(row).1))
-            });
-            record.push((Arc::clone(&column.name), value?.1));
+            let value = self.column(number, in_group, &column.shape);
+            let place = |wrong: Wrong| wrong.at(self.objects.name(object), &column.name, Place::Row(self.place(row).1));
+            record.push((Arc::clone(&column.name), value.map_err(place)?.1));
         }
         Ok(record)
     }
@@ -248,16 +268,8 @@ impl ParquetSource {
     /// The bytes that some chunks of a row group take when they are decoded, about.
     fn decoded(&self, placed: &Placed, is_counted: impl Fn(&Chunk) -> bool) -> u64 {
         let chunks = self.leaves(placed.object).iter().zip(&placed.group.chunks);
-        let decoded = chunks.filter(|(_, chunk)| is_counted(chunk)).map(|(leaf, chunk)| {
-            let levels = u64::from(leaf.list.is_some()) * 4 * placed.group.rows as u64;
-            let values = match leaf.is.physical_type() {
-                Stored::BOOLEAN => chunk.values,
-                Stored::INT32 | Stored::FLOAT => chunk.values.saturating_mul(4),
-                Stored::INT64 | Stored::DOUBLE => chunk.values.saturating_mul(8),
-                _ => chunk.size.saturating_add(chunk.values.saturating_mul(8)),
-            };
-            values.saturating_add(levels)
-        });
+        let decoded =
+            chunks.filter(|(_, chunk)| is_counted(chunk)).map(|(leaf, chunk)| chunk.decoded(leaf, placed.group.rows));
         decoded.fold(0, u64::saturating_add)
     }
 
@@ -286,10 +298,8 @@ impl ParquetSource {
             if note.get().is_none() {
                 let rows = chunk.rows(number, placed.group.rows);
                 let found = Note::find(&self.objects, placed.object, leaf, page, rows.len(), None);
-                let found = found.map_err(|wrong| {
-                    let place = || format!("rows from {} on", placed.first + rows.start);
-                    wrong.at(self.objects.name(placed.object), &leaf.path, place)
-                })?;
+                let place = Place::From(placed.first + rows.start);
+                let found = found.map_err(|wrong| wrong.at(self.objects.name(placed.object), &leaf.path, place))?;
                 _ = note.set(found);
             }
             progress.add(page.length.into());

@@ -122,10 +122,7 @@ impl<'a> Thrift<'a> {
             Kind::Bool(_) | Kind::Byte => _ = self.byte()?,
             Kind::I16 | Kind::I32 | Kind::I64 => _ = self.varint()?,
             Kind::Double => self.skip_bytes(8)?,
-            Kind::Binary => {
-                let length = self.varint()?;
-                self.skip_bytes(length)?;
-            }
+            Kind::Binary => _ = self.bytes()?,
             Kind::List => {
                 let (length, item) = self.list()?;
                 for _ in 0..length {
@@ -151,6 +148,14 @@ impl<'a> Thrift<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The value of a field of bytes.
+    pub(super) fn bytes(&mut self) -> Result<&'a [u8], Wrong> {
+        let length = self.varint()?;
+        let start = self.at;
+        self.skip_bytes(length)?;
+        Ok(&self.bytes[start..self.at])
     }
 
     fn skip_bytes(&mut self, length: u64) -> Result<(), Wrong> {

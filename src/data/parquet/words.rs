@@ -52,6 +52,9 @@ pub(super) fn time(node: &Type) -> Option<&'static str> {
 fn value(node: &Type) -> String {
     let (info, stored) = (node.get_basic_info(), node.get_physical_type());
     let (converted, logical) = (info.converted_type(), info.logical_type_ref());
+    if matches!(logical, Some(LogicalType::Unknown)) {
+        return "null".into();
+    }
     if converted == ConvertedType::DECIMAL || matches!(logical, Some(LogicalType::Decimal(_))) {
         return format!("decimal({}, {})", node.get_precision(), node.get_scale());
     }

@@ -75,7 +75,7 @@ impl ParquetSource {
     /// Reads and decodes a page, or the whole chunk of a leaf.
     fn decode(&self, placed: &Placed, at: usize, page: Option<usize>) -> Result<Piece, Wrong> {
         let (object, leaf, chunk) = (placed.object, &self.leaves(placed.object)[at], &placed.group.chunks[at]);
-        let (mut parts, mut rows) = (Vec::new(), placed.group.rows);
+        let (mut parts, mut rows, mut to_note) = (Vec::new(), placed.group.rows, None);
         match page.and_then(|page| Some((page, chunk.pages.get(page)?))) {
             None => parts.push(Bytes::from(self.objects.read(object, chunk.range.clone())?)),
             Some((number, page)) => {
@@ -84,16 +84,24 @@ impl ParquetSource {
                     parts.push(self.objects.read(object, dictionary)?.into());
                 }
                 let bytes = Bytes::from(self.objects.read(object, page.range())?);
-                if let Some(note) = chunk.notes.get(number) {
-                    let found = Note::find(&self.objects, object, leaf, page, rows, Some(&bytes))?;
-                    _ = note.set(found);
-                }
+                to_note = chunk.notes.get(number).map(|note| (note, page, bytes.clone()));
                 parts.push(bytes);
             }
         }
         let stored = parts.iter().map(|part| part.len() as u64).sum::<u64>();
         let room = self.options.memory.max(LEAST).max(stored.saturating_mul(SHRUNK));
         let values = if leaf.list.is_some() { chunk.values } else { rows as u64 };
-        decode(leaf, Pages::new(leaf, chunk.codec, parts, values, room), rows, room)
+        let pages = Pages::new(leaf, chunk.codec, parts, values, room).by(chunk.writer);
+        let piece = decode(leaf, pages, rows, room).map_err(|wrong| match wrong {
+            // Pages that follow take memory too.
+            Wrong::Large(least) if page.is_none() => Wrong::Large(least.max(chunk.decoded(leaf, rows))),
+            other => other,
+        })?;
+        // A page is noted after it was decoded: what was refused once is refused again.
+        if let Some((note, page, bytes)) = to_note {
+            let found = Note::find(&self.objects, object, leaf, page, rows, Some(&bytes));
+            _ = note.set(found.unwrap_or(Note::Decoded));
+        }
+        Ok(piece)
     }
 }

@@ -1,6 +1,7 @@
 //! Damaged files, and files that claim what they do not have.
 
 use super::{
+    made::{varint, zigzag},
     written::{plain, properties, row, write},
     *,
 };
@@ -92,20 +93,6 @@ fn header(size: u32, stored: u32, values: u32, encoding: u8) -> Vec<u8> {
     bytes
 }
 
-fn zigzag(number: u32) -> Vec<u8> {
-    varint(u64::from(number) << 1)
-}
-
-fn varint(mut number: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-    bytes
-}
-
 /// A leaf of the written files.
 fn leaf(column: usize) -> Leaf {
     let folder = tempfile::tempdir().unwrap();
@@ -131,7 +118,7 @@ fn claims_are_checked_before_memory_is_allocated() {
     });
     assert_eq!(page(0, CompressionCodec::UNCOMPRESSED, with(8, 8, 1, 0, &[0; 8]), 1), Ok(()));
     for (problem, codec, column, bytes) in [
-        ("claims 2147483647 bytes of bytes", snappy, 0, with(most, 4, 1, 0, &[0; 4])),
+        ("it takes 2147483647 bytes", snappy, 0, with(most, 4, 1, 0, &[0; 4])),
         ("a page claims 2147483647 bytes", snappy, 0, with(8, most, 1, 0, &[0; 4])),
         ("more values than", snappy, 0, with(8, 4, most, 0, &[0; 4])),
         ("another size", CompressionCodec::UNCOMPRESSED, 0, with(100, 4, 1, 0, &[0; 4])),
@@ -146,7 +133,7 @@ fn claims_are_checked_before_memory_is_allocated() {
     }
     // As many values as the row group says, and yet far more than the page can hold.
     let error = page(0, snappy, with(8, 4, most, 0, &[0; 4]), u64::MAX).unwrap_err();
-    assert!(error.contains("bytes of values"), "{error}");
+    assert!(error.contains("it takes"), "{error}");
 }
 
 #[test]
@@ -262,7 +249,7 @@ fn prefixes_that_grow_beyond_all_memory_are_refused() {
         pages.get_next_page().map(|_| ()).map_err(|error| error.to_string())
     };
     assert_eq!(read(6000), Ok(()));
-    assert!(read(3000).unwrap_err().contains("2900 bytes of prefixes"));
+    assert!(read(3000).unwrap_err().contains("it takes"));
 }
 
 #[test]

@@ -1,8 +1,13 @@
+mod alike;
+mod checked;
 mod columns;
 mod golden;
 mod hostile;
+mod limits;
+mod made;
 mod memory;
 mod single;
+mod writers;
 mod written;
 
 use super::source::{ParquetSource, open_with};

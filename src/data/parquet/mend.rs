@@ -1,0 +1,114 @@
+//! Puts right what writers had in footers before the format had it, or against it. The crate `parquet` reads each field by
+//! its number and does not look at its type, so one such field makes nonsense of all that follow.
+
+use super::{
+    thrift::{Kind, Thrift},
+    wrong::Wrong,
+};
+use std::{borrow::Cow, ops::Range};
+
+/// A converted type of the first writers of Arrow: the column has nulls alone.
+const NULLS: i32 = 24;
+/// The logical type that the format has for that: field 10, in which field 11 is an empty struct.
+const LOGICAL_NULLS: [u8; 5] = [12, 20, 0xBC, 0, 0];
+/// A field that the format does not have, so that it is read over.
+const NOBODYS: i16 = 99;
+
+/// A footer, and the name of its writer.
+#[derive(Debug)]
+pub(super) struct Mended<'a> {
+    pub(super) footer: Cow<'a, [u8]>,
+    pub(super) writer: String,
+}
+
+/// The structs on the way to what is put right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    File,
+    Node,
+    Group,
+    Chunk,
+    Column,
+}
+
+/// Reads all of a footer.
+pub(super) fn mend(footer: &[u8]) -> Result<Mended<'_>, Wrong> {
+    let mut walk = Walk { footer, thrift: Thrift::new(footer), edits: Vec::new(), writer: String::new() };
+    walk.fields(Part::File)?;
+    let Walk { edits, writer, .. } = walk;
+    if edits.is_empty() {
+        return Ok(Mended { footer: footer.into(), writer });
+    }
+    let (mut mended, mut at) = (Vec::with_capacity(footer.len() + edits.len() * LOGICAL_NULLS.len()), 0);
+    for (range, bytes) in edits {
+        mended.extend_from_slice(footer.get(at..range.start).unwrap_or_default());
+        mended.extend(bytes);
+        at = range.end;
+    }
+    mended.extend_from_slice(footer.get(at..).unwrap_or_default());
+    Ok(Mended { footer: mended.into(), writer })
+}
+
+struct Walk<'a> {
+    footer: &'a [u8],
+    thrift: Thrift<'a>,
+    /// What other bytes take the place of which, in order.
+    edits: Vec<(Range<usize>, Vec<u8>)>,
+    writer: String,
+}
+
+impl Walk<'_> {
+    fn fields(&mut self, part: Part) -> Result<(), Wrong> {
+        // A field is numbered from the one before it, unless that has another number now.
+        let (mut last, mut moved) = (0, false);
+        loop {
+            let start = self.thrift.read();
+            let Some((field, kind)) = self.thrift.field(&mut last)? else { return Ok(()) };
+            let head = start..self.thrift.read();
+            let bits = self.footer.get(start).map_or(0, |byte| byte & 15);
+            match (part, field, kind) {
+                (Part::Column, 15, Kind::List) => {
+                    self.edits.push((head, full_head(bits, NOBODYS)));
+                    self.thrift.skip(kind)?;
+                    moved = true;
+                    continue;
+                }
+                (Part::Node, 6, Kind::I32) if self.thrift.i32()? == NULLS => {
+                    self.edits.push((start..self.thrift.read(), LOGICAL_NULLS.into()));
+                    moved = true;
+                    continue;
+                }
+                _ if moved => self.edits.push((head, full_head(bits, field))),
+                _ => {}
+            }
+            moved = false;
+            match (part, field, kind) {
+                (Part::Node, 6, Kind::I32) => {} // it was read above
+                (Part::File, 2, Kind::List) => self.list(Part::Node)?,
+                (Part::File, 4, Kind::List) => self.list(Part::Group)?,
+                (Part::Group, 1, Kind::List) => self.list(Part::Chunk)?,
+                (Part::Chunk, 3, Kind::Struct) => self.fields(Part::Column)?,
+                (Part::File, 6, Kind::Binary) => self.writer = String::from_utf8_lossy(self.thrift.bytes()?).into(),
+                _ => self.thrift.skip(kind)?,
+            }
+        }
+    }
+
+    fn list(&mut self, part: Part) -> Result<(), Wrong> {
+        let (length, item) = self.thrift.list()?;
+        if length > 0 && item != Kind::Struct {
+            return Err(Wrong::damaged("a field has another type than the format says"));
+        }
+        (0..length).try_for_each(|_| self.fields(part))
+    }
+}
+
+/// The head of a field with its whole number.
+fn full_head(kind: u8, field: i16) -> Vec<u8> {
+    let zigzag = (field << 1 ^ field >> 15) as u16;
+    match zigzag {
+        0..0x80 => vec![kind, zigzag as u8],
+        0x80..0x4000 => vec![kind, zigzag as u8 | 0x80, (zigzag >> 7) as u8],
+        _ => vec![kind, zigzag as u8 | 0x80, (zigzag >> 7) as u8 | 0x80, (zigzag >> 14) as u8],
+    }
+}
