@@ -29,6 +29,8 @@ mod jsonl;
 mod location;
 mod mapped;
 mod mds;
+#[cfg(feature = "parquet")]
+mod nested;
 mod options;
 mod parallel;
 #[cfg(feature = "parquet")]

@@ -134,10 +134,10 @@ impl Objects {
         Ok(Self::new(list, Arc::new(store), folder))
     }
 
-    /// The first object alone.
+    /// The first objects alone, as far as there are so many.
     #[cfg(feature = "parquet")]
-    pub(crate) fn first(&self) -> Self {
-        Self { list: self.list[..1].into(), ..self.clone() }
+    pub(crate) fn first(&self, objects: usize) -> Self {
+        Self { list: self.list.iter().take(objects).cloned().collect(), ..self.clone() }
     }
 
     /// The same files under other names, with another folder for indices.
