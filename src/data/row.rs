@@ -1,8 +1,12 @@
 //! From the cells of a row to the row's type, by its `Deserialize`.
 
 mod error;
+mod fields;
+mod list;
+mod real;
 #[cfg(test)]
 mod tests;
+mod text;
 mod unnamed;
 mod value;
 
@@ -10,14 +14,15 @@ use super::cell::{Cell, Record};
 #[cfg(any(test, feature = "parquet"))]
 use super::source::Wanted;
 pub(crate) use error::RowError;
+use fields::Fields;
 use serde::{
     Deserializer,
-    de::{DeserializeOwned, DeserializeSeed, SeqAccess, Visitor},
+    de::{DeserializeOwned, DeserializeSeed, Error as _, SeqAccess, Visitor},
     forward_to_deserialize_any,
 };
 use std::sync::Arc;
 pub(crate) use unnamed::unnamed_structs;
-use value::{Fields, Seen, Value};
+use value::{Seen, Value};
 
 /// Makes a row. `columns` are the names of a tuple's values.
 pub(crate) fn row<T: DeserializeOwned>(record: Record, columns: Option<&[Arc<str>]>) -> Result<T, RowError> {
@@ -56,17 +61,23 @@ impl<'de> Deserializer<'de> for Row<'_> {
         let seen = |at: usize| self.seen.and_then(|seen| seen.get(at)).map(|(_, seen)| seen);
         let cells =
             self.record.into_iter().enumerate().map(|(at, (name, cell))| (name, Value { cell, seen: seen(at) }));
-        visitor.visit_map(Fields { cells, next: None })
+        visitor.visit_map(Fields::new(cells))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(mut self, _len: usize, visitor: V) -> Result<V::Value, RowError> {
         let mut record = std::mem::take(&mut self.record);
-        let cells = self.columns.unwrap_or_default().iter().map(|name| {
+        let columns = self.columns.unwrap_or_default();
+        let cells = columns.iter().map(|name| {
             let cell =
                 record.iter_mut().find(|(there, _)| there == name).map(|(_, cell)| std::mem::replace(cell, Cell::Null));
             (Arc::clone(name), Value { cell: cell.unwrap_or(Cell::Null), seen: self.seen(name) })
         });
-        visitor.visit_seq(Places { cells })
+        let mut places = Places { cells };
+        let made = visitor.visit_seq(&mut places)?;
+        match (places.cells.len(), columns.len()) {
+            (0, _) => Ok(made),
+            (left, all) => Err(RowError::invalid_length(all, &format!("{} columns", all - left).as_str())),
+        }
     }
 
     unnamed_structs!();

@@ -49,12 +49,14 @@ const TRIED: usize = 64;
 ///
 /// | field type | takes |
 /// | --- | --- |
-/// | numbers, `bool` | numbers that fit; in tars also text, as `cls` files are |
+/// | integers, `bool` | numbers that fit; in tars also text, as `cls` files are |
+/// | `f32`, `f64` | numbers, rounded to the nearest that the type has; a number that would become infinite is an error |
 /// | `String` | text, or bytes in UTF-8 |
 /// | `bytes::Bytes` | bytes of any kind, without another copy |
 /// | `vision::Image` | the bytes of an image file, or the hub's `{bytes, path}` |
 /// | `Option` | null, and what is missing |
 /// | `Vec` | lists, arrays of numbers, bytes |
+/// | arrays, tuples | lists of exactly that length |
 /// | structs | structs, JSON objects, also those of `.json` files and of `json` columns |
 ///
 /// A row is read by [`get`](Dataset::get) on the thread that calls it: a worker of the loader. Rows are numbered through all

@@ -6,6 +6,7 @@ mod apart;
 mod damaged;
 #[cfg(target_os = "linux")]
 mod descriptors;
+mod fit;
 mod flights;
 mod formats;
 mod golden;

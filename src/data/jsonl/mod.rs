@@ -9,4 +9,5 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use parse::value;
 pub(crate) use source::open;

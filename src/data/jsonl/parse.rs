@@ -5,7 +5,7 @@ use crate::data::{
     source::Wanted,
 };
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use std::{fmt, sync::Arc};
+use std::{fmt, str, sync::Arc};
 
 /// With serde_json's feature `arbitrary_precision`, which any crate of a program may switch on, a number is a map with
 /// this key.
@@ -17,6 +17,14 @@ pub(super) fn parse(line: &[u8], wanted: &Wanted) -> Result<Record, serde_json::
     let row = parser.deserialize_map(Row(wanted))?;
     parser.end()?;
     Ok(row)
+}
+
+/// Parses a text that is one value. Of its objects all keys are kept, also those that are there twice.
+pub(crate) fn value(text: &[u8]) -> Result<Cell, serde_json::Error> {
+    let mut parser = serde_json::Deserializer::from_slice(text);
+    let value = Value(&Wanted::All).deserialize(&mut parser)?;
+    parser.end()?;
+    Ok(value)
 }
 
 /// An object with the wanted keys.
@@ -31,7 +39,11 @@ impl<'de> Visitor<'de> for Row<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Record, A::Error> {
         let first = map.next_key_seed(Key(self.0))?;
-        fields(first, &mut map, self.0)
+        let record = fields(first, &mut map, self.0)?;
+        match twice(&record) {
+            Some(name) => Err(A::Error::custom(format_args!("the key `{name}` is there twice"))),
+            None => Ok(record),
+        }
     }
 }
 
@@ -49,10 +61,7 @@ fn fields<'de, 'w, A: MapAccess<'de>>(
         }
         next = map.next_key_seed(Key(wanted))?;
     }
-    match twice(&record) {
-        Some(name) => Err(A::Error::custom(format_args!("the key `{name}` is there twice"))),
-        None => Ok(record),
-    }
+    Ok(record)
 }
 
 fn twice(record: &Record) -> Option<&str> {
@@ -75,7 +84,7 @@ impl<'de, 'w> DeserializeSeed<'de> for Key<'w> {
     type Value = Known<'w>;
 
     fn deserialize<D: Deserializer<'de>>(self, key: D) -> Result<Known<'w>, D::Error> {
-        key.deserialize_str(self)
+        key.deserialize_bytes(self) // a key that is no text is not wanted
     }
 }
 
@@ -86,11 +95,18 @@ impl<'w> Visitor<'_> for Key<'w> {
         f.write_str("a key")
     }
 
-    fn visit_str<E>(self, key: &str) -> Result<Known<'w>, E> {
+    fn visit_str<E: Error>(self, key: &str) -> Result<Known<'w>, E> {
+        self.visit_bytes(key.as_bytes())
+    }
+
+    fn visit_bytes<E: Error>(self, key: &[u8]) -> Result<Known<'w>, E> {
         Ok(match self.0 {
-            _ if key == NUMBER => Known::Number,
-            Wanted::All => Known::Wanted(key.into(), self.0),
-            Wanted::Some(names) => match names.iter().find(|(name, _)| **name == *key) {
+            _ if key == NUMBER.as_bytes() => Known::Number,
+            Wanted::All => match str::from_utf8(key) {
+                Ok(key) => Known::Wanted(key.into(), self.0),
+                Err(_) => return Err(E::custom("a key is not in UTF-8")),
+            },
+            Wanted::Some(names) => match names.iter().find(|(name, _)| name.as_bytes() == key) {
                 Some((name, fields)) => Known::Wanted(Arc::clone(name), fields),
                 None => Known::Other,
             },

@@ -23,7 +23,7 @@ struct Point {
     y: Option<i64>,
 }
 
-#[derive(Debug, Deserialize, PartialEq)]
+#[derive(Debug, Deserialize, PartialEq, Eq, Hash)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
     Cat,
@@ -181,6 +181,56 @@ fn the_null_of_json_is_none() {
     }
     let cells = record([("a", raw(b" null\n", Raw::Json)), ("b", raw(b"1.5", Raw::Json))]);
     assert_eq!(row::<Maybe>(cells, None).unwrap(), Maybe { a: None, b: Some(1.5) });
+}
+
+/// A tuple of the user's own, which takes less than it says.
+#[derive(Debug)]
+struct First(#[expect(dead_code, reason = "only read")] u8);
+
+impl<'de> Deserialize<'de> for First {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Take;
+        impl<'de> Visitor<'de> for Take {
+            type Value = First;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a tuple")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<First, A::Error> {
+                Ok(First(list.next_element()?.unwrap_or_default()))
+            }
+        }
+        deserializer.deserialize_tuple(2, Take)
+    }
+}
+
+#[test]
+fn columns_that_a_tuple_leaves_are_an_error() {
+    let cells = record([("a", Cell::Int(1)), ("b", Cell::Int(2))]);
+    let error = row::<First>(cells, Some(&["a".into(), "b".into()])).unwrap_err();
+    assert_eq!(error.problem, "invalid length 2, expected 1 columns");
+}
+
+#[test]
+fn objects_are_maps_and_variants_as_json_has_them() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    enum Shape {
+        Dot,
+        Line(u8, u8),
+        Box { side: u8 },
+    }
+    let of = |json: &str| row::<(Shape,)>(record([("s", raw(json.as_bytes(), Raw::Json))]), Some(&["s".into()]));
+    assert_eq!(of("\"Dot\"").unwrap().0, Shape::Dot);
+    assert_eq!(of("{\"Line\": [1, 2]}").unwrap().0, Shape::Line(1, 2));
+    assert_eq!(of("{\"Box\": {\"side\": 3}}").unwrap().0, Shape::Box { side: 3 });
+    assert_eq!(of("{\"Line\": [1, 2, 3]}").unwrap_err().problem, "invalid length 3, expected 2 elements in sequence");
+    assert!(of("{\"Line\": [1, 2], \"Dot\": null}").is_err());
+
+    type Maps = (HashMap<i8, f32>, HashMap<Option<Kind>, bool>);
+    let cells = record([("a", raw(b"{\"-1\": 2}", Raw::Json)), ("b", raw(b"{\"cat\": true}", Raw::Json))]);
+    let (numbers, kinds) = row::<Maps>(cells, Some(&["a".into(), "b".into()])).unwrap();
+    assert_eq!((numbers[&-1], kinds.len()), (2.0, 1));
 }
 
 #[test]

@@ -1,17 +1,23 @@
 //! One value: from its cell to the type that the row has there.
 
-use super::{error::RowError, unnamed::unnamed_structs};
+use super::{
+    RowError,
+    fields::{Fields, once},
+    list::{list, numbers},
+    real::Real,
+    text::{flag, integer, json, number, text},
+    unnamed::unnamed_structs,
+};
 use crate::data::cell::{Cell, Numbers, Raw};
 use serde::{
     Deserializer,
     de::{
-        DeserializeSeed, Error as _, IntoDeserializer, MapAccess, Unexpected, Visitor,
-        value::{MapDeserializer, SeqDeserializer},
+        Error as _, IntoDeserializer, MapAccess, Unexpected, Visitor,
+        value::{MapAccessDeserializer, MapDeserializer},
     },
     forward_to_deserialize_any,
 };
-use serde_json::de::IoRead;
-use std::{cell::OnceCell, str, sync::Arc};
+use std::{cell::OnceCell, sync::Arc};
 
 /// The fields that a value was asked for, if it was asked as a struct.
 pub(super) type Seen = OnceCell<&'static [&'static str]>;
@@ -36,68 +42,21 @@ impl IntoDeserializer<'_, RowError> for Value<'_> {
     }
 }
 
-/// Calls the visitor with a list of numbers.
-fn numbers<'de, V: Visitor<'de>>(numbers: Numbers, visitor: V) -> Result<V::Value, RowError> {
-    fn seq<'de, V: Visitor<'de>, N: IntoDeserializer<'de, RowError>>(
-        list: Vec<N>,
-        visitor: V,
-    ) -> Result<V::Value, RowError> {
-        visitor.visit_seq(SeqDeserializer::new(list.into_iter()))
-    }
-    match numbers {
-        Numbers::U8(list) => seq(list, visitor),
-        Numbers::I8(list) => seq(list, visitor),
-        Numbers::U16(list) => seq(list, visitor),
-        Numbers::I16(list) => seq(list, visitor),
-        Numbers::U32(list) => seq(list, visitor),
-        Numbers::I32(list) => seq(list, visitor),
-        Numbers::U64(list) => seq(list, visitor),
-        Numbers::I64(list) => seq(list, visitor),
-        Numbers::F32(list) => seq(list, visitor),
-        Numbers::F64(list) => seq(list, visitor),
-    }
+/// The fields of a struct, of which the type asks for some, or for all.
+fn named<'de>(
+    fields: Vec<(Arc<str>, Cell)>,
+    asked: Option<&[&str]>,
+) -> Result<impl MapAccess<'de, Error = RowError>, RowError> {
+    once(&fields, asked)?;
+    Ok(Fields::new(fields.into_iter().map(|(name, cell)| (name, Value::from(cell)))))
 }
 
-fn text(bytes: Vec<u8>) -> Result<String, RowError> {
-    String::from_utf8(bytes)
-        .map_err(|error| RowError::invalid_value(Unexpected::Bytes(&error.into_bytes()[..]), &"text in UTF-8"))
-}
-
-/// Reads a number from a text.
-fn number<'de, V: Visitor<'de>>(bytes: &[u8], visitor: V) -> Result<V::Value, RowError> {
-    let text = str::from_utf8(bytes).unwrap_or_default().trim();
-    if let Ok(number) = text.parse::<i64>() {
-        visitor.visit_i64(number)
-    } else if let Ok(number) = text.parse::<u64>() {
-        visitor.visit_u64(number)
-    } else if let Ok(number) = text.parse::<f64>() {
-        visitor.visit_f64(number)
-    } else {
-        Err(RowError::new(format!("{:?} is no number", start(bytes))))
-    }
-}
-
-/// As much of a file as an error shows.
-fn start(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).chars().take(40).collect()
-}
-
-/// Reads a whole JSON text. It is read as a stream, since what is made of it may not refer to it.
-fn json<T>(
-    bytes: &[u8],
-    read: impl FnOnce(&mut serde_json::Deserializer<IoRead<&[u8]>>) -> Result<T, serde_json::Error>,
-) -> Result<T, RowError> {
-    let mut json = serde_json::Deserializer::from_reader(bytes);
-    let value = read(&mut json).and_then(|value| json.end().map(|()| value));
-    value.map_err(|error| RowError::new(format!("its JSON: {error}")))
-}
-
-/// The methods for one kind of number: a text is parsed, everything else is what it is.
-macro_rules! numbers {
+/// The methods for one kind of integer: a text is parsed, everything else is what it is.
+macro_rules! integers {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
             match self.cell {
-                Cell::Raw(bytes, _) => number(&bytes, visitor),
+                Cell::Raw(bytes, _) => Value::from(integer(&bytes)?).deserialize_any(visitor),
                 _ => self.deserialize_any(visitor),
             }
         }
@@ -117,30 +76,38 @@ impl<'de> Deserializer<'de> for Value<'_> {
             Cell::F64(value) => visitor.visit_f64(value),
             Cell::Text(text) => visitor.visit_string(text),
             Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) => visitor.visit_byte_buf(bytes),
-            Cell::Raw(bytes, Raw::Number) => number(&bytes, visitor),
+            Cell::Raw(bytes, Raw::Number) => Value::from(number(&bytes)?).deserialize_any(visitor),
             Cell::Raw(bytes, Raw::Text) => visitor.visit_string(text(bytes)?),
-            Cell::Raw(bytes, Raw::Json) => json(&bytes, |json| json.deserialize_any(visitor)),
-            Cell::List(cells) => visitor.visit_seq(SeqDeserializer::new(cells.into_iter().map(Value::from))),
+            Cell::Raw(bytes, Raw::Json) => Value::from(json(&bytes)?).deserialize_any(visitor),
+            Cell::List(cells) => list(cells.into_iter().map(Value::from), visitor),
             Cell::Numbers(list) | Cell::Array(_, list) => numbers(list, visitor),
-            Cell::Struct(fields) => {
-                let cells = fields.into_iter().map(|(name, cell)| (name, Value::from(cell)));
-                visitor.visit_map(Fields { cells, next: None })
-            }
+            Cell::Struct(fields) => visitor.visit_map(named(fields, None)?),
         }
     }
 
-    numbers! {
+    integers! {
         deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
-        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        match self.cell {
+            Cell::Raw(bytes, _) => Value::from(number(&bytes)?).deserialize_any(visitor),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        match self.cell {
+            Cell::F64(value) => Real(value).deserialize_f32(visitor),
+            Cell::Raw(bytes, _) => Value::from(number(&bytes)?).deserialize_f32(visitor),
+            _ => self.deserialize_any(visitor),
+        }
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
         match self.cell {
-            Cell::Raw(bytes, _) => match bytes.trim_ascii() {
-                b"true" | b"1" => visitor.visit_bool(true),
-                b"false" | b"0" => visitor.visit_bool(false),
-                other => Err(RowError::new(format!("{:?} is not true, false, 1 or 0", start(other)))),
-            },
+            Cell::Raw(bytes, _) => visitor.visit_bool(flag(&bytes)?),
             _ => self.deserialize_any(visitor),
         }
     }
@@ -189,10 +156,8 @@ impl<'de> Deserializer<'de> for Value<'_> {
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
         match self.cell {
-            Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) => {
-                visitor.visit_seq(SeqDeserializer::new(bytes.into_iter()))
-            }
-            Cell::Raw(bytes, _) => json(&bytes, |json| json.deserialize_seq(visitor)),
+            Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) => list(bytes, visitor),
+            Cell::Raw(bytes, _) => Value::from(json(&bytes)?).deserialize_seq(visitor),
             _ => self.deserialize_any(visitor),
         }
     }
@@ -214,8 +179,9 @@ impl<'de> Deserializer<'de> for Value<'_> {
         }
         match self.cell {
             Cell::Raw(bytes, Raw::Json | Raw::Text) => {
-                json(&bytes, |json| json.deserialize_struct(name, fields, visitor))
+                Value::from(json(&bytes)?).deserialize_struct(name, fields, visitor)
             }
+            Cell::Struct(cells) => visitor.visit_map(named(cells, Some(fields))?),
             Cell::Array(shape, list) if fields.contains(&"shape") => {
                 let shape = shape.into_iter().map(|side| Cell::Unsigned(side as u64)).collect();
                 visitor.visit_map(MapDeserializer::new(
@@ -242,7 +208,11 @@ impl<'de> Deserializer<'de> for Value<'_> {
                 Ok(number) => visitor.visit_enum(number.into_deserializer()),
                 Err(_) => Err(RowError::invalid_value(Unexpected::Unsigned(number), &"the number of a variant")),
             },
-            Cell::Raw(bytes, Raw::Json) => json(&bytes, |json| json.deserialize_enum(name, variants, visitor)),
+            Cell::Raw(bytes, Raw::Json) => Value::from(json(&bytes)?).deserialize_enum(name, variants, visitor),
+            Cell::Struct(fields) if fields.len() == 1 => {
+                visitor.visit_enum(MapAccessDeserializer::new(named(fields, None)?))
+            }
+            Cell::Struct(_) => Err(RowError::invalid_type(Unexpected::Map, &"a text, or a struct of one field")),
             Cell::Bytes(bytes) | Cell::Raw(bytes, _) => visitor.visit_enum(text(bytes)?.trim().into_deserializer()),
             _ => self.deserialize_any(visitor),
         }
@@ -253,25 +223,4 @@ impl<'de> Deserializer<'de> for Value<'_> {
     }
 
     forward_to_deserialize_any! { unit unit_struct map identifier }
-}
-
-/// Named values, for structs and maps.
-pub(super) struct Fields<'a, C: Iterator<Item = (Arc<str>, Value<'a>)>> {
-    pub(super) cells: C,
-    pub(super) next: Option<(Arc<str>, Value<'a>)>,
-}
-
-impl<'a, 'de, C: Iterator<Item = (Arc<str>, Value<'a>)>> MapAccess<'de> for Fields<'a, C> {
-    type Error = RowError;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, RowError> {
-        self.next = self.cells.next();
-        let Some((name, _)) = &self.next else { return Ok(None) };
-        seed.deserialize((**name).into_deserializer()).map(Some)
-    }
-
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, RowError> {
-        let (name, value) = self.next.take().ok_or_else(|| RowError::new("a value was asked for without its name"))?;
-        seed.deserialize(value).map_err(|error| error.within(&name))
-    }
 }

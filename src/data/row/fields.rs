@@ -1,0 +1,98 @@
+//! Named values, for structs and maps.
+
+use super::{RowError, unnamed::unnamed_structs, value::Value};
+use crate::data::cell::{Cell, Raw};
+use serde::{
+    Deserializer,
+    de::{DeserializeSeed, IntoDeserializer, MapAccess, Visitor},
+    forward_to_deserialize_any,
+};
+use std::sync::Arc;
+
+pub(super) struct Fields<'a, C: Iterator<Item = (Arc<str>, Value<'a>)>> {
+    cells: C,
+    next: Option<(Arc<str>, Value<'a>)>,
+}
+
+impl<'a, C: Iterator<Item = (Arc<str>, Value<'a>)>> Fields<'a, C> {
+    pub(super) fn new(cells: C) -> Self {
+        Self { cells, next: None }
+    }
+}
+
+impl<'a, 'de, C: Iterator<Item = (Arc<str>, Value<'a>)>> MapAccess<'de> for Fields<'a, C> {
+    type Error = RowError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, RowError> {
+        self.next = self.cells.next();
+        let Some((name, _)) = &self.next else { return Ok(None) };
+        seed.deserialize(Name(name)).map(Some)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, RowError> {
+        let (name, value) = self.next.take().ok_or_else(|| RowError::new("a value was asked for without its name"))?;
+        seed.deserialize(value).map_err(|error| error.within(&name))
+    }
+}
+
+/// Refuses an object with a key that is there twice, among the keys that are asked for. `None` asks for all.
+pub(super) fn once(fields: &[(Arc<str>, Cell)], asked: Option<&[&str]>) -> Result<(), RowError> {
+    let mut names: Vec<&str> = match asked {
+        Some(asked) => fields.iter().map(|(name, _)| &**name).filter(|name| asked.contains(name)).collect(),
+        None => fields.iter().map(|(name, _)| &**name).collect(),
+    };
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(RowError::new(format!("the key `{}` is there twice", pair[0]))),
+        None => Ok(()),
+    }
+}
+
+/// The name of a field. The keys of a map may also be numbers, as in JSON.
+struct Name<'a>(&'a str);
+
+impl Name<'_> {
+    fn value(&self) -> Value<'static> {
+        Cell::Raw(self.0.as_bytes().to_vec(), Raw::Text).into()
+    }
+}
+
+macro_rules! as_text {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+            self.value().$method(visitor)
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Name<'_> {
+    type Error = RowError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        visitor.visit_str(self.0)
+    }
+
+    as_text! {
+        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8 deserialize_u16
+        deserialize_u32 deserialize_u64 deserialize_f32 deserialize_f64
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, RowError> {
+        visitor.visit_enum(self.0.into_deserializer())
+    }
+
+    unnamed_structs!();
+
+    forward_to_deserialize_any! {
+        i128 u128 char str string bytes byte_buf unit unit_struct seq tuple map struct identifier ignored_any
+    }
+}
