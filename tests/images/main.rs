@@ -4,4 +4,5 @@
 mod exif;
 mod hostile_files;
 mod image_folder;
+mod jpeg_scans;
 mod vision;

@@ -4,7 +4,7 @@
 use super::turbo::Turbo;
 use super::{
     jpeg::JpegHeader,
-    riff,
+    riff, scans,
     walk::{Walk, seen},
 };
 use crate::{
@@ -102,6 +102,9 @@ fn stored(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<(RgbImag
                 Turbo::open(bytes, &jpeg, limits.bytes)?.decode(Rect::whole((jpeg.width, jpeg.height)), &mut out)?;
             let image = RgbImage::from_raw(all.width, all.height, out).ok_or(VisionError::NoPixels)?;
             return Ok((image, jpeg.orientation));
+        }
+        if jpeg.is_for_scans() {
+            return Ok((scans::decode(bytes, &jpeg)?, jpeg.orientation));
         }
     }
     guarded(|| {

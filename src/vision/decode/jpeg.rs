@@ -1,5 +1,6 @@
 //! What the headers of a JPEG say, without decoding it (ITU-T T.81, annex B).
 
+use super::{scans::Colours, segments::Segments};
 use crate::vision::error::VisionError;
 use image::metadata::Orientation;
 
@@ -25,11 +26,11 @@ pub(crate) struct Frame {
     /// Bits of a value.
     precision: u8,
     components: u8,
-    /// The identifiers of the first three components, and their sampling factors (horizontal, vertical).
-    ids: [u8; 3],
+    /// The identifiers of the first four components, and their sampling factors (horizontal, vertical).
+    pub(super) ids: [u8; 4],
     /// The quantization table of each.
-    quantized: [u8; 3],
-    sampling: [(u8, u8); 3],
+    pub(super) quantized: [u8; 4],
+    pub(super) sampling: [(u8, u8); 4],
     /// The kind of colours, if an Adobe segment tells: 0 is RGB or CMYK, 1 is YCbCr, 2 is YCCK.
     adobe: Option<u8>,
 }
@@ -42,55 +43,54 @@ impl JpegHeader {
     /// If the scan or its end is missing: a decoder would fill what is missing with grey and report nothing, so
     /// half-copied files would be used for training. If there is no frame header.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, VisionError> {
-        let mut rest = bytes.get(2..).unwrap_or_default();
         let (mut size, mut frame, mut orientation, mut adobe) = (None, None, Orientation::NoTransforms, None);
-        let mut tables = Tables::default();
-        loop {
-            let step = match *rest {
-                [0xFF, 0xDA, ref scan @ ..] => {
+        let (mut tables, mut segments) = (Tables::default(), Segments::new(bytes));
+        while let Some((marker, data)) = segments.next() {
+            match (marker, data) {
+                (0xDA, scan) => {
                     // The search starts at the end of the file, where the marker is.
-                    if !rest.windows(2).rev().any(|pair| pair == [0xFF, 0xD9]) {
+                    if !segments.rest().windows(2).rev().any(|pair| pair == [0xFF, 0xD9]) {
                         return Err(VisionError::Truncated);
                     }
                     let none = VisionError::Malformed("no frame header comes before its data");
                     let Some(((width, height), frame)) = size.zip(frame) else { return Err(none) };
-                    let scanned = scan.get(2).copied().unwrap_or(0);
+                    let scanned = scan.first().copied().unwrap_or(0);
                     let tables = tables.serve(&frame, scan);
                     return Ok(Self { width, height, orientation, frame: Frame { adobe, ..frame }, scanned, tables });
                 }
-                // Padding before a marker.
-                [0xFF, 0xFF, ..] => 1,
-                // Bytes that are no marker, and markers without a length.
-                [0xFF, 0x00 | 0x01 | 0xD0..=0xD9, ..] => 2,
-                [0xFF, marker, high, low, ref data @ ..] => {
-                    let length = usize::from(u16::from_be_bytes([high, low]));
-                    let data = data.get(..length.saturating_sub(2)).unwrap_or_default();
-                    match (marker, data) {
-                        // Frames: all of C0 to CF but the tables C4 and CC, and the reserved C8.
-                        (0xC0..=0xC3 | 0xC5..=0xC7 | 0xC9..=0xCB | 0xCD..=0xCF, data) if frame.is_none() => {
-                            (size, frame) = Frame::read(marker, data).map_or((None, None), |(s, f)| (Some(s), Some(f)));
-                        }
-                        (0xE1, [b'E', b'x', b'i', b'f', 0, 0, exif @ ..]) => {
-                            orientation = Orientation::from_exif_chunk(exif).unwrap_or(Orientation::NoTransforms);
-                        }
-                        (0xC4, data) => tables.huffman(data),
-                        (0xDB, data) => tables.quantization(data),
-                        (0xEE, [b'A', b'd', b'o', b'b', b'e', _, _, _, _, _, _, kind, ..]) => adobe = Some(*kind),
-                        _ => {}
-                    }
-                    2 + length
+                // Frames: all of C0 to CF but the tables C4 and CC, and the reserved C8.
+                (0xC0..=0xC3 | 0xC5..=0xC7 | 0xC9..=0xCB | 0xCD..=0xCF, data) if frame.is_none() => {
+                    (size, frame) = Frame::read(marker, data).map_or((None, None), |(s, f)| (Some(s), Some(f)));
                 }
-                [] | [0xFF, ..] => return Err(VisionError::Truncated),
-                // Stray bytes.
-                [..] => rest.iter().position(|byte| *byte == 0xFF).unwrap_or(rest.len()),
-            };
-            rest = rest.get(step..).unwrap_or_default();
+                (0xE1, [b'E', b'x', b'i', b'f', 0, 0, exif @ ..]) => {
+                    orientation = Orientation::from_exif_chunk(exif).unwrap_or(Orientation::NoTransforms);
+                }
+                (0xC4, data) => tables.huffman(data),
+                (0xDB, data) => tables.quantization(data),
+                (0xEE, [b'A', b'd', b'o', b'b', b'e', _, _, _, _, _, _, kind, ..]) => adobe = Some(*kind),
+                _ => {}
+            }
         }
+        Err(VisionError::Truncated)
     }
 
     /// The bytes of its pixels, in the colours of the file.
     pub(crate) fn bytes(&self) -> u64 {
         u64::from(self.frame.components) * u64::from(self.width) * u64::from(self.height)
+    }
+
+    /// Whether zune-jpeg decodes it wrong or not at all: in several scans without progressive mode; so narrow that colours
+    /// have one or two columns, which it mixes and libjpeg does not; or with sampling that is no power of two, or is finer
+    /// for colours than for light.
+    pub(super) fn is_for_scans(&self) -> bool {
+        /// The most columns of a picture that is narrow.
+        const NARROW: u32 = 4;
+        let Frame { process, precision, components, sampling, .. } = self.frame;
+        let [first, rest @ ..] = &sampling[..components.min(4).into()] else { return false };
+        let in_parts = self.scanned < components && process != 0xC2;
+        let narrow = self.width <= NARROW && rest.iter().any(|factors| factors != first);
+        let odd = first.0 == 3 || first.1 == 3 || rest.iter().any(|factors| factors.0 > first.0 || factors.1 > first.1);
+        matches!(process, 0xC0..=0xC2) && precision == 8 && (in_parts || narrow || odd)
     }
 
     /// Whether the hardware of a GPU decodes it: a baseline picture in one scan, YCbCr, with usual sampling.
@@ -102,7 +102,7 @@ impl JpegHeader {
         /// Of decoded pictures. Larger ones would need too much memory of the device.
         const BYTES: u64 = 128 << 20;
         let sides = SHORTEST..=LONGEST;
-        let Frame { process, sampling: [luma, rest @ ..], components, .. } = self.frame;
+        let Frame { process, sampling: [luma, rest @ .., _], components, .. } = self.frame;
         let usual = match components {
             3 => matches!(luma, (1 | 2, 1 | 2)) && rest == [(1, 1); 2],
             _ => false,
@@ -123,8 +123,8 @@ impl Frame {
     fn read(process: u8, data: &[u8]) -> Option<((u32, u32), Self)> {
         let [precision, a, b, c, d, components, rest @ ..] = data else { return None };
         let side = |high, low| u32::from(u16::from_be_bytes([high, low]));
-        let (mut ids, mut sampling, mut quantized) = ([0; 3], [(0, 0); 3], [0; 3]);
-        for (at, component) in rest.chunks_exact(3).take((*components).min(3).into()).enumerate() {
+        let (mut ids, mut sampling, mut quantized) = ([0; 4], [(0, 0); 4], [0; 4]);
+        for (at, component) in rest.chunks_exact(3).take((*components).min(4).into()).enumerate() {
             (ids[at], sampling[at]) = (component[0], (component[1] >> 4, component[1] & 15));
             quantized[at] = component[2];
         }
@@ -133,14 +133,26 @@ impl Frame {
         Some(((side(*c, *d), side(*a, *b)), frame))
     }
 
-    /// Whether its values are Y, Cb and Cr, or Y alone, in 8 bits. As in libjpeg, components that are named R, G and B
-    /// are these colours.
+    /// What its components are. As in libjpeg, those that are named R, G and B are these colours.
+    pub(super) fn colours(&self) -> Option<Colours> {
+        match (self.components, self.adobe) {
+            (1, _) => Some(Colours::Grey),
+            (3, Some(1)) => Some(Colours::Ycc),
+            (3, None) if self.ids[..3] != *b"RGB" => Some(Colours::Ycc),
+            (3, _) => Some(Colours::Rgb),
+            (4, Some(2)) => Some(Colours::Ycck),
+            (4, _) => Some(Colours::Cmyk),
+            _ => None,
+        }
+    }
+
+    /// Whether its values are Y, Cb and Cr, or Y alone, in 8 bits.
     fn is_ycc_or_grey(&self) -> bool {
-        let ycc = match self.adobe {
-            Some(kind) => kind == 1,
-            None => self.ids != *b"RGB",
-        };
-        self.precision == 8 && (self.components == 1 || (self.components == 3 && ycc))
+        self.precision == 8 && matches!(self.colours(), Some(Colours::Ycc | Colours::Grey))
+    }
+
+    pub(super) fn is_progressive(&self) -> bool {
+        self.process == 0xC2
     }
 
     /// Whether libjpeg-turbo decodes it: 8 bits, Huffman codes, not lossless, grey or YCbCr.
@@ -197,11 +209,11 @@ impl Tables {
         }
     }
 
-    /// Whether a scan of all components of a baseline frame has its tables. `scan` is what follows its marker.
+    /// Whether a scan of all components of a baseline frame has its tables. `scan` is its header.
     fn serve(&self, frame: &Frame, scan: &[u8]) -> bool {
         let has = |tables: u8, number: u8| number < 4 && tables & (1 << number) != 0;
-        let count = usize::from(frame.components.min(3));
-        let [_, _, _, rest @ ..] = scan else { return false };
+        let count = usize::from(frame.components.min(4));
+        let [_, rest @ ..] = scan else { return false };
         let Some((components, [0, 63, 0, ..])) = rest.split_at_checked(2 * count) else { return false };
         let coded = components.chunks_exact(2).zip(frame.ids).all(|(component, id)| {
             let [own, tables] = [component[0], component[1]];

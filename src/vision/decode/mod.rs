@@ -4,6 +4,8 @@ mod chw;
 mod file;
 mod jpeg;
 mod riff;
+mod scans;
+mod segments;
 #[cfg(feature = "turbo")]
 mod turbo;
 mod walk;
