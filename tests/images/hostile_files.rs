@@ -2,6 +2,7 @@
 
 mod disk;
 mod late;
+mod orientation;
 mod webp;
 
 use crate::exif::exif;

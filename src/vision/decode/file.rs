@@ -4,7 +4,7 @@
 use super::turbo::Turbo;
 use super::{
     jpeg::JpegHeader,
-    riff, scans,
+    png, riff, scans,
     walk::{Walk, seen},
 };
 use crate::{
@@ -92,9 +92,11 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
 
 /// Decodes a file to the pixels that it stores, and says how they are to be turned.
 fn stored(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<(RgbImage, Orientation), VisionError> {
+    let mut turned = None;
     if format == ImageFormat::Jpeg {
         let jpeg = JpegHeader::read(bytes)?;
         check(&jpeg, limits)?;
+        turned = Some(jpeg.orientation);
         #[cfg(feature = "turbo")]
         if jpeg.frame.for_turbo() {
             let mut out = Vec::new();
@@ -110,7 +112,7 @@ fn stored(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<(RgbImag
     guarded(|| {
         let (decoder, orientation) = opened(bytes, format, limits)?;
         let image = DynamicImage::from_decoder(decoder).map_err(|error| refused(error, limits))?;
-        Ok((image.into_rgb8(), orientation))
+        Ok((image.into_rgb8(), turned.unwrap_or(orientation)))
     })
 }
 
@@ -226,7 +228,8 @@ fn guarded<T>(decode: impl FnOnce() -> Result<T, VisionError>) -> Result<T, Visi
     catch(decode).unwrap_or_else(|caught| Err(VisionError::Panicked(caught.message)))
 }
 
-/// Opens a file by the crate image: reads its header, and compares it with the limits.
+/// Opens a file by the crate image: reads its header, and compares it with the limits. Says how it is turned, but for a
+/// JPEG.
 fn opened<'a>(
     bytes: &'a [u8],
     format: ImageFormat,
@@ -239,8 +242,13 @@ fn opened<'a>(
     reader.limits(inner);
     let mut decoder = reader.into_decoder().map_err(|error| refused(error, limits))?;
     check_size(decoder.dimensions(), decoder.total_bytes(), limits)?;
-    // Metadata that cannot be read is no reason to refuse the pixels.
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let orientation = match format {
+        ImageFormat::Jpeg => Orientation::NoTransforms, // `JpegHeader` has it
+        ImageFormat::Png => png::metadata(bytes).orientation(),
+        ImageFormat::WebP => riff::metadata(bytes).orientation(),
+        // Metadata that cannot be read is no reason to refuse the pixels.
+        _ => decoder.orientation().unwrap_or(Orientation::NoTransforms),
+    };
     Ok((decoder, orientation))
 }
 

@@ -1,6 +1,6 @@
 //! What the headers of a JPEG say, without decoding it (ITU-T T.81, annex B).
 
-use super::{scans::Colours, segments::Segments};
+use super::{orientation::Metadata, scans::Colours, segments::Segments};
 use crate::vision::error::VisionError;
 use image::metadata::Orientation;
 
@@ -43,7 +43,7 @@ impl JpegHeader {
     /// If the scan or its end is missing: a decoder would fill what is missing with grey and report nothing, so
     /// half-copied files would be used for training. If there is no frame header.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, VisionError> {
-        let (mut size, mut frame, mut orientation, mut adobe) = (None, None, Orientation::NoTransforms, None);
+        let (mut size, mut frame, mut adobe, mut metadata) = (None, None, None, Metadata::default());
         let (mut tables, mut segments) = (Tables::default(), Segments::new(bytes));
         while let Some((marker, data)) = segments.next() {
             match (marker, data) {
@@ -55,15 +55,18 @@ impl JpegHeader {
                     let none = VisionError::Malformed("no frame header comes before its data");
                     let Some(((width, height), frame)) = size.zip(frame) else { return Err(none) };
                     let scanned = scan.first().copied().unwrap_or(0);
-                    let tables = tables.serve(&frame, scan);
+                    let (tables, orientation) = (tables.serve(&frame, scan), metadata.orientation());
                     return Ok(Self { width, height, orientation, frame: Frame { adobe, ..frame }, scanned, tables });
                 }
                 // Frames: all of C0 to CF but the tables C4 and CC, and the reserved C8.
                 (0xC0..=0xC3 | 0xC5..=0xC7 | 0xC9..=0xCB | 0xCD..=0xCF, data) if frame.is_none() => {
                     (size, frame) = Frame::read(marker, data).map_or((None, None), |(s, f)| (Some(s), Some(f)));
                 }
-                (0xE1, [b'E', b'x', b'i', b'f', 0, 0, exif @ ..]) => {
-                    orientation = Orientation::from_exif_chunk(exif).unwrap_or(Orientation::NoTransforms);
+                (0xE1, data) if data.starts_with(b"Exif\0\0") => {
+                    metadata.exif = metadata.exif.or(Some(data.into()));
+                }
+                (0xE1, data) if data.starts_with(b"http://ns.adobe.com/xap/1.0/\0") => {
+                    metadata.xmp = metadata.xmp.or(Some(data.into()));
                 }
                 (0xC4, data) => tables.huffman(data),
                 (0xDB, data) => tables.quantization(data),

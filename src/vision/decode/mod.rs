@@ -3,6 +3,8 @@
 mod chw;
 mod file;
 mod jpeg;
+mod orientation;
+mod png;
 mod riff;
 mod scans;
 mod segments;

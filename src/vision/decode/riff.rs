@@ -4,6 +4,7 @@
 //! memory for a picture of any size, even on a canvas of one pixel. It panics if a frame of an animation is larger than
 //! the frame says. The limits can be compared only with the size of the canvas, and that size shows none of this.
 
+use super::orientation::Metadata;
 use crate::vision::{error::VisionError, parameters::Size};
 
 /// Returns the bytes up to the end that the file states, if the chunks in them are whole and pictures are as large as
@@ -28,6 +29,19 @@ pub(super) fn checked(file: &[u8]) -> Result<&[u8], VisionError> {
         }
     }
     if canvas.is_some() { Ok(riff) } else { Err(VisionError::Malformed("it has no chunks")) }
+}
+
+/// Finds the EXIF and the XMP of a file that was checked.
+pub(super) fn metadata(riff: &[u8]) -> Metadata<'_> {
+    let mut found = Metadata::default();
+    for chunk in (Chunks { file: riff, at: 12, end: riff.len() }).flatten() {
+        match &chunk.kind {
+            b"EXIF" => found.exif = found.exif.or(Some(chunk.data.into())),
+            b"XMP " => found.xmp = found.xmp.or(Some(chunk.data.into())),
+            _ => {}
+        }
+    }
+    found
 }
 
 struct Chunk<'a> {

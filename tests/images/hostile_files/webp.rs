@@ -21,6 +21,7 @@ const ALPHA: [u8; 17] =
 
 const ALPHA_FLAG: u8 = 0x10;
 const EXIF_FLAG: u8 = 0x08;
+const XMP_FLAG: u8 = 0x04;
 const ANIMATION_FLAG: u8 = 0x02;
 
 pub(crate) fn riff_chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
@@ -62,6 +63,14 @@ pub(crate) fn animated(width: u32, height: u32, pictures: &[&RgbImage]) -> Vec<u
 /// The chunk of the picture.
 fn lossless(image: &RgbImage) -> Vec<u8> {
     encoded(image.clone(), ImageFormat::WebP)[12..].to_vec()
+}
+
+/// [`picture`] with chunks behind it.
+pub(crate) fn with_chunks(chunks: &[(&[u8; 4], Vec<u8>)]) -> Vec<u8> {
+    let flag = |(kind, _): &(&[u8; 4], _)| if *kind == b"EXIF" { EXIF_FLAG } else { XMP_FLAG };
+    let flags = chunks.iter().fold(0, |flags, chunk| flags | flag(chunk));
+    let chunks = chunks.iter().map(|(kind, data)| riff_chunk(kind, data)).collect::<Vec<_>>();
+    file(&[canvas(flags, 8, 6), lossless(&picture()), chunks.concat()])
 }
 
 fn lossy() -> Vec<u8> {

@@ -1,0 +1,60 @@
+//! How a picture is turned: what its EXIF says, or else its XMP.
+
+use image::metadata::Orientation;
+use std::borrow::Cow;
+
+/// The metadata of a file that may say it. Of each kind the first one counts.
+#[derive(Default)]
+pub(super) struct Metadata<'a> {
+    pub(super) exif: Option<Cow<'a, [u8]>>,
+    pub(super) xmp: Option<Cow<'a, [u8]>>,
+}
+
+impl Metadata<'_> {
+    /// What cannot be read turns nothing: it is no reason to refuse the pixels.
+    pub(super) fn orientation(&self) -> Orientation {
+        let exif = self.exif.as_deref().and_then(of_exif);
+        let value = exif.or_else(|| self.xmp.as_deref().and_then(of_xmp)).unwrap_or(1);
+        u8::try_from(value).ok().and_then(Orientation::from_exif).unwrap_or(Orientation::NoTransforms)
+    }
+}
+
+/// Reads the tag of the first directory. Some writers put the prefix of JPEG's segments before it.
+fn of_exif(exif: &[u8]) -> Option<u32> {
+    const TAG: u32 = 0x112;
+    const SHORT: u32 = 3;
+    const LONG: u32 = 4;
+    let tiff = exif.strip_prefix(b"Exif\0\0").unwrap_or(exif);
+    let big = match tiff.first_chunk()? {
+        b"II*\0" => false,
+        b"MM\0*" => true,
+        _ => return None,
+    };
+    let number = |bytes: &[u8]| {
+        let add = |value: u32, byte: &u8| value << 8 | u32::from(*byte);
+        if big { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) }
+    };
+    let directory = tiff.get(number(tiff.get(4..8)?) as usize..)?;
+    let (count, entries) = directory.split_at_checked(2)?;
+    let mut entries = entries.as_chunks::<12>().0.iter().take(number(count) as usize);
+    let entry = entries.find(|entry| number(&entry[..2]) == TAG)?;
+    match (number(&entry[2..4]), number(&entry[4..8])) {
+        (SHORT, 1) => Some(number(&entry[8..10])),
+        (LONG, 1) => Some(number(&entry[8..])),
+        _ => None,
+    }
+}
+
+/// Finds `tiff:Orientation`, an attribute or an element.
+fn of_xmp(xmp: &[u8]) -> Option<u32> {
+    const NAME: &[u8] = b"tiff:Orientation";
+    let behind = xmp.windows(NAME.len()).position(|name| name == NAME)? + NAME.len();
+    let mut text = xmp[behind..].iter().filter(|byte| !byte.is_ascii_whitespace());
+    match text.next()? {
+        b'>' => {}
+        b'=' => drop(text.next().filter(|quote| matches!(quote, b'"' | b'\''))?),
+        _ => return None,
+    }
+    let (digit, end) = (text.next()?, text.next()?);
+    if end.is_ascii_digit() { None } else { char::from(*digit).to_digit(10) }
+}

@@ -1,0 +1,55 @@
+//! The metadata of a PNG, which may lie behind its data.
+
+use super::orientation::Metadata;
+use flate2::read::ZlibDecoder;
+use std::{borrow::Cow, io::Read};
+
+/// Finds EXIF and XMP. ImageMagick's raw profile is EXIF too.
+pub(super) fn metadata(file: &[u8]) -> Metadata<'_> {
+    let (mut found, mut profile) = (Metadata::default(), None);
+    let mut rest = file.get(8..).unwrap_or_default();
+    while let Some((head, behind)) = rest.split_first_chunk::<8>() {
+        let [a, b, c, d, kind @ ..] = *head;
+        let length = u32::from_be_bytes([a, b, c, d]) as usize;
+        let Some(data) = behind.get(..length) else { break };
+        rest = behind.get(length.saturating_add(4)..).unwrap_or_default(); // there is a checksum
+        match &kind {
+            b"eXIf" => found.exif = found.exif.or(Some(data.into())),
+            b"tEXt" | b"zTXt" if profile.is_none() => profile = text(&kind, data, b"Raw profile type exif\0"),
+            b"iTXt" if found.xmp.is_none() => found.xmp = text(&kind, data, b"XML:com.adobe.xmp\0"),
+            _ => {}
+        }
+    }
+    found.exif = found.exif.or_else(|| Some(raw_profile(&profile?)?.into()));
+    found
+}
+
+/// Returns the text of a chunk, if it has this name.
+fn text<'a>(kind: &[u8; 4], data: &'a [u8], name: &[u8]) -> Option<Cow<'a, [u8]>> {
+    let data = data.strip_prefix(name)?;
+    match kind {
+        b"tEXt" => Some(data.into()),
+        b"zTXt" => inflated(data.get(1..)?),
+        _ => {
+            // Two texts come before it: a language, and the name in that language.
+            let (&[packed, _], data) = data.split_first_chunk()?;
+            let text = data.splitn(3, |byte| *byte == 0).nth(2)?;
+            if packed == 0 { Some(text.into()) } else { inflated(text) }
+        }
+    }
+}
+
+/// Returns the beginning of compressed bytes, which has the orientation.
+fn inflated(bytes: &[u8]) -> Option<Cow<'static, [u8]>> {
+    const MOST: u64 = 1 << 20;
+    let mut out = Vec::new();
+    ZlibDecoder::new(bytes).take(MOST).read_to_end(&mut out).ok()?;
+    Some(out.into())
+}
+
+/// Reads a profile as ImageMagick writes it: an empty line, a name, a length, and digits of base 16 in lines.
+fn raw_profile(text: &[u8]) -> Option<Vec<u8>> {
+    let digits = text.splitn(4, |byte| *byte == b'\n').nth(3)?.iter().filter(|byte| !byte.is_ascii_whitespace());
+    let digits: Option<Vec<_>> = digits.map(|byte| char::from(*byte).to_digit(16)).collect();
+    Some(digits?.as_chunks::<2>().0.iter().map(|[high, low]| (high << 4 | low) as u8).collect())
+}
