@@ -1,6 +1,7 @@
 //! Files that real folders hold, made here byte by byte: each is a clear error or the right image, never a crash and never a hang.
 
 mod disk;
+mod kinds;
 mod late;
 mod orientation;
 mod webp;

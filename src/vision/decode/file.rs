@@ -3,6 +3,7 @@
 #[cfg(feature = "turbo")]
 use super::turbo::Turbo;
 use super::{
+    gif,
     jpeg::JpegHeader,
     png, riff, scans,
     walk::{Walk, seen},
@@ -75,10 +76,11 @@ pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError>
 
 /// Decodes a PNG, JPEG, GIF or WebP by its content, whatever its name, to 8-bit RGB as it is meant to be seen.
 ///
-/// The EXIF orientation is applied. 16-bit images are scaled. Grey images and palettes are spread over three channels.
-/// CMYK JPEGs are converted as Pillow does, without a profile. Alpha is dropped, and colour profiles are ignored. Of an
-/// animation the first frame is decoded. More formats of the crate [`image`] are decoded if a program switches on their
-/// features.
+/// The orientation of EXIF is applied, or else that of XMP. Values of 16 bits become `value / 257`, rounded. Grey is
+/// spread over three channels, and a palette becomes its colours. CMYK JPEGs are converted as Pillow does, without a
+/// profile. Alpha is dropped: a clear pixel has the colour that it stores. Colour profiles are ignored. Of an animation
+/// the first frame is decoded; what it does not cover of a GIF has the background colour. More formats of the crate
+/// [`image`] are decoded if a program switches on their features.
 ///
 /// # Errors
 /// If the bytes are of none of these formats, are cut off, contradict themselves or are over the limits, or if the
@@ -112,7 +114,11 @@ fn stored(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<(RgbImag
     guarded(|| {
         let (decoder, orientation) = opened(bytes, format, limits)?;
         let image = DynamicImage::from_decoder(decoder).map_err(|error| refused(error, limits))?;
-        Ok((image.into_rgb8(), turned.unwrap_or(orientation)))
+        let mut image = image.into_rgb8();
+        if format == ImageFormat::Gif {
+            gif::fill_around_frame(bytes, &mut image);
+        }
+        Ok((image, turned.unwrap_or(orientation)))
     })
 }
 

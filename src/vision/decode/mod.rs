@@ -2,6 +2,7 @@
 
 mod chw;
 mod file;
+mod gif;
 mod jpeg;
 mod orientation;
 mod png;

@@ -1,0 +1,54 @@
+//! What is around the first frame of a GIF that is smaller than its screen.
+
+use crate::vision::geometry::Rect;
+use image::{Rgb, RgbImage};
+
+/// Gives the background colour to what the first frame does not cover. Without one it stays as it is, which is black.
+pub(super) fn fill_around_frame(file: &[u8], image: &mut RgbImage) {
+    let Some((frame, colour)) = frame_and_background(file) else { return };
+    if frame == Rect::whole(image.dimensions()) {
+        return;
+    }
+    let covered = |x: u32, y: u32| {
+        x.checked_sub(frame.left).is_some_and(|x| x < frame.width)
+            && y.checked_sub(frame.top).is_some_and(|y| y < frame.height)
+    };
+    for (x, y, pixel) in image.enumerate_pixels_mut() {
+        if !covered(x, y) {
+            *pixel = Rgb(colour);
+        }
+    }
+}
+
+/// Reads where the first frame lies, and the colour of the background in the table of the screen (GIF89a, sections 18
+/// to 20).
+fn frame_and_background(file: &[u8]) -> Option<(Rect, [u8; 3])> {
+    let (head, rest) = file.split_first_chunk::<13>()?;
+    let (flags, background) = (head[10], usize::from(head[11]));
+    if flags & 0x80 == 0 {
+        return None;
+    }
+    let (table, mut rest) = rest.split_at_checked(3 << ((flags & 7) + 1))?;
+    let colour = *table.as_chunks::<3>().0.get(background)?;
+    loop {
+        match rest {
+            // An extension: its kind, and blocks up to one of no bytes.
+            [0x21, _, blocks @ ..] => {
+                rest = blocks;
+                loop {
+                    let (length, behind) = rest.split_first()?;
+                    rest = behind.get(usize::from(*length)..)?;
+                    if *length == 0 {
+                        break;
+                    }
+                }
+            }
+            [0x2C, a, b, c, d, e, f, g, h, ..] => {
+                let [left, top, width, height] =
+                    [[*a, *b], [*c, *d], [*e, *f], [*g, *h]].map(|side| u16::from_le_bytes(side).into());
+                return Some((Rect { left, top, width, height }, colour));
+            }
+            _ => return None,
+        }
+    }
+}
