@@ -31,6 +31,14 @@ pub enum VisionError {
     /// The content is of no known format. The file's name does not count.
     #[error("its content is not PNG, JPEG, GIF or WebP")]
     UnknownFormat,
+    /// The content is of a format that is not decoded.
+    #[error("its content is {kind}, which is not decoded: {}convert it to PNG or JPEG", switch_on(*feature))]
+    Unsupported {
+        /// The format.
+        kind: &'static str,
+        /// The feature of the crate [`image`] that decodes it, if there is one.
+        feature: Option<&'static str>,
+    },
     /// A JPEG without its end marker, or a WebP that is shorter than it says.
     #[error("its data ends too early, the file is truncated")]
     Truncated,
@@ -124,6 +132,12 @@ pub enum VisionError {
         /// The bytes that the row has.
         given: usize,
     },
+}
+
+fn switch_on(feature: Option<&str>) -> String {
+    feature.map_or(String::new(), |name| {
+        format!("switch on the feature `{name}` of the crate `image` 0.25 in your Cargo.toml, or ")
+    })
 }
 
 impl VisionError {

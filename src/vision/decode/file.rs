@@ -3,6 +3,7 @@
 #[cfg(feature = "turbo")]
 use super::turbo::Turbo;
 use super::{
+    format::format,
     gif,
     jpeg::JpegHeader,
     png, riff, scans,
@@ -120,15 +121,6 @@ fn stored(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<(RgbImag
         }
         Ok((image, turned.unwrap_or(orientation)))
     })
-}
-
-/// Says what a file is by its content.
-fn format(bytes: &[u8]) -> Result<ImageFormat, VisionError> {
-    if bytes.is_empty() {
-        return Err(VisionError::Empty);
-    }
-    let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(VisionError::Io)?;
-    reader.format().ok_or(VisionError::UnknownFormat)
 }
 
 /// What a file's header says.

@@ -2,6 +2,7 @@
 
 mod chw;
 mod file;
+mod format;
 mod gif;
 mod jpeg;
 mod orientation;

@@ -1,6 +1,7 @@
 //! Kinds of files: what becomes of their pixels, and what is said of those that are not decoded.
 
-use super::{decode, encoded, png_chunk};
+use super::{decode, encoded, header, picture, png_chunk};
+use burn_pinned::vision::VisionError;
 use image::{DynamicImage, ImageBuffer, ImageFormat, Luma, Rgb, RgbImage, Rgba};
 
 const COLOURS: [[u8; 3]; 4] = [[10, 20, 30], [200, 0, 0], [0, 200, 0], [0, 0, 200]];
@@ -75,4 +76,29 @@ fn palettes_become_colours_and_alpha_is_dropped() {
     assert_eq!(image.as_raw()[..], COLOURS.as_flattened()[3..]);
     let clear = ImageBuffer::from_pixel(1, 1, Rgba([1u8, 2, 3, 0]));
     assert_eq!(decode(&encoded(DynamicImage::ImageRgba8(clear), ImageFormat::Png)).unwrap().as_raw()[..], [1, 2, 3]);
+}
+
+#[test]
+fn a_kind_that_is_not_decoded_is_named_with_the_cure() {
+    let ftyp = |brand: &[u8; 4]| [b"\0\0\0\x18ftyp", &brand[..], b"\0\0\0\0mif1", &brand[..]].concat();
+    let files = [
+        (b"BM\x46\0\0\0\0\0\0\0\x36\0\0\0".to_vec(), "BMP", "the feature `bmp` of the crate `image`"),
+        (b"II*\0\x08\0\0\0".to_vec(), "TIFF", "the feature `tiff` of the crate `image`"),
+        (b"MM\0*\0\0\0\x08".to_vec(), "TIFF", "the feature `tiff` of the crate `image`"),
+        (ftyp(b"avif"), "AVIF", "the feature `avif-native` of the crate `image`"),
+        (ftyp(b"heic"), "HEIC", "convert"),
+        (ftyp(b"mif1"), "HEIF", "convert"),
+        (b"\xFF\x0A\xFA\x7F\x01".to_vec(), "JPEG XL", "convert"),
+        (b"\0\0\0\x0CJXL \r\n\x87\n\0\0\0\0".to_vec(), "JPEG XL", "convert"),
+        (b"\0\0\0\x0CjP  \r\n\x87\n\0\0\0\0".to_vec(), "JPEG 2000", "convert"),
+    ];
+    for (file, kind, cure) in files {
+        for error in [decode(&file).unwrap_err(), header(&file).unwrap_err()] {
+            let message = error.to_string();
+            assert!(matches!(error, VisionError::Unsupported { .. }), "{message}");
+            assert!(message.contains(&format!("its content is {kind}, which")), "{message}");
+            assert!(message.contains(cure), "{message}");
+        }
+    }
+    assert!(decode(&encoded(picture(), ImageFormat::Png)).is_ok());
 }
