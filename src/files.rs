@@ -1,6 +1,6 @@
 //! Files that are opened although a process may have few: often 1,024, and 256 on macOS.
 //!
-//! Shards stay open between reads. All data sets of the process keep them in one [`pool`]. Where a file cannot be opened
+//! Shards stay open between reads. All data sets of the process keep them in one pool. Where a file cannot be opened
 //! because there are too many, the pool closes one, and it is tried again.
 
 #[cfg(feature = "data")]
@@ -35,10 +35,16 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 /// Opens something. While there are too many files for it, files of the pool are closed.
 #[cfg(any(feature = "data", feature = "vision"))]
 pub(crate) fn with_room<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    while_full(open, are_too_many)
+}
+
+/// The same, where such errors are in errors of another type.
+#[cfg(any(feature = "data", feature = "vision"))]
+pub(crate) fn while_full<T, E>(open: impl Fn() -> Result<T, E>, is_full: impl Fn(&E) -> bool) -> Result<T, E> {
     let mut tries = TRIES;
     loop {
         match open() {
-            Err(error) if are_too_many(&error) => {
+            Err(error) if is_full(&error) => {
                 #[cfg(feature = "data")]
                 if pool::close_one() {
                     continue;

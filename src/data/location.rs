@@ -6,6 +6,7 @@ use super::{
     store::{self, Objects},
     url::{inside, shown, url},
 };
+use crate::files;
 use glob::MatchOptions;
 use std::{
     fmt,
@@ -124,23 +125,31 @@ impl Paths {
     }
 }
 
-fn matches(pattern: &str, files: &mut Vec<PathBuf>) -> Result<(), DataError> {
+fn matches(pattern: &str, all: &mut Vec<PathBuf>) -> Result<(), DataError> {
     if !pattern.contains(['*', '?', '[']) {
-        files.push(pattern.into()); // If it is not there, opening it says so.
+        all.push(pattern.into()); // If it is not there, opening it says so.
         return Ok(());
     }
     let wrong =
         |problem: glob::PatternError| DataError::Pattern { pattern: pattern.into(), problem: problem.to_string() };
-    let before = files.len();
     // As in a shell, `*` means no hidden file: a saved index is one.
     let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
-    for path in glob::glob_with(pattern, options).map_err(wrong)? {
-        let path = path.map_err(|error| DataError::Open { path: error.path().into(), source: error.into() })?;
-        if path.is_file() {
-            files.push(path);
-        }
+    let unreadable = |error: glob::GlobError| DataError::Open { path: error.path().into(), source: error.into() };
+    let find = || -> Result<Vec<PathBuf>, DataError> {
+        let found = glob::glob_with(pattern, options).map_err(wrong)?;
+        found
+            .map(|path| path.map_err(unreadable))
+            .filter(|path| path.as_ref().map_or(true, |path| path.is_file()))
+            .collect()
+    };
+    let are_too_many =
+        |error: &DataError| matches!(error, DataError::Open { source, .. } if files::are_too_many(source));
+    let found = files::while_full(find, are_too_many)?;
+    if found.is_empty() {
+        return Err(DataError::NoFiles { pattern: pattern.into() });
     }
-    if files.len() == before { Err(DataError::NoFiles { pattern: pattern.into() }) } else { Ok(()) }
+    all.extend(found);
+    Ok(())
 }
 
 /// A list of braces may not mean more files than this.

@@ -123,17 +123,24 @@ fn shards_and_images_live_on_the_files_of_the_pool() {
 #[test]
 #[ignore = "run by the test above"]
 fn none_left() {
-    let (folder, images) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (folder, pictures) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     allow(64);
     let (rows, labels) = many(Format::Tar, folder.path(), 240);
-    let images = Pictures::write(images.path());
+    let images = Pictures::write(pictures.path());
     assert_eq!(rows_of(&rows).count(), 240);
-    let own: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    let rest = || std::iter::from_fn(|| File::open("/dev/null").ok()).collect::<Vec<_>>();
+    let mut own = rest();
     assert!(!own.is_empty());
     for at in 0..images.len() {
         let row = images.get(at).unwrap_or_else(|error| panic!("image {at}: {error}"));
         assert_eq!((row.label, row.bytes), Pictures::row(at));
     }
+    own.extend(rest());
+    let again = Rows::<Row>::tar(folder.path().join("*.tar")).open().unwrap();
+    assert_eq!(again.len(), 240);
+    own.extend(rest());
+    assert_eq!(ImageFolder::open(pictures.path()).unwrap().len(), 80);
+    own.extend(rest());
     let got: Vec<_> = skipping(rows, 4).iter().flat_map(Result::unwrap).collect();
     assert_eq!(got, expected(&labels));
 }
