@@ -8,6 +8,7 @@ mod damaged;
 mod descriptors;
 mod fit;
 mod flights;
+mod floats;
 mod formats;
 mod golden;
 mod kills;

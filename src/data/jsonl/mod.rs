@@ -8,6 +8,7 @@ mod parse;
 mod source;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub(crate) use parse::value;
 pub(crate) use source::open;

@@ -1,30 +1,39 @@
 //! From a line to a row.
 
+use super::words::{Mended, NUMBER};
 use crate::data::{
     cell::{Cell, Record},
     source::Wanted,
 };
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::de::SliceRead;
 use std::{fmt, str, sync::Arc};
-
-/// With serde_json's feature `arbitrary_precision`, which any crate of a program may switch on, a number is a map with
-/// this key.
-const NUMBER: &str = "$serde_json::private::Number";
 
 /// Parses a line. The wanted keys are kept, in the order of the line.
 pub(super) fn parse(line: &[u8], wanted: &Wanted) -> Result<Record, serde_json::Error> {
-    let mut parser = serde_json::Deserializer::from_slice(line);
-    let row = parser.deserialize_map(Row(wanted))?;
-    parser.end()?;
-    Ok(row)
+    lenient(line, |parser| parser.deserialize_map(Row(wanted)))
 }
 
 /// Parses a text that is one value. Of its objects all keys are kept, also those that are there twice.
 pub(crate) fn value(text: &[u8]) -> Result<Cell, serde_json::Error> {
-    let mut parser = serde_json::Deserializer::from_slice(text);
-    let value = Value(&Wanted::All).deserialize(&mut parser)?;
-    parser.end()?;
-    Ok(value)
+    lenient(text, |parser| Value(&Wanted::All).deserialize(parser))
+}
+
+/// Reads a whole text. `NaN` and the infinities are floats, as Python writes them.
+fn lenient<T>(
+    text: &[u8],
+    read: impl Fn(&mut serde_json::Deserializer<SliceRead>) -> Result<T, serde_json::Error>,
+) -> Result<T, serde_json::Error> {
+    let whole = |text: &[u8]| {
+        let mut parser = serde_json::Deserializer::from_slice(text);
+        let value = read(&mut parser)?;
+        parser.end()?;
+        Ok(value)
+    };
+    whole(text).or_else(|error| match Mended::of(text) {
+        Some(mended) => whole(&mended.text).map_err(|error| mended.error(error)),
+        None => Err(error),
+    })
 }
 
 /// An object with the wanted keys.
