@@ -52,6 +52,22 @@ pub enum DataError {
         /// The system's error.
         source: io::Error,
     },
+    /// A file has no bytes. It may be left over from a copy that was interrupted.
+    #[error("{object} has 0 bytes: write it again, or leave it out")]
+    Empty {
+        /// The file.
+        object: String,
+    },
+    /// A file is of another format than the one that it was opened as.
+    #[error("{object} is {is}: {cure}")]
+    Format {
+        /// The file.
+        object: String,
+        /// What it is.
+        is: String,
+        /// What to do with it.
+        cure: String,
+    },
     /// A file is not what its format asks for.
     #[error("{object} is damaged: {problem}")]
     Damaged {

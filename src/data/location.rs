@@ -9,7 +9,7 @@ use super::{
 use crate::files;
 use glob::MatchOptions;
 use std::{
-    fmt,
+    fmt, fs, io,
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -114,9 +114,13 @@ impl Paths {
         if files.is_empty() { Err(DataError::NoFiles { pattern: "an empty list".into() }) } else { store::pin(files) }
     }
 
-    /// Finds the files or objects.
+    /// Finds the files or objects. Of several none may be empty. What one empty file is, its format says.
     pub(crate) fn objects(&self, options: &Options) -> Result<Objects, DataError> {
-        Objects::at(self.files()?, options)
+        let objects = Objects::at(self.files()?, options)?;
+        match objects.list().iter().find(|object| object.bytes == 0) {
+            Some(empty) if objects.len() > 1 => Err(DataError::Empty { object: (*empty.name).into() }),
+            _ => Ok(objects),
+        }
     }
 
     /// Returns the file of a name in each folder that the paths mean, for formats whose data set is a folder.
@@ -136,11 +140,16 @@ fn matches(pattern: &str, all: &mut Vec<PathBuf>) -> Result<(), DataError> {
     let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
     let unreadable = |error: glob::GlobError| DataError::Open { path: error.path().into(), source: error.into() };
     let find = || -> Result<Vec<PathBuf>, DataError> {
-        let found = glob::glob_with(pattern, options).map_err(wrong)?;
-        found
-            .map(|path| path.map_err(unreadable))
-            .filter(|path| path.as_ref().map_or(true, |path| path.is_file()))
-            .collect()
+        let mut found = Vec::new();
+        for path in glob::glob_with(pattern, options).map_err(wrong)? {
+            let path = path.map_err(unreadable)?;
+            match path.metadata() {
+                Ok(meta) if meta.is_file() => found.push(path),
+                Ok(_) => {}
+                Err(source) => return Err(DataError::Open { source: of_link(&path, source), path }),
+            }
+        }
+        Ok(found)
     };
     let are_too_many =
         |error: &DataError| matches!(error, DataError::Open { source, .. } if files::are_too_many(source));
@@ -150,6 +159,16 @@ fn matches(pattern: &str, all: &mut Vec<PathBuf>) -> Result<(), DataError> {
     }
     all.extend(found);
     Ok(())
+}
+
+/// Says of an error that it is a link's, whose name is there and whose file is not.
+fn of_link(path: &Path, error: io::Error) -> io::Error {
+    match fs::read_link(path) {
+        Ok(to) if error.kind() == io::ErrorKind::NotFound => {
+            io::Error::new(error.kind(), format!("it is a link to {}, which is not there", to.display()))
+        }
+        _ => error,
+    }
 }
 
 /// A list of braces may not mean more files than this.
@@ -192,7 +211,6 @@ fn numbers(first: &str, last: &str) -> Result<Vec<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     #[test]
     fn braces_are_lists_and_numbers() {

@@ -27,6 +27,7 @@ mod error;
 mod index;
 mod jsonl;
 mod location;
+mod magic;
 mod mapped;
 mod mds;
 #[cfg(feature = "parquet")]

@@ -1,5 +1,6 @@
 //! From the cells of a row to the row's type, by its `Deserialize`.
 
+mod byte;
 mod error;
 mod fields;
 mod list;

@@ -197,3 +197,33 @@ fn they_are_values_of_maps_too() {
     let row = all(Rows::<HashMap<String, f64>>::jsonl(path)).remove(0);
     assert!(row["a"].is_nan() && row["b"] == 2.0);
 }
+
+#[test]
+fn a_file_of_one_array_or_of_pretty_objects_names_the_command_that_makes_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let array = "jq -c '.[]'";
+    let objects = "jq -c . ";
+    let many: String = (0..100_000).map(|n| format!("  {{\"a\": {n}}},\n")).collect();
+    let cases: Vec<(String, &str)> = vec![
+        ("[{\"a\": 1}, {\"a\": 2}]".into(), array),
+        ("[{\"a\": 1},\n {\"a\": 2}]\n".into(), array),
+        ("\u{feff}\n [\n  {\n    \"a\": NaN\n  }\n]\n".into(), array),
+        (format!("[\n{many}  {{\"a\": 1}}\n]"), array),
+        (format!("[{}{{\"a\": 1}}]", many.replace('\n', "")), array),
+        ("{\n  \"a\": 1\n}\n".into(), objects),
+        ("{\"a\": 1,\n\"b\": -Infinity}\n{\"a\": 1,\n\"b\": 2}\n".into(), objects),
+        (format!("{{\"rows\": [\n{many}{{}}]}}"), objects),
+    ];
+    for (text, command) in cases {
+        let path = file(folder.path(), "a.jsonl", &text);
+        let error = Rows::<X>::jsonl(&path).open().unwrap_err().to_string();
+        let start: String = text.chars().take(40).collect();
+        assert!(error.contains(command) && error.contains("a.jsonl") && error.contains("lines"), "{start}: {error}");
+    }
+    // A bad first line is one bad row.
+    for first in ["[1]", "{\"a\": [1, 2,", "{", "{\"x\": 1"] {
+        let path = file(folder.path(), "a.jsonl", format!("{first}\n{{\"x\": 1.5}}\n{{\"x\": 2}}\n"));
+        let problem = Rows::<X>::jsonl(path).open().map_or_else(|error| error.to_string(), |_| String::new());
+        assert!(!problem.contains("jq"), "{first}: {problem}");
+    }
+}

@@ -1,7 +1,9 @@
 //! Where the lines of a file are.
 
-use crate::data::{error::DataError, index::checked, progress::Progress, store::Objects};
+use super::words::Mended;
+use crate::data::{error::DataError, index::checked, magic::other_format, progress::Progress, store::Objects};
 use bytes::Bytes;
+use serde::de::IgnoredAny;
 use std::{io::BufRead, ops::Range};
 
 /// Files are read in such pieces.
@@ -9,8 +11,6 @@ const PIECE: u64 = 1 << 20;
 /// No row is longer: a file of one such line is not JSON lines.
 const MOST: u64 = 1 << 30;
 const BOM: &[u8] = b"\xef\xbb\xbf";
-/// How compressed files begin. Their lines cannot be read one by one.
-const COMPRESSED: [(&[u8], &str); 3] = [(b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "Zstandard"), (b"BZh", "bzip2")];
 
 /// Where the rows of a file are: a `u64` for the start of each, and one for the end of the last.
 #[derive(Debug)]
@@ -106,8 +106,8 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
         progress.add(piece.len() as u64);
         let mut rest = piece.as_slice();
         if at == 0 {
-            found.uncompressed(rest)?;
             rest = text(rest);
+            found.is_of_lines(rest, piece.len() as u64 == bytes)?;
             line = (piece.len() - rest.len()) as u64;
         }
         while !rest.is_empty() {
@@ -128,8 +128,27 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
     if is_row {
         found.add(line)?;
     }
+    if found.lines.len() == 8 {
+        found.is_no_array()?;
+    }
     found.add(bytes)?;
     Ok(found.lines)
+}
+
+/// Whether the first value of a text goes on behind its first line. A line that is cut off is no such value.
+fn goes_on(start: &[u8], is_all: bool) -> bool {
+    let first_line = start.iter().position(|byte| *byte == b'\n').unwrap_or(start.len());
+    if !start.starts_with(b"[") && !start.starts_with(b"{") {
+        return false;
+    }
+    let mended = Mended::of(start);
+    let text = mended.as_ref().map_or(start, |mended| &mended.text);
+    let mut values = serde_json::Deserializer::from_slice(text).into_iter::<IgnoredAny>();
+    match values.next() {
+        Some(Ok(_)) => text[..values.byte_offset()].contains(&b'\n'),
+        Some(Err(error)) => error.is_eof() && !is_all && first_line < start.len(),
+        None => false,
+    }
 }
 
 /// What was found so far.
@@ -155,13 +174,30 @@ impl Found<'_> {
         }
     }
 
-    fn uncompressed(&self, start: &[u8]) -> Result<(), DataError> {
-        match COMPRESSED.iter().find(|(magic, _)| start.starts_with(magic)) {
-            Some((_, name)) => {
-                let what = format!("lines compressed with {name}: decompress the file first");
-                Err(DataError::unsupported(self.objects.name(self.object), None, what))
-            }
-            None => Ok(()),
+    /// Checks that the file is of this format, and that its first value is on one line. `start` may be all of it.
+    fn is_of_lines(&self, start: &[u8], is_all: bool) -> Result<(), DataError> {
+        if let Some(error) = other_format(self.objects.name(self.object), start) {
+            return Err(error);
         }
+        let value = start.trim_ascii_start();
+        if goes_on(value, is_all) { Err(self.one_value(value.starts_with(b"["))) } else { Ok(()) }
+    }
+
+    /// Checks that the only row is no array of rows.
+    fn is_no_array(&self) -> Result<(), DataError> {
+        let (start, bytes) = (self.last.unwrap_or_default(), self.objects.bytes(self.object));
+        let line = self.objects.read(self.object, start..bytes.min(start.saturating_add(PIECE)))?;
+        if line.trim_ascii_start().starts_with(b"[") { Err(self.one_value(true)) } else { Ok(()) }
+    }
+
+    fn one_value(&self, is_array: bool) -> DataError {
+        let (is, filter) = match is_array {
+            true => ("one JSON array", "'.[]'"),
+            false => ("JSON whose objects take several lines each", "."),
+        };
+        let name = self.objects.name(self.object);
+        let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+        let cure = format!("rows are lines, each with one object. `jq -c {filter} {file} > lines.jsonl` makes them");
+        DataError::Format { object: name.into(), is: is.into(), cure }
     }
 }

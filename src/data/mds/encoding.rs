@@ -51,6 +51,8 @@ impl Encoding {
             ("str_decimal", None) => Self::Raw(Raw::Text), // as a number it might lose digits
             ("json", None) => Self::Raw(Raw::Json),
             ("bytes" | "jpeg" | "png", None) => Self::Bytes,
+            // The quality at which its writer compressed.
+            ("jpeg", Some(quality)) if quality.parse().is_ok_and(|quality: u8| quality <= 100) => Self::Bytes,
             ("pil", None) => Self::Pixels,
             ("jpeg_array" | "jpegarray", None) => Self::List { head: 0, item: Item::File },
             ("list[jpeg]" | "list[png]", None) => Self::List { head: 4, item: Item::File },

@@ -1,6 +1,12 @@
 //! `index.json`: which shards there are, and what their rows are made of.
 
-use crate::data::{error::DataError, options::Options, store::Objects, url::beside};
+use crate::data::{
+    error::DataError,
+    magic::{LITDATA, is_litdata},
+    options::Options,
+    store::Objects,
+    url::beside,
+};
 use serde::Deserialize;
 use std::{
     collections::HashSet,
@@ -83,8 +89,10 @@ pub(super) fn read(files: &[PathBuf], options: &Options) -> Result<(Columns, Vec
     for (object, path) in files.iter().enumerate() {
         let name = objects.name(object);
         let text = objects.read(object, 0..objects.bytes(object))?;
-        let index: Index =
-            serde_json::from_slice(&text).map_err(|error| DataError::damaged(name, error.to_string()))?;
+        let index: Index = serde_json::from_slice(&text).map_err(|error| match is_litdata(&text) {
+            true => DataError::Format { object: name.into(), is: LITDATA.0.into(), cure: LITDATA.1.into() },
+            false => DataError::damaged(name, error.to_string()),
+        })?;
         supported(name, "its version", index.version == VERSION, &index.version)?;
         for entry in index.shards {
             supported(name, "shards of the format", entry.format == "mds", &entry.format)?;

@@ -1,7 +1,7 @@
 //! One value: from its cell to the type that the row has there.
 
 use super::{
-    RowError,
+    RowError, byte,
     fields::{Fields, once},
     list::{list, numbers},
     real::Real,
@@ -156,7 +156,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
         match self.cell {
-            Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) => list(bytes, visitor),
+            Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) => byte::list(bytes, visitor),
             Cell::Raw(bytes, _) => Value::from(json(&bytes)?).deserialize_seq(visitor),
             _ => self.deserialize_any(visitor),
         }

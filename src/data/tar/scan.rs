@@ -4,7 +4,12 @@ use super::{
     header::{BLOCK, Extended, Header, Kind, extended, header},
     samples::Samples,
 };
-use crate::data::{error::DataError, progress::Progress, store::Objects};
+use crate::data::{
+    error::DataError,
+    magic::{TAR, tell},
+    progress::Progress,
+    store::Objects,
+};
 
 /// Bytes that are read at once. Small files lie close together, and one read then finds several headers.
 const WINDOW: u64 = 8 << 10;
@@ -28,12 +33,17 @@ pub(super) struct Entry {
 pub(super) fn scan(objects: &Objects, object: usize, progress: &Progress) -> Result<Vec<u8>, DataError> {
     let (mut walk, mut samples) = (Walk::new(objects, object), Samples::default());
     let mut told = 0;
-    while let Some(Entry { name, header, start, bytes }) = walk.next()? {
+    if objects.bytes(object) == 0 {
+        return Err(DataError::Empty { object: objects.name(object).into() });
+    }
+    let mut next = walk.next().map_err(|error| tell(objects, object, &TAR, error))?;
+    while let Some(Entry { name, header, start, bytes }) = next {
         samples
             .add(&name, header, start, bytes)
             .map_err(|problem| DataError::damaged(objects.name(object), problem))?;
         progress.add(walk.at.saturating_sub(told));
         told = walk.at;
+        next = walk.next()?;
     }
     progress.add(objects.bytes(object).saturating_sub(told));
     Ok(samples.end())

@@ -94,6 +94,17 @@ pub enum TokenFileError {
         "it has no header, no index, and not the name of a .bin file: if it is bare tokens, open it with `Tokens::open_raw`"
     )]
     UnknownFormat,
+    /// It has no bytes. It may be left over from a copy that was interrupted.
+    #[error("it has 0 bytes: write it again, or leave it out")]
+    Empty,
+    /// It is a file of another kind, and not of tokens alone.
+    #[error("it is {is}: {cure}")]
+    Other {
+        /// What it is.
+        is: &'static str,
+        /// What to do with it.
+        cure: &'static str,
+    },
     /// It ends within a token.
     #[error("its {bytes} bytes are no whole number of tokens of {size} bytes")]
     Odd {

@@ -6,24 +6,47 @@ use super::{
     error::HEADER,
     megatron,
 };
-use crate::data::mapped::Mapped;
-use std::path::Path;
+use crate::data::{
+    magic::{LITDATA, NPY, is_litdata, known},
+    mapped::Mapped,
+};
+use std::{fs, path::Path};
 
 /// The first numbers of llm.c's files, the version that comes with each, and the type of the tokens.
 const LLM_C: [(i32, i32, TokenType); 2] = [(20_240_520, 1, TokenType::U16), (20_240_801, 7, TokenType::U32)];
+
+/// The first numbers of other files of llm.c, and what they are.
+const NO_TOKENS: [(i32, &str); 6] = [
+    (20_240_522, "an evaluation file of llm.c"),
+    (20_240_326, "a model of llm.c"),
+    (20_240_803, "a model of llm.c"),
+    (20_240_327, "the state of a test of llm.c"),
+    (20_240_527, "the state of a training of llm.c"),
+    (20_240_328, "a tokenizer of llm.c"),
+];
 
 /// Finds the tokens of a file: all of it is tokens if `raw` names their type, otherwise its content and name tell.
 pub(super) fn content(path: &Path, file: &Mapped, raw: Option<TokenType>) -> Result<Content, TokensError> {
     let wrong = |path: &Path, source| TokensError::File { path: path.into(), source };
     let bytes = file.bytes();
+    if bytes.is_empty() {
+        return Err(wrong(path, TokenFileError::Empty));
+    }
+    // Any bytes may be tokens of one byte. But an array has a header.
+    if let Some(magic) = known(bytes).filter(|magic| raw.is_none_or(|kind| kind.size() > 1) || **magic == NPY) {
+        return Err(wrong(path, TokenFileError::Other { is: magic.is, cure: magic.cure }));
+    }
     if let Some(kind) = raw {
         return bare(bytes.len(), kind).map_err(|source| wrong(path, source));
     }
     let is_bin = path.extension().is_some_and(|ending| ending == "bin");
     let index = path.with_extension("idx");
-    if is_bin && index.exists() {
+    if is_bin && index.symlink_metadata().is_ok() {
         let mapped = Mapped::open(&index).map_err(|source| wrong(&index, TokenFileError::Io(source)))?;
         return megatron::content(mapped.bytes(), bytes.len()).map_err(|source| wrong(&index, source));
+    }
+    if let Some(other) = other(path, bytes) {
+        return Err(wrong(path, other));
     }
     let content = match llm_c(bytes) {
         Some(content) => content,
@@ -31,6 +54,17 @@ pub(super) fn content(path: &Path, file: &Mapped, raw: Option<TokenType>) -> Res
         None => Err(TokenFileError::UnknownFormat),
     };
     content.map_err(|source| wrong(path, source))
+}
+
+/// Says what a file is that ends with `.bin` as token files do, and is none.
+fn other(path: &Path, bytes: &[u8]) -> Option<TokenFileError> {
+    let first = bytes.first_chunk().map(|bytes| i32::from_le_bytes(*bytes));
+    if let Some((_, is)) = NO_TOKENS.iter().find(|(magic, _)| first == Some(*magic)) {
+        return Some(TokenFileError::Other { is, cure: "leave it out, and open the files that have tokens" });
+    }
+    let is_chunk = path.file_name()?.to_str()?.starts_with("chunk-");
+    let index = is_chunk.then(|| fs::read(path.with_file_name("index.json")).ok()).flatten()?;
+    is_litdata(&index).then_some(TokenFileError::Other { is: "a chunk of LitData (Lightning)", cure: LITDATA.1 })
 }
 
 /// Tokens from the first byte to the last.

@@ -61,13 +61,13 @@ impl Tokens {
     /// Opens files, and finds out what they are.
     ///
     /// # Errors
-    /// If there is no such file, a file is of no known format, its size does not fit its header or index, or the files
-    /// have tokens of different types. The error names the file.
+    /// If there is no such file, a file is empty or of no known format, its size does not fit its header or index, or the
+    /// files have tokens of different types. The error names the file.
     pub fn open(paths: impl Into<Paths>) -> Result<Self, TokensError> {
         Self::mapped(&paths.into(), None)
     }
 
-    /// Opens files that are tokens from the first byte to the last, whatever their names and first bytes are.
+    /// Opens files that are tokens from the first byte to the last, whatever their names are.
     ///
     /// ```
     /// use burn_pinned::data::{TokenType, Tokens};
@@ -81,7 +81,8 @@ impl Tokens {
     /// ```
     ///
     /// # Errors
-    /// If there is no such file, or its size is no whole number of tokens.
+    /// If there is no such file, if it is empty, or if its size is no whole number of tokens. If it is a NumPy array, or for
+    /// tokens of more than one byte a compressed file, Parquet or HDF5: their first bytes are no tokens.
     pub fn open_raw(paths: impl Into<Paths>, kind: TokenType) -> Result<Self, TokensError> {
         Self::mapped(&paths.into(), Some(kind))
     }
