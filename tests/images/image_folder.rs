@@ -158,9 +158,66 @@ fn folders_that_are_none_are_refused() {
     assert!(message.contains("no sub-folders: one sub-folder per class is expected"), "{message}");
     fs::create_dir(dir.path().join("cats")).unwrap();
     assert!(matches!(open(dir.path()), FolderError::NoImages { .. }));
+    assert!(matches!(ImageFolder::open_with_classes(dir.path(), ["cats"]).unwrap_err(), FolderError::NoImages { .. }));
     good(&dir.path().join("nested"));
     fs::rename(dir.path().join("nested/dark"), dir.path().join("dogs")).unwrap();
     assert!(matches!(open(dir.path()), FolderError::OneClass { .. }));
+}
+
+/// A class without images has a label: else labels of two folders would differ without an error.
+#[test]
+fn a_folder_without_images_is_a_class() {
+    let dir = tempfile::tempdir().unwrap();
+    let labels = |root: &Path| {
+        let folder = ImageFolder::open(root).unwrap();
+        let names: Vec<_> = folder.classes().to_vec();
+        (names, folder.labels().into_iter().collect::<std::collections::BTreeSet<_>>())
+    };
+    let [train, valid] = ["train", "valid"].map(|name| dir.path().join(name));
+    good(&train);
+    good(&valid);
+    for empty in ["a_first", "empty", "zebra"] {
+        fs::create_dir(valid.join(empty)).unwrap();
+    }
+    fs::write(valid.join("empty/notes.txt"), b"no image").unwrap();
+    assert_eq!(labels(&train), (vec!["dark".into(), "light".into()], [0, 1].into()));
+    let five = ["a_first", "dark", "empty", "light", "zebra"].map(String::from).to_vec();
+    assert_eq!(labels(&valid), (five, [1, 3].into()));
+    let [train, valid] = [train, valid].map(|root| ImageFolder::open(root).unwrap());
+    assert!(train.check_classes(&train.clone().split(0.5, 1).1).is_ok());
+    let error = train.check_classes(&valid).unwrap_err();
+    let FolderError::OtherClasses { only_first, only_second, .. } = &error else { panic!("{error}") };
+    assert_eq!((only_first.len(), &only_second[..]), (0, &["a_first", "empty", "zebra"].map(String::from)[..]));
+    assert!(error.to_string().contains("open_with_classes"), "{error}");
+    // A split has all labels too.
+    let (mut part, rest) = valid.split(0.5, 3);
+    part = part.limits(Default::default());
+    assert_eq!((part.classes().len(), rest.classes().len()), (5, 5));
+    assert_eq!(rest.labels(), [1, 1, 1, 3, 3, 3]);
+}
+
+#[test]
+fn classes_that_are_given_are_the_labels() {
+    let dir = tempfile::tempdir().unwrap();
+    good(dir.path());
+    let open = |classes: &[&str]| ImageFolder::open_with_classes(dir.path(), classes.iter().copied());
+    let folder = open(&["light", "middle", "dark"]).unwrap();
+    assert_eq!(folder.classes(), ["light", "middle", "dark"]);
+    assert_eq!(folder.labels(), [0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2]);
+    assert!(folder.path(0).ends_with("light/0.png") && folder.path(6).ends_with("dark/0.png"));
+    let again = ImageFolder::open_with_classes(dir.path(), folder.classes()).unwrap();
+    assert!(folder.check_classes(&again).is_ok());
+    let message = folder.check_classes(&open(&["dark", "light", "middle"]).unwrap()).unwrap_err().to_string();
+    assert!(message.contains("do not mean the same"), "{message}");
+
+    let error = open(&["light", "bright"]).unwrap_err();
+    assert!(matches!(&error, FolderError::UnknownClass { path, .. } if path.ends_with("dark")), "{error}");
+    assert!(error.to_string().contains("dark is none of the classes"), "{error}");
+    assert!(matches!(open(&["dark", "light", "dark"]), Err(FolderError::TwiceAClass { class }) if class == "dark"));
+    // One class with images is enough here.
+    fs::remove_dir_all(dir.path().join("dark")).unwrap();
+    assert_eq!(open(&["dark", "light"]).unwrap().labels(), [1; 6]);
+    assert!(matches!(ImageFolder::open(dir.path()), Err(FolderError::OneClass { .. })));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A folder of images as a Burn dataset.
 
-use super::image::Image;
+use super::{folder_error::FolderError, image::Image};
 use crate::{
     files,
     vision::{decode::Limits, error::VisionError},
@@ -32,7 +32,8 @@ const KINDS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 /// ```
 ///
 /// Names of folders and of files are sorted, and a label is the place of its class among the [`classes`](Self::classes).
-/// This is torchvision's `ImageFolder`, without images in deeper folders. Files are known by the end of their name
+/// This is torchvision's `ImageFolder`, without images in deeper folders. Two folders have the same labels only if they have
+/// the same classes: see [`open_with_classes`](Self::open_with_classes) and [`check_classes`](Self::check_classes). Files are known by the end of their name
 /// (png, jpg, jpeg, gif, webp). Hidden entries are left out, and links are followed.
 ///
 /// `get` reads one file on the calling thread: a worker of the loader. An error names the file.
@@ -45,82 +46,93 @@ pub struct ImageFolder {
     limits: Limits,
 }
 
-/// What is wrong with a folder of images.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FolderError {
-    /// The folder could not be listed.
-    #[error("cannot open the image folder {}: {source}", path.display())]
-    NoFolder {
-        /// The folder.
-        path: PathBuf,
-        /// What went wrong.
-        source: io::Error,
-    },
-    /// The folder has no folders in it.
-    #[error("{} has no sub-folders: one sub-folder per class is expected, e.g. DIR/cat/1.jpg", path.display())]
-    NoClasses {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// No folder of a class has images.
-    #[error("no image files (.png, .jpg, .jpeg, .gif, .webp) directly in the sub-folders of {}", path.display())]
-    NoImages {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// There is nothing to tell apart.
-    #[error("only the sub-folder {class:?} of {} holds images: at least two classes are needed", path.display())]
-    OneClass {
-        /// The folder.
-        path: PathBuf,
-        /// Its only class.
-        class: String,
-    },
-    /// The folder of a class could not be listed, or a link in it leads nowhere.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// The folder, or the link.
-        path: PathBuf,
-        /// What went wrong.
-        source: io::Error,
-    },
-}
-
 impl ImageFolder {
-    /// Lists the folder. No image is opened.
+    /// Lists the folder. No image is opened. A folder without images is a class too; the log has a warning.
     ///
     /// # Errors
     /// If a folder cannot be read, or fewer than two classes have images.
     pub fn open(root: impl AsRef<Path>) -> Result<Self, FolderError> {
         let root = root.as_ref();
-        let top = entries(root).map_err(|source| FolderError::NoFolder { path: root.into(), source })?;
-        // A dangling link beside the class folders is nobody's image.
-        let is_folder = |entry: &&DirEntry| kind(entry).is_ok_and(|kind| kind.is_dir());
-        let mut folders: Vec<OsString> = top.iter().filter(is_folder).map(DirEntry::file_name).collect();
-        if folders.is_empty() {
-            return Err(FolderError::NoClasses { path: root.into() });
+        let folders: Vec<_> = class_folders(root)?.into_iter().zip(0..).collect();
+        let classes = folders.iter().map(|(folder, _)| folder.to_string_lossy().into_owned()).collect();
+        let opened = Self::list(root, folders, classes)?;
+        match (opened.files.first(), opened.files.last()) {
+            (Some((_, first)), Some((_, last))) if first == last => {
+                Err(FolderError::OneClass { path: root.into(), class: opened.classes[*first].clone() })
+            }
+            _ => Ok(opened),
         }
-        // The order of a listing is that of the file system. Labels must not depend on it.
-        folders.sort();
-        let (mut classes, mut files) = (Vec::new(), Vec::new());
-        for folder in folders {
+    }
+
+    /// Lists a folder whose classes are given: a label is the place of its class in this list. So a folder for validation
+    /// has the labels of the folder for training, whichever classes it has.
+    ///
+    /// ```no_run
+    /// use burn_pinned::vision::ImageFolder;
+    ///
+    /// let train = ImageFolder::open("images/train")?;
+    /// let valid = ImageFolder::open_with_classes("images/valid", train.classes())?;
+    /// # Ok::<(), burn_pinned::vision::FolderError>(())
+    /// ```
+    ///
+    /// A class may have no folder; the log has a warning.
+    ///
+    /// # Errors
+    /// If a folder cannot be read or is none of the classes, there are no images, or a class is twice in the list.
+    pub fn open_with_classes(
+        root: impl AsRef<Path>,
+        classes: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Result<Self, FolderError> {
+        let root = root.as_ref();
+        let classes: Vec<String> = classes.into_iter().map(Into::into).collect();
+        if let Some(class) = (1..classes.len()).find(|at| classes[..*at].contains(&classes[*at])) {
+            return Err(FolderError::TwiceAClass { class: classes[class].clone() });
+        }
+        let mut folders = Vec::new();
+        for folder in class_folders(root)? {
+            let label = classes.iter().position(|class| *class == folder.to_string_lossy());
+            let unknown = || FolderError::UnknownClass { path: root.join(&folder), classes: classes.clone() };
+            folders.push((folder.clone(), label.ok_or_else(unknown)?));
+        }
+        for (label, class) in classes.iter().enumerate().filter(|(at, _)| folders.iter().all(|(_, label)| label != at))
+        {
+            log::warn!("no folder of the class {class:?} in {}: the label {label} has no images there", root.display());
+        }
+        folders.sort_by_key(|(_, label)| *label);
+        Self::list(root, folders, classes)
+    }
+
+    /// Lists the folders of classes, in the order of their labels.
+    fn list(root: &Path, folders: Vec<(OsString, usize)>, classes: Vec<String>) -> Result<Self, FolderError> {
+        let mut files = Vec::new();
+        for (folder, label) in folders {
             let names = image_names(&root.join(&folder))?;
             if names.is_empty() {
-                log::warn!("no image files in {}: it is not counted as a class", root.join(&folder).display());
-                continue;
+                log::warn!("no image files in {}: the label {label} has no images", root.join(&folder).display());
             }
-            let label = classes.len();
             files.extend(names.into_iter().map(|name| (Path::new(&folder).join(name), label)));
-            classes.push(folder.to_string_lossy().into_owned());
         }
-        match classes.as_slice() {
-            [] => Err(FolderError::NoImages { path: root.into() }),
-            [class] => Err(FolderError::OneClass { path: root.into(), class: class.clone() }),
-            _ => {
-                Ok(Self { root: root.into(), classes: classes.into(), files: files.into(), limits: Limits::default() })
-            }
+        if files.is_empty() {
+            return Err(FolderError::NoImages { path: root.into() });
         }
+        Ok(Self { root: root.into(), classes: classes.into(), files: files.into(), limits: Limits::default() })
+    }
+
+    /// Checks that another folder has the same classes in the same order, so that its labels mean the same.
+    ///
+    /// # Errors
+    /// [`FolderError::OtherClasses`], with the classes that only one of them has.
+    pub fn check_classes(&self, other: &Self) -> Result<(), FolderError> {
+        if self.classes == other.classes {
+            return Ok(());
+        }
+        let only =
+            |of: &Self, than: &Self| of.classes.iter().filter(|class| !than.classes.contains(class)).cloned().collect();
+        Err(FolderError::OtherClasses {
+            paths: [&self.root, &other.root].map(|root| root.to_path_buf()),
+            only_first: only(self, other),
+            only_second: only(other, self),
+        })
     }
 
     /// Sets what a file may hold.
@@ -182,6 +194,20 @@ impl Dataset<(Image, usize)> for ImageFolder {
     fn len(&self) -> usize {
         self.files.len()
     }
+}
+
+/// Returns the sorted names of the folders in a folder.
+fn class_folders(root: &Path) -> Result<Vec<OsString>, FolderError> {
+    let top = entries(root).map_err(|source| FolderError::NoFolder { path: root.into(), source })?;
+    // A dangling link beside the class folders is nobody's image.
+    let is_folder = |entry: &&DirEntry| kind(entry).is_ok_and(|kind| kind.is_dir());
+    let mut folders: Vec<OsString> = top.iter().filter(is_folder).map(DirEntry::file_name).collect();
+    if folders.is_empty() {
+        return Err(FolderError::NoClasses { path: root.into() });
+    }
+    // The order of a listing is that of the file system. Labels must not depend on it.
+    folders.sort();
+    Ok(folders)
 }
 
 fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {

@@ -2,6 +2,7 @@
 
 mod deserialize;
 mod folder;
+mod folder_error;
 mod image;
 mod paint;
 mod render;
@@ -9,7 +10,8 @@ mod view;
 
 #[cfg(feature = "data")]
 pub(crate) use deserialize::with_limits;
-pub use folder::{FolderError, ImageFolder};
+pub use folder::ImageFolder;
+pub use folder_error::FolderError;
 pub use image::Image;
 pub(crate) use paint::Paint;
 pub(crate) use render::{Wanted, wanted_planes};
