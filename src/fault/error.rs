@@ -204,15 +204,16 @@ pub enum Error {
         limit: usize,
     },
     /// The step has waited too long, and a slot is lacking. The epoch is over.
-    #[error(
-        "no slot came back within {waited:?}: all {slots} are held by another iterator of this loader, or by copies to \
-         the device that do not end; drop the other iterator"
-    )]
+    #[error("no slot of {slots} came back within {waited:.1?}: {}", holders(*iterators, *kept))]
     LeaseTimeout {
         /// How long `next()` waited.
         waited: Duration,
         /// The number of slots of the pool.
         slots: usize,
+        /// How many other iterators the loader has.
+        iterators: usize,
+        /// How many batches the training loop keeps, if memory is lacking for that. On an accelerator they hold none.
+        kept: usize,
     },
     /// A batch did not come within [`timeout`](crate::PinnedDataLoaderBuilder::timeout). The epoch is over.
     #[error(
@@ -301,6 +302,26 @@ impl Error {
 fn is_of_the_program(error: &(dyn StdError + 'static)) -> bool {
     let mut causes = iter::successors(Some(error), |error| (*error).source());
     causes.any(|cause| cause.downcast_ref().is_some_and(FieldError::is_of_the_program))
+}
+
+/// What may hold the slots, or the memory of batches.
+fn holders(iterators: usize, kept: usize) -> String {
+    let of = |count: usize, what: &str, more: &str| format!("{count} {what}{}", if count == 1 { "" } else { more });
+    match (iterators, kept) {
+        (0, 0) => "copies to the device do not end, or other loaders hold the memory of a shared limit".into(),
+        (0, kept) => {
+            let kept = of(kept, "batch", "es");
+            format!("the training loop keeps {kept}, and the allocator gives no more; drop them, or raise the limit")
+        }
+        (iterators, 0) => {
+            let others = of(iterators, "other iterator", "s");
+            format!("the loader has {others}; drop those that are not read")
+        }
+        (iterators, kept) => {
+            let (others, kept) = (of(iterators, "other iterator", "s"), of(kept, "batch", "es"));
+            format!("the loader has {others}, and the training loop keeps {kept}; drop what is not read any more")
+        }
+    }
 }
 
 /// Lists the errors, one on each line.

@@ -103,7 +103,7 @@ impl<C> PinnedBatcher<C> {
         }
         let layout = Arc::new(SlotLayout::new(self.fields.clone(), rows)?);
         let pool = self.pool(&target)?;
-        let permit = pool.permit(PATIENCE).ok_or(Error::LeaseTimeout { waited: PATIENCE, slots: SLOTS })?;
+        let permit = pool.permit(PATIENCE).ok_or_else(|| pool.lease_timeout(PATIENCE, 0))?;
         let slot = pool.slot(permit, layout.bytes(), &Wait::at_most(PATIENCE))?;
         let mut lengths = vec![0; rows * fields];
         let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one: this thread writes all rows

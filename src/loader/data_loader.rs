@@ -61,7 +61,8 @@ const LEASE_TIMEOUT: Duration = Duration::from_secs(60);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// `next()` blocks until its batch is there, for ever unless a `timeout` is set. Then it runs `Collate::finish` on the
+/// `next()` blocks until its batch is there, for ever unless a `timeout` is set, or no memory comes for the batch for 60 s
+/// ([`Error::LeaseTimeout`]). Then it runs `Collate::finish` on the
 /// calling thread; on a CPU backend, a worker has done that already. The `timeout` covers what the loader's threads
 /// run. It covers neither that `finish` nor the planning of the epoch in `iter()`. An `Err` stands at the place of a
 /// batch that failed, and the iterator goes on after it. [`Error::of`] returns the typed error.

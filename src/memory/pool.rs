@@ -210,6 +210,14 @@ impl Pool {
         bytes.is_none_or(|bytes| state.has_room(bytes) || state.free.iter().any(|block| block.len() >= bytes))
     }
 
+    /// The error of a wait for a slot that was too long, in a loader with so many other iterators.
+    pub(crate) fn lease_timeout(&self, waited: Duration, iterators: usize) -> Error {
+        // The batches that the loop keeps hold memory, but no permits.
+        let lacks_memory = self.left() > 0 || self.is_awaited();
+        let kept = if lacks_memory { self.lock().away } else { 0 };
+        Error::LeaseTimeout { waited, slots: self.limits.slots, iterators, kept }
+    }
+
     /// Whether a thread waits for memory.
     pub(crate) fn is_awaited(&self) -> bool {
         self.waiting.load(Relaxed) > 0

@@ -29,8 +29,8 @@ const fn unless_modelled(time: Duration, modelled: Duration) -> Duration {
 /// How long a wait lasts before Burn is told to begin what it has gathered. Most waits are over sooner, and then the
 /// consumer's own next tasks let it begin.
 const FLUSH: Duration = unless_modelled(Duration::from_micros(200), Duration::ZERO);
-/// How long a wait for a slot lasts on a CPU backend before the permits of batches that are ready are taken: nobody may
-/// be reading them. It is tried again after as long.
+/// How long a wait for a slot lasts on a CPU backend before the permits of batches that are ready for other threads are
+/// taken: nobody may be reading them. It is tried again after as long. Those of the same thread are taken at once.
 const TAKE_PERMITS: Duration = unless_modelled(Duration::from_millis(100), Duration::ZERO);
 
 impl<O> Pipeline<O> {
@@ -61,8 +61,8 @@ impl<O> Pipeline<O> {
         let mut flush = (!self.is_host()).then_some(FLUSH);
         let mut take_permits = self.is_host().then_some(TAKE_PERMITS);
         let mut lacking = None; // since when slots or memory are lacking
-        let mut state = self.lock();
-        if let Some(queues) = state.asked(id, StreamId::current()) {
+        let (mut state, here) = (self.lock(), StreamId::current());
+        if let Some(queues) = state.asked(id, here) {
             self.counters().asked(queues);
         }
         loop {
@@ -84,11 +84,22 @@ impl<O> Pipeline<O> {
                 });
             }
             let lacks_slot = unopened && !self.pool.has_permit();
-            let is_lacking = lacks_slot || self.pool.is_awaited();
+            if lacks_slot
+                && self.is_host()
+                && let Some(permit) = state.take_permit_of(here)
+            {
+                drop(state);
+                drop(permit);
+                state = self.lock();
+                continue;
+            }
+            // While a worker is in a task, slots may come back after it, however long it takes.
+            let is_lacking = (lacks_slot || self.pool.is_awaited()) && self.busy.load(Relaxed) == 0;
             lacking = is_lacking.then(|| lacking.unwrap_or(now));
             if lacking.is_some_and(|since| now.saturating_duration_since(since) >= self.settings.lease_timeout) {
-                let slots = self.pool.limits().slots;
-                return self.give_up(state, id, waited, |_, _| Error::LeaseTimeout { waited, slots });
+                let iterators = state.epochs().saturating_sub(1);
+                let error = self.pool.lease_timeout(waited, iterators);
+                return self.give_up(state, id, waited, |_, _| error);
             }
             if flush.is_some_and(|flush| waited >= flush) {
                 flush = None;

@@ -17,7 +17,7 @@ use crossbeam_utils::CachePadded;
 use std::{
     sync::{
         Arc, Weak,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
@@ -57,6 +57,8 @@ pub(crate) struct Pipeline<O> {
     row_ns: CachePadded<AtomicU64>,
     /// The time that tasks took, in nanoseconds.
     worked_ns: CachePadded<AtomicU64>,
+    /// The workers in a task.
+    pub(super) busy: CachePadded<AtomicUsize>,
     /// Whether an epoch has ended because a call hangs.
     pub(super) hung: AtomicBool,
 }
@@ -85,6 +87,7 @@ impl<O: Send + 'static> Pipeline<O> {
             for_consumers: Condvar::new(),
             row_ns: CachePadded::default(),
             worked_ns: CachePadded::default(),
+            busy: CachePadded::default(),
             hung: AtomicBool::new(false),
         });
         let told = Arc::downgrade(&pipeline) as Weak<dyn AwaitsPermits>;

@@ -13,7 +13,10 @@ use crate::{
     vocabulary::{Place, Stage},
 };
 use std::{
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Instant,
 };
 
@@ -31,6 +34,7 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
             }
             Work::Task { batch, task } => {
                 let rows = task.rows();
+                pipeline.busy.fetch_add(1, Relaxed);
                 // User code is guarded where it is called. Only the `drop` of samples is left.
                 let place = Place { worker: Some(worker), ..batch.place(Stage::Collate) };
                 match during(place, || catch(|| task.run(worker))) {
@@ -42,6 +46,7 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
                     }
                     Err(caught) => pipeline.broke(batch, worker, caught),
                 }
+                pipeline.busy.fetch_sub(1, Relaxed);
             }
         }
     }

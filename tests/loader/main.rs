@@ -13,6 +13,7 @@ mod faults;
 mod fingerprints;
 mod fixed_batch;
 mod golden_samplers;
+mod in_turn;
 mod kept;
 #[cfg(unix)]
 mod machine;

@@ -67,7 +67,8 @@ impl Pool {
             refused = false;
             wait.took.set(start.elapsed());
             if left.is_some_and(|left| left.is_zero()) {
-                return Err(Error::LeaseTimeout { waited: start.elapsed(), slots: self.limits.slots });
+                let (waited, slots, iterators, kept) = (start.elapsed(), self.limits.slots, 0, state.away);
+                return Err(Error::LeaseTimeout { waited, slots, iterators, kept });
             }
         }
     }

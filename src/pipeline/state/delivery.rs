@@ -66,14 +66,17 @@ impl<O> State<O> {
         Found::Batch(Delivery { batch, since, ready, skips, waited })
     }
 
+    /// Takes the permit of a batch that is ready, of an epoch whose consumer is the thread with this stream. That thread
+    /// waits for another batch now, so it cannot take this one.
+    pub(crate) fn take_permit_of(&mut self, stream: StreamId) -> Option<Permit> {
+        let epochs = self.epochs.iter_mut().filter(|epoch| epoch.stream == stream);
+        epochs.flat_map(|epoch| epoch.ready.values_mut()).find_map(permit)
+    }
+
     /// Takes the permits of the batches that are ready. Only on a CPU backend do such batches have permits. They are to
     /// be dropped outside the lock.
     pub(crate) fn take_permits(&mut self) -> Vec<Permit> {
         let ready = self.epochs.iter_mut().flat_map(|epoch| epoch.ready.values_mut());
-        let permit = |(_, ready): &mut (Instant, Result<Ready<O>, Error>)| match ready {
-            Ok(Ready::Finished(finished)) => finished.permit.take(),
-            _ => None,
-        };
         ready.filter_map(permit).collect()
     }
 
@@ -81,5 +84,13 @@ impl<O> State<O> {
     pub(crate) fn starved(&self, now: Instant) -> Duration {
         let waits = |epoch: &Epoch<O>| epoch.waiting.map(|since| now.saturating_duration_since(since));
         self.epochs.iter().filter_map(waits).max().unwrap_or_default()
+    }
+}
+
+/// Takes the permit of a batch.
+fn permit<O>((_, ready): &mut (Instant, Result<Ready<O>, Error>)) -> Option<Permit> {
+    match ready {
+        Ok(Ready::Finished(finished)) => finished.permit.take(),
+        _ => None,
     }
 }

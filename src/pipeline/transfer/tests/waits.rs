@@ -2,14 +2,21 @@
 
 use super::fake::{Link, ROWS, SLOTS, begin, epoch_of, pipeline, pipeline_of, rows, rows_of, settings, threads};
 use crate::{
-    device::tests::{DeviceCall, Hang},
+    batch::RowsSource,
+    device::{
+        Target,
+        tests::{DeviceCall, Hang},
+    },
     fault::Error,
-    memory::Wait,
+    memory::{HeapAlloc, Limited, MemoryLimit, Pool, PoolLimits, Wait},
     observe::Counters,
-    pipeline::Settings,
+    pipeline::{Pipeline, Settings},
     vocabulary::Stage,
 };
-use burn::data::dataset::{Dataset, DatasetError};
+use burn::{
+    data::dataset::{Dataset, DatasetError},
+    tensor::Device,
+};
 use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
     thread::{sleep, spawn},
@@ -30,7 +37,7 @@ fn a_step_that_never_gets_a_slot_is_told_why() {
         let id = begin(&pipeline, 1, batches);
         let delivery = pipeline.next(id, Instant::now()).expect("an error");
         match delivery.ready {
-            Err(Error::LeaseTimeout { waited, slots }) if lease_timeout == PATIENCE => {
+            Err(Error::LeaseTimeout { waited, slots, iterators: 0, kept: 0 }) if lease_timeout == PATIENCE => {
                 assert!(slots == SLOTS && waited >= PATIENCE, "{waited:?}");
             }
             Err(Error::Timeout { batch: 0, waited, hung: None, lost: 4, .. }) if timeout == PATIENCE => {
@@ -58,14 +65,76 @@ impl Dataset<u8> for Sleepy {
     }
 }
 
-/// Memory begins to lack when the consumer has waited for long already, for a sample. It sees that too, though nobody
+/// Samples may take longer than the wait for a slot. Those of an iterator that was dropped hold all slots until then.
+#[test]
+fn a_wait_for_slow_samples_is_no_wait_for_a_slot() {
+    const PATIENCE: Duration = Duration::from_millis(100);
+    let counters = Arc::<Counters>::default();
+    let rows = rows_of(Sleepy(3 * PATIENCE), &counters);
+    let (settings, target) =
+        (Settings { transfers: 0, lease_timeout: PATIENCE, ..settings() }, Target::of(Device::flex()));
+    let bytes = rows.layout.bytes();
+    let pool = Pool::new(Arc::new(HeapAlloc), PoolLimits { slots: 1, bytes }, Arc::clone(&counters));
+    let pipeline = Pipeline::new(settings, Arc::new(RowsSource { target, ..rows }), pool);
+    let threads = threads(&pipeline);
+    let dropped = begin(&pipeline, 0, 1);
+    while pipeline.busy.load(Relaxed) == 0 {
+        sleep(Duration::from_millis(1));
+    }
+    pipeline.end(dropped); // its tasks stop after the sample that they are at
+    let id = begin(&pipeline, 1, 1);
+    let delivery = pipeline.next(id, Instant::now()).expect("a batch");
+    assert!(delivery.ready.is_ok(), "{:?}", delivery.ready.err());
+    drop(threads);
+}
+
+/// The loop keeps its batches, and a limit allows no more of them. Nobody else is to blame.
+#[test]
+fn a_loop_that_keeps_too_much_is_told_so() {
+    const PATIENCE: Duration = Duration::from_millis(300);
+    let counters = Arc::<Counters>::default();
+    let rows = rows(4, &counters);
+    let (settings, target) =
+        (Settings { transfers: 0, lease_timeout: PATIENCE, ..settings() }, Target::of(Device::flex()));
+    let bytes = rows.layout.bytes();
+    let alloc = Limited { upstream: Arc::new(HeapAlloc), limit: MemoryLimit::new(2 * bytes) };
+    let limits = PoolLimits { slots: SLOTS, bytes: SLOTS * bytes };
+    let pool = Pool::new(Arc::new(alloc), limits, Arc::clone(&counters));
+    let pipeline = Pipeline::new(settings, Arc::new(RowsSource { target, ..rows }), pool);
+    let keep = |_| {
+        let permit = pipeline.pool.try_permit().expect("a permit");
+        let mut slot = pipeline.pool.slot(permit, bytes, &Wait::at_most(PATIENCE)).unwrap();
+        drop(pipeline.pool.detach(&mut slot));
+        slot
+    };
+    let kept: Vec<_> = (0..2).map(keep).collect();
+    let threads = threads(&pipeline);
+    let id = begin(&pipeline, 0, 4);
+    let error = pipeline.next(id, Instant::now()).expect("an error").ready.err().expect("no memory is left");
+    let Error::LeaseTimeout { iterators: 0, kept: 2, .. } = error else { panic!("{error}") };
+    let text = error.to_string();
+    assert!(text.contains("the training loop keeps 2 batches") && !text.contains("iterator"), "{text}");
+    drop((kept, threads));
+}
+
+#[test]
+fn other_iterators_are_blamed_where_there_are_some() {
+    let error = |iterators, kept| {
+        Error::LeaseTimeout { waited: Duration::from_secs(60), slots: 4, iterators, kept }.to_string()
+    };
+    assert!(error(1, 0).contains("has 1 other iterator; drop those"), "{}", error(1, 0));
+    assert!(error(2, 1).contains("2 other iterators, and the training loop keeps 1 batch;"), "{}", error(2, 1));
+    assert!(error(0, 0).contains("copies to the device"), "{}", error(0, 0));
+}
+
+/// Memory begins to lack when the consumer has waited for long already, for a copy. It sees that too, though nobody
 /// tells it.
 #[test]
 fn memory_that_lacks_later_is_seen() {
     const PATIENCE: Duration = Duration::from_millis(200);
-    let counters = Arc::<Counters>::default();
-    let rows = rows_of(Sleepy(Duration::from_secs(4) / ROWS as u32), &counters);
-    let pipeline = pipeline_of(Settings { lease_timeout: PATIENCE, ..settings() }, rows, &counters);
+    let (counters, hang) = (Arc::<Counters>::default(), Hang::at(DeviceCall::Upload));
+    let link = Link { hang: Arc::clone(&hang), ..Link::new(rows(1, &counters)) };
+    let pipeline = pipeline_of(Settings { lease_timeout: PATIENCE, ..settings() }, link, &counters);
     let threads = threads(&pipeline);
     let id = begin(&pipeline, 0, 1);
     let waits = spawn({
@@ -82,6 +151,7 @@ fn memory_that_lacks_later_is_seen() {
     let Err(Error::LeaseTimeout { waited, .. }) = delivery.ready else { panic!("{:?}", delivery.ready.err()) };
     assert!(waited >= 4 * PATIENCE && waited < Duration::from_secs(2), "{waited:?}");
     drop(waits.join().unwrap());
+    hang.end();
     drop(threads);
 }
 
