@@ -244,6 +244,14 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// The process has forked since the loader started its threads, and a child has none of them. The epoch is over.
+    #[error(
+        "this process is a fork of process {parent}, which has the loader's threads: build a loader here, after the fork"
+    )]
+    Forked {
+        /// The number of the process that started the threads.
+        parent: u32,
+    },
     /// A thread of the loader itself ended early: a fault of this crate, please report it.
     #[error("the loader has ended, because one of its threads died; please report this")]
     Ended,

@@ -87,20 +87,20 @@ fn line(info: &PanicHookInfo<'_>) -> String {
 
 const NO_TEXT: &str = "a panic whose payload is not text";
 
-/// Runs code that may panic.
+/// Runs code that may panic. A panic has no backtrace on a thread that is being torn down.
 pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Caught> {
-    let hooked = HOOKED.load(Relaxed);
+    // The backtrace that is kept may be of a panic that user code caught itself.
+    let hooked = HOOKED.load(Relaxed) && TRACE.try_with(|trace| drop(trace.replace(None))).is_ok();
     if hooked {
-        DEPTH.with(|depth| depth.set(depth.get() + 1));
-        TRACE.with(|trace| trace.replace(None)); // it may be of a panic that user code caught itself
+        DEPTH.set(DEPTH.get() + 1);
     }
     // A panic may leave what the closure borrows half done. Callers drop it or replace it.
     let result = catch_unwind(AssertUnwindSafe(code));
     if hooked {
-        DEPTH.with(|depth| depth.set(depth.get() - 1));
+        DEPTH.set(DEPTH.get() - 1);
     }
     result.map_err(|payload| {
-        let trace = if hooked { TRACE.with(RefCell::take) } else { None };
+        let trace = if hooked { TRACE.try_with(RefCell::take).ok().flatten() } else { None };
         Caught { message: text(payload), trace }
     })
 }

@@ -8,6 +8,7 @@ use crate::{
     vocabulary::BatchKey,
 };
 use std::{
+    mem,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -36,25 +37,43 @@ pub(super) struct Piped<O: Send + 'static> {
     pub(super) threads: Arc<Threads<O>>,
     pub(super) id: EpochId,
     /// Samples are fetched ahead as long as these are there.
-    pub(super) _guards: Vec<Guard>,
+    pub(super) guards: Vec<Guard>,
+    /// The batch that is asked for next.
+    pub(super) next: BatchKey,
+    /// Whether the process has forked, and the consumer knows it.
+    pub(super) is_left: bool,
 }
 
 impl<O: Send + 'static> Batches<O> for Piped<O> {
     fn next(&mut self) -> Option<Given<O>> {
+        if self.is_left {
+            return None;
+        }
+        if let Err(error) = self.threads.are_here() {
+            self.is_left = true;
+            let (ready, skips, waited) = (Err(error), Skips::default(), Duration::ZERO);
+            return Some(Given { key: self.next, ready, skips, waited });
+        }
         // Each wait has a clock of its own, which `timeout` is compared with.
         let delivery = self.threads.pipeline().next(self.id, Instant::now())?;
         let (key, ready, skips, waited) = (delivery.batch.key, delivery.ready, delivery.skips, delivery.waited);
+        self.next = BatchKey { number: key.number.saturating_add(1), ..key };
         Some(Given { key, ready, skips, waited })
     }
 
     fn handed(&self, waited: Duration, stepped: Option<Duration>) {
-        self.threads.handed(waited, stepped);
+        if !self.is_left {
+            self.threads.handed(waited, stepped);
+        }
     }
 }
 
 /// The epoch holds nothing any more, and new threads may take the place of those that hang.
 impl<O: Send + 'static> Drop for Piped<O> {
     fn drop(&mut self) {
+        if self.threads.are_here().is_err() {
+            return self.guards.drain(..).for_each(mem::forget); // others hold what they would wait for
+        }
         self.threads.pipeline().end(self.id);
         self.threads.pipeline().rest();
     }

@@ -174,12 +174,16 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let plan = &self.plan;
         match &plan.origin {
             Origin::Samples { make_source, .. } => {
+                if let Some(threads) = &*self.threads.lock() {
+                    threads.are_here()?;
+                }
                 let guards = self.read_ahead(epoch)?; // before workers read
+                let next = BatchKey { device: plan.device, ..BatchKey::new(epoch, batches.start) };
                 // On the threads at work, or on new ones if those hang or die meanwhile.
                 loop {
                     let threads = self.threads(make_source)?;
                     match threads.pipeline().begin(epoch, feed, batches.clone()) {
-                        Ok(id) => return Ok(Box::new(Piped { threads, id, _guards: guards })),
+                        Ok(id) => return Ok(Box::new(Piped { threads, id, guards, next, is_left: false })),
                         Err(back) => feed = back,
                     }
                 }

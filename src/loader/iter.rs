@@ -175,7 +175,7 @@ impl<O> Epoch<O> {
             }
             Err(_) => 0,
         };
-        if let Err(Error::Timeout { .. } | Error::LeaseTimeout { .. } | Error::Ended) = &taken {
+        if let Err(Error::Timeout { .. } | Error::LeaseTimeout { .. } | Error::Forked { .. } | Error::Ended) = &taken {
             self.taken.breaks_off();
         }
         self.taken.given(items, self.tally.skipped());

@@ -13,7 +13,9 @@ use crate::{
 };
 use parking_lot::Mutex;
 use std::{
+    mem,
     panic::{AssertUnwindSafe, catch_unwind},
+    process,
     sync::Arc,
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -25,6 +27,8 @@ pub(crate) struct Threads<O: Send + 'static> {
     pipeline: Arc<Pipeline<O>>,
     running: Mutex<Vec<(JoinHandle<()>, Arc<Doing>)>>,
     growth: Mutex<Growth>,
+    /// The process that has these threads.
+    process: u32,
 }
 
 impl<O: Send + 'static> Threads<O> {
@@ -34,7 +38,8 @@ impl<O: Send + 'static> Threads<O> {
     /// [`Error::Spawn`]; the threads that did start are joined.
     pub(crate) fn start(pipeline: Arc<Pipeline<O>>, growth: Growth) -> Result<Self, Error> {
         let workers = growth.workers();
-        let threads = Self { pipeline, running: Mutex::default(), growth: Mutex::new(growth) };
+        let (running, growth, process) = (Mutex::default(), Mutex::new(growth), process::id());
+        let threads = Self { pipeline, running, growth, process };
         threads.set_workers(workers)?;
         let settings = threads.pipeline.settings;
         if settings.transfers > 0 {
@@ -44,6 +49,14 @@ impl<O: Send + 'static> Threads<O> {
             threads.spawn(Lane::of(settings.device, Stage::Transfer, Some(number)), transfer::run)?;
         }
         Ok(threads)
+    }
+
+    /// Checks that this process has the threads. A fork of it has none, and locks that they held are never opened there.
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    pub(crate) fn are_here(&self) -> Result<(), Error> {
+        if process::id() == self.process { Ok(()) } else { Err(Error::Forked { parent: self.process }) }
     }
 
     pub(crate) fn pipeline(&self) -> &Pipeline<O> {
@@ -109,6 +122,9 @@ impl<O: Send + 'static> Threads<O> {
 
 impl<O: Send + 'static> Drop for Threads<O> {
     fn drop(&mut self) {
+        if self.are_here().is_err() {
+            return self.running.get_mut().drain(..).for_each(mem::forget); // nothing of it can be waited for
+        }
         self.pipeline.close();
         let workers = self.pipeline.lock().workers();
         self.pipeline.counters().loops.set_workers(0, workers);

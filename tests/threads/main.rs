@@ -8,6 +8,7 @@ mod callbacks;
 #[path = "../common/mod.rs"]
 mod common;
 mod copies;
+mod ends;
 mod fault_matrix;
 mod kept_memory;
 mod panics;
