@@ -6,7 +6,7 @@ use super::{
     make::SourceParts,
     options::Options,
     plan::{MakeSource, Origin, Plan},
-    state::{Epochs, LoaderState, SharedPosition},
+    state::{Epochs, Fingerprints, LoaderState, SharedPosition},
 };
 use crate::{
     augment::Augment,
@@ -54,6 +54,7 @@ pub(super) struct Checked {
     pub(super) options: Options,
     pub(super) schedule: Schedule,
     pub(super) start: Position,
+    pub(super) fingerprints: Fingerprints,
     pub(super) faults: Faults,
 }
 
@@ -74,12 +75,14 @@ impl Checked {
         let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices, resumed };
         schedule.check()?;
         options.policy.check(schedule.items())?;
+        let fingerprints = Fingerprints::default();
         if let Some(state) = &options.resume {
-            state.fits(&LoaderState::of(&schedule, options.seed(), start))?;
+            state.fits(&LoaderState::of(&schedule, &fingerprints, options.seed(), start))?;
         }
         options.device.get_or_insert_default();
         let (policy, on_fault) = (options.policy, options.on_fault.clone());
-        Ok(Self { options, schedule, start, faults: Faults { policy, on_fault, counters } })
+        let faults = Faults { policy, on_fault, counters };
+        Ok(Self { options, schedule, start, fingerprints, faults })
     }
 
     /// Looks whether the order scatters the rows of a dataset, and whether they are fetched ahead.
@@ -125,10 +128,10 @@ impl Checked {
 
     /// A plan of batches of this origin.
     pub(super) fn plan<O>(self, origin: Origin<O>) -> Plan<O> {
-        let Self { options, schedule, start, faults } = self;
+        let Self { options, schedule, start, fingerprints, faults } = self;
         let standing = SharedPosition::new(start, schedule.devices);
         let counters = Arc::clone(&faults.counters);
-        Plan { origin, options, schedule, standing, faults, counters, device: None }
+        Plan { origin, options, schedule, standing, fingerprints, faults, counters, device: None }
     }
 
     /// The loader that reads samples. What can be refused for its device is refused now rather than at the first epoch.

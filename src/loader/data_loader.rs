@@ -129,7 +129,8 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     /// of one process count for themselves too. The state has their sum, and a resumed device goes on with an equal part
     /// of it.
     pub fn state(&self) -> LoaderState {
-        LoaderState::of(&self.plan.schedule, self.plan.options.seed(), self.plan.standing.get())
+        let Plan { schedule, fingerprints, options, standing, .. } = &self.plan;
+        LoaderState::of(schedule, fingerprints, options.seed(), standing.get())
     }
 
     pub(super) fn plan(&self) -> &Plan<O> {

@@ -3,7 +3,7 @@
 use super::{
     kept::Kept,
     options::{Options, PREFETCH},
-    state::SharedPosition,
+    state::{Fingerprints, SharedPosition},
 };
 use crate::{
     batch::Source,
@@ -58,6 +58,7 @@ pub(crate) struct Plan<O> {
     pub(crate) options: Options,
     pub(crate) schedule: Schedule,
     pub(crate) standing: SharedPosition,
+    pub(crate) fingerprints: Fingerprints,
     pub(crate) faults: Faults,
     pub(crate) counters: Arc<Counters>,
     /// The number of the device that this copy is for, among those that the loader is cut for.
@@ -72,6 +73,7 @@ impl<O> Clone for Plan<O> {
             options: self.options.clone(),
             schedule: self.schedule.clone(),
             standing: self.standing.clone(),
+            fingerprints: self.fingerprints.clone(),
             faults: self.faults.clone(),
             counters: Arc::clone(&self.counters),
             device: self.device,

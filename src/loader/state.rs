@@ -2,7 +2,7 @@
 
 use crate::{
     fault::Error,
-    order::{Position, Schedule, part},
+    order::{Position, Sampling, Schedule, part},
 };
 use fnv::FnvHasher;
 use parking_lot::Mutex;
@@ -11,7 +11,7 @@ use std::{
     fmt,
     hash::Hasher,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
@@ -70,10 +70,10 @@ const VERSION: u32 = 1;
 
 impl LoaderState {
     /// The state of a loader with this schedule and seed that stands here.
-    pub(crate) fn of(schedule: &Schedule, seed: u64, at: Position) -> Self {
+    pub(crate) fn of(schedule: &Schedule, fingerprints: &Fingerprints, seed: u64, at: Position) -> Self {
         let Position { epoch, given: position, skipped } = at;
-        let (batches, sampler) = schedule.sampling.fingerprint();
-        let (dataset_len, sampler) = (schedule.dataset_len, in_short(&sampler));
+        let (batches, sampler) = fingerprints.of(&schedule.sampling);
+        let dataset_len = schedule.dataset_len;
         Self { version: VERSION, epoch, position, skipped, seed, dataset_len, batches, sampler }
     }
 
@@ -121,6 +121,20 @@ impl LoaderState {
         }
         let problem = format!("the state is from another loader ({})", differs.join("; "));
         Err(Error::config("resume", problem, "build the loader as it was then, or start over without `resume`"))
+    }
+}
+
+/// What a state says of the sampler of a loader and its copies. It is asked for once, since a sampler may be long.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fingerprints(Arc<OnceLock<(String, String)>>);
+
+impl Fingerprints {
+    fn of(&self, sampling: &Sampling) -> (String, String) {
+        let ask = || {
+            let (batches, sampler) = sampling.fingerprint();
+            (batches, in_short(&sampler))
+        };
+        self.0.get_or_init(ask).clone()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What stands for a sampler in a state: texts that were saved once must stay valid.
 
-use crate::common::{Numbers, sized, unsized_};
+use crate::common::{self, Numbers, sized, unsized_};
+use burn::data::dataloader::DataLoader;
 use burn_pinned::{
     LoaderState,
     order::{
@@ -187,4 +188,37 @@ fn a_fingerprint_of_ones_own() {
     let state = of(mix());
     assert!(sized(8).order(mix()).resume(state.clone()).build(Numbers::new(LEN)).is_ok());
     assert!(sized(8).order(Arc::new(Named::new()) as Arc<dyn Sampler>).resume(state).build(Numbers::new(LEN)).is_err());
+}
+
+/// A sampler of many samples, which counts how often it is shown.
+#[derive(Clone)]
+struct Counted(Arc<AtomicUsize>);
+
+impl std::fmt::Debug for Counted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fetch_add(1, Relaxed);
+        f.write_str("many samples")
+    }
+}
+
+impl Sampler for Counted {
+    fn len(&self, len: usize) -> usize {
+        len
+    }
+    fn indices(&self, len: usize, _: usize) -> Box<dyn Iterator<Item = usize> + Send> {
+        Box::new(0..len)
+    }
+}
+
+/// A training may save its state after each step.
+#[test]
+fn a_sampler_is_shown_once_for_all_states() {
+    let shown = Arc::<AtomicUsize>::default();
+    let loader = common::builder().order(Counted(Arc::clone(&shown))).build(Numbers::new(40)).unwrap();
+    let copy = loader.to_device(&common::device());
+    let states: Vec<_> = copy.iter().map(|batch| batch.map(|_| loader.state()).unwrap()).collect();
+    assert_eq!((states.len(), shown.load(Relaxed)), (5, 1));
+    let again = common::builder().order(Counted(Arc::clone(&shown))).resume(states[1].clone()).build(Numbers::new(40));
+    let again = again.unwrap();
+    assert_eq!((again.state(), shown.load(Relaxed)), (states[1].clone(), 2), "once for each loader");
 }

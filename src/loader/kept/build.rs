@@ -15,7 +15,7 @@ use crate::{
         make::SourceParts,
         options::Options,
         plan::{MakeSource, Origin},
-        state::Epochs,
+        state::{Epochs, Fingerprints},
     },
     memory::Field,
     observe::OnDevice,
@@ -173,6 +173,7 @@ impl Checked {
         let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None };
         let mut options = Options { read_as_one: batches, ..self.options.clone() };
         options.device = options.device.map(Device::without_autodiff);
-        Self { options, schedule, start: Position::begin(0), faults: self.faults.clone() }
+        let (start, fingerprints) = (Position::begin(0), Fingerprints::default());
+        Self { options, schedule, start, fingerprints, faults: self.faults.clone() }
     }
 }
