@@ -130,8 +130,8 @@ impl Checked {
     pub(super) fn plan<O>(self, origin: Origin<O>) -> Plan<O> {
         let Self { options, schedule, start, fingerprints, faults } = self;
         let standing = SharedPosition::new(start, schedule.devices);
-        let counters = Arc::clone(&faults.counters);
-        Plan { origin, options, schedule, standing, fingerprints, faults, counters, device: None }
+        let (counters, unasked) = (Arc::clone(&faults.counters), Arc::default());
+        Plan { origin, options, schedule, standing, fingerprints, faults, unasked, counters, device: None }
     }
 
     /// The loader that reads samples. What can be refused for its device is refused now rather than at the first epoch.

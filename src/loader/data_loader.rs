@@ -93,7 +93,11 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
 
     /// What this loader and all its copies (`to_device`, `slice`, and so the one that `SupervisedTraining` makes) have
     /// done.
+    ///
+    /// If `next()` has returned an error since this was last asked, the drop of the loader and its copies says so: in the
+    /// log, or on stderr if there is no logger for errors.
     pub fn stats(&self) -> Stats {
+        self.plan.unasked.asked();
         self.plan.counters.snapshot()
     }
 
@@ -272,7 +276,8 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         let batch = BatchKey { device: plan.device, ..BatchKey::new(epoch, progress.number()) };
         let clock = StepClock::new(Arc::clone(&plan.counters), self.copy, batch, started);
         let standing = plan.standing.begin(at, plan.device);
-        Box::new(EpochIter::new(run, progress, standing, clock, plan.faults.clone()))
+        let (faults, unasked) = (plan.faults.clone(), Arc::clone(&plan.unasked));
+        Box::new(EpochIter::new(run, progress, standing, clock, faults, unasked))
     }
 
     /// The samples of an epoch, without those that `drop_last` drops. With

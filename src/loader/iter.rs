@@ -3,6 +3,7 @@
 use super::{
     batches::{Batches, Given},
     state::EpochPosition,
+    unasked::Unasked,
 };
 use crate::{
     batch::{Finished, Ready},
@@ -18,6 +19,7 @@ use burn::data::{
 use std::{
     cell::RefCell,
     mem,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -43,6 +45,7 @@ struct Epoch<O> {
     standing: EpochPosition,
     clock: StepClock,
     faults: Faults,
+    unasked: Arc<Unasked>,
     tally: Tally,
 }
 
@@ -63,6 +66,7 @@ impl<O> EpochIter<O> {
         standing: EpochPosition,
         clock: StepClock,
         faults: Faults,
+        unasked: Arc<Unasked>,
     ) -> Self {
         let tally = Tally::new(faults.policy.quota(progress.items_total), progress.skipped);
         let epoch = Epoch {
@@ -76,6 +80,7 @@ impl<O> EpochIter<O> {
             standing,
             clock,
             faults,
+            unasked,
             tally,
         };
         Self(RefCell::new(epoch))
@@ -190,7 +195,9 @@ impl<O> Iterator for EpochIter<O> {
     type Item = Result<O, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(self.0.get_mut().advance()?.map_err(DatasetError::new))
+        let epoch = self.0.get_mut();
+        let batch = epoch.advance()?;
+        Some(batch.inspect_err(|error| epoch.unasked.note(error)).map_err(DatasetError::new))
     }
 }
 

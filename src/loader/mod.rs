@@ -16,6 +16,7 @@ mod plan;
 #[cfg(feature = "data")]
 mod scattered;
 mod state;
+mod unasked;
 
 pub use batcher::PinnedBatcher;
 pub use builder::PinnedDataLoaderBuilder;

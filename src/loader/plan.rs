@@ -4,6 +4,7 @@ use super::{
     kept::Kept,
     options::{Options, PREFETCH},
     state::{Fingerprints, SharedPosition},
+    unasked::Unasked,
 };
 use crate::{
     batch::Source,
@@ -60,6 +61,7 @@ pub(crate) struct Plan<O> {
     pub(crate) standing: SharedPosition,
     pub(crate) fingerprints: Fingerprints,
     pub(crate) faults: Faults,
+    pub(crate) unasked: Arc<Unasked>,
     pub(crate) counters: Arc<Counters>,
     /// The number of the device that this copy is for, among those that the loader is cut for.
     pub(crate) device: Option<u16>,
@@ -75,6 +77,7 @@ impl<O> Clone for Plan<O> {
             standing: self.standing.clone(),
             fingerprints: self.fingerprints.clone(),
             faults: self.faults.clone(),
+            unasked: Arc::clone(&self.unasked),
             counters: Arc::clone(&self.counters),
             device: self.device,
         }

@@ -1,0 +1,53 @@
+//! The errors of a loader that its program has not asked for.
+//!
+//! Burn's learner stops at a batch that fails as at the end of a training, and its dashboard forgets the error. So the drop
+//! of the last copy of a loader says it, unless the statistics were asked since.
+
+use crate::fault::{Error, catch};
+use parking_lot::Mutex;
+use std::mem;
+
+/// Says at its drop what nobody has asked for. All copies of a loader share one.
+#[derive(Debug, Default)]
+pub(crate) struct Unasked(Mutex<Errors>);
+
+#[derive(Debug, Default)]
+struct Errors {
+    count: usize,
+    first: String,
+}
+
+impl Unasked {
+    /// Notes an error that `next()` returns.
+    pub(super) fn note(&self, error: &Error) {
+        let mut errors = self.0.lock();
+        if errors.count == 0 {
+            errors.first = error.to_string();
+        }
+        errors.count += 1;
+    }
+
+    /// Notes that the statistics were asked.
+    pub(super) fn asked(&self) {
+        drop(mem::take(&mut *self.0.lock()));
+    }
+}
+
+impl Drop for Unasked {
+    fn drop(&mut self) {
+        let Errors { count, first } = mem::take(self.0.get_mut());
+        if count == 0 {
+            return;
+        }
+        let errors = if count == 1 { "an error".into() } else { format!("{count} errors") };
+        let text = format!(
+            "burn-pinned: `next()` returned {errors}, and nobody asked the loader's statistics (`stats().errors`) since; the \
+             first: {first}"
+        );
+        // The logger is user code, and stderr may be closed.
+        let _ = catch(|| match log::log_enabled!(log::Level::Error) {
+            true => log::error!("{text}"),
+            false => eprintln!("{text}"),
+        });
+    }
+}
