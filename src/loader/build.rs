@@ -3,6 +3,7 @@
 use super::{
     builder::PinnedDataLoaderBuilder,
     data_loader::PinnedDataLoader,
+    frozen_len::FrozenLen,
     make::SourceParts,
     options::Options,
     plan::{MakeSource, Origin, Plan},
@@ -27,6 +28,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// The dataset may have errors of its own type `E`, as Burn's `SqliteDataset` has. Such an error is the `source` of
     /// the loader's [`Error::Failed`].
     ///
+    /// The loader reads as many samples as the dataset has now. If it grows later, what is new is not read: an epoch that
+    /// finds another length logs a warning. Build another loader then.
+    ///
     /// # Errors
     /// [`Error::Config`], which names the option, what is wrong with it, and what to write instead.
     /// [`Error::Panicked`], if `Collate::layout` panics.
@@ -44,6 +48,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let Self { make, options, augment, .. } = self;
         let mut checked = Checked::new(options, dataset.len(), Arc::default())?;
         checked.look_at::<I>(&*dataset);
+        let of = Arc::clone(&dataset);
+        checked.len = Some(Arc::new(FrozenLen::new(checked.schedule.dataset_len, move || of.len())));
         let make_source = make(checked.parts(dataset, augment))?;
         checked.loader(make_source)
     }
@@ -55,6 +61,7 @@ pub(super) struct Checked {
     pub(super) schedule: Schedule,
     pub(super) start: Position,
     pub(super) fingerprints: Fingerprints,
+    pub(super) len: Option<Arc<FrozenLen>>,
     pub(super) faults: Faults,
 }
 
@@ -82,7 +89,7 @@ impl Checked {
         options.device.get_or_insert_default();
         let (policy, on_fault) = (options.policy, options.on_fault.clone());
         let faults = Faults { policy, on_fault, counters };
-        Ok(Self { options, schedule, start, fingerprints, faults })
+        Ok(Self { options, schedule, start, fingerprints, len: None, faults })
     }
 
     /// Looks whether the order scatters the rows of a dataset, and whether they are fetched ahead.
@@ -128,10 +135,10 @@ impl Checked {
 
     /// A plan of batches of this origin.
     pub(super) fn plan<O>(self, origin: Origin<O>) -> Plan<O> {
-        let Self { options, schedule, start, fingerprints, faults } = self;
+        let Self { options, schedule, start, fingerprints, len, faults } = self;
         let standing = SharedPosition::new(start, schedule.devices);
         let (counters, unasked) = (Arc::clone(&faults.counters), Arc::default());
-        Plan { origin, options, schedule, standing, fingerprints, faults, unasked, counters, device: None }
+        Plan { origin, options, schedule, standing, fingerprints, len, faults, unasked, counters, device: None }
     }
 
     /// The loader that reads samples. What can be refused for its device is refused now rather than at the first epoch.

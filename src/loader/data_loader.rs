@@ -182,6 +182,9 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
                 if let Some(threads) = &*self.threads.lock() {
                     threads.are_here()?;
                 }
+                if let Some(len) = &plan.len {
+                    guard(Place::batch(Stage::Read, BatchKey::new(epoch, 0)), || Ok(len.check()))?;
+                }
                 let guards = self.read_ahead(epoch)?; // before workers read
                 let next = BatchKey { device: plan.device, ..BatchKey::new(epoch, batches.start) };
                 // On the threads at work, or on new ones if those hang or die meanwhile.

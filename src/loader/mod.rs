@@ -5,6 +5,7 @@ mod batches;
 mod build;
 mod builder;
 mod data_loader;
+mod frozen_len;
 mod iter;
 mod kept;
 mod machine;

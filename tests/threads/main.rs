@@ -12,6 +12,7 @@ mod ends;
 mod fault_matrix;
 mod kept_memory;
 mod panics;
+mod said;
 mod shutdown;
 mod sites;
 mod soak;

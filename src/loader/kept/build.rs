@@ -173,7 +173,7 @@ impl Checked {
         let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None };
         let mut options = Options { read_as_one: batches, ..self.options.clone() };
         options.device = options.device.map(Device::without_autodiff);
-        let (start, fingerprints) = (Position::begin(0), Fingerprints::default());
-        Self { options, schedule, start, fingerprints, faults: self.faults.clone() }
+        let (start, fingerprints, len) = (Position::begin(0), Fingerprints::default(), None);
+        Self { options, schedule, start, fingerprints, len, faults: self.faults.clone() }
     }
 }
