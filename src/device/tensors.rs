@@ -3,6 +3,11 @@
 use burn::tensor::{Tensor, kind::Basic};
 
 /// Something to do with every tensor of a batch, whatever its rank and kind.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no `TensorMapper`",
+    label = "this must replace the tensors of a batch",
+    note = "only `MapTensors::map_tensors` takes one: pass on the `mapper` that it got"
+)]
 pub trait TensorMapper {
     /// Replaces one tensor.
     fn map<const D: usize, K: Basic + 'static>(&mut self, tensor: Tensor<D, K>) -> Tensor<D, K>;

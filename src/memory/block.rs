@@ -106,6 +106,11 @@ impl HostBlock {
 ///
 /// An allocator of your own may wrap [`HeapAlloc`] or [`host_alloc`](crate::host_alloc), for example to count or to
 /// refuse allocations. It may also bring memory of its own with [`HostBlock::from_raw`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` allocates no memory for slots",
+    label = "this must implement `HostAlloc`",
+    note = "leave out `allocator`, or wrap `burn_pinned::memory::HeapAlloc`"
+)]
 pub trait HostAlloc: Send + Sync + fmt::Debug {
     /// Returns a block of exactly `bytes` bytes.
     ///

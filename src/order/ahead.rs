@@ -22,6 +22,11 @@ use std::any::Any;
 /// ```
 ///
 /// It changes when bytes come, and never which: what an epoch gives does not depend on it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot fetch samples ahead",
+    label = "this dataset does not implement `ReadAhead`",
+    note = "give `reads_ahead` the rows inside your dataset (`data::Rows`), or implement `ReadAhead` for it"
+)]
 pub trait ReadAhead: Send + Sync {
     /// Begins to fetch these samples, in their order, and returns at once. The iterator may be long, or have no end. Indices
     /// that are beyond the dataset belong to others, and are passed over. Runs in `iter()`; the guard ends with the epoch.

@@ -38,6 +38,11 @@ use burn::{
 use rand::RngExt;
 
 /// What images are made of: [`Int`] for bytes from 0 to 255, or [`Float`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no kind of pixels",
+    label = "images must be `Float` or `Int` tensors",
+    note = "`batch.take::<4, Int>(..)` gives bytes, and `.float()` makes floats of them"
+)]
 pub trait Pixel: Basic + Sized {
     /// Returns the same values as floats.
     fn floats(images: Tensor<4, Self>) -> Tensor<4>;

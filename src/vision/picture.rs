@@ -24,6 +24,11 @@ use image::{RgbImage, imageops};
 /// ```
 ///
 /// It cannot be implemented outside this crate.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no image",
+    label = "this must be `Image` or `RgbImage`",
+    note = "an `Image` of a file is decoded late: `vision::open(path)`, `Image::from_bytes(bytes, &Limits::default())`"
+)]
 pub trait Picture: sealed::Sealed {
     /// Width and height, in pixels.
     fn dimensions(&self) -> (u32, u32);

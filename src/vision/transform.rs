@@ -15,6 +15,7 @@ use crate::{
         },
     },
 };
+
 /// A sample with an image, which the transforms change.
 ///
 /// ```
@@ -28,6 +29,11 @@ use crate::{
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no image that a transform could change",
+    label = "this sample does not implement `HasImage`",
+    note = "write `impl HasImage for {Self}` with its `Image` or `RgbImage`, or use a pair `(image, label)` as the sample"
+)]
 pub trait HasImage {
     /// The image's type.
     type Image: Picture;

@@ -30,3 +30,4 @@ mod shapes;
 mod slices;
 mod standing;
 mod timeline;
+mod trait_messages;

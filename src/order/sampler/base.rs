@@ -27,6 +27,11 @@ use std::{fmt, ops::Range, sync::Arc};
 /// }
 /// assert_eq!(Twice.indices(2, 0).collect::<Vec<_>>(), [1, 1, 0, 0]);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no `Sampler`",
+    label = "this must give the order of an epoch",
+    note = "implement `Sampler`, or use one of `burn_pinned::order`, such as `RandomSampler::new(seed)` or `SubsetSampler::new(indices)`"
+)]
 pub trait Sampler: Send + Sync + fmt::Debug + 'static {
     /// How many indices an epoch has.
     fn len(&self, dataset_len: usize) -> usize;

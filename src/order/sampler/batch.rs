@@ -48,6 +48,11 @@ impl EpochBatches {
 /// }
 /// assert_eq!(Pairs.batches(5, 0).batches.collect::<Vec<_>>(), [[0, 1], [2, 3]]);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no `BatchSampler`",
+    label = "this must plan the batches of an epoch",
+    note = "a `Sampler` becomes one by `FixedBatchSampler::new(sampler, batch_size)`"
+)]
 pub trait BatchSampler: Send + Sync + fmt::Debug + 'static {
     /// Returns the batches of an epoch.
     ///
