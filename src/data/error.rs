@@ -97,12 +97,14 @@ pub enum DataError {
         there_is: Vec<(String, String)>,
     },
     /// A row does not fit its type.
-    #[error("row {row} of {object}{}: {problem}", column.as_ref().map_or_else(String::new, |column| format!(", column `{column}`")))]
+    #[error("row {row} of {object}{}{}: {problem}", of("key", key.as_deref()), of("column", column.as_deref()))]
     Row {
         /// The file.
         object: String,
         /// The row in that file, from 0.
         row: usize,
+        /// The row's key, in a tar.
+        key: Option<Box<str>>,
         /// The column.
         column: Option<String>,
         /// What is wrong.
@@ -143,6 +145,10 @@ impl DataError {
     pub(crate) fn unsupported(object: &str, column: Option<&str>, what: impl Into<String>) -> Self {
         Self::Unsupported { object: object.into(), column: column.map(Into::into), what: what.into() }
     }
+}
+
+fn of(what: &str, name: Option<&str>) -> String {
+    name.map_or_else(String::new, |name| format!(", {what} `{name}`"))
 }
 
 fn list(there_is: &[(String, String)]) -> String {

@@ -158,7 +158,7 @@ impl<T: DeserializeOwned> Rows<T> {
 
     fn of_row(&self, index: usize, RowError { column, problem, .. }: RowError) -> DataError {
         let (object, row) = self.source.place(index);
-        DataError::Row { object: object.into(), row, column, problem }
+        DataError::Row { object: object.into(), row, key: self.source.key(index), column, problem }
     }
 
     /// Reads the first row of each file that may differ from those before. What a row type needs and a file does not have, or
@@ -192,11 +192,11 @@ impl<T: DeserializeOwned> Rows<T> {
     /// Adds what the files have to an error of a row.
     fn with_what_there_is(&self, error: DataError) -> DataError {
         match error {
-            DataError::Row { object, row, column, problem } => {
-                let problem = match column {
-                    Some(column) => format!("row {row}, column `{column}`: {problem}"),
-                    None => format!("row {row}: {problem}"),
-                };
+            DataError::Row { object, row, key, column, problem } => {
+                let of =
+                    |what: &str, name: Option<&str>| name.map_or_else(String::new, |name| format!(", {what} `{name}`"));
+                let problem =
+                    format!("row {row}{}{}: {problem}", of("key", key.as_deref()), of("column", column.as_deref()));
                 DataError::Schema { object, problem, there_is: self.source.there_is() }
             }
             other => other,

@@ -32,6 +32,11 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
         (self.objects().name(object), row)
     }
 
+    /// The name of a row, if the format has one. It may be read for it.
+    fn key(&self, _row: usize) -> Option<Box<str>> {
+        None
+    }
+
     /// The rows that tell whether a row type fits: the first one of each object that has rows, but for those whose columns
     /// are known to be the same as in an object before.
     fn firsts(&self) -> Vec<usize> {

@@ -66,7 +66,7 @@ impl JsonlSource {
             let text = error.to_string();
             let place = format!(" at line {} column {}", error.line(), error.column());
             let problem = format!("{} at column {}", text.strip_suffix(&place).unwrap_or(&text), error.column());
-            DataError::Row { object: self.objects.name(object).into(), row, column: None, problem }
+            DataError::Row { object: self.objects.name(object).into(), row, key: None, column: None, problem }
         })
     }
 

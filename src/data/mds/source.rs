@@ -93,6 +93,7 @@ impl Source for MdsSource {
         self.cut.read(bytes).map_err(|Wrong(column, problem)| DataError::Row {
             object: self.objects.name(object).into(),
             row,
+            key: None,
             column: column.map(|column| (*column).into()),
             problem,
         })

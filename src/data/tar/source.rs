@@ -26,7 +26,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// What the saved index is.
-const KIND: Kind = Kind(b"tar    1");
+const KIND: Kind = Kind(b"tar    2");
 /// A block for the sampler has about so many bytes of the tar.
 const BLOCK_BYTES: u64 = 4 << 20;
 
@@ -85,12 +85,12 @@ fn kind(extension: &str) -> Raw {
 
 impl TarSource {
     /// The key of a sample: its first file's name says it.
-    fn key(&self, object: usize, part: Part) -> Result<Cell, DataError> {
+    fn key_of(&self, object: usize, part: Part) -> Result<String, DataError> {
         let entry = Walk::one(&self.objects, object, part.header).next()?;
         let changed = || DataError::damaged(self.objects.name(object), "a file of its index is not there");
         let entry = entry.filter(|entry| entry.start == part.start).ok_or_else(changed)?;
         let (key, _) = split(&entry.name).ok_or_else(changed)?;
-        Ok(Cell::Text(String::from_utf8_lossy(key).into_owned()))
+        Ok(String::from_utf8_lossy(key).into_owned())
     }
 }
 
@@ -111,7 +111,7 @@ impl Source for TarSource {
             if let Some(name) = &self.key
                 && part.first
             {
-                record.push((Arc::clone(name), self.key(object, part)?));
+                record.push((Arc::clone(name), Cell::Text(self.key_of(object, part)?)));
             }
             let Some(kind) = wanted[part.extension] else { continue };
             let bytes = self.objects.read(object, part.start..part.start.saturating_add(part.bytes))?;
@@ -121,6 +121,12 @@ impl Source for TarSource {
             record.push((Arc::clone(name), Cell::Text(self.objects.name(object).into())));
         }
         Ok(record)
+    }
+
+    fn key(&self, row: usize) -> Option<Box<str>> {
+        let (object, sample) = self.starts.find(row);
+        let first = self.shards[object].parts.of(sample).next()?;
+        Some(self.key_of(object, first).ok()?.into())
     }
 
     #[cfg(feature = "remote")]
