@@ -14,6 +14,7 @@ mod golden;
 mod kills;
 mod memory;
 mod mnist;
+mod names;
 mod no_numbers;
 mod opened;
 mod order;

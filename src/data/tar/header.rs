@@ -66,9 +66,13 @@ fn text(field: &[u8]) -> &[u8] {
     field.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
+/// A number, which ends at the first zero or space. What some writers leave behind it has no meaning.
 fn octal(field: &[u8]) -> Option<u64> {
-    let text = str::from_utf8(field).ok()?.trim_matches([' ', '\0']);
-    if text.is_empty() { Some(0) } else { u64::from_str_radix(text, 8).ok() }
+    let digits = text(field).trim_ascii_start().split(|byte| *byte == b' ').next().unwrap_or_default();
+    digits.iter().try_fold(0u64, |sum, digit| match digit {
+        b'0'..=b'7' => Some(sum.checked_mul(8)? + u64::from(digit - b'0')),
+        _ => None,
+    })
 }
 
 /// A number in octal digits or, if its first bit is set, in base 256 (GNU, for large sizes).
@@ -89,6 +93,13 @@ pub(super) struct Extended {
     pub(super) sparse: bool,
 }
 
+impl Extended {
+    /// What two headers of one entry say. The first counts, as in Python.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self { path: self.path.or(other.path), size: self.size.or(other.size), sparse: self.sparse || other.sparse }
+    }
+}
+
 /// Reads PAX records: `length key=value\n`, where the length counts all of it.
 pub(super) fn extended(mut records: &[u8]) -> Result<Extended, &'static str> {
     const WRONG: &str = "an extended header cannot be read";
@@ -100,7 +111,9 @@ pub(super) fn extended(mut records: &[u8]) -> Result<Extended, &'static str> {
         let equals = record.iter().position(|byte| *byte == b'=').ok_or(WRONG)?;
         let (key, value) = (&record[..equals], &record[equals + 1..]);
         match key {
-            b"path" => found.path = Some(value.to_vec()),
+            // An empty value takes back what was said before.
+            b"path" => found.path = Some(value.to_vec()).filter(|path| !path.is_empty()),
+            b"size" if value.is_empty() => found.size = None,
             b"size" => {
                 found.size = Some(str::from_utf8(value).ok().and_then(|text| text.parse().ok()).ok_or(WRONG)?);
             }
@@ -122,6 +135,8 @@ mod tests {
         assert_eq!(number(&[0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 1]), Some((2 << 24) + 1));
         assert_eq!(number(&[0xff; 12]), None);
         assert_eq!(number(b"9"), None);
+        assert_eq!((number(b"0000144\0x9\0?"), number(b"144 xyz"), number(b"\0junk")), (Some(100), Some(100), Some(0)));
+        assert_eq!((number(b"14x\0"), number(b"+14\0"), number(b"-1")), (None, None, None));
     }
 
     #[test]

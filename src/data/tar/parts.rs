@@ -12,6 +12,8 @@ const BYTES: usize = 16;
 const BLOCKS_BITS: u32 = 40;
 const DATA_BITS: u32 = 8;
 const EXTENSION_BITS: u32 = 15;
+/// A shard may have so many extensions.
+pub(super) const EXTENSIONS: usize = 1 << EXTENSION_BITS;
 
 /// A file that belongs to a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +50,7 @@ impl Builder {
 
     pub(super) fn add(&mut self, part: Part) -> Result<(), &'static str> {
         let (blocks, data) = (part.header / BLOCK, part.start.saturating_sub(part.header) / BLOCK);
-        if blocks >> BLOCKS_BITS != 0 || part.extension >> EXTENSION_BITS != 0 {
+        if blocks >> BLOCKS_BITS != 0 || part.extension >= EXTENSIONS {
             return Err("it has too many bytes or kinds of files for an index");
         }
         if data >> DATA_BITS != 0 {

@@ -1,6 +1,6 @@
 //! From names of files to samples: WebDataset's rules.
 
-use super::parts::{Builder, Part};
+use super::parts::{Builder, EXTENSIONS, Part};
 use std::str;
 
 /// Groups the files of a shard, in their order.
@@ -25,6 +25,9 @@ impl Samples {
             self.had.clear();
         }
         let number = self.parts.extension(&extension);
+        if number >= EXTENSIONS {
+            return Err(too_many(name, key, &extension));
+        }
         if self.had.contains(&number) {
             return Err(format!("the sample `{}` has two files with `.{extension}`", String::from_utf8_lossy(key)));
         }
@@ -37,6 +40,18 @@ impl Samples {
     }
 }
 
+/// Says that names with dots are the cause, and how the files can be named.
+fn too_many(name: &[u8], key: &[u8], extension: &str) -> String {
+    let [name, key] = [name, key].map(String::from_utf8_lossy);
+    let (stem, column) = extension.rsplit_once('.').unwrap_or((extension, "jpg"));
+    format!(
+        "its files have more than {EXTENSIONS} columns. A key ends at the first dot of a name, and what follows is the column, so \
+         names with dots are the cause: `{name}` is the column `{extension}` of the key `{key}`. Name the files so that the first \
+         dot ends the key, e.g. `{key}_{}.{column}`",
+        stem.replace('.', "_")
+    )
+}
+
 /// Splits a name at the first dot behind its folders: key and extension. `None` if it belongs to no sample.
 pub(super) fn split(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let file = name.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
@@ -44,7 +59,8 @@ pub(super) fn split(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let first = name.split(|byte| *byte == b'/').next().unwrap_or_default();
     let is_note = first.len() >= 4 && first.starts_with(b"__") && first.ends_with(b"__");
     // As the pattern of WebDataset has it, a folder without a dot is the key of the hidden files in it.
-    let has_key = dot > file || (file > 0 && !name[..file].contains(&b'.'));
+    let folder = name[..file].strip_suffix(b"/").and_then(|folders| folders.rsplit(|byte| *byte == b'/').next());
+    let has_key = dot > file || folder.is_some_and(|folder| !folder.contains(&b'.'));
     (has_key && !is_note).then(|| (&name[..dot], &name[dot + 1..]))
 }
 
@@ -61,7 +77,12 @@ mod tests {
         assert_eq!(text("x.jpg"), Some(("x", "jpg")));
         assert_eq!(text("x."), Some(("x", "")));
         assert_eq!(text("a/.hidden.jpg"), Some(("a/", "hidden.jpg")));
-        for nothing in ["no-dot", "a.b/no-dot", ".hidden.jpg", "a.b/.hidden", "__info__", "__info__/a.json", ""] {
+        assert_eq!(text("./plain/.hid.jpg"), Some(("./plain/", "hid.jpg")));
+        assert_eq!(text("a.b/c/.hid"), Some(("a.b/c/", "hid")));
+        assert_eq!((text("/.hid"), text("a//.hid")), (Some(("/", "hid")), Some(("a//", "hid"))));
+        for nothing in
+            ["no-dot", "a.b/no-dot", ".hidden.jpg", "./.hidden.jpg", "a.b/.hidden", "__info__", "__info__/a.json", ""]
+        {
             assert_eq!(text(nothing), None, "{nothing}");
         }
     }

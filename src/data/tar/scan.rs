@@ -32,12 +32,13 @@ pub(super) struct Entry {
 /// Returns the index of a shard.
 pub(super) fn scan(objects: &Objects, object: usize, progress: &Progress) -> Result<Vec<u8>, DataError> {
     let (mut walk, mut samples) = (Walk::new(objects, object), Samples::default());
-    let mut told = 0;
+    let (mut told, mut of_macos) = (0, false);
     if objects.bytes(object) == 0 {
         return Err(DataError::Empty { object: objects.name(object).into() });
     }
     let mut next = walk.next().map_err(|error| tell(objects, object, &TAR, error))?;
     while let Some(Entry { name, header, start, bytes }) = next {
+        of_macos |= name.rsplit(|byte| *byte == b'/').next().is_some_and(|file| file.starts_with(b"._"));
         samples
             .add(&name, header, start, bytes)
             .map_err(|problem| DataError::damaged(objects.name(object), problem))?;
@@ -46,6 +47,12 @@ pub(super) fn scan(objects: &Objects, object: usize, progress: &Progress) -> Res
         next = walk.next()?;
     }
     progress.add(objects.bytes(object).saturating_sub(told));
+    if of_macos {
+        let name = objects.name(object);
+        log::warn!(
+            "{name} has files of macOS (`._*`), which are rows too if they are in a folder; `COPYFILE_DISABLE=1 tar` leaves them out"
+        );
+    }
     Ok(samples.end())
 }
 
@@ -93,7 +100,7 @@ impl<'a> Walk<'a> {
                 }
                 Kind::Extended => {
                     let records = self.read(start, bytes)?;
-                    more = extended(&records).map_err(|problem| self.damaged(problem))?;
+                    more = more.or(extended(&records).map_err(|problem| self.damaged(problem))?);
                 }
                 _ => {}
             }
