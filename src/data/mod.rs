@@ -30,8 +30,6 @@ mod location;
 mod magic;
 mod mapped;
 mod mds;
-#[cfg(feature = "parquet")]
-mod nested;
 mod options;
 mod parallel;
 #[cfg(feature = "parquet")]

@@ -1,7 +1,5 @@
 //! Rows of any format as a Burn dataset.
 
-#[cfg(feature = "parquet")]
-use super::cell::Cell;
 use super::{
     asked::{Asked, asked},
     error::DataError,
@@ -15,10 +13,6 @@ use crate::vision::{Limits, with_limits};
 use burn::data::dataset::{Dataset, DatasetError};
 use serde::de::DeserializeOwned;
 use std::{marker::PhantomData, sync::Arc};
-
-/// So many rows are tried, to see what a tuple wants of structs.
-#[cfg(feature = "parquet")]
-const TRIED: usize = 64;
 
 /// The rows of Parquet files, tar shards, MDS folders or JSON lines, each as a `T`: a Burn dataset with random access.
 ///
@@ -163,30 +157,24 @@ impl<T: DeserializeOwned> Rows<T> {
 
     /// Reads the first row of each file that may differ from those before. What a row type needs and a file does not have, or
     /// has of another type, is found here and not in the middle of an epoch. A value that is bad by itself is left to the policy for bad samples.
-    pub(super) fn check(&self) -> Result<(), DataError> {
+    ///
+    /// `fits` says that the first one does.
+    pub(super) fn check(&self, fits: bool) -> Result<(), DataError> {
         let firsts = self.source.firsts();
         let check = |first: &usize| match self.row(*first)? {
             Err(error) if !error.only_value => Err(self.of_row(*first, error)),
             _ => Ok(()),
         };
-        let checked = in_parallel(&firsts, check);
+        let checked = in_parallel(&firsts[usize::from(fits).min(firsts.len())..], check);
         checked.map(drop).map_err(|error| self.with_what_there_is(error))
     }
 
-    /// Notes what a tuple wants of columns that are structs, from the first row that tells it of all columns.
+    /// Notes what the row type wants of columns that are structs, and whether the first row fits.
     #[cfg(feature = "parquet")]
-    pub(super) fn learn(&self) -> Wanted {
-        let mut all = Wanted::All;
-        for row in 0..self.source.len().min(TRIED) {
-            let Ok(record) = self.source.read(row) else { continue };
-            let nulls = record.iter().any(|(_, cell)| *cell == Cell::Null);
-            let (learnt, fits) = self.within_limits(|| row::learn::<T>(record, self.columns.as_deref()));
-            all = all.or(learnt);
-            if fits && !nulls {
-                break;
-            }
-        }
-        all
+    pub(super) fn learn(&self) -> Result<Option<(Wanted, bool)>, DataError> {
+        let Some(first) = self.source.firsts().first().copied() else { return Ok(None) };
+        let record = self.source.read(first)?;
+        Ok(Some(self.within_limits(|| row::learn::<T>(record, self.columns.as_deref()))))
     }
 
     /// Adds what the files have to an error of a row.
@@ -227,8 +215,7 @@ impl<T> Rows<T> {
         self.source.classes(column)
     }
 
-    /// Names and types of the columns that the first file has, also of those that are not read. Of Parquet also those that
-    /// only later files have.
+    /// Names and types of the columns that the first file has, also of those that are not read.
     pub fn there_is(&self) -> Vec<(String, String)> {
         self.source.there_is()
     }

@@ -13,7 +13,7 @@ use super::{
     tar,
 };
 #[cfg(feature = "parquet")]
-use super::{nested::nested, parquet, source::Wanted, store::Objects};
+use super::{parquet, source::Wanted, store::Objects};
 #[cfg(feature = "vision")]
 use crate::vision::Limits;
 use serde::de::DeserializeOwned;
@@ -198,50 +198,43 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     pub fn open(self) -> Result<Rows<T>, DataError> {
         self.options.check()?;
         let wanted = Rows::<T>::wanted(&self.shape)?;
-        let source: Arc<dyn Source> = match &self.format {
+        let (source, fits): (Arc<dyn Source>, bool) = match &self.format {
             #[cfg(all(feature = "http", feature = "parquet"))]
             Format::Hub(dataset, split) => self.parquet_of(&store::converted(dataset, split)?.into(), wanted)?,
             #[cfg(feature = "parquet")]
             Format::Parquet => self.parquet_of(&self.paths, wanted)?,
-            Format::Tar => Arc::new(tar::open(self.paths.objects(&self.options)?, &wanted, &self.options)?),
-            Format::Mds => Arc::new(mds::open(&self.paths, &wanted, &self.options)?),
-            Format::Jsonl => Arc::new(jsonl::open(self.paths.objects(&self.options)?, &wanted, &self.options)?),
+            Format::Tar => (Arc::new(tar::open(self.paths.objects(&self.options)?, &wanted, &self.options)?), false),
+            Format::Mds => (Arc::new(mds::open(&self.paths, &wanted, &self.options)?), false),
+            Format::Jsonl => {
+                (Arc::new(jsonl::open(self.paths.objects(&self.options)?, &wanted, &self.options)?), false)
+            }
         };
         let rows = Rows::new(source, self.shape);
-        rows.check()?;
+        rows.check(fits)?;
         Ok(rows)
     }
 
     #[cfg(feature = "parquet")]
-    fn parquet_of(&self, paths: &Paths, wanted: Wanted) -> Result<Arc<dyn Source>, DataError> {
+    fn parquet_of(&self, paths: &Paths, wanted: Wanted) -> Result<(Arc<dyn Source>, bool), DataError> {
         let objects = paths.objects(&self.options)?;
-        let wanted = match &wanted {
-            Wanted::All => wanted,
-            Wanted::Some(columns) if self.shape.columns.is_none() => nested::<T>(columns),
-            Wanted::Some(columns) => self.of_tuple(&objects, columns)?,
-        };
-        Ok(Arc::new(parquet::open(objects, &wanted, &self.options)?))
+        let (wanted, fits) = self.fields_of(&objects, wanted)?;
+        Ok((Arc::new(parquet::open(objects, &wanted, &self.options)?), fits))
     }
 
-    /// Leaves out the fields of structs that a tuple does not ask for. Its type cannot tell, since a value behind another
-    /// one is asked for only if that can be made. So rows tell, of the first file that has any.
+    /// Leaves out the fields of structs that the row type does not ask for, and says whether the first row was read for it
+    /// and fits. The first file tells. What it lacks may be in other files.
     #[cfg(feature = "parquet")]
-    fn of_tuple(&self, objects: &Objects, columns: &[(Arc<str>, Wanted)]) -> Result<Wanted, DataError> {
+    fn fields_of(&self, objects: &Objects, wanted: Wanted) -> Result<(Wanted, bool), DataError> {
+        let Wanted::Some(columns) = &wanted else { return Ok((wanted, false)) };
         let options = Options { first_look: true, ..self.options.clone() };
-        let wanted = Wanted::Some(columns.to_vec());
-        let mut files = 1;
-        let first = loop {
-            let first = parquet::open(objects.first(files), &wanted, &options)?;
-            if first.len() > 0 || files >= objects.len() {
-                break first;
-            }
-            files *= 2;
-        };
+        let first = parquet::open(objects.first(), &wanted, &options)?;
         if !first.has_structs() {
-            return Ok(wanted);
+            return Ok((wanted, false));
         }
-        let learnt = Rows::<T>::new(Arc::new(first), self.shape.clone()).learn();
+        let first = Rows::<T>::new(Arc::new(first), self.shape.clone());
+        let Some((learnt, fits)) = first.learn()? else { return Ok((wanted, false)) };
         let inside = |name: &str| learnt.of(name).cloned().unwrap_or(Wanted::All);
-        Ok(Wanted::Some(columns.iter().map(|(name, _)| (Arc::clone(name), inside(name))).collect()))
+        let columns = columns.iter().map(|(name, _)| (Arc::clone(name), inside(name)));
+        Ok((Wanted::Some(columns.collect()), fits))
     }
 }

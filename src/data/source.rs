@@ -43,7 +43,7 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
         self.starts().firsts()
     }
 
-    /// Names and types of all columns that the first object has, and as far as they are known without reading, the others.
+    /// Names and types of all columns that the first object has.
     fn there_is(&self) -> Vec<(String, String)>;
 
     /// The runs of rows that are cheap to read together.
@@ -75,23 +75,6 @@ pub(crate) enum Wanted {
 }
 
 impl Wanted {
-    /// What is known of the same columns from another row: fields of a struct, where that is not known yet.
-    #[cfg(feature = "parquet")]
-    pub(crate) fn or(self, other: Self) -> Self {
-        let (mut columns, others) = match (self, other) {
-            (Self::Some(columns), Self::Some(others)) => (columns, others),
-            (Self::All, other) | (other, Self::All) => return other,
-        };
-        for (name, wanted) in others {
-            match columns.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, known)) if *known == Self::All => *known = wanted,
-                Some(_) => {}
-                None => columns.push((name, wanted)),
-            }
-        }
-        Self::Some(columns)
-    }
-
     /// Whether a name is wanted, and what of it.
     pub(crate) fn of(&self, name: &str) -> Option<&Self> {
         match self {

@@ -134,10 +134,10 @@ impl Objects {
         Ok(Self::new(list, Arc::new(store), folder))
     }
 
-    /// The first objects alone, as far as there are so many.
+    /// The first object alone.
     #[cfg(feature = "parquet")]
-    pub(crate) fn first(&self, objects: usize) -> Self {
-        Self { list: self.list.iter().take(objects).cloned().collect(), ..self.clone() }
+    pub(crate) fn first(&self) -> Self {
+        Self { list: self.list[..1].into(), ..self.clone() }
     }
 
     /// The same files under other names, with another folder for indices.

@@ -1,7 +1,6 @@
 mod alike;
 mod checked;
 mod columns;
-mod first_rows;
 mod golden;
 mod hostile;
 mod limits;
