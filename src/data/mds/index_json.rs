@@ -56,7 +56,7 @@ struct File {
     bytes: u64,
 }
 
-/// The columns of all shards, in the order in which they are in a row.
+/// The columns of a shard, in the order in which they are in a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Columns {
     pub(super) names: Vec<Arc<str>>,
@@ -69,6 +69,10 @@ pub(super) struct Columns {
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) rows: u64,
+    /// Shared with the shards before it that have the same.
+    pub(super) columns: Arc<Columns>,
+    /// The `index.json`.
+    pub(super) index: Arc<str>,
     pub(super) raw: Place,
     /// The compressed file, and how it is compressed.
     pub(super) zip: Option<(Place, String)>,
@@ -81,10 +85,9 @@ pub(super) struct Place {
     pub(super) bytes: u64,
 }
 
-/// Reads the files, and returns the shards of all of them, in order. All shards must have the same columns. An
-/// index of no shards has no columns.
-pub(super) fn read(files: &[PathBuf], options: &Options) -> Result<(Columns, Vec<Listed>), DataError> {
-    let (mut first, mut shards) = (None, Vec::new());
+/// Reads the files, and returns the shards of all of them, in order.
+pub(super) fn read(files: &[PathBuf], options: &Options) -> Result<Vec<Listed>, DataError> {
+    let mut shards: Vec<Listed> = Vec::new();
     let objects = Objects::at(files.to_vec(), &options.for_once())?;
     for (object, path) in files.iter().enumerate() {
         let name = objects.name(object);
@@ -97,23 +100,21 @@ pub(super) fn read(files: &[PathBuf], options: &Options) -> Result<(Columns, Vec
         for entry in index.shards {
             supported(name, "shards of the format", entry.format == "mds", &entry.format)?;
             supported(name, "shards of version", entry.version == VERSION, &entry.version)?;
-            let (columns, listed) = listed(name, path, entry)?;
-            let first = first.get_or_insert_with(|| columns.clone());
-            if *first != columns {
-                let problem = format!("shard {} has other columns than the first shard", shards.len());
-                return Err(DataError::Schema { object: name.into(), problem, there_is: columns.there_is() });
+            let mut listed = listed(name, path, entry)?;
+            if let Some(before) = shards.last().filter(|before| before.columns == listed.columns) {
+                listed.columns = Arc::clone(&before.columns);
             }
             shards.push(listed);
         }
     }
-    Ok((first.unwrap_or_default(), shards))
+    Ok(shards)
 }
 
 fn supported(name: &str, what: &str, is: bool, value: &dyn std::fmt::Display) -> Result<(), DataError> {
     if is { Ok(()) } else { Err(DataError::unsupported(name, None, format!("{what} `{value}`"))) }
 }
 
-fn listed(name: &str, index: &Path, entry: Entry) -> Result<(Columns, Listed), DataError> {
+fn listed(name: &str, index: &Path, entry: Entry) -> Result<Listed, DataError> {
     let columns = Columns::new(entry.column_names, entry.column_encodings, entry.column_sizes);
     let (names, encodings, sizes) = (&columns.names, &columns.encodings, &columns.sizes);
     let mut seen = HashSet::new();
@@ -129,7 +130,8 @@ fn listed(name: &str, index: &Path, entry: Entry) -> Result<(Columns, Listed), D
         (Some(_), None) => return Err(DataError::damaged(name, "it does not say how a shard is compressed")),
         (None, _) => None,
     };
-    Ok((columns, Listed { rows: entry.samples, raw: place(entry.raw_data)?, zip }))
+    let (columns, raw) = (Arc::new(columns), place(entry.raw_data)?);
+    Ok(Listed { rows: entry.samples, columns, index: name.into(), raw, zip })
 }
 
 /// Whether a name stays in its folder.

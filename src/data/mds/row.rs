@@ -12,11 +12,10 @@ use crate::data::{
 };
 use std::{ops::Range, sync::Arc};
 
-/// What is read of each row.
+/// What is read of each row of some shards.
 #[derive(Debug)]
 pub(super) struct Cut {
-    /// The size of each column, as far as it is fixed.
-    sizes: Vec<Option<u64>>,
+    pub(super) columns: Arc<Columns>,
     wanted: Vec<Column>,
 }
 
@@ -36,7 +35,7 @@ pub(super) struct Wrong(pub(super) Option<Arc<str>>, pub(super) String);
 
 impl Cut {
     /// Returns how the wanted columns are read. `object` is for errors. Wanted columns that are not there are left out.
-    pub(super) fn new(object: &str, columns: &Columns, wanted: &Wanted) -> Result<Self, DataError> {
+    pub(super) fn new(object: &str, columns: &Arc<Columns>, wanted: &Wanted) -> Result<Self, DataError> {
         let column = |place: usize, fields: &Wanted| {
             let (name, encoding) = (&columns.names[place], &columns.encodings[place]);
             let encoding =
@@ -51,7 +50,14 @@ impl Cut {
                 .map(|(place, fields)| column(place, fields))
                 .collect(),
         };
-        Ok(Self { sizes: columns.sizes.clone(), wanted: wanted? })
+        Ok(Self { columns: Arc::clone(columns), wanted: wanted? })
+    }
+
+    /// A column that both have and that has another encoding in each.
+    pub(super) fn differs(&self, other: &Self) -> Option<Arc<str>> {
+        let another =
+            |column: &&Column| other.wanted.iter().any(|it| it.name == column.name && it.encoding != column.encoding);
+        self.wanted.iter().find(another).map(|column| Arc::clone(&column.name))
     }
 
     /// Reads the wanted columns, in the order in which they are wanted. If most of a row is one file, its bytes stay where
@@ -78,10 +84,10 @@ impl Cut {
 
     /// Where each column is in a row. The ranges fill the row.
     fn ranges(&self, row: &[u8]) -> Result<Vec<Range<usize>>, String> {
-        let (mut ranges, mut head) = (Vec::with_capacity(self.sizes.len()), row);
-        let mut at = self.sizes.iter().filter(|size| size.is_none()).count() * 4;
+        let (mut ranges, mut head) = (Vec::with_capacity(self.columns.sizes.len()), row);
+        let mut at = self.columns.sizes.iter().filter(|size| size.is_none()).count() * 4;
         take(&mut &*row, at)?;
-        for size in &self.sizes {
+        for size in &self.columns.sizes {
             let size = match size {
                 Some(size) => *size,
                 None => number(&mut head)?.into(),

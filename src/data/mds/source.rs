@@ -1,7 +1,7 @@
 //! A data set of MDS shards.
 
 use super::{
-    index_json::{self, Columns, Listed},
+    index_json::{self, Listed},
     row::{Cut, Wrong},
     shard::Shard,
     unpack::{self, Packed},
@@ -15,7 +15,7 @@ use crate::{
         source::{Source, Wanted},
         starts::Starts,
         store::{Objects, cache::Set},
-        url::{shown, url},
+        url::url,
     },
     order::Blocks,
 };
@@ -29,8 +29,10 @@ pub(crate) struct MdsSource {
     objects: Objects,
     shards: Vec<Shard>,
     starts: Starts,
-    columns: Arc<Columns>,
-    cut: Cut,
+    /// What is read of the rows of each shard, by its place in `cuts`.
+    cut: Vec<usize>,
+    /// One for each list of columns that shards have.
+    cuts: Vec<Cut>,
     /// Keeps decompressed shards from being evicted.
     _unpacked: Option<Set>,
 }
@@ -41,12 +43,12 @@ pub(crate) struct MdsSource {
 /// `mode` and `data`.
 ///
 /// # Errors
-/// If a file is missing, damaged or of another size than `index.json` says, if the shards do not have the same columns, if
-/// a wanted column cannot be read, or if there is no room for decompressed shards.
+/// If a file is missing, damaged or of another size than `index.json` says, if a wanted column cannot be read or has another
+/// encoding than in a shard before, or if there is no room for decompressed shards.
 pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<MdsSource, DataError> {
     let files = paths.in_folders("index.json")?;
-    let (columns, listed) = index_json::read(&files, options)?;
-    let cut = Cut::new(&files.first().map_or_else(String::new, |path| shown(path)), &columns, wanted)?;
+    let listed = index_json::read(&files, options)?;
+    let (cut, cuts) = cuts(&listed, wanted)?;
     // Looked at once: another process may decompress a shard meanwhile.
     let packed: Vec<Option<Packed>> = listed.iter().map(packed).collect();
     let (unpacked, set) = unpack::unpack(packed.iter().flatten(), options)?;
@@ -55,19 +57,37 @@ pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<
         packed.as_ref().and_then(|_| unpacked.next()).unwrap_or_else(|| shard.raw.path.clone())
     };
     let objects = Objects::at(listed.iter().zip(&packed).map(path).collect(), options)?;
-    let columns = Arc::new(columns);
     let (mut shards, mut starts) = (Vec::with_capacity(listed.len()), Starts::new());
     for (object, listed) in listed.iter().enumerate() {
         if objects.bytes(object) != listed.raw.bytes {
             let problem = format!("it has {} bytes, and `index.json` says {}", objects.bytes(object), listed.raw.bytes);
             return Err(DataError::damaged(objects.name(object), problem));
         }
-        let shard = Shard::new(&objects, object, listed.rows, &columns)?;
+        let shard = Shard::new(&objects, object, listed.rows, &listed.columns)?;
         let too_many = || DataError::damaged(objects.name(object), "there are too many rows");
         starts.add(shard.rows()).ok_or_else(too_many)?;
         shards.push(shard);
     }
-    Ok(MdsSource { objects, shards, starts, columns, cut, _unpacked: set })
+    Ok(MdsSource { objects, shards, starts, cut, cuts, _unpacked: set })
+}
+
+/// What is read of each shard, and of which shard which. A column must have one encoding in all shards that have it.
+fn cuts(listed: &[Listed], wanted: &Wanted) -> Result<(Vec<usize>, Vec<Cut>), DataError> {
+    let (mut place, mut cuts) = (Vec::with_capacity(listed.len()), Vec::<Cut>::new());
+    for (number, Listed { columns, index, .. }) in listed.iter().enumerate() {
+        let known = cuts.iter().position(|known| Arc::ptr_eq(&known.columns, columns) || known.columns == *columns);
+        place.push(known.unwrap_or(cuts.len()));
+        if known.is_some() {
+            continue;
+        }
+        let cut = Cut::new(index, columns, wanted)?;
+        if let Some(column) = cuts.iter().find_map(|known| cut.differs(known)) {
+            let problem = format!("shard {number} has column `{column}` in another encoding than shards before it");
+            return Err(DataError::Schema { object: (**index).into(), problem, there_is: columns.there_is() });
+        }
+        cuts.push(cut);
+    }
+    Ok((place, cuts))
 }
 
 /// What has to be decompressed of a shard: nothing if it is there as it is. A store has compressed shards alone.
@@ -90,7 +110,7 @@ impl Source for MdsSource {
         let (object, row) = self.starts.find(row);
         let range = self.shards[object].row(&self.objects, object, row)?;
         let bytes = self.objects.read(object, range)?;
-        self.cut.read(bytes).map_err(|Wrong(column, problem)| DataError::Row {
+        self.cuts[self.cut[object]].read(bytes).map_err(|Wrong(column, problem)| DataError::Row {
             object: self.objects.name(object).into(),
             row,
             key: None,
@@ -107,7 +127,13 @@ impl Source for MdsSource {
     }
 
     fn there_is(&self) -> Vec<(String, String)> {
-        self.columns.there_is()
+        let mut there_is: Vec<(String, String)> = Vec::new();
+        for column in self.cuts.iter().flat_map(|cut| cut.columns.there_is()) {
+            if there_is.iter().all(|(name, _)| *name != column.0) {
+                there_is.push(column);
+            }
+        }
+        there_is
     }
 
     /// A block is a shard. Its rows are read one by one, so it takes no memory.

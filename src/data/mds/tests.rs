@@ -284,7 +284,7 @@ fn an_index_that_does_not_fit_is_an_error_when_it_is_opened() {
         ("/0/samples", (-1).into(), "invalid value"),
         ("/1/raw_data/bytes", 3.into(), "`index.json` says 3"),
         ("/1/raw_data/basename", "none.mds".into(), "cannot open"),
-        ("/1/column_sizes/0", 3.into(), "has other columns than the first shard; there is: `image` (jpeg)"),
+        ("/1/column_encodings/1", "str".into(), "shard 1 has column `label` in another encoding"),
         ("/1/column_names/0", "label".into(), "do not fit together"),
     ];
     for (place, value, problem) in cases {
@@ -300,6 +300,44 @@ fn an_index_that_does_not_fit_is_an_error_when_it_is_opened() {
     assert!(error(folder).contains("its version `3`"));
     fs::remove_file(folder.join("index.json")).unwrap();
     assert!(error(folder).contains("index.json"));
+}
+
+#[test]
+fn shards_may_have_other_columns_and_each_column_one_encoding() {
+    let folder = tempfile::tempdir().unwrap();
+    let x: Column = ("x", "int", Some(8));
+    let shards = |t: &[Option<Column>]| {
+        let write = |(number, t): (usize, &Option<Column>)| {
+            let (name, x_value) = (format!("{number}.mds"), (number as i64).to_le_bytes().to_vec());
+            // Another order, too.
+            let (columns, row) = match t {
+                Some(t) => (vec![*t, x], vec![b"7".to_vec(), x_value]),
+                None => (vec![x], vec![x_value]),
+            };
+            let (file, _) = shard(&columns, &[row]);
+            fs::write(folder.path().join(&name), &file).unwrap();
+            entry(&columns, &name, file.len(), 1)
+        };
+        write_index(folder.path(), &t.iter().enumerate().map(write).collect::<Vec<_>>());
+    };
+    let (text, digits, bytes) = (("t", "str", None), ("t", "str_int", None), ("t", "bytes", Some(1)));
+    shards(&[None, Some(text), None, Some(text)]);
+    let source = opened(folder.path(), &["t", "x"]).unwrap();
+    assert_eq!(record(&source, 2), [Cell::Int(2)]);
+    assert_eq!(record(&source, 3), [Cell::Text("7".into()), Cell::Int(3)]);
+    let names: Vec<_> = source.there_is().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["x", "t"]);
+    for other in [digits, bytes] {
+        shards(&[None, Some(text), Some(other)]);
+        let error = opened(folder.path(), &["t"]).unwrap_err();
+        assert!(matches!(&error, DataError::Schema { object, .. } if object.ends_with("index.json")), "{error}");
+        assert!(error.to_string().contains("shard 2 has column `t` in another encoding"), "{error}");
+        assert!(opened(folder.path(), &["x"]).is_ok(), "a column that is not wanted may have any");
+    }
+    // Another name for the same encoding, and a size that is fixed in one shard.
+    shards(&[Some(("t", "jpeg", None)), Some(bytes)]);
+    let source = opened(folder.path(), &["t"]).unwrap();
+    assert_eq!([record(&source, 0), record(&source, 1)], [[Cell::Bytes(b"7".into())], [Cell::Bytes(b"7".into())]]);
 }
 
 #[test]

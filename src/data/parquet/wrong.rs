@@ -70,7 +70,7 @@ impl Wrong {
     pub(super) fn at(self, object: &str, column: &str, place: Place) -> DataError {
         match (self, place) {
             (Self::Value(problem), Place::Row(row)) => {
-                DataError::Row { object: object.into(), row, column: Some(column.into()), problem }
+                DataError::Row { object: object.into(), row, key: None, column: Some(column.into()), problem }
             }
             (Self::Damaged(problem) | Self::Value(problem), _) => {
                 DataError::damaged(object, format!("column `{column}`, {place}: {problem}"))
