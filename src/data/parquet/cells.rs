@@ -42,7 +42,7 @@ pub(super) fn bytes(kind: Kind, bytes: Vec<u8>) -> Result<Cell, Wrong> {
 
 fn value(values: &Values, kind: Kind, at: usize) -> Result<Cell, Wrong> {
     if kind == Kind::Null {
-        return Ok(Cell::Null);
+        return Err(Wrong::damaged("a column of nulls has a value"));
     }
     let cell = match values {
         Values::Bool(values) => values.get(at).map(|value| Cell::Bool(*value)),

@@ -2,7 +2,7 @@
 
 use super::{
     kind::Kind,
-    schema::{Column, Leaf, Shape},
+    schema::{Column, Columns, Leaf, Shape},
     words::time,
 };
 use fnv::FnvHashMap;
@@ -48,7 +48,11 @@ pub(super) struct Differs {
 
 impl Known {
     /// Adds the columns of an object.
-    pub(super) fn add(&mut self, object: usize, columns: &[Column], leaves: &[Leaf]) -> Result<(), Differs> {
+    pub(super) fn add(&mut self, object: usize, columns: &Columns) -> Result<(), Differs> {
+        self.add_all(object, &columns.list, &columns.leaves)
+    }
+
+    fn add_all(&mut self, object: usize, columns: &[Column], leaves: &[Leaf]) -> Result<(), Differs> {
         let sort = |leaf: &usize| leaves.get(*leaf).and_then(sort);
         for Column { name, shape } in columns {
             let differs = |first| Err(Differs { path: (**name).into(), first });
@@ -61,7 +65,7 @@ impl Known {
                     Shape::List(leaf) => Is::List(sort(leaf)),
                     Shape::Struct(inner) => {
                         let mut known = Self::default();
-                        known.add(object, &inner.fields, leaves)?;
+                        known.add_all(object, &inner.fields, leaves)?;
                         Is::Struct(known)
                     }
                 };
@@ -79,7 +83,7 @@ impl Known {
                 },
                 (Is::Struct(known), Shape::Struct(inner)) => {
                     known
-                        .add(object, &inner.fields, leaves)
+                        .add_all(object, &inner.fields, leaves)
                         .map_err(|Differs { path, first }| Differs { path: format!("{name}.{path}"), first })?;
                 }
                 _ => return differs(*first),

@@ -21,7 +21,7 @@ use parquet::{
     },
     schema::types::Type,
 };
-use std::{cell::Cell, collections::BTreeMap, ops::Range, sync::Arc};
+use std::{borrow::Cow, cell::Cell, collections::BTreeMap, ops::Range, sync::Arc};
 
 /// So much of a file's end is read at once. Mostly the footer and the offset indices are in it.
 const TAIL: u64 = 64 << 10;
@@ -33,7 +33,7 @@ const END: u64 = 8;
 /// What the footer of a file tells.
 #[derive(Debug)]
 pub(super) struct File {
-    pub(super) columns: Arc<Columns>,
+    pub(super) columns: Columns,
     pub(super) groups: Vec<Group>,
     pub(super) there_is: Vec<(String, String)>,
     pub(super) classes: BTreeMap<String, Vec<String>>,
@@ -56,14 +56,17 @@ pub(super) struct Placed {
     pub(super) group: Group,
 }
 
-/// Reads the footer of an object. Chunks of less than `small` bytes are read whole, even if they have an offset index.
-pub(super) fn read(
-    objects: &Objects,
-    object: usize,
-    wanted: &Wanted,
-    options: &Options,
-    small: u64,
-) -> Result<File, DataError> {
+/// A footer, and the end of its object, where most of what it tells of lies.
+struct Loaded {
+    meta: ParquetMetaData,
+    writer: Writer,
+    /// Where the footer begins.
+    start: u64,
+    tail: Vec<u8>,
+    tail_at: u64,
+}
+
+fn load(objects: &Objects, object: usize, statistics: ParquetStatisticsPolicy) -> Result<Loaded, DataError> {
     let (name, bytes) = (objects.name(object), objects.bytes(object));
     let damaged = |problem: &str| DataError::damaged(name, problem);
     let tail_at = bytes.saturating_sub(TAIL);
@@ -78,33 +81,64 @@ pub(super) fn read(
     let start = (bytes - END).checked_sub(length).filter(|start| *start >= 4);
     let start = start.ok_or_else(|| damaged("its footer claims to be larger than the file"))?;
     let footer = match start.checked_sub(tail_at) {
-        Some(at) => tail[at as usize..tail.len() - END as usize].to_vec(),
-        None => objects.read(object, start..bytes - END)?,
+        Some(at) => Cow::from(&tail[at as usize..tail.len() - END as usize]),
+        None => objects.read(object, start..bytes - END)?.into(),
     };
-    let read_part = |range: Range<u64>| match range.start.checked_sub(tail_at) {
-        Some(at) if range.end <= bytes => Ok(tail[at as usize..(range.end - tail_at) as usize].to_vec()),
-        _ => objects.read(object, range),
-    };
-    let of_footer = |wrong: Wrong| match wrong {
-        Wrong::Unsupported(what) => DataError::unsupported(name, None, what),
-        Wrong::Data(error) => error,
-        other => damaged(&format!("footer: {other}")),
-    };
-    let Mended { footer, writer } = mend(&footer).map_err(of_footer)?;
-    check_schema(&footer).map_err(of_footer)?;
-    let odd = |wrong| match wrong {
+    let Mended { footer, writer } = mend(&footer).map_err(|wrong| of_footer(name, wrong))?;
+    check_schema(&footer).map_err(|wrong| of_footer(name, wrong))?;
+    let meta = parse(&footer, statistics).map_err(|wrong| match wrong {
         // Each field can be read over, so it is whole.
         Wrong::Damaged(problem) => Wrong::Unsupported(format!(
             "a footer that does not follow the format (writer: `{writer}`; {problem}; rewrite it with pyarrow)"
         )),
         other => other,
+    });
+    let (meta, writer) = (meta.map_err(|wrong| of_footer(name, wrong))?, Writer::of(&writer));
+    Ok(Loaded { meta, writer, start, tail, tail_at })
+}
+
+fn of_footer(object: &str, wrong: Wrong) -> DataError {
+    match wrong {
+        Wrong::Unsupported(what) => DataError::unsupported(object, None, what),
+        Wrong::Data(error) => error,
+        other => DataError::damaged(object, format!("footer: {other}")),
+    }
+}
+
+/// Which leaves of an object have nulls alone, as its statistics say. A file without rows has none of these.
+pub(super) fn nulls(objects: &Objects, object: usize) -> Result<Vec<bool>, DataError> {
+    let Loaded { meta, .. } = load(objects, object, ParquetStatisticsPolicy::KeepAll)?;
+    let groups: Vec<_> = meta.row_groups().iter().filter(|group| group.num_rows() > 0).collect();
+    let has_none = |leaf: usize| {
+        let nulls_alone = groups.iter().all(|group| {
+            let chunk = group.columns().get(leaf);
+            let nulls = chunk.and_then(|chunk| Some((chunk.statistics()?.null_count_opt()?, chunk.num_values())));
+            nulls.is_some_and(|(nulls, values)| u64::try_from(values) == Ok(nulls))
+        });
+        nulls_alone && !groups.is_empty()
     };
-    let meta = parse(&footer).map_err(odd).map_err(of_footer)?;
-    let writer = Writer::of(&writer);
+    Ok((0..meta.file_metadata().schema_descr().num_columns()).map(has_none).collect())
+}
+
+/// Reads the footer of an object. Chunks of less than `small` bytes are read whole, even if they have an offset index.
+pub(super) fn read(
+    objects: &Objects,
+    object: usize,
+    wanted: &Wanted,
+    options: &Options,
+    small: u64,
+) -> Result<File, DataError> {
+    let (name, bytes) = (objects.name(object), objects.bytes(object));
+    let damaged = |problem: &str| DataError::damaged(name, problem);
+    let Loaded { meta, writer, start, tail, tail_at } = load(objects, object, ParquetStatisticsPolicy::SkipAll)?;
+    let read_part = |range: Range<u64>| match range.start.checked_sub(tail_at) {
+        Some(at) if range.end <= bytes => Ok(tail[at as usize..(range.end - tail_at) as usize].to_vec()),
+        _ => objects.read(object, range),
+    };
     let schema = meta.file_metadata().schema_descr();
     let columns = Columns::find(schema, wanted, options.first_look).map_err(|(column, wrong)| match wrong {
         Wrong::Unsupported(what) => DataError::unsupported(name, Some(&column), what),
-        other => of_footer(other),
+        other => of_footer(name, other),
     })?;
     // Indices do not overlap, unless many chunks name the same bytes to be read again and again.
     let index_bytes = Cell::new(bytes);
@@ -128,12 +162,12 @@ pub(super) fn read(
     });
     let groups = groups.collect::<Result<_, DataError>>()?;
     let there_is = schema.root_schema().get_fields().iter().map(|node: &Arc<Type>| (node.name().into(), word(node)));
-    Ok(File { columns: Arc::new(columns), groups, there_is: there_is.collect(), classes: classes(&meta) })
+    Ok(File { columns, groups, there_is: there_is.collect(), classes: classes(&meta) })
 }
 
-fn parse(footer: &[u8]) -> Result<ParquetMetaData, Wrong> {
+fn parse(footer: &[u8], statistics: ParquetStatisticsPolicy) -> Result<ParquetMetaData, Wrong> {
     let options = ParquetMetaDataOptions::new()
-        .with_column_stats_policy(ParquetStatisticsPolicy::SkipAll)
+        .with_column_stats_policy(statistics)
         .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll)
         .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll);
     let parsed = catch(|| ParquetMetaDataReader::decode_metadata_with_options(footer, Some(&options)));

@@ -7,6 +7,7 @@
 //! images, a page is looked at once to note where each value lies (`notes`, `saved`); from then on a row costs one read
 //! of exactly its bytes.
 
+mod agree;
 mod cells;
 mod check;
 mod chunk;

@@ -67,7 +67,8 @@ impl Pages {
     fn header(&mut self) -> Result<Option<(Header, &mut Bytes)>, Wrong> {
         while let Some(mut part) = self.parts.pop_front() {
             // Behind the last page of a column that has other bytes at its end nothing is read.
-            while !part.is_empty() && !(self.writer.is_short && self.started && self.values == 0) {
+            let over = self.writer.is_short && self.started && self.values == 0;
+            while !over && !part.is_empty() {
                 let header = Header::read(&part)?;
                 if header.is_used() {
                     self.parts.push_front(part);

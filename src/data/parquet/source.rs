@@ -3,8 +3,9 @@
 mod values;
 
 use super::{
+    agree::agree,
     chunk::Chunk,
-    compare::{Differs, Known, alike},
+    compare::alike,
     footer::{self, File, Placed},
     notes::Note,
     piece::Piece,
@@ -84,7 +85,8 @@ pub(super) fn open_with(
     small: u64,
 ) -> Result<ParquetSource, DataError> {
     let all: Vec<usize> = (0..objects.len()).collect();
-    let files = in_parallel(&all, |object| footer::read(&objects, *object, wanted, options, small))?;
+    let mut files = in_parallel(&all, |object| footer::read(&objects, *object, wanted, options, small))?;
+    agree(&objects, &mut files)?;
     let mut source = ParquetSource {
         columns: Vec::with_capacity(files.len()),
         groups: Vec::new(),
@@ -96,9 +98,8 @@ pub(super) fn open_with(
         indexed: false,
         objects,
     };
-    let mut known = Known::default();
     for (object, file) in files.into_iter().enumerate() {
-        source.add(object, file, &mut known)?;
+        source.add(object, file)?;
     }
     saved::load(&source.objects, &source.options, &source.groups, &source.columns);
     source.indexed = source.not_noted().is_empty();
@@ -106,14 +107,8 @@ pub(super) fn open_with(
 }
 
 impl ParquetSource {
-    /// `known` are the columns of the objects before.
-    fn add(&mut self, object: usize, file: File, known: &mut Known) -> Result<(), DataError> {
+    fn add(&mut self, object: usize, file: File) -> Result<(), DataError> {
         let File { columns, groups, there_is, classes } = file;
-        if let Err(Differs { path, first }) = known.add(object, &columns.list, &columns.leaves) {
-            let (object, first) = (self.objects.name(object).into(), self.objects.name(first));
-            let problem = format!("column `{path}` has another type than in {first}");
-            return Err(DataError::Schema { object, problem, there_is });
-        }
         if object == 0 {
             self.classes = classes;
         }
@@ -129,7 +124,7 @@ impl ParquetSource {
             }
             first += rows;
         }
-        self.columns.push(columns);
+        self.columns.push(Arc::new(columns));
         Ok(())
     }
 

@@ -121,6 +121,17 @@ fn a_column_of_nulls_has_no_type() {
         .add(nulls, &[0])
         .add(X, &[1])
         .refused("3.parquet", &["column `x` has another type", "1.parquet"]);
+    // Of a writer that gives them a type, its statistics tell it.
+    let number = "optional int64 x;";
+    for order in [[number, text], [text, number]] {
+        let defs = |columns: &str| i16::from(columns == text);
+        let files = order.iter().fold(Files::new(), |files, columns| files.add(columns, &[defs(columns)]));
+        let found = rows(&files.open().unwrap()).unwrap().into_iter().map(|mut record| record.remove(0).1);
+        let right = order.map(|columns| if columns == text { Cell::Text("seven".into()) } else { Cell::Null });
+        assert_eq!(found.collect::<Vec<_>>(), right);
+    }
+    let list = "repeated int64 x;";
+    assert_eq!(rows(&Files::new().add(list, &[0]).add("repeated int32 x;", &[1]).open().unwrap()).unwrap().len(), 2);
     // Also a struct or a list may be null in a whole file.
     for (other, defs) in [("optional group x { optional int64 y; }", 2), ("repeated int64 x;", 1)] {
         let files = Files::new().add(nulls, &[0]).add(other, &[defs]).add(nulls, &[0]);

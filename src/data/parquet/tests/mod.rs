@@ -1,6 +1,7 @@
 mod alike;
 mod checked;
 mod columns;
+mod first_rows;
 mod golden;
 mod hostile;
 mod limits;

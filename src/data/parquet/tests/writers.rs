@@ -41,7 +41,9 @@ fn a_list_goes_on_in_the_next_page_of_the_second_version() {
         let stored = [reps.clone(), defs.to_vec(), i64s(numbers)].concat();
         page_v2(numbers.len() as u32, rows, [defs.len(), reps.len()], stored.len(), &stored, true)
     };
-    let pages: &[&[(&[u8], u32, &[i64])]] = &[
+    // Levels of repetition, rows that begin in the page, values.
+    type Split<'a> = (&'a [u8], u32, &'a [i64]);
+    let pages: &[&[Split<'_>]] = &[
         &[(&[0], 1, &[11]), (&[1, 0], 1, &[12, 13])],
         &[(&[0, 1], 1, &[11, 12]), (&[0], 1, &[13])],
         &[(&[0], 1, &[11]), (&[1], 0, &[12]), (&[0], 1, &[13])],

@@ -1,0 +1,43 @@
+//! Whether files are one data set: each column and field has one type, wherever it is.
+
+use super::{
+    compare::{Differs, Known},
+    footer::{self, File},
+    kind::Kind,
+};
+use crate::data::{error::DataError, store::Objects};
+
+/// Compares the columns of all files. A column of nothing but nulls in a file has no type there: some writers mark it, of others
+/// the statistics tell it, and these are read only where types differ.
+pub(super) fn agree(objects: &Objects, files: &mut [File]) -> Result<(), DataError> {
+    let mut looked_at = vec![false; files.len()];
+    loop {
+        let mut known = Known::default();
+        let mut numbered = files.iter().enumerate();
+        let differs = numbered.find_map(|(object, file)| Some((object, known.add(object, &file.columns).err()?)));
+        let Some((object, Differs { path, first })) = differs else { return Ok(()) };
+        let mut found = false;
+        for object in [object, first] {
+            if !std::mem::replace(&mut looked_at[object], true) {
+                found |= note_nulls(objects, object, &mut files[object])?;
+            }
+        }
+        if !found {
+            let problem = format!("column `{path}` has another type than in {}", objects.name(first));
+            let there_is = std::mem::take(&mut files[object].there_is);
+            return Err(DataError::Schema { object: objects.name(object).into(), problem, there_is });
+        }
+    }
+}
+
+/// Notes the columns of a file that have nulls alone, and says whether there are any.
+fn note_nulls(objects: &Objects, object: usize, file: &mut File) -> Result<bool, DataError> {
+    let nulls = footer::nulls(objects, object)?;
+    let mut found = false;
+    for leaf in &mut file.columns.leaves {
+        if leaf.kind != Kind::Null && nulls.get(leaf.place).is_some_and(|nulls| *nulls) {
+            (leaf.kind, found) = (Kind::Null, true);
+        }
+    }
+    Ok(found)
+}
