@@ -210,22 +210,24 @@ impl<T> Rows<T> {
 
     /// The names of the classes of a column, if the files tell: those that Hugging Face's `datasets` wrote do.
     ///
-    /// A label is an index into them.
+    /// A label is an index into them. They are the same in each file, but for classes that come behind those of others.
     pub fn classes(&self, column: &str) -> Option<Vec<String>> {
         self.source.classes(column)
     }
 
-    /// Names and types of the columns that the first file has, also of those that are not read.
+    /// Names and types of the columns that the first file has, also of those that are not read. Of Parquet and MDS also those
+    /// that only later files have.
     pub fn there_is(&self) -> Vec<(String, String)> {
         self.source.there_is()
     }
 
     /// Reads once what makes single rows cheap to read, and saves it beside the files or in
     /// [`index_dir`](crate::data::RowsBuilder::index_dir): the lengths of the values in uncompressed Parquet files. Without it, that is
-    /// noted as rows are read. The other formats know it when they are open. It blocks, and shows a progress bar.
+    /// noted as rows are read. The other formats know it when they are open. It blocks, and shows a progress bar. Pages that have a
+    /// checksum are read as a whole, and are checked.
     ///
     /// # Errors
-    /// If a file cannot be read, or if the index cannot be saved. Then it still serves this data set and its clones.
+    /// If a file cannot be read, if a page is damaged, or if the index cannot be saved. Then it still serves this data set and its clones.
     pub fn index(&self) -> Result<(), DataError> {
         self.source.index()
     }

@@ -1,4 +1,4 @@
-//! Whether files are one data set: each column and field has one type, wherever it is.
+//! Whether files are one data set: each column and field has one type, and a label one list of classes.
 
 use super::{
     compare::{Differs, Known},
@@ -6,6 +6,7 @@ use super::{
     kind::Kind,
 };
 use crate::data::{error::DataError, store::Objects};
+use std::collections::BTreeMap;
 
 /// Compares the columns of all files. A column of nothing but nulls in a file has no type there: some writers mark it, of others
 /// the statistics tell it, and these are read only where types differ.
@@ -28,6 +29,29 @@ pub(super) fn agree(objects: &Objects, files: &mut [File]) -> Result<(), DataErr
             return Err(DataError::Schema { object: objects.name(object).into(), problem, there_is });
         }
     }
+}
+
+/// The classes of each column. A label is an index into them, so they must be the same in each file, but for classes that come
+/// behind those of another file.
+pub(super) fn classes(objects: &Objects, files: &mut [File]) -> Result<BTreeMap<String, Vec<String>>, DataError> {
+    let mut all: BTreeMap<String, (Vec<String>, usize)> = BTreeMap::new();
+    for (object, file) in files.iter_mut().enumerate() {
+        for (column, names) in std::mem::take(&mut file.classes) {
+            let Some((known, first)) = all.get_mut(&column) else {
+                all.insert(column, (names, object));
+                continue;
+            };
+            let is_wanted = file.columns.list.iter().any(|it| *it.name == *column);
+            if names.starts_with(known) {
+                *known = names;
+            } else if is_wanted && !known.starts_with(&names) {
+                let problem = format!("column `{column}` has other classes than in {}", objects.name(*first));
+                let there_is = std::mem::take(&mut file.there_is);
+                return Err(DataError::Schema { object: objects.name(object).into(), problem, there_is });
+            }
+        }
+    }
+    Ok(all.into_iter().map(|(column, (names, _))| (column, names)).collect())
 }
 
 /// Notes the columns of a file that have nulls alone, and says whether there are any.

@@ -3,7 +3,7 @@
 mod values;
 
 use super::{
-    agree::agree,
+    agree::{agree, classes},
     chunk::Chunk,
     compare::alike,
     footer::{self, File, Placed},
@@ -87,12 +87,13 @@ pub(super) fn open_with(
     let all: Vec<usize> = (0..objects.len()).collect();
     let mut files = in_parallel(&all, |object| footer::read(&objects, *object, wanted, options, small))?;
     agree(&objects, &mut files)?;
+    let classes = classes(&objects, &mut files)?;
     let mut source = ParquetSource {
         columns: Vec::with_capacity(files.len()),
         groups: Vec::new(),
         starts: Starts::new(),
         there_is: Vec::new(),
-        classes: BTreeMap::new(),
+        classes,
         pieces: Pieces::new(options.memory),
         options: options.clone(),
         indexed: false,
@@ -108,10 +109,7 @@ pub(super) fn open_with(
 
 impl ParquetSource {
     fn add(&mut self, object: usize, file: File) -> Result<(), DataError> {
-        let File { columns, groups, there_is, classes } = file;
-        if object == 0 {
-            self.classes = classes;
-        }
+        let File { columns, groups, there_is, .. } = file;
         self.list(there_is);
         let mut first = 0_usize;
         for group in groups {

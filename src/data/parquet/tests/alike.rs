@@ -6,7 +6,7 @@ use burn::data::dataset::Dataset;
 use parquet::{
     column::writer::ColumnWriter,
     data_type::ByteArray,
-    file::writer::SerializedFileWriter,
+    file::{metadata::KeyValue, properties::WriterProperties, writer::SerializedFileWriter},
     schema::{parser::parse_message_type, types::SchemaDescriptor},
 };
 use std::{fs::File, sync::Arc};
@@ -175,6 +175,32 @@ fn a_column_of_empty_lists_has_no_type() {
         .add(&list("int32"), &[3])
         .refused("2.parquet", &["column `x` has another type", "1.parquet"]);
     Files::new().add(empty, &[1]).add(X, &[1]).refused("1.parquet", &["column `x` has another type"]);
+}
+
+#[test]
+fn a_label_has_the_same_classes_in_each_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |number: usize, classes: &[&str]| {
+        let path = folder.path().join(format!("{number}.parquet"));
+        let schema = Arc::new(parse_message_type("message rows { optional int64 label; optional int64 x; }").unwrap());
+        let json = serde_json::json!({"info": {"features": {"label": {"names": classes, "_type": "ClassLabel"}}}});
+        let pair = KeyValue::new("huggingface".into(), json.to_string());
+        let pairs = (!classes.is_empty()).then(|| vec![pair]);
+        let properties = Arc::new(WriterProperties::builder().set_key_value_metadata(pairs).build());
+        SerializedFileWriter::new(File::create(&path).unwrap(), schema, properties).unwrap().close().unwrap();
+        path
+    };
+    let of = |lists: &[&[&str]], wanted: &[&str]| {
+        let paths: Vec<_> = lists.iter().enumerate().map(|(number, classes)| write(number, classes)).collect();
+        open(&paths, &columns(wanted), &Options::default()).map(|source| source.classes("label"))
+    };
+    let all = Some(vec!["cat".to_string(), "dog".into(), "eel".into()]);
+    assert_eq!(of(&[&[], &["cat", "dog"], &["cat", "dog", "eel"], &["cat"]], &["label"]).unwrap(), all);
+    let error = of(&[&[], &["cat", "dog"], &["dog", "cat"]], &["label"]).unwrap_err();
+    assert!(matches!(&error, DataError::Schema { object, .. } if object.ends_with("2.parquet")), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("`label` has other classes than in") && text.contains("1.parquet"), "{text}");
+    assert!(of(&[&["cat", "dog"], &["dog", "cat"]], &["x"]).is_ok(), "nobody reads it");
 }
 
 #[test]
