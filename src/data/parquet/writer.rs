@@ -9,6 +9,8 @@ pub(super) struct Writer {
     pub(super) is_short: bool,
     /// A list may go on in the next page, even if there is an offset index: parquet-rs before 48.
     pub(super) splits_lists: bool,
+    /// Its name, if some of its pages cannot be read by any program of today.
+    pub(super) old: Option<&'static str>,
 }
 
 impl Writer {
@@ -21,6 +23,11 @@ impl Writer {
             packs_all: name == "parquet-cpp",
             is_short: name == "parquet-mr" && version < [1, 2, 9],
             splits_lists: name == "parquet-rs" && version < [48, 0, 0],
+            old: match name {
+                "parquet-cpp" => Some("Arrow before 3.0"),
+                "parquet-mr" if version < [1, 8, 0] => Some("parquet-mr before 1.8"),
+                _ => None,
+            },
         }
     }
 }

@@ -92,10 +92,13 @@ impl ParquetSource {
         let room = self.options.memory.max(LEAST).max(stored.saturating_mul(SHRUNK));
         let values = if leaf.list.is_some() { chunk.values } else { rows as u64 };
         let pages = Pages::new(leaf, chunk.codec, parts, values, room).by(chunk.writer);
-        let piece = decode(leaf, pages, rows, room).map_err(|wrong| match wrong {
+        let piece = decode(leaf, pages, rows, room).map_err(|wrong| match (wrong, chunk.writer.old) {
             // Pages that follow take memory too.
-            Wrong::Large(least) if page.is_none() => Wrong::Large(least.max(chunk.decoded(leaf, rows))),
-            other => other,
+            (Wrong::Large(least), _) if page.is_none() => Wrong::Large(least.max(chunk.decoded(leaf, rows))),
+            (Wrong::Damaged(problem), Some(writer)) => Wrong::Unsupported(format!(
+                "a page that {writer} may have written wrong ({problem}; rewrite the file with a new pyarrow)"
+            )),
+            (other, _) => other,
         })?;
         // A page is noted after it was decoded: what was refused once is refused again.
         if let Some((note, page, bytes)) = to_note {

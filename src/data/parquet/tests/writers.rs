@@ -230,6 +230,29 @@ fn pages_of_arrow_before_3_are_compressed_and_do_not_say_so() {
 }
 
 #[test]
+fn a_page_of_an_old_writer_that_is_read_by_nobody_names_writer_and_cure() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.parquet");
+    // A run of two indices for three values.
+    let pages =
+        vec![(None, super::made::dictionary(1, &i64s(&[7]))), (Some(0), super::made::page(3, 8, 3, &[1, 4, 0]))];
+    let error = |writer: &str| {
+        let schema = "message rows { required int64 x; }";
+        Made { writer, rows: 3, values: 3, pages: pages.clone(), ..Made::new(schema) }.write(&path);
+        open(std::slice::from_ref(&path), &Wanted::All, &Options::default()).unwrap().read(0).unwrap_err().to_string()
+    };
+    for (writer, old) in [
+        ("parquet-cpp version 1.5.1-SNAPSHOT", "Arrow before 3.0"),
+        ("parquet-mr version 1.6.0rc3 (build d4d5a07ec9bd262ca1e93c309f1d7d4a74ebda4c)", "parquet-mr before 1.8"),
+    ] {
+        let text = error(writer);
+        assert!(text.contains(old) && text.contains("rewrite the file with a new pyarrow"), "{text}");
+        assert!(text.contains("column `x`") && !text.contains("damaged"), "{text}");
+    }
+    assert!(error("parquet-mr version 1.12.0 (build 1)").contains("damaged"));
+}
+
+#[test]
 fn columns_of_parquet_mr_before_1_2_9_are_longer_than_they_say() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.parquet");
