@@ -242,3 +242,27 @@ fn is_an_error(name: &str, rows: Arc<dyn Dataset<Row>>, at: usize, expected: &[(
     assert_eq!(loader.stats().skipped, 0);
     assert_eq!(loader.iter().flat_map(Result::unwrap).collect::<Vec<_>>(), expected, "{name}: the next epoch has all");
 }
+
+#[test]
+fn a_shard_that_was_replaced_is_told_when_it_is_opened_again() {
+    apart("descriptors::replaced", &[]);
+}
+
+/// The other shard has the same size and the same time.
+#[test]
+#[ignore = "run by the test above"]
+fn replaced() {
+    allow(64);
+    let folder = tempfile::tempdir().unwrap();
+    let (rows, labels) = many(Format::Tar, folder.path(), 200);
+    assert_eq!(rows_of(&rows).collect::<Vec<_>>(), expected(&labels));
+    let [first, second, new] = ["0.tar", "1.tar", "new"].map(|name| folder.path().join(name));
+    let old = fs::metadata(&first).unwrap();
+    fs::copy(second, &new).unwrap();
+    File::options().write(true).open(&new).unwrap().set_modified(old.modified().unwrap()).unwrap();
+    assert_eq!(fs::metadata(&new).unwrap().len(), old.len());
+    fs::rename(new, &first).unwrap();
+    let error = rows.get(0).unwrap_err().to_string();
+    assert!(error.contains("0.tar has changed"), "{error}");
+    assert_eq!(rows.get(1).unwrap().label, 1);
+}
