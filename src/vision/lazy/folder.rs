@@ -90,12 +90,14 @@ impl ImageFolder {
         }
         let mut folders = Vec::new();
         for folder in class_folders(root)? {
-            let label = classes.iter().position(|class| *class == folder.to_string_lossy());
-            let unknown = || FolderError::UnknownClass { path: root.join(&folder), classes: classes.clone() };
-            folders.push((folder.clone(), label.ok_or_else(unknown)?));
+            let name = folder.to_string_lossy();
+            let Some(label) = classes.iter().position(|class| *class == name) else {
+                return Err(FolderError::UnknownClass { path: root.join(&folder), classes });
+            };
+            folders.push((folder, label));
         }
-        for (label, class) in classes.iter().enumerate().filter(|(at, _)| folders.iter().all(|(_, label)| label != at))
-        {
+        let missing = |(at, _): &(usize, &String)| folders.iter().all(|(_, label)| label != at);
+        for (label, class) in classes.iter().enumerate().filter(missing) {
             log::warn!("no folder of the class {class:?} in {}: the label {label} has no images there", root.display());
         }
         folders.sort_by_key(|(_, label)| *label);
@@ -201,7 +203,8 @@ fn class_folders(root: &Path) -> Result<Vec<OsString>, FolderError> {
     let top = entries(root).map_err(|source| FolderError::NoFolder { path: root.into(), source })?;
     // A dangling link beside the class folders is nobody's image.
     let is_folder = |entry: &&DirEntry| kind(entry).is_ok_and(|kind| kind.is_dir());
-    let mut folders: Vec<OsString> = top.iter().filter(is_folder).map(DirEntry::file_name).collect();
+    let mut folders: Vec<OsString> =
+        top.iter().filter(is_folder).filter(|entry| !leads_up(entry, root)).map(DirEntry::file_name).collect();
     if folders.is_empty() {
         return Err(FolderError::NoClasses { path: root.into() });
     }
@@ -219,6 +222,14 @@ fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
 fn kind(entry: &DirEntry) -> io::Result<FileType> {
     let kind = entry.file_type()?;
     if kind.is_symlink() { Ok(fs::metadata(entry.path())?.file_type()) } else { Ok(kind) }
+}
+
+/// Whether the entry is a link to its own folder, or to one above it. Such a link is no class.
+fn leads_up(entry: &DirEntry, root: &Path) -> bool {
+    entry.file_type().is_ok_and(|kind| kind.is_symlink())
+        && fs::canonicalize(root)
+            .and_then(|root| Ok(root.starts_with(fs::canonicalize(entry.path())?)))
+            .unwrap_or(false)
 }
 
 /// Returns the sorted names of the image files of a class.
