@@ -225,3 +225,32 @@ impl Tables {
         !self.bad && coded && frame.quantized[..count].iter().all(|number| has(self.quantization, *number))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Engines of a GPU get whole pictures in one scan. What zune-jpeg gets wrong is none of these.
+    #[test]
+    fn the_head_tells_who_decodes_a_file() {
+        let file = |width: u16| {
+            let (mut file, pixels) = (Vec::new(), vec![90; 3 * 24 * usize::from(width)]);
+            let mut encoder = jpeg_encoder::Encoder::new(&mut file, 90);
+            encoder.set_sampling_factor(jpeg_encoder::SamplingFactor::F_2_2);
+            encoder.encode(&pixels, width, 24, jpeg_encoder::ColorType::Rgb).unwrap();
+            file
+        };
+        let who = |file: &[u8]| JpegHeader::read(file).map(|jpeg| (jpeg.for_hardware(), jpeg.is_for_scans())).unwrap();
+        assert_eq!(who(&file(24)), (true, false));
+        assert_eq!(who(&file(5)), (false, false));
+        assert_eq!(who(&file(3)), (false, true));
+        let mut in_parts = file(24);
+        let scan = in_parts.windows(2).position(|pair| pair == [0xFF, 0xDA]).unwrap();
+        in_parts[scan + 4] = 1; // of three components
+        assert_eq!(who(&in_parts), (false, true));
+        let mut finer = file(24);
+        let frame = finer.windows(2).position(|pair| pair == [0xFF, 0xC0]).unwrap();
+        (finer[frame + 11], finer[frame + 14]) = (0x11, 0x22);
+        assert_eq!(who(&finer), (false, true));
+    }
+}
