@@ -4,6 +4,7 @@ mod byte;
 mod error;
 mod fields;
 mod list;
+mod plain;
 mod real;
 #[cfg(test)]
 mod tests;

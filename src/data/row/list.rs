@@ -1,6 +1,6 @@
 //! Lists: every value of one is handed on, or it is an error.
 
-use super::{RowError, real::Real};
+use super::{RowError, plain::Plain, real::Real};
 use crate::data::cell::Numbers;
 use serde::de::{IntoDeserializer, Visitor, value::SeqDeserializer};
 
@@ -18,15 +18,15 @@ pub(super) fn list<'de, V: Visitor<'de>, I: IntoIterator<Item: IntoDeserializer<
 /// Calls the visitor with a list of numbers.
 pub(super) fn numbers<'de, V: Visitor<'de>>(numbers: Numbers, visitor: V) -> Result<V::Value, RowError> {
     match numbers {
-        Numbers::U8(numbers) => list(numbers, visitor),
-        Numbers::I8(numbers) => list(numbers, visitor),
-        Numbers::U16(numbers) => list(numbers, visitor),
-        Numbers::I16(numbers) => list(numbers, visitor),
-        Numbers::U32(numbers) => list(numbers, visitor),
-        Numbers::I32(numbers) => list(numbers, visitor),
-        Numbers::U64(numbers) => list(numbers, visitor),
-        Numbers::I64(numbers) => list(numbers, visitor),
-        Numbers::F32(numbers) => list(numbers, visitor),
+        Numbers::U8(numbers) => list(numbers.into_iter().map(Plain), visitor),
+        Numbers::I8(numbers) => list(numbers.into_iter().map(Plain), visitor),
+        Numbers::U16(numbers) => list(numbers.into_iter().map(Plain), visitor),
+        Numbers::I16(numbers) => list(numbers.into_iter().map(Plain), visitor),
+        Numbers::U32(numbers) => list(numbers.into_iter().map(Plain), visitor),
+        Numbers::I32(numbers) => list(numbers.into_iter().map(Plain), visitor),
+        Numbers::U64(numbers) => list(numbers.into_iter().map(Plain), visitor),
+        Numbers::I64(numbers) => list(numbers.into_iter().map(Plain), visitor),
+        Numbers::F32(numbers) => list(numbers.into_iter().map(Plain), visitor),
         Numbers::F64(numbers) => list(numbers.into_iter().map(Real), visitor),
     }
 }

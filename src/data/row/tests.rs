@@ -245,3 +245,17 @@ fn the_number_of_a_variant_may_be_unsigned() {
     assert_eq!(of(Cell::Unsigned(1)).unwrap(), (Number::One,));
     assert!(of(Cell::Unsigned(u64::MAX)).unwrap_err().only_value && of(Cell::Unsigned(2)).unwrap_err().only_value);
 }
+
+#[test]
+fn numbers_of_a_list_may_be_options_and_newtypes() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Token(u32);
+    fn of<T: DeserializeOwned>(numbers: Numbers) -> T {
+        row::<(Vec<T>,)>(record([("n", Cell::Numbers(numbers))]), Some(&["n".into()])).unwrap().0.remove(0)
+    }
+    assert_eq!(of::<Option<f32>>(Numbers::F32(vec![0.5])), Some(0.5));
+    assert_eq!(of::<Option<f64>>(Numbers::F64(vec![0.1])), Some(0.1));
+    assert_eq!(of::<Option<i128>>(Numbers::I64(vec![i64::MIN])), Some(i64::MIN.into()));
+    assert_eq!(of::<Option<u8>>(Numbers::U8(vec![7])), Some(7));
+    assert_eq!(of::<Token>(Numbers::U16(vec![9])), Token(9));
+}
