@@ -190,6 +190,7 @@ impl Schedule {
         let len = self.dataset_len;
         match &self.sampling {
             _ if self.slice != Some(Slice::Positions) => Ok(()),
+            Sampling::Samples { sampler, .. } if sampler.is_empty(len) => Ok(()),
             Sampling::Samples { sampler, .. } => check_same(epoch, |epoch| sampler.indices(len, epoch)),
             Sampling::Batches { sampler } => check_same(epoch, |epoch| sampler.batches(len, epoch).batches),
         }

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 fn more_iterators_than_slots_in_turn_do_not_wait() {
     const ITERATORS: usize = 7;
     soon("the batches of seven iterators in turn", || {
-        let loader = builder().build(Numbers::new(8 * 100)).unwrap();
+        let loader = builder().build(Numbers::new(8 * 20)).unwrap();
         let mut iters: Vec<_> = (0..ITERATORS).map(|_| loader.iter()).collect();
         let start = Instant::now();
-        for batch in 0..100 {
+        for batch in 0..20 {
             for iter in &mut iters {
                 let shown = iter.next().unwrap().unwrap();
                 assert_eq!(shown.numbers, (8 * batch..8 * batch + 8).collect::<Vec<_>>());
