@@ -183,7 +183,10 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
                     threads.are_here()?;
                 }
                 if let Some(len) = &plan.len {
-                    guard(Place::batch(Stage::Read, BatchKey::new(epoch, 0)), || Ok(len.check()))?;
+                    guard(Place::batch(Stage::Read, BatchKey::new(epoch, 0)), || {
+                        len.check();
+                        Ok(())
+                    })?;
                 }
                 let guards = self.read_ahead(epoch)?; // before workers read
                 let next = BatchKey { device: plan.device, ..BatchKey::new(epoch, batches.start) };
