@@ -20,11 +20,12 @@ struct Errors {
 impl Unasked {
     /// Notes an error that `next()` returns.
     pub(super) fn note(&self, error: &Error) {
+        let is_first = self.0.lock().count == 0;
+        // The text may be made by user code, which is not to run under a lock.
+        let text = is_first.then(|| catch(|| error.to_string()).unwrap_or_else(|caught| caught.message));
         let mut errors = self.0.lock();
-        if errors.count == 0 {
-            errors.first = error.to_string();
-        }
         errors.count += 1;
+        errors.first = text.unwrap_or_else(|| mem::take(&mut errors.first));
     }
 
     /// Notes that the statistics were asked.
