@@ -72,6 +72,9 @@ pub(crate) fn other_format(name: &str, start: &[u8]) -> Option<DataError> {
 /// Turns an error about an object that was taken for a format into one that says what it is, if it begins like another one.
 pub(crate) fn tell(objects: &Objects, object: usize, taken_for: &Magic, error: DataError) -> DataError {
     let name = objects.name(object);
+    if objects.bytes(object) == 0 {
+        return DataError::Empty { object: name.into() };
+    }
     let start = objects.read(object, 0..objects.bytes(object).min(START)).unwrap_or_default();
     if known(&start) == Some(taken_for) { error } else { other_format(name, &start).unwrap_or(error) }
 }

@@ -37,6 +37,8 @@ fn a_file_of_another_format_is_named_by_every_format() {
             ("tokens", Tokens::open(&path).unwrap_err().to_string()),
             ("raw tokens", Tokens::open_raw(&path, TokenType::U16).unwrap_err().to_string()),
         ];
+        let parquet = Rows::<(Bytes,)>::parquet(&path).columns(["x"]).open().unwrap_err().to_string();
+        assert!(parquet.contains(if name == "Parquet" { "is it one, and whole?" } else { name }), "{parquet}");
         for (format, error) in errors {
             assert!(error.contains(name) && error.contains("a.bin"), "{format}: {error}");
         }
@@ -131,7 +133,9 @@ fn a_shard_of_no_bytes_is_an_error_that_names_it() {
     for (error, name) in errors.iter().zip(["b.tar", "b.jsonl", "b.parquet", "b.bin", "b.bin"]) {
         assert!(error.contains(name) && error.contains("0 bytes"), "{error}");
     }
-    // By itself such a file is no tar. But lines may be none: so data frames without rows are written.
+    // By itself such a file is no tar, and no Parquet. But lines may be none: so data frames without rows are written.
+    let parquet = Rows::<(u8,)>::parquet(at("b.parquet")).columns(["x"]).open().unwrap_err().to_string();
+    assert!(parquet.contains("b.parquet has 0 bytes"), "{parquet}");
     assert!(Rows::<(String,)>::tar(at("b.tar")).columns(["txt"]).open().unwrap_err().to_string().contains("0 bytes"));
     assert_eq!(Rows::<(u8,)>::jsonl(at("b.jsonl")).columns(["x"]).open().unwrap().len(), 0);
 }

@@ -11,7 +11,13 @@ use super::{
     wrong::{Place, Wrong},
 };
 use crate::{
-    data::{error::DataError, options::Options, source::Wanted, store::Objects},
+    data::{
+        error::DataError,
+        magic::{PARQUET, tell},
+        options::Options,
+        source::Wanted,
+        store::Objects,
+    },
     fault::catch,
 };
 use parquet::{
@@ -69,13 +75,14 @@ struct Loaded {
 fn load(objects: &Objects, object: usize, statistics: ParquetStatisticsPolicy) -> Result<Loaded, DataError> {
     let (name, bytes) = (objects.name(object), objects.bytes(object));
     let damaged = |problem: &str| DataError::damaged(name, problem);
+    let no_parquet = |problem: &str| tell(objects, object, &PARQUET, damaged(problem));
     let tail_at = bytes.saturating_sub(TAIL);
     let tail = objects.read(object, tail_at..bytes)?;
-    let [.., a, b, c, d, m, a2, g, i] = tail[..] else { return Err(damaged("it is too short for a Parquet file")) };
+    let [.., a, b, c, d, m, a2, g, i] = tail[..] else { return Err(no_parquet("it is too short for a Parquet file")) };
     match &[m, a2, g, i] {
         b"PAR1" => {}
         b"PARE" => return Err(DataError::unsupported(name, None, "an encrypted footer")),
-        _ => return Err(damaged("it does not end as a Parquet file does: is it one, and whole?")),
+        _ => return Err(no_parquet("it does not end as a Parquet file does: is it one, and whole?")),
     }
     let length = u64::from(u32::from_le_bytes([a, b, c, d]));
     let start = (bytes - END).checked_sub(length).filter(|start| *start >= 4);

@@ -80,9 +80,10 @@ impl Home {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 let there = entry.path();
                 match entry.file_type() {
-                    // A file is a link to its bytes. A link to a folder is none of the hub's.
                     Ok(kind) if kind.is_dir() => folders.push(there),
-                    _ if there.is_file() => files.extend(name(&there, &top)),
+                    // A file is a link to its bytes. If these are gone, opening it says so. A link to a folder is none of
+                    // the hub's.
+                    _ if !there.is_dir() => files.extend(name(&there, &top)),
                     _ => {}
                 }
             }
@@ -117,5 +118,24 @@ mod tests {
         let named = home(&[("HF_HOME", &place), ("HF_TOKEN", "hf_env"), ("HF_HUB_CACHE", "/c")]);
         assert_eq!((named.token.as_deref(), named.cache), (Some("hf_env"), "/c".into()));
         assert!(!format!("{:?}", home(&[("HF_TOKEN", "hf_env")])).contains("hf_env"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_whose_bytes_are_gone_is_listed_and_is_not_there() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().to_str().unwrap().to_owned();
+        let home = Home::of(move |name| (name == "HF_HUB_CACHE").then(|| place.clone()));
+        let commit = "0123456789abcdef0123456789abcdef01234567";
+        let path = HubPath { dataset: "o/n".into(), revision: commit.into(), file: "b.parquet".into() };
+        let snapshot = home.snapshot(&path, commit);
+        fs::create_dir_all(snapshot.join("data")).unwrap();
+        fs::write(snapshot.join("a.parquet"), "a").unwrap();
+        symlink(folder.path().join("gone"), snapshot.join("b.parquet")).unwrap();
+        symlink(&snapshot, snapshot.join("folder")).unwrap();
+        let mut files = home.files(&path);
+        files.sort();
+        assert_eq!((files, home.file(&path, commit)), (vec!["a.parquet".into(), "b.parquet".into()], None));
     }
 }
