@@ -70,6 +70,15 @@ pub(crate) fn checked(object: &Object, entries: usize) -> impl Iterator<Item = u
     [0, last].into_iter().chain(drawn).filter(move |entry| *entry < entries)
 }
 
+/// Looks at what was saved of objects, on all threads, or on more where each read is a request.
+pub(crate) fn look<I: Sync, O: Send>(
+    objects: &Objects,
+    saved: &[I],
+    one: impl Fn(&I) -> Result<O, DataError> + Sync,
+) -> Result<Vec<O>, DataError> {
+    if objects.is_far() { in_parallel_by(WAITING, saved, one) } else { in_parallel(saved, one) }
+}
+
 /// Takes away the parts that were saved of other objects. `is_of` tells it of a part.
 pub(crate) fn check(
     objects: &Objects,
@@ -78,8 +87,7 @@ pub(crate) fn check(
 ) -> Result<(), DataError> {
     let saved: Vec<(usize, Bytes)> =
         parts.iter().enumerate().filter_map(|(object, part)| Some((object, part.clone()?))).collect();
-    let one = |(object, part): &(usize, Bytes)| is_of(*object, part);
-    let are_of = if objects.is_far() { in_parallel_by(WAITING, &saved, one) } else { in_parallel(&saved, one) }?;
+    let are_of = look(objects, &saved, |(object, part)| is_of(*object, part))?;
     for ((object, _), is_of) in saved.into_iter().zip(are_of) {
         if !is_of {
             log::warn!("the saved index of {} is of another file: it is made again", objects.name(object));

@@ -8,22 +8,17 @@ use super::{
 };
 use crate::data::{
     error::DataError,
-    index::{self, Kind},
+    index::{self, Kind, checked},
     options::Options,
-    parallel::in_parallel_by,
-    store::{Object, Objects},
+    store::Objects,
 };
 use bytes::Bytes;
-use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use std::{
     collections::HashMap,
     sync::{Arc, OnceLock},
-    thread,
 };
 
 const KIND: Kind = Kind(b"parquet2");
-/// Where each read is a request, so many wait at once.
-const WAITING: usize = 64;
 
 /// Saves the notes of all pages that have one.
 pub(super) fn save(
@@ -70,8 +65,7 @@ pub(super) fn load(objects: &Objects, options: &Options, groups: &[Placed], colu
     }
     let found: Vec<_> = found.into_iter().enumerate().filter(|(_, found)| !found.is_empty()).collect();
     // An error here is one of a read, later.
-    let threads = if objects.is_far() { WAITING } else { thread::available_parallelism().map_or(1, usize::from) };
-    let right = in_parallel_by(threads, &found, |(object, found)| Ok(are_of(objects, *object, found)));
+    let right = index::look(objects, &found, |(object, found)| Ok(are_of(objects, *object, found)));
     let right = right.unwrap_or_default();
     for ((object, found), right) in found.into_iter().zip(right) {
         if right {
@@ -103,13 +97,6 @@ fn are_of(objects: &Objects, object: usize, found: &[Found<'_>]) -> bool {
         });
         found.is_none_or(|Found { leaf, note, .. }| note.is_of(objects, object, leaf, row))
     })
-}
-
-/// The entries that are looked at: the first, the last, and three that are drawn by the object's tag.
-fn checked(object: &Object, entries: usize) -> impl Iterator<Item = usize> {
-    let mut rng = ChaCha8Rng::seed_from_u64(object.tag);
-    let drawn = (0..3).map(move |_| rng.random_range(0..entries.max(1)));
-    [0, entries.saturating_sub(1)].into_iter().chain(drawn).filter(move |entry| *entry < entries)
 }
 
 /// The chunks whose values may be read one by one.
