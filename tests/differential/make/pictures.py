@@ -39,11 +39,27 @@ def exif(rng, prefix=b"Exif\0\0"):
     if rng.random() < 0.5:
         return None
     order, mark = rng.choice([("<", b"II*\0"), (">", b"MM\0*")])
-    entries = [struct.pack(order + "HHIHH", 0x0112, 3, 1, rng.randrange(1, 9), 0)]
+    turn = rng.choice([*range(1, 9), *range(1, 9), 0, 9])
+    short = struct.pack(order + "HHIHH", 0x0112, 3, 1, turn, 0)
+    entries = [rng.choice([short, short, struct.pack(order + "HHII", 0x0112, 4, 1, turn)])]
     if rng.random() < 0.3:
         entries.insert(0, struct.pack(order + "HHII", 0x0100, 4, 1, 7))
     block = mark + struct.pack(order + "IH", 8, len(entries)) + b"".join(entries) + struct.pack(order + "I", 0)
     return prefix + block
+
+
+def xmp(rng):
+    """A block of XMP with an orientation. It counts where EXIF has none. None mostly."""
+    if rng.random() < 0.8:
+        return None
+    turn = rng.randrange(1, 9)
+    form = rng.choice(['<rdf:Description tiff:Orientation="%d"/>', "<rdf:Description><tiff:Orientation>%d</tiff:Orientation></rdf:Description>"]) % turn
+    space = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:tiff="http://ns.adobe.com/tiff/1.0/"'
+    return f'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF {space}>{form}</rdf:RDF></x:xmpmeta>'.encode()
+
+
+def there(**options):
+    return {name: value for name, value in options.items() if value}
 
 
 def told(place, name, how, limit, right=None):
@@ -60,6 +76,8 @@ def told(place, name, how, limit, right=None):
 
 WHOLE = [3, 1.0]  # 2 levels of luma and of chroma
 SUBSAMPLED = [24, 2.5]  # 12 levels of chroma
+# zune-jpeg mixes the last column and row with chroma behind the edge, which is far off where the quality is low.
+COARSE = [48, 2.5]
 
 
 def jpeg(rng, place):
@@ -70,11 +88,11 @@ def jpeg(rng, place):
         how["keep_rgb"] = how["subsampling"] == "4:4:4" and rng.random() < 0.2
     if rng.random() < 0.3:
         how[rng.choice(["restart_marker_blocks", "restart_marker_rows"])] = rng.randrange(1, 5)
-    block = exif(rng)
+    block, about = exif(rng), xmp(rng)
     picture = image(rng, mode)
-    picture.save(os.path.join(place, "0.jpg"), **how, **({"exif": block} if block else {}))
+    picture.save(os.path.join(place, "0.jpg"), **how, **there(exif=block, xmp=about))
     subsampled = how.get("subsampling", "4:4:4") != "4:4:4"
-    return told(place, "0.jpg", f"Pillow {mode} {picture.size} {how}, exif {block}", SUBSAMPLED if subsampled else WHOLE)
+    return told(place, "0.jpg", f"Pillow {mode} {picture.size} {how}, exif {block}, xmp {about}", WHOLE if not subsampled else COARSE if how["quality"] < 50 else SUBSAMPLED)
 
 
 SCANS = [  # orders of components, and how a progressive file is cut
@@ -92,7 +110,8 @@ def cjpeg(rng, place):
     source = os.path.join(place, "source.ppm")
     picture.save(source)
     sample = rng.choice(SAMPLES[:5] * 2 + SAMPLES)
-    how = ["-quality", str(rng.choice([10, 50, 75, 90, 100])), "-sample", sample]
+    quality = rng.choice([10, 50, 75, 90, 100])
+    how = ["-quality", str(quality), "-sample", sample]
     how += ["-optimize"] if rng.random() < 0.3 else []
     how += ["-restart", rng.choice(["1", "3", "1B", "7B"])] if rng.random() < 0.3 else []
     how += ["-dct", rng.choice(["int", "fast"])]
@@ -113,7 +132,7 @@ def cjpeg(rng, place):
     subprocess.run(["cjpeg", *how, "-outfile", path, source], check=True, stderr=subprocess.DEVNULL)
     text = " ".join(how) + (f" ({' '.join(lines)})" if "-scans" in how else "")
     whole = grey or sample in ("1x1", "2x1,2x1,2x1", "1x2,1x2,1x2")
-    return told(place, "0.jpg", f"cjpeg {picture.size} {text}", WHOLE if whole else SUBSAMPLED)
+    return told(place, "0.jpg", f"cjpeg {picture.size} {text}", WHOLE if whole else COARSE if quality < 50 else SUBSAMPLED)
 
 
 def chunk(kind, data):
@@ -142,14 +161,20 @@ def png(rng, place):
             how["transparency"] = (1, 2, 3)
     how = {name: value for name, value in how.items() if value is not None}
     late = block is not None and rng.random() < 0.3
-    path = os.path.join(place, "0.png")
-    picture.save(path, **how, **({"exif": block} if block and not late else {}))
+    about, texts, path = xmp(rng) if right is None else None, PngImagePlugin.PngInfo(), os.path.join(place, "0.png")
+    if about:
+        texts.add_itxt("XML:com.adobe.xmp", about.decode(), zip=rng.random() < 0.5)
+    raw = block and not late and rng.random() < 0.3
+    if raw:  # as ImageMagick had it before there was `eXIf`
+        hexadecimal = (b"Exif\0\0" + block).hex()
+        texts.add_text("Raw profile type exif", f"\nexif\n{len(block) + 6:8}\n{hexadecimal}\n", zip=rng.random() < 0.7)
+    picture.save(path, **how, pnginfo=texts, **there(exif=block if not late and not raw else None))
     if late:  # behind the pixels, as the format allows
         with open(path, "rb") as file:
             data = file.read()
         with open(path, "wb") as file:
             file.write(data[:-12] + chunk(b"eXIf", block) + data[-12:])
-    return told(place, "0.png", f"Pillow {mode} {picture.size} {how}, exif {block}{' behind IDAT' if late else ''}", limit, right)
+    return told(place, "0.png", f"Pillow {mode} {picture.size} {how}, exif {block}{' behind IDAT' if late else ' raw' if raw else ''}, xmp {about}", limit, right)
 
 
 def webp(rng, place):
@@ -157,12 +182,13 @@ def webp(rng, place):
     how = {"lossless": rng.random() < 0.4, "quality": rng.choice([1, 50, 80, 100]), "method": rng.randrange(7), "alpha_quality": rng.choice([10, 100]), "exact": rng.random() < 0.5}
     block = exif(rng, rng.choice([b"", b"Exif\0\0"]))
     picture = image(rng, mode)
-    extra = {"exif": block} if block else {}
+    about = xmp(rng)
+    extra = there(exif=block, xmp=about)
     if rng.random() < 0.15:
         extra.update(save_all=True, append_images=[picture.rotate(180)], duration=50)
     path = os.path.join(place, "0.webp")
     picture.save(path, **how, **extra)
-    return told(place, "0.webp", f"Pillow {mode} {picture.size} {how}, {extra and sorted(extra)}, exif {block}", [0, 0.0] if how["lossless"] else [3, 1.0])
+    return told(place, "0.webp", f"Pillow {mode} {picture.size} {how}, {extra and sorted(extra)}, exif {block}, xmp {about}", [0, 0.0] if how["lossless"] else [3, 1.0])
 
 
 def gif(rng, place):

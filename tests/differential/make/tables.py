@@ -116,15 +116,17 @@ def told(array, micros=False):
 
 
 def columns_of(tables, unsupported=(), micros=False):
-    names = [name for name in tables[0].column_names if name not in unsupported]
-    return [column(name, [v for table in tables for chunk in table.column(name).chunks for v in told(chunk, micros)]) for name in names]
+    """The columns of all files together. Where a file lacks one, its values are null."""
+    names = dict.fromkeys(name for table in tables for name in table.column_names if name not in unsupported)
+    of = lambda table, name: [v for chunk in table.column(name).chunks for v in told(chunk, micros)] if name in table.column_names else [None] * len(table)
+    return [column(name, [v for table in tables for v in of(table, name)]) for name in names]
 
 
 def array(values, kind):
     if isinstance(kind, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(kind, pa.array(values, kind.storage_type))
     if pa.types.is_struct(kind):
-        there = pa.array([v is None for v in values])
+        there = pa.array([v is None for v in values], pa.bool_())
         fields = [array([None if v is None else v[kind.field(i).name] for v in values], kind.field(i).type) for i in range(kind.num_fields)]
         return pa.StructArray.from_arrays(fields, fields=[kind.field(i) for i in range(kind.num_fields)], mask=there)
     return pa.array(values, kind)
@@ -165,9 +167,14 @@ def pyarrow_set(rng, place):
         makers.append(nullable(rng, make, missing))
         if not fine:
             unsupported.append(name)
+    subsets = rng.random() < 0.3
     for file in range(rng.choice([1, 1, 1, 3])):
-        arrays = [array([make(rng) for _ in range(rows)], field.type) for field, make in zip(fields, makers)]
-        table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+        chosen = list(zip(fields, makers))
+        if subsets and not unsupported:  # other files have other columns, in another order
+            chosen = rng.sample(chosen, rng.randrange(1, len(chosen) + 1))
+        here = rows if rng.random() < 0.8 else 0
+        arrays = [array([make(rng) for _ in range(here)], field.type) for field, make in chosen]
+        table = pa.Table.from_arrays(arrays, schema=pa.schema([field for field, _ in chosen]))
         how = {**whole, **options(rng, table)}
         path = os.path.join(place, f"{file}.parquet")
         try:

@@ -90,7 +90,7 @@ def tarfile_set(rng, place):
 
 def hidden_set(rng, place):
     """Files whose names begin with a dot, as macOS and tools leave them."""
-    hidden = ["._0001.jpg", ".DS_Store", "a/._b.jpg", "./plain/.hid.jpg", "plain/.hid.jpg", ".hidden.jpg", "a.b/.c.jpg", "./.d.jpg", "__MACOSX/._a.jpg", "x..jpg", "x."]
+    hidden = ["._0001.jpg", ".DS_Store", "a/._b.jpg", "./plain/.hid.jpg", "plain/.hid.jpg", ".hidden.jpg", "a.b/.c.jpg", "a.b/c/.hid.jpg", "./.d.jpg", "__MACOSX/._a.jpg", "x..jpg", "x."]
     files = [(f"{n:04}.jpg", rng.randbytes(9)) for n in range(4)] + [(name, rng.randbytes(9)) for name in rng.sample(hidden, rng.randrange(1, 5))]
     first, rest = files[0], files[1:]
     rng.shuffle(rest)
