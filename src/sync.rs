@@ -1,8 +1,8 @@
-//! How threads share: the locks and conditions of the pool and of the pipeline, and the cores (`priority`).
+//! How threads share: the locks and conditions of the pool, of the pipeline and of reading ahead, and the cores (`priority`).
 //!
 //! The locks are those of `parking_lot`, whose conditions ask the kernel to wake a thread only if one waits. With the cfg
 //! `burn_pinned_loom` they are those of loom, which runs a test through every order of its threads' steps. `.ci/loom`
-//! runs the models, `memory/pool/model.rs` and `pipeline/pipeline/model.rs`.
+//! runs the models, `memory/pool/model.rs`, `pipeline/pipeline/model.rs` and `data/store/ahead/model.rs`.
 
 #[cfg(all(target_os = "linux", any(feature = "cuda", feature = "remote")))]
 mod priority;
@@ -29,6 +29,12 @@ mod modelled {
 
     #[derive(Debug)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T: Default> Default for Mutex<T> {
+        fn default() -> Self {
+            Self::new(T::default())
+        }
+    }
 
     impl<T> Mutex<T> {
         pub(crate) fn new(value: T) -> Self {

@@ -8,8 +8,11 @@
 mod state;
 
 use super::Store;
-use crate::{data::StoreError, observe::fetching};
-use parking_lot::{Condvar, Mutex};
+use crate::{
+    data::StoreError,
+    observe::fetching,
+    sync::{Condvar, Mutex},
+};
 use state::{Piece, State, Want};
 pub(crate) use state::{Plan, Planned};
 use std::{
@@ -69,7 +72,7 @@ impl Ahead {
     pub(crate) fn new(store: Arc<dyn Store>, limit: u64, requests: usize) -> Self {
         let state = Mutex::new(State::new(limit));
         let shared = Shared { store, state, work: Condvar::new(), arrived: Condvar::new() };
-        Self { shared: Arc::new(shared), requests, threads: Mutex::default() }
+        Self { shared: Arc::new(shared), requests, threads: Mutex::new(Vec::new()) }
     }
 
     /// Begins to fetch what these rows need, in their order. `again` says that rows read what other rows have read. Else it
@@ -80,7 +83,14 @@ impl Ahead {
         while threads.len() < self.requests {
             let shared = Arc::clone(&self.shared);
             let name = format!("bp-fetch-{}", threads.len());
-            match thread::Builder::new().name(name).spawn(move || shared.run()) {
+            let run = move || {
+                // There are tens of these threads. Where all cores are busy, they would keep the few workers from what has
+                // come already, and the first batch would be late.
+                #[cfg(target_os = "linux")]
+                crate::sync::step_back(15);
+                shared.run();
+            };
+            match thread::Builder::new().name(name).spawn(run) {
                 Ok(thread) => threads.push(thread),
                 // Reads then fetch more by themselves.
                 Err(error) => {
@@ -103,16 +113,14 @@ impl Ahead {
     pub(crate) fn read(&self, object: usize, part: Range<u64>) -> io::Result<Vec<u8>> {
         let (key, end) = ((object, part.start), part.end);
         let mut state = self.shared.state.lock();
-        let mut want = state.want(key, end, false);
-        if let Want::Coming = want {
+        let mut want = state.want(key, end, None);
+        if let Want::Coming(_) = want {
             want = fetching(|| {
-                loop {
+                while let Want::Coming(request) = want {
                     self.shared.arrived.wait(&mut state);
-                    match state.want(key, end, true) {
-                        Want::Coming => {}
-                        want => break want,
-                    }
+                    want = state.want(key, end, Some(request));
                 }
+                want
             });
         }
         drop(state);
@@ -125,12 +133,12 @@ impl Ahead {
             want => {
                 let fetch = || fetching(|| whole(&*self.shared.store, object, part));
                 let read = catch_unwind(AssertUnwindSafe(fetch));
-                if let Want::Fetch = want {
+                if let Want::Fetch(request) = want {
                     let mut state = self.shared.state.lock();
                     match &read {
-                        Ok(Ok(_)) => state.fetched(key, end),
-                        Ok(Err(error)) => state.arrived(key, end, Err(Arc::new(copy(error)))),
-                        Err(_) => state.arrived(key, end, Err(Arc::new(io::Error::other(PANICKED)))),
+                        Ok(Ok(_)) => state.fetched(request, key, end),
+                        Ok(Err(error)) => state.arrived(request, key, end, Err(Arc::new(copy(error)))),
+                        Err(_) => state.arrived(request, key, end, Err(Arc::new(io::Error::other(PANICKED)))),
                     }
                     drop(state);
                     self.shared.arrived.notify_all();
@@ -154,8 +162,7 @@ impl Ahead {
 
 impl Drop for Ahead {
     fn drop(&mut self) {
-        self.shared.state.lock().is_closed = true;
-        self.shared.work.notify_all();
+        self.shared.close();
         for thread in self.threads.lock().drain(..) {
             // The last owner of the data set may be a thread that planned for it.
             if thread.thread().id() != thread::current().id() {
@@ -187,12 +194,14 @@ enum Work {
 }
 
 impl Shared {
+    /// Ends the fetching threads, after the bytes that they wait for.
+    fn close(&self) {
+        self.state.lock().is_closed = true;
+        self.work.notify_all();
+    }
+
     /// A fetching thread, until the data set is dropped.
     fn run(&self) {
-        // There are tens of these threads. Where all cores are busy, they would keep the few workers from what has come
-        // already, and the first batch would be late.
-        #[cfg(target_os = "linux")]
-        crate::sync::step_back(15);
         while let Some(work) = self.wait() {
             match work {
                 Work::Plan(id, plan) => self.plan(id, plan),
@@ -252,7 +261,7 @@ impl Shared {
         let error = Arc::new(error);
         let mut state = self.state.lock();
         for part in piece.parts.iter().skip(next) {
-            state.arrived((piece.object, part.start), part.end, Err(Arc::clone(&error)));
+            state.arrived(piece.request, (piece.object, part.start), part.end, Err(Arc::clone(&error)));
         }
         drop(state);
         self.arrived.notify_all();
@@ -265,20 +274,22 @@ impl Shared {
             io::copy(&mut (&mut from).take(start - at), &mut io::sink())?;
             let mut bytes = vec![0; (end - start) as usize];
             for some in bytes.chunks_mut(LOOK) {
-                let state = self.state.lock();
-                if state.is_closed || !state.needs(piece.object, &piece.parts[*next..]) {
+                let mut state = self.state.lock();
+                if state.is_closed || !state.needs(piece, *next) {
                     return Err(io::Error::other("nobody needs it any more"));
                 }
                 drop(state);
                 from.read_exact(some)?;
             }
             (at, *next) = (end, *next + 1);
-            self.state.lock().arrived((piece.object, start), end, Ok(bytes));
+            self.state.lock().arrived(piece.request, (piece.object, start), end, Ok(bytes));
             self.arrived.notify_all();
         }
         Ok(())
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, burn_pinned_loom))]
+mod model;
+#[cfg(all(test, not(burn_pinned_loom)))]
 mod tests;

@@ -39,6 +39,8 @@ pub(crate) struct Planned {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) object: usize,
+    /// The number of the request.
+    pub(super) request: u64,
     /// In order, without overlaps.
     pub(super) parts: Vec<Range<u64>>,
 }
@@ -64,10 +66,12 @@ struct Part {
 enum Is {
     /// Nobody has asked the store for it.
     Wanted,
-    /// It is asked for.
-    Coming,
+    /// It is asked for, by the request of this number. The answer to another request is none of this part: that one was made
+    /// for rows that nobody needs any more.
+    Coming(u64),
     Here(Vec<u8>),
-    Failed(Arc<io::Error>),
+    /// The request of this number failed.
+    Failed(u64, Arc<io::Error>),
     /// A row has it. Other rows of the same page find it decoded.
     Taken,
 }
@@ -77,10 +81,10 @@ enum Is {
 pub(super) enum Want {
     Here(Vec<u8>),
     Failed(Arc<io::Error>),
-    /// It comes: wait until something has arrived.
-    Coming,
-    /// Fetch it now, and tell by [`State::fetched`]. Others wait for it.
-    Fetch,
+    /// It comes, by the request of this number: wait until something has arrived.
+    Coming(u64),
+    /// Fetch it now, as the request of this number, and tell by [`State::fetched`]. Others wait for it.
+    Fetch(u64),
     /// It was not announced.
     Unknown,
 }
@@ -123,6 +127,7 @@ pub(super) struct State {
     early: HashMap<usize, usize>,
     orders: Vec<Order>,
     last_id: u64,
+    last_request: u64,
     pub(super) is_closed: bool,
 }
 
@@ -235,9 +240,10 @@ impl State {
         if self.held > 0 && self.held + (end - key.1) > self.limit {
             return None;
         }
-        let piece = self.neighbours(key, end, largest.min(self.limit.saturating_sub(self.held)));
+        let parts = self.neighbours(key, end, largest.min(self.limit.saturating_sub(self.held)));
+        let piece = Piece { object: key.0, request: self.request(), parts };
         for part in &piece.parts {
-            self.coming((piece.object, part.start));
+            self.coming((piece.object, part.start), piece.request);
         }
         let range = piece.range();
         self.orders[at].asked += range.end - range.start;
@@ -245,7 +251,7 @@ impl State {
     }
 
     /// The wanted parts around one, up to so many bytes.
-    fn neighbours(&self, key: Key, end: u64, largest: u64) -> Piece {
+    fn neighbours(&self, key: Key, end: u64, largest: u64) -> Vec<Range<u64>> {
         let (object, start) = key;
         let (mut whole, mut parts) = (start..end, VecDeque::new());
         parts.push_back(start..end);
@@ -267,38 +273,49 @@ impl State {
             whole.start = *before;
             parts.push_front(*before..part.end);
         }
-        Piece { object, parts: parts.into() }
+        parts.into()
     }
 
-    fn coming(&mut self, key: Key) {
+    fn request(&mut self) -> u64 {
+        self.last_request += 1;
+        self.last_request
+    }
+
+    fn coming(&mut self, key: Key, request: u64) {
         if let Some(part) = self.parts.get_mut(&key) {
-            part.is = Is::Coming;
+            part.is = Is::Coming(request);
             self.held += part.end - key.1;
         }
     }
 
-    /// Takes a part that has come, or why it has not. It is dropped if no row needs it any more.
-    pub(super) fn arrived(&mut self, key: Key, end: u64, bytes: Result<Vec<u8>, Arc<io::Error>>) {
-        let part = self.parts.get_mut(&key).filter(|part| part.end == end && matches!(part.is, Is::Coming));
-        match (part, bytes) {
-            (Some(part), Ok(bytes)) => part.is = Is::Here(bytes),
-            (part, bytes) => {
-                self.held -= end - key.1;
-                if let (Some(part), Err(error)) = (part, bytes) {
-                    part.is = Is::Failed(error);
-                }
-            }
+    /// A part that comes by this request, if it is still waited for.
+    fn awaited(&mut self, request: u64, key: Key) -> Option<&mut Part> {
+        self.parts.get_mut(&key).filter(|part| matches!(part.is, Is::Coming(of) if of == request))
+    }
+
+    /// Takes a part that has come by a request, or why it has not. It is dropped if no row needs it any more.
+    pub(super) fn arrived(&mut self, request: u64, key: Key, end: u64, bytes: Result<Vec<u8>, Arc<io::Error>>) {
+        let part = self.awaited(request, key);
+        let is_lost = part.is_none() || bytes.is_err();
+        if let Some(part) = part {
+            part.is = match bytes {
+                Ok(bytes) => Is::Here(bytes),
+                Err(error) => Is::Failed(request, error),
+            };
+        }
+        if is_lost {
+            self.held -= end - key.1;
         }
     }
 
-    /// Says what a read is to do. One that has waited for the part gets its error. Any other read tries for itself, as it would
-    /// if nothing were read ahead.
-    pub(super) fn want(&mut self, key: Key, end: u64, has_waited: bool) -> Want {
+    /// Says what a read is to do. One that has waited for a request gets its error. Any other read tries for itself, as it
+    /// would if nothing were read ahead.
+    pub(super) fn want(&mut self, key: Key, end: u64, waited: Option<u64>) -> Want {
         let Some(part) = self.parts.get_mut(&key).filter(|part| part.end == end) else { return Want::Unknown };
         match &mut part.is {
-            Is::Coming => Want::Coming,
+            Is::Coming(request) => Want::Coming(*request),
             Is::Taken => Want::Unknown,
-            Is::Failed(error) if has_waited => Want::Failed(Arc::clone(error)),
+            Is::Failed(request, error) if waited == Some(*request) => Want::Failed(Arc::clone(error)),
             Is::Here(bytes) if part.again && part.uses > 1 => Want::Here(bytes.clone()),
             Is::Here(bytes) => {
                 let bytes = mem::take(bytes);
@@ -306,19 +323,18 @@ impl State {
                 self.held -= end - key.1;
                 Want::Here(bytes)
             }
-            Is::Wanted | Is::Failed(_) => {
-                self.coming(key);
-                Want::Fetch
+            Is::Wanted | Is::Failed(..) => {
+                let request = self.request();
+                self.coming(key, request);
+                Want::Fetch(request)
             }
         }
     }
 
     /// Notes that a read has fetched a part by itself, and has used it.
-    pub(super) fn fetched(&mut self, key: Key, end: u64) {
+    pub(super) fn fetched(&mut self, request: u64, key: Key, end: u64) {
         self.held -= end - key.1;
-        if let Some(part) = self.parts.get_mut(&key).filter(|part| part.end == end)
-            && matches!(part.is, Is::Coming)
-        {
+        if let Some(part) = self.awaited(request, key) {
             part.is = Is::Taken;
         }
     }
@@ -361,9 +377,10 @@ impl State {
         self.orders.iter().any(|order| order.plan.is_some() || !order.queue.is_empty())
     }
 
-    /// Whether a row to come needs one of these parts.
-    pub(super) fn needs(&self, object: usize, parts: &[Range<u64>]) -> bool {
-        parts.iter().any(|part| self.parts.contains_key(&(object, part.start)))
+    /// Whether a row to come needs one of the parts of a piece, from this one on.
+    pub(super) fn needs(&mut self, piece: &Piece, first: usize) -> bool {
+        let Piece { object, request, parts } = piece;
+        parts.iter().skip(first).any(|part| self.awaited(*request, (*object, part.start)).is_some())
     }
 
     #[cfg(test)]

@@ -169,6 +169,18 @@ fn a_request_that_fails_is_an_error_of_the_read_that_waited_alone() {
     }
 }
 
+/// Each epoch ends while requests are on their way, and the next one needs the same parts.
+#[test]
+fn no_answer_of_an_epoch_that_has_ended_reaches_the_next_one() {
+    let set = set(1 << 30, Memory { waits: Duration::from_micros(20), ..Memory::default() });
+    for epoch in 0..20_000 {
+        let begun = set.begin((0..4).collect());
+        (0..epoch % 4)
+            .for_each(|row| set.read(row).unwrap_or_else(|error| panic!("epoch {epoch}, row {row}: {error}")));
+        drop(begun);
+    }
+}
+
 /// As rows of one page, which is decoded once for all of them.
 #[test]
 fn a_part_that_failed_is_tried_again_by_the_next_row() {
