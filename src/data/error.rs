@@ -38,6 +38,18 @@ pub enum DataError {
         /// The system's error.
         source: io::Error,
     },
+    /// A sample has more bytes than the option `largest_sample` allows. A file or a server may only claim so.
+    #[error(
+        "{object}: {bytes} bytes are asked for at once, and the limit is {limit}; if they are right, write `.largest_sample({bytes})`"
+    )]
+    TooLarge {
+        /// The file.
+        object: String,
+        /// The bytes of the sample.
+        bytes: u64,
+        /// The most that there may be.
+        limit: u64,
+    },
     /// A file is not the one that was there when the data set was opened: its size or its time has changed.
     #[error("{object} has changed since the data set was opened; open it again")]
     Changed {

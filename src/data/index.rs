@@ -18,9 +18,9 @@ use crc32fast::hash;
 use fnv::FnvHasher;
 use std::{
     collections::HashMap,
-    fs,
+    fs::{self, File},
     hash::Hasher,
-    io::{self, Write},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -33,18 +33,30 @@ const MAGIC: &[u8; 8] = b"burnpidx";
 const HEAD: usize = 8 + 8 + 8 + 8;
 /// Hash of the name, size, tag, length of the part, checksum of the part.
 const LINE: usize = 5 * 8;
+/// The index of an object has no more than so many bytes for each of its own, and some more.
+const MOST: u64 = 8;
+const SMALL: u64 = 64 << 10;
 
 /// Returns the part of each object, as far as one was saved and the object has not changed.
 pub(crate) fn load(objects: &Objects, kind: Kind, options: &Options) -> Vec<Option<Bytes>> {
     let none = || vec![None; objects.len()];
     let Some(path) = path(objects, kind, options) else { return none() };
-    match files::with_room(|| fs::read(&path)) {
+    match files::with_room(|| read(&path, objects)) {
         Ok(file) => parts(Bytes::from(file), objects.list(), kind).unwrap_or_else(|| {
             log::warn!("{} is no index of these files, or is damaged: it is made again", path.display());
             none()
         }),
         Err(_) => none(),
     }
+}
+
+/// Reads a file, unless it is longer than any index of these objects. It may be sparse.
+fn read(path: &Path, objects: &Objects) -> io::Result<Vec<u8>> {
+    let most = |object: &Object| object.bytes.saturating_mul(MOST).saturating_add(SMALL);
+    let most = objects.list().iter().fold(SMALL, |all, object| all.saturating_add(most(object)));
+    let mut file = Vec::new();
+    File::open(path)?.take(most).read_to_end(&mut file)?;
+    Ok(file)
 }
 
 /// Saves a part for each object.
@@ -112,7 +124,10 @@ pub(crate) fn make(
     if missing.is_empty() {
         return Ok(saved.into_iter().flatten().collect());
     }
-    let progress = Progress::new("indexing", missing.iter().map(|object| objects.bytes(*object)).sum());
+    let progress = Progress::new(
+        "indexing",
+        missing.iter().fold(0, |all: u64, object| all.saturating_add(objects.bytes(*object))),
+    );
     let mut made = in_parallel(&missing, |object| make(*object, &progress))?.into_iter();
     let made = saved
         .into_iter()
@@ -280,6 +295,18 @@ mod tests {
         let other = Kind(b"test   2");
         fs::rename(path(&a, KIND, &options).unwrap(), path(&a, other, &options).unwrap()).unwrap();
         assert_eq!(load(&a, other, &options), [None]);
+    }
+
+    #[test]
+    fn of_an_index_with_a_hole_only_a_part_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a"), "a").unwrap();
+        let (options, a) = (Options::default(), objects(folder.path(), &["a"]));
+        save(&a, KIND, &options, &[Bytes::from("part")]).unwrap();
+        let path = path(&a, KIND, &options).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(1 << 42).unwrap();
+        assert!(read(&path, &a).unwrap().len() as u64 <= 2 * SMALL + MOST);
+        assert_eq!(load(&a, KIND, &options), [Some(Bytes::from("part"))]); // its table says where it ends
     }
 
     #[test]

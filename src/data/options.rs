@@ -12,6 +12,8 @@ pub(crate) struct Options {
     pub(crate) cache: Option<(PathBuf, u64)>,
     /// The most bytes of decoded pieces in memory.
     pub(crate) memory: u64,
+    /// The most bytes that a sample may have.
+    pub(crate) largest_sample: u64,
     /// Whether this is only to learn what the row type asks for. Then fields of structs that are not supported are left
     /// out, and nothing is warned of.
     #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "the other formats need no such look"))]
@@ -23,12 +25,16 @@ pub(crate) struct Options {
     pub(crate) requests: usize,
 }
 
+/// A sample has no more bytes, unless the user says so.
+pub(crate) const LARGEST: u64 = 1 << 30;
+
 impl Default for Options {
     fn default() -> Self {
         Self {
             index_dir: None,
             cache: None,
             memory: 512 << 20,
+            largest_sample: LARGEST,
             first_look: false,
             #[cfg(feature = "remote")]
             read_ahead: 512 << 20,

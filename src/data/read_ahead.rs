@@ -7,7 +7,10 @@ use super::{
     traffic::Fetched,
 };
 use crate::order::{Guard, ReadAhead};
-use std::sync::{Arc, Weak};
+use std::{
+    ops::Range,
+    sync::{Arc, Weak},
+};
 
 /// Does nothing for local files: the system reads those ahead.
 impl<T> ReadAhead for Rows<T> {
@@ -31,7 +34,12 @@ fn plan(source: Weak<dyn Source>, order: Box<dyn Iterator<Item = usize> + Send>)
         let source = source.upgrade()?;
         Some((row < source.len()).then(|| {
             let mut parts = Vec::new();
-            if let Err(error) = source.parts(row, &mut |object, part| parts.push((object, part))) {
+            // A read refuses what no sample may have.
+            let mut add = |object, part: Range<u64>| match source.objects().allow(object, part.end - part.start) {
+                Ok(()) => parts.push((object, part)),
+                Err(error) => log::debug!("a part of row {row} is not read ahead: {error}"),
+            };
+            if let Err(error) = source.parts(row, &mut add) {
                 log::debug!("row {row} is not read ahead: {error}");
             }
             Planned { row, parts }

@@ -187,6 +187,16 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         self
     }
 
+    /// Sets the most bytes that a sample may have in its file. Default: 1 GiB. One that claims more is an error of that
+    /// sample: a file or a server can claim any length, and memory is only given to bytes that come.
+    ///
+    /// Of Parquet it counts for each column. Where a page or a column chunk is decoded as a whole, it may have so many bytes
+    /// for each of its rows.
+    pub fn largest_sample(mut self, bytes: u64) -> Self {
+        self.options.largest_sample = bytes;
+        self
+    }
+
     /// Opens the files, finds out where each row is, and reads the first row of each file, of Parquet only where a file has
     /// other columns than those before. It blocks. Indices that are not saved yet are made on all threads of the machine, with
     /// a progress bar.

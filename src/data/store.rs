@@ -12,6 +12,7 @@ mod far;
 #[cfg(not(feature = "remote"))]
 #[path = "store/near.rs"]
 mod far;
+mod grow;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "http")]
@@ -32,7 +33,11 @@ mod wild;
 
 #[cfg(feature = "remote")]
 use super::traffic::Traffic;
-use super::{error::DataError, options::Options, url::url};
+use super::{
+    error::DataError,
+    options::{LARGEST, Options},
+    url::url,
+};
 #[cfg(feature = "remote")]
 use ahead::Ahead;
 pub(crate) use far::{expand, pin};
@@ -98,6 +103,8 @@ pub(crate) struct Objects {
     store: Arc<dyn Store>,
     /// Where indices are saved: the folder of the first file, or for objects one of the user's.
     pub(crate) folder: Option<PathBuf>,
+    /// The most bytes that a sample may have.
+    largest: u64,
     /// What a store behind a network has besides.
     #[cfg(feature = "remote")]
     pub(crate) far: Option<Far>,
@@ -116,15 +123,18 @@ impl Objects {
     /// Looks at files or objects.
     pub(crate) fn at(paths: Vec<PathBuf>, options: &Options) -> Result<Self, DataError> {
         let urls: Vec<String> = paths.iter().filter_map(|path| url(path)).map(String::from).collect();
-        match urls.len() {
-            0 => Self::local(paths),
-            all if all == paths.len() => far::open(urls, options),
-            _ => Err(DataError::Option {
-                option: "paths",
-                problem: "some are URLs, and others are files".into(),
-                advice: "open them apart, and chain the rows with Burn's `ComposedDataset`".into(),
-            }),
-        }
+        let objects = match urls.len() {
+            0 => Self::local(paths)?,
+            all if all == paths.len() => far::open(urls, options)?,
+            _ => {
+                return Err(DataError::Option {
+                    option: "paths",
+                    problem: "some are URLs, and others are files".into(),
+                    advice: "open them apart, and chain the rows with Burn's `ComposedDataset`".into(),
+                });
+            }
+        };
+        Ok(Self { largest: options.largest_sample, ..objects })
     }
 
     /// Looks at local files.
@@ -158,6 +168,7 @@ impl Objects {
             list: list.into(),
             store,
             folder,
+            largest: LARGEST,
             #[cfg(feature = "remote")]
             far: None,
         }
@@ -202,27 +213,50 @@ impl Objects {
         self.list[object].bytes
     }
 
-    /// Reads a part of an object. A part that lies beyond the object's size is an error before memory is allocated for it.
+    /// Whether a sample may have so many bytes of an object.
+    ///
+    /// # Errors
+    /// If they are more than the option `largest_sample` allows.
+    pub(crate) fn allow(&self, object: usize, bytes: u64) -> Result<(), DataError> {
+        self.within(object, bytes, self.largest)
+    }
+
+    fn within(&self, object: usize, bytes: u64, limit: u64) -> Result<(), DataError> {
+        if bytes <= limit {
+            return Ok(());
+        }
+        Err(DataError::TooLarge { object: self.name(object).into(), bytes, limit })
+    }
+
+    /// Reads what so many samples are made of.
+    pub(crate) fn samples(&self, object: usize, range: Range<u64>, samples: u64) -> Result<Vec<u8>, DataError> {
+        self.part(object, range, self.largest.saturating_mul(samples.max(1)))
+    }
+
+    /// Reads a part of an object that is no sample: an index, a header.
     pub(crate) fn read(&self, object: usize, range: Range<u64>) -> Result<Vec<u8>, DataError> {
+        self.part(object, range, self.largest.max(LARGEST))
+    }
+
+    /// A part that lies beyond the object's size, or is larger than the limit, is an error before memory is allocated for it.
+    fn part(&self, object: usize, range: Range<u64>, limit: u64) -> Result<Vec<u8>, DataError> {
         let Object { name, bytes, .. } = &self.list[object];
         let failed = |source: io::Error| match is_changed(&source) {
             true => DataError::Changed { object: (**name).into() },
             false => DataError::Read { object: (**name).into(), range: range.clone(), source },
         };
-        let length = range.end.checked_sub(range.start).filter(|_| range.end <= *bytes);
-        let Some(length) = length.and_then(|length| usize::try_from(length).ok()) else {
+        if range.start > range.end || range.end > *bytes {
             return Err(failed(io::Error::new(io::ErrorKind::UnexpectedEof, format!("it has {bytes} bytes"))));
-        };
+        }
+        self.within(object, range.end - range.start, limit)?;
         #[cfg(feature = "remote")]
         if let Some(far) = &self.far {
-            far.traffic.used(length as u64);
+            far.traffic.used(range.end - range.start);
             if let Some(ahead) = &far.ahead {
                 return ahead.read(object, range.clone()).map_err(failed);
             }
         }
-        let mut part = vec![0; length];
-        self.store.read(object, range.start, &mut part).map_err(failed)?;
-        Ok(part)
+        grow::whole(&*self.store, object, range.clone()).map_err(failed)
     }
 
     /// Notes that a row was read.

@@ -3,6 +3,7 @@
 mod any;
 #[path = "../common/apart.rs"]
 mod apart;
+mod claims;
 mod damaged;
 #[cfg(target_os = "linux")]
 mod descriptors;

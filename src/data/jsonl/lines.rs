@@ -124,6 +124,8 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
             }
         }
         at += piece.len() as u64;
+        // A hole in a sparse file is a line without an end.
+        found.fits(line, at)?;
     }
     if is_row {
         found.add(line)?;
@@ -161,17 +163,18 @@ struct Found<'a> {
 
 impl Found<'_> {
     fn add(&mut self, start: u64) -> Result<(), DataError> {
-        match self.last {
-            Some(last) if start - last > MOST => {
-                let problem = format!("the line at byte {last} has more than {MOST} bytes. Is it one object a line?");
-                Err(DataError::damaged(self.objects.name(self.object), problem))
-            }
-            _ => {
-                self.last = Some(start);
-                self.lines.extend(start.to_le_bytes());
-                Ok(())
-            }
+        self.fits(self.last.unwrap_or(start), start)?;
+        self.last = Some(start);
+        self.lines.extend(start.to_le_bytes());
+        Ok(())
+    }
+
+    fn fits(&self, start: u64, end: u64) -> Result<(), DataError> {
+        if end - start <= MOST {
+            return Ok(());
         }
+        let problem = format!("the line at byte {start} has more than {MOST} bytes. Is it one object a line?");
+        Err(DataError::damaged(self.objects.name(self.object), problem))
     }
 
     /// Checks that the file is of this format, and that its first value is on one line. `start` may be all of it.

@@ -61,7 +61,7 @@ pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Resu
 impl JsonlSource {
     fn read_row(&self, row: usize, wanted: &Wanted) -> Result<Record, DataError> {
         let (object, row) = self.starts.find(row);
-        let line = self.objects.read(object, self.lines[object].row(row))?;
+        let line = self.objects.samples(object, self.lines[object].row(row), 1)?;
         parse(line.trim_ascii_end(), wanted).map_err(|error| {
             let text = error.to_string();
             let place = format!(" at line {} column {}", error.line(), error.column());

@@ -69,7 +69,8 @@ pub(super) fn unpack<'a>(
     let targets: Vec<PathBuf> = shards.iter().enumerate().map(target).collect();
     let there = |target: &PathBuf, bytes| fs::metadata(target).is_ok_and(|meta| meta.is_file() && meta.len() == bytes);
     let missing: Vec<usize> = (0..shards.len()).filter(|n| !there(&targets[*n], shards[*n].raw.bytes)).collect();
-    let progress = Progress::new("decompressing", missing.iter().map(|n| shards[*n].file.bytes).sum());
+    let progress =
+        Progress::new("decompressing", missing.iter().fold(0, |all: u64, n| all.saturating_add(shards[*n].file.bytes)));
     let one = |n: &usize| unpack_one(shards[*n], codecs[*n], (&sources, *n), &targets[*n], &progress);
     let done = in_parallel(&missing, one);
     progress.end();
@@ -218,6 +219,12 @@ const SNAPPY: u64 = 22;
 
 /// Snappy's plain blocks, without frames: all or nothing.
 fn snappy(file: impl Read, shard: &Packed) -> io::Result<Vec<u8>> {
+    // Where nothing can be shortened, it adds a sixth at most.
+    let most = shard.raw.bytes.saturating_add(shard.raw.bytes / 6).saturating_add(32);
+    if shard.file.bytes > most {
+        let problem = format!("{} bytes are more than Snappy makes of {}", shard.file.bytes, shard.raw.bytes);
+        return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+    }
     let mut packed = Vec::new();
     file.take(shard.file.bytes).read_to_end(&mut packed)?;
     let bytes = snap::raw::decompress_len(&packed)? as u64;

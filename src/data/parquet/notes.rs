@@ -63,7 +63,7 @@ impl Note {
                 return Ok(note);
             }
         }
-        let bytes = objects.read(object, range)?;
+        let bytes = objects.samples(object, range, rows as u64)?;
         let header = Header::read(&bytes)?;
         header.check(&bytes[header.length..header.length + header.stored])?;
         Self::find_in(leaf, page, rows, &bytes, |_| Err(cut()))
@@ -154,7 +154,7 @@ impl Note {
         if def < leaf.full {
             return Ok(Some((def, Cell::Null)));
         }
-        let mut bytes = objects.read(object, self.place(leaf, row).ok_or_else(cut)?)?;
+        let mut bytes = objects.samples(object, self.place(leaf, row).ok_or_else(cut)?, 1)?;
         let length = bytes.len().checked_sub(PREFIX as usize);
         match (bytes.first_chunk(), length) {
             (Some(prefix), Some(length)) if u32::from_le_bytes(*prefix) as usize == length => {}

@@ -7,7 +7,10 @@
 
 mod state;
 
-use super::Store;
+use super::{
+    Store,
+    grow::{grown, whole},
+};
 use crate::{
     data::StoreError,
     observe::fetching,
@@ -172,13 +175,6 @@ impl Drop for Ahead {
     }
 }
 
-/// Reads a part as a whole.
-fn whole(store: &dyn Store, object: usize, part: Range<u64>) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; (part.end - part.start) as usize];
-    store.read(object, part.start, &mut bytes)?;
-    Ok(bytes)
-}
-
 /// The same error for another reader.
 fn copy(error: &io::Error) -> io::Error {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<StoreError>()) {
@@ -272,15 +268,16 @@ impl Shared {
         let mut from = self.store.open(piece.object, at..end)?;
         for Range { start, end } in piece.parts.iter().cloned() {
             io::copy(&mut (&mut from).take(start - at), &mut io::sink())?;
-            let mut bytes = vec![0; (end - start) as usize];
-            for some in bytes.chunks_mut(LOOK) {
-                let mut state = self.state.lock();
-                if state.is_closed || !state.needs(piece, *next) {
-                    return Err(io::Error::other("nobody needs it any more"));
-                }
-                drop(state);
-                from.read_exact(some)?;
-            }
+            let bytes = grown(end - start, |more| {
+                more.chunks_mut(LOOK).try_for_each(|some| {
+                    let mut state = self.state.lock();
+                    if state.is_closed || !state.needs(piece, *next) {
+                        return Err(io::Error::other("nobody needs it any more"));
+                    }
+                    drop(state);
+                    from.read_exact(some)
+                })
+            })?;
             (at, *next) = (end, *next + 1);
             self.state.lock().arrived(piece.request, (piece.object, start), end, Ok(bytes));
             self.arrived.notify_all();

@@ -107,6 +107,8 @@ impl Source for TarSource {
         let (object, sample) = self.starts.find(row);
         let Shard { parts, wanted } = &self.shards[object];
         let mut record = Record::with_capacity(wanted.len() + 2);
+        let all = parts.of(sample).filter(|part| wanted[part.extension].is_some());
+        self.objects.allow(object, all.fold(0, |bytes, part| part.bytes.saturating_add(bytes)))?;
         for part in parts.of(sample) {
             if let Some(name) = &self.key
                 && part.first
@@ -114,7 +116,7 @@ impl Source for TarSource {
                 record.push((Arc::clone(name), Cell::Text(self.key_of(object, part)?)));
             }
             let Some(kind) = wanted[part.extension] else { continue };
-            let bytes = self.objects.read(object, part.start..part.start.saturating_add(part.bytes))?;
+            let bytes = self.objects.samples(object, part.start..part.start.saturating_add(part.bytes), 1)?;
             record.push((Arc::clone(&parts.extensions[part.extension]), Cell::Raw(bytes, kind)));
         }
         if let Some(name) = &self.url {

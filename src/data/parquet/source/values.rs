@@ -77,13 +77,13 @@ impl ParquetSource {
         let (object, leaf, chunk) = (placed.object, &self.leaves(placed.object)[at], &placed.group.chunks[at]);
         let (mut parts, mut rows, mut to_note) = (Vec::new(), placed.group.rows, None);
         match page.and_then(|page| Some((page, chunk.pages.get(page)?))) {
-            None => parts.push(Bytes::from(self.objects.read(object, chunk.range.clone())?)),
+            None => parts.push(Bytes::from(self.objects.samples(object, chunk.range.clone(), rows as u64)?)),
             Some((number, page)) => {
                 rows = chunk.rows(number, rows).len();
                 if let Some(dictionary) = chunk.dictionary() {
-                    parts.push(self.objects.read(object, dictionary)?.into());
+                    parts.push(self.objects.samples(object, dictionary, placed.group.rows as u64)?.into());
                 }
-                let bytes = Bytes::from(self.objects.read(object, page.range())?);
+                let bytes = Bytes::from(self.objects.samples(object, page.range(), rows as u64)?);
                 to_note = chunk.notes.get(number).map(|note| (note, page, bytes.clone()));
                 parts.push(bytes);
             }
