@@ -4,7 +4,7 @@ use super::{
     error::DataError,
     options::Options,
     store::{self, Objects},
-    url::{inside, shown, url},
+    url::{inside, mistyped, shown, url},
 };
 use crate::files;
 use glob::MatchOptions;
@@ -102,6 +102,13 @@ impl Paths {
                     for pattern in braces(text)? {
                         files.extend(store::expand(&pattern)?.into_iter().map(PathBuf::from));
                     }
+                }
+                Some(text) if mistyped(text).is_some() && !path.exists() => {
+                    return Err(DataError::Option {
+                        option: "paths",
+                        problem: format!("`{}` is no URL", shown(path)),
+                        advice: "write two slashes behind the colon, as in `https://host/folder/name`".into(),
+                    });
                 }
                 Some(text) if !path.exists() => {
                     for pattern in braces(text)? {
@@ -229,6 +236,37 @@ mod tests {
         let url = "https://me:pass@h/a?sig=secret";
         assert_eq!(format!("{:?}", Paths::from(url)), "[\"https://h/a?..\"]");
         assert!(!braces(&format!("{url}{{1..")).unwrap_err().to_string().contains("pass"));
+    }
+
+    #[test]
+    fn no_error_has_a_secret_of_a_url() {
+        let options = Options::default();
+        for url in [
+            "HTTPS://me:top-secret@h/a.tar?sig=top-secret",
+            "Http://h/*.tar?sig=top-secret",
+            "https:/me:top-secret@h/a-*.tar?sig=top-secret",
+            "ftp://me:top-secret@h/a.tar?top-secret",
+            "s3://bucket/a.tar?X-Amz-Signature=top-secret",
+            "s3://bucket/a-*.tar?X-Amz-Signature=top-secret",
+            "S3://me:top-secret@bucket/a.tar?X-Amz-Signature=top-secret",
+            "gs://bucket/?X-Goog-Signature=top-secret",
+            "az://container/a?sig=top-secret",
+            "hf://datasets/o/n/a.tar?token=top-secret",
+            "hf://datasets/o/n@main/a-*.tar?token=top-secret",
+            "HF://me:top-secret@datasets/o/n/a.tar",
+        ] {
+            let error = Paths::from(url).objects(&options).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("top-secret"), "{url}: {error} {error:?}");
+            #[cfg(all(feature = "http", feature = "parquet"))]
+            {
+                let hub = crate::data::Rows::<(i64,)>::hub(url, "train").columns(["a"]);
+                let mut text = format!("{hub:?}");
+                text += &format!(" {:?}", hub.open().err());
+                assert!(!text.contains("top-secret"), "{text}");
+            }
+            let both = Paths::from(["http://127.0.0.1:1/a.tar", url]).objects(&options).unwrap_err();
+            assert!(!format!("{both} {both:?}").contains("top-secret"), "{url}: {both} {both:?}");
+        }
     }
 
     #[test]

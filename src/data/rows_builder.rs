@@ -1,7 +1,5 @@
 //! The options of rows, and how rows are opened.
 
-#[cfg(all(feature = "http", feature = "parquet"))]
-use super::store;
 use super::{
     error::DataError,
     jsonl,
@@ -14,6 +12,8 @@ use super::{
 };
 #[cfg(feature = "parquet")]
 use super::{parquet, source::Wanted, store::Objects};
+#[cfg(all(feature = "http", feature = "parquet"))]
+use super::{store, url::shown};
 #[cfg(feature = "vision")]
 use crate::vision::Limits;
 use serde::de::DeserializeOwned;
@@ -44,11 +44,12 @@ pub struct RowsBuilder<T> {
     row: PhantomData<fn() -> T>,
 }
 
-#[derive(Debug)]
+#[derive(derive_more::Debug)]
 enum Format {
     #[cfg(feature = "parquet")]
     Parquet,
     #[cfg(all(feature = "http", feature = "parquet"))]
+    #[debug("Hub({:?}, {_1:?})", shown(_0.as_ref()))] // it may be a URL, by mistake
     Hub(String, String),
     Tar,
     Mds,

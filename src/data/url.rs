@@ -22,14 +22,59 @@ pub(crate) fn beside(file: &Path, name: &str) -> PathBuf {
     inside(Path::new(&format!("{folder}{query}")), name)
 }
 
-/// A path for people. A URL has no password, and no query, since that may be a signature.
+/// A path for people. A URL has no user, and no query, since that may be a signature.
 pub(crate) fn shown(path: &Path) -> String {
-    let Some(url) = url(path) else { return path.display().to_string() };
-    let (place, query) = query(url);
-    let (scheme, place) = place.split_once("://").unwrap_or(("", place));
+    path.to_str().map_or_else(|| path.display().to_string(), without_secrets)
+}
+
+fn without_secrets(text: &str) -> String {
+    let Some((scheme, rest)) = url(Path::new(text)).and_then(|url| url.split_once("://")) else {
+        return mistyped(text).map_or_else(|| text.into(), |scheme| format!("{scheme}:.."));
+    };
+    let is_scheme = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    let end = if is_listed(scheme) { parameters(rest) } else { rest.find(['?', '#']) };
+    let (place, query) = rest.split_at(end.unwrap_or(rest.len()));
     let (server, path) = place.split_at(place.find('/').unwrap_or(place.len()));
     let host = server.rsplit_once('@').map_or(server, |(_, host)| host);
-    format!("{scheme}://{host}{path}{}", if query.is_empty() { "" } else { "?.." })
+    // A password that should have been encoded has ended the server too early.
+    if !is_scheme || !is_host(host) {
+        return format!("{}://..", if is_scheme { scheme } else { ".." });
+    }
+    let within = path.find("://").map_or(path.len(), |at| path[..at].rfind('/').map_or(0, |slash| slash + 1));
+    let (path, within) = path.split_at(within);
+    format!("{scheme}://{host}{path}{}{}", without_secrets(within), if query.is_empty() { "" } else { "?.." })
+}
+
+/// The scheme of a URL whose slashes are wrong.
+pub(crate) fn mistyped(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once(':')?;
+    let is_known = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) || is_listed(scheme);
+    (is_known && !rest.starts_with("//")).then_some(scheme)
+}
+
+/// Whether a URL is of a store that can list. There `?` is a wildcard, and there is no query.
+pub(crate) fn is_listed(scheme: &str) -> bool {
+    ["hf", "s3", "gs", "az"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
+}
+
+/// Where a `?` is that begins a query, and is no wildcard: a name and `=` follow.
+pub(crate) fn parameters(text: &str) -> Option<usize> {
+    let is_name = |rest: &str| {
+        let name = rest.split('=').next().filter(|name| !name.is_empty() && name.len() < rest.len());
+        name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~%".contains(&byte)))
+    };
+    text.match_indices('?').map(|(at, _)| at).find(|at| is_name(&text[at + 1..]))
+}
+
+/// Whether a text may be a host, with a port or without. Names may have braces and wildcards.
+fn is_host(text: &str) -> bool {
+    let (name, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, port)) => (address, port.strip_prefix(':').unwrap_or(port)),
+        None => text.split_once(':').unwrap_or((text, "")),
+    };
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"-._~{},*[]$%".contains(&byte);
+    let is_name = name.bytes().all(|byte| is_part(byte) || (text.starts_with('[') && byte == b':'));
+    is_name && port.bytes().all(|byte| byte.is_ascii_digit() || b"{},.".contains(&byte))
 }
 
 /// Cuts off the query of a URL of a web server.
@@ -39,7 +84,8 @@ fn query(url: &str) -> (&str, &str) {
 
 /// Whether a URL may have a password and a query, and names in it must be encoded.
 fn is_web(url: &str) -> bool {
-    url.starts_with("http://") || url.starts_with("https://")
+    url.split_once("://")
+        .is_some_and(|(scheme, _)| ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web)))
 }
 
 /// A name as it is in a URL.
@@ -65,9 +111,31 @@ mod tests {
 
     #[test]
     fn what_is_shown_of_a_url_has_no_secret() {
-        let url = "https://me:pass@h:1/a@b/c?sig=secret";
-        assert_eq!(shown(Path::new(url)), "https://h:1/a@b/c?..");
-        assert_eq!(shown(Path::new("a@b?c")), "a@b?c");
-        assert_eq!(shown(Path::new("s3://key:secret@bucket/a@b?c")), "s3://bucket/a@b?c");
+        for (url, text) in [
+            ("https://me:pass@h:1/a@b/c?sig=secret", "https://h:1/a@b/c?.."),
+            ("a@b?c", "a@b?c"),
+            ("s3://key:secret@bucket/a@b?c", "s3://bucket/a@b?c"),
+            // Any case, any scheme.
+            ("HTTPS://me:pass@h/a?sig=secret", "HTTPS://h/a?.."),
+            ("ftp://me:pass@h/a?secret", "ftp://h/a?.."),
+            ("http://[::1]:80/a#secret", "http://[::1]:80/a?.."),
+            ("s3://bucket/a?X-Amz-Signature=secret", "s3://bucket/a?.."),
+            ("S3://bucket/a?versionId=secret", "S3://bucket/a?.."),
+            ("hf://datasets/o/n/train-?.tar", "hf://datasets/o/n/train-?.tar"),
+            ("hf://datasets/o/n/a?token=secret", "hf://datasets/o/n/a?.."),
+            ("gs://bucket/year=202?/a", "gs://bucket/year=202?/a"),
+            // A password that should have been encoded.
+            ("https://me:se/cret@h/a", "https://.."),
+            ("https://me:se?cret@h/a", "https://.."),
+            ("https://me:se#cret@h/a", "https://.."),
+            // A URL within a URL.
+            ("https://h/get/https://me:pass@i/b", "https://h/get/https://i/b"),
+            ("hf://datasets/https://me:pass@h/o/n", "hf://datasets/https://h/o/n"),
+            // A slash is missing.
+            ("https:/me:pass@h/a?sig=secret", "https:.."),
+            ("https://h-{a,b}.org/{00..11}.tar?sig=secret", "https://h-{a,b}.org/{00..11}.tar?.."),
+        ] {
+            assert_eq!(shown(Path::new(url)), text, "{url}");
+        }
     }
 }

@@ -110,8 +110,12 @@ impl Server {
         Self::with(files, Box::new(fault), false, None)
     }
 
-    pub(crate) fn tls(files: Files, tls: rustls::ServerConfig) -> Self {
-        Self::with(files, Box::new(|_| Fault::None), true, Some(Arc::new(tls)))
+    pub(crate) fn tls(
+        files: Files,
+        tls: rustls::ServerConfig,
+        fault: impl Fn(&Request) -> Fault + Send + Sync + 'static,
+    ) -> Self {
+        Self::with(files, Box::new(fault), true, Some(Arc::new(tls)))
     }
 
     fn with(files: Files, fault: Choice, is_marked: bool, tls: Option<Arc<rustls::ServerConfig>>) -> Self {

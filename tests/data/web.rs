@@ -4,7 +4,7 @@ use crate::{
     apart::apart,
     formats::{FORMATS, Format, ROWS, Row, Sums, bytes, sum},
     golden::golden,
-    server::{Fault, Files, Server, folder},
+    server::{Fault, Files, Request, Server, folder},
 };
 use burn::{
     data::{
@@ -33,6 +33,7 @@ use std::{
     },
     time::Duration,
 };
+use tempfile::NamedTempFile;
 
 const SECRET: &str = "very-secret";
 /// A commit of a data set of the hub.
@@ -200,17 +201,98 @@ fn an_idx_beside_a_tar_saves_the_scan() {
     assert!(with <= 512 && without > 50_000, "the longest read has {with} bytes, {without} without an index");
 }
 
+/// Keeps all that is logged. Of what goes over a connection, the HTTP crate logs 16 bytes a line.
+struct All {
+    told: Mutex<String>,
+    wire: Mutex<String>,
+}
+
+static ALL: All = All { told: Mutex::new(String::new()), wire: Mutex::new(String::new()) };
+
+impl Log for All {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        let text = record.args().to_string();
+        match record.target() {
+            "ureq_proto::util" => self.wire.lock().unwrap().push_str(&text[text.len() - 16..]),
+            _ => self.told.lock().unwrap().push_str(&text),
+        }
+    }
+
+    fn flush(&self) {}
+}
+
 #[test]
-fn tls_trusts_the_named_roots_alone() {
+fn no_level_of_the_log_has_a_secret() {
+    apart("web::logs_all", &[]);
+}
+
+#[test]
+#[ignore = "a part of `no_level_of_the_log_has_a_secret`"]
+fn logs_all() {
+    log::set_logger(&ALL).unwrap();
+    log::set_max_level(LevelFilter::Trace);
+    let (written, indices) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let server =
+        Server::new(files(Format::Jsonl, written.path()), |request| match request.target.starts_with("/moved") {
+            true => Fault::Answer(302, format!("Location: /0.jsonl?sig={SECRET}&moved\r\n"), String::new()),
+            false => Fault::None,
+        });
+    for path in ["/0.jsonl", "/moved"] {
+        let url = server.url(&format!("{path}?sig={SECRET}")).replace("http://", &format!("http://me:{SECRET}@"));
+        let rows = Rows::<Row>::jsonl(url).index_dir(indices.path()).open().unwrap();
+        assert!(rows.get(1).unwrap().bytes == bytes(1));
+    }
+    let (told, wire) = (ALL.told.lock().unwrap().clone(), ALL.wire.lock().unwrap().clone());
+    assert!(wire.contains("GET./0.jsonl.HTTP") && wire.contains("206.Told"), "{wire}");
+    for text in [told, wire] {
+        assert!(!text.contains(SECRET) && !text.contains("bWU6dmVye"), "{text}");
+    }
+    // They were sent.
+    let seen = server.seen();
+    assert!(seen.iter().all(|seen| seen.headers.contains_key("authorization") && seen.target.contains(SECRET)));
+    assert!(seen.iter().any(|seen| seen.target.ends_with("&moved")));
+}
+
+/// A server of TLS, and the file of its certificate.
+fn tls(files: Files, fault: impl Fn(&Request) -> Fault + Send + Sync + 'static) -> (Server, NamedTempFile) {
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".into()]).unwrap();
     let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
     let config =
         ServerConfig::builder_with_provider(ring::default_provider().into()).with_safe_default_protocol_versions();
     let config = config.unwrap().with_no_client_auth().with_single_cert(vec![cert.der().clone()], key).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::tls(files(Format::Jsonl, folder.path()), config);
-    let mut root = tempfile::NamedTempFile::new_in(&folder).unwrap();
+    let mut root = NamedTempFile::new().unwrap();
     root.write_all(cert.pem().as_bytes()).unwrap();
+    (Server::tls(files, config, fault), root)
+}
+
+#[test]
+fn a_redirect_from_https_to_http_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = Server::new(files(Format::Jsonl, folder.path()), |_| Fault::None);
+    let place = plain.url("");
+    let (server, root) = tls(Files::new(), move |request| {
+        Fault::Answer(302, format!("Location: {place}{}?sig={SECRET}\r\n", request.target), String::new())
+    });
+    let root = root.path().to_str().unwrap();
+    apart("web::is_led_astray", &[("URL_OF_TEST", &server.url("/0.jsonl")), ("SSL_CERT_FILE", root)]);
+    assert!(!server.seen().is_empty() && plain.seen().is_empty(), "{:?}", plain.seen());
+}
+
+#[test]
+#[ignore = "a part of `a_redirect_from_https_to_http_is_refused`"]
+fn is_led_astray() {
+    let error = Rows::<Row>::jsonl(env::var("URL_OF_TEST").unwrap()).open().unwrap_err().to_string();
+    assert!(error.contains("from https to http") && !error.contains(SECRET), "{error}");
+}
+
+#[test]
+fn tls_trusts_the_named_roots_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, root) = tls(files(Format::Jsonl, folder.path()), |_| Fault::None);
     let url = server.url("/{0..1}.jsonl");
     assert!(url.starts_with("https://"));
     apart("web::reads_over_tls", &[("URL_OF_TEST", &url), ("SSL_CERT_FILE", root.path().to_str().unwrap())]);

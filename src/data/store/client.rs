@@ -14,10 +14,16 @@ use ureq::{
     Agent, Body,
     http::{HeaderMap, HeaderValue, Response, header},
     tls::{Certificate, RootCerts, TlsConfig},
+    unversioned::{
+        resolver::DefaultResolver,
+        transport::{Connector, DefaultConnector},
+    },
 };
 
+mod quiet;
 mod target;
 
+use quiet::Quietly;
 pub(super) use target::Target;
 
 /// More redirects are a circle.
@@ -76,7 +82,8 @@ impl Client {
             .timeout_recv_response(Some(waits.answer))
             .timeout_per_read(Some(waits.bytes))
             .timeout_per_write(Some(waits.bytes));
-        Ok(Self { agent: config.build().into() })
+        let connector = DefaultConnector::new().chain(Quietly);
+        Ok(Self { agent: Agent::with_parts(config.build(), connector, DefaultResolver::default()) })
     }
 
     /// Asks for an object, or a part of it, of a version if one is named. Redirects are followed. What a target holds in
@@ -89,7 +96,7 @@ impl Client {
     ) -> Result<Answer, Refused> {
         let mut from = target.clone();
         for _ in 0..=REDIRECTS {
-            let mut request = self.agent.get(from.uri());
+            let mut request = self.agent.get(from.without_query());
             if let Some(part) = part {
                 request = request.header(header::RANGE, format!("bytes={}-{}", part.start, part.end.saturating_sub(1)));
             }
@@ -97,10 +104,8 @@ impl Client {
             if let Some(version) = version.filter(|version| !version.as_bytes().starts_with(b"W/")) {
                 request = request.header(header::IF_MATCH, version);
             }
-            if let Some(secret) = from.secret() {
-                request = request.header(header::AUTHORIZATION, secret);
-            }
-            let response = request.call().map_err(|error| failed(&error))?;
+            let response = quiet::call(from.query(), from.secret(), || request.call());
+            let response = response.map_err(|error| failed(&error))?;
             let status = response.status();
             if !status.is_redirection() {
                 let answer = Answer { response, from };
@@ -108,7 +113,12 @@ impl Client {
             }
             let to = response.headers().get(header::LOCATION).and_then(|place| place.to_str().ok());
             let to = to.and_then(|place| from.follow(place));
-            from = to.ok_or_else(|| no(Some(status.as_u16()), "the server names another place that makes no sense"))?;
+            let wrong = |problem: &str| no(Some(status.as_u16()), problem);
+            let to = to.ok_or_else(|| wrong("the server names another place that makes no sense"))?;
+            if from.is_safer_than(&to) {
+                return Err(wrong("the server leads from https to http, where anybody can read along"));
+            }
+            from = to;
             // A connection is kept only if all of the answer was read.
             _ = io::copy(&mut response.into_body().into_reader().take(1 << 16), &mut io::sink());
         }

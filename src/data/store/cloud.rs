@@ -18,7 +18,7 @@ use fnv::FnvHasher;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, path::Path};
 use place::Place;
-use service::{Connector, Waits, cause};
+use service::{Connector, Waits, told};
 use std::{
     collections::HashMap,
     error::Error,
@@ -201,7 +201,7 @@ fn refused(error: &object_store::Error) -> Refused {
         }
         // A body that broke off.
         if error.is::<reqwest::Error>() {
-            return Refused { status: None, problem: cause(error).to_string(), again: Again::Yes };
+            return Refused { status: None, problem: told(error), again: Again::Yes };
         }
         inner = error.source();
     }

@@ -15,7 +15,12 @@ use super::{
     http,
     hub::{self, Opened},
 };
-use crate::data::{error::DataError, options::Options, traffic::Traffic, url::shown};
+use crate::data::{
+    error::DataError,
+    options::Options,
+    traffic::Traffic,
+    url::{is_listed, parameters, shown},
+};
 use std::{
     env,
     path::{Path, PathBuf},
@@ -24,7 +29,7 @@ use std::{
 
 /// Lists the objects that a pattern with `*`, `?` or `[` means, sorted by name. Another URL is taken as it is.
 pub(crate) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
-    match scheme(pattern) {
+    match scheme(plain(pattern)?) {
         #[cfg(feature = "http")]
         "http" | "https" => http::expand(pattern),
         #[cfg(feature = "http")]
@@ -45,6 +50,7 @@ pub(crate) fn pin(files: Vec<PathBuf>) -> Result<Vec<PathBuf>, DataError> {
 /// Looks at objects of one store.
 pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, DataError> {
     let first = urls.first().map_or("", |url| url.as_str());
+    urls.iter().try_for_each(|url| plain(url).map(drop))?;
     if let Some(other) = urls.iter().find(|url| scheme(url) != scheme(first)) {
         return Err(DataError::Option {
             option: "paths",
@@ -102,6 +108,18 @@ fn cached(_: &Path, _: u64, _: &[Object], _: Arc<dyn Store>, _: &Arc<Traffic>) -
         option: "cache",
         problem: "pages of objects are kept in sparse files, as Unix has them".into(),
         advice: "leave it out, or copy the objects to a disk".into(),
+    })
+}
+
+/// Refuses a query where a store has none: it may be a signature, and would be part of a name.
+fn plain(url: &str) -> Result<&str, DataError> {
+    if !is_listed(scheme(url)) || parameters(url).is_none() {
+        return Ok(url);
+    }
+    Err(DataError::Option {
+        option: "paths",
+        problem: format!("`{}` has a query, and a URL with `{}` has none", shown(url.as_ref()), scheme(url)),
+        advice: "write a signed URL with `https://`; without a query, credentials come from the environment".into(),
     })
 }
 

@@ -14,7 +14,10 @@ use super::{
     wild::{Wild, is_wild},
 };
 use crate::{
-    data::{error::DataError, url::url},
+    data::{
+        error::DataError,
+        url::{shown, url},
+    },
     files,
 };
 use api::{Api, Entry};
@@ -148,7 +151,7 @@ fn open_with(api: Api, urls: &[String]) -> Result<Opened, DataError> {
                 place.insert(list.into_iter().map(|entry| (entry.path.clone(), entry)).collect())
             }
         };
-        let entry = list.get(&path.file).ok_or_else(|| DataError::NoFiles { pattern: url.clone() })?;
+        let entry = list.get(&path.file).ok_or_else(|| DataError::NoFiles { pattern: shown(url.as_ref()) })?;
         let mut tag = FnvHasher::default();
         tag.write(entry.id().as_bytes());
         objects.push(Object { name: url.as_str().into(), bytes: entry.size, tag: tag.finish() });

@@ -1,6 +1,6 @@
 //! A pattern with wildcards over the names of a store that can list.
 
-use crate::data::error::DataError;
+use crate::data::{error::DataError, url::shown};
 use glob::{MatchOptions, Pattern};
 
 /// A pattern as it was written, and what it says about names in a bucket or a data set.
@@ -21,8 +21,10 @@ pub(super) fn is_wild(text: &str) -> bool {
 impl<'a> Wild<'a> {
     /// `text` is what the user wrote, and `name` the part of it that names objects.
     pub(super) fn new(text: &'a str, name: &'a str) -> Result<Self, DataError> {
-        let wrong =
-            |problem: glob::PatternError| DataError::Pattern { pattern: text.into(), problem: problem.to_string() };
+        let wrong = |problem: glob::PatternError| DataError::Pattern {
+            pattern: shown(text.as_ref()),
+            problem: problem.to_string(),
+        };
         let pattern = Pattern::new(name).map_err(wrong)?;
         let fixed = name.split(['*', '?', '[']).next().unwrap_or_default();
         let folder = fixed.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -38,7 +40,7 @@ impl<'a> Wild<'a> {
         let mut matches: Vec<String> =
             names.into_iter().filter(|name| self.pattern.matches_with(name, options)).collect();
         matches.sort_unstable();
-        if matches.is_empty() { Err(DataError::NoFiles { pattern: self.text.into() }) } else { Ok(matches) }
+        if matches.is_empty() { Err(DataError::NoFiles { pattern: shown(self.text.as_ref()) }) } else { Ok(matches) }
     }
 }
 

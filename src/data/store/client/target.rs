@@ -29,7 +29,8 @@ impl Target {
     /// Reads a URL. A name and a password before the host are sent as HTTP does. `None` if it is no URL of a web server.
     pub(crate) fn new(url: &str) -> Option<Self> {
         let url = url.split_once('#').map_or(url, |(url, _)| url);
-        let (scheme, rest) = url.split_once("://").filter(|(scheme, _)| ["http", "https"].contains(scheme))?;
+        let (scheme, rest) = url.split_once("://")?;
+        let scheme = Some(scheme.to_ascii_lowercase()).filter(|scheme| ["http", "https"].contains(&scheme.as_str()))?;
         let place = rest.find(['/', '?']).unwrap_or(rest.len());
         let (server, path) = rest.split_at(place);
         let (user, host) = server.rsplit_once('@').map_or((None, server), |(user, host)| (Some(user), host));
@@ -45,14 +46,22 @@ impl Target {
         Some(Self { uri, secret })
     }
 
-    /// The same, with a token.
+    /// The same, with a token. A name and a password in the URL go before it, as with the hub's tools.
     pub(crate) fn with_token(mut self, token: Option<&str>) -> Self {
-        self.secret = token.and_then(|token| secret(&format!("Bearer {token}")));
+        let bearer = || token.and_then(|token| secret(&format!("Bearer {token}")));
+        self.secret = self.secret.take().or_else(bearer);
         self
     }
 
-    pub(super) fn uri(&self) -> &Uri {
-        &self.uri
+    /// The URL without its query.
+    pub(super) fn without_query(&self) -> Uri {
+        let mut parts = self.uri.clone().into_parts();
+        parts.path_and_query = self.uri.path().parse().ok();
+        Uri::from_parts(parts).unwrap_or_else(|_| self.uri.clone())
+    }
+
+    pub(super) fn query(&self) -> Option<&str> {
+        self.uri.query()
     }
 
     pub(super) fn secret(&self) -> Option<&HeaderValue> {
@@ -62,6 +71,11 @@ impl Target {
     /// Whether both are on one server.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         self.uri.scheme() == other.uri.scheme() && self.uri.authority() == other.uri.authority()
+    }
+
+    /// Whether this one is encrypted, and the other one is not.
+    pub(crate) fn is_safer_than(&self, other: &Self) -> bool {
+        self.uri.scheme_str() == Some("https") && other.uri.scheme_str() != Some("https")
     }
 
     /// Another place that this one names. The secret goes along to the same server, and to no other one.
@@ -134,6 +148,15 @@ mod tests {
         }
         for wrong in ["ftp://host/a", "https://", "https:///a", "host/a"] {
             assert_eq!(Target::new(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_name_and_a_password_go_before_a_token() {
+        let mirror = Target::new("https://me:pass@mirror/a").unwrap();
+        let basic = format!("Basic {}", BASE64_STANDARD.encode("me:pass"));
+        for token in [None, Some("hf_secret")] {
+            assert_eq!(mirror.clone().with_token(token).secret.as_ref().unwrap(), &basic);
         }
     }
 

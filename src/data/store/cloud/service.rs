@@ -174,7 +174,7 @@ fn gives_credentials(host: &str) -> bool {
 fn failed(error: &HttpError, host: &str) -> Refused {
     let problem = match error.kind() {
         HttpErrorKind::Timeout => format!("{host} did not answer in time"),
-        _ => format!("{host}: {}", cause(error)),
+        _ => format!("{host}: {}", told(error)),
     };
     Refused { status: None, problem, again: if tls::is_of_certificate(error) { Again::No } else { Again::Yes } }
 }
@@ -186,6 +186,12 @@ pub(super) fn cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 's
         cause = inner;
     }
     cause
+}
+
+/// The text of the innermost error. One of `reqwest` has the URL in it, which may be signed.
+pub(super) fn told(error: &(dyn Error + 'static)) -> String {
+    let cause = cause(error);
+    if cause.is::<reqwest::Error>() { "the connection broke off".into() } else { cause.to_string() }
 }
 
 /// What an answer without success means. Of its body, only the word for the error is told.

@@ -100,7 +100,7 @@ impl Api {
             all.extend(entries.into_iter().filter(|entry| entry.kind == "file"));
             let Some(link) = next_page(&headers) else { return Ok(all) };
             // A page that was there before would come again without end.
-            let next = page.follow(&link).filter(|_| links.insert(link));
+            let next = page.follow(&link).filter(|next| !page.is_safer_than(next) && links.insert(link));
             page = next.ok_or_else(|| self.wrong(path, "the hub names a next page that makes no sense"))?;
         }
     }
@@ -130,7 +130,7 @@ impl Api {
     pub(super) fn explain(&self, refused: Refused) -> Refused {
         let problem = match (refused.status, &self.home.token) {
             (Some(401 | 403), None) => {
-                "the data set is private or gated, or there is none: set `HF_TOKEN`, or log in with `hf auth login`"
+                "the data set is private or gated, or there is none: set `HF_TOKEN`, or log in with `hf auth login`, and leave `HF_HUB_DISABLE_IMPLICIT_TOKEN` out"
             }
             (Some(401), Some(_)) => "the hub does not take the token: is `HF_TOKEN` or the token's file right?",
             (Some(403), Some(_)) => "the token may not read it: a gated data set must be asked for on its page",

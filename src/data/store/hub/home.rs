@@ -35,15 +35,16 @@ impl Home {
         };
         let home = path("HF_HOME")
             .unwrap_or_else(|| path("XDG_CACHE_HOME").unwrap_or_else(|| user.join(".cache")).join("huggingface"));
+        let is_true = |text: String| ["1", "on", "yes", "true"].contains(&text.to_lowercase().as_str());
+        let is_silent = variable("HF_HUB_DISABLE_IMPLICIT_TOKEN").is_some_and(is_true);
         let token = || {
             let text = fs::read_to_string(path("HF_TOKEN_PATH").unwrap_or_else(|| home.join("token"))).ok()?;
             Some(text.trim().to_owned()).filter(|text| !text.is_empty())
         };
-        let is_true = |text: String| ["1", "on", "yes", "true"].contains(&text.to_lowercase().as_str());
         let endpoint = variable("HF_ENDPOINT").unwrap_or_else(|| "https://huggingface.co".into());
         Self {
             endpoint: endpoint.trim_end_matches('/').into(),
-            token: variable("HF_TOKEN").or_else(token),
+            token: variable("HF_TOKEN").or_else(token).filter(|_| !is_silent),
             cache: path("HF_HUB_CACHE").unwrap_or_else(|| home.join("hub")),
             is_offline: variable("HF_HUB_OFFLINE").is_some_and(is_true),
         }
@@ -118,6 +119,9 @@ mod tests {
         let named = home(&[("HF_HOME", &place), ("HF_TOKEN", "hf_env"), ("HF_HUB_CACHE", "/c")]);
         assert_eq!((named.token.as_deref(), named.cache), (Some("hf_env"), "/c".into()));
         assert!(!format!("{:?}", home(&[("HF_TOKEN", "hf_env")])).contains("hf_env"));
+        let silent =
+            |is: &str| home(&[("HF_HOME", &place), ("HF_TOKEN", "hf_env"), ("HF_HUB_DISABLE_IMPLICIT_TOKEN", is)]);
+        assert_eq!(["1", "TRUE", "0"].map(|is| silent(is).token.is_some()), [false, false, true]);
     }
 
     #[cfg(unix)]

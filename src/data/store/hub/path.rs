@@ -19,11 +19,7 @@ const PARQUET: &str = "refs/convert/parquet";
 
 impl HubPath {
     pub(super) fn parse(url: &str) -> Result<Self, DataError> {
-        let wrong = |problem: &str| DataError::Option {
-            option: "paths",
-            problem: format!("`{}` {problem}", shown(url.as_ref())),
-            advice: "write `hf://datasets/org/name/file` or `hf://datasets/org/name@revision/file`".into(),
-        };
+        let wrong = |problem: &str| refused(&shown(url.as_ref()), problem);
         let path = url.strip_prefix("hf://datasets/").ok_or_else(|| match url.contains("@datasets/") {
             true => wrong("has a name or a token before `datasets`: put the token into `HF_TOKEN`"),
             false => wrong("names no data set"),
@@ -43,7 +39,8 @@ impl HubPath {
             name.bytes().all(known) && !["", ".", ".."].contains(&name)
         };
         if !is_name(org) || !is_name(name) {
-            return Err(wrong("names no data set"));
+            // What is no name may be a password.
+            return Err(refused("hf://datasets/..", "names no data set"));
         }
         if revision.is_empty() || revision.split('/').any(|part| part == "..") {
             return Err(wrong("has no revision that can be"));
@@ -62,6 +59,14 @@ impl HubPath {
     /// Whether both are of one revision of one data set.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         self.dataset == other.dataset && self.revision == other.revision
+    }
+}
+
+fn refused(url: &str, problem: &str) -> DataError {
+    DataError::Option {
+        option: "paths",
+        problem: format!("`{url}` {problem}"),
+        advice: "write `hf://datasets/org/name/file` or `hf://datasets/org/name@revision/file`".into(),
     }
 }
 

@@ -1,0 +1,177 @@
+//! Keeps secrets out of the log. At the level `trace`, the HTTP crate prints all that it sends and gets. So it is given
+//! requests without a query and without credentials. Its connections put these in, and take the places that an answer names
+//! out of it.
+
+use std::cell::RefCell;
+use ureq::{
+    Body, Error,
+    http::{HeaderName, HeaderValue, Response, header},
+    unversioned::transport::{Buffers, ConnectionDetails, Connector, NextTimeout, Transport},
+};
+
+/// The headers of an answer that name places.
+const PLACES: [HeaderName; 2] = [header::LOCATION, header::LINK];
+const END: &[u8] = b"\r\n\r\n";
+
+thread_local! {
+    /// The request that this thread is making.
+    static MADE: RefCell<Option<Made>> = const { RefCell::new(None) };
+}
+
+/// A request, and what its answer names.
+#[derive(Default)]
+struct Made {
+    query: Option<String>,
+    authorization: Option<HeaderValue>,
+    is_sent: bool,
+    is_answered: bool,
+    places: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// Makes a request. It is sent with this query and these credentials.
+pub(super) fn call(
+    query: Option<&str>,
+    authorization: Option<&HeaderValue>,
+    make: impl FnOnce() -> Result<Response<Body>, Error>,
+) -> Result<Response<Body>, Error> {
+    let (query, authorization) = (query.map(String::from), authorization.cloned());
+    MADE.set(Some(Made { query, authorization, ..Made::default() }));
+    let answer = make();
+    let places = MADE.take().map_or_else(Vec::new, |made| made.places);
+    let mut answer = answer?;
+    places.iter().for_each(|(name, _)| _ = answer.headers_mut().remove(name));
+    places.into_iter().for_each(|(name, value)| _ = answer.headers_mut().append(name, value));
+    Ok(answer)
+}
+
+impl Made {
+    /// The head of a request, as it is sent.
+    fn whole(&self, head: &[u8]) -> Vec<u8> {
+        let line = find(head, b"\r\n").unwrap_or(head.len());
+        let path = head[..line].iter().rposition(|byte| *byte == b' ').unwrap_or(line);
+        let mut whole = head[..path].to_vec();
+        if let Some(query) = &self.query {
+            whole.extend([b"?", query.as_bytes()].concat());
+        }
+        whole.extend(&head[path..line]);
+        if let Some(secret) = &self.authorization {
+            whole.extend([b"\r\nauthorization: ", secret.as_bytes()].concat());
+        }
+        whole.extend(&head[line..]);
+        whole
+    }
+
+    /// Notes the places that the head of an answer names, and overwrites them.
+    fn hide(&mut self, head: &mut [u8]) {
+        for line in head.split_mut(|byte| *byte == b'\n') {
+            let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+            let (name, value) = line.split_at_mut(colon);
+            let Some(name) = PLACES.into_iter().find(|place| name.eq_ignore_ascii_case(place.as_str().as_bytes()))
+            else {
+                continue;
+            };
+            if let Ok(place) = HeaderValue::from_bytes(value[1..].trim_ascii()) {
+                self.places.push((name, place));
+                value[1..].iter_mut().filter(|byte| !byte.is_ascii_whitespace()).for_each(|byte| *byte = b'-');
+            }
+        }
+    }
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|window| window == what)
+}
+
+/// Wraps each connection.
+#[derive(Debug)]
+pub(super) struct Quietly;
+
+impl<In: Transport> Connector<In> for Quietly {
+    type Out = Quiet<In>;
+
+    fn connect(&self, _: &ConnectionDetails<'_>, chained: Option<In>) -> Result<Option<Self::Out>, Error> {
+        Ok(chained.map(Quiet))
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Quiet<In>(In);
+
+impl<In: Transport> Transport for Quiet<In> {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        self.0.buffers()
+    }
+
+    fn transmit_output(&mut self, mut amount: usize, timeout: NextTimeout) -> Result<(), Error> {
+        let output = self.0.buffers().output();
+        let whole = MADE.with_borrow_mut(|made| {
+            let made = made.as_mut().filter(|made| !made.is_sent)?;
+            made.is_sent = true;
+            Some(made.whole(output.get(..amount)?))
+        });
+        if let Some(whole) = whole {
+            let into = output.get_mut(..whole.len()).ok_or_else(|| Error::BadUri("it is too long".into()))?;
+            into.copy_from_slice(&whole);
+            amount = whole.len();
+        }
+        self.0.transmit_output(amount, timeout)
+    }
+
+    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
+        let came = self.0.await_input(timeout)?;
+        let buffers = self.0.buffers();
+        MADE.with_borrow_mut(|made| {
+            let made = made.as_mut().filter(|made| made.is_sent && !made.is_answered)?;
+            let end = find(buffers.input(), END)?;
+            let mut input = buffers.input().get(..end)?.to_vec();
+            made.is_answered = true;
+            made.hide(&mut input);
+            if !made.places.is_empty() {
+                input.extend_from_slice(buffers.input().get(end..)?);
+                buffers.input_consume(input.len());
+                buffers.input_append_buf().get_mut(..input.len())?.copy_from_slice(&input);
+                buffers.input_appended(input.len());
+            }
+            Some(())
+        });
+        Ok(came)
+    }
+
+    fn is_open(&mut self) -> bool {
+        self.0.is_open()
+    }
+
+    fn is_tls(&self) -> bool {
+        self.0.is_tls()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_gets_what_was_left_out_and_keeps_its_length_otherwise() {
+        let head = b"GET /a HTTP/1.1\r\nhost: h\r\n\r\n";
+        let made = |query: Option<&str>, secret: Option<&str>| Made {
+            query: query.map(String::from),
+            authorization: secret.map(|secret| HeaderValue::from_str(secret).unwrap()),
+            ..Made::default()
+        };
+        assert_eq!(made(None, None).whole(head), head);
+        let whole = b"GET /a?sig=x HTTP/1.1\r\nauthorization: Basic y\r\nhost: h\r\n\r\n";
+        assert_eq!(made(Some("sig=x"), Some("Basic y")).whole(head), whole);
+
+        let mut made = Made::default();
+        let mut answer =
+            *b"HTTP/1.1 302 Found\r\nlocation: https://h/a?sig=x\r\nLINK:</b>; rel=\"next\"\r\nA: https://b";
+        made.hide(&mut answer);
+        assert_eq!(made.places.len(), 2);
+        assert_eq!(
+            (&made.places[0].1, &made.places[1].1),
+            (&"https://h/a?sig=x".parse().unwrap(), &"</b>; rel=\"next\"".parse().unwrap())
+        );
+        let hidden = String::from_utf8_lossy(&answer).into_owned();
+        assert!(hidden.contains("\r\nlocation: -----------------\r\n") && hidden.ends_with("A: https://b"), "{hidden}");
+    }
+}
