@@ -25,6 +25,8 @@ mod policies;
 #[allow(dead_code)] // the store's own tests use the rest
 mod server;
 mod shards;
+#[cfg(all(feature = "http", unix))]
+mod strangers;
 mod swapped;
 mod tokens;
 #[cfg(feature = "http")]

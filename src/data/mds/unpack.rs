@@ -9,10 +9,11 @@ use crate::data::{
     replace::replace,
     store::{
         Object, Objects,
-        cache::{Folder, Id, SHARD, SMALL, Set, unusable, whole_blocks},
+        cache::{Folder, Id, SHARD, SMALL, Set, Sums, bytes_of, unusable, whole_blocks},
     },
     url::{shown, url},
 };
+use crc32fast::Hasher as Crc;
 use std::{
     cell::RefCell,
     fs,
@@ -51,7 +52,9 @@ pub(super) fn unpack<'a>(
 ) -> Result<(Vec<PathBuf>, Option<Set>), DataError> {
     let shards: Vec<&Packed> = shards.collect();
     let Some(first) = shards.first() else { return Ok((Vec::new(), None)) };
-    let bytes = shards.iter().fold(SMALL, |bytes, shard| bytes.saturating_add(whole_blocks(shard.raw.bytes)));
+    // The checksums of a few shards are small.
+    let small = SMALL + whole_blocks(bytes_of(shards.len()).saturating_sub(SMALL / 2));
+    let bytes = shards.iter().fold(small, |bytes, shard| bytes.saturating_add(whole_blocks(shard.raw.bytes)));
     let ((folder, limit), codecs) = (limit(options, first, bytes)?, codecs(&shards)?);
     let sources = Objects::at(shards.iter().map(|shard| shard.file.path.clone()).collect(), &options.for_once())?;
     for (shard, source) in shards.iter().zip(sources.list()) {
@@ -67,11 +70,17 @@ pub(super) fn unpack<'a>(
         set.folder().join(format!("{n:05}-{stem}{SHARD}"))
     };
     let targets: Vec<PathBuf> = shards.iter().enumerate().map(target).collect();
-    let there = |target: &PathBuf, bytes| fs::metadata(target).is_ok_and(|meta| meta.is_file() && meta.len() == bytes);
-    let missing: Vec<usize> = (0..shards.len()).filter(|n| !there(&targets[*n], shards[*n].raw.bytes)).collect();
+    let sums = Sums::open(set.folder()).map_err(|error| unusable(folder, &error))?;
+    let all: Vec<usize> = (0..shards.len()).collect();
+    let there = in_parallel(&all, |n| Ok(sums.has(*n as u64, &targets[*n], shards[*n].raw.bytes)))?;
+    let missing: Vec<usize> = all.into_iter().filter(|n| !there[*n]).collect();
     let progress =
         Progress::new("decompressing", missing.iter().fold(0, |all: u64, n| all.saturating_add(shards[*n].file.bytes)));
-    let one = |n: &usize| unpack_one(shards[*n], codecs[*n], (&sources, *n), &targets[*n], &progress);
+    let one = |n: &usize| {
+        let (shard, target) = (shards[*n], &targets[*n]);
+        let checksum = unpack_one(shard, codecs[*n], (&sources, *n), target, &progress)?;
+        sums.note(*n as u64, target, checksum).map_err(|error| no_room(target, shard.raw.bytes, &error))
+    };
     let done = in_parallel(&missing, one);
     progress.end();
     done.map(|_| (targets, Some(set)))
@@ -173,7 +182,8 @@ fn unpack_one(
     (sources, source): (&Objects, usize),
     target: &Path,
     progress: &Progress,
-) -> Result<(), DataError> {
+) -> Result<u32, DataError> {
+    let mut sum = Crc::new();
     let (file, name) = (sources.whole(source)?, sources.name(source));
     let no_room = |error: io::Error| no_room(target, shard.raw.bytes, &error);
     replace(target, no_room, |to| {
@@ -193,13 +203,17 @@ fn unpack_one(
             };
             let size = || format!("it does not decompress to the {} bytes of `index.json`", shard.raw.bytes);
             match left.checked_sub(bytes as u64) {
-                Some(0) if bytes == 0 => return Ok(()),
+                // What is noted must be on the disk, also after a power failure.
+                Some(0) if bytes == 0 => return to.sync_data().map_err(no_room),
                 Some(after) if bytes > 0 => left = after,
                 _ => return Err(damaged(size())),
             }
-            to.write_all(piece.get(..bytes).unwrap_or_default()).map_err(no_room)?;
+            let some = piece.get(..bytes).unwrap_or_default();
+            sum.update(some);
+            to.write_all(some).map_err(no_room)?;
         }
-    })
+    })?;
+    Ok(sum.finalize())
 }
 
 /// Decompresses what it reads. All but Snappy do it in pieces.

@@ -11,18 +11,23 @@ mod disk;
 mod folder;
 #[cfg(all(feature = "remote", unix))]
 mod layout;
+mod ours;
 #[cfg(all(feature = "remote", unix))]
 mod paged;
 #[cfg(all(feature = "remote", unix))]
 mod pages;
 mod set;
+mod sums;
 #[cfg(all(feature = "remote", unix))]
 mod table;
 #[cfg(all(test, feature = "remote", unix))]
 mod tests;
 
 pub(crate) use disk::{SMALL, whole_blocks};
+#[cfg(all(feature = "remote", unix))]
+pub(crate) use folder::Refusal;
 pub(crate) use folder::{Folder, unusable};
 #[cfg(all(feature = "remote", unix))]
 pub(crate) use paged::Cached;
 pub(crate) use set::{Id, SHARD, Set};
+pub(crate) use sums::{Sums, bytes_of};

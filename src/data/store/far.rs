@@ -1,7 +1,7 @@
 //! Chooses the store of a URL.
 
 #[cfg(unix)]
-use super::cache::Cached;
+use super::cache::{Cached, Refusal};
 #[cfg(feature = "cloud")]
 use super::cloud;
 use super::{
@@ -99,7 +99,14 @@ fn cached(
     below: Arc<dyn Store>,
     traffic: &Arc<Traffic>,
 ) -> Result<Arc<dyn Store>, DataError> {
-    Ok(Arc::new(Cached::open(folder, limit, list, below, Arc::clone(traffic))?))
+    match Cached::open(folder, limit, list, Arc::clone(&below), Arc::clone(traffic)) {
+        Ok(cached) => Ok(Arc::new(cached)),
+        Err(Refusal::Foreign(folder, problem)) => {
+            log::warn!("the cache in {} is not used, and all is read from the store: {problem}", folder.display());
+            Ok(below)
+        }
+        Err(Refusal::Wrong(error)) => Err(error),
+    }
 }
 
 #[cfg(not(unix))]

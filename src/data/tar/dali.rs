@@ -14,7 +14,7 @@ pub(super) fn index(objects: &Objects, object: usize) -> Result<Option<Vec<u8>>,
     let Some(text) = objects.beside(object, "idx")? else { return Ok(None) };
     let read = str::from_utf8(&text).ok().and_then(|text| read(text, objects, object));
     let is_of = |index: &Vec<u8>| saved::is_of(objects, object, &index.clone().into());
-    let index = read.map(|index| Ok(is_of(&index)?.then_some(index))).transpose()?.flatten();
+    let index = read.map(|index| Ok::<_, DataError>(is_of(&index)?.then_some(index))).transpose()?.flatten();
     if index.is_none() {
         let name = objects.name(object);
         log::warn!("the .idx beside {name} does not fit it, or is not of version 1.2: the tar is scanned");

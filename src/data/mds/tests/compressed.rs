@@ -71,20 +71,48 @@ fn every_codec_gives_the_same_rows_and_is_decompressed_once() {
         let source = cached(folder.path(), cache.path(), bytes).unwrap();
         (0..34).for_each(|n| assert_eq!(record(&source, n), cells(n), "{codec} {n}"));
         assert_eq!(files(folder.path()).iter().map(|path| fs::read(path).unwrap()).collect::<Vec<_>>(), before);
-        // What is there is used: another content of the same size shows it.
+        // What is there is used.
         let kept = self::kept(cache.path());
         assert_eq!(kept.len(), 2);
-        let mut other = fs::read(&kept[0]).unwrap();
+        let changed = || kept.iter().map(|path| fs::metadata(path).unwrap().modified().unwrap()).collect::<Vec<_>>();
+        let (made, good) = (changed(), fs::read(&kept[0]).unwrap());
+        drop(source);
+        assert_eq!(record(&cached(folder.path(), cache.path(), bytes).unwrap(), 29), cells(29));
+        assert_eq!(changed(), made);
+        // Another content of the same size is not.
+        let mut other = good.clone();
         *other.last_mut().unwrap() = b'!';
         fs::write(&kept[0], other).unwrap();
-        drop(source);
-        let again = cached(folder.path(), cache.path(), bytes).unwrap();
-        assert_eq!(record(&again, 29)[2], Cell::Text("row 2!".into()));
+        assert_eq!(record(&cached(folder.path(), cache.path(), bytes).unwrap(), 29), cells(29), "{codec}");
+        // A copy of the folder is.
+        fs::remove_file(&kept[0]).unwrap();
+        fs::write(&kept[0], good).unwrap();
+        let copied = changed();
+        assert_eq!(record(&cached(folder.path(), cache.path(), bytes).unwrap(), 29), cells(29));
+        assert_eq!(changed(), copied);
         // A file of another size is made again.
         fs::write(&kept[0], "short").unwrap();
         assert_eq!(record(&cached(folder.path(), cache.path(), bytes).unwrap(), 29), cells(29));
         assert_eq!(self::kept(cache.path()), kept);
     }
+}
+
+/// Somebody has put a link in the place of a shard. What it names stays as it is, and is not read.
+#[cfg(unix)]
+#[test]
+fn a_planted_link_is_no_shard() {
+    let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut shards = write(folder.path(), 0, &[5]);
+    let bytes = compress_all(folder.path(), &mut shards, "zstd");
+    drop(cached(folder.path(), cache.path(), bytes).unwrap());
+    let (shard, victim) = (kept(cache.path()).remove(0), folder.path().join("victim"));
+    let mut other = fs::read(&shard).unwrap();
+    *other.last_mut().unwrap() = b'!';
+    fs::write(&victim, &other).unwrap();
+    fs::remove_file(&shard).unwrap();
+    std::os::unix::fs::symlink(&victim, &shard).unwrap();
+    assert_eq!(record(&cached(folder.path(), cache.path(), bytes).unwrap(), 4), cells(4));
+    assert_eq!(fs::read(&victim).unwrap(), other);
 }
 
 #[test]

@@ -14,13 +14,14 @@
 
 use super::{
     disk::free,
-    set::{COPIES, Id, Seen, Set, lock_file, strange, take},
+    ours,
+    set::{COPIES, Id, Seen, Set, strange, take},
 };
 use crate::data::error::DataError;
 use crc32fast::hash;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -53,14 +54,15 @@ impl Folder {
     /// Opens a folder, and makes it if need be.
     ///
     /// # Errors
-    /// If it cannot be written, if another version has made it, or if the disk has less room than the limit.
-    pub(crate) fn open(path: &Path, limit: u64) -> Result<Self, DataError> {
+    /// If it may be somebody else's, if it cannot be written, if another version has made it, or if the disk has less room
+    /// than the limit.
+    pub(crate) fn open(path: &Path, limit: u64) -> Result<Self, Refusal> {
         let open = || {
-            fs::create_dir_all(path)?;
+            ours::top(path)?;
             let folder = Self {
                 path: path.into(),
                 limit,
-                account: Mutex::new(lock_file(&path.join(ACCOUNT))?),
+                account: Mutex::new(ours::open(&path.join(ACCOUNT))?),
                 is_off: AtomicBool::new(false),
                 patience: PATIENCE,
             };
@@ -70,13 +72,13 @@ impl Folder {
             drop(account);
             Ok((folder, room))
         };
-        let (folder, room) = open().map_err(|error| unusable(path, &error))?;
+        let (folder, room) = open().map_err(|error| Refusal::of(path, error))?;
         match room {
-            Some(room) if limit > room => Err(DataError::Option {
+            Some(room) if limit > room => Err(Refusal::Wrong(DataError::Option {
                 option: "cache",
                 problem: format!("the limit is {limit} bytes, and {} has room for {room}", path.display()),
                 advice: format!("write `.cache({path:?}, {room})` or less, or name a folder on a larger disk"),
-            }),
+            })),
             _ => Ok(folder),
         }
     }
@@ -216,6 +218,30 @@ impl Account<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Why there is no cache.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The folder, or something in it, may be somebody else's. The cache is as if there were none.
+    Foreign(PathBuf, io::Error),
+    Wrong(DataError),
+}
+
+impl Refusal {
+    pub(super) fn of(path: &Path, error: io::Error) -> Self {
+        if ours::is_foreign(&error) { Self::Foreign(path.into(), error) } else { Self::Wrong(unusable(path, &error)) }
+    }
+}
+
+/// For what cannot be without a cache.
+impl From<Refusal> for DataError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Foreign(path, error) => unusable(&path, &error),
+            Refusal::Wrong(error) => error,
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! A store whose bytes are kept on disk, in pages.
 
-use super::pages::{Fault, Next, Pages};
+use super::{
+    folder::Refusal,
+    pages::{Fault, Next, Pages},
+};
 use crate::{
     data::{
-        error::DataError,
         store::{Object, Store},
         traffic::Traffic,
     },
@@ -29,14 +31,14 @@ impl Cached {
     /// Opens the cache of these objects. All data sets in the folder have at most `limit` bytes together.
     ///
     /// # Errors
-    /// If the folder cannot be written, if another version has made it, or if the disk has less room than the limit.
+    /// If the folder may be somebody else's, if it cannot be written, if another version has made it, or if the disk has less room than the limit.
     pub(crate) fn open(
         folder: &Path,
         limit: u64,
         objects: &[Object],
         below: Arc<dyn Store>,
         traffic: Arc<Traffic>,
-    ) -> Result<Self, DataError> {
+    ) -> Result<Self, Refusal> {
         let pages = Pages::open(folder, limit, objects)?;
         Ok(Self { pages, below, traffic })
     }

@@ -3,21 +3,16 @@
 use super::{
     bits::Bits,
     disk::SMALL,
-    folder::{Account, Folder, unusable},
+    folder::{Account, Folder, Refusal},
     layout::{Layout, PAGE},
-    set::{DATA, Id, READER, Set, TABLE, lock_file, take},
+    ours,
+    set::{DATA, Id, READER, Set, TABLE, take},
     table::{ENTRY, Entry, Table},
 };
-use crate::{
-    data::{
-        error::DataError,
-        store::{Object, Store},
-    },
-    files,
-};
+use crate::data::store::{Object, Store};
 use crc32fast::hash;
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, Read},
     ops::Range,
     os::unix::fs::FileExt,
@@ -108,9 +103,9 @@ impl Drop for Mine<'_> {
 }
 
 impl Pages {
-    pub(super) fn open(path: &Path, limit: u64, objects: &[Object]) -> Result<Self, DataError> {
+    pub(super) fn open(path: &Path, limit: u64, objects: &[Object]) -> Result<Self, Refusal> {
         let folder = Folder::open(path, limit)?;
-        Self::open_in(folder, Layout::new(objects), Id::of("pages", objects)).map_err(|error| unusable(path, &error))
+        Self::open_in(folder, Layout::new(objects), Id::of("pages", objects)).map_err(|error| Refusal::of(path, error))
     }
 
     fn open_in(folder: Folder, layout: Layout, id: Id) -> io::Result<Self> {
@@ -118,9 +113,7 @@ impl Pages {
         let size = all * ENTRY;
         let mut account = folder.lock()?;
         let (set, is_alone) = account.open(id)?;
-        let mut options = OpenOptions::new();
-        options.create(true).truncate(false).read(true).write(true);
-        let file = |name| files::with_room(|| options.open(set.folder().join(name)));
+        let file = |name| ours::open(&set.folder().join(name));
         let mut table = Table(file(TABLE)?);
         if table.0.metadata()?.len() != size || (is_alone && set.reserved()? > folder.limit()) {
             if !is_alone {
@@ -305,7 +298,7 @@ impl Pages {
         if reader == self.me {
             return Ok(true);
         }
-        match files::open(&self.set.folder().join(format!("{READER}{reader}"))) {
+        match ours::existing(&self.set.folder().join(format!("{READER}{reader}"))) {
             Ok(file) => Ok(!take(&file)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
@@ -347,7 +340,7 @@ impl Pages {
 fn reader(folder: &Path) -> io::Result<(u32, File)> {
     let mut me = 0;
     loop {
-        let file = lock_file(&folder.join(format!("{READER}{me}")))?;
+        let file = ours::open(&folder.join(format!("{READER}{me}")))?;
         if take(&file)? {
             return Ok((me, file));
         }

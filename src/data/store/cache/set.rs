@@ -1,16 +1,13 @@
 //! A data set in a cache: a folder of its own, which says how many bytes it has reserved.
 
-use super::disk::held;
-use crate::{
-    data::{replace::TEMPORARY, store::Object},
-    files,
-};
+use super::{disk::held, ours, sums::SUMS};
+use crate::data::{replace::TEMPORARY, store::Object};
 use crc32fast::Hasher as Crc;
 use fnv::FnvHasher;
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, TryLockError},
     hash::Hasher,
-    io::{self, Write},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant, SystemTime},
@@ -19,6 +16,8 @@ use std::{
 /// What is in a set, and in which version: the last byte. It begins the file [`HEAD`], which says what the folder is.
 const MAGIC: &[u8; 8] = b"burnpse1";
 const HEAD: &str = "set";
+/// Of a head nothing behind is read.
+const LONGEST: u64 = 64;
 /// Whoever has the set open holds a shared lock on this file.
 const IN_USE: &str = "in-use";
 /// A file that a copy of a process may have locked is looked at so often, with a pause between.
@@ -81,12 +80,15 @@ struct Head {
 impl Head {
     /// `None` if there is none yet.
     fn read(folder: &Path) -> io::Result<Option<Self>> {
-        let file = match files::with_room(|| fs::read(folder.join(HEAD))) {
-            Ok(file) if file.is_empty() => return Ok(None),
-            Ok(file) => file,
+        let mut file = Vec::new();
+        match ours::existing(&folder.join(HEAD)) {
+            Ok(from) => from.take(LONGEST).read_to_end(&mut file)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
+        if file.is_empty() {
+            return Ok(None);
+        }
         let word = |at: usize| file.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
         let head = || {
             let id = Id { hash: word(8)?, check: word(16)? as u32 };
@@ -99,8 +101,7 @@ impl Head {
     fn write(self, folder: &Path) -> io::Result<()> {
         let mut bytes = MAGIC.to_vec();
         [self.id.hash, self.id.check.into(), self.reserved].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
-        let open = || OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(HEAD));
-        files::with_room(open)?.write_all(&bytes)
+        ours::open(&folder.join(HEAD))?.write_all(&bytes)
     }
 }
 
@@ -123,8 +124,8 @@ impl Set {
     /// may open sets.
     pub(super) fn open(cache: &Path, id: Id) -> io::Result<(Self, bool)> {
         let folder = cache.join(id.folder());
-        fs::create_dir_all(&folder)?;
-        let in_use = lock_file(&folder.join(IN_USE))?;
+        ours::inner(&folder)?;
+        let in_use = ours::open(&folder.join(IN_USE))?;
         let is_alone = take_soon(&in_use)?;
         match Head::read(&folder)? {
             Some(head) if head.id == id => {}
@@ -165,7 +166,7 @@ impl Set {
     /// # Errors
     /// If another process has it, and the files do not grow for so long.
     pub(crate) fn writer(&self, patience: Duration) -> io::Result<File> {
-        let file = lock_file(&self.folder.join(WRITER))?;
+        let file = ours::open(&self.folder.join(WRITER))?;
         let (mut since, mut written) = (Instant::now(), 0);
         while !take_soon(&file)? {
             let now = self.written()?;
@@ -232,7 +233,7 @@ impl Seen {
 
     /// Removes the set, unless somebody has it open as often as one looks. Only who holds the account's lock may do so.
     pub(super) fn evict(&self, looks: u32) -> io::Result<bool> {
-        let in_use = lock_file(&self.folder.join(IN_USE))?;
+        let in_use = ours::open(&self.folder.join(IN_USE))?;
         if !soon(looks, || take(&in_use))? {
             return Ok(false);
         }
@@ -242,11 +243,6 @@ impl Seen {
         let _ = fs::remove_dir(&self.folder); // a stranger may have put something there
         Ok(true)
     }
-}
-
-/// Opens a file that is there to be locked.
-pub(super) fn lock_file(path: &Path) -> io::Result<File> {
-    files::with_room(|| OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path))
 }
 
 /// Locks a file for this handle alone, if nobody else has locked it.
@@ -284,7 +280,7 @@ fn clear(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();
         let text = name.to_string_lossy();
-        let is_ours = [DATA, TABLE, WRITER].contains(&&*text) || text.starts_with(READER);
+        let is_ours = [DATA, TABLE, WRITER, SUMS].contains(&&*text) || text.starts_with(READER);
         if is_ours || text.ends_with(SHARD) || text.ends_with(&format!(".{TEMPORARY}")) {
             fs::remove_file(folder.join(&name))?;
         }

@@ -99,7 +99,7 @@ fn open(folder: &Path, limit: u64, fake: &Arc<Fake>) -> Result<Cached, DataError
 }
 
 fn open_counted(folder: &Path, limit: u64, fake: &Arc<Fake>, traffic: Arc<Traffic>) -> Result<Cached, DataError> {
-    Cached::open(folder, limit, &fake.list(0), Arc::clone(fake) as _, traffic)
+    Ok(Cached::open(folder, limit, &fake.list(0), Arc::clone(fake) as _, traffic)?)
 }
 
 fn read(cached: &Cached, object: usize, part: Range<u64>) -> io::Result<Vec<u8>> {

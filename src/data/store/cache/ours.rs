@@ -1,0 +1,164 @@
+//! Whether a file is the user's own. On a machine that others use too, somebody may have put a folder or a link in the place of
+//! a cache. Then what is written would go elsewhere, and what is read would be believed.
+
+use crate::files;
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io,
+    path::{Path, PathBuf},
+};
+
+/// Something may be somebody else's. The inner error of an [`io::Error`].
+#[derive(Debug, thiserror::Error)]
+#[error("{} {problem}", path.display())]
+pub(super) struct Foreign {
+    path: PathBuf,
+    problem: &'static str,
+}
+
+fn foreign(path: &Path, problem: &'static str) -> io::Error {
+    io::Error::other(Foreign { path: path.into(), problem })
+}
+
+/// Whether an error says that something is not the user's own.
+pub(super) fn is_foreign(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Foreign>())
+}
+
+/// Makes the folder of a cache for this user alone, unless it is there. A link to it must be the user's own too.
+pub(super) fn top(path: &Path) -> io::Result<()> {
+    let mut builder = builder();
+    builder.recursive(true).create(path)?;
+    let link = fs::symlink_metadata(path)?;
+    if link.is_symlink() {
+        owned(path, &link)?;
+        return checked(path, &fs::metadata(path)?);
+    }
+    checked(path, &link)
+}
+
+/// The same in a cache, where nothing is a link.
+pub(super) fn inner(path: &Path) -> io::Result<()> {
+    match builder().create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    checked(path, &fs::symlink_metadata(path)?)
+}
+
+fn checked(path: &Path, meta: &fs::Metadata) -> io::Result<()> {
+    if !meta.is_dir() {
+        return Err(foreign(path, "is no folder"));
+    }
+    owned(path, meta)?;
+    private(path, meta)
+}
+
+/// Opens a file to read and write it, and makes it if need be. Locks of network file systems need both.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    file(path, OpenOptions::new().create(true).truncate(false).read(true).write(true))
+}
+
+/// The same, if it is there.
+pub(super) fn existing(path: &Path) -> io::Result<File> {
+    file(path, OpenOptions::new().read(true).write(true))
+}
+
+#[cfg(unix)]
+fn builder() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+}
+
+#[cfg(unix)]
+fn file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    use rustix::{fs::OFlags, io::Errno};
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+    options.mode(0o600).custom_flags(OFlags::NOFOLLOW.bits() as i32);
+    let opened = files::with_room(|| options.open(path)).map_err(|error| match error.raw_os_error() {
+        Some(code) if code == Errno::LOOP.raw_os_error() => foreign(path, "is a link"),
+        _ => error,
+    });
+    let file = opened?;
+    let meta = file.metadata()?;
+    if !meta.is_file() || meta.nlink() > 1 {
+        return Err(foreign(path, "is a link, or no file"));
+    }
+    owned(path, &meta)?;
+    Ok(file)
+}
+
+#[cfg(unix)]
+fn owned(path: &Path, meta: &fs::Metadata) -> io::Result<()> {
+    let me = rustix::process::geteuid().as_raw();
+    if std::os::unix::fs::MetadataExt::uid(meta) == me { Ok(()) } else { Err(foreign(path, "is somebody else's")) }
+}
+
+#[cfg(unix)]
+fn private(path: &Path, meta: &fs::Metadata) -> io::Result<()> {
+    let others = std::os::unix::fs::MetadataExt::mode(meta) & 0o022;
+    if others == 0 {
+        Ok(())
+    } else {
+        Err(foreign(path, "can be written by others: take that right away (`chmod 700`)"))
+    }
+}
+
+#[cfg(not(unix))]
+fn builder() -> DirBuilder {
+    DirBuilder::new()
+}
+
+#[cfg(not(unix))]
+fn file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    files::with_room(|| options.open(path))
+}
+
+#[cfg(not(unix))]
+fn owned(_: &Path, _: &fs::Metadata) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn private(_: &Path, _: &fs::Metadata) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn what_is_locked_can_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        assert_eq!(existing(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+        open(&path).unwrap().write_all(b"a").unwrap();
+        existing(&path).unwrap().write_all(b"b").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"b");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_refused_unless_the_cache_itself_is_behind_one() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "").unwrap();
+        symlink(at("file"), at("soft")).unwrap();
+        fs::hard_link(at("file"), at("hard")).unwrap();
+        for name in ["soft", "hard"] {
+            assert!(
+                is_foreign(&open(&at(name)).unwrap_err()) && is_foreign(&existing(&at(name)).unwrap_err()),
+                "{name}"
+            );
+        }
+        inner(&at("made")).unwrap();
+        symlink(at("made"), at("link")).unwrap();
+        assert!(is_foreign(&inner(&at("link")).unwrap_err()));
+        top(&at("link")).unwrap();
+        top(&at("a/b/c")).unwrap();
+    }
+}
