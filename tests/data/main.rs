@@ -12,6 +12,8 @@ mod flights;
 mod floats;
 mod formats;
 mod golden;
+#[cfg(feature = "http")]
+mod house;
 mod kills;
 mod memory;
 mod mnist;
