@@ -49,7 +49,7 @@ use std::{marker::PhantomData, sync::Arc};
 /// | `bytes::Bytes` | bytes of any kind, without another copy |
 /// | `vision::Image` | the bytes of an image file, or the hub's `{bytes, path}` |
 /// | `Option` | null, and what is missing |
-/// | `Vec` | lists, arrays of numbers, bytes |
+/// | `Vec` | lists, arrays of numbers; bytes as `u8` |
 /// | arrays, tuples | lists of exactly that length |
 /// | structs | structs, JSON objects, also those of `.json` files and of `json` columns |
 ///

@@ -94,6 +94,11 @@ fn headers_of_other_writers_are_read() {
         let entries: [Entry; 3] = [(b'x', "pax", headers[0]), (b'x', "pax", headers[1]), (F, "a.jpg", b"hi")];
         assert_eq!(rows_of(&tar(&entries)).unwrap(), [one("first", &["jpg"])]);
     }
+    // What is between them and the file takes nothing back.
+    let size = pax(&[("path", "first.jpg"), ("size", "2")]);
+    let entries: [Entry; 5] =
+        [(b'g', "pax", &time), (b'x', "pax", &size), (b'g', "pax", &time), (b'K', "link", b"x\0"), (F, "a.jpg", b"hi")];
+    assert_eq!(rows_of(&tar(&entries)).unwrap(), [one("first", &["jpg"])]);
     let second = pax(&[("path", "second.jpg")]);
     let entries: [Entry; 3] = [(b'x', "pax", &path), (b'x', "pax", &second), (F, "a.jpg", b"hi")];
     assert_eq!(rows_of(&tar(&entries)).unwrap(), [one("first", &["jpg"])]);

@@ -15,6 +15,9 @@ pub(super) enum Kind {
     LongName,
     /// Its data say things about the next entry (PAX).
     Extended,
+    /// It says nothing about the next entry, and takes nothing back that was said: PAX records for all entries, and the name
+    /// of the file of a link (GNU).
+    Aside,
     /// A folder, a link, a comment: no sample is in it.
     Other,
     /// A file with holes. Its data are not the file.
@@ -47,6 +50,7 @@ pub(super) fn header(block: &[u8; SIZE]) -> Result<Option<Header>, &'static str>
         b'0' | b'7' | 0 => Kind::File,
         b'L' => Kind::LongName,
         b'x' => Kind::Extended,
+        b'g' | b'K' => Kind::Aside,
         b'S' => Kind::Sparse,
         _ => Kind::Other,
     };

@@ -86,8 +86,11 @@ impl<'a> Walk<'a> {
         loop {
             let Some(Header { kind, name, bytes }) = self.header()? else { return Ok(None) };
             let start = self.at + BLOCK;
-            // PAX may tell another size, but not of its own records.
-            let bytes = if kind == Kind::Extended { bytes } else { more.size.unwrap_or(bytes) };
+            // PAX may tell the size of the entry, but not that of other headers before it.
+            let bytes = match kind {
+                Kind::Extended | Kind::LongName | Kind::Aside => bytes,
+                Kind::File | Kind::Other | Kind::Sparse => more.size.unwrap_or(bytes),
+            };
             let end = start.checked_add(bytes).filter(|end| *end <= self.objects.bytes(self.object));
             let end = end.ok_or_else(|| self.damaged("the file is cut off: an entry ends behind it"))?;
             match kind {
@@ -113,7 +116,8 @@ impl<'a> Walk<'a> {
                     return Ok(Some(Entry { name, header: first, start, bytes }));
                 }
                 Kind::Other => (first, long, more) = (self.at, None, Extended::default()),
-                Kind::LongName | Kind::Extended => {}
+                Kind::Aside if long.is_none() && more == Extended::default() => first = self.at,
+                Kind::LongName | Kind::Extended | Kind::Aside => {}
             }
         }
     }

@@ -7,7 +7,7 @@ use super::{
     megatron,
 };
 use crate::data::{
-    magic::{LITDATA, NPY, is_litdata, known},
+    magic::{LITDATA, Magic, NPY, is_litdata, known},
     mapped::Mapped,
 };
 use std::{fs, path::Path};
@@ -32,12 +32,10 @@ pub(super) fn content(path: &Path, file: &Mapped, raw: Option<TokenType>) -> Res
     if bytes.is_empty() {
         return Err(wrong(path, TokenFileError::Empty));
     }
-    // Any bytes may be tokens of one byte. But an array has a header.
-    if let Some(magic) = known(bytes).filter(|magic| raw.is_none_or(|kind| kind.size() > 1) || **magic == NPY) {
-        return Err(wrong(path, TokenFileError::Other { is: magic.is, cure: magic.cure }));
-    }
     if let Some(kind) = raw {
-        return bare(bytes.len(), kind).map_err(|source| wrong(path, source));
+        // Any bytes may be tokens of one byte. But an array has a header.
+        let other = known(bytes).filter(|magic| kind.size() > 1 || **magic == NPY).map(of_magic);
+        return other.map_or_else(|| bare(bytes.len(), kind), Err).map_err(|source| wrong(path, source));
     }
     let is_bin = path.extension().is_some_and(|ending| ending == "bin");
     let index = path.with_extension("idx");
@@ -56,8 +54,15 @@ pub(super) fn content(path: &Path, file: &Mapped, raw: Option<TokenType>) -> Res
     content.map_err(|source| wrong(path, source))
 }
 
-/// Says what a file is that ends with `.bin` as token files do, and is none.
+fn of_magic(magic: &Magic) -> TokenFileError {
+    TokenFileError::Other { is: magic.is, cure: magic.cure }
+}
+
+/// Says what a file is that has more than tokens.
 fn other(path: &Path, bytes: &[u8]) -> Option<TokenFileError> {
+    if let Some(magic) = known(bytes) {
+        return Some(of_magic(magic));
+    }
     let first = bytes.first_chunk().map(|bytes| i32::from_le_bytes(*bytes));
     if let Some((_, is)) = NO_TOKENS.iter().find(|(magic, _)| first == Some(*magic)) {
         return Some(TokenFileError::Other { is, cure: "leave it out, and open the files that have tokens" });
