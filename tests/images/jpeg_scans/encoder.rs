@@ -188,7 +188,7 @@ impl Picture {
         };
         let (mut bits, mut before) = (Bits::default(), vec![0; parts.len()]);
         for mcu in 0..across * down {
-            if restart > 0 && mcu > 0 && mcu % restart == 0 {
+            if restart > 0 && mcu > 0 && mcu.is_multiple_of(restart) {
                 out.extend(std::mem::take(&mut bits).end());
                 out.extend([0xFF, 0xD0 + (mcu / restart - 1) as u8 % 8]);
                 before.fill(0);

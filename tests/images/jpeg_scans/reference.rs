@@ -9,7 +9,7 @@ fn value(plane: &Plane, (wide, high): (usize, usize), x: usize, y: usize) -> f64
     let mixed = matches!((wide, high), (2, 1 | 2)) && plane.columns > 2 || (wide, high) == (1, 2);
     let near_and_far = |at: usize, by: usize, count: usize| {
         let near = at / by;
-        let far = if at % 2 == 0 { near.saturating_sub(1) } else { (near + 1).min(count - 1) };
+        let far = if at.is_multiple_of(2) { near.saturating_sub(1) } else { (near + 1).min(count - 1) };
         if mixed && by == 2 { [(near, 0.75), (far, 0.25)] } else { [(near, 1.0), (near, 0.0)] }
     };
     let mut sum = 0.0;

@@ -47,13 +47,14 @@ impl<'a> Reader<'a> {
         match self.pass {
             Pass::Whole => {
                 block[0] = self.dc(bits)? as i16;
-                self.coefficients(bits, block, 1, 63, 0)
+                self.coefficients(bits, block, 1, 63, 0)?;
             }
-            Pass::Dc { low, more: false } => Some(block[0] = (self.dc(bits)? << low) as i16),
-            Pass::Dc { low, more: true } => Some(block[0] |= (bits.take(1) << low) as i16),
-            Pass::Ac { first, last, low, more: false } => self.coefficients(bits, block, first, last, low),
-            Pass::Ac { first, last, low, more: true } => self.more_bits(bits, block, first, last, 1 << low),
+            Pass::Dc { low, more: false } => block[0] = (self.dc(bits)? << low) as i16,
+            Pass::Dc { low, more: true } => block[0] |= (bits.take(1) << low) as i16,
+            Pass::Ac { first, last, low, more: false } => self.coefficients(bits, block, first, last, low)?,
+            Pass::Ac { first, last, low, more: true } => self.more_bits(bits, block, first, last, 1 << low)?,
         }
+        Some(())
     }
 
     fn dc(&mut self, bits: &mut Bits<'_>) -> Option<i32> {
@@ -72,7 +73,8 @@ impl<'a> Reader<'a> {
     ) -> Option<()> {
         let codes = self.ac?;
         if self.skipped > 0 {
-            return Some(self.skipped -= 1);
+            self.skipped -= 1;
+            return Some(());
         }
         let mut at = first;
         while at <= last {

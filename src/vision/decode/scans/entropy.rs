@@ -5,11 +5,13 @@ pub(super) struct Bits<'a> {
     data: &'a [u8],
     held: u64,
     count: u32,
+    /// How many of the bits that are held lie behind the end.
+    beyond: u32,
 }
 
 impl<'a> Bits<'a> {
     pub(super) fn new(data: &'a [u8]) -> Self {
-        Self { data, held: 0, count: 0 }
+        Self { data, held: 0, count: 0, beyond: 0 }
     }
 
     fn fill(&mut self) {
@@ -22,7 +24,13 @@ impl<'a> Bits<'a> {
             self.data = &self.data[step..];
             self.held = self.held << 8 | u64::from(byte);
             self.count += 8;
+            self.beyond += if step == 0 { 8 } else { 0 };
         }
+    }
+
+    /// Whether bits behind the end were taken. As in libjpeg, blocks that follow get nothing.
+    pub(super) fn are_used_up(&self) -> bool {
+        self.count < self.beyond
     }
 
     /// Takes up to 16 bits.
@@ -52,14 +60,14 @@ impl<'a> Bits<'a> {
 
     /// Goes behind the next marker of a restart. It stays before any other marker.
     pub(super) fn restart(&mut self) {
-        (self.held, self.count) = (0, 0);
-        self.to_marker();
+        (self.held, self.count, self.beyond) = (0, 0, 0);
+        self.seek_marker();
         if let [0xFF, 0xD0..=0xD7, rest @ ..] = self.data {
             self.data = rest;
         }
     }
 
-    fn to_marker(&mut self) {
+    fn seek_marker(&mut self) {
         let marker = self.data.windows(2).position(|pair| pair[0] == 0xFF && !matches!(pair[1], 0 | 0xFF));
         self.data = marker.and_then(|at| self.data.get(at..)).unwrap_or_default();
     }
@@ -67,7 +75,7 @@ impl<'a> Bits<'a> {
     /// What follows the scan: its next marker that is none of a restart.
     pub(super) fn rest(mut self) -> &'a [u8] {
         loop {
-            self.to_marker();
+            self.seek_marker();
             match self.data {
                 [0xFF, 0xD0..=0xD7, rest @ ..] => self.data = rest,
                 rest => return rest,

@@ -45,7 +45,7 @@ struct Tables {
 /// # Errors
 /// If a component has no scan, or the headers contradict themselves. Damage within the data is not noticed.
 pub(in super::super) fn decode(file: &[u8], jpeg: &JpegHeader) -> Result<RgbImage, VisionError> {
-    let colours = jpeg.frame.colours().ok_or(VisionError::Malformed("a JPEG of 1, 3 or 4 components is expected"))?;
+    let colours = jpeg.frame.colours().ok_or(VisionError::Malformed("it has neither 1, 3 nor 4 components"))?;
     let factors = &jpeg.frame.sampling[..colours.components()];
     let (wide, high) = factors.iter().fold((1, 1), |most, factors| (most.0.max(factors.0), most.1.max(factors.1)));
     let fits = |most: u8, factor: u8| (1..=4).contains(&factor) && most.is_multiple_of(factor);
@@ -112,7 +112,7 @@ fn read_scans(
             0xDA => {
                 let bits = Bits::new(segments.rest());
                 let rest = read_scan(data, bits, &tables, progressive, mcus, components);
-                segments.go_on(rest.ok_or(VisionError::Malformed("the header of a scan, or its tables"))?);
+                segments.go_on(rest.ok_or(VisionError::Malformed("a scan contradicts the frame, or a table is missing"))?);
                 scans += 1;
                 if scans == SCANS || (!progressive && components.iter().all(|part| part.steps.is_some())) {
                     break;
@@ -168,9 +168,12 @@ fn read_scan<'a>(
     };
     let (across, down) = single.unwrap_or(mcus);
     for mcu in 0..across * down {
-        if tables.restart > 0 && mcu > 0 && mcu % tables.restart == 0 {
+        if tables.restart > 0 && mcu > 0 && mcu.is_multiple_of(tables.restart) {
             bits.restart();
             readers.iter_mut().for_each(|(_, reader)| reader.restart());
+        }
+        if bits.are_used_up() {
+            continue;
         }
         for (nth, reader) in &mut readers {
             let part = &mut components[*nth];

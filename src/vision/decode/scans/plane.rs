@@ -32,7 +32,7 @@ impl Plane {
             sums.extend(near.iter().map(|near| u16::from(*near)));
         } else {
             let nth = line / 2;
-            let far = self.row(if line % 2 == 0 { nth.saturating_sub(1) } else { nth + 1 });
+            let far = self.row(if line.is_multiple_of(2) { nth.saturating_sub(1) } else { nth + 1 });
             sums.extend(near.iter().zip(far).map(|(near, far)| 3 * u16::from(*near) + u16::from(*far)));
         }
         if self.wide == 1 {
@@ -43,7 +43,7 @@ impl Plane {
         for (x, out) in out.iter_mut().enumerate() {
             let at = x / 2;
             let (beyond, half) =
-                if x % 2 == 0 { (at.saturating_sub(1), even) } else { ((at + 1).min(self.columns - 1), odd) };
+                if x.is_multiple_of(2) { (at.saturating_sub(1), even) } else { ((at + 1).min(self.columns - 1), odd) };
             *out = ((3 * sums[at] + sums[beyond] + half) >> bits) as u8;
         }
     }
