@@ -27,8 +27,8 @@ pub(super) fn is_foreign(error: &io::Error) -> bool {
 
 /// Makes the folder of a cache for this user alone, unless it is there. A link to it must be the user's own too.
 pub(super) fn top(path: &Path) -> io::Result<()> {
-    let mut builder = builder();
-    builder.recursive(true).create(path)?;
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    made(path)?;
     let link = fs::symlink_metadata(path)?;
     if link.is_symlink() {
         owned(path, &link)?;
@@ -39,11 +39,15 @@ pub(super) fn top(path: &Path) -> io::Result<()> {
 
 /// The same in a cache, where nothing is a link.
 pub(super) fn inner(path: &Path) -> io::Result<()> {
-    match builder().create(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
+    made(path)?;
     checked(path, &fs::symlink_metadata(path)?)
+}
+
+fn made(path: &Path) -> io::Result<()> {
+    match builder().create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn checked(path: &Path, meta: &fs::Metadata) -> io::Result<()> {

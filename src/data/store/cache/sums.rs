@@ -8,7 +8,8 @@ use std::{
     fs::{self, File, Metadata},
     io::{self, Read, Seek, SeekFrom, Write},
     path::Path,
-    time::SystemTime,
+    thread,
+    time::{Duration, SystemTime},
 };
 
 /// The file of the checksums. Lines are added to it: the last one of a number counts.
@@ -18,8 +19,10 @@ const WORDS: usize = 6;
 const LINE: usize = WORDS * 8;
 /// So many lines of a file are kept before they are written anew.
 const LINES: usize = 4;
-/// A file that changes within this time after another change may have the same time of change, in nanoseconds.
-const SETTLED: u64 = 2_000_000_000;
+/// A file that changes within this time after another change may have the same time of change: by the ticks of the system, or
+/// where the disk notes whole seconds.
+const TICK: Duration = Duration::from_millis(20);
+const SECONDS: Duration = Duration::from_secs(2);
 
 /// What so many files need for their checksums.
 pub(crate) fn bytes_of(files: usize) -> u64 {
@@ -87,7 +90,11 @@ impl Sums {
 
     /// Notes that a file is there, and what its checksum is.
     pub(crate) fn note(&self, number: u64, path: &Path, checksum: u32) -> io::Result<()> {
-        let meta = fs::symlink_metadata(path)?;
+        let mut meta = fs::symlink_metadata(path)?;
+        if stamp(&meta).is_none() {
+            thread::sleep(TICK); // so that the next `open` need not read it
+            meta = fs::symlink_metadata(path)?;
+        }
         let noted = Noted { bytes: meta.len(), checksum, stamp: stamp(&meta).unwrap_or_default() };
         self.file.lock().write_all(&line(number, noted))
     }
@@ -112,21 +119,22 @@ fn read(line: &[u8; LINE]) -> Option<(u64, Noted)> {
 /// What changes when a file does: its number on the disk and the time of its last change, which nobody can set. `None` if that
 /// was just now, since another change might have the same time.
 fn stamp(meta: &Metadata) -> Option<[u64; 2]> {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos() as u64;
-    let [number, changed] = change(meta)?;
-    (changed.saturating_add(SETTLED) < now).then_some([number, changed])
+    let (number, changed) = change(meta)?;
+    let tick = if changed.subsec_nanos() == 0 { SECONDS } else { TICK };
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    (changed.saturating_add(tick) <= now).then_some([number, changed.as_nanos() as u64])
 }
 
 #[cfg(unix)]
-fn change(meta: &Metadata) -> Option<[u64; 2]> {
+fn change(meta: &Metadata) -> Option<(u64, Duration)> {
     use std::os::unix::fs::MetadataExt;
-    let seconds = u64::try_from(meta.ctime()).ok()?;
-    Some([meta.ino(), seconds.saturating_mul(1_000_000_000).saturating_add(meta.ctime_nsec() as u64)])
+    let (seconds, more) = (u64::try_from(meta.ctime()).ok()?, u32::try_from(meta.ctime_nsec()).ok()?);
+    Some((meta.ino(), Duration::new(seconds, more)))
 }
 
 /// There each `open` reads the file.
 #[cfg(not(unix))]
-fn change(_: &Metadata) -> Option<[u64; 2]> {
+fn change(_: &Metadata) -> Option<(u64, Duration)> {
     None
 }
 
