@@ -102,7 +102,7 @@ impl Look<'_> {
     fn open(&self, requests: usize) -> Result<Rows<Row>, BoxError> {
         let mut open = Open::of(self.paths.to_vec(), self.format);
         open.remote.set_requests(requests);
-        open.rows(&[])
+        open.rows(&[], &[])
     }
 
     /// Reads first epochs, over rows that are opened anew for each: what was decoded before is not found again. None begins

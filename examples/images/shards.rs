@@ -26,6 +26,9 @@ struct Label {
     label: usize,
 }
 
+/// All these names. A data set has one for each field.
+const NAMES: [&str; 9] = ["image", "img", "jpg", "jpeg", "png", "webp", "gif", "label", "cls"];
+
 /// More classes than this are none.
 const MOST_CLASSES: usize = 100_000;
 
@@ -57,7 +60,7 @@ fn rows<T: DeserializeOwned>(paths: &[PathBuf]) -> Result<Rows<T>, BoxError> {
         (Kind::Mds, _) => return Err("name one MDS folder".into()),
         (Kind::Folder, _) => return Err("--data names shards, so --valid must name shards too".into()),
     };
-    Ok(rows.open()?)
+    Ok(rows.optional(NAMES).open()?)
 }
 
 /// The label of each row. A row whose label cannot be read has none: what is done about it is decided in the training.

@@ -105,12 +105,14 @@ pub(crate) fn run(args: &Args) -> Result<(), BoxError> {
         }
         (_, None) => {
             row::choose(&args.columns);
-            let rows = args.open.rows::<Row>(&[])?;
+            let rows = args.open.rows::<Row>(&[], &[])?;
             let (source, work) = (Source::of(&rows), format!("bytes of {}", args.columns_in_words()));
             args.bench(opened, PinnedDataLoaderBuilder::new(Count), rows, Some(source), work)
         }
-        (_, Some(side)) if args.columns.is_empty() => args.decode(opened, side, args.open.rows::<Picture>(&[])?),
-        (_, Some(side)) => args.decode(opened, side, args.open.rows::<(Image,)>(&args.columns)?),
+        (_, Some(side)) if args.columns.is_empty() => {
+            args.decode(opened, side, args.open.rows::<Picture>(&[], &NAMES)?)
+        }
+        (_, Some(side)) => args.decode(opened, side, args.open.rows::<(Image,)>(&args.columns, &[])?),
     }
 }
 
@@ -184,7 +186,7 @@ impl Args {
 
     fn first_batches(&self) -> Result<(), BoxError> {
         row::choose(&self.columns);
-        let open = || self.open.rows::<Row>(&[]);
+        let open = || self.open.rows::<Row>(&[], &[]);
         let build = |rows: Rows<Row>, state: Option<LoaderState>| {
             let (builder, _) = self.with_options(PinnedDataLoaderBuilder::new(Count), Some(rows.blocks()))?;
             let builder = match state {
@@ -230,6 +232,9 @@ struct Picture {
     #[serde(alias = "img", alias = "jpg", alias = "jpeg", alias = "png", alias = "webp", alias = "gif")]
     image: Image,
 }
+
+/// All these names. A data set has one of them.
+const NAMES: [&str; 7] = ["image", "img", "jpg", "jpeg", "png", "webp", "gif"];
 
 /// Takes the image of a row.
 struct TheImage;

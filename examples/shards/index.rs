@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Args) -> Result<(), BoxError> {
     row::choose(&args.columns);
     let folder = folder(&args.open);
     let (before, started) = (indices(&folder), Instant::now());
-    let rows = args.open.rows::<Row>(&[])?;
+    let rows = args.open.rows::<Row>(&[], &[])?;
     rows.index()?;
     println!("{} of {} in {}", several(rows.len(), "row"), args.open.format()?.name(), time(started.elapsed()));
     let made: Vec<_> = indices(&folder).into_iter().filter(|index| !before.contains(index)).collect();

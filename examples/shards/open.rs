@@ -50,8 +50,13 @@ impl Open {
         }
     }
 
-    /// Opens the files. `columns` are the names of a tuple's values; other row types have names of their own.
-    pub(crate) fn rows<T: DeserializeOwned>(&self, columns: &[String]) -> Result<Rows<T>, BoxError> {
+    /// Opens the files. `columns` are the names of a tuple's values; other row types have names of their own, and `optional`
+    /// are those of them that may be missing.
+    pub(crate) fn rows<T: DeserializeOwned>(
+        &self,
+        columns: &[String],
+        optional: &[&'static str],
+    ) -> Result<Rows<T>, BoxError> {
         let paths = self.paths.clone();
         let mut builder = match self.format()? {
             Format::Parquet => Rows::parquet(paths),
@@ -60,7 +65,7 @@ impl Open {
             Format::Jsonl => Rows::jsonl(paths),
             Format::Tokens | Format::Folder => return Err("token files and folders of images have no rows".into()),
         };
-        builder = self.remote.set(builder.memory(self.memory));
+        builder = self.remote.set(builder.memory(self.memory).optional(optional.iter().copied()));
         if !columns.is_empty() {
             builder = builder.columns(columns.iter().map(String::as_str));
         }

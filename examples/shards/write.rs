@@ -152,7 +152,7 @@ pub(crate) fn run(args: &Args) -> Result<(), BoxError> {
     let (shards, bytes) = args.write(&folder)?;
     let format = if args.format == Target::Tar { Format::Tar } else { Format::Parquet };
     let paths = (0..shards).map(|shard| args.out.join(args.name(shard))).collect();
-    Open::of(paths, format).rows::<Row>(&[])?.index()?;
+    Open::of(paths, format).rows::<Row>(&[], &[])?.index()?;
     let index: u64 = indices(&args.out).iter().map(|index| index.bytes).sum();
     let index = if index > 0 { format!(" with an index of {}", show_bytes(index)) } else { String::new() };
     println!(

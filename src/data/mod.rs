@@ -23,6 +23,7 @@
 
 mod asked;
 mod cell;
+mod declared;
 mod error;
 mod index;
 mod jsonl;
@@ -30,6 +31,7 @@ mod location;
 mod magic;
 mod mapped;
 mod mds;
+mod nested;
 mod options;
 mod parallel;
 #[cfg(feature = "parquet")]
@@ -43,6 +45,7 @@ mod replace;
 mod row;
 mod rows;
 mod rows_builder;
+mod sample;
 mod source;
 mod starts;
 mod store;

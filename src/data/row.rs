@@ -3,6 +3,7 @@
 mod byte;
 mod error;
 mod fields;
+mod learn;
 mod list;
 mod plain;
 mod real;
@@ -13,35 +14,22 @@ mod unnamed;
 mod value;
 
 use super::cell::{Cell, Record};
-#[cfg(any(test, feature = "parquet"))]
-use super::source::Wanted;
-pub(crate) use error::RowError;
+pub(crate) use error::{Fault, RowError};
 use fields::Fields;
+use learn::Seen;
+pub(crate) use learn::{Learnt, learn};
 use serde::{
     Deserializer,
     de::{DeserializeOwned, DeserializeSeed, Error as _, SeqAccess, Visitor},
     forward_to_deserialize_any,
 };
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 pub(crate) use unnamed::unnamed_structs;
-use value::{Seen, Value};
+use value::Value;
 
 /// Makes a row. `columns` are the names of a tuple's values.
 pub(crate) fn row<T: DeserializeOwned>(record: Record, columns: Option<&[Arc<str>]>) -> Result<T, RowError> {
     T::deserialize(Row { record, columns, seen: None })
-}
-
-/// Notes which fields of structs a row type asks for, and whether the row can be made. Other fields need not be read. If it
-/// cannot be made, columns behind its error are wanted with all that they have.
-#[cfg(any(test, feature = "parquet"))]
-pub(crate) fn learn<T: DeserializeOwned>(record: Record, columns: Option<&[Arc<str>]>) -> (Wanted, bool) {
-    let seen: Vec<(Arc<str>, Seen)> = record.iter().map(|(name, _)| (Arc::clone(name), Seen::new())).collect();
-    let fits = T::deserialize(Row { record, columns, seen: Some(&seen) }).is_ok();
-    let wanted = |fields: &&'static [&'static str]| {
-        Wanted::Some(fields.iter().map(|field| (Arc::from(*field), Wanted::All)).collect())
-    };
-    let learnt = seen.iter().map(|(name, seen)| (Arc::clone(name), seen.get().map_or(Wanted::All, wanted)));
-    (Wanted::Some(learnt.collect()), fits)
 }
 
 struct Row<'a> {
@@ -67,12 +55,13 @@ impl<'de> Deserializer<'de> for Row<'_> {
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(mut self, _len: usize, visitor: V) -> Result<V::Value, RowError> {
-        let mut record = std::mem::take(&mut self.record);
+        let mut record = mem::take(&mut self.record);
         let columns = self.columns.unwrap_or_default();
         let cells = columns.iter().map(|name| {
-            let cell =
-                record.iter_mut().find(|(there, _)| there == name).map(|(_, cell)| std::mem::replace(cell, Cell::Null));
-            (Arc::clone(name), Value { cell: cell.unwrap_or(Cell::Null), seen: self.seen(name) })
+            let cell = record.iter_mut().find(|(there, _)| there == name);
+            let value =
+                |(_, cell): &mut (_, Cell)| Value { cell: mem::replace(cell, Cell::Null), seen: self.seen(name) };
+            (Arc::clone(name), cell.map(value))
         });
         let mut places = Places { cells };
         let made = visitor.visit_seq(&mut places)?;
@@ -90,16 +79,19 @@ impl<'de> Deserializer<'de> for Row<'_> {
     }
 }
 
-/// Values by their place, for tuples.
+/// Values by their place, for tuples. `None` is not there.
 struct Places<C> {
     cells: C,
 }
 
-impl<'a, 'de, C: Iterator<Item = (Arc<str>, Value<'a>)>> SeqAccess<'de> for Places<C> {
+impl<'a, 'de, C: Iterator<Item = (Arc<str>, Option<Value<'a>>)>> SeqAccess<'de> for Places<C> {
     type Error = RowError;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, RowError> {
         let Some((name, value)) = self.cells.next() else { return Ok(None) };
-        seed.deserialize(value).map(Some).map_err(|error| error.within(&name))
+        match value {
+            Some(value) => seed.deserialize(value).map(Some).map_err(|error| error.within(&name)),
+            None => seed.deserialize(Value::from(Cell::Null)).map(Some).map_err(|_| RowError::missing(&name)),
+        }
     }
 }

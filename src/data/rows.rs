@@ -1,10 +1,12 @@
 //! Rows of any format as a Burn dataset.
 
+mod fit;
+mod names;
+
 use super::{
     asked::{Asked, asked},
     error::DataError,
-    parallel::in_parallel,
-    row::{self, RowError},
+    row::{self, Fault, RowError},
     source::{Source, Wanted},
 };
 use crate::order::Blocks;
@@ -39,7 +41,8 @@ use std::{marker::PhantomData, sync::Arc};
 /// `T` is any type that implements serde's `Deserialize`. The names of its fields choose the columns (Parquet, MDS, JSON) or
 /// the extensions (tar), and only those are read. `#[serde(rename = "..")]` names a column that is no Rust name, and
 /// `#[serde(alias = "..")]` another name for it. With `#[serde(flatten)]`, all columns are read. A tuple takes its names
-/// from [`columns`](crate::data::RowsBuilder::columns).
+/// from [`columns`](crate::data::RowsBuilder::columns). Names that no file need have are
+/// [`optional`](crate::data::RowsBuilder::optional).
 ///
 /// | field type | takes |
 /// | --- | --- |
@@ -139,56 +142,24 @@ impl<T: DeserializeOwned> Rows<T> {
         make()
     }
 
-    fn row(&self, index: usize) -> Result<Result<T, RowError>, DataError> {
+    fn read(&self, index: usize) -> Result<T, DataError> {
         let record = self.source.read(index);
         self.source.objects().done(index);
         let record = record?;
-        Ok(self.within_limits(|| row::row(record, self.columns.as_deref())))
+        let row = self.within_limits(|| row::row(record, self.columns.as_deref()));
+        row.map_err(|error| self.of_row(index, error))
     }
 
-    fn read(&self, index: usize) -> Result<T, DataError> {
-        self.row(index)?.map_err(|error| self.of_row(index, error))
-    }
-
-    fn of_row(&self, index: usize, RowError { column, problem, .. }: RowError) -> DataError {
+    fn of_row(&self, index: usize, RowError { column, mut problem, fault }: RowError) -> DataError {
         let (object, row) = self.source.place(index);
-        DataError::Row { object: object.into(), row, key: self.source.key(index), column, problem }
-    }
-
-    /// Reads the first row of each file that may differ from those before. What a row type needs and a file does not have, or
-    /// has of another type, is found here and not in the middle of an epoch. A value that is bad by itself is left to the policy for bad samples.
-    ///
-    /// `fits` says that the first one does.
-    pub(super) fn check(&self, fits: bool) -> Result<(), DataError> {
-        let firsts = self.source.firsts();
-        let check = |first: &usize| match self.row(*first)? {
-            Err(error) if !error.only_value => Err(self.of_row(*first, error)),
-            _ => Ok(()),
-        };
-        let checked = in_parallel(&firsts[usize::from(fits).min(firsts.len())..], check);
-        checked.map(drop).map_err(|error| self.with_what_there_is(error))
-    }
-
-    /// Notes what the row type wants of columns that are structs, and whether the first row fits.
-    #[cfg(feature = "parquet")]
-    pub(super) fn learn(&self) -> Result<Option<(Wanted, bool)>, DataError> {
-        let Some(first) = self.source.firsts().first().copied() else { return Ok(None) };
-        let record = self.source.read(first)?;
-        Ok(Some(self.within_limits(|| row::learn::<T>(record, self.columns.as_deref()))))
-    }
-
-    /// Adds what the files have to an error of a row.
-    fn with_what_there_is(&self, error: DataError) -> DataError {
-        match error {
-            DataError::Row { object, row, key, column, problem } => {
-                let of =
-                    |what: &str, name: Option<&str>| name.map_or_else(String::new, |name| format!(", {what} `{name}`"));
-                let problem =
-                    format!("row {row}{}{}: {problem}", of("key", key.as_deref()), of("column", column.as_deref()));
-                DataError::Schema { object, problem, there_is: self.source.there_is() }
-            }
-            other => other,
+        if fault == Fault::Missing {
+            let lacking = column.as_deref().and_then(|column| self.source.lacking(index, column));
+            let count =
+                lacking.map_or_else(String::new, |(lack, all)| format!(", as {lack} of {all} rows of this file do"));
+            problem =
+                format!("the row lacks it{count}; take an `Option`, or `#[serde(default)]`, where it may be missing");
         }
+        DataError::Row { object: object.into(), row, key: self.source.key(index), column, problem }
     }
 }
 

@@ -1,22 +1,30 @@
 //! The options of rows, and how rows are opened.
 
+#[cfg(feature = "parquet")]
 use super::{
+    cell::{Cell, Record},
+    parquet,
+    store::Objects,
+};
+use super::{
+    declared::declares,
     error::DataError,
     jsonl,
     location::Paths,
     mds,
+    nested::nested,
     options::Options,
     rows::{Rows, Shape},
-    source::Source,
+    source::{Source, Wanted},
     tar,
 };
-#[cfg(feature = "parquet")]
-use super::{parquet, source::Wanted, store::Objects};
 #[cfg(all(feature = "http", feature = "parquet"))]
 use super::{store, url::shown};
 #[cfg(feature = "vision")]
 use crate::vision::Limits;
 use serde::de::DeserializeOwned;
+#[cfg(feature = "parquet")]
+use std::collections::HashMap;
 use std::{marker::PhantomData, path::PathBuf, sync::Arc};
 
 /// Options of [`Rows`], and [`open`](Self::open).
@@ -39,6 +47,8 @@ pub struct RowsBuilder<T> {
     paths: Paths,
     format: Format,
     shape: Shape,
+    /// Names that the files need not have.
+    optional: Vec<Arc<str>>,
     options: Options,
     #[debug(skip)]
     row: PhantomData<fn() -> T>,
@@ -125,12 +135,38 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
             #[cfg(feature = "vision")]
             limits: Limits::default(),
         };
-        Self { paths, format, shape, options: Options::default(), row: PhantomData }
+        Self { paths, format, shape, optional: Vec::new(), options: Options::default(), row: PhantomData }
     }
 
     /// Names the columns of a tuple's values, in their order. Each may be named once.
     pub fn columns<N: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.shape.columns = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Names columns that no file need have. Any other name that the row type asks for, and that is in no schema and no index,
+    /// is an error of [`open`](Self::open), also where its field is an `Option` or has a default: a misspelt name would be
+    /// `None` in every row. JSON lines have no schema: a name that the first 1,000 rows lack is a warning of the log.
+    ///
+    /// A field with `#[serde(alias = "..")]` asks for all its names. So name those that are not there. A field of a struct is
+    /// named with its column: `image.path`.
+    ///
+    /// ```no_run
+    /// use burn_pinned::data::Rows;
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct Row {
+    ///     #[serde(alias = "txt")]
+    ///     text: String,
+    ///     caption: Option<String>,
+    /// }
+    ///
+    /// // Tars with `txt` files, some of them with captions.
+    /// let rows = Rows::<Row>::tar("train-{000..146}.tar").optional(["text", "caption"]).open()?;
+    /// # Ok::<(), burn_pinned::data::DataError>(())
+    /// ```
+    pub fn optional<N: Into<Arc<str>>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.optional.extend(names.into_iter().map(Into::into));
         self
     }
 
@@ -198,54 +234,81 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         self
     }
 
-    /// Opens the files, finds out where each row is, and reads the first row of each file, of Parquet only where a file has
-    /// other columns than those before. It blocks. Indices that are not saved yet are made on all threads of the machine, with
-    /// a progress bar.
+    /// Opens the files, and finds out where each row is. It blocks. Indices that are not saved yet are made on all threads of
+    /// the machine, with a progress bar.
+    ///
+    /// Whether the row type fits is learnt from the schema (Parquet, MDS) or the index (tar). Of JSON lines, the first row of
+    /// each file that can be read tells it. A bad row is no error here, also if it is the first one, but in `get`.
     ///
     /// # Errors
-    /// If a file is missing, damaged or not supported; if the row type asks for what a file does not have, or has of another
-    /// type: then the error lists what there is; and if an option is wrong. A first row whose names and types are right but
-    /// whose value is bad, e.g. an image with a damaged header, is no error here but in `get`.
+    /// If a file is missing, damaged or not supported; if the row type asks for a column that no file has and that is not
+    /// [`optional`](Self::optional), or that has another type: then the error lists what there is; and if an option is wrong.
     pub fn open(self) -> Result<Rows<T>, DataError> {
         self.options.check()?;
         let wanted = Rows::<T>::wanted(&self.shape)?;
-        let (source, fits): (Arc<dyn Source>, bool) = match &self.format {
+        #[cfg_attr(not(feature = "parquet"), expect(unused_mut, reason = "the other formats learn no more names"))]
+        let mut names = match &wanted {
+            Wanted::Some(columns) if self.shape.columns.is_none() => nested::<T>(columns),
+            other => other.clone(),
+        };
+        let source: Arc<dyn Source> = match &self.format {
             #[cfg(all(feature = "http", feature = "parquet"))]
-            Format::Hub(dataset, split) => self.parquet_of(&store::converted(dataset, split)?.into(), wanted)?,
+            Format::Hub(dataset, split) => self.parquet_of(&store::converted(dataset, split)?.into(), &mut names)?,
             #[cfg(feature = "parquet")]
-            Format::Parquet => self.parquet_of(&self.paths, wanted)?,
-            Format::Tar => (Arc::new(tar::open(self.paths.objects(&self.options)?, &wanted, &self.options)?), false),
-            Format::Mds => (Arc::new(mds::open(&self.paths, &wanted, &self.options)?), false),
-            Format::Jsonl => {
-                (Arc::new(jsonl::open(self.paths.objects(&self.options)?, &wanted, &self.options)?), false)
+            Format::Parquet => self.parquet_of(&self.paths, &mut names)?,
+            Format::Tar => {
+                let is_named = |name: &&str| match &wanted {
+                    Wanted::All => declares::<T>(name),
+                    some => some.of(name).is_some(),
+                };
+                let named: Vec<&str> = [tar::KEY, tar::URL].into_iter().filter(is_named).collect();
+                Arc::new(tar::open(self.paths.objects(&self.options)?, &wanted, &named, &self.options)?)
             }
+            Format::Mds => Arc::new(mds::open(&self.paths, &wanted, &self.options)?),
+            Format::Jsonl => Arc::new(jsonl::open(self.paths.objects(&self.options)?, &wanted, &self.options)?),
         };
         let rows = Rows::new(source, self.shape);
-        rows.check(fits)?;
+        rows.fit(&names, &self.optional)?;
         Ok(rows)
     }
 
+    /// `wanted` gets the names of fields that a tuple asks for.
     #[cfg(feature = "parquet")]
-    fn parquet_of(&self, paths: &Paths, wanted: Wanted) -> Result<(Arc<dyn Source>, bool), DataError> {
+    fn parquet_of(&self, paths: &Paths, wanted: &mut Wanted) -> Result<Arc<dyn Source>, DataError> {
         let objects = paths.objects(&self.options)?;
-        let (wanted, fits) = self.fields_of(&objects, wanted)?;
-        Ok((Arc::new(parquet::open(objects, &wanted, &self.options)?), fits))
+        if let (Wanted::Some(columns), Some(_)) = (&*wanted, &self.shape.columns) {
+            *wanted = self.of_tuple(&objects, columns)?;
+        }
+        Ok(Arc::new(parquet::open(objects, wanted, &self.options)?))
     }
 
-    /// Leaves out the fields of structs that the row type does not ask for, and says whether the first row was read for it
-    /// and fits. The first file tells. What it lacks may be in other files.
+    /// Leaves out the fields of structs that a tuple does not ask for. Its type cannot tell, since a value behind another
+    /// one is asked for only if that can be made. So samples of the columns tell, of the first file, or of all files if that
+    /// one lacks a column.
     #[cfg(feature = "parquet")]
-    fn fields_of(&self, objects: &Objects, wanted: Wanted) -> Result<(Wanted, bool), DataError> {
-        let Wanted::Some(columns) = &wanted else { return Ok((wanted, false)) };
+    fn of_tuple(&self, objects: &Objects, columns: &[(Arc<str>, Wanted)]) -> Result<Wanted, DataError> {
         let options = Options { first_look: true, ..self.options.clone() };
-        let first = parquet::open(objects.first(), &wanted, &options)?;
-        if !first.has_structs() {
-            return Ok((wanted, false));
+        let wanted = Wanted::Some(columns.to_vec());
+        let mut look = parquet::open(objects.first(), &wanted, &options)?;
+        let lacks = |record: &Record| columns.iter().any(|(name, _)| !record.iter().any(|(there, _)| there == name));
+        if look.samples().iter().any(|(_, record)| lacks(record)) {
+            look = parquet::open(objects.clone(), &wanted, &options)?;
         }
-        let first = Rows::<T>::new(Arc::new(first), self.shape.clone());
-        let Some((learnt, fits)) = first.learn()? else { return Ok((wanted, false)) };
-        let inside = |name: &str| learnt.of(name).cloned().unwrap_or(Wanted::All);
-        let columns = columns.iter().map(|(name, _)| (Arc::clone(name), inside(name)));
-        Ok((Wanted::Some(columns.collect()), fits))
+        let samples = look.samples();
+        if !samples.iter().flat_map(|(_, record)| record).any(|(_, cell)| matches!(cell, Cell::Struct(_))) {
+            return Ok(wanted);
+        }
+        let look = Rows::<T>::new(Arc::new(look), self.shape.clone());
+        let mut learnt = HashMap::new();
+        for (_, record) in &samples {
+            for (name, fields) in look.learn(record).wanted {
+                let known = learnt.entry(name).or_insert(Wanted::All);
+                if *known == Wanted::All {
+                    *known = fields;
+                }
+            }
+        }
+        let fields = |name: &Arc<str>| learnt.get(name).cloned().unwrap_or(Wanted::All);
+        Ok(Wanted::Some(columns.iter().map(|(name, _)| (Arc::clone(name), fields(name))).collect()))
     }
 }

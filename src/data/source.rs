@@ -37,10 +37,21 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
         None
     }
 
-    /// The rows that tell whether a row type fits: the first one of each object that has rows, but for those whose columns
-    /// are known to be the same as in an object before.
-    fn firsts(&self) -> Vec<usize> {
-        self.starts().firsts()
+    /// What the schema or the index of each object tells: the wanted columns that it has, each with a [sample](super::sample)
+    /// of its type. Nothing if rows alone tell it.
+    fn samples(&self) -> Vec<(usize, Record)> {
+        Vec::new()
+    }
+
+    /// Reads some rows from this one on, at least one and at most so many. All are of one object. An error is one that is
+    /// not of a row.
+    fn run(&self, row: usize, _most: usize) -> Result<Vec<Result<Record, DataError>>, DataError> {
+        Ok(vec![self.read(row)])
+    }
+
+    /// How many rows of the object that a row is in lack a column, and how many it has, if an index tells.
+    fn lacking(&self, _row: usize, _column: &str) -> Option<(usize, usize)> {
+        None
     }
 
     /// Names and types of all columns that the first object has.

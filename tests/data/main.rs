@@ -14,6 +14,7 @@ mod formats;
 mod golden;
 #[cfg(feature = "http")]
 mod house;
+mod kept;
 mod kills;
 mod memory;
 mod mnist;

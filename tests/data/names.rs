@@ -156,6 +156,6 @@ fn errors_of_a_tar_name_the_key() {
     let error = rows.get(1).unwrap_err().to_string();
     assert!(error.contains("`n01/0002`") && error.contains("row 1") && error.contains("`cls`"), "{error}");
     let path = file(folder.path(), "b.tar", tar(&[(F, "n01/0001.cls", b"cat")]));
-    let error = Rows::<(u8,)>::tar(&path).columns(["cls"]).open().unwrap_err().to_string();
+    let error = Rows::<(u8,)>::tar(&path).columns(["cls"]).open().unwrap().get(0).unwrap_err().to_string();
     assert!(error.contains("`n01/0001`"), "{error}");
 }

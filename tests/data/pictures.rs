@@ -68,5 +68,5 @@ fn a_bad_first_picture_is_an_error_of_its_row() {
 
     // A wrong type is still an error of `open`.
     let error = Rows::<(Image,)>::parquet(&path).columns(["label"]).open().unwrap_err().to_string();
-    assert!(error.contains("row 0, column `label`: invalid type"), "{error}");
+    assert!(error.contains("column `label`: invalid type: int64, expected the bytes of an image"), "{error}");
 }

@@ -4,6 +4,7 @@ use crate::{
     apart::apart,
     formats::{FORMATS, Format, ROWS, Row, Sums, bytes, sum},
     golden::golden,
+    kept::{keep, kept},
     server::{Fault, Files, Request, Server, folder},
 };
 use burn::{
@@ -71,26 +72,9 @@ fn check(rows: Rows<Row>, name: &str) {
     assert!(got == told, "{name}: {} rows", got.len());
 }
 
-/// Keeps what is logged. A program prints no more than this.
-struct Kept(Mutex<String>);
-
-static KEPT: Kept = Kept(Mutex::new(String::new()));
-
-impl Log for Kept {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.level() <= log::Level::Debug
-    }
-
-    fn log(&self, record: &Record<'_>) {
-        self.0.lock().unwrap().push_str(&format!("{} {}\n", record.target(), record.args()));
-    }
-
-    fn flush(&self) {}
-}
-
 #[test]
 fn every_format_is_the_same_from_a_server_that_fails_now_and_then() {
-    _ = log::set_logger(&KEPT).map(|()| log::set_max_level(LevelFilter::Debug));
+    keep();
     for format in FORMATS {
         let (written, indices) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let files = files(format, written.path());
@@ -109,7 +93,7 @@ fn every_format_is_the_same_from_a_server_that_fails_now_and_then() {
         let rows = remote(format, &bad, indices.path()).open().unwrap();
         check(rows, &format!("{format:?} with faults"));
     }
-    let log = KEPT.0.lock().unwrap().clone();
+    let log = kept();
     assert!(log.contains("a request is made again"), "{log}");
     assert!(!log.contains(SECRET) && !log.contains("bWU6dmVye"), "{log}");
 }
@@ -372,9 +356,9 @@ fn reads_a_gated_split() {
 fn rows_that_are_fetched_ahead_are_those_of_local_files() {
     for format in FORMATS {
         let (written, indices) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let server = Server::new(files(format, written.path()), |request| match request.number % 50 {
-            7 => Fault::Cut(100),
-            31 => Fault::Reset,
+        let server = Server::new(files(format, written.path()), |request| match request.number % 10 {
+            3 => Fault::Cut(100),
+            7 => Fault::Reset,
             _ => Fault::Late(Duration::from_millis(1)),
         });
         let local = format.open(written.path()).open().unwrap();
@@ -405,7 +389,10 @@ fn rows_that_are_fetched_ahead_are_those_of_local_files() {
             );
         }
         let fetched = far.fetched().unwrap();
-        assert!(fetched.requests > 0 && fetched.retries > 0 && fetched.first_byte > Duration::ZERO, "{fetched:?}");
+        assert!(
+            fetched.requests > 0 && fetched.retries > 0 && fetched.first_byte > Duration::ZERO,
+            "{format:?}: {fetched:?}"
+        );
         assert!(local.fetched().is_none());
     }
 }

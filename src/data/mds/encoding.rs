@@ -6,6 +6,7 @@ use super::{
 };
 use crate::data::{
     cell::{Cell, Raw},
+    sample,
     source::Wanted,
 };
 use std::sync::Arc;
@@ -60,6 +61,23 @@ impl Encoding {
             ("pkl", _) => return Err("pickled Python objects (`pkl`)".into()),
             _ => return Type::named(name).map(Self::Number).ok_or_else(|| format!("the encoding `{name}`")),
         })
+    }
+
+    /// A value of this encoding.
+    pub(super) fn sample(&self) -> Cell {
+        match self {
+            Self::Number(kind) => kind.one(&[0; 8][..kind.size()]).unwrap_or(Cell::Null),
+            Self::Text => Cell::Text(String::new()),
+            Self::Bytes => Cell::Bytes(sample::bytes()),
+            Self::Raw(Raw::Json) => sample::unknown(),
+            Self::Raw(raw) => Cell::Raw(b"0".into(), *raw),
+            Self::Pixels | Self::List { item: Item::Pixels, .. } => {
+                let image = pixels(&[0; 12], &Wanted::All).unwrap_or_else(|_| sample::unknown());
+                if *self == Self::Pixels { image } else { Cell::List(vec![image]) }
+            }
+            Self::List { item: Item::File, .. } => Cell::List(vec![Cell::Bytes(sample::bytes())]),
+            Self::Array(kind) => kind.sample(),
+        }
     }
 
     /// Reads a value. What is wrong with it is the error.

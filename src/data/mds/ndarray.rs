@@ -1,7 +1,7 @@
 //! Arrays. The column, or each array, tells the type of the numbers and the shape.
 
 use super::number::Type;
-use crate::data::cell::Cell;
+use crate::data::{cell::Cell, sample};
 
 /// What a column tells of its arrays. What it does not tell is in front of each array.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -17,6 +17,12 @@ impl Kind {
         let kind = if kind.is_empty() { None } else { Some(Type::named(kind)?) };
         let shape = shape.map(|shape| shape.split(',').map(|size| size.trim().parse().ok()).collect());
         Some(Self { kind, shape: shape.map_or(Some(None), |shape: Option<_>| shape.map(Some))? })
+    }
+
+    /// An array of one number.
+    pub(super) fn sample(&self) -> Cell {
+        let number = |kind: Type| Cell::Array(vec![1], kind.all(&[0; 8][..kind.size()]));
+        self.kind.map_or_else(sample::unknown, number)
     }
 
     /// Reads an array. What is wrong with it is the error.

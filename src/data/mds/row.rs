@@ -60,6 +60,11 @@ impl Cut {
         self.wanted.iter().find(another).map(|column| Arc::clone(&column.name))
     }
 
+    /// The wanted columns, each with a value of its encoding.
+    pub(super) fn sample(&self) -> Record {
+        self.wanted.iter().map(|column| (Arc::clone(&column.name), column.encoding.sample())).collect()
+    }
+
     /// Reads the wanted columns, in the order in which they are wanted. If most of a row is one file, its bytes stay where
     /// they are.
     pub(super) fn read(&self, mut row: Vec<u8>) -> Result<Record, Wrong> {

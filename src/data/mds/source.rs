@@ -12,6 +12,7 @@ use crate::{
         error::DataError,
         location::Paths,
         options::Options,
+        parallel::in_parallel,
         source::{Source, Wanted},
         starts::Starts,
         store::{Objects, cache::Set},
@@ -68,6 +69,9 @@ pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<
         starts.add(shard.rows()).ok_or_else(too_many)?;
         shards.push(shard);
     }
+    // Their tables are read now: a shard that is not the one of `index.json` shows it there.
+    let all: Vec<usize> = (0..shards.len()).filter(|object| shards[*object].rows() > 0).collect();
+    in_parallel(&all, |object| shards[*object].row(&objects, *object, 0))?;
     Ok(MdsSource { objects, shards, starts, cut, cuts, _unpacked: set })
 }
 
@@ -124,6 +128,10 @@ impl Source for MdsSource {
         let (object, row) = self.starts.find(row);
         part(object, self.shards[object].row(&self.objects, object, row)?);
         Ok(())
+    }
+
+    fn samples(&self) -> Vec<(usize, Record)> {
+        self.cut.iter().enumerate().map(|(object, cut)| (object, self.cuts[*cut].sample())).collect()
     }
 
     fn there_is(&self) -> Vec<(String, String)> {

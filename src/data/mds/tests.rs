@@ -117,7 +117,7 @@ fn rows_of_several_shards_and_folders_come_in_order() {
     }
     let names: Vec<_> = source.read(0).unwrap().into_iter().map(|(name, _)| name).collect();
     assert_eq!(names.iter().map(|name| &**name).collect::<Vec<_>>(), ["image", "label", "text"]);
-    assert_eq!(source.firsts(), [0, 3, 7]);
+    assert_eq!(source.starts().firsts(), [0, 3, 7]);
     let (name, row) = source.place(5);
     assert!(name.ends_with("part/shard.00002.mds") && row == 2, "{name} {row}");
     assert_eq!((source.place(8).1, source.place(3).1), (1, 0));
@@ -295,7 +295,7 @@ fn an_index_that_does_not_fit_is_an_error_when_it_is_opened() {
     }
     write_index(folder, &[]);
     let empty = opened(folder, &["label"]).unwrap();
-    assert!(empty.len() == 0 && empty.firsts().is_empty() && empty.there_is().is_empty());
+    assert!(empty.len() == 0 && empty.starts().firsts().is_empty() && empty.there_is().is_empty());
     fs::write(folder.join("index.json"), r#"{"version": 3, "shards": []}"#).unwrap();
     assert!(error(folder).contains("its version `3`"));
     fs::remove_file(folder.join("index.json")).unwrap();

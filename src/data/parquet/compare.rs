@@ -9,18 +9,6 @@ use fnv::FnvHashMap;
 use parquet::basic::Type as Stored;
 use std::sync::Arc;
 
-/// Whether both have the same columns and fields. Types are not compared here: files whose types differ are refused
-/// when they are opened.
-pub(super) fn alike(one: &[Column], two: &[Column]) -> bool {
-    let in_two = |one: &Column| {
-        two.iter().find(|two| two.name == one.name).is_some_and(|two| match (&one.shape, &two.shape) {
-            (Shape::Struct(one), Shape::Struct(two)) => alike(&one.fields, &two.fields),
-            _ => true,
-        })
-    };
-    one.len() == two.len() && one.iter().all(in_two)
-}
-
 /// The columns, or the fields of a struct, that files before have. A column of nulls is in no file: it has no type.
 #[derive(Debug, Default)]
 pub(super) struct Known(FnvHashMap<Arc<str>, (Is, usize)>);

@@ -24,6 +24,7 @@ mod notes;
 mod offsets;
 mod pages;
 mod piece;
+mod sample;
 mod saved;
 mod schema;
 mod source;

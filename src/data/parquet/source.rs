@@ -5,12 +5,11 @@ mod values;
 use super::{
     agree::{agree, classes},
     chunk::Chunk,
-    compare::alike,
     footer::{self, File, Placed},
     notes::Note,
     piece::Piece,
-    saved,
-    schema::{Columns, Leaf, Shape},
+    sample, saved,
+    schema::{Columns, Leaf},
     wrong::{Place, Wrong},
 };
 use crate::{
@@ -146,12 +145,6 @@ impl ParquetSource {
         }
     }
 
-    /// Whether a column has fields.
-    pub(crate) fn has_structs(&self) -> bool {
-        let mut columns = self.columns.iter().flat_map(|columns| &columns.list);
-        columns.any(|column| matches!(column.shape, Shape::Struct(..)))
-    }
-
     pub(super) fn leaves(&self, object: usize) -> &[Leaf] {
         self.columns.get(object).map_or(&[], |columns| &columns.leaves)
     }
@@ -209,16 +202,8 @@ impl Source for ParquetSource {
         (self.objects.name(*object), first + row)
     }
 
-    fn firsts(&self) -> Vec<usize> {
-        let (mut known, mut firsts) = (Vec::<&Columns>::new(), Vec::new());
-        for (placed, start) in self.groups.iter().zip(self.starts.firsts()) {
-            let columns = &self.columns[placed.object];
-            if placed.first == 0 && !known.iter().any(|known| alike(&known.list, &columns.list)) {
-                known.push(columns);
-                firsts.push(start);
-            }
-        }
-        firsts
+    fn samples(&self) -> Vec<(usize, Record)> {
+        self.columns.iter().enumerate().map(|(object, columns)| (object, sample::row(columns))).collect()
     }
 
     fn there_is(&self) -> Vec<(String, String)> {

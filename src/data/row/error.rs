@@ -8,20 +8,40 @@ use std::fmt;
 pub(crate) struct RowError {
     pub(crate) column: Option<String>,
     pub(crate) problem: String,
-    /// Whether names and types are right, and only this value is bad.
-    pub(crate) only_value: bool,
+    pub(crate) fault: Fault,
+}
+
+/// What a row must have to be free of an error.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Another value of the same type.
+    Value,
+    /// A value of another type: the one that was expected.
+    Type(String),
+    /// The column.
+    Missing,
 }
 
 impl RowError {
-    /// A name or a type is wrong.
+    /// A value is bad by itself.
     pub(crate) fn new(problem: impl Into<String>) -> Self {
-        Self { column: None, problem: problem.into(), only_value: false }
+        Self { column: None, problem: problem.into(), fault: Fault::Value }
+    }
+
+    /// A column is not there.
+    pub(super) fn missing(column: &str) -> Self {
+        let problem = format!("missing field `{column}`; take an `Option` where it may be missing");
+        Self { column: Some(column.into()), problem, fault: Fault::Missing }
     }
 
     /// Adds the column, or the field inside which the column is.
     pub(super) fn within(self, name: &str) -> Self {
         let column = self.column.map_or_else(|| name.into(), |inner| format!("{name}.{inner}"));
-        Self { column: Some(column), ..self }
+        let fault = match self.fault {
+            Fault::Missing => Fault::Type(format!("a struct with the field `{column}`")),
+            other => other,
+        };
+        Self { column: Some(column), fault, ..self }
     }
 }
 
@@ -35,22 +55,32 @@ impl std::error::Error for RowError {}
 
 impl de::Error for RowError {
     fn custom<T: fmt::Display>(problem: T) -> Self {
-        Self { only_value: true, ..Self::new(problem.to_string()) }
+        Self::new(problem.to_string())
     }
 
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::new(format!("invalid type: {unexpected}, expected {expected}"))
-    }
-
-    fn invalid_length(len: usize, expected: &dyn Expected) -> Self {
-        Self::new(format!("invalid length {len}, expected {expected}"))
+        let (is, cure) = match unexpected {
+            Unexpected::Unit => ("null".into(), "; take an `Option` where it may be null"),
+            Unexpected::Map => (
+                "a struct".into(),
+                "; take a struct of its fields that derives `Deserialize`, or `vision::Image` for the file of an image",
+            ),
+            other => (other.to_string(), ""),
+        };
+        let expected = format!("{expected}{cure}");
+        Self { column: None, problem: format!("invalid type: {is}, expected {expected}"), fault: Fault::Type(expected) }
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        Self::new(format!("unknown field `{field}`, expected one of `{}`", expected.join("`, `")))
+        let expected = format!("one of `{}`", expected.join("`, `"));
+        Self {
+            column: None,
+            problem: format!("unknown field `{field}`, expected {expected}"),
+            fault: Fault::Type(expected),
+        }
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self::new(format!("missing field `{field}`"))
+        Self::missing(field)
     }
 }

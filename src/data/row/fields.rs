@@ -1,7 +1,11 @@
 //! Named values, for structs and maps.
 
-use super::{RowError, unnamed::unnamed_structs, value::Value};
-use crate::data::cell::{Cell, Raw};
+use super::{
+    RowError,
+    text::{flag, integer},
+    unnamed::unnamed_structs,
+};
+use crate::data::cell::Cell;
 use serde::{
     Deserializer,
     de::{DeserializeSeed, IntoDeserializer, MapAccess, Visitor},
@@ -9,18 +13,22 @@ use serde::{
 };
 use std::sync::Arc;
 
-pub(super) struct Fields<'a, C: Iterator<Item = (Arc<str>, Value<'a>)>> {
+pub(super) struct Fields<C, V> {
     cells: C,
-    next: Option<(Arc<str>, Value<'a>)>,
+    next: Option<(Arc<str>, V)>,
 }
 
-impl<'a, C: Iterator<Item = (Arc<str>, Value<'a>)>> Fields<'a, C> {
+impl<C: Iterator<Item = (Arc<str>, V)>, V> Fields<C, V> {
     pub(super) fn new(cells: C) -> Self {
         Self { cells, next: None }
     }
 }
 
-impl<'a, 'de, C: Iterator<Item = (Arc<str>, Value<'a>)>> MapAccess<'de> for Fields<'a, C> {
+impl<'de, C, V> MapAccess<'de> for Fields<C, V>
+where
+    C: Iterator<Item = (Arc<str>, V)>,
+    V: IntoDeserializer<'de, RowError>,
+{
     type Error = RowError;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, RowError> {
@@ -31,7 +39,7 @@ impl<'a, 'de, C: Iterator<Item = (Arc<str>, Value<'a>)>> MapAccess<'de> for Fiel
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, RowError> {
         let (name, value) = self.next.take().ok_or_else(|| RowError::new("a value was asked for without its name"))?;
-        seed.deserialize(value).map_err(|error| error.within(&name))
+        seed.deserialize(value.into_deserializer()).map_err(|error| error.within(&name))
     }
 }
 
@@ -51,16 +59,14 @@ pub(super) fn once(fields: &[(Arc<str>, Cell)], asked: Option<&[&str]>) -> Resul
 /// The name of a field. The keys of a map may also be numbers, as in JSON.
 struct Name<'a>(&'a str);
 
-impl Name<'_> {
-    fn value(&self) -> Value<'static> {
-        Cell::Raw(self.0.as_bytes().to_vec(), Raw::Text).into()
-    }
-}
-
-macro_rules! as_text {
+macro_rules! integers {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
-            self.value().$method(visitor)
+            match integer(self.0.as_bytes())? {
+                Cell::Int(number) => visitor.visit_i64(number),
+                Cell::Unsigned(number) => visitor.visit_u64(number),
+                _ => self.deserialize_any(visitor),
+            }
         }
     )*};
 }
@@ -72,9 +78,13 @@ impl<'de> Deserializer<'de> for Name<'_> {
         visitor.visit_str(self.0)
     }
 
-    as_text! {
-        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8 deserialize_u16
-        deserialize_u32 deserialize_u64 deserialize_f32 deserialize_f64
+    integers! {
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8 deserialize_u16 deserialize_u32
+        deserialize_u64
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        visitor.visit_bool(flag(self.0.as_bytes())?)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
@@ -93,6 +103,6 @@ impl<'de> Deserializer<'de> for Name<'_> {
     unnamed_structs!();
 
     forward_to_deserialize_any! {
-        i128 u128 char str string bytes byte_buf unit unit_struct seq tuple map struct identifier ignored_any
+        i128 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple map struct identifier ignored_any
     }
 }

@@ -3,6 +3,7 @@
 use super::{
     RowError, byte,
     fields::{Fields, once},
+    learn::Seen,
     list::{list, numbers},
     real::Real,
     text::{flag, integer, json, number, text},
@@ -17,10 +18,7 @@ use serde::{
     },
     forward_to_deserialize_any,
 };
-use std::{cell::OnceCell, sync::Arc};
-
-/// The fields that a value was asked for, if it was asked as a struct.
-pub(super) type Seen = OnceCell<&'static [&'static str]>;
+use std::sync::Arc;
 
 /// One value on its way to its type.
 pub(super) struct Value<'a> {
@@ -46,9 +44,11 @@ impl IntoDeserializer<'_, RowError> for Value<'_> {
 fn named<'de>(
     fields: Vec<(Arc<str>, Cell)>,
     asked: Option<&[&str]>,
+    seen: Option<&Seen>,
 ) -> Result<impl MapAccess<'de, Error = RowError>, RowError> {
     once(&fields, asked)?;
-    Ok(Fields::new(fields.into_iter().map(|(name, cell)| (name, Value::from(cell)))))
+    let value = move |(at, (name, cell))| (name, Value { cell, seen: seen.and_then(|seen| seen.inside(at)) });
+    Ok(Fields::new(fields.into_iter().enumerate().map(value)))
 }
 
 /// The methods for one kind of integer: a text is parsed, everything else is what it is.
@@ -81,7 +81,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
             Cell::Raw(bytes, Raw::Json) => Value::from(json(&bytes)?).deserialize_any(visitor),
             Cell::List(cells) => list(cells.into_iter().map(Value::from), visitor),
             Cell::Numbers(list) | Cell::Array(_, list) => numbers(list, visitor),
-            Cell::Struct(fields) => visitor.visit_map(named(fields, None)?),
+            Cell::Struct(fields) => visitor.visit_map(named(fields, None, self.seen)?),
         }
     }
 
@@ -175,13 +175,13 @@ impl<'de> Deserializer<'de> for Value<'_> {
         visitor: V,
     ) -> Result<V::Value, RowError> {
         if let Some(seen) = self.seen {
-            let _ = seen.set(fields); // the first question counts
+            seen.ask(fields);
         }
         match self.cell {
             Cell::Raw(bytes, Raw::Json | Raw::Text) => {
                 Value::from(json(&bytes)?).deserialize_struct(name, fields, visitor)
             }
-            Cell::Struct(cells) => visitor.visit_map(named(cells, Some(fields))?),
+            Cell::Struct(cells) => visitor.visit_map(named(cells, Some(fields), self.seen)?),
             Cell::Array(shape, list) if fields.contains(&"shape") => {
                 let shape = shape.into_iter().map(|side| Cell::Unsigned(side as u64)).collect();
                 visitor.visit_map(MapDeserializer::new(
@@ -210,7 +210,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
             },
             Cell::Raw(bytes, Raw::Json) => Value::from(json(&bytes)?).deserialize_enum(name, variants, visitor),
             Cell::Struct(fields) if fields.len() == 1 => {
-                visitor.visit_enum(MapAccessDeserializer::new(named(fields, None)?))
+                visitor.visit_enum(MapAccessDeserializer::new(named(fields, None, self.seen)?))
             }
             Cell::Struct(_) => Err(RowError::invalid_type(Unexpected::Map, &"a text, or a struct of one field")),
             Cell::Bytes(bytes) | Cell::Raw(bytes, _) => visitor.visit_enum(text(bytes)?.trim().into_deserializer()),

@@ -10,4 +10,4 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use source::open;
+pub(crate) use source::{KEY, URL, open};

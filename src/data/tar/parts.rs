@@ -6,7 +6,11 @@
 
 use super::header::BLOCK;
 use bytes::{Buf, Bytes};
-use std::{collections::HashMap, ops::Range, sync::Arc};
+use std::{
+    collections::HashMap,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 const BYTES: usize = 16;
 const BLOCKS_BITS: u32 = 40;
@@ -87,6 +91,8 @@ pub(super) struct Parts {
     each: Option<usize>,
     /// Else the first part of each sample, and the number of all parts.
     firsts: Vec<u32>,
+    /// How many parts there are with each extension. Counted when an error tells it.
+    counts: OnceLock<Vec<usize>>,
 }
 
 impl Parts {
@@ -104,7 +110,8 @@ impl Parts {
         if !saved.len().is_multiple_of(BYTES) {
             return None;
         }
-        let mut parts = Self { extensions, words: saved, samples: 0, each: None, firsts: Vec::new() };
+        let mut parts =
+            Self { extensions, words: saved, samples: 0, each: None, firsts: Vec::new(), counts: OnceLock::new() };
         let (mut firsts, mut all) = (Vec::new(), 0);
         for number in 0..parts.words.len() / BYTES {
             let part = parts.part(number);
@@ -132,6 +139,16 @@ impl Parts {
     /// The number of samples.
     pub(super) fn samples(&self) -> usize {
         self.samples
+    }
+
+    /// How many samples have a part with this extension.
+    pub(super) fn with(&self, extension: usize) -> usize {
+        let count = || {
+            let mut counts = vec![0; self.extensions.len()];
+            (0..self.words.len() / BYTES).for_each(|number| counts[self.part(number).extension] += 1);
+            counts
+        };
+        self.counts.get_or_init(count)[extension]
     }
 
     /// The parts of a sample, in the order of the tar.

@@ -14,6 +14,7 @@ use crate::{
         index::{self, Kind},
         options::Options,
         parallel::in_parallel,
+        sample,
         source::{Source, Wanted},
         starts::Starts,
         store::Objects,
@@ -31,8 +32,8 @@ const KIND: Kind = Kind(b"tar    2");
 const BLOCK_BYTES: u64 = 4 << 20;
 
 /// Columns that are no files of the tar.
-const KEY: &str = "__key__";
-const URL: &str = "__url__";
+pub(crate) const KEY: &str = "__key__";
+pub(crate) const URL: &str = "__url__";
 
 /// The samples of tar shards.
 #[derive(Debug)]
@@ -51,8 +52,13 @@ struct Shard {
     wanted: Vec<Option<Raw>>,
 }
 
-/// Opens shards. Their index is read, or made.
-pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Result<TarSource, DataError> {
+/// Opens shards. Their index is read, or made. `named` are the wanted columns that are no files, of [`KEY`] and [`URL`].
+pub(crate) fn open(
+    objects: Objects,
+    wanted: &Wanted,
+    named: &[&str],
+    options: &Options,
+) -> Result<TarSource, DataError> {
     let is_of = |object, saved: &Bytes| saved::is_of(&objects, object, saved);
     let indices = index::make(&objects, KIND, options, is_of, |object, progress| {
         dali::index(&objects, object)?.map_or_else(|| scan(&objects, object, progress), Ok)
@@ -69,7 +75,7 @@ pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Resu
         starts.add(parts.samples()).ok_or_else(too_many)?;
         shards.push(Shard { wanted: parts.extensions.iter().map(of).collect(), parts });
     }
-    let named = |name: &str| (wanted != &Wanted::All && wanted.of(name).is_some()).then(|| name.into());
+    let named = |name: &str| named.contains(&name).then(|| name.into());
     Ok(TarSource { key: named(KEY), url: named(URL), objects, shards, starts })
 }
 
@@ -138,6 +144,26 @@ impl Source for TarSource {
         let wanted = parts.of(sample).filter(|part| wanted[part.extension].is_some());
         wanted.for_each(|of| part(object, of.start..of.start.saturating_add(of.bytes)));
         Ok(())
+    }
+
+    fn samples(&self) -> Vec<(usize, Record)> {
+        let shards = self.shards.iter().enumerate().filter(|(_, shard)| shard.parts.samples() > 0);
+        let record = |shard: &Shard| {
+            let file = |(name, wanted): (&Arc<str>, &Option<Raw>)| {
+                let bytes = if *wanted.as_ref()? == Raw::Bytes { sample::bytes() } else { Vec::new() };
+                Some((Arc::clone(name), Cell::Raw(bytes, (*wanted)?)))
+            };
+            let files = shard.parts.extensions.iter().zip(&shard.wanted).filter_map(file);
+            let others = [&self.key, &self.url].into_iter().flatten();
+            files.chain(others.map(|name| (Arc::clone(name), Cell::Text(String::new())))).collect()
+        };
+        shards.map(|(object, shard)| (object, record(shard))).collect()
+    }
+
+    fn lacking(&self, row: usize, column: &str) -> Option<(usize, usize)> {
+        let Shard { parts, .. } = &self.shards[self.starts.find(row).0];
+        let number = parts.extensions.iter().position(|name| **name == *column);
+        Some((parts.samples() - number.map_or(0, |number| parts.with(number)), parts.samples()))
     }
 
     fn there_is(&self) -> Vec<(String, String)> {

@@ -62,7 +62,6 @@ pub(super) fn mds(folder: &Path, columns: &[(&str, &str)], rows: &[&[&[u8]]]) ->
 
 /// The values of a column of Parquet, and its definition and repetition levels.
 pub(super) enum Column<'a> {
-    #[expect(dead_code)]
     I64(&'a [i64], &'a [i16], &'a [i16]),
     F32(&'a [f32], &'a [i16], &'a [i16]),
     F64(&'a [f64], &'a [i16], &'a [i16]),

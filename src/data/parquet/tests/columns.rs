@@ -100,7 +100,7 @@ fn times_of_another_unit_are_another_type() {
 }
 
 #[test]
-fn only_files_with_other_columns_are_tried_at_open() {
+fn the_schema_of_each_file_is_tried_at_open_and_no_page() {
     #[derive(Debug, PartialEq, serde::Deserialize)]
     struct Row {
         id: i64,
@@ -188,7 +188,7 @@ fn a_null_struct_is_none_also_where_the_file_has_none_of_its_wanted_fields() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.parquet");
     write(&path, 8, 8, plain(WriterVersion::PARQUET_1_0));
-    let rows = crate::data::Rows::<Row>::parquet(path).open().unwrap();
+    let rows = crate::data::Rows::<Row>::parquet(path).optional(["image.width"]).open().unwrap();
     for at in 0..8 {
         let image = (image_def(at, false) > 0).then_some(Image { width: None });
         assert_eq!(rows.get(at).unwrap(), Row { image }, "row {at}");

@@ -1,0 +1,16 @@
+//! Values that stand for all values of a column. They show what a row type makes of a schema, before a row is read.
+
+use super::cell::{Cell, Raw};
+
+/// Bytes that are also a text, and the header of an image: types that look at their bytes take them.
+const BYTES: &[u8] = b"GIF89a\x01\0\x01\0\0\0\0;";
+
+/// A value of a column of bytes.
+pub(crate) fn bytes() -> Vec<u8> {
+    BYTES.to_vec()
+}
+
+/// A value of a column whose type is not known. What cannot be made of it is the fault of this value alone.
+pub(crate) fn unknown() -> Cell {
+    Cell::Raw(Vec::new(), Raw::Json)
+}

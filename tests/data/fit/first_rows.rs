@@ -1,0 +1,181 @@
+//! Whether a data set opens does not depend on its first row.
+
+use super::write::{Column, file, jsonl, list, mds, parquet, tar};
+use burn::{
+    data::{dataloader::DataLoader, dataset::Dataset},
+    tensor::{DType, Device},
+};
+use burn_pinned::{
+    BadSamples, BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut,
+    data::{Rows, RowsBuilder},
+    fault::Quota,
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use std::fmt::Debug;
+
+#[derive(Debug, Deserialize, PartialEq)]
+struct Of<V> {
+    x: V,
+}
+
+/// The first row is an error of its own, and all others are these.
+fn check<T: DeserializeOwned + Debug + PartialEq + Send + Sync>(rows: RowsBuilder<T>, others: &[T]) -> String {
+    let rows = rows.open().unwrap();
+    let error = rows.get(0).unwrap_err().to_string();
+    assert!(error.contains("row 0"), "{error}");
+    let read: Vec<T> = (1..rows.len()).map(|row| rows.get(row).unwrap()).collect();
+    assert_eq!(read, others);
+    error
+}
+
+#[test]
+fn of_json_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = "{\"x\": 7}";
+    for bad in [
+        "nope",
+        "[1]",
+        "{\"x\": 1",
+        "{\"x\": null}",
+        "{\"x\": \"a\"}",
+        "{\"x\": -1}",
+        "{\"x\": [1]}",
+        "{}",
+        "{\"x\": 1, \"x\": 2}",
+        "{\"y\": 1}",
+    ] {
+        check(Rows::<Of<u8>>::jsonl(jsonl(folder.path(), &[bad, good, good])), &[Of { x: 7 }, Of { x: 7 }]);
+        // Also if the next rows are bad.
+        let many = [&[bad; 40][..], &[good]].concat();
+        let rows = Rows::<Of<u8>>::jsonl(jsonl(folder.path(), &many)).open().unwrap();
+        assert!(rows.get(39).is_err() && rows.get(40).unwrap().x == 7);
+        // Also in the second file.
+        let two = [file(folder.path(), "a.jsonl", good), file(folder.path(), "b.jsonl", [bad, good].join("\n"))];
+        let rows = Rows::<Of<u8>>::jsonl(two).open().unwrap();
+        assert!(rows.get(0).is_ok() && rows.get(1).is_err() && rows.get(2).is_ok());
+    }
+    let path = file(folder.path(), "c.jsonl", b"{\"x\": \"a\xff\"}\n{\"x\": \"c\"}\n");
+    check(Rows::<Of<String>>::jsonl(path), &[Of { x: "c".into() }]);
+    let rows = Rows::<Of<u8>>::jsonl([file(folder.path(), "d.jsonl", "\n"), file(folder.path(), "e.jsonl", good)]);
+    assert_eq!(rows.open().unwrap().get(0).unwrap().x, 7);
+}
+
+/// Keys that nobody asks for may be twice, or broken. They may hold anything that ends where it should.
+#[test]
+fn keys_that_nobody_asks_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: [&[u8]; 8] = [
+        br#"{"a": 1, "a": 2, "x": 1}"#,
+        br#"{"a": 1e999, "x": 1}"#,
+        br#"{"a": "\ud800", "x": 1}"#,
+        br#"{"\ud800": 1, "x": 1}"#,
+        b"{\"a\": \"\xff\", \"x\": 1}",
+        b"{\"\xff\": 1, \"x\": 1}",
+        br#"{"a": {"b": 1, "b": 2}, "x": 1}"#,
+        br#"{"x": 1, "a": [{"b": 1, "b": 2}]}"#,
+    ];
+    for line in lines {
+        let rows = Rows::<Of<u8>>::jsonl(file(folder.path(), "a.jsonl", line)).open().unwrap();
+        assert_eq!(rows.get(0).unwrap(), Of { x: 1 }, "{}", String::from_utf8_lossy(line));
+    }
+    // Inside of objects too. Of those that are asked for, one alone may be there.
+    let path = jsonl(folder.path(), &[r#"{"x": {"a": 1, "a": 2, "x": 1}}"#, r#"{"x": {"x": 1, "x": 1}}"#]);
+    let rows = Rows::<Of<Of<u8>>>::jsonl(&path).open().unwrap();
+    assert_eq!(rows.get(0).unwrap(), Of { x: Of { x: 1 } });
+    assert!(rows.get(1).is_err());
+    let rows = Rows::<Of<std::collections::HashMap<String, u8>>>::jsonl(path).open().unwrap();
+    let error = rows.get(0).unwrap_err().to_string();
+    assert!(error.contains("`a` is there twice") && error.contains("column `x`"), "{error}");
+}
+
+#[test]
+fn of_tars() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = tar(folder.path(), "a.tar", &[("0.cls", b"x"), ("0.txt", b"a"), ("1.cls", b"1"), ("1.txt", b"b")]);
+    check(Rows::<(u8, String)>::tar(path).columns(["cls", "txt"]), &[(1, "b".into())]);
+    let path = tar(folder.path(), "b.tar", &[("0.txt", b"a\xff"), ("1.txt", b"b"), ("1.cls", b"1")]);
+    check(Rows::<(String,)>::tar(&path).columns(["txt"]), &[("b".into(),)]);
+    check(Rows::<(u8,)>::tar(&path).columns(["cls"]), &[(1,)]);
+    let path = tar(folder.path(), "c.tar", &[("0.json", b"{"), ("1.json", b"{\"x\": 1}")]);
+    check(Rows::<(Of<u8>,)>::tar(path).columns(["json"]), &[(Of { x: 1 },)]);
+}
+
+#[test]
+fn of_mds() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: [&[&[u8]]; 2] = [&[b"a\xff", b"nope"], &[b"b", b"[1]"]];
+    mds(folder.path(), &[("text", "str"), ("json", "json")], &rows);
+    check(Rows::<(String,)>::mds(folder.path()).columns(["text"]), &[("b".into(),)]);
+    check(Rows::<(Vec<u8>,)>::mds(folder.path()).columns(["json"]), &[(vec![1],)]);
+}
+
+#[test]
+fn of_parquet() {
+    let folder = tempfile::tempdir().unwrap();
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Meta {
+        n: i64,
+    }
+    // `bad` is of no type that can be read, and nobody asks for it.
+    let schema = format!(
+        "required binary s (STRING); optional int64 n; optional group meta {{
+            optional group bad (LIST) {{ repeated group list {{ optional group element (LIST) {{
+                repeated group list {{ optional float element; }} }} }} }}
+            optional int64 n; }} {}",
+        list("xs", "double")
+    );
+    let columns = [
+        Column::Bytes(&[b"bad\xff", b"c"], &[], &[]),
+        Column::I64(&[5], &[0, 1], &[]),
+        Column::F32(&[], &[0, 1], &[0, 0]),
+        Column::I64(&[6], &[0, 2], &[]),
+        Column::F64(&[1.0, 2.0, 3.0], &[1; 3], &[0, 0, 1]),
+    ];
+    let path = parquet(folder.path(), "b.parquet", &schema, &columns);
+    let open = || [path.clone()];
+    check(Rows::<(String,)>::parquet(open()).columns(["s"]), &[("c".into(),)]);
+    check(Rows::<(i64,)>::parquet(open()).columns(["n"]), &[(5,)]);
+    check(Rows::<(Meta,)>::parquet(open()).columns(["meta"]), &[(Meta { n: 6 },)]);
+    check(Rows::<([f64; 2],)>::parquet(open()).columns(["xs"]), &[([2.0, 3.0],)]);
+    // Also behind a file without rows, and behind a value that stops the row.
+    let empty = parquet(folder.path(), "a.parquet", &schema, &[]);
+    let rows = Rows::<(String, Option<Meta>)>::parquet([&empty, &path]).columns(["s", "meta"]).open().unwrap();
+    assert!(rows.get(0).is_err());
+    assert_eq!(rows.get(1).unwrap(), ("c".into(), Some(Meta { n: 6 })));
+    // Also if only a later file has the struct.
+    let without = parquet(folder.path(), "0.parquet", "required int64 n;", &[Column::I64(&[1], &[], &[])]);
+    let rows = Rows::<(i64, Option<Meta>)>::parquet([&without, &path]).columns(["n", "meta"]).open().unwrap();
+    assert_eq!((rows.get(0).unwrap(), rows.get(2).unwrap()), ((1, None), (5, Some(Meta { n: 6 }))));
+}
+
+struct Numbers;
+
+impl Collate<Of<u8>> for Numbers {
+    type Batch = usize;
+
+    fn layout(&self) -> Vec<Field> {
+        vec![Field::new("x", DType::I64, [])]
+    }
+
+    fn write(&self, row: &Of<u8>, to: &mut RowMut<'_>) -> Result<(), BoxError> {
+        Ok(to.put("x", i64::from(row.x))?)
+    }
+
+    fn finish(&self, batch: RawBatch) -> Result<usize, BoxError> {
+        Ok(batch.len())
+    }
+}
+
+#[test]
+fn a_bad_first_row_is_for_the_policy() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows =
+        Rows::<Of<u8>>::jsonl(jsonl(folder.path(), &["{\"x\": null}", "{\"x\": 1}", "{\"x\": 2}"])).open().unwrap();
+    let build = |policy| {
+        let builder = PinnedDataLoaderBuilder::new(Numbers).batch_size(2).set_device(Device::flex());
+        builder.bad_samples(policy).build(rows.clone()).unwrap()
+    };
+    let rows: usize = build(BadSamples::Skip(Quota::Count(1))).iter().map(Result::unwrap).sum();
+    assert_eq!(rows, 2);
+    assert!(build(BadSamples::Fail).iter().any(|batch| batch.is_err()));
+}
