@@ -109,7 +109,7 @@ fn stored(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<(RgbImag
             return Ok((image, jpeg.orientation));
         }
         if jpeg.is_for_scans() {
-            return Ok((scans::decode(bytes, &jpeg)?, jpeg.orientation));
+            return Ok((guarded(|| scans::decode(bytes, &jpeg))?, jpeg.orientation));
         }
     }
     guarded(|| {

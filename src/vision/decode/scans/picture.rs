@@ -112,8 +112,8 @@ fn read_scans(
             0xDA => {
                 let bits = Bits::new(segments.rest());
                 let rest = read_scan(data, bits, &tables, progressive, mcus, components);
-                segments
-                    .go_on(rest.ok_or(VisionError::Malformed("a scan contradicts the frame, or a table is missing"))?);
+                let wrong = VisionError::Malformed("a scan contradicts the frame, or a table is missing");
+                segments.go_on(rest.ok_or(wrong)?);
                 scans += 1;
                 if scans == SCANS || (!progressive && components.iter().all(|part| part.steps.is_some())) {
                     break;
