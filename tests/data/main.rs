@@ -25,6 +25,8 @@ mod order;
 mod pictures;
 mod policies;
 #[cfg(feature = "http")]
+mod secrets;
+#[cfg(feature = "http")]
 #[allow(dead_code)] // the store's own tests use the rest
 mod server;
 mod shards;

@@ -36,7 +36,7 @@ use std::{
 };
 use tempfile::NamedTempFile;
 
-const SECRET: &str = "very-secret";
+pub(crate) const SECRET: &str = "very-secret";
 /// A commit of a data set of the hub.
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -54,7 +54,7 @@ fn remote(format: Format, server: &Server, index_dir: &Path) -> RowsBuilder<Row>
     rows.index_dir(index_dir)
 }
 
-fn files(format: Format, written: &Path) -> Files {
+pub(crate) fn files(format: Format, written: &Path) -> Files {
     drop(format.open(written));
     let mut files = folder(written);
     files.extend(folder(&golden("numbers")));
@@ -183,62 +183,6 @@ fn an_idx_beside_a_tar_saves_the_scan() {
     files.retain(|name, _| !name.ends_with(".idx"));
     let without = read(&Server::new(files, |_| Fault::None));
     assert!(with <= 512 && without > 50_000, "the longest read has {with} bytes, {without} without an index");
-}
-
-/// Keeps all that is logged. Of what goes over a connection, the HTTP crate logs 16 bytes a line.
-struct All {
-    told: Mutex<String>,
-    wire: Mutex<String>,
-}
-
-static ALL: All = All { told: Mutex::new(String::new()), wire: Mutex::new(String::new()) };
-
-impl Log for All {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn log(&self, record: &Record<'_>) {
-        let text = record.args().to_string();
-        match record.target() {
-            "ureq_proto::util" => self.wire.lock().unwrap().push_str(&text[text.len() - 16..]),
-            _ => self.told.lock().unwrap().push_str(&text),
-        }
-    }
-
-    fn flush(&self) {}
-}
-
-#[test]
-fn no_level_of_the_log_has_a_secret() {
-    apart("web::logs_all", &[]);
-}
-
-#[test]
-#[ignore = "a part of `no_level_of_the_log_has_a_secret`"]
-fn logs_all() {
-    log::set_logger(&ALL).unwrap();
-    log::set_max_level(LevelFilter::Trace);
-    let (written, indices) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let server =
-        Server::new(files(Format::Jsonl, written.path()), |request| match request.target.starts_with("/moved") {
-            true => Fault::Answer(302, format!("Location: /0.jsonl?sig={SECRET}&moved\r\n"), String::new()),
-            false => Fault::None,
-        });
-    for path in ["/0.jsonl", "/moved"] {
-        let url = server.url(&format!("{path}?sig={SECRET}")).replace("http://", &format!("http://me:{SECRET}@"));
-        let rows = Rows::<Row>::jsonl(url).index_dir(indices.path()).open().unwrap();
-        assert!(rows.get(1).unwrap().bytes == bytes(1));
-    }
-    let (told, wire) = (ALL.told.lock().unwrap().clone(), ALL.wire.lock().unwrap().clone());
-    assert!(wire.contains("GET./0.jsonl.HTTP") && wire.contains("206.Told"), "{wire}");
-    for text in [told, wire] {
-        assert!(!text.contains(SECRET) && !text.contains("bWU6dmVye"), "{text}");
-    }
-    // They were sent.
-    let seen = server.seen();
-    assert!(seen.iter().all(|seen| seen.headers.contains_key("authorization") && seen.target.contains(SECRET)));
-    assert!(seen.iter().any(|seen| seen.target.ends_with("&moved")));
 }
 
 /// A server of TLS, and the file of its certificate.

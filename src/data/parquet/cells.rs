@@ -112,7 +112,7 @@ fn numbers(values: &Values, kind: Kind, elements: Range<usize>) -> Result<Option
     }))
 }
 
-/// The value of an integer, whose highest byte comes first. One that no integer of a cell has is a text of digits.
+/// The digits of an integer, whose highest byte comes first. They are an integer, a float or a text, as the row type asks.
 fn decimal(bytes: &[u8]) -> Result<Cell, Wrong> {
     let sign = match bytes.first() {
         Some(first) if *first >= 0x80 => 0xFF,
@@ -125,8 +125,7 @@ fn decimal(bytes: &[u8]) -> Result<Cell, Wrong> {
     if high.iter().any(|byte| *byte != sign) || (number < 0) != (sign == 0xFF) {
         return Err(Wrong::Value("a decimal has more than 128 bits".into()));
     }
-    let digits = |_| Cell::Raw(number.to_string().into_bytes(), Raw::Number);
-    Ok(i64::try_from(number).map_or_else(digits, Cell::Int))
+    Ok(Cell::Raw(number.to_string().into_bytes(), Raw::Number))
 }
 
 /// The value of a number of half precision.

@@ -1,6 +1,5 @@
 //! What a sampler is: it gives the order of an epoch.
 
-use super::part::Members;
 use crate::fault::Error;
 use std::{fmt, ops::Range, sync::Arc};
 
@@ -132,23 +131,5 @@ impl<S: Sampler + ?Sized> Sampler for Arc<S> {
 
     fn part(&self, dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
         (**self).part(dataset_len, part)
-    }
-}
-
-/// Every sample once, in the dataset's order.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SequentialSampler;
-
-impl Sampler for SequentialSampler {
-    fn len(&self, dataset_len: usize) -> usize {
-        dataset_len
-    }
-
-    fn indices(&self, dataset_len: usize, _epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        Box::new(0..dataset_len)
-    }
-
-    fn part(&self, _dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
-        Some(Members::of(*self, part))
     }
 }
