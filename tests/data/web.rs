@@ -19,7 +19,6 @@ use burn_pinned::{
     data::{DataError, Rows, RowsBuilder, StoreError},
     order::{BlockShuffle, RandomSampler, Sampler},
 };
-use log::{LevelFilter, Log, Metadata, Record};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
 use std::{
@@ -29,7 +28,7 @@ use std::{
     io::Write,
     path::Path,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering::SeqCst},
     },
     time::Duration,
