@@ -104,11 +104,18 @@ impl Data<'_> {
     }
 
     fn rows<T: Known>(&self) -> Result<(), String> {
+        // Of a tar, the key is given to those alone that ask for it by name.
         let rows = self.builder::<HashMap<String, T>>().open().map_err(|error| error.to_string())?;
-        let told: Vec<(&str, Vec<Exact>)> =
-            self.entry.columns.iter().map(|column| (&*column.name, plain(column))).collect();
+        let told: Vec<(&str, Vec<Exact>)> = self
+            .entry
+            .columns
+            .iter()
+            .filter(|column| column.name != "__key__")
+            .map(|column| (&*column.name, plain(column)))
+            .collect();
         for row in 0..rows.len() {
             let mut read = rows.get(row).map_err(|error| error.to_string())?;
+            read.remove("__key__");
             read.remove("__url__");
             for (name, told) in &told {
                 let value = read.remove(*name).map_or(Exact::Null, T::exact);
