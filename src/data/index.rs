@@ -82,7 +82,7 @@ pub(crate) fn checked(object: &Object, entries: usize) -> impl Iterator<Item = u
     [0, last].into_iter().chain(drawn).filter(move |entry| *entry < entries)
 }
 
-/// Looks at what was saved of objects, on all threads, or on more where each read is a request.
+/// Looks at objects, on all threads, or on more where each read is a request.
 pub(crate) fn look<I: Sync, O: Send>(
     objects: &Objects,
     saved: &[I],

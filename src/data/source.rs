@@ -37,6 +37,11 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Compares the objects with what is told of them elsewhere.
+    fn check(&self) -> Result<(), DataError> {
+        Ok(())
+    }
+
     /// What the schema or the index of each object tells: the wanted columns that it has, each with a [sample](super::sample)
     /// of its type. Nothing if rows alone tell it.
     fn samples(&self) -> Vec<(usize, Record)> {

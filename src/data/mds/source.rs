@@ -10,9 +10,9 @@ use crate::{
     data::{
         cell::Record,
         error::DataError,
+        index::look,
         location::Paths,
         options::Options,
-        parallel::in_parallel,
         source::{Source, Wanted},
         starts::Starts,
         store::{Objects, cache::Set},
@@ -69,9 +69,6 @@ pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<
         starts.add(shard.rows()).ok_or_else(too_many)?;
         shards.push(shard);
     }
-    // Their tables are read now: a shard that is not the one of `index.json` shows it there.
-    let all: Vec<usize> = (0..shards.len()).filter(|object| shards[*object].rows() > 0).collect();
-    in_parallel(&all, |object| shards[*object].row(&objects, *object, 0))?;
     Ok(MdsSource { objects, shards, starts, cut, cuts, _unpacked: set })
 }
 
@@ -128,6 +125,12 @@ impl Source for MdsSource {
         let (object, row) = self.starts.find(row);
         part(object, self.shards[object].row(&self.objects, object, row)?);
         Ok(())
+    }
+
+    /// Reads the table of each shard. One that is not the shard of `index.json` shows it there.
+    fn check(&self) -> Result<(), DataError> {
+        let with_rows: Vec<usize> = (0..self.shards.len()).filter(|object| self.shards[*object].rows() > 0).collect();
+        look(&self.objects, &with_rows, |object| self.shards[*object].row(&self.objects, *object, 0)).map(drop)
     }
 
     fn samples(&self) -> Vec<(usize, Record)> {

@@ -25,6 +25,7 @@ impl<T: DeserializeOwned> Rows<T> {
     ///
     /// `wanted` are its names, and `optional` those that may be missing.
     pub(in crate::data) fn fit(&self, wanted: &Wanted, optional: &[Arc<str>]) -> Result<(), DataError> {
+        self.source.check()?;
         let samples = self.source.samples();
         let Some((first, _)) = samples.first() else { return self.fit_rows(wanted, optional) };
         let (mut names, mut known, mut wrong, mut before) = (Names::default(), Vec::new(), None, None);
