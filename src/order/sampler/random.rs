@@ -1,6 +1,6 @@
 //! A shuffle of all samples, and draws with replacement.
 
-use super::{base::Sampler, part::Members};
+use super::{base::Sampler, members::Members};
 use crate::{
     fault::Error,
     order::draw::{Draws, PackedList, SharedPlan, below},

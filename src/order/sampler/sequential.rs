@@ -1,6 +1,6 @@
 //! The dataset's own order.
 
-use super::{base::Sampler, part::Members};
+use super::{base::Sampler, members::Members};
 use std::{ops::Range, sync::Arc};
 
 /// Every sample once, in the dataset's order.

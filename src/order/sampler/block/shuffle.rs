@@ -8,7 +8,7 @@ use crate::{
     fault::Error,
     order::{
         draw::{SharedPlan, check_count},
-        sampler::{base::Sampler, part::Members},
+        sampler::{base::Sampler, members::Members},
     },
 };
 use std::{fmt, ops::Range, sync::Arc};

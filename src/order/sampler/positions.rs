@@ -1,4 +1,4 @@
-//! Parts of what a sampler orders, for slices of a loader.
+//! Some positions of a sampler's sequence, for slices of a loader.
 
 use super::{
     base::Sampler,
@@ -9,43 +9,6 @@ use std::{ops::Range, sync::Arc};
 
 /// A slice that is longer is not looked at as a whole: an epoch may have no end.
 const LOOKED_AT: usize = 1 << 20;
-
-/// Neighbouring samples of the dataset, ordered by a sampler as if there were no others.
-#[derive(Debug)]
-pub(super) struct Members {
-    sampler: Arc<dyn Sampler>,
-    samples: Range<usize>,
-}
-
-impl Members {
-    pub(super) fn of(sampler: impl Sampler, samples: Range<usize>) -> Arc<dyn Sampler> {
-        Arc::new(Self { sampler: Arc::new(sampler), samples })
-    }
-}
-
-impl Sampler for Members {
-    fn len(&self, _dataset_len: usize) -> usize {
-        self.sampler.len(self.samples.len())
-    }
-
-    fn indices(&self, _dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        let first = self.samples.start;
-        Box::new(self.sampler.indices(self.samples.len(), epoch).map(move |index| first + index))
-    }
-
-    fn repeats(&self) -> bool {
-        self.sampler.repeats()
-    }
-
-    fn fingerprint(&self) -> String {
-        format!("{} of samples {:?}", self.sampler.fingerprint(), self.samples)
-    }
-
-    fn part(&self, _dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
-        let sampler = self.sampler.part(self.samples.len(), part)?;
-        Some(Arc::new(Self { sampler, samples: self.samples.clone() }))
-    }
-}
 
 /// Some positions of a sampler's sequence.
 #[derive(Debug)]
