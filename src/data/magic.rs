@@ -21,13 +21,16 @@ pub(crate) const NPY: Magic = Magic {
     cure: "write its rows as Parquet or MDS; tokens: `numpy.load(path).tofile(\"tokens.bin\")`, for `Tokens::open_raw`",
 };
 
-pub(crate) const TAR: Magic = Magic { marks: &[(257, b"ustar")], is: "a tar", cure: "open it with `Rows::tar`" };
+pub(crate) const TAR: Magic = Magic { marks: &[(257, b"ustar\0")], is: "a tar", cure: "open it with `Rows::tar`" };
+/// As GNU writes it.
+const GNU_TAR: Magic = Magic { marks: &[(257, b"ustar  \0")], ..TAR };
 pub(crate) const PARQUET: Magic =
     Magic { marks: &[(0, b"PAR1")], is: "a Parquet file", cure: "open it with `Rows::parquet`" };
 
-const KNOWN: [Magic; 12] = [
+const KNOWN: [Magic; 13] = [
     NPY,
     TAR,
+    GNU_TAR,
     PARQUET,
     Magic { marks: &[(0, b"PK\x03\x04")], is: ZIP, cure: UNZIP },
     Magic { marks: &[(0, b"PK\x05\x06")], is: ZIP, cure: UNZIP },

@@ -35,7 +35,7 @@ fn plan(source: Weak<dyn Source>, order: Box<dyn Iterator<Item = usize> + Send>)
         Some((row < source.len()).then(|| {
             let mut parts = Vec::new();
             // A read refuses what no sample may have.
-            let mut add = |object, part: Range<u64>| match source.objects().allow(object, part.end - part.start) {
+            let mut add = |object, part: Range<u64>| match source.objects().allow_read(object, part.end - part.start) {
                 Ok(()) => parts.push((object, part)),
                 Err(error) => log::debug!("a part of row {row} is not read ahead: {error}"),
             };

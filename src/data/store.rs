@@ -221,6 +221,12 @@ impl Objects {
         self.within(object, bytes, self.largest)
     }
 
+    /// The same for what one read may be, which may have many samples.
+    #[cfg(feature = "remote")]
+    pub(crate) fn allow_read(&self, object: usize, bytes: u64) -> Result<(), DataError> {
+        self.within(object, bytes, self.largest.max(LARGEST))
+    }
+
     fn within(&self, object: usize, bytes: u64, limit: u64) -> Result<(), DataError> {
         if bytes <= limit {
             return Ok(());

@@ -84,7 +84,8 @@ impl EpochProgress {
 
     /// Whether a sample was good so far.
     pub(crate) fn had_good(&self) -> bool {
-        self.items > self.skipped
+        // The number of samples in batches is an estimate.
+        self.items > self.skipped || (!self.by_samples && self.resumed_at > 0)
     }
 
     pub(crate) fn epoch(&self) -> usize {

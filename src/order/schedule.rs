@@ -161,7 +161,8 @@ impl Schedule {
     /// An `end` that is that of the epoch is the end of all there is, also if `drop_last` drops some of it. Each process
     /// has its share of the part, which is `world` times as long.
     pub(crate) fn cut(&mut self, start: usize, end: usize) {
-        let (len, items, world) = (self.dataset_len, self.items(), self.distributed.world());
+        let (len, world) = (self.dataset_len, self.distributed.world());
+        let items = self.items().min(self.num_items());
         match &mut self.sampling {
             Sampling::Samples { sampler, .. } => {
                 let units = sampler.len(len);
@@ -301,6 +302,12 @@ impl Schedule {
             Sampling::Batches { .. } if count == 0 && self.slice.is_none() => {
                 let advice = "let each epoch have a batch: smaller batches, or none left out";
                 Err(Error::config("order", "the batch sampler has no batches for this epoch", advice))
+            }
+            Sampling::Samples { .. }
+                if count > 0 && self.slice.is_some() && self.batches_of(self.distributed.share(count)) == 0 =>
+            {
+                let problem = format!("its {count} samples make no batch");
+                Err(Error::config("slice", problem, "make it longer, or keep the last batch"))
             }
             Sampling::Batches { .. } if count > 0 && self.distributed.share(count) == 0 => {
                 let problem = format!("{count} batches are fewer than the {world} processes");

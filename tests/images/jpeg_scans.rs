@@ -130,6 +130,25 @@ fn scans_of_rgb_and_cmyk_have_the_pixels_of_one_scan() {
     }
 }
 
+/// Cameras append previews and films.
+#[test]
+fn what_follows_a_picture_is_none_of_it() {
+    let colour = |at: usize| move |part: usize, x: usize, y: usize| colours(part, x + at, y);
+    for (width, height) in [(3, 9), (4, 20)] {
+        let (first, second) = (colour(0), colour(40));
+        let [first, second] = [
+            Picture::new((width, height), &SAMPLINGS[1].1, first),
+            Picture::new((width, height), &SAMPLINGS[1].1, second),
+        ];
+        for (progressive, behind) in [(true, true), (true, false), (false, false)] {
+            let file = first.file(&Coding { progressive, ..coding(&[&[0, 1, 2]]) });
+            let more = second.file(&Coding { progressive: behind, ..coding(&[&[0, 1, 2]]) });
+            let right = decode(&file).unwrap();
+            assert_eq!(decode(&[file, more].concat()).unwrap(), right, "{width} x {height}, {progressive} {behind}");
+        }
+    }
+}
+
 #[test]
 fn contradictory_scans_are_refused() {
     let picture = Picture::new((20, 10), &SAMPLINGS[2].1, colours);

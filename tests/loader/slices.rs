@@ -228,3 +228,42 @@ fn a_slice_of_a_loader_for_devices_says_what_it_delivers() {
         assert_eq!((part.num_items(), numbers(&epoch(&*part)).len()), (167, 167));
     }
 }
+
+/// Slices of one length are not shuffled alike: samples of the same places would always share a step.
+#[test]
+fn slices_have_orders_of_their_own() {
+    let subset = || SubsetSampler::new(0..200).shuffle(1);
+    let blocks = || BlockShuffle::new(Blocks::new((0..20).map(|_| (10, 1))), 1);
+    for builder in [sized(8).shuffle(1), sized(8).order(subset()), sized(8).order(blocks())] {
+        let loader = builder.build(Numbers::new(200)).unwrap();
+        let [first, second] = [(0, 100), (100, 200)].map(|(start, end)| numbers(&epoch(&*loader.slice(start, end))));
+        assert_ne!(first, second.iter().map(|number| number - 100).collect::<Vec<_>>());
+        let inner = loader.slice(20, 200).slice(80, 180);
+        assert_eq!(numbers(&epoch(&*inner)), second, "the same members, the same order");
+    }
+}
+
+/// What a loader for devices says is less than it delivers by itself.
+#[test]
+fn the_end_of_a_loader_for_devices_is_the_end_of_the_data() {
+    let loader = sized(8).drop_last(true).devices(2).build(Numbers::new(1003)).unwrap();
+    let items = loader.num_items();
+    let last = loader.slice(793, items);
+    assert_eq!(last.num_items(), (1003 - 793) / 8 * 8);
+    let batches = FixedBatchSampler::new(SequentialSampler, 4).unwrap();
+    let loader = unsized_().order(batches).devices(2).build(Numbers::new(13)).unwrap();
+    let slices = [loader.slice(0, 5), loader.slice(5, loader.num_items())];
+    assert_eq!(slices.map(|slice| numbers(&epoch(&*slice))).concat(), (0..13).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_slice_without_a_batch_says_so() {
+    let refused = |slice: &dyn DataLoader<Shown>| {
+        let error = slice.iter().next().expect("an error").map(drop).unwrap_err().to_string();
+        assert!(error.contains("make no batch"), "{error}");
+    };
+    refused(&*sized(8).drop_last(true).build(Numbers::new(100)).unwrap().slice(0, 5));
+    let loader = sized(8).drop_last(true).devices(2).build(Numbers::new(100)).unwrap();
+    let dealt = split_dataloader(loader.slice(0, 12), &vec![device(); 2]);
+    dealt.iter().for_each(|slice| refused(&**slice));
+}

@@ -79,7 +79,8 @@ pub(super) fn are_of(objects: &Objects, object: usize, saved: &Bytes) -> Result<
         if !begins || is_blank(line) || !is_blank(behind) {
             return Ok(false);
         }
-        if end < bytes && objects.read(object, end - 1..end)? != b"\n" {
+        let last = if end - start > PIECE { objects.read(object, end - 1..end)?.pop() } else { part.last().copied() };
+        if end < bytes && last != Some(b'\n') {
             return Ok(false);
         }
     }

@@ -48,6 +48,9 @@ impl<'de> Visitor<'de> for Row<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Record, A::Error> {
         let first = map.next_key_seed(Key(self.0))?;
+        if matches!(first, Some(Known::Number)) {
+            return Err(A::Error::custom("invalid type: a number, expected an object"));
+        }
         let record = fields(first, &mut map, self.0)?;
         match twice(&record) {
             Some(name) => Err(A::Error::custom(format_args!("the key `{name}` is there twice"))),

@@ -1,6 +1,6 @@
 //! A byte of a file, where a list of its bytes is asked for. It is a `u8`, and no other number.
 
-use super::{error::RowError, list, unnamed::unnamed_structs};
+use super::{Fault, error::RowError, list, unnamed::unnamed_structs};
 use crate::data::magic::known;
 use serde::{
     Deserializer,
@@ -33,7 +33,8 @@ macro_rules! no_numbers {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, RowError> {
             let of = self.of.map_or_else(String::new, |is| format!(", the file is {is}"));
-            Err(RowError::new(format!("its bytes are no numbers{of}: take `bytes::Bytes` or `Vec<u8>`, and parse them")))
+            let problem = format!("its bytes are no numbers{of}: take `bytes::Bytes` or `Vec<u8>`, and parse them");
+            Err(RowError { column: None, fault: Fault::Type(format!("`u8`; {problem}")), problem })
         }
     )*};
 }

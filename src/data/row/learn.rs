@@ -1,9 +1,12 @@
 //! What a row type asks for, and whether it takes rows of some types.
 
 use super::{Fault, Row, RowError};
-use crate::data::{
-    cell::{Cell, Record},
-    source::Wanted,
+use crate::{
+    data::{
+        cell::{Cell, Record},
+        source::Wanted,
+    },
+    fault::catch,
 };
 use serde::de::DeserializeOwned;
 use std::{cell::OnceCell, sync::Arc};
@@ -70,8 +73,11 @@ pub(crate) struct Learnt {
 /// tuple are tried up to such a sample.
 pub(crate) fn learn<T: DeserializeOwned>(samples: &Record, columns: Option<&[Arc<str>]>) -> Learnt {
     let seen = all(samples);
-    let error =
-        |record: Record, seen: &[(Arc<str>, Seen)]| T::deserialize(Row { record, columns, seen: Some(seen) }).err();
+    // A sample is no real value: a type that panics at it may be right for all rows.
+    let error = |record: Record, seen: &[(Arc<str>, Seen)]| {
+        let made = catch(|| T::deserialize(Row { record, columns, seen: Some(seen) }).err());
+        made.unwrap_or_else(|_| Some(RowError::new("a panic at a sample")))
+    };
     let mut wrong = None;
     if columns.is_some() {
         wrong = error(samples.clone(), &seen).filter(|error| error.fault != Fault::Value);

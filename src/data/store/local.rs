@@ -76,14 +76,13 @@ impl Mark {
     }
 }
 
-/// Whether a file has the same number each time that it is opened. Many file systems in user space and shares of Windows
-/// number files anew.
+/// Whether a file has the same number each time that it is opened: on ext, XFS, Btrfs, tmpfs, ZFS, F2FS, NFS, Lustre and
+/// overlayfs. File systems in user space, shares of Windows and FAT may number files anew.
 #[cfg(target_os = "linux")]
 fn nodes_last(file: &File) -> bool {
-    const FUSE: u32 = 0x6573_5546;
-    const CIFS: u32 = 0xff53_4d42;
-    const SMB2: u32 = 0xfe53_4d42;
-    rustix::fs::fstatfs(file).is_ok_and(|system| ![FUSE, CIFS, SMB2].contains(&(system.f_type as u32)))
+    const LAST: [u32; 9] =
+        [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0x2FC1_2FC1, 0xF2F5_2010, 0x6969, 0x0BD0_0BD0, 0x794C_7630];
+    rustix::fs::fstatfs(file).is_ok_and(|system| LAST.contains(&(system.f_type as u32)))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -150,8 +150,13 @@ impl Source for TarSource {
         let shards = self.shards.iter().enumerate().filter(|(_, shard)| shard.parts.samples() > 0);
         let record = |shard: &Shard| {
             let file = |(name, wanted): (&Arc<str>, &Option<Raw>)| {
-                let bytes = if *wanted.as_ref()? == Raw::Bytes { sample::bytes() } else { Vec::new() };
-                Some((Arc::clone(name), Cell::Raw(bytes, (*wanted)?)))
+                let kind = (*wanted)?;
+                let bytes = match kind {
+                    Raw::Bytes => sample::bytes(),
+                    Raw::Json => Vec::new(),
+                    Raw::Number | Raw::Text => b"0".to_vec(),
+                };
+                Some((Arc::clone(name), Cell::Raw(bytes, kind)))
             };
             let files = shard.parts.extensions.iter().zip(&shard.wanted).filter_map(file);
             let others = [&self.key, &self.url].into_iter().flatten();

@@ -3,6 +3,12 @@
 use super::base::Sampler;
 use std::{ops::Range, sync::Arc};
 
+/// The seed of a part that begins at this sample, so that parts of one length have other orders. The part at 0 has the seed of all.
+pub(super) fn seed_of(seed: u64, first: usize) -> u64 {
+    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15; // the step of SplitMix64
+    seed.wrapping_add((first as u64).wrapping_mul(GOLDEN))
+}
+
 /// Neighbouring samples of the dataset, ordered by a sampler as if there were no others.
 #[derive(Debug)]
 pub(super) struct Members {

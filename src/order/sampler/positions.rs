@@ -5,7 +5,10 @@ use super::{
     batch::{BatchSampler, EpochBatches},
 };
 use crate::fault::Error;
-use std::{ops::Range, sync::Arc};
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 /// A slice that is longer is not looked at as a whole: an epoch may have no end.
 const LOOKED_AT: usize = 1 << 20;
@@ -15,11 +18,13 @@ const LOOKED_AT: usize = 1 << 20;
 pub(crate) struct Positions<S: ?Sized> {
     of: Arc<S>,
     positions: Range<usize>,
+    /// How many samples the batches have, once it was asked.
+    items: OnceLock<usize>,
 }
 
 impl<S: ?Sized> Positions<S> {
     pub(crate) fn new(of: Arc<S>, positions: Range<usize>) -> Self {
-        Self { of, positions }
+        Self { of, positions, items: OnceLock::new() }
     }
 }
 
@@ -58,7 +63,7 @@ impl BatchSampler for Positions<dyn BatchSampler> {
         if len > LOOKED_AT {
             return len.saturating_mul(self.of.max_batch_size(dataset_len));
         }
-        self.batches(dataset_len, 0).batches.map(|batch| batch.len()).sum()
+        *self.items.get_or_init(|| self.batches(dataset_len, 0).batches.map(|batch| batch.len()).sum())
     }
 
     fn repeats(&self) -> bool {

@@ -1,6 +1,9 @@
 //! A shuffle of all samples, and draws with replacement.
 
-use super::{base::Sampler, members::Members};
+use super::{
+    base::Sampler,
+    members::{Members, seed_of},
+};
 use crate::{
     fault::Error,
     order::draw::{Draws, PackedList, SharedPlan, below},
@@ -78,7 +81,8 @@ impl Sampler for RandomSampler {
     }
 
     fn part(&self, dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
-        (self.len(dataset_len) == dataset_len).then(|| Members::of(Self::new(self.seed), part))
+        let sampler = Self::new(seed_of(self.seed, part.start));
+        (self.len(dataset_len) == dataset_len).then(|| Members::of(sampler, part))
     }
 }
 

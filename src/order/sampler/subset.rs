@@ -1,6 +1,6 @@
 //! A sampler of chosen samples.
 
-use super::base::Sampler;
+use super::{base::Sampler, members::seed_of};
 use crate::{
     fault::Error,
     order::draw::{Fingerprint, PackedList, SharedPlan},
@@ -94,7 +94,8 @@ impl Sampler for SubsetSampler {
     }
 
     fn part(&self, _dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
-        Some(Arc::new(Self { seed: self.seed, ..Self::new(self.indices.slice(part)) }))
+        let seed = self.seed.map(|seed| seed_of(seed, part.start));
+        Some(Arc::new(Self { seed, ..Self::new(self.indices.slice(part)) }))
     }
 }
 

@@ -4,6 +4,9 @@ use super::orientation::Metadata;
 use flate2::read::ZlibDecoder;
 use std::{borrow::Cow, io::Read};
 
+const PROFILE: &[u8] = b"Raw profile type exif\0";
+const XMP: &[u8] = b"XML:com.adobe.xmp\0";
+
 /// Finds EXIF and XMP. ImageMagick's raw profile is EXIF too.
 pub(super) fn metadata(file: &[u8]) -> Metadata<'_> {
     let (mut found, mut profile) = (Metadata::default(), None);
@@ -15,8 +18,13 @@ pub(super) fn metadata(file: &[u8]) -> Metadata<'_> {
         rest = behind.get(length.saturating_add(4)..).unwrap_or_default(); // there is a checksum
         match &kind {
             b"eXIf" => found.exif = found.exif.or(Some(data.into())),
-            b"tEXt" | b"zTXt" if profile.is_none() => profile = text(&kind, data, b"Raw profile type exif\0"),
-            b"iTXt" if found.xmp.is_none() => found.xmp = text(&kind, data, b"XML:com.adobe.xmp\0"),
+            // The first one counts, also if it cannot be read.
+            b"tEXt" | b"zTXt" if profile.is_none() && data.starts_with(PROFILE) => {
+                profile = Some(text(&kind, data, PROFILE).unwrap_or_default());
+            }
+            b"iTXt" if found.xmp.is_none() && data.starts_with(XMP) => {
+                found.xmp = Some(text(&kind, data, XMP).unwrap_or_default());
+            }
             _ => {}
         }
     }

@@ -201,10 +201,17 @@ impl Dataset<(Image, usize)> for ImageFolder {
 /// Returns the sorted names of the folders in a folder.
 fn class_folders(root: &Path) -> Result<Vec<OsString>, FolderError> {
     let top = entries(root).map_err(|source| FolderError::NoFolder { path: root.into(), source })?;
-    // A dangling link beside the class folders is nobody's image.
-    let is_folder = |entry: &&DirEntry| kind(entry).is_ok_and(|kind| kind.is_dir());
-    let mut folders: Vec<OsString> =
-        top.iter().filter(is_folder).filter(|entry| !leads_up(entry, root)).map(DirEntry::file_name).collect();
+    let mut folders = Vec::new();
+    for entry in &top {
+        match kind(entry) {
+            Ok(kind) if kind.is_dir() && !leads_up(entry, root) => folders.push(entry.file_name()),
+            Ok(_) => {}
+            Err(error) if leads_nowhere(&error) => {
+                log::warn!("{} is a link to nothing, so it is no class", entry.path().display());
+            }
+            Err(source) => return Err(FolderError::Read { path: entry.path(), source }),
+        }
+    }
     if folders.is_empty() {
         return Err(FolderError::NoClasses { path: root.into() });
     }
@@ -222,6 +229,12 @@ fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
 fn kind(entry: &DirEntry) -> io::Result<FileType> {
     let kind = entry.file_type()?;
     if kind.is_symlink() { Ok(fs::metadata(entry.path())?.file_type()) } else { Ok(kind) }
+}
+
+/// Whether a link is dangling, or leads to itself.
+fn leads_nowhere(error: &io::Error) -> bool {
+    const LOOP: i32 = if cfg!(target_os = "linux") { 40 } else { 62 };
+    error.kind() == io::ErrorKind::NotFound || (cfg!(unix) && error.raw_os_error() == Some(LOOP))
 }
 
 /// Whether the entry is a link to its own folder, or to one above it. Such a link is no class.

@@ -179,3 +179,59 @@ fn a_bad_first_row_is_for_the_policy() {
     assert_eq!(rows, 2);
     assert!(build(BadSamples::Fail).iter().any(|batch| batch.is_err()));
 }
+
+/// A line is a row only if it is an object, and a word of Python's is none.
+#[test]
+fn a_word_alone_is_no_row() {
+    let folder = tempfile::tempdir().unwrap();
+    for word in ["NaN", "-Infinity"] {
+        let rows = Rows::<Of<Option<f32>>>::jsonl(jsonl(folder.path(), &["{\"x\": 1}", word])).open().unwrap();
+        assert!(rows.get(0).is_ok() && rows.get(1).unwrap_err().to_string().contains("object"));
+    }
+}
+
+/// One shard of several lacks a column: `open` tells it, whatever other columns there are.
+#[test]
+fn a_shard_that_lacks_a_column_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    #[derive(Debug, Deserialize)]
+    #[allow(dead_code, reason = "only read")]
+    struct Row {
+        jpg: bytes::Bytes,
+        cls: i64,
+        txt: String,
+    }
+    let all: [(&str, &[u8]); 3] = [("1.jpg", b"x"), ("1.cls", b"1"), ("1.txt", b"a")];
+    let shards = [tar(folder.path(), "a.tar", &all), tar(folder.path(), "b.tar", &all[1..])];
+    let error = Rows::<Row>::tar(shards).open().unwrap_err().to_string();
+    assert!(error.contains("jpg") && error.contains("b.tar"), "{error}");
+}
+
+/// Before a row is read, types are tried with values that are made up.
+#[test]
+fn a_type_that_panics_at_a_made_up_value_is_opened() {
+    fn first<'de, D: serde::Deserializer<'de>>(value: D) -> Result<char, D::Error> {
+        Ok(String::deserialize(value)?.chars().next().expect("no text is empty"))
+    }
+    #[derive(Deserialize)]
+    struct Row {
+        #[serde(deserialize_with = "first")]
+        x: char,
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let rows = Rows::<Row>::mds(mds(folder.path(), &[("x", "str")], &[&[b"abc"]])).open().unwrap();
+    assert_eq!(rows.get(0).unwrap().x, 'a');
+}
+
+/// pandas writes a column of nothing as one of integers, or of nulls.
+#[test]
+fn a_file_without_rows_tells_no_types() {
+    let folder = tempfile::tempdir().unwrap();
+    let full = parquet(folder.path(), "a.parquet", "required binary x (STRING);", &[Column::Bytes(&[b"a"], &[], &[])]);
+    let nulls = parquet(folder.path(), "b.parquet", "optional int32 x (UNKNOWN);", &[]);
+    let lacking = parquet(folder.path(), "c.parquet", "required int64 y;", &[]);
+    for files in [vec![full.clone(), nulls.clone()], vec![nulls, full.clone()], vec![full, lacking]] {
+        let rows = Rows::<Of<String>>::parquet(files).open().unwrap();
+        assert_eq!((rows.len(), rows.get(0).unwrap().x), (1, "a".into()));
+    }
+}

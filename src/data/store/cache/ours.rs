@@ -38,8 +38,14 @@ pub(super) fn top(path: &Path) -> io::Result<()> {
 }
 
 /// The same in a cache, where nothing is a link.
+///
+/// Earlier versions made folders that a group could write to. Those lose that right.
 pub(super) fn inner(path: &Path) -> io::Result<()> {
     made(path)?;
+    let meta = fs::symlink_metadata(path)?;
+    if meta.is_dir() && owned(path, &meta).is_ok() {
+        take_rights(path, &meta)?;
+    }
     checked(path, &fs::symlink_metadata(path)?)
 }
 
@@ -107,6 +113,18 @@ fn private(path: &Path, meta: &fs::Metadata) -> io::Result<()> {
     } else {
         Err(foreign(path, "can be written by others: take that right away (`chmod 700`)"))
     }
+}
+
+#[cfg(unix)]
+fn take_rights(path: &Path, meta: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let is_private = private(path, meta).is_ok();
+    if is_private { Ok(()) } else { fs::set_permissions(path, fs::Permissions::from_mode(0o700)) }
+}
+
+#[cfg(not(unix))]
+fn take_rights(_: &Path, _: &fs::Metadata) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(not(unix))]

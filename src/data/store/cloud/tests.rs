@@ -222,7 +222,7 @@ fn tls_trusts_the_named_roots_alone() {
     let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
     let config = ServerConfig::builder_with_provider(ring::default_provider().into());
     let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
-    let server = Server::tls(files(), config.with_single_cert(vec![cert.der().clone()], key).unwrap());
+    let server = Server::tls(files(), config.with_single_cert(vec![cert.der().clone()], key).unwrap(), |_| Fault::None);
     let (list, cloud) = over_tls(server.url(""), Some(vec![cert.der().clone()])).unwrap();
     assert_eq!(list[0].bytes, SIZE as u64);
     let store = Steady::new(cloud, quick(), Arc::default());

@@ -8,7 +8,10 @@ use crate::{
     fault::Error,
     order::{
         draw::{SharedPlan, check_count},
-        sampler::{base::Sampler, members::Members},
+        sampler::{
+            base::Sampler,
+            members::{Members, seed_of},
+        },
     },
 };
 use std::{fmt, ops::Range, sync::Arc};
@@ -166,7 +169,8 @@ impl Sampler for BlockShuffle {
     }
 
     fn part(&self, _dataset_len: usize, part: Range<usize>) -> Option<Arc<dyn Sampler>> {
-        let sampler = Self { blocks: self.blocks.part(&part), plan: SharedPlan::default(), ..self.clone() };
+        let (blocks, seed) = (self.blocks.part(&part), seed_of(self.seed, part.start));
+        let sampler = Self { blocks, seed, plan: SharedPlan::default(), ..self.clone() };
         Some(Members::of(sampler, part))
     }
 }

@@ -83,7 +83,10 @@ impl<'a> Reader<'a> {
             match (run, length) {
                 (15, 0) => at += 16,
                 (_, 0) => {
-                    self.skipped = (1 << run) - 1 + bits.take(run);
+                    // A sequential file has no runs of blocks.
+                    if !matches!(self.pass, Pass::Whole) {
+                        self.skipped = (1 << run) - 1 + bits.take(run);
+                    }
                     break;
                 }
                 _ => {

@@ -60,10 +60,12 @@ impl<'a> Bits<'a> {
 
     /// Goes behind the next marker of a restart. It stays before any other marker.
     pub(super) fn restart(&mut self) {
+        let is_used_up = self.are_used_up();
         (self.held, self.count, self.beyond) = (0, 0, 0);
         self.seek_marker();
-        if let [0xFF, 0xD0..=0xD7, rest @ ..] = self.data {
-            self.data = rest;
+        match self.data {
+            [0xFF, 0xD0..=0xD7, rest @ ..] => self.data = rest,
+            _ => self.beyond = u32::from(is_used_up), // as in libjpeg, what follows still gets nothing
         }
     }
 

@@ -113,9 +113,11 @@ fn read_scans(
                 let bits = Bits::new(segments.rest());
                 let rest = read_scan(data, bits, &tables, progressive, mcus, components);
                 let wrong = VisionError::Malformed("a scan contradicts the frame, or a table is missing");
-                segments.go_on(rest.ok_or(wrong)?);
+                let rest = rest.ok_or(wrong)?;
+                let is_end = rest.starts_with(&[0xFF, 0xD9]); // another picture may follow
+                segments.go_on(rest);
                 scans += 1;
-                if scans == SCANS || (!progressive && components.iter().all(|part| part.steps.is_some())) {
+                if is_end || scans == SCANS || (!progressive && components.iter().all(|part| part.steps.is_some())) {
                     break;
                 }
             }
