@@ -284,13 +284,14 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
 
     /// Leaves out the fields of structs that a tuple does not ask for. Its type cannot tell, since a value behind another
     /// one is asked for only if that can be made. So samples of the columns tell, of the first file, or of all files if that
-    /// one lacks a column.
+    /// one lacks a column or has nulls alone.
     #[cfg(feature = "parquet")]
     fn of_tuple(&self, objects: &Objects, columns: &[(Arc<str>, Wanted)]) -> Result<Wanted, DataError> {
         let options = Options { first_look: true, ..self.options.clone() };
         let wanted = Wanted::Some(columns.to_vec());
         let mut look = parquet::open(objects.first(), &wanted, &options)?;
-        let lacks = |record: &Record| columns.iter().any(|(name, _)| !record.iter().any(|(there, _)| there == name));
+        let has = |record: &Record, name| record.iter().any(|(there, cell)| there == name && *cell != Cell::Null);
+        let lacks = |record: &Record| columns.iter().any(|(name, _)| !has(record, name));
         if look.samples().iter().any(|(_, record)| lacks(record)) {
             look = parquet::open(objects.clone(), &wanted, &options)?;
         }

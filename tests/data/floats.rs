@@ -227,3 +227,10 @@ fn a_file_of_one_array_or_of_pretty_objects_names_the_command_that_makes_lines()
         assert!(!problem.contains("jq"), "{first}: {problem}");
     }
 }
+
+#[test]
+fn json_in_a_tar_may_begin_with_the_mark_of_an_editor() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "a.tar", tar(&[(b'0', "1.json", b"\xef\xbb\xbf{\"x\": [1.5]}")]));
+    assert_eq!(all(Rows::<Json<Xs>>::tar(path)).remove(0).json.x, [1.5]);
+}

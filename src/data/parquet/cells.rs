@@ -114,18 +114,29 @@ fn numbers(values: &Values, kind: Kind, elements: Range<usize>) -> Result<Option
 
 /// The digits of an integer, whose highest byte comes first. They are an integer, a float or a text, as the row type asks.
 fn decimal(bytes: &[u8]) -> Result<Cell, Wrong> {
-    let sign = match bytes.first() {
-        Some(first) if *first >= 0x80 => 0xFF,
-        _ => 0,
-    };
-    let (high, low) = bytes.split_at(bytes.len().saturating_sub(size_of::<i128>()));
-    let mut all = [sign; size_of::<i128>()];
-    all[size_of::<i128>() - low.len()..].copy_from_slice(low);
-    let number = i128::from_be_bytes(all);
-    if high.iter().any(|byte| *byte != sign) || (number < 0) != (sign == 0xFF) {
-        return Err(Wrong::Value("a decimal has more than 128 bits".into()));
+    let negative = bytes.first().is_some_and(|first| *first >= 0x80);
+    let sign = if negative { 0xFF } else { 0 };
+    let mut rest: Vec<u8> = bytes.iter().skip_while(|byte| **byte == sign).map(|byte| byte ^ sign).collect();
+    if rest.len() > 32 {
+        return Err(Wrong::Value("a decimal has more than 256 bits".into()));
     }
-    Ok(Cell::Raw(number.to_string().into_bytes(), Raw::Number))
+    // Two's complement: the bits of -n are those of n - 1, turned over.
+    let (mut digits, mut more) = (Vec::new(), u32::from(negative));
+    loop {
+        let mut digit = 0;
+        for byte in &mut rest {
+            let all = digit * 256 + u32::from(*byte);
+            (*byte, digit) = ((all / 10) as u8, all % 10);
+        }
+        digits.push(b'0' + ((digit + more) % 10) as u8);
+        more = (digit + more) / 10;
+        if more == 0 && rest.iter().all(|byte| *byte == 0) {
+            break;
+        }
+    }
+    digits.extend(negative.then_some(b'-'));
+    digits.reverse();
+    Ok(Cell::Raw(digits, Raw::Number))
 }
 
 /// The value of a number of half precision.
@@ -140,6 +151,24 @@ fn short() -> Wrong {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn decimals_have_256_bits_at_most() {
+        let text = |bytes: &[u8]| match decimal(bytes) {
+            Ok(Cell::Raw(digits, Raw::Number)) => String::from_utf8(digits).unwrap(),
+            other => format!("{other:?}"),
+        };
+        for number in [0, 1, -1, 9, -10, 99, -100, 127, -128, 255, -256, i128::MAX, i128::MIN, i128::MIN + 1] {
+            assert_eq!(text(&number.to_be_bytes()), number.to_string());
+            let wide = [if number < 0 { 0xFF } else { 0 }; 40];
+            assert_eq!(text(&[&wide[..], &number.to_be_bytes()].concat()), number.to_string());
+        }
+        assert_eq!((text(&[]), text(&[0x80]), text(&[0xFF, 0x7F])), ("0".into(), "-128".into(), "-129".into()));
+        let power = "57896044618658097711785492504343953926634992332820282019728792003956564819968"; // 2^255
+        assert_eq!(text(&[&[0x80][..], &[0; 31]].concat()), format!("-{power}"));
+        assert_eq!(text(&[&[0, 0x80][..], &[0; 31]].concat()), power);
+        assert!(text(&[1; 33]).contains("256 bits"));
+    }
 
     #[test]
     fn numbers_of_half_precision() {

@@ -88,6 +88,9 @@ impl Columns {
         for node in schema.root_schema().get_fields() {
             let (name, first) = (node.name(), walk.next);
             if let Some(wanted) = wanted.of(name) {
+                if found.iter().any(|column: &Column| *column.name == *name) {
+                    return Err((name.to_string(), Wrong::Unsupported("two columns of one name".into())));
+                }
                 let shape = walk.shape(node, wanted, 0).map_err(|wrong| (name.to_string(), wrong))?;
                 found.push(Column { name: name.into(), shape });
             }

@@ -51,9 +51,10 @@ pub(super) fn flag(bytes: &[u8]) -> Result<bool, RowError> {
     }
 }
 
-/// Reads a whole JSON text.
+/// Reads a whole JSON text. Some editors put a mark before it.
 pub(super) fn json(bytes: &[u8]) -> Result<Cell, RowError> {
-    jsonl::value(bytes).map_err(|error| RowError::new(format!("its JSON: {error}")))
+    jsonl::value(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
+        .map_err(|error| RowError::new(format!("its JSON: {error}")))
 }
 
 /// As much of a file as an error shows.

@@ -179,3 +179,22 @@ fn of_a_tar_may_be_asked_for_beside_all_others() {
     let row = Rows::<HashMap<String, String>>::tar(&path).open().unwrap().get(0).unwrap();
     assert_eq!(row.len(), 2);
 }
+
+#[test]
+fn that_two_columns_of_a_parquet_file_have_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let column = |values| Column::I64(values, &[], &[]);
+    let schema = "required int64 a; required int64 a; required int64 b;";
+    let path = parquet(folder.path(), "a.parquet", schema, &[column(&[1]), column(&[2]), column(&[3])]);
+    assert_eq!(Rows::<(i64,)>::parquet(&path).columns(["b"]).open().unwrap().get(0).unwrap(), (3,));
+    let errors = [
+        Rows::<(i64,)>::parquet(&path).columns(["a"]).open().unwrap_err(),
+        Rows::<HashMap<String, i64>>::parquet(&path).open().unwrap_err(),
+    ];
+    for error in errors.map(|error| error.to_string()) {
+        assert!(
+            error.contains("a.parquet") && error.contains("column `a`") && error.contains("two columns"),
+            "{error}"
+        );
+    }
+}
