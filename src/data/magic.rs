@@ -79,7 +79,11 @@ pub(crate) fn tell(objects: &Objects, object: usize, taken_for: &Magic, error: D
         return DataError::Empty { object: name.into() };
     }
     let start = objects.read(object, 0..objects.bytes(object).min(START)).unwrap_or_default();
-    if known(&start).is_some_and(|magic| magic.is == taken_for.is) { error } else { other_format(name, &start).unwrap_or(error) }
+    if known(&start).is_some_and(|magic| magic.is == taken_for.is) {
+        error
+    } else {
+        other_format(name, &start).unwrap_or(error)
+    }
 }
 
 /// What a folder of LitData is, and the cure.

@@ -48,6 +48,11 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
         Vec::new()
     }
 
+    /// Whether an object that has a sample has rows too, as far as that is known.
+    fn has_rows(&self, _object: usize) -> bool {
+        true
+    }
+
     /// Reads some rows from this one on, at least one and at most so many. All are of one object. An error is one that is
     /// not of a row.
     fn run(&self, row: usize, _most: usize) -> Result<Vec<Result<Record, DataError>>, DataError> {

@@ -9,12 +9,14 @@ use crate::data::{error::DataError, store::Objects};
 use std::collections::BTreeMap;
 
 /// Compares the columns of all files. A column of nothing but nulls in a file has no type there: some writers mark it, of others
-/// the statistics tell it, and these are read only where types differ.
+/// the statistics tell it, and these are read only where types differ. A file without rows has no
+/// types, if any file has rows.
 pub(super) fn agree(objects: &Objects, files: &mut [File]) -> Result<(), DataError> {
     let mut looked_at = vec![false; files.len()];
+    let none_has_rows = !files.iter().any(File::has_rows);
     loop {
         let mut known = Known::default();
-        let mut numbered = files.iter().enumerate();
+        let mut numbered = files.iter().enumerate().filter(|(_, file)| none_has_rows || file.has_rows());
         let differs = numbered.find_map(|(object, file)| Some((object, known.add(object, &file.columns).err()?)));
         let Some((object, Differs { path, first })) = differs else { return Ok(()) };
         let mut found = false;

@@ -45,6 +45,12 @@ pub(super) struct File {
     pub(super) classes: BTreeMap<String, Vec<String>>,
 }
 
+impl File {
+    pub(super) fn has_rows(&self) -> bool {
+        self.groups.iter().any(|group| group.rows > 0)
+    }
+}
+
 /// A row group.
 #[derive(Debug)]
 pub(super) struct Group {

@@ -98,6 +98,10 @@ pub(super) fn open_with(
         indexed: false,
         objects,
     };
+    for with_rows in [true, false] {
+        let files = files.iter_mut().filter(|file| file.has_rows() == with_rows);
+        files.for_each(|file| source.list(std::mem::take(&mut file.there_is)));
+    }
     for (object, file) in files.into_iter().enumerate() {
         source.add(object, file)?;
     }
@@ -108,8 +112,7 @@ pub(super) fn open_with(
 
 impl ParquetSource {
     fn add(&mut self, object: usize, file: File) -> Result<(), DataError> {
-        let File { columns, groups, there_is, .. } = file;
-        self.list(there_is);
+        let File { columns, groups, .. } = file;
         let mut first = 0_usize;
         for group in groups {
             let rows = group.rows;
@@ -204,6 +207,10 @@ impl Source for ParquetSource {
 
     fn samples(&self) -> Vec<(usize, Record)> {
         self.columns.iter().enumerate().map(|(object, columns)| (object, sample::row(columns))).collect()
+    }
+
+    fn has_rows(&self, object: usize) -> bool {
+        self.groups.binary_search_by_key(&object, |placed| placed.object).is_ok()
     }
 
     fn there_is(&self) -> Vec<(String, String)> {

@@ -8,7 +8,7 @@ use super::{
     names::{self, Names},
 };
 use crate::data::{
-    cell::Record,
+    cell::{Cell, Record},
     error::DataError,
     parallel::in_parallel,
     row::{self, Fault, Learnt, RowError},
@@ -30,6 +30,12 @@ impl<T: DeserializeOwned> Rows<T> {
         let Some((first, _)) = samples.first() else { return self.fit_rows(wanted, optional) };
         let (mut names, mut known, mut wrong, mut before) = (Names::default(), Vec::new(), None, None);
         for (object, record) in &samples {
+            // Without rows it has names, and its types do not matter.
+            if self.source.len() > 0 && !self.source.has_rows(*object) {
+                names.note(wanted, record);
+                known.extend(names::all(record));
+                continue;
+            }
             if before.replace(record) == Some(record) {
                 continue;
             }
@@ -47,7 +53,12 @@ impl<T: DeserializeOwned> Rows<T> {
         }
         let Some((object, RowError { column, problem, fault })) = wrong else { return Ok(()) };
         let column = column.unwrap_or_default();
+        // The list has the type that another file tells.
+        let is_null = |(of, record): &(usize, Record)| {
+            *of == object && record.iter().any(|(name, cell)| **name == *column && *cell == Cell::Null)
+        };
         let word = there_is.iter().find(|(name, _)| *name == column).map(|(_, word)| word);
+        let word = word.filter(|_| !samples.iter().any(is_null));
         let problem = match (fault, word) {
             (Fault::Missing, _) => problem,
             (Fault::Type(expected), Some(word)) => {

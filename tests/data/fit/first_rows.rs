@@ -223,15 +223,54 @@ fn a_type_that_panics_at_a_made_up_value_is_opened() {
     assert_eq!(rows.get(0).unwrap().x, 'a');
 }
 
-/// pandas writes a column of nothing as one of integers, or of nulls.
 #[test]
-fn a_file_without_rows_tells_no_types() {
+fn a_parquet_file_without_rows_has_no_types() {
     let folder = tempfile::tempdir().unwrap();
-    let full = parquet(folder.path(), "a.parquet", "required binary x (STRING);", &[Column::Bytes(&[b"a"], &[], &[])]);
-    let nulls = parquet(folder.path(), "b.parquet", "optional int32 x (UNKNOWN);", &[]);
-    let lacking = parquet(folder.path(), "c.parquet", "required int64 y;", &[]);
-    for files in [vec![full.clone(), nulls.clone()], vec![nulls, full.clone()], vec![full, lacking]] {
-        let rows = Rows::<Of<String>>::parquet(files).open().unwrap();
-        assert_eq!((rows.len(), rows.get(0).unwrap().x), (1, "a".into()));
+    let some = parquet(folder.path(), "some.parquet", "required int64 x;", &[Column::I64(&[7], &[], &[])]);
+    let schemas = [
+        "required double x;".to_string(),
+        "optional binary x (STRING);".into(),
+        "optional int32 x (UNKNOWN);".into(),
+        "optional int64 y;".into(),
+        list("x", "int32"),
+    ];
+    for schema in schemas {
+        let empty = parquet(folder.path(), "empty.parquet", &schema, &[]);
+        for paths in [[&empty, &some], [&some, &empty]] {
+            let rows = Rows::<Of<i64>>::parquet(paths).open();
+            assert!(rows.as_ref().is_ok_and(|rows| rows.len() == 1), "{schema} {rows:?}");
+            assert_eq!(rows.unwrap().get(0).unwrap(), Of { x: 7 });
+            assert_eq!(
+                Rows::<(Option<i64>,)>::parquet(paths).columns(["x"]).open().unwrap().get(0).unwrap(),
+                (Some(7),)
+            );
+            let error = Rows::<Of<String>>::parquet(paths).open().unwrap_err().to_string();
+            assert!(error.contains("some.parquet") && error.contains("int64, expected a string"), "{error}");
+        }
+    }
+    // If no file has rows, their types are all that is known.
+    let empty = parquet(folder.path(), "empty.parquet", "required double x;", &[]);
+    assert!(Rows::<Of<String>>::parquet(&empty).open().unwrap_err().to_string().contains("float64, expected a string"));
+    assert_eq!(Rows::<Of<f64>>::parquet(&empty).open().unwrap().len(), 0);
+}
+
+#[test]
+fn a_parquet_column_of_nulls_tells_nothing_of_its_fields() {
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Part {
+        a: i64,
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let schema = "required group x { required int64 a; required int64 other (DECIMAL(10, 2)); }";
+    let columns = [Column::I64(&[7], &[], &[]), Column::I64(&[1], &[], &[])];
+    let some = parquet(folder.path(), "some.parquet", schema, &columns);
+    let nulls = Column::Bytes(&[], &[0], &[]);
+    let nulls = parquet(folder.path(), "nulls.parquet", "optional binary x (UNKNOWN);", &[nulls]);
+    for (paths, row) in [([&nulls, &some], 1), ([&some, &nulls], 0)] {
+        let rows = Rows::<(Option<Part>,)>::parquet(paths).columns(["x"]).open().unwrap();
+        assert_eq!(rows.get(row).unwrap(), (Some(Part { a: 7 }),));
+        assert_eq!(rows.get(1 - row).unwrap(), (None,));
+        let error = Rows::<(Part,)>::parquet(paths).columns(["x"]).open().unwrap_err().to_string();
+        assert!(error.contains("nulls.parquet") && error.contains("null, expected struct Part"), "{error}");
     }
 }

@@ -39,8 +39,16 @@ fn files_whose_columns_have_other_types_are_no_data_set() {
     let paths = ["a.parquet", "b.parquet"].map(|name| folder.path().join(name));
     write(&paths[0], 5, 5, plain(WriterVersion::PARQUET_1_0));
     let schema = Arc::new(parse_message_type("message rows { optional int64 id; optional int32 word; }").unwrap());
-    let file = File::create(&paths[1]).unwrap();
-    SerializedFileWriter::new(file, schema, Arc::default()).unwrap().close().unwrap();
+    let mut file = SerializedFileWriter::new(File::create(&paths[1]).unwrap(), schema, Arc::default()).unwrap();
+    let mut group = file.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int64Type>().write_batch(&[7], Some(&[1]), None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int32Type>().write_batch(&[5], Some(&[1]), None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    file.close().unwrap();
     // One may have nulls where the other has none, and columns may be missing.
     assert!(open(&paths, &columns(&["id", "image"]), &Options::default()).is_ok());
     let error = open(&paths, &Wanted::All, &Options::default()).unwrap_err();
