@@ -2,10 +2,11 @@
 
 use super::{
     FieldError,
-    machine::{is_lack, says_lack},
+    machine::{as_one, causes, is_lack, says_lack},
+    panics::catch,
 };
 use crate::vocabulary::Place;
-use std::{backtrace::Backtrace, error::Error as StdError, fmt, io, iter, sync::Arc, time::Duration};
+use std::{backtrace::Backtrace, error::Error as StdError, fmt, io, sync::Arc, time::Duration};
 
 /// Any error of a dataset, an augmentation or a collate.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
@@ -308,8 +309,11 @@ impl Error {
 /// Whether an error, or one that it was made from, is a fault of the program: a field that is not in the layout, that is
 /// given another dtype, or that is no field of images.
 fn is_of_the_program(error: &(dyn StdError + 'static)) -> bool {
-    let mut causes = iter::successors(Some(error), |error| (*error).source());
-    causes.any(|cause| cause.downcast_ref().is_some_and(FieldError::is_of_the_program))
+    causes(error).any(|cause| {
+        // A transparent error hides the one in it, but has its text. `Display` is user code.
+        as_one(cause).is_some_and(FieldError::is_of_the_program)
+            || catch(|| cause.to_string()).is_ok_and(|text| FieldError::says_the_program(&text))
+    })
 }
 
 /// What may hold the slots, or the memory of batches.

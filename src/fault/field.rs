@@ -75,4 +75,15 @@ impl FieldError {
     pub(super) fn is_of_the_program(&self) -> bool {
         matches!(self, Self::Unknown { .. } | Self::DType { .. } | Self::Image { .. })
     }
+
+    /// Whether a text has that of such an error.
+    pub(super) fn says_the_program(text: &str) -> bool {
+        let texts = [
+            "` in the layout; it has ",
+            ", or give `Field::new` their dtype",
+            "` takes images: write it by `RowMut::image`",
+            "` takes no images: make it by `Field::image`",
+        ];
+        texts.iter().any(|part| text.contains(part))
+    }
 }

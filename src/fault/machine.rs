@@ -2,27 +2,31 @@
 
 use super::panics::catch;
 use crate::files::are_too_many;
-use std::{error::Error as StdError, io, sync::Arc};
+use std::{error::Error as StdError, io, iter, sync::Arc};
+
+/// The error and those behind it. What is in an `io::Error` is one of them, though its `source` is that of the error in it.
+pub(super) fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    fn behind<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
+        match as_one::<io::Error>(error).and_then(io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        }
+    }
+    iter::successors(Some(error), |error| behind(*error))
+}
+
+/// The error as one of this type, also if it is boxed or shared.
+pub(super) fn as_one<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
+    let boxed = || error.downcast_ref::<Box<E>>().map(|error| &**error);
+    error.downcast_ref().or_else(boxed).or_else(|| error.downcast_ref::<Arc<E>>().map(|error| &**error))
+}
 
 /// Whether an error, or one behind it, says that the machine lacks something.
 pub(super) fn is_lack(error: &(dyn StdError + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let system = error
-            .downcast_ref::<io::Error>()
-            .or_else(|| error.downcast_ref::<Box<io::Error>>().map(|error| &**error))
-            .or_else(|| error.downcast_ref::<Arc<io::Error>>().map(|error| &**error));
-        if system.is_some_and(is_of_system) {
-            return true;
-        }
-        // The `source` of an `io::Error` is that of the error in it.
-        next = match system.and_then(io::Error::get_ref) {
-            Some(inner) => Some(inner),
-            None => error.source(),
-        };
-    }
-    // Errors that are transparent, or made of text, hide their source. `Display` is user code.
-    catch(|| error.to_string()).is_ok_and(|text| says_lack(&text))
+    causes(error).any(|error| {
+        // Errors that are transparent, or made of text, hide their source. `Display` is user code.
+        as_one(error).is_some_and(is_of_system) || catch(|| error.to_string()).is_ok_and(|text| says_lack(&text))
+    })
 }
 
 /// Whether a text has the number of such an error, as `io::Error` is shown to users (`Display`) and in panics (`Debug`).

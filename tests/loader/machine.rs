@@ -80,7 +80,7 @@ fn error_of(code: i32) -> io::Error {
 #[test]
 fn a_lack_of_files_or_memory_is_no_bad_sample() {
     type Wrap = fn(io::Error) -> DatasetError;
-    let wraps: [(&str, Wrap); 9] = [
+    let wraps: [(&str, Wrap); 13] = [
         ("itself", |error| DatasetError::new(error)),
         ("a source", |error| DatasetError::new(Wrapped::Source(error))),
         ("transparent", |error| DatasetError::new(Wrapped::Transparent(error))),
@@ -89,6 +89,14 @@ fn a_lack_of_files_or_memory_is_no_bad_sample() {
         ("deep", |error| DatasetError::new(Wrapped::Deep(Box::new(Wrapped::Source(error))))),
         ("in an `io::Error`", |error| DatasetError::new(io::Error::other(io::Error::other(error)))),
         ("text", |error| DatasetError::new(Wrapped::Text(format!("cannot open it: {error}")))),
+        ("deep and transparent", |error| {
+            DatasetError::new(Wrapped::Deep(Box::new(Wrapped::Deep(Box::new(Wrapped::Transparent(error))))))
+        }),
+        ("deep text", |error| DatasetError::new(Wrapped::Deep(Box::new(Wrapped::Text(error.to_string()))))),
+        ("deep in an `io::Error`", |error| DatasetError::new(io::Error::other(Wrapped::Source(error)))),
+        ("deep and transparent in an `io::Error`", |error| {
+            DatasetError::new(io::Error::other(Wrapped::Deep(Box::new(Wrapped::Transparent(error)))))
+        }),
         ("of the crate image", |error| DatasetError::new(image::ImageError::IoError(error))),
     ];
     for code in [EMFILE, ENFILE, ENOMEM, ENOSPC] {

@@ -8,6 +8,7 @@ use burn_pinned::{
     vision::{Image, VisionError},
 };
 use image::RgbImage;
+use std::{io, sync::Arc};
 
 /// An error of a program that wraps those of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +19,12 @@ enum Own {
     Picture(#[from] VisionError),
     #[error("both")]
     Both(#[source] BoxError),
+    #[error("boxed")]
+    Boxed(#[source] Box<FieldError>),
+    #[error("shared")]
+    Shared(#[source] Arc<FieldError>),
+    #[error(transparent)]
+    Transparent(FieldError),
 }
 
 type Write = fn(&Image, &mut RowMut<'_>) -> Result<(), BoxError>;
@@ -38,7 +45,7 @@ impl Collate<usize> for Wrong {
     }
 }
 
-const WRONG: [(&str, Write); 9] = [
+const WRONG: [(&str, Write); 16] = [
     ("no field `imgae`", |image, row| Ok(row.image("imgae", image)?)),
     ("no field `imgae`", |image, row| Ok(row.image("imgae", image).map_err(Own::from)?)),
     ("no field `imgae`", |image, row| {
@@ -50,6 +57,17 @@ const WRONG: [(&str, Write); 9] = [
     ("no field `numbr`", |_, row| Ok(row.put("numbr", 1i64)?)),
     ("no field `numbr`", |_, row| Ok(row.put("numbr", 1i64).map_err(Own::from)?)),
     ("holds i64, not f32", |_, row| Ok(row.put("number", 1f32)?)),
+    // What hides the error of the row.
+    ("no field `numbr`", |_, row| Ok(row.put("numbr", 1i64).map_err(|error| Own::Boxed(Box::new(error)))?)),
+    ("no field `numbr`", |_, row| Ok(row.put("numbr", 1i64).map_err(|error| Own::Shared(Arc::new(error)))?)),
+    ("no field `numbr`", |_, row| Ok(row.put("numbr", 1i64).map_err(io::Error::other)?)),
+    ("no field `numbr`", |_, row| Ok(row.put("numbr", 1i64).map_err(Own::Transparent)?)),
+    ("holds i64, not f32", |_, row| Ok(row.put("number", 1f32).map_err(Own::Transparent)?)),
+    ("takes images", |_, row| Ok(row.write("image", &[0u8; 12]).map_err(Own::Transparent)?)),
+    ("takes no images", |image, row| match row.image("number", image) {
+        Err(VisionError::Field(error)) => Err(Own::Both(Own::Transparent(error).into()).into()),
+        other => Ok(other?),
+    }),
 ];
 
 #[test]
