@@ -137,7 +137,8 @@ impl Schedule {
         if self.devices < 2 || (self.slice.is_some() && items >= self.devices) {
             return items;
         }
-        self.devices * self.of_device(0).items().min(usize::MAX / self.devices)
+        let each = self.of_device(0).items().min(usize::MAX / self.devices);
+        if each == 0 { items } else { self.devices * each }
     }
 
     /// Makes this the order of one of the devices, if `start` and `end` are where Burn cuts for it. Returns the number of

@@ -267,3 +267,11 @@ fn a_slice_without_a_batch_says_so() {
     let dealt = split_dataloader(loader.slice(0, 12), &vec![device(); 2]);
     dealt.iter().for_each(|slice| refused(&**slice));
 }
+
+/// One that is shorter than there are devices, too.
+#[test]
+fn a_short_slice_for_devices_says_what_it_delivers() {
+    let loader = sized(4).shuffle(1).devices(5).drop_last(true).build(Numbers::new(57)).unwrap();
+    let slice = loader.slice(0, 5); // one batch, of which no device has a full one
+    assert_eq!((slice.num_items(), numbers(&epoch(&*slice)).len()), (4, 4));
+}
