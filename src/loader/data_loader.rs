@@ -79,8 +79,8 @@ pub struct PinnedDataLoader<O: Send + 'static> {
     plan: Plan<O>,
     epochs: Arc<Epochs>,
     copy: CopyId,
-    /// The last slice, and how many batches it has.
-    sliced: Mutex<Option<(Range<usize>, usize)>>,
+    /// The last slice, and how many batches it has, unless it is the share of a device.
+    sliced: Mutex<Option<(Range<usize>, Option<usize>)>>,
     /// An iterator keeps those that its epoch began with.
     threads: Mutex<Option<Arc<Threads<O>>>>,
 }
@@ -148,13 +148,20 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         Arc::new(Self::new(plan, epochs))
     }
 
-    /// Warns if two slices that follow each other are no equal shares of devices, where they seem to be for devices.
-    fn compare(&self, slice: Range<usize>, batches: usize) {
+    /// Warns if two slices that follow each other are no equal shares of devices, where they seem to be for devices, or if
+    /// only one of them is such a share: then they have samples in common.
+    fn compare(&self, slice: Range<usize>, batches: Option<usize>) {
         let devices = self.plan.schedule.devices;
         let Some((last, others)) = self.sliced.lock().replace((slice.clone(), batches)) else { return };
-        if last.end != slice.start {
-            return;
+        let are_neighbours = last.end == slice.start || slice.end == last.start;
+        if others.is_some() != batches.is_some() && are_neighbours {
+            log::warn!(
+                "burn-pinned: the slices {last:?} and {slice:?} have samples in common: one is exactly the share of one of \
+                 {devices} devices, which is dealt from all samples, and the other has the same ones in each epoch. For \
+                 training and validation, cut the data set with Burn's `PartialDataset`"
+            );
         }
+        let (true, Some(others), Some(batches)) = (last.end == slice.start, others, batches) else { return };
         let items = self.num_items();
         let cuts = items.checked_div(last.len()).unwrap_or(0);
         // Burn makes slices of one length, and the last one has the rest.
@@ -317,11 +324,12 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         self.copy(|plan, epochs| {
             if let Some(device) = plan.schedule.cut_for_device(start, end) {
                 plan.device = Some(device);
+                self.compare(start..end, None);
             } else {
                 plan.schedule.cut(start, end);
                 plan.standing = SharedPosition::new(plan.standing.get(), plan.schedule.devices);
                 *epochs = Epochs::new(epochs.next());
-                self.compare(start..end, plan.schedule.steps(epochs.next()));
+                self.compare(start..end, Some(plan.schedule.steps(epochs.next())));
             }
         })
     }

@@ -35,4 +35,13 @@ fn uneven_slices_are_warned_of() {
     let said: Vec<_> = logged().into_iter().filter(other).collect();
     assert!(said.iter().any(|said| said.contains("`.devices(2)` is cut for 4 devices")), "{said:?}");
     assert!(said.iter().any(|said| said.contains("`.devices(4)` is cut for 2 devices")), "{said:?}");
+
+    // A part for validation that is exactly the share of a device has samples of the part for training.
+    let overlaps = || logged().iter().filter(|said| said.contains("have samples in common")).count();
+    assert_eq!(overlaps(), 0, "no cut of Burn for as many devices");
+    for (first, second) in [((0, 75), (75, 100)), ((75, 100), (0, 75)), ((0, 80), (80, 100))] {
+        let loader = sized(8).shuffle(5).devices(4).build(Numbers::new(100)).unwrap();
+        [first, second].map(|(start, end)| loader.slice(start, end));
+    }
+    assert_eq!(overlaps(), 2);
 }
