@@ -234,7 +234,8 @@ fn opened<'a>(
     limits: &Limits,
 ) -> Result<(impl ImageDecoder + 'a, Orientation), VisionError> {
     let bytes = if format == ImageFormat::WebP { riff::checked(bytes)? } else { bytes };
-    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    let given = if format == ImageFormat::WebP { riff::with_true_flags(bytes) } else { bytes.into() };
+    let mut reader = ImageReader::with_format(Cursor::new(given), format);
     let mut inner = image::Limits::default();
     inner.max_alloc = Some(limits.bytes);
     reader.limits(inner);

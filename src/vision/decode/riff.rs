@@ -6,6 +6,7 @@
 
 use super::orientation::Metadata;
 use crate::vision::{error::VisionError, parameters::Size};
+use std::borrow::Cow;
 
 /// Returns the bytes up to the end that the file states, if the chunks in them are whole and pictures are as large as
 /// stated.
@@ -42,6 +43,23 @@ pub(super) fn metadata(riff: &[u8]) -> Metadata<'_> {
         }
     }
     found
+}
+
+/// Returns a file that was checked without the flags of metadata that it does not have. Some tools remove the chunk and
+/// leave its flag, and the decoder refuses that.
+pub(super) fn with_true_flags(riff: &[u8]) -> Cow<'_, [u8]> {
+    /// Where VP8X, the first chunk, has its flags.
+    const AT: usize = 20;
+    let Metadata { exif, xmp } = metadata(riff);
+    let untrue = if exif.is_none() { 0x08 } else { 0 } | if xmp.is_none() { 0x04 } else { 0 };
+    match riff.get(AT) {
+        Some(flags) if riff[12..].starts_with(b"VP8X") && flags & untrue != 0 => {
+            let mut riff = riff.to_vec();
+            riff[AT] &= !untrue;
+            riff.into()
+        }
+        _ => riff.into(),
+    }
 }
 
 struct Chunk<'a> {

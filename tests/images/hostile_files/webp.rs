@@ -139,6 +139,17 @@ fn the_end_is_where_the_file_says() {
     assert_eq!(decode(&odd).unwrap(), image);
 }
 
+/// Some tools remove EXIF and leave its flag. libwebp decodes such files.
+#[test]
+fn flags_of_metadata_that_are_not_there_do_not_matter() {
+    let exif = riff_chunk(b"EXIF", &crate::exif::exif(6));
+    for flags in [0, EXIF_FLAG, XMP_FLAG, EXIF_FLAG | XMP_FLAG] {
+        assert_eq!(decode(&file(&[canvas(flags, 8, 6), lossless(&picture())])).unwrap(), picture(), "{flags}");
+        let turned = decode(&file(&[canvas(flags, 8, 6), lossless(&picture()), exif.clone()])).unwrap();
+        assert_eq!(turned, image::imageops::rotate90(&picture()), "{flags}");
+    }
+}
+
 /// The limits are compared with the size of the canvas. So the other sizes must agree with it before the decoder sees
 /// them.
 #[test]
