@@ -16,6 +16,8 @@ pub(crate) struct JpegHeader {
     scanned: u8,
     /// Whether it brings all tables that the first scan needs, and they are sound.
     tables: bool,
+    /// Whether its quality is low.
+    coarse: bool,
 }
 
 /// How the picture is coded.
@@ -55,8 +57,10 @@ impl JpegHeader {
                     let none = VisionError::Malformed("no frame header comes before its data");
                     let Some(((width, height), frame)) = size.zip(frame) else { return Err(none) };
                     let scanned = scan.first().copied().unwrap_or(0);
+                    let coarse = tables.are_coarse(&frame);
                     let (tables, orientation) = (tables.serve(&frame, scan), metadata.orientation());
-                    return Ok(Self { width, height, orientation, frame: Frame { adobe, ..frame }, scanned, tables });
+                    let frame = Frame { adobe, ..frame };
+                    return Ok(Self { width, height, orientation, frame, scanned, tables, coarse });
                 }
                 // Frames: all of C0 to CF but the tables C4 and CC, and the reserved C8.
                 (0xC0..=0xC3 | 0xC5..=0xC7 | 0xC9..=0xCB | 0xCD..=0xCF, data) if frame.is_none() => {
@@ -83,17 +87,20 @@ impl JpegHeader {
     }
 
     /// Whether zune-jpeg decodes it wrong or not at all: in several scans without progressive mode; so narrow that colours
-    /// have one or two columns, which it mixes and libjpeg does not; or with sampling that is no power of two, or is finer
-    /// for colours than for light.
+    /// have one or two columns, which it mixes and libjpeg does not; with sampling that is no power of two, or is finer
+    /// for colours than for light; or coarse, with colours behind the edge, which it mixes into the last column or line.
     pub(super) fn is_for_scans(&self) -> bool {
         /// The most columns of a picture that is narrow.
         const NARROW: u32 = 4;
         let Frame { process, precision, components, sampling, .. } = self.frame;
         let [first, rest @ ..] = &sampling[..components.min(4).into()] else { return false };
         let in_parts = self.scanned < components && process != 0xC2;
-        let narrow = self.width <= NARROW && rest.iter().any(|factors| factors != first);
+        let subsampled = rest.iter().any(|factors| factors != first);
+        let narrow = self.width <= NARROW && subsampled;
         let odd = first.0 == 3 || first.1 == 3 || rest.iter().any(|factors| factors.0 > first.0 || factors.1 > first.1);
-        matches!(process, 0xC0..=0xC2) && precision == 8 && (in_parts || narrow || odd)
+        let fills = |side: u32, factor: u8| side.is_multiple_of(8 * u32::from(factor.max(1)));
+        let behind = self.coarse && subsampled && !(fills(self.width, first.0) && fills(self.height, first.1));
+        matches!(process, 0xC0..=0xC2) && precision == 8 && (in_parts || narrow || odd || behind)
     }
 
     /// Whether the hardware of a GPU decodes it: a baseline picture in one scan, YCbCr, with usual sampling.
@@ -169,6 +176,8 @@ impl Frame {
 #[derive(Debug, Default)]
 struct Tables {
     quantization: u8,
+    /// The first step of each.
+    steps: [u16; 4],
     /// Of DC and of AC coefficients.
     huffman: [u8; 2],
     /// Whether any of them is unsound.
@@ -182,6 +191,8 @@ impl Tables {
             let bytes = if head >> 4 == 0 { 64 } else { 128 };
             match (rest.split_at_checked(bytes), head & 15) {
                 (Some((values, rest)), number @ 0..4) if head >> 4 == 1 || !values.contains(&0) => {
+                    let step = if bytes == 64 { [0, values[0]] } else { [values[0], values[1]] };
+                    self.steps[usize::from(number)] = u16::from_be_bytes(step);
                     (self.quantization, data) = (self.quantization | 1 << number, rest);
                 }
                 _ => return self.bad = true,
@@ -212,6 +223,14 @@ impl Tables {
         }
     }
 
+    /// Whether the values of a frame are so coarse that those behind its edge may differ much from those before it: below
+    /// quality 50 of libjpeg, whose first steps are 16 and 17.
+    fn are_coarse(&self, frame: &Frame) -> bool {
+        const FINE: u16 = 17;
+        let numbers = &frame.quantized[..usize::from(frame.components.min(4))];
+        numbers.iter().any(|number| self.steps.get(usize::from(*number)).is_some_and(|step| *step > FINE))
+    }
+
     /// Whether a scan of all components of a baseline frame has its tables. `scan` is its header.
     fn serve(&self, frame: &Frame, scan: &[u8]) -> bool {
         let has = |tables: u8, number: u8| number < 4 && tables & (1 << number) != 0;
@@ -233,17 +252,20 @@ mod tests {
     /// Engines of a GPU get whole pictures in one scan. What zune-jpeg gets wrong is none of these.
     #[test]
     fn the_head_tells_who_decodes_a_file() {
-        let file = |width: u16| {
-            let (mut file, pixels) = (Vec::new(), vec![90; 3 * 24 * usize::from(width)]);
-            let mut encoder = jpeg_encoder::Encoder::new(&mut file, 90);
+        let coded = |width: u16, quality: u8| {
+            let (mut file, pixels) = (Vec::new(), vec![90; 3 * 32 * usize::from(width)]);
+            let mut encoder = jpeg_encoder::Encoder::new(&mut file, quality);
             encoder.set_sampling_factor(jpeg_encoder::SamplingFactor::F_2_2);
-            encoder.encode(&pixels, width, 24, jpeg_encoder::ColorType::Rgb).unwrap();
+            encoder.encode(&pixels, width, 32, jpeg_encoder::ColorType::Rgb).unwrap();
             file
         };
+        let file = |width: u16| coded(width, 90);
         let who = |file: &[u8]| JpegHeader::read(file).map(|jpeg| (jpeg.for_hardware(), jpeg.is_for_scans())).unwrap();
         assert_eq!(who(&file(24)), (true, false));
         assert_eq!(who(&file(5)), (false, false));
         assert_eq!(who(&file(3)), (false, true));
+        let coarse = [who(&coded(24, 30)), who(&coded(32, 30)), who(&coded(24, 60))];
+        assert_eq!(coarse, [(true, true), (true, false), (true, false)]);
         let mut in_parts = file(24);
         let scan = in_parts.windows(2).position(|pair| pair == [0xFF, 0xDA]).unwrap();
         in_parts[scan + 4] = 1; // of three components

@@ -76,8 +76,6 @@ def told(place, name, how, limit, right=None):
 
 WHOLE = [3, 1.0]  # 2 levels of luma and of chroma
 SUBSAMPLED = [24, 2.5]  # 12 levels of chroma
-# zune-jpeg mixes the last column and row with chroma behind the edge, which is far off where the quality is low.
-COARSE = [48, 2.5]
 
 
 def jpeg(rng, place):
@@ -92,7 +90,7 @@ def jpeg(rng, place):
     picture = image(rng, mode)
     picture.save(os.path.join(place, "0.jpg"), **how, **there(exif=block, xmp=about))
     subsampled = how.get("subsampling", "4:4:4") != "4:4:4"
-    return told(place, "0.jpg", f"Pillow {mode} {picture.size} {how}, exif {block}, xmp {about}", WHOLE if not subsampled else COARSE if how["quality"] < 50 else SUBSAMPLED)
+    return told(place, "0.jpg", f"Pillow {mode} {picture.size} {how}, exif {block}, xmp {about}", SUBSAMPLED if subsampled else WHOLE)
 
 
 SCANS = [  # orders of components, and how a progressive file is cut
@@ -132,7 +130,7 @@ def cjpeg(rng, place):
     subprocess.run(["cjpeg", *how, "-outfile", path, source], check=True, stderr=subprocess.DEVNULL)
     text = " ".join(how) + (f" ({' '.join(lines)})" if "-scans" in how else "")
     whole = grey or sample in ("1x1", "2x1,2x1,2x1", "1x2,1x2,1x2")
-    return told(place, "0.jpg", f"cjpeg {picture.size} {text}", WHOLE if whole else COARSE if quality < 50 else SUBSAMPLED)
+    return told(place, "0.jpg", f"cjpeg {picture.size} {text}", WHOLE if whole else SUBSAMPLED)
 
 
 def chunk(kind, data):
