@@ -34,27 +34,10 @@ impl<'a> Wild<'a> {
 
     /// Those of the names that match, sorted.
     pub(super) fn matches(&self, names: impl IntoIterator<Item = String>) -> Result<Vec<String>, DataError> {
-        // As in a shell, `*` means no hidden name: macOS leaves such files beside others.
-        let options =
-            MatchOptions { require_literal_separator: true, require_literal_leading_dot: true, ..MatchOptions::new() };
+        let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
         let mut matches: Vec<String> =
             names.into_iter().filter(|name| self.pattern.matches_with(name, options)).collect();
         matches.sort_unstable();
         if matches.is_empty() { Err(DataError::NoFiles { pattern: shown(self.text.as_ref()) }) } else { Ok(matches) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hidden_names_are_matched_by_their_dot_alone() {
-        let names = || ["a/1.tar", "a/._1.tar", ".b/1.tar", "a/.DS_Store"].map(String::from);
-        let found = |pattern: &'static str| Wild::new(pattern, pattern).unwrap().matches(names()).unwrap_or_default();
-        assert_eq!(found("a/*"), ["a/1.tar"]);
-        assert_eq!(found("*/*.tar"), ["a/1.tar"]);
-        assert_eq!(found("a/?_1.tar"), [""; 0]);
-        assert_eq!(found("a/.*"), ["a/.DS_Store", "a/._1.tar"]);
     }
 }
