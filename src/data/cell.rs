@@ -5,6 +5,22 @@ use std::sync::Arc;
 /// The columns of a row that it has and that are wanted, with their names. A column that a row does not have is not in it.
 pub(crate) type Record = Vec<(Arc<str>, Cell)>;
 
+/// Returns a name that is there twice, among those that are asked for. `None` asks for all.
+pub(crate) fn twice<'a>(fields: &'a [(Arc<str>, Cell)], asked: Option<&[&str]>) -> Option<&'a str> {
+    // To compare all pairs of a few names needs no memory.
+    const FEW: usize = 16;
+    let names = || fields.iter().map(|(name, _)| &**name).filter(|name| asked.is_none_or(|asked| asked.contains(name)));
+    if fields.len() <= FEW {
+        return names()
+            .enumerate()
+            .find(|(at, name)| names().take(*at).any(|other| other == *name))
+            .map(|(_, name)| name);
+    }
+    let mut names: Vec<&str> = names().collect();
+    names.sort_unstable();
+    names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+}
+
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Cell {

@@ -2,7 +2,7 @@
 
 use super::words::{Mended, NUMBER};
 use crate::data::{
-    cell::{Cell, Record},
+    cell::{Cell, Record, twice},
     source::Wanted,
 };
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -52,7 +52,7 @@ impl<'de> Visitor<'de> for Row<'_> {
             return Err(A::Error::custom("invalid type: a number, expected an object"));
         }
         let record = fields(first, &mut map, self.0)?;
-        match twice(&record) {
+        match twice(&record, None) {
             Some(name) => Err(A::Error::custom(format_args!("the key `{name}` is there twice"))),
             None => Ok(record),
         }
@@ -74,12 +74,6 @@ fn fields<'de, 'w, A: MapAccess<'de>>(
         next = map.next_key_seed(Key(wanted))?;
     }
     Ok(record)
-}
-
-fn twice(record: &Record) -> Option<&str> {
-    let mut names: Vec<&str> = record.iter().map(|(name, _)| &**name).collect();
-    names.sort_unstable();
-    names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
 
 /// What a key is.

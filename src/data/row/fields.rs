@@ -5,7 +5,7 @@ use super::{
     text::{flag, integer},
     unnamed::unnamed_structs,
 };
-use crate::data::cell::Cell;
+use crate::data::cell::{Cell, twice};
 use serde::{
     Deserializer,
     de::{DeserializeSeed, IntoDeserializer, MapAccess, Visitor},
@@ -45,17 +45,7 @@ where
 
 /// Refuses an object with a key that is there twice, among the keys that are asked for. `None` asks for all.
 pub(super) fn once(fields: &[(Arc<str>, Cell)], asked: Option<&[&str]>) -> Result<(), RowError> {
-    // To compare all pairs of a few names needs no memory.
-    const FEW: usize = 16;
-    let names = || fields.iter().map(|(name, _)| &**name).filter(|name| asked.is_none_or(|asked| asked.contains(name)));
-    let twice = if fields.len() <= FEW {
-        names().enumerate().find(|(at, name)| names().take(*at).any(|other| other == *name)).map(|(_, name)| name)
-    } else {
-        let mut names: Vec<&str> = names().collect();
-        names.sort_unstable();
-        names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
-    };
-    twice.map_or(Ok(()), |name| Err(RowError::new(format!("the key `{name}` is there twice"))))
+    twice(fields, asked).map_or(Ok(()), |name| Err(RowError::new(format!("the key `{name}` is there twice"))))
 }
 
 /// The name of a field. The keys of a map may also be numbers, as in JSON.

@@ -15,18 +15,25 @@ pub(super) fn list<'de, V: Visitor<'de>, I: IntoIterator<Item: IntoDeserializer<
     Ok(made)
 }
 
+fn plain<'de, V: Visitor<'de>, N: IntoDeserializer<'de, RowError>>(
+    numbers: Vec<N>,
+    visitor: V,
+) -> Result<V::Value, RowError> {
+    list(numbers.into_iter().map(Plain), visitor)
+}
+
 /// Calls the visitor with a list of numbers.
 pub(super) fn numbers<'de, V: Visitor<'de>>(numbers: Numbers, visitor: V) -> Result<V::Value, RowError> {
     match numbers {
-        Numbers::U8(numbers) => list(numbers.into_iter().map(Plain), visitor),
-        Numbers::I8(numbers) => list(numbers.into_iter().map(Plain), visitor),
-        Numbers::U16(numbers) => list(numbers.into_iter().map(Plain), visitor),
-        Numbers::I16(numbers) => list(numbers.into_iter().map(Plain), visitor),
-        Numbers::U32(numbers) => list(numbers.into_iter().map(Plain), visitor),
-        Numbers::I32(numbers) => list(numbers.into_iter().map(Plain), visitor),
-        Numbers::U64(numbers) => list(numbers.into_iter().map(Plain), visitor),
-        Numbers::I64(numbers) => list(numbers.into_iter().map(Plain), visitor),
-        Numbers::F32(numbers) => list(numbers.into_iter().map(Plain), visitor),
+        Numbers::U8(numbers) => plain(numbers, visitor),
+        Numbers::I8(numbers) => plain(numbers, visitor),
+        Numbers::U16(numbers) => plain(numbers, visitor),
+        Numbers::I16(numbers) => plain(numbers, visitor),
+        Numbers::U32(numbers) => plain(numbers, visitor),
+        Numbers::I32(numbers) => plain(numbers, visitor),
+        Numbers::U64(numbers) => plain(numbers, visitor),
+        Numbers::I64(numbers) => plain(numbers, visitor),
+        Numbers::F32(numbers) => plain(numbers, visitor),
         Numbers::F64(numbers) => list(numbers.into_iter().map(Real), visitor),
     }
 }
