@@ -1,22 +1,17 @@
 //! Files that are opened although a process may have few: often 1,024, and 256 on macOS.
 //!
-//! Shards stay open between reads. All data sets of the process keep them in one pool. Where a file cannot be opened
-//! because there are too many, the pool closes one, and it is tried again.
+//! Data sets of shards keep files open between reads. Where another one cannot be opened because there are too many, one of
+//! those is closed, and it is tried again.
 
-#[cfg(feature = "data")]
-mod pool;
-
-#[cfg(feature = "data")]
-pub(crate) use pool::Kept;
 use std::io;
-#[cfg(any(feature = "data", feature = "vision"))]
+#[cfg(feature = "vision")]
 use std::{fs::File, path::Path, thread, time::Duration};
 
-/// How often it is tried once the pool has nothing left to close, and the pause between. Files that are being read now are
+/// How often it is tried once no data set has a file left to close, and the pause between. Files that are being read now are
 /// free soon.
-#[cfg(any(feature = "data", feature = "vision"))]
+#[cfg(feature = "vision")]
 const TRIES: u32 = 50;
-#[cfg(any(feature = "data", feature = "vision"))]
+#[cfg(feature = "vision")]
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Whether the process, or the machine, has as many open files as it may have.
@@ -27,26 +22,20 @@ pub(crate) fn are_too_many(error: &io::Error) -> bool {
 }
 
 /// Opens a file to read it.
-#[cfg(any(feature = "data", feature = "vision"))]
+#[cfg(feature = "vision")]
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     with_room(|| File::open(path))
 }
 
-/// Opens something. While there are too many files for it, files of the pool are closed.
-#[cfg(any(feature = "data", feature = "vision"))]
+/// Opens something. While there are too many files for it, files of data sets are closed.
+#[cfg(feature = "vision")]
 pub(crate) fn with_room<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
-    while_full(open, are_too_many)
-}
-
-/// The same, where such errors are in errors of another type.
-#[cfg(any(feature = "data", feature = "vision"))]
-pub(crate) fn while_full<T, E>(open: impl Fn() -> Result<T, E>, is_full: impl Fn(&E) -> bool) -> Result<T, E> {
     let mut tries = TRIES;
     loop {
         match open() {
-            Err(error) if is_full(&error) => {
+            Err(error) if are_too_many(&error) => {
                 #[cfg(feature = "data")]
-                if pool::close_one() {
+                if burn_shards::for_loader::close_one() {
                     continue;
                 }
                 if tries == 0 {

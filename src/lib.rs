@@ -121,9 +121,6 @@ pub use vocabulary::{Place, Stage};
 mod documents {
     #[doc = include_str!("../README.md")]
     struct Readme;
-    #[cfg(feature = "data")]
-    #[doc = include_str!("../docs/data-tokens.md")]
-    struct DataTokens;
     #[doc = include_str!("../docs/kept.md")]
     struct Kept;
     #[doc = include_str!("../docs/images.md")]
@@ -138,13 +135,4 @@ mod documents {
     struct Resume;
     #[doc = include_str!("../docs/samplers.md")]
     struct Samplers;
-    #[cfg(feature = "data")]
-    #[doc = include_str!("../docs/data-cache.md")]
-    struct DataCache;
-    #[cfg(feature = "parquet")]
-    #[doc = include_str!("../docs/data.md")]
-    struct Data;
-    #[cfg(all(feature = "http", feature = "parquet"))]
-    #[doc = include_str!("../docs/data-stores.md")]
-    struct DataStores;
 }

@@ -1,126 +1,15 @@
-//! How threads share: the locks and conditions of the pool, of the pipeline and of reading ahead, and the cores (`priority`).
+//! How threads share: the locks and conditions of the pool and of the pipeline, and the cores (`priority`).
 //!
 //! The locks are those of `parking_lot`, whose conditions ask the kernel to wake a thread only if one waits. With the cfg
-//! `burn_pinned_loom` they are those of loom, which runs a test through every order of its threads' steps. `.ci/loom`
-//! runs the models, `memory/pool/model.rs`, `pipeline/pipeline/model.rs` and `data/store/ahead/model.rs`.
+//! `burn_pinned_loom` they are those of loom, which runs a test through every order of its threads' steps; see `tests/locks`.
+//! `.ci/loom` runs the models, `memory/pool/model.rs` and `pipeline/pipeline/model.rs`.
 
-#[cfg(all(target_os = "linux", any(feature = "cuda", feature = "remote")))]
+#[cfg(all(target_os = "linux", feature = "cuda"))]
 mod priority;
 
 #[cfg(all(test, burn_pinned_loom))]
-pub(crate) use self::modelled::{Condvar, Mutex, MutexGuard, explore};
+pub(crate) use burn_pinned_locks::{Condvar, Mutex, MutexGuard, explore};
 #[cfg(not(all(test, burn_pinned_loom)))]
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
-#[cfg(all(target_os = "linux", any(feature = "cuda", feature = "remote")))]
+#[cfg(all(target_os = "linux", feature = "cuda"))]
 pub(crate) use priority::step_back;
-
-/// The interface of `parking_lot`, on loom.
-#[cfg(all(test, burn_pinned_loom))]
-mod modelled {
-    use std::{
-        env, fmt,
-        ops::{Deref, DerefMut},
-        sync::{
-            Arc,
-            atomic::{AtomicUsize, Ordering::Relaxed},
-        },
-        time::{Duration, Instant},
-    };
-
-    #[derive(Debug)]
-    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
-
-    impl<T: Default> Default for Mutex<T> {
-        fn default() -> Self {
-            Self::new(T::default())
-        }
-    }
-
-    impl<T> Mutex<T> {
-        pub(crate) fn new(value: T) -> Self {
-            Self(loom::sync::Mutex::new(value))
-        }
-
-        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-            MutexGuard(Some(self.0.lock().expect("no thread of a model panics")))
-        }
-    }
-
-    /// Empty only while its thread waits for a condition.
-    pub(crate) struct MutexGuard<'a, T>(Option<loom::sync::MutexGuard<'a, T>>);
-
-    impl<T: fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            fmt::Debug::fmt(&**self, f)
-        }
-    }
-
-    impl<T> Deref for MutexGuard<'_, T> {
-        type Target = T;
-
-        fn deref(&self) -> &T {
-            self.0.as_ref().expect("it is locked")
-        }
-    }
-
-    impl<T> DerefMut for MutexGuard<'_, T> {
-        fn deref_mut(&mut self) -> &mut T {
-            self.0.as_mut().expect("it is locked")
-        }
-    }
-
-    /// In a model time stands still. A wait whose notification is lost never ends, where a timeout would hide the loss.
-    #[derive(Debug, Default)]
-    pub(crate) struct Condvar(loom::sync::Condvar);
-
-    impl Condvar {
-        pub(crate) fn new() -> Self {
-            Self::default()
-        }
-
-        pub(crate) fn notify_one(&self) {
-            self.0.notify_one();
-        }
-
-        pub(crate) fn notify_all(&self) {
-            self.0.notify_all();
-        }
-
-        pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
-            guard.0 = guard.0.take().map(|locked| self.0.wait(locked).expect("no thread of a model panics"));
-        }
-
-        pub(crate) fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, _: Duration) {
-            self.wait(guard);
-        }
-
-        pub(crate) fn wait_while_for<T>(
-            &self,
-            guard: &mut MutexGuard<'_, T>,
-            mut waits: impl FnMut(&mut T) -> bool,
-            _: Duration,
-        ) {
-            while waits(guard) {
-                self.wait(guard);
-            }
-        }
-    }
-
-    /// Runs a model in every order of its threads' steps with at most `preemptions` interruptions. An interruption
-    /// stops a thread that could go on. The variable `LOOM_MORE` adds to this number.
-    pub(crate) fn explore(name: &str, preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
-        let (start, orders) = (Instant::now(), Arc::<AtomicUsize>::default());
-        let count = Arc::clone(&orders);
-        let mut builder = loom::model::Builder::new();
-        builder.max_branches = 10_000;
-        let more: usize = env::var("LOOM_MORE").map_or(0, |more| more.parse().expect("a number"));
-        let bound = preemptions + more;
-        builder.preemption_bound = Some(bound);
-        builder.check(move || {
-            count.fetch_add(1, Relaxed);
-            model();
-        });
-        let seconds = start.elapsed().as_secs_f64();
-        println!("{name}: {} orders with up to {bound} interruptions in {seconds:.1} s", orders.load(Relaxed));
-    }
-}

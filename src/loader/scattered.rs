@@ -1,6 +1,10 @@
 //! Whether an order asks for rows in so many places that their pages are decoded again and again.
 
-use crate::{data::Rows, observe::Counters, order::Sampling};
+use crate::{
+    data::Rows,
+    observe::Counters,
+    order::{Blocks, Sampling},
+};
 use std::{any::Any, sync::Arc};
 
 /// So many samples of an epoch are looked at.
@@ -16,6 +20,7 @@ pub(super) fn rows<I: 'static>(dataset: &dyn Any) -> Option<&Rows<I>> {
 /// Warns if the first samples of an epoch drive blocks out of the memory for decoded pages before they are used up.
 pub(super) fn check<I>(rows: &Rows<I>, sampling: &Sampling, epoch: usize, counters: &Counters) {
     let (Some(blocks), Sampling::Samples { sampler, .. }) = (rows.decoded_blocks(), sampling) else { return };
+    let blocks = Blocks::from(blocks);
     // Most data fit. Then no epoch is planned for this question.
     if blocks.fit() {
         return;

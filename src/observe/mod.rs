@@ -4,7 +4,6 @@
 //! saved as a picture or as a trace.
 
 mod counters;
-mod fetching;
 mod loops;
 #[cfg(feature = "cuda")]
 mod nvtx;
@@ -19,7 +18,6 @@ mod timeline;
 pub(crate) use counters::Totals;
 pub(crate) use counters::{Counters, OnDevice, SlowReads};
 #[cfg(feature = "remote")]
-pub(crate) use fetching::fetching;
 pub(crate) use loops::CopyId;
 pub(crate) use span::{Entered, Span};
 pub use stats::{Queues, StageStats, Stages, Stats, Verdict};

@@ -7,7 +7,7 @@
 //! Where reads take [`LONG`] or more, each task also notes how much of its time the worker was awake. A worker that sleeps
 //! waits for storage.
 
-use super::{counters::Counters, fetching, span::Entered, thread_time};
+use super::{counters::Counters, span::Entered, thread_time};
 use crate::{
     observe::stats::{TIMED, nanos},
     vocabulary::{BatchKey, Stage},
@@ -24,6 +24,15 @@ const SLOW: Duration = Duration::from_micros(20);
 const STAY: usize = 1024;
 /// Where reads take this long or longer, it is worth a look whether the worker sleeps.
 const LONG: Duration = Duration::from_millis(1);
+
+/// Returns how long this thread has waited for bytes from a store behind a network since the last call. Such a wait is no work of
+/// a worker, and no reason for more workers.
+fn take_fetching() -> Duration {
+    #[cfg(feature = "remote")]
+    return burn_shards::for_loader::take_fetching();
+    #[cfg(not(feature = "remote"))]
+    Duration::ZERO
+}
 
 /// What is timed of the samples that pass now.
 #[derive(Clone, Copy, PartialEq)]
@@ -59,7 +68,7 @@ impl<'a> TaskClock<'a> {
         if long {
             thread_time::follow();
         }
-        fetching::take(); // what was read outside of a task
+        take_fetching(); // what was read outside of a task
         Self {
             counters,
             worker,
@@ -120,7 +129,7 @@ impl<'a> TaskClock<'a> {
     pub(crate) fn end(self, rows: usize) -> Duration {
         let now = Instant::now();
         let time = now - self.started;
-        let fetched = fetching::take().min(time);
+        let fetched = take_fetching().min(time);
         let worked = time - fetched;
         if !TIMED {
             return worked;

@@ -1,7 +1,7 @@
 //! What is told while a data set is read: a bar on a terminal, and two lines in the log.
 
 #[cfg(feature = "data")]
-use crate::data::Progress as Bar;
+use burn_shards::for_loader::Progress as Bar;
 use std::time::Instant;
 
 /// The rows that were read, of those that there are.

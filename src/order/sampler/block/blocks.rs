@@ -126,12 +126,6 @@ impl Blocks {
         self.table.fingerprint
     }
 
-    /// Returns the samples and the bytes of each block.
-    #[cfg(all(test, feature = "parquet"))]
-    pub(crate) fn list(&self) -> Vec<(usize, u64)> {
-        self.ranges().map(|range| range.len()).zip(self.table.bytes.iter().copied()).collect()
-    }
-
     pub(super) fn limit(&self) -> Option<u64> {
         self.limit
     }

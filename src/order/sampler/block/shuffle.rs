@@ -81,8 +81,8 @@ impl BlockShuffle {
     /// dataset, or if the `streams * window` largest ones take more bytes than [`Blocks::with_limit`] has said. It counts
     /// as if one process read the whole order. Where `w` processes share it, each needs its part: let the limit be `w`
     /// times that of one.
-    pub fn new(blocks: Blocks, seed: u64) -> Self {
-        Self { blocks, seed, streams: STREAMS, window: WINDOW, plan: SharedPlan::default() }
+    pub fn new(blocks: impl Into<Blocks>, seed: u64) -> Self {
+        Self { blocks: blocks.into(), seed, streams: STREAMS, window: WINDOW, plan: SharedPlan::default() }
     }
 
     /// Sets the number of streams. Default: 8.

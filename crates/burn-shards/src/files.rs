@@ -1,0 +1,53 @@
+//! Files that are opened although a process may have few: often 1,024, and 256 on macOS.
+//!
+//! Shards stay open between reads. All data sets of the process keep them in one pool. Where a file cannot be opened
+//! because there are too many, the pool closes one, and it is tried again.
+
+mod pool;
+
+pub(crate) use pool::Kept;
+pub use pool::close_one;
+use std::io;
+use std::{fs::File, path::Path, thread, time::Duration};
+
+/// How often it is tried once the pool has nothing left to close, and the pause between. Files that are being read now are
+/// free soon.
+const TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Whether the process, or the machine, has as many open files as it may have.
+pub(crate) fn are_too_many(error: &io::Error) -> bool {
+    // The standard library has no stable kind for them.
+    let codes: &[i32] = if cfg!(windows) { &[4] } else { &[23, 24] };
+    error.raw_os_error().is_some_and(|code| codes.contains(&code))
+}
+
+/// Opens a file to read it.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    with_room(|| File::open(path))
+}
+
+/// Opens something. While there are too many files for it, files of the pool are closed.
+pub(crate) fn with_room<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    while_full(open, are_too_many)
+}
+
+/// The same, where such errors are in errors of another type.
+pub(crate) fn while_full<T, E>(open: impl Fn() -> Result<T, E>, is_full: impl Fn(&E) -> bool) -> Result<T, E> {
+    let mut tries = TRIES;
+    loop {
+        match open() {
+            Err(error) if is_full(&error) => {
+                if pool::close_one() {
+                    continue;
+                }
+                if tries == 0 {
+                    return Err(error);
+                }
+                tries -= 1;
+                thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Where the lines of a file are.
+
+use super::words::Mended;
+use crate::{error::DataError, index::checked, magic::other_format, progress::Progress, store::Objects};
+use bytes::Bytes;
+use serde::de::IgnoredAny;
+use std::{io::BufRead, ops::Range};
+
+/// Files are read in such pieces.
+const PIECE: u64 = 1 << 20;
+/// No row is longer: a file of one such line is not JSON lines.
+const MOST: u64 = 1 << 30;
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// Where the rows of a file are: a `u64` for the start of each, and one for the end of the last.
+#[derive(Debug)]
+pub(super) struct Lines(Bytes);
+
+impl Lines {
+    /// Takes what was saved. `None` if no such thing was.
+    pub(super) fn new(saved: Bytes) -> Option<Self> {
+        (saved.len() >= 8 && saved.len().is_multiple_of(8)).then_some(Self(saved))
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.0.len() / 8 - 1
+    }
+
+    /// The line of a row, and blank lines behind it. `row < rows()`.
+    pub(super) fn row(&self, row: usize) -> Range<u64> {
+        self.start(row)..self.start(row + 1)
+    }
+
+    /// How many rows there are in each run of about so many bytes.
+    pub(super) fn runs(&self, bytes: u64) -> Vec<usize> {
+        let (mut runs, mut first) = (Vec::new(), 0);
+        while first < self.rows() {
+            let end = self.start(first).saturating_add(bytes);
+            let (mut low, mut high) = (first + 1, self.rows());
+            while low < high {
+                let middle = low + (high - low) / 2;
+                if self.start(middle) < end { low = middle + 1 } else { high = middle }
+            }
+            runs.push(low - first);
+            first = low;
+        }
+        runs
+    }
+
+    fn start(&self, row: usize) -> u64 {
+        self.0.get(row * 8..).and_then(|rest| rest.first_chunk()).map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
+}
+
+/// Whether a saved index is of this file, as far as some of its rows tell.
+pub(super) fn are_of(objects: &Objects, object: usize, saved: &Bytes) -> Result<bool, DataError> {
+    let Some(lines) = Lines::new(saved.clone()) else { return Ok(false) };
+    let (rows, bytes) = (lines.rows(), objects.bytes(object));
+    if lines.start(rows) != bytes {
+        return Ok(false);
+    }
+    if rows == 0 {
+        return Ok(bytes <= PIECE && is_blank(text(&objects.read(object, 0..bytes)?)));
+    }
+    for row in checked(&objects.list()[object], rows) {
+        // The first row takes what is before it, and others the end of the line before.
+        let Range { start, end } = lines.row(row);
+        let from = if row == 0 { 0 } else { start.saturating_sub(1) };
+        if start >= end || end > bytes || start - from > PIECE {
+            return Ok(false);
+        }
+        let part = objects.read(object, from..end.min(start.saturating_add(PIECE)))?;
+        let (before, line) = part.split_at((start - from) as usize);
+        let begins = match row {
+            0 => matches!(text(before).last(), None | Some(b'\n')) && is_blank(text(before)),
+            _ => before == b"\n",
+        };
+        let (line, behind) = line.split_at(line.iter().position(|byte| *byte == b'\n').map_or(line.len(), |at| at + 1));
+        if !begins || is_blank(line) || !is_blank(behind) {
+            return Ok(false);
+        }
+        let last = if end - start > PIECE { objects.read(object, end - 1..end)?.pop() } else { part.last().copied() };
+        if end < bytes && last != Some(b'\n') {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The text behind the mark that some editors put at the beginning of a file.
+fn text(start: &[u8]) -> &[u8] {
+    start.strip_prefix(BOM).unwrap_or(start)
+}
+
+fn is_blank(text: &[u8]) -> bool {
+    text.iter().all(|byte| b" \t\r\n".contains(byte))
+}
+
+/// Reads a file and finds its rows. Lines of nothing but white space are none.
+pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Result<Vec<u8>, DataError> {
+    let mut found = Found { objects, object, lines: Vec::new(), last: None };
+    let bytes = objects.bytes(object);
+    // Where the line begins that is being read, and whether it has shown to be a row.
+    let (mut at, mut line, mut is_row) = (0, 0, false);
+    while at < bytes {
+        let piece = objects.read(object, at..bytes.min(at.saturating_add(PIECE)))?;
+        progress.add(piece.len() as u64);
+        let mut rest = piece.as_slice();
+        if at == 0 {
+            rest = text(rest);
+            found.is_of_lines(rest, piece.len() as u64 == bytes)?;
+            line = (piece.len() - rest.len()) as u64;
+        }
+        while !rest.is_empty() {
+            let before = rest;
+            let length = rest.skip_until(b'\n').unwrap_or(before.len()); // memory has no errors
+            let part = before.get(..length).unwrap_or(before);
+            is_row |= !is_blank(part);
+            if part.ends_with(b"\n") {
+                if is_row {
+                    found.add(line)?;
+                }
+                line = at + (piece.len() - rest.len()) as u64;
+                is_row = false;
+            }
+        }
+        at += piece.len() as u64;
+        // A hole in a sparse file is a line without an end.
+        found.fits(line, at)?;
+    }
+    if is_row {
+        found.add(line)?;
+    }
+    if found.lines.len() == 8 {
+        found.is_no_array()?;
+    }
+    found.add(bytes)?;
+    Ok(found.lines)
+}
+
+/// Whether the first value of a text goes on behind its first line. A line that is cut off is no such value.
+fn goes_on(start: &[u8], is_all: bool) -> bool {
+    let first_line = start.iter().position(|byte| *byte == b'\n').unwrap_or(start.len());
+    if !start.starts_with(b"[") && !start.starts_with(b"{") {
+        return false;
+    }
+    let mended = Mended::of(start);
+    let text = mended.as_ref().map_or(start, |mended| &mended.text);
+    let mut values = serde_json::Deserializer::from_slice(text).into_iter::<IgnoredAny>();
+    match values.next() {
+        Some(Ok(_)) => text[..values.byte_offset()].contains(&b'\n'),
+        Some(Err(error)) => error.is_eof() && !is_all && first_line < start.len(),
+        None => false,
+    }
+}
+
+/// What was found so far.
+struct Found<'a> {
+    objects: &'a Objects,
+    object: usize,
+    lines: Vec<u8>,
+    last: Option<u64>,
+}
+
+impl Found<'_> {
+    fn add(&mut self, start: u64) -> Result<(), DataError> {
+        self.fits(self.last.unwrap_or(start), start)?;
+        self.last = Some(start);
+        self.lines.extend(start.to_le_bytes());
+        Ok(())
+    }
+
+    fn fits(&self, start: u64, end: u64) -> Result<(), DataError> {
+        if end - start <= MOST {
+            return Ok(());
+        }
+        let problem = format!("the line at byte {start} has more than {MOST} bytes. Is it one object a line?");
+        Err(DataError::damaged(self.objects.name(self.object), problem))
+    }
+
+    /// Checks that the file is of this format, and that its first value is on one line. `start` may be all of it.
+    fn is_of_lines(&self, start: &[u8], is_all: bool) -> Result<(), DataError> {
+        if let Some(error) = other_format(self.objects.name(self.object), start) {
+            return Err(error);
+        }
+        let value = start.trim_ascii_start();
+        if goes_on(value, is_all) { Err(self.one_value(value.starts_with(b"["))) } else { Ok(()) }
+    }
+
+    /// Checks that the only row is no array of rows.
+    fn is_no_array(&self) -> Result<(), DataError> {
+        let (start, bytes) = (self.last.unwrap_or_default(), self.objects.bytes(self.object));
+        let line = self.objects.read(self.object, start..bytes.min(start.saturating_add(PIECE)))?;
+        if line.trim_ascii_start().starts_with(b"[") { Err(self.one_value(true)) } else { Ok(()) }
+    }
+
+    fn one_value(&self, is_array: bool) -> DataError {
+        let (is, filter) = match is_array {
+            true => ("one JSON array", "'.[]'"),
+            false => ("JSON whose objects take several lines each", "."),
+        };
+        let name = self.objects.name(self.object);
+        let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+        let cure = format!("rows are lines, each with one object. `jq -c {filter} {file} > lines.jsonl` makes them");
+        DataError::Format { object: name.into(), is: is.into(), cure }
+    }
+}

@@ -1,0 +1,171 @@
+//! A data set of JSON lines.
+
+use super::{
+    lines::{self, Lines},
+    parse::{parse, value},
+};
+use crate::{
+    Blocks,
+    cell::{Cell, Record},
+    error::DataError,
+    index::{self, Kind},
+    options::Options,
+    source::{Source, Wanted},
+    starts::Starts,
+    store::Objects,
+};
+use bytes::Bytes;
+#[cfg(feature = "remote")]
+use std::ops::Range;
+
+pub(super) const KIND: Kind = Kind(b"jsonl  1");
+/// Bytes of a block.
+const BLOCK: u64 = 4 << 20;
+/// So many rows are tried, to see which columns there are.
+const TRIED: usize = 1000;
+
+/// The rows of JSON lines.
+#[derive(Debug)]
+pub(crate) struct JsonlSource {
+    objects: Objects,
+    lines: Vec<Lines>,
+    starts: Starts,
+    wanted: Wanted,
+    there_is: Vec<(String, String)>,
+}
+
+/// Opens files of JSON lines. What the index lacks is read first.
+///
+/// Blank lines are no rows. Lines may end with CRLF. A row with a key that is there twice is an error, if the key is wanted.
+///
+/// # Errors
+/// If a file cannot be read or is compressed. Bad rows are no errors here.
+pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Result<JsonlSource, DataError> {
+    let is_of = |object, saved: &Bytes| lines::are_of(&objects, object, saved);
+    let found =
+        index::make(&objects, KIND, options, is_of, |object, progress| lines::find(&objects, object, progress))?;
+    let (mut lines, mut starts) = (Vec::with_capacity(found.len()), Starts::new());
+    for (object, found) in found.into_iter().enumerate() {
+        let damaged = || DataError::damaged(objects.name(object), "its index makes no sense");
+        let found = Lines::new(found).ok_or_else(damaged)?;
+        starts.add(found.rows()).ok_or_else(damaged)?;
+        lines.push(found);
+    }
+    let mut source = JsonlSource { objects, lines, starts, wanted: wanted.clone(), there_is: Vec::new() };
+    source.there_is = source.columns()?;
+    Ok(source)
+}
+
+impl JsonlSource {
+    fn parse(&self, (object, row): (usize, usize), line: &[u8]) -> Result<Record, DataError> {
+        parse(line.trim_ascii_end(), &self.wanted).map_err(|error| {
+            let text = error.to_string();
+            let place = format!(" at line {} column {}", error.line(), error.column());
+            let problem = format!("{} at column {}", text.strip_suffix(&place).unwrap_or(&text), error.column());
+            DataError::Row { object: self.objects.name(object).into(), row, key: None, column: None, problem }
+        })
+    }
+
+    /// Reads lines of one object at once: at least one, at most `most`, and no more bytes than a block has.
+    fn read_lines(&self, first: usize, most: usize) -> Result<Vec<Vec<u8>>, DataError> {
+        let (object, row) = self.starts.find(first);
+        let lines = &self.lines[object];
+        let start = lines.row(row).start;
+        let more = (row + 1..lines.rows()).take(most.saturating_sub(1));
+        let ends = more.map(|row| lines.row(row).end).take_while(|end| end.saturating_sub(start) <= BLOCK);
+        let ends: Vec<u64> = [lines.row(row).end].into_iter().chain(ends).collect();
+        let range = start..ends.last().copied().unwrap_or(start);
+        let mut rest = self.objects.samples(object, range, ends.len() as u64)?;
+        // From behind, so that each byte is moved once.
+        let mut lines: Vec<Vec<u8>> = ends[..ends.len() - 1]
+            .iter()
+            .rev()
+            .map(|end| rest.split_off((end.saturating_sub(start) as usize).min(rest.len())))
+            .collect();
+        lines.push(rest);
+        lines.reverse();
+        Ok(lines)
+    }
+
+    /// The keys of the first row that can be read, with all its keys or else with those that are wanted.
+    fn columns(&self) -> Result<Vec<(String, String)>, DataError> {
+        let (mut row, mut most, mut some) = (0, 1, None);
+        while row < self.len().min(TRIED) {
+            let lines = match self.read_lines(row, most) {
+                Err(DataError::TooLarge { .. }) => vec![Vec::new()],
+                lines => lines?,
+            };
+            for line in &lines {
+                match value(line.trim_ascii_end()) {
+                    Ok(Cell::Struct(record)) => return Ok(kinds(&record)),
+                    _ => some = some.or_else(|| parse(line.trim_ascii_end(), &self.wanted).ok()),
+                }
+            }
+            (row, most) = (row + lines.len(), (most * 8).min(TRIED));
+        }
+        Ok(kinds(&some.unwrap_or_default()))
+    }
+}
+
+/// The name of each key and the type of its value. A key that is there twice is told once.
+fn kinds(record: &Record) -> Vec<(String, String)> {
+    let mut kinds: Vec<(String, String)> = Vec::with_capacity(record.len());
+    for (name, cell) in record {
+        if !kinds.iter().any(|(it, _)| **it == **name) {
+            kinds.push(((**name).into(), kind(cell).into()));
+        }
+    }
+    kinds
+}
+
+fn kind(cell: &Cell) -> &'static str {
+    match cell {
+        Cell::Null => "null",
+        Cell::Bool(_) => "boolean",
+        Cell::Text(_) => "string",
+        Cell::List(_) => "array",
+        Cell::Struct(_) => "object",
+        _ => "number",
+    }
+}
+
+impl Source for JsonlSource {
+    fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    fn starts(&self) -> &Starts {
+        &self.starts
+    }
+
+    fn read(&self, row: usize) -> Result<Record, DataError> {
+        let (object, row) = self.starts.find(row);
+        let line = self.objects.samples(object, self.lines[object].row(row), 1)?;
+        self.parse((object, row), &line)
+    }
+
+    fn run(&self, first: usize, most: usize) -> Result<Vec<Result<Record, DataError>>, DataError> {
+        let (object, row) = self.starts.find(first);
+        let lines = match self.read_lines(first, most) {
+            Err(error @ DataError::TooLarge { .. }) => return Ok(vec![Err(error)]), // an error of that row
+            lines => lines?,
+        };
+        Ok(lines.iter().enumerate().map(|(at, line)| self.parse((object, row + at), line)).collect())
+    }
+
+    #[cfg(feature = "remote")]
+    fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError> {
+        let (object, row) = self.starts.find(row);
+        part(object, self.lines[object].row(row));
+        Ok(())
+    }
+
+    fn there_is(&self) -> Vec<(String, String)> {
+        self.there_is.clone()
+    }
+
+    /// Rows are read one by one, so a block takes no memory.
+    fn blocks(&self) -> Blocks {
+        Blocks::of_rows(self.lines.iter().flat_map(|lines| lines.runs(BLOCK)))
+    }
+}

@@ -1,0 +1,100 @@
+//! Burn datasets of files that many samples share: Parquet, tar shards, MDS, JSON lines ([`Rows`]), and token files ([`Tokens`]).
+//!
+//! ```
+//! use burn::data::dataset::Dataset;
+//! use burn_shards::Rows;
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Row {
+//!     text: String,
+//!     label: usize,
+//! }
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("train.jsonl");
+//! # std::fs::write(&path, "{\"text\": \"a\", \"label\": 1}\n")?;
+//! let train = Rows::<Row>::jsonl(path).open()?; // `parquet`, `tar` and `mds` in the same way
+//! assert_eq!(train.get(0)?.label, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Each is a Burn `Dataset` with random access and without a state. So they work with Burn's own `DataLoader` and its
+//! transforms. The loader `burn-pinned` feeds GPUs from them. Paths may be globs or lists of braces ([`Paths`]).
+//!
+//! # Features
+//!
+//! - `parquet`: Parquet files.
+//! - `http`: web servers and the Hugging Face hub.
+//! - `cloud`: S3, Google Cloud Storage and Azure.
+
+mod blocks;
+mod caught;
+mod cell;
+mod error;
+#[cfg(feature = "remote")]
+mod fetching;
+mod files;
+mod index;
+mod jsonl;
+mod location;
+mod magic;
+mod mapped;
+mod mds;
+mod options;
+mod parallel;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(feature = "parquet")]
+mod pieces;
+mod progress;
+mod replace;
+mod row;
+mod rows;
+mod sample;
+mod source;
+mod starts;
+mod store;
+mod sync;
+mod tar;
+mod tokens;
+#[cfg(feature = "remote")]
+mod traffic;
+mod url;
+
+pub use blocks::Blocks;
+pub use cell::Array;
+pub use error::DataError;
+#[cfg(feature = "remote")]
+pub use error::StoreError;
+pub use location::Paths;
+#[cfg(feature = "remote")]
+pub use rows::FetchAhead;
+pub use rows::{Rows, RowsBuilder};
+pub use tokens::{TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens, TokensError};
+#[cfg(feature = "remote")]
+pub use traffic::Fetched;
+
+/// What the loader `burn-pinned` needs besides. It may change with any version.
+#[doc(hidden)]
+pub mod for_loader {
+    #[cfg(feature = "remote")]
+    pub use crate::fetching::take as take_fetching;
+    pub use crate::{files::close_one, progress::Progress};
+}
+
+/// The examples of the pages, compiled and run as tests.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+    #[doc = include_str!("../docs/tokens.md")]
+    struct Tokens;
+    #[doc = include_str!("../docs/cache.md")]
+    struct Cache;
+    #[cfg(feature = "parquet")]
+    #[doc = include_str!("../docs/rows.md")]
+    struct Rows;
+    #[cfg(all(feature = "http", feature = "parquet"))]
+    #[doc = include_str!("../docs/stores.md")]
+    struct Stores;
+}

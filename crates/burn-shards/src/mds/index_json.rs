@@ -1,0 +1,159 @@
+//! `index.json`: which shards there are, and what their rows are made of.
+
+use crate::{
+    error::DataError,
+    magic::{LITDATA, is_litdata},
+    options::Options,
+    store::Objects,
+    url::beside,
+};
+use serde::Deserialize;
+use std::{
+    collections::HashSet,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
+
+/// The only version of the file, and of shards, that there is.
+const VERSION: u64 = 2;
+
+#[derive(Deserialize)]
+struct Index {
+    version: u64,
+    shards: Vec<Entry>,
+}
+
+/// A shard. Formats other than MDS lack most fields, so these have defaults.
+#[derive(Deserialize)]
+struct Entry {
+    format: String,
+    version: u64,
+    samples: u64,
+    raw_data: File,
+    #[serde(default)]
+    zip_data: Option<File>,
+    #[serde(default)]
+    compression: Option<String>,
+    #[serde(default)]
+    column_names: Vec<String>,
+    #[serde(default)]
+    column_encodings: Vec<String>,
+    #[serde(default)]
+    column_sizes: Vec<Option<u64>>,
+}
+
+/// What a shard itself tells of its columns.
+#[derive(Deserialize)]
+struct Head {
+    column_names: Vec<String>,
+    column_encodings: Vec<String>,
+    column_sizes: Vec<Option<u64>>,
+}
+
+#[derive(Deserialize)]
+struct File {
+    basename: String,
+    bytes: u64,
+}
+
+/// The columns of a shard, in the order in which they are in a row.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Columns {
+    pub(super) names: Vec<Arc<str>>,
+    pub(super) encodings: Vec<String>,
+    /// `None` is a size that each row tells.
+    pub(super) sizes: Vec<Option<u64>>,
+}
+
+/// What `index.json` tells of a shard.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) rows: u64,
+    /// Shared with the shards before it that have the same.
+    pub(super) columns: Arc<Columns>,
+    /// The `index.json`.
+    pub(super) index: Arc<str>,
+    pub(super) raw: Place,
+    /// The compressed file, and how it is compressed.
+    pub(super) zip: Option<(Place, String)>,
+}
+
+/// A file and its size.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+}
+
+/// Reads the files, and returns the shards of all of them, in order.
+pub(super) fn read(files: &[PathBuf], options: &Options) -> Result<Vec<Listed>, DataError> {
+    let mut shards: Vec<Listed> = Vec::new();
+    let objects = Objects::at(files.to_vec(), &options.for_once())?;
+    for (object, path) in files.iter().enumerate() {
+        let name = objects.name(object);
+        let text = objects.read(object, 0..objects.bytes(object))?;
+        let index: Index = serde_json::from_slice(&text).map_err(|error| match is_litdata(&text) {
+            true => DataError::Format { object: name.into(), is: LITDATA.0.into(), cure: LITDATA.1.into() },
+            false => DataError::damaged(name, error.to_string()),
+        })?;
+        supported(name, "its version", index.version == VERSION, &index.version)?;
+        for entry in index.shards {
+            supported(name, "shards of the format", entry.format == "mds", &entry.format)?;
+            supported(name, "shards of version", entry.version == VERSION, &entry.version)?;
+            let mut listed = listed(name, path, entry)?;
+            if let Some(before) = shards.last().filter(|before| before.columns == listed.columns) {
+                listed.columns = Arc::clone(&before.columns);
+            }
+            shards.push(listed);
+        }
+    }
+    Ok(shards)
+}
+
+fn supported(name: &str, what: &str, is: bool, value: &dyn std::fmt::Display) -> Result<(), DataError> {
+    if is { Ok(()) } else { Err(DataError::unsupported(name, None, format!("{what} `{value}`"))) }
+}
+
+fn listed(name: &str, index: &Path, entry: Entry) -> Result<Listed, DataError> {
+    let columns = Columns::new(entry.column_names, entry.column_encodings, entry.column_sizes);
+    let (names, encodings, sizes) = (&columns.names, &columns.encodings, &columns.sizes);
+    let mut seen = HashSet::new();
+    if names.len() != encodings.len() || names.len() != sizes.len() || !names.iter().all(|name| seen.insert(name)) {
+        return Err(DataError::damaged(name, "the names, encodings and sizes of the columns do not fit together"));
+    }
+    let place = |file: File| match stays(&file.basename) {
+        true => Ok(Place { path: beside(index, &file.basename), bytes: file.bytes }),
+        false => Err(DataError::damaged(name, format!("the shard `{}` is not in the folder", file.basename))),
+    };
+    let zip = match (entry.zip_data, entry.compression) {
+        (Some(file), Some(compression)) => Some((place(file)?, compression)),
+        (Some(_), None) => return Err(DataError::damaged(name, "it does not say how a shard is compressed")),
+        (None, _) => None,
+    };
+    let (columns, raw) = (Arc::new(columns), place(entry.raw_data)?);
+    Ok(Listed { rows: entry.samples, columns, index: name.into(), raw, zip })
+}
+
+/// Whether a name stays in its folder.
+fn stays(name: &str) -> bool {
+    !name.is_empty() && Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+impl Columns {
+    fn new(names: Vec<String>, encodings: Vec<String>, sizes: Vec<Option<u64>>) -> Self {
+        // The library that writes these files also takes 0 for a size that each row tells.
+        let names = names.into_iter().map(Into::into).collect();
+        Self { names, encodings, sizes: sizes.into_iter().map(|size| size.filter(|size| *size > 0)).collect() }
+    }
+
+    /// The columns that a shard tells itself. `None` if it does not.
+    pub(super) fn of_shard(head: &[u8]) -> Option<Self> {
+        let Head { column_names, column_encodings, column_sizes } = serde_json::from_slice(head).ok()?;
+        Some(Self::new(column_names, column_encodings, column_sizes))
+    }
+
+    /// Names and encodings.
+    pub(super) fn there_is(&self) -> Vec<(String, String)> {
+        self.names.iter().zip(&self.encodings).map(|(name, encoding)| ((**name).into(), encoding.clone())).collect()
+    }
+}

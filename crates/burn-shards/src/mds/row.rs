@@ -1,0 +1,110 @@
+//! From the bytes of a row to the values that are wanted of it.
+
+use super::{
+    encoding::{Encoding, number},
+    index_json::Columns,
+    ndarray::take,
+};
+use crate::{
+    cell::{Cell, Record},
+    error::DataError,
+    source::Wanted,
+};
+use std::{ops::Range, sync::Arc};
+
+/// What is read of each row of some shards.
+#[derive(Debug)]
+pub(super) struct Cut {
+    pub(super) columns: Arc<Columns>,
+    wanted: Vec<Column>,
+}
+
+#[derive(Debug)]
+struct Column {
+    /// Its place in a row.
+    place: usize,
+    name: Arc<str>,
+    encoding: Encoding,
+    /// Which of its fields, if its values are structs.
+    fields: Wanted,
+}
+
+/// What is wrong with a row: the column, if it is one, and the problem.
+#[derive(Debug)]
+pub(super) struct Wrong(pub(super) Option<Arc<str>>, pub(super) String);
+
+impl Cut {
+    /// Returns how the wanted columns are read. `object` is for errors. Wanted columns that are not there are left out.
+    pub(super) fn new(object: &str, columns: &Arc<Columns>, wanted: &Wanted) -> Result<Self, DataError> {
+        let column = |place: usize, fields: &Wanted| {
+            let (name, encoding) = (&columns.names[place], &columns.encodings[place]);
+            let encoding =
+                Encoding::parse(encoding).map_err(|what| DataError::unsupported(object, Some(name), what))?;
+            Ok(Column { place, name: Arc::clone(name), encoding, fields: fields.clone() })
+        };
+        let wanted: Result<_, DataError> = match wanted {
+            Wanted::All => (0..columns.names.len()).map(|place| column(place, wanted)).collect(),
+            Wanted::Some(names) => names
+                .iter()
+                .filter_map(|(name, fields)| Some((columns.names.iter().position(|it| it == name)?, fields)))
+                .map(|(place, fields)| column(place, fields))
+                .collect(),
+        };
+        Ok(Self { columns: Arc::clone(columns), wanted: wanted? })
+    }
+
+    /// A column that both have and that has another encoding in each.
+    pub(super) fn differs(&self, other: &Self) -> Option<Arc<str>> {
+        let another =
+            |column: &&Column| other.wanted.iter().any(|it| it.name == column.name && it.encoding != column.encoding);
+        self.wanted.iter().find(another).map(|column| Arc::clone(&column.name))
+    }
+
+    /// The wanted columns, each with a value of its encoding.
+    pub(super) fn sample(&self) -> Record {
+        self.wanted.iter().map(|column| (Arc::clone(&column.name), column.encoding.sample())).collect()
+    }
+
+    /// Reads the wanted columns, in the order in which they are wanted. If most of a row is one file, its bytes stay where
+    /// they are.
+    pub(super) fn read(&self, mut row: Vec<u8>) -> Result<Record, Wrong> {
+        let ranges = self.ranges(&row).map_err(|problem| Wrong(None, problem))?;
+        let large = |column: &Column| column.encoding == Encoding::Bytes && ranges[column.place].len() > row.len() / 2;
+        let large = self.wanted.iter().position(large);
+        let cell = |(n, column): (usize, &Column)| {
+            let bytes = if Some(n) == large { &[] } else { row.get(ranges[column.place].clone()).unwrap_or_default() };
+            let cell = column.encoding.read(bytes, &column.fields);
+            cell.map(|cell| (Arc::clone(&column.name), cell))
+                .map_err(|problem| Wrong(Some(Arc::clone(&column.name)), problem))
+        };
+        let mut record = self.wanted.iter().enumerate().map(cell).collect::<Result<Record, _>>()?;
+        if let Some(n) = large {
+            let Range { start, end } = ranges[self.wanted[n].place];
+            row.truncate(end);
+            row.drain(..start);
+            record[n].1 = Cell::Bytes(row);
+        }
+        Ok(record)
+    }
+
+    /// Where each column is in a row. The ranges fill the row.
+    fn ranges(&self, row: &[u8]) -> Result<Vec<Range<usize>>, String> {
+        let (mut ranges, mut head) = (Vec::with_capacity(self.columns.sizes.len()), row);
+        let mut at = self.columns.sizes.iter().filter(|size| size.is_none()).count() * 4;
+        take(&mut &*row, at)?;
+        for size in &self.columns.sizes {
+            let size = match size {
+                Some(size) => *size,
+                None => number(&mut head)?.into(),
+            };
+            let end = usize::try_from(size).ok().and_then(|size| at.checked_add(size)).filter(|end| *end <= row.len());
+            let end = end.ok_or_else(|| format!("it has {} bytes, and its columns have more", row.len()))?;
+            ranges.push(at..end);
+            at = end;
+        }
+        if at == row.len() {
+            return Ok(ranges);
+        }
+        Err(format!("it has {} bytes, and its columns have {at}", row.len()))
+    }
+}

@@ -1,0 +1,152 @@
+//! A data set of MDS shards.
+
+use super::{
+    index_json::{self, Listed},
+    row::{Cut, Wrong},
+    shard::Shard,
+    unpack::{self, Packed},
+};
+use crate::{
+    Blocks,
+    cell::Record,
+    error::DataError,
+    index::look,
+    location::Paths,
+    options::Options,
+    source::{Source, Wanted},
+    starts::Starts,
+    store::{Objects, cache::Set},
+    url::url,
+};
+#[cfg(feature = "remote")]
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The rows of MDS shards.
+#[derive(Debug)]
+pub(crate) struct MdsSource {
+    objects: Objects,
+    shards: Vec<Shard>,
+    starts: Starts,
+    /// What is read of the rows of each shard, by its place in `cuts`.
+    cut: Vec<usize>,
+    /// One for each list of columns that shards have.
+    cuts: Vec<Cut>,
+    /// Keeps decompressed shards from being evicted.
+    _unpacked: Option<Set>,
+}
+
+/// Opens the data set of a folder that has an `index.json`, or of several such folders, one after the other.
+///
+/// Compressed shards are decompressed first. The columns of uncompressed images (`pil`) have structs of `width`, `height`,
+/// `mode` and `data`.
+///
+/// # Errors
+/// If a file is missing, damaged or of another size than `index.json` says, if a wanted column cannot be read or has another
+/// encoding than in a shard before, or if there is no room for decompressed shards.
+pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<MdsSource, DataError> {
+    let files = paths.in_folders("index.json")?;
+    let listed = index_json::read(&files, options)?;
+    let (cut, cuts) = cuts(&listed, wanted)?;
+    // Looked at once: another process may decompress a shard meanwhile.
+    let packed: Vec<Option<Packed>> = listed.iter().map(packed).collect();
+    let (unpacked, set) = unpack::unpack(packed.iter().flatten(), options)?;
+    let mut unpacked = unpacked.into_iter();
+    let path = |(shard, packed): (&Listed, &Option<Packed>)| {
+        packed.as_ref().and_then(|_| unpacked.next()).unwrap_or_else(|| shard.raw.path.clone())
+    };
+    let objects = Objects::at(listed.iter().zip(&packed).map(path).collect(), options)?;
+    let (mut shards, mut starts) = (Vec::with_capacity(listed.len()), Starts::new());
+    for (object, listed) in listed.iter().enumerate() {
+        if objects.bytes(object) != listed.raw.bytes {
+            let problem = format!("it has {} bytes, and `index.json` says {}", objects.bytes(object), listed.raw.bytes);
+            return Err(DataError::damaged(objects.name(object), problem));
+        }
+        let shard = Shard::new(&objects, object, listed.rows, &listed.columns)?;
+        let too_many = || DataError::damaged(objects.name(object), "there are too many rows");
+        starts.add(shard.rows()).ok_or_else(too_many)?;
+        shards.push(shard);
+    }
+    Ok(MdsSource { objects, shards, starts, cut, cuts, _unpacked: set })
+}
+
+/// What is read of each shard, and of which shard which. A column must have one encoding in all shards that have it.
+fn cuts(listed: &[Listed], wanted: &Wanted) -> Result<(Vec<usize>, Vec<Cut>), DataError> {
+    let (mut place, mut cuts) = (Vec::with_capacity(listed.len()), Vec::<Cut>::new());
+    for (number, Listed { columns, index, .. }) in listed.iter().enumerate() {
+        let known = cuts.iter().position(|known| Arc::ptr_eq(&known.columns, columns) || known.columns == *columns);
+        place.push(known.unwrap_or(cuts.len()));
+        if known.is_some() {
+            continue;
+        }
+        let cut = Cut::new(index, columns, wanted)?;
+        if let Some(column) = cuts.iter().find_map(|known| cut.differs(known)) {
+            let problem = format!("shard {number} has column `{column}` in another encoding than shards before it");
+            return Err(DataError::Schema { object: (**index).into(), problem, there_is: columns.there_is() });
+        }
+        cuts.push(cut);
+    }
+    Ok((place, cuts))
+}
+
+/// What has to be decompressed of a shard: nothing if it is there as it is. A store has compressed shards alone.
+fn packed(shard: &Listed) -> Option<Packed<'_>> {
+    let (file, compression) =
+        shard.zip.as_ref().filter(|_| url(&shard.raw.path).is_some() || !shard.raw.path.exists())?;
+    Some(Packed { file, compression, raw: &shard.raw })
+}
+
+impl Source for MdsSource {
+    fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    fn starts(&self) -> &Starts {
+        &self.starts
+    }
+
+    fn read(&self, row: usize) -> Result<Record, DataError> {
+        let (object, row) = self.starts.find(row);
+        let range = self.shards[object].row(&self.objects, object, row)?;
+        let bytes = self.objects.samples(object, range, 1)?;
+        self.cuts[self.cut[object]].read(bytes).map_err(|Wrong(column, problem)| DataError::Row {
+            object: self.objects.name(object).into(),
+            row,
+            key: None,
+            column: column.map(|column| (*column).into()),
+            problem,
+        })
+    }
+
+    #[cfg(feature = "remote")]
+    fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError> {
+        let (object, row) = self.starts.find(row);
+        part(object, self.shards[object].row(&self.objects, object, row)?);
+        Ok(())
+    }
+
+    /// Reads the table of each shard. One that is not the shard of `index.json` shows it there.
+    fn check(&self) -> Result<(), DataError> {
+        let with_rows: Vec<usize> = (0..self.shards.len()).filter(|object| self.shards[*object].rows() > 0).collect();
+        look(&self.objects, &with_rows, |object| self.shards[*object].row(&self.objects, *object, 0)).map(drop)
+    }
+
+    fn samples(&self) -> Vec<(usize, Record)> {
+        self.cut.iter().enumerate().map(|(object, cut)| (object, self.cuts[*cut].sample())).collect()
+    }
+
+    fn there_is(&self) -> Vec<(String, String)> {
+        let mut there_is: Vec<(String, String)> = Vec::new();
+        for column in self.cuts.iter().flat_map(|cut| cut.columns.there_is()) {
+            if there_is.iter().all(|(name, _)| *name != column.0) {
+                there_is.push(column);
+            }
+        }
+        there_is
+    }
+
+    /// A block is a shard. Its rows are read one by one, so it takes no memory.
+    fn blocks(&self) -> Blocks {
+        Blocks::of_rows(self.shards.iter().map(Shard::rows).filter(|rows| *rows > 0))
+    }
+}

@@ -1,0 +1,273 @@
+//! Decompresses shards, once. Several processes may do it at the same time.
+
+use super::index_json::Place;
+use crate::{
+    error::DataError,
+    options::Options,
+    parallel::in_parallel,
+    progress::Progress,
+    replace::replace,
+    store::{
+        Object, Objects,
+        cache::{Folder, Id, SHARD, SMALL, Set, Sums, bytes_of, unusable, whole_blocks},
+    },
+    url::{shown, url},
+};
+use crc32fast::Hasher as Crc;
+use std::{
+    cell::RefCell,
+    fs,
+    io::{self, BufReader, Cursor, Read, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// A process that decompresses and writes nothing for longer has been stopped. Some shards are decompressed as a whole before
+/// a byte is written.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A shard that is there only in compressed form.
+#[derive(Debug)]
+pub(super) struct Packed<'a> {
+    pub(super) file: &'a Place,
+    /// A name, and often a level behind a colon.
+    pub(super) compression: &'a str,
+    pub(super) raw: &'a Place,
+}
+
+/// How a shard is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Codec {
+    Brotli,
+    Bzip2,
+    Gzip,
+    Snappy,
+    Zstd,
+}
+
+/// Returns the decompressed files, and what keeps them from being evicted. Those that are not there yet are made.
+pub(super) fn unpack<'a>(
+    shards: impl Iterator<Item = &'a Packed<'a>>,
+    options: &Options,
+) -> Result<(Vec<PathBuf>, Option<Set>), DataError> {
+    let shards: Vec<&Packed> = shards.collect();
+    let Some(first) = shards.first() else { return Ok((Vec::new(), None)) };
+    // The checksums of a few shards are small.
+    let small = SMALL + whole_blocks(bytes_of(shards.len()).saturating_sub(SMALL / 2));
+    let bytes = shards.iter().fold(small, |bytes, shard| bytes.saturating_add(whole_blocks(shard.raw.bytes)));
+    let ((folder, limit), codecs) = (limit(options, first, bytes)?, codecs(&shards)?);
+    let sources = Objects::at(shards.iter().map(|shard| shard.file.path.clone()).collect(), &options.for_once())?;
+    for (shard, source) in shards.iter().zip(sources.list()) {
+        if source.bytes != shard.file.bytes {
+            let problem = format!("it has {} bytes, and `index.json` says {}", source.bytes, shard.file.bytes);
+            return Err(DataError::damaged(&source.name, problem));
+        }
+    }
+    let set = reserve(folder, limit, bytes, id(&shards, &sources))?;
+    let _writer = set.writer(PATIENCE).map_err(|error| unusable(folder, &error))?;
+    let target = |(n, shard): (usize, &&Packed)| {
+        let stem = shard.raw.path.file_stem().unwrap_or_default().to_string_lossy();
+        set.folder().join(format!("{n:05}-{stem}{SHARD}"))
+    };
+    let targets: Vec<PathBuf> = shards.iter().enumerate().map(target).collect();
+    let sums = Sums::open(set.folder()).map_err(|error| unusable(folder, &error))?;
+    let all: Vec<usize> = (0..shards.len()).collect();
+    let there = in_parallel(&all, |n| Ok(sums.has(*n as u64, &targets[*n], shards[*n].raw.bytes)))?;
+    let missing: Vec<usize> = all.into_iter().filter(|n| !there[*n]).collect();
+    let progress =
+        Progress::new("decompressing", missing.iter().fold(0, |all: u64, n| all.saturating_add(shards[*n].file.bytes)));
+    let one = |n: &usize| {
+        let (shard, target) = (shards[*n], &targets[*n]);
+        let checksum = unpack_one(shard, codecs[*n], (&sources, *n), target, &progress)?;
+        sums.note(*n as u64, target, checksum).map_err(|error| no_room(target, shard.raw.bytes, &error))
+    };
+    let done = in_parallel(&missing, one);
+    progress.end();
+    done.map(|_| (targets, Some(set)))
+}
+
+/// The folder and its limit, if that allows for so many bytes.
+fn limit<'a>(options: &'a Options, first: &Packed, bytes: u64) -> Result<(&'a Path, u64), DataError> {
+    let (problem, folder) = match &options.cache {
+        Some((folder, limit)) if bytes <= *limit => return Ok((folder, *limit)),
+        Some((folder, limit)) => (
+            format!("the decompressed shards take {bytes} bytes, and the limit is {limit}"),
+            folder.display().to_string(),
+        ),
+        None => {
+            let shard = shown(&first.file.path);
+            (format!("{shard} is compressed, and nothing says where to keep decompressed shards"), "a folder".into())
+        }
+    };
+    Err(DataError::Option { option: "cache", problem, advice: format!("write `.cache(\"{folder}\", {bytes})`") })
+}
+
+/// Opens the set of the shards, with room for all of them.
+fn reserve(path: &Path, limit: u64, bytes: u64, id: Id) -> Result<Set, DataError> {
+    let folder = Folder::open(path, limit)?;
+    let open = || {
+        let mut account = folder.lock()?;
+        let (set, _) = account.open(id)?;
+        let more = bytes.saturating_sub(set.reserved()?);
+        account.make_room(more)?;
+        let room = account.room();
+        if more <= room {
+            account.correct(&set, bytes)?;
+        }
+        Ok((set, more.saturating_sub(room)))
+    };
+    let (set, lacking) = open().map_err(|error| unusable(path, &error))?;
+    if lacking == 0 {
+        return Ok(set);
+    }
+    Err(DataError::Option {
+        option: "cache",
+        problem: format!(
+            "the decompressed shards take {bytes} bytes, and other data sets that are open leave {} of the limit of {limit}",
+            bytes - lacking
+        ),
+        advice: format!("write `.cache({path:?}, {})`, or name another folder", limit.saturating_add(lacking)),
+    })
+}
+
+/// Another name if a compressed shard changes, or if another one is put in its place.
+fn id(shards: &[&Packed], sources: &Objects) -> Id {
+    let object = |(shard, source): (&&Packed, &Object)| {
+        // Of a URL, the name and the tag have all but a signature, which is another one each day.
+        let place = match url(&shard.file.path) {
+            Some(_) => source.name.to_string(),
+            None => {
+                let path = fs::canonicalize(&shard.file.path).unwrap_or_else(|_| shard.file.path.clone());
+                format!("{} {}", path.display(), marks(&path))
+            }
+        };
+        let name = format!("{place} {} {}", shard.compression, shard.raw.bytes);
+        Object { name: name.into(), ..source.clone() }
+    };
+    Id::of("shards", &shards.iter().zip(sources.list()).map(object).collect::<Vec<_>>())
+}
+
+/// What tells a file from another one of the same size and time that took its place on this machine.
+#[cfg(unix)]
+fn marks(path: &Path) -> String {
+    use std::os::unix::fs::MetadataExt;
+    let marks = |meta: fs::Metadata| format!("{} {} {}", meta.ino(), meta.ctime(), meta.ctime_nsec());
+    fs::metadata(path).map_or_else(|_| String::new(), marks)
+}
+
+/// The size and the time alone tell it.
+#[cfg(not(unix))]
+fn marks(_: &Path) -> &'static str {
+    ""
+}
+
+fn codecs(shards: &[&Packed]) -> Result<Vec<Codec>, DataError> {
+    let codec = |shard: &&Packed| match shard.compression.split(':').next() {
+        Some("br") => Ok(Codec::Brotli),
+        Some("bz2") => Ok(Codec::Bzip2),
+        Some("gz") => Ok(Codec::Gzip),
+        Some("snappy") => Ok(Codec::Snappy),
+        Some("zstd") => Ok(Codec::Zstd),
+        _ => {
+            let what = format!("the compression `{}`", shard.compression);
+            Err(DataError::unsupported(&shown(&shard.file.path), None, what))
+        }
+    };
+    shards.iter().map(codec).collect()
+}
+
+fn unpack_one(
+    shard: &Packed,
+    codec: Codec,
+    (sources, source): (&Objects, usize),
+    target: &Path,
+    progress: &Progress,
+) -> Result<u32, DataError> {
+    let mut sum = Crc::new();
+    let (file, name) = (sources.whole(source)?, sources.name(source));
+    let no_room = |error: io::Error| no_room(target, shard.raw.bytes, &error);
+    replace(target, no_room, |to| {
+        let broken = RefCell::new(None);
+        let damaged = |problem: String| match broken.take() {
+            Some(source) => DataError::Read { object: name.into(), range: 0..shard.file.bytes, source },
+            None => DataError::damaged(name, problem),
+        };
+        let file = Counted { file, progress, broken: &broken };
+        let mut from = reader(codec, file, shard).map_err(|error| damaged(error.to_string()))?;
+        let (mut piece, mut left) = (vec![0; 1 << 18], shard.raw.bytes);
+        loop {
+            let bytes = match from.read(&mut piece) {
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(damaged(error.to_string())),
+            };
+            let size = || format!("it does not decompress to the {} bytes of `index.json`", shard.raw.bytes);
+            match left.checked_sub(bytes as u64) {
+                // What is noted must be on the disk, also after a power failure.
+                Some(0) if bytes == 0 => return to.sync_data().map_err(no_room),
+                Some(after) if bytes > 0 => left = after,
+                _ => return Err(damaged(size())),
+            }
+            let some = piece.get(..bytes).unwrap_or_default();
+            sum.update(some);
+            to.write_all(some).map_err(no_room)?;
+        }
+    })?;
+    Ok(sum.finalize())
+}
+
+/// Decompresses what it reads. All but Snappy do it in pieces.
+fn reader<'a>(codec: Codec, file: Counted<'a>, shard: &Packed) -> io::Result<Box<dyn Read + 'a>> {
+    let file = BufReader::with_capacity(1 << 16, file);
+    Ok(match codec {
+        Codec::Brotli => Box::new(brotli::Decompressor::new(file, 1 << 16)),
+        Codec::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(file)),
+        Codec::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
+        Codec::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(file)?),
+        Codec::Snappy => Box::new(Cursor::new(snappy(file, shard)?)),
+    })
+}
+
+/// Three bytes of Snappy stand for 64 at most.
+const SNAPPY: u64 = 22;
+
+/// Snappy's plain blocks, without frames: all or nothing.
+fn snappy(file: impl Read, shard: &Packed) -> io::Result<Vec<u8>> {
+    // Where nothing can be shortened, it adds a sixth at most.
+    let most = shard.raw.bytes.saturating_add(shard.raw.bytes / 6).saturating_add(32);
+    if shard.file.bytes > most {
+        let problem = format!("{} bytes are more than Snappy makes of {}", shard.file.bytes, shard.raw.bytes);
+        return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+    }
+    let mut packed = Vec::new();
+    file.take(shard.file.bytes).read_to_end(&mut packed)?;
+    let bytes = snap::raw::decompress_len(&packed)? as u64;
+    if bytes != shard.raw.bytes || bytes / SNAPPY > packed.len() as u64 {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{bytes} bytes cannot be in it")));
+    }
+    Ok(snap::raw::Decoder::new().decompress_vec(&packed)?)
+}
+
+fn no_room(path: &Path, bytes: u64, error: &io::Error) -> DataError {
+    let problem = format!("{} cannot be written: {error}", path.display());
+    DataError::Option { option: "cache", problem, advice: format!("name a folder that has room for {bytes} bytes") }
+}
+
+/// Tells the progress bar what was read, and keeps the error of a file that cannot be read: its data are not to blame.
+struct Counted<'a> {
+    file: Box<dyn Read + Send + 'a>,
+    progress: &'a Progress,
+    broken: &'a RefCell<Option<io::Error>>,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self.file.read(into) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                *self.broken.borrow_mut() = Some(error);
+                Err(io::Error::other("it cannot be read"))
+            }
+            read => read.inspect(|bytes| self.progress.add(*bytes as u64)),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Decoded values of some rows of a leaf.
+
+use crate::pieces::Weigh;
+use std::{mem::size_of, ops::Range};
+
+/// The values of neighbouring rows. Nulls have a place too.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) rows: usize,
+    /// The definition level of each row, of a list that of its first element. Empty if all are full.
+    pub(super) defs: Vec<u8>,
+    /// Where the elements of each row begin, and where the last ones end. Empty if it is no list.
+    pub(super) starts: Vec<u32>,
+    /// Whether an element of a list is null. Empty if none is.
+    pub(super) holes: Vec<bool>,
+    pub(super) values: Values,
+}
+
+#[derive(Debug)]
+pub(super) enum Values {
+    Bool(Vec<bool>),
+    I32(Vec<i32>),
+    I64(Vec<i64>),
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    Bytes(Blob),
+}
+
+/// Byte strings one after another. Rows may share one.
+#[derive(Debug, Default)]
+pub(super) struct Blob {
+    pub(super) bytes: Vec<u8>,
+    /// Start and length.
+    pub(super) places: Vec<(u32, u32)>,
+}
+
+impl Piece {
+    /// The definition level of a row.
+    pub(super) fn def(&self, row: usize, full: u8) -> u8 {
+        self.defs.get(row).copied().unwrap_or(full)
+    }
+
+    /// The elements of a row of a list.
+    pub(super) fn elements(&self, row: usize) -> Range<usize> {
+        let at = |row: usize| self.starts.get(row).map_or(0, |start| *start as usize);
+        at(row)..at(row + 1)
+    }
+
+    pub(super) fn is_hole(&self, element: usize) -> bool {
+        self.holes.get(element).copied().unwrap_or(false)
+    }
+}
+
+impl Blob {
+    pub(super) fn get(&self, at: usize) -> Option<&[u8]> {
+        let (start, length) = *self.places.get(at)?;
+        self.bytes.get(start as usize..)?.get(..length as usize)
+    }
+}
+
+impl Weigh for Piece {
+    fn bytes(&self) -> u64 {
+        let values = match &self.values {
+            Values::Bool(values) => values.capacity(),
+            Values::I32(values) => values.capacity() * 4,
+            Values::I64(values) => values.capacity() * 8,
+            Values::F32(values) => values.capacity() * 4,
+            Values::F64(values) => values.capacity() * 8,
+            Values::Bytes(blob) => blob.bytes.capacity() + blob.places.capacity() * 8,
+        };
+        let levels = self.defs.capacity() + self.starts.capacity() * 4 + self.holes.capacity();
+        (size_of::<Self>() + values + levels) as u64
+    }
+}

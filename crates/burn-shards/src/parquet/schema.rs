@@ -1,0 +1,197 @@
+//! From a file's schema to the columns that are wanted, and the leaves that hold them.
+
+use super::{
+    kind::Kind,
+    nodes::{element, is, is_list, is_map, is_old_list, leaves},
+    words::word,
+    wrong::Wrong,
+};
+use crate::source::Wanted;
+use parquet::{
+    basic::{Repetition, Type as Stored},
+    schema::types::{ColumnDescPtr, SchemaDescriptor, Type},
+};
+use std::sync::Arc;
+
+/// What is wanted of one file.
+#[derive(Debug)]
+pub(super) struct Columns {
+    pub(super) list: Vec<Column>,
+    pub(super) leaves: Vec<Leaf>,
+}
+
+/// A column, or a field of a struct.
+#[derive(Debug)]
+pub(super) struct Column {
+    pub(super) name: Arc<str>,
+    pub(super) shape: Shape,
+}
+
+/// How a column is made of leaves. Leaves are places in [`Columns::leaves`].
+#[derive(Debug)]
+pub(super) enum Shape {
+    Value(usize),
+    List(usize),
+    Struct(Struct),
+}
+
+#[derive(Debug)]
+pub(super) struct Struct {
+    pub(super) fields: Vec<Column>,
+    /// It is null where its fields are defined to less than this level.
+    pub(super) there: u8,
+    /// What tells the level if none of its fields is wanted.
+    pub(super) level: Option<Box<Shape>>,
+}
+
+/// A column of values, as Parquet stores them.
+#[derive(Debug, Clone)]
+pub(super) struct Leaf {
+    /// Its place among all leaves of the file.
+    pub(super) place: usize,
+    /// The names to it, with dots between.
+    pub(super) path: Arc<str>,
+    pub(super) is: ColumnDescPtr,
+    pub(super) kind: Kind,
+    /// The definition level of a value that is there.
+    pub(super) full: u8,
+    pub(super) list: Option<Levels>,
+}
+
+impl Leaf {
+    /// How many bytes of a piece a value takes, with its level, but for the bytes of a string.
+    pub(super) fn kept(&self) -> u64 {
+        let value = match self.is.physical_type() {
+            Stored::BOOLEAN => 1,
+            Stored::INT32 | Stored::FLOAT => 4,
+            _ => 8,
+        };
+        value + u64::from(self.full > 0)
+    }
+}
+
+/// What the definition levels of a list mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Levels {
+    /// From here on the list is there. It may be empty.
+    pub(super) there: u8,
+    /// From here on it has an element. That may be null.
+    pub(super) element: u8,
+}
+
+impl Columns {
+    /// Finds the columns that are wanted. Wanted ones that the file lacks are left out, and at the first look also fields
+    /// of structs that are not supported. The error names its column.
+    pub(super) fn find(schema: &SchemaDescriptor, wanted: &Wanted, first_look: bool) -> Result<Self, (String, Wrong)> {
+        let mut walk = Walk { schema, next: 0, leaves: Vec::new(), first_look };
+        let mut found = Vec::new();
+        for node in schema.root_schema().get_fields() {
+            let (name, first) = (node.name(), walk.next);
+            if let Some(wanted) = wanted.of(name) {
+                if found.iter().any(|column: &Column| *column.name == *name) {
+                    return Err((name.to_string(), Wrong::Unsupported("two columns of one name".into())));
+                }
+                let shape = walk.shape(node, wanted, 0).map_err(|wrong| (name.to_string(), wrong))?;
+                found.push(Column { name: name.into(), shape });
+            }
+            walk.next = first + leaves(node);
+        }
+        if let Wanted::Some(order) = wanted {
+            found.sort_by_key(|column| order.iter().position(|(name, _)| *name == column.name));
+        }
+        Ok(Self { list: found, leaves: walk.leaves })
+    }
+}
+
+struct Walk<'a> {
+    schema: &'a SchemaDescriptor,
+    /// The place of the next leaf.
+    next: usize,
+    leaves: Vec<Leaf>,
+    first_look: bool,
+}
+
+impl Walk<'_> {
+    /// `above` is the definition level of what the node is in.
+    fn shape(&mut self, node: &Type, wanted: &Wanted, above: u8) -> Result<Shape, Wrong> {
+        let level = above + u8::from(!is(node, Repetition::REQUIRED));
+        let repeated = is(node, Repetition::REPEATED);
+        if node.is_primitive() {
+            let levels = repeated.then_some(Levels { there: above, element: level });
+            return self.leaf(levels);
+        }
+        if is_map(node) || repeated {
+            return Err(Wrong::Unsupported(format!("the type {}", word(node))));
+        }
+        if is_list(node) {
+            return self.list(node, level);
+        }
+        let (mut fields, start) = (Vec::new(), self.next);
+        for field in node.get_fields() {
+            let (first, before) = (self.next, self.leaves.len());
+            if let Some(wanted) = wanted.of(field.name()) {
+                match self.shape(field, wanted, level) {
+                    Ok(shape) => fields.push(Column { name: field.name().into(), shape }),
+                    Err(Wrong::Unsupported(_)) if self.first_look => self.leaves.truncate(before),
+                    Err(Wrong::Unsupported(what)) => {
+                        return Err(Wrong::Unsupported(format!("{what} in its field `{}`", field.name())));
+                    }
+                    Err(other) => return Err(other),
+                }
+            }
+            self.next = first + leaves(field);
+        }
+        let mut told = None;
+        if fields.is_empty() && level > 0 {
+            self.next = start;
+            told = self.any(node, level);
+            if told.is_none() && !self.first_look {
+                return Err(Wrong::Unsupported(format!("the type {}", word(node))));
+            }
+        }
+        Ok(Shape::Struct(Struct { fields, there: level, level: told.map(Box::new) }))
+    }
+
+    /// The first field that is supported.
+    fn any(&mut self, node: &Type, level: u8) -> Option<Shape> {
+        node.get_fields().iter().find_map(|field| {
+            let (first, before) = (self.next, self.leaves.len());
+            let shape = self.shape(field, &Wanted::Some(Vec::new()), level).ok();
+            self.next = first + leaves(field);
+            if self.leaves.len() == before || shape.is_none() {
+                self.leaves.truncate(before);
+                return None;
+            }
+            shape
+        })
+    }
+
+    fn list(&mut self, node: &Type, there: u8) -> Result<Shape, Wrong> {
+        let refused = || Wrong::Unsupported(format!("the type {}", word(node)));
+        let Some(element) = element(node) else { return Err(refused()) };
+        if element.is_group() || (is(element, Repetition::REPEATED) && !is_old_list(node)) {
+            return Err(refused());
+        }
+        self.leaf(Some(Levels { there, element: there + 1 }))
+    }
+
+    /// Takes the next leaf.
+    fn leaf(&mut self, list: Option<Levels>) -> Result<Shape, Wrong> {
+        let place = self.next;
+        if place >= self.schema.num_columns() {
+            return Err(Wrong::damaged("the schema lacks a column"));
+        }
+        let is = self.schema.column(place);
+        let refused = || Wrong::Unsupported(format!("the type {}", word(is.self_type())));
+        let kind = Kind::of(is.self_type())?.ok_or_else(refused)?;
+        let full = u8::try_from(is.max_def_level()).map_err(|_| Wrong::damaged("the schema is nested too deep"))?;
+        if is.max_rep_level() != i16::from(list.is_some()) {
+            return Err(Wrong::Unsupported("a list in a list".into()));
+        }
+        self.next += 1;
+        let (path, at) = (is.path().string().into(), self.leaves.len());
+        let shape = if list.is_some() { Shape::List(at) } else { Shape::Value(at) };
+        self.leaves.push(Leaf { place, path, is, kind, full, list });
+        Ok(shape)
+    }
+}

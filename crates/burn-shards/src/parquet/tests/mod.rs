@@ -1,0 +1,36 @@
+mod alike;
+mod checked;
+mod columns;
+mod first_rows;
+mod golden;
+mod hostile;
+mod limits;
+mod made;
+mod memory;
+mod single;
+mod writers;
+mod written;
+
+use super::source::{ParquetSource, open_with};
+use crate::{
+    cell::Record,
+    error::DataError,
+    options::Options,
+    source::{Source, Wanted},
+    store::Objects,
+};
+use std::path::PathBuf;
+
+/// Opens files. Pages of small columns are pieces too.
+fn open(paths: &[PathBuf], wanted: &Wanted, options: &Options) -> Result<ParquetSource, DataError> {
+    open_with(Objects::local(paths.to_vec())?, wanted, options, 0)
+}
+
+fn rows(source: &ParquetSource) -> Result<Vec<Record>, DataError> {
+    (0..source.len()).map(|row| source.read(row)).collect()
+}
+
+/// Wants these columns, with all their fields.
+fn columns(names: &[&str]) -> Wanted {
+    Wanted::Some(names.iter().map(|name| ((*name).into(), Wanted::All)).collect())
+}

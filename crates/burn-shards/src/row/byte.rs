@@ -1,0 +1,63 @@
+//! A byte of a file, where a list of its bytes is asked for. It is a `u8`, and no other number.
+
+use super::{Fault, error::RowError, list, unnamed::unnamed_structs};
+use crate::magic::known;
+use serde::{
+    Deserializer,
+    de::{IntoDeserializer, Visitor},
+    forward_to_deserialize_any,
+};
+
+/// Calls the visitor with the bytes of a file.
+pub(super) fn list<'de, V: Visitor<'de>>(bytes: Vec<u8>, visitor: V) -> Result<V::Value, RowError> {
+    let of = known(&bytes).map(|magic| magic.is);
+    list::list(bytes.into_iter().map(|value| Byte { value, of }), visitor)
+}
+
+struct Byte {
+    value: u8,
+    /// What the file is, if that is known.
+    of: Option<&'static str>,
+}
+
+impl IntoDeserializer<'_, RowError> for Byte {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+/// The methods for the numbers that a byte is not.
+macro_rules! no_numbers {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, RowError> {
+            let of = self.of.map_or_else(String::new, |is| format!(", the file is {is}"));
+            let problem = format!("its bytes are no numbers{of}: take `bytes::Bytes` or `Vec<u8>`, and parse them");
+            Err(RowError { column: None, fault: Fault::Type(format!("`u8`; {problem}")), problem })
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Byte {
+    type Error = RowError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        visitor.visit_u8(self.value)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        visitor.visit_some(self)
+    }
+
+    no_numbers! {
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+        deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64
+    }
+
+    unnamed_structs!();
+
+    forward_to_deserialize_any! {
+        bool u8 char str string bytes byte_buf unit unit_struct seq tuple map struct enum identifier ignored_any
+    }
+}

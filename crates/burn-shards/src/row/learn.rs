@@ -1,0 +1,97 @@
+//! What a row type asks for, and whether it takes rows of some types.
+
+use super::{Fault, Row, RowError};
+use crate::{
+    caught::catch,
+    cell::{Cell, Record},
+    source::Wanted,
+};
+use serde::de::DeserializeOwned;
+use std::{cell::OnceCell, sync::Arc};
+
+/// The fields that a value was asked for, if it was asked as a struct, and those of the structs in it.
+#[derive(Debug)]
+pub(super) struct Seen {
+    asked: OnceCell<&'static [&'static str]>,
+    /// `None` if it is no struct.
+    inside: Option<Vec<(Arc<str>, Seen)>>,
+}
+
+impl Seen {
+    fn new(cell: &Cell) -> Self {
+        let inside = match cell {
+            Cell::Struct(fields) => Some(all(fields)),
+            _ => None,
+        };
+        Self { asked: OnceCell::new(), inside }
+    }
+
+    /// Notes the fields. The first question counts.
+    pub(super) fn ask(&self, fields: &'static [&'static str]) {
+        let _ = self.asked.set(fields);
+    }
+
+    /// The notes of a field, by its place.
+    pub(super) fn inside(&self, at: usize) -> Option<&Self> {
+        self.inside.as_ref()?.get(at).map(|(_, seen)| seen)
+    }
+
+    fn of(&self, field: &str) -> Option<&Self> {
+        self.inside.as_ref()?.iter().find(|(name, _)| **name == *field).map(|(_, seen)| seen)
+    }
+
+    /// What need be read of it.
+    fn wanted(&self) -> Wanted {
+        let Some(fields) = self.asked.get() else { return Wanted::All };
+        let field = |name: &&'static str| (Arc::from(*name), self.of(name).map_or(Wanted::All, Self::wanted));
+        Wanted::Some(fields.iter().map(field).collect())
+    }
+}
+
+fn all(record: &Record) -> Vec<(Arc<str>, Seen)> {
+    record.iter().map(|(name, cell)| (Arc::clone(name), Seen::new(cell))).collect()
+}
+
+/// What a row type makes of the columns of a schema.
+#[derive(Debug)]
+pub(crate) struct Learnt {
+    /// What of each column need be read. Of one that could not be tried, all that it has.
+    #[cfg_attr(
+        not(any(test, feature = "parquet")),
+        expect(dead_code, reason = "the other formats read columns as a whole")
+    )]
+    pub(crate) wanted: Vec<(Arc<str>, Wanted)>,
+    /// Why no row with these columns fits.
+    pub(crate) wrong: Option<RowError>,
+}
+
+/// Tries a row type with a sample of each column. `columns` are the names of a tuple's values.
+///
+/// Each column of a struct is tried alone, so that a sample which is no good value hides no other column. The values of a
+/// tuple are tried up to such a sample.
+pub(crate) fn learn<T: DeserializeOwned>(samples: &Record, columns: Option<&[Arc<str>]>) -> Learnt {
+    let seen = all(samples);
+    // A sample is no real value: a type that panics at it may be right for all rows.
+    let error = |record: Record, seen: &[(Arc<str>, Seen)]| {
+        let made = catch(|| T::deserialize(Row { record, columns, seen: Some(seen) }).err());
+        made.unwrap_or_else(|_| Some(RowError::new("a panic at a sample")))
+    };
+    let mut wrong = None;
+    if columns.is_some() {
+        wrong = error(samples.clone(), &seen).filter(|error| error.fault != Fault::Value);
+    } else {
+        let mut all_are_good = true;
+        for (column, seen) in samples.iter().zip(seen.chunks(1)) {
+            match error(vec![column.clone()], seen) {
+                Some(error) if matches!(error.fault, Fault::Type(_)) => drop(wrong.get_or_insert(error)),
+                Some(error) if error.fault == Fault::Value => all_are_good = false,
+                _ => {}
+            }
+        }
+        if wrong.is_none() && all_are_good {
+            wrong = error(samples.clone(), &seen).filter(|error| error.fault == Fault::Missing);
+        }
+    }
+    let wanted = seen.iter().map(|(name, seen)| (Arc::clone(name), seen.wanted())).collect();
+    Learnt { wanted, wrong }
+}

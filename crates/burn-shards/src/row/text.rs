@@ -1,0 +1,63 @@
+//! Values that are read from a text.
+
+use super::RowError;
+use crate::{cell::Cell, jsonl};
+use serde::de::{Error as _, Unexpected};
+use std::str;
+
+pub(super) fn text(bytes: Vec<u8>) -> Result<String, RowError> {
+    String::from_utf8(bytes)
+        .map_err(|error| RowError::invalid_value(Unexpected::Bytes(&error.into_bytes()[..]), &"text in UTF-8"))
+}
+
+/// Reads a number. Integers of more than 64 bits become floats.
+pub(super) fn number(bytes: &[u8]) -> Result<Cell, RowError> {
+    let text = str::from_utf8(bytes).unwrap_or_default().trim();
+    if let Ok(number) = text.parse() {
+        return Ok(Cell::Int(number));
+    }
+    if let Ok(number) = text.parse() {
+        return Ok(Cell::Unsigned(number));
+    }
+    match text.parse::<f64>() {
+        Ok(number) if number.is_infinite() && text.contains(|char: char| char.is_ascii_digit()) => {
+            Err(RowError::new(format!("{:?} does not fit an f64", start(bytes))))
+        }
+        Ok(number) => Ok(Cell::F64(number)),
+        Err(_) => Err(RowError::new(format!("{:?} is no number", start(bytes)))),
+    }
+}
+
+/// The same for a type of integers, which takes no float in the place of a large integer.
+pub(super) fn integer(bytes: &[u8]) -> Result<Cell, RowError> {
+    match number(bytes)? {
+        Cell::F64(_) if is_whole(bytes.trim_ascii()) => {
+            Err(RowError::new(format!("{:?} does not fit 64 bits", start(bytes))))
+        }
+        number => Ok(number),
+    }
+}
+
+fn is_whole(text: &[u8]) -> bool {
+    text.strip_prefix(b"-").unwrap_or(text).iter().all(u8::is_ascii_digit)
+}
+
+/// Reads `true`, `false`, `1` or `0`.
+pub(super) fn flag(bytes: &[u8]) -> Result<bool, RowError> {
+    match bytes.trim_ascii() {
+        b"true" | b"1" => Ok(true),
+        b"false" | b"0" => Ok(false),
+        other => Err(RowError::new(format!("{:?} is not true, false, 1 or 0", start(other)))),
+    }
+}
+
+/// Reads a whole JSON text. Some editors put a mark before it.
+pub(super) fn json(bytes: &[u8]) -> Result<Cell, RowError> {
+    jsonl::value(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
+        .map_err(|error| RowError::new(format!("its JSON: {error}")))
+}
+
+/// As much of a file as an error shows.
+fn start(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().take(40).collect()
+}

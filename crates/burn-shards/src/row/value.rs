@@ -1,0 +1,226 @@
+//! One value: from its cell to the type that the row has there.
+
+use super::{
+    RowError, byte,
+    fields::{Fields, once},
+    learn::Seen,
+    list::{list, numbers},
+    real::Real,
+    text::{flag, integer, json, number, text},
+    unnamed::unnamed_structs,
+};
+use crate::cell::{Cell, Numbers, Raw};
+use serde::{
+    Deserializer,
+    de::{
+        Error as _, IntoDeserializer, MapAccess, Unexpected, Visitor,
+        value::{MapAccessDeserializer, MapDeserializer},
+    },
+    forward_to_deserialize_any,
+};
+use std::sync::Arc;
+
+/// One value on its way to its type.
+pub(super) struct Value<'a> {
+    pub(super) cell: Cell,
+    pub(super) seen: Option<&'a Seen>,
+}
+
+impl From<Cell> for Value<'_> {
+    fn from(cell: Cell) -> Self {
+        Self { cell, seen: None }
+    }
+}
+
+impl IntoDeserializer<'_, RowError> for Value<'_> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+/// The fields of a struct, of which the type asks for some, or for all.
+fn named<'de>(
+    fields: Vec<(Arc<str>, Cell)>,
+    asked: Option<&[&str]>,
+    seen: Option<&Seen>,
+) -> Result<impl MapAccess<'de, Error = RowError>, RowError> {
+    once(&fields, asked)?;
+    let value = move |(at, (name, cell))| (name, Value { cell, seen: seen.and_then(|seen| seen.inside(at)) });
+    Ok(Fields::new(fields.into_iter().enumerate().map(value)))
+}
+
+/// The methods for one kind of integer: a text is parsed, everything else is what it is.
+macro_rules! integers {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+            match self.cell {
+                Cell::Raw(bytes, _) => Value::from(integer(&bytes)?).deserialize_any(visitor),
+                _ => self.deserialize_any(visitor),
+            }
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Value<'_> {
+    type Error = RowError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        match self.cell {
+            Cell::Null => visitor.visit_unit(),
+            Cell::Bool(value) => visitor.visit_bool(value),
+            Cell::Int(value) => visitor.visit_i64(value),
+            Cell::Unsigned(value) => visitor.visit_u64(value),
+            Cell::F32(value) => visitor.visit_f32(value),
+            Cell::F64(value) => visitor.visit_f64(value),
+            Cell::Text(text) => visitor.visit_string(text),
+            Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) => visitor.visit_byte_buf(bytes),
+            Cell::Raw(bytes, Raw::Number) => Value::from(number(&bytes)?).deserialize_any(visitor),
+            Cell::Raw(bytes, Raw::Text) => visitor.visit_string(text(bytes)?),
+            Cell::Raw(bytes, Raw::Json) => Value::from(json(&bytes)?).deserialize_any(visitor),
+            Cell::List(cells) => list(cells.into_iter().map(Value::from), visitor),
+            Cell::Numbers(list) | Cell::Array(_, list) => numbers(list, visitor),
+            Cell::Struct(fields) => visitor.visit_map(named(fields, None, self.seen)?),
+        }
+    }
+
+    integers! {
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        match self.cell {
+            Cell::Raw(bytes, _) => Value::from(number(&bytes)?).deserialize_any(visitor),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        match self.cell {
+            Cell::F64(value) => Real(value).deserialize_f32(visitor),
+            Cell::Raw(bytes, _) => Value::from(number(&bytes)?).deserialize_f32(visitor),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        match self.cell {
+            Cell::Raw(bytes, _) => visitor.visit_bool(flag(&bytes)?),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        match self.cell {
+            Cell::Null => visitor.visit_none(),
+            Cell::Raw(ref json, Raw::Json) if json.trim_ascii() == b"null" => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        match self.cell {
+            Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes | Raw::Text | Raw::Number) => {
+                visitor.visit_string(text(bytes)?)
+            }
+            // A JSON text may be wanted as it stands.
+            Cell::Raw(bytes, Raw::Json) if bytes.trim_ascii_start().first() != Some(&b'"') => {
+                visitor.visit_string(text(bytes)?)
+            }
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        self.deserialize_str(visitor)
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        match self.cell {
+            Cell::Raw(bytes, _) | Cell::Numbers(Numbers::U8(bytes)) | Cell::Array(_, Numbers::U8(bytes)) => {
+                visitor.visit_byte_buf(bytes)
+            }
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        self.deserialize_byte_buf(visitor)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        match self.cell {
+            Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) => byte::list(bytes, visitor),
+            Cell::Raw(bytes, _) => Value::from(json(&bytes)?).deserialize_seq(visitor),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, RowError> {
+        self.deserialize_seq(visitor)
+    }
+
+    unnamed_structs!();
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, RowError> {
+        if let Some(seen) = self.seen {
+            seen.ask(fields);
+        }
+        match self.cell {
+            Cell::Raw(bytes, Raw::Json | Raw::Text) => {
+                Value::from(json(&bytes)?).deserialize_struct(name, fields, visitor)
+            }
+            Cell::Struct(cells) => visitor.visit_map(named(cells, Some(fields), self.seen)?),
+            Cell::Array(shape, list) if fields.contains(&"shape") => {
+                let shape = shape.into_iter().map(|side| Cell::Unsigned(side as u64)).collect();
+                visitor.visit_map(MapDeserializer::new(
+                    [("shape", Value::from(Cell::List(shape))), ("data", Cell::Numbers(list).into())].into_iter(),
+                ))
+            }
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, RowError> {
+        match self.cell {
+            Cell::Text(text) => visitor.visit_enum(text.into_deserializer()),
+            Cell::Int(number) => match u32::try_from(number) {
+                Ok(number) => visitor.visit_enum(number.into_deserializer()),
+                Err(_) => Err(RowError::invalid_value(Unexpected::Signed(number), &"the number of a variant")),
+            },
+            Cell::Unsigned(number) => match u32::try_from(number) {
+                Ok(number) => visitor.visit_enum(number.into_deserializer()),
+                Err(_) => Err(RowError::invalid_value(Unexpected::Unsigned(number), &"the number of a variant")),
+            },
+            Cell::Raw(bytes, Raw::Json) => Value::from(json(&bytes)?).deserialize_enum(name, variants, visitor),
+            Cell::Struct(fields) if fields.len() == 1 => {
+                visitor.visit_enum(MapAccessDeserializer::new(named(fields, None, self.seen)?))
+            }
+            Cell::Struct(_) => Err(RowError::invalid_type(Unexpected::Map, &"a text, or a struct of one field")),
+            Cell::Bytes(bytes) | Cell::Raw(bytes, _) => visitor.visit_enum(text(bytes)?.trim().into_deserializer()),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! { unit unit_struct map identifier }
+}

@@ -1,0 +1,151 @@
+//! Whether a row type fits the files, as far as that is known when they are opened.
+//!
+//! A schema or an index tells it. Where there is none, the first good row of each file does. A bad row is no matter here: it
+//! is an error when it is read.
+
+use super::{
+    names::{self, Names},
+    rows::Rows,
+};
+use crate::{
+    cell::{Cell, Record},
+    error::DataError,
+    parallel::in_parallel,
+    row::{self, Fault, Learnt, RowError},
+    source::Wanted,
+};
+use serde::de::DeserializeOwned;
+use std::{collections::HashSet, sync::Arc};
+
+/// So many rows are tried in search of a good one, or of a name.
+const TRIED: usize = 1000;
+
+impl<T: DeserializeOwned> Rows<T> {
+    /// Looks for what the row type needs and a file does not have, or has of another type.
+    ///
+    /// `wanted` are its names, and `optional` those that may be missing.
+    pub(crate) fn fit(&self, wanted: &Wanted, optional: &[Arc<str>]) -> Result<(), DataError> {
+        self.source.check()?;
+        let samples = self.source.samples();
+        let Some((first, _)) = samples.first() else { return self.fit_rows(wanted, optional) };
+        let (mut names, mut known, mut wrong, mut before) = (Names::default(), Vec::new(), None, None);
+        for (object, record) in &samples {
+            // Without rows it has names, and its types do not matter.
+            if self.source.len() > 0 && !self.source.has_rows(*object) {
+                names.note(wanted, record);
+                known.extend(names::all(record));
+                continue;
+            }
+            if before.replace(record) == Some(record) {
+                continue;
+            }
+            let Learnt { wrong: error, .. } = self.learn(record);
+            names.note(wanted, record);
+            known.extend(names::all(record));
+            wrong = wrong.or_else(|| Some((*object, error?)));
+        }
+        let there_is = self.source.there_is();
+        known.extend(there_is.iter().map(|(name, _)| name.clone()));
+        let missing = names.missing(optional);
+        if !missing.is_empty() {
+            let problem = format!("no file has the column {}", names::told(&missing, &known));
+            return Err(DataError::Schema { object: self.source.objects().name(*first).into(), problem, there_is });
+        }
+        let Some((object, RowError { column, problem, fault })) = wrong else { return Ok(()) };
+        let column = column.unwrap_or_default();
+        // The list has the type that another file tells.
+        let is_null = |(of, record): &(usize, Record)| {
+            *of == object && record.iter().any(|(name, cell)| **name == *column && *cell == Cell::Null)
+        };
+        let word = there_is.iter().find(|(name, _)| *name == column).map(|(_, word)| word);
+        let word = word.filter(|_| !samples.iter().any(is_null));
+        let problem = match (fault, word) {
+            (Fault::Missing, _) => problem,
+            (Fault::Type(expected), Some(word)) => {
+                format!("column `{column}`: invalid type: {word}, expected {expected}")
+            }
+            _ => format!("column `{column}`: {problem}"),
+        };
+        Err(DataError::Schema { object: self.source.objects().name(object).into(), problem, there_is })
+    }
+
+    /// Tries the row type with a sample of each column.
+    pub(crate) fn learn(&self, samples: &Record) -> Learnt {
+        self.within(|| row::learn::<T>(samples, self.columns.as_deref()))
+    }
+
+    /// The same where rows alone tell it. A name that the first rows lack is warned of.
+    fn fit_rows(&self, wanted: &Wanted, optional: &[Arc<str>]) -> Result<(), DataError> {
+        let (mut names, mut fit) = (Names::default(), HashSet::new());
+        let (mut row, mut most, end) = (0, 1, self.source.len().min(TRIED));
+        while row < end && (fit.is_empty() || !names.missing(optional).is_empty()) {
+            let run = self.source.run(row, most.min(end - row))?;
+            let rows = run.len().max(1);
+            for record in run.into_iter().flatten() {
+                names.note(wanted, &record);
+                if self.attempt(record).is_ok() {
+                    fit.insert(self.source.starts().find(row).0);
+                }
+            }
+            (row, most) = (row + rows, (most * 8).min(TRIED));
+        }
+        let firsts = self.source.starts().firsts();
+        let others = firsts.iter().filter(|first| !fit.contains(&self.source.starts().find(**first).0));
+        let unread = in_parallel(&others.copied().collect::<Vec<_>>(), |first| self.fit_from(*first))?;
+        let none_is_good = unread.len() == firsts.len() && unread.iter().all(Option::is_some);
+        if let (true, Some(Some(error))) = (none_is_good, unread.into_iter().next()) {
+            return Err(error);
+        }
+        let missing = names.missing(optional);
+        if !missing.is_empty() && row > 0 {
+            let known: Vec<String> = self.source.there_is().into_iter().map(|(name, _)| name).collect();
+            let object = self.source.objects().name(0);
+            log::warn!("none of the first {row} rows of {object} has the key {}", names::told(&missing, &known));
+        }
+        Ok(())
+    }
+
+    /// Looks for a row of an object that fits, from its first row on. If none can be read, that is returned.
+    fn fit_from(&self, first: usize) -> Result<Option<DataError>, DataError> {
+        let object = self.source.starts().find(first).0;
+        let (mut row, mut most, mut unread, mut wrong) = (first, 1, None, None);
+        while row < self.source.len() && row - first < TRIED && self.source.starts().find(row).0 == object {
+            let run = self.source.run(row, most)?;
+            let rows = run.len().max(1);
+            for (at, record) in run.into_iter().enumerate() {
+                match record {
+                    Ok(record) => match self.attempt(record) {
+                        Ok(()) => return Ok(None),
+                        Err(error) => drop(wrong.get_or_insert((row + at, error))),
+                    },
+                    Err(error) => drop(unread.get_or_insert(error)),
+                }
+            }
+            (row, most) = (row + rows, (most * 8).min(TRIED));
+        }
+        match wrong {
+            Some((row, error)) => Err(self.with_what_there_is(self.of_row(row, error))),
+            None => Ok(unread),
+        }
+    }
+
+    /// Whether a row fits by its names and types. Its values may be bad.
+    fn attempt(&self, record: Record) -> Result<(), RowError> {
+        match self.within(|| row::row::<T>(record, self.columns.as_deref())) {
+            Err(error) if error.fault != Fault::Value => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds what the files have to an error of a row.
+    fn with_what_there_is(&self, error: DataError) -> DataError {
+        match error {
+            DataError::Row { object, row, column, problem, .. } => {
+                let column = column.map_or_else(String::new, |column| format!(", column `{column}`"));
+                let problem = format!("row {row}{column}: {problem}");
+                DataError::Schema { object, problem, there_is: self.source.there_is() }
+            }
+            other => other,
+        }
+    }
+}

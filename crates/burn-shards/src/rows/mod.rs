@@ -1,0 +1,17 @@
+//! Rows as a Burn dataset: how they are opened, which columns a row type asks for, and whether the files have them.
+
+mod asked;
+mod builder;
+mod declared;
+mod fit;
+mod names;
+mod nested;
+#[cfg(feature = "remote")]
+mod read_ahead;
+#[allow(clippy::module_inception)]
+mod rows;
+
+pub use builder::RowsBuilder;
+#[cfg(feature = "remote")]
+pub use read_ahead::FetchAhead;
+pub use rows::Rows;

@@ -1,0 +1,157 @@
+//! Which fields of the structs in a row its type asks for. The `Deserialize` of the row is asked, with a deserializer that
+//! has no data but one name at each level.
+
+use crate::{
+    row::{RowError, unnamed_structs},
+    source::Wanted,
+};
+use serde::{
+    Deserializer,
+    de::{DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, Visitor},
+    forward_to_deserialize_any,
+};
+use std::{cell::Cell, sync::Arc};
+
+/// A type may hold itself, so no deeper fields are asked for: all of them are wanted then.
+const DEPTH: usize = 4;
+
+/// What a row type with named fields wants of the values of these columns.
+pub(crate) fn nested<T: DeserializeOwned>(columns: &[(Arc<str>, Wanted)]) -> Wanted {
+    let inside = |(name, _): &(Arc<str>, Wanted)| (Arc::clone(name), inside::<T>(&mut vec![Arc::clone(name)]));
+    Wanted::Some(columns.iter().map(inside).collect())
+}
+
+/// What it wants of the value that these names lead to. A value that is no struct is wanted as it is.
+fn inside<T: DeserializeOwned>(path: &mut Vec<Arc<str>>) -> Wanted {
+    let asked = Cell::new(None);
+    let _ = T::deserialize(Way { path, asked: &asked }); // always an error: there are no data
+    let Some(fields) = asked.get().filter(|_| path.len() <= DEPTH) else { return Wanted::All };
+    let field = |name: &&'static str| {
+        let name: Arc<str> = Arc::from(*name);
+        path.push(Arc::clone(&name));
+        let wanted = inside::<T>(path);
+        path.pop();
+        (name, wanted)
+    };
+    Wanted::Some(fields.iter().map(field).collect())
+}
+
+/// The rest of the way to a value.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    path: &'a [Arc<str>],
+    asked: &'a Cell<Option<&'static [&'static str]>>,
+}
+
+fn no_data<V>() -> Result<V, RowError> {
+    Err(RowError::new("no data"))
+}
+
+impl<'de> Deserializer<'de> for Way<'_> {
+    type Error = RowError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, RowError> {
+        no_data()
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, RowError> {
+        if self.path.is_empty() {
+            self.asked.set(Some(fields));
+            return no_data();
+        }
+        visitor.visit_map(Step { way: self, done: false })
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _len: usize, _: V) -> Result<V::Value, RowError> {
+        no_data()
+    }
+
+    unnamed_structs!();
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq map enum
+        identifier ignored_any
+    }
+}
+
+/// A map of the one field that the way leads through.
+struct Step<'a> {
+    way: Way<'a>,
+    done: bool,
+}
+
+impl<'de> MapAccess<'de> for Step<'_> {
+    type Error = RowError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, RowError> {
+        match self.way.path.first().filter(|_| !self.done) {
+            Some(name) => seed.deserialize((**name).into_deserializer()).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, RowError> {
+        self.done = true;
+        seed.deserialize(Way { path: self.way.path.get(1..).unwrap_or_default(), ..self.way })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "only its names are asked for")]
+    struct Row {
+        label: i64,
+        #[serde(rename = "the meta")]
+        meta: Option<Box<Meta>>,
+        list: Vec<Meta>,
+    }
+
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "only its names are asked for")]
+    struct Meta {
+        #[serde(alias = "width")]
+        w: u32,
+        inner: Wrapped,
+    }
+
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "only its names are asked for")]
+    struct Wrapped(Inner);
+
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "only its names are asked for")]
+    struct Inner {
+        x: Option<f32>,
+        again: Option<Box<Inner>>,
+    }
+
+    fn some(fields: &[(&str, Wanted)]) -> Wanted {
+        Wanted::Some(fields.iter().map(|(name, wanted)| ((*name).into(), wanted.clone())).collect())
+    }
+
+    #[test]
+    fn structs_at_each_level_tell_their_fields() {
+        let columns = ["label", "the meta", "list", "absent"].map(|name| (Arc::from(name), Wanted::All));
+        let all = || Wanted::All;
+        let mut inner = all();
+        for _ in 0..DEPTH - 1 {
+            inner = some(&[("x", all()), ("again", inner)]);
+        }
+        let meta = some(&[("w", all()), ("width", all()), ("inner", inner)]);
+        let right = some(&[("label", all()), ("the meta", meta), ("list", all()), ("absent", all())]);
+        assert_eq!(nested::<Row>(&columns), right);
+    }
+}

@@ -1,0 +1,71 @@
+//! Tells a store behind a network which rows an epoch needs, so that it fetches them ahead.
+
+use super::rows::Rows;
+use crate::{
+    source::Source,
+    store::ahead::{Epoch, Plan, Planned},
+    traffic::Fetched,
+};
+use std::{
+    ops::Range,
+    sync::{Arc, Weak},
+};
+
+/// Rows that are fetched ahead. Its drop ends that.
+#[derive(derive_more::Debug)]
+#[debug("FetchAhead")]
+#[must_use = "its drop ends the fetching"]
+pub struct FetchAhead {
+    _epoch: Option<Epoch>,
+}
+
+impl<T> Rows<T> {
+    /// Begins to fetch these rows from a store behind a network, in their order, and returns at once. It does nothing for local
+    /// files: the system reads those ahead. The loader `burn-pinned` calls it for each epoch.
+    ///
+    /// ```no_run
+    /// use burn::data::dataset::Dataset;
+    /// use burn_shards::Rows;
+    ///
+    /// let rows = Rows::<(String,)>::jsonl("https://example.org/train-{0..9}.jsonl").columns(["text"]).open()?;
+    /// let ahead = rows.fetch_ahead(0..rows.len());
+    /// for row in 0..rows.len() {
+    ///     println!("{}", rows.get(row)?.0);
+    /// }
+    /// drop(ahead);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// The order may be long, or have no end. Numbers of rows that there are not are passed over. How much is fetched ahead is
+    /// the option [`read_ahead`](crate::RowsBuilder::read_ahead).
+    pub fn fetch_ahead(&self, order: impl IntoIterator<Item = usize, IntoIter: Send + 'static>) -> FetchAhead {
+        let source = &self.source;
+        let ahead = source.objects().far.as_ref().and_then(|far| far.ahead.as_ref());
+        let plan = |order| plan(Arc::downgrade(source), order);
+        FetchAhead { _epoch: ahead.map(|ahead| ahead.begin(plan(order.into_iter()), !source.decodes())) }
+    }
+
+    /// What went over the network for these rows and their clones since they were opened. `None` for local files.
+    pub fn fetched(&self) -> Option<Fetched> {
+        self.source.objects().far.as_ref().map(|far| far.traffic.seen())
+    }
+}
+
+/// The parts of rows, as long as there is a source to ask. A row that cannot be planned has none: its read says why.
+fn plan(source: Weak<dyn Source>, order: impl Iterator<Item = usize> + Send + 'static) -> Plan {
+    Box::new(order.map_while(move |row| {
+        let source = source.upgrade()?;
+        Some((row < source.len()).then(|| {
+            let mut parts = Vec::new();
+            // A read refuses what no sample may have.
+            let mut add = |object, part: Range<u64>| match source.objects().allow_read(object, part.end - part.start) {
+                Ok(()) => parts.push((object, part)),
+                Err(error) => log::debug!("a part of row {row} is not read ahead: {error}"),
+            };
+            if let Err(error) = source.parts(row, &mut add) {
+                log::debug!("row {row} is not read ahead: {error}");
+            }
+            Planned { row, parts }
+        }))
+    }))
+}

@@ -1,0 +1,220 @@
+//! Rows of any format as a Burn dataset.
+
+use super::asked::{Asked, asked};
+use crate::{
+    Blocks,
+    error::DataError,
+    row::{self, Fault, RowError},
+    source::{Source, Wanted},
+};
+use burn::data::dataset::{Dataset, DatasetError};
+use serde::de::DeserializeOwned;
+use std::{marker::PhantomData, sync::Arc};
+
+/// The rows of Parquet files, tar shards, MDS folders or JSON lines, each as a `T`: a Burn dataset with random access.
+///
+/// ```
+/// use burn::data::dataset::Dataset;
+/// use burn_shards::Rows;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Row {
+///     text: String,
+///     label: usize,
+///     weight: Option<f32>, // may be null, or missing
+/// }
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("train.jsonl");
+/// # std::fs::write(&path, "{\"text\": \"a\", \"label\": 1}\n{\"text\": \"b\", \"label\": 0, \"id\": 7}\n")?;
+/// let rows = Rows::<Row>::jsonl(path).open()?;
+/// let row = rows.get(1)?;
+/// assert_eq!((rows.len(), row.text.as_str(), row.label, row.weight), (2, "b", 0, None));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// `T` is any type that implements serde's `Deserialize`. The names of its fields choose the columns (Parquet, MDS, JSON) or
+/// the extensions (tar), and only those are read. `#[serde(rename = "..")]` names a column that is no Rust name, and
+/// `#[serde(alias = "..")]` another name for it. With `#[serde(flatten)]`, all columns are read. A tuple takes its names
+/// from [`columns`](crate::RowsBuilder::columns). Names that no file need have are
+/// [`optional`](crate::RowsBuilder::optional).
+///
+/// | field type | takes |
+/// | --- | --- |
+/// | integers, `bool` | numbers that fit; in tars also text, as `cls` files are |
+/// | `f32`, `f64` | numbers, rounded to the nearest that the type has; a number that would become infinite is an error |
+/// | `String` | text, or bytes in UTF-8 |
+/// | `bytes::Bytes` | bytes of any kind, without another copy |
+/// | `burn_pinned::vision::Image` | the bytes of an image file, or the hub's `{bytes, path}` |
+/// | `Option` | null, and what is missing |
+/// | `Vec` | lists, arrays of numbers; bytes as `u8` |
+/// | arrays, tuples | lists of exactly that length |
+/// | structs | structs, JSON objects, also those of `.json` files and of `json` columns |
+///
+/// A row is read by [`get`](Dataset::get) on the thread that calls it: a worker of the loader. Rows are numbered through all
+/// files, in their order. A clone shares everything.
+///
+/// # Errors
+/// `get` gives a [`DataError`] in Burn's `DatasetError`. It names file, row and column.
+///
+/// # Panics
+/// `get` panics if `index >= len()`, as Burn asks for.
+#[derive(derive_more::Debug)]
+#[debug("Rows {{ len: {}, columns: {:?} }}", source.len(), source.there_is())]
+pub struct Rows<T> {
+    pub(super) source: Arc<dyn Source>,
+    /// The names of the values of a tuple.
+    pub(super) columns: Option<Arc<[Arc<str>]>>,
+    around: Option<Around>,
+    row: PhantomData<fn() -> T>,
+}
+
+/// Not derived: `T` need not be `Clone`.
+impl<T> Clone for Rows<T> {
+    fn clone(&self) -> Self {
+        Self {
+            source: Arc::clone(&self.source),
+            columns: self.columns.clone(),
+            around: self.around.clone(),
+            row: PhantomData,
+        }
+    }
+}
+
+/// Runs what makes a row; see [`RowsBuilder::around_rows`](super::RowsBuilder::around_rows).
+pub(super) type Around = Arc<dyn Fn(&mut dyn FnMut()) + Send + Sync>;
+
+/// What a row type is made of, before there are files.
+#[derive(Clone, derive_more::Debug)]
+pub(super) struct Shape {
+    pub(super) columns: Option<Arc<[Arc<str>]>>,
+    #[debug(skip)]
+    pub(super) around: Option<Around>,
+}
+
+impl<T: DeserializeOwned> Rows<T> {
+    /// Returns what `T` wants, or what is wrong with the option `columns`.
+    pub(super) fn wanted(shape: &Shape) -> Result<Wanted, DataError> {
+        let wrong =
+            |problem: String, advice: &str| DataError::Option { option: "columns", problem, advice: advice.into() };
+        let names =
+            |names: &[Arc<str>]| Wanted::Some(names.iter().map(|name| (Arc::clone(name), Wanted::All)).collect());
+        let columns = shape.columns.as_deref().unwrap_or_default();
+        if let Some((_, twice)) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)) {
+            return Err(wrong(format!("it names `{twice}` twice"), "name each column once, and clone its value"));
+        }
+        match (asked::<T>()?, &shape.columns) {
+            (Asked::All, None) => Ok(Wanted::All),
+            (Asked::Fields(fields), None) => Ok(names(&fields.iter().map(|name| Arc::from(*name)).collect::<Vec<_>>())),
+            (Asked::Tuple(values), Some(columns)) if columns.len() == values => Ok(names(columns)),
+            (Asked::Tuple(values), Some(columns)) => {
+                let problem = format!("it names {} columns for a tuple of {values} values", columns.len());
+                Err(wrong(problem, "name one column for each value"))
+            }
+            (Asked::Tuple(_), None) => {
+                Err(wrong("a tuple has no names".into(), "write e.g. `.columns([\"image\", \"label\"])`"))
+            }
+            (_, Some(_)) => Err(wrong(
+                "the row type has names of its own".into(),
+                "leave it out, or use `#[serde(rename = \"..\")]`",
+            )),
+        }
+    }
+
+    pub(super) fn new(source: Arc<dyn Source>, shape: Shape) -> Self {
+        Self { source, columns: shape.columns, around: shape.around, row: PhantomData }
+    }
+
+    /// Runs what makes a row, inside of what was set to run around it.
+    pub(super) fn within<O>(&self, make: impl FnOnce() -> O) -> O {
+        let Some(around) = &self.around else { return make() };
+        let (mut make, mut made) = (Some(make), None);
+        around(&mut || {
+            if let Some(make) = make.take() {
+                made = Some(make());
+            }
+        });
+        match (made, make) {
+            (Some(made), _) => made,
+            (None, Some(make)) => make(), // it did not run it
+            (None, None) => unreachable!("it was taken, and then it was made or has panicked"),
+        }
+    }
+
+    fn read(&self, index: usize) -> Result<T, DataError> {
+        let record = self.source.read(index);
+        self.source.objects().done(index);
+        let record = record?;
+        let row = self.within(|| row::row(record, self.columns.as_deref()));
+        row.map_err(|error| self.of_row(index, error))
+    }
+
+    pub(super) fn of_row(&self, index: usize, RowError { column, mut problem, fault }: RowError) -> DataError {
+        let (object, row) = self.source.place(index);
+        if fault == Fault::Missing {
+            let lacking = column.as_deref().and_then(|column| self.source.lacking(index, column));
+            let count =
+                lacking.map_or_else(String::new, |(lack, all)| format!(", as {lack} of {all} rows of this file do"));
+            problem =
+                format!("the row lacks it{count}; take an `Option`, or `#[serde(default)]`, where it may be missing");
+        }
+        DataError::Row { object: object.into(), row, key: self.source.key(index), column, problem }
+    }
+}
+
+impl<T> Rows<T> {
+    /// The runs of rows that are cheap to read together. The sampler `BlockShuffle` of the loader `burn-pinned` takes them.
+    pub fn blocks(&self) -> Blocks {
+        self.source.blocks()
+    }
+
+    /// The same, of rows that are decoded together. Others need no memory for blocks.
+    #[doc(hidden)]
+    pub fn decoded_blocks(&self) -> Option<Blocks> {
+        self.source.decodes().then(|| self.source.blocks())
+    }
+
+    /// The names of the classes of a column, if the files tell: those that Hugging Face's `datasets` wrote do.
+    ///
+    /// A label is an index into them. They are the same in each file, but for classes that come behind those of others.
+    pub fn classes(&self, column: &str) -> Option<Vec<String>> {
+        self.source.classes(column)
+    }
+
+    /// Names and types of the columns that the first file has, also of those that are not read. Of Parquet and MDS also those
+    /// that only later files have.
+    pub fn there_is(&self) -> Vec<(String, String)> {
+        self.source.there_is()
+    }
+
+    /// Reads once what makes single rows cheap to read, and saves it beside the files or in
+    /// [`index_dir`](crate::RowsBuilder::index_dir): the lengths of the values in uncompressed Parquet files. Without it, that is
+    /// noted as rows are read. The other formats know it when they are open. It blocks, and shows a progress bar. Pages that have a
+    /// checksum are read as a whole, and are checked.
+    ///
+    /// # Errors
+    /// If a file cannot be read, if a page is damaged, or if the index cannot be saved. Then it still serves this data set and its clones.
+    pub fn index(&self) -> Result<(), DataError> {
+        self.source.index()
+    }
+
+    /// The file that a row is in, and the row's number in it, from 0.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn place(&self, index: usize) -> (&str, usize) {
+        assert!(index < self.source.len(), "row {index} of {}", self.source.len());
+        self.source.place(index)
+    }
+}
+
+impl<T: DeserializeOwned> Dataset<T> for Rows<T> {
+    fn get(&self, index: usize) -> Result<T, DatasetError> {
+        assert!(index < self.source.len(), "row {index} of {}", self.source.len());
+        self.read(index).map_err(DatasetError::new)
+    }
+
+    fn len(&self) -> usize {
+        self.source.len()
+    }
+}

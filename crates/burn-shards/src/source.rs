@@ -1,0 +1,106 @@
+//! What each format implements: how many rows there are, what they hold, and how one row is read.
+
+use super::{cell::Record, error::DataError, starts::Starts, store::Objects};
+use crate::Blocks;
+#[cfg(feature = "remote")]
+use std::ops::Range;
+use std::{fmt, sync::Arc};
+
+/// Rows of one format. All methods may be called on any thread.
+pub(crate) trait Source: Send + Sync + fmt::Debug {
+    /// The objects that the rows are in.
+    fn objects(&self) -> &Objects;
+
+    /// Which rows are in which object, or in which part of one: see [`place`](Self::place).
+    fn starts(&self) -> &Starts;
+
+    /// The number of rows of all objects.
+    fn len(&self) -> usize {
+        self.starts().rows()
+    }
+
+    /// Reads the wanted columns of a row, on the calling thread. `row < len()`.
+    fn read(&self, row: usize) -> Result<Record, DataError>;
+
+    /// Tells the parts of objects that [`read`](Self::read) is going to ask for, for a row of a store behind a network.
+    #[cfg(feature = "remote")]
+    fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError>;
+
+    /// The object that a row is in, and the row's number there.
+    fn place(&self, row: usize) -> (&str, usize) {
+        let (object, row) = self.starts().find(row);
+        (self.objects().name(object), row)
+    }
+
+    /// The name of a row, if the format has one. It may be read for it.
+    fn key(&self, _row: usize) -> Option<Box<str>> {
+        None
+    }
+
+    /// Compares the objects with what is told of them elsewhere.
+    fn check(&self) -> Result<(), DataError> {
+        Ok(())
+    }
+
+    /// What the schema or the index of each object tells: the wanted columns that it has, each with a [sample](super::sample)
+    /// of its type. Nothing if rows alone tell it.
+    fn samples(&self) -> Vec<(usize, Record)> {
+        Vec::new()
+    }
+
+    /// Whether an object that has a sample has rows too, as far as that is known.
+    fn has_rows(&self, _object: usize) -> bool {
+        true
+    }
+
+    /// Reads some rows from this one on, at least one and at most so many. All are of one object. An error is one that is
+    /// not of a row.
+    fn run(&self, row: usize, _most: usize) -> Result<Vec<Result<Record, DataError>>, DataError> {
+        Ok(vec![self.read(row)])
+    }
+
+    /// How many rows of the object that a row is in lack a column, and how many it has, if an index tells.
+    fn lacking(&self, _row: usize, _column: &str) -> Option<(usize, usize)> {
+        None
+    }
+
+    /// Names and types of all columns that the first object has.
+    fn there_is(&self) -> Vec<(String, String)>;
+
+    /// The runs of rows that are cheap to read together.
+    fn blocks(&self) -> Blocks;
+
+    /// Whether rows are decoded together, and are kept in memory for each other.
+    fn decodes(&self) -> bool {
+        false
+    }
+
+    /// The names of the classes of a column, if the files tell.
+    fn classes(&self, _column: &str) -> Option<Vec<String>> {
+        None
+    }
+
+    /// Reads once what makes single rows cheap to read, and saves it. Most formats know it from the start.
+    fn index(&self) -> Result<(), DataError> {
+        Ok(())
+    }
+}
+
+/// Which columns or extensions a row type wants, and which fields of those that are structs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Whatever there is.
+    All,
+    /// These, in this order. `Wanted::All` inside stands for a value that is no struct, or a struct with all its fields.
+    Some(Vec<(Arc<str>, Wanted)>),
+}
+
+impl Wanted {
+    /// Whether a name is wanted, and what of it.
+    pub(crate) fn of(&self, name: &str) -> Option<&Self> {
+        match self {
+            Self::All => Some(&Self::All),
+            Self::Some(fields) => fields.iter().find(|(field, _)| **field == *name).map(|(_, wanted)| wanted),
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Where the bytes of shards come from. A store knows no format.
+
+#[cfg(feature = "remote")]
+pub(crate) mod ahead;
+pub(crate) mod cache;
+#[cfg(feature = "http")]
+mod client;
+#[cfg(feature = "cloud")]
+mod cloud;
+#[cfg(feature = "remote")]
+mod far;
+#[cfg(not(feature = "remote"))]
+#[path = "store/near.rs"]
+mod far;
+mod grow;
+#[cfg(feature = "http")]
+mod http;
+#[cfg(feature = "http")]
+mod hub;
+mod local;
+#[cfg(feature = "remote")]
+mod remote;
+#[cfg(all(test, any(feature = "http", feature = "cloud")))]
+#[allow(dead_code)] // the tests of the data formats use the rest
+#[path = "../../../tests/data/server.rs"]
+mod server;
+#[cfg(feature = "remote")]
+mod steady;
+#[cfg(any(feature = "http", feature = "cloud"))]
+mod tls;
+#[cfg(any(feature = "http", feature = "cloud"))]
+mod wild;
+
+#[cfg(feature = "remote")]
+use super::traffic::Traffic;
+use super::{
+    error::DataError,
+    options::{LARGEST, Options},
+    url::url,
+};
+#[cfg(feature = "remote")]
+use ahead::Ahead;
+pub(crate) use far::{expand, pin};
+#[cfg(all(feature = "http", feature = "parquet"))]
+pub(crate) use hub::converted;
+use std::{
+    fmt,
+    io::{self, Read},
+    ops::Range,
+    path::PathBuf,
+    sync::Arc,
+};
+
+/// Reads parts of objects. An object has a number: its place in the list that the store was made of.
+pub(crate) trait Store: Send + Sync + fmt::Debug {
+    /// Opens a part of an object. Its bytes come from the reader, on the thread that reads. The reader fails if the object
+    /// ends before, or cannot be read: it does not end early.
+    fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>>;
+
+    /// Fills `into` with the bytes of an object from `start` on, on the calling thread.
+    ///
+    /// # Errors
+    /// If the object ends before, has changed ([`Changed`]), or cannot be read.
+    fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
+        self.open(object, start..start + into.len() as u64)?.read_exact(into)
+    }
+
+    /// Whether the bytes of a part are on this machine, so that it is not worth while to fetch them ahead.
+    #[cfg(feature = "remote")]
+    fn is_near(&self, _object: usize, _part: &Range<u64>) -> bool {
+        false
+    }
+
+    /// Reads a small file of the same name with another extension. `None` if there is none, or one that is older.
+    fn beside(&self, _object: usize, _extension: &str) -> io::Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+}
+
+/// It is not the object that was looked at. The inner error of an [`io::Error`].
+#[derive(Debug, thiserror::Error)]
+#[error("it has changed")]
+pub(crate) struct Changed;
+
+fn is_changed(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Changed>())
+}
+
+/// One file or object as it was when the data set was opened.
+#[derive(Debug, Clone)]
+pub(crate) struct Object {
+    /// Its path or URL, for people.
+    pub(crate) name: Arc<str>,
+    pub(crate) bytes: u64,
+    /// Changes when the object does: the time of its last change.
+    pub(crate) tag: u64,
+}
+
+/// The objects of a data set, in order, and the store that has them.
+#[derive(Debug, Clone)]
+pub(crate) struct Objects {
+    list: Arc<[Object]>,
+    store: Arc<dyn Store>,
+    /// Where indices are saved: the folder of the first file, or for objects one of the user's.
+    pub(crate) folder: Option<PathBuf>,
+    /// The most bytes that a sample may have.
+    largest: u64,
+    /// What a store behind a network has besides.
+    #[cfg(feature = "remote")]
+    pub(crate) far: Option<Far>,
+}
+
+/// What a store behind a network has besides.
+#[cfg(feature = "remote")]
+#[derive(Debug, Clone)]
+pub(crate) struct Far {
+    /// `None` if the option `read_ahead` is 0.
+    pub(crate) ahead: Option<Arc<Ahead>>,
+    pub(crate) traffic: Arc<Traffic>,
+}
+
+impl Objects {
+    /// Looks at files or objects.
+    pub(crate) fn at(paths: Vec<PathBuf>, options: &Options) -> Result<Self, DataError> {
+        let urls: Vec<String> = paths.iter().filter_map(|path| url(path)).map(String::from).collect();
+        let objects = match urls.len() {
+            0 => Self::local(paths)?,
+            all if all == paths.len() => far::open(urls, options)?,
+            _ => {
+                return Err(DataError::Option {
+                    option: "paths",
+                    problem: "some are URLs, and others are files".into(),
+                    advice: "open them apart, and chain the rows with Burn's `ComposedDataset`".into(),
+                });
+            }
+        };
+        Ok(Self { largest: options.largest_sample, ..objects })
+    }
+
+    /// Looks at local files.
+    pub(crate) fn local(paths: Vec<PathBuf>) -> Result<Self, DataError> {
+        let folder = paths.first().and_then(|path| path.parent()).map(Into::into);
+        let (list, store) = local::open(paths)?;
+        Ok(Self::new(list, Arc::new(store), folder))
+    }
+
+    /// The first object alone.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn first(&self) -> Self {
+        Self { list: self.list[..1].into(), ..self.clone() }
+    }
+
+    /// The same files under other names, with another folder for indices.
+    #[cfg(feature = "http")]
+    fn named(self, names: &[String], folder: Option<PathBuf>) -> Self {
+        let named = |(object, name): (&Object, &String)| Object { name: name.as_str().into(), ..object.clone() };
+        Self { list: self.list.iter().zip(names).map(named).collect(), folder, ..self }
+    }
+
+    /// Objects of a store that a test has made.
+    #[cfg(all(test, any(feature = "parquet", feature = "remote")))]
+    pub(crate) fn of(list: Vec<Object>, store: Arc<dyn Store>) -> Self {
+        Self::new(list, store, None)
+    }
+
+    fn new(list: Vec<Object>, store: Arc<dyn Store>, folder: Option<PathBuf>) -> Self {
+        Self {
+            list: list.into(),
+            store,
+            folder,
+            largest: LARGEST,
+            #[cfg(feature = "remote")]
+            far: None,
+        }
+    }
+
+    /// Whether each read is a request, so that few and long ones are better.
+    pub(crate) fn is_far(&self) -> bool {
+        #[cfg(feature = "remote")]
+        return self.far.is_some();
+        #[cfg(not(feature = "remote"))]
+        false
+    }
+
+    /// Opens an object from its first byte to its last.
+    pub(crate) fn whole(&self, object: usize) -> Result<Box<dyn Read + Send + '_>, DataError> {
+        let Object { name, bytes, .. } = &self.list[object];
+        self.store.open(object, 0..*bytes).map_err(|source| match is_changed(&source) {
+            true => DataError::Changed { object: (**name).into() },
+            false => DataError::Open { path: (**name).into(), source },
+        })
+    }
+
+    /// Reads a small file of the same name with another extension. `None` if there is none, or one that is older.
+    pub(crate) fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, DataError> {
+        let failed = |source| DataError::Open { path: self.name(object).into(), source };
+        self.store.beside(object, extension).map_err(failed)
+    }
+
+    pub(crate) fn list(&self) -> &[Object] {
+        &self.list
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(crate) fn name(&self, object: usize) -> &str {
+        &self.list[object].name
+    }
+
+    pub(crate) fn bytes(&self, object: usize) -> u64 {
+        self.list[object].bytes
+    }
+
+    /// Whether a sample may have so many bytes of an object.
+    ///
+    /// # Errors
+    /// If they are more than the option `largest_sample` allows.
+    pub(crate) fn allow(&self, object: usize, bytes: u64) -> Result<(), DataError> {
+        self.within(object, bytes, self.largest)
+    }
+
+    /// The same for what one read may be, which may have many samples.
+    #[cfg(feature = "remote")]
+    pub(crate) fn allow_read(&self, object: usize, bytes: u64) -> Result<(), DataError> {
+        self.within(object, bytes, self.largest.max(LARGEST))
+    }
+
+    fn within(&self, object: usize, bytes: u64, limit: u64) -> Result<(), DataError> {
+        if bytes <= limit {
+            return Ok(());
+        }
+        Err(DataError::TooLarge { object: self.name(object).into(), bytes, limit })
+    }
+
+    /// Reads what so many samples are made of.
+    pub(crate) fn samples(&self, object: usize, range: Range<u64>, samples: u64) -> Result<Vec<u8>, DataError> {
+        self.part(object, range, self.largest.saturating_mul(samples.max(1)))
+    }
+
+    /// Reads a part of an object that is no sample: an index, a header.
+    pub(crate) fn read(&self, object: usize, range: Range<u64>) -> Result<Vec<u8>, DataError> {
+        self.part(object, range, self.largest.max(LARGEST))
+    }
+
+    /// A part that lies beyond the object's size, or is larger than the limit, is an error before memory is allocated for it.
+    fn part(&self, object: usize, range: Range<u64>, limit: u64) -> Result<Vec<u8>, DataError> {
+        let Object { name, bytes, .. } = &self.list[object];
+        let failed = |source: io::Error| match is_changed(&source) {
+            true => DataError::Changed { object: (**name).into() },
+            false => DataError::Read { object: (**name).into(), range: range.clone(), source },
+        };
+        if range.start > range.end || range.end > *bytes {
+            return Err(failed(io::Error::new(io::ErrorKind::UnexpectedEof, format!("it has {bytes} bytes"))));
+        }
+        self.within(object, range.end - range.start, limit)?;
+        #[cfg(feature = "remote")]
+        if let Some(far) = &self.far {
+            far.traffic.used(range.end - range.start);
+            if let Some(ahead) = &far.ahead {
+                return ahead.read(object, range.clone()).map_err(failed);
+            }
+        }
+        grow::whole(&*self.store, object, range.clone()).map_err(failed)
+    }
+
+    /// Notes that a row was read.
+    pub(crate) fn done(&self, row: usize) {
+        #[cfg(feature = "remote")]
+        if let Some(ahead) = self.far.as_ref().and_then(|far| far.ahead.as_ref()) {
+            ahead.done(row);
+        }
+        #[cfg(not(feature = "remote"))]
+        let _ = row;
+    }
+}

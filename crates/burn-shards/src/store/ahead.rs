@@ -1,0 +1,291 @@
+//! Reading ahead: threads fetch what the order of an epoch needs, before workers ask for it.
+//!
+//! An epoch announces its rows ([`Ahead::begin`]). The source says which parts of which objects each row needs. Parts are
+//! fetched in the order of the rows, neighbouring ones together, within a limit in bytes. A worker that asks for a part gets
+//! it, or waits for it. If nobody has asked the store for it yet, the worker does so itself, before all else. So reading ahead
+//! changes when bytes come, and never which.
+
+mod state;
+
+use super::{
+    Store,
+    grow::{grown, whole},
+};
+use crate::{
+    StoreError,
+    fetching::fetching,
+    sync::{Condvar, Mutex, step_back},
+};
+use state::{Piece, State, Want};
+pub(crate) use state::{Plan, Planned};
+use std::{
+    io::{self, Read},
+    ops::Range,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::Arc,
+    thread::{self, JoinHandle},
+};
+
+/// So many rows are planned at once.
+const AT_ONCE: usize = 64;
+/// An order with so many rows of other data sets between its own is not read ahead any further.
+const FOREIGN: usize = 1 << 20;
+/// After so many bytes a thread looks whether somebody still needs what it fetches.
+const LOOK: usize = 1 << 20;
+
+const PANICKED: &str = "the store panicked";
+
+/// Fetches ahead of the reads of a data set. It has threads from the first epoch on; its drop joins them, after the bytes
+/// that they wait for.
+#[derive(derive_more::Debug)]
+#[debug("Ahead {{ requests: {requests}, .. }}")]
+pub(crate) struct Ahead {
+    shared: Arc<Shared>,
+    /// How many requests there may be at once.
+    requests: usize,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+struct Shared {
+    store: Arc<dyn Store>,
+    state: Mutex<State>,
+    /// Fetching threads wait here for work.
+    work: Condvar,
+    /// Reads wait here for parts that come.
+    arrived: Condvar,
+}
+
+/// An epoch that reads ahead. Its drop ends that; requests under way end at the next bytes that come.
+pub(crate) struct Epoch {
+    shared: Arc<Shared>,
+    id: u64,
+}
+
+impl Drop for Epoch {
+    fn drop(&mut self) {
+        let plan = self.shared.state.lock().end(self.id);
+        drop(plan);
+        self.shared.arrived.notify_all();
+        self.shared.work.notify_all();
+    }
+}
+
+impl Ahead {
+    /// `limit` is the most bytes that are on their way or wait for a read.
+    pub(crate) fn new(store: Arc<dyn Store>, limit: u64, requests: usize) -> Self {
+        let state = Mutex::new(State::new(limit));
+        let shared = Shared { store, state, work: Condvar::new(), arrived: Condvar::new() };
+        Self { shared: Arc::new(shared), requests, threads: Mutex::new(Vec::new()) }
+    }
+
+    /// Begins to fetch what these rows need, in their order. `again` says that rows read what other rows have read. Else it
+    /// is decoded once for all.
+    pub(crate) fn begin(&self, plan: Plan, again: bool) -> Epoch {
+        let id = self.shared.state.lock().begin(plan, again);
+        let mut threads = self.threads.lock();
+        while threads.len() < self.requests {
+            let shared = Arc::clone(&self.shared);
+            let name = format!("bp-fetch-{}", threads.len());
+            let run = move || {
+                // There are tens of these threads. Where all cores are busy, they would keep the few workers from what has
+                // come already, and the first batch would be late.
+                step_back(15);
+                shared.run();
+            };
+            match thread::Builder::new().name(name).spawn(run) {
+                Ok(thread) => threads.push(thread),
+                // Reads then fetch more by themselves.
+                Err(error) => {
+                    log::warn!("only {} threads read ahead: {error}", threads.len());
+                    break;
+                }
+            }
+        }
+        drop(threads);
+        // The first rows are planned before workers ask for them.
+        let first = self.shared.state.lock().next_plan();
+        if let Some((id, plan)) = first {
+            self.shared.plan(id, plan);
+        }
+        self.shared.work.notify_all();
+        Epoch { shared: Arc::clone(&self.shared), id }
+    }
+
+    /// Reads a part, on the calling thread.
+    pub(crate) fn read(&self, object: usize, part: Range<u64>) -> io::Result<Vec<u8>> {
+        let (key, end) = ((object, part.start), part.end);
+        let mut state = self.shared.state.lock();
+        let mut want = state.want(key, end, None);
+        if let Want::Coming(_) = want {
+            want = fetching(|| {
+                while let Want::Coming(request) = want {
+                    self.shared.arrived.wait(&mut state);
+                    want = state.want(key, end, Some(request));
+                }
+                want
+            });
+        }
+        drop(state);
+        match want {
+            Want::Here(bytes) => {
+                self.shared.work.notify_one(); // there is room for more
+                Ok(bytes)
+            }
+            Want::Failed(error) => Err(copy(&error)),
+            want => {
+                let fetch = || fetching(|| whole(&*self.shared.store, object, part));
+                let read = catch_unwind(AssertUnwindSafe(fetch));
+                if let Want::Fetch(request) = want {
+                    let mut state = self.shared.state.lock();
+                    match &read {
+                        Ok(Ok(_)) => state.fetched(request, key, end),
+                        Ok(Err(error)) => state.arrived(request, key, end, Err(Arc::new(copy(error)))),
+                        Err(_) => state.arrived(request, key, end, Err(Arc::new(io::Error::other(PANICKED)))),
+                    }
+                    drop(state);
+                    self.shared.arrived.notify_all();
+                }
+                read.unwrap_or_else(|panic| resume_unwind(panic))
+            }
+        }
+    }
+
+    /// Notes that a row was read, so that more can be planned.
+    pub(crate) fn done(&self, row: usize) {
+        let mut state = self.shared.state.lock();
+        state.done(row);
+        let has_more = state.has_more();
+        drop(state);
+        if has_more {
+            self.shared.work.notify_one();
+        }
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.shared.close();
+        for thread in self.threads.lock().drain(..) {
+            // The last owner of the data set may be a thread that planned for it.
+            if thread.thread().id() != thread::current().id() {
+                let _ = thread.join(); // a panic in it was caught
+            }
+        }
+    }
+}
+
+/// The same error for another reader.
+fn copy(error: &io::Error) -> io::Error {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<StoreError>()) {
+        Some(inner) => io::Error::new(error.kind(), inner.clone()),
+        None => io::Error::new(error.kind(), error.to_string()),
+    }
+}
+
+/// What a fetching thread is to do.
+enum Work {
+    Plan(u64, Plan),
+    Fetch(Piece),
+}
+
+impl Shared {
+    /// Ends the fetching threads, after the bytes that they wait for.
+    fn close(&self) {
+        self.state.lock().is_closed = true;
+        self.work.notify_all();
+    }
+
+    /// A fetching thread, until the data set is dropped.
+    fn run(&self) {
+        while let Some(work) = self.wait() {
+            match work {
+                Work::Plan(id, plan) => self.plan(id, plan),
+                Work::Fetch(piece) => self.fetch(&piece),
+            }
+        }
+    }
+
+    /// To plan comes first: it takes little time, and what is planned can be fetched together.
+    fn wait(&self) -> Option<Work> {
+        let mut state = self.state.lock();
+        loop {
+            if state.is_closed {
+                return None;
+            }
+            if let Some((id, plan)) = state.next_plan() {
+                return Some(Work::Plan(id, plan));
+            }
+            if let Some(piece) = state.next_piece() {
+                return Some(Work::Fetch(piece));
+            }
+            self.work.wait(&mut state);
+        }
+    }
+
+    fn plan(&self, id: u64, mut plan: Plan) {
+        // The sampler is the user's code. If it panics here, the loader meets the same panic and reports it.
+        let planned = catch_unwind(AssertUnwindSafe(|| {
+            let (mut rows, mut foreign, mut is_over) = (Vec::with_capacity(AT_ONCE), 0, false);
+            while rows.len() < AT_ONCE && !is_over {
+                match plan.next() {
+                    Some(Some(mut row)) => {
+                        row.parts.retain(|(object, part)| !self.store.is_near(*object, part));
+                        rows.push(row);
+                    }
+                    Some(None) if foreign < FOREIGN => foreign += 1,
+                    _ => is_over = true,
+                }
+            }
+            (rows, (!is_over).then_some(plan))
+        }));
+        let (rows, plan) = planned.unwrap_or_default();
+        let left = self.state.lock().planned(id, rows, plan);
+        drop(left);
+        self.work.notify_all();
+    }
+
+    /// Fetches a piece, part by part. What does not come is told to the reads that wait for it.
+    fn fetch(&self, piece: &Piece) {
+        let mut next = 0;
+        let fetched = catch_unwind(AssertUnwindSafe(|| self.parts(piece, &mut next)));
+        let error = match fetched {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error,
+            Err(_) => io::Error::other(PANICKED),
+        };
+        let error = Arc::new(error);
+        let mut state = self.state.lock();
+        for part in piece.parts.iter().skip(next) {
+            state.arrived(piece.request, (piece.object, part.start), part.end, Err(Arc::clone(&error)));
+        }
+        drop(state);
+        self.arrived.notify_all();
+    }
+
+    fn parts(&self, piece: &Piece, next: &mut usize) -> io::Result<()> {
+        let Range { start: mut at, end } = piece.range();
+        let mut from = self.store.open(piece.object, at..end)?;
+        for Range { start, end } in piece.parts.iter().cloned() {
+            io::copy(&mut (&mut from).take(start - at), &mut io::sink())?;
+            let bytes = grown(end - start, |more| {
+                more.chunks_mut(LOOK).try_for_each(|some| {
+                    let mut state = self.state.lock();
+                    if state.is_closed || !state.needs(piece, *next) {
+                        return Err(io::Error::other("nobody needs it any more"));
+                    }
+                    drop(state);
+                    from.read_exact(some)
+                })
+            })?;
+            (at, *next) = (end, *next + 1);
+            self.state.lock().arrived(piece.request, (piece.object, start), end, Ok(bytes));
+            self.arrived.notify_all();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(all(test, burn_pinned_loom))]
+mod model;
+#[cfg(all(test, not(burn_pinned_loom)))]
+mod tests;

@@ -1,0 +1,263 @@
+//! One request of HTTP: where it goes, and what its answer means.
+
+use super::{
+    remote::{Again, CHANGED, Refused, SMALL, no},
+    tls,
+};
+use crate::error::DataError;
+use std::{
+    io::{self, Read},
+    ops::Range,
+    time::Duration,
+};
+use ureq::{
+    Agent, Body,
+    http::{HeaderMap, HeaderValue, Response, header},
+    tls::{Certificate, RootCerts, TlsConfig},
+    unversioned::{
+        resolver::DefaultResolver,
+        transport::{Connector, DefaultConnector},
+    },
+};
+
+mod quiet;
+mod target;
+
+use quiet::Quietly;
+pub(super) use target::Target;
+
+/// More redirects are a circle.
+const REDIRECTS: usize = 5;
+/// Connections that are kept for the next request.
+const KEPT: usize = 128;
+
+/// How long each wait may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waits {
+    pub(super) connect: Duration,
+    /// For the head of an answer.
+    pub(super) answer: Duration,
+    /// For the next bytes.
+    pub(super) bytes: Duration,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self { connect: seconds(10), answer: seconds(30), bytes: seconds(30) }
+    }
+}
+
+/// Asks servers, and keeps connections to them.
+#[derive(Debug, Clone)]
+pub(super) struct Client {
+    agent: Agent,
+}
+
+/// An answer with a body.
+pub(super) struct Answer {
+    response: Response<Body>,
+    /// Who gave it, after redirects.
+    pub(super) from: Target,
+}
+
+impl Client {
+    /// Trusts the roots of Mozilla's list, or those of the file that `SSL_CERT_FILE` names.
+    pub(super) fn new(waits: Waits) -> Result<Self, DataError> {
+        let roots = match tls::roots()? {
+            Some(roots) => roots.iter().map(|root| Certificate::from_der(root).to_owned()).collect::<Vec<_>>().into(),
+            None => RootCerts::WebPki,
+        };
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .accept_encoding("identity")
+            .user_agent(concat!("burn-pinned/", env!("CARGO_PKG_VERSION")))
+            .tls_config(TlsConfig::builder().root_certs(roots).build())
+            .max_idle_connections(KEPT)
+            .max_idle_connections_per_host(KEPT)
+            .timeout_connect(Some(waits.connect))
+            .timeout_send_request(Some(waits.answer))
+            .timeout_recv_response(Some(waits.answer))
+            .timeout_per_read(Some(waits.bytes))
+            .timeout_per_write(Some(waits.bytes));
+        let connector = DefaultConnector::new().chain(Quietly);
+        Ok(Self { agent: Agent::with_parts(config.build(), connector, DefaultResolver::default()) })
+    }
+
+    /// Asks for an object, or a part of it, of a version if one is named. Redirects are followed. What a target holds in
+    /// secret goes to its own server alone.
+    pub(super) fn ask(
+        &self,
+        target: &Target,
+        part: Option<&Range<u64>>,
+        version: Option<&HeaderValue>,
+    ) -> Result<Answer, Refused> {
+        let mut from = target.clone();
+        for _ in 0..=REDIRECTS {
+            let mut request = self.agent.get(from.without_query());
+            if let Some(part) = part {
+                request = request.header(header::RANGE, format!("bytes={}-{}", part.start, part.end.saturating_sub(1)));
+            }
+            // A weak mark never fits, by the rules.
+            if let Some(version) = version.filter(|version| !version.as_bytes().starts_with(b"W/")) {
+                request = request.header(header::IF_MATCH, version);
+            }
+            let response = quiet::call(from.query(), from.secret(), || request.call());
+            let response = response.map_err(|error| failed(&error))?;
+            let status = response.status();
+            if !status.is_redirection() {
+                let answer = Answer { response, from };
+                return if status.is_success() || answer.is_empty() { Ok(answer) } else { Err(refused(&answer)) };
+            }
+            let to = response.headers().get(header::LOCATION).and_then(|place| place.to_str().ok());
+            let to = to.and_then(|place| from.follow(place));
+            let wrong = |problem: &str| no(Some(status.as_u16()), problem);
+            let to = to.ok_or_else(|| wrong("the server names another place that makes no sense"))?;
+            if from.is_safer_than(&to) {
+                return Err(wrong("the server leads from https to http, where anybody can read along"));
+            }
+            from = to;
+            // A connection is kept only if all of the answer was read.
+            _ = io::copy(&mut response.into_body().into_reader().take(1 << 16), &mut io::sink());
+        }
+        Err(no(None, "the server names other places without end"))
+    }
+
+    /// Reads all of a small answer.
+    pub(super) fn all(&self, target: &Target) -> Result<(HeaderMap, Vec<u8>), Refused> {
+        let answer = self.ask(target, None, None)?;
+        let headers = answer.headers().clone();
+        let mut bytes = Vec::new();
+        let read = answer.body().take(SMALL + 1).read_to_end(&mut bytes);
+        read.map_err(|error| Refused { status: None, problem: error.to_string(), again: Again::Yes })?;
+        if bytes.len() as u64 > SMALL {
+            return Err(no(None, "the answer is too long"));
+        }
+        Ok((headers, bytes))
+    }
+
+    /// Reads all of a small object. `None` if it is not there.
+    pub(super) fn small(&self, target: &Target) -> Result<Option<Vec<u8>>, Refused> {
+        match self.all(target) {
+            Ok((_, bytes)) => Ok(Some(bytes)),
+            // A store whose objects may not be listed says 403 of one that is not there.
+            Err(Refused { status: Some(403 | 404 | 410), .. }) => Ok(None),
+            Err(refused) => Err(refused),
+        }
+    }
+}
+
+impl Answer {
+    pub(super) fn status(&self) -> u16 {
+        self.response.status().as_u16()
+    }
+
+    pub(super) fn headers(&self) -> &HeaderMap {
+        self.response.headers()
+    }
+
+    /// How many bytes the body has, if the server tells.
+    pub(super) fn length(&self) -> Option<u64> {
+        number(self.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?)
+    }
+
+    /// What `Content-Range` says: the part that the body is, and the size of the whole, if the server tells.
+    pub(super) fn range(&self) -> Option<(Range<u64>, Option<u64>)> {
+        let text = self.headers().get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
+        let (part, size) = text.split_once('/')?;
+        let part = match part {
+            "*" => 0..0,
+            _ => part.split_once('-').and_then(|(start, last)| Some(number(start)?..number(last)?.checked_add(1)?))?,
+        };
+        Some((part, number(size)))
+    }
+
+    /// Whether no part was given because the object has no bytes.
+    pub(super) fn is_empty(&self) -> bool {
+        self.status() == 416 && self.range() == Some((0..0, Some(0)))
+    }
+
+    /// The bytes of a part of an object that has so many bytes, if that is what the answer is. They may end early.
+    pub(super) fn part(self, part: &Range<u64>, bytes: u64) -> Result<Box<dyn Read + Send>, Refused> {
+        let status = Some(self.status());
+        let (there, size) = match (self.status(), self.range()) {
+            (206, Some(there)) => there,
+            (206, None) => return Err(no(status, "the server does not say which bytes it gives")),
+            _ => (0..self.length().unwrap_or(bytes), self.length()),
+        };
+        if size.is_some_and(|size| size != bytes) {
+            return Err(no(status, CHANGED));
+        }
+        // Less than was asked for is allowed.
+        if there.start != part.start || there.end > part.end {
+            let problem = format!("the server gives bytes {} to {} of it instead", there.start, there.end);
+            return Err(no(status, problem));
+        }
+        Ok(Box::new(self.body().take(part.end - part.start)))
+    }
+
+    pub(super) fn body(self) -> impl Read + Send + 'static {
+        let left = self.length();
+        Whole { left, body: self.response.into_body().into_reader() }
+    }
+}
+
+/// Reads the end behind the last byte: only then the connection is kept.
+struct Whole<R> {
+    left: Option<u64>,
+    body: R,
+}
+
+impl<R: Read> Read for Whole<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.body.read(into)?;
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(bytes as u64);
+            if *left == 0 && bytes > 0 {
+                _ = self.body.read(&mut [0])?;
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    text.trim().parse().ok()
+}
+
+/// What an answer without a body for us means.
+fn refused(answer: &Answer) -> Refused {
+    let after = answer.headers().get(header::RETRY_AFTER).and_then(|time| number(time.to_str().ok()?));
+    Refused::of(answer.status(), after.map(Duration::from_secs))
+}
+
+/// What it means that there is no answer. No text of a URL is in it.
+fn failed(error: &ureq::Error) -> Refused {
+    let (problem, again) = match error {
+        ureq::Error::Timeout(_) => ("the server did not answer in time".into(), Again::Yes),
+        ureq::Error::HostNotFound => ("the host was not found".into(), Again::Yes),
+        ureq::Error::Io(inner) if tls::is_of_certificate(inner) => (inner.to_string(), Again::No),
+        ureq::Error::Io(inner) => (inner.to_string(), Again::Yes),
+        ureq::Error::ConnectionFailed | ureq::Error::Protocol(_) | ureq::Error::ConnectProxyFailed(_) => {
+            (error.to_string(), Again::Yes)
+        }
+        ureq::Error::Rustls(error) => (error.to_string(), Again::No),
+        ureq::Error::Tls(problem) => ((*problem).into(), Again::No),
+        _ => ("the request cannot be made: is the URL right?".into(), Again::No),
+    };
+    Refused { status: None, problem, again }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_that_fails_may_answer_later() {
+        let refused = failed(&ureq::Error::ConnectProxyFailed("proxy server responded 503/503".into()));
+        assert_eq!((refused.again, refused.status), (Again::Yes, None));
+        assert!(refused.problem.contains("proxy server responded 503"), "{refused}");
+    }
+}

@@ -1,0 +1,215 @@
+//! Objects of S3, Google Cloud Storage and Azure, and of what speaks like them: `s3://`, `gs://`, `az://`.
+
+mod place;
+mod service;
+#[cfg(test)]
+mod tests;
+mod thread;
+
+use super::{
+    Object,
+    remote::{Again, CHANGED, Found, Refused, Remote, SMALL, no, unreadable},
+    steady::{Patience, patiently},
+    wild::{Wild, is_wild},
+};
+use crate::{error::DataError, parallel::in_parallel_by};
+use bytes::{Buf, Bytes};
+use fnv::FnvHasher;
+use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
+use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, path::Path};
+use place::Place;
+use service::{Connector, Waits, told};
+use std::{
+    collections::HashMap,
+    error::Error,
+    fmt,
+    hash::{Hash, Hasher},
+    io::{self, Read},
+    ops::Range,
+    sync::Arc,
+};
+use thread::CloudThread;
+
+/// So many objects are looked at at once.
+const AT_ONCE: usize = 32;
+
+/// Objects of one cloud, as they were when they were opened.
+pub(super) struct Cloud {
+    objects: Vec<Seen>,
+    // Dropped last.
+    thread: CloudThread,
+}
+
+/// An object as it was.
+struct Seen {
+    store: Arc<dyn ObjectStore>,
+    meta: ObjectMeta,
+}
+
+/// Stores hold credentials, so they are not shown.
+impl fmt::Debug for Cloud {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.objects.iter().map(|seen| seen.meta.location.as_ref())).finish()
+    }
+}
+
+/// Lists what a pattern matches, sorted by name.
+pub(super) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
+    if !is_wild(pattern) {
+        return Ok(vec![pattern.into()]);
+    }
+    let connector = Connector::new(Waits::default())?;
+    expand_with(pattern, &|place| place.store(&connector), Patience::default())
+}
+
+type Connect<'a> = dyn Fn(&Place) -> Result<Arc<dyn ObjectStore>, DataError> + 'a;
+
+fn expand_with(text: &str, connect: &Connect<'_>, patience: Patience) -> Result<Vec<String>, DataError> {
+    let place = Place::parse(text)?;
+    let wild = Wild::new(text, place.key.as_ref())?;
+    let (thread, store) = (start(&place)?, connect(&place)?);
+    let folder = Path::parse(wild.folder).unwrap_or_default();
+    let list = || {
+        let found = thread.wait(async {
+            match wild.is_deep {
+                true => store.list(Some(&folder)).try_collect().await,
+                false => store.list_with_delimiter(Some(&folder)).await.map(|list| list.objects),
+            }
+        });
+        found.map_err(|error| refused(&error))
+    };
+    let list = patiently(patience, list).map_err(|error| unreadable(text, error))?;
+    let keys = wild.matches(list.into_iter().map(|meta| meta.location.into()))?;
+    Ok(keys.into_iter().map(|key| place.url(&key)).collect())
+}
+
+/// Looks at objects: their sizes and versions.
+pub(super) fn open(urls: &[String]) -> Result<Found<Cloud>, DataError> {
+    let connector = Connector::new(Waits::default())?;
+    open_with(urls, &|place| place.store(&connector), Patience::default())
+}
+
+fn open_with(urls: &[String], connect: &Connect<'_>, patience: Patience) -> Result<Found<Cloud>, DataError> {
+    let places = urls.iter().map(|url| Place::parse(url)).collect::<Result<Vec<_>, _>>()?;
+    let mut buckets: HashMap<&str, Arc<dyn ObjectStore>> = HashMap::new();
+    for place in &places {
+        if !buckets.contains_key(&*place.bucket) {
+            buckets.insert(&place.bucket, connect(place)?);
+        }
+    }
+    let thread = start(&places[0])?;
+    let look = |place: &Place| {
+        let store = Arc::clone(&buckets[&*place.bucket]);
+        let look = || thread.wait(store.head(&place.key)).map_err(|error| refused(&error));
+        let meta = patiently(patience, look).map_err(|error| unreadable(&place.to_string(), error))?;
+        Ok(Seen { store, meta })
+    };
+    // Without credentials, one object's wait tells.
+    let mut objects = vec![look(&places[0])?];
+    objects.extend(in_parallel_by(AT_ONCE, &places[1..], look)?);
+    let list = places.iter().zip(&objects).map(|(place, Seen { meta, .. })| Object {
+        name: place.to_string().into(),
+        bytes: meta.size,
+        tag: tag(meta),
+    });
+    Ok((list.collect(), Cloud { objects, thread }))
+}
+
+fn start(place: &Place) -> Result<CloudThread, DataError> {
+    CloudThread::start().map_err(|source| DataError::Open { path: place.to_string().into(), source })
+}
+
+fn tag(meta: &ObjectMeta) -> u64 {
+    let mut hash = FnvHasher::default();
+    match &meta.e_tag {
+        Some(mark) => hash.write(mark.as_bytes()),
+        None => meta.last_modified.hash(&mut hash),
+    }
+    hash.finish()
+}
+
+/// Whether both are of one version, as far as the store tells.
+fn fit(one: &ObjectMeta, other: &ObjectMeta) -> bool {
+    let is_marked = one.e_tag.is_some() && other.e_tag.is_some();
+    one.size == other.size
+        && if is_marked { one.e_tag == other.e_tag } else { one.last_modified == other.last_modified }
+}
+
+impl Remote for Cloud {
+    fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refused> {
+        let Seen { store, meta } = &self.objects[object];
+        // A weak mark never fits, by the rules.
+        let if_match = meta.e_tag.clone().filter(|mark| !mark.starts_with("W/"));
+        let options = GetOptions { range: Some(GetRange::Bounded(part)), if_match, ..GetOptions::default() };
+        let got = self.thread.wait(store.get_opts(&meta.location, options)).map_err(|error| refused(&error))?;
+        if !fit(meta, &got.meta) {
+            return Err(no(None, CHANGED));
+        }
+        Ok(Box::new(Body { thread: &self.thread, stream: got.into_stream(), came: Bytes::new() }))
+    }
+
+    fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, Refused> {
+        let Seen { store, meta } = &self.objects[object];
+        let key = meta.location.as_ref();
+        let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
+        let stem = name.rsplit_once('.').map_or(key, |(stem, _)| &key[..key.len() - name.len() + stem.len()]);
+        let Ok(beside) = Path::parse(format!("{stem}.{extension}")) else { return Ok(None) };
+        if beside == meta.location {
+            return Ok(None);
+        }
+        let all = self.thread.wait(async {
+            let got = store.get(&beside).await?;
+            if got.meta.size > SMALL { Ok(None) } else { got.bytes().await.map(Some) }
+        });
+        match all.map_err(|error| refused(&error)) {
+            Ok(Some(bytes)) => Ok(Some(bytes.into())),
+            Ok(None) => Err(no(None, "the answer is too long")),
+            // A store whose objects may not be listed says 403 of one that is not there.
+            Err(Refused { status: Some(403 | 404), .. }) => Ok(None),
+            Err(refused) => Err(refused),
+        }
+    }
+}
+
+/// The bytes of an answer. They are waited for by the thread that reads.
+struct Body<'a> {
+    thread: &'a CloudThread,
+    stream: BoxStream<'static, object_store::Result<Bytes>>,
+    came: Bytes,
+}
+
+impl Read for Body<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.came.is_empty() {
+            match self.thread.wait(self.stream.next()) {
+                Some(came) => self.came = came.map_err(|error| io::Error::other(refused(&error)))?,
+                None => return Ok(0),
+            }
+        }
+        let bytes = self.came.len().min(into.len());
+        self.came.copy_to_slice(&mut into[..bytes]);
+        Ok(bytes)
+    }
+}
+
+/// What an error means. The texts of the crate may hold URLs with signatures, names of keys, or what it tried to parse.
+fn refused(error: &object_store::Error) -> Refused {
+    let mut inner: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = inner {
+        if let Some(refused) = error.downcast_ref::<Refused>() {
+            return refused.clone();
+        }
+        // A body that broke off.
+        if error.is::<reqwest::Error>() {
+            return Refused { status: None, problem: told(error), again: Again::Yes };
+        }
+        inner = error.source();
+    }
+    match error {
+        object_store::Error::Generic { source, .. } if source.source().is_none() => no(None, source.to_string()),
+        object_store::Error::InvalidPath { source } => {
+            no(None, format!("a name in this folder cannot be read: {source}"))
+        }
+        _ => no(None, "the answer makes no sense here, or the credentials cannot be read"),
+    }
+}

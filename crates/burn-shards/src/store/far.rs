@@ -1,0 +1,143 @@
+//! Chooses the store of a URL.
+
+#[cfg(unix)]
+use super::cache::{Cached, Refusal};
+#[cfg(feature = "cloud")]
+use super::cloud;
+use super::{
+    Far, Object, Objects, Store,
+    ahead::Ahead,
+    remote::{Found, Remote},
+    steady::{Patience, Steady},
+};
+#[cfg(feature = "http")]
+use super::{
+    http,
+    hub::{self, Opened},
+};
+use crate::{
+    error::DataError,
+    options::Options,
+    traffic::Traffic,
+    url::{is_listed, parameters, shown},
+};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Lists the objects that a pattern with `*`, `?` or `[` means, sorted by name. Another URL is taken as it is.
+pub(crate) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
+    match scheme(plain(pattern)?) {
+        #[cfg(feature = "http")]
+        "http" | "https" => http::expand(pattern),
+        #[cfg(feature = "http")]
+        "hf" => hub::expand(pattern),
+        #[cfg(feature = "cloud")]
+        "s3" | "gs" | "az" => cloud::expand(pattern),
+        _ => Err(unknown(pattern)),
+    }
+}
+
+/// Names one version of each object, where a store has several: so all that is read is of one version.
+pub(crate) fn pin(files: Vec<PathBuf>) -> Result<Vec<PathBuf>, DataError> {
+    #[cfg(feature = "http")]
+    let files = hub::pin(files)?;
+    Ok(files)
+}
+
+/// Looks at objects of one store.
+pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, DataError> {
+    let first = urls.first().map_or("", |url| url.as_str());
+    urls.iter().try_for_each(|url| plain(url).map(drop))?;
+    if let Some(other) = urls.iter().find(|url| scheme(url) != scheme(first)) {
+        return Err(DataError::Option {
+            option: "paths",
+            problem: format!("{} and {} are in different stores", shown(first.as_ref()), shown(other.as_ref())),
+            advice: "open them apart, and chain the rows with Burn's `ComposedDataset`".into(),
+        });
+    }
+    match scheme(first) {
+        #[cfg(feature = "http")]
+        "http" | "https" => objects(http::open(&urls)?, options),
+        #[cfg(feature = "http")]
+        "hf" => match hub::open(&urls)? {
+            Opened::Here(files) => Objects::local(files).map(|objects| objects.named(&urls, own_folder())),
+            Opened::There(found) => objects(found, options),
+        },
+        #[cfg(feature = "cloud")]
+        "s3" | "gs" | "az" => objects(cloud::open(&urls)?, options),
+        _ => Err(unknown(first)),
+    }
+}
+
+/// Puts what all remote stores share above a protocol.
+fn objects<R: Remote + 'static>((list, remote): Found<R>, options: &Options) -> Result<Objects, DataError> {
+    let traffic = Arc::<Traffic>::default();
+    let store: Arc<dyn Store> = Arc::new(Steady::new(remote, Patience::default(), Arc::clone(&traffic)));
+    let store = match &options.cache {
+        Some((folder, limit)) => cached(folder, *limit, &list, store, &traffic)?,
+        None => store,
+    };
+    let ahead = (options.read_ahead > 0)
+        .then(|| Arc::new(Ahead::new(Arc::clone(&store), options.read_ahead, options.requests)));
+    Ok(Objects { far: Some(Far { ahead, traffic }), ..Objects::new(list, store, own_folder()) })
+}
+
+/// A folder of the user's, for what belongs beside files that cannot be written to.
+fn own_folder() -> Option<PathBuf> {
+    let given = env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    Some(given.or_else(|| Some(env::home_dir()?.join(".cache")))?.join("burn-pinned"))
+}
+
+#[cfg(unix)]
+fn cached(
+    folder: &Path,
+    limit: u64,
+    list: &[Object],
+    below: Arc<dyn Store>,
+    traffic: &Arc<Traffic>,
+) -> Result<Arc<dyn Store>, DataError> {
+    match Cached::open(folder, limit, list, Arc::clone(&below), Arc::clone(traffic)) {
+        Ok(cached) => Ok(Arc::new(cached)),
+        Err(Refusal::Foreign(folder, problem)) => {
+            log::warn!("the cache in {} is not used, and all is read from the store: {problem}", folder.display());
+            Ok(below)
+        }
+        Err(Refusal::Wrong(error)) => Err(error),
+    }
+}
+
+#[cfg(not(unix))]
+fn cached(_: &Path, _: u64, _: &[Object], _: Arc<dyn Store>, _: &Arc<Traffic>) -> Result<Arc<dyn Store>, DataError> {
+    Err(DataError::Option {
+        option: "cache",
+        problem: "pages of objects are kept in sparse files, as Unix has them".into(),
+        advice: "leave it out, or copy the objects to a disk".into(),
+    })
+}
+
+/// Refuses a query where a store has none: it may be a signature, and would be part of a name.
+fn plain(url: &str) -> Result<&str, DataError> {
+    if !is_listed(scheme(url)) || parameters(url).is_none() {
+        return Ok(url);
+    }
+    Err(DataError::Option {
+        option: "paths",
+        problem: format!("`{}` has a query, and a URL with `{}` has none", shown(url.as_ref()), scheme(url)),
+        advice: "write a signed URL with `https://`; without a query, credentials come from the environment".into(),
+    })
+}
+
+fn scheme(url: &str) -> &str {
+    url.split_once("://").map_or("", |(scheme, _)| scheme)
+}
+
+fn unknown(url: &str) -> DataError {
+    DataError::Option {
+        option: "paths",
+        problem: format!("no store is known for `{}`", shown(url.as_ref())),
+        advice: "write a path, or a URL with https, http, hf (feature `http`), s3, gs or az (feature `cloud`)".into(),
+    }
+}

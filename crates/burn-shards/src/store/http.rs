@@ -1,0 +1,140 @@
+//! Objects of web servers.
+
+use super::{
+    Object,
+    client::{Answer, Client, Target, Waits},
+    remote::{CHANGED, Found, Refused, Remote, no, unreadable},
+    steady::{Patience, patiently},
+};
+use crate::{error::DataError, parallel::in_parallel_by, url::shown};
+use fnv::FnvHasher;
+use std::{hash::Hasher, io::Read, ops::Range};
+use ureq::http::{HeaderValue, header};
+
+#[cfg(test)]
+pub(super) mod tests;
+
+/// So many objects are looked at at once.
+pub(super) const AT_ONCE: usize = 32;
+
+/// Objects of web servers, as they were when they were opened.
+#[derive(Debug)]
+pub(super) struct Web {
+    client: Client,
+    objects: Vec<Seen>,
+}
+
+/// An object as it was.
+#[derive(Debug)]
+struct Seen {
+    target: Target,
+    bytes: u64,
+    marks: Marks,
+}
+
+/// What changes when an object does: each if the server tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Marks {
+    etag: Option<HeaderValue>,
+    modified: Option<HeaderValue>,
+}
+
+/// A web server lists nothing, so a pattern cannot be one.
+pub(super) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
+    let path = pattern.split('?').next().unwrap_or(pattern).splitn(4, '/').nth(3).unwrap_or_default();
+    match path.contains(['*', '[']) {
+        false => Ok(vec![pattern.into()]),
+        true => Err(DataError::Pattern {
+            pattern: shown(pattern.as_ref()),
+            problem: "a web server cannot list its files. Write braces, such as `{000..146}`, or a list".into(),
+        }),
+    }
+}
+
+/// Looks at objects: their sizes, and whether the server gives parts of them.
+pub(super) fn open(urls: &[String]) -> Result<Found<Web>, DataError> {
+    open_with(urls, Waits::default(), Patience::default())
+}
+
+fn open_with(urls: &[String], waits: Waits, patience: Patience) -> Result<Found<Web>, DataError> {
+    let targets = urls.iter().map(|url| {
+        // What is no URL may have a password anywhere.
+        let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+        Target::new(url).ok_or_else(|| DataError::Option {
+            option: "paths",
+            problem: format!("a path that begins with `{scheme}://` is no URL"),
+            advice: "write `https://host/folder/name`".into(),
+        })
+    });
+    let targets = targets.collect::<Result<Vec<_>, _>>()?;
+    let client = Client::new(waits)?;
+    let seen = in_parallel_by(AT_ONCE, &targets, |target| {
+        patiently(patience, || look(&client, target)).map_err(|error| unreadable(&target.to_string(), error))
+    })?;
+    let list = seen.iter().map(|seen| Object {
+        name: seen.target.to_string().into(),
+        bytes: seen.bytes,
+        tag: tag(&seen.marks, &seen.target),
+    });
+    Ok((list.collect(), Web { client, objects: seen }))
+}
+
+/// Asks for the first byte. Unlike HEAD, this works with signed URLs, and shows that parts are given.
+fn look(client: &Client, target: &Target) -> Result<Seen, Refused> {
+    let answer = client.ask(target, Some(&(0..1)), None)?;
+    let status = Some(answer.status());
+    let bytes = match (answer.status(), answer.range(), answer.length()) {
+        _ if answer.is_empty() => 0,
+        (206, Some((Range { start: 0, end: 1 }, Some(bytes))), _) => bytes,
+        (206, ..) => return Err(no(status, "the server does not say how many bytes it has")),
+        (_, _, Some(0)) => 0,
+        _ => return Err(no(status, "the server gives whole objects only, and parts are needed: copy it to a disk")),
+    };
+    let marks = Marks::of(&answer);
+    // The connection is kept.
+    _ = answer.body().take(1).read_to_end(&mut Vec::new());
+    Ok(Seen { target: target.clone(), bytes, marks })
+}
+
+impl Marks {
+    fn of(answer: &Answer) -> Self {
+        let of = |name| answer.headers().get(name).cloned();
+        Self { etag: of(header::ETAG), modified: of(header::LAST_MODIFIED) }
+    }
+
+    /// Whether an answer is of the same version, as far as it tells.
+    fn fit(&self, other: &Self) -> bool {
+        match (&self.etag, &other.etag) {
+            (Some(one), Some(other)) => one == other,
+            _ => self.modified.is_none() || other.modified.is_none() || self.modified == other.modified,
+        }
+    }
+}
+
+fn tag(marks: &Marks, target: &Target) -> u64 {
+    let mut hash = FnvHasher::default();
+    let mark = marks.etag.as_ref().or(marks.modified.as_ref());
+    hash.write(mark.map_or(&[], HeaderValue::as_bytes));
+    hash.write_u8(0);
+    // The name lacks it.
+    hash.write(target.unsigned_query().as_bytes());
+    hash.finish()
+}
+
+impl Remote for Web {
+    fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refused> {
+        let Seen { target, bytes, marks } = &self.objects[object];
+        let answer = self.client.ask(target, Some(&part), marks.etag.as_ref())?;
+        if !marks.fit(&Marks::of(&answer)) {
+            return Err(no(Some(answer.status()), CHANGED));
+        }
+        answer.part(&part, *bytes).map(|body| body as _)
+    }
+
+    fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, Refused> {
+        match self.objects[object].target.with_extension(extension) {
+            Some(target) => self.client.small(&target),
+            None => Ok(None),
+        }
+    }
+}

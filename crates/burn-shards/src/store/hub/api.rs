@@ -1,0 +1,156 @@
+//! What the hub is asked besides bytes: commits and lists.
+
+use super::{home::Home, path::HubPath};
+use crate::{
+    error::{DataError, StoreError},
+    store::{
+        client::{Client, Target, Waits},
+        remote::{Refused, no, unreadable},
+        steady::{Patience, patiently},
+    },
+    url::encode,
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use std::{collections::HashSet, io};
+use ureq::http::{HeaderMap, header};
+
+pub(super) const OFFLINE: &str = "`HF_HUB_OFFLINE` is set, and it was not downloaded";
+
+/// Asks the hub.
+#[derive(Debug)]
+pub(super) struct Api {
+    pub(super) home: Home,
+    pub(super) client: Client,
+    patience: Patience,
+}
+
+#[derive(Deserialize)]
+struct Commit {
+    sha: String,
+}
+
+/// A file or folder of a data set.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Entry {
+    #[serde(rename = "type")]
+    kind: String,
+    pub(super) path: String,
+    #[serde(default)]
+    pub(super) size: u64,
+    #[serde(default)]
+    oid: String,
+    #[serde(default)]
+    lfs: Option<Large>,
+}
+
+/// A file that is not in Git itself.
+#[derive(Debug, Clone, Deserialize)]
+struct Large {
+    oid: String,
+}
+
+impl Entry {
+    /// The hash of its bytes.
+    pub(super) fn id(&self) -> &str {
+        self.lfs.as_ref().map_or(&self.oid, |large| &large.oid)
+    }
+}
+
+impl Api {
+    pub(super) fn new(home: Home, waits: Waits, patience: Patience) -> Result<Self, DataError> {
+        Ok(Self { home, client: Client::new(waits)?, patience })
+    }
+
+    /// The commit that a revision is now.
+    pub(super) fn commit(&self, path: &HubPath) -> Result<String, DataError> {
+        if path.is_pinned() {
+            return Ok(path.revision.clone());
+        }
+        if self.home.is_offline {
+            return self.home.commit(path).ok_or_else(|| self.wrong(path, OFFLINE));
+        }
+        let revision = encode(&path.revision).replace('/', "%2F");
+        let place = format!("/api/datasets/{}/revision/{revision}", path.dataset);
+        let answer = self.json(&self.place(path, &place)?);
+        let (_, Commit { sha }) = answer.map_err(|error| unreadable(&path.to_string(), error))?;
+        let commit = HubPath { revision: sha, ..path.clone() };
+        match commit.is_pinned() {
+            true => Ok(commit.revision),
+            false => Err(self.wrong(path, "the hub does not say which commit the revision is")),
+        }
+    }
+
+    /// The files of a folder, at the commit that the path has.
+    pub(super) fn list(&self, path: &HubPath, folder: &str, is_deep: bool) -> Result<Vec<Entry>, DataError> {
+        if self.home.is_offline {
+            let entry = |path| Entry { kind: "file".into(), path, size: 0, oid: String::new(), lfs: None };
+            return Ok(self.home.files(path).into_iter().map(entry).collect());
+        }
+        let HubPath { dataset, revision, .. } = path;
+        let folder = if folder.is_empty() { String::new() } else { format!("/{}", encode(folder)) };
+        let place = format!("/api/datasets/{dataset}/tree/{revision}{folder}?recursive={is_deep}&expand=false");
+        let mut page = self.place(path, &place)?;
+        let (mut links, mut all) = (HashSet::new(), Vec::new());
+        loop {
+            let (headers, entries): (_, Vec<Entry>) = match self.json(&page) {
+                // There is no such folder.
+                Err(StoreError { status: Some(404), .. }) if links.is_empty() => return Ok(all),
+                answer => answer.map_err(|error| unreadable(&path.to_string(), error))?,
+            };
+            all.extend(entries.into_iter().filter(|entry| entry.kind == "file"));
+            let Some(link) = next_page(&headers) else { return Ok(all) };
+            // A page that was there before would come again without end.
+            let next = page.follow(&link).filter(|next| !page.is_safer_than(next) && links.insert(link));
+            page = next.ok_or_else(|| self.wrong(path, "the hub names a next page that makes no sense"))?;
+        }
+    }
+
+    /// Where the bytes of a file are asked for.
+    pub(super) fn target(&self, path: &HubPath) -> Result<Target, DataError> {
+        let HubPath { dataset, revision, file } = path;
+        self.place(path, &format!("/datasets/{dataset}/resolve/{revision}/{}", encode(file)))
+    }
+
+    fn place(&self, path: &HubPath, place: &str) -> Result<Target, DataError> {
+        let target = Target::new(&format!("{}{place}", self.home.endpoint));
+        let target = target.map(|target| target.with_token(self.home.token.as_deref()));
+        target.ok_or_else(|| self.wrong(path, "`HF_ENDPOINT` is no URL of a server"))
+    }
+
+    fn json<T: DeserializeOwned>(&self, place: &Target) -> Result<(HeaderMap, T), StoreError> {
+        let ask = || {
+            let (headers, bytes) = self.client.all(place).map_err(|refused| self.explain(refused))?;
+            let wrong = |error| no(None, format!("the hub's answer cannot be read: {error}"));
+            Ok((headers, serde_json::from_slice(&bytes).map_err(wrong)?))
+        };
+        patiently(self.patience, ask)
+    }
+
+    /// Says what to do where access is denied.
+    pub(super) fn explain(&self, refused: Refused) -> Refused {
+        let problem = match (refused.status, &self.home.token) {
+            (Some(401 | 403), None) => {
+                "the data set is private or gated, or there is none: set `HF_TOKEN`, or log in with `hf auth login`, and leave `HF_HUB_DISABLE_IMPLICIT_TOKEN` out"
+            }
+            (Some(401), Some(_)) => "the hub does not take the token: is `HF_TOKEN` or the token's file right?",
+            (Some(403), Some(_)) => "the token may not read it: a gated data set must be asked for on its page",
+            (Some(404), _) => "there is no such data set, revision or file",
+            _ => return refused,
+        };
+        Refused { problem: problem.into(), ..refused }
+    }
+
+    pub(super) fn wrong(&self, path: &HubPath, problem: &'static str) -> DataError {
+        DataError::Open { path: path.to_string().into(), source: io::Error::other(problem) }
+    }
+}
+
+/// The page that `Link: <..>; rel="next"` names.
+fn next_page(headers: &HeaderMap) -> Option<String> {
+    let links = headers.get(header::LINK)?.to_str().ok()?;
+    links.split(',').find_map(|link| {
+        let (page, about) = link.split_once(';')?;
+        let page = page.trim().strip_prefix('<')?.strip_suffix('>')?;
+        about.contains("rel=\"next\"").then(|| page.into())
+    })
+}

@@ -1,0 +1,229 @@
+//! Local files. They are read and not mapped: a file that is cut off meanwhile is an error then, not a signal.
+
+use super::{Changed, Object, Store};
+use crate::{
+    error::DataError,
+    files::{self, Kept},
+};
+use std::{
+    fs::{self, File, Metadata},
+    io::{self, Read},
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::UNIX_EPOCH,
+};
+
+/// Local files, some of them open.
+#[derive(Debug)]
+pub(super) struct Local {
+    files: Vec<Shard>,
+}
+
+#[derive(Debug)]
+struct Shard {
+    path: PathBuf,
+    /// What the file was when it was looked at.
+    mark: Mark,
+    kept: Arc<Kept>,
+}
+
+/// Looks at each file.
+pub(super) fn open(paths: Vec<PathBuf>) -> Result<(Vec<Object>, Local), DataError> {
+    let looked_at = paths.into_iter().map(|path| {
+        let meta = fs::metadata(&path).and_then(|meta| match meta.is_file() {
+            true => Ok(meta),
+            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        });
+        match meta {
+            Ok(meta) => Ok(Shard { path, mark: Mark::of(&meta), kept: Arc::default() }),
+            Err(source) => Err(DataError::Open { path, source }),
+        }
+    });
+    let files = looked_at.collect::<Result<Vec<_>, DataError>>()?;
+    let object = |Shard { path, mark, .. }: &Shard| Object {
+        name: path.to_string_lossy().into(),
+        bytes: mark.bytes,
+        tag: mark.changed,
+    };
+    Ok((files.iter().map(object).collect(), Local { files }))
+}
+
+/// What tells a file from another one of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    bytes: u64,
+    /// The time of its last change.
+    changed: u64,
+    /// The number that the file system knows it by, or 0.
+    node: u64,
+}
+
+impl Mark {
+    fn of(meta: &Metadata) -> Self {
+        let changed = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        #[cfg(unix)]
+        let node = std::os::unix::fs::MetadataExt::ino(meta);
+        #[cfg(not(unix))]
+        let node = 0;
+        Self { bytes: meta.len(), changed: changed.map_or(0, |time| time.as_nanos() as u64), node }
+    }
+
+    /// Whether a file is the one that has this mark.
+    fn is_of(self, file: &File) -> io::Result<bool> {
+        let now = Self::of(&file.metadata()?);
+        Ok(now == self || (Self { node: self.node, ..now } == self && !nodes_last(file)))
+    }
+}
+
+/// Whether a file has the same number each time that it is opened: on ext, XFS, Btrfs, tmpfs, ZFS, F2FS, NFS, Lustre and
+/// overlayfs. File systems in user space, shares of Windows and FAT may number files anew.
+#[cfg(target_os = "linux")]
+fn nodes_last(file: &File) -> bool {
+    const LAST: [u32; 9] =
+        [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0x2FC1_2FC1, 0xF2F5_2010, 0x6969, 0x0BD0_0BD0, 0x794C_7630];
+    rustix::fs::fstatfs(file).is_ok_and(|system| LAST.contains(&(system.f_type as u32)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nodes_last(_: &File) -> bool {
+    true
+}
+
+impl Local {
+    fn file(&self, object: usize) -> io::Result<Arc<File>> {
+        let Shard { path, mark, kept } = &self.files[object];
+        kept.file(|| {
+            let file = files::open(path)?;
+            if mark.is_of(&file)? { Ok(file) } else { Err(io::Error::other(Changed)) }
+        })
+    }
+}
+
+/// A part of a file.
+struct Part {
+    file: Arc<File>,
+    rest: Range<u64>,
+}
+
+impl Read for Part {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.rest.end - self.rest.start).unwrap_or(usize::MAX);
+        let bytes = left.min(into.len());
+        read_at(&self.file, self.rest.start, &mut into[..bytes])?;
+        self.rest.start += bytes as u64;
+        Ok(bytes)
+    }
+}
+
+impl Store for Local {
+    fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
+        Ok(Box::new(Part { file: self.file(object)?, rest: part }))
+    }
+
+    fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
+        read_at(&*self.file(object)?, start, into)
+    }
+
+    fn beside(&self, object: usize, extension: &str) -> io::Result<Option<Vec<u8>>> {
+        let file = &self.files[object].path;
+        let path = file.with_extension(extension);
+        let changed = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
+        if path == *file || changed(&path).is_none_or(|time| Some(time) < changed(file)) {
+            return Ok(None);
+        }
+        Ok(files::with_room(|| fs::read(&path)).ok())
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, start: u64, into: &mut [u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, into, start)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, mut start: u64, mut into: &mut [u8]) -> io::Result<()> {
+    use std::os::windows::fs::FileExt;
+    while !into.is_empty() {
+        match file.seek_read(into, start)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => (start, into) = (start + read as u64, &mut into[read..]),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{DataError, store::Objects};
+    use std::{
+        fs,
+        io::ErrorKind,
+        time::{Duration, SystemTime},
+    };
+
+    #[test]
+    fn many_files_are_read_in_any_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths: Vec<_> = (0..600).map(|n| folder.path().join(format!("{n}"))).collect();
+        paths.iter().enumerate().for_each(|(n, path)| fs::write(path, (n as u32).to_le_bytes()).unwrap());
+        let objects = Objects::local(paths).unwrap();
+        for n in (0..600).rev().chain((0..600).step_by(7)) {
+            assert_eq!(objects.read(n, 0..4).unwrap(), (n as u32).to_le_bytes());
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_is_an_error_with_its_name_and_range() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shard");
+        fs::write(&path, [7; 100]).unwrap();
+        let objects = Objects::local(vec![path.clone()]).unwrap();
+        assert_eq!(objects.read(0, 90..100).unwrap(), [7; 10]);
+        fs::write(&path, [7; 50]).unwrap();
+        let error = objects.read(0, 40..60).unwrap_err();
+        assert!(
+            matches!(&error, DataError::Read { source, .. } if source.kind() == ErrorKind::UnexpectedEof),
+            "{error}"
+        );
+        assert!(error.to_string().contains("bytes 40 to 60 of") && error.to_string().contains("shard"), "{error}");
+        // Beyond the size at `open` nothing is even allocated.
+        assert!(objects.read(0, 0..u64::MAX).is_err());
+    }
+
+    #[test]
+    fn a_file_that_was_replaced_before_it_is_opened_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shard");
+        fs::write(&path, [7; 100]).unwrap();
+        let objects = Objects::local(vec![path.clone()]).unwrap();
+        fs::write(folder.path().join("new"), [8; 100]).unwrap();
+        let new = fs::File::options().write(true).open(folder.path().join("new")).unwrap();
+        new.set_modified(SystemTime::now() + Duration::from_secs(5)).unwrap();
+        fs::rename(folder.path().join("new"), &path).unwrap();
+        let error = objects.read(0, 0..10).unwrap_err();
+        assert!(matches!(&error, DataError::Changed { object } if object.ends_with("shard")), "{error}");
+        // While it is open, it stays the file that it was.
+        let objects = Objects::local(vec![path.clone()]).unwrap();
+        assert_eq!(objects.read(0, 0..10).unwrap(), [8; 10]);
+        fs::rename(&path, folder.path().join("old")).unwrap();
+        fs::write(&path, [9; 100]).unwrap();
+        assert_eq!(objects.read(0, 0..10).unwrap(), [8; 10]);
+    }
+    /// As some tools unpack archives.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_of_the_same_size_and_time_is_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shard");
+        fs::write(&path, [7; 100]).unwrap();
+        let objects = Objects::local(vec![path.clone()]).unwrap();
+        let time = fs::metadata(&path).unwrap().modified().unwrap();
+        fs::write(folder.path().join("new"), [8; 100]).unwrap();
+        fs::File::options().write(true).open(folder.path().join("new")).unwrap().set_modified(time).unwrap();
+        fs::rename(folder.path().join("new"), &path).unwrap();
+        for error in [objects.read(0, 0..10).unwrap_err(), objects.whole(0).map(drop).unwrap_err()] {
+            assert!(matches!(&error, DataError::Changed { object } if object.ends_with("shard")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Stands in for stores behind a network, in a build that has none: it refuses URLs.
+
+use super::Objects;
+use crate::{error::DataError, options::Options, url::shown};
+use std::path::PathBuf;
+
+/// Refuses a URL.
+pub(crate) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
+    Err(DataError::Option {
+        option: "paths",
+        problem: format!("`{}` is a URL, and this build reads local files only", shown(pattern.as_ref())),
+        advice: "enable the feature `http` of burn-pinned (https, hf), or `cloud` (s3, gs, az)".into(),
+    })
+}
+
+/// Files have one version.
+pub(crate) fn pin(files: Vec<PathBuf>) -> Result<Vec<PathBuf>, DataError> {
+    Ok(files)
+}
+
+/// Refuses URLs.
+pub(super) fn open(urls: Vec<String>, _: &Options) -> Result<Objects, DataError> {
+    expand(urls.first().map_or("", String::as_str)).map(|_| unreachable!("it always refuses"))
+}

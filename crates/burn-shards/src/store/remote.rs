@@ -1,0 +1,78 @@
+//! Objects that are read over a network, as the protocols see them: one call is one request.
+
+use super::Object;
+use crate::error::{DataError, StoreError};
+use std::{
+    fmt,
+    io::{self, Read},
+    ops::Range,
+    time::Duration,
+};
+
+/// The objects that a protocol has found, in the order of the URLs, and what asks for them.
+pub(super) type Found<R> = (Vec<Object>, R);
+
+/// A protocol. Objects have the numbers of the list that it was opened with.
+pub(crate) trait Remote: Send + Sync + fmt::Debug {
+    /// Asks once for a part of an object, on the calling thread. The answer must be checked: that it is this part, of an
+    /// object that has not changed since it was opened. The reader may fail or end early.
+    ///
+    /// The wait for an answer, and each wait for more bytes, must end by itself.
+    fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refused>;
+
+    /// Asks once for a small object of the same name with another extension. `None` if there is none.
+    fn beside(&self, _object: usize, _extension: &str) -> Result<Option<Vec<u8>>, Refused> {
+        Ok(None)
+    }
+}
+
+/// What is read of an answer at once has at most so many bytes.
+pub(super) const SMALL: u64 = 64 << 20;
+pub(super) const CHANGED: &str = "it has changed since it was opened";
+
+/// A request that gave no bytes. It never holds a credential.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}")]
+pub(crate) struct Refused {
+    /// The status of HTTP, if there was an answer.
+    pub(crate) status: Option<u16>,
+    pub(crate) problem: String,
+    pub(crate) again: Again,
+}
+
+impl Refused {
+    /// What a status of HTTP means where it is no success. `after` is the time that the server has named.
+    pub(super) fn of(status: u16, after: Option<Duration>) -> Self {
+        let again = after.map_or(Again::Yes, Again::After);
+        let (problem, again) = match status {
+            401 | 403 => ("access is denied", Again::No),
+            404 | 410 => ("it is not there", Again::No),
+            412 | 416 => (CHANGED, Again::No),
+            408 | 425 | 429 => ("the server asks to wait", again),
+            500.. => ("the server has failed", again),
+            _ => ("the answer makes no sense here", Again::No),
+        };
+        Self { status: Some(status), problem: problem.into(), again }
+    }
+}
+
+/// A refusal that stays.
+pub(super) fn no(status: Option<u16>, problem: impl Into<String>) -> Refused {
+    Refused { status, problem: problem.into(), again: Again::No }
+}
+
+/// Whether the same request may succeed later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// It may: the store is busy, or the connection broke.
+    Yes,
+    /// It may, after the time that the store has named.
+    After(Duration),
+    /// It cannot: the object is gone or has changed, or access is denied.
+    No,
+}
+
+/// What it means that an object cannot be opened.
+pub(super) fn unreadable(name: &str, error: StoreError) -> DataError {
+    DataError::Open { path: name.into(), source: io::Error::other(error) }
+}

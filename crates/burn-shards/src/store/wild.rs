@@ -1,0 +1,43 @@
+//! A pattern with wildcards over the names of a store that can list.
+
+use crate::{error::DataError, url::shown};
+use glob::{MatchOptions, Pattern};
+
+/// A pattern as it was written, and what it says about names in a bucket or a data set.
+#[derive(Debug)]
+pub(super) struct Wild<'a> {
+    text: &'a str,
+    pattern: Pattern,
+    /// All names that match are in this folder, or in folders of it.
+    pub(super) folder: &'a str,
+    /// Whether they may be in folders of it.
+    pub(super) is_deep: bool,
+}
+
+pub(super) fn is_wild(text: &str) -> bool {
+    text.contains(['*', '?', '['])
+}
+
+impl<'a> Wild<'a> {
+    /// `text` is what the user wrote, and `name` the part of it that names objects.
+    pub(super) fn new(text: &'a str, name: &'a str) -> Result<Self, DataError> {
+        let wrong = |problem: glob::PatternError| DataError::Pattern {
+            pattern: shown(text.as_ref()),
+            problem: problem.to_string(),
+        };
+        let pattern = Pattern::new(name).map_err(wrong)?;
+        let fixed = name.split(['*', '?', '[']).next().unwrap_or_default();
+        let folder = fixed.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let is_deep = name[folder.len()..].trim_start_matches('/').contains('/');
+        Ok(Self { text, pattern, folder, is_deep })
+    }
+
+    /// Those of the names that match, sorted.
+    pub(super) fn matches(&self, names: impl IntoIterator<Item = String>) -> Result<Vec<String>, DataError> {
+        let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
+        let mut matches: Vec<String> =
+            names.into_iter().filter(|name| self.pattern.matches_with(name, options)).collect();
+        matches.sort_unstable();
+        if matches.is_empty() { Err(DataError::NoFiles { pattern: shown(self.text.as_ref()) }) } else { Ok(matches) }
+    }
+}

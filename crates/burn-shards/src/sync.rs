@@ -1,0 +1,20 @@
+//! The locks of what is modelled: reading ahead. Others have `parking_lot`'s by name.
+//!
+//! With the cfg `burn_pinned_loom` they are those of loom, which runs a test through every order of its threads' steps; see
+//! `tests/locks`. `.ci/loom` runs the model, `store/ahead/model.rs`.
+
+#[cfg(all(test, burn_pinned_loom))]
+pub(crate) use burn_pinned_locks::{Condvar, Mutex, explore};
+#[cfg(not(all(test, burn_pinned_loom)))]
+pub(crate) use parking_lot::{Condvar, Mutex};
+
+/// Lowers the priority of the calling thread to this value of `nice`. Then others get a core at once, even where all cores
+/// are busy. Only Linux has a priority for each thread.
+#[cfg(feature = "remote")]
+pub(crate) fn step_back(nice: i32) {
+    // On Linux no process names the calling thread. A thread needs no right to be less important, and a refusal changes
+    // nothing.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::setpriority_process(None, nice);
+    let _ = nice;
+}

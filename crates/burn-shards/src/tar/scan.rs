@@ -1,0 +1,159 @@
+//! Finds the files of a tar: one pass over its headers.
+
+use super::{
+    header::{BLOCK, Extended, Header, Kind, extended, header},
+    samples::Samples,
+};
+use crate::{
+    error::DataError,
+    magic::{TAR, tell},
+    progress::Progress,
+    store::Objects,
+};
+
+/// Bytes that are read at once. Small files lie close together, and one read then finds several headers.
+const WINDOW: u64 = 8 << 10;
+/// The same where each read is a request.
+const FAR: u64 = 1 << 20;
+/// The longest name, or list of records, that an entry may have.
+const LONGEST: u64 = 64 << 10;
+
+/// One file of a tar.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) name: Vec<u8>,
+    /// Where its first header is.
+    pub(super) header: u64,
+    /// Where its data are.
+    pub(super) start: u64,
+    pub(super) bytes: u64,
+}
+
+/// Returns the index of a shard.
+pub(super) fn scan(objects: &Objects, object: usize, progress: &Progress) -> Result<Vec<u8>, DataError> {
+    let (mut walk, mut samples) = (Walk::new(objects, object), Samples::default());
+    let (mut told, mut of_macos) = (0, false);
+    if objects.bytes(object) == 0 {
+        return Err(DataError::Empty { object: objects.name(object).into() });
+    }
+    let mut next = walk.next().map_err(|error| tell(objects, object, &TAR, error))?;
+    while let Some(Entry { name, header, start, bytes }) = next {
+        of_macos |= name.rsplit(|byte| *byte == b'/').next().is_some_and(|file| file.starts_with(b"._"));
+        samples
+            .add(&name, header, start, bytes)
+            .map_err(|problem| DataError::damaged(objects.name(object), problem))?;
+        progress.add(walk.at.saturating_sub(told));
+        told = walk.at;
+        next = walk.next()?;
+    }
+    progress.add(objects.bytes(object).saturating_sub(told));
+    if of_macos {
+        let name = objects.name(object);
+        log::warn!(
+            "{name} has files of macOS (`._*`), which are rows too if they are in a folder; `COPYFILE_DISABLE=1 tar` leaves them out"
+        );
+    }
+    Ok(samples.end())
+}
+
+/// Goes from header to header.
+#[derive(Debug)]
+pub(super) struct Walk<'a> {
+    objects: &'a Objects,
+    object: usize,
+    at: u64,
+    /// What was read last, and where it begins.
+    window: (u64, Vec<u8>),
+    /// How many bytes are read at once.
+    ahead: u64,
+}
+
+impl<'a> Walk<'a> {
+    /// Starts at the beginning.
+    fn new(objects: &'a Objects, object: usize) -> Self {
+        let ahead = if objects.is_far() { FAR } else { WINDOW };
+        Self { ahead, ..Self::one(objects, object, 0) }
+    }
+
+    /// Starts at a header, for its file alone.
+    pub(super) fn one(objects: &'a Objects, object: usize, at: u64) -> Self {
+        Self { objects, object, at, window: (0, Vec::new()), ahead: BLOCK }
+    }
+
+    /// Returns the next file. Links and folders are passed over.
+    pub(super) fn next(&mut self) -> Result<Option<Entry>, DataError> {
+        let (mut first, mut long, mut more) = (self.at, None, Extended::default());
+        loop {
+            let Some(Header { kind, name, bytes }) = self.header()? else { return Ok(None) };
+            let start = self.at + BLOCK;
+            // PAX may tell the size of the entry, but not that of other headers before it.
+            let bytes = match kind {
+                Kind::Extended | Kind::LongName | Kind::Aside => bytes,
+                Kind::File | Kind::Other | Kind::Sparse => more.size.unwrap_or(bytes),
+            };
+            let end = start.checked_add(bytes).filter(|end| *end <= self.objects.bytes(self.object));
+            let end = end.ok_or_else(|| self.damaged("the file is cut off: an entry ends behind it"))?;
+            match kind {
+                Kind::LongName | Kind::Extended if bytes > LONGEST => {
+                    return Err(self.damaged("the name of an entry is too long"));
+                }
+                Kind::LongName => {
+                    let name = self.read(start, bytes)?;
+                    long = name.split(|byte| *byte == 0).next().map(<[u8]>::to_vec);
+                }
+                Kind::Extended => {
+                    let records = self.read(start, bytes)?;
+                    more = more.or(extended(&records).map_err(|problem| self.damaged(problem))?);
+                }
+                _ => {}
+            }
+            self.at = end.checked_next_multiple_of(BLOCK).unwrap_or(end);
+            match kind {
+                Kind::Sparse => return Err(self.sparse()),
+                Kind::File if more.sparse => return Err(self.sparse()),
+                Kind::File => {
+                    let name = more.path.or(long).unwrap_or(name);
+                    return Ok(Some(Entry { name, header: first, start, bytes }));
+                }
+                Kind::Other => (first, long, more) = (self.at, None, Extended::default()),
+                Kind::Aside if long.is_none() && more == Extended::default() => first = self.at,
+                Kind::LongName | Kind::Extended | Kind::Aside => {}
+            }
+        }
+    }
+
+    /// The header at the place where we are. `None` at the end.
+    fn header(&mut self) -> Result<Option<Header>, DataError> {
+        // Writers end with two blocks of zeros. A tar without them is taken too, if it ends behind an entry.
+        let left = self.objects.bytes(self.object).saturating_sub(self.at);
+        if left == 0 {
+            return Ok(None);
+        }
+        if left < BLOCK {
+            return Err(self.damaged("the file is cut off in a header"));
+        }
+        let block = self.read(self.at, BLOCK)?;
+        let block = block.as_slice().try_into().map_err(|_| self.damaged("a header is cut off"))?;
+        header(block).map_err(|problem| self.damaged(problem))
+    }
+
+    fn read(&mut self, start: u64, bytes: u64) -> Result<Vec<u8>, DataError> {
+        let (from, window) = &self.window;
+        let place = start.checked_sub(*from).and_then(|place| usize::try_from(place).ok());
+        let inside = |place: usize| window.get(place..place.checked_add(bytes as usize)?);
+        if let Some(part) = place.and_then(inside) {
+            return Ok(part.to_vec());
+        }
+        let end = start.saturating_add(bytes.max(self.ahead)).min(self.objects.bytes(self.object));
+        self.window = (start, self.objects.read(self.object, start..end.max(start.saturating_add(bytes)))?);
+        Ok(self.window.1[..bytes as usize].to_vec())
+    }
+
+    fn damaged(&self, problem: &str) -> DataError {
+        DataError::damaged(self.objects.name(self.object), format!("{problem} (at byte {})", self.at))
+    }
+
+    fn sparse(&self) -> DataError {
+        DataError::unsupported(self.objects.name(self.object), None, "a sparse file")
+    }
+}

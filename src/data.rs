@@ -1,0 +1,77 @@
+//! Data sets of files that many samples share: Parquet, tar shards, MDS, JSON lines ([`Rows`]), and token files ([`Tokens`]).
+//!
+//! They are the crate [`burn_shards`], with what the loader adds: rows that are fetched ahead, blocks for
+//! [`BlockShuffle`](crate::order::BlockShuffle), and limits of images.
+//!
+//! ```
+//! use burn::data::dataset::Dataset;
+//! use burn_pinned::data::Rows;
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Row {
+//!     text: String,
+//!     label: usize,
+//! }
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("train.jsonl");
+//! # std::fs::write(&path, "{\"text\": \"a\", \"label\": 1}\n")?;
+//! let train = Rows::<Row>::jsonl(path).open()?; // `parquet`, `tar` and `mds` in the same way
+//! assert_eq!(train.get(0)?.label, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Each is a Burn `Dataset` with random access and without a state. So order, resume, shares of processes, mixtures and
+//! policies for bad samples work for all of them. Their paths may be globs or lists of braces ([`Paths`]).
+
+use crate::order::Blocks;
+#[cfg(feature = "remote")]
+use crate::order::{Guard, ReadAhead};
+#[cfg(feature = "vision")]
+use crate::vision::{Limits, with_limits};
+pub use burn_shards::{
+    Array, DataError, Paths, Rows, RowsBuilder, TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens,
+    TokensError,
+};
+#[cfg(feature = "remote")]
+pub use burn_shards::{FetchAhead, Fetched, StoreError};
+
+impl From<burn_shards::Blocks> for Blocks {
+    fn from(blocks: burn_shards::Blocks) -> Self {
+        let made = Self::new(blocks.blocks);
+        match blocks.limit {
+            Some(limit) => made.with_limit(limit),
+            None => made,
+        }
+    }
+}
+
+/// Does nothing for local files: the system reads those ahead.
+#[cfg(feature = "remote")]
+impl<T> ReadAhead for Rows<T> {
+    fn begin(&self, order: Box<dyn Iterator<Item = usize> + Send>) -> Guard {
+        Guard::new(self.fetch_ahead(order))
+    }
+}
+
+/// Limits of the images in rows.
+///
+/// ```no_run
+/// use burn_pinned::{data::{ImageLimits, Rows}, vision::{Image, Limits}};
+///
+/// let limits = Limits { side: 4096, ..Limits::default() };
+/// let rows = Rows::<(Image, usize)>::tar("train-*.tar").columns(["jpg", "cls"]).image_limits(limits).open()?;
+/// # Ok::<(), burn_pinned::data::DataError>(())
+/// ```
+#[cfg(feature = "vision")]
+pub trait ImageLimits: Sized {
+    /// Sets what the file of an image may hold. Default: [`Limits::default`].
+    fn image_limits(self, limits: Limits) -> Self;
+}
+
+#[cfg(feature = "vision")]
+impl<T: serde::de::DeserializeOwned> ImageLimits for RowsBuilder<T> {
+    fn image_limits(self, limits: Limits) -> Self {
+        self.around_rows(move |make| with_limits(limits, make))
+    }
+}
