@@ -78,7 +78,7 @@ pub use traffic::Fetched;
 #[doc(hidden)]
 pub mod for_loader {
     #[cfg(feature = "remote")]
-    pub use crate::fetching::take as take_fetching;
+    pub use crate::{fetching::take as take_fetching, store::end_waits_by};
     pub use crate::{files::close_one, progress::Progress};
 }
 

@@ -26,6 +26,8 @@ mod remote;
 mod server;
 #[cfg(feature = "remote")]
 mod steady;
+#[cfg(feature = "remote")]
+mod stop;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod tls;
 #[cfg(any(feature = "http", feature = "cloud"))]
@@ -50,6 +52,8 @@ use std::{
     path::PathBuf,
     sync::Arc,
 };
+#[cfg(feature = "remote")]
+pub use stop::end_waits_by;
 
 /// Reads parts of objects. An object has a number: its place in the list that the store was made of.
 pub(crate) trait Store: Send + Sync + fmt::Debug {

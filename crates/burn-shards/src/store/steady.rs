@@ -3,13 +3,13 @@
 use super::{
     Store,
     remote::{Again, Refused, Remote},
+    stop::Stop,
 };
 use crate::{error::StoreError, traffic::Traffic};
 use std::{
     io::{self, Read},
     ops::Range,
     sync::Arc,
-    thread,
     time::{Duration, Instant},
 };
 
@@ -110,7 +110,9 @@ impl Attempts {
             return Err(StoreError { problem, status, attempts: self.all });
         }
         log::debug!("a request is made again: {problem}");
-        thread::sleep(pause);
+        if !Stop::default().sleep(pause) {
+            return Err(StoreError { problem: "nobody needs it any more".into(), status, attempts: self.all });
+        }
         Ok(())
     }
 }
@@ -235,7 +237,7 @@ mod tests {
         let patience = Patience { attempts: 3, time: Duration::ZERO, pause: Duration::ZERO };
         let store = Steady::new(told, patience, Arc::default());
         let mut body = store.open(0, 0..9).unwrap();
-        thread::sleep(Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(2));
         let error = body.read(&mut [0; 1]).unwrap_err();
         assert!(error.to_string().contains("bytes a second"), "{error}");
     }

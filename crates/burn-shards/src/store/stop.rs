@@ -1,0 +1,78 @@
+//! Tells waits for a store that nobody needs their bytes any more. A wait looks at it every [`LOOK`].
+
+use std::{
+    cell::RefCell,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How often a wait looks whether it has to end.
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
+
+thread_local! {
+    static OF_THREAD: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// Makes the waits for stores of the calling thread end soon after this is set. A loader gives its workers one.
+pub fn end_waits_by(set: Arc<AtomicBool>) {
+    OF_THREAD.set(Some(set));
+}
+
+/// Ends the waits for one store, of all threads. Clones are one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    #[cfg_attr(not(test), expect(dead_code, reason = "the store does not stop yet"))]
+    pub(crate) fn stop(&self) {
+        self.0.store(true, Relaxed);
+    }
+
+    /// Whether a wait of the calling thread has to end.
+    pub(crate) fn is_set(&self) -> bool {
+        let of_thread = || OF_THREAD.with_borrow(|set| set.as_ref().is_some_and(|set| set.load(Relaxed)));
+        self.0.load(Relaxed) || of_thread()
+    }
+
+    /// Sleeps. False if it has to end before.
+    pub(crate) fn sleep(&self, time: Duration) -> bool {
+        let start = Instant::now();
+        while !self.is_set() {
+            let left = time.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return true;
+            }
+            thread::sleep(left.min(LOOK));
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleep_ends_for_its_store_or_its_thread() {
+        let stop = Stop::default();
+        assert!(stop.sleep(Duration::from_millis(1)));
+        let other = stop.clone();
+        let sleeper = thread::spawn(move || {
+            let start = Instant::now();
+            (other.sleep(Duration::from_secs(60)), start.elapsed() < Duration::from_secs(10))
+        });
+        stop.stop();
+        assert_eq!(sleeper.join().unwrap(), (false, true));
+        let set = Arc::new(AtomicBool::new(true));
+        let of_thread = thread::spawn(|| {
+            end_waits_by(set);
+            Stop::default().sleep(Duration::from_secs(60))
+        });
+        assert!(!of_thread.join().unwrap());
+        assert!(Stop::default().sleep(Duration::from_millis(1)));
+    }
+}
