@@ -31,7 +31,7 @@ use std::{
 type Row = BTreeMap<String, Any>;
 
 fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/golden")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/burn-shards/tests/data/golden")
 }
 
 fn settings(server: &Server) -> Vec<(&'static str, String)> {

@@ -11,7 +11,7 @@ use std::{
 };
 
 pub(crate) fn golden(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/golden").join(path)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/burn-shards/tests/data/golden").join(path)
 }
 
 fn manifest(format: &str) -> Value {

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 /// Files that a NumPy script wrote in the layouts of these programs; the programs themselves did not write them.
 fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/golden/tokens").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/burn-shards/tests/data/golden/tokens").join(name)
 }
 
 /// A folder with files of bare tokens.

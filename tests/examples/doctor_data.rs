@@ -29,7 +29,7 @@ const ROWS: usize = 240;
 
 /// 240 rows in Parquet files, which need no index.
 fn numbers() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/golden/numbers"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/burn-shards/tests/data/golden/numbers"))
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn child() {
 #[test]
 fn a_page_that_cannot_be_written_turns_the_cache_off() {
     let folder = tempfile::tempdir().unwrap();
-    let child = ["--exact", "data::store::cache::tests::full::child", "--ignored", "--nocapture"];
+    let child = ["--exact", "store::cache::tests::full::child", "--ignored", "--nocapture"];
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' XFSZ; ulimit -f 10000; exec \"$@\"", "sh"]).arg(env::current_exe().unwrap()).args(child);
     let output = shell.env(FOLDER, folder.path()).output().unwrap();

@@ -23,7 +23,7 @@ impl Store for Noted {
 }
 
 fn start(folder: &Path, limit: u64, seed: u64, epochs: u64) -> Child {
-    let child = ["--exact", "data::store::cache::tests::processes::child", "--ignored", "--nocapture"];
+    let child = ["--exact", "store::cache::tests::processes::child", "--ignored", "--nocapture"];
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(child).env(FOLDER, folder).env("LIMIT", limit.to_string()).env("SEED", seed.to_string());
     command.env("EPOCHS", epochs.to_string()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
