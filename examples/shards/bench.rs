@@ -77,7 +77,7 @@ struct Source {
 
 impl Source {
     fn of<T: 'static>(rows: &Rows<T>) -> Self {
-        let (blocks, rows) = (rows.blocks(), rows.clone());
+        let (blocks, rows) = (Blocks::from(rows.blocks()), rows.clone());
         Self { blocks, traffic: Box::new(move || Traffic::of(&rows)) }
     }
 }
@@ -188,7 +188,7 @@ impl Args {
         row::choose(&self.columns);
         let open = || self.open.rows::<Row>(&[], &[]);
         let build = |rows: Rows<Row>, state: Option<LoaderState>| {
-            let (builder, _) = self.with_options(PinnedDataLoaderBuilder::new(Count), Some(rows.blocks()))?;
+            let (builder, _) = self.with_options(PinnedDataLoaderBuilder::new(Count), Some(rows.blocks().into()))?;
             let builder = match state {
                 Some(state) => builder.resume(state),
                 None => builder,

@@ -3,14 +3,11 @@
 
 #![cfg(test)]
 
-#[allow(dead_code)] // other tests use the rest
-#[path = "../data/any.rs"]
-mod any;
 mod server;
 
-use any::Any;
 use burn::data::dataset::Dataset;
 use burn_pinned::data::{DataError, Paths, Rows, RowsBuilder, StoreError};
+use burn_pinned_made::{any::Any, golden::golden};
 use bytes::Bytes;
 use log::{LevelFilter, Log, Metadata, Record};
 use serde::de::DeserializeOwned;
@@ -29,10 +26,6 @@ use std::{
 };
 
 type Row = BTreeMap<String, Any>;
-
-fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/burn-shards/tests/data/golden")
-}
 
 fn settings(server: &Server) -> Vec<(&'static str, String)> {
     vec![
@@ -92,7 +85,7 @@ where
         let rows = rows.unwrap_or_else(|error| panic!("{name}: {error}"));
         (0..rows.len()).map(|row| rows.get(row).unwrap_or_else(|error| panic!("{name}, {row}: {error}"))).collect()
     };
-    let here = read(golden().join(name).into(), "here");
+    let here = read(golden("").join(name).into(), "here");
     let there = read(format!("s3://golden/{name}").into(), "there");
     assert!(here == there && !here.is_empty(), "{name}: {} and {} rows", here.len(), there.len());
 }
@@ -100,7 +93,7 @@ where
 #[test]
 fn rows_of_a_bucket_are_those_of_the_disk() {
     let server = Server::start();
-    server.put("golden", &golden());
+    server.put("golden", &golden(""));
     let printed = apart("reads_every_format", &settings(&server));
     assert!(printed.contains("TRACE"), "{printed}");
 }
@@ -185,7 +178,7 @@ fn lists() {
 #[test]
 fn a_wrong_secret_is_in_no_error() {
     let server = Server::start();
-    server.put("golden", &golden());
+    server.put("golden", &golden(""));
     let mut wrong = settings(&server);
     wrong[4].1 = "wrong/secret".into();
     let printed = apart("is_denied", &wrong);
@@ -271,7 +264,7 @@ fn store_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a StoreError> {
 #[test]
 fn a_bucket_is_read_inside_a_runtime_too() {
     let server = Server::start();
-    server.put("golden", &golden());
+    server.put("golden", &golden(""));
     apart("reads_inside_a_runtime", &settings(&server));
 }
 

@@ -4,8 +4,9 @@
 
 use crate::{
     apart::apart,
-    formats::{Format, Row, Sums, bytes as bytes_of, sum},
+    formats::{Format, Row, bytes as bytes_of, sum},
     golden::golden,
+    sums::Sums,
 };
 use burn::{
     data::{

@@ -1,6 +1,7 @@
 //! A world is killed at a random place and another one goes on, again and again, over each format.
 
-use crate::formats::{FORMATS, ROWS, Row, Sums, bytes, sum};
+use crate::formats::{FORMATS, ROWS, Row, bytes, sum};
+use crate::sums::Sums;
 use burn::{
     data::{
         dataloader::DataLoader,

@@ -1,6 +1,7 @@
 //! Each format keeps what the loader promises: one order for any number of workers and processes, and exact resume.
 
-use crate::formats::{FORMATS, Format, ROWS, Row, Sums, bytes, sum};
+use crate::formats::{FORMATS, Format, ROWS, Row, bytes, sum};
+use crate::sums::Sums;
 use burn::{
     data::{
         dataloader::DataLoader,
@@ -43,7 +44,7 @@ fn rows_are_the_same_for_any_number_of_workers() {
         let folder = tempfile::tempdir().unwrap();
         let rows = format.open(folder.path()).open().unwrap();
         assert_eq!((rows.len(), rows.blocks().samples()), (ROWS, ROWS), "{format:?}");
-        for order in orders(rows.blocks()) {
+        for order in orders(rows.blocks().into()) {
             let expected: Vec<(i64, i64)> = order.indices(ROWS, 0).map(row).collect();
             for workers in [1, 4, 15] {
                 let loader = builder(32).order(Arc::clone(&order)).num_workers(workers).build(rows.clone()).unwrap();
@@ -58,7 +59,7 @@ fn processes_share_the_same_order() {
     for format in FORMATS {
         let folder = tempfile::tempdir().unwrap();
         let rows = format.open(folder.path()).open().unwrap();
-        for order in orders(rows.blocks()) {
+        for order in orders(rows.blocks().into()) {
             let expected: Vec<(i64, i64)> = order.indices(ROWS, 0).map(row).collect();
             for world in [1, 2, 3, 4, 8] {
                 for rank in 0..world {
@@ -79,7 +80,7 @@ fn another_world_goes_on_with_the_very_next_batch() {
     for format in FORMATS {
         let folder = tempfile::tempdir().unwrap();
         let rows = format.open(folder.path()).open().unwrap();
-        for order in orders(rows.blocks()) {
+        for order in orders(rows.blocks().into()) {
             let expected: Vec<(i64, i64)> = order.indices(ROWS, 0).map(row).collect();
             // Batches of all ranks together have 12 samples, so any place of a stop is one of each world.
             let build = |rank, world: usize, state: Option<LoaderState>| {

@@ -4,7 +4,7 @@ use crate::golden::golden;
 use burn::data::dataset::Dataset;
 use burn_pinned::{
     Augment, KeyedRng,
-    data::Rows,
+    data::{ImageLimits, Rows},
     vision::{Image, ImageFolder, Limits, RandomHorizontalFlip, RandomResizedCrop},
 };
 use jpeg_encoder::{ColorType, Encoder};
@@ -69,4 +69,22 @@ fn a_bad_first_picture_is_an_error_of_its_row() {
     // A wrong type is still an error of `open`.
     let error = Rows::<(Image,)>::parquet(&path).columns(["label"]).open().unwrap_err().to_string();
     assert!(error.contains("column `label`: invalid type: int64, expected the bytes of an image"), "{error}");
+}
+
+#[test]
+fn the_path_beside_an_image_is_not_read() {
+    let files = golden("parquet").join("hub-*.parquet");
+    let rows = Rows::<(Option<Image>, Option<usize>)>::parquet(files).columns(["image", "label"]).open().unwrap();
+    let (mut images, mut others) = (0, 0);
+    for index in 0..rows.len() {
+        match rows.get(index) {
+            Ok((Some(image), _)) => {
+                assert!(image.to_rgb().is_ok());
+                images += 1;
+            }
+            Ok((None, _)) => others += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(images > others && images > 0, "{images} images, {others} others");
 }

@@ -1,18 +1,20 @@
 //! A damaged row in the middle of a shard, in each format: it is named, skipped or replaced, and nothing else is lost.
 
 use crate::{
-    formats::{Format, ROWS, Row, Sums, bytes, sum},
+    formats::{Format, ROWS, Row, bytes, sum},
     golden::golden,
+    sums::Sums,
 };
 use burn::{
     data::{dataloader::DataLoader, dataset::Dataset},
-    tensor::Device,
+    tensor::{DType, Device},
 };
 use burn_pinned::{
-    BadSamples, Error, PinnedDataLoader, PinnedDataLoaderBuilder,
+    BadSamples, BoxError, Collate, Error, Field, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut,
     data::{DataError, Rows},
     fault::Quota,
 };
+use burn_pinned_made::write::jsonl;
 use std::{error, fs, path::Path, sync::Arc};
 
 /// All but compressed column chunks, whose damage need not show: they have no checksums.
@@ -122,4 +124,40 @@ fn a_damaged_row_is_named() {
         }
         assert!(cause.to_string().contains(rows.place(first).0), "{format:?}: {cause}");
     }
+}
+
+#[derive(Debug, serde::Deserialize)]
+struct Of {
+    x: u8,
+}
+
+struct Numbers;
+
+impl Collate<Of> for Numbers {
+    type Batch = usize;
+
+    fn layout(&self) -> Vec<Field> {
+        vec![Field::new("x", DType::I64, [])]
+    }
+
+    fn write(&self, row: &Of, to: &mut RowMut<'_>) -> Result<(), BoxError> {
+        Ok(to.put("x", i64::from(row.x))?)
+    }
+
+    fn finish(&self, batch: RawBatch) -> Result<usize, BoxError> {
+        Ok(batch.len())
+    }
+}
+
+#[test]
+fn a_bad_first_row_is_for_the_policy() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = Rows::<Of>::jsonl(jsonl(folder.path(), &["{\"x\": null}", "{\"x\": 1}", "{\"x\": 2}"])).open().unwrap();
+    let build = |policy| {
+        let builder = PinnedDataLoaderBuilder::new(Numbers).batch_size(2).set_device(Device::flex());
+        builder.bad_samples(policy).build(rows.clone()).unwrap()
+    };
+    let rows: usize = build(BadSamples::Skip(Quota::Count(1))).iter().map(Result::unwrap).sum();
+    assert_eq!(rows, 2);
+    assert!(build(BadSamples::Fail).iter().any(|batch| batch.is_err()));
 }

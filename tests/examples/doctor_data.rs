@@ -3,10 +3,9 @@
 
 #[path = "../../examples/doctor/data.rs"]
 mod data;
-#[path = "../data/server.rs"]
-mod server;
 
 use crate::doctor::clock;
+use burn_pinned_made::server::{Fault, Server, folder};
 use clap::Parser;
 use data::{
     collate::Tally,
@@ -15,7 +14,6 @@ use data::{
     order::Order,
     remote::Traffic,
 };
-use server::{Fault, Server, folder};
 use std::{path::Path, time::Duration};
 
 #[derive(Parser)]

@@ -2,8 +2,6 @@
 //!
 //! Each holds `common::ALONE` while it has a loader, or runs what disturbs others in a process of its own.
 
-#[path = "../common/apart.rs"]
-mod apart;
 mod callbacks;
 #[path = "../common/mod.rs"]
 mod common;
@@ -18,3 +16,5 @@ mod sites;
 mod soak;
 mod uneven;
 mod watchdog;
+
+use burn_pinned_made::apart;

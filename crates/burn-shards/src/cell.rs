@@ -71,7 +71,7 @@ pub(crate) enum Numbers {
 /// A row type with a `Vec` in its place gets the numbers alone.
 ///
 /// ```
-/// # use burn_pinned::data::Array;
+/// # use burn_shards::Array;
 /// #[derive(serde::Deserialize)]
 /// struct Row {
 ///     embedding: Array<f32>, // its shape may differ from row to row

@@ -17,7 +17,7 @@ use std::{
 /// Paths of files: one, a glob, a list of braces, or several of these.
 ///
 /// ```
-/// use burn_pinned::data::Paths;
+/// use burn_shards::Paths;
 ///
 /// let one = Paths::from("train.parquet");
 /// let glob = Paths::from("data/train-*.parquet"); // sorted by name

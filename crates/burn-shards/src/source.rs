@@ -1,7 +1,7 @@
 //! What each format implements: how many rows there are, what they hold, and how one row is read.
 
 use super::{cell::Record, error::DataError, starts::Starts, store::Objects};
-use crate::Blocks;
+use crate::blocks::Blocks;
 #[cfg(feature = "remote")]
 use std::ops::Range;
 use std::{fmt, sync::Arc};

@@ -20,10 +20,6 @@ mod hub;
 mod local;
 #[cfg(feature = "remote")]
 mod remote;
-#[cfg(all(test, any(feature = "http", feature = "cloud")))]
-#[allow(dead_code)] // the tests of the data formats use the rest
-#[path = "../../../tests/data/server.rs"]
-mod server;
 #[cfg(feature = "remote")]
 mod steady;
 #[cfg(feature = "remote")]
@@ -42,6 +38,8 @@ use super::{
 };
 #[cfg(feature = "remote")]
 use ahead::Ahead;
+#[cfg(all(test, any(feature = "http", feature = "cloud")))]
+use burn_pinned_made::server;
 pub(crate) use far::{expand, pin};
 #[cfg(all(feature = "http", feature = "parquet"))]
 pub(crate) use hub::converted;

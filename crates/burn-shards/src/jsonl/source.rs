@@ -5,7 +5,7 @@ use super::{
     parse::{parse, value},
 };
 use crate::{
-    Blocks,
+    blocks::Blocks,
     cell::{Cell, Record},
     error::DataError,
     index::{self, Kind},

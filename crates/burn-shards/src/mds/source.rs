@@ -7,7 +7,7 @@ use super::{
     unpack::{self, Packed},
 };
 use crate::{
-    Blocks,
+    blocks::Blocks,
     cell::Record,
     error::DataError,
     index::look,

@@ -13,7 +13,7 @@ use super::{
     wrong::{Place, Wrong},
 };
 use crate::{
-    Blocks,
+    blocks::Blocks,
     cell::Record,
     error::DataError,
     options::Options,

@@ -2,7 +2,7 @@
 
 use super::asked::{Asked, asked};
 use crate::{
-    Blocks,
+    blocks::Blocks,
     error::DataError,
     row::{self, Fault, RowError},
     source::{Source, Wanted},

@@ -12,7 +12,7 @@ use super::{
     grow::{grown, whole},
 };
 use crate::{
-    StoreError,
+    error::StoreError,
     fetching::fetching,
     sync::{Condvar, Mutex, step_back},
 };

@@ -8,7 +8,7 @@ use super::{
     scan::{Walk, scan},
 };
 use crate::{
-    Blocks,
+    blocks::Blocks,
     cell::{Cell, Raw, Record},
     error::DataError,
     index::{self, Kind},

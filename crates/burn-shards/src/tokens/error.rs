@@ -7,7 +7,7 @@ use std::{io, path::PathBuf};
 /// Why token files cannot be used, or a window cannot be copied.
 ///
 /// ```
-/// use burn_pinned::data::{TokenFileError, Tokens, TokensError};
+/// use burn_shards::{TokenFileError, Tokens, TokensError};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("train.bin");

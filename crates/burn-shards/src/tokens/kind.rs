@@ -8,7 +8,7 @@ use std::fmt;
 ///
 /// ```
 /// use burn::tensor::DType;
-/// use burn_pinned::data::TokenType;
+/// use burn_shards::TokenType;
 ///
 /// assert_eq!(TokenType::U16.dtype(), DType::U16); // for a field of the loader's layout
 /// assert_eq!(TokenType::U16.size(), 2);

@@ -9,7 +9,7 @@ use std::{iter, path::Path, sync::Arc};
 ///
 /// ```
 /// use burn::data::dataset::Dataset;
-/// use burn_pinned::data::Tokens;
+/// use burn_shards::Tokens;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let tokens: Vec<u8> = (0..5000u16).flat_map(u16::to_le_bytes).collect();
@@ -70,7 +70,7 @@ impl Tokens {
     /// Opens files that are tokens from the first byte to the last, whatever their names are.
     ///
     /// ```
-    /// use burn_pinned::data::{TokenType, Tokens};
+    /// use burn_shards::{TokenType, Tokens};
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("novel.txt");

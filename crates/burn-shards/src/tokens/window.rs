@@ -9,7 +9,7 @@ use std::{iter, ops::Range, sync::Arc};
 ///
 /// ```
 /// use burn::{data::dataloader::DataLoader, prelude::*};
-/// use burn_pinned::data::{TokenType, TokenWindow, Tokens};
+/// use burn_shards::{TokenType, TokenWindow, Tokens};
 /// use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
 ///
 /// /// Windows of `length + 1` tokens, as inputs and targets.
@@ -91,7 +91,7 @@ impl TokenWindow {
     ///
     /// ```
     /// use burn::data::dataset::Dataset;
-    /// use burn_pinned::data::Tokens;
+    /// use burn_shards::Tokens;
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("train.bin");

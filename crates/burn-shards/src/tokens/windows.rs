@@ -8,7 +8,7 @@ use std::{ops::Range, sync::Arc};
 ///
 /// ```
 /// use burn::data::dataset::Dataset;
-/// use burn_pinned::data::Tokens;
+/// use burn_shards::Tokens;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("train.bin");

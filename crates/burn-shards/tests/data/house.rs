@@ -1,0 +1,123 @@
+//! Faults of stores that are known and not mended yet.
+
+use crate::{
+    apart::apart,
+    formats::{Format, Row, bytes},
+    server::{Fault, Server, folder},
+};
+use burn::data::dataset::Dataset;
+use burn_shards::Rows;
+use std::{
+    env, fs,
+    io::{Read, Write},
+    net::TcpListener,
+    sync::mpsc,
+    thread,
+    time::{Duration, SystemTime},
+};
+
+/// Two shards of JSON lines.
+fn files() -> crate::server::Files {
+    let written = tempfile::tempdir().unwrap();
+    drop(Format::Jsonl.open(written.path()));
+    folder(written.path())
+}
+
+/// The address of a server that answers with this, and then with a byte now and then.
+fn trickling(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || {
+                _ = stream.read(&mut [0; 1 << 12]);
+                _ = stream.write_all(answer.as_bytes());
+                while stream.write_all(b"x").is_ok() {
+                    thread::sleep(Duration::from_millis(50));
+                }
+            });
+        }
+    });
+    format!("http://{address}")
+}
+
+/// Whether something ends within a time. If not, it goes on beside the other tests.
+fn ends_within(seconds: u64, act: impl FnOnce() + Send + 'static) -> bool {
+    let (done, ended) = mpsc::channel();
+    thread::spawn(move || {
+        act();
+        _ = done.send(());
+    });
+    ended.recv_timeout(Duration::from_secs(seconds)).is_ok()
+}
+
+#[test]
+#[ignore = "number 23 of House, 1"]
+fn the_body_of_a_redirect_is_not_read() {
+    let server = Server::new(files(), |_| Fault::None);
+    let answer = format!("HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 60000\r\n\r\n", server.url("/0.jsonl"));
+    let url = trickling(answer.leak());
+    let indices = tempfile::tempdir().unwrap();
+    let rows = Rows::<Row>::jsonl(format!("{url}/0.jsonl")).index_dir(indices.path());
+    assert!(ends_within(10, move || drop(rows.open().unwrap())));
+}
+
+#[test]
+#[ignore = "number 25 of House, 1"]
+fn a_date_to_retry_at_is_waited_for() {
+    // The server is busy for 20 s, and says so in whole seconds.
+    let free = SystemTime::now() + Duration::from_secs(20);
+    let server = Server::new(files(), move |request| match request.number > 0 && SystemTime::now() < free {
+        true => Fault::Answer(429, format!("Retry-After: {}\r\n", date(free + Duration::from_secs(1))), String::new()),
+        false => Fault::None,
+    });
+    let indices = tempfile::tempdir().unwrap();
+    let rows = Rows::<Row>::jsonl(server.url("/0.jsonl")).index_dir(indices.path());
+    drop(rows.open().unwrap());
+    assert!(server.seen().len() < 10, "{} requests", server.seen().len());
+}
+
+/// A time as HTTP writes it.
+fn date(time: SystemTime) -> String {
+    let seconds = time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let (days, rest) = (seconds / 86400, seconds % 86400);
+    // The calendar of Howard Hinnant: years begin in March.
+    let shifted = days + 719_468;
+    let (era, day) = (shifted / 146_097, shifted % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let of_month = of_year - (153 * month + 2) / 5 + 1;
+    let name = ["Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Jan", "Feb"][month as usize];
+    let weekday = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][(days % 7) as usize];
+    let year = era * 400 + year + u64::from(month >= 10);
+    format!("{weekday}, {of_month:02} {name} {year} {:02}:{:02}:{:02} GMT", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+#[test]
+#[ignore = "number 27 of House, 1"]
+fn a_proxy_is_for_its_scheme() {
+    let server = Server::new(files(), |_| Fault::None);
+    let set = [("URL_OF_TEST", server.url("/0.jsonl")), ("HTTPS_PROXY", "http://127.0.0.1:1".into())];
+    apart("house::reads_plainly", &[(set[0].0, &set[0].1), (set[1].0, &set[1].1)]);
+}
+
+#[test]
+#[ignore = "a part of `a_proxy_is_for_its_scheme`"]
+fn reads_plainly() {
+    let indices = tempfile::tempdir().unwrap();
+    let rows = Rows::<Row>::jsonl(env::var("URL_OF_TEST").unwrap()).index_dir(indices.path()).open().unwrap();
+    assert!(rows.get(1).unwrap().bytes == bytes(1));
+}
+
+#[test]
+#[ignore = "number 30 of House, 1"]
+fn a_shard_has_one_index_however_it_is_spelled() {
+    let (written, indices) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    drop(Format::Jsonl.open(written.path()));
+    for name in ["0.jsonl", "./0.jsonl", "../0.jsonl", "{0..0}.jsonl"] {
+        let name = name.replace("../", &format!("../{}/", written.path().file_name().unwrap().to_str().unwrap()));
+        drop(Rows::<Row>::jsonl(written.path().join(name)).index_dir(indices.path()).open().unwrap());
+    }
+    assert_eq!(fs::read_dir(indices.path()).unwrap().count(), 1);
+}

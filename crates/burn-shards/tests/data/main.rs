@@ -1,0 +1,24 @@
+//! Data sets of shards: files of real writers, damaged files, servers that fail.
+
+mod claims;
+mod damaged;
+mod fit;
+mod flights;
+mod floats;
+mod golden;
+#[cfg(feature = "http")]
+mod house;
+mod memory;
+mod names;
+mod no_numbers;
+mod opened;
+#[cfg(feature = "http")]
+mod secrets;
+#[cfg(all(feature = "http", unix))]
+mod strangers;
+mod swapped;
+mod tokens;
+#[cfg(feature = "http")]
+mod web;
+
+use burn_pinned_made::{any, apart, formats, kept, server, shards};
