@@ -18,6 +18,10 @@ fn told(data: &[u8]) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
         }
         if matches!(header[156], b'0' | b'7' | 0) {
             let (name, mut bytes) = (entry.path_bytes().into_owned(), Vec::new());
+            let pax = entry.pax_extensions().ok()?.into_iter().flatten().flatten();
+            if pax.into_iter().any(|record| record.key_bytes() == b"path" && record.value_bytes() != name) {
+                return None; // there is a long name too, and readers differ
+            }
             entry.read_to_end(&mut bytes).ok()?;
             files.push((name, bytes));
         }

@@ -89,7 +89,7 @@ fn number(field: &[u8]) -> Option<u64> {
     rest.iter().try_fold(start, |sum, byte| Some(sum.checked_mul(256)? | u64::from(*byte)))
 }
 
-/// What PAX records say about the next entry.
+/// What PAX records, or a header with a long name, say about the next entry.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Extended {
     pub(super) path: Option<Vec<u8>>,

@@ -82,7 +82,7 @@ impl<'a> Walk<'a> {
 
     /// Returns the next file. Links and folders are passed over.
     pub(super) fn next(&mut self) -> Result<Option<Entry>, DataError> {
-        let (mut first, mut long, mut more) = (self.at, None, Extended::default());
+        let (mut first, mut more) = (self.at, Extended::default());
         loop {
             let Some(Header { kind, name, bytes }) = self.header()? else { return Ok(None) };
             let start = self.at + BLOCK;
@@ -99,7 +99,8 @@ impl<'a> Walk<'a> {
                 }
                 Kind::LongName => {
                     let name = self.read(start, bytes)?;
-                    long = name.split(|byte| *byte == 0).next().map(<[u8]>::to_vec);
+                    let path = name.split(|byte| *byte == 0).next().map(<[u8]>::to_vec);
+                    more = more.or(Extended { path, ..Extended::default() });
                 }
                 Kind::Extended => {
                     let records = self.read(start, bytes)?;
@@ -112,11 +113,11 @@ impl<'a> Walk<'a> {
                 Kind::Sparse => return Err(self.sparse()),
                 Kind::File if more.sparse => return Err(self.sparse()),
                 Kind::File => {
-                    let name = more.path.or(long).unwrap_or(name);
+                    let name = more.path.unwrap_or(name);
                     return Ok(Some(Entry { name, header: first, start, bytes }));
                 }
-                Kind::Other => (first, long, more) = (self.at, None, Extended::default()),
-                Kind::Aside if long.is_none() && more == Extended::default() => first = self.at,
+                Kind::Other => (first, more) = (self.at, Extended::default()),
+                Kind::Aside if more == Extended::default() => first = self.at,
                 Kind::LongName | Kind::Extended | Kind::Aside => {}
             }
         }

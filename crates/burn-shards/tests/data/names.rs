@@ -100,8 +100,13 @@ fn headers_of_other_writers_are_read() {
         [(b'g', "pax", &time), (b'x', "pax", &size), (b'g', "pax", &time), (b'K', "link", b"x\0"), (F, "a.jpg", b"hi")];
     assert_eq!(rows_of(&tar(&entries)).unwrap(), [one("first", &["jpg"])]);
     let second = pax(&[("path", "second.jpg")]);
-    let entries: [Entry; 3] = [(b'x', "pax", &path), (b'x', "pax", &second), (F, "a.jpg", b"hi")];
-    assert_eq!(rows_of(&tar(&entries)).unwrap(), [one("first", &["jpg"])]);
+    // Of a long name too, whether the other header is of its kind or not.
+    let (pax, gnu) = ((b'x', "pax", &*path), (b'L', "long", &b"first.jpg\0"[..]));
+    for before in [pax, gnu] {
+        for after in [(b'x', "pax", &*second), (b'L', "long", &b"second.jpg\0"[..])] {
+            assert_eq!(rows_of(&tar(&[before, after, (F, "a.jpg", b"hi")])).unwrap(), [one("first", &["jpg"])]);
+        }
+    }
 }
 
 #[test]
