@@ -77,8 +77,8 @@
 //! - `vision`: the module of that name: decoding of image files, the usual random changes of images under torchvision's
 //!   names, and mixing of whole batches on the device.
 //! - `turbo`: JPEGs are decoded on the workers by libjpeg-turbo, which is built from source with CMake and NASM.
-//! - `data`: the module of that name: tar shards, MDS folders, JSON lines and token files as Burn datasets. `parquet` adds
-//!   Parquet.
+//! - `data`: the module of that name, which is the crate `burn-shards`: tar shards, MDS folders, JSON lines and token files as
+//!   Burn datasets. `parquet` adds Parquet.
 //! - `http`: these data sets from web servers and the Hugging Face hub.
 //! - `cloud`: these data sets from S3, Google Cloud Storage and Azure.
 //! - `metrics`: `LoaderMetric`, the loader's figures for the dashboard and logs of `SupervisedTraining`.
@@ -121,6 +121,9 @@ pub use vocabulary::{Place, Stage};
 mod documents {
     #[doc = include_str!("../README.md")]
     struct Readme;
+    #[cfg(all(feature = "vision", feature = "parquet"))]
+    #[doc = include_str!("../docs/data.md")]
+    struct Data;
     #[doc = include_str!("../docs/kept.md")]
     struct Kept;
     #[doc = include_str!("../docs/images.md")]

@@ -21,7 +21,17 @@
 //! Each is a Burn `Dataset` with random access and without a state. So they work with Burn's own `DataLoader` and its
 //! transforms. The loader `burn-pinned` feeds GPUs from them. Paths may be globs or lists of braces ([`Paths`]).
 //!
+//! # Where to read on
+//!
+//! - [`Rows`]: which types a row may have. [`RowsBuilder`]: every option, and `open`.
+//! - [`Tokens`] and [`TokenWindow`]: token files, and windows of them.
+//! - [`Rows::blocks`]: which rows are cheap to read together, for an order of your own.
+//! - [`DataError`]: what can go wrong, with file, row and column.
+//! - `README.md`: a quick start on Burn's loader. `docs`: the formats, stores, caches and tokens in detail.
+//!
 //! # Features
+//!
+//! Tar, MDS, JSON lines and tokens on a disk need none.
 //!
 //! - `parquet`: Parquet files.
 //! - `http`: web servers and the Hugging Face hub.

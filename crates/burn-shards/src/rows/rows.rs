@@ -45,13 +45,12 @@ use std::{marker::PhantomData, sync::Arc};
 /// | `f32`, `f64` | numbers, rounded to the nearest that the type has; a number that would become infinite is an error |
 /// | `String` | text, or bytes in UTF-8 |
 /// | `bytes::Bytes` | bytes of any kind, without another copy |
-/// | `burn_pinned::vision::Image` | the bytes of an image file, or the hub's `{bytes, path}` |
 /// | `Option` | null, and what is missing |
 /// | `Vec` | lists, arrays of numbers; bytes as `u8` |
 /// | arrays, tuples | lists of exactly that length |
 /// | structs | structs, JSON objects, also those of `.json` files and of `json` columns |
 ///
-/// A row is read by [`get`](Dataset::get) on the thread that calls it: a worker of the loader. Rows are numbered through all
+/// A row is read by [`get`](Dataset::get) on the thread that calls it, such as a worker of a loader. Rows are numbered through all
 /// files, in their order. A clone shares everything.
 ///
 /// # Errors
@@ -163,7 +162,8 @@ impl<T: DeserializeOwned> Rows<T> {
 }
 
 impl<T> Rows<T> {
-    /// The runs of rows that are cheap to read together. The sampler `BlockShuffle` of the loader `burn-pinned` takes them.
+    /// The runs of rows that are cheap to read together, for an order of your own, or for the sampler `BlockShuffle` of the loader
+    /// `burn-pinned`.
     pub fn blocks(&self) -> Blocks {
         self.source.blocks()
     }

@@ -9,7 +9,7 @@ pub(crate) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
     Err(DataError::Option {
         option: "paths",
         problem: format!("`{}` is a URL, and this build reads local files only", shown(pattern.as_ref())),
-        advice: "enable the feature `http` of burn-pinned (https, hf), or `cloud` (s3, gs, az)".into(),
+        advice: "enable the feature `http` (https, hf), or `cloud` (s3, gs, az)".into(),
     })
 }
 

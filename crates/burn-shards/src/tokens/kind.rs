@@ -10,7 +10,7 @@ use std::fmt;
 /// use burn::tensor::DType;
 /// use burn_shards::TokenType;
 ///
-/// assert_eq!(TokenType::U16.dtype(), DType::U16); // for a field of the loader's layout
+/// assert_eq!(TokenType::U16.dtype(), DType::U16); // for a tensor, or a field of a loader
 /// assert_eq!(TokenType::U16.size(), 2);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -8,43 +8,20 @@ use std::{iter, ops::Range, sync::Arc};
 /// A window of tokens: a handle, whose tokens stay in the mapped file until they are copied into a row of a batch.
 ///
 /// ```
-/// use burn::{data::dataloader::DataLoader, prelude::*};
-/// use burn_shards::{TokenType, TokenWindow, Tokens};
-/// use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
-///
-/// /// Windows of `length + 1` tokens, as inputs and targets.
-/// struct NextToken {
-///     length: usize,
-/// }
-///
-/// impl Collate<TokenWindow> for NextToken {
-///     type Batch = (Tensor<2, Int>, Tensor<2, Int>);
-///
-///     fn layout(&self) -> Vec<Field> {
-///         vec![Field::new("tokens", TokenType::U16.dtype(), [self.length + 1])]
-///     }
-///     fn write(&self, window: &TokenWindow, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-///         Ok(window.copy_to(row.slice_mut::<u16>("tokens")?)?) // from the file's pages into the batch
-///     }
-///     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
-///         let tokens = batch.take_int::<2>("tokens")?; // crossed the link as u16
-///         let (rows, length) = (batch.len(), self.length);
-///         Ok((tokens.clone().slice([0..rows, 0..length]), tokens.slice([0..rows, 1..length + 1])))
-///     }
-/// }
+/// use burn::data::dataset::Dataset;
+/// use burn_shards::Tokens;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("train.bin");
 /// # std::fs::write(&path, (0..65u16).flat_map(u16::to_le_bytes).collect::<Vec<u8>>())?;
-/// let windows = Tokens::open(path)?.windows(9, 8);
-/// let loader = PinnedDataLoaderBuilder::new(NextToken { length: 8 }).batch_size(4).shuffle(42).build(windows)?;
-/// for batch in loader.iter() {
-///     let (inputs, targets) = batch?;
-///     assert_eq!(inputs.dims(), [4, 8]);
-/// #   let next = (inputs + 1).into_data().convert::<i64>();
-/// #   assert_eq!(targets.into_data().convert::<i64>(), next);
-/// }
-/// # Ok::<(), BoxError>(())
+/// let windows = Tokens::open(path)?.windows(9, 8); // of a file with the tokens 0 to 64
+/// let window = windows.get(1)?;
+///
+/// let mut tokens = [0u16; 9];
+/// window.copy_to(&mut tokens)?; // from the file's pages into a place of yours
+/// let (inputs, targets) = (&tokens[..8], &tokens[1..]);
+/// assert_eq!((inputs[0], targets[0], targets[7]), (8, 9, 16));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// It may be copied and read on any thread. Every clone keeps all files of the data set open.
@@ -62,8 +39,8 @@ impl TokenWindow {
 
     /// Copies all tokens, as they are in the file. `E` is the integer of [`kind`](Self::kind), such as `u16`.
     ///
-    /// This is the one copy of a row: give it `row.slice_mut("tokens")`. To have the tokens in another type, write those
-    /// of [`iter`](Self::iter) there, one by one. That is slower, and more bytes cross the link.
+    /// This is the one copy of the tokens: give it their place in the batch. To have them in another type, write those of
+    /// [`iter`](Self::iter) there, one by one. That is slower, and the batch has more bytes.
     ///
     /// # Errors
     /// If the place is for another type, or for more or fewer tokens.
@@ -99,7 +76,7 @@ impl TokenWindow {
     /// let tokens = Tokens::open(path)?.documents_end_with(0)?; // of a file with 7 0 8 9 0 5 5 5
     /// let window = tokens.packed(8)?.get(0)?;
     ///
-    /// let (mut document, mut position) = ([0i32; 8], [0i32; 8]); // or `slice_mut` of two fields of the row
+    /// let (mut document, mut position) = ([0i32; 8], [0i32; 8]); // or their places in a batch
     /// for (number, range) in (0..).zip(window.documents()) {
     ///     document[range.clone()].fill(number);
     ///     position[range].iter_mut().zip(0..).for_each(|(position, n)| *position = n);

@@ -105,7 +105,7 @@ impl Place {
         DataError::Option {
             option: "paths",
             problem: format!("{self} cannot be opened with the variables `{prefix}..` of the environment: {told}"),
-            advice: "see the table in docs/data-stores.md".into(),
+            advice: "see the table in docs/stores.md of burn-shards".into(),
         }
     }
 }

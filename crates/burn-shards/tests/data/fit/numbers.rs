@@ -65,7 +65,7 @@ fn a_text_that_becomes_infinite_is_an_error() {
     assert!(error.contains("18446744073709551616") && error.contains("does not fit 64 bits"), "{error}");
 }
 
-/// As docs/data.md says.
+/// As docs/rows.md says.
 #[test]
 fn integers_are_rounded_to_floats() {
     let folder = tempfile::tempdir().unwrap();
