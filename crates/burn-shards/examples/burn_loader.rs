@@ -2,15 +2,14 @@
 //!
 //!     cargo run --release -p burn-shards --example burn_loader
 
-use burn::data::{
-    dataloader::{DataLoaderBuilder, batcher::Batcher},
-    dataset::Dataset,
-};
+use burn::data::dataloader::{DataLoaderBuilder, batcher::Batcher};
+use burn::data::dataset::Dataset;
 use burn::prelude::*;
 use burn_shards::Rows;
 use bytes::Bytes;
-use image::{GrayImage, ImageFormat, Luma};
+use image::{GrayImage, ImageError, ImageFormat, Luma};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
+use serde::Deserialize;
 use std::{error::Error, fs::File, io::Cursor, path::Path, time::Instant};
 
 const CLASSES: [&str; 3] = ["disc", "square", "cross"];
@@ -53,24 +52,33 @@ fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-#[derive(Clone, Debug)]
-struct Pictures {
-    /// Of the shape `[batch, SIDE * SIDE]`, from 0 to 1.
-    pixels: Tensor<2>,
-    /// A 1 in the column of the class.
-    classes: Tensor<2>,
+/// A PNG file is decoded as its row is read: a damaged one is an error that names its row.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Bytes")]
+struct Pixels(Vec<f32>);
+
+impl TryFrom<Bytes> for Pixels {
+    type Error = ImageError;
+
+    fn try_from(file: Bytes) -> Result<Self, ImageError> {
+        let image = image::load_from_memory(&file)?.into_luma8();
+        Ok(Self(image.iter().map(|byte| f32::from(*byte) / 255.0).collect()))
+    }
 }
 
-struct Decode;
+#[derive(Clone, Debug)]
+struct Pictures {
+    pixels: Tensor<2>,  // [batch, SIDE * SIDE], from 0 to 1
+    classes: Tensor<2>, // [batch, CLASSES], a 1 in the column of the class
+}
 
-impl Batcher<(Bytes, usize), Pictures> for Decode {
-    fn batch(&self, rows: Vec<(Bytes, usize)>, device: &Device) -> Pictures {
-        let (mut pixels, mut classes) = (Vec::new(), Vec::new());
-        for (file, class) in &rows {
-            let image = image::load_from_memory(file).expect("Burn's batchers have no errors").into_luma8();
-            pixels.extend(image.iter().map(|byte| f32::from(*byte) / 255.0));
-            classes.extend((0..CLASSES.len()).map(|n| f32::from(u8::from(n == *class))));
-        }
+struct ToTensors;
+
+impl Batcher<(Pixels, usize), Pictures> for ToTensors {
+    fn batch(&self, rows: Vec<(Pixels, usize)>, device: &Device) -> Pictures {
+        let pixels: Vec<f32> = rows.iter().flat_map(|(pixels, _)| pixels.0.iter().copied()).collect();
+        let one = |class: usize| (0..CLASSES.len()).map(move |n| f32::from(u8::from(n == class)));
+        let classes: Vec<f32> = rows.iter().flat_map(|(_, class)| one(*class)).collect();
         Pictures {
             pixels: Tensor::<1>::from_floats(pixels.as_slice(), device).reshape([rows.len(), SIDE * SIDE]),
             classes: Tensor::<1>::from_floats(classes.as_slice(), device).reshape([rows.len(), CLASSES.len()]),
@@ -81,34 +89,29 @@ impl Batcher<(Bytes, usize), Pictures> for Decode {
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     write(folder.path())?;
-    let rows = Rows::<(Bytes, usize)>::tar(folder.path().join("train-*.tar")).columns(["png", "cls"]).open()?;
+    let rows = Rows::<(Pixels, usize)>::tar(folder.path().join("train-*.tar")).columns(["png", "cls"]).open()?;
     println!("{} rows in {SHARDS} shards with {:?}\n", rows.len(), rows.there_is());
 
     let mut sums = Tensor::<2>::zeros([CLASSES.len(), SIDE * SIDE], &Device::default());
     let mut counts = Tensor::<1>::zeros([CLASSES.len()], &Device::default());
     for workers in [0, 1, 2, 4] {
-        let builder = DataLoaderBuilder::new(Decode).batch_size(32).shuffle(42).num_workers(workers);
-        let (loader, start, mut batches) = (builder.build(rows.clone()), Instant::now(), 0);
+        let builder = DataLoaderBuilder::new(ToTensors).batch_size(32).shuffle(42).num_workers(workers);
+        let (loader, start, mut batches) = (builder.build(rows.clone()), Instant::now(), 0_u32);
         for batch in loader.iter() {
             let Pictures { pixels, classes } = batch?;
-            counts = counts + classes.clone().sum_dim(0).squeeze();
+            counts = counts + classes.clone().sum_dim(0).squeeze::<1>();
             sums = sums + classes.transpose().matmul(pixels);
             batches += 1;
         }
-        println!(
-            "{workers} workers: {batches} batches, {:.0} a second",
-            f64::from(batches) / start.elapsed().as_secs_f64()
-        );
+        println!("{workers} workers: {:.0} batches a second", f64::from(batches) / start.elapsed().as_secs_f64());
     }
 
-    println!("\nThe mean picture of each class:");
-    let means = (sums / counts.clone().unsqueeze_dim(1)).into_data().try_to_vec::<f32>()?;
+    let means = (sums / counts.clone().unsqueeze_dim::<2>(1)).into_data().try_to_vec::<f32>()?;
     let counts = counts.into_data().try_to_vec::<f32>()?;
-    let names: Vec<_> =
-        CLASSES.iter().zip(&counts).map(|(name, n)| format!("{:32}", format!("{name} ({n} seen)"))).collect();
-    println!("{}", names.join("  "));
+    let name = |(name, n): (&&str, &f32)| format!("{:32}", format!("{name}, {n} seen"));
+    println!("\n{}", CLASSES.iter().zip(&counts).map(name).collect::<Vec<_>>().join("  "));
     for y in 0..SIDE {
-        let shade = |mean: &f32| "  ..::ooOO@@".get((mean * 5.0) as usize * 2..).map_or("  ", |two| &two[..2]);
+        let shade = |mean: &f32| ["  ", "..", "::", "oo", "OO", "@@"][(mean * 5.0) as usize];
         let line = |n: usize| means[(n * SIDE + y) * SIDE..][..SIDE].iter().map(shade).collect::<String>();
         println!("{}", (0..CLASSES.len()).map(line).collect::<Vec<_>>().join("  "));
     }

@@ -63,7 +63,7 @@ impl de::Error for RowError {
             Unexpected::Unit => ("null".into(), "; take an `Option` where it may be null"),
             Unexpected::Map => (
                 "a struct".into(),
-                "; take a struct of its fields that derives `Deserialize`, or `vision::Image` for the file of an image",
+                "; take a struct of its fields that derives `Deserialize`, or `burn_pinned::vision::Image` for the file of an image",
             ),
             other => (other.to_string(), ""),
         };
