@@ -43,7 +43,7 @@ const SHARDS: Rules = Rules {
         &["parquet", "tar", "mds", "jsonl"],
         &["index", "location", "magic", "source", "mapped"],
         &["store"],
-        &["options", "parallel", "pieces", "replace", "sample"],
+        &["options", "parallel", "pieces", "replace", "sample", "spelling"],
         &["blocks", "caught", "cell", "error", "fetching", "files", "progress", "starts", "sync", "traffic", "url"],
     ],
     less: &[],

@@ -10,6 +10,7 @@ use super::{
     parallel::{in_parallel, in_parallel_by},
     progress::Progress,
     replace::replace,
+    spelling::Spelling,
     store::{Object, Objects},
 };
 use crate::files;
@@ -31,7 +32,7 @@ pub(crate) struct Kind(pub(crate) &'static [u8; 8]);
 const MAGIC: &[u8; 8] = b"burnpidx";
 /// Magic, kind, number of objects, checksum of the table.
 const HEAD: usize = 8 + 8 + 8 + 8;
-/// Hash of the name, size, tag, length of the part, checksum of the part.
+/// Hash of the name in its [one spelling](Spelling), size, tag, length of the part, checksum of the part.
 const LINE: usize = 5 * 8;
 /// The index of an object has no more than so many bytes for each of its own, and some more.
 const MOST: u64 = 8;
@@ -40,9 +41,9 @@ const SMALL: u64 = 64 << 10;
 /// Returns the part of each object, as far as one was saved and the object has not changed.
 pub(crate) fn load(objects: &Objects, kind: Kind, options: &Options) -> Vec<Option<Bytes>> {
     let none = || vec![None; objects.len()];
-    let Some(path) = path(objects, kind, options) else { return none() };
+    let Some(Place { path, names }) = Place::of(objects, kind, options) else { return none() };
     match files::with_room(|| read(&path, objects)) {
-        Ok(file) => parts(Bytes::from(file), objects.list(), kind).unwrap_or_else(|| {
+        Ok(file) => parts(Bytes::from(file), objects.list(), &names, kind).unwrap_or_else(|| {
             log::warn!("{} is no index of these files, or is damaged: it is made again", path.display());
             none()
         }),
@@ -61,8 +62,8 @@ fn read(path: &Path, objects: &Objects) -> io::Result<Vec<u8>> {
 
 /// Saves a part for each object.
 pub(crate) fn save(objects: &Objects, kind: Kind, options: &Options, parts: &[Bytes]) -> Result<(), DataError> {
-    let Some(path) = path(objects, kind, options) else { return Ok(()) };
-    write(&path, objects.list(), kind, parts).map_err(|source| DataError::Save { path, source })
+    let Some(Place { path, names }) = Place::of(objects, kind, options) else { return Ok(()) };
+    write(&path, objects.list(), &names, kind, parts).map_err(|source| DataError::Save { path, source })
 }
 
 /// So many entries are drawn, besides the first and the last.
@@ -141,28 +142,38 @@ pub(crate) fn make(
     Ok(made)
 }
 
-/// The file that the index of these objects is saved to.
-fn path(objects: &Objects, kind: Kind, options: &Options) -> Option<PathBuf> {
-    let folder = options.index_dir.as_ref().or(objects.folder.as_ref())?;
-    let mut names = FnvHasher::default();
-    for object in objects.list() {
-        names.write(object.name.as_bytes());
-        names.write_u8(0);
+/// Where the index of some objects is saved.
+struct Place {
+    path: PathBuf,
+    /// A hash of the name of each object, however it is spelled.
+    names: Vec<u64>,
+}
+
+impl Place {
+    fn of(objects: &Objects, kind: Kind, options: &Options) -> Option<Self> {
+        let folder = options.index_dir.as_ref().or(objects.folder.as_ref())?;
+        let mut spelling = Spelling::new(options.index_dir.is_none().then_some(folder));
+        let (mut all, mut names) = (FnvHasher::default(), Vec::with_capacity(objects.len()));
+        for object in objects.list() {
+            let (name, mut hasher) = (spelling.of(&object.name), FnvHasher::default());
+            hasher.write(name.as_bytes());
+            names.push(hasher.finish());
+            all.write(name.as_bytes());
+            all.write_u8(0);
+        }
+        let kind = String::from_utf8_lossy(&kind.0[..7]).trim_end().to_string();
+        Some(Self { path: folder.join(format!(".burn-pinned-{kind}-{:016x}.index", all.finish())), names })
     }
-    let kind = String::from_utf8_lossy(&kind.0[..7]).trim_end().to_string();
-    Some(folder.join(format!(".burn-pinned-{kind}-{:016x}.index", names.finish())))
 }
 
-fn line(object: &Object, part: &[u8]) -> [u64; 5] {
-    let mut name = FnvHasher::default();
-    name.write(object.name.as_bytes());
-    [name.finish(), object.bytes, object.tag, part.len() as u64, hash(part).into()]
+fn line(name: u64, object: &Object, part: &[u8]) -> [u64; 5] {
+    [name, object.bytes, object.tag, part.len() as u64, hash(part).into()]
 }
 
-fn write(path: &Path, objects: &[Object], kind: Kind, parts: &[Bytes]) -> io::Result<()> {
+fn write(path: &Path, objects: &[Object], names: &[u64], kind: Kind, parts: &[Bytes]) -> io::Result<()> {
     let mut table = Vec::with_capacity(objects.len() * LINE);
-    for (object, part) in objects.iter().zip(parts) {
-        line(object, part).iter().for_each(|word| table.extend(word.to_le_bytes()));
+    for ((object, name), part) in objects.iter().zip(names).zip(parts) {
+        line(*name, object, part).iter().for_each(|word| table.extend(word.to_le_bytes()));
     }
     let mut head = Vec::with_capacity(HEAD);
     head.extend(MAGIC);
@@ -183,7 +194,7 @@ fn write(path: &Path, objects: &[Object], kind: Kind, parts: &[Bytes]) -> io::Re
 }
 
 /// Reads an index. `None` if it is damaged, or is of another kind.
-fn parts(file: Bytes, objects: &[Object], kind: Kind) -> Option<Vec<Option<Bytes>>> {
+fn parts(file: Bytes, objects: &[Object], names: &[u64], kind: Kind) -> Option<Vec<Option<Bytes>>> {
     let word = |at: usize| Some(u64::from_le_bytes(file.get(at..at.checked_add(8)?)?.try_into().ok()?));
     if file.get(..8)? != MAGIC || file.get(8..16)? != kind.0 {
         return None;
@@ -203,13 +214,12 @@ fn parts(file: Bytes, objects: &[Object], kind: Kind) -> Option<Vec<Option<Bytes
         found.insert((words[0], words[1], words[2]), (at..end, words[4]));
         at = end;
     }
-    let part = |object: &Object| {
-        let [name, bytes, tag, ..] = line(object, &[]);
-        let (range, checksum) = found.get(&(name, bytes, tag))?;
+    let part = |(object, name): (&Object, &u64)| {
+        let (range, checksum) = found.get(&(*name, object.bytes, object.tag))?;
         let part = file.slice(range.clone());
         (u64::from(hash(&part)) == *checksum).then_some(part)
     };
-    Some(objects.iter().map(part).collect())
+    Some(objects.iter().zip(names).map(part).collect())
 }
 
 #[cfg(test)]
@@ -219,6 +229,10 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     const KIND: Kind = Kind(b"test   1");
+
+    fn path(objects: &Objects, kind: Kind, options: &Options) -> Option<PathBuf> {
+        Place::of(objects, kind, options).map(|place| place.path)
+    }
 
     fn objects(folder: &Path, names: &[&str]) -> Objects {
         let paths = names.iter().map(|name| folder.join(name)).collect();
@@ -317,10 +331,54 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("index");
         let object = |tag| Object { name: "https://host/get?..".into(), bytes: 3, tag };
-        write(&path, &[object(1), object(2)], KIND, &[Bytes::from("one"), Bytes::from("two")]).unwrap();
+        write(&path, &[object(1), object(2)], &[7; 2], KIND, &[Bytes::from("one"), Bytes::from("two")]).unwrap();
         let file = Bytes::from(fs::read(&path).unwrap());
-        let found = parts(file, &[object(2), object(3), object(1)], KIND).unwrap();
+        let found = parts(file, &[object(2), object(3), object(1)], &[7; 3], KIND).unwrap();
         assert_eq!(found, [Some(Bytes::from("two")), None, Some(Bytes::from("one"))]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_share_an_index_however_their_names_are_spelled() {
+        let (home, indices) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (folder, link) = (home.path().join("data"), home.path().join("link"));
+        fs::create_dir(&folder).unwrap();
+        std::os::unix::fs::symlink(&folder, &link).unwrap();
+        ["a", "b"].iter().for_each(|name| fs::write(folder.join(name), "same").unwrap());
+        std::os::unix::fs::symlink("a", folder.join("other name")).unwrap();
+        let up = std::env::current_dir().unwrap().components().skip(1).map(|_| "../").collect::<String>();
+        let relative = format!("{up}{}", folder.strip_prefix("/").unwrap().display());
+        let a = ["data/a", "data/./a", "data/../data/a", "data//a", "link/a", "data/other name"];
+        let a = a.map(|name| home.path().join(name)).into_iter().chain([Path::new(&relative).join("a")]);
+        for shared in [false, true] {
+            let index_dir = shared.then(|| indices.path().to_path_buf());
+            let options = Options { index_dir, ..Options::default() };
+            for name in a.clone() {
+                let objects = Objects::local(vec![name]).unwrap();
+                save(&objects, KIND, &options, &[Bytes::from("a")]).unwrap();
+            }
+            let there = if shared { indices.path() } else { &folder };
+            let count =
+                || fs::read_dir(there).unwrap().flatten().filter(|file| file.path().extension().is_some()).count();
+            assert_eq!(count(), 1);
+            // A file of the same size and time has one of its own.
+            let b = objects(&folder, &["b"]);
+            assert_eq!(load(&b, KIND, &options), [None]);
+            save(&b, KIND, &options, &[Bytes::from("b")]).unwrap();
+            assert_eq!(count(), 2);
+            assert_eq!(load(&objects(&link, &["a"]), KIND, &options), [Some(Bytes::from("a"))]);
+        }
+    }
+
+    #[test]
+    fn an_index_beside_its_files_is_moved_with_them() {
+        let home = tempfile::tempdir().unwrap();
+        let (old, new) = (home.path().join("old"), home.path().join("new"));
+        fs::create_dir(&old).unwrap();
+        fs::write(old.join("a"), "a").unwrap();
+        save(&objects(&old, &["a"]), KIND, &Options::default(), &[Bytes::from("part")]).unwrap();
+        fs::rename(&old, &new).unwrap();
+        assert_eq!(load(&objects(&new, &["a"]), KIND, &Options::default()), [Some(Bytes::from("part"))]);
     }
 
     #[test]

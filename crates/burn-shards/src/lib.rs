@@ -62,6 +62,7 @@ mod row;
 mod rows;
 mod sample;
 mod source;
+mod spelling;
 mod starts;
 mod store;
 mod sync;

@@ -4,7 +4,7 @@ use super::{
     error::DataError,
     options::Options,
     store::{self, Objects},
-    url::{inside, mistyped, shown, url},
+    url::{inside, mistyped, shown, url, with_small_scheme},
 };
 use crate::files;
 use glob::MatchOptions;
@@ -99,7 +99,7 @@ impl Paths {
         for path in &self.0 {
             match path.to_str() {
                 Some(text) if url(path).is_some() => {
-                    for pattern in braces(text)? {
+                    for pattern in braces(&with_small_scheme(text))? {
                         files.extend(store::expand(&pattern)?.into_iter().map(PathBuf::from));
                     }
                 }
@@ -242,7 +242,7 @@ mod tests {
     fn no_error_has_a_secret_of_a_url() {
         let options = Options::default();
         for url in [
-            "HTTPS://me:top-secret@h/a.tar?sig=top-secret",
+            "HTTPS://me:top-secret@h h/a.tar?sig=top-secret",
             "Http://h/*.tar?sig=top-secret",
             "https:/me:top-secret@h/a-*.tar?sig=top-secret",
             "ftp://me:top-secret@h/a.tar?top-secret",

@@ -45,6 +45,12 @@ fn without_secrets(text: &str) -> String {
     format!("{scheme}://{host}{path}{}{}", without_secrets(within), if query.is_empty() { "" } else { "?.." })
 }
 
+/// A URL with its scheme in small letters, as stores know it.
+pub(crate) fn with_small_scheme(url: &str) -> String {
+    let scheme = url.find("://").unwrap_or(0);
+    format!("{}{}", url[..scheme].to_ascii_lowercase(), &url[scheme..])
+}
+
 /// The scheme of a URL whose slashes are wrong.
 pub(crate) fn mistyped(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once(':')?;
@@ -83,7 +89,7 @@ fn query(url: &str) -> (&str, &str) {
 }
 
 /// Whether a URL may have a password and a query, and names in it must be encoded.
-fn is_web(url: &str) -> bool {
+pub(crate) fn is_web(url: &str) -> bool {
     url.split_once("://")
         .is_some_and(|(scheme, _)| ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web)))
 }
@@ -97,6 +103,12 @@ pub(crate) fn encode(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_scheme_is_known_in_any_case() {
+        assert_eq!(with_small_scheme("HTTP://Host/A?B"), "http://Host/A?B");
+        assert_eq!(with_small_scheme("plain"), "plain");
+    }
 
     #[test]
     fn names_stay_in_the_folder_of_a_url_and_keep_its_query() {

@@ -111,7 +111,6 @@ fn reads_plainly() {
 }
 
 #[test]
-#[ignore = "number 30 of House, 1"]
 fn a_shard_has_one_index_however_it_is_spelled() {
     let (written, indices) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     drop(Format::Jsonl.open(written.path()));
@@ -120,4 +119,25 @@ fn a_shard_has_one_index_however_it_is_spelled() {
         drop(Rows::<Row>::jsonl(written.path().join(name)).index_dir(indices.path()).open().unwrap());
     }
     assert_eq!(fs::read_dir(indices.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn an_object_has_one_index_however_it_is_spelled() {
+    let (server, indices) = (Server::new(files(), |_| Fault::None), tempfile::tempdir().unwrap());
+    let (scheme, host) = ("http://", server.url("/0.jsonl").replace("http://", "").replace("/0.jsonl", ""));
+    for url in [
+        format!("{scheme}{host}/0.jsonl"),
+        format!("HTTP://{host}/0.jsonl"),
+        format!("{scheme}me:pass@{host}/0.jsonl"),
+        format!("{scheme}{host}/0.jsonl?X-Amz-Signature=one"),
+        format!("{scheme}{host}/0.jsonl#end"),
+        format!("{scheme}{host}/{{0..0}}.jsonl"),
+    ] {
+        let rows = Rows::<Row>::jsonl(url.as_str()).index_dir(indices.path()).open().unwrap();
+        assert!(rows.get(1).unwrap().bytes == bytes(1));
+        assert_eq!(fs::read_dir(indices.path()).unwrap().count(), 1, "{url}");
+    }
+    // Another object has another one.
+    drop(Rows::<Row>::jsonl(server.url("/1.jsonl")).index_dir(indices.path()).open().unwrap());
+    assert_eq!(fs::read_dir(indices.path()).unwrap().count(), 2);
 }
