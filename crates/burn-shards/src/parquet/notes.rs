@@ -19,12 +19,16 @@ const HEAD: u64 = 16 << 10;
 
 /// A page of more rows than this, and than it has bytes, is not noted: a run of nulls takes a few bytes for any number.
 const MANY: usize = 1 << 20;
+/// A note has at most so many bytes for each of its page. A page with more nulls than that is not noted.
+const MOST: u64 = 8;
 
 /// What is known of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Note {
     /// Its values must be decoded.
     Decoded,
+    /// All of its values are nulls, of this definition level.
+    Nulls(u8),
     Plain {
         /// Where the first value lies in the object.
         first: u64,
@@ -111,6 +115,11 @@ impl Note {
         if claimed.is_some_and(|claimed| claimed != nulls) {
             return Ok(Self::Decoded); // the decoder says what is wrong
         }
+        match defs.first() {
+            Some(first) if nulls == rows && defs.iter().all(|def| def == first) => return Ok(Self::Nulls(*first)),
+            _ if bytes(rows, nulls > 0) > MOST * u64::from(page.length) => return Ok(Self::Decoded),
+            _ => {}
+        }
         let prefix = |at: u64| match usize::try_from(at).ok().and_then(|at| head.get(at..)?.first_chunk()) {
             Some(bytes) => Ok(u32::from_le_bytes(*bytes)),
             None if at + PREFIX <= end => length(at).map(u32::from_le_bytes),
@@ -149,8 +158,11 @@ impl Note {
         leaf: &Leaf,
         row: usize,
     ) -> Result<Option<(u8, Cell)>, Wrong> {
-        let Self::Plain { defs, .. } = self else { return Ok(None) };
-        let def = defs.get(row).copied().unwrap_or(leaf.full);
+        let def = match self {
+            Self::Decoded => return Ok(None),
+            Self::Nulls(def) => *def,
+            Self::Plain { defs, .. } => defs.get(row).copied().unwrap_or(leaf.full),
+        };
         if def < leaf.full {
             return Ok(Some((def, Cell::Null)));
         }
@@ -162,6 +174,11 @@ impl Note {
         }
         bytes.drain(..PREFIX as usize);
         Ok(Some((def, cells::bytes(leaf.kind, bytes)?)))
+    }
+
+    /// Whether a value can be read alone.
+    pub(super) fn is_direct(&self) -> bool {
+        *self != Self::Decoded
     }
 
     /// How many rows the page has. 0 if no value of it can be read alone.
@@ -187,6 +204,7 @@ impl Note {
     pub(super) fn save(&self, into: &mut Vec<u8>) {
         match self {
             Self::Decoded => into.push(0),
+            Self::Nulls(def) => into.extend([3, *def]),
             Self::Plain { first, ends, defs } => {
                 into.push(if defs.is_empty() { 1 } else { 2 });
                 into.extend(first.to_le_bytes());
@@ -203,6 +221,7 @@ impl Note {
             [0] => return Some(Self::Decoded),
             [1] => false,
             [2] => true,
+            [3] => return from.split_off_first().map(|def| Self::Nulls(*def)),
             _ => return None,
         };
         let first = u64::from_le_bytes(from.split_off(..8)?.try_into().ok()?);
@@ -215,7 +234,11 @@ impl Note {
 
     /// Whether it can be a note of that page.
     pub(super) fn fits(&self, leaf: &Leaf, page: &Page, rows: usize) -> bool {
-        let Self::Plain { first, ends, defs } = self else { return true };
+        let (first, ends, defs) = match self {
+            Self::Decoded => return true,
+            Self::Nulls(def) => return *def < leaf.full,
+            Self::Plain { first, ends, defs } => (first, ends, defs),
+        };
         let bytes = page.range();
         let end = ends.last().map_or(Some(*first), |end| first.checked_add((*end).into()));
         let inside = *first >= bytes.start && end.is_some_and(|end| end <= bytes.end);
@@ -231,6 +254,11 @@ impl Note {
         });
         ends.len() == rows && defs.len() == rows && inside && right
     }
+}
+
+/// The bytes of the note of so many rows.
+fn bytes(rows: usize, has_nulls: bool) -> u64 {
+    rows as u64 * if has_nulls { 5 } else { 4 }
 }
 
 fn cut() -> Wrong {

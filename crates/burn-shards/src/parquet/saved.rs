@@ -18,7 +18,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-const KIND: Kind = Kind(b"parquet2");
+const KIND: Kind = Kind(b"parquet3");
 
 /// Saves the notes of all pages that have one.
 pub(super) fn save(

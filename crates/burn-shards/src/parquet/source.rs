@@ -185,7 +185,7 @@ impl Source for ParquetSource {
             }
             let (page, rows) = chunk.page(row, group.rows);
             match chunk.notes.get(page).and_then(|note| note.get()) {
-                Some(note @ Note::Plain { .. }) => {
+                Some(note) if note.is_direct() => {
                     note.place(leaf, row - rows.start).into_iter().for_each(|place| part(*object, place));
                 }
                 _ => {

@@ -60,7 +60,7 @@ impl ParquetSource {
         let (page, rows) = chunk.page(row, placed.group.rows);
         let key = Key { group: number as u32, leaf: at as u32, page: page as u32 };
         let row = row - rows.start;
-        if let Some(note @ Note::Plain { .. }) = chunk.notes.get(page).and_then(|note| note.get()) {
+        if let Some(note) = chunk.notes.get(page).and_then(|note| note.get()).filter(|note| note.is_direct()) {
             if let Some(piece) = self.pieces.get(key) {
                 return cell(&piece, leaf, row);
             }

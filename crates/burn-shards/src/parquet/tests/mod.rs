@@ -7,6 +7,7 @@ mod hostile;
 mod limits;
 mod made;
 mod memory;
+mod nulls;
 mod single;
 mod writers;
 mod written;
