@@ -5,32 +5,52 @@ use super::{
     footer::{self, File},
     kind::Kind,
 };
-use crate::{error::DataError, store::Objects};
-use std::collections::BTreeMap;
+use crate::{error::DataError, index::look, store::Objects};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Compares the columns of all files. A column of nothing but nulls in a file has no type there: some writers mark it, of others
-/// the statistics tell it, and these are read only where types differ. A file without rows has no
-/// types, if any file has rows.
+/// the statistics tell it, and these are read only where types differ, once of each file. A file without rows has no types, if any
+/// file has rows.
 pub(super) fn agree(objects: &Objects, files: &mut [File]) -> Result<(), DataError> {
-    let mut looked_at = vec![false; files.len()];
     let none_has_rows = !files.iter().any(File::has_rows);
-    loop {
-        let mut known = Known::default();
-        let mut numbered = files.iter().enumerate().filter(|(_, file)| none_has_rows || file.has_rows());
-        let differs = numbered.find_map(|(object, file)| Some((object, known.add(object, &file.columns).err()?)));
-        let Some((object, Differs { path, first })) = differs else { return Ok(()) };
-        let mut found = false;
-        for object in [object, first] {
-            if !std::mem::replace(&mut looked_at[object], true) {
-                found |= note_nulls(objects, object, &mut files[object])?;
+    let mut looked_at = vec![false; files.len()];
+    // First, the file that all others are compared with may have nulls alone. Then those that differ from it, and then any.
+    for round in 0.. {
+        let (mut known, mut to_look, mut refused) = (Known::default(), BTreeSet::new(), None);
+        for (object, file) in files.iter().enumerate().filter(|(_, file)| none_has_rows || file.has_rows()) {
+            for differs in known.add(object, &file.columns) {
+                to_look.insert(differs.first);
+                if round > 0 {
+                    to_look.insert(object);
+                }
+                if looked_at[object] && looked_at[differs.first] {
+                    refused.get_or_insert((object, differs));
+                }
             }
         }
-        if !found {
+        if let Some((object, Differs { path, first })) = refused {
             let problem = format!("column `{path}` has another type than in {}", objects.name(first));
             let there_is = std::mem::take(&mut files[object].there_is);
             return Err(DataError::Schema { object: objects.name(object).into(), problem, there_is });
         }
+        if to_look.is_empty() {
+            break;
+        }
+        if round > 1 {
+            to_look.extend(0..files.len());
+        }
+        let to_look: Vec<usize> = to_look.into_iter().filter(|object| !looked_at[*object]).collect();
+        let nulls = look(objects, &to_look, |object| footer::nulls(objects, *object))?;
+        for (object, nulls) in to_look.into_iter().zip(nulls) {
+            looked_at[object] = true;
+            for leaf in &mut files[object].columns.leaves {
+                if nulls.get(leaf.place).is_some_and(|nulls| *nulls) {
+                    leaf.kind = Kind::Null;
+                }
+            }
+        }
     }
+    Ok(())
 }
 
 /// The classes of each column. A label is an index into them, so they must be the same in each file, but for classes that come
@@ -54,16 +74,4 @@ pub(super) fn classes(objects: &Objects, files: &mut [File]) -> Result<BTreeMap<
         }
     }
     Ok(all.into_iter().map(|(column, (names, _))| (column, names)).collect())
-}
-
-/// Notes the columns of a file that have nulls alone, and says whether there are any.
-fn note_nulls(objects: &Objects, object: usize, file: &mut File) -> Result<bool, DataError> {
-    let nulls = footer::nulls(objects, object)?;
-    let mut found = false;
-    for leaf in &mut file.columns.leaves {
-        if leaf.kind != Kind::Null && nulls.get(leaf.place).is_some_and(|nulls| *nulls) {
-            (leaf.kind, found) = (Kind::Null, true);
-        }
-    }
-    Ok(found)
 }

@@ -35,15 +35,15 @@ pub(super) struct Differs {
 }
 
 impl Known {
-    /// Adds the columns of an object.
-    pub(super) fn add(&mut self, object: usize, columns: &Columns) -> Result<(), Differs> {
+    /// Adds the columns of an object, and returns those that differ.
+    pub(super) fn add(&mut self, object: usize, columns: &Columns) -> Vec<Differs> {
         self.add_all(object, &columns.list, &columns.leaves)
     }
 
-    fn add_all(&mut self, object: usize, columns: &[Column], leaves: &[Leaf]) -> Result<(), Differs> {
+    fn add_all(&mut self, object: usize, columns: &[Column], leaves: &[Leaf]) -> Vec<Differs> {
         let sort = |leaf: &usize| leaves.get(*leaf).and_then(sort);
+        let mut differ = Vec::new();
         for Column { name, shape } in columns {
-            let differs = |first| Err(Differs { path: (**name).into(), first });
             let Some((is, first)) = self.0.get_mut(name) else {
                 let is = match shape {
                     Shape::Value(leaf) => match sort(leaf) {
@@ -53,7 +53,7 @@ impl Known {
                     Shape::List(leaf) => Is::List(sort(leaf)),
                     Shape::Struct(inner) => {
                         let mut known = Self::default();
-                        known.add_all(object, &inner.fields, leaves)?;
+                        differ.extend(known.add_all(object, &inner.fields, leaves));
                         Is::Struct(known)
                     }
                 };
@@ -67,17 +67,18 @@ impl Known {
                     (_, None) => {}
                     (None, two) => (*one, *first) = (two, object),
                     (Some(one), Some(two)) if *one == two => {}
-                    _ => return differs(*first),
+                    _ => differ.push(Differs { path: (**name).into(), first: *first }),
                 },
                 (Is::Struct(known), Shape::Struct(inner)) => {
-                    known
-                        .add_all(object, &inner.fields, leaves)
-                        .map_err(|Differs { path, first }| Differs { path: format!("{name}.{path}"), first })?;
+                    let fields = known.add_all(object, &inner.fields, leaves).into_iter();
+                    differ.extend(
+                        fields.map(|Differs { path, first }| Differs { path: format!("{name}.{path}"), first }),
+                    );
                 }
-                _ => return differs(*first),
+                _ => differ.push(Differs { path: (**name).into(), first: *first }),
             }
         }
-        Ok(())
+        differ
     }
 }
 

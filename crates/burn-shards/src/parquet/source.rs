@@ -16,6 +16,7 @@ use crate::{
     blocks::Blocks,
     cell::Record,
     error::DataError,
+    index::look,
     options::Options,
     parallel::in_parallel,
     pieces::Pieces,
@@ -82,7 +83,7 @@ pub(super) fn open_with(
     small: u64,
 ) -> Result<ParquetSource, DataError> {
     let all: Vec<usize> = (0..objects.len()).collect();
-    let mut files = in_parallel(&all, |object| footer::read(&objects, *object, wanted, options, small))?;
+    let mut files = look(&objects, &all, |object| footer::read(&objects, *object, wanted, options, small))?;
     agree(&objects, &mut files)?;
     let classes = classes(&objects, &mut files)?;
     let mut source = ParquetSource {

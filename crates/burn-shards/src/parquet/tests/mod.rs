@@ -6,6 +6,7 @@ mod golden;
 mod hostile;
 mod limits;
 mod made;
+mod many;
 mod memory;
 mod nulls;
 mod single;
