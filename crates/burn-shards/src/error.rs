@@ -29,10 +29,12 @@ pub enum DataError {
         source: io::Error,
     },
     /// A part of a file could not be read. It may have been cut off since the data set was opened.
-    #[error("cannot read bytes {} to {} of {object}: {source}", range.start, range.end)]
+    #[error("cannot read bytes {} to {} of {object}{}: {source}", range.start, range.end, of("key", key.as_deref()))]
     Read {
         /// The file.
         object: String,
+        /// The key of the row that the part is of, in a tar on a disk.
+        key: Option<Box<str>>,
         /// The part, in bytes.
         range: Range<u64>,
         /// The system's error.

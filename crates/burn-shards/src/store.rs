@@ -251,7 +251,7 @@ impl Objects {
         let Object { name, bytes, .. } = &self.list[object];
         let failed = |source: io::Error| match is_changed(&source) {
             true => DataError::Changed { object: (**name).into() },
-            false => DataError::Read { object: (**name).into(), range: range.clone(), source },
+            false => DataError::Read { object: (**name).into(), key: None, range: range.clone(), source },
         };
         if range.start > range.end || range.end > *bytes {
             return Err(failed(io::Error::new(io::ErrorKind::UnexpectedEof, format!("it has {bytes} bytes"))));

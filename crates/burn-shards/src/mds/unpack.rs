@@ -189,7 +189,7 @@ fn unpack_one(
     replace(target, no_room, |to| {
         let broken = RefCell::new(None);
         let damaged = |problem: String| match broken.take() {
-            Some(source) => DataError::Read { object: name.into(), range: 0..shard.file.bytes, source },
+            Some(source) => DataError::Read { object: name.into(), key: None, range: 0..shard.file.bytes, source },
             None => DataError::damaged(name, problem),
         };
         let file = Counted { file, progress, broken: &broken };

@@ -143,9 +143,19 @@ impl<T: DeserializeOwned> Rows<T> {
     fn read(&self, index: usize) -> Result<T, DataError> {
         let record = self.source.read(index);
         self.source.objects().done(index);
-        let record = record?;
+        let record = record.map_err(|error| self.with_key(index, error))?;
         let row = self.within(|| row::row(record, self.columns.as_deref()));
         row.map_err(|error| self.of_row(index, error))
+    }
+
+    /// Adds the key of a row to the error of a read. A store that did not give the row is not asked for its key.
+    fn with_key(&self, index: usize, error: DataError) -> DataError {
+        match error {
+            DataError::Read { object, key: None, range, source } if !self.source.objects().is_far() => {
+                DataError::Read { object, key: self.source.key(index), range, source }
+            }
+            other => other,
+        }
     }
 
     pub(super) fn of_row(&self, index: usize, RowError { column, mut problem, fault }: RowError) -> DataError {

@@ -195,3 +195,15 @@ fn damaged_tars_give_files_that_they_have_or_an_error() {
     }
     assert!(errors > 500 && whole > 500, "{errors} errors, {whole} without");
 }
+
+/// The file is open, so it is still the one that was looked at.
+#[test]
+fn a_part_that_cannot_be_read_is_told_with_its_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = shard(folder.path(), "a.tar", &[("a.jpg", b"1"), ("b.jpg", &[7; 4096])]);
+    let rows = Rows::<(Bytes,)>::tar(&path).columns(["jpg"]).open().unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(2000).unwrap();
+    assert_eq!(rows.get(0).unwrap().0, "1");
+    let error = rows.get(1).unwrap_err().to_string();
+    assert!(error.contains("cannot read bytes 1536 to 5632 of") && error.contains("a.tar, key `b`: "), "{error}");
+}
