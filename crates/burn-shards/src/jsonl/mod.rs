@@ -10,5 +10,5 @@ mod source;
 mod tests;
 mod words;
 
-pub(crate) use parse::value;
+pub(crate) use parse::{value, value_for};
 pub(crate) use source::open;

@@ -11,13 +11,28 @@ use std::{fmt, str, sync::Arc};
 
 /// Parses a line. The wanted keys are kept, in the order of the line.
 pub(super) fn parse(line: &[u8], wanted: &Wanted) -> Result<Record, serde_json::Error> {
-    lenient(line, |parser| parser.deserialize_map(Row(wanted)))
+    lenient(line, |parser| parser.deserialize_map(Row(Keys::Of(wanted))))
 }
 
 /// Parses a text that is one value. Of its objects all keys are kept, also those that are there twice.
 pub(crate) fn value(text: &[u8]) -> Result<Cell, serde_json::Error> {
-    lenient(text, |parser| Value(&Wanted::All).deserialize(parser))
+    lenient(text, |parser| Value(ALL).deserialize(parser))
 }
+
+/// The same for a struct that asks for these names. If the value is an object, its other keys are left out, but for the first,
+/// which has a null in place of its value: a type may refuse it.
+pub(crate) fn value_for(text: &[u8], names: &[&str]) -> Result<Cell, serde_json::Error> {
+    lenient(text, |parser| Value(Keys::Asked(names)).deserialize(parser))
+}
+
+/// Which keys of an object are kept.
+#[derive(Clone, Copy)]
+enum Keys<'w> {
+    Of(&'w Wanted),
+    Asked(&'w [&'w str]),
+}
+
+const ALL: Keys<'static> = Keys::Of(&Wanted::All);
 
 /// Reads a whole text. `NaN` and the infinities are floats, as Python writes them.
 fn lenient<T>(
@@ -37,7 +52,7 @@ fn lenient<T>(
 }
 
 /// An object with the wanted keys.
-struct Row<'a>(&'a Wanted);
+struct Row<'a>(Keys<'a>);
 
 impl<'de> Visitor<'de> for Row<'_> {
     type Value = Record;
@@ -47,7 +62,7 @@ impl<'de> Visitor<'de> for Row<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Record, A::Error> {
-        let first = map.next_key_seed(Key(self.0))?;
+        let first = map.next_key_seed(Key(self.0, true))?;
         if matches!(first, Some(Known::Number)) {
             return Err(A::Error::custom("invalid type: a number, expected an object"));
         }
@@ -63,28 +78,35 @@ impl<'de> Visitor<'de> for Row<'_> {
 fn fields<'de, 'w, A: MapAccess<'de>>(
     first: Option<Known<'w>>,
     map: &mut A,
-    wanted: &'w Wanted,
+    keys: Keys<'w>,
 ) -> Result<Record, A::Error> {
-    let (mut record, mut next) = (Record::new(), first);
+    let (mut record, mut next, mut is_first) = (Record::new(), first, true);
     while let Some(key) = next {
         match key {
-            Known::Wanted(name, wanted) => record.push((name, map.next_value_seed(Value(wanted))?)),
+            Known::Wanted(name, keys) => record.push((name, map.next_value_seed(Value(keys))?)),
+            Known::Unasked(name) => {
+                map.next_value::<IgnoredAny>()?;
+                record.push((name, Cell::Null));
+                is_first = false;
+            }
             Known::Number | Known::Other => drop(map.next_value::<IgnoredAny>()?),
         }
-        next = map.next_key_seed(Key(wanted))?;
+        next = map.next_key_seed(Key(keys, is_first))?;
     }
     Ok(record)
 }
 
 /// What a key is.
 enum Known<'w> {
-    Wanted(Arc<str>, &'w Wanted),
+    Wanted(Arc<str>, Keys<'w>),
+    /// The first that a struct does not ask for.
+    Unasked(Arc<str>),
     Number,
     Other,
 }
 
-/// Reads a key.
-struct Key<'w>(&'w Wanted);
+/// Reads a key, and knows whether the first unasked one is still to come.
+struct Key<'w>(Keys<'w>, bool);
 
 impl<'de, 'w> DeserializeSeed<'de> for Key<'w> {
     type Value = Known<'w>;
@@ -108,20 +130,26 @@ impl<'w> Visitor<'_> for Key<'w> {
     fn visit_bytes<E: Error>(self, key: &[u8]) -> Result<Known<'w>, E> {
         Ok(match self.0 {
             _ if key == NUMBER.as_bytes() => Known::Number,
-            Wanted::All => match str::from_utf8(key) {
-                Ok(key) => Known::Wanted(key.into(), self.0),
-                Err(_) => return Err(E::custom("a key is not in UTF-8")),
+            Keys::Of(Wanted::All) => Known::Wanted(text(key)?, ALL),
+            Keys::Of(Wanted::Some(names)) => match names.iter().find(|(name, _)| name.as_bytes() == key) {
+                Some((name, fields)) => Known::Wanted(Arc::clone(name), Keys::Of(fields)),
+                None => Known::Other,
             },
-            Wanted::Some(names) => match names.iter().find(|(name, _)| name.as_bytes() == key) {
-                Some((name, fields)) => Known::Wanted(Arc::clone(name), fields),
+            Keys::Asked(names) => match names.iter().find(|name| name.as_bytes() == key) {
+                Some(name) => Known::Wanted((*name).into(), ALL),
+                None if self.1 => Known::Unasked(text(key)?),
                 None => Known::Other,
             },
         })
     }
 }
 
-/// Any value. Of objects, also those in lists, only the wanted keys are kept.
-struct Value<'w>(&'w Wanted);
+fn text<E: Error>(key: &[u8]) -> Result<Arc<str>, E> {
+    str::from_utf8(key).map(Arc::from).map_err(|_| E::custom("a key is not in UTF-8"))
+}
+
+/// Any value. Of objects only the wanted keys are kept, also of those in lists.
+struct Value<'w>(Keys<'w>);
 
 impl<'de> DeserializeSeed<'de> for Value<'_> {
     type Value = Cell;
@@ -163,15 +191,16 @@ impl<'de> Visitor<'de> for Value<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Cell, A::Error> {
+        let keys = if matches!(self.0, Keys::Asked(_)) { ALL } else { self.0 };
         let mut cells = Vec::new();
-        while let Some(cell) = list.next_element_seed(Value(self.0))? {
+        while let Some(cell) = list.next_element_seed(Value(keys))? {
             cells.push(cell);
         }
         Ok(Cell::List(cells))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Cell, A::Error> {
-        match map.next_key_seed(Key(self.0))? {
+        match map.next_key_seed(Key(self.0, true))? {
             Some(Known::Number) => number(&map.next_value::<String>()?),
             first => fields(first, &mut map, self.0).map(Cell::Struct),
         }

@@ -306,3 +306,41 @@ fn numbers_of_a_list_may_be_options_and_newtypes() {
     assert_eq!(of::<Option<u8>>(Numbers::U8(vec![7])), Some(7));
     assert_eq!(of::<Token>(Numbers::U16(vec![9])), Token(9));
 }
+
+#[test]
+fn of_json_a_struct_gets_the_fields_that_it_asks_for() {
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Few {
+        #[serde(alias = "other")]
+        a: i64,
+        list: Vec<Point>,
+        #[serde(default)]
+        real: f64,
+    }
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code)] // it is refused
+    struct Strict {
+        a: i64,
+    }
+    let json = r#"{"x": {"x": [1, {"deep": null}]}, "x": 2, "other": 7, "list": [{"x": 1, "y": 2, "z": 3}], "real": -Infinity}"#;
+    let of = |json: &str| record([("s", raw(json.as_bytes(), Raw::Json))]);
+    let (few,): (Few,) = row(of(json), Some(&["s".into()])).unwrap();
+    assert_eq!(few, Few { a: 7, list: vec![Point { x: 1.0, y: Some(2) }], real: f64::NEG_INFINITY });
+    let problem = |json: &str| row::<(Strict,)>(of(json), Some(&["s".into()])).unwrap_err().to_string();
+    assert!(problem(r#"{"a": 1, "b": 2, "c": 3}"#).contains("unknown field `b`"));
+    assert!(problem(r#"{"a": 1, "a": 2}"#).contains("`a` is there twice"));
+    // All of the text is still read.
+    assert!(problem(r#"{"a": 1, "b": [1, }"#).contains("its JSON"));
+}
+
+/// Each value that is made takes memory, and a file of many keys has many.
+#[test]
+fn of_json_other_fields_are_not_made() {
+    let names: Vec<String> = (0..50).map(|n| format!("\"key_{n}\": [{n}]")).collect();
+    let json = format!("{{{}}}", names.join(", "));
+    let Cell::Struct(fields) = text::json_for(json.as_bytes(), &["key_7", "key_9"]).unwrap() else { panic!() };
+    let one = |n: i64| Cell::List(vec![Cell::Int(n)]);
+    let fields: Vec<(&str, Cell)> = fields.iter().map(|(name, cell)| (&**name, cell.clone())).collect();
+    assert_eq!(fields, [("key_0", Cell::Null), ("key_7", one(7)), ("key_9", one(9))]);
+}

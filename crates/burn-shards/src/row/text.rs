@@ -51,10 +51,23 @@ pub(super) fn flag(bytes: &[u8]) -> Result<bool, RowError> {
     }
 }
 
-/// Reads a whole JSON text. Some editors put a mark before it.
+/// Reads a whole JSON text.
 pub(super) fn json(bytes: &[u8]) -> Result<Cell, RowError> {
-    jsonl::value(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes))
-        .map_err(|error| RowError::new(format!("its JSON: {error}")))
+    jsonl::value(unmarked(bytes)).map_err(wrong_json)
+}
+
+/// The same for a struct that asks for these names: other values are not made.
+pub(super) fn json_for(bytes: &[u8], names: &[&str]) -> Result<Cell, RowError> {
+    jsonl::value_for(unmarked(bytes), names).map_err(wrong_json)
+}
+
+/// Some editors put a mark before a text.
+fn unmarked(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
+fn wrong_json(error: serde_json::Error) -> RowError {
+    RowError::new(format!("its JSON: {error}"))
 }
 
 /// As much of a file as an error shows.

@@ -6,7 +6,7 @@ use super::{
     learn::Seen,
     list::{list, numbers},
     real::Real,
-    text::{flag, integer, json, number, text},
+    text::{flag, integer, json, json_for, number, text},
     unnamed::unnamed_structs,
 };
 use crate::cell::{Cell, Numbers, Raw};
@@ -179,7 +179,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
         }
         match self.cell {
             Cell::Raw(bytes, Raw::Json | Raw::Text) => {
-                Value::from(json(&bytes)?).deserialize_struct(name, fields, visitor)
+                Value::from(json_for(&bytes, fields)?).deserialize_struct(name, fields, visitor)
             }
             Cell::Struct(cells) => visitor.visit_map(named(cells, Some(fields), self.seen)?),
             Cell::Array(shape, list) if fields.contains(&"shape") => {
