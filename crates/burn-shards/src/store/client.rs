@@ -229,8 +229,7 @@ fn number(text: &str) -> Option<u64> {
 
 /// What an answer without a body for us means.
 fn refused(answer: &Answer) -> Refused {
-    let after = answer.headers().get(header::RETRY_AFTER).and_then(|time| number(time.to_str().ok()?));
-    Refused::of(answer.status(), after.map(Duration::from_secs))
+    Refused::of(answer.status(), |name| answer.headers().get(name)?.to_str().ok())
 }
 
 /// What it means that there is no answer. No text of a URL is in it.

@@ -41,9 +41,11 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
-    /// What a status of HTTP means where it is no success. `after` is the time that the server has named.
-    pub(super) fn of(status: u16, after: Option<Duration>) -> Self {
-        let again = after.map_or(Again::Yes, Again::After);
+    /// What an answer of HTTP without success means. `header` gives the text of one of its headers.
+    #[cfg(any(feature = "http", feature = "cloud"))]
+    pub(super) fn of<'a>(status: u16, header: impl Fn(&str) -> Option<&'a str>) -> Self {
+        let after = header("retry-after").and_then(|time| time.trim().parse().ok());
+        let again = after.map_or(Again::Yes, |seconds| Again::After(Duration::from_secs(seconds)));
         let (problem, again) = match status {
             401 | 403 => ("access is denied", Again::No),
             404 | 410 => ("it is not there", Again::No),

@@ -13,7 +13,7 @@ use object_store::{
     ClientConfigKey, ClientOptions,
     client::{HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService},
 };
-use reqwest::{Client, ClientBuilder, Method, StatusCode, header, redirect::Policy};
+use reqwest::{Client, ClientBuilder, Method, StatusCode, redirect::Policy};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_pki_types::CertificateDer;
 use std::{
@@ -196,11 +196,10 @@ pub(super) fn told(error: &(dyn Error + 'static)) -> String {
 
 /// What an answer without success means. Of its body, only the word for the error is told.
 async fn meaning(answer: HttpResponse) -> Refused {
-    let (status, header) = (answer.status(), |name: &str| answer.headers().get(name)?.to_str().ok().map(String::from));
-    let after = header(header::RETRY_AFTER.as_str()).and_then(|seconds| seconds.parse().ok());
-    let refused = Refused::of(status.as_u16(), after.map(Duration::from_secs));
+    let (status, header) = (answer.status(), |name: &str| answer.headers().get(name)?.to_str().ok());
+    let refused = Refused::of(status.as_u16(), header);
     let code = match header("x-ms-error-code") {
-        Some(code) => Some(code),
+        Some(code) => Some(code.into()),
         None => code(&body(answer).await),
     };
     let code = code.filter(|code| code.len() < 100 && code.bytes().all(|byte| byte.is_ascii_alphanumeric()));
