@@ -130,12 +130,12 @@ pub(crate) fn make(
         "indexing",
         missing.iter().fold(0, |all: u64, object| all.saturating_add(objects.bytes(*object))),
     );
+    let _shown = options.busy.shown_in(&progress);
     let mut made = in_parallel(&missing, |object| make(*object, &progress))?.into_iter();
     let made = saved
         .into_iter()
         .map(|part| part.or_else(|| made.next().map(Bytes::from)).unwrap_or_default())
         .collect::<Vec<_>>();
-    progress.end();
     if let Err(error) = save(objects, kind, options, &made) {
         log::warn!("{error}. Until then each process makes the index again");
     }

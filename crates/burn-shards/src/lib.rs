@@ -38,8 +38,12 @@
 //! - `cloud`: S3, Google Cloud Storage and Azure.
 
 mod blocks;
+#[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "no server asks to wait"))]
+mod busy;
 mod caught;
 mod cell;
+#[cfg(feature = "remote")]
+mod ends;
 mod error;
 #[cfg(feature = "remote")]
 mod fetching;
@@ -89,7 +93,7 @@ pub use traffic::Fetched;
 #[doc(hidden)]
 pub mod for_loader {
     #[cfg(feature = "remote")]
-    pub use crate::{fetching::take as take_fetching, store::end_waits_by};
+    pub use crate::{ends::end_waits_by, fetching::take as take_fetching};
     pub use crate::{files::close_one, progress::Progress};
 }
 

@@ -94,13 +94,13 @@ impl<P: Into<PathBuf>> FromIterator<P> for Paths {
 
 impl Paths {
     /// Returns the files, in the order of the paths. Those of a glob are sorted by name.
-    pub(crate) fn files(&self) -> Result<Vec<PathBuf>, DataError> {
+    pub(crate) fn files(&self, options: &Options) -> Result<Vec<PathBuf>, DataError> {
         let mut files = Vec::new();
         for path in &self.0 {
             match path.to_str() {
                 Some(text) if url(path).is_some() => {
                     for pattern in braces(&with_small_scheme(text))? {
-                        files.extend(store::expand(&pattern)?.into_iter().map(PathBuf::from));
+                        files.extend(store::expand(&pattern, options)?.into_iter().map(PathBuf::from));
                     }
                 }
                 Some(text) if mistyped(text).is_some() && !path.exists() => {
@@ -118,12 +118,16 @@ impl Paths {
                 _ => files.push(path.clone()),
             }
         }
-        if files.is_empty() { Err(DataError::NoFiles { pattern: "an empty list".into() }) } else { store::pin(files) }
+        if files.is_empty() {
+            Err(DataError::NoFiles { pattern: "an empty list".into() })
+        } else {
+            store::pin(files, options)
+        }
     }
 
     /// Finds the files or objects. Of several none may be empty. What one empty file is, its format says.
     pub(crate) fn objects(&self, options: &Options) -> Result<Objects, DataError> {
-        let objects = Objects::at(self.files()?, options)?;
+        let objects = Objects::at(self.files(options)?, options)?;
         match objects.list().iter().find(|object| object.bytes == 0) {
             Some(empty) if objects.len() > 1 => Err(DataError::Empty { object: (*empty.name).into() }),
             _ => Ok(objects),
@@ -131,8 +135,8 @@ impl Paths {
     }
 
     /// Returns the file of a name in each folder that the paths mean, for formats whose data set is a folder.
-    pub(crate) fn in_folders(&self, name: &str) -> Result<Vec<PathBuf>, DataError> {
-        self.0.iter().map(|folder| inside(folder, name)).collect::<Self>().files()
+    pub(crate) fn in_folders(&self, name: &str, options: &Options) -> Result<Vec<PathBuf>, DataError> {
+        self.0.iter().map(|folder| inside(folder, name)).collect::<Self>().files(options)
     }
 }
 
@@ -276,7 +280,7 @@ mod tests {
             fs::write(folder.path().join(name), []).unwrap();
         }
         let files = |pattern: &str| -> Result<Vec<String>, DataError> {
-            let paths = Paths::from(folder.path().join(pattern)).files()?;
+            let paths = Paths::from(folder.path().join(pattern)).files(&Options::default())?;
             Ok(paths.iter().map(|path| path.file_name().unwrap().to_string_lossy().into()).collect())
         };
         assert_eq!(files("b-*.tar").unwrap(), ["b-1.tar", "b-2.tar"]);
@@ -285,7 +289,9 @@ mod tests {
         assert_eq!(files("odd[1].tar").unwrap(), ["odd[1].tar"]); // a file of that very name
         assert!(matches!(files("*.parquet"), Err(DataError::NoFiles { .. })));
         assert!(matches!(files("a***"), Err(DataError::Pattern { .. })));
-        let both = Paths::from([folder.path().join("a.tar"), folder.path().join("b-*.tar")]).files().unwrap();
+        let both = Paths::from([folder.path().join("a.tar"), folder.path().join("b-*.tar")])
+            .files(&Options::default())
+            .unwrap();
         assert_eq!(both.len(), 3);
     }
 }

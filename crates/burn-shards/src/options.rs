@@ -1,6 +1,6 @@
 //! Options of data sets, as they were set.
 
-use super::error::DataError;
+use super::{busy::Busy, error::DataError};
 use std::path::PathBuf;
 
 /// What a format may need to know besides.
@@ -23,6 +23,8 @@ pub(crate) struct Options {
     pub(crate) read_ahead: u64,
     #[cfg(feature = "remote")]
     pub(crate) requests: usize,
+    /// The waits that a store asks for.
+    pub(crate) busy: Busy,
 }
 
 /// A sample has no more bytes, unless the user says so.
@@ -40,6 +42,7 @@ impl Default for Options {
             read_ahead: 512 << 20,
             #[cfg(feature = "remote")]
             requests: 64,
+            busy: Busy::default(),
         }
     }
 }

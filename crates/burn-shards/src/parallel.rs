@@ -1,5 +1,7 @@
 //! Does the same work on many objects, on several threads. It is for `open`, when there are no workers yet.
 
+#[cfg(feature = "remote")]
+use super::ends::{end_waits_by, ends_waits};
 use super::error::DataError;
 use std::{
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
@@ -34,8 +36,16 @@ pub(crate) fn in_parallel_by<I: Sync, O: Send>(
             done.push((at, result));
         }
     };
+    // The waits of all these threads end with those of the calling one.
+    #[cfg(feature = "remote")]
+    let ends = ends_waits();
+    let run_beside = || {
+        #[cfg(feature = "remote")]
+        ends.iter().cloned().for_each(end_waits_by);
+        run()
+    };
     let mut done = thread::scope(|scope| {
-        let spawn = |n| thread::Builder::new().name(format!("bp-open-{n}")).spawn_scoped(scope, run);
+        let spawn = |n| thread::Builder::new().name(format!("bp-open-{n}")).spawn_scoped(scope, run_beside);
         let others: Vec<_> = (1..threads).filter_map(|n| spawn(n).ok()).collect();
         let mut done = run();
         for other in others {

@@ -5,8 +5,10 @@
 //! row group are wanted far more often than a page of its images. Of pieces that are larger than the limit the newest one
 //! is kept besides: its neighbours would be made again for each row.
 
-use crate::sync::Mutex;
+#[cfg(feature = "remote")]
+use crate::ends::{LOOK, thread_ends};
 use fnv::FnvHashMap;
+use parking_lot::{Mutex, MutexGuard};
 use std::{collections::BTreeMap, fmt, hash::Hash, mem, sync::Arc};
 
 /// Pieces of at most this part of the limit are small.
@@ -73,7 +75,8 @@ impl<K: Copy + Eq + Hash, V: Weigh> Pieces<K, V> {
             Entry::Kept { piece, .. } => return Ok(Arc::clone(piece)),
         };
         drop(state);
-        let mut made = place.lock();
+        // A thread that has to end waits for nobody: the store ends its read.
+        let Some(mut made) = lock(&place) else { return make().map(Arc::new) };
         if let Some(piece) = &*made {
             return Ok(Arc::clone(piece));
         }
@@ -90,6 +93,20 @@ impl<K: Copy + Eq + Hash, V: Weigh> Pieces<K, V> {
         let state = self.state.lock();
         state.bytes()
     }
+}
+
+/// Waits for a lock. `None` if the waits of the calling thread have to end.
+fn lock<T>(place: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    #[cfg(feature = "remote")]
+    return loop {
+        match place.try_lock_for(LOOK) {
+            None if thread_ends() => break None,
+            None => {}
+            locked => break locked,
+        }
+    };
+    #[cfg(not(feature = "remote"))]
+    Some(place.lock())
 }
 
 impl<K, V> State<K, V> {

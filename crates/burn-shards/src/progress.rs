@@ -6,34 +6,65 @@ use std::time::{Duration, Instant};
 /// Work that is done sooner shows nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Bytes read so far, on standard error if that is a terminal.
-#[derive(Debug)]
+/// Bytes read so far, on standard error if that is a terminal. Clones are one bar.
+#[derive(Debug, Clone)]
 pub struct Progress {
     bar: ProgressBar,
+    what: &'static str,
     started: Instant,
 }
 
 impl Progress {
     /// Begins. `what` is said before the bar; `bytes` are all there will be.
     pub fn new(what: &'static str, bytes: u64) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
-        let style =
-            ProgressStyle::with_template("{msg} {bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self::styled(what, Some(bytes), "{msg} {bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left")
+    }
+
+    /// Begins a line without bytes. It is only there once something is said.
+    pub(crate) fn line(what: &'static str) -> Self {
+        Self::styled(what, None, "{msg}")
+    }
+
+    fn styled(what: &'static str, bytes: Option<u64>, style: &str) -> Self {
+        let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::hidden());
+        bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_message(what);
-        Self { bar, started: Instant::now() }
+        Self { bar, what, started: Instant::now() }
     }
 
     /// Notes that so many more bytes were read.
     pub fn add(&self, bytes: u64) {
-        if self.bar.is_hidden() && self.started.elapsed() > PATIENCE {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        if self.started.elapsed() > PATIENCE {
+            self.show();
         }
         self.bar.inc(bytes);
+    }
+
+    fn show(&self) {
+        if self.bar.is_hidden() {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+
+    /// Says at once why nothing comes. `None` takes that back.
+    pub(crate) fn say(&self, why: Option<&str>) {
+        match why {
+            Some(why) => self.bar.set_message(format!("{}: {why}", self.what)),
+            None => self.bar.set_message(self.what),
+        }
+        if why.is_some() {
+            self.show();
+        }
+        self.bar.tick();
     }
 
     /// Removes the bar.
     pub fn end(&self) {
         self.bar.finish_and_clear();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn message(&self) -> String {
+        self.bar.message()
     }
 }

@@ -20,6 +20,8 @@ mod hub;
 mod local;
 #[cfg(feature = "remote")]
 mod remote;
+#[cfg(any(feature = "http", feature = "cloud"))]
+mod retry_after;
 #[cfg(feature = "remote")]
 mod steady;
 #[cfg(feature = "remote")]
@@ -40,9 +42,9 @@ use super::{
 use ahead::Ahead;
 #[cfg(all(test, any(feature = "http", feature = "cloud")))]
 use burn_pinned_made::server;
-pub(crate) use far::{expand, pin};
 #[cfg(all(feature = "http", feature = "parquet"))]
-pub(crate) use hub::converted;
+pub(crate) use far::converted;
+pub(crate) use far::{expand, pin};
 use std::{
     fmt,
     io::{self, Read},
@@ -50,8 +52,6 @@ use std::{
     path::PathBuf,
     sync::Arc,
 };
-#[cfg(feature = "remote")]
-pub use stop::end_waits_by;
 
 /// Reads parts of objects. An object has a number: its place in the list that the store was made of.
 pub(crate) trait Store: Send + Sync + fmt::Debug {

@@ -1,5 +1,6 @@
 //! What went over the network for a data set.
 
+use crate::busy::Busy;
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::Duration,
@@ -15,6 +16,7 @@ pub(crate) struct Traffic {
     cached: AtomicU64,
     /// The sum of the times to a first byte, in nanoseconds.
     first_bytes: AtomicU64,
+    busy: Busy,
 }
 
 /// What went over the network for a data set, since it was opened.
@@ -33,9 +35,16 @@ pub struct Fetched {
     pub cached: u64,
     /// The mean time from a request to its first byte.
     pub first_byte: Duration,
+    /// The time in which requests waited because the server had asked for it, also while the rows were opened. Waits at the same
+    /// time count once.
+    pub asked_to_wait: Duration,
 }
 
 impl Traffic {
+    pub(crate) fn new(busy: Busy) -> Self {
+        Self { busy, ..Self::default() }
+    }
+
     /// Notes bytes that came. `first` is the wait for them, if they are the first of an answer.
     pub(crate) fn came(&self, bytes: u64, first: Option<Duration>) {
         self.bytes.fetch_add(bytes, Relaxed);
@@ -67,6 +76,7 @@ impl Traffic {
             used: self.used.load(Relaxed),
             cached: self.cached.load(Relaxed),
             first_byte: Duration::from_nanos(self.first_bytes.load(Relaxed) / requests.max(1)),
+            asked_to_wait: self.busy.waited(),
         }
     }
 }

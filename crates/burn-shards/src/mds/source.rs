@@ -45,7 +45,7 @@ pub(crate) struct MdsSource {
 /// If a file is missing, damaged or of another size than `index.json` says, if a wanted column cannot be read or has another
 /// encoding than in a shard before, or if there is no room for decompressed shards.
 pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<MdsSource, DataError> {
-    let files = paths.in_folders("index.json")?;
+    let files = paths.in_folders("index.json", options)?;
     let listed = index_json::read(&files, options)?;
     let (cut, cuts) = cuts(&listed, wanted)?;
     // Looked at once: another process may decompress a shard meanwhile.

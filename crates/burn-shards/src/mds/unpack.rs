@@ -76,14 +76,13 @@ pub(super) fn unpack<'a>(
     let missing: Vec<usize> = all.into_iter().filter(|n| !there[*n]).collect();
     let progress =
         Progress::new("decompressing", missing.iter().fold(0, |all: u64, n| all.saturating_add(shards[*n].file.bytes)));
+    let _shown = options.busy.shown_in(&progress);
     let one = |n: &usize| {
         let (shard, target) = (shards[*n], &targets[*n]);
         let checksum = unpack_one(shard, codecs[*n], (&sources, *n), target, &progress)?;
         sums.note(*n as u64, target, checksum).map_err(|error| no_room(target, shard.raw.bytes, &error))
     };
-    let done = in_parallel(&missing, one);
-    progress.end();
-    done.map(|_| (targets, Some(set)))
+    in_parallel(&missing, one).map(|_| (targets, Some(set)))
 }
 
 /// The folder and its limit, if that allows for so many bytes.

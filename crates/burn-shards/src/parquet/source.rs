@@ -241,9 +241,8 @@ impl Source for ParquetSource {
             range.end - range.start
         };
         let progress = Progress::new("indexing", missing.iter().map(bytes).sum());
-        let made = in_parallel(&missing, |(number, leaf)| self.note(&self.groups[*number], *leaf, &progress));
-        progress.end();
-        made?;
+        let _shown = self.options.busy.shown_in(&progress);
+        in_parallel(&missing, |(number, leaf)| self.note(&self.groups[*number], *leaf, &progress))?;
         saved::save(&self.objects, &self.options, &self.groups, &self.columns)
     }
 }

@@ -119,3 +119,33 @@ fn the_limit_holds_at_every_moment() {
     });
     assert!((5_000..=10_000).contains(&highest.load(Relaxed)), "{highest:?}");
 }
+
+/// Another thread makes the piece, and its store stalls.
+#[cfg(feature = "remote")]
+#[test]
+fn a_thread_that_has_to_end_waits_for_nobody() {
+    use std::{sync::atomic::AtomicBool, time::Instant};
+    let (pieces, ends, stalls) = (Pieces::new(1000), Arc::new(AtomicBool::new(false)), AtomicBool::new(true));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            pieces.get_or_make(7, || {
+                while stalls.load(Relaxed) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                Ok::<_, ()>(Block(10))
+            })
+        });
+        thread::sleep(Duration::from_millis(50));
+        let ended = scope.spawn(|| {
+            crate::ends::end_waits_by(Arc::clone(&ends));
+            pieces.get_or_make(7, || Err("the store refuses it")).err()
+        });
+        thread::sleep(Duration::from_millis(50));
+        let since = Instant::now();
+        ends.store(true, Relaxed);
+        assert_eq!(ended.join().unwrap(), Some("the store refuses it"));
+        assert!(since.elapsed() < Duration::from_millis(200), "{:?}", since.elapsed());
+        stalls.store(false, Relaxed);
+    });
+    assert_eq!(pieces.get(7).unwrap().0, 10);
+}

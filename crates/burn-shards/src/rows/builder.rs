@@ -5,6 +5,8 @@ use super::{
     nested::nested,
     rows::{Rows, Shape},
 };
+#[cfg(feature = "remote")]
+use crate::busy::Busy;
 #[cfg(feature = "parquet")]
 use crate::{
     cell::{Cell, Record},
@@ -17,6 +19,7 @@ use crate::{
     location::Paths,
     mds,
     options::Options,
+    progress::Progress,
     source::{Source, Wanted},
     tar,
 };
@@ -25,6 +28,8 @@ use crate::{store, url::shown};
 use serde::de::DeserializeOwned;
 #[cfg(feature = "parquet")]
 use std::collections::HashMap;
+#[cfg(feature = "remote")]
+use std::time::Duration;
 use std::{marker::PhantomData, path::PathBuf, sync::Arc};
 
 /// Options of [`Rows`], and [`open`](Self::open).
@@ -209,6 +214,17 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         self
     }
 
+    /// Sets how long a read waits for a server that is busy and says when to come back (status 429 or 503). Default: 6 minutes,
+    /// since the hub counts in windows of 5. A server that names a longer time makes the read fail at once, and with 0 each one
+    /// that names a time does.
+    ///
+    /// Several waits in a row, without a byte between them, are added up. They count for `open`, too, which shows them.
+    #[cfg(feature = "remote")]
+    pub fn longest_wait(mut self, time: Duration) -> Self {
+        self.options.busy = Busy::new(time);
+        self
+    }
+
     /// Sets how many bytes of decoded Parquet pages are kept in memory. Default: 512 MiB. Pages that workers have in use
     /// come on top. So does the newest page or column chunk that is larger than all of this. If the columns of a row
     /// group are decoded as a whole and take more, [`open`](Self::open) warns.
@@ -238,6 +254,8 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     /// [`optional`](Self::optional), or that has another type: then the error lists what there is; and if an option is wrong.
     pub fn open(self) -> Result<Rows<T>, DataError> {
         self.options.check()?;
+        let (busy, line) = (self.options.busy.clone(), Progress::line("opening"));
+        let _shown = busy.shown_in(&line);
         let wanted = Rows::<T>::wanted(&self.shape)?;
         #[cfg_attr(not(feature = "parquet"), expect(unused_mut, reason = "the other formats learn no more names"))]
         let mut names = match &wanted {
@@ -246,7 +264,9 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         };
         let source: Arc<dyn Source> = match &self.format {
             #[cfg(all(feature = "http", feature = "parquet"))]
-            Format::Hub(dataset, split) => self.parquet_of(&store::converted(dataset, split)?.into(), &mut names)?,
+            Format::Hub(dataset, split) => {
+                self.parquet_of(&store::converted(dataset, split, &self.options)?.into(), &mut names)?
+            }
             #[cfg(feature = "parquet")]
             Format::Parquet => self.parquet_of(&self.paths, &mut names)?,
             Format::Tar => {

@@ -5,24 +5,27 @@
 //! it, or waits for it. If nobody has asked the store for it yet, the worker does so itself, before all else. So reading ahead
 //! changes when bytes come, and never which.
 
+mod piece;
 mod state;
 
 use super::{
     Store,
     grow::{grown, whole},
+    stop::{LOOK, Stop, end_waits_by},
 };
 use crate::{
     error::StoreError,
     fetching::fetching,
     sync::{Condvar, Mutex, step_back},
 };
-use state::{Piece, State, Want};
+use piece::Piece;
 pub(crate) use state::{Plan, Planned};
+use state::{State, Want};
 use std::{
     io::{self, Read},
     ops::Range,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
     thread::{self, JoinHandle},
 };
 
@@ -31,16 +34,19 @@ const AT_ONCE: usize = 64;
 /// An order with so many rows of other data sets between its own is not read ahead any further.
 const FOREIGN: usize = 1 << 20;
 /// After so many bytes a thread looks whether somebody still needs what it fetches.
-const LOOK: usize = 1 << 20;
+const AT_A_TIME: usize = 1 << 20;
 
 const PANICKED: &str = "the store panicked";
+const ENDED: &str = "nobody needs it any more";
 
-/// Fetches ahead of the reads of a data set. It has threads from the first epoch on; its drop joins them, after the bytes
-/// that they wait for.
+/// Fetches ahead of the reads of a data set. It has threads from the first epoch on. Its drop ends their waits and requests, and
+/// joins them.
 #[derive(derive_more::Debug)]
 #[debug("Ahead {{ requests: {requests}, .. }}")]
 pub(crate) struct Ahead {
     shared: Arc<Shared>,
+    /// Ends the waits for the store.
+    stop: Stop,
     /// How many requests there may be at once.
     requests: usize,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -55,7 +61,7 @@ struct Shared {
     arrived: Condvar,
 }
 
-/// An epoch that reads ahead. Its drop ends that; requests under way end at the next bytes that come.
+/// An epoch that reads ahead. Its drop ends that, and the requests that no other epoch needs.
 pub(crate) struct Epoch {
     shared: Arc<Shared>,
     id: u64,
@@ -71,11 +77,11 @@ impl Drop for Epoch {
 }
 
 impl Ahead {
-    /// `limit` is the most bytes that are on their way or wait for a read.
-    pub(crate) fn new(store: Arc<dyn Store>, limit: u64, requests: usize) -> Self {
+    /// `stop` is that of the store. `limit` is the most bytes that are on their way or wait for a read.
+    pub(crate) fn new(store: Arc<dyn Store>, stop: Stop, limit: u64, requests: usize) -> Self {
         let state = Mutex::new(State::new(limit));
         let shared = Shared { store, state, work: Condvar::new(), arrived: Condvar::new() };
-        Self { shared: Arc::new(shared), requests, threads: Mutex::new(Vec::new()) }
+        Self { shared: Arc::new(shared), stop, requests, threads: Mutex::new(Vec::new()) }
     }
 
     /// Begins to fetch what these rows need, in their order. `again` says that rows read what other rows have read. Else it
@@ -118,8 +124,10 @@ impl Ahead {
         let mut want = state.want(key, end, None);
         if let Want::Coming(_) = want {
             want = fetching(|| {
-                while let Want::Coming(request) = want {
-                    self.shared.arrived.wait(&mut state);
+                while let Want::Coming(request) = want
+                    && !self.stop.is_set()
+                {
+                    _ = self.shared.arrived.wait_for(&mut state, LOOK);
                     want = state.want(key, end, Some(request));
                 }
                 want
@@ -132,6 +140,7 @@ impl Ahead {
                 Ok(bytes)
             }
             Want::Failed(error) => Err(copy(&error)),
+            Want::Coming(_) => Err(io::Error::other(ENDED)),
             want => {
                 let fetch = || fetching(|| whole(&*self.shared.store, object, part));
                 let read = catch_unwind(AssertUnwindSafe(fetch));
@@ -139,6 +148,8 @@ impl Ahead {
                     let mut state = self.shared.state.lock();
                     match &read {
                         Ok(Ok(_)) => state.fetched(request, key, end),
+                        // Those that wait for it may go on without this thread.
+                        _ if self.stop.is_set() => state.given_up(request, key, end),
                         Ok(Err(error)) => state.arrived(request, key, end, Err(Arc::new(copy(error)))),
                         Err(_) => state.arrived(request, key, end, Err(Arc::new(io::Error::other(PANICKED)))),
                     }
@@ -164,6 +175,7 @@ impl Ahead {
 
 impl Drop for Ahead {
     fn drop(&mut self) {
+        self.stop.stop();
         self.shared.close();
         for thread in self.threads.lock().drain(..) {
             // The last owner of the data set may be a thread that planned for it.
@@ -185,13 +197,13 @@ fn copy(error: &io::Error) -> io::Error {
 /// What a fetching thread is to do.
 enum Work {
     Plan(u64, Plan),
-    Fetch(Piece),
+    Fetch(Arc<Piece>),
 }
 
 impl Shared {
-    /// Ends the fetching threads, after the bytes that they wait for.
+    /// Ends the fetching threads, and the waits that look at what their pieces say.
     fn close(&self) {
-        self.state.lock().is_closed = true;
+        self.state.lock().close();
         self.work.notify_all();
     }
 
@@ -247,14 +259,16 @@ impl Shared {
     /// Fetches a piece, part by part. What does not come is told to the reads that wait for it.
     fn fetch(&self, piece: &Piece) {
         let mut next = 0;
+        end_waits_by(Arc::clone(&piece.ended));
         let fetched = catch_unwind(AssertUnwindSafe(|| self.parts(piece, &mut next)));
+        let mut state = self.state.lock();
+        state.over(piece.request);
         let error = match fetched {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error,
             Err(_) => io::Error::other(PANICKED),
         };
         let error = Arc::new(error);
-        let mut state = self.state.lock();
         for part in piece.parts.iter().skip(next) {
             state.arrived(piece.request, (piece.object, part.start), part.end, Err(Arc::clone(&error)));
         }
@@ -268,13 +282,9 @@ impl Shared {
         for Range { start, end } in piece.parts.iter().cloned() {
             io::copy(&mut (&mut from).take(start - at), &mut io::sink())?;
             let bytes = grown(end - start, |more| {
-                more.chunks_mut(LOOK).try_for_each(|some| {
-                    let mut state = self.state.lock();
-                    if state.is_closed || !state.needs(piece, *next) {
-                        return Err(io::Error::other("nobody needs it any more"));
-                    }
-                    drop(state);
-                    from.read_exact(some)
+                more.chunks_mut(AT_A_TIME).try_for_each(|some| match piece.ended.load(Relaxed) {
+                    true => Err(io::Error::other(ENDED)),
+                    false => from.read_exact(some),
                 })
             })?;
             (at, *next) = (end, *next + 1);

@@ -54,17 +54,17 @@ impl fmt::Debug for Cloud {
 }
 
 /// Lists what a pattern matches, sorted by name.
-pub(super) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
+pub(super) fn expand(pattern: &str, patience: &Patience) -> Result<Vec<String>, DataError> {
     if !is_wild(pattern) {
         return Ok(vec![pattern.into()]);
     }
     let connector = Connector::new(Waits::default())?;
-    expand_with(pattern, &|place| place.store(&connector), Patience::default())
+    expand_with(pattern, &|place| place.store(&connector), patience)
 }
 
 type Connect<'a> = dyn Fn(&Place) -> Result<Arc<dyn ObjectStore>, DataError> + 'a;
 
-fn expand_with(text: &str, connect: &Connect<'_>, patience: Patience) -> Result<Vec<String>, DataError> {
+fn expand_with(text: &str, connect: &Connect<'_>, patience: &Patience) -> Result<Vec<String>, DataError> {
     let place = Place::parse(text)?;
     let wild = Wild::new(text, place.key.as_ref())?;
     let (thread, store) = (start(&place)?, connect(&place)?);
@@ -84,12 +84,12 @@ fn expand_with(text: &str, connect: &Connect<'_>, patience: Patience) -> Result<
 }
 
 /// Looks at objects: their sizes and versions.
-pub(super) fn open(urls: &[String]) -> Result<Found<Cloud>, DataError> {
+pub(super) fn open(urls: &[String], patience: &Patience) -> Result<Found<Cloud>, DataError> {
     let connector = Connector::new(Waits::default())?;
-    open_with(urls, &|place| place.store(&connector), Patience::default())
+    open_with(urls, &|place| place.store(&connector), patience)
 }
 
-fn open_with(urls: &[String], connect: &Connect<'_>, patience: Patience) -> Result<Found<Cloud>, DataError> {
+fn open_with(urls: &[String], connect: &Connect<'_>, patience: &Patience) -> Result<Found<Cloud>, DataError> {
     let places = urls.iter().map(|url| Place::parse(url)).collect::<Result<Vec<_>, _>>()?;
     let mut buckets: HashMap<&str, Arc<dyn ObjectStore>> = HashMap::new();
     for place in &places {

@@ -28,23 +28,34 @@ use std::{
 };
 
 /// Lists the objects that a pattern with `*`, `?` or `[` means, sorted by name. Another URL is taken as it is.
-pub(crate) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
+pub(crate) fn expand(pattern: &str, options: &Options) -> Result<Vec<String>, DataError> {
     match scheme(plain(pattern)?) {
         #[cfg(feature = "http")]
         "http" | "https" => http::expand(pattern),
         #[cfg(feature = "http")]
-        "hf" => hub::expand(pattern),
+        "hf" => hub::expand(pattern, patience(options)),
         #[cfg(feature = "cloud")]
-        "s3" | "gs" | "az" => cloud::expand(pattern),
+        "s3" | "gs" | "az" => cloud::expand(pattern, &patience(options)),
         _ => Err(unknown(pattern)),
     }
 }
 
 /// Names one version of each object, where a store has several: so all that is read is of one version.
-pub(crate) fn pin(files: Vec<PathBuf>) -> Result<Vec<PathBuf>, DataError> {
+pub(crate) fn pin(files: Vec<PathBuf>, options: &Options) -> Result<Vec<PathBuf>, DataError> {
     #[cfg(feature = "http")]
-    let files = hub::pin(files)?;
+    let files = hub::pin(files, patience(options))?;
+    let _ = options;
     Ok(files)
+}
+
+/// Lists the Parquet files that the hub has made of a split: `org/name` and `split` or `config/split`.
+#[cfg(all(feature = "http", feature = "parquet"))]
+pub(crate) fn converted(dataset: &str, split: &str, options: &Options) -> Result<Vec<String>, DataError> {
+    hub::converted(dataset, split, patience(options))
+}
+
+fn patience(options: &Options) -> Patience {
+    Patience::new(options.busy.clone())
 }
 
 /// Looks at objects of one store.
@@ -58,30 +69,35 @@ pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, Data
             advice: "open them apart, and chain the rows with Burn's `ComposedDataset`".into(),
         });
     }
+    let patience = patience(options);
     match scheme(first) {
         #[cfg(feature = "http")]
-        "http" | "https" => objects(http::open(&urls)?, options),
+        "http" | "https" => objects(http::open(&urls, &patience)?, patience, options),
         #[cfg(feature = "http")]
-        "hf" => match hub::open(&urls)? {
+        "hf" => match hub::open(&urls, patience.clone())? {
             Opened::Here(files) => Objects::local(files).map(|objects| objects.named(&urls, own_folder())),
-            Opened::There(found) => objects(found, options),
+            Opened::There(found) => objects(found, patience, options),
         },
         #[cfg(feature = "cloud")]
-        "s3" | "gs" | "az" => objects(cloud::open(&urls)?, options),
+        "s3" | "gs" | "az" => objects(cloud::open(&urls, &patience)?, patience, options),
         _ => Err(unknown(first)),
     }
 }
 
 /// Puts what all remote stores share above a protocol.
-fn objects<R: Remote + 'static>((list, remote): Found<R>, options: &Options) -> Result<Objects, DataError> {
-    let traffic = Arc::<Traffic>::default();
-    let store: Arc<dyn Store> = Arc::new(Steady::new(remote, Patience::default(), Arc::clone(&traffic)));
+fn objects<R: Remote + 'static>(
+    (list, remote): Found<R>,
+    patience: Patience,
+    options: &Options,
+) -> Result<Objects, DataError> {
+    let (traffic, stop) = (Arc::new(Traffic::new(patience.busy.clone())), patience.stop.clone());
+    let store: Arc<dyn Store> = Arc::new(Steady::new(remote, patience, Arc::clone(&traffic)));
     let store = match &options.cache {
         Some((folder, limit)) => cached(folder, *limit, &list, store, &traffic)?,
         None => store,
     };
     let ahead = (options.read_ahead > 0)
-        .then(|| Arc::new(Ahead::new(Arc::clone(&store), options.read_ahead, options.requests)));
+        .then(|| Arc::new(Ahead::new(Arc::clone(&store), stop, options.read_ahead, options.requests)));
     Ok(Objects { far: Some(Far { ahead, traffic }), ..Objects::new(list, store, own_folder()) })
 }
 

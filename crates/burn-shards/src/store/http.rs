@@ -52,11 +52,11 @@ pub(super) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
 }
 
 /// Looks at objects: their sizes, and whether the server gives parts of them.
-pub(super) fn open(urls: &[String]) -> Result<Found<Web>, DataError> {
-    open_with(urls, Waits::default(), Patience::default())
+pub(super) fn open(urls: &[String], patience: &Patience) -> Result<Found<Web>, DataError> {
+    open_with(urls, Waits::default(), patience)
 }
 
-fn open_with(urls: &[String], waits: Waits, patience: Patience) -> Result<Found<Web>, DataError> {
+fn open_with(urls: &[String], waits: Waits, patience: &Patience) -> Result<Found<Web>, DataError> {
     let targets = urls.iter().map(|url| {
         // What is no URL may have a password anywhere.
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);

@@ -55,13 +55,13 @@ struct There {
     moved: Mutex<Option<Target>>,
 }
 
-fn api() -> Result<Api, DataError> {
-    Api::new(Home::find(), Waits::default(), Patience::default())
+fn api(patience: Patience) -> Result<Api, DataError> {
+    Api::new(Home::find(), Waits::default(), patience)
 }
 
 /// Lists what a pattern matches, sorted by name, at the commit of now.
-pub(super) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
-    if is_wild(pattern) { expand_with(&api()?, pattern) } else { Ok(vec![pattern.into()]) }
+pub(super) fn expand(pattern: &str, patience: Patience) -> Result<Vec<String>, DataError> {
+    if is_wild(pattern) { expand_with(&api(patience)?, pattern) } else { Ok(vec![pattern.into()]) }
 }
 
 fn expand_with(api: &Api, text: &str) -> Result<Vec<String>, DataError> {
@@ -74,9 +74,9 @@ fn expand_with(api: &Api, text: &str) -> Result<Vec<String>, DataError> {
 }
 
 /// Writes the commit of each revision into the URLs.
-pub(super) fn pin(files: Vec<PathBuf>) -> Result<Vec<PathBuf>, DataError> {
+pub(super) fn pin(files: Vec<PathBuf>, patience: Patience) -> Result<Vec<PathBuf>, DataError> {
     let is_open = |file: &PathBuf| url(file).is_some_and(|url| url.starts_with("hf://"));
-    if files.iter().any(is_open) { pin_with(&api()?, files) } else { Ok(files) }
+    if files.iter().any(is_open) { pin_with(&api(patience)?, files) } else { Ok(files) }
 }
 
 fn pin_with(api: &Api, files: Vec<PathBuf>) -> Result<Vec<PathBuf>, DataError> {
@@ -118,8 +118,8 @@ pub(super) enum Opened {
 }
 
 /// Looks at objects. Files of the local cache are taken from there.
-pub(super) fn open(urls: &[String]) -> Result<Opened, DataError> {
-    open_with(api()?, urls)
+pub(super) fn open(urls: &[String], patience: Patience) -> Result<Opened, DataError> {
+    open_with(api(patience)?, urls)
 }
 
 fn open_with(api: Api, urls: &[String]) -> Result<Opened, DataError> {
@@ -163,8 +163,8 @@ fn open_with(api: Api, urls: &[String]) -> Result<Opened, DataError> {
 
 /// Lists the Parquet files that the hub has made of a split: `org/name` and `split` or `config/split`.
 #[cfg(feature = "parquet")]
-pub(crate) fn converted(dataset: &str, split: &str) -> Result<Vec<String>, DataError> {
-    converted_with(&api()?, dataset, split)
+pub(super) fn converted(dataset: &str, split: &str, patience: Patience) -> Result<Vec<String>, DataError> {
+    converted_with(&api(patience)?, dataset, split)
 }
 
 #[cfg(feature = "parquet")]

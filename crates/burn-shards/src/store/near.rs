@@ -5,7 +5,7 @@ use crate::{error::DataError, options::Options, url::shown};
 use std::path::PathBuf;
 
 /// Refuses a URL.
-pub(crate) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
+pub(crate) fn expand(pattern: &str, _: &Options) -> Result<Vec<String>, DataError> {
     Err(DataError::Option {
         option: "paths",
         problem: format!("`{}` is a URL, and this build reads local files only", shown(pattern.as_ref())),
@@ -14,11 +14,11 @@ pub(crate) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
 }
 
 /// Files have one version.
-pub(crate) fn pin(files: Vec<PathBuf>) -> Result<Vec<PathBuf>, DataError> {
+pub(crate) fn pin(files: Vec<PathBuf>, _: &Options) -> Result<Vec<PathBuf>, DataError> {
     Ok(files)
 }
 
 /// Refuses URLs.
-pub(super) fn open(urls: Vec<String>, _: &Options) -> Result<Objects, DataError> {
-    expand(urls.first().map_or("", String::as_str)).map(|_| unreachable!("it always refuses"))
+pub(super) fn open(urls: Vec<String>, options: &Options) -> Result<Objects, DataError> {
+    expand(urls.first().map_or("", String::as_str), options).map(|_| unreachable!("it always refuses"))
 }

@@ -1,6 +1,8 @@
 //! Objects that are read over a network, as the protocols see them: one call is one request.
 
 use super::Object;
+#[cfg(any(feature = "http", feature = "cloud"))]
+use super::retry_after::retry_after;
 use crate::error::{DataError, StoreError};
 use std::{
     fmt,
@@ -26,6 +28,8 @@ pub(crate) trait Remote: Send + Sync + fmt::Debug {
     }
 }
 
+/// Bytes a second. A part that comes more slowly has failed.
+pub(super) const LEAST: u64 = 8 << 10;
 /// What is read of an answer at once has at most so many bytes.
 pub(super) const SMALL: u64 = 64 << 20;
 pub(super) const CHANGED: &str = "it has changed since it was opened";
@@ -44,8 +48,7 @@ impl Refused {
     /// What an answer of HTTP without success means. `header` gives the text of one of its headers.
     #[cfg(any(feature = "http", feature = "cloud"))]
     pub(super) fn of<'a>(status: u16, header: impl Fn(&str) -> Option<&'a str>) -> Self {
-        let after = header("retry-after").and_then(|time| time.trim().parse().ok());
-        let again = after.map_or(Again::Yes, |seconds| Again::After(Duration::from_secs(seconds)));
+        let again = retry_after(header).map_or(Again::Yes, Again::After);
         let (problem, again) = match status {
             401 | 403 => ("access is denied", Again::No),
             404 | 410 => ("it is not there", Again::No),

@@ -2,40 +2,54 @@
 
 use super::{
     Store,
-    remote::{Again, Refused, Remote},
+    remote::{Again, LEAST, Refused, Remote},
     stop::Stop,
 };
-use crate::{error::StoreError, traffic::Traffic};
+use crate::{
+    busy::{Busy, seconds},
+    error::StoreError,
+    traffic::Traffic,
+};
 use std::{
+    hash::{BuildHasher, RandomState},
     io::{self, Read},
     ops::Range,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-/// How long a part is tried for. Both count from the last byte that came.
-#[derive(Debug, Clone, Copy)]
+/// How long a part is tried for, from the last byte that came.
+#[derive(Debug, Clone)]
 pub(crate) struct Patience {
     /// The most attempts in a row that give no byte.
     pub(crate) attempts: u32,
-    /// No attempt begins later.
+    /// No attempt begins later. The waits that a server asks for do not count.
     pub(crate) time: Duration,
     /// The pause after the first attempt. Each one after it is twice as long, up to [`LONGEST`].
     pub(crate) pause: Duration,
+    /// The waits that servers ask for.
+    pub(crate) busy: Busy,
+    /// Ends all waits and requests.
+    pub(crate) stop: Stop,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { attempts: 8, time: Duration::from_secs(60), pause: Duration::from_millis(100) }
+        Self::new(Busy::default())
     }
 }
 
-/// No pause is longer, whatever a store asks for.
+/// No pause of our own is longer.
 const LONGEST: Duration = Duration::from_secs(5);
 /// A part is not asked for more often, however little each answer brings.
 const MOST: u32 = 1000;
-/// Bytes a second. A part that comes more slowly has failed.
-const LEAST: u64 = 1 << 10;
+
+impl Patience {
+    pub(crate) fn new(busy: Busy) -> Self {
+        let (time, pause) = (Duration::from_secs(60), Duration::from_millis(100));
+        Self { attempts: 8, time, pause, busy, stop: Stop::default() }
+    }
+}
 
 /// A store that gives up only after [`Patience`].
 #[derive(Debug)]
@@ -53,20 +67,30 @@ impl<R: Remote> Steady<R> {
 
 impl<R: Remote> Store for Steady<R> {
     fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
-        let attempts = Attempts::new(self.patience);
-        let longest = self.patience.time + Duration::from_secs((part.end - part.start) / LEAST);
-        Ok(Box::new(Body { steady: self, object, rest: part, from: None, attempts, asked: None, longest }))
+        let attempts = Attempts::new(&self.patience);
+        let longest = self.patience.time + Duration::from_secs(part.end.saturating_sub(part.start) / LEAST);
+        Ok(Box::new(Body {
+            steady: self,
+            object,
+            rest: part,
+            from: None,
+            attempts,
+            asked: None,
+            spent: Duration::ZERO,
+            longest,
+        }))
     }
 
     fn beside(&self, object: usize, extension: &str) -> io::Result<Option<Vec<u8>>> {
-        patiently(self.patience, || self.remote.beside(object, extension)).map_err(io::Error::other)
+        patiently(&self.patience, || self.remote.beside(object, extension)).map_err(io::Error::other)
     }
 }
 
 /// Asks until there is an answer, within [`Patience`].
-pub(super) fn patiently<T>(patience: Patience, ask: impl Fn() -> Result<T, Refused>) -> Result<T, StoreError> {
+pub(super) fn patiently<T>(patience: &Patience, ask: impl Fn() -> Result<T, Refused>) -> Result<T, StoreError> {
     let mut attempts = Attempts::new(patience);
     loop {
+        attempts.go_on()?;
         match ask() {
             Ok(answer) => return Ok(answer),
             Err(refused) => attempts.wait(refused)?,
@@ -75,46 +99,96 @@ pub(super) fn patiently<T>(patience: Patience, ask: impl Fn() -> Result<T, Refus
 }
 
 /// The attempts at one thing that have failed.
-struct Attempts {
-    patience: Patience,
-    begun: Instant,
+struct Attempts<'a> {
+    patience: &'a Patience,
     /// All of them, and those since the last byte.
     all: u32,
     vain: u32,
-    /// When the last byte came, or it was begun.
+    /// What the server has asked to wait since the last byte.
+    told: Duration,
+    /// When the last byte came, or it was begun. It is later by the waits that a server asked for.
     since: Instant,
+    /// The sum of these waits.
+    obeyed: Duration,
 }
 
-impl Attempts {
-    fn new(patience: Patience) -> Self {
-        let now = Instant::now();
-        Self { patience, begun: now, all: 0, vain: 0, since: now }
+impl<'a> Attempts<'a> {
+    fn new(patience: &'a Patience) -> Self {
+        let none = Duration::ZERO;
+        Self { patience, all: 0, vain: 0, told: none, since: Instant::now(), obeyed: none }
     }
 
     fn came(&mut self) {
-        (self.vain, self.since) = (0, Instant::now());
+        (self.vain, self.told, self.since) = (0, Duration::ZERO, Instant::now());
+    }
+
+    /// An error if nobody needs it any more.
+    fn go_on(&self) -> Result<(), StoreError> {
+        match self.patience.stop.is_set() {
+            false => Ok(()),
+            true => Err(self.failed("nobody needs it any more", None)),
+        }
+    }
+
+    fn failed(&self, problem: impl Into<String>, status: Option<u16>) -> StoreError {
+        StoreError { problem: problem.into(), status, attempts: self.all.max(1) }
     }
 
     /// Waits before the next attempt. An error if there is none.
     fn wait(&mut self, Refused { status, problem, again }: Refused) -> Result<(), StoreError> {
-        (self.all, self.vain) = (self.all + 1, self.vain + 1);
-        let Patience { attempts, time, pause } = self.patience;
-        let pause = match again {
-            Again::Yes => pause.saturating_mul(1 << (self.vain - 1).min(16)),
-            Again::After(named) => named.max(pause),
-            Again::No => Duration::MAX,
+        self.all += 1;
+        let asked = match again {
+            Again::No => return Err(self.failed(problem, status)),
+            _ if self.all >= MOST => return Err(self.failed(problem, status)),
+            Again::After(asked) => asked,
+            Again::Yes => Duration::ZERO,
         };
-        let pause = if again == Again::No { pause } else { pause.min(LONGEST) };
-        let is_late = self.since.elapsed().saturating_add(pause) > time;
-        if self.vain >= attempts || self.all >= MOST || is_late {
-            return Err(StoreError { problem, status, attempts: self.all });
-        }
         log::debug!("a request is made again: {problem}");
-        if !Stop::default().sleep(pause) {
-            return Err(StoreError { problem: "nobody needs it any more".into(), status, attempts: self.all });
+        if asked.is_zero() {
+            self.pause(problem, status)?
+        } else {
+            self.obey(asked, status)?
         }
+        self.go_on()
+    }
+
+    /// Waits of its own accord.
+    fn pause(&mut self, problem: String, status: Option<u16>) -> Result<(), StoreError> {
+        self.vain += 1;
+        let Patience { attempts, time, pause, stop, .. } = self.patience;
+        let pause = pause.saturating_mul(1 << (self.vain - 1).min(16)).min(LONGEST);
+        if self.vain >= *attempts || self.since.elapsed().saturating_add(pause) > *time {
+            return Err(self.failed(problem, status));
+        }
+        stop.sleep(spread(pause));
         Ok(())
     }
+
+    /// Waits as long as the server asks to. That is no attempt in vain.
+    fn obey(&mut self, asked: Duration, status: Option<u16>) -> Result<(), StoreError> {
+        let Patience { busy, stop, .. } = self.patience;
+        let before = self.told;
+        self.told = self.told.saturating_add(asked);
+        if self.told > busy.longest {
+            let after = if before.is_zero() { String::new() } else { format!(" after {}", seconds(before)) };
+            let (asked, longest) = (seconds(asked), seconds(busy.longest));
+            let problem =
+                format!("the server asks to wait {asked}{after}, and the option `longest_wait` allows {longest}");
+            return Err(self.failed(problem, status));
+        }
+        let start = Instant::now();
+        busy.wait(asked, || stop.sleep(spread(asked)));
+        let waited = start.elapsed();
+        (self.obeyed, self.since) = (self.obeyed + waited, self.since + waited);
+        Ok(())
+    }
+}
+
+/// A pause that is up to half as long again, and up to [`LONGEST`]. Else all that were refused at once would come back at once.
+fn spread(pause: Duration) -> Duration {
+    // The keys of each hasher are other ones.
+    let random = RandomState::new().hash_one(0) as f64 / u64::MAX as f64;
+    pause.saturating_add((pause / 2).min(LONGEST).mul_f64(random))
 }
 
 /// The bytes of a part, through as many requests as it takes.
@@ -124,10 +198,12 @@ struct Body<'a, R> {
     /// What has not come yet.
     rest: Range<u64>,
     from: Option<Box<dyn Read + Send + 'a>>,
-    attempts: Attempts,
+    attempts: Attempts<'a>,
     /// When a request was made that has not brought a byte yet.
     asked: Option<Instant>,
-    /// How long all of it may take.
+    /// How long reads of it have taken, and how long all of them may take: without the waits that a server asks for, and without
+    /// the time between them.
+    spent: Duration,
     longest: Duration,
 }
 
@@ -146,7 +222,9 @@ impl<R: Remote> Read for Body<'_, R> {
         if left == 0 {
             return Ok(0);
         }
+        let entered = Instant::now();
         loop {
+            self.attempts.go_on().map_err(io::Error::other)?;
             let Some(from) = &mut self.from else {
                 self.asked = Some(Instant::now());
                 match self.steady.remote.get(self.object, self.rest.clone()) {
@@ -161,13 +239,11 @@ impl<R: Remote> Read for Body<'_, R> {
                     self.attempts.came();
                     self.steady.traffic.came(bytes as u64, self.asked.take().map(|asked| asked.elapsed()));
                     self.rest.start += bytes as u64;
-                    if self.attempts.begun.elapsed() > self.longest {
+                    self.spent += entered.elapsed();
+                    if self.spent > self.longest + self.attempts.obeyed {
+                        self.attempts.all += 1;
                         let problem = format!("less than {LEAST} bytes a second came");
-                        return Err(io::Error::other(StoreError {
-                            problem,
-                            status: None,
-                            attempts: self.attempts.all + 1,
-                        }));
+                        return Err(io::Error::other(self.attempts.failed(problem, None)));
                     }
                     return Ok(bytes);
                 }
@@ -180,72 +256,4 @@ impl<R: Remote> Read for Body<'_, R> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use parking_lot::Mutex;
-    use std::io::Cursor;
-
-    /// Answers as told: with so many bytes of the part, or not at all. Then with all of it.
-    #[derive(Debug)]
-    struct Told(Mutex<Vec<Result<usize, Refused>>>, Mutex<Vec<Range<u64>>>);
-
-    impl Remote for Told {
-        fn get(&self, _: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refused> {
-            self.1.lock().push(part.clone());
-            let bytes: Vec<u8> = part.map(|at| at as u8).collect();
-            let most = match self.0.lock().pop() {
-                Some(told) => told?,
-                None => bytes.len(),
-            };
-            Ok(Box::new(Cursor::new(bytes).take(most as u64)))
-        }
-    }
-
-    fn refused(again: Again) -> Result<usize, Refused> {
-        Err(Refused { status: Some(503), problem: "busy".into(), again })
-    }
-
-    fn steady(mut told: Vec<Result<usize, Refused>>) -> Steady<Told> {
-        told.reverse();
-        let patience = Patience { attempts: 3, time: Duration::from_secs(60), pause: Duration::ZERO };
-        Steady::new(Told(Mutex::new(told), Mutex::default()), patience, Arc::default())
-    }
-
-    #[test]
-    fn a_part_goes_on_inside_the_object() {
-        let store = steady(vec![refused(Again::Yes), Ok(10), refused(Again::After(Duration::ZERO)), Ok(5)]);
-        let mut bytes = [0; 50];
-        store.read(0, 100, &mut bytes).unwrap();
-        assert!(bytes.iter().copied().eq(100..150));
-        assert_eq!(*store.remote.1.lock(), [100..150, 100..150, 110..150, 110..150, 115..150]);
-        let seen = store.traffic.seen();
-        assert_eq!((seen.requests, seen.retries, seen.bytes), (3, 4, 50));
-    }
-
-    #[test]
-    fn attempts_in_vain_are_bounded_and_told() {
-        let store = steady(vec![Ok(1), refused(Again::Yes), refused(Again::Yes), refused(Again::Yes)]);
-        let error = store.read(0, 0, &mut [0; 9]).unwrap_err();
-        let told = error.get_ref().and_then(|error| error.downcast_ref::<StoreError>()).unwrap();
-        assert_eq!((told.status, told.attempts), (Some(503), 3));
-        assert_eq!(error.to_string(), "busy (status 503, attempt 3)");
-    }
-
-    #[test]
-    fn a_store_that_trickles_has_an_end() {
-        let told = Told(Mutex::default(), Mutex::default());
-        let patience = Patience { attempts: 3, time: Duration::ZERO, pause: Duration::ZERO };
-        let store = Steady::new(told, patience, Arc::default());
-        let mut body = store.open(0, 0..9).unwrap();
-        std::thread::sleep(Duration::from_millis(2));
-        let error = body.read(&mut [0; 1]).unwrap_err();
-        assert!(error.to_string().contains("bytes a second"), "{error}");
-    }
-
-    #[test]
-    fn what_cannot_succeed_is_not_tried_again() {
-        let store = steady(vec![refused(Again::No)]);
-        assert!(store.read(0, 0, &mut [0; 9]).is_err());
-        assert_eq!(store.remote.1.lock().len(), 1);
-    }
-}
+mod tests;

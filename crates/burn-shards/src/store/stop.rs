@@ -1,7 +1,8 @@
 //! Tells waits for a store that nobody needs their bytes any more. A wait looks at it every [`LOOK`].
 
+use crate::ends::thread_ends;
+pub(crate) use crate::ends::{LOOK, end_waits_by};
 use std::{
-    cell::RefCell,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -10,32 +11,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often a wait looks whether it has to end.
-pub(crate) const LOOK: Duration = Duration::from_millis(50);
-
-thread_local! {
-    static OF_THREAD: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
-}
-
-/// Makes the waits for stores of the calling thread end soon after this is set. A loader gives its workers one.
-pub fn end_waits_by(set: Arc<AtomicBool>) {
-    OF_THREAD.set(Some(set));
-}
-
 /// Ends the waits for one store, of all threads. Clones are one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    #[cfg_attr(not(test), expect(dead_code, reason = "the store does not stop yet"))]
     pub(crate) fn stop(&self) {
         self.0.store(true, Relaxed);
     }
 
     /// Whether a wait of the calling thread has to end.
     pub(crate) fn is_set(&self) -> bool {
-        let of_thread = || OF_THREAD.with_borrow(|set| set.as_ref().is_some_and(|set| set.load(Relaxed)));
-        self.0.load(Relaxed) || of_thread()
+        self.0.load(Relaxed) || thread_ends()
     }
 
     /// Sleeps. False if it has to end before.

@@ -4,6 +4,7 @@ use super::TokensError;
 use crate::{
     error::DataError,
     location::Paths,
+    options::Options,
     url::{shown, url},
 };
 use std::{
@@ -14,7 +15,7 @@ use std::{
 /// Returns the files of tokens. An index that is named, or that a glob matches, stands for the file beside it, which is taken
 /// once.
 pub(super) fn files(paths: &Paths) -> Result<Vec<PathBuf>, TokensError> {
-    let files = paths.files()?;
+    let files = paths.files(&Options::default())?;
     if let Some(far) = files.iter().find(|path| url(path).is_some()) {
         return Err(TokensError::Paths(DataError::Option {
             option: "paths",

@@ -58,7 +58,7 @@ fn plan() -> Plan {
 fn model_a_lost_answer_is_none_of_the_next_epoch() {
     explore("a lost answer", 2, || {
         let store = Arc::new(Held::new());
-        let ahead = Ahead::new(Arc::clone(&store) as _, 100, 0);
+        let ahead = Ahead::new(Arc::clone(&store) as _, Stop::default(), 100, 0);
         let threads = [(); 2].map(|()| {
             let shared = Arc::clone(&ahead.shared);
             spawn(move || shared.run())

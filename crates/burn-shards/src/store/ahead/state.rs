@@ -3,11 +3,12 @@
 //! A *part* is what one read of a format asks for: a range of an object. A *piece* is some neighbouring parts, fetched by one
 //! request. An *order* is an epoch that has announced its rows.
 
+use super::piece::Piece;
 use std::{
     collections::{BTreeMap, HashMap, VecDeque, hash_map::Entry},
     io, mem,
     ops::Range,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
 };
 
 /// Parts with a gap of so many bytes between them are fetched together, and the gap is thrown away. Headers of a tar are
@@ -33,23 +34,6 @@ pub(crate) type Plan = Box<dyn Iterator<Item = Option<Planned>> + Send>;
 pub(crate) struct Planned {
     pub(crate) row: usize,
     pub(crate) parts: Vec<(usize, Range<u64>)>,
-}
-
-/// Neighbouring parts of an object.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) object: usize,
-    /// The number of the request.
-    pub(super) request: u64,
-    /// In order, without overlaps.
-    pub(super) parts: Vec<Range<u64>>,
-}
-
-impl Piece {
-    pub(super) fn range(&self) -> Range<u64> {
-        let (first, last) = (self.parts.first(), self.parts.last());
-        first.map_or(0, |part| part.start)..last.map_or(0, |part| part.end)
-    }
 }
 
 #[derive(Debug)]
@@ -126,6 +110,8 @@ pub(super) struct State {
     /// Rows that were read before they were planned, and how often.
     early: HashMap<usize, usize>,
     orders: Vec<Order>,
+    /// The pieces that are on their way.
+    pieces: Vec<Arc<Piece>>,
     last_id: u64,
     last_request: u64,
     pub(super) is_closed: bool,
@@ -162,6 +148,7 @@ impl State {
             !needs.is_empty()
         });
         keys.into_iter().for_each(|key| self.release(key));
+        self.pieces.iter().filter(|piece| !self.needs(piece)).for_each(|piece| piece.ended.store(true, Relaxed));
         let plan = self.orders.swap_remove(at).plan;
         if self.orders.is_empty() {
             self.early.clear();
@@ -223,7 +210,7 @@ impl State {
     }
 
     /// Takes the most urgent piece that there is room for.
-    pub(super) fn next_piece(&mut self) -> Option<Piece> {
+    pub(super) fn next_piece(&mut self) -> Option<Arc<Piece>> {
         let parts = &self.parts;
         for order in &mut self.orders {
             let is_wanted = |key: &Key| parts.get(key).is_some_and(|part| matches!(part.is, Is::Wanted));
@@ -241,13 +228,25 @@ impl State {
             return None;
         }
         let parts = self.neighbours(key, end, largest.min(self.limit.saturating_sub(self.held)));
-        let piece = Piece { object: key.0, request: self.request(), parts };
+        let piece = Arc::new(Piece { object: key.0, request: self.request(), parts, ended: Arc::default() });
         for part in &piece.parts {
             self.coming((piece.object, part.start), piece.request);
         }
         let range = piece.range();
         self.orders[at].asked += range.end - range.start;
+        self.pieces.push(Arc::clone(&piece));
         Some(piece)
+    }
+
+    /// Notes that the request for a piece has ended.
+    pub(super) fn over(&mut self, request: u64) {
+        self.pieces.retain(|piece| piece.request != request);
+    }
+
+    /// Ends all requests.
+    pub(super) fn close(&mut self) {
+        self.is_closed = true;
+        self.pieces.iter().for_each(|piece| piece.ended.store(true, Relaxed));
     }
 
     /// The wanted parts around one, up to so many bytes.
@@ -339,6 +338,14 @@ impl State {
         }
     }
 
+    /// Notes that a read fetches a part no more. Another one may.
+    pub(super) fn given_up(&mut self, request: u64, key: Key, end: u64) {
+        self.held -= end - key.1;
+        if let Some(part) = self.awaited(request, key) {
+            part.is = Is::Wanted;
+        }
+    }
+
     /// Notes that a row was read. It may be planned later, if a worker was quicker than the plan.
     pub(super) fn done(&mut self, row: usize) {
         let Some(needs) = self.rows.get_mut(&row) else {
@@ -377,10 +384,10 @@ impl State {
         self.orders.iter().any(|order| order.plan.is_some() || !order.queue.is_empty())
     }
 
-    /// Whether a row to come needs one of the parts of a piece, from this one on.
-    pub(super) fn needs(&mut self, piece: &Piece, first: usize) -> bool {
-        let Piece { object, request, parts } = piece;
-        parts.iter().skip(first).any(|part| self.awaited(*request, (*object, part.start)).is_some())
+    /// Whether a row to come needs a part of a piece that has not come yet.
+    fn needs(&self, piece: &Piece) -> bool {
+        let is_awaited = |part: &Part| matches!(part.is, Is::Coming(of) if of == piece.request);
+        piece.parts.iter().any(|part| self.parts.get(&(piece.object, part.start)).is_some_and(is_awaited))
     }
 
     #[cfg(test)]

@@ -1,13 +1,16 @@
 //! Reading ahead over a store in memory that counts what it is asked for.
 
 use super::*;
+use crate::store::{
+    remote::{Again, Refused, Remote},
+    steady::{Patience, Steady},
+};
 use proptest::prelude::*;
 use rand::{SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
-
 use std::{
     io::Cursor,
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
-    time::Duration,
+    sync::atomic::{AtomicBool, AtomicUsize},
+    time::{Duration, Instant},
 };
 
 /// Rows of so many bytes, with a gap behind each, in one object.
@@ -52,7 +55,7 @@ struct Set {
 fn set(limit: u64, memory: Memory) -> Set {
     let memory = Arc::new(memory);
     let store: Arc<dyn Store> = Arc::clone(&memory) as _;
-    Set { memory, ahead: Ahead::new(store, limit, 8) }
+    Set { memory, ahead: Ahead::new(store, Stop::default(), limit, 8) }
 }
 
 impl Set {
@@ -213,7 +216,7 @@ impl Read for Trickle {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         thread::sleep(Duration::from_micros(100));
         self.0.fetch_add(1, Relaxed);
-        Ok(into.len().min(LOOK / 8))
+        Ok(into.len().min(AT_A_TIME / 8))
     }
 }
 
@@ -221,7 +224,7 @@ impl Read for Trickle {
 fn an_epoch_that_ends_ends_its_requests() {
     let store = Trickle::default();
     let reads = Arc::clone(&store.0);
-    let ahead = Ahead::new(Arc::new(store), u64::MAX, 2);
+    let ahead = Ahead::new(Arc::new(store), Stop::default(), u64::MAX, 2);
     let part = 0..1 << 30;
     let epoch = ahead.begin(Box::new([Some(Planned { row: 0, parts: vec![(0, part)] })].into_iter()), true);
     while reads.load(Relaxed) < 8 {
@@ -233,6 +236,119 @@ fn an_epoch_that_ends_ends_its_requests() {
     }
     let reads = reads.load(Relaxed);
     assert!(reads < 8 * 1024, "{reads} reads: all of the part came");
+}
+
+/// Refuses each request for a while, and counts them.
+#[derive(Debug)]
+struct Refuses(Arc<AtomicUsize>, Duration);
+
+impl Remote for Refuses {
+    fn get(&self, _: usize, _: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refused> {
+        self.0.fetch_add(1, Relaxed);
+        Err(Refused { status: Some(429), problem: "busy".into(), again: Again::After(self.1) })
+    }
+}
+
+/// Reads ahead on so many threads from a store that is busy, and how often it was asked.
+fn busy(threads: usize, asks_for: Duration) -> (Ahead, Stop, Arc<AtomicUsize>) {
+    let (asked, patience) = (Arc::default(), Patience::default());
+    let stop = patience.stop.clone();
+    let store = Steady::new(Refuses(Arc::clone(&asked), asks_for), patience, Arc::default());
+    (Ahead::new(Arc::new(store), stop.clone(), 1 << 30, threads), stop, asked)
+}
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < Duration::from_secs(10));
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+const SOON: Duration = Duration::from_millis(200);
+
+#[test]
+fn a_drop_ends_the_waits_of_its_threads() {
+    let (ahead, stop, asked) = busy(4, Duration::from_secs(60));
+    let epoch = ahead.begin(plan((0..100).map(|row| 1000 * row)), true);
+    wait_until(|| asked.load(Relaxed) >= 4);
+    let since = Instant::now();
+    drop(ahead);
+    assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
+    assert!(stop.is_set());
+    drop(epoch);
+    assert_eq!(asked.load(Relaxed), 4);
+}
+
+#[test]
+fn an_epoch_that_ends_asks_for_nothing_more() {
+    let (ahead, _, asked) = busy(4, Duration::from_millis(500));
+    let epoch = ahead.begin(plan((0..100).map(|row| 1000 * row)), true);
+    wait_until(|| asked.load(Relaxed) >= 4);
+    drop(epoch);
+    wait_until(|| ahead.shared.state.lock().held() == 0);
+    thread::sleep(Duration::from_millis(900));
+    assert_eq!(asked.load(Relaxed), 4);
+}
+
+/// Two epochs need the part: the end of one leaves the request to the other.
+#[test]
+fn what_another_epoch_needs_goes_on() {
+    let (ahead, _, asked) = busy(4, Duration::from_millis(300));
+    let (one, two) = (ahead.begin(plan(0..1), true), ahead.begin(plan(0..1), true));
+    wait_until(|| asked.load(Relaxed) == 1);
+    drop(one);
+    wait_until(|| asked.load(Relaxed) > 1);
+    drop(two);
+}
+
+#[test]
+fn a_read_that_waits_for_a_piece_ends_with_its_thread() {
+    let (ahead, _, asked) = busy(4, Duration::from_secs(60));
+    let epoch = ahead.begin(plan(0..1), true);
+    wait_until(|| asked.load(Relaxed) == 1);
+    let set = Arc::new(AtomicBool::new(false));
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            end_waits_by(Arc::clone(&set));
+            ahead.read(0, row_range(0))
+        });
+        thread::sleep(Duration::from_millis(100));
+        let since = Instant::now();
+        set.store(true, Relaxed);
+        assert_eq!(reader.join().unwrap().unwrap_err().to_string(), ENDED);
+        assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
+    });
+    drop(epoch);
+}
+
+/// A worker fetches a part by itself, and ends. Another one that waits for it does it then.
+#[test]
+fn a_read_that_ends_leaves_its_part_to_others() {
+    let (ahead, _, asked) = busy(0, Duration::from_secs(60));
+    let _epoch = ahead.begin(plan(0..1), true);
+    let set = Arc::new(AtomicBool::new(false));
+    thread::scope(|scope| {
+        let ends = Arc::clone(&set);
+        let one = scope.spawn(|| {
+            end_waits_by(ends);
+            ahead.read(0, row_range(0)).unwrap_err()
+        });
+        wait_until(|| asked.load(Relaxed) == 1);
+        let end_of_other = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&end_of_other);
+        let other = scope.spawn(|| {
+            end_waits_by(ends);
+            ahead.read(0, row_range(0)).unwrap_err()
+        });
+        thread::sleep(Duration::from_millis(100));
+        set.store(true, Relaxed);
+        one.join().unwrap();
+        wait_until(|| asked.load(Relaxed) == 2);
+        end_of_other.store(true, Relaxed);
+        other.join().unwrap();
+    });
+    assert_eq!(ahead.shared.state.lock().held(), 0);
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn files() -> Files {
 }
 
 fn quick() -> Patience {
-    Patience { attempts: 3, time: Duration::from_secs(20), pause: Duration::from_millis(1) }
+    Patience { attempts: 3, time: Duration::from_secs(20), pause: Duration::from_millis(1), ..Patience::default() }
 }
 
 const WAITS: Waits = Waits { connect: Duration::from_secs(2), bytes: Duration::from_millis(300) };
@@ -66,7 +66,7 @@ fn connect(place: &Place, server: &Server) -> Arc<dyn ObjectStore> {
 
 fn found(server: &Server, urls: &[&str]) -> Result<Found<Cloud>, DataError> {
     let urls: Vec<String> = urls.iter().map(|url| (*url).into()).collect();
-    open_with(&urls, &|place| Ok(connect(place, server)), quick())
+    open_with(&urls, &|place| Ok(connect(place, server)), &quick())
 }
 
 fn open(server: &Server) -> (Steady<Cloud>, Arc<Traffic>) {
@@ -200,7 +200,7 @@ fn a_name_that_cannot_be_read_is_told() {
         let list = format!("<ListBucketResult><Contents><Key>a//b.tar</Key>{object}</Contents></ListBucketResult>");
         Fault::Answer(200, String::new(), list)
     });
-    let told = expand_with("s3://bucket/a/**/*.tar", &|place| Ok(connect(place, &server)), quick());
+    let told = expand_with("s3://bucket/a/**/*.tar", &|place| Ok(connect(place, &server)), &quick());
     let told = told.unwrap_err().to_string();
     assert!(told.contains("a name in this folder cannot be read") && told.contains("a//b.tar"), "{told}");
 }
@@ -213,7 +213,7 @@ fn over_tls(url: String, roots: Option<Vec<CertificateDer<'static>>>) -> Result<
         let builder = builder.with_secret_access_key(SECRET).with_http_connector(connector.clone()).with_retry(once());
         Ok(Arc::new(builder.build().unwrap()))
     };
-    open_with(&["s3://bucket/a/shard 1.bin".into()], &connect, quick())
+    open_with(&["s3://bucket/a/shard 1.bin".into()], &connect, &quick())
 }
 
 #[test]

@@ -30,13 +30,13 @@ fn files() -> Files {
 pub(crate) fn quick() -> (Waits, Patience) {
     let time = Duration::from_millis;
     let waits = Waits { connect: time(2000), answer: time(300), bytes: time(300) };
-    (waits, Patience { attempts: 3, time: Duration::from_secs(20), pause: time(1) })
+    (waits, Patience { attempts: 3, time: Duration::from_secs(20), pause: time(1), ..Patience::default() })
 }
 
 /// Opens the shard of a server that is good when it is opened.
 fn open(server: &Server) -> (Steady<Web>, Arc<Traffic>) {
     let (waits, patience) = quick();
-    let (list, web) = open_with(&[server.url("/a/shard.bin")], waits, patience).unwrap();
+    let (list, web) = open_with(&[server.url("/a/shard.bin")], waits, &patience).unwrap();
     assert_eq!((list[0].bytes, &*list[0].name), (SIZE as u64, server.url("/a/shard.bin").as_str()));
     let traffic = Arc::<Traffic>::default();
     (Steady::new(web, patience, Arc::clone(&traffic)), traffic)
@@ -182,7 +182,7 @@ fn connections_are_used_again() {
 fn what_cannot_be_read_is_refused_by_open() {
     let opened = |server: &Server, path: &str| {
         let (waits, patience) = quick();
-        open_with(&[server.url(path)], waits, patience)
+        open_with(&[server.url(path)], waits, &patience)
             .map(|(list, _)| list[0].bytes)
             .map_err(|error| error.to_string())
     };
@@ -195,7 +195,7 @@ fn what_cannot_be_read_is_refused_by_open() {
     let busy = Server::new(files(), |_| Fault::Answer(503, String::new(), String::new()));
     assert!(opened(&busy, "/empty").unwrap_err().contains("(status 503, attempt 3)"));
     let (waits, patience) = quick();
-    let closed = open_with(&["http://127.0.0.1:1/a".into()], waits, patience).unwrap_err().to_string();
+    let closed = open_with(&["http://127.0.0.1:1/a".into()], waits, &patience).unwrap_err().to_string();
     assert!(closed.contains("http://127.0.0.1:1/a") && closed.contains("attempt 3"), "{closed}");
     assert!(expand("https://[::1]/a?b=*").is_ok());
     assert!(expand("https://me:pass@host/*.tar").unwrap_err().to_string().contains("`https://host/*.tar`"));
@@ -206,7 +206,7 @@ fn of_errors_of_tls_those_of_certificates_stay() {
     // An error of the server, and its wish for a certificate of ours.
     for (alert, attempt) in [(80, "attempt 3"), (116, "attempt 1")] {
         let (waits, patience) = quick();
-        let error = open_with(&[format!("https://{}/a", alerting(alert))], waits, patience).unwrap_err().to_string();
+        let error = open_with(&[format!("https://{}/a", alerting(alert))], waits, &patience).unwrap_err().to_string();
         assert!(error.contains("alert") && error.contains(attempt), "{error}");
     }
 }
@@ -229,7 +229,7 @@ fn objects_that_differ_in_their_query_alone_are_not_taken_for_each_other() {
     .map(|query| server.url(&format!("/get?{query}")))
     .into();
     let (waits, patience) = quick();
-    let (list, _) = open_with(&urls, waits, patience).unwrap();
+    let (list, _) = open_with(&urls, waits, &patience).unwrap();
     assert!(list.iter().all(|object| *object.name == server.url("/get?..")), "{list:?}");
     let tags: Vec<u64> = list.iter().map(|object| object.tag).collect();
     assert!(tags[2..6].iter().all(|tag| *tag == tags[0]), "a new signature keeps the tag: {tags:?}");
@@ -248,7 +248,7 @@ fn passwords_are_sent_to_the_server_alone() {
     });
     let url = server.url("/moved?key=hidden").replace("http://", "http://me:pass@");
     let (waits, patience) = quick();
-    let (list, web) = open_with(&[url], waits, patience).unwrap();
+    let (list, web) = open_with(&[url], waits, &patience).unwrap();
     assert_eq!(&*list[0].name, server.url("/moved?.."));
     let shown = format!("{list:?} {web:?}");
     assert!(["hidden", "pass", "topsecret", "bWU6cGFzcw"].iter().all(|word| !shown.contains(word)), "{shown}");

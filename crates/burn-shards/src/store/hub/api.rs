@@ -123,7 +123,7 @@ impl Api {
             let wrong = |error| no(None, format!("the hub's answer cannot be read: {error}"));
             Ok((headers, serde_json::from_slice(&bytes).map_err(wrong)?))
         };
-        patiently(self.patience, ask)
+        patiently(&self.patience, ask)
     }
 
     /// Says what to do where access is denied.

@@ -276,3 +276,23 @@ fn files_of_the_local_cache_are_not_asked_for() {
     assert!(missing.contains("README.md: `HF_HUB_OFFLINE` is set"), "{missing}");
     assert_eq!(fake.asked(), asked);
 }
+
+#[test]
+fn a_list_goes_on_with_the_page_that_was_refused() {
+    let server = Server::new(Files::new(), |request| {
+        if request.number.is_multiple_of(2) {
+            return Fault::Answer(429, "RateLimit: \"api\";r=0;t=1\r\n".into(), String::new());
+        }
+        let page = request.target.split_once("cursor=").map_or(0, |(_, page)| page.parse::<usize>().unwrap());
+        let next = format!("Link: </api/datasets/o/n/tree/{COMMIT}?cursor={}>; rel=\"next\"\r\n", page + 1);
+        Fault::Answer(200, if page < 2 { next } else { String::new() }, format!("[{}]", entry(FILES[page])))
+    });
+    let (cache, since) = (tempfile::tempdir().unwrap(), std::time::Instant::now());
+    let home = Home { endpoint: server.url(""), token: None, cache: cache.path().into(), is_offline: false };
+    let path = HubPath::parse(&url("x")).unwrap();
+    assert_eq!(api(&home).list(&path, "", true).unwrap().len(), 3);
+    let seen = server.seen();
+    let targets: Vec<&str> = seen.iter().map(|request| request.target.as_str()).collect();
+    assert!(targets.len() == 6 && targets.chunks(2).all(|twice| twice[0] == twice[1]), "{targets:?}");
+    assert!(since.elapsed().as_secs() >= 3, "{:?}", since.elapsed());
+}

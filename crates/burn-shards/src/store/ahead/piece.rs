@@ -1,0 +1,25 @@
+//! What one request fetches ahead.
+
+use std::{
+    ops::Range,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+/// Neighbouring parts of an object.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) object: usize,
+    /// The number of the request.
+    pub(super) request: u64,
+    /// In order, without overlaps.
+    pub(super) parts: Vec<Range<u64>>,
+    /// Set once no row to come needs it.
+    pub(super) ended: Arc<AtomicBool>,
+}
+
+impl Piece {
+    pub(super) fn range(&self) -> Range<u64> {
+        let (first, last) = (self.parts.first(), self.parts.last());
+        first.map_or(0, |part| part.start)..last.map_or(0, |part| part.end)
+    }
+}
