@@ -12,15 +12,19 @@ use super::{
     steady::{Patience, patiently},
     wild::{Wild, is_wild},
 };
-use crate::{error::DataError, parallel::in_parallel_by};
+use crate::{
+    error::{DataError, StoreError},
+    parallel::in_parallel_by,
+};
 use bytes::{Buf, Bytes};
 use fnv::FnvHasher;
-use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
-use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, path::Path};
-use place::Place;
+use futures_util::{StreamExt, stream::BoxStream};
+use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStoreExt, list::PaginatedListOptions, path::Path};
+use place::{Bucket, Place};
 use service::{Connector, Waits, told};
 use std::{
-    collections::HashMap,
+    borrow::Cow,
+    collections::{HashMap, HashSet},
     error::Error,
     fmt,
     hash::{Hash, Hasher},
@@ -42,7 +46,7 @@ pub(super) struct Cloud {
 
 /// An object as it was.
 struct Seen {
-    store: Arc<dyn ObjectStore>,
+    store: Arc<dyn Bucket>,
     meta: ObjectMeta,
 }
 
@@ -62,25 +66,31 @@ pub(super) fn expand(pattern: &str, patience: &Patience) -> Result<Vec<String>, 
     expand_with(pattern, &|place| place.store(&connector), patience)
 }
 
-type Connect<'a> = dyn Fn(&Place) -> Result<Arc<dyn ObjectStore>, DataError> + 'a;
+type Connect<'a> = dyn Fn(&Place) -> Result<Arc<dyn Bucket>, DataError> + 'a;
 
 fn expand_with(text: &str, connect: &Connect<'_>, patience: &Patience) -> Result<Vec<String>, DataError> {
     let place = Place::parse(text)?;
     let wild = Wild::new(text, place.key.as_ref())?;
     let (thread, store) = (start(&place)?, connect(&place)?);
-    let folder = Path::parse(wild.folder).unwrap_or_default();
-    let list = || {
-        let found = thread.wait(async {
-            match wild.is_deep {
-                true => store.list(Some(&folder)).try_collect().await,
-                false => store.list_with_delimiter(Some(&folder)).await.map(|list| list.objects),
-            }
-        });
-        found.map_err(|error| refused(&error))
-    };
-    let list = patiently(patience, list).map_err(|error| unreadable(text, error))?;
-    let keys = wild.matches(list.into_iter().map(|meta| meta.location.into()))?;
-    Ok(keys.into_iter().map(|key| place.url(&key)).collect())
+    let prefix = (!wild.folder.is_empty()).then(|| format!("{}/", wild.folder));
+    let (mut keys, mut tokens, mut page_token) = (Vec::<String>::new(), HashSet::new(), None);
+    loop {
+        // Of a long list, only the page that has failed is asked for again.
+        let page = || {
+            let delimiter = (!wild.is_deep).then_some(Cow::Borrowed("/"));
+            let options = PaginatedListOptions { delimiter, page_token: page_token.clone(), ..Default::default() };
+            thread.wait(store.list_paginated(prefix.as_deref(), options)).map_err(|error| refused(&error))
+        };
+        let page = patiently(patience, page).map_err(|error| unreadable(text, error))?;
+        keys.extend(page.result.objects.into_iter().map(|meta| String::from(meta.location)));
+        let Some(next) = page.page_token else { break };
+        if !tokens.insert(next.clone()) {
+            let problem = "the store names a next page that was there before".into();
+            return Err(unreadable(text, StoreError { problem, status: None, attempts: 1 }));
+        }
+        page_token = Some(next);
+    }
+    Ok(wild.matches(keys)?.into_iter().map(|key| place.url(&key)).collect())
 }
 
 /// Looks at objects: their sizes and versions.
@@ -91,7 +101,7 @@ pub(super) fn open(urls: &[String], patience: &Patience) -> Result<Found<Cloud>,
 
 fn open_with(urls: &[String], connect: &Connect<'_>, patience: &Patience) -> Result<Found<Cloud>, DataError> {
     let places = urls.iter().map(|url| Place::parse(url)).collect::<Result<Vec<_>, _>>()?;
-    let mut buckets: HashMap<&str, Arc<dyn ObjectStore>> = HashMap::new();
+    let mut buckets: HashMap<&str, Arc<dyn Bucket>> = HashMap::new();
     for place in &places {
         if !buckets.contains_key(&*place.bucket) {
             buckets.insert(&place.bucket, connect(place)?);

@@ -4,7 +4,7 @@ use super::service::{Connector, cause};
 use crate::error::DataError;
 use object_store::{
     ObjectStore, RetryConfig, aws::AmazonS3Builder, azure::MicrosoftAzureBuilder, gcp::GoogleCloudStorageBuilder,
-    path::Path,
+    list::PaginatedListStore, path::Path,
 };
 use std::{fmt, sync::Arc};
 
@@ -37,6 +37,11 @@ impl Scheme {
         }
     }
 }
+
+/// A bucket of any cloud.
+pub(super) trait Bucket: ObjectStore + PaginatedListStore {}
+
+impl<T: ObjectStore + PaginatedListStore> Bucket for T {}
 
 /// An object, or a pattern of objects, in a bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,10 +78,10 @@ impl Place {
     }
 
     /// The bucket, with the settings of the environment.
-    pub(super) fn store(&self, connector: &Connector) -> Result<Arc<dyn ObjectStore>, DataError> {
+    pub(super) fn store(&self, connector: &Connector) -> Result<Arc<dyn Bucket>, DataError> {
         let bucket = self.bucket.as_str();
         let connector = connector.clone();
-        let store: object_store::Result<Arc<dyn ObjectStore>> = match self.scheme {
+        let store: object_store::Result<Arc<dyn Bucket>> = match self.scheme {
             Scheme::S3 => {
                 s3(bucket).with_http_connector(connector).with_retry(once()).build().map(|store| Arc::new(store) as _)
             }

@@ -42,7 +42,7 @@ fn quick() -> Patience {
 const WAITS: Waits = Waits { connect: Duration::from_secs(2), bytes: Duration::from_millis(300) };
 
 /// A bucket at a server.
-fn connect(place: &Place, server: &Server) -> Arc<dyn ObjectStore> {
+fn connect(place: &Place, server: &Server) -> Arc<dyn Bucket> {
     let (connector, url, bucket) = (Connector::new(WAITS).unwrap(), server.url(""), place.bucket.as_str());
     let plain = ClientOptions::new().with_allow_http(true);
     match place.scheme {
@@ -205,10 +205,52 @@ fn a_name_that_cannot_be_read_is_told() {
     assert!(told.contains("a name in this folder cannot be read") && told.contains("a//b.tar"), "{told}");
 }
 
+/// A server whose list has three pages of one name. Each page fails at first.
+fn listing(link: impl Fn(usize) -> usize + Send + Sync + 'static) -> Server {
+    Server::new(Files::new(), move |request| {
+        let page = request
+            .target
+            .split_once("continuation-token=")
+            .map_or(0, |(_, rest)| rest.split('&').next().unwrap().parse::<usize>().unwrap());
+        if request.number % 2 == 0 {
+            return xml(503, "SlowDown");
+        }
+        let object = "<LastModified>2015-10-21T07:28:00.000Z</LastModified><ETag>\"a\"</ETag><Size>1</Size>";
+        let next = match link(page) {
+            0 => String::new(),
+            next => format!("<NextContinuationToken>{next}</NextContinuationToken>"),
+        };
+        let list = format!("<Contents><Key>a/{page}.tar</Key>{object}</Contents>{next}");
+        Fault::Answer(200, String::new(), format!("<ListBucketResult>{list}</ListBucketResult>"))
+    })
+}
+
+#[test]
+fn a_list_goes_on_with_the_page_that_failed() {
+    for pattern in ["s3://bucket/a/*.tar", "s3://bucket/a/**/*.tar"] {
+        let server = listing(|page| if page < 2 { page + 1 } else { 0 });
+        let urls = expand_with(pattern, &|place| Ok(connect(place, &server)), &quick()).unwrap();
+        assert_eq!(urls, [0, 1, 2].map(|page| format!("s3://bucket/a/{page}.tar")));
+        let seen = server.seen();
+        let targets: Vec<&str> = seen.iter().map(|request| request.target.as_str()).collect();
+        assert!(targets.chunks(2).all(|twice| twice[0] == twice[1]) && targets.len() == 6, "{targets:?}");
+        let is_of_folder =
+            |target: &&str| target.contains("prefix=a%2F") && target.contains("delimiter") != pattern.contains("**");
+        assert!(targets.iter().all(is_of_folder), "{targets:?}");
+    }
+}
+
+#[test]
+fn a_list_without_end_is_an_error() {
+    let server = listing(|page| if page < 2 { page + 1 } else { 1 });
+    let told = expand_with("s3://bucket/a/*.tar", &|place| Ok(connect(place, &server)), &quick()).unwrap_err();
+    assert!(told.to_string().contains("a next page that was there before"), "{told}");
+}
+
 /// Opens an object over TLS, with these roots.
 fn over_tls(url: String, roots: Option<Vec<CertificateDer<'static>>>) -> Result<Found<Cloud>, DataError> {
     let connector = Connector::trusting(roots, WAITS)?;
-    let connect = |place: &Place| -> Result<Arc<dyn ObjectStore>, DataError> {
+    let connect = |place: &Place| -> Result<Arc<dyn Bucket>, DataError> {
         let builder = s3(&place.bucket).with_endpoint(url.clone()).with_region("here").with_access_key_id("me");
         let builder = builder.with_secret_access_key(SECRET).with_http_connector(connector.clone()).with_retry(once());
         Ok(Arc::new(builder.build().unwrap()))
