@@ -4,6 +4,8 @@
 //! void if the size or the tag of its object has changed, or if some of its entries are not those of the object. All numbers
 //! are little-endian.
 
+mod bound;
+
 use super::{
     error::DataError,
     options::Options,
@@ -43,10 +45,15 @@ pub(crate) fn load(objects: &Objects, kind: Kind, options: &Options) -> Vec<Opti
     let none = || vec![None; objects.len()];
     let Some(Place { path, names }) = Place::of(objects, kind, options) else { return none() };
     match files::with_room(|| read(&path, objects)) {
-        Ok(file) => parts(Bytes::from(file), objects.list(), &names, kind).unwrap_or_else(|| {
-            log::warn!("{} is no index of these files, or is damaged: it is made again", path.display());
-            none()
-        }),
+        Ok(file) => {
+            if is_own(objects, options) {
+                bound::note_use(&path);
+            }
+            parts(Bytes::from(file), objects.list(), &names, kind).unwrap_or_else(|| {
+                log::warn!("{} is no index of these files, or is damaged: it is made again", path.display());
+                none()
+            })
+        }
         Err(_) => none(),
     }
 }
@@ -63,7 +70,19 @@ fn read(path: &Path, objects: &Objects) -> io::Result<Vec<u8>> {
 /// Saves a part for each object.
 pub(crate) fn save(objects: &Objects, kind: Kind, options: &Options, parts: &[Bytes]) -> Result<(), DataError> {
     let Some(Place { path, names }) = Place::of(objects, kind, options) else { return Ok(()) };
-    write(&path, objects.list(), &names, kind, parts).map_err(|source| DataError::Save { path, source })
+    let refused = |source| DataError::Save { path: path.clone(), source };
+    write(&path, objects.list(), &names, kind, parts).map_err(refused)?;
+    if is_own(objects, options)
+        && let Err(error) = bound::remove_old(&path)
+    {
+        log::warn!("old indices beside {} are not removed: {error}", path.display());
+    }
+    Ok(())
+}
+
+/// Whether indices are saved in a folder of the user's cache.
+fn is_own(objects: &Objects, options: &Options) -> bool {
+    options.index_dir.is_none() && objects.is_own
 }
 
 /// So many entries are drawn, besides the first and the last.
@@ -162,7 +181,7 @@ impl Place {
             all.write_u8(0);
         }
         let kind = String::from_utf8_lossy(&kind.0[..7]).trim_end().to_string();
-        Some(Self { path: folder.join(format!(".burn-pinned-{kind}-{:016x}.index", all.finish())), names })
+        Some(Self { path: folder.join(format!("{}{kind}-{:016x}.index", bound::NAME, all.finish())), names })
     }
 }
 

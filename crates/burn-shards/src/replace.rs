@@ -19,10 +19,20 @@ pub(crate) fn replace<E>(
     refused: impl Fn(io::Error) -> E,
     write: impl FnOnce(&mut File) -> Result<(), E>,
 ) -> Result<(), E> {
+    let create = |path: &Path| files::with_room(|| OpenOptions::new().write(true).create_new(true).open(path));
+    replace_by(place, create, refused, write)
+}
+
+/// The same, where `create` makes the temporary file, which is not there yet.
+pub(crate) fn replace_by<E>(
+    place: &Path,
+    create: impl FnOnce(&Path) -> io::Result<File>,
+    refused: impl Fn(io::Error) -> E,
+    write: impl FnOnce(&mut File) -> Result<(), E>,
+) -> Result<(), E> {
     let unique = RandomState::new().build_hasher().finish();
     let temporary = place.with_extension(format!("{}-{unique:016x}.{TEMPORARY}", process::id()));
-    let create = || OpenOptions::new().write(true).create_new(true).open(&temporary);
-    let file = files::with_room(create).map_err(&refused);
+    let file = create(&temporary).map_err(&refused);
     let done =
         file.and_then(|mut file| write(&mut file)).and_then(|()| fs::rename(&temporary, place).map_err(&refused));
     if done.is_err() {

@@ -105,6 +105,8 @@ pub(crate) struct Objects {
     store: Arc<dyn Store>,
     /// Where indices are saved: the folder of the first file, or for objects one of the user's.
     pub(crate) folder: Option<PathBuf>,
+    /// Whether that is a folder of the user's cache, where old indices are removed.
+    pub(crate) is_own: bool,
     /// The most bytes that a sample may have.
     largest: u64,
     /// What a store behind a network has besides.
@@ -156,7 +158,7 @@ impl Objects {
     #[cfg(feature = "http")]
     fn named(self, names: &[String], folder: Option<PathBuf>) -> Self {
         let named = |(object, name): (&Object, &String)| Object { name: name.as_str().into(), ..object.clone() };
-        Self { list: self.list.iter().zip(names).map(named).collect(), folder, ..self }
+        Self { list: self.list.iter().zip(names).map(named).collect(), folder, is_own: true, ..self }
     }
 
     /// Objects of a store that a test has made.
@@ -170,6 +172,7 @@ impl Objects {
             list: list.into(),
             store,
             folder,
+            is_own: false,
             largest: LARGEST,
             #[cfg(feature = "remote")]
             far: None,

@@ -6,10 +6,9 @@ use crate::{
     options::Options,
     parallel::in_parallel,
     progress::Progress,
-    replace::replace,
     store::{
         Object, Objects,
-        cache::{Folder, Id, SHARD, SMALL, Set, Sums, bytes_of, unusable, whole_blocks},
+        cache::{Folder, Id, SHARD, SMALL, Set, bytes_of, replace, unusable, whole_blocks},
     },
     url::{shown, url},
 };
@@ -64,13 +63,12 @@ pub(super) fn unpack<'a>(
         }
     }
     let set = reserve(folder, limit, bytes, id(&shards, &sources))?;
-    let _writer = set.writer(PATIENCE).map_err(|error| unusable(folder, &error))?;
     let target = |(n, shard): (usize, &&Packed)| {
         let stem = shard.raw.path.file_stem().unwrap_or_default().to_string_lossy();
         set.folder().join(format!("{n:05}-{stem}{SHARD}"))
     };
     let targets: Vec<PathBuf> = shards.iter().enumerate().map(target).collect();
-    let sums = Sums::open(set.folder()).map_err(|error| unusable(folder, &error))?;
+    let sums = set.sums(PATIENCE).map_err(|error| unusable(folder, &error))?;
     let all: Vec<usize> = (0..shards.len()).collect();
     let there = in_parallel(&all, |n| Ok(sums.has(*n as u64, &targets[*n], shards[*n].raw.bytes)))?;
     let missing: Vec<usize> = all.into_iter().filter(|n| !there[*n]).collect();
@@ -103,19 +101,8 @@ fn limit<'a>(options: &'a Options, first: &Packed, bytes: u64) -> Result<(&'a Pa
 
 /// Opens the set of the shards, with room for all of them.
 fn reserve(path: &Path, limit: u64, bytes: u64, id: Id) -> Result<Set, DataError> {
-    let folder = Folder::open(path, limit)?;
-    let open = || {
-        let mut account = folder.lock()?;
-        let (set, _) = account.open(id)?;
-        let more = bytes.saturating_sub(set.reserved()?);
-        account.make_room(more)?;
-        let room = account.room();
-        if more <= room {
-            account.correct(&set, bytes)?;
-        }
-        Ok((set, more.saturating_sub(room)))
-    };
-    let (set, lacking) = open().map_err(|error| unusable(path, &error))?;
+    let opened = Folder::open(path, limit).and_then(|folder| folder.set(id, bytes, true));
+    let (set, lacking) = opened.map_err(|error| unusable(path, &error))?;
     if lacking == 0 {
         return Ok(set);
     }
@@ -123,7 +110,7 @@ fn reserve(path: &Path, limit: u64, bytes: u64, id: Id) -> Result<Set, DataError
         option: "cache",
         problem: format!(
             "the decompressed shards take {bytes} bytes, and other data sets that are open leave {} of the limit of {limit}",
-            bytes - lacking
+            bytes.saturating_sub(lacking)
         ),
         advice: format!("write `.cache({path:?}, {})`, or name another folder", limit.saturating_add(lacking)),
     })

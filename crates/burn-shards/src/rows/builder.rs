@@ -176,7 +176,8 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     }
 
     /// Names the folder where indices are saved, for shards in folders that cannot be written to. Default: beside the first
-    /// shard, and for URLs a folder of the user's cache, `~/.cache/burn-pinned`.
+    /// shard, and for URLs a folder of the user's cache, `~/.cache/burn-pinned`. In that folder of the user's cache, indices go
+    /// that were not used for 90 days, and the oldest ones beyond 10 GiB.
     pub fn index_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.options.index_dir = Some(folder.into());
         self
@@ -190,8 +191,8 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     /// process may be killed at any time. If the disk gets full or fails, a warning says so, and all is read from the store.
     /// [`open`](Self::open) refuses a limit that the disk has no room for.
     ///
-    /// A page has 1 MB, and is fetched as a whole. Who reads a page that another thread or process fetches waits for it, for a
-    /// minute at most. The objects and shards themselves are never touched.
+    /// A page has 1 MB, and is fetched as a whole, once by each process that wants it at the same time. Several processes that
+    /// fill a cache together may pass its limit, each by 64 pages and those that it is fetching. The objects and shards themselves are never touched.
     pub fn cache(mut self, folder: impl Into<PathBuf>, bytes: u64) -> Self {
         self.options.cache = Some((folder.into(), bytes));
         self

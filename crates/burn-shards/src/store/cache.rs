@@ -1,33 +1,53 @@
 //! A folder on disk where a data set keeps what is dear to get: pages of objects behind a network, decompressed shards.
 //!
-//! Each data set has a folder of its own there, a set. An epoch reads each sample once. So a page that was just read is not
-//! needed sooner than others, and it is never worth while to evict a page for another one. A cache fills up to its limit
-//! and keeps what it has. Sets that nobody has open are evicted as a whole, when another data set is opened that needs the
-//! room.
+//! ```text
+//! cache/
+//!   burn-pinned-cache           marks the folder; locked while a set is opened (`folder.rs`)
+//!   set-<hash of the objects>/  one for each data set (`set.rs`)
+//!     set                       marks the folder; how many bytes it has reserved
+//!     in-use                    its readers hold a shared lock on it
+//!     pages-<n / 128>/<n>       page n with its checksum, of 1 MB or of the end of an object (`layout.rs`, `pages.rs`)
+//!     <n>-<name>.mds            a decompressed shard
+//!     sums                      the checksums of the shards; locked by the process that writes them (`sums.rs`)
+//! ```
+//!
+//! - A file gets its bytes under a temporary name. So it is there as a whole or not at all, whenever a process is killed. What
+//!   has another checksum than it had counts as missing. Nothing else is noted of it.
+//! - An epoch reads each sample once. So a page that was just read is not needed sooner than others, and it is never worth while
+//!   to evict a page for another one. A cache fills up to its limit and keeps what it has. When a data set is opened that needs
+//!   room, sets that nobody has open are evicted as a whole (`folder.rs`).
+//! - All sets together have a limit. Nobody keeps an account of it: a reader counts the files when it opens its set, and again
+//!   after 64 pages of its own (`room.rs`, `tally.rs`). Meanwhile others may write too. So each process may pass the limit by 64
+//!   pages, and by those that it is fetching.
+//! - Threads of one reader fetch a page once (`paged.rs`). Two readers may both fetch it: the one that is later replaces it by
+//!   the same bytes.
+//! - A folder, file or link that may be somebody else's is refused (`ours.rs`).
 
-#[cfg(all(feature = "remote", unix))]
-mod bits;
 mod disk;
 mod folder;
-#[cfg(all(feature = "remote", unix))]
+#[cfg(feature = "remote")]
 mod layout;
+mod lock;
 mod ours;
-#[cfg(all(feature = "remote", unix))]
+#[cfg(feature = "remote")]
 mod paged;
-#[cfg(all(feature = "remote", unix))]
+#[cfg(feature = "remote")]
 mod pages;
+#[cfg(feature = "remote")]
+mod room;
 mod set;
+mod stamp;
 mod sums;
-#[cfg(all(feature = "remote", unix))]
-mod table;
+mod tally;
 #[cfg(all(test, feature = "remote", unix))]
 mod tests;
 
 pub(crate) use disk::{SMALL, whole_blocks};
-#[cfg(all(feature = "remote", unix))]
-pub(crate) use folder::Refusal;
 pub(crate) use folder::{Folder, unusable};
-#[cfg(all(feature = "remote", unix))]
+#[cfg(feature = "remote")]
+pub(crate) use ours::is_foreign;
+pub(crate) use ours::replace;
+#[cfg(feature = "remote")]
 pub(crate) use paged::Cached;
 pub(crate) use set::{Id, SHARD, Set};
-pub(crate) use sums::{Sums, bytes_of};
+pub(crate) use sums::bytes_of;

@@ -1,12 +1,11 @@
 //! Chooses the store of a URL.
 
-#[cfg(unix)]
-use super::cache::{Cached, Refusal};
 #[cfg(feature = "cloud")]
 use super::cloud;
 use super::{
     Far, Object, Objects, Store,
     ahead::Ahead,
+    cache::{Cached, is_foreign, unusable},
     remote::{Found, Remote},
     steady::{Patience, Steady},
 };
@@ -98,7 +97,7 @@ fn objects<R: Remote + 'static>(
     };
     let ahead = (options.read_ahead > 0)
         .then(|| Arc::new(Ahead::new(Arc::clone(&store), stop, options.read_ahead, options.requests)));
-    Ok(Objects { far: Some(Far { ahead, traffic }), ..Objects::new(list, store, own_folder()) })
+    Ok(Objects { far: Some(Far { ahead, traffic }), is_own: true, ..Objects::new(list, store, own_folder()) })
 }
 
 /// A folder of the user's, for what belongs beside files that cannot be written to.
@@ -107,7 +106,6 @@ fn own_folder() -> Option<PathBuf> {
     Some(given.or_else(|| Some(env::home_dir()?.join(".cache")))?.join("burn-pinned"))
 }
 
-#[cfg(unix)]
 fn cached(
     folder: &Path,
     limit: u64,
@@ -117,21 +115,12 @@ fn cached(
 ) -> Result<Arc<dyn Store>, DataError> {
     match Cached::open(folder, limit, list, Arc::clone(&below), Arc::clone(traffic)) {
         Ok(cached) => Ok(Arc::new(cached)),
-        Err(Refusal::Foreign(folder, problem)) => {
-            log::warn!("the cache in {} is not used, and all is read from the store: {problem}", folder.display());
+        Err(error) if is_foreign(&error) => {
+            log::warn!("the cache in {} is not used, and all is read from the store: {error}", folder.display());
             Ok(below)
         }
-        Err(Refusal::Wrong(error)) => Err(error),
+        Err(error) => Err(unusable(folder, &error)),
     }
-}
-
-#[cfg(not(unix))]
-fn cached(_: &Path, _: u64, _: &[Object], _: Arc<dyn Store>, _: &Arc<Traffic>) -> Result<Arc<dyn Store>, DataError> {
-    Err(DataError::Option {
-        option: "cache",
-        problem: "pages of objects are kept in sparse files, as Unix has them".into(),
-        advice: "leave it out, or copy the objects to a disk".into(),
-    })
 }
 
 /// Refuses a query where a store has none: it may be a signature, and would be part of a name.

@@ -136,13 +136,14 @@ impl Store for Local {
     }
 }
 
+/// Fills `into` from a place of a file, on the calling thread.
 #[cfg(unix)]
-fn read_at(file: &File, start: u64, into: &mut [u8]) -> io::Result<()> {
+pub(super) fn read_at(file: &File, start: u64, into: &mut [u8]) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, into, start)
 }
 
 #[cfg(windows)]
-fn read_at(file: &File, mut start: u64, mut into: &mut [u8]) -> io::Result<()> {
+pub(super) fn read_at(file: &File, mut start: u64, mut into: &mut [u8]) -> io::Result<()> {
     use std::os::windows::fs::FileExt;
     while !into.is_empty() {
         match file.seek_read(into, start)? {

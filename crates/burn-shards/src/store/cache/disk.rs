@@ -3,24 +3,13 @@
 use std::{io, path::Path};
 
 /// A disk gives whole blocks. Most file systems have blocks of this size.
-const BLOCK: u64 = 4096;
-/// What the small files of a set may take, besides its table.
+pub(super) const BLOCK: u64 = 4096;
+/// What the small files of a set may take.
 pub(crate) const SMALL: u64 = 64 << 10;
 
-/// What so many bytes in one piece take.
+/// The bytes that a file of this length takes on a disk.
 pub(crate) fn whole_blocks(bytes: u64) -> u64 {
     bytes.checked_next_multiple_of(BLOCK).unwrap_or(u64::MAX)
-}
-
-/// The bytes of a sparse file that are on disk.
-#[cfg(unix)]
-pub(super) fn held(path: &Path) -> u64 {
-    std::fs::metadata(path).map_or(0, |meta| std::os::unix::fs::MetadataExt::blocks(&meta).saturating_mul(512))
-}
-
-#[cfg(not(unix))]
-pub(super) fn held(_: &Path) -> u64 {
-    0
 }
 
 /// The bytes that are free on the disk of a folder, if the system says so.

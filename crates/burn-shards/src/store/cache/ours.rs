@@ -1,7 +1,7 @@
 //! Whether a file is the user's own. On a machine that others use too, somebody may have put a folder or a link in the place of
 //! a cache. Then what is written would go elsewhere, and what is read would be believed.
 
-use crate::files;
+use crate::{files, replace::replace_by};
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io,
@@ -21,7 +21,8 @@ fn foreign(path: &Path, problem: &'static str) -> io::Error {
 }
 
 /// Whether an error says that something is not the user's own.
-pub(super) fn is_foreign(error: &io::Error) -> bool {
+#[cfg(any(feature = "remote", test))]
+pub(crate) fn is_foreign(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Foreign>())
 }
 
@@ -38,14 +39,8 @@ pub(super) fn top(path: &Path) -> io::Result<()> {
 }
 
 /// The same in a cache, where nothing is a link.
-///
-/// Earlier versions made folders that a group could write to. Those lose that right.
 pub(super) fn inner(path: &Path) -> io::Result<()> {
     made(path)?;
-    let meta = fs::symlink_metadata(path)?;
-    if meta.is_dir() && owned(path, &meta).is_ok() {
-        take_rights(path, &meta)?;
-    }
     checked(path, &fs::symlink_metadata(path)?)
 }
 
@@ -64,6 +59,15 @@ fn checked(path: &Path, meta: &fs::Metadata) -> io::Result<()> {
     private(path, meta)
 }
 
+/// Writes a file of this user alone under a temporary name, and then renames it. So nobody sees half of it.
+pub(crate) fn replace<E>(
+    path: &Path,
+    refused: impl Fn(io::Error) -> E,
+    write: impl FnOnce(&mut File) -> Result<(), E>,
+) -> Result<(), E> {
+    replace_by(path, |path| file(path, OpenOptions::new().write(true).create_new(true)), refused, write)
+}
+
 /// Opens a file to read and write it, and makes it if need be. Locks of network file systems need both.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     file(path, OpenOptions::new().create(true).truncate(false).read(true).write(true))
@@ -72,6 +76,12 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
 /// The same, if it is there.
 pub(super) fn existing(path: &Path) -> io::Result<File> {
     file(path, OpenOptions::new().read(true).write(true))
+}
+
+/// Opens a file to read it.
+#[cfg(feature = "remote")]
+pub(super) fn to_read(path: &Path) -> io::Result<File> {
+    file(path, OpenOptions::new().read(true))
 }
 
 #[cfg(unix)]
@@ -113,18 +123,6 @@ fn private(path: &Path, meta: &fs::Metadata) -> io::Result<()> {
     } else {
         Err(foreign(path, "can be written by others: take that right away (`chmod 700`)"))
     }
-}
-
-#[cfg(unix)]
-fn take_rights(path: &Path, meta: &fs::Metadata) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    let is_private = private(path, meta).is_ok();
-    if is_private { Ok(()) } else { fs::set_permissions(path, fs::Permissions::from_mode(0o700)) }
-}
-
-#[cfg(not(unix))]
-fn take_rights(_: &Path, _: &fs::Metadata) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(not(unix))]

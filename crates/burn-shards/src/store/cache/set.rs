@@ -1,42 +1,30 @@
-//! A data set in a cache: a folder of its own, which says how many bytes it has reserved.
+//! A data set in a cache: a folder of its own, with a file for each page or each decompressed shard.
 
-use super::{disk::held, ours, sums::SUMS};
+use super::{lock, ours, sums::Sums, tally::Tally};
 use crate::{replace::TEMPORARY, store::Object};
-use crc32fast::Hasher as Crc;
+use crc32fast::{Hasher as Crc, hash};
 use fnv::FnvHasher;
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, DirEntry, File},
     hash::Hasher,
     io::{self, Read, Write},
     path::{Path, PathBuf},
-    thread,
     time::{Duration, Instant, SystemTime},
 };
 
-/// What is in a set, and in which version: the last byte. It begins the file [`HEAD`], which says what the folder is.
-const MAGIC: &[u8; 8] = b"burnpse1";
+/// The file that says that a folder is a set, and how many bytes it has reserved. It begins with its kind and version.
 const HEAD: &str = "set";
-/// Of a head nothing behind is read.
-const LONGEST: u64 = 64;
+const MAGIC: &[u8; 8] = b"burnpse2";
+/// The head of version 1.
+const OLD: &[u8; 8] = b"burnpse1";
 /// Whoever has the set open holds a shared lock on this file.
 const IN_USE: &str = "in-use";
-/// A file that a copy of a process may have locked is looked at so often, with a pause between.
-pub(super) const COPIES: u32 = 20;
-const COPY: Duration = Duration::from_millis(5);
-/// A copy that is still there after so many looks has been stopped.
-const STOPPED: u32 = 1000;
-/// The file of the pages. It is sparse.
-pub(super) const DATA: &str = "data";
-/// The file that says which pages are there.
-pub(super) const TABLE: &str = "table";
-/// How the names of the files begin that readers hold a lock on.
-pub(super) const READER: &str = "reader-";
-/// Whoever writes shards into the set holds a lock on this file.
-const WRITER: &str = "writer";
+/// How the names of the folders of pages begin.
+pub(super) const PAGES: &str = "pages-";
 /// How the names of decompressed shards end.
 pub(crate) const SHARD: &str = ".mds";
 
-/// Names a data set: by what is in it, in order.
+/// Names a data set: by the names, sizes and tags of its objects, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Id {
     hash: u64,
@@ -60,49 +48,14 @@ impl Id {
     }
 
     fn folder(self) -> String {
-        format!("set-{:016x}", self.hash)
+        format!("set-{:016x}{:08x}", self.hash, self.check)
     }
 }
 
-/// Whether a name is one that a set's folder may have.
-fn is_ours(name: &str) -> bool {
-    name.strip_prefix("set-").is_some_and(|hash| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
-}
-
-/// What the file [`HEAD`] says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Head {
-    id: Id,
-    /// The bytes that the set may have on disk.
-    reserved: u64,
-}
-
-impl Head {
-    /// `None` if there is none yet.
-    fn read(folder: &Path) -> io::Result<Option<Self>> {
-        let mut file = Vec::new();
-        match ours::existing(&folder.join(HEAD)) {
-            Ok(from) => from.take(LONGEST).read_to_end(&mut file)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        if file.is_empty() {
-            return Ok(None);
-        }
-        let word = |at: usize| file.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
-        let head = || {
-            let id = Id { hash: word(8)?, check: word(16)? as u32 };
-            file.starts_with(MAGIC).then_some(Self { id, reserved: word(24)? })
-        };
-        head().map(Some).ok_or_else(|| strange(&folder.join(HEAD)))
-    }
-
-    /// Written in place: it is as long as before.
-    fn write(self, folder: &Path) -> io::Result<()> {
-        let mut bytes = MAGIC.to_vec();
-        [self.id.hash, self.id.check.into(), self.reserved].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
-        ours::open(&folder.join(HEAD))?.write_all(&bytes)
-    }
+/// The head that a set's folder of this name must have.
+fn magic(name: &str) -> Option<&'static [u8; 8]> {
+    let hash = name.strip_prefix("set-").filter(|hash| hash.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    [(24, MAGIC), (16, OLD)].into_iter().find(|(length, _)| *length == hash.len()).map(|(_, magic)| magic)
 }
 
 /// Another version or another program has made it.
@@ -114,62 +67,67 @@ pub(super) fn strange(path: &Path) -> io::Error {
 #[derive(Debug)]
 pub(crate) struct Set {
     folder: PathBuf,
-    id: Id,
     /// Locked.
     _in_use: File,
 }
 
 impl Set {
-    /// Opens a set, and makes it if need be. Also tells whether nobody else has it open. Only who holds the account's lock
-    /// may open sets.
+    /// Opens a set, and makes it if need be. Also tells whether nobody else has it open: then what was left half written is
+    /// removed. Only who holds the folder's lock may open sets.
     pub(super) fn open(cache: &Path, id: Id) -> io::Result<(Self, bool)> {
         let folder = cache.join(id.folder());
         ours::inner(&folder)?;
-        let in_use = ours::open(&folder.join(IN_USE))?;
-        let is_alone = take_soon(&in_use)?;
-        match Head::read(&folder)? {
-            Some(head) if head.id == id => {}
-            Some(_) if is_alone => {
-                clear(&folder)?; // damaged
-                Head { id, reserved: 0 }.write(&folder)?;
+        let path = folder.join(IN_USE);
+        let in_use = ours::open(&path)?;
+        let is_alone = lock::taken(lock::COPIES, || in_use.try_lock())?;
+        let set = Self { folder, _in_use: in_use };
+        let entries = entries(&set.folder)?;
+        match head(&set.folder)? {
+            None if entries.len() <= 2 => set.reserve(0)?,
+            Some(head) if head.starts_with(MAGIC) => {}
+            _ => return Err(strange(&set.folder.join(HEAD))),
+        }
+        for entry in entries.iter().filter(|entry| entry.file_name().to_string_lossy().starts_with(PAGES)) {
+            ours::inner(&entry.path())?;
+            if is_alone {
+                remove_half_written(&entry.path())?;
             }
-            None if fs::read_dir(&folder)?.count() <= 2 => Head { id, reserved: 0 }.write(&folder)?,
-            _ => return Err(strange(&folder)),
         }
-        in_use.set_modified(SystemTime::now())?;
+        set._in_use.set_modified(SystemTime::now())?;
         if is_alone {
-            in_use.unlock()?;
+            set._in_use.unlock()?;
         }
-        // Who locks it otherwise holds the account's lock. Only a copy of such a process may have it still.
-        if !soon(STOPPED, || is_taken(in_use.try_lock_shared()))? {
-            let problem = format!("another process holds {}, and does not go on", folder.join(IN_USE).display());
-            return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
-        }
-        Ok((Self { folder, id, _in_use: in_use }, is_alone))
+        // Who locks it otherwise holds the folder's lock. Only a copy of such a process may have it still.
+        lock::wait(&path, || set._in_use.try_lock_shared())?;
+        Ok((set, is_alone))
     }
 
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    pub(crate) fn reserved(&self) -> io::Result<u64> {
-        Ok(Head::read(&self.folder)?.map_or(0, |head| head.reserved))
+    /// Says how many bytes the set has, whatever it has now. 0 leaves it to the count.
+    pub(super) fn reserve(&self, bytes: u64) -> io::Result<()> {
+        let bytes = bytes.to_le_bytes();
+        // In place: it is as long as before.
+        ours::open(&self.folder.join(HEAD))?.write_all(&[&MAGIC[..], &bytes, &hash(&bytes).to_le_bytes()].concat())
     }
 
-    /// Only who holds the account's lock may do so.
-    pub(super) fn set_reserved(&self, reserved: u64) -> io::Result<()> {
-        Head { id: self.id, reserved }.write(&self.folder)
+    /// Removes all that it has.
+    pub(super) fn clear(&self) -> io::Result<()> {
+        clear(&self.folder)
     }
 
-    /// Waits until nobody else writes shards into the set, and removes what was left half written. It ends with the file.
+    /// Waits until nobody else writes shards into the set, and removes what was left half written. Until the checksums are
+    /// dropped, others wait.
     ///
     /// # Errors
     /// If another process has it, and the files do not grow for so long.
-    pub(crate) fn writer(&self, patience: Duration) -> io::Result<File> {
-        let file = ours::open(&self.folder.join(WRITER))?;
+    pub(crate) fn sums(&self, patience: Duration) -> io::Result<Sums> {
+        let file = Sums::file(&self.folder)?;
         let (mut since, mut written) = (Instant::now(), 0);
-        while !take_soon(&file)? {
-            let now = self.written()?;
+        while !lock::taken(lock::COPIES, || file.try_lock())? {
+            let now = entries(&self.folder)?.iter().filter_map(|entry| Some(entry.metadata().ok()?.len())).sum();
             if now != written {
                 (since, written) = (Instant::now(), now);
             } else if since.elapsed() > patience {
@@ -178,112 +136,87 @@ impl Set {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
             }
         }
-        for entry in fs::read_dir(&self.folder)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|end| end == TEMPORARY) {
-                fs::remove_file(path)?;
-            }
-        }
-        Ok(file)
-    }
-
-    /// The length of all files. Some may go meanwhile.
-    fn written(&self) -> io::Result<u64> {
-        let length =
-            |entry: io::Result<fs::DirEntry>| entry.and_then(|entry| entry.metadata()).map_or(0, |meta| meta.len());
-        Ok(fs::read_dir(&self.folder)?.map(length).sum())
-    }
-
-    /// Removes all pages.
-    #[cfg(all(feature = "remote", unix))]
-    pub(super) fn clear(&self) -> io::Result<()> {
-        clear(&self.folder)
+        remove_half_written(&self.folder)?;
+        Ok(Sums::new(file))
     }
 }
 
 /// A set as one sees it from outside.
 #[derive(Debug)]
 pub(super) struct Seen {
-    folder: PathBuf,
-    /// What it has reserved, or on disk if that is more.
+    pub(super) folder: PathBuf,
+    /// The bytes that it has reserved, or on disk.
     pub(super) bytes: u64,
     /// When it was opened last.
     pub(super) opened: SystemTime,
+    /// Whether it is of an earlier version.
+    pub(super) is_old: bool,
 }
 
 impl Seen {
-    /// All sets of a cache. What another version or a stranger has made is none.
-    pub(super) fn all(cache: &Path) -> io::Result<Vec<Self>> {
-        let mut all = Vec::new();
-        for entry in fs::read_dir(cache)? {
-            let entry = entry?;
-            let folder = entry.path();
+    /// All sets of a cache. What a later version or a stranger has made is none.
+    pub(super) fn all(cache: &Path, tally: &mut Tally) -> io::Result<Vec<Self>> {
+        let mut seen = |entry: DirEntry| {
+            let (folder, magic) = (entry.path(), magic(&entry.file_name().to_string_lossy())?);
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if !is_folder || !is_ours(&entry.file_name().to_string_lossy()) {
-                continue;
-            }
-            if let Ok(Some(head)) = Head::read(&folder) {
-                let opened = fs::metadata(folder.join(IN_USE)).and_then(|meta| meta.modified());
-                let bytes = head.reserved.max(held(&folder.join(DATA))); // after a power failure the file may have more
-                all.push(Self { folder, bytes, opened: opened.unwrap_or(SystemTime::UNIX_EPOCH) });
-            }
-        }
-        Ok(all)
+            let head =
+                if is_folder { head(&folder).ok()?.filter(|head| head.starts_with(magic))? } else { return None };
+            let is_old = magic == OLD;
+            let bytes = match reserved(&head) {
+                _ if is_old => 0, // it has a sparse file, and is removed when another set is opened
+                0 => tally.bytes(&folder),
+                reserved => reserved,
+            };
+            let opened = fs::metadata(folder.join(IN_USE)).and_then(|meta| meta.modified());
+            Some(Self { folder, bytes, opened: opened.unwrap_or(SystemTime::UNIX_EPOCH), is_old })
+        };
+        Ok(entries(cache)?.into_iter().filter_map(&mut seen).collect())
     }
 
-    /// Removes the set, unless somebody has it open as often as one looks. Only who holds the account's lock may do so.
-    pub(super) fn evict(&self, looks: u32) -> io::Result<bool> {
+    /// Removes the set, unless somebody has it open for all this time. Only who holds the folder's lock may do so.
+    pub(super) fn evict(&self, time: Duration) -> io::Result<bool> {
         let in_use = ours::open(&self.folder.join(IN_USE))?;
-        if !soon(looks, || take(&in_use))? {
-            return Ok(false);
+        let is_free = lock::taken(time, || in_use.try_lock())?;
+        if is_free {
+            clear(&self.folder)?;
+            // The head goes late: if this process is killed before, the rest is still a set.
+            fs::remove_dir_all(&self.folder)?;
         }
-        clear(&self.folder)?;
-        // The head goes late: if this process is killed here, the rest is still a set.
-        [HEAD, IN_USE].iter().try_for_each(|name| fs::remove_file(self.folder.join(name)))?;
-        let _ = fs::remove_dir(&self.folder); // a stranger may have put something there
-        Ok(true)
+        Ok(is_free)
     }
 }
 
-/// Locks a file for this handle alone, if nobody else has locked it.
-pub(super) fn take(file: &File) -> io::Result<bool> {
-    is_taken(file.try_lock())
+/// The file [`HEAD`]. `None` if there is none yet.
+fn head(folder: &Path) -> io::Result<Option<Vec<u8>>> {
+    let mut head = Vec::new();
+    match ours::existing(&folder.join(HEAD)) {
+        Ok(file) => file.take(64).read_to_end(&mut head)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    Ok(Some(head).filter(|head| !head.is_empty()))
 }
 
-fn is_taken(locked: Result<(), TryLockError>) -> io::Result<bool> {
-    match locked {
-        Ok(()) => Ok(true),
-        Err(TryLockError::WouldBlock) => Ok(false),
-        Err(TryLockError::Error(error)) => Err(error),
-    }
+/// The bytes that a set has reserved. 0 if that is damaged.
+fn reserved(head: &[u8]) -> u64 {
+    let bytes = head.get(8..).and_then(|rest| rest.split_first_chunk());
+    bytes.filter(|(bytes, sum)| hash(*bytes).to_le_bytes() == **sum).map_or(0, |(bytes, _)| u64::from_le_bytes(*bytes))
 }
 
-/// The same, with some patience.
-fn take_soon(file: &File) -> io::Result<bool> {
-    soon(COPIES, || take(file))
+fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
+    fs::read_dir(folder)?.collect()
 }
 
-/// Tries to lock a file for a while. A process that starts another one has made a copy of itself, which has its locks until
-/// that program runs.
-fn soon(looks: u32, take: impl Fn() -> io::Result<bool>) -> io::Result<bool> {
-    for _ in 0..looks {
-        if take()? {
-            return Ok(true);
-        }
-        thread::sleep(COPY);
-    }
-    take()
+fn remove_half_written(folder: &Path) -> io::Result<()> {
+    let is_half = |entry: &DirEntry| entry.path().extension().is_some_and(|end| end == TEMPORARY);
+    entries(folder)?.iter().filter(|entry| is_half(entry)).try_for_each(|entry| fs::remove_file(entry.path()))
 }
 
-/// Removes the files of a set that hold data, and no others.
-fn clear(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        let text = name.to_string_lossy();
-        let is_ours = [DATA, TABLE, WRITER, SUMS].contains(&&*text) || text.starts_with(READER);
-        if is_ours || text.ends_with(SHARD) || text.ends_with(&format!(".{TEMPORARY}")) {
-            fs::remove_file(folder.join(&name))?;
-        }
-    }
-    Ok(())
+/// Removes what a set has. No link is followed.
+fn clear(set: &Path) -> io::Result<()> {
+    let is_data = |entry: &DirEntry| [HEAD, IN_USE].iter().all(|name| entry.file_name() != *name);
+    entries(set)?.iter().filter(|entry| is_data(entry)).try_for_each(|entry| match entry.file_type()?.is_dir() {
+        true => fs::remove_dir_all(entry.path()),
+        false => fs::remove_file(entry.path()),
+    })
 }

