@@ -192,7 +192,8 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     /// [`open`](Self::open) refuses a limit that the disk has no room for.
     ///
     /// A page has 1 MB, and is fetched as a whole, once by each process that wants it at the same time. Several processes that
-    /// fill a cache together may pass its limit, each by 64 pages and those that it is fetching. The objects and shards themselves are never touched.
+    /// fill a cache together may pass its limit, each by 64 pages and those that it is fetching. The objects and shards
+    /// themselves are never touched.
     pub fn cache(mut self, folder: impl Into<PathBuf>, bytes: u64) -> Self {
         self.options.cache = Some((folder.into(), bytes));
         self
