@@ -35,7 +35,7 @@ use std::{
 /// Objects of the hub. Each is of one commit, and never changes.
 #[derive(Debug)]
 pub(super) struct Hub {
-    api: Api,
+    api: Box<Api>,
     objects: Vec<Place>,
 }
 
@@ -158,7 +158,7 @@ fn open_with(api: Api, urls: &[String]) -> Result<Opened, DataError> {
             None => Place::There(Box::new(There { at: api.target(path)?, bytes: entry.size, moved: Mutex::default() })),
         });
     }
-    Ok(Opened::There((objects, Hub { api, objects: places })))
+    Ok(Opened::There((objects, Hub { api: Box::new(api), objects: places })))
 }
 
 /// Lists the Parquet files that the hub has made of a split: `org/name` and `split` or `config/split`.
