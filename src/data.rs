@@ -64,6 +64,11 @@ impl<T> ReadAhead for Rows<T> {
 /// # Ok::<(), burn_pinned::data::DataError>(())
 /// ```
 #[cfg(feature = "vision")]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no limits of images",
+    label = "these are not the options of rows",
+    note = "call `image_limits` between `Rows::tar(..)`, or another format, and `open`"
+)]
 pub trait ImageLimits: Sized {
     /// Sets what the file of an image may hold. Default: [`Limits::default`].
     fn image_limits(self, limits: Limits) -> Self;

@@ -42,6 +42,8 @@ pub enum Fault {
     None,
     /// It is not about a file: this answer, with lines of headers.
     Answer(u16, String, String),
+    /// The same, but of so many bytes, which come one by one.
+    Trickle(u16, String, usize),
     /// The answer comes later.
     Late(Duration),
     /// So many bytes, and the connection ends.
@@ -206,6 +208,14 @@ impl Shared {
             Fault::Answer(status, lines, body) => {
                 let (length, body) = (body.len(), if request.is_head { "" } else { body.as_str() });
                 return write!(to, "HTTP/1.1 {status} Told\r\nContent-Length: {length}\r\n{lines}\r\n{body}");
+            }
+            Fault::Trickle(status, lines, length) => {
+                write!(to, "HTTP/1.1 {status} Told\r\nContent-Length: {length}\r\n{lines}\r\n")?;
+                for _ in 0..*length {
+                    to.write_all(b"x").and_then(|()| to.flush())?;
+                    thread::sleep(Duration::from_millis(20));
+                }
+                return Ok(());
             }
             Fault::Late(time) => thread::sleep(*time),
             Fault::Reset => return broken,

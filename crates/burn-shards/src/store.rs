@@ -18,6 +18,10 @@ mod http;
 #[cfg(feature = "http")]
 mod hub;
 mod local;
+#[cfg(any(feature = "http", feature = "cloud"))]
+mod names;
+#[cfg(any(feature = "http", feature = "cloud"))]
+mod proxies;
 #[cfg(feature = "remote")]
 mod remote;
 #[cfg(any(feature = "http", feature = "cloud"))]
@@ -28,6 +32,8 @@ mod steady;
 mod stop;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod tls;
+#[cfg(any(feature = "http", feature = "cloud"))]
+mod waits;
 #[cfg(any(feature = "http", feature = "cloud"))]
 mod wild;
 

@@ -1,29 +1,37 @@
 //! One request of HTTP: where it goes, and what its answer means.
 
 use super::{
+    proxies::Proxies,
     remote::{Again, CHANGED, Refused, SMALL, no},
+    stop::{STOPPED, Stop},
     tls,
+    waits::{Paced, Waits},
 };
 use crate::error::DataError;
+use rustls::crypto::ring;
+use rustls_pki_types::CertificateDer;
 use std::{
     io::{self, Read},
     ops::Range,
-    time::Duration,
+    sync::Arc,
 };
 use ureq::{
-    Agent, Body,
+    Agent, Body, Proxy,
     http::{HeaderMap, HeaderValue, Response, header},
     tls::{Certificate, RootCerts, TlsConfig},
-    unversioned::{
-        resolver::DefaultResolver,
-        transport::{Connector, DefaultConnector},
-    },
+    unversioned::transport::{ConnectProxyConnector, Connector, RustlsConnector},
 };
 
 mod quiet;
+mod resolver;
+mod socket;
 mod target;
+#[cfg(test)]
+mod tests;
 
-use quiet::Quietly;
+use quiet::{Quietly, Secrets};
+use resolver::{Resolver, forwarder};
+use socket::Sockets;
 pub(super) use target::Target;
 
 /// More redirects are a circle.
@@ -31,59 +39,93 @@ const REDIRECTS: usize = 5;
 /// Connections that are kept for the next request.
 const KEPT: usize = 128;
 
-/// How long each wait may take.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Waits {
-    pub(super) connect: Duration,
-    /// For the head of an answer.
-    pub(super) answer: Duration,
-    /// For the next bytes.
-    pub(super) bytes: Duration,
-}
-
-impl Default for Waits {
-    fn default() -> Self {
-        let seconds = Duration::from_secs;
-        Self { connect: seconds(10), answer: seconds(30), bytes: seconds(30) }
-    }
-}
-
 /// Asks servers, and keeps connections to them.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
-    agent: Agent,
+    direct: Agent,
+    /// For servers behind a proxy that makes a tunnel to them, by the proxy's URL.
+    tunnels: Arc<[(Tunnel, Agent)]>,
+    proxies: Proxies,
+    waits: Waits,
+    stop: Stop,
 }
+
+/// The URL of a proxy, which may have a password.
+#[derive(PartialEq, Eq, derive_more::Debug)]
+#[debug("Tunnel")]
+struct Tunnel(String);
 
 /// An answer with a body.
 pub(super) struct Answer {
     response: Response<Body>,
+    waits: Waits,
     /// Who gave it, after redirects.
     pub(super) from: Target,
 }
 
 impl Client {
-    /// Trusts the roots of Mozilla's list, or those of the file that `SSL_CERT_FILE` names.
-    pub(super) fn new(waits: Waits) -> Result<Self, DataError> {
-        let roots = match tls::roots()? {
-            Some(roots) => roots.iter().map(|root| Certificate::from_der(root).to_owned()).collect::<Vec<_>>().into(),
-            None => RootCerts::WebPki,
+    /// Has the proxies of the environment, and trusts the authorities of [`tls::roots`]. The stop ends its waits.
+    pub(super) fn new(waits: Waits, stop: Stop) -> Result<Self, DataError> {
+        Self::with(waits, stop, Proxies::find(), tls::roots()?)
+    }
+
+    pub(super) fn with(
+        waits: Waits,
+        stop: Stop,
+        proxies: Proxies,
+        roots: Vec<CertificateDer<'static>>,
+    ) -> Result<Self, DataError> {
+        let roots: RootCerts =
+            roots.iter().map(|root| Certificate::from_der(root).to_owned()).collect::<Vec<_>>().into();
+        let tls = TlsConfig::builder().root_certs(roots);
+        let tls = tls.unversioned_rustls_crypto_provider(Arc::new(ring::default_provider())).build();
+        let agent = |tunnel: Option<Proxy>| {
+            let is_tunnel = tunnel.is_some();
+            let config = Agent::config_builder()
+                .http_status_as_error(false)
+                .max_redirects(0)
+                .max_redirects_will_error(false)
+                .accept_encoding("identity")
+                .user_agent(concat!("burn-pinned/", env!("CARGO_PKG_VERSION")))
+                .tls_config(tls.clone())
+                .proxy(tunnel)
+                .max_idle_connections(KEPT)
+                .max_idle_connections_per_host(KEPT)
+                .timeout_connect(Some(waits.connect))
+                .timeout_send_request(Some(waits.answer))
+                .timeout_recv_response(Some(waits.answer))
+                .timeout_per_read(Some(waits.bytes))
+                .timeout_per_write(Some(waits.bytes));
+            let connector = ().chain(ConnectProxyConnector::default()).chain(Sockets(stop.clone()));
+            let connector = connector.chain(RustlsConnector::default()).chain(Quietly { is_tunnel });
+            let proxies = if is_tunnel { Proxies::default() } else { proxies.clone() };
+            let resolver = Resolver { time: waits.connect, stop: stop.clone(), proxies };
+            Agent::with_parts(config.build(), connector, resolver)
         };
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .accept_encoding("identity")
-            .user_agent(concat!("burn-pinned/", env!("CARGO_PKG_VERSION")))
-            .tls_config(TlsConfig::builder().root_certs(roots).build())
-            .max_idle_connections(KEPT)
-            .max_idle_connections_per_host(KEPT)
-            .timeout_connect(Some(waits.connect))
-            .timeout_send_request(Some(waits.answer))
-            .timeout_recv_response(Some(waits.answer))
-            .timeout_per_read(Some(waits.bytes))
-            .timeout_per_write(Some(waits.bytes));
-        let connector = DefaultConnector::new().chain(Quietly);
-        Ok(Self { agent: Agent::with_parts(config.build(), connector, DefaultResolver::default()) })
+        let tunnels = proxies.urls().map(|url| {
+            let proxy = Proxy::new(url).map_err(|_| DataError::Option {
+                option: "paths",
+                problem: "a proxy of the environment has a name or a password that is no text".into(),
+                advice: "correct `http_proxy`, `https_proxy` or `all_proxy`, or unset it".into(),
+            });
+            Ok((Tunnel(url.into()), agent(Some(proxy?))))
+        });
+        let tunnels = tunnels.collect::<Result<_, DataError>>()?;
+        Ok(Self { direct: agent(None), tunnels, proxies, waits, stop })
+    }
+
+    /// The agent that asks a server, and what goes along to a proxy that passes the request on.
+    fn route(&self, to: &Target) -> Result<(&Agent, Secrets), Refused> {
+        let secrets =
+            Secrets { query: to.query().map(String::from), authorization: to.secret().cloned(), forward: None };
+        let (is_tls, host, port) = to.server();
+        let Some(url) = self.proxies.through(is_tls, host, port)? else { return Ok((&self.direct, secrets)) };
+        if forwarder(&self.proxies, &to.without_query()).is_some() {
+            let secret = Target::new(url).and_then(|proxy| proxy.secret().cloned());
+            return Ok((&self.direct, Secrets { forward: Some((to.origin(), secret)), ..secrets }));
+        }
+        let tunnel = self.tunnels.iter().find(|(tunnel, _)| tunnel.0 == url);
+        Ok((tunnel.map_or(&self.direct, |(_, agent)| agent), secrets))
     }
 
     /// Asks for an object, or a part of it, of a version if one is named. Redirects are followed. What a target holds in
@@ -96,7 +138,8 @@ impl Client {
     ) -> Result<Answer, Refused> {
         let mut from = target.clone();
         for _ in 0..=REDIRECTS {
-            let mut request = self.agent.get(from.without_query());
+            let (agent, secrets) = self.route(&from)?;
+            let mut request = agent.get(from.without_query());
             if let Some(part) = part {
                 request = request.header(header::RANGE, format!("bytes={}-{}", part.start, part.end.saturating_sub(1)));
             }
@@ -104,12 +147,15 @@ impl Client {
             if let Some(version) = version.filter(|version| !version.as_bytes().starts_with(b"W/")) {
                 request = request.header(header::IF_MATCH, version);
             }
-            let response = quiet::call(from.query(), from.secret(), || request.call());
-            let response = response.map_err(|error| failed(&error))?;
+            let response = quiet::call(secrets, || request.call()).map_err(|error| match self.stop.is_set() {
+                true => no(None, STOPPED),
+                false => failed(&error),
+            })?;
             let status = response.status();
             if !status.is_redirection() {
-                let answer = Answer { response, from };
-                return if status.is_success() || answer.is_empty() { Ok(answer) } else { Err(refused(&answer)) };
+                let answer = Answer { response, waits: self.waits, from };
+                let is_empty = answer.is_empty() && part.is_some_and(|part| part.start == 0);
+                return if status.is_success() || is_empty { Ok(answer) } else { Err(refused(&answer)) };
             }
             let to = response.headers().get(header::LOCATION).and_then(|place| place.to_str().ok());
             let to = to.and_then(|place| from.follow(place));
@@ -118,9 +164,8 @@ impl Client {
             if from.is_safer_than(&to) {
                 return Err(wrong("the server leads from https to http, where anybody can read along"));
             }
+            // The rest of the answer may be slow, so its connection is closed.
             from = to;
-            // A connection is kept only if all of the answer was read.
-            _ = io::copy(&mut response.into_body().into_reader().take(1 << 16), &mut io::sink());
         }
         Err(no(None, "the server names other places without end"))
     }
@@ -174,9 +219,9 @@ impl Answer {
         Some((part, number(size)))
     }
 
-    /// Whether no part was given because the object has no bytes.
+    /// Whether no part from the first byte on was given because the object has no bytes. S3 does not say the size then.
     pub(super) fn is_empty(&self) -> bool {
-        self.status() == 416 && self.range() == Some((0..0, Some(0)))
+        self.status() == 416 && self.range().is_none_or(|range| range == (0..0, Some(0)))
     }
 
     /// The bytes of a part of an object that has so many bytes, if that is what the answer is. They may end early.
@@ -185,6 +230,7 @@ impl Answer {
         let (there, size) = match (self.status(), self.range()) {
             (206, Some(there)) => there,
             (206, None) => return Err(no(status, "the server does not say which bytes it gives")),
+            (416, _) => return Err(no(status, CHANGED)),
             _ => (0..self.length().unwrap_or(bytes), self.length()),
         };
         if size.is_some_and(|size| size != bytes) {
@@ -200,7 +246,7 @@ impl Answer {
 
     pub(super) fn body(self) -> impl Read + Send + 'static {
         let left = self.length();
-        Whole { left, body: self.response.into_body().into_reader() }
+        Paced::new(Whole { left, body: self.response.into_body().into_reader() }, self.waits)
     }
 }
 
@@ -247,16 +293,4 @@ fn failed(error: &ureq::Error) -> Refused {
         _ => ("the request cannot be made: is the URL right?".into(), Again::No),
     };
     Refused { status: None, problem, again }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_proxy_that_fails_may_answer_later() {
-        let refused = failed(&ureq::Error::ConnectProxyFailed("proxy server responded 503/503".into()));
-        assert_eq!((refused.again, refused.status), (Again::Yes, None));
-        assert!(refused.problem.contains("proxy server responded 503"), "{refused}");
-    }
 }

@@ -8,8 +8,10 @@ mod thread;
 
 use super::{
     Object,
-    remote::{Again, CHANGED, Found, Refused, Remote, SMALL, no, unreadable},
+    remote::{Again, CHANGED, Found, Refused, Remote, no, unreadable},
     steady::{Patience, patiently},
+    stop::Stop,
+    waits::{Paced, Waits},
     wild::{Wild, is_wild},
 };
 use crate::{
@@ -19,14 +21,17 @@ use crate::{
 use bytes::{Buf, Bytes};
 use fnv::FnvHasher;
 use futures_util::{StreamExt, stream::BoxStream};
-use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStoreExt, list::PaginatedListOptions, path::Path};
+use object_store::{
+    Attribute, GetOptions, GetRange, ObjectMeta, ObjectStoreExt, list::PaginatedListOptions, path::Path,
+};
 use place::{Bucket, Place};
-use service::{Connector, Waits, told};
+use service::{Connector, told};
 use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
     error::Error,
     fmt,
+    future::Future,
     hash::{Hash, Hasher},
     io::{self, Read},
     ops::Range,
@@ -40,6 +45,7 @@ const AT_ONCE: usize = 32;
 /// Objects of one cloud, as they were when they were opened.
 pub(super) struct Cloud {
     objects: Vec<Seen>,
+    waits: Waits,
     // Dropped last.
     thread: CloudThread,
 }
@@ -71,18 +77,18 @@ type Connect<'a> = dyn Fn(&Place) -> Result<Arc<dyn Bucket>, DataError> + 'a;
 fn expand_with(text: &str, connect: &Connect<'_>, patience: &Patience) -> Result<Vec<String>, DataError> {
     let place = Place::parse(text)?;
     let wild = Wild::new(text, place.key.as_ref())?;
-    let (thread, store) = (start(&place)?, connect(&place)?);
+    let (thread, store) = (start(&place, patience.stop.clone())?, connect(&place)?);
     let prefix = (!wild.folder.is_empty()).then(|| format!("{}/", wild.folder));
-    let (mut keys, mut tokens, mut page_token) = (Vec::<String>::new(), HashSet::new(), None);
+    let (mut found, mut tokens, mut page_token) = (Vec::new(), HashSet::new(), None);
     loop {
         // Of a long list, only the page that has failed is asked for again.
         let page = || {
             let delimiter = (!wild.is_deep).then_some(Cow::Borrowed("/"));
             let options = PaginatedListOptions { delimiter, page_token: page_token.clone(), ..Default::default() };
-            thread.wait(store.list_paginated(prefix.as_deref(), options)).map_err(|error| refused(&error))
+            ask(&thread, store.list_paginated(prefix.as_deref(), options))
         };
         let page = patiently(patience, page).map_err(|error| unreadable(text, error))?;
-        keys.extend(page.result.objects.into_iter().map(|meta| String::from(meta.location)));
+        found.extend(page.result.objects.into_iter().filter(|meta| wild.is_match(meta.location.as_ref())));
         let Some(next) = page.page_token else { break };
         if !tokens.insert(next.clone()) {
             let problem = "the store names a next page that was there before".into();
@@ -90,16 +96,47 @@ fn expand_with(text: &str, connect: &Connect<'_>, patience: &Patience) -> Result
         }
         page_token = Some(next);
     }
-    Ok(wild.matches(keys)?.into_iter().map(|key| place.url(&key)).collect())
+    let kept = in_parallel_by(AT_ONCE, &found, |meta| {
+        let is_folder = || marks_folder(&thread, &*store, meta);
+        let is_folder = meta.size == 0 && patiently(patience, is_folder).map_err(|error| unreadable(text, error))?;
+        Ok((!is_folder).then(|| meta.location.to_string()))
+    })?;
+    let keys = wild.matches(kept.into_iter().flatten())?;
+    Ok(keys.into_iter().map(|key| place.url(&key)).collect())
+}
+
+/// Whether an object without bytes only marks a folder. Its name has ended with a slash, so there is none of the name
+/// without it, or Azure says so.
+fn marks_folder(thread: &CloudThread, store: &dyn Bucket, meta: &ObjectMeta) -> Result<bool, Refused> {
+    let head = GetOptions { head: true, ..GetOptions::default() };
+    match ask(thread, store.get_opts(&meta.location, head)) {
+        Ok(got) => {
+            let says = got.attributes.get(&Attribute::Metadata("hdi_isfolder".into()));
+            Ok(says.is_some_and(|says| says.eq_ignore_ascii_case("true")))
+        }
+        Err(Refused { status: Some(404), .. }) => Ok(true),
+        Err(refused) => Err(refused),
+    }
+}
+
+/// Waits for what a store is asked for.
+fn ask<T>(thread: &CloudThread, answer: impl Future<Output = object_store::Result<T>>) -> Result<T, Refused> {
+    thread.wait(answer)?.map_err(|error| refused(&error))
 }
 
 /// Looks at objects: their sizes and versions.
 pub(super) fn open(urls: &[String], patience: &Patience) -> Result<Found<Cloud>, DataError> {
-    let connector = Connector::new(Waits::default())?;
-    open_with(urls, &|place| place.store(&connector), patience)
+    let waits = Waits::default();
+    let connector = Connector::new(waits)?;
+    open_with(urls, &|place| place.store(&connector), waits, patience)
 }
 
-fn open_with(urls: &[String], connect: &Connect<'_>, patience: &Patience) -> Result<Found<Cloud>, DataError> {
+fn open_with(
+    urls: &[String],
+    connect: &Connect<'_>,
+    waits: Waits,
+    patience: &Patience,
+) -> Result<Found<Cloud>, DataError> {
     let places = urls.iter().map(|url| Place::parse(url)).collect::<Result<Vec<_>, _>>()?;
     let mut buckets: HashMap<&str, Arc<dyn Bucket>> = HashMap::new();
     for place in &places {
@@ -107,10 +144,10 @@ fn open_with(urls: &[String], connect: &Connect<'_>, patience: &Patience) -> Res
             buckets.insert(&place.bucket, connect(place)?);
         }
     }
-    let thread = start(&places[0])?;
+    let thread = start(&places[0], patience.stop.clone())?;
     let look = |place: &Place| {
         let store = Arc::clone(&buckets[&*place.bucket]);
-        let look = || thread.wait(store.head(&place.key)).map_err(|error| refused(&error));
+        let look = || ask(&thread, store.head(&place.key));
         let meta = patiently(patience, look).map_err(|error| unreadable(&place.to_string(), error))?;
         Ok(Seen { store, meta })
     };
@@ -122,11 +159,11 @@ fn open_with(urls: &[String], connect: &Connect<'_>, patience: &Patience) -> Res
         bytes: meta.size,
         tag: tag(meta),
     });
-    Ok((list.collect(), Cloud { objects, thread }))
+    Ok((list.collect(), Cloud { objects, waits, thread }))
 }
 
-fn start(place: &Place) -> Result<CloudThread, DataError> {
-    CloudThread::start().map_err(|source| DataError::Open { path: place.to_string().into(), source })
+fn start(place: &Place, stop: Stop) -> Result<CloudThread, DataError> {
+    CloudThread::start(stop).map_err(|source| DataError::Open { path: place.to_string().into(), source })
 }
 
 fn tag(meta: &ObjectMeta) -> u64 {
@@ -151,11 +188,12 @@ impl Remote for Cloud {
         // A weak mark never fits, by the rules.
         let if_match = meta.e_tag.clone().filter(|mark| !mark.starts_with("W/"));
         let options = GetOptions { range: Some(GetRange::Bounded(part)), if_match, ..GetOptions::default() };
-        let got = self.thread.wait(store.get_opts(&meta.location, options)).map_err(|error| refused(&error))?;
+        let got = ask(&self.thread, store.get_opts(&meta.location, options))?;
         if !fit(meta, &got.meta) {
             return Err(no(None, CHANGED));
         }
-        Ok(Box::new(Body { thread: &self.thread, stream: got.into_stream(), came: Bytes::new() }))
+        let body = Body { thread: &self.thread, stream: got.into_stream(), came: Bytes::new() };
+        Ok(Box::new(Paced::new(body, self.waits)))
     }
 
     fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, Refused> {
@@ -167,13 +205,8 @@ impl Remote for Cloud {
         if beside == meta.location {
             return Ok(None);
         }
-        let all = self.thread.wait(async {
-            let got = store.get(&beside).await?;
-            if got.meta.size > SMALL { Ok(None) } else { got.bytes().await.map(Some) }
-        });
-        match all.map_err(|error| refused(&error)) {
-            Ok(Some(bytes)) => Ok(Some(bytes.into())),
-            Ok(None) => Err(no(None, "the answer is too long")),
+        match ask(&self.thread, async { store.get(&beside).await?.bytes().await }) {
+            Ok(bytes) => Ok(Some(bytes.into())),
             // A store whose objects may not be listed says 403 of one that is not there.
             Err(Refused { status: Some(403 | 404), .. }) => Ok(None),
             Err(refused) => Err(refused),
@@ -191,7 +224,7 @@ struct Body<'a> {
 impl Read for Body<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         while self.came.is_empty() {
-            match self.thread.wait(self.stream.next()) {
+            match self.thread.wait(self.stream.next()).map_err(io::Error::other)? {
                 Some(came) => self.came = came.map_err(|error| io::Error::other(refused(&error)))?,
                 None => return Ok(0),
             }

@@ -2,9 +2,10 @@
 
 use super::{
     Object,
-    client::{Answer, Client, Target, Waits},
+    client::{Answer, Client, Target},
     remote::{CHANGED, Found, Refused, Remote, no, unreadable},
     steady::{Patience, patiently},
+    waits::Waits,
 };
 use crate::{error::DataError, parallel::in_parallel_by, url::shown};
 use fnv::FnvHasher;
@@ -53,10 +54,10 @@ pub(super) fn expand(pattern: &str) -> Result<Vec<String>, DataError> {
 
 /// Looks at objects: their sizes, and whether the server gives parts of them.
 pub(super) fn open(urls: &[String], patience: &Patience) -> Result<Found<Web>, DataError> {
-    open_with(urls, Waits::default(), patience)
+    open_by(Client::new(Waits::default(), patience.stop.clone())?, urls, patience)
 }
 
-fn open_with(urls: &[String], waits: Waits, patience: &Patience) -> Result<Found<Web>, DataError> {
+fn open_by(client: Client, urls: &[String], patience: &Patience) -> Result<Found<Web>, DataError> {
     let targets = urls.iter().map(|url| {
         // What is no URL may have a password anywhere.
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
@@ -67,7 +68,6 @@ fn open_with(urls: &[String], waits: Waits, patience: &Patience) -> Result<Found
         })
     });
     let targets = targets.collect::<Result<Vec<_>, _>>()?;
-    let client = Client::new(waits)?;
     let seen = in_parallel_by(AT_ONCE, &targets, |target| {
         patiently(patience, || look(&client, target)).map_err(|error| unreadable(&target.to_string(), error))
     })?;

@@ -8,9 +8,10 @@ mod tests;
 
 use super::{
     Object,
-    client::{Target, Waits},
+    client::Target,
     remote::{Found, Refused, Remote, no},
     steady::Patience,
+    waits::Waits,
     wild::{Wild, is_wild},
 };
 use crate::{

@@ -52,6 +52,7 @@ impl Refused {
         let (problem, again) = match status {
             401 | 403 => ("access is denied", Again::No),
             404 | 410 => ("it is not there", Again::No),
+            407 => ("the proxy wants a name and a password", Again::No),
             412 | 416 => (CHANGED, Again::No),
             408 | 425 | 429 => ("the server asks to wait", again),
             500.. => ("the server has failed", again),

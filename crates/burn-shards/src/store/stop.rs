@@ -11,6 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// The problem of a wait that has ended so.
+pub(crate) const STOPPED: &str = "nobody needs it any more";
+
 /// Ends the waits for one store, of all threads. Clones are one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);

@@ -2,21 +2,29 @@
 
 use crate::error::DataError;
 use rustls::AlertDescription;
-use rustls_pki_types::{CertificateDer, pem::PemObject};
-use std::{env, error::Error, fs, io};
+use rustls_pki_types::CertificateDer;
+use std::{env, error::Error, io};
 
-/// The certificates of the file that `SSL_CERT_FILE` names. `None` stands for Mozilla's list.
-pub(super) fn roots() -> Result<Option<Vec<CertificateDer<'static>>>, DataError> {
-    let Some(path) = env::var_os("SSL_CERT_FILE").filter(|path| !path.is_empty()) else { return Ok(None) };
-    let unusable = |source| DataError::Open { path: path.clone().into(), source };
-    let wrong = |problem: String| unusable(io::Error::new(io::ErrorKind::InvalidData, problem));
-    let pem = fs::read(&path).map_err(unusable)?;
-    let roots: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-    let roots = roots.map_err(|error| wrong(error.to_string()))?;
-    if roots.is_empty() {
-        return Err(wrong("`SSL_CERT_FILE` names it, and it has no certificate".into()));
+/// The certificates of the authorities that are trusted: those of the system and of Mozilla's list, or those alone that
+/// `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+pub(super) fn roots() -> Result<Vec<CertificateDer<'static>>, DataError> {
+    let found = rustls_native_certs::load_native_certs();
+    let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"].into_iter();
+    let named = named.filter_map(|name| Some((name, env::var_os(name).filter(|path| !path.is_empty())?))).next();
+    let Some((name, path)) = named else {
+        found.errors.iter().for_each(|error| log::debug!("a certificate of the system is not read: {error}"));
+        let mozilla = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned();
+        return Ok(found.certs.into_iter().chain(mozilla).collect());
+    };
+    let wrong = |problem: String| DataError::Open {
+        path: path.clone().into(),
+        source: io::Error::new(io::ErrorKind::InvalidData, format!("`{name}` names it, and {problem}")),
+    };
+    match (found.errors.first(), found.certs.is_empty()) {
+        (Some(error), _) => Err(wrong(format!("it cannot be read: {error}"))),
+        (None, true) => Err(wrong("it has no certificate".into())),
+        (None, false) => Ok(found.certs),
     }
-    Ok(Some(roots))
 }
 
 /// Whether an error, or one inside it, is about a certificate: that of the server, or ours, since we have none. It does not pass.

@@ -32,11 +32,15 @@ impl<'a> Wild<'a> {
         Ok(Self { text, pattern, folder, is_deep })
     }
 
+    /// Whether a name matches. The marks of folders that tools leave do not.
+    pub(super) fn is_match(&self, name: &str) -> bool {
+        let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
+        !name.ends_with('/') && !name.ends_with("_$folder$") && self.pattern.matches_with(name, options)
+    }
+
     /// Those of the names that match, sorted.
     pub(super) fn matches(&self, names: impl IntoIterator<Item = String>) -> Result<Vec<String>, DataError> {
-        let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
-        let mut matches: Vec<String> =
-            names.into_iter().filter(|name| self.pattern.matches_with(name, options)).collect();
+        let mut matches: Vec<String> = names.into_iter().filter(|name| self.is_match(name)).collect();
         matches.sort_unstable();
         if matches.is_empty() { Err(DataError::NoFiles { pattern: shown(self.text.as_ref()) }) } else { Ok(matches) }
     }

@@ -18,24 +18,30 @@ thread_local! {
     static MADE: RefCell<Option<Made>> = const { RefCell::new(None) };
 }
 
+/// What the HTTP crate does not know of a request.
+#[derive(Default)]
+pub(super) struct Secrets {
+    pub(super) query: Option<String>,
+    pub(super) authorization: Option<HeaderValue>,
+    /// For the proxy that the request is sent to, with the scheme and the server that the proxy has to ask.
+    pub(super) forward: Option<(String, Option<HeaderValue>)>,
+}
+
 /// A request, and what its answer names.
 #[derive(Default)]
 struct Made {
-    query: Option<String>,
-    authorization: Option<HeaderValue>,
+    secrets: Secrets,
     is_sent: bool,
     is_answered: bool,
     places: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// Makes a request. It is sent with this query and these credentials.
+/// Makes a request. It is sent with these secrets.
 pub(super) fn call(
-    query: Option<&str>,
-    authorization: Option<&HeaderValue>,
+    secrets: Secrets,
     make: impl FnOnce() -> Result<Response<Body>, Error>,
 ) -> Result<Response<Body>, Error> {
-    let (query, authorization) = (query.map(String::from), authorization.cloned());
-    MADE.set(Some(Made { query, authorization, ..Made::default() }));
+    MADE.set(Some(Made { secrets, ..Made::default() }));
     let answer = make();
     let places = MADE.take().map_or_else(Vec::new, |made| made.places);
     let mut answer = answer?;
@@ -48,14 +54,23 @@ impl Made {
     /// The head of a request, as it is sent.
     fn whole(&self, head: &[u8]) -> Vec<u8> {
         let line = find(head, b"\r\n").unwrap_or(head.len());
-        let path = head[..line].iter().rposition(|byte| *byte == b' ').unwrap_or(line);
+        let path = find(&head[..line], b" ").map_or(line, |space| space + 1);
+        let end = head[..line].iter().rposition(|byte| *byte == b' ').map_or(line, |space| space.max(path));
+        let Secrets { query, authorization, forward } = &self.secrets;
         let mut whole = head[..path].to_vec();
-        if let Some(query) = &self.query {
+        if let Some((server, _)) = forward {
+            whole.extend(server.as_bytes());
+        }
+        whole.extend(&head[path..end]);
+        if let Some(query) = query {
             whole.extend([b"?", query.as_bytes()].concat());
         }
-        whole.extend(&head[path..line]);
-        if let Some(secret) = &self.authorization {
-            whole.extend([b"\r\nauthorization: ", secret.as_bytes()].concat());
+        whole.extend(&head[end..line]);
+        let proxy = forward.as_ref().and_then(|(_, secret)| secret.as_ref());
+        for (name, secret) in [("authorization", authorization.as_ref()), ("proxy-authorization", proxy)] {
+            if let Some(secret) = secret {
+                whole.extend([b"\r\n", name.as_bytes(), b": ", secret.as_bytes()].concat());
+            }
         }
         whole.extend(&head[line..]);
         whole
@@ -82,30 +97,38 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 
-/// Wraps each connection.
+/// Wraps each connection to a server. One to the proxy of a tunnel gets no secret.
 #[derive(Debug)]
-pub(super) struct Quietly;
+pub(super) struct Quietly {
+    /// Whether servers are asked through a tunnel.
+    pub(super) is_tunnel: bool,
+}
 
 impl<In: Transport> Connector<In> for Quietly {
     type Out = Quiet<In>;
 
-    fn connect(&self, _: &ConnectionDetails<'_>, chained: Option<In>) -> Result<Option<Self::Out>, Error> {
-        Ok(chained.map(Quiet))
+    fn connect(&self, details: &ConnectionDetails<'_>, chained: Option<In>) -> Result<Option<Self::Out>, Error> {
+        // The connection to the proxy is made without a proxy.
+        let is_of_server = details.config.proxy().is_some() == self.is_tunnel;
+        Ok(chained.map(|inner| Quiet { inner, is_of_server }))
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Quiet<In>(In);
+pub(super) struct Quiet<In> {
+    inner: In,
+    is_of_server: bool,
+}
 
 impl<In: Transport> Transport for Quiet<In> {
     fn buffers(&mut self) -> &mut dyn Buffers {
-        self.0.buffers()
+        self.inner.buffers()
     }
 
     fn transmit_output(&mut self, mut amount: usize, timeout: NextTimeout) -> Result<(), Error> {
-        let output = self.0.buffers().output();
+        let output = self.inner.buffers().output();
         let whole = MADE.with_borrow_mut(|made| {
-            let made = made.as_mut().filter(|made| !made.is_sent)?;
+            let made = made.as_mut().filter(|made| self.is_of_server && !made.is_sent)?;
             made.is_sent = true;
             Some(made.whole(output.get(..amount)?))
         });
@@ -114,14 +137,14 @@ impl<In: Transport> Transport for Quiet<In> {
             into.copy_from_slice(&whole);
             amount = whole.len();
         }
-        self.0.transmit_output(amount, timeout)
+        self.inner.transmit_output(amount, timeout)
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
-        let came = self.0.await_input(timeout)?;
-        let buffers = self.0.buffers();
+        let came = self.inner.await_input(timeout)?;
+        let buffers = self.inner.buffers();
         MADE.with_borrow_mut(|made| {
-            let made = made.as_mut().filter(|made| made.is_sent && !made.is_answered)?;
+            let made = made.as_mut().filter(|made| self.is_of_server && made.is_sent && !made.is_answered)?;
             let end = find(buffers.input(), END)?;
             let mut input = buffers.input().get(..end)?.to_vec();
             made.is_answered = true;
@@ -138,11 +161,11 @@ impl<In: Transport> Transport for Quiet<In> {
     }
 
     fn is_open(&mut self) -> bool {
-        self.0.is_open()
+        self.inner.is_open()
     }
 
     fn is_tls(&self) -> bool {
-        self.0.is_tls()
+        self.inner.is_tls()
     }
 }
 
@@ -153,14 +176,20 @@ mod tests {
     #[test]
     fn a_head_gets_what_was_left_out_and_keeps_its_length_otherwise() {
         let head = b"GET /a HTTP/1.1\r\nhost: h\r\n\r\n";
-        let made = |query: Option<&str>, secret: Option<&str>| Made {
-            query: query.map(String::from),
-            authorization: secret.map(|secret| HeaderValue::from_str(secret).unwrap()),
-            ..Made::default()
+        let made = |query: Option<&str>, secret: Option<&str>| {
+            let authorization = secret.map(|secret| HeaderValue::from_str(secret).unwrap());
+            Made {
+                secrets: Secrets { query: query.map(String::from), authorization, forward: None },
+                ..Made::default()
+            }
         };
         assert_eq!(made(None, None).whole(head), head);
         let whole = b"GET /a?sig=x HTTP/1.1\r\nauthorization: Basic y\r\nhost: h\r\n\r\n";
         assert_eq!(made(Some("sig=x"), Some("Basic y")).whole(head), whole);
+        let mut forwarded = made(Some("sig=x"), None);
+        forwarded.secrets.forward = Some(("http://h".into(), Some(HeaderValue::from_static("Basic z"))));
+        let whole = b"GET http://h/a?sig=x HTTP/1.1\r\nproxy-authorization: Basic z\r\nhost: h\r\n\r\n";
+        assert_eq!(forwarded.whole(head), whole);
 
         let mut made = Made::default();
         let mut answer =

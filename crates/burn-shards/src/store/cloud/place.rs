@@ -8,6 +8,11 @@ use object_store::{
 };
 use std::{fmt, sync::Arc};
 
+/// A bucket of objects, which can be listed page by page.
+pub(super) trait Bucket: ObjectStore + PaginatedListStore {}
+
+impl<S: ObjectStore + PaginatedListStore> Bucket for S {}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scheme {
     S3,
@@ -37,11 +42,6 @@ impl Scheme {
         }
     }
 }
-
-/// A bucket of any cloud.
-pub(super) trait Bucket: ObjectStore + PaginatedListStore {}
-
-impl<T: ObjectStore + PaginatedListStore> Bucket for T {}
 
 /// An object, or a pattern of objects, in a bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]

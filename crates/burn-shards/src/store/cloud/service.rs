@@ -3,76 +3,79 @@
 use crate::{
     error::DataError,
     store::{
-        remote::{Again, Refused, no},
+        names,
+        proxies::{Proxies, gives_credentials},
+        remote::{Again, Refused, SMALL, no},
         tls,
+        waits::{Pace, Waits},
     },
 };
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use object_store::{
     ClientConfigKey, ClientOptions,
-    client::{HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService},
+    client::{
+        HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
+    },
 };
-use reqwest::{Client, ClientBuilder, Method, StatusCode, redirect::Policy};
+use reqwest::{
+    Client, ClientBuilder, Method, Proxy, StatusCode, Url,
+    dns::{Name, Resolve, Resolving},
+    redirect::Policy,
+};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_pki_types::CertificateDer;
 use std::{
     error::Error,
-    net::Ipv4Addr,
+    net::SocketAddr,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
-    time::Duration,
+    time::{Duration, Instant},
 };
+use tokio::sync::oneshot;
 
 #[cfg(test)]
 mod tests;
 
-/// How long each wait may take.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Waits {
-    pub(super) connect: Duration,
-    /// For the head of an answer, and for the next bytes.
-    pub(super) bytes: Duration,
-}
-
-impl Default for Waits {
-    fn default() -> Self {
-        Self { connect: Duration::from_secs(10), bytes: Duration::from_secs(30) }
-    }
-}
+/// So much of the body of an error is read.
+const START: u64 = 1 << 16;
 
 /// Makes what sends requests. Nothing is installed for the process.
 #[derive(Debug, Clone)]
 pub(super) struct Connector {
     tls: ClientConfig,
     waits: Waits,
+    proxies: Proxies,
 }
 
 impl Connector {
-    /// Trusts the roots of Mozilla's list, or those of the file that `SSL_CERT_FILE` names.
+    /// Has the proxies of the environment, and trusts the authorities of [`tls::roots`].
     pub(super) fn new(waits: Waits) -> Result<Self, DataError> {
-        Self::trusting(tls::roots()?, waits)
+        Self::with(waits, Proxies::find(), tls::roots()?)
     }
 
-    /// Trusts these roots, or those of Mozilla's list.
-    pub(super) fn trusting(roots: Option<Vec<CertificateDer<'static>>>, waits: Waits) -> Result<Self, DataError> {
+    pub(super) fn with(waits: Waits, proxies: Proxies, roots: Vec<CertificateDer<'static>>) -> Result<Self, DataError> {
         let mut trusted = RootCertStore::empty();
-        match roots {
-            Some(roots) => _ = trusted.add_parsable_certificates(roots),
-            None => trusted.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
-        }
+        trusted.add_parsable_certificates(roots);
         let tls = ClientConfig::builder_with_provider(ring::default_provider().into());
         let tls = tls.with_safe_default_protocol_versions().map_err(|error| DataError::Option {
             option: "paths",
             problem: format!("TLS cannot be set up: {error}"),
             advice: "use a build of rustls with TLS 1.2 or 1.3".into(),
         })?;
-        Ok(Self { tls: tls.with_root_certificates(trusted).with_no_client_auth(), waits })
+        Ok(Self { tls: tls.with_root_certificates(trusted).with_no_client_auth(), waits, proxies })
     }
 
     fn client(&self, connect: Duration) -> ClientBuilder {
+        let proxies = self.proxies.clone();
+        let proxy = move |to: &Url| {
+            let proxy = proxies.through(to.scheme() == "https", to.host_str()?, to.port()).ok()??;
+            Url::parse(proxy).ok()
+        };
         Client::builder()
             .user_agent(concat!("burn-pinned/", env!("CARGO_PKG_VERSION")))
             .tls_backend_preconfigured(self.tls.clone())
+            .proxy(Proxy::custom(proxy))
+            .dns_resolver(Resolver)
             // A signature is for one place.
             .redirect(Policy::none())
             .http1_only()
@@ -90,13 +93,32 @@ impl Connector {
         let told = told.and_then(|time| humantime::parse_duration(&time).ok());
         told.map_or(self.waits.connect, |told| told.min(self.waits.connect))
     }
+
+    fn service(&self, client: Client, is_plain: bool) -> Service {
+        let (waits, proxies) = (self.waits, self.proxies.clone());
+        Service { client, is_plain, has_credentials: AtomicBool::new(false), waits, proxies }
+    }
+}
+
+/// Finds the addresses of hosts.
+struct Resolver;
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (tell, told) = oneshot::channel();
+        names::find(name.as_str(), move |found| _ = tell.send(found));
+        Box::pin(async {
+            let all = told.await??;
+            Ok(Box::new(all.into_iter().map(|address| SocketAddr::new(address, 0))) as _)
+        })
+    }
 }
 
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let client = self.client(self.connect_wait(options)).build();
         let client = client.map_err(|error| object_store::Error::Generic { store: "HTTP", source: error.into() })?;
-        Ok(HttpClient::new(Service { client, is_plain: is_plain(options), has_credentials: AtomicBool::new(false) }))
+        Ok(HttpClient::new(self.service(client, is_plain(options))))
     }
 }
 
@@ -115,6 +137,8 @@ struct Service {
     is_plain: bool,
     /// Whether the machine has given its credentials once.
     has_credentials: AtomicBool,
+    waits: Waits,
+    proxies: Proxies,
 }
 
 #[async_trait]
@@ -127,15 +151,18 @@ impl HttpService for Service {
             let problem = "plain HTTP is not allowed: set `AWS_ALLOW_HTTP=true`, or that of `GOOGLE_` or `AZURE_`";
             return Err(refused(no(None, problem)));
         }
-        let host = request.uri().host().unwrap_or_default().to_owned();
+        let (host, port) = (request.uri().host().unwrap_or_default().to_owned(), request.uri().port_u16());
+        let is_tls = request.uri().scheme_str() == Some("https");
+        self.proxies.through(is_tls, &host, port).map_err(refused)?;
+        let is_part = request.headers().contains_key(reqwest::header::RANGE);
         let why = match HttpService::call(&self.client, request).await {
             Ok(answer) if answer.status().is_success() => {
                 if is_get && gives_credentials(&host) {
                     self.has_credentials.store(true, Relaxed);
                 }
-                return Ok(answer);
+                return if is_part { Ok(answer) } else { self.whole(answer).await.map_err(refused) };
             }
-            Ok(answer) => meaning(answer).await,
+            Ok(answer) => self.meaning(answer).await,
             Err(error) => failed(&error, &host),
         };
         Err(refused(if gives_credentials(&host) { self.without_credentials(&host, why) } else { why }))
@@ -143,6 +170,34 @@ impl HttpService for Service {
 }
 
 impl Service {
+    /// Reads all of a small answer: a list, or credentials.
+    async fn whole(&self, answer: HttpResponse) -> Result<HttpResponse, Refused> {
+        let (head, body) = answer.into_parts();
+        let (bytes, ended) = read(body, SMALL, self.waits).await;
+        ended?;
+        Ok(HttpResponse::from_parts(head, bytes.into()))
+    }
+
+    /// What an answer without success means. Of its body, only the word for the error is told.
+    async fn meaning(&self, answer: HttpResponse) -> Refused {
+        let (status, header) = (answer.status(), |name: &str| answer.headers().get(name)?.to_str().ok());
+        let refused = Refused::of(status.as_u16(), header);
+        let code = match header("x-ms-error-code") {
+            Some(code) => Some(code.into()),
+            None => code(&read(answer.into_body(), START, self.waits).await.0),
+        };
+        let code = code.filter(|code| code.len() < 100 && code.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        let (problem, again) = match status {
+            _ if status.is_redirection() => ("it is in another place: is the region right?".into(), Again::No),
+            // S3 says this of a connection that was slow.
+            StatusCode::BAD_REQUEST if code.as_deref() == Some("RequestTimeout") => (refused.problem, Again::Yes),
+            StatusCode::BAD_REQUEST => ("the store refuses the request".into(), Again::No),
+            _ => (refused.problem, refused.again),
+        };
+        let problem = code.map_or_else(|| problem.clone(), |code| format!("{problem} ({code})"));
+        Refused { status: refused.status, problem, again }
+    }
+
     /// What it means that a machine does not give its credentials. The status is not one of an object.
     fn without_credentials(&self, host: &str, why: Refused) -> Refused {
         let had = self.has_credentials.load(Relaxed);
@@ -162,12 +217,6 @@ impl Service {
         };
         Refused { status: None, problem, again }
     }
-}
-
-/// Whether a host gives a machine its credentials: each cloud has such a one.
-fn gives_credentials(host: &str) -> bool {
-    ["metadata.google.internal", "metadata"].contains(&host)
-        || host.parse::<Ipv4Addr>().is_ok_and(|address| address.is_link_local())
 }
 
 /// What it means that there is no answer.
@@ -194,36 +243,25 @@ pub(super) fn told(error: &(dyn Error + 'static)) -> String {
     if cause.is::<reqwest::Error>() { "the connection broke off".into() } else { cause.to_string() }
 }
 
-/// What an answer without success means. Of its body, only the word for the error is told.
-async fn meaning(answer: HttpResponse) -> Refused {
-    let (status, header) = (answer.status(), |name: &str| answer.headers().get(name)?.to_str().ok());
-    let refused = Refused::of(status.as_u16(), header);
-    let code = match header("x-ms-error-code") {
-        Some(code) => Some(code.into()),
-        None => code(&body(answer).await),
-    };
-    let code = code.filter(|code| code.len() < 100 && code.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-    let (problem, again) = match status {
-        _ if status.is_redirection() => ("it is in another place: is the region right?".into(), Again::No),
-        // S3 says this of a connection that was slow.
-        StatusCode::BAD_REQUEST if code.as_deref() == Some("RequestTimeout") => (refused.problem, Again::Yes),
-        StatusCode::BAD_REQUEST => ("the store refuses the request".into(), Again::No),
-        _ => (refused.problem, refused.again),
-    };
-    let problem = code.map_or_else(|| problem.clone(), |code| format!("{problem} ({code})"));
-    Refused { status: refused.status, problem, again }
-}
-
-/// The start of a body, which ends it.
-async fn body(answer: HttpResponse) -> Vec<u8> {
-    let (mut stream, mut bytes) = (answer.into_body().bytes_stream(), Vec::new());
-    while let Some(Ok(more)) = stream.next().await {
+/// Reads a body up to a limit, and says how it ended.
+async fn read(body: HttpResponseBody, most: u64, waits: Waits) -> (Vec<u8>, Result<(), Refused>) {
+    let (mut stream, mut bytes, mut pace) = (body.bytes_stream(), Vec::new(), Pace::new(waits));
+    let broken = |problem| Err(Refused { status: None, problem, again: Again::Yes });
+    loop {
+        let since = Instant::now();
+        let more = match stream.next().await {
+            Some(Ok(more)) => more,
+            Some(Err(error)) => return (bytes, broken(told(&error))),
+            None => return (bytes, Ok(())),
+        };
         bytes.extend_from_slice(&more);
-        if bytes.len() > 1 << 16 {
-            break;
+        if let Err(error) = pace.came(since, more.len()) {
+            return (bytes, broken(error.to_string()));
+        }
+        if bytes.len() as u64 > most {
+            return (bytes, Err(no(None, "the answer is too long")));
         }
     }
-    bytes
 }
 
 fn code(body: &[u8]) -> Option<String> {

@@ -5,8 +5,10 @@ use crate::{
     error::StoreError,
     store::{
         Store,
+        proxies::Proxies,
         server::{Fault, Files, Request, Server, alerting},
         steady::Steady,
+        tls,
     },
     traffic::Traffic,
 };
@@ -19,6 +21,9 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::{ServerConfig, crypto::ring};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use std::time::Duration;
+
+mod listed;
+mod slow;
 
 const SECRET: &str = "c2VjcmV0b2Z0ZXN0";
 const SIZE: usize = 100_000;
@@ -39,11 +44,14 @@ fn quick() -> Patience {
     Patience { attempts: 3, time: Duration::from_secs(20), pause: Duration::from_millis(1), ..Patience::default() }
 }
 
-const WAITS: Waits = Waits { connect: Duration::from_secs(2), bytes: Duration::from_millis(300) };
+fn waits() -> Waits {
+    let millis = Duration::from_millis;
+    Waits { connect: millis(2000), answer: millis(300), bytes: millis(300), ..Waits::default() }
+}
 
 /// A bucket at a server.
 fn connect(place: &Place, server: &Server) -> Arc<dyn Bucket> {
-    let (connector, url, bucket) = (Connector::new(WAITS).unwrap(), server.url(""), place.bucket.as_str());
+    let (connector, url, bucket) = (Connector::new(waits()).unwrap(), server.url(""), place.bucket.as_str());
     let plain = ClientOptions::new().with_allow_http(true);
     match place.scheme {
         Scheme::S3 => {
@@ -66,7 +74,7 @@ fn connect(place: &Place, server: &Server) -> Arc<dyn Bucket> {
 
 fn found(server: &Server, urls: &[&str]) -> Result<Found<Cloud>, DataError> {
     let urls: Vec<String> = urls.iter().map(|url| (*url).into()).collect();
-    open_with(&urls, &|place| Ok(connect(place, server)), &quick())
+    open_with(&urls, &|place| Ok(connect(place, server)), waits(), &quick())
 }
 
 fn open(server: &Server) -> (Steady<Cloud>, Arc<Traffic>) {
@@ -249,13 +257,13 @@ fn a_list_without_end_is_an_error() {
 
 /// Opens an object over TLS, with these roots.
 fn over_tls(url: String, roots: Option<Vec<CertificateDer<'static>>>) -> Result<Found<Cloud>, DataError> {
-    let connector = Connector::trusting(roots, WAITS)?;
+    let connector = Connector::with(waits(), Proxies::default(), roots.map_or_else(tls::roots, Ok)?)?;
     let connect = |place: &Place| -> Result<Arc<dyn Bucket>, DataError> {
         let builder = s3(&place.bucket).with_endpoint(url.clone()).with_region("here").with_access_key_id("me");
         let builder = builder.with_secret_access_key(SECRET).with_http_connector(connector.clone()).with_retry(once());
         Ok(Arc::new(builder.build().unwrap()))
     };
-    open_with(&["s3://bucket/a/shard 1.bin".into()], &connect, &quick())
+    open_with(&["s3://bucket/a/shard 1.bin".into()], &connect, waits(), &quick())
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! The thread that moves bytes for a store of objects, and how other threads wait for it.
 
+use crate::store::{
+    remote::{Refused, no},
+    stop::{LOOK, STOPPED, Stop},
+};
 use std::{
     future::Future,
     io,
@@ -17,34 +21,39 @@ use tokio::{
     task::unconstrained,
 };
 
-/// Names of hosts are looked up on so many threads at once.
-const LOOKUPS: usize = 4;
+/// Files with credentials are read on so many threads at once.
+const FILES: usize = 4;
 
 /// A runtime of our own. It ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct CloudThread {
     handle: Handle,
+    stop: Stop,
     /// Dropped to end it.
     open: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl CloudThread {
-    pub(super) fn start() -> io::Result<Self> {
+    /// The stop ends its waits.
+    pub(super) fn start(stop: Stop) -> io::Result<Self> {
         let mut runtime = Builder::new_current_thread();
-        let runtime = runtime.enable_io().enable_time().thread_name("bp-cloud-names").max_blocking_threads(LOOKUPS);
+        let runtime = runtime.enable_io().enable_time().thread_name("bp-cloud-files").max_blocking_threads(FILES);
         let runtime = runtime.build()?;
         let handle = runtime.handle().clone();
         let (open, ended) = oneshot::channel();
-        let run = move || _ = runtime.block_on(ended);
+        let run = move || {
+            _ = runtime.block_on(ended);
+            runtime.shutdown_background();
+        };
         let thread = thread::Builder::new().name("bp-cloud".into()).spawn(run)?;
-        Ok(Self { handle, open: Some(open), thread: Some(thread) })
+        Ok(Self { handle, stop, open: Some(open), thread: Some(thread) })
     }
 
-    /// Waits on the calling thread. Each request has limits of time, so this ends.
+    /// Waits on the calling thread. Each request has limits of time, so this ends. A stop ends it before, with an error.
     ///
     /// Unlike the runtime's own `block_on`, it may be called inside another runtime: of a user whose `main` is async.
-    pub(super) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+    pub(super) fn wait<T>(&self, future: impl Future<Output = T>) -> Result<T, Refused> {
         // Connections and timers go to our runtime.
         let _entered = self.handle.enter();
         // The budget of a runtime that the caller is in would run out, since nobody gives it a new one here.
@@ -53,10 +62,13 @@ impl CloudThread {
         let waker = Waker::from(Arc::clone(&signal));
         loop {
             if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-                return value;
+                return Ok(value);
             }
             while !signal.is_set.swap(false, SeqCst) {
-                thread::park();
+                if self.stop.is_set() {
+                    return Err(no(None, STOPPED));
+                }
+                thread::park_timeout(LOOK);
             }
         }
     }

@@ -7,6 +7,7 @@ use crate::{
         Store,
         server::{Fault, Files, Request, Server, alerting},
         steady::Steady,
+        stop::STOPPED,
     },
     traffic::Traffic,
 };
@@ -16,6 +17,8 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+
+mod slow;
 
 const SIZE: usize = 100_000;
 
@@ -29,8 +32,12 @@ fn files() -> Files {
 
 pub(crate) fn quick() -> (Waits, Patience) {
     let time = Duration::from_millis;
-    let waits = Waits { connect: time(2000), answer: time(300), bytes: time(300) };
+    let waits = Waits { connect: time(2000), answer: time(300), bytes: time(300), ..Waits::default() };
     (waits, Patience { attempts: 3, time: Duration::from_secs(20), pause: time(1), ..Patience::default() })
+}
+
+fn open_with(urls: &[String], waits: Waits, patience: &Patience) -> Result<Found<Web>, DataError> {
+    open_by(Client::new(waits, patience.stop.clone())?, urls, patience)
 }
 
 /// Opens the shard of a server that is good when it is opened.
@@ -188,6 +195,9 @@ fn what_cannot_be_read_is_refused_by_open() {
     };
     let good = Server::new(files(), |_| Fault::None);
     assert_eq!(opened(&good, "/empty"), Ok(0));
+    // As S3 says it.
+    let empty = Server::new(files(), |_| Fault::Answer(416, String::new(), "<Error/>".into()));
+    assert_eq!(opened(&empty, "/empty"), Ok(0));
     let missing = opened(&good, "/a/other.bin").unwrap_err();
     assert!(missing.contains("/a/other.bin: it is not there (status 404, attempt 1)"), "{missing}");
     let whole = opened(&Server::new(files(), |_| Fault::Whole), "/a/shard.bin").unwrap_err();

@@ -4,9 +4,10 @@ use super::{home::Home, path::HubPath};
 use crate::{
     error::{DataError, StoreError},
     store::{
-        client::{Client, Target, Waits},
+        client::{Client, Target},
         remote::{Refused, no, unreadable},
         steady::{Patience, patiently},
+        waits::Waits,
     },
     url::encode,
 };
@@ -58,7 +59,7 @@ impl Entry {
 
 impl Api {
     pub(super) fn new(home: Home, waits: Waits, patience: Patience) -> Result<Self, DataError> {
-        Ok(Self { home, client: Client::new(waits)?, patience })
+        Ok(Self { home, client: Client::new(waits, patience.stop.clone())?, patience })
     }
 
     /// The commit that a revision is now.

@@ -185,6 +185,14 @@ fn a_list_is_whole_or_an_error() {
 }
 
 #[test]
+fn a_list_that_trickles_is_an_error() {
+    let begun = std::time::Instant::now();
+    let error = listed(|_| Fault::Trickle(200, String::new(), 60_000)).unwrap_err().to_string();
+    assert!(error.contains("bytes a second came"), "{error}");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[test]
 fn a_place_that_fails_is_asked_for_anew() {
     let file = "data/train-0.tar";
     let good = Server::new([("/good".into(), bytes(file))].into(), |_| Fault::None);

@@ -1,9 +1,9 @@
 //! Readers and processes that hang: each is waited for once.
 
 use super::*;
-use crate::store::{
-    cache::{Folder, Id, paged::Next},
-    end_waits_by,
+use crate::{
+    ends::end_waits_by,
+    store::cache::{Folder, Id, paged::Next},
 };
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},

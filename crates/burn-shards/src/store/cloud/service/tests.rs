@@ -4,12 +4,15 @@ use super::*;
 use crate::store::{
     cloud::thread::CloudThread,
     server::{Fault, Files, Server},
+    stop::Stop,
 };
 use object_store::client::HttpRequestBody;
 use std::sync::{Arc, Mutex};
 
 fn connector() -> Connector {
-    Connector::new(Waits { connect: Duration::from_secs(2), bytes: Duration::from_millis(300) }).unwrap()
+    let millis = Duration::from_millis;
+    let waits = Waits { connect: millis(2000), answer: millis(300), bytes: millis(300), ..Waits::default() };
+    Connector::new(waits).unwrap()
 }
 
 #[test]
@@ -34,16 +37,16 @@ fn credentials_of_a_machine_that_were_there_are_waited_for() {
     let next = Arc::clone(&fault);
     let server = Server::new(Files::new(), move |_| next.lock().unwrap().clone());
     let (host, port) = ("metadata.google.internal", server.url("").rsplit_once(':').unwrap().1.to_owned());
-    let thread = CloudThread::start().unwrap();
+    let thread = CloudThread::start(Stop::default()).unwrap();
     let client = |host: &str| {
         let client = connector().client(Duration::from_secs(2)).resolve(host, ([127, 0, 0, 1], 0).into());
-        Service { client: client.build().unwrap(), is_plain: true, has_credentials: AtomicBool::new(false) }
+        connector().service(client.build().unwrap(), true)
     };
     let ask = |service: &Service, host: &str, method: Method, answer: Fault| {
         *fault.lock().unwrap() = answer;
         let mut request = HttpRequest::new(HttpRequestBody::empty());
         (*request.method_mut(), *request.uri_mut()) = (method, format!("http://{host}:{port}/token").parse().unwrap());
-        let answer = thread.wait(service.call(request));
+        let answer = thread.wait(service.call(request)).unwrap();
         answer.map(|_| ()).map_err(|error| error.source().unwrap().downcast_ref::<Refused>().unwrap().clone())
     };
     let answer = |status| Fault::Answer(status, String::new(), "{}".into());

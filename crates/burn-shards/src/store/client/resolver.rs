@@ -1,0 +1,96 @@
+//! The addresses of the server that a connection goes to.
+
+use crate::store::{
+    names::{self, Found},
+    proxies::Proxies,
+    stop::{LOOK, STOPPED, Stop},
+};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    time::{Duration, Instant},
+};
+use ureq::{
+    Error, Timeout,
+    config::Config,
+    http::Uri,
+    unversioned::{
+        resolver::{ResolvedSocketAddrs, Resolver as Resolve},
+        transport::NextTimeout,
+    },
+};
+
+/// Finds addresses within a time, or until nobody needs them any more.
+#[derive(Debug)]
+pub(super) struct Resolver {
+    pub(super) time: Duration,
+    pub(super) stop: Stop,
+    /// Whose addresses are those of a server without TLS.
+    pub(super) proxies: Proxies,
+}
+
+impl Resolve for Resolver {
+    fn resolve(&self, uri: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
+        let proxy = forwarder(&self.proxies, uri);
+        let uri = proxy.as_ref().unwrap_or(uri);
+        let host = uri.host().ok_or(Error::HostNotFound)?.trim_start_matches('[').trim_end_matches(']');
+        let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 });
+        let mut all = self.empty();
+        for address in self.find(host)?.into_iter().take(16) {
+            all.push(SocketAddr::new(address, port));
+        }
+        if all.is_empty() { Err(Error::HostNotFound) } else { Ok(all) }
+    }
+}
+
+/// The proxy that a request without TLS is sent to. One that is asked over TLS makes a tunnel instead.
+pub(super) fn forwarder(proxies: &Proxies, uri: &Uri) -> Option<Uri> {
+    let proxy = match uri.scheme_str() {
+        Some("http") => proxies.through(false, uri.host()?, uri.port_u16()).ok()??,
+        _ => return None,
+    };
+    proxy.parse().ok().filter(|proxy: &Uri| proxy.scheme_str() == Some("http"))
+}
+
+impl Resolver {
+    fn find(&self, host: &str) -> Result<Vec<IpAddr>, Error> {
+        if let Ok(address) = host.parse() {
+            return Ok(vec![address]);
+        }
+        let (tell, told) = mpsc::channel();
+        names::find(host, move |found| _ = tell.send(found));
+        self.wait(&told)
+    }
+
+    fn wait(&self, told: &Receiver<Found>) -> Result<Vec<IpAddr>, Error> {
+        let begun = Instant::now();
+        loop {
+            match told.recv_timeout(LOOK) {
+                Ok(found) => return found.map_err(|error| io::Error::new(error.kind(), error.to_string()).into()),
+                Err(RecvTimeoutError::Disconnected) => return Err(Error::HostNotFound),
+                Err(RecvTimeoutError::Timeout) if self.stop.is_set() => return Err(io::Error::other(STOPPED).into()),
+                Err(RecvTimeoutError::Timeout) if begun.elapsed() < self.time => {}
+                Err(RecvTimeoutError::Timeout) => return Err(Error::Timeout(Timeout::Resolve)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lookup_without_an_end_is_not_waited_for() {
+        let (_never, told) = mpsc::channel();
+        let time = Duration::from_millis(10);
+        let resolver = Resolver { time, stop: Stop::default(), proxies: Proxies::default() };
+        assert!(matches!(resolver.wait(&told), Err(Error::Timeout(Timeout::Resolve))));
+        let resolver = Resolver { time: Duration::from_secs(60), ..resolver };
+        resolver.stop.stop();
+        let begun = Instant::now();
+        assert!(resolver.wait(&told).unwrap_err().to_string().contains(STOPPED));
+        assert!(begun.elapsed() < Duration::from_millis(200));
+    }
+}

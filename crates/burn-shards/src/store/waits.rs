@@ -1,0 +1,109 @@
+//! How long each wait for a server may take, and how slowly the bytes of an answer may come.
+
+use std::{
+    io::{self, Read},
+    time::{Duration, Instant},
+};
+
+/// How long each wait may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waits {
+    /// For the address of a host, and for a connection.
+    pub(super) connect: Duration,
+    /// For the head of an answer.
+    pub(super) answer: Duration,
+    /// For the next bytes.
+    pub(super) bytes: Duration,
+    /// Bytes a second. An answer that comes more slowly has failed.
+    pub(super) least: u32,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self { connect: seconds(10), answer: seconds(30), bytes: seconds(30), least: 8 << 10 }
+    }
+}
+
+impl Waits {
+    /// How long so many bytes of a body may take in all.
+    pub(super) fn all(&self, bytes: u64) -> Duration {
+        self.answer + Duration::from_secs_f64(bytes as f64 / f64::from(self.least))
+    }
+}
+
+/// Watches how the bytes of one answer come. The time counts that is waited for them, not the time of who reads them.
+#[derive(Debug)]
+pub(super) struct Pace {
+    waits: Waits,
+    waited: Duration,
+    came: u64,
+}
+
+impl Pace {
+    pub(super) fn new(waits: Waits) -> Self {
+        Self { waits, waited: Duration::ZERO, came: 0 }
+    }
+
+    /// Notes bytes that were waited for since a time. An error if all of them came too slowly.
+    pub(super) fn came(&mut self, since: Instant, bytes: usize) -> io::Result<()> {
+        self.waited += since.elapsed();
+        self.came += bytes as u64;
+        match self.waited > self.waits.all(self.came) {
+            true => Err(io::Error::other(format!("less than {} bytes a second came", self.waits.least))),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The bytes of an answer. They fail if they come too slowly.
+#[derive(Debug)]
+pub(super) struct Paced<R> {
+    from: R,
+    pace: Pace,
+}
+
+impl<R: Read> Paced<R> {
+    pub(super) fn new(from: R, waits: Waits) -> Self {
+        Self { from, pace: Pace::new(waits) }
+    }
+}
+
+impl<R: Read> Read for Paced<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let since = Instant::now();
+        let bytes = self.from.read(into)?;
+        self.pace.came(since, bytes)?;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    /// Waits before each byte.
+    struct Slow(Duration);
+
+    impl Read for Slow {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            thread::sleep(self.0);
+            Ok(into.len().min(1))
+        }
+    }
+
+    #[test]
+    fn only_waits_for_bytes_count() {
+        let millis = Duration::from_millis;
+        let waits = Waits { answer: millis(50), least: 100, ..Waits::default() };
+        let mut slow = Paced::new(Slow(millis(40)), waits);
+        let error = slow.read_exact(&mut [0; 100]).unwrap_err();
+        assert_eq!(error.to_string(), "less than 100 bytes a second came");
+        let mut quick = Paced::new(Slow(Duration::ZERO), waits);
+        for _ in 0..5 {
+            quick.read_exact(&mut [0; 1]).unwrap();
+            thread::sleep(millis(40));
+        }
+    }
+}
