@@ -52,7 +52,6 @@ fn ends_within(seconds: u64, act: impl FnOnce() + Send + 'static) -> bool {
 }
 
 #[test]
-#[ignore = "number 23 of House, 1"]
 fn the_body_of_a_redirect_is_not_read() {
     let server = Server::new(files(), |_| Fault::None);
     let answer = format!("HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 60000\r\n\r\n", server.url("/0.jsonl"));
@@ -95,7 +94,6 @@ fn date(time: SystemTime) -> String {
 }
 
 #[test]
-#[ignore = "number 27 of House, 1"]
 fn a_proxy_is_for_its_scheme() {
     let server = Server::new(files(), |_| Fault::None);
     let set = [("URL_OF_TEST", server.url("/0.jsonl")), ("HTTPS_PROXY", "http://127.0.0.1:1".into())];
