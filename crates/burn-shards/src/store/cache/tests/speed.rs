@@ -49,7 +49,7 @@ fn run(name: &str, cached: &Cached, fake: &Fake, piece: usize, times: usize) {
 #[ignore = "a measurement"]
 fn speed() {
     let megabytes: u64 = std::env::var("SPEED_MB").map_or(384, |text| text.parse().unwrap());
-    let (folder, fake) = (tempfile::tempdir().unwrap(), Arc::new(Fake::new(&vec![(megabytes / 3) << 20; 3], 1)));
+    let (folder, fake) = (tempfile::tempdir().unwrap(), Arc::new(Fake::new(&[(megabytes / 3) << 20; 3], 1)));
     let cached = open(folder.path(), (megabytes + 100) << 20, &fake).unwrap();
     run("fill", &cached, &fake, 1 << 20, 1);
     let asked = fake.bytes();
