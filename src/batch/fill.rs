@@ -34,6 +34,7 @@ impl<I: 'static, P: Places<I>> Fill<'_, '_, I, P> {
     /// batch. It is returned with its position.
     pub(super) fn run(mut self, positions: Range<usize>, group: usize) -> Result<(), (usize, Error)> {
         let Self { samples: source, plan, worker, .. } = self;
+        plan.end_waits();
         let mut samples = Vec::with_capacity(group.min(positions.len()));
         let mut first = positions.start;
         while first < positions.end {

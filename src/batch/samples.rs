@@ -36,6 +36,12 @@ impl BatchPlan {
         Place::batch(stage, self.at.key)
     }
 
+    /// Ends the calling thread's waits for a store once nobody wants this batch any more.
+    pub(crate) fn end_waits(&self) {
+        #[cfg(feature = "remote")]
+        burn_shards::for_loader::end_waits_by(Arc::clone(&self.abandoned));
+    }
+
     /// Where a sample of this plan is in the batch as it was asked for.
     pub(crate) fn position(&self, at: usize) -> usize {
         self.positions.as_ref().map_or(at, |positions| positions[at])
@@ -159,6 +165,9 @@ impl<I: 'static> Samples<I> {
             Ok(())
         });
         clock.samples(Stage::Read, samples.len());
+        if plan.abandoned.load(Relaxed) {
+            return Ok(()); // a read that was ended is no fault
+        }
         let failed = fetched.err().or(out_of_range);
         failed.map_or(Ok(()), |error| Err((doing.noted().0, error)))
     }
@@ -228,7 +237,8 @@ impl<I: 'static> Samples<I> {
             stage.set(Stage::Augment);
             augment.apply(sample, &mut self.rng(plan, position))
         };
-        let sample = during(place(), || guard_at(place, get))?;
-        Ok((index, sample))
+        let sample = during(place(), || guard_at(place, get));
+        let ended = |error| if plan.abandoned.load(Relaxed) { Error::Ended } else { error };
+        Ok((index, sample.map_err(ended)?))
     }
 }
