@@ -35,6 +35,8 @@ pub use burn_shards::{
 };
 #[cfg(feature = "remote")]
 pub use burn_shards::{FetchAhead, Fetched, StoreError};
+#[cfg(feature = "remote")]
+use std::time::Duration;
 
 impl From<burn_shards::Blocks> for Blocks {
     fn from(blocks: burn_shards::Blocks) -> Self {
@@ -51,6 +53,10 @@ impl From<burn_shards::Blocks> for Blocks {
 impl<T> ReadAhead for Rows<T> {
     fn begin(&self, order: Box<dyn Iterator<Item = usize> + Send>) -> Guard {
         Guard::new(self.fetch_ahead(order))
+    }
+
+    fn asked_to_wait(&self) -> Duration {
+        self.fetched().map_or(Duration::ZERO, |fetched| fetched.asked_to_wait)
     }
 }
 

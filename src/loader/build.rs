@@ -15,11 +15,11 @@ use crate::{
     device::host_alloc,
     fault::{Error, Faults},
     memory::{MemoryLimit, check_system},
-    observe::Counters,
-    order::{Position, Schedule},
+    observe::{AskedToWait, Counters},
+    order::{Position, ReadAhead, Schedule},
 };
 use burn::data::dataset::Dataset;
-use std::{any::Any, sync::Arc};
+use std::{any::Any, sync::Arc, time::Duration};
 
 impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// Checks the options and builds the loader. No thread is started and no slot is allocated before the first
@@ -136,6 +136,7 @@ impl Checked {
     /// A plan of batches of this origin.
     pub(super) fn plan<O>(self, origin: Origin<O>) -> Plan<O> {
         let Self { options, schedule, start, fingerprints, len, faults } = self;
+        options.ahead.iter().for_each(|(_, dataset)| faults.counters.watch_store(asked_to_wait(dataset)));
         let standing = SharedPosition::new(start, schedule.devices);
         let (counters, unasked) = (Arc::clone(&faults.counters), Arc::default());
         Plan { origin, options, schedule, standing, fingerprints, len, faults, unasked, counters, device: None }
@@ -165,4 +166,10 @@ impl Checked {
         plan.origin = Origin::Samples { make_source, checked: Some(source) };
         Ok(Arc::new(PinnedDataLoader::new(plan, epochs)))
     }
+}
+
+/// How long a store makes requests wait from now on, as long as somebody else has it.
+fn asked_to_wait(dataset: &Arc<dyn ReadAhead>) -> AskedToWait {
+    let (dataset, before) = (Arc::downgrade(dataset), dataset.asked_to_wait());
+    Box::new(move || dataset.upgrade().map_or(Duration::ZERO, |dataset| dataset.asked_to_wait().saturating_sub(before)))
 }

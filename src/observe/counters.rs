@@ -30,8 +30,11 @@ pub(crate) trait OnDevice: fmt::Debug + Send + Sync {
     fn bytes(&self, urgent: bool) -> usize;
 }
 
+/// Says how long a store has made requests wait so far.
+pub(crate) type AskedToWait = Box<dyn Fn() -> Duration + Send + Sync>;
+
 /// The counters of a loader and of all copies made of it by `to_device` and `slice`.
-#[derive(Debug, Default)]
+#[derive(derive_more::Debug, Default)]
 pub(crate) struct Counters {
     batches: AtomicU64,
     items: AtomicU64,
@@ -47,6 +50,8 @@ pub(crate) struct Counters {
     host_bytes: AtomicUsize,
     host_peak: AtomicUsize,
     on_device: Mutex<Vec<Weak<dyn OnDevice>>>,
+    #[debug(skip)]
+    stores: Mutex<Vec<AskedToWait>>,
     device_peak: AtomicUsize,
     allocations: AtomicU64,
     late_allocations: AtomicU64,
@@ -237,6 +242,11 @@ impl Counters {
         all.push(memory);
     }
 
+    /// Adds a store that samples are fetched from.
+    pub(crate) fn watch_store(&self, asked_to_wait: AskedToWait) {
+        self.stores.lock().push(asked_to_wait);
+    }
+
     /// Returns the bytes of batches in device memory now, and notes them for their peak.
     pub(crate) fn device_bytes(&self, urgent: bool) -> usize {
         let mut all = self.on_device.lock();
@@ -306,6 +316,7 @@ impl Counters {
             slots: self.slots.load(Relaxed),
             cpu_threads: self.cpu_threads.load(Relaxed),
             kept_wait: time(&self.kept_wait_ns),
+            asked_to_wait: self.stores.lock().iter().map(|asked| asked()).max().unwrap_or_default(),
             images: self.images.load(Relaxed),
             scattered: self.scattered.load(Relaxed),
             is_kept: self.is_kept.load(Relaxed),

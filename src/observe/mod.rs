@@ -16,7 +16,7 @@ mod timeline;
 
 #[cfg(feature = "metrics")]
 pub(crate) use counters::Totals;
-pub(crate) use counters::{Counters, OnDevice, SlowReads};
+pub(crate) use counters::{AskedToWait, Counters, OnDevice, SlowReads};
 pub(crate) use loops::CopyId;
 pub(crate) use span::{Entered, Span};
 pub use stats::{Queues, StageStats, Stages, Stats, Verdict};

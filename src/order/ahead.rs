@@ -4,7 +4,7 @@ use crate::{
     fault::discard,
     vocabulary::{BatchKey, Place, Stage},
 };
-use std::any::Any;
+use std::{any::Any, time::Duration};
 
 /// A dataset that can fetch samples from afar before workers ask for them. The option
 /// [`reads_ahead`](crate::PinnedDataLoaderBuilder::reads_ahead) tells it the order of each epoch.
@@ -33,6 +33,12 @@ pub trait ReadAhead: Send + Sync {
     ///
     /// If it panics, the epoch does not begin, and `next()` gives the error.
     fn begin(&self, order: Box<dyn Iterator<Item = usize> + Send>) -> Guard;
+
+    /// The time so far in which requests waited because a server was busy and had asked for it. The statistics of the loader show
+    /// it. Default: none.
+    fn asked_to_wait(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// An epoch for which samples are fetched ahead. Its drop ends that. If what it holds panics then, that goes to the log.

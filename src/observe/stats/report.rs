@@ -77,6 +77,9 @@ pub struct Stats {
     /// The part of the time in `stages.device_wait` that ended without a release of device memory: the training loop,
     /// or Burn, keeps batches.
     pub kept_wait: Duration,
+    /// The time since the loader was built in which a store behind a network made requests wait because it was busy: its answers
+    /// have said when to come back. Of several stores, that of the one with the longest time.
+    pub asked_to_wait: Duration,
     /// Whether a field of the samples is an image.
     pub images: bool,
     /// Whether the order scatters the rows of Parquet files over more pages than are kept in memory, so that each is decoded

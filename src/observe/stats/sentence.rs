@@ -27,6 +27,9 @@ const SCATTERED: &str = "this order decodes each page many times; \
 const STORE: &str =
     "open the rows with more `requests` or `read_ahead`, shuffle by blocks (`BlockShuffle`), or keep a `cache`";
 
+/// What makes a busy server ask for fewer waits.
+const BUSY: &str = "send a token, open the rows with fewer `requests`, or keep a `cache`";
+
 const READ: &str = "read (`Dataset::get`)";
 
 /// What makes the decoding of images on the workers cheaper.
@@ -64,7 +67,7 @@ impl fmt::Display for Verdict {
                 write!(f, "{}, mostly {first_batch:.1?} for the first batch of each epoch: ", waits(share))?;
                 f.write_str("use fewer and longer epochs, or smaller batches")
             }
-            Self::Storage { waits: share, workers, busy, asleep, store, more, keep } => {
+            Self::Storage { waits: share, workers, busy, asleep, store, asked_to_wait, total, more, keep } => {
                 write!(f, "{} for {READ} {}, ", waits(share), of(workers, busy))?;
                 write!(
                     f,
@@ -72,10 +75,17 @@ impl fmt::Display for Verdict {
                     if store { "the store" } else { "storage" },
                     percent(asleep)
                 )?;
-                match more {
+                match (asked_to_wait, more) {
+                    (Some(asked), _) => {
+                        let (asked, total) = (asked.as_secs_f64(), total.as_secs_f64());
+                        write!(
+                            f,
+                            "the store is busy, and made requests wait {asked:.0} s of the last {total:.0} s: {BUSY}"
+                        )
+                    }
                     _ if store => f.write_str(STORE),
-                    Some(more) => write!(f, "use `num_workers({more})`, since workers that sleep need no core"),
-                    None => f.write_str("use faster storage or still more workers"),
+                    (None, Some(more)) => write!(f, "use `num_workers({more})`, since workers that sleep need no core"),
+                    (None, None) => f.write_str("use faster storage or still more workers"),
                 }?;
                 or_keep(f, keep)
             }

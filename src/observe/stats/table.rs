@@ -23,6 +23,9 @@ impl fmt::Display for Stats {
             write!(f, ", asleep {:.0} % of tasks with slow reads", 100.0 * share(self.slept, self.looked))?;
         }
         writeln!(f)?;
+        if !self.asked_to_wait.is_zero() {
+            writeln!(f, "store busy     asked to wait for {:.1?}", self.asked_to_wait)?;
+        }
         if self.transfer_threads > 0 {
             let (sent, rate) = (mb(self.sent_bytes as usize), self.gb_per_second());
             let busy = 100.0 * self.transfer_busy();

@@ -81,6 +81,10 @@ pub enum Verdict {
         asleep: f64,
         /// Whether that is a store behind a network.
         store: bool,
+        /// How long the store made requests wait because it was busy, if that is why.
+        asked_to_wait: Option<Duration>,
+        /// The time of the training loop that this verdict is about.
+        total: Duration,
         /// A number of workers that hides more of it, if there is one.
         more: Option<usize>,
         /// The bytes of the data set, if the device can keep it.
@@ -212,6 +216,10 @@ impl Stats {
         if waits < WAITS {
             return Verdict::Compute { waits, idle: 1.0 - workers.max(transfer + decode).max(pin) };
         }
+        // Requests wait beside each other, so only as much as the loop has waited counts.
+        if !self.is_kept && self.fetching() >= MOST && share(self.asked_to_wait, waited) >= MOST {
+            return self.of_storage(waits, workers, Some(self.asked_to_wait));
+        }
         if self.epochs > 1 && share(self.start_waited, self.waited) >= MOST {
             let epochs = u32::try_from(self.epochs).unwrap_or(u32::MAX);
             return Verdict::Start { waits, first_batch: self.start_waited / epochs };
@@ -260,17 +268,16 @@ impl Stats {
     /// The workers are the bottleneck, and most of their time they are at this stage.
     fn of_workers(&self, waits: f64, stage: Stage, busy: f64) -> Verdict {
         let workers = self.workers;
-        let fetching = share(self.stages.fetch.busy, self.stages.read.busy).min(1.0);
-        if stage == Stage::Read && fetching >= MOST {
-            let keep = self.keepable;
-            return Verdict::Storage { waits, workers, busy, asleep: fetching, store: true, more: None, keep };
+        if stage == Stage::Read && self.fetching() >= MOST {
+            return self.of_storage(waits, busy, None);
         }
         let asleep = if stage == Stage::Read { self.asleep(stage) } else { Some(0.0) };
         if let Some(asleep) = asleep.filter(|share| *share >= MOST) {
             // Twice as many, up to a few for each thread of the machine. A few sleepers cost nothing on any machine.
             let more = workers.saturating_mul(2).min(OF_THREADS * self.cpu_threads).max(SLEEPERS);
             let more = Some(more).filter(|more| *more > workers);
-            return Verdict::Storage { waits, workers, busy, asleep, store: false, more, keep: self.keepable };
+            let (asked_to_wait, total, keep) = (None, self.total(), self.keepable);
+            return Verdict::Storage { waits, workers, busy, asleep, store: false, asked_to_wait, total, more, keep };
         }
         let room = !self.grows && workers + self.transfer_threads < self.cpu_threads;
         // While a worker waits for a file, another one can use its thread of the machine.
@@ -287,6 +294,17 @@ impl Stats {
             // What is kept is neither read nor written again, but finished in each step.
             keep: self.keepable.filter(|_| matches!(stage, Stage::Read | Stage::Collate)),
         }
+    }
+
+    /// The workers wait for a store behind a network.
+    fn of_storage(&self, waits: f64, busy: f64, asked_to_wait: Option<Duration>) -> Verdict {
+        let (workers, asleep, total, keep) = (self.workers, self.fetching(), self.total(), self.keepable);
+        Verdict::Storage { waits, workers, busy, asleep, store: true, asked_to_wait, total, more: None, keep }
+    }
+
+    /// The share of the reads' time in which workers wait for a store behind a network.
+    fn fetching(&self) -> f64 {
+        share(self.stages.fetch.busy, self.stages.read.busy).min(1.0)
     }
 
     fn pin_busy(&self) -> f64 {

@@ -68,6 +68,18 @@ fn each_cause_has_its_line() {
          its time: open the rows with more `requests` or `read_ahead`, shuffle by blocks (`BlockShuffle`), or keep a `cache`",
     );
     assert!(matches!(Stats { stages: fetched(1000), ..stats(400) }.verdict(), Verdict::Workers { .. }));
+    let long = Stats { waited: ms(60_000), stepped: ms(40_000), workers_had: ms(400_000), ..stats(400) };
+    says(
+        &Stats { stages: fetched(3240), asked_to_wait: ms(55_000), ..long },
+        "the step waits 60 % of the time for read (`Dataset::get`) (4 workers busy 1 %), which waits for the store 90 % of \
+         its time: the store is busy, and made requests wait 55 s of the last 100 s: send a token, open the rows with fewer \
+         `requests`, or keep a `cache`",
+    );
+    let seldom = Stats { stages: fetched(3240), asked_to_wait: ms(100), ..stats(400) };
+    assert!(
+        matches!(seldom.verdict(), Verdict::Storage { asked_to_wait: None, .. }),
+        "it explains a quarter of the waits"
+    );
     says(
         &Stats {
             stages: Stages { transfer: busy(ms(2900)), read: busy(ms(1000)), ..Stages::default() },
