@@ -20,7 +20,6 @@ fn files() -> crate::server::Files {
 }
 
 #[test]
-#[ignore = "number 26 of House, 1"]
 fn a_store_that_stalls_does_not_hold_up_a_drop() {
     let indices = tempfile::tempdir().unwrap();
     let (files, late) = (files(), Duration::from_secs(5));

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod ahead;
+mod busy;
 #[cfg(target_os = "linux")]
 mod descriptors;
 mod drops;
