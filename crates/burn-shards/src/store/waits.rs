@@ -1,5 +1,6 @@
 //! How long each wait for a server may take, and how slowly the bytes of an answer may come.
 
+use super::remote::LEAST;
 use std::{
     io::{self, Read},
     time::{Duration, Instant},
@@ -21,7 +22,7 @@ pub(super) struct Waits {
 impl Default for Waits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { connect: seconds(10), answer: seconds(30), bytes: seconds(30), least: 8 << 10 }
+        Self { connect: seconds(10), answer: seconds(30), bytes: seconds(30), least: LEAST as u32 }
     }
 }
 
