@@ -45,10 +45,7 @@ const SHARDS: Rules = Rules {
         &["store"],
         &["options", "parallel", "pieces", "replace", "sample", "spelling", "traffic"],
         &["busy"],
-        &[
-            "blocks", "caught", "cell", "ends", "error", "fetching", "files", "progress", "starts", "sync", "traffic",
-            "url",
-        ],
+        &["blocks", "caught", "cell", "ends", "error", "fetching", "files", "progress", "starts", "sync", "url"],
     ],
     less: &[],
     arrows: 200,

@@ -80,7 +80,7 @@ fn check(tokens: &Tokens, windows: TokenWindows, len: usize, workers: usize) {
 #[test]
 fn golden_files_arrive_token_by_token() {
     for name in ["nanogpt.bin", "llmc.bin", "megatron.bin"] {
-        let tokens = Tokens::open(golden(name)).unwrap();
+        let tokens = Tokens::open(golden("tokens").join(name)).unwrap();
         check(&tokens, tokens.windows(65, 64), 65, 3);
         let tokens = tokens.documents_end_with(50256).unwrap();
         check(&tokens, tokens.packed(100).unwrap(), 100, 2);
