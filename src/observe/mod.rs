@@ -17,7 +17,6 @@ mod timeline;
 #[cfg(feature = "metrics")]
 pub(crate) use counters::Totals;
 pub(crate) use counters::{Counters, OnDevice, SlowReads};
-#[cfg(feature = "remote")]
 pub(crate) use loops::CopyId;
 pub(crate) use span::{Entered, Span};
 pub use stats::{Queues, StageStats, Stages, Stats, Verdict};

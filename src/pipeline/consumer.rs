@@ -3,13 +3,10 @@
 
 use super::{
     pipeline::Pipeline,
-    state::{
-        EpochId, Rest, State,
-        delivery::{Delivery, Found},
-    },
+    state::{EpochId, Rest, State, delivery::Found},
 };
 use crate::{
-    batch::Queue,
+    batch::{Delivery, Queue},
     fault::{Error, Skips, discard},
     order::Feed,
     sync::MutexGuard,
@@ -70,7 +67,7 @@ impl<O> Pipeline<O> {
             let waited = now.saturating_duration_since(asked);
             let unopened = match state.find(id, asked, now) {
                 Found::Over => return None,
-                Found::Batch(delivery) => return Some(self.hand_out(state, delivery)),
+                Found::Batch { delivery, since } => return Some(self.hand_out(state, delivery, since)),
                 Found::Nothing { unopened } => unopened,
             };
             if state.is_closed() {
@@ -129,14 +126,14 @@ impl<O> Pipeline<O> {
         }
     }
 
-    fn hand_out(&self, state: MutexGuard<'_, State<O>>, delivery: Delivery<O>) -> Delivery<O> {
+    fn hand_out(&self, state: MutexGuard<'_, State<O>>, delivery: Delivery<O>, since: Instant) -> Delivery<O> {
         let opens = state.has_work(self.pool.has_permit());
         drop(state);
         self.for_queue(Queue::Send).notify_one(); // one more may go to the device
         if opens {
             self.for_workers.notify_one();
         }
-        self.counters().took(Stage::Ready, delivery.batch.key, delivery.since, Instant::now());
+        self.counters().took(Stage::Ready, delivery.key, since, Instant::now());
         delivery
     }
 
@@ -154,7 +151,7 @@ impl<O> Pipeline<O> {
         let error = error(batch.key, lost);
         self.finish(rest);
         self.source.faults().saw(&error);
-        Some(Delivery { batch, since: Instant::now(), ready: Err(error), skips: Skips::default(), waited })
+        Some(Delivery { key: batch.key, ready: Err(error), skips: Skips::default(), waited })
     }
 
     /// Ends an epoch, finished or not, and drops what is on its way.

@@ -5,7 +5,7 @@ use super::{
     state::{BatchId, State},
 };
 use crate::{
-    batch::{Next, Queue, ToPin},
+    batch::{Filled, Next, Queue},
     fault::{Error, during},
     observe::Entered,
     vocabulary::{BatchKey, Place, Stage},
@@ -19,7 +19,7 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
         during(Place::batch(Stage::SlotWait, BatchKey::NONE), || pipeline.pool.preallocate(bytes));
     }
     while let Some((batch, filled, abandoned)) = pipeline.wait_for(Queue::Pin, State::take_to_pin) {
-        pipeline.pass(batch, pipeline.pin(batch, filled, &abandoned));
+        pipeline.pass(batch, pipeline.pin(batch, filled, &abandoned).map(Next::Send));
     }
 }
 
@@ -28,9 +28,9 @@ impl<O> Pipeline<O> {
     pub(super) fn pin(
         &self,
         batch: BatchId,
-        filled: Box<dyn ToPin<O>>,
+        filled: Box<dyn Filled<O>>,
         abandoned: &AtomicBool,
-    ) -> Result<Next<O>, Error> {
+    ) -> Result<Box<dyn Filled<O>>, Error> {
         let _entered = Entered::new(Stage::Pin, batch.key);
         let (pinned, start) = self.with_slot(batch, abandoned, |wait| filled.pin(&self.pool, wait));
         self.counters().took(Stage::Pin, batch.key, start, Instant::now());

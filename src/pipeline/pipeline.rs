@@ -5,7 +5,7 @@
 
 use super::state::{BatchId, Depth, State};
 use crate::{
-    batch::{Next, Outcome, Queue, Ready, Source},
+    batch::{Filled, Next, Queue, Ready, Source},
     device::{Common, DeviceWindow, Uploader},
     fault::{Caught, Error, Skips, Watch, discard},
     memory::{AwaitsPermits, Pool},
@@ -173,9 +173,9 @@ impl<O> Pipeline<O> {
     }
 
     /// Takes a filled batch to what comes next, with the record of its bad samples.
-    pub(super) fn filled(&self, batch: BatchId, outcome: Outcome<O>, skips: Skips) {
+    pub(super) fn filled(&self, batch: BatchId, next: Result<Next<O>, Error>, skips: Skips) {
         self.skipped(batch, skips);
-        match outcome {
+        match next {
             Ok(next) => drop(self.pass(batch, Ok(next))),
             Err(error) => drop(self.deliver(batch, Err(error))), // it was reported where it happened
         }
@@ -193,32 +193,30 @@ impl<O> Pipeline<O> {
     pub(super) fn pass(&self, batch: BatchId, next: Result<Next<O>, Error>) -> bool {
         match next {
             Ok(next) if self.is_host() => self.ready(batch, self.do_the_rest(batch, next)),
-            Ok(Next::Pin(filled)) => {
-                let left_over = self.lock().put_to_pin(batch, filled);
-                self.for_queue(Queue::Pin).notify_one();
-                self.taken(batch, left_over)
-            }
-            Ok(Next::Send(filled)) => {
-                let left_over = self.lock().put_to_send(batch, filled);
-                self.for_queue(Queue::Send).notify_one();
-                self.taken(batch, left_over)
-            }
-            Ok(Next::Finish(raw)) => self.ready(batch, Ok(Ready::Raw(raw))),
+            Ok(Next::Pin(filled)) => self.put(Queue::Pin, batch, filled),
+            Ok(Next::Send(filled)) => self.put(Queue::Send, batch, filled),
             Ok(Next::Ready(ready)) => self.ready(batch, Ok(ready)),
             Err(error) => self.ready(batch, Err(error)),
         }
     }
 
+    fn put(&self, queue: Queue, batch: BatchId, filled: Box<dyn Filled<O>>) -> bool {
+        let left_over = self.lock().put(queue, batch, filled);
+        self.for_queue(queue).notify_one();
+        self.taken(batch, left_over)
+    }
+
     /// Does here all that is left to do for a batch, as workers do on a CPU backend.
-    fn do_the_rest(&self, batch: BatchId, mut next: Next<O>) -> Result<Ready<O>, Error> {
+    fn do_the_rest(&self, batch: BatchId, next: Next<O>) -> Result<Ready<O>, Error> {
         let never = AtomicBool::new(false); // nothing needs memory here, so nothing waits
-        loop {
-            next = match next {
-                Next::Pin(filled) => self.pin(batch, filled, &never)?,
-                Next::Send(filled) => filled.send(&self.pool, &mut Uploader::burn(self.source.target()))?,
-                Next::Finish(raw) => return Ok(Ready::Finished(raw.finish()?)),
-                Next::Ready(ready) => return Ok(ready),
-            }
+        let filled = match next {
+            Next::Pin(filled) => self.pin(batch, filled, &never)?,
+            Next::Send(filled) => filled,
+            Next::Ready(ready) => return Ok(ready),
+        };
+        match filled.send(&self.pool, &mut Uploader::burn(self.source.target()))? {
+            Ready::Raw(finish) => Ok(Ready::Finished(finish()?)),
+            ready => Ok(ready),
         }
     }
 

@@ -50,13 +50,13 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
             } else {
                 Ok(())
             };
-            let next = decoded.and_then(|()| {
+            let sent = decoded.and_then(|()| {
                 let _copies = Span::new(counters, Stage::Transfer, batch.key);
                 filled.send(&pipeline.pool, &mut uploader)
             });
             pipeline.window.copied(uploader.in_use());
             counters.device_bytes(false);
-            let taken = pipeline.pass(batch, next);
+            let taken = pipeline.ready(batch, sent);
             if !taken {
                 if let Err(error) = uploader.flush(place) {
                     log::warn!("burn-pinned: the flush after a batch that nobody took failed: {error}");

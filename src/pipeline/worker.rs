@@ -8,7 +8,7 @@ use crate::{
     batch::{BatchPlace, BatchPlan, Task},
     fault::{Error, catch, discard, during},
     memory::{Permit, Wait},
-    observe::Span,
+    observe::{Span, TaskClock},
     order::{BatchIndices, Feed},
     vocabulary::{Place, Stage},
 };
@@ -33,15 +33,15 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
                 pipeline.open(batch, feed, permit, abandoned);
             }
             Work::Task { batch, task } => {
-                let rows = task.rows();
+                let (rows, mut clock) = (task.rows(), TaskClock::start(pipeline.counters(), worker, batch.key));
                 pipeline.busy.fetch_add(1, Relaxed);
                 // User code is guarded where it is called. Only the `drop` of samples is left.
                 let place = Place { worker: Some(worker), ..batch.place(Stage::Collate) };
-                match during(place, || catch(|| task.run(worker))) {
+                match during(place, || catch(|| task.run(&mut clock))) {
                     Ok(done) => {
-                        pipeline.ran(rows, done.rows_took);
-                        if let Some(outcome) = done.outcome {
-                            pipeline.filled(batch, outcome, done.skips);
+                        pipeline.ran(rows, clock.worked());
+                        if let Some((next, skips)) = done {
+                            pipeline.filled(batch, next, skips);
                         }
                     }
                     Err(caught) => pipeline.broke(batch, worker, caught),
