@@ -7,9 +7,9 @@ use super::state::{BatchId, Depth, State};
 use crate::{
     batch::{Filled, Next, Queue, Ready, Source},
     device::{Common, DeviceWindow, Uploader},
-    fault::{Caught, Error, Skips, Watch, discard},
-    memory::{AwaitsPermits, Pool},
-    observe::{Counters, OnDevice},
+    fault::{Caught, Error, Skips, Watch, discard, during},
+    memory::{AwaitsPermits, Pool, Wait},
+    observe::{Counters, Entered, OnDevice},
     sync::{Condvar, Mutex, MutexGuard},
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -220,6 +220,36 @@ impl<O> Pipeline<O> {
         }
     }
 
+    /// Prepares a batch for the link.
+    pub(super) fn pin(
+        &self,
+        batch: BatchId,
+        filled: Box<dyn Filled<O>>,
+        abandoned: &AtomicBool,
+    ) -> Result<Box<dyn Filled<O>>, Error> {
+        let _entered = Entered::new(Stage::Pin, batch.key);
+        let (pinned, start) = self.with_slot(batch, abandoned, |wait| filled.pin(&self.pool, wait));
+        self.counters().took(Stage::Pin, batch.key, start, Instant::now());
+        pinned
+    }
+
+    /// Does work that may have to wait for a slot's memory, until the epoch ends. That wait is counted separately. Also
+    /// returns the start of the work, moved forward by the time of the wait.
+    pub(super) fn with_slot<T>(
+        &self,
+        batch: BatchId,
+        ended: &AtomicBool,
+        work: impl FnOnce(&Wait<'_>) -> T,
+    ) -> (T, Instant) {
+        let (start, wait) = (Instant::now(), Wait::until_ended(ended));
+        let done = during(batch.place(Stage::SlotWait), || work(&wait));
+        let rest = start + wait.took();
+        if rest > start {
+            self.counters().took(Stage::SlotWait, batch.key, start, rest);
+        }
+        (done, rest)
+    }
+
     /// Puts a batch, or its error, at its place for the consumer; returns whether there is one.
     pub(super) fn ready(&self, batch: BatchId, ready: Result<Ready<O>, Error>) -> bool {
         self.deliver(batch, ready.inspect_err(|error| self.source.faults().saw(error)))
@@ -241,6 +271,19 @@ impl<O> Pipeline<O> {
         let taken = left_over.is_none();
         discard(batch.place(Stage::Finish), left_over);
         taken
+    }
+
+    /// Notes that the calling thread is done with an epoch, and releases device memory that is no longer needed.
+    pub(crate) fn rest(&self) {
+        let is_idle = self.lock().epochs() == 0;
+        self.common.rest(is_idle.then(|| self.window.most(1)));
+    }
+
+    /// Returns the longest time that a consumer has waited for its next batch, or `None` if nobody waits for `batch` any
+    /// more.
+    pub(super) fn starved(&self, batch: BatchId) -> Option<Duration> {
+        let state = self.lock();
+        state.is_awaited(batch).then(|| state.starved(Instant::now()))
     }
 
     // The end.

@@ -147,8 +147,10 @@ impl Model {
     /// Opens a batch, as a worker does; returns its only task.
     fn open_one(&self) -> (BatchId, Box<dyn Task<usize>>) {
         loop {
-            match self.pipeline.work(0).unwrap() {
-                Work::Open { batch, feed, permit, abandoned, .. } => self.pipeline.open(batch, feed, permit, abandoned),
+            match worker::work(&self.pipeline, 0).unwrap() {
+                Work::Open { batch, feed, permit, abandoned, .. } => {
+                    worker::open(&self.pipeline, batch, feed, permit, abandoned)
+                }
                 Work::Task { batch, task } => return (batch, task),
             }
         }
