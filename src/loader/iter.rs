@@ -180,10 +180,7 @@ impl<O> Epoch<O> {
             self.taken.breaks_off();
         }
         self.taken.given(items, self.tally.skipped());
-        Ok(taken?.map(|Finished { batch, items, permit }| {
-            drop(permit); // the batch is the consumer's now
-            (batch, items)
-        }))
+        Ok(taken?.map(|Finished { batch, items, .. }| (batch, items)))
     }
 }
 

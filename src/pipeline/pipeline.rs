@@ -57,6 +57,8 @@ pub(crate) struct Pipeline<O> {
     row_ns: CachePadded<AtomicU64>,
     /// The time that tasks took, in nanoseconds.
     worked_ns: CachePadded<AtomicU64>,
+    /// Whether a whole batch is less work than a task should be.
+    is_small: AtomicBool,
     /// The workers in a task.
     pub(super) busy: CachePadded<AtomicUsize>,
     /// Whether an epoch has ended because a call hangs.
@@ -87,6 +89,7 @@ impl<O: Send + 'static> Pipeline<O> {
             for_consumers: Condvar::new(),
             row_ns: CachePadded::default(),
             worked_ns: CachePadded::default(),
+            is_small: AtomicBool::new(false),
             busy: CachePadded::default(),
             hung: AtomicBool::new(false),
         });
@@ -132,6 +135,12 @@ impl<O> Pipeline<O> {
         None
     }
 
+    /// Whether a worker should be woken that sleeps for want of a permit or of room ahead of the consumer. To wake one costs as
+    /// much as to make a small batch. So where batches are small, none is woken before half of them are taken.
+    pub(super) fn wants_worker(&self, state: &State<O>) -> bool {
+        state.has_work_for_sleepers(self.pool.has_permit(), self.is_small.load(Relaxed))
+    }
+
     // A batch on its way.
 
     /// Notes how long a task took.
@@ -153,7 +162,9 @@ impl<O> Pipeline<O> {
     /// the first batch comes soon. Where rows take very different times, tasks stay short, so that few rows wait behind a
     /// slow one. This number changes the speed and nothing else.
     pub(super) fn chunk(&self, rows: usize, workers: usize) -> usize {
-        let by_time = match self.row_ns.load(Relaxed) {
+        let row_ns = self.row_ns.load(Relaxed);
+        self.is_small.store((1..=TASK_NS / rows.max(1) as u64).contains(&row_ns), Relaxed);
+        let by_time = match row_ns {
             0 => rows.div_ceil(2 * workers.max(1)),
             row_ns => {
                 let of = |ns: u64| usize::try_from(ns / row_ns).unwrap_or(usize::MAX);
@@ -308,8 +319,10 @@ impl<O> Pipeline<O> {
 
 impl<O: Send + 'static> AwaitsPermits for Pipeline<O> {
     fn permit_came_back(&self) {
-        drop(self.lock()); // a worker that has seen no permit sleeps by now
-        self.for_workers.notify_one();
+        let wanted = self.wants_worker(&self.lock()); // a worker that has seen no permit sleeps by now
+        if wanted {
+            self.for_workers.notify_one();
+        }
     }
 }
 

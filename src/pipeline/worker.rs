@@ -88,8 +88,8 @@ pub(super) fn open<O>(
     }
     let (count, left_over) = pipeline.lock().opened(batch, feed, tasks, Instant::now());
     discard(batch.place(Stage::Read), left_over);
-    for _ in 0..count.max(1) {
-        pipeline.for_workers.notify_one();
+    for _ in 1..count {
+        pipeline.for_workers.notify_one(); // this worker looks for work itself
     }
     if count == 0 {
         pipeline.for_consumers.notify_all();
