@@ -17,7 +17,7 @@ const LEVELS: [&[&str]; 8] = [
     &["memory", "order", "augment"],
     &["fault"],
     &["observe"],
-    &["vocabulary", "rng", "sync", "files"],
+    &["vocabulary", "rng", "sync", "files", "picture_row"],
 ];
 
 /// Rooms that may import less than what is below them.
@@ -40,7 +40,12 @@ struct File {
     shown: String,
     module: Vec<String>,
     imports: Vec<Import>,
+    /// Whether it is a door: it lies beside a folder of its name, and has no logic, but only modules, re-exports and comments.
+    is_door: bool,
 }
+
+/// What logic is made of.
+const LOGIC: [&str; 8] = ["fn ", "struct ", "enum ", "trait ", "impl ", "static ", "const ", "macro_rules!"];
 
 /// Why an import is wrong, if it is.
 fn wrong(from: &str, to: &str) -> Option<String> {
@@ -163,15 +168,13 @@ fn tree() -> Vec<File> {
     paths.sort();
     let read = |path: PathBuf| {
         let inner = path.strip_prefix(&root).unwrap().with_extension("");
-        let mut module: Vec<String> = inner.iter().map(|part| part.to_str().unwrap().to_string()).collect();
-        let is_door = module.last().is_some_and(|name| name == "mod");
-        if is_door {
-            module.pop();
-        }
+        let module: Vec<String> = inner.iter().map(|part| part.to_str().unwrap().to_string()).collect();
         let text = fs::read_to_string(&path).unwrap();
+        let has_logic = LOGIC.iter().any(|word| code(&text).contains(word));
+        let is_door = path.with_extension("").is_dir() && !has_logic;
         let shown = format!("src/{}", inner.with_extension("rs").display());
         let is_test = ["tests", "model", "cases"].contains(&module.last().map_or("", String::as_str));
-        (module != ["lib"] && !is_test).then(|| File { shown, imports: imports(&text, &module), module })
+        (module != ["lib"] && !is_test).then(|| File { shown, imports: imports(&text, &module), module, is_door })
     };
     paths.into_iter().filter_map(read).collect()
 }
@@ -179,7 +182,7 @@ fn tree() -> Vec<File> {
 #[test]
 fn imports_between_rooms_go_down() {
     let mut faults = Vec::new();
-    for File { shown, module, imports } in tree() {
+    for File { shown, module, imports, .. } in tree() {
         for Import { line, path } in imports {
             if let Some(rule) = wrong(&module[0], &path[0]) {
                 faults.push(format!("{shown}:{line}: {} ({rule})", path.join("::")));
@@ -189,7 +192,7 @@ fn imports_between_rooms_go_down() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// The file that an import is from: the longest part of its path that is a file. If a door (a `mod.rs`) names the item,
+/// The file that an import is from: the longest part of its path that is a file. If a door names the item,
 /// it is the file behind the door.
 fn target<'a>(
     path: &[String],
@@ -206,7 +209,6 @@ fn target<'a>(
 #[test]
 fn no_imports_go_round_in_a_circle() {
     let files = tree();
-    let is_door = |file: &&File| file.shown.ends_with("/mod.rs");
     let by_module: BTreeMap<Vec<String>, &File> = files.iter().map(|file| (file.module.clone(), file)).collect();
     // What a door re-exports: `use file::Item` is relative to its folder.
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -218,9 +220,10 @@ fn no_imports_go_round_in_a_circle() {
         }
         paths
     };
-    let doors: BTreeMap<_, _> = files.iter().filter(is_door).map(|door| (door.module.clone(), named(door))).collect();
+    let doors: BTreeMap<_, _> =
+        files.iter().filter(|file| file.is_door).map(|door| (door.module.clone(), named(door))).collect();
     let mut arrows: BTreeMap<Vec<String>, BTreeSet<Vec<String>>> = BTreeMap::new();
-    for file in files.iter().filter(|file| !is_door(file)) {
+    for file in files.iter().filter(|file| !file.is_door) {
         let to = file.imports.iter().filter_map(|import| target(&import.path, &by_module, &doors));
         arrows.insert(file.module.clone(), to.filter(|to| *to != file.module).collect());
     }
@@ -244,14 +247,12 @@ fn no_imports_go_round_in_a_circle() {
     assert!(circle.is_empty(), "there is a circle among these:\n{}", circle.join("\n"));
 }
 
-/// A door (a `mod.rs`) has no logic, but only modules, re-exports and comments.
+/// The file beside the folder of a room is its door.
 #[test]
-fn doors_are_re_exports_only() {
-    for file in tree().iter().filter(|file| file.shown.ends_with("/mod.rs")) {
-        let text = code(&fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&file.shown)).unwrap());
-        let words = ["fn ", "struct ", "enum ", "trait ", "impl ", "static ", "const ", "macro_rules!"];
-        let found: Vec<_> = words.into_iter().filter(|word| text.contains(word)).collect();
-        assert!(found.is_empty(), "{} has {found:?}", file.shown);
+fn rooms_have_doors() {
+    for file in tree().iter().filter(|file| file.module.len() == 1 && !file.is_door) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(&file.shown).with_extension("");
+        assert!(!folder.is_dir(), "{} is the door of a room, and has one of {LOGIC:?}", file.shown);
     }
 }
 

@@ -11,14 +11,16 @@ use super::{
 use crate::{
     device::{Part, Uploaded, Uploader},
     fault::{Error, guard},
-    memory::{Field, LongFiles, Pool, Slot, SlotLayout, Wait, trim_padding},
+    memory::{Field, Pool, Slot, SlotLayout, Wait, trim_padding},
     observe::Span,
+    picture_row::LongFiles,
     vocabulary::{Place, Stage},
 };
 #[cfg(feature = "vision")]
 use crate::{
     fault::{BadSamples, Skips},
-    memory::{PictureRow, close_up},
+    memory::close_up,
+    picture_row::PictureRow,
 };
 #[cfg(feature = "vision")]
 use std::cell::Cell;

@@ -13,8 +13,9 @@ use super::{
 use crate::{
     device::Target,
     fault::{Doing, Error, Faults, Skips},
-    memory::{Chunk, LongFiles, Permit, Pool, Slot, Wait, remove_rows},
+    memory::{Chunk, Permit, Pool, Slot, Wait, remove_rows},
     observe::TaskClock,
+    picture_row::LongFiles,
     vocabulary::{Place, Stage},
 };
 use std::sync::Arc;

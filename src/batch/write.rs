@@ -3,8 +3,9 @@
 use super::{collate::Collate, row::RowMut};
 use crate::{
     fault::{Doing, Error, guard_at},
-    memory::{Chunk, Field, LongFiles},
+    memory::{Chunk, Field},
     observe::TaskClock,
+    picture_row::LongFiles,
     vocabulary::{Place, Stage},
 };
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

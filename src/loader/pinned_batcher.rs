@@ -4,8 +4,9 @@ use crate::{
     batch::{BatchPlace, Collate, RawBatch, RowWriter, Rows, upload_rows},
     device::{Target, Uploader, host_alloc},
     fault::{Doing, Error, guard},
-    memory::{Field, LongFiles, Pool, PoolLimits, SlotLayout, Wait, trim_padding},
+    memory::{Field, Pool, PoolLimits, SlotLayout, Wait, trim_padding},
     observe::Counters,
+    picture_row::LongFiles,
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};
