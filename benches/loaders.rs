@@ -19,6 +19,8 @@ mod kept;
 mod link;
 #[path = "support/logger.rs"]
 mod logger;
+#[path = "loaders/machine.rs"]
+mod machine;
 #[path = "loaders/source.rs"]
 mod source;
 #[path = "loaders/step.rs"]
@@ -71,11 +73,11 @@ fn main() {
                             serde_json::json!({
                                 "date": date, "gpu": gpu, "burn": "0.22.1", "burn_pinned": env!("CARGO_PKG_VERSION"),
                                 "loader": loader, "case": case.name, "decoder": figures.decoder, "decoder_asked": format!("{:?}", args.decoder), "room": case.room, "batch": case.batch, "workers": workers,
-                                "matmuls": args.matmuls, "matmul_side": args.matmul_side, "finish": finish, "round": round, "steps": args.steps, "epoch": args.epoch, "shuffle": args.shuffle,
+                                "matmuls": args.matmuls, "matmul_side": args.matmul_side, "busy_us": args.busy_us, "finish": finish, "round": round, "steps": args.steps, "epoch": args.epoch, "shuffle": args.shuffle,
                                 "items_per_s": figures.items_per_s.round(), "gb_per_s": rounded(figures.gb_per_s, 3),
                                 "link_gb_per_s": link.map(|rate| rounded(rate, 2)),
                                 "fill_gb_per_s": fill.map(|rate| rounded(rate, 3)),
-                                "step_ms": rounded(figures.step_ms, 3), "wait_us_p50": rounded(figures.wait_us_p50, 1),
+                                "step_ms": rounded(figures.step_ms, 4), "cpu_us": rounded(figures.cpu_us, 2), "wait_us_p50": rounded(figures.wait_us_p50, 1),
                                 "wait_us_p99": rounded(figures.wait_us_p99, 1),
                                 "first_batch_ms": rounded(figures.first_batch_ms, 2),
                                 "pinned_mb": figures.pinned_mb.map(|mb| rounded(mb, 1)),

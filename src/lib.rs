@@ -96,6 +96,8 @@ mod loader;
 pub mod memory;
 pub mod observe;
 pub mod order;
+#[cfg_attr(not(feature = "vision"), allow(dead_code, reason = "without images nobody writes them"))]
+mod picture_row;
 mod pipeline;
 mod rng;
 mod sync;

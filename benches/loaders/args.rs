@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// Times data loaders: throughput, the first batch, what the step waits for, and memory.
 #[derive(Parser, Clone)]
 pub(crate) struct Args {
-    /// ram-u8-224, small-u8-28, jpeg, or `custom` with --shape
+    /// ram-u8-224, small-u8-28, rows-f32-20, jpeg, or `custom` with --shape
     #[arg(long, value_delimiter = ',', default_value = "ram-u8-224,small-u8-28,jpeg")]
     pub(crate) case: Vec<String>,
     /// pinned, burn; kept (`build_kept`, after an epoch of `pinned` to compare with); without a loader: resident (one finished
@@ -61,6 +61,9 @@ pub(crate) struct Args {
     /// Let each step cast, scale and reduce the batch, with so many matrix products besides
     #[arg(long)]
     pub(crate) matmuls: Option<usize>,
+    /// Microseconds that the loop computes for each batch on its own thread, besides
+    #[arg(long, default_value_t = 0)]
+    pub(crate) busy_us: u64,
     /// Side of those matrices
     #[arg(long, default_value_t = 8192)]
     pub(crate) matmul_side: usize,
@@ -115,6 +118,7 @@ impl Args {
         let (store, shape, batch, dtype) = match name {
             "ram-u8-224" => raw([3, SIDE, SIDE], 256, dtype),
             "small-u8-28" => raw([1, 28, 28], 1024, dtype),
+            "rows-f32-20" => raw([1, 1, 20], 128, DType::F32),
             "custom" => {
                 let sides: Vec<usize> = self.shape.split('x').filter_map(|side| side.parse().ok()).collect();
                 let Ok(shape) = sides.try_into() else { fail("--shape takes three numbers, as in 3x224x224") };
@@ -124,7 +128,7 @@ impl Args {
                 Ok(store) => (store, [3, SIDE, SIDE], 256, DType::U8),
                 Err(error) => fail(&format!("JPEGs for the case `jpeg`: {error}")),
             },
-            other => fail(&format!("--case {other}: use ram-u8-224, small-u8-28, jpeg or custom")),
+            other => fail(&format!("--case {other}: use ram-u8-224, small-u8-28, rows-f32-20, jpeg or custom")),
         };
         let name = if dtype == DType::F32 { name.replace("u8", "f32") } else { name.to_string() };
         let finish = match finish {

@@ -6,12 +6,15 @@ use crate::{
     data::{Repeat, Store},
     fail,
     kept::Costs,
-    link,
+    link, machine,
     source::Source,
     step::Step,
 };
 use burn::tensor::Device;
-use std::time::Instant;
+use std::{
+    hint::spin_loop,
+    time::{Duration, Instant},
+};
 
 /// What one loader did in one round.
 #[derive(Clone, Default)]
@@ -22,6 +25,8 @@ pub(crate) struct Figures {
     pub(crate) wait_us_p50: f64,
     pub(crate) wait_us_p99: f64,
     pub(crate) first_batch_ms: f64,
+    /// What a batch took of the CPUs, on all threads.
+    pub(crate) cpu_us: f64,
     pub(crate) pinned_mb: Option<f64>,
     pub(crate) device_mb: Option<f64>,
     /// Where images were decoded.
@@ -37,11 +42,12 @@ pub(crate) fn drive(args: &Args, source: &Source, case: &Case, step: Option<&Ste
     let started = Instant::now();
     let mut epoch = source.iter(device);
     let (mut waits, mut clock, mut last) = (Vec::with_capacity(args.steps), started, None);
+    let (mut cpu, busy) = (Duration::ZERO, Duration::from_micros(args.busy_us));
     let sync = || device.sync().unwrap_or_else(|error| fail(&error.to_string()));
     for nth in 0..warm + args.steps {
         if nth == warm {
             sync();
-            clock = Instant::now();
+            (clock, cpu) = (Instant::now(), machine::cpu_time());
         }
         let asked = Instant::now();
         let next = epoch.next().or_else(|| {
@@ -61,9 +67,14 @@ pub(crate) fn drive(args: &Args, source: &Source, case: &Case, step: Option<&Ste
             last = Some(step.run(x));
         }
         drop(labels);
+        let begun = Instant::now();
+        while begun.elapsed() < busy {
+            spin_loop();
+        }
     }
     sync();
     let time = clock.elapsed().as_secs_f64();
+    figures.cpu_us = 1e6 * machine::cpu_time().saturating_sub(cpu).as_secs_f64() / args.steps as f64;
     drop((last, epoch));
     waits.sort_unstable();
     let quantile = |share: usize| waits.get(waits.len() * share / 100).map_or(0.0, |wait| 1e6 * wait.as_secs_f64());

@@ -26,17 +26,18 @@ pub(crate) fn table(
         println!("  the workers alone fill {:.2} GB/s", median(fills.to_vec()));
     }
     println!(
-        "  {:<9} {:>11} {:>8} {:>9} {:>11} {:>11} {:>9} {:>9}",
-        "loader", "items/s", "GB/s", "ms/step", "wait p50 us", "wait p99 us", "first ms", "slots MB"
+        "  {:<9} {:>11} {:>8} {:>9} {:>9} {:>11} {:>11} {:>9} {:>9}",
+        "loader", "items/s", "GB/s", "ms/step", "CPU us", "wait p50 us", "wait p99 us", "first ms", "slots MB"
     );
     let of = |figures: &[Figures], pick: fn(&Figures) -> f64| median(figures.iter().map(pick).collect());
     for loader in &args.loader {
         let Some(figures) = all.get(loader.as_str()) else { continue };
         println!(
-            "  {loader:<9} {:>11.0} {:>8.2} {:>9.2} {:>11.1} {:>11.1} {:>9.1} {:>9}",
+            "  {loader:<9} {:>11.0} {:>8.2} {:>9.3} {:>9.1} {:>11.1} {:>11.1} {:>9.1} {:>9}",
             of(figures, |f| f.items_per_s),
             of(figures, |f| f.gb_per_s),
             of(figures, |f| f.step_ms),
+            of(figures, |f| f.cpu_us),
             of(figures, |f| f.wait_us_p50),
             of(figures, |f| f.wait_us_p99),
             of(figures, |f| f.first_batch_ms),

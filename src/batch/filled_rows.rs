@@ -3,8 +3,7 @@
 #[cfg(feature = "vision")]
 use super::row_image::redo_on_host;
 use super::{
-    collate::Collate,
-    next::{Finished, Next, Ready, ToFinish, ToPin, ToSend},
+    next::{Filled, Finished, Ready},
     raw::RawBatch,
     rows_source::RowsSource,
     samples::BatchPlan,
@@ -12,38 +11,24 @@ use super::{
 use crate::{
     device::{Part, Uploaded, Uploader},
     fault::{Error, guard},
-    memory::{Field, LongFiles, Permit, Pool, Slot, SlotLayout, Wait, trim_padding},
+    memory::{Field, Pool, Slot, SlotLayout, Wait, trim_padding},
     observe::Span,
+    picture_row::LongFiles,
     vocabulary::{Place, Stage},
 };
 #[cfg(feature = "vision")]
 use crate::{
     fault::{BadSamples, Skips},
-    memory::{PictureRow, close_up},
+    memory::close_up,
+    picture_row::PictureRow,
 };
 #[cfg(feature = "vision")]
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// A batch with padded fields, each row as long as a row can be.
-pub(super) struct PaddedRows<I, C>(pub(super) FilledRows<I, C>);
-
-impl<I, C> ToPin<C::Batch> for PaddedRows<I, C>
-where
-    I: Send + 'static,
-    C: Collate<I>,
-{
-    fn pin(self: Box<Self>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Next<C::Batch>, Error> {
-        let Self(mut rows) = *self;
-        let count = rows.plan.indices.len();
-        rows.longest = trim_padding(&rows.source.layout, &mut rows.slot, count, &rows.lengths);
-        Ok(Next::Send(Box::new(rows)))
-    }
-}
-
-/// A batch whose rows lie as they go to the device.
-pub(super) struct FilledRows<I, C> {
-    pub(super) source: Arc<RowsSource<I, C>>,
+/// A batch whose rows are written. Those of padded fields are as long as a row can be, until it is pinned.
+pub(super) struct FilledRows<I, O> {
+    pub(super) source: Arc<RowsSource<I, O>>,
     pub(super) slot: Slot,
     pub(super) plan: Arc<BatchPlan>,
     /// The longest row of each field, if any field is padded.
@@ -57,11 +42,13 @@ pub(super) struct FilledRows<I, C> {
     pub(super) decoded: Vec<Uploaded>,
 }
 
-impl<I, C> ToSend<C::Batch> for FilledRows<I, C>
-where
-    I: Send + 'static,
-    C: Collate<I>,
-{
+impl<I: Send + 'static, O: Send + 'static> Filled<O> for FilledRows<I, O> {
+    fn pin(mut self: Box<Self>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Box<dyn Filled<O>>, Error> {
+        let rows = self.plan.indices.len();
+        self.longest = trim_padding(&self.source.layout, &mut self.slot, rows, &self.lengths);
+        Ok(self)
+    }
+
     #[cfg(feature = "vision")]
     fn decodes(&self) -> bool {
         self.source.layout.decoding
@@ -89,9 +76,9 @@ where
         Ok(skips)
     }
 
-    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Next<C::Batch>, Error> {
+    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error> {
         if self.plan.indices.is_empty() {
-            return Ok(Next::Ready(Ready::Empty)); // none of its files could be decoded
+            return Ok(Ready::Empty); // none of its files could be decoded
         }
         let Self { source, mut slot, plan, longest, lengths, decoded, .. } = *self;
         let RowsSource { samples, layout, target, .. } = &*source;
@@ -100,16 +87,17 @@ where
         (raw.indices, raw.lengths) = (Some(Arc::clone(&plan.indices)), lengths);
         let sent = upload_rows(layout, slot, &longest, decoded, &mut raw, uploader, plan.place(Stage::Transfer))?;
         samples.counters.sent(if target.host { 0 } else { sent });
-        Ok(Next::Finish(Box::new(RawRows { source, raw, permit })))
+        Ok(Ready::Raw(Box::new(move || {
+            let (items, key) = (raw.len(), raw.key());
+            let _span = Span::new(&source.samples.counters, Stage::Finish, key);
+            let batch = guard(Place::batch(Stage::Finish, key), || (source.finish)(raw))?;
+            Ok(Finished { batch, items, permit })
+        })))
     }
 }
 
 #[cfg(feature = "vision")]
-impl<I, C> FilledRows<I, C>
-where
-    I: Send + 'static,
-    C: Collate<I>,
-{
+impl<I, O> FilledRows<I, O> {
     /// Makes the images on the device. Notes the row of a file that can be decoded neither there nor here.
     fn decode_rows(&mut self, uploader: &mut Uploader, refused: &Cell<Option<usize>>) -> Result<Vec<Uploaded>, Error> {
         let Self { source, slot, plan, longest, long, .. } = self;
@@ -140,27 +128,6 @@ where
         }
         self.plan = self.plan.without(&left);
         Ok(skips)
-    }
-}
-
-/// The tensors of a batch, before the collate makes the user's batch of them.
-struct RawRows<I, C> {
-    source: Arc<RowsSource<I, C>>,
-    raw: RawBatch,
-    permit: Option<Permit>,
-}
-
-impl<I, C> ToFinish<C::Batch> for RawRows<I, C>
-where
-    I: Send + 'static,
-    C: Collate<I>,
-{
-    fn finish(self: Box<Self>) -> Result<Finished<C::Batch>, Error> {
-        let Self { source, raw, permit } = *self;
-        let (items, key) = (raw.len(), raw.key());
-        let _span = Span::new(&source.samples.counters, Stage::Finish, key);
-        let batch = guard(Place::batch(Stage::Finish, key), || source.collate.finish(raw))?;
-        Ok(Finished { batch, items, permit })
     }
 }
 

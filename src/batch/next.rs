@@ -1,34 +1,30 @@
-//! The way of a batch from the workers to the consumer. A new stage of it is a trait, a variant and a queue here, and a
-//! file with its threads in `pipeline`, such as `pin.rs` and `transfer.rs`.
+//! The way of a batch from the workers to the consumer. A new stage of it is a method of `Filled`, a variant and a queue
+//! here, and a file with its threads in `pipeline`, such as `pin.rs` and `transfer.rs`.
 
 use crate::{
     device::Uploader,
     fault::{Error, Skips},
     memory::{Permit, Pool, Wait},
+    vocabulary::BatchKey,
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-/// What comes next for a batch that has left the workers. Each stage takes the batch and returns what comes then.
+/// What comes next for a batch that has left the workers.
 pub(crate) enum Next<O> {
     /// It must be prepared for the link.
-    Pin(Box<dyn ToPin<O>>),
+    Pin(Box<dyn Filled<O>>),
     /// Its bytes may go to the device.
-    Send(Box<dyn ToSend<O>>),
-    /// Its tensors are on the device.
-    Finish(Box<dyn ToFinish<O>>),
+    Send(Box<dyn Filled<O>>),
     /// The consumer may have it.
     Ready(Ready<O>),
 }
 
-/// A batch whose rows or tensors do not lie as the link wants them.
-pub(crate) trait ToPin<O>: Send {
+/// A batch whose samples are all there, on its way to the device.
+pub(crate) trait Filled<O>: Send {
     /// Closes the gaps of padded rows, or packs pageable tensors. Runs on the pin thread, or on a worker on a CPU
     /// backend.
-    fn pin(self: Box<Self>, pool: &Arc<Pool>, wait: &Wait<'_>) -> Result<Next<O>, Error>;
-}
+    fn pin(self: Box<Self>, pool: &Arc<Pool>, wait: &Wait<'_>) -> Result<Box<dyn Filled<O>>, Error>;
 
-/// A batch whose bytes may go to the device.
-pub(crate) trait ToSend<O>: Send {
     /// Whether the device makes some of its tensors.
     fn decodes(&self) -> bool {
         false
@@ -40,13 +36,7 @@ pub(crate) trait ToSend<O>: Send {
     }
 
     /// Hands it to the device. Runs on a transfer thread, or on a worker on a CPU backend.
-    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Next<O>, Error>;
-}
-
-/// A batch on the device that is not the user's yet.
-pub(crate) trait ToFinish<O>: Send {
-    /// Makes the user's batch. Runs on the consumer's thread, or on a worker on a CPU backend.
-    fn finish(self: Box<Self>) -> Result<Finished<O>, Error>;
+    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error>;
 }
 
 /// The user's batch.
@@ -60,11 +50,22 @@ pub(crate) struct Finished<O> {
 
 /// A batch that the consumer may have.
 pub(crate) enum Ready<O> {
-    /// Tensors on the device, to be finished on the consumer's thread.
-    Raw(Box<dyn ToFinish<O>>),
+    /// Tensors on the device. The call makes the user's batch of them, on the consumer's thread, or on a worker on a CPU
+    /// backend.
+    Raw(Box<dyn FnOnce() -> Result<Finished<O>, Error> + Send>),
     Finished(Finished<O>),
     /// Nothing: all of its samples are skipped.
     Empty,
+}
+
+/// One batch of an epoch for its consumer, or what is in its place.
+pub(crate) struct Delivery<O> {
+    pub(crate) key: BatchKey,
+    pub(crate) ready: Result<Ready<O>, Error>,
+    /// Those of its samples that were skipped or replaced.
+    pub(crate) skips: Skips,
+    /// How long the consumer waited for it; not for the device to make room.
+    pub(crate) waited: Duration,
 }
 
 /// A queue that threads of its own wait at.
@@ -80,18 +81,4 @@ impl Queue {
 }
 
 /// The batches of an epoch in the queues, by their numbers.
-pub(crate) struct Queues<O> {
-    pub(crate) to_pin: BTreeMap<usize, Box<dyn ToPin<O>>>,
-    pub(crate) to_send: BTreeMap<usize, Box<dyn ToSend<O>>>,
-}
-
-impl<O> Queues<O> {
-    pub(crate) fn new() -> Self {
-        Self { to_pin: BTreeMap::new(), to_send: BTreeMap::new() }
-    }
-
-    /// How many batches each queue has.
-    pub(crate) fn waiting(&self) -> [usize; Queue::COUNT] {
-        [self.to_pin.len(), self.to_send.len()]
-    }
-}
+pub(crate) type Queues<O> = [BTreeMap<usize, Box<dyn Filled<O>>>; Queue::COUNT];

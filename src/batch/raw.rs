@@ -8,7 +8,7 @@ use crate::{
     vocabulary::BatchKey,
 };
 use burn::tensor::{DType, Device, Int, Shape, Tensor, kind::Basic};
-use std::{any::type_name, sync::Arc};
+use std::{any::type_name, borrow::Cow, sync::Arc};
 
 /// The tensors of one batch, one for each field of the layout, on the loader's device.
 ///
@@ -43,11 +43,19 @@ pub(crate) struct BatchPlace {
 
 #[derive(Debug)]
 struct RawField {
-    name: String,
+    name: Cow<'static, str>,
     /// A `Tensor<D, K>`, once it is made.
     tensor: Option<Uploaded>,
-    /// For the error when another type is asked for.
-    what: String,
+    dtype: DType,
+    shape: Shape,
+}
+
+impl RawField {
+    /// What it is, for the error when another type is asked for.
+    fn what(&self) -> String {
+        let (kind, shape) = (kind_name(self.dtype), &self.shape);
+        format!("it is a Tensor<{}, {kind}> of {} {:?}", shape.num_dims(), self.dtype.name(), shape.as_slice())
+    }
 }
 
 impl RawBatch {
@@ -61,10 +69,8 @@ impl RawBatch {
     }
 
     pub(crate) fn push(&mut self, field: &Field, shape: &Shape, tensor: Uploaded) {
-        let kind = kind_name(field.dtype);
-        let what =
-            format!("it is a Tensor<{}, {kind}> of {} {:?}", shape.num_dims(), field.dtype.name(), shape.as_slice());
-        self.fields.push(RawField { name: field.name.to_string(), tensor: Some(tensor), what });
+        let (name, tensor, dtype, shape) = (field.name.clone(), Some(tensor), field.dtype, shape.clone());
+        self.fields.push(RawField { name, tensor, dtype, shape });
     }
 
     /// The tensor of a field: `[rows, ..row shape]`, in the field's dtype; unsigned dtypes are `Int` tensors.
@@ -78,16 +84,16 @@ impl RawBatch {
         };
         let field = &mut self.fields[at];
         let kind = type_name::<K>().rsplit("::").next().unwrap_or_default();
-        let wanted = || (field.name.clone(), format!("Tensor<{D}, {kind}>"));
+        let wanted = |field: &RawField| (field.name.to_string(), format!("Tensor<{D}, {kind}>"));
         match field.tensor.take() {
             None => {
-                let (name, wanted) = wanted();
+                let (name, wanted) = wanted(field);
                 Err(FieldError::Tensor { name, wanted, there: "it was taken before".into() })
             }
             Some(tensor) => tensor.tensor().downcast().map(|tensor| *tensor).map_err(|tensor| {
-                let (name, wanted) = wanted();
+                let (name, wanted) = wanted(field);
                 field.tensor = Some(Uploaded::Tensor(tensor));
-                FieldError::Tensor { name, wanted, there: field.what.clone() }
+                FieldError::Tensor { name, wanted, there: field.what() }
             }),
         }
     }

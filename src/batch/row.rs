@@ -2,7 +2,8 @@
 
 use crate::{
     fault::FieldError,
-    memory::{Chunk, Field, LongFiles, SlotLayout},
+    memory::{Chunk, Field, SlotLayout},
+    picture_row::LongFiles,
 };
 use burn::tensor::Element;
 use std::mem::discriminant;

@@ -3,7 +3,8 @@
 use super::row::RowMut;
 use crate::{
     fault::FieldError,
-    memory::{PictureKind, PictureRow, Values},
+    memory::Values,
+    picture_row::{PictureKind, PictureRow},
     vision::{
         Adjust, Image, Interpolation, Mirror, Paint, Rect, Resized, Size, VisionError, Walk, Wanted, check_headers,
         wanted_planes,
@@ -185,7 +186,7 @@ fn wanted(row: &PictureRow) -> Wanted {
 mod tests {
     use super::*;
     use crate::{
-        memory::LongFiles,
+        picture_row::LongFiles,
         rng::KeyedRng,
         vision::{
             ColorJitter, CropBox, Limits, PaddingMode, Picture, RandomErasing, RandomHorizontalFlip, RandomResizedCrop,

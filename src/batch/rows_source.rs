@@ -1,13 +1,24 @@
 //! A collate over a dataset: what all batches made row by row share.
 
-use super::samples::Samples;
-use crate::{device::Target, memory::SlotLayout};
+use super::{raw::RawBatch, samples::Samples, write::RowWriter};
+use crate::{
+    device::Target,
+    fault::{BoxError, Error},
+    memory::{Decoder, SlotLayout},
+};
 use std::sync::Arc;
 
+/// Makes the user's batch of the tensors on the device, as `Collate::finish` does.
+pub(crate) type Finish<O> = Arc<dyn Fn(RawBatch) -> Result<O, BoxError> + Send + Sync>;
+
 /// A `Collate` over a dataset.
-pub(crate) struct RowsSource<I, C> {
+pub(crate) struct RowsSource<I, O> {
     pub(crate) samples: Arc<Samples<I>>,
-    pub(crate) collate: Arc<C>,
+    pub(crate) collate: Arc<dyn RowWriter<I>>,
+    pub(crate) finish: Finish<O>,
+    /// Where the workers decode images.
+    pub(crate) plain: Arc<SlotLayout>,
+    /// The same, or that for images which the device decodes.
     pub(crate) layout: Arc<SlotLayout>,
     pub(crate) target: Target,
     /// The number of samples that are read before they are written.
@@ -17,6 +28,27 @@ pub(crate) struct RowsSource<I, C> {
 /// Returns how many samples are read at a time. Small samples are read several at a time, so that the work of reading
 /// (reference counts, locks) does not come between the copies. There it would keep the CPU from overlapping their cache
 /// misses. See benches/README.md. Large samples are copied while they are in the cache.
-pub(crate) fn group(row_bytes: usize) -> usize {
+pub(super) fn group(row_bytes: usize) -> usize {
     (32 * 1024 / row_bytes.max(1)).clamp(1, 32)
+}
+
+/// Chooses what decodes images, and returns the layout that it needs.
+pub(super) fn for_decoder(target: Target, layout: &Arc<SlotLayout>) -> Result<(Target, Arc<SlotLayout>), Error> {
+    let (decoder, layout) = match layout.decoder() {
+        Some(decoder) if decoder != Decoder::Host => (decoder, Arc::clone(layout)),
+        _ => return Ok((target, Arc::clone(layout))),
+    };
+    match target.clone().decoding() {
+        Ok(target) => Ok((target, Arc::new(layout.for_decoding()?))),
+        Err(problem) if decoder == Decoder::Auto => {
+            if !target.host {
+                log::info!("burn-pinned decodes images on the workers: {problem}");
+            }
+            Ok((target, layout))
+        }
+        Err(problem) => {
+            let advice = "use `Decoder::Auto` to decode on the workers where that cannot be done";
+            Err(Error::config("Field::decoder", problem.to_string(), advice))
+        }
+    }
 }

@@ -71,23 +71,6 @@ impl BatchPlan {
     }
 }
 
-/// The failure that comes first in a batch's order, whichever worker met it and when.
-#[derive(Default)]
-pub(crate) struct FirstFailure(Option<(usize, Error)>);
-
-impl FirstFailure {
-    /// Notes a failure at a position of the batch.
-    pub(crate) fn note(&mut self, failure: (usize, Error)) {
-        if self.0.as_ref().is_none_or(|(earlier, _)| failure.0 < *earlier) {
-            self.0 = Some(failure);
-        }
-    }
-
-    pub(crate) fn take(&mut self) -> Option<Error> {
-        self.0.take().map(|(_, error)| error)
-    }
-}
-
 /// Gets a sample of the user's dataset. The dataset may have any type of error.
 pub(crate) type GetSample<I> = Arc<dyn Fn(usize) -> Result<I, BoxError> + Send + Sync>;
 

@@ -1,37 +1,33 @@
-//! What the pipeline needs to know about how batches are made. The two ways are `collate_source.rs` and
-//! `batcher_source.rs`.
+//! What the pipeline needs to know about how batches are made. The two ways are `rows_task.rs` and `items_task.rs`.
 
 use super::{next::Next, samples::BatchPlan};
 use crate::{
     device::{Common, Target, Transport},
     fault::{BoxError, Error, Faults, Skips},
     memory::{Permit, Pool, Wait},
+    observe::TaskClock,
 };
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 /// Some rows of a batch, for one worker.
 pub(crate) trait Task<O>: Send {
     fn rows(&self) -> usize;
-    /// Does the work.
-    fn run(self: Box<Self>, worker: usize) -> Done<O>;
-}
 
-/// The result of a batch on the workers. An error has been reported where it happened.
-pub(crate) type Outcome<O> = Result<Next<O>, Error>;
-
-/// What a task returns.
-pub(crate) struct Done<O> {
-    /// The batch, from the last of its tasks to end.
-    pub(crate) outcome: Option<Outcome<O>>,
-    /// The time that the rows took, without the work on the batch as a whole.
-    pub(crate) rows_took: Duration,
-    /// Comes with the batch: those of its samples that were skipped or replaced.
-    pub(crate) skips: Skips,
+    /// Does the work. Stops the clock when the rows are done, before the work on the batch as a whole. The last task of a
+    /// batch to end returns the batch, with those of its samples that were skipped or replaced. An error has been reported
+    /// where it happened.
+    fn run(self: Box<Self>, clock: &mut TaskClock<'_>) -> Option<(Result<Next<O>, Error>, Skips)>;
 }
 
 /// Makes batches from indices.
 pub(crate) trait Source<O>: Send + Sync {
     fn target(&self) -> &Target;
+
+    /// The same source for a device.
+    ///
+    /// # Errors
+    /// If an option cannot be had there.
+    fn on(&self, target: Target) -> Result<Arc<dyn Source<O>>, Error>;
 
     /// Opens what copies its batches to the device, for the calling transfer thread.
     fn transport(&self, common: &Common) -> Result<Box<dyn Transport>, BoxError> {

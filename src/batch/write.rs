@@ -3,7 +3,9 @@
 use super::{collate::Collate, row::RowMut};
 use crate::{
     fault::{Doing, Error, guard_at},
-    memory::{Chunk, LongFiles},
+    memory::{Chunk, Field},
+    observe::TaskClock,
+    picture_row::LongFiles,
     vocabulary::{Place, Stage},
 };
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -17,35 +19,58 @@ pub(crate) struct Rows<'a> {
     pub(crate) long: &'a mut LongFiles,
 }
 
-/// Lets a collate write samples, and checks that it writes all of each. Stops at the first failure, or once the batch
-/// is abandoned. Calls `wrote` after each sample.
-pub(crate) fn write_rows<I, C: Collate<I>>(
-    collate: &C,
-    samples: &[I],
-    rows: Rows<'_>,
-    abandoned: &AtomicBool,
-    place: impl FnOnce(usize) -> Place,
-    mut wrote: impl FnMut(),
-) -> Result<(), (usize, Error)> {
-    let Rows { chunk, first, lengths, long } = rows;
-    let fields = chunk.layout().fields.len();
-    let doing = Doing::here();
-    let written = guard_at(
-        || place(doing.noted().0),
-        || {
-            let doing = &*doing;
-            for ((position, sample), lengths) in (first..).zip(samples).zip(lengths.chunks_mut(fields)) {
-                if abandoned.load(Relaxed) {
-                    return Ok(());
+/// A collate of any type, for samples of one type. It takes a group of them at a time, so a row costs no call through a
+/// pointer.
+pub(crate) trait RowWriter<I>: Send + Sync {
+    fn fields(&self) -> Vec<Field>;
+
+    /// Writes samples, and checks that all of each is written. Stops at the first failure, or once the batch is abandoned.
+    /// The clock hears of each sample.
+    fn write_rows(
+        &self,
+        samples: &[I],
+        rows: Rows<'_>,
+        abandoned: &AtomicBool,
+        place: &dyn Fn(usize) -> Place,
+        clock: Option<&mut TaskClock<'_>>,
+    ) -> Result<(), (usize, Error)>;
+}
+
+impl<I, C: Collate<I>> RowWriter<I> for C {
+    fn fields(&self) -> Vec<Field> {
+        self.layout()
+    }
+
+    fn write_rows(
+        &self,
+        samples: &[I],
+        rows: Rows<'_>,
+        abandoned: &AtomicBool,
+        place: &dyn Fn(usize) -> Place,
+        mut clock: Option<&mut TaskClock<'_>>,
+    ) -> Result<(), (usize, Error)> {
+        let Rows { chunk, first, lengths, long } = rows;
+        let fields = chunk.layout().fields.len();
+        let doing = Doing::here();
+        let written = guard_at(
+            || place(doing.noted().0),
+            || {
+                let doing = &*doing;
+                for ((position, sample), lengths) in (first..).zip(samples).zip(lengths.chunks_mut(fields)) {
+                    if abandoned.load(Relaxed) {
+                        return Ok(());
+                    }
+                    doing.note(position, Stage::Collate);
+                    let mut row = RowMut::new(chunk, position, lengths, long);
+                    self.write(sample, &mut row)?;
+                    row.complete()?;
+                    if let Some(clock) = &mut clock {
+                        clock.sample(Stage::Collate);
+                    }
                 }
-                doing.note(position, Stage::Collate);
-                let mut row = RowMut::new(chunk, position, lengths, long);
-                collate.write(sample, &mut row)?;
-                row.complete()?;
-                wrote();
-            }
-            Ok(())
-        },
-    );
-    written.map_err(|error| (doing.noted().0, error))
+                Ok(())
+            },
+        );
+        written.map_err(|error| (doing.noted().0, error))
+    }
 }

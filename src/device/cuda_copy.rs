@@ -12,7 +12,7 @@ use super::{
     flat::{Part, Redo, Uploaded},
     window::InUse,
 };
-use crate::{fault::BoxError, memory::LongFiles};
+use crate::{fault::BoxError, picture_row::LongFiles};
 use burn::{
     backend::Device as _,
     cubecl::{cuda::CudaDevice, device_handle::DeviceHandle},

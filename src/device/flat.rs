@@ -2,7 +2,8 @@
 
 use crate::{
     fault::{BoxError, Error},
-    memory::{PictureRow, Values},
+    memory::Values,
+    picture_row::PictureRow,
     vocabulary::MemoryKind,
 };
 use burn::tensor::{

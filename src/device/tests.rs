@@ -9,7 +9,8 @@ use super::{
 };
 use crate::{
     fault::BoxError,
-    memory::{LongFiles, PictureKind, PictureRow, Slot, Values},
+    memory::{Slot, Values},
+    picture_row::{LongFiles, PictureKind, PictureRow},
     vocabulary::MemoryKind,
 };
 use burn::tensor::Device;

@@ -9,11 +9,7 @@ use super::{
     target::Target,
     window::InUse,
 };
-use crate::{
-    fault::BoxError,
-    memory::{LongFiles, Slot},
-    vocabulary::MemoryKind,
-};
+use crate::{fault::BoxError, memory::Slot, picture_row::LongFiles, vocabulary::MemoryKind};
 
 /// What copies batches to a device. Each transfer thread has its own.
 pub(crate) trait Transport {

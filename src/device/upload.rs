@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     fault::{BoxError, Error, guard},
-    memory::{LongFiles, Slot},
+    memory::Slot,
+    picture_row::LongFiles,
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::StreamId;

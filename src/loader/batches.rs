@@ -1,8 +1,8 @@
 //! Where the batches of an epoch come from: a pipeline, or what is kept on the device.
 
 use crate::{
-    batch::Ready,
-    fault::{Error, Skips},
+    batch::Delivery,
+    fault::Skips,
     order::Guard,
     pipeline::{EpochId, Threads},
     vocabulary::BatchKey,
@@ -13,20 +13,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// One batch of an epoch, or what is in its place.
-pub(super) struct Given<O> {
-    pub(super) key: BatchKey,
-    pub(super) ready: Result<Ready<O>, Error>,
-    /// Those of its samples that were skipped or replaced.
-    pub(super) skips: Skips,
-    /// How long the consumer waited for it.
-    pub(super) waited: Duration,
-}
-
 /// The batches of one epoch. Its drop ends the work on the rest.
 pub(super) trait Batches<O> {
     /// The next batch, in order; `None` at the epoch's end.
-    fn next(&mut self) -> Option<Given<O>>;
+    fn next(&mut self) -> Option<Delivery<O>>;
 
     /// Notes that the consumer has a batch: how long it waited for it, and what its step before took.
     fn handed(&self, waited: Duration, stepped: Option<Duration>);
@@ -45,20 +35,19 @@ pub(super) struct Piped<O: Send + 'static> {
 }
 
 impl<O: Send + 'static> Batches<O> for Piped<O> {
-    fn next(&mut self) -> Option<Given<O>> {
+    fn next(&mut self) -> Option<Delivery<O>> {
         if self.is_left {
             return None;
         }
         if let Err(error) = self.threads.are_here() {
             self.is_left = true;
             let (ready, skips, waited) = (Err(error), Skips::default(), Duration::ZERO);
-            return Some(Given { key: self.next, ready, skips, waited });
+            return Some(Delivery { key: self.next, ready, skips, waited });
         }
         // Each wait has a clock of its own, which `timeout` is compared with.
         let delivery = self.threads.pipeline().next(self.id, Instant::now())?;
-        let (key, ready, skips, waited) = (delivery.batch.key, delivery.ready, delivery.skips, delivery.waited);
-        self.next = BatchKey { number: key.number.saturating_add(1), ..key };
-        Some(Given { key, ready, skips, waited })
+        self.next = BatchKey { number: delivery.key.number.saturating_add(1), ..delivery.key };
+        Some(delivery)
     }
 
     fn handed(&self, waited: Duration, stepped: Option<Duration>) {

@@ -1,24 +1,24 @@
-//! Checks the options once, and makes a loader of them.
+//! Checks the options once, and makes a loader of them. A data set that is kept is read here.
 
 use super::{
     builder::PinnedDataLoaderBuilder,
     data_loader::PinnedDataLoader,
     frozen_len::FrozenLen,
-    make::SourceParts,
+    kept::{AT_ONCE, Kept, Room, read::read},
     options::Options,
-    plan::{MakeSource, Origin, Plan},
+    plan::{Origin, Plan},
     state::{Epochs, Fingerprints, LoaderState, SharedPosition},
 };
 use crate::{
     augment::Augment,
-    batch::{Many, Samples, Source},
-    device::host_alloc,
-    fault::{Error, Faults},
-    memory::{MemoryLimit, check_system},
+    batch::{Many, RawBatch, Samples, Way},
+    device::{Target, host_alloc},
+    fault::{BoxError, Error, Faults, READ_AS_ONE},
+    memory::{Field, MemoryLimit, check_system},
     observe::{AskedToWait, Counters},
-    order::{Position, ReadAhead, Schedule},
+    order::{Distributed, Position, ReadAhead, Sampling, Schedule, SequentialSampler},
 };
-use burn::data::dataset::Dataset;
+use burn::{data::dataset::Dataset, tensor::Device};
 use std::{any::Any, sync::Arc, time::Duration};
 
 impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
@@ -45,13 +45,99 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         E: std::error::Error + Send + Sync + 'static,
     {
         let dataset = Arc::new(dataset);
-        let Self { make, options, augment, .. } = self;
+        let Self { way, options, augment } = self;
         let mut checked = Checked::new(options, dataset.len(), Arc::default())?;
         checked.look_at::<I>(&*dataset);
         let of = Arc::clone(&dataset);
         checked.len = Some(Arc::new(FrozenLen::new(checked.schedule.dataset_len, move || of.len())));
-        let make_source = make(checked.parts(dataset, augment))?;
-        checked.loader(make_source)
+        let fields = way.fields()?;
+        let samples = checked.samples(dataset, augment);
+        checked.loader(way, fields, samples)
+    }
+
+    /// Reads the whole dataset once, into the memory of the device, and builds a loader whose batches are gathered
+    /// there. It is for data that fit: from then on no sample is read, collated or copied.
+    ///
+    /// ```
+    /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+    /// use burn::{prelude::*, tensor::DType};
+    /// use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
+    /// # struct Squares;
+    /// # impl Collate<f32> for Squares {
+    /// #     type Batch = Tensor<1>;
+    /// #     fn layout(&self) -> Vec<Field> { vec![Field::new("x", DType::F32, [])] }
+    /// #     fn write(&self, x: &f32, row: &mut RowMut<'_>) -> Result<(), BoxError> { Ok(row.put("x", x * x)?) }
+    /// #     fn finish(&self, mut batch: RawBatch) -> Result<Tensor<1>, BoxError> { Ok(batch.take("x")?) }
+    /// # }
+    ///
+    /// let builder = || PinnedDataLoaderBuilder::new(Squares).batch_size(2).shuffle(42); // any Collate
+    /// let dataset = || InMemDataset::new(vec![1.0f32, 2.0, 3.0]);
+    /// let (kept, read) = (builder().build_kept(dataset())?, builder().build(dataset())?);
+    /// for (kept, read) in kept.iter().zip(read.iter()) {
+    ///     assert_eq!(kept?.into_data(), read?.into_data()); // the same batches
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// The batches are those of [`build`](Self::build), byte for byte, and so are state, resume, shares, slices and
+    /// samplers. The dataset is read in its own order by the loader's workers, with all options for them, and is
+    /// dropped then. `Collate::write` runs once for each sample, and [`Collate::finish`] for each batch, in `next()`,
+    /// also on a CPU backend.
+    ///
+    /// It blocks until all is read. Call it on the thread that trains: on CUDA a tensor is used fastest by the thread
+    /// that made it.
+    ///
+    /// Each field is one tensor of as many rows as the dataset has. Rows of padded fields are as long as the longest
+    /// one. All copies of the loader on a device share these tensors. A copy for another device makes them there at its
+    /// first `iter()`, from those of this device. They are freed with the last copy.
+    ///
+    /// A sample that is skipped or replaced is so in every epoch, without being tried again. The quota counts in each
+    /// epoch, not while the dataset is read. [`on_fault`](Self::on_fault) sees a bad sample once, while it is read.
+    ///
+    /// # Errors
+    /// [`Error::Config`], as by `build`, and
+    /// - if the dataset does not fit: the bytes are compared with what the device has free, where it tells that;
+    /// - with [`augment`](Self::augment): changes on the host are other ones in each epoch, so use those for the device
+    ///   (`vision::device`) in `finish`;
+    /// - with [`from_batcher`](Self::from_batcher): its batches have no rows;
+    /// - if every sample is bad.
+    ///
+    /// The first error in place of a batch while the dataset is read. Under `BadSamples::Fail` this is the first bad
+    /// sample. What was kept by then is freed.
+    ///
+    /// # Panics
+    /// As `build`.
+    pub fn build_kept<D, E>(self, dataset: D) -> Result<Arc<PinnedDataLoader<O>>, Error>
+    where
+        D: Dataset<I, E> + 'static,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let Self { way, options, augment } = self;
+        if augment.is_some() {
+            let problem = "`augment` changes samples on the host, anew in each epoch, but they are read only once";
+            let advice = "change whole batches in `finish` (`vision::device`), or use `build`";
+            return Err(Error::config("build_kept", problem, advice));
+        }
+        let Way::Rows { collate, finish } = way else {
+            let advice = "write a `Collate` and use `new`, or use `build`";
+            return Err(Error::config("build_kept", "the batches of a batcher have no rows to keep", advice));
+        };
+        let dataset = Arc::new(dataset);
+        let mut checked = Checked::new(options, dataset.len(), Arc::default())?;
+        let plain = Way::Rows { collate, finish: Arc::new(Ok::<RawBatch, BoxError>) };
+        let fields = plain.fields()?;
+        let mut once = checked.once(Room::of(&fields, 1).bytes);
+        once.look_at::<I>(&*dataset);
+        let samples = once.samples(dataset, None);
+        let reader = once.loader(plain, fields.clone(), samples)?;
+        let reading = read(&reader, &fields)?;
+        drop(reader); // its threads and slots
+        checked.options.ahead.clear(); // they may hold the dataset
+        checked.faults.counters.set_kept();
+        let (len, seed) = (checked.schedule.dataset_len, checked.options.seed());
+        let kept = Kept::new(fields, finish, reading, (len, seed), checked.faults.clone());
+        let epochs = Epochs::new(checked.start.epoch);
+        Ok(Arc::new(PinnedDataLoader::new(checked.plan(Origin::Kept(kept)), epochs)))
     }
 }
 
@@ -107,14 +193,14 @@ impl Checked {
         let _ = dataset;
     }
 
-    /// The samples of the dataset, and what the ways of making batches need besides.
-    pub(super) fn parts<I, D, E>(&self, dataset: Arc<D>, augment: Option<Arc<dyn Augment<I>>>) -> SourceParts<I>
+    /// The samples of the dataset.
+    fn samples<I, D, E>(&self, dataset: Arc<D>, augment: Option<Arc<dyn Augment<I>>>) -> Arc<Samples<I>>
     where
         I: Send + 'static,
         D: Dataset<I, E> + 'static,
         E: std::error::Error + Send + Sync + 'static,
     {
-        let samples = Arc::new(Samples {
+        Arc::new(Samples {
             many: self.options.read_many.map(|count| {
                 let dataset = Arc::clone(&dataset);
                 Many { count, get: Arc::new(move |indices| Ok(dataset.get_many(indices)?)) }
@@ -125,16 +211,16 @@ impl Checked {
             seed: self.options.seed(),
             counters: Arc::clone(&self.faults.counters),
             faults: self.faults.clone(),
-        });
-        SourceParts {
-            samples,
-            batch_size: self.schedule.max_batch_size(),
-            host_device: self.options.host_device.clone(),
-        }
+        })
+    }
+
+    /// The device that batches go to.
+    fn target(&self) -> Target {
+        Target::of(self.options.device.clone().unwrap_or_default())
     }
 
     /// A plan of batches of this origin.
-    pub(super) fn plan<O>(self, origin: Origin<O>) -> Plan<O> {
+    fn plan<O>(self, origin: Origin<O>) -> Plan<O> {
         let Self { options, schedule, start, fingerprints, len, faults } = self;
         options.ahead.iter().for_each(|(_, dataset)| faults.counters.watch_store(asked_to_wait(dataset)));
         let standing = SharedPosition::new(start, schedule.devices);
@@ -143,19 +229,24 @@ impl Checked {
     }
 
     /// The loader that reads samples. What can be refused for its device is refused now rather than at the first epoch.
-    pub(super) fn loader<O: Send + 'static>(
+    fn loader<I: Send + 'static, O: Send + 'static>(
         self,
-        make_source: MakeSource<O>,
+        way: Way<I, O>,
+        fields: Vec<Field>,
+        samples: Arc<Samples<I>>,
     ) -> Result<Arc<PinnedDataLoader<O>>, Error> {
         let epochs = Epochs::new(self.start.epoch);
-        let mut plan = self.plan(Origin::Samples { make_source: Arc::clone(&make_source), checked: None });
-        let target = plan.target();
+        let is_steady = matches!(way, Way::Rows { .. }) && samples.augment.is_none();
+        let room = is_steady.then(|| Room::of(&fields, samples.len));
+        let (target, host_device) = (self.target(), self.options.host_device.clone());
+        let source = way.source(fields, samples, self.schedule.max_batch_size(), host_device, target)?;
+        let mut plan = self.plan(Origin::Samples { source: Arc::clone(&source), room, checked: None });
         if plan.options.require_pinned {
-            host_alloc(&target.device, true)?;
+            host_alloc(&plan.target().device, true)?;
         }
-        let source: Arc<dyn Source<O>> = make_source(target)?;
-        let limits = plan.limits(&*source)?;
-        if let Some(bytes) = source.slot_bytes() {
+        let here = plan.source_here(&*source, room)?;
+        let limits = plan.limits(&*here)?;
+        if let Some(bytes) = here.slot_bytes() {
             check_system(bytes.saturating_mul(limits.slots).saturating_mul(plan.schedule.devices))?;
             let shared = plan.options.shared_limit.as_ref().map_or(usize::MAX, MemoryLimit::bytes);
             if bytes > shared {
@@ -163,8 +254,29 @@ impl Checked {
                 return Err(Error::config("shared_limit", problem, format!("allow at least {bytes}")));
             }
         }
-        plan.origin = Origin::Samples { make_source, checked: Some(source) };
+        plan.origin = Origin::Samples { source, room, checked: Some(here) };
         Ok(Arc::new(PinnedDataLoader::new(plan, epochs)))
+    }
+
+    /// The same options, for reading each sample once, in the dataset's order. Several small batches are read as one, as
+    /// each costs some operations of the device. They are not if a limit was set for the memory or the time of a batch,
+    /// or if the memory is the user's.
+    fn once(&self, row_bytes: usize) -> Self {
+        let (asked, dataset_len) = (self.schedule.max_batch_size(), self.schedule.dataset_len);
+        let options = &self.options;
+        let memory = options.pinned_limit.is_some() || options.shared_limit.is_some() || options.alloc.is_some();
+        let is_limited = memory || options.timeout.is_some();
+        let of_batch = row_bytes.saturating_mul(asked).max(1);
+        let batches = if is_limited { 1 } else { (AT_ONCE / of_batch).clamp(1, READ_AS_ONE) };
+        let batches = batches.min(dataset_len.div_ceil(asked));
+        let batch_size = asked.saturating_mul(batches);
+        let sampling = Sampling::Samples { sampler: Arc::new(SequentialSampler), batch_size, drop_last: false };
+        let distributed = Distributed::alone();
+        let schedule = Schedule { sampling, dataset_len, distributed, slice: None, devices: 1, resumed: None };
+        let mut options = Options { read_as_one: batches, ..self.options.clone() };
+        options.device = options.device.map(Device::without_autodiff);
+        let (start, fingerprints, len) = (Position::begin(0), Fingerprints::default(), None);
+        Self { options, schedule, start, fingerprints, len, faults: self.faults.clone() }
     }
 }
 

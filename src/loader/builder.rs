@@ -1,14 +1,9 @@
 //! The builder: one method for each option.
 
-use super::{
-    kept::{Keep, Plain},
-    make::{Make, items, rows},
-    options::Options,
-    state::LoaderState,
-};
+use super::{options::Options, state::LoaderState};
 use crate::{
     augment::Augment,
-    batch::Collate,
+    batch::{Collate, Way},
     device::MapTensors,
     fault::{BadSamples, Error},
     memory::{HostAlloc, MemoryLimit},
@@ -49,9 +44,7 @@ use std::{sync::Arc, time::Duration};
 #[debug("PinnedDataLoaderBuilder {{ options: {options:?}, .. }}")]
 #[must_use = "nothing happens before `build`"]
 pub struct PinnedDataLoaderBuilder<I, O> {
-    pub(crate) make: Make<I, O>,
-    /// `None` for a batcher.
-    pub(crate) keep: Option<Keep<I, O>>,
+    pub(crate) way: Way<I, O>,
     pub(crate) options: Options,
     pub(crate) augment: Option<Arc<dyn Augment<I>>>,
 }
@@ -60,16 +53,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// A loader whose batches are made by a [`Collate`], row by row, in the memory that crosses the link.
     pub fn new<C: Collate<I, Batch = O>>(collate: C) -> Self {
         let collate = Arc::new(collate);
-        let (kept, finishes) = (Arc::clone(&collate), Arc::clone(&collate));
-        let keep = Keep {
-            read: Box::new(move || {
-                let layout = kept.layout();
-                let plain = Arc::new(Plain { collate: kept, layout: layout.clone() });
-                (layout, Box::new(move |parts| rows(plain, parts)))
-            }),
-            finish: Arc::new(move |batch| finishes.finish(batch)),
-        };
-        Self::with(Box::new(move |parts| rows(collate, parts)), Some(keep))
+        let finishes = Arc::clone(&collate);
+        Self::with(Way::Rows { collate, finish: Arc::new(move |batch| finishes.finish(batch)) })
     }
 
     /// A loader whose batches are made by an ordinary Burn `Batcher`, unchanged. The batcher runs on the workers. It
@@ -81,12 +66,11 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         B: Batcher<I, O> + 'static,
         O: MapTensors,
     {
-        let batcher: Arc<dyn Batcher<I, O>> = Arc::new(batcher);
-        Self::with(Box::new(move |parts| Ok(items(batcher, parts))), None)
+        Self::with(Way::Items(Arc::new(batcher)))
     }
 
-    fn with(make: Make<I, O>, keep: Option<Keep<I, O>>) -> Self {
-        Self { make, keep, options: Options::default(), augment: None }
+    fn with(way: Way<I, O>) -> Self {
+        Self { way, options: Options::default(), augment: None }
     }
 
     /// Samples per batch; the last batch of an epoch may have fewer. Must be set.

@@ -3,10 +3,12 @@
 use super::{
     batches::{Batches, Piped},
     iter::EpochIter,
-    plan::{MakeSource, Origin, Plan},
+    kept::Room,
+    plan::{Origin, Plan},
     state::{Epochs, LoaderState, SharedPosition},
 };
 use crate::{
+    batch::Source,
     device::host_alloc,
     fault::{Error, guard, keep_backtraces},
     memory::{Limited, Pool},
@@ -185,7 +187,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         let (mut feed, batches) = order;
         let plan = &self.plan;
         match &plan.origin {
-            Origin::Samples { make_source, .. } => {
+            Origin::Samples { source, room, .. } => {
                 if let Some(threads) = &*self.threads.lock() {
                     threads.are_here()?;
                 }
@@ -199,7 +201,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
                 let next = BatchKey { device: plan.device, ..BatchKey::new(epoch, batches.start) };
                 // On the threads at work, or on new ones if those hang or die meanwhile.
                 loop {
-                    let threads = self.threads(make_source)?;
+                    let threads = self.threads(&**source, *room)?;
                     match threads.pipeline().begin(epoch, feed, batches.clone()) {
                         Ok(id) => return Ok(Box::new(Piped { threads, id, guards, next, is_left: false })),
                         Err(back) => feed = back,
@@ -225,7 +227,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
     }
 
     /// Returns the threads at work, and starts new ones if there are none, or if they hang.
-    fn threads(&self, make_source: &MakeSource<O>) -> Result<Arc<Threads<O>>, Error> {
+    fn threads(&self, source: &dyn Source<O>, room: Option<Room>) -> Result<Arc<Threads<O>>, Error> {
         let plan = &self.plan;
         let mut running = self.threads.lock();
         drop(running.take_if(|threads| threads.pipeline().is_dead()));
@@ -234,7 +236,6 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
         }
         keep_backtraces();
         let target = plan.target();
-        let host = target.host;
         let alloc = match &plan.options.alloc {
             Some(alloc) => Arc::clone(alloc),
             None => host_alloc(&target.device, plan.options.require_pinned)?,
@@ -243,13 +244,13 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
             Some(limit) => Arc::new(Limited { upstream: alloc, limit }),
             None => alloc,
         };
-        let source = make_source(target)?;
+        let source = plan.source_here(source, room)?;
         let pool = Pool::new(alloc, plan.limits(&*source)?, Arc::clone(&plan.counters));
         let bounds = plan.options.workers(plan.copies(), source.is_uneven());
         let settings = Settings {
             prefetch: plan.options.prefetch,
             // Threads that copy in turn keep the link busy; see benches/README.md.
-            transfers: if host { 0 } else { plan.options.transfers.unwrap_or(3) },
+            transfers: if target.host { 0 } else { plan.options.transfers.unwrap_or(3) },
             timeout: plan.options.timeout,
             lease_timeout: LEASE_TIMEOUT,
             device: plan.device,

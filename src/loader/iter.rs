@@ -1,12 +1,8 @@
 //! One epoch, as Burn's training loops see it.
 
-use super::{
-    batches::{Batches, Given},
-    state::EpochPosition,
-    unasked::Unasked,
-};
+use super::{batches::Batches, state::EpochPosition, unasked::Unasked};
 use crate::{
-    batch::{Finished, Ready},
+    batch::{Delivery, Finished, Ready},
     fault::{Error, Faults, Tally},
     observe::StepClock,
     order::EpochProgress,
@@ -97,9 +93,9 @@ impl<O> Epoch<O> {
         }
         let _entered = self.clock.entered();
         let asked = self.clock.asked();
-        let Some(given) = self.ahead.take().or_else(|| self.pull()) else { return self.end(asked) };
+        let Some(taken) = self.ahead.take().or_else(|| self.pull()) else { return self.end(asked) };
         let is_first = mem::take(&mut self.is_first);
-        let Taken { number, batch, mut waited, progress } = given;
+        let Taken { number, batch, mut waited, progress } = taken;
         self.progress = progress;
         // If all samples that are left may be skipped, this batch may be the last. Its progress must say so. The first
         // batch of an epoch is waited for by its consumer, so it does not wait for the second.
@@ -150,25 +146,25 @@ impl<O> Epoch<O> {
     fn pull(&mut self) -> Option<Taken<O>> {
         let mut waits = Duration::ZERO;
         loop {
-            let given = self.run.as_mut().ok()?.next()?;
-            let number = given.key.number;
-            waits += given.waited;
-            if let Some(batch) = self.take(given).transpose() {
+            let delivery = self.run.as_mut().ok()?.next()?;
+            let number = delivery.key.number;
+            waits += delivery.waited;
+            if let Some(batch) = self.take(delivery).transpose() {
                 return Some(Taken { number, batch, waited: waits, progress: self.taken.clone() });
             }
         }
     }
 
-    /// Makes the user's batch from what is given; returns it with the number of its samples.
-    fn take(&mut self, given: Given<O>) -> Result<Option<(O, usize)>, Error> {
-        let Given { key, ready, skips, .. } = given;
+    /// Makes the user's batch of what is delivered; returns it with the number of its samples.
+    fn take(&mut self, delivery: Delivery<O>) -> Result<Option<(O, usize)>, Error> {
+        let Delivery { key, ready, skips, .. } = delivery;
         let place = Place::batch(Stage::Read, key);
         let (skipped, replaced) = (skips.skipped.len(), skips.replaced.len());
         let saw = |error: &Error| self.faults.saw(error);
         let tallied = ready.and_then(|ready| self.tally.add(place, skips).inspect_err(saw).map(|()| ready));
         let taken = tallied.and_then(|ready| match ready {
             Ready::Finished(finished) => Ok(Some(finished)),
-            Ready::Raw(raw) => raw.finish().inspect_err(saw).map(Some),
+            Ready::Raw(raw) => raw().inspect_err(saw).map(Some),
             // The other processes have a batch here, and may wait for this one in a collective operation.
             Ready::Empty if self.taken.is_shared() => Err(Error::AllSkipped { place, skipped }).inspect_err(saw),
             Ready::Empty => Ok(None),
@@ -184,10 +180,7 @@ impl<O> Epoch<O> {
             self.taken.breaks_off();
         }
         self.taken.given(items, self.tally.skipped());
-        Ok(taken?.map(|Finished { batch, items, permit }| {
-            drop(permit); // the batch is the consumer's now
-            (batch, items)
-        }))
+        Ok(taken?.map(|Finished { batch, items, .. }| (batch, items)))
     }
 }
 

@@ -1,18 +1,14 @@
 //! A data set that is kept on the device. It is read once, through an ordinary loader; then batches are gathered there.
 
-mod build;
 mod fates;
 mod gather;
 mod lengths;
 mod progress;
-mod read;
+pub(super) mod read;
 mod room;
 mod tables;
 
-pub(crate) use self::{
-    build::{Keep, Plain},
-    room::Room,
-};
+pub(crate) use self::room::Room;
 use self::{
     fates::Fates,
     gather::Gather,
@@ -21,9 +17,10 @@ use self::{
 };
 use super::batches::Batches;
 use crate::{
-    batch::RawBatch,
-    fault::{BoxError, Error, Faults},
+    batch::Finish,
+    fault::{Error, Faults},
     memory::Field,
+    observe::OnDevice,
     order::Feed,
     vocabulary::BatchKey,
 };
@@ -35,10 +32,14 @@ use std::{
 
 /// Rows of so many bytes are read at once, and gathered at once, or those of one batch. Burn needs several operations
 /// each time. Its CPU backend gathers so many bytes on several threads.
-const AT_ONCE: usize = 8 << 20;
+pub(super) const AT_ONCE: usize = 8 << 20;
 
-/// Makes the user's batch, as `Collate::finish` does.
-pub(crate) type Finish<O> = Arc<dyn Fn(RawBatch) -> Result<O, BoxError> + Send + Sync>;
+/// A data set that was read.
+pub(super) struct Reading {
+    tables: Tables,
+    fates: Fates,
+    lengths: Lengths,
+}
 
 /// The kept data set of one copy of a loader.
 pub(crate) struct Kept<O> {
@@ -71,6 +72,23 @@ impl<O> Clone for Kept<O> {
 }
 
 impl<O: 'static> Kept<O> {
+    /// What was read of a data set of so many samples, with the seed of its loader.
+    pub(super) fn new(
+        fields: Vec<Field>,
+        finish: Finish<O>,
+        reading: Reading,
+        (len, seed): (usize, u64),
+        faults: Faults,
+    ) -> Self {
+        let Reading { tables, fates, lengths } = reading;
+        let tables = Arc::new(tables);
+        let watched: Arc<dyn OnDevice> = Arc::clone(&tables) as _;
+        faults.counters.watch_device(Arc::downgrade(&watched));
+        let places = Places::new(&tables);
+        let of_all = OfAll { fields, finish, fates, lengths, len, seed, faults, places };
+        Self { of_all: Arc::new(of_all), tables, here: OnceLock::new() }
+    }
+
     /// Begins an epoch of the batches with these numbers, on the device of this copy.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use super::{
     frozen_len::FrozenLen,
-    kept::Kept,
+    kept::{Kept, Room},
     options::{Options, PREFETCH},
     state::{Fingerprints, SharedPosition},
     unasked::Unasked,
@@ -26,14 +26,14 @@ const UNEVEN: (usize, usize) = (12, 512 << 20);
 const OF_CACHE: usize = 2;
 const FEWEST: usize = 2;
 
-/// Makes the source of batches for a device.
-pub(crate) type MakeSource<O> = Arc<dyn Fn(Target) -> Result<Arc<dyn Source<O>>, Error> + Send + Sync>;
-
 /// What batches are made from.
 pub(crate) enum Origin<O> {
     /// Samples, which are read in each epoch.
     Samples {
-        make_source: MakeSource<O>,
+        /// For no certain device.
+        source: Arc<dyn Source<O>>,
+        /// What the rows take together, if they are the same in each epoch.
+        room: Option<Room>,
         /// What `build` has checked. It keeps the device's decoder open for the first epoch: to open it takes a second or
         /// two.
         checked: Option<Arc<dyn Source<O>>>,
@@ -46,8 +46,8 @@ pub(crate) enum Origin<O> {
 impl<O> Clone for Origin<O> {
     fn clone(&self) -> Self {
         match self {
-            Self::Samples { make_source, checked } => {
-                Self::Samples { make_source: Arc::clone(make_source), checked: checked.clone() }
+            Self::Samples { source, room, checked } => {
+                Self::Samples { source: Arc::clone(source), room: *room, checked: checked.clone() }
             }
             Self::Kept(kept) => Self::Kept(kept.clone()),
         }
@@ -92,6 +92,13 @@ impl<O> Plan<O> {
     /// The device that batches go to.
     pub(crate) fn target(&self) -> Target {
         Target::of(self.options.device.clone().unwrap_or_default())
+    }
+
+    /// The source of batches for the device of this copy. Also notes whether the device could keep the data set.
+    pub(crate) fn source_here(&self, source: &dyn Source<O>, room: Option<Room>) -> Result<Arc<dyn Source<O>>, Error> {
+        let target = self.target();
+        self.counters.set_keepable(room.filter(|room| room.is_small(&target)).map(|room| room.bytes));
+        source.on(target)
     }
 
     /// The number of copies that share the limit on memory and the machine: one for each device that the loader is cut

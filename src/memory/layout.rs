@@ -1,10 +1,7 @@
 //! The layout of a batch: named fields, and where each of them lies in a slot.
 
-use super::{
-    image_field::{Decoder, ImageField, Values},
-    picture_row::PictureRow,
-};
-use crate::fault::Error;
+use super::image_field::{Decoder, ImageField, Values};
+use crate::{fault::Error, picture_row::PictureRow};
 use burn::tensor::{DType, Element, Shape};
 use std::{borrow::Cow, sync::Arc};
 

@@ -136,6 +136,16 @@ pub(crate) struct Permit {
     held: Held,
 }
 
+impl Permit {
+    /// Gives the permit back. The caller tells who may want it, since it knows more than the pool.
+    pub(crate) fn give_back(mut self) {
+        if let Some(pool) = self.pool.take() {
+            pool.release(&pool.lock(), &self.held);
+            pool.changed.notify_all();
+        }
+    }
+}
+
 impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.take() {

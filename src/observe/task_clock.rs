@@ -58,7 +58,10 @@ pub(crate) struct TaskClock<'a> {
     long: bool,
     /// How long the parts of the timed samples took, in ns. `None` for parts that did not run.
     timed: [Option<u64>; Stage::OF_SAMPLES.len()],
-    _entered: Entered,
+    /// The time of the rows, once they are done.
+    worked: Duration,
+    /// What tracers see, until then.
+    entered: Option<Entered>,
 }
 
 impl<'a> TaskClock<'a> {
@@ -80,8 +83,18 @@ impl<'a> TaskClock<'a> {
             slow,
             long,
             timed: [None; Stage::OF_SAMPLES.len()],
-            _entered: Entered::new(Stage::Fill, batch),
+            worked: Duration::ZERO,
+            entered: Some(Entered::new(Stage::Fill, batch)),
         }
+    }
+
+    pub(crate) fn worker(&self) -> usize {
+        self.worker
+    }
+
+    /// The time that the rows took, without the waits for a store behind a network.
+    pub(crate) fn worked(&self) -> Duration {
+        self.worked
     }
 
     /// Notes that a group of samples begins. With `parts`, samples are read and augmented, and the two can be told
@@ -125,14 +138,15 @@ impl<'a> TaskClock<'a> {
         self.counters.sample(part, self.worker).add_mean(ns, count);
     }
 
-    /// Ends the task; returns its time, without the waits for a store behind a network.
-    pub(crate) fn end(self, rows: usize) -> Duration {
+    /// Notes that the rows are done.
+    pub(crate) fn end(&mut self, rows: usize) {
+        self.entered = None;
         let now = Instant::now();
         let time = now - self.started;
         let fetched = take_fetching().min(time);
-        let worked = time - fetched;
+        self.worked = time - fetched;
         if !TIMED {
-            return worked;
+            return;
         }
         if !fetched.is_zero() {
             self.counters.took(Stage::Fetch, self.batch, now - fetched, now);
@@ -150,7 +164,7 @@ impl<'a> TaskClock<'a> {
         if !self.long {
             thread_time::leave();
         } else if let Some(awake) = thread_time::look() {
-            self.counters.looked(worked, awake);
+            self.counters.looked(self.worked, awake);
         }
         let count = u32::try_from(rows).unwrap_or(u32::MAX);
         let slow = if time >= SLOW * count { STAY } else { self.slow.saturating_sub(rows) };
@@ -162,6 +176,5 @@ impl<'a> TaskClock<'a> {
             self.counters.slow.reads.store(long, Relaxed);
         }
         self.counters.took(Stage::Fill, self.batch, self.started, now);
-        worked
     }
 }

@@ -3,13 +3,10 @@
 
 use super::{
     pipeline::Pipeline,
-    state::{
-        EpochId, Rest, State,
-        delivery::{Delivery, Found},
-    },
+    state::{EpochId, Rest, State, delivery::Found},
 };
 use crate::{
-    batch::Queue,
+    batch::{Delivery, Queue, Ready},
     fault::{Error, Skips, discard},
     order::Feed,
     sync::MutexGuard,
@@ -65,12 +62,12 @@ impl<O> Pipeline<O> {
         if let Some(queues) = state.asked(id, here) {
             self.counters().asked(queues);
         }
+        let mut now = asked;
         loop {
-            let now = Instant::now();
             let waited = now.saturating_duration_since(asked);
             let unopened = match state.find(id, asked, now) {
                 Found::Over => return None,
-                Found::Batch(delivery) => return Some(self.hand_out(state, delivery)),
+                Found::Batch { delivery, since } => return Some(self.hand_out(state, delivery, since, now)),
                 Found::Nothing { unopened } => unopened,
             };
             if state.is_closed() {
@@ -90,7 +87,7 @@ impl<O> Pipeline<O> {
             {
                 drop(state);
                 drop(permit);
-                state = self.lock();
+                (state, now) = (self.lock(), Instant::now());
                 continue;
             }
             // While a worker is in a task, slots may come back after it, however long it takes.
@@ -105,7 +102,7 @@ impl<O> Pipeline<O> {
                 flush = None;
                 drop(state);
                 self.common.hurry(); // this thread gives Burn no task now
-                state = self.lock();
+                (state, now) = (self.lock(), Instant::now());
                 continue;
             }
             if take_permits.is_some_and(|at| waited >= at) {
@@ -114,7 +111,7 @@ impl<O> Pipeline<O> {
                 if !permits.is_empty() {
                     drop(state);
                     drop(permits);
-                    state = self.lock();
+                    (state, now) = (self.lock(), Instant::now());
                     continue;
                 }
             }
@@ -126,17 +123,30 @@ impl<O> Pipeline<O> {
                 None => self.for_consumers.wait(&mut state),
                 Some(next) => drop(self.for_consumers.wait_for(&mut state, next.saturating_sub(waited))),
             }
+            now = Instant::now();
         }
     }
 
-    fn hand_out(&self, state: MutexGuard<'_, State<O>>, delivery: Delivery<O>) -> Delivery<O> {
-        let opens = state.has_work(self.pool.has_permit());
+    fn hand_out(
+        &self,
+        state: MutexGuard<'_, State<O>>,
+        mut delivery: Delivery<O>,
+        since: Instant,
+        now: Instant,
+    ) -> Delivery<O> {
+        // The batch is the consumer's from here on.
+        if let Ok(Ready::Finished(finished)) = &mut delivery.ready
+            && let Some(permit) = finished.permit.take()
+        {
+            permit.give_back();
+        }
+        let opens = self.wants_worker(&state);
         drop(state);
         self.for_queue(Queue::Send).notify_one(); // one more may go to the device
         if opens {
             self.for_workers.notify_one();
         }
-        self.counters().took(Stage::Ready, delivery.batch.key, delivery.since, Instant::now());
+        self.counters().took(Stage::Ready, delivery.key, since, now);
         delivery
     }
 
@@ -154,7 +164,7 @@ impl<O> Pipeline<O> {
         let error = error(batch.key, lost);
         self.finish(rest);
         self.source.faults().saw(&error);
-        Some(Delivery { batch, since: Instant::now(), ready: Err(error), skips: Skips::default(), waited })
+        Some(Delivery { key: batch.key, ready: Err(error), skips: Skips::default(), waited })
     }
 
     /// Ends an epoch, finished or not, and drops what is on its way.

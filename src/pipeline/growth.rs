@@ -91,9 +91,14 @@ impl Growth {
         self.workers
     }
 
+    /// Whether the number may change.
+    pub(crate) fn grows(&self) -> bool {
+        self.bounds.start != self.bounds.most_asleep
+    }
+
     /// Takes in a batch. Returns another number of workers, and why, when a window ends with it and the number changes.
     pub(crate) fn handed(&mut self, sight: Sight) -> Option<(usize, String)> {
-        if self.bounds.start == self.bounds.most_asleep {
+        if !self.grows() {
             return None;
         }
         let window = self.window.get_or_insert_with(|| Window::new(sight));

@@ -5,11 +5,11 @@
 
 use super::state::{BatchId, Depth, State};
 use crate::{
-    batch::{Next, Outcome, Queue, Ready, Source},
+    batch::{Filled, Next, Queue, Ready, Source},
     device::{Common, DeviceWindow, Uploader},
-    fault::{Caught, Error, Skips, Watch, discard},
-    memory::{AwaitsPermits, Pool},
-    observe::{Counters, OnDevice},
+    fault::{Caught, Error, Skips, Watch, discard, during},
+    memory::{AwaitsPermits, Pool, Wait},
+    observe::{Counters, Entered, OnDevice},
     sync::{Condvar, Mutex, MutexGuard},
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -57,6 +57,8 @@ pub(crate) struct Pipeline<O> {
     row_ns: CachePadded<AtomicU64>,
     /// The time that tasks took, in nanoseconds.
     worked_ns: CachePadded<AtomicU64>,
+    /// Whether a whole batch is less work than a task should be.
+    is_small: AtomicBool,
     /// The workers in a task.
     pub(super) busy: CachePadded<AtomicUsize>,
     /// Whether an epoch has ended because a call hangs.
@@ -87,6 +89,7 @@ impl<O: Send + 'static> Pipeline<O> {
             for_consumers: Condvar::new(),
             row_ns: CachePadded::default(),
             worked_ns: CachePadded::default(),
+            is_small: AtomicBool::new(false),
             busy: CachePadded::default(),
             hung: AtomicBool::new(false),
         });
@@ -132,6 +135,12 @@ impl<O> Pipeline<O> {
         None
     }
 
+    /// Whether a worker should be woken that sleeps for want of a permit or of room ahead of the consumer. To wake one costs as
+    /// much as to make a small batch. So where batches are small, none is woken before half of them are taken.
+    pub(super) fn wants_worker(&self, state: &State<O>) -> bool {
+        state.has_work_for_sleepers(self.pool.has_permit(), self.is_small.load(Relaxed))
+    }
+
     // A batch on its way.
 
     /// Notes how long a task took.
@@ -153,7 +162,9 @@ impl<O> Pipeline<O> {
     /// the first batch comes soon. Where rows take very different times, tasks stay short, so that few rows wait behind a
     /// slow one. This number changes the speed and nothing else.
     pub(super) fn chunk(&self, rows: usize, workers: usize) -> usize {
-        let by_time = match self.row_ns.load(Relaxed) {
+        let row_ns = self.row_ns.load(Relaxed);
+        self.is_small.store((1..=TASK_NS / rows.max(1) as u64).contains(&row_ns), Relaxed);
+        let by_time = match row_ns {
             0 => rows.div_ceil(2 * workers.max(1)),
             row_ns => {
                 let of = |ns: u64| usize::try_from(ns / row_ns).unwrap_or(usize::MAX);
@@ -173,9 +184,9 @@ impl<O> Pipeline<O> {
     }
 
     /// Takes a filled batch to what comes next, with the record of its bad samples.
-    pub(super) fn filled(&self, batch: BatchId, outcome: Outcome<O>, skips: Skips) {
+    pub(super) fn filled(&self, batch: BatchId, next: Result<Next<O>, Error>, skips: Skips) {
         self.skipped(batch, skips);
-        match outcome {
+        match next {
             Ok(next) => drop(self.pass(batch, Ok(next))),
             Err(error) => drop(self.deliver(batch, Err(error))), // it was reported where it happened
         }
@@ -193,33 +204,61 @@ impl<O> Pipeline<O> {
     pub(super) fn pass(&self, batch: BatchId, next: Result<Next<O>, Error>) -> bool {
         match next {
             Ok(next) if self.is_host() => self.ready(batch, self.do_the_rest(batch, next)),
-            Ok(Next::Pin(filled)) => {
-                let left_over = self.lock().put_to_pin(batch, filled);
-                self.for_queue(Queue::Pin).notify_one();
-                self.taken(batch, left_over)
-            }
-            Ok(Next::Send(filled)) => {
-                let left_over = self.lock().put_to_send(batch, filled);
-                self.for_queue(Queue::Send).notify_one();
-                self.taken(batch, left_over)
-            }
-            Ok(Next::Finish(raw)) => self.ready(batch, Ok(Ready::Raw(raw))),
+            Ok(Next::Pin(filled)) => self.put(Queue::Pin, batch, filled),
+            Ok(Next::Send(filled)) => self.put(Queue::Send, batch, filled),
             Ok(Next::Ready(ready)) => self.ready(batch, Ok(ready)),
             Err(error) => self.ready(batch, Err(error)),
         }
     }
 
+    fn put(&self, queue: Queue, batch: BatchId, filled: Box<dyn Filled<O>>) -> bool {
+        let left_over = self.lock().put(queue, batch, filled);
+        self.for_queue(queue).notify_one();
+        self.taken(batch, left_over)
+    }
+
     /// Does here all that is left to do for a batch, as workers do on a CPU backend.
-    fn do_the_rest(&self, batch: BatchId, mut next: Next<O>) -> Result<Ready<O>, Error> {
+    fn do_the_rest(&self, batch: BatchId, next: Next<O>) -> Result<Ready<O>, Error> {
         let never = AtomicBool::new(false); // nothing needs memory here, so nothing waits
-        loop {
-            next = match next {
-                Next::Pin(filled) => self.pin(batch, filled, &never)?,
-                Next::Send(filled) => filled.send(&self.pool, &mut Uploader::burn(self.source.target()))?,
-                Next::Finish(raw) => return Ok(Ready::Finished(raw.finish()?)),
-                Next::Ready(ready) => return Ok(ready),
-            }
+        let filled = match next {
+            Next::Pin(filled) => self.pin(batch, filled, &never)?,
+            Next::Send(filled) => filled,
+            Next::Ready(ready) => return Ok(ready),
+        };
+        match filled.send(&self.pool, &mut Uploader::burn(self.source.target()))? {
+            Ready::Raw(finish) => Ok(Ready::Finished(finish()?)),
+            ready => Ok(ready),
         }
+    }
+
+    /// Prepares a batch for the link.
+    pub(super) fn pin(
+        &self,
+        batch: BatchId,
+        filled: Box<dyn Filled<O>>,
+        abandoned: &AtomicBool,
+    ) -> Result<Box<dyn Filled<O>>, Error> {
+        let _entered = Entered::new(Stage::Pin, batch.key);
+        let (pinned, start) = self.with_slot(batch, abandoned, |wait| filled.pin(&self.pool, wait));
+        self.counters().took(Stage::Pin, batch.key, start, Instant::now());
+        pinned
+    }
+
+    /// Does work that may have to wait for a slot's memory, until the epoch ends. That wait is counted separately. Also
+    /// returns the start of the work, moved forward by the time of the wait.
+    pub(super) fn with_slot<T>(
+        &self,
+        batch: BatchId,
+        ended: &AtomicBool,
+        work: impl FnOnce(&Wait<'_>) -> T,
+    ) -> (T, Instant) {
+        let (start, wait) = (Instant::now(), Wait::until_ended(ended));
+        let done = during(batch.place(Stage::SlotWait), || work(&wait));
+        let rest = start + wait.took();
+        if rest > start {
+            self.counters().took(Stage::SlotWait, batch.key, start, rest);
+        }
+        (done, rest)
     }
 
     /// Puts a batch, or its error, at its place for the consumer; returns whether there is one.
@@ -245,6 +284,19 @@ impl<O> Pipeline<O> {
         taken
     }
 
+    /// Notes that the calling thread is done with an epoch, and releases device memory that is no longer needed.
+    pub(crate) fn rest(&self) {
+        let is_idle = self.lock().epochs() == 0;
+        self.common.rest(is_idle.then(|| self.window.most(1)));
+    }
+
+    /// Returns the longest time that a consumer has waited for its next batch, or `None` if nobody waits for `batch` any
+    /// more.
+    pub(super) fn starved(&self, batch: BatchId) -> Option<Duration> {
+        let state = self.lock();
+        state.is_awaited(batch).then(|| state.starved(Instant::now()))
+    }
+
     // The end.
 
     /// Whether the next epoch needs new threads: one of these has died, or hangs.
@@ -267,8 +319,10 @@ impl<O> Pipeline<O> {
 
 impl<O: Send + 'static> AwaitsPermits for Pipeline<O> {
     fn permit_came_back(&self) {
-        drop(self.lock()); // a worker that has seen no permit sleeps by now
-        self.for_workers.notify_one();
+        let wanted = self.wants_worker(&self.lock()); // a worker that has seen no permit sleeps by now
+        if wanted {
+            self.for_workers.notify_one();
+        }
     }
 }
 

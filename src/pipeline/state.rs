@@ -151,7 +151,7 @@ impl<O> State<O> {
             delivered: first,
             tasks: VecDeque::new(),
             pinned: first,
-            queues: Queues::new(),
+            queues: Queues::default(),
             ready: BTreeMap::new(),
             skips: BTreeMap::new(),
             full: BTreeMap::new(),
@@ -181,7 +181,7 @@ impl<O> State<O> {
         self.closed = true;
         let on_the_way = |epoch: &mut Epoch<O>| {
             epoch.abandoned.store(true, Relaxed);
-            (mem::take(&mut epoch.tasks), mem::replace(&mut epoch.queues, Queues::new()))
+            (mem::take(&mut epoch.tasks), mem::take(&mut epoch.queues))
         };
         self.epochs.iter_mut().map(on_the_way).collect::<Vec<_>>()
     }

@@ -27,6 +27,8 @@ pub(crate) struct Threads<O: Send + 'static> {
     pipeline: Arc<Pipeline<O>>,
     running: Mutex<Vec<(JoinHandle<()>, Arc<Doing>)>>,
     growth: Mutex<Growth>,
+    /// Whether the number of workers may change.
+    grows: bool,
     /// The process that has these threads.
     process: u32,
 }
@@ -37,9 +39,9 @@ impl<O: Send + 'static> Threads<O> {
     /// # Errors
     /// [`Error::Spawn`]; the threads that did start are joined.
     pub(crate) fn start(pipeline: Arc<Pipeline<O>>, growth: Growth) -> Result<Self, Error> {
-        let workers = growth.workers();
+        let (workers, grows) = (growth.workers(), growth.grows());
         let (running, growth, process) = (Mutex::default(), Mutex::new(growth), process::id());
-        let threads = Self { pipeline, running, growth, process };
+        let threads = Self { pipeline, running, growth, grows, process };
         threads.set_workers(workers)?;
         let settings = threads.pipeline.settings;
         if settings.transfers > 0 {
@@ -66,6 +68,9 @@ impl<O: Send + 'static> Threads<O> {
     /// Notes that a batch was handed out: how long the consumer waited for the loader, and what its step before took.
     /// The first batch of an epoch has no step before it, and says nothing. Starts or ends workers, if that is due.
     pub(crate) fn handed(&self, waited: Duration, stepped: Option<Duration>) {
+        if !self.grows {
+            return;
+        }
         let Some(mut growth) = self.growth.try_lock() else { return }; // another loop is here
         let SlowReads { took, awake } = self.pipeline.counters().slow_reads();
         let sight = Sight { now: Instant::now(), waited, stepped, worked: self.pipeline.worked(), took, awake };

@@ -1,9 +1,6 @@
 //! The transfer threads: they copy filled batches to the device.
 
-use super::{
-    pipeline::Pipeline,
-    state::{BatchId, State},
-};
+use super::{pipeline::Pipeline, state::State};
 use crate::{
     batch::Queue,
     device::{Room, Uploader},
@@ -12,10 +9,7 @@ use crate::{
     vocabulary::Stage,
 };
 use burn::tensor::StreamId;
-use std::{
-    sync::OnceLock,
-    time::{Duration, Instant},
-};
+use std::{sync::OnceLock, time::Instant};
 
 /// The CubeCL stream of all transfer threads of the process, for what they ask of Burn for themselves. There is only one,
 /// since CubeCL keeps a pool of device memory for each stream.
@@ -50,13 +44,13 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
             } else {
                 Ok(())
             };
-            let next = decoded.and_then(|()| {
+            let sent = decoded.and_then(|()| {
                 let _copies = Span::new(counters, Stage::Transfer, batch.key);
                 filled.send(&pipeline.pool, &mut uploader)
             });
             pipeline.window.copied(uploader.in_use());
             counters.device_bytes(false);
-            let taken = pipeline.pass(batch, next);
+            let taken = pipeline.ready(batch, sent);
             if !taken {
                 if let Err(error) = uploader.flush(place) {
                     log::warn!("burn-pinned: the flush after a batch that nobody took failed: {error}");
@@ -66,21 +60,6 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
         }
         uploader.close();
     });
-}
-
-impl<O> Pipeline<O> {
-    /// Notes that the calling thread is done with an epoch, and releases device memory that is no longer needed.
-    pub(crate) fn rest(&self) {
-        let is_idle = self.lock().epochs() == 0;
-        self.common.rest(is_idle.then(|| self.window.most(1)));
-    }
-
-    /// Returns the longest time that a consumer has waited for its next batch, or `None` if nobody waits for `batch` any
-    /// more.
-    pub(super) fn starved(&self, batch: BatchId) -> Option<Duration> {
-        let state = self.lock();
-        state.is_awaited(batch).then(|| state.starved(Instant::now()))
-    }
 }
 
 #[cfg(test)]

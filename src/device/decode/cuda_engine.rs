@@ -13,7 +13,8 @@ use crate::{
         flat::{Failure, Redo},
     },
     fault::BoxError,
-    memory::{HeadError, LongFiles, PictureKind, PictureRow, Values},
+    memory::Values,
+    picture_row::{HeadError, LongFiles, PictureKind, PictureRow},
 };
 use cudarc::driver::{
     CudaContext, DriverError, result,

@@ -2,10 +2,10 @@
 
 use super::{AT_ONCE, OfAll, tables::Tables};
 use crate::{
-    batch::{BatchPlace, Finished, RawBatch, Ready, ToFinish},
+    batch::{BatchPlace, Delivery, Finished, RawBatch, Ready},
     device::{Gathered, Uploaded},
     fault::{Error, Skips, discard, guard},
-    loader::batches::{Batches, Given},
+    loader::batches::Batches,
     observe::Span,
     order::{BatchIndices, Feed},
     vocabulary::{BatchKey, Place, Stage},
@@ -161,7 +161,7 @@ impl<O> Gather<O> {
 }
 
 impl<O: 'static> Batches<O> for Gather<O> {
-    fn next(&mut self) -> Option<Given<O>> {
+    fn next(&mut self) -> Option<Delivery<O>> {
         if self.planned.is_empty() {
             self.plan();
         }
@@ -174,9 +174,15 @@ impl<O: 'static> Batches<O> for Gather<O> {
             }
             let raw = guard(place, || Ok(self.raw(at, &samples)));
             let raw = raw.inspect_err(|error| self.of_all.faults.saw(error))?;
-            Ok(Ready::Raw(Box::new(Unfinished { of_all: Arc::clone(&self.of_all), key: at.key, raw }) as _))
+            let of_all = Arc::clone(&self.of_all);
+            Ok(Ready::Raw(Box::new(move || {
+                let (key, items, permit) = (at.key, raw.len(), None);
+                let _span = Span::new(&of_all.faults.counters, Stage::Finish, key);
+                let batch = guard(Place::batch(Stage::Finish, key), || (of_all.finish)(raw))?;
+                Ok(Finished { batch, items, permit })
+            })))
         });
-        Some(Given { key: at.key, ready, skips, waited })
+        Some(Delivery { key: at.key, ready, skips, waited })
     }
 
     fn handed(&self, _: Duration, _: Option<Duration>) {} // there are no workers
@@ -187,23 +193,6 @@ impl<O> Drop for Gather<O> {
         if let Some(feed) = self.feed.take() {
             discard(Place::batch(Stage::Sampler, self.first), feed);
         }
-    }
-}
-
-/// A batch whose tensors are there.
-struct Unfinished<O> {
-    of_all: Arc<OfAll<O>>,
-    key: BatchKey,
-    raw: RawBatch,
-}
-
-impl<O> ToFinish<O> for Unfinished<O> {
-    fn finish(self: Box<Self>) -> Result<Finished<O>, Error> {
-        let Self { of_all, key, raw } = *self;
-        let _span = Span::new(&of_all.faults.counters, Stage::Finish, key);
-        let (items, permit) = (raw.len(), None);
-        let batch = guard(Place::batch(Stage::Finish, key), || (of_all.finish)(raw))?;
-        Ok(Finished { batch, items, permit })
     }
 }
 

@@ -1,29 +1,22 @@
 //! Reads a data set once, through an ordinary loader, into tables on its device.
 
-use super::{fates::Fates, lengths::Lengths, progress::Progress, room::Room, tables::Tables};
+use super::{Reading, fates::Fates, lengths::Lengths, progress::Progress, room::Room, tables::Tables};
 use crate::{
-    batch::{RawBatch, Ready},
+    batch::{Delivery, RawBatch, Ready},
     device::Table,
     fault::{Error, guard},
-    loader::{batches::Given, data_loader::PinnedDataLoader},
+    loader::data_loader::PinnedDataLoader,
     memory::Field,
     order::EpochOrder,
     vocabulary::{BatchKey, Place, Stage},
 };
 use std::{mem, time::Instant};
 
-/// A data set that was read.
-pub(super) struct Reading {
-    pub(super) tables: Tables,
-    pub(super) fates: Fates,
-    pub(super) lengths: Lengths,
-}
-
 /// Reads what a loader of plain tensors gives in its first epoch, which has the samples in the dataset's order.
 ///
 /// # Errors
 /// If the device has no room for it. The first error in place of a batch. What was kept by then is dropped.
-pub(super) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Field]) -> Result<Reading, Error> {
+pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Field]) -> Result<Reading, Error> {
     let (plan, target) = (reader.plan(), reader.plan().target());
     let (rows, batch_size) = (plan.schedule.dataset_len, plan.schedule.max_batch_size());
     let room = Room::of(fields, rows);
@@ -43,11 +36,11 @@ pub(super) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Field]) -> Res
     let EpochOrder { feed, batches, .. } = plan.schedule.epoch(0)?;
     let mut epoch = reader.begin(0, (feed, batches))?;
     let (mut row, mut handed) = (0, None);
-    while let Some(Given { key, ready, skips, waited }) = epoch.next() {
+    while let Some(Delivery { key, ready, skips, waited }) = epoch.next() {
         let stepped = handed.map(|handed: Instant| handed.elapsed().saturating_sub(waited));
         let raw = match ready? {
             Ready::Finished(finished) => Some(finished.batch),
-            Ready::Raw(raw) => Some(raw.finish()?.batch),
+            Ready::Raw(raw) => Some(raw()?.batch),
             Ready::Empty => None, // all of them are skipped
         };
         fates.note(key.number * batch_size, &skips);

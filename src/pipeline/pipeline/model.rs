@@ -5,13 +5,14 @@ mod cases;
 
 use super::*;
 use crate::{
-    batch::{BatchPlan, Done, Finished, Next, Task, ToPin, ToSend},
+    batch::{BatchPlan, Delivery, Filled, Finished, Next, Task},
     device::{Target, Uploader},
     fault::Faults,
     memory::{HeapAlloc, Permit, PoolLimits, Wait},
+    observe::TaskClock,
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
     pipeline::{
-        Delivery, EpochId, pin,
+        EpochId, pin,
         state::{State, workers::Work},
         worker,
     },
@@ -37,16 +38,14 @@ struct Number {
     permit: Permit,
 }
 
-impl ToPin<usize> for Number {
-    fn pin(self: Box<Self>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Next<usize>, Error> {
-        Ok(Next::Send(self))
+impl Filled<usize> for Number {
+    fn pin(self: Box<Self>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Box<dyn Filled<usize>>, Error> {
+        Ok(self)
     }
-}
 
-impl ToSend<usize> for Number {
-    fn send(self: Box<Self>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Next<usize>, Error> {
+    fn send(self: Box<Self>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Ready<usize>, Error> {
         let finished = Finished { batch: self.plan.indices[0], items: 1, permit: Some(self.permit) };
-        Ok(Next::Ready(Ready::Finished(finished)))
+        Ok(Ready::Finished(finished))
     }
 }
 
@@ -59,19 +58,23 @@ impl Task<usize> for Number {
         1
     }
 
-    fn run(self: Box<Self>, _: usize) -> Done<usize> {
-        let outcome = match *self {
+    fn run(self: Box<Self>, _: &mut TaskClock<'_>) -> Option<(Result<Next<usize>, Error>, Skips)> {
+        let next = match *self {
             Self { bad: true, .. } => Err(bad()),
             Self { pins: true, .. } => Ok(Next::Pin(self)),
             Self { pins: false, .. } => Ok(Next::Send(self)),
         };
-        Done { outcome: Some(outcome), rows_took: Duration::ZERO, skips: Skips::default() }
+        Some((next, Skips::default()))
     }
 }
 
 impl Source<usize> for Numbers {
     fn target(&self) -> &Target {
         &self.target
+    }
+
+    fn on(&self, _: Target) -> Result<Arc<dyn Source<usize>>, Error> {
+        unreachable!("a model has one target")
     }
 
     fn faults(&self) -> &Faults {
@@ -144,8 +147,10 @@ impl Model {
     /// Opens a batch, as a worker does; returns its only task.
     fn open_one(&self) -> (BatchId, Box<dyn Task<usize>>) {
         loop {
-            match self.pipeline.work(0).unwrap() {
-                Work::Open { batch, feed, permit, abandoned, .. } => self.pipeline.open(batch, feed, permit, abandoned),
+            match worker::work(&self.pipeline, 0).unwrap() {
+                Work::Open { batch, feed, permit, abandoned, .. } => {
+                    worker::open(&self.pipeline, batch, feed, permit, abandoned)
+                }
                 Work::Task { batch, task } => return (batch, task),
             }
         }
@@ -171,7 +176,7 @@ impl Model {
             while let Some((batch, _, filled)) = pipeline.wait_for(Queue::Send, State::take_to_send) {
                 if pipeline.starved(batch).is_some() {
                     let mut uploader = Uploader::burn(pipeline.source.target());
-                    pipeline.pass(batch, filled.send(&pipeline.pool, &mut uploader));
+                    pipeline.ready(batch, filled.send(&pipeline.pool, &mut uploader));
                 }
             }
         })
@@ -188,18 +193,19 @@ impl Model {
 
 /// What a worker does with a task.
 fn end_task(pipeline: &Pipeline<usize>, batch: BatchId, task: Box<dyn Task<usize>>) {
-    let done = task.run(0);
-    pipeline.ran(1, done.rows_took);
-    pipeline.filled(batch, done.outcome.unwrap(), done.skips);
+    let mut clock = TaskClock::start(pipeline.counters(), 0, batch.key);
+    let (next, skips) = task.run(&mut clock).unwrap();
+    pipeline.ran(1, clock.worked());
+    pipeline.filled(batch, next, skips);
 }
 
 /// Takes batches until the epoch's end; returns how many there were, and whether the end was a close.
 fn take(pipeline: &Pipeline<usize>, id: EpochId) -> (usize, bool) {
     let mut taken = 0;
-    while let Some(Delivery { ready, batch: at, .. }) = pipeline.next(id, Instant::now()) {
+    while let Some(Delivery { ready, key, .. }) = pipeline.next(id, Instant::now()) {
         match ready {
             Ok(Ready::Finished(Finished { batch, .. })) => {
-                assert_eq!((batch, at.key.number), (taken, taken), "in order")
+                assert_eq!((batch, key.number), (taken, taken), "in order")
             }
             Err(Error::OverLimit { .. }) => {}
             Err(Error::Ended) => {

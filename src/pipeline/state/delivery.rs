@@ -1,19 +1,26 @@
 //! What the consumer of an epoch finds: its batches in order, and how long it waited for each.
 
-use super::{BatchId, Epoch, EpochId, State};
+use super::{Epoch, EpochId, State};
 use crate::{
-    batch::Ready,
-    fault::{Error, Skips},
+    batch::{Delivery, Ready},
+    fault::Error,
     memory::Permit,
 };
 use burn::tensor::StreamId;
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 /// What the consumer of an epoch finds.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(crate) enum Found<O> {
     /// The next batch, or its error.
-    Batch(Delivery<O>),
+    Batch {
+        delivery: Delivery<O>,
+        /// Since when it was ready.
+        since: Instant,
+    },
     /// Nothing yet.
     Nothing {
         /// Whether the next batch is not open, so that it needs a slot.
@@ -23,24 +30,13 @@ pub(crate) enum Found<O> {
     Over,
 }
 
-/// A batch that leaves the pipeline.
-pub(crate) struct Delivery<O> {
-    pub(crate) batch: BatchId,
-    /// Since when it was ready.
-    pub(crate) since: Instant,
-    pub(crate) ready: Result<Ready<O>, Error>,
-    pub(crate) skips: Skips,
-    /// How long the consumer waited for it; not for the device to make room.
-    pub(crate) waited: Duration,
-}
-
 impl<O> State<O> {
     /// Notes that the consumer of an epoch asks for its next batch, from a thread with this CubeCL stream. Returns how
     /// many batches are open, to pin, to send, and ready.
     pub(crate) fn asked(&mut self, id: EpochId, stream: StreamId) -> Option<[usize; 4]> {
         let epoch = self.epoch(id)?;
         epoch.stream = stream;
-        let [to_pin, to_send] = epoch.queues.waiting();
+        let [to_pin, to_send] = epoch.queues.each_ref().map(BTreeMap::len);
         Some([epoch.opened.saturating_sub(epoch.delivered), to_pin, to_send, epoch.ready.len()])
     }
 
@@ -55,7 +51,7 @@ impl<O> State<O> {
             epoch.waiting.get_or_insert(asked);
             return Found::Nothing { unopened: epoch.opened <= number && epoch.feed.is_some() };
         };
-        let batch = epoch.batch(number);
+        let key = epoch.batch(number).key;
         let waited = match epoch.full.remove(&number) {
             Some((since, until)) if until > asked => since.saturating_duration_since(asked),
             _ => now.saturating_duration_since(asked),
@@ -63,7 +59,7 @@ impl<O> State<O> {
         let skips = epoch.skips.remove(&number).unwrap_or_default();
         epoch.delivered += 1;
         epoch.waiting = None;
-        Found::Batch(Delivery { batch, since, ready, skips, waited })
+        Found::Batch { delivery: Delivery { key, ready, skips, waited }, since }
     }
 
     /// Takes the permit of a batch that is ready, of an epoch whose consumer is the thread with this stream. That thread

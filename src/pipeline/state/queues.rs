@@ -2,7 +2,7 @@
 
 use super::{BatchId, State};
 use crate::{
-    batch::{Ready, ToPin, ToSend},
+    batch::{Filled, Queue, Ready},
     fault::{Error, Skips},
 };
 use burn::tensor::StreamId;
@@ -12,7 +12,7 @@ use std::{
 };
 
 /// A batch for the pin thread, and what tells whether its epoch has ended.
-pub(crate) type PinTask<O> = (BatchId, Box<dyn ToPin<O>>, Arc<AtomicBool>);
+pub(crate) type PinTask<O> = (BatchId, Box<dyn Filled<O>>, Arc<AtomicBool>);
 
 impl<O> State<O> {
     /// Adds to the bad samples of a batch; returns what nobody wants.
@@ -23,18 +23,15 @@ impl<O> State<O> {
         }
     }
 
-    /// Puts a batch into the queue of the pin thread; returns it if nobody wants it.
-    pub(crate) fn put_to_pin(&mut self, batch: BatchId, filled: Box<dyn ToPin<O>>) -> Option<Box<dyn ToPin<O>>> {
+    /// Puts a batch into a queue; returns it if nobody wants it.
+    pub(crate) fn put(
+        &mut self,
+        queue: Queue,
+        batch: BatchId,
+        filled: Box<dyn Filled<O>>,
+    ) -> Option<Box<dyn Filled<O>>> {
         match self.epoch(batch.epoch) {
-            Some(epoch) => epoch.queues.to_pin.insert(batch.key.number, filled),
-            None => Some(filled),
-        }
-    }
-
-    /// Puts a batch into the queue of the transfer threads; returns it if nobody wants it.
-    pub(crate) fn put_to_send(&mut self, batch: BatchId, filled: Box<dyn ToSend<O>>) -> Option<Box<dyn ToSend<O>>> {
-        match self.epoch(batch.epoch) {
-            Some(epoch) => epoch.queues.to_send.insert(batch.key.number, filled),
+            Some(epoch) => epoch.queues[queue as usize].insert(batch.key.number, filled),
             None => Some(filled),
         }
     }
@@ -60,17 +57,18 @@ impl<O> State<O> {
             while epoch.ready.contains_key(&next) {
                 next += 1;
             }
-            let filled = epoch.queues.to_pin.remove(&next)?;
+            let filled = epoch.queues[Queue::Pin as usize].remove(&next)?;
             epoch.pinned = next + 1;
             Some((epoch.batch(next), filled, Arc::clone(&epoch.abandoned)))
         })
     }
 
     /// Takes the next batch that may go to the device, with the CubeCL stream of its consumer.
-    pub(crate) fn take_to_send(&mut self) -> Option<(BatchId, StreamId, Box<dyn ToSend<O>>)> {
+    pub(crate) fn take_to_send(&mut self) -> Option<(BatchId, StreamId, Box<dyn Filled<O>>)> {
         let ahead = self.depth.on_device();
         self.epochs.iter_mut().find_map(|epoch| {
-            let next = epoch.queues.to_send.first_entry().filter(|next| *next.key() < epoch.delivered + ahead)?;
+            let next = epoch.queues[Queue::Send as usize].first_entry();
+            let next = next.filter(|next| *next.key() < epoch.delivered + ahead)?;
             let (number, filled) = next.remove_entry();
             Some((epoch.batch(number), epoch.stream, filled))
         })

@@ -1,14 +1,11 @@
 //! Which work a worker takes, and what a consumer finds.
 
-use super::{
-    delivery::{Delivery, Found},
-    workers::Work,
-    *,
-};
+use super::{delivery::Found, workers::Work, *};
 use crate::{
-    batch::{Done, Next, ToSend},
+    batch::{Delivery, Filled, Next, Queue},
     device::Uploader,
-    memory::{HeapAlloc, Pool, PoolLimits},
+    memory::{HeapAlloc, Pool, PoolLimits, Wait},
+    observe::TaskClock,
     order::{Distributed, Sampling, Schedule, SequentialSampler},
 };
 use std::time::Duration;
@@ -23,13 +20,17 @@ impl Task<()> for Nothing {
         1
     }
 
-    fn run(self: Box<Self>, _: usize) -> Done<()> {
+    fn run(self: Box<Self>, _: &mut TaskClock<'_>) -> Option<(Result<Next<()>, Error>, Skips)> {
         unreachable!("it is only looked at")
     }
 }
 
-impl ToSend<()> for Nothing {
-    fn send(self: Box<Self>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Next<()>, Error> {
+impl Filled<()> for Nothing {
+    fn pin(self: Box<Self>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Box<dyn Filled<()>>, Error> {
+        unreachable!("it is only counted")
+    }
+
+    fn send(self: Box<Self>, _: &Arc<Pool>, _: &mut Uploader) -> Result<Ready<()>, Error> {
         unreachable!("it is only counted")
     }
 }
@@ -172,7 +173,7 @@ fn the_pipeline_runs_ahead_by_its_depth() {
     let first = BatchId { epoch: id, key: BatchKey::new(0, 0) };
     assert!(fixture.state.put_ready(first, ready, fixture.now).is_none());
     assert!(
-        matches!(fixture.state.find(id, fixture.now, fixture.now), Found::Batch(Delivery { batch, .. }) if batch == first)
+        matches!(fixture.state.find(id, fixture.now, fixture.now), Found::Batch { delivery: Delivery { key, .. }, .. } if key == first.key)
     );
     assert_eq!(fixture.next(), Some((id, most, true)));
 }
@@ -187,7 +188,7 @@ fn what_comes_late_is_handed_back() {
     assert_eq!((rest.next, rest.left), (batch, BATCHES));
     assert!(!fixture.state.is_awaited(batch) && fixture.state.end(id).is_none());
     assert!(fixture.state.put_ready(batch, Ok(Ready::Empty), fixture.now).is_some());
-    assert!(fixture.state.put_to_send(batch, Box::new(Nothing)).is_some());
+    assert!(fixture.state.put(Queue::Send, batch, Box::new(Nothing)).is_some());
     assert!(matches!(fixture.state.find(id, fixture.now, fixture.now), Found::Over));
 }
 
@@ -200,7 +201,8 @@ fn a_wait_for_the_device_is_told_apart() {
     let at = |ms: u64| now + Duration::from_millis(ms);
     fixture.state.was_full(batch, at(10), at(50));
     fixture.state.put_ready(batch, Ok(Ready::Empty), at(60));
-    let Found::Batch(Delivery { waited, since, .. }) = fixture.state.find(id, now, at(70)) else { panic!("no batch") };
+    let found = fixture.state.find(id, now, at(70));
+    let Found::Batch { delivery: Delivery { waited, .. }, since } = found else { panic!("no batch") };
     assert_eq!((waited, since), (Duration::from_millis(10), at(60)));
 }
 

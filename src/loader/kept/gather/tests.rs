@@ -40,9 +40,9 @@ fn numbers() -> Gather<i32> {
 }
 
 fn next(gather: &mut Gather<i32>) -> Option<Result<i32, Error>> {
-    let Given { ready, .. } = gather.next()?;
+    let Delivery { ready, .. } = gather.next()?;
     Some(ready.and_then(|ready| match ready {
-        Ready::Raw(raw) => Ok(raw.finish()?.batch),
+        Ready::Raw(raw) => Ok(raw()?.batch),
         _ => panic!("a batch of one row"),
     }))
 }

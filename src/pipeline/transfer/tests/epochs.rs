@@ -23,7 +23,7 @@ fn two_consumers_get_all_their_batches() {
                 let id = begin(pipeline, 0, batches);
                 for number in 0..batches {
                     let delivery = pipeline.next(id, Instant::now()).expect("a batch");
-                    assert_eq!((delivery.batch.key.number, delivery.ready.is_ok()), (number, true));
+                    assert_eq!((delivery.key.number, delivery.ready.is_ok()), (number, true));
                     sleep(Duration::from_millis(pause));
                 }
                 assert!(pipeline.next(id, Instant::now()).is_none());
@@ -65,7 +65,7 @@ fn epochs_side_by_side_lose_no_batch() {
                 for number in 0..batches {
                     sleep(Duration::from_millis(step));
                     let delivery = pipeline.next(id, Instant::now()).expect("a batch for each place");
-                    assert_eq!(delivery.batch.key.number, number);
+                    assert_eq!(delivery.key.number, number);
                     if let Err(error) = delivery.ready {
                         panic!("batch {number}: {error}");
                     }

@@ -1,14 +1,14 @@
 //! A device that computes in host memory and is treated as an accelerator, and a slow link to it that breaks.
 
 use crate::{
-    batch::{BatchPlan, Collate, Done, Next, RawBatch, Ready, RowMut, RowsSource, Samples, Source, Task, ToSend},
+    batch::{BatchPlan, Collate, Filled, Next, RawBatch, Ready, RowMut, RowsSource, Samples, Source, Task},
     device::{
         Common, Target, Transport, Uploader,
         tests::{Breaks, Fake, Hang, accelerator},
     },
     fault::{BoxError, Error, Faults, Skips},
     memory::{Decoder, Field, HeapAlloc, Permit, Pool, PoolLimits, SlotLayout, Wait},
-    observe::{Counters, StepClock},
+    observe::{Counters, StepClock, TaskClock},
     order::{Distributed, EpochOrder, Sampling, Schedule, SequentialSampler},
     pipeline::{Bounds, EpochId, Growth, Pipeline, Settings, Threads},
     vision::{Adjust, CropBox, Image, Interpolation, Limits, PaddingMode, Picture, Size, write_chw},
@@ -98,24 +98,34 @@ impl Collate<u8> for Bytes {
     }
 }
 
-pub(super) fn rows(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
+pub(super) fn rows(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, ()> {
     rows_of(InMemDataset::new(vec![7u8; batches * ROWS]), counters)
 }
 
 /// Rows with images that the device decodes.
-pub(super) fn pictures(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
+pub(super) fn pictures(batches: usize, counters: &Arc<Counters>) -> RowsSource<u8, ()> {
     pictures_of((0..batches * ROWS).map(|n| (n % 200) as u8).collect(), counters)
 }
 
 /// The same with these numbers.
-pub(super) fn pictures_of(numbers: Vec<u8>, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
+pub(super) fn pictures_of(numbers: Vec<u8>, counters: &Arc<Counters>) -> RowsSource<u8, ()> {
     let bytes = Bytes { images: true };
     let layout = SlotLayout::new(bytes.layout(), ROWS).unwrap().for_decoding().unwrap();
-    let rows = rows_of(InMemDataset::new(numbers), counters);
-    RowsSource { layout: Arc::new(layout), collate: Arc::new(bytes), ..rows }
+    source_of(InMemDataset::new(numbers), counters, bytes, layout)
 }
 
-pub(super) fn rows_of(dataset: impl Dataset<u8> + 'static, counters: &Arc<Counters>) -> RowsSource<u8, Bytes> {
+pub(super) fn rows_of(dataset: impl Dataset<u8> + 'static, counters: &Arc<Counters>) -> RowsSource<u8, ()> {
+    let bytes = Bytes { images: false };
+    let layout = SlotLayout::new(bytes.layout(), ROWS).unwrap();
+    source_of(dataset, counters, bytes, layout)
+}
+
+fn source_of(
+    dataset: impl Dataset<u8> + 'static,
+    counters: &Arc<Counters>,
+    bytes: Bytes,
+    layout: SlotLayout,
+) -> RowsSource<u8, ()> {
     let samples = Samples {
         many: None,
         len: dataset.len(),
@@ -125,10 +135,14 @@ pub(super) fn rows_of(dataset: impl Dataset<u8> + 'static, counters: &Arc<Counte
         counters: Arc::clone(counters),
         faults: Faults { counters: Arc::clone(counters), ..Faults::default() },
     };
+    let (collate, layout) = (Arc::new(bytes), Arc::new(layout));
+    let finishes = Arc::clone(&collate);
     RowsSource {
         samples: Arc::new(samples),
-        collate: Arc::new(Bytes { images: false }),
-        layout: Arc::new(SlotLayout::new(Bytes { images: false }.layout(), ROWS).unwrap()),
+        collate,
+        finish: Arc::new(move |raw| finishes.finish(raw)),
+        plain: Arc::clone(&layout),
+        layout,
         target: accelerator(),
         group: 4,
     }
@@ -181,8 +195,8 @@ pub(super) fn consume(pipeline: Arc<Pipeline<()>>, counters: &Arc<Counters>, bat
         let asked = clock.asked();
         let Some(delivery) = pipeline.next(id, asked) else { break };
         let Ok(Ready::Raw(raw)) = delivery.ready else { panic!("batches are finished by the consumer") };
-        raw.finish().unwrap();
-        clock.handed(asked, delivery.batch.key.number, Some(ROWS));
+        raw().unwrap();
+        clock.handed(asked, delivery.key.number, Some(ROWS));
         waited += delivery.waited;
     }
     let share = waited.as_secs_f64() / start.elapsed().as_secs_f64();
@@ -201,14 +215,14 @@ thread_local! {
 
 /// Rows on a slow link, to a device that does what it is told at some batches.
 pub(super) struct Link {
-    pub(super) rows: Arc<RowsSource<u8, Bytes>>,
+    pub(super) rows: Arc<RowsSource<u8, ()>>,
     pub(super) send: Duration,
     pub(super) breaks: Arc<AtBatch>,
     pub(super) hang: Arc<Hang>,
 }
 
 impl Link {
-    pub(super) fn new(rows: RowsSource<u8, Bytes>) -> Self {
+    pub(super) fn new(rows: RowsSource<u8, ()>) -> Self {
         Self { rows: Arc::new(rows), send: Duration::ZERO, breaks: Arc::new(|_| None), hang: Arc::default() }
     }
 
@@ -221,6 +235,10 @@ impl Link {
 impl Source<()> for Link {
     fn target(&self) -> &Target {
         self.rows.target()
+    }
+
+    fn on(&self, _: Target) -> Result<Arc<dyn Source<()>>, Error> {
+        unreachable!("a link has one target")
     }
 
     fn transport(&self, _: &Common) -> Result<Box<dyn Transport>, BoxError> {
@@ -267,20 +285,22 @@ impl Task<()> for Linked<dyn Task<()>> {
         self.inner.rows()
     }
 
-    fn run(self: Box<Self>, worker: usize) -> Done<()> {
+    fn run(self: Box<Self>, clock: &mut TaskClock<'_>) -> Option<(Result<Next<()>, Error>, Skips)> {
         let Self { inner, link, number } = *self;
-        let mut done = inner.run(worker);
-        done.outcome = done.outcome.map(|outcome| {
-            outcome.map(|next| match next {
-                Next::Send(inner) => Next::Send(Box::new(Linked { inner, link, number })),
-                other => other,
-            })
+        let (next, skips) = inner.run(clock)?;
+        let next = next.map(|next| match next {
+            Next::Send(inner) => Next::Send(Box::new(Linked { inner, link, number })),
+            other => other,
         });
-        done
+        Some((next, skips))
     }
 }
 
-impl ToSend<()> for Linked<dyn ToSend<()>> {
+impl Filled<()> for Linked<dyn Filled<()>> {
+    fn pin(self: Box<Self>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Box<dyn Filled<()>>, Error> {
+        unreachable!("these rows have no gaps")
+    }
+
     fn decodes(&self) -> bool {
         self.inner.decodes()
     }
@@ -290,7 +310,7 @@ impl ToSend<()> for Linked<dyn ToSend<()>> {
         self.inner.decode(uploader)
     }
 
-    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Next<()>, Error> {
+    fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<()>, Error> {
         let Self { inner, link, number } = *self;
         SENDS.set(number);
         sleep(link.send);

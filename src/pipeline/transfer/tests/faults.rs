@@ -2,11 +2,10 @@
 
 use super::fake::{BROKEN, Link, ROWS, SLOTS, begin, pictures, pictures_of, pipeline, rows, threads};
 use crate::{
-    batch::Ready,
+    batch::{Delivery, Ready},
     device::tests::Breaks,
     fault::{BadSamples, Error, Quota},
     observe::Counters,
-    pipeline::Delivery,
     vocabulary::Stage,
 };
 use std::{
@@ -71,11 +70,11 @@ fn a_failed_upload_is_reported_at_its_place_and_the_next_batches_come() {
         for epoch in 0..2 {
             let id = begin(&pipeline, epoch, batches);
             for number in 0..batches {
-                let Delivery { batch, ready, .. } =
+                let Delivery { key, ready, .. } =
                     pipeline.next(id, Instant::now()).expect("a batch or an error for each place");
-                assert_eq!((batch.key.epoch, batch.key.number), (epoch, number));
+                assert_eq!((key.epoch, key.number), (epoch, number));
                 match ready {
-                    Ok(Ready::Raw(raw)) if number % 3 != 2 => assert_eq!(raw.finish().unwrap().items, ROWS),
+                    Ok(Ready::Raw(raw)) if number % 3 != 2 => assert_eq!(raw().unwrap().items, ROWS),
                     Err(error) if number % 3 == 2 => {
                         let at = error.place().expect("a place");
                         assert_eq!((at.stage, at.epoch, at.batch), (stage, epoch, number), "{error}");
@@ -125,9 +124,9 @@ fn a_file_that_nobody_can_decode_is_left_out_or_fails_its_batch() {
             match (ready, &policy) {
                 (Ok(Ready::Empty), BadSamples::Skip(_)) => assert_eq!(bad.len(), ROWS),
                 (Ok(Ready::Raw(raw)), BadSamples::Skip(_)) => {
-                    assert_eq!(raw.finish().unwrap().items, ROWS - bad.len(), "batch {number}");
+                    assert_eq!(raw().unwrap().items, ROWS - bad.len(), "batch {number}");
                 }
-                (Ok(Ready::Raw(raw)), _) => assert_eq!((raw.finish().unwrap().items, bad.len()), (ROWS, 0)),
+                (Ok(Ready::Raw(raw)), _) => assert_eq!((raw().unwrap().items, bad.len()), (ROWS, 0)),
                 (Err(error), BadSamples::Fail | BadSamples::Replace { .. }) => {
                     let place = error.place().expect("a place");
                     assert_eq!((place.stage, place.index), (Stage::Decode, Some(number * ROWS + bad[0])), "{error}");

@@ -32,9 +32,10 @@
 //! - Combinations: a tuple, [`RandomApply`](crate::augment::RandomApply), [`OneOf`](crate::augment::OneOf).
 //! - In a collate: [`write_chw`] on the worker, [`device`] in `finish`.
 
+#[doc(hidden)]
+pub mod batches;
 mod colour;
 mod decode;
-pub mod device;
 mod erase;
 mod error;
 mod geometry;
@@ -45,6 +46,8 @@ mod rand_augment;
 mod transform;
 mod trivial_augment;
 
+#[doc(inline)]
+pub use batches as device;
 pub use colour::{Adjust, ColorJitter, Grayscale, RandomGrayscale};
 pub use decode::{Limits, decode, open, write_chw};
 pub(crate) use decode::{Walk, check_headers};

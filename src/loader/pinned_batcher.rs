@@ -1,11 +1,12 @@
 //! A collate as a `Batcher`, for Burn's own loader.
 
 use crate::{
-    batch::{BatchPlace, Collate, RawBatch, Rows, upload_rows, write_rows},
+    batch::{BatchPlace, Collate, RawBatch, RowWriter, Rows, upload_rows},
     device::{Target, Uploader, host_alloc},
     fault::{Doing, Error, guard},
-    memory::{Field, LongFiles, Pool, PoolLimits, SlotLayout, Wait, trim_padding},
+    memory::{Field, Pool, PoolLimits, SlotLayout, Wait, trim_padding},
     observe::Counters,
+    picture_row::LongFiles,
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};
@@ -111,7 +112,7 @@ impl<C> PinnedBatcher<C> {
         let position = |position| Place { index: Some(position), ..place };
         let never = AtomicBool::new(false); // nobody can leave in the middle
         let all = Rows { chunk: &mut chunk, first: 0, lengths: &mut lengths, long: &mut LongFiles::new() };
-        write_rows(&self.collate, &items, all, &never, position, || ()).map_err(|(_, error)| error)?;
+        self.collate.write_rows(&items, all, &never, &position, None).map_err(|(_, error)| error)?;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;
         let longest = if layout.has_padded() { trim_padding(&layout, &mut slot, rows, &lengths) } else { Vec::new() };
         let permit = if target.host { pool.detach(&mut slot) } else { None };

@@ -14,6 +14,4 @@ mod worker;
 pub(crate) use growth::{Bounds, Growth};
 pub(crate) use pipeline::{Pipeline, Settings};
 pub(crate) use state::EpochId;
-#[cfg(test)]
-pub(crate) use state::delivery::Delivery;
 pub(crate) use threads::Threads;

@@ -12,8 +12,6 @@ mod image_field;
 mod layout;
 mod limits;
 mod picture_field;
-#[cfg_attr(not(feature = "vision"), allow(dead_code, reason = "as above"))]
-mod picture_row;
 mod pool;
 mod slot;
 
@@ -29,10 +27,5 @@ pub use layout::Field;
 pub(crate) use layout::SlotLayout;
 pub(crate) use limits::Limited;
 pub use limits::MemoryLimit;
-#[cfg(feature = "cuda")]
-pub(crate) use picture_row::HeadError;
-#[cfg(any(feature = "vision", feature = "cuda"))]
-pub(crate) use picture_row::PictureKind;
-pub(crate) use picture_row::{LongFiles, PictureRow};
 pub(crate) use pool::{AwaitsPermits, Permit, Pool, PoolLimits, SPARE, Wait};
 pub(crate) use slot::{Chunk, Slot};

@@ -1,0 +1,165 @@
+//! Batches made row by row: workers write samples straight into the rows of a shared slot.
+
+use super::{
+    fill::{Fill, Places},
+    filled_rows::FilledRows,
+    job::Job,
+    next::Next,
+    rows_source::{RowsSource, for_decoder, group},
+    samples::BatchPlan,
+    source::{Source, Task},
+    write::Rows,
+};
+use crate::{
+    device::Target,
+    fault::{Doing, Error, Faults, Skips},
+    memory::{Chunk, Permit, Pool, Slot, Wait, remove_rows},
+    observe::TaskClock,
+    picture_row::LongFiles,
+    vocabulary::{Place, Stage},
+};
+use std::sync::Arc;
+
+/// What the tasks of one batch write.
+struct Written {
+    /// The slot, from the chunk that was finished last.
+    slot: Option<Slot>,
+    /// The lengths of padded fields, by row and then by field; empty without such fields.
+    lengths: Vec<usize>,
+    long: LongFiles,
+}
+
+struct RowsTask<I, O> {
+    job: Arc<Job<RowsSource<I, O>, Written>>,
+    chunk: Chunk,
+    long: LongFiles,
+}
+
+/// The rows of a task.
+struct TaskRows<'a, I, O> {
+    job: &'a Job<RowsSource<I, O>, Written>,
+    worker: usize,
+    chunk: &'a mut Chunk,
+    long: &'a mut LongFiles,
+    lengths: &'a mut [usize],
+}
+
+impl<I, O> TaskRows<'_, I, O> {
+    fn write_rows(
+        &mut self,
+        first: usize,
+        samples: &[I],
+        clock: Option<&mut TaskClock<'_>>,
+    ) -> Result<(), (usize, Error)> {
+        let Job { source, plan, .. } = self.job;
+        let lengths = &mut self.lengths[(first - self.chunk.rows().start) * source.layout.fields.len()..];
+        let rows = Rows { chunk: self.chunk, first, lengths, long: self.long };
+        let place = |position| Place { stage: Stage::Collate, ..plan.sample(position, self.worker) };
+        source.collate.write_rows(samples, rows, &plan.abandoned, &place, clock)
+    }
+}
+
+impl<I, O> Places<I> for TaskRows<'_, I, O> {
+    fn write(&mut self, first: usize, samples: &[I], clock: &mut TaskClock<'_>) -> Result<(), (usize, Error)> {
+        let written = self.write_rows(first, samples, Some(&mut *clock));
+        clock.samples(Stage::Collate, written.as_ref().map_or_else(|(bad, _)| bad - first, |()| samples.len()));
+        written
+    }
+
+    fn replace(&mut self, position: usize, sample: I) -> Result<(), Error> {
+        self.write_rows(position, &[sample], None).map_err(|(_, error)| error)
+    }
+
+    fn keep(&mut self, _: usize, samples: &mut Vec<I>) {
+        samples.clear();
+    }
+}
+
+impl<I: Send + 'static, O: Send + 'static> Task<O> for RowsTask<I, O> {
+    fn rows(&self) -> usize {
+        self.chunk.rows().len()
+    }
+
+    fn run(self: Box<Self>, clock: &mut TaskClock<'_>) -> Option<(Result<Next<O>, Error>, Skips)> {
+        let Self { job, mut chunk, mut long } = *self;
+        let Job { source, plan, .. } = &*job;
+        let (rows, fields, worker) = (chunk.rows(), source.layout.fields.len(), clock.worker());
+        let mut lengths = vec![0; rows.len() * fields];
+        let mut skips = Skips::default();
+        let places = TaskRows { job: &job, worker, chunk: &mut chunk, long: &mut long, lengths: &mut lengths };
+        let fill = Fill { samples: &source.samples, plan, worker, skips: &mut skips, clock, places };
+        let filled = fill.run(rows.clone(), source.samples.group(source.group));
+        clock.end(rows.len());
+        Doing::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
+        let add = |all: &mut Written| {
+            let first = rows.start * fields;
+            if let Some(all) = all.lengths.get_mut(first..first + lengths.len()) {
+                all.copy_from_slice(&lengths);
+            }
+            all.long.extend(long);
+            all.slot = chunk.finish();
+        };
+        job.end(filled, skips, add, |Written { slot, mut lengths, long }, skips| {
+            let mut slot = slot.ok_or(Error::Ended)?; // it is there, or a chunk was dropped
+            remove_rows(&source.layout, &mut slot, &mut lengths, plan.indices.len(), &skips.skipped);
+            let (source, plan) = (Arc::clone(source), plan.without(skips));
+            let pads = source.layout.has_padded();
+            let rows =
+                Box::new(FilledRows { source, slot, plan, longest: Vec::new(), lengths, long, decoded: Vec::new() });
+            Ok(if pads { Next::Pin(rows) } else { Next::Send(rows) })
+        })
+    }
+}
+
+impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn on(&self, target: Target) -> Result<Arc<dyn Source<O>>, Error> {
+        let (target, layout) = for_decoder(target, &self.plain)?;
+        Ok(Arc::new(Self {
+            samples: Arc::clone(&self.samples),
+            collate: Arc::clone(&self.collate),
+            finish: Arc::clone(&self.finish),
+            plain: Arc::clone(&self.plain),
+            group: group(layout.bytes() / layout.rows()),
+            layout,
+            target,
+        }))
+    }
+
+    fn faults(&self) -> &Faults {
+        &self.samples.faults
+    }
+
+    fn slot_bytes(&self) -> Option<usize> {
+        Some(self.layout.bytes())
+    }
+
+    fn is_uneven(&self) -> bool {
+        self.layout.decoder().is_some()
+    }
+
+    fn open(
+        self: Arc<Self>,
+        plan: Arc<BatchPlan>,
+        permit: Permit,
+        pool: &Arc<Pool>,
+        wait: &Wait<'_>,
+        chunk: usize,
+    ) -> Result<Vec<Box<dyn Task<O>>>, Error> {
+        let (rows, max) = (plan.indices.len(), self.layout.rows());
+        if rows > max {
+            // The batch is larger than the sampler said at first.
+            return Err(Error::LargeBatch { place: plan.place(Stage::Sampler), got: rows, max });
+        }
+        let slot = pool.slot(permit, self.layout.bytes(), wait)?;
+        let chunks = slot.split(&self.layout, rows, self.samples.chunk(chunk));
+        let lengths = if self.layout.has_padded() { vec![0; rows * self.layout.fields.len()] } else { Vec::new() };
+        let job = Job::new(self, plan, chunks.len(), Written { slot: None, lengths, long: LongFiles::new() });
+        let task =
+            |chunk| Box::new(RowsTask { job: Arc::clone(&job), chunk, long: LongFiles::new() }) as Box<dyn Task<O>>;
+        Ok(chunks.into_iter().map(task).collect())
+    }
+}

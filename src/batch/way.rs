@@ -1,0 +1,69 @@
+//! The two ways of making batches.
+
+use super::{
+    items_source::{ItemBatcher, ItemsSource},
+    rows_source::{Finish, RowsSource, group},
+    samples::Samples,
+    source::Source,
+    write::RowWriter,
+};
+use crate::{
+    device::Target,
+    fault::{Error, guard},
+    memory::{Field, SlotLayout},
+    vocabulary::{BatchKey, Place, Stage},
+};
+use burn::tensor::Device;
+use std::sync::Arc;
+
+/// How samples become batches.
+pub(crate) enum Way<I, O> {
+    /// A collate writes rows, and finishes their tensors.
+    Rows { collate: Arc<dyn RowWriter<I>>, finish: Finish<O> },
+    /// A Burn batcher takes items.
+    Items(Arc<dyn ItemBatcher<I, O>>),
+}
+
+impl<I: Send + 'static, O: Send + 'static> Way<I, O> {
+    /// The fields of a row, as the collate says now. A batcher has none.
+    ///
+    /// # Errors
+    /// If the collate panics.
+    pub(crate) fn fields(&self) -> Result<Vec<Field>, Error> {
+        match self {
+            Self::Rows { collate, .. } => guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(collate.fields())),
+            Self::Items(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// Makes batches of at most so many of these samples, with these fields. The source is for no certain device yet.
+    ///
+    /// # Errors
+    /// If an option is for the other way, or a field is wrong.
+    pub(crate) fn source(
+        self,
+        fields: Vec<Field>,
+        samples: Arc<Samples<I>>,
+        batch_size: usize,
+        host_device: Option<Device>,
+        target: Target,
+    ) -> Result<Arc<dyn Source<O>>, Error> {
+        let source: Arc<dyn Source<O>> = match self {
+            Self::Rows { .. } if host_device.is_some() => {
+                let problem = "it is where a batcher runs, and this loader has a collate";
+                return Err(Error::config("host_device", problem, "leave it out, or use `from_batcher`"));
+            }
+            Self::Rows { collate, finish } => {
+                let plain = Arc::new(SlotLayout::new(fields, batch_size)?);
+                samples.counters.set_images(plain.decoder().is_some());
+                let (layout, group) = (Arc::clone(&plain), group(plain.bytes() / plain.rows()));
+                Arc::new(RowsSource { samples, collate, finish, plain, layout, target, group })
+            }
+            Self::Items(batcher) => {
+                let device = target.device.clone();
+                Arc::new(ItemsSource { samples, batcher, asked: host_device, host_device: device, target })
+            }
+        };
+        Ok(source)
+    }
+}
