@@ -1,0 +1,78 @@
+//! The file of an index: a head, a table of the objects, and a part for each. All numbers are little-endian.
+
+use crate::{replace::replace, store::Object};
+use bytes::Bytes;
+use crc32fast::hash;
+use std::{
+    collections::HashMap,
+    fs,
+    io::{self, Write},
+    path::Path,
+};
+
+/// What kind of index a file is, and of which version: the last byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kind(pub(crate) &'static [u8; 8]);
+
+const MAGIC: &[u8; 8] = b"burnpidx";
+/// Magic, kind, number of objects, checksum of the table.
+const HEAD: usize = 8 + 8 + 8 + 8;
+/// Hash of the name in its [one spelling](Spelling), size, tag, length of the part, checksum of the part.
+const LINE: usize = 5 * 8;
+
+fn line(name: u64, object: &Object, part: &[u8]) -> [u64; 5] {
+    [name, object.bytes, object.tag, part.len() as u64, hash(part).into()]
+}
+
+/// Writes an index, in one step.
+pub(super) fn write(path: &Path, objects: &[Object], names: &[u64], kind: Kind, parts: &[Bytes]) -> io::Result<()> {
+    let mut table = Vec::with_capacity(objects.len() * LINE);
+    for ((object, name), part) in objects.iter().zip(names).zip(parts) {
+        line(*name, object, part).iter().for_each(|word| table.extend(word.to_le_bytes()));
+    }
+    let mut head = Vec::with_capacity(HEAD);
+    head.extend(MAGIC);
+    head.extend(kind.0);
+    head.extend((objects.len() as u64).to_le_bytes());
+    head.extend(u64::from(hash(&table)).to_le_bytes());
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    replace(
+        path,
+        |error| error,
+        |file| {
+            [&head, &table].into_iter().try_for_each(|bytes| file.write_all(bytes))?;
+            parts.iter().try_for_each(|part| file.write_all(part))
+        },
+    )
+}
+
+/// Reads an index. `None` if it is damaged, or is of another kind.
+pub(super) fn parts(file: Bytes, objects: &[Object], names: &[u64], kind: Kind) -> Option<Vec<Option<Bytes>>> {
+    let word = |at: usize| Some(u64::from_le_bytes(file.get(at..at.checked_add(8)?)?.try_into().ok()?));
+    if file.get(..8)? != MAGIC || file.get(8..16)? != kind.0 {
+        return None;
+    }
+    let count = usize::try_from(word(16)?).ok()?;
+    let end = count.checked_mul(LINE)?.checked_add(HEAD)?;
+    if u64::from(hash(file.get(HEAD..end)?)) != word(24)? {
+        return None;
+    }
+    let (mut found, mut at) = (HashMap::with_capacity(count), end);
+    for n in 0..count {
+        let words: Vec<u64> = (0..5).map(|place| word(HEAD + n * LINE + place * 8)).collect::<Option<_>>()?;
+        let end = at.checked_add(usize::try_from(words[3]).ok()?)?;
+        if end > file.len() {
+            return None;
+        }
+        found.insert((words[0], words[1], words[2]), (at..end, words[4]));
+        at = end;
+    }
+    let part = |(object, name): (&Object, &u64)| {
+        let (range, checksum) = found.get(&(*name, object.bytes, object.tag))?;
+        let part = file.slice(range.clone());
+        (u64::from(hash(&part)) == *checksum).then_some(part)
+    };
+    Some(objects.iter().zip(names).map(part).collect())
+}
