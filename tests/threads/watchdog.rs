@@ -273,7 +273,7 @@ fn a_slow_batch_within_the_timeout_is_no_fault() {
 fn iterators_that_nobody_reads_hold_up_no_other() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     // Batches that take no time leave slots free until half of them are.
-    let slow = |data: Numbers, batch| data.with(8 * batch, Mischief::Sleep(Duration::from_millis(1)));
+    let slow = |data: Numbers, batch: usize| data.with(8 * batch, Mischief::Sleep(Duration::from_millis(1)));
     let data = (0..50).fold(Numbers::new(400), slow);
     let asked = Arc::clone(&data.asked);
     let loader = builder().timeout(Duration::from_secs(5)).build(data).unwrap();
