@@ -68,7 +68,8 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
     /// Fills `into` with the bytes of an object from `start` on, on the calling thread.
     ///
     /// # Errors
-    /// If the object ends before, has changed ([`Changed`]), or cannot be read.
+    /// If the object ends before, has changed, or cannot be read. Of a file that has changed it is [`Changed`]; a store behind a
+    /// network says it in its `StoreError`.
     fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
         self.open(object, start..start + into.len() as u64)?.read_exact(into)
     }

@@ -169,9 +169,13 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     }
 
     /// Runs this around the making of each row, on the thread that reads it: it gets the function that makes the row, and calls
-    /// it once. A row type whose `Deserialize` looks at a thread-local can have it set here. Default: nothing.
+    /// it once. A row type whose `Deserialize` looks at a thread-local can have it set here. Default: nothing. Of two, the later one
+    /// runs around the earlier one.
     pub fn around_rows(mut self, around: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> Self {
-        self.shape.around = Some(Arc::new(around));
+        self.shape.around = Some(match self.shape.around.take() {
+            Some(inner) => Arc::new(move |make: &mut dyn FnMut()| around(&mut || inner(make))),
+            None => Arc::new(around),
+        });
         self
     }
 

@@ -36,7 +36,8 @@ impl<T> Rows<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The order may be long, or have no end. Numbers of rows that there are not are passed over. How much is fetched ahead is
+    /// The order may be long, or have no end. The first 64 rows are asked of it in this call, and the others on the threads that
+    /// fetch, `bp-fetch`. So it must not wait for anything. Numbers of rows that there are not are passed over. How much is fetched ahead is
     /// the option [`read_ahead`](crate::RowsBuilder::read_ahead).
     pub fn fetch_ahead(&self, order: impl IntoIterator<Item = usize, IntoIter: Send + 'static>) -> FetchAhead {
         let source = &self.source;

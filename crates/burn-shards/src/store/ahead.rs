@@ -11,7 +11,7 @@ mod state;
 use super::{
     Store,
     grow::{grown, whole},
-    stop::{LOOK, Stop, end_waits_by},
+    stop::{LOOK, STOPPED, Stop, end_waits_by},
 };
 use crate::{
     error::StoreError,
@@ -37,7 +37,6 @@ const FOREIGN: usize = 1 << 20;
 const AT_A_TIME: usize = 1 << 20;
 
 const PANICKED: &str = "the store panicked";
-const ENDED: &str = "nobody needs it any more";
 
 /// Fetches ahead of the reads of a data set. It has threads from the first epoch on. Its drop ends their waits and requests, and
 /// joins them.
@@ -140,7 +139,7 @@ impl Ahead {
                 Ok(bytes)
             }
             Want::Failed(error) => Err(copy(&error)),
-            Want::Coming(_) => Err(io::Error::other(ENDED)),
+            Want::Coming(_) => Err(io::Error::other(STOPPED)),
             want => {
                 let fetch = || fetching(|| whole(&*self.shared.store, object, part));
                 let read = catch_unwind(AssertUnwindSafe(fetch));
@@ -261,6 +260,7 @@ impl Shared {
         let mut next = 0;
         end_waits_by(Arc::clone(&piece.ended));
         let fetched = catch_unwind(AssertUnwindSafe(|| self.parts(piece, &mut next)));
+        end_waits_by(Arc::default()); // what this thread does next is for another epoch
         let mut state = self.state.lock();
         state.over(piece.request);
         let error = match fetched {
@@ -283,7 +283,7 @@ impl Shared {
             io::copy(&mut (&mut from).take(start - at), &mut io::sink())?;
             let bytes = grown(end - start, |more| {
                 more.chunks_mut(AT_A_TIME).try_for_each(|some| match piece.ended.load(Relaxed) {
-                    true => Err(io::Error::other(ENDED)),
+                    true => Err(io::Error::other(STOPPED)),
                     false => from.read_exact(some),
                 })
             })?;

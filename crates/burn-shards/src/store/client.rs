@@ -285,6 +285,8 @@ fn failed(error: &ureq::Error) -> Refused {
         ureq::Error::HostNotFound => ("the host was not found".into(), Again::Yes),
         ureq::Error::Io(inner) if tls::is_of_certificate(inner) => (inner.to_string(), Again::No),
         ureq::Error::Io(inner) => (inner.to_string(), Again::Yes),
+        // The answer of a proxy is in the text alone.
+        ureq::Error::ConnectProxyFailed(answer) if answer.contains("407") => (error.to_string(), Again::No),
         ureq::Error::ConnectionFailed | ureq::Error::Protocol(_) | ureq::Error::ConnectProxyFailed(_) => {
             (error.to_string(), Again::Yes)
         }

@@ -9,7 +9,7 @@ mod tests;
 use super::{
     Object,
     client::Target,
-    remote::{Found, Refused, Remote, no},
+    remote::{Again, Found, Refused, Remote, no},
     steady::Patience,
     waits::Waits,
     wild::{Wild, is_wild},
@@ -210,9 +210,12 @@ impl Remote for Hub {
             match self.api.client.ask(&place, Some(&part), None) {
                 Ok(answer) => return answer.part(&part, *bytes).map(|body| body as _),
                 Err(refused) => {
+                    if matches!(refused.again, Again::After(_)) {
+                        return Err(refused); // the place is busy, and stays the place
+                    }
                     *moved.lock() = None;
                     // Such a place is signed for some time only. After another refusal, the next attempt asks the hub.
-                    if !matches!(refused.status, Some(400..500)) {
+                    if refused.again == Again::Yes {
                         return Err(refused);
                     }
                 }

@@ -3,7 +3,7 @@
 use super::{
     Store,
     remote::{Again, LEAST, Refused, Remote},
-    stop::Stop,
+    stop::{STOPPED, Stop},
 };
 use crate::{
     busy::{Busy, seconds},
@@ -126,7 +126,7 @@ impl<'a> Attempts<'a> {
     fn go_on(&self) -> Result<(), StoreError> {
         match self.patience.stop.is_set() {
             false => Ok(()),
-            true => Err(self.failed("nobody needs it any more", None)),
+            true => Err(self.failed(STOPPED, None)),
         }
     }
 

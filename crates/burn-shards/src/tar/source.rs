@@ -166,7 +166,7 @@ impl Source for TarSource {
     fn lacking(&self, row: usize, column: &str) -> Option<(usize, usize)> {
         let Shard { parts, .. } = &self.shards[self.starts.find(row).0];
         let number = parts.extensions.iter().position(|name| **name == *column);
-        Some((parts.samples() - number.map_or(0, |number| parts.with(number)), parts.samples()))
+        Some((parts.samples().saturating_sub(number.map_or(0, |number| parts.with(number))), parts.samples()))
     }
 
     fn there_is(&self) -> Vec<(String, String)> {

@@ -316,7 +316,7 @@ fn a_read_that_waits_for_a_piece_ends_with_its_thread() {
         thread::sleep(Duration::from_millis(100));
         let since = Instant::now();
         set.store(true, Relaxed);
-        assert_eq!(reader.join().unwrap().unwrap_err().to_string(), ENDED);
+        assert_eq!(reader.join().unwrap().unwrap_err().to_string(), STOPPED);
         assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
     });
     drop(epoch);

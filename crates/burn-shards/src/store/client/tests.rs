@@ -104,4 +104,6 @@ fn a_proxy_that_fails_may_answer_later() {
     let refused = failed(&ureq::Error::ConnectProxyFailed("proxy server responded 503/503".into()));
     assert_eq!((refused.again, refused.status), (Again::Yes, None));
     assert!(refused.problem.contains("proxy server responded 503"), "{refused}");
+    let refused = failed(&ureq::Error::ConnectProxyFailed("proxy server responded 407/407".into()));
+    assert_eq!(refused.again, Again::No, "a password of a proxy stays wrong");
 }

@@ -5,6 +5,7 @@ use burn::data::dataset::Dataset;
 use burn_shards::Rows;
 use bytes::Bytes;
 use serde::Deserialize;
+use std::sync::{Arc, Mutex};
 
 #[derive(Debug, Deserialize)]
 #[expect(dead_code, reason = "only read")]
@@ -58,4 +59,23 @@ fn a_struct_in_the_place_of_bytes_names_structs() {
         assert!(error.contains("column `image`") && error.contains("struct"), "{error}");
         assert!(error.contains("Deserialize") && error.contains("vision::Image"), "{error}");
     }
+}
+
+#[test]
+fn what_runs_around_rows_is_run_in_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = jsonl(folder.path(), &["{\"x\": 1}"]);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tell = |name: &'static str| {
+        let told = Arc::clone(&told);
+        move |make: &mut dyn FnMut()| {
+            told.lock().unwrap().push(name);
+            make();
+        }
+    };
+    let rows = Rows::<(u8,)>::jsonl(path).columns(["x"]).around_rows(tell("inner")).around_rows(tell("outer"));
+    let rows = rows.open().unwrap();
+    told.lock().unwrap().clear();
+    assert_eq!(rows.get(0).unwrap(), (1,));
+    assert_eq!(*told.lock().unwrap(), ["outer", "inner"]);
 }
