@@ -30,7 +30,7 @@ pub use row::RowMut;
 pub(crate) use rows_source::Finish;
 #[cfg(test)]
 pub(crate) use rows_source::RowsSource;
-pub(crate) use samples::{BatchPlan, Many, Samples};
+pub(crate) use samples::{BatchPlan, Many, Samples, end_waits_with};
 pub(crate) use source::{Source, Task};
 pub(crate) use way::Way;
 pub(crate) use write::{RowWriter, Rows};

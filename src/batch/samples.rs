@@ -31,6 +31,13 @@ pub(crate) struct BatchPlan {
     pub(crate) abandoned: Arc<AtomicBool>,
 }
 
+/// Ends the calling thread's waits for a store once this is set.
+pub(crate) fn end_waits_with(abandoned: &Arc<AtomicBool>) {
+    #[cfg(feature = "remote")]
+    burn_shards::for_loader::end_waits_by(Arc::clone(abandoned));
+    let _ = abandoned;
+}
+
 impl BatchPlan {
     pub(crate) fn place(&self, stage: Stage) -> Place {
         Place::batch(stage, self.at.key)
@@ -38,8 +45,7 @@ impl BatchPlan {
 
     /// Ends the calling thread's waits for a store once nobody wants this batch any more.
     pub(crate) fn end_waits(&self) {
-        #[cfg(feature = "remote")]
-        burn_shards::for_loader::end_waits_by(Arc::clone(&self.abandoned));
+        end_waits_with(&self.abandoned);
     }
 
     /// Where a sample of this plan is in the batch as it was asked for.

@@ -92,6 +92,11 @@ impl<'a> TaskClock<'a> {
         self.worker
     }
 
+    /// The time since the task began. In a model it is none.
+    pub(crate) fn elapsed(&self) -> Duration {
+        if cfg!(burn_pinned_loom) { Duration::ZERO } else { self.started.elapsed() }
+    }
+
     /// The time that the rows took, without the waits for a store behind a network.
     pub(crate) fn worked(&self) -> Duration {
         self.worked

@@ -146,7 +146,8 @@ impl<O> Pipeline<O> {
         if opens {
             self.for_workers.notify_one();
         }
-        self.counters().took(Stage::Ready, delivery.key, since, now);
+        // It may have got ready after this thread looked at the clock.
+        self.counters().took(Stage::Ready, delivery.key, since, now.max(since));
         delivery
     }
 

@@ -57,7 +57,7 @@ pub(crate) struct Pipeline<O> {
     row_ns: CachePadded<AtomicU64>,
     /// The time that tasks took, in nanoseconds.
     worked_ns: CachePadded<AtomicU64>,
-    /// Whether a whole batch is less work than a task should be.
+    /// Whether a whole batch takes no longer than to wake a worker does.
     is_small: AtomicBool,
     /// The workers in a task.
     pub(super) busy: CachePadded<AtomicUsize>,
@@ -101,6 +101,8 @@ impl<O: Send + 'static> Pipeline<O> {
 
 /// The time that a task should take, about. It is long compared with a lock and short compared with a batch.
 const TASK_NS: u64 = 200_000;
+/// A worker that sleeps is awake after about this time.
+const SMALL: Duration = Duration::from_micros(50);
 /// With many workers a task takes longer: this much for each worker. So they wait less for the lock.
 const TASK_NS_PER_WORKER: u64 = 25_000;
 
@@ -136,7 +138,8 @@ impl<O> Pipeline<O> {
     }
 
     /// Whether a worker should be woken that sleeps for want of a permit or of room ahead of the consumer. To wake one costs as
-    /// much as to make a small batch. So where batches are small, none is woken before half of them are taken.
+    /// much as to make a small batch. So where batches are small, none is woken before half of them are taken. On a device
+    /// other threads have work on a batch too, which is not measured here: there batches are never small.
     pub(super) fn wants_worker(&self, state: &State<O>) -> bool {
         state.has_work_for_sleepers(self.pool.has_permit(), self.is_small.load(Relaxed))
     }
@@ -152,6 +155,11 @@ impl<O> Pipeline<O> {
         self.row_ns.store(mean.max(1), Relaxed); // workers that race may lose a sample; a mean allows that
     }
 
+    /// Notes how long the last task of a batch took, with all that this worker did to end the batch.
+    pub(super) fn made(&self, time: Duration) {
+        self.is_small.store(self.is_host() && time <= SMALL, Relaxed);
+    }
+
     /// The time that all tasks together took so far.
     pub(super) fn worked(&self) -> Duration {
         Duration::from_nanos(self.worked_ns.load(Relaxed))
@@ -163,7 +171,6 @@ impl<O> Pipeline<O> {
     /// slow one. This number changes the speed and nothing else.
     pub(super) fn chunk(&self, rows: usize, workers: usize) -> usize {
         let row_ns = self.row_ns.load(Relaxed);
-        self.is_small.store((1..=TASK_NS / rows.max(1) as u64).contains(&row_ns), Relaxed);
         let by_time = match row_ns {
             0 => rows.div_ceil(2 * workers.max(1)),
             row_ns => {

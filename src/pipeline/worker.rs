@@ -5,7 +5,7 @@ use super::{
     state::{BatchId, workers::Work},
 };
 use crate::{
-    batch::{BatchPlace, BatchPlan, Task},
+    batch::{BatchPlace, BatchPlan, Task, end_waits_with},
     fault::{Error, catch, discard, during},
     memory::Permit,
     observe::{Span, TaskClock},
@@ -42,6 +42,7 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
                         pipeline.ran(rows, clock.worked());
                         if let Some((next, skips)) = done {
                             pipeline.filled(batch, next, skips);
+                            pipeline.made(clock.elapsed());
                         }
                     }
                     Err(caught) => pipeline.broke(batch, worker, caught),
@@ -105,6 +106,7 @@ fn cut<O>(
 ) -> Result<Vec<Box<dyn Task<O>>>, Error> {
     let at = BatchPlace { key: batch.key, position: feed.position() };
     let sampling = Span::new(pipeline.counters(), Stage::Sampler, batch.key);
+    end_waits_with(abandoned); // a sampler may read from a store
     let BatchIndices { indices, occurrences } = feed.take(batch.place(Stage::Sampler))?;
     drop(sampling);
     let chunk = pipeline.chunk(indices.len(), pipeline.lock().workers());

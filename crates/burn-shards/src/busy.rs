@@ -72,12 +72,14 @@ impl<'a> Waiting<'a> {
     fn new(busy: &'a Busy, asked: Duration) -> Self {
         let mut state = busy.state.lock();
         state.waiting += 1;
-        if state.since.is_none() {
-            state.since = Some(Instant::now());
-            log::info!("a store is busy: the server asks to wait {}", seconds(asked));
-        }
+        let is_first = state.since.is_none();
+        state.since.get_or_insert_with(Instant::now);
         if let Some(shown) = &state.shown {
             shown.say(Some(&format!("the server asks to wait {}", seconds(asked))));
+        }
+        drop(state);
+        if is_first {
+            log::info!("a store is busy: the server asks to wait {}", seconds(asked));
         }
         Self(busy)
     }

@@ -232,6 +232,16 @@ mod tests {
         assert!(timeline.batches(0, 7..9).is_empty() && timeline.batches(1, 0..9).is_empty());
     }
 
+    /// Two threads note the ends of one wait.
+    #[test]
+    fn an_end_before_the_start_is_none() {
+        let (recorder, now) = (super::super::record::Recorder::default(), Instant::now());
+        recorder.start(4);
+        recorder.add(Stage::Ready, BatchKey::new(0, 0), now + Duration::from_micros(3), now);
+        let timeline = Timeline::of(recorder.events());
+        assert!(timeline.to_svg().starts_with("<svg ") && timeline.to_trace().contains("ready"));
+    }
+
     #[test]
     fn the_trace_is_json_with_all_events() {
         let trace: serde_json::Value = serde_json::from_str(&timeline().to_trace()).unwrap();

@@ -118,7 +118,7 @@ impl Recorder {
     pub(crate) fn add(&self, activity: Stage, batch: BatchKey, start: Instant, end: Instant) {
         if self.on.load(Relaxed) {
             let lane = Lane::of_activity(activity, batch);
-            self.keep(Event { lane, activity, batch, start, end });
+            self.keep(Event { lane, activity, batch, start, end: end.max(start) });
         }
     }
 

@@ -178,6 +178,19 @@ fn the_pipeline_runs_ahead_by_its_depth() {
     assert_eq!(fixture.next(), Some((id, most, true)));
 }
 
+/// With more than half of the batches ahead, one that is small wakes no worker; any other does.
+#[test]
+fn small_batches_wake_no_worker_before_half_are_taken() {
+    let mut fixture = Fixture::new(10);
+    fixture.begin();
+    for ahead in 0..DEPTH.prefetch + DEPTH.slots {
+        let wakes = |are_small| fixture.state.has_work_for_sleepers(true, are_small);
+        assert_eq!([wakes(true), wakes(false)], [ahead <= DEPTH.slots / 2, true], "{ahead} ahead");
+        fixture.open(0);
+    }
+    assert!(![true, false].map(|are_small| fixture.state.has_work_for_sleepers(true, are_small)).contains(&true));
+}
+
 #[test]
 fn what_comes_late_is_handed_back() {
     let mut fixture = Fixture::new(10);

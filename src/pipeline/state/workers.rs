@@ -72,7 +72,7 @@ impl<O> State<O> {
     /// Whether there is work for a worker that sleeps. It may sleep on while an epoch of small batches has more than half of
     /// what it may have ahead of its consumer, and more than the `prefetch`.
     pub(crate) fn has_work_for_sleepers(&self, has_permit: bool, are_small: bool) -> bool {
-        let enough = if are_small { self.depth.prefetch.max(self.depth.slots / 2) } else { usize::MAX };
+        let enough = if are_small { self.depth.prefetch.max(self.depth.slots / 2).max(2) } else { usize::MAX };
         let lacks = |epoch: &Epoch<O>| epoch.opened.saturating_sub(epoch.delivered) <= enough;
         let mut epochs = self.epochs.iter().filter(|epoch| !epoch.tasks.is_empty() || lacks(epoch));
         !self.closed && epochs.any(|epoch| epoch.has_work(has_permit, self.depth))

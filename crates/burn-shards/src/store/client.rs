@@ -286,7 +286,11 @@ fn failed(error: &ureq::Error) -> Refused {
         ureq::Error::Io(inner) if tls::is_of_certificate(inner) => (inner.to_string(), Again::No),
         ureq::Error::Io(inner) => (inner.to_string(), Again::Yes),
         // The answer of a proxy is in the text alone.
-        ureq::Error::ConnectProxyFailed(answer) if answer.contains("407") => (error.to_string(), Again::No),
+        ureq::Error::ConnectProxyFailed(answer)
+            if ["401", "403", "407"].iter().any(|status| answer.contains(status)) =>
+        {
+            (error.to_string(), Again::No)
+        }
         ureq::Error::ConnectionFailed | ureq::Error::Protocol(_) | ureq::Error::ConnectProxyFailed(_) => {
             (error.to_string(), Again::Yes)
         }

@@ -101,7 +101,8 @@ fn expand_with(text: &str, connect: &Connect<'_>, patience: &Patience) -> Result
         let is_folder = meta.size == 0 && patiently(patience, is_folder).map_err(|error| unreadable(text, error))?;
         Ok((!is_folder).then(|| meta.location.to_string()))
     })?;
-    let keys = wild.matches(kept.into_iter().flatten())?;
+    let mut keys = wild.matches(kept.into_iter().flatten())?;
+    keys.dedup(); // an object, and the mark of a folder of its name
     Ok(keys.into_iter().map(|key| place.url(&key)).collect())
 }
 

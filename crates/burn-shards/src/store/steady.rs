@@ -78,6 +78,7 @@ impl<R: Remote> Store for Steady<R> {
             asked: None,
             spent: Duration::ZERO,
             longest,
+            left: Instant::now(),
         }))
     }
 
@@ -205,6 +206,8 @@ struct Body<'a, R> {
     /// the time between them.
     spent: Duration,
     longest: Duration,
+    /// When the last read ended, or it was begun.
+    left: Instant,
 }
 
 impl<R: Remote> Body<'_, R> {
@@ -223,6 +226,7 @@ impl<R: Remote> Read for Body<'_, R> {
             return Ok(0);
         }
         let entered = Instant::now();
+        self.attempts.since += entered - self.left; // the time of the one that reads is none of the store's
         loop {
             self.attempts.go_on().map_err(io::Error::other)?;
             let Some(from) = &mut self.from else {
@@ -239,7 +243,8 @@ impl<R: Remote> Read for Body<'_, R> {
                     self.attempts.came();
                     self.steady.traffic.came(bytes as u64, self.asked.take().map(|asked| asked.elapsed()));
                     self.rest.start += bytes as u64;
-                    self.spent += entered.elapsed();
+                    self.left = Instant::now();
+                    self.spent += self.left - entered;
                     if self.spent > self.longest + self.attempts.obeyed {
                         self.attempts.all += 1;
                         let problem = format!("less than {LEAST} bytes a second came");

@@ -9,21 +9,25 @@ use std::{env, error::Error, io};
 /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
 pub(super) fn roots() -> Result<Vec<CertificateDer<'static>>, DataError> {
     let found = rustls_native_certs::load_native_certs();
-    let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"].into_iter();
-    let named = named.filter_map(|name| Some((name, env::var_os(name).filter(|path| !path.is_empty())?))).next();
-    let Some((name, path)) = named else {
-        found.errors.iter().for_each(|error| log::debug!("a certificate of the system is not read: {error}"));
+    let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"].into_iter().filter_map(|name| Some((name, env::var_os(name)?)));
+    let (empty, named): (Vec<_>, Vec<_>) = named.partition(|(_, path)| path.is_empty());
+    for (name, _) in empty {
+        log::warn!("`{name}` is set to nothing, so the authorities of the system are not read: unset it");
+    }
+    found.errors.iter().for_each(|error| log::debug!("a certificate is not read: {error}"));
+    let Some((name, path)) = named.first() else {
         let mozilla = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned();
         return Ok(found.certs.into_iter().chain(mozilla).collect());
     };
     let wrong = |problem: String| DataError::Open {
-        path: path.clone().into(),
+        path: path.into(),
         source: io::Error::new(io::ErrorKind::InvalidData, format!("`{name}` names it, and {problem}")),
     };
+    // As OpenSSL does, one that cannot be read is passed over while there are others.
     match (found.errors.first(), found.certs.is_empty()) {
-        (Some(error), _) => Err(wrong(format!("it cannot be read: {error}"))),
+        (_, false) => Ok(found.certs),
+        (Some(error), true) => Err(wrong(format!("it cannot be read: {error}"))),
         (None, true) => Err(wrong("it has no certificate".into())),
-        (None, false) => Ok(found.certs),
     }
 }
 

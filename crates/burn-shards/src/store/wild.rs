@@ -28,7 +28,8 @@ impl<'a> Wild<'a> {
         let pattern = Pattern::new(name).map_err(wrong)?;
         let fixed = name.split(['*', '?', '[']).next().unwrap_or_default();
         let folder = fixed.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let is_deep = name[folder.len()..].trim_start_matches('/').contains('/');
+        let rest = name[folder.len()..].trim_start_matches('/');
+        let is_deep = rest.contains('/') || rest.contains("**");
         Ok(Self { text, pattern, folder, is_deep })
     }
 

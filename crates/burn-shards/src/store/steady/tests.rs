@@ -106,6 +106,18 @@ fn a_store_that_trickles_has_an_end() {
     body.read_exact(&mut [0; 1]).unwrap();
 }
 
+/// A reader that pauses for longer than the patience costs no attempt: an idle connection is made again.
+#[test]
+fn a_reader_that_pauses_uses_up_no_patience() {
+    let mut store = steady(vec![Ok(4), Ok(5)]);
+    store.patience.time = Duration::from_millis(200);
+    let mut body = store.open(0, 0..9).unwrap();
+    body.read_exact(&mut [0; 4]).unwrap();
+    thread::sleep(Duration::from_millis(300));
+    body.read_exact(&mut [0; 5]).unwrap();
+    assert_eq!(requests(&store), 2);
+}
+
 #[test]
 fn what_cannot_succeed_is_not_tried_again() {
     let store = steady(vec![refused(Again::No)]);

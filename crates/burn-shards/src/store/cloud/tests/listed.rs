@@ -31,6 +31,7 @@ fn folders_that_tools_mark_are_no_objects() {
         ),
     });
     assert_eq!(listed(&server, "s3://bucket/a/**").unwrap(), ["s3://bucket/a/b/c.tar", "s3://bucket/a/empty.tar"]);
+    assert!(server.seen().iter().all(|seen| !seen.target.contains("delimiter")), "what is in folders is listed too");
     assert_eq!(listed(&server, "s3://bucket/**/*.tar").unwrap(), ["s3://bucket/a/b/c.tar", "s3://bucket/a/empty.tar"]);
     let none = Server::new(Files::new(), |request| match request.is_head {
         true => Fault::None,
