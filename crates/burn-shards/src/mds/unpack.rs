@@ -8,11 +8,10 @@ use crate::{
     progress::Progress,
     store::{
         Object, Objects,
-        cache::{Folder, Id, SHARD, SMALL, Set, bytes_of, replace, unusable, whole_blocks},
+        cache::{Folder, Id, SMALL, Set, Shards, unusable, whole_blocks},
     },
     url::{shown, url},
 };
-use crc32fast::Hasher as Crc;
 use std::{
     cell::RefCell,
     fs,
@@ -51,9 +50,7 @@ pub(super) fn unpack<'a>(
 ) -> Result<(Vec<PathBuf>, Option<Set>), DataError> {
     let shards: Vec<&Packed> = shards.collect();
     let Some(first) = shards.first() else { return Ok((Vec::new(), None)) };
-    // The checksums of a few shards are small.
-    let small = SMALL + whole_blocks(bytes_of(shards.len()).saturating_sub(SMALL / 2));
-    let bytes = shards.iter().fold(small, |bytes, shard| bytes.saturating_add(whole_blocks(shard.raw.bytes)));
+    let bytes = shards.iter().fold(SMALL, |bytes, shard| bytes.saturating_add(whole_blocks(shard.raw.bytes)));
     let ((folder, limit), codecs) = (limit(options, first, bytes)?, codecs(&shards)?);
     let sources = Objects::at(shards.iter().map(|shard| shard.file.path.clone()).collect(), &options.for_once())?;
     for (shard, source) in shards.iter().zip(sources.list()) {
@@ -63,24 +60,18 @@ pub(super) fn unpack<'a>(
         }
     }
     let set = reserve(folder, limit, bytes, id(&shards, &sources))?;
-    let target = |(n, shard): (usize, &&Packed)| {
-        let stem = shard.raw.path.file_stem().unwrap_or_default().to_string_lossy();
-        set.folder().join(format!("{n:05}-{stem}{SHARD}"))
-    };
-    let targets: Vec<PathBuf> = shards.iter().enumerate().map(target).collect();
-    let sums = set.sums(PATIENCE).map_err(|error| unusable(folder, &error))?;
+    let kept = Shards::open(&set, PATIENCE).map_err(|error| unusable(folder, &error))?;
     let all: Vec<usize> = (0..shards.len()).collect();
-    let there = in_parallel(&all, |n| Ok(sums.has(*n as u64, &targets[*n], shards[*n].raw.bytes)))?;
-    let missing: Vec<usize> = all.into_iter().filter(|n| !there[*n]).collect();
+    let there = in_parallel(&all, |n| Ok(kept.find(*n, shards[*n].raw.bytes)))?;
+    let missing: Vec<usize> = all.into_iter().filter(|n| there[*n].is_none()).collect();
     let progress =
         Progress::new("decompressing", missing.iter().fold(0, |all: u64, n| all.saturating_add(shards[*n].file.bytes)));
     let _shown = options.busy.shown_in(&progress);
-    let one = |n: &usize| {
-        let (shard, target) = (shards[*n], &targets[*n]);
-        let checksum = unpack_one(shard, codecs[*n], (&sources, *n), target, &progress)?;
-        sums.note(*n as u64, target, checksum).map_err(|error| no_room(target, shard.raw.bytes, &error))
-    };
-    in_parallel(&missing, one).map(|_| (targets, Some(set)))
+    let one = |n: &usize| unpack_one(shards[*n], codecs[*n], (&sources, *n), &kept, &progress);
+    let mut made = in_parallel(&missing, one)?.into_iter();
+    let files = there.into_iter().filter_map(|file| file.or_else(|| made.next())).collect();
+    kept.are_good().map_err(|error| unusable(folder, &error))?;
+    Ok((files, Some(set)))
 }
 
 /// The folder and its limit, if that allows for so many bytes.
@@ -165,14 +156,14 @@ fn codecs(shards: &[&Packed]) -> Result<Vec<Codec>, DataError> {
 fn unpack_one(
     shard: &Packed,
     codec: Codec,
-    (sources, source): (&Objects, usize),
-    target: &Path,
+    (sources, number): (&Objects, usize),
+    kept: &Shards,
     progress: &Progress,
-) -> Result<u32, DataError> {
-    let mut sum = Crc::new();
-    let (file, name) = (sources.whole(source)?, sources.name(source));
-    let no_room = |error: io::Error| no_room(target, shard.raw.bytes, &error);
-    replace(target, no_room, |to| {
+) -> Result<PathBuf, DataError> {
+    let (file, name) = (sources.whole(number)?, sources.name(number));
+    let stem = shard.raw.path.file_stem().unwrap_or_default().to_string_lossy();
+    let no_room = |error: io::Error| no_room(&kept.folder, shard.raw.bytes, &error);
+    kept.write((number, &stem), no_room, |to, mut sum| {
         let broken = RefCell::new(None);
         let damaged = |problem: String| match broken.take() {
             Some(source) => DataError::Read { object: name.into(), key: None, range: 0..shard.file.bytes, source },
@@ -190,7 +181,7 @@ fn unpack_one(
             let size = || format!("it does not decompress to the {} bytes of `index.json`", shard.raw.bytes);
             match left.checked_sub(bytes as u64) {
                 // What is noted must be on the disk, also after a power failure.
-                Some(0) if bytes == 0 => return to.sync_data().map_err(no_room),
+                Some(0) if bytes == 0 => return to.sync_data().map(|()| sum.finalize()).map_err(no_room),
                 Some(after) if bytes > 0 => left = after,
                 _ => return Err(damaged(size())),
             }
@@ -198,8 +189,7 @@ fn unpack_one(
             sum.update(some);
             to.write_all(some).map_err(no_room)?;
         }
-    })?;
-    Ok(sum.finalize())
+    })
 }
 
 /// Decompresses what it reads. All but Snappy do it in pieces.
@@ -235,7 +225,7 @@ fn snappy(file: impl Read, shard: &Packed) -> io::Result<Vec<u8>> {
 }
 
 fn no_room(path: &Path, bytes: u64, error: &io::Error) -> DataError {
-    let problem = format!("{} cannot be written: {error}", path.display());
+    let problem = format!("a shard cannot be written into {}: {error}", path.display());
     DataError::Option { option: "cache", problem, advice: format!("name a folder that has room for {bytes} bytes") }
 }
 

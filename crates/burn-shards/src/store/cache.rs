@@ -3,12 +3,12 @@
 //! ```text
 //! cache/
 //!   burn-pinned-cache           marks the folder; locked while a set is opened (`folder.rs`)
-//!   set-<hash of the objects>/  one for each data set (`set.rs`)
+//!   set-<hash of the objects>/  one for each data set (`folder.rs`)
 //!     set                       marks the folder; how many bytes it has reserved
 //!     in-use                    its readers hold a shared lock on it
-//!     pages-<n / 128>/<n>       page n with its checksum, of 1 MB or of the end of an object (`layout.rs`, `pages.rs`)
-//!     <n>-<name>.mds            a decompressed shard
-//!     sums                      the checksums of the shards; locked by the process that writes them (`sums.rs`)
+//!     pages-<n / 128>/<n>       page n with its checksum, of 1 MB or of the end of an object (`pages.rs`)
+//!     <n>-<checksum>-<name>.mds a decompressed shard (`shards.rs`)
+//!     good-since                shards that have not changed since this time are good; locked by the process that writes them
 //! ```
 //!
 //! - A file gets its bytes under a temporary name. So it is there as a whole or not at all, whenever a process is killed. What
@@ -17,16 +17,14 @@
 //!   to evict a page for another one. A cache fills up to its limit and keeps what it has. When a data set is opened that needs
 //!   room, sets that nobody has open are evicted as a whole (`folder.rs`).
 //! - All sets together have a limit. Nobody keeps an account of it: a reader counts the files when it opens its set, and again
-//!   after 64 pages of its own (`room.rs`, `tally.rs`). Meanwhile others may write too. So each process may pass the limit by 64
-//!   pages, and by those that it is fetching.
+//!   after it has written 64 pages (`room.rs`). Meanwhile others may write too. So each reader may pass the limit by 64 pages. A
+//!   page that is fetched has no place yet: it gets one when it is written, or is not kept.
 //! - Threads of one reader fetch a page once (`paged.rs`). Two readers may both fetch it: the one that is later replaces it by
 //!   the same bytes.
 //! - A folder, file or link that may be somebody else's is refused (`ours.rs`).
 
 mod disk;
 mod folder;
-#[cfg(feature = "remote")]
-mod layout;
 mod lock;
 mod ours;
 #[cfg(feature = "remote")]
@@ -35,19 +33,14 @@ mod paged;
 mod pages;
 #[cfg(feature = "remote")]
 mod room;
-mod set;
-mod stamp;
-mod sums;
-mod tally;
+mod shards;
 #[cfg(all(test, feature = "remote", unix))]
 mod tests;
 
 pub(crate) use disk::{SMALL, whole_blocks};
-pub(crate) use folder::{Folder, unusable};
+pub(crate) use folder::{Folder, Id, Set, unusable};
 #[cfg(feature = "remote")]
 pub(crate) use ours::is_foreign;
-pub(crate) use ours::replace;
 #[cfg(feature = "remote")]
 pub(crate) use paged::Cached;
-pub(crate) use set::{Id, SHARD, Set};
-pub(crate) use sums::bytes_of;
+pub(crate) use shards::Shards;

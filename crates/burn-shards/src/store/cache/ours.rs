@@ -11,7 +11,7 @@ use std::{
 /// Something may be somebody else's. The inner error of an [`io::Error`].
 #[derive(Debug, thiserror::Error)]
 #[error("{} {problem}", path.display())]
-pub(super) struct Foreign {
+struct Foreign {
     path: PathBuf,
     problem: &'static str,
 }
@@ -29,34 +29,23 @@ pub(crate) fn is_foreign(error: &io::Error) -> bool {
 /// Makes the folder of a cache for this user alone, unless it is there. A link to it must be the user's own too.
 pub(super) fn top(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
-    made(path)?;
-    let link = fs::symlink_metadata(path)?;
-    if link.is_symlink() {
-        owned(path, &link)?;
-        return checked(path, &fs::metadata(path)?);
+    match fs::symlink_metadata(path) {
+        Ok(link) if link.is_symlink() => owned(path, &link).and_then(|()| inner(&fs::canonicalize(path)?)),
+        _ => inner(path),
     }
-    checked(path, &link)
 }
 
 /// The same in a cache, where nothing is a link.
 pub(super) fn inner(path: &Path) -> io::Result<()> {
-    made(path)?;
-    checked(path, &fs::symlink_metadata(path)?)
-}
-
-fn made(path: &Path) -> io::Result<()> {
-    match builder().create(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
     }
-}
-
-fn checked(path: &Path, meta: &fs::Metadata) -> io::Result<()> {
-    if !meta.is_dir() {
-        return Err(foreign(path, "is no folder"));
-    }
-    owned(path, meta)?;
-    private(path, meta)
+    let meta = fs::symlink_metadata(path)?;
+    if meta.is_dir() { owned(path, &meta) } else { Err(foreign(path, "is no folder")) }
 }
 
 /// Writes a file of this user alone under a temporary name, and then renames it. So nobody sees half of it.
@@ -73,75 +62,45 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     file(path, OpenOptions::new().create(true).truncate(false).read(true).write(true))
 }
 
-/// The same, if it is there.
-pub(super) fn existing(path: &Path) -> io::Result<File> {
-    file(path, OpenOptions::new().read(true).write(true))
-}
-
 /// Opens a file to read it.
-#[cfg(feature = "remote")]
 pub(super) fn to_read(path: &Path) -> io::Result<File> {
     file(path, OpenOptions::new().read(true))
 }
 
-#[cfg(unix)]
-fn builder() -> DirBuilder {
-    let mut builder = DirBuilder::new();
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder
-}
-
-#[cfg(unix)]
 fn file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    use rustix::{fs::OFlags, io::Errno};
-    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-    options.mode(0o600).custom_flags(OFlags::NOFOLLOW.bits() as i32);
-    let opened = files::with_room(|| options.open(path)).map_err(|error| match error.raw_os_error() {
-        Some(code) if code == Errno::LOOP.raw_os_error() => foreign(path, "is a link"),
-        _ => error,
-    });
-    let file = opened?;
-    let meta = file.metadata()?;
-    if !meta.is_file() || meta.nlink() > 1 {
-        return Err(foreign(path, "is a link, or no file"));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
     }
-    owned(path, &meta)?;
-    Ok(file)
+    let refused = |error| if path.is_symlink() { foreign(path, "is a link") } else { error };
+    let file = files::with_room(|| options.open(path)).map_err(refused)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(foreign(path, "is no file"));
+    }
+    owned(path, &meta).map(|()| file)
 }
 
+/// Whether a folder or a file is the user's alone, and has no other name.
 #[cfg(unix)]
 fn owned(path: &Path, meta: &fs::Metadata) -> io::Result<()> {
-    let me = rustix::process::geteuid().as_raw();
-    if std::os::unix::fs::MetadataExt::uid(meta) == me { Ok(()) } else { Err(foreign(path, "is somebody else's")) }
-}
-
-#[cfg(unix)]
-fn private(path: &Path, meta: &fs::Metadata) -> io::Result<()> {
-    let others = std::os::unix::fs::MetadataExt::mode(meta) & 0o022;
-    if others == 0 {
-        Ok(())
-    } else {
-        Err(foreign(path, "can be written by others: take that right away (`chmod 700`)"))
-    }
-}
-
-#[cfg(not(unix))]
-fn builder() -> DirBuilder {
-    DirBuilder::new()
-}
-
-#[cfg(not(unix))]
-fn file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    files::with_room(|| options.open(path))
+    use std::os::unix::fs::MetadataExt;
+    Err(foreign(
+        path,
+        match () {
+            () if meta.uid() != rustix::process::geteuid().as_raw() => "is somebody else's",
+            () if meta.is_file() && meta.nlink() > 1 => "is a link",
+            () if meta.is_dir() && meta.mode() & 0o022 != 0 => {
+                "can be written by others: take that right away (`chmod 700`)"
+            }
+            () => return Ok(()),
+        },
+    ))
 }
 
 #[cfg(not(unix))]
 fn owned(_: &Path, _: &fs::Metadata) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn private(_: &Path, _: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
@@ -154,9 +113,9 @@ mod tests {
     fn what_is_locked_can_be_written() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
-        assert_eq!(existing(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(to_read(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
         open(&path).unwrap().write_all(b"a").unwrap();
-        existing(&path).unwrap().write_all(b"b").unwrap();
+        open(&path).unwrap().write_all(b"b").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"b");
     }
 
@@ -171,7 +130,7 @@ mod tests {
         fs::hard_link(at("file"), at("hard")).unwrap();
         for name in ["soft", "hard"] {
             assert!(
-                is_foreign(&open(&at(name)).unwrap_err()) && is_foreign(&existing(&at(name)).unwrap_err()),
+                is_foreign(&open(&at(name)).unwrap_err()) && is_foreign(&to_read(&at(name)).unwrap_err()),
                 "{name}"
             );
         }

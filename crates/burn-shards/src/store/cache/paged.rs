@@ -2,11 +2,9 @@
 
 use super::{
     disk::SMALL,
-    folder::Folder,
-    layout::{Layout, PAGE, on_disk},
-    pages::Pages,
+    folder::{Folder, Id},
+    pages::{Layout, PAGE, Pages},
     room::Room,
-    set::Id,
 };
 use crate::{
     files,
@@ -16,34 +14,34 @@ use crate::{
     },
     traffic::Traffic,
 };
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::{
-    collections::BTreeSet,
     io::{self, Read},
     ops::Range,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
 };
 
-/// The most pages of one request. Who waits for the last of them waits for all.
+/// The most pages of one request.
 const RUN: usize = 16;
 /// The most pages that are looked for at once, where they have no place.
 const STEP: usize = 1024;
+/// Threads that need different pages seldom wait for each other.
+const FLIGHTS: usize = 4096;
 
 /// A store, with a cache above it. Its threads fetch each page once. Others that have the same objects open find the page when
 /// it has been written.
-#[derive(Debug)]
+#[derive(derive_more::Debug)]
 pub(crate) struct Cached {
-    path: PathBuf,
     folder: Folder,
     pages: Pages,
     room: Mutex<Room>,
-    /// The pages that threads of this reader are fetching.
-    coming: Mutex<BTreeSet<u64>>,
-    came: Condvar,
+    /// A thread that fetches a page holds a lock, which is also that of each 4,096th page from there on.
+    #[debug(skip)]
+    flights: Box<[Mutex<()>]>,
     /// Whether the disk has failed.
     pub(super) is_off: AtomicBool,
     below: Arc<dyn Store>,
@@ -53,25 +51,12 @@ pub(crate) struct Cached {
 /// Where the next bytes of a part are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// This many are in the cache. Whether they have just been fetched.
-    Here { bytes: u64, is_fresh: bool },
-    /// This many have no place.
+    /// In the cache: the first page.
+    Kept,
+    /// In the cache up to here. They have just been fetched.
+    Fetched(u64),
+    /// In the store up to here.
     Below(u64),
-}
-
-/// Pages that this thread fetches. Those that are left when it is dropped can be fetched by others.
-struct Flight<'a> {
-    cached: &'a Cached,
-    left: Range<u64>,
-    /// The bytes that have a place.
-    bytes: u64,
-}
-
-impl Drop for Flight<'_> {
-    fn drop(&mut self) {
-        self.cached.room.lock().done(self.bytes);
-        self.cached.landed(self.left.clone());
-    }
 }
 
 impl Cached {
@@ -89,12 +74,10 @@ impl Cached {
         let (folder, layout) = (Folder::open(path, limit)?, Layout::new(objects));
         let (set, _) = folder.set(Id::of("pages", objects), layout.all_on_disk().saturating_add(SMALL), false)?;
         Ok(Self {
-            path: path.into(),
             folder,
             pages: Pages { layout, set, known: RwLock::default() },
             room: Mutex::new(Room::new(limit)),
-            coming: Mutex::default(),
-            came: Condvar::new(),
+            flights: (0..FLIGHTS).map(|_| Mutex::new(())).collect(),
             is_off: AtomicBool::new(false),
             below,
             traffic,
@@ -103,87 +86,81 @@ impl Cached {
 
     /// Finds the next bytes of a part that is not empty, and fetches them if they get a place.
     pub(super) fn find(&self, object: usize, part: &Range<u64>) -> io::Result<Next> {
-        let layout = &self.pages.layout;
-        let pages = layout.of(object, part);
-        let bytes = |last: u64| layout.part(object, last).end.min(part.end) - part.start;
         // What lies beyond the object fails below.
-        while part.end <= layout.bytes(object) && !self.is_off.load(Relaxed) {
-            match self.on_disk(self.pages.check(object, pages.start)) {
-                Some(true) => return Ok(Next::Here { bytes: bytes(pages.start), is_fresh: false }),
-                Some(false) if !Stop::default().is_set() => {}
-                _ => break, // a thread that has to stop does not wait here
-            }
-            let Some(flight) = self.begin(&pages) else { continue };
-            match self.fetch(object, flight)? {
-                Some(last) => return Ok(Next::Here { bytes: bytes(last), is_fresh: true }),
-                None if self.is_off.load(Relaxed) => break,
-                None => {
-                    let missing = pages.clone().take(STEP).take_while(|page| !self.pages.is_there(*page)).last();
-                    return Ok(Next::Below(bytes(missing.unwrap_or(pages.start))));
-                }
-            }
+        if part.end > self.pages.layout.bytes(object) || self.is_off.load(Relaxed) {
+            return Ok(Next::Below(part.end));
         }
-        Ok(Next::Below(part.end - part.start))
+        let first = self.pages.layout.of(object, part).start;
+        if self.pages.is_known(first) {
+            return Ok(Next::Kept);
+        }
+        let flight = loop {
+            match self.flight(first).try_lock_for(LOOK) {
+                Some(flight) => break flight,
+                None if self.is_off.load(Relaxed) || Stop::default().is_set() => return Ok(Next::Below(part.end)),
+                None => {}
+            }
+        };
+        match self.on_disk(self.pages.check(object, first)) {
+            Some(true) => Ok(Next::Kept),
+            Some(false) => self.fetch(object, part, flight),
+            None => Ok(Next::Below(part.end)),
+        }
     }
 
-    /// Notes that this thread fetches the first of these pages, and those behind it that are missing too. If another thread
-    /// fetches it, this one waits a little, and gets none.
-    fn begin(&self, pages: &Range<u64>) -> Option<Flight<'_>> {
-        let mut coming = self.coming.lock();
-        if coming.contains(&pages.start) {
-            self.came.wait_for(&mut coming, LOOK);
-            return None;
-        }
-        let is_missing = |page: &u64| !coming.contains(page) && !self.pages.is_there(*page);
-        let end = pages.clone().take(RUN).take_while(is_missing).last()? + 1;
-        coming.extend(pages.start..end);
-        Some(Flight { cached: self, left: pages.start..end, bytes: 0 })
+    fn flight(&self, page: u64) -> &Mutex<()> {
+        &self.flights[page as usize % FLIGHTS]
     }
 
-    fn landed(&self, pages: Range<u64>) {
-        let mut coming = self.coming.lock();
-        pages.for_each(|page| _ = coming.remove(&page));
-        self.came.notify_all();
-    }
-
-    /// Fetches as many pages by one request as get a place, from the first one on. Returns the last one that has come.
-    fn fetch(&self, object: usize, mut flight: Flight<'_>) -> io::Result<Option<u64>> {
-        let part = |page| self.pages.layout.part(object, page);
-        let (first, mut end) = (flight.left.start, flight.left.start);
-        while end < flight.left.end {
-            let bytes = on_disk(part(end).end - part(end).start);
-            let taken = self.room.lock().take(bytes, || self.folder.held());
-            if self.on_disk(taken) != Some(true) {
-                break;
-            }
-            (end, flight.bytes) = (end + 1, flight.bytes + bytes);
-        }
-        if end == first {
-            return Ok(None);
-        }
-        let all = part(first).start..part(end - 1).end;
+    /// Fetches the first page of a part, and those behind it that are missing too, by one request, as far as there is room.
+    fn fetch(&self, object: usize, part: &Range<u64>, first: MutexGuard<'_, ()>) -> io::Result<Next> {
+        let (layout, pages) = (&self.pages.layout, self.pages.layout.of(object, part));
+        let is_missing = |page: &u64| !self.pages.is_there(*page);
+        let (mut first, mut wanted) = (Some(first), 0);
+        let flights = pages.clone().take(RUN).map_while(|page| {
+            let flight = first.take().or_else(|| self.flight(page).try_lock().filter(|_| is_missing(&page)))?;
+            wanted += layout.on_disk(object, page);
+            let has_place = self.on_disk(self.room.lock().has(wanted, || self.folder.held()))?;
+            has_place.then_some((layout.part(object, page), page, flight))
+        });
+        let flights: Vec<_> = flights.collect();
+        let Some((Range { end, .. }, ..)) = flights.last() else {
+            let missing = pages.clone().take(STEP).take_while(is_missing).last().unwrap_or(pages.start);
+            return Ok(Next::Below(layout.part(object, missing).end.min(part.end)));
+        };
+        let all = layout.part(object, pages.start).start..*end;
         let mut buffer = vec![0; (all.end - all.start).min(PAGE) as usize];
-        let mut from = self.below.open(object, all)?;
-        for page in first..end {
-            let bytes = &mut buffer[..(part(page).end - part(page).start) as usize];
+        let (mut from, mut next) = (self.below.open(object, all)?, Next::Below(part.end));
+        for (Range { start, end }, page, _flight) in flights {
+            let bytes = &mut buffer[..(end - start) as usize];
             match from.read_exact(bytes) {
-                Err(_) if page > first => break, // if it is not over, the next request tells it
+                Err(_) if matches!(next, Next::Fetched(_)) => break, // if it is not over, the next request tells it
                 read => read?,
             }
-            if self.on_disk(self.pages.write(page, bytes)).is_none() {
+            if self.on_disk(self.write(object, page, bytes)) != Some(true) {
                 break;
             }
-            flight.left.start = page + 1;
-            self.landed(page..page + 1);
+            next = Next::Fetched(end);
         }
-        Ok((flight.left.start > first).then(|| flight.left.start - 1))
+        Ok(next)
+    }
+
+    /// Writes a page, unless others have taken its place meanwhile.
+    fn write(&self, object: usize, page: u64, bytes: &[u8]) -> io::Result<bool> {
+        let (mut room, on_disk) = (self.room.lock(), self.pages.layout.on_disk(object, page));
+        let has_place = room.has(on_disk, || self.folder.held())?;
+        if has_place {
+            self.pages.write(page, bytes)?;
+            room.wrote(on_disk);
+        }
+        Ok(has_place)
     }
 
     /// A disk that fails turns the cache off. Too many open files are no fault of the disk.
     fn on_disk<T>(&self, done: io::Result<T>) -> Option<T> {
         let failed = |error: &io::Error| {
             if !files::are_too_many(error) && !self.is_off.swap(true, Relaxed) {
-                let folder = self.path.display();
+                let folder = self.folder.path().display();
                 log::warn!("the cache in {folder} is off from now on, and all is read from the store: {error}");
             }
         };
@@ -203,7 +180,7 @@ impl Store for Cached {
     }
 
     fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
-        Ok(Box::new(Part { cached: self, object, fresh: part.start, rest: part, from: None }))
+        Ok(Box::new(Part { cached: self, object, rest: part, fresh: 0, from: None }))
     }
 }
 
@@ -219,26 +196,24 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Reads what is in the cache. `None` if what comes next is asked for below.
-    fn here(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        let start = self.rest.start;
-        let below = match self.cached.find(self.object, &self.rest)? {
-            Next::Here { bytes, is_fresh } => {
-                if is_fresh {
-                    self.fresh = start + bytes;
+    /// Reads from the cache, or begins to read from the store below.
+    fn next(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let (cached, start) = (self.cached, self.rest.start);
+        let end = match cached.find(self.object, &self.rest)? {
+            Next::Below(end) => end,
+            found => {
+                if let Next::Fetched(end) = found {
+                    self.fresh = end;
                 }
-                let now = bytes.min(into.len() as u64) as usize;
-                let read = self.cached.pages.read(self.object, start, &mut into[..now]);
-                if let Some(bytes) = self.cached.on_disk(read) {
-                    self.cached.traffic.cached((start + bytes as u64).saturating_sub(self.fresh.max(start)));
-                    return Ok(Some(bytes));
+                let most = (self.rest.end - start).min(into.len() as u64) as usize;
+                if let Some(bytes) = cached.on_disk(cached.pages.read(self.object, start, &mut into[..most])) {
+                    cached.traffic.cached(if start < self.fresh { 0 } else { bytes as u64 });
+                    return Ok(bytes);
                 }
-                self.rest.end - start
+                self.rest.end
             }
-            Next::Below(bytes) => bytes,
         };
-        self.from = Some(self.cached.below.open(self.object, start..start + below)?.take(below));
-        Ok(None)
+        self.from.insert(cached.below.open(self.object, start..end)?.take(end - start)).read(into)
     }
 }
 
@@ -249,10 +224,7 @@ impl Read for Part<'_> {
         }
         let bytes = match &mut self.from {
             Some(from) if from.limit() > 0 => from.read(into)?,
-            _ => match self.here(into)? {
-                Some(bytes) => bytes,
-                None => self.from.as_mut().map_or(Ok(0), |from| from.read(into))?,
-            },
+            _ => self.next(into)?,
         };
         if bytes == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -1,18 +1,79 @@
-//! The files of a set's pages.
+//! The pages of objects, and their files.
 
 use super::{
-    layout::{Layout, SUM},
+    disk::whole_blocks,
+    folder::{PAGES, Set},
     ours,
-    set::{PAGES, Set},
 };
-use crate::{files::Kept, store::local::read_at};
+use crate::{
+    files::Kept,
+    store::{Object, local::read_at},
+};
 use crc32fast::Hasher as Crc;
 use fnv::FnvBuildHasher;
 use parking_lot::RwLock;
-use std::{collections::HashMap, fs, io, io::Write, path::PathBuf, sync::Arc};
+use std::{collections::HashMap, fs, io, io::Write, ops::Range, path::PathBuf, sync::Arc};
 
+/// The bytes of a page. An object's last page may have fewer.
+pub(super) const PAGE: u64 = 1 << 20;
+/// The bytes of the checksum at the end of a page's file.
+const SUM: u64 = 4;
 /// The pages in a folder. It is counted as a whole, so they are not too many.
 const MANY: u64 = 128;
+
+/// The pages of all objects of a set, numbered one after the other.
+#[derive(Debug)]
+pub(super) struct Layout(Vec<(u64, u64)>);
+
+impl Layout {
+    /// Notes the first page of each object, and its bytes.
+    pub(super) fn new(objects: &[Object]) -> Self {
+        let mut next = 0u64;
+        let place = |object: &Object| {
+            let first = next;
+            next = next.saturating_add(object.bytes.div_ceil(PAGE));
+            (first, object.bytes)
+        };
+        Self(objects.iter().map(place).collect())
+    }
+
+    /// The bytes of an object.
+    pub(super) fn bytes(&self, object: usize) -> u64 {
+        self.0[object].1
+    }
+
+    /// The bytes that the pages of all objects take on a disk.
+    pub(super) fn all_on_disk(&self) -> u64 {
+        let of_object = |(_, bytes): &(u64, u64)| {
+            (bytes / PAGE).saturating_mul(on_disk(PAGE)).saturating_add(on_disk(bytes % PAGE))
+        };
+        self.0.iter().map(of_object).fold(0, u64::saturating_add)
+    }
+
+    /// The pages of a part that is not empty.
+    pub(super) fn of(&self, object: usize, part: &Range<u64>) -> Range<u64> {
+        let first = self.0[object].0;
+        first + part.start / PAGE..first + part.end.div_ceil(PAGE)
+    }
+
+    /// The part of its object that a page has.
+    pub(super) fn part(&self, object: usize, page: u64) -> Range<u64> {
+        let (first, bytes) = self.0[object];
+        let start = (page - first) * PAGE;
+        start..start.saturating_add(PAGE).min(bytes)
+    }
+
+    /// The bytes that a page takes on a disk.
+    pub(super) fn on_disk(&self, object: usize, page: u64) -> u64 {
+        let part = self.part(object, page);
+        on_disk(part.end - part.start)
+    }
+}
+
+/// The bytes that a page of this length takes on a disk. An empty one has no file.
+pub(super) fn on_disk(bytes: u64) -> u64 {
+    if bytes == 0 { 0 } else { whole_blocks(bytes + SUM) }
+}
 
 /// The pages of an open set.
 #[derive(Debug)]
@@ -25,7 +86,7 @@ pub(super) struct Pages {
 
 impl Pages {
     fn path(&self, page: u64) -> PathBuf {
-        self.set.folder().join(format!("{PAGES}{:x}", page / MANY)).join(format!("{page:x}"))
+        self.set.folder().join(format!("{PAGES}{:x}/{page:x}", page / MANY))
     }
 
     pub(super) fn is_known(&self, page: u64) -> bool {
@@ -90,4 +151,19 @@ fn checksum(page: u64, bytes: &[u8]) -> [u8; SUM as usize] {
     sum.update(&page.to_le_bytes());
     sum.update(bytes);
     sum.finalize().to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pages_of_objects_follow_each_other() {
+        let object = |bytes| Object { name: "o".into(), bytes, tag: 0 };
+        let layout = Layout::new(&[object(PAGE + 1), object(0), object(PAGE), object(7)]);
+        assert_eq!((layout.all_on_disk(), on_disk(4092), on_disk(4093)), (2 * PAGE + 4 * 4096, 4096, 8192));
+        assert_eq!((layout.of(0, &(5..PAGE + 1)), layout.of(2, &(0..PAGE)), layout.of(3, &(6..7))), (0..2, 2..3, 3..4));
+        let parts = [(0, 0), (0, 1), (2, 2), (3, 3)].map(|(object, page)| layout.part(object, page));
+        assert_eq!(parts, [0..PAGE, PAGE..PAGE + 1, 0..PAGE, 0..7]);
+    }
 }

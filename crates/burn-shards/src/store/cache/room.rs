@@ -1,9 +1,9 @@
 //! How much one reader may write before the folder is counted again.
 
-use super::layout::{PAGE, on_disk};
+use super::pages::{PAGE, on_disk};
 use std::io;
 
-/// A folder is counted again after so many pages of one's own at the latest.
+/// A folder is counted again after 64 pages of one's own at the latest.
 const PAGES: u64 = 64;
 /// Of the room that is left, one reader takes this part at once. Others may take theirs at the same time.
 const SHARE: u64 = 8;
@@ -12,36 +12,33 @@ const SHARE: u64 = 8;
 #[derive(Debug)]
 pub(super) struct Room {
     limit: u64,
-    /// The bytes that may be written before the next count.
-    left: u64,
-    /// The bytes of pages that have a place and are not there yet. No count sees them.
-    coming: u64,
-    /// Whether the reader has taken places since the last count, so that another one tells more.
-    is_due: bool,
+    /// What all sets had when they were counted, and what this reader has written since.
+    held: u64,
+    written: u64,
+    /// The bytes that may be written before the next count. No count of others sees them before.
+    share: u64,
 }
 
 impl Room {
     pub(super) fn new(limit: u64) -> Self {
-        Self { limit, left: 0, coming: 0, is_due: true }
+        Self { limit, held: limit, written: 1, share: 0 }
     }
 
-    /// Takes a place for a page. `count` counts what all sets have on disk. False if there is none.
-    pub(super) fn take(&mut self, bytes: u64, count: impl FnOnce() -> io::Result<u64>) -> io::Result<bool> {
-        if self.left < bytes && self.is_due {
-            let left = self.limit.saturating_sub(count()?.saturating_add(self.coming));
-            self.left = left.min((left / SHARE).clamp(on_disk(PAGE), PAGES * on_disk(PAGE)));
-            self.is_due = false;
+    /// Whether there is a place for so many bytes. `count` counts what all sets have on disk. Who has written nothing since the
+    /// last count does not count again.
+    pub(super) fn has(&mut self, bytes: u64, count: impl FnOnce() -> io::Result<u64>) -> io::Result<bool> {
+        let is_due = self.written.saturating_add(bytes) > self.share || self.held.saturating_add(bytes) > self.limit;
+        if self.written > 0 && is_due {
+            (self.held, self.written) = (count()?, 0);
+            let share = self.limit.saturating_sub(self.held) / SHARE;
+            self.share = share.clamp(on_disk(PAGE), PAGES * on_disk(PAGE));
         }
-        let has_place = self.left >= bytes;
-        if has_place {
-            (self.left, self.coming, self.is_due) = (self.left - bytes, self.coming + bytes, true);
-        }
-        Ok(has_place)
+        Ok(self.held.saturating_add(bytes) <= self.limit)
     }
 
-    /// A page that had a place has been written, or will not be.
-    pub(super) fn done(&mut self, bytes: u64) {
-        (self.coming, self.is_due) = (self.coming.saturating_sub(bytes), true);
+    /// Notes that a page was written, which had a place.
+    pub(super) fn wrote(&mut self, bytes: u64) {
+        (self.held, self.written) = (self.held + bytes, self.written + bytes);
     }
 }
 
@@ -60,13 +57,13 @@ mod tests {
                 counts.set(counts.get() + 1);
                 Ok(held)
             };
-            if !room.take(page, count).unwrap() {
+            if !room.has(page, count).unwrap() {
                 return (held / page, counts.get(), longest);
             }
             since = if counts.get() > before { 1 } else { since + 1 };
             longest = longest.max(since);
             held += page;
-            room.done(page);
+            room.wrote(page);
         }
     }
 
@@ -83,10 +80,22 @@ mod tests {
     #[test]
     fn a_reader_that_has_written_nothing_since_does_not_count_again() {
         let mut room = Room::new(10);
-        assert!(!room.take(11, || Ok(0)).unwrap());
-        assert!(!room.take(11, || panic!("it was counted")).unwrap());
-        assert!(room.take(4, || Ok(0)).unwrap());
-        room.done(4);
-        assert!(!room.take(7, || Ok(4)).unwrap() && room.take(6, || Ok(4)).unwrap());
+        assert!(!room.has(11, || Ok(0)).unwrap());
+        assert!(!room.has(11, || panic!("it was counted")).unwrap());
+        assert!(room.has(4, || panic!("it was counted")).unwrap());
+        room.wrote(4);
+        assert!(!room.has(7, || Ok(4)).unwrap() && room.has(6, || Ok(4)).unwrap());
+    }
+
+    /// A place that a page had when it was asked for is nobody's. It gets one when it has come.
+    #[test]
+    fn others_that_fill_the_folder_meanwhile_are_passed_by_64_pages_at_most() {
+        let (page, mut room, mut own) = (on_disk(PAGE), Room::new(1000 * on_disk(PAGE)), 0);
+        assert!(room.has(400 * page, || Ok(0)).unwrap());
+        while room.has(page, || Ok((999 + own) * page)).unwrap() {
+            room.wrote(page);
+            own += 1;
+        }
+        assert_eq!(own, 64);
     }
 }

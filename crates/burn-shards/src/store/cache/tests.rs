@@ -8,7 +8,7 @@ mod shared;
 mod speed;
 mod waits;
 
-use super::{Cached, layout::PAGE, unusable};
+use super::{Cached, pages::PAGE, unusable};
 use crate::{
     error::DataError,
     store::{Object, Store},

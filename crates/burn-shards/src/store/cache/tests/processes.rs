@@ -1,7 +1,7 @@
 //! Processes that share a cache, and some that are killed.
 
 use super::*;
-use crate::store::cache::layout::on_disk as page_on_disk;
+use crate::store::cache::pages::on_disk as page_on_disk;
 use std::{
     env,
     io::{BufRead, BufReader, Write},

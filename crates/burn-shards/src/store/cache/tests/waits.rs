@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     ends::end_waits_by,
-    store::cache::{Folder, Id, paged::Next},
+    store::cache::{Folder, Id, Shards, paged::Next},
 };
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -79,8 +79,8 @@ fn who_writes_shards_is_waited_for_as_long_as_they_grow() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Folder::open(folder.path(), 1 << 20).unwrap();
     let [one, two] = [0, 1].map(|_| cache.set(Id::of("shards", &[]), 0, true).unwrap().0);
-    let writer = one.sums(PATIENCE).unwrap();
-    let error = two.sums(PATIENCE).unwrap_err();
+    let writer = Shards::open(&one, PATIENCE).unwrap();
+    let error = Shards::open(&two, PATIENCE).unwrap_err();
     assert!(error.to_string().contains("another process decompresses shards into"), "{error}");
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     let half = one.folder().join("shard.77-00.tmp");
@@ -92,7 +92,7 @@ fn who_writes_shards_is_waited_for_as_long_as_they_grow() {
             }
             drop(writer);
         });
-        two.sums(2 * PATIENCE).unwrap();
+        Shards::open(&two, 2 * PATIENCE).unwrap();
     });
     assert!(!half.exists(), "what was left half written is removed");
 }
