@@ -116,6 +116,25 @@ fn a_planted_link_is_no_shard() {
 }
 
 #[test]
+fn a_shard_under_another_number_is_not_taken() {
+    let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut shards = write(folder.path(), 10, &[40, 40]);
+    let bytes = compress_all(folder.path(), &mut shards, "zstd");
+    drop(cached(folder.path(), cache.path(), bytes).unwrap());
+    let kept = kept(cache.path());
+    assert_eq!(fs::metadata(&kept[0]).unwrap().len(), fs::metadata(&kept[1]).unwrap().len());
+    // Each takes its checksum with it.
+    let names = [0, 1].map(|n| kept[n].file_name().unwrap().to_str().unwrap().to_owned());
+    for n in [0, 1] {
+        let swapped = format!("{}{}", &names[1 - n][..6], &names[n][6..]);
+        fs::rename(&kept[n], kept[n].with_file_name(swapped)).unwrap();
+    }
+    let source = cached(folder.path(), cache.path(), bytes).unwrap();
+    (0..80).for_each(|n| assert_eq!(record(&source, n), cells(10 + n), "{n}"));
+    assert_eq!(self::kept(cache.path()), kept);
+}
+
+#[test]
 fn a_changed_shard_is_decompressed_again() {
     let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut shards = write(folder.path(), 0, &[5]);

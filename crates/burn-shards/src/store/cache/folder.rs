@@ -82,7 +82,7 @@ impl Folder {
         others.sort_by_key(|set| set.opened);
         let (wanted, mut time) = (bytes.max(own).min(self.limit), lock::COPIES);
         for seen in others {
-            if seen.is_old || all > self.limit - wanted {
+            if seen.bytes == 0 || all > self.limit - wanted {
                 match evict(&seen.folder, time)? {
                     true => all = all.saturating_sub(seen.bytes),
                     false => time = Duration::ZERO, // copies of processes have ended meanwhile
@@ -115,7 +115,7 @@ impl Folder {
                 0 => tally.bytes(&folder),
                 reserved => reserved,
             };
-            Some(Seen { folder, bytes, opened, is_old: magic == OLD })
+            Some(Seen { folder, bytes, opened })
         };
         Ok(entries(&self.path)?.into_iter().filter_map(seen).collect())
     }
@@ -206,12 +206,10 @@ impl Set {
 #[derive(Debug)]
 struct Seen {
     folder: PathBuf,
-    /// The bytes that it has reserved, or on disk.
+    /// The bytes that it has reserved, or on disk. 0 if it is of an earlier version.
     bytes: u64,
     /// When it was opened last.
     opened: SystemTime,
-    /// Whether it is of an earlier version.
-    is_old: bool,
 }
 
 /// Removes a set, unless somebody has it open for all this time. Only who holds the folder's lock may do so.
