@@ -69,6 +69,7 @@ mod source;
 mod spelling;
 mod starts;
 mod store;
+#[cfg(feature = "remote")]
 mod sync;
 mod tar;
 mod tokens;

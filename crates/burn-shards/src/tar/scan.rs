@@ -15,8 +15,6 @@ use crate::{
 const WINDOW: u64 = 8 << 10;
 /// The same where each read is a request.
 const FAR: u64 = 1 << 20;
-/// The headers of one entry, with a long name before it, mostly fit into these bytes.
-const ENTRY: u64 = 4 * BLOCK;
 /// The longest name, or list of records, that an entry may have.
 const LONGEST: u64 = 64 << 10;
 
@@ -79,7 +77,7 @@ impl<'a> Walk<'a> {
 
     /// Starts at a header, for its file alone.
     pub(super) fn one(objects: &'a Objects, object: usize, at: u64) -> Self {
-        Self { objects, object, at, window: (0, Vec::new()), ahead: ENTRY }
+        Self { objects, object, at, window: (0, Vec::new()), ahead: BLOCK }
     }
 
     /// Returns the next file. Links and folders are passed over.
