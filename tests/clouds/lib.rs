@@ -18,7 +18,7 @@ use std::{
     error::Error,
     fmt::Debug,
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{self, Command},
     sync::mpsc::{self, RecvTimeoutError},
     thread,
