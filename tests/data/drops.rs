@@ -1,8 +1,8 @@
 //! A loader whose store stalls is dropped.
 
 use crate::{
-    formats::{Format, Row},
-    server::{Fault, Server, folder},
+    formats::{Row, jsonl_files},
+    server::{Fault, Server},
     sums::Sums,
 };
 use burn::{data::dataloader::DataLoader, tensor::Device};
@@ -12,17 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Two shards of JSON lines.
-fn files() -> crate::server::Files {
-    let written = tempfile::tempdir().unwrap();
-    drop(Format::Jsonl.open(written.path()));
-    folder(written.path())
-}
-
 #[test]
 fn a_store_that_stalls_does_not_hold_up_a_drop() {
     let indices = tempfile::tempdir().unwrap();
-    let (files, late) = (files(), Duration::from_secs(5));
+    let (files, late) = (jsonl_files(), Duration::from_secs(5));
     let open =
         |server: &Server| Rows::<Row>::jsonl(server.url("/{0..1}.jsonl")).index_dir(indices.path()).open().unwrap();
     drop(open(&Server::new(files.clone(), |_| Fault::None)));

@@ -5,18 +5,7 @@ use burn::data::{dataloader::DataLoader, dataset::Dataset};
 use burn::tensor::{DType, Int, Tensor};
 use burn_pinned::data::{TokenType, TokenWindow, TokenWindows, Tokens};
 use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
-use std::fs;
-use tempfile::TempDir;
-
-/// A folder with files of bare tokens.
-fn bare(files: &[(&str, &[u16])]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, tokens) in files {
-        let bytes: Vec<u8> = tokens.iter().copied().flat_map(u16::to_le_bytes).collect();
-        fs::write(folder.path().join(name), bytes).unwrap();
-    }
-    folder
-}
+use burn_pinned_made::shards::bare;
 
 /// Tokens as they are, and the number of the document of each.
 struct Rows {

@@ -109,6 +109,13 @@ pub fn files(format: Format, written: &Path) -> Files {
     files
 }
 
+/// Two shards of JSON lines, for a server.
+pub fn jsonl_files() -> Files {
+    let written = tempfile::tempdir().unwrap();
+    drop(Format::Jsonl.open(written.path()));
+    folder(written.path())
+}
+
 /// Writes a shard as MosaicML's `streaming` does, and returns its entry of the index.
 fn mds(folder: &Path, part: usize, rows: Vec<usize>) -> serde_json::Value {
     let samples: Vec<Vec<u8>> = rows

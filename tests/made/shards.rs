@@ -110,3 +110,13 @@ pub fn replace(path: &Path, bytes: impl AsRef<[u8]>) {
     fs::File::options().write(true).open(&new).unwrap().set_modified(before.modified().unwrap()).unwrap();
     fs::rename(new, path).unwrap();
 }
+
+/// A folder with files of bare tokens.
+pub fn bare(files: &[(&str, &[u16])]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, tokens) in files {
+        let bytes: Vec<u8> = tokens.iter().copied().flat_map(u16::to_le_bytes).collect();
+        fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    folder
+}

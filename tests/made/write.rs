@@ -1,21 +1,16 @@
 //! Writes small files of each format.
 
+pub use crate::shards::file;
 use parquet::{
     column::writer::ColumnWriter, data_type::ByteArray, file::writer::SerializedFileWriter,
     schema::parser::parse_message_type,
 };
 use serde_json::json;
 use std::{
-    fs::{self, File},
+    fs::File,
     path::{Path, PathBuf},
     sync::Arc,
 };
-
-pub fn file(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
-    let path = folder.join(name);
-    fs::write(&path, bytes).unwrap();
-    path
-}
 
 /// Lines that are in a list.
 pub fn jsonl(folder: &Path, lines: &[&str]) -> PathBuf {

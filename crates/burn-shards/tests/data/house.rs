@@ -2,8 +2,8 @@
 
 use crate::{
     apart::apart,
-    formats::{Format, Row, bytes},
-    server::{Fault, Server, folder},
+    formats::{Format, Row, bytes, jsonl_files},
+    server::{Fault, Server},
 };
 use burn::data::dataset::Dataset;
 use burn_shards::Rows;
@@ -16,13 +16,6 @@ use std::{
     thread,
     time::{Duration, SystemTime},
 };
-
-/// Two shards of JSON lines.
-fn files() -> crate::server::Files {
-    let written = tempfile::tempdir().unwrap();
-    drop(Format::Jsonl.open(written.path()));
-    folder(written.path())
-}
 
 /// The address of a server that answers with this, and then with a byte now and then.
 fn trickling(answer: &'static str) -> String {
@@ -54,7 +47,7 @@ fn ends_within(seconds: u64, act: impl FnOnce() + Send + 'static) -> bool {
 
 #[test]
 fn the_body_of_a_redirect_is_not_read() {
-    let server = Server::new(files(), |_| Fault::None);
+    let server = Server::new(jsonl_files(), |_| Fault::None);
     let answer = format!("HTTP/1.1 302 Found\r\nLocation: {}\r\nContent-Length: 60000\r\n\r\n", server.url("/0.jsonl"));
     let url = trickling(answer.leak());
     let indices = tempfile::tempdir().unwrap();
@@ -66,7 +59,7 @@ fn the_body_of_a_redirect_is_not_read() {
 fn a_date_to_retry_at_is_waited_for() {
     // The server is busy for 20 s, and says so in whole seconds.
     let free = SystemTime::now() + Duration::from_secs(20);
-    let server = Server::new(files(), move |request| match request.number > 0 && SystemTime::now() < free {
+    let server = Server::new(jsonl_files(), move |request| match request.number > 0 && SystemTime::now() < free {
         true => Fault::Answer(
             429,
             format!("Retry-After: {}\r\n", fmt_http_date(free + Duration::from_secs(1))),
@@ -82,7 +75,7 @@ fn a_date_to_retry_at_is_waited_for() {
 
 #[test]
 fn a_proxy_is_for_its_scheme() {
-    let server = Server::new(files(), |_| Fault::None);
+    let server = Server::new(jsonl_files(), |_| Fault::None);
     let set = [("URL_OF_TEST", server.url("/0.jsonl")), ("HTTPS_PROXY", "http://127.0.0.1:1".into())];
     apart("house::reads_plainly", &[(set[0].0, &set[0].1), (set[1].0, &set[1].1)]);
 }
@@ -108,7 +101,7 @@ fn a_shard_has_one_index_however_it_is_spelled() {
 
 #[test]
 fn an_object_has_one_index_however_it_is_spelled() {
-    let (server, indices) = (Server::new(files(), |_| Fault::None), tempfile::tempdir().unwrap());
+    let (server, indices) = (Server::new(jsonl_files(), |_| Fault::None), tempfile::tempdir().unwrap());
     let (scheme, host) = ("http://", server.url("/0.jsonl").replace("http://", "").replace("/0.jsonl", ""));
     for url in [
         format!("{scheme}{host}/0.jsonl"),

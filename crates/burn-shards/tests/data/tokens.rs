@@ -3,26 +3,16 @@
 mod damaged;
 mod windows;
 
+use crate::shards::bare;
 use burn_shards::{Paths, TokenFileError, TokenType, Tokens, TokensError};
 use std::{
     fs,
     path::{Path, PathBuf},
 };
-use tempfile::TempDir;
 
 /// Files that a NumPy script wrote in the layouts of these programs; the programs themselves did not write them.
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/golden/tokens").join(name)
-}
-
-/// A folder with files of bare tokens.
-fn bare(files: &[(&str, &[u16])]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, tokens) in files {
-        let bytes: Vec<u8> = tokens.iter().copied().flat_map(u16::to_le_bytes).collect();
-        fs::write(folder.path().join(name), bytes).unwrap();
-    }
-    folder
 }
 
 /// All tokens of a data set that is at least one token long.

@@ -1,6 +1,6 @@
 //! Windows and documents at all borders.
 
-use super::bare;
+use crate::shards::bare;
 use burn::data::dataset::Dataset;
 use burn_shards::{TokenWindows, Tokens, TokensError};
 use std::{fs, ops::Range, path::Path};
