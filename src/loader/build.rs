@@ -81,8 +81,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     ///
     /// The batches are those of [`build`](Self::build), byte for byte, and so are state, resume, shares, slices and
     /// samplers. The dataset is read in its own order by the loader's workers, with all options for them, and is
-    /// dropped then. `Collate::write` runs once for each sample, and [`Collate::finish`](crate::Collate::finish) for each batch, in `next()`,
-    /// also on a CPU backend.
+    /// dropped then. `Collate::write` runs once for each sample, and [`Collate::finish`](crate::Collate::finish) for each
+    /// batch, in `next()`, also on a CPU backend.
     ///
     /// It blocks until all is read. Call it on the thread that trains: on CUDA a tensor is used fastest by the thread
     /// that made it.

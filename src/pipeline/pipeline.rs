@@ -155,9 +155,9 @@ impl<O> Pipeline<O> {
         self.row_ns.store(mean.max(1), Relaxed); // workers that race may lose a sample; a mean allows that
     }
 
-    /// Notes how long the last task of a batch took, with all that this worker did to end the batch.
+    /// Notes how long the last task of a batch took on a CPU backend, with all that this worker did to end the batch.
     pub(super) fn made(&self, time: Duration) {
-        self.is_small.store(self.is_host() && time <= SMALL, Relaxed);
+        self.is_small.store(time <= SMALL, Relaxed);
     }
 
     /// The time that all tasks together took so far.
@@ -170,8 +170,7 @@ impl<O> Pipeline<O> {
     /// the first batch comes soon. Where rows take very different times, tasks stay short, so that few rows wait behind a
     /// slow one. This number changes the speed and nothing else.
     pub(super) fn chunk(&self, rows: usize, workers: usize) -> usize {
-        let row_ns = self.row_ns.load(Relaxed);
-        let by_time = match row_ns {
+        let by_time = match self.row_ns.load(Relaxed) {
             0 => rows.div_ceil(2 * workers.max(1)),
             row_ns => {
                 let of = |ns: u64| usize::try_from(ns / row_ns).unwrap_or(usize::MAX);

@@ -42,7 +42,9 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
                         pipeline.ran(rows, clock.worked());
                         if let Some((next, skips)) = done {
                             pipeline.filled(batch, next, skips);
-                            pipeline.made(clock.elapsed());
+                            if pipeline.is_host() {
+                                pipeline.made(clock.elapsed());
+                            }
                         }
                     }
                     Err(caught) => pipeline.broke(batch, worker, caught),

@@ -7,8 +7,7 @@ mod pool;
 
 pub(crate) use pool::Kept;
 pub use pool::close_one;
-use std::io;
-use std::{fs::File, path::Path, thread, time::Duration};
+use std::{fs::File, io, path::Path, thread, time::Duration};
 
 /// How often it is tried once the pool has nothing left to close, and the pause between. Files that are being read now are
 /// free soon.

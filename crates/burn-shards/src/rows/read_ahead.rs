@@ -37,8 +37,8 @@ impl<T> Rows<T> {
     /// ```
     ///
     /// The order may be long, or have no end. The first 64 rows are asked of it in this call, and the others on the threads that
-    /// fetch, `bp-fetch`. So it must not wait for anything. Numbers of rows that there are not are passed over. How much is fetched ahead is
-    /// the option [`read_ahead`](crate::RowsBuilder::read_ahead).
+    /// fetch, `bp-fetch`. So it must not wait for anything. Numbers of rows that there are not are passed over. How much is
+    /// fetched ahead is the option [`read_ahead`](crate::RowsBuilder::read_ahead).
     pub fn fetch_ahead(&self, order: impl IntoIterator<Item = usize, IntoIter: Send + 'static>) -> FetchAhead {
         let source = &self.source;
         let ahead = source.objects().far.as_ref().and_then(|far| far.ahead.as_ref());

@@ -16,20 +16,20 @@ pub(super) struct Waits {
     /// For the next bytes.
     pub(super) bytes: Duration,
     /// Bytes a second. An answer that comes more slowly has failed.
-    pub(super) least: u32,
+    pub(super) least: u64,
 }
 
 impl Default for Waits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { connect: seconds(10), answer: seconds(30), bytes: seconds(30), least: LEAST as u32 }
+        Self { connect: seconds(10), answer: seconds(30), bytes: seconds(30), least: LEAST }
     }
 }
 
 impl Waits {
     /// How long so many bytes of a body may take in all.
     pub(super) fn all(&self, bytes: u64) -> Duration {
-        self.answer + Duration::from_secs_f64(bytes as f64 / f64::from(self.least))
+        self.answer + Duration::from_secs_f64(bytes as f64 / self.least as f64)
     }
 }
 

@@ -7,11 +7,9 @@ use super::{
     room::Room,
 };
 use crate::{
+    ends::{LOOK, thread_ends},
     files,
-    store::{
-        Object, Store,
-        stop::{LOOK, Stop},
-    },
+    store::{Object, Store},
     traffic::Traffic,
 };
 use parking_lot::{Mutex, MutexGuard, RwLock};
@@ -97,7 +95,7 @@ impl Cached {
         let flight = loop {
             match self.flight(first).try_lock_for(LOOK) {
                 Some(flight) => break flight,
-                None if self.is_off.load(Relaxed) || Stop::default().is_set() => return Ok(Next::Below(part.end)),
+                None if self.is_off.load(Relaxed) || thread_ends() => return Ok(Next::Below(part.end)),
                 None => {}
             }
         };
