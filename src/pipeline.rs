@@ -7,6 +7,8 @@ mod pin;
 #[expect(clippy::module_inception, reason = "the pipeline itself")]
 mod pipeline;
 mod state;
+#[cfg(test)]
+mod tests;
 mod threads;
 mod transfer;
 mod worker;

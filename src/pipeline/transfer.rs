@@ -61,6 +61,3 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
         uploader.close();
     });
 }
-
-#[cfg(test)]
-mod tests;

@@ -27,32 +27,37 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
         crate::sync::step_back(10); // the cores are left to the threads that copy: see benches/README.md
     }
     while let Some(work) = work(pipeline, worker) {
-        match work {
-            Work::Open { batch, feed, permit, abandoned, since } => {
+        let task = match work {
+            Work::Open { batch, feed, permit, abandoned, workers, since } => {
                 pipeline.counters().took(Stage::SlotWait, batch.key, since, Instant::now());
-                open(pipeline, batch, feed, permit, abandoned);
+                open(pipeline, batch, feed, permit, abandoned, workers).map(|task| (batch, task))
             }
-            Work::Task { batch, task } => {
-                let (rows, mut clock) = (task.rows(), TaskClock::start(pipeline.counters(), worker, batch.key));
-                pipeline.busy.fetch_add(1, Relaxed);
-                // User code is guarded where it is called. Only the `drop` of samples is left.
-                let place = Place { worker: Some(worker), ..batch.place(Stage::Collate) };
-                match during(place, || catch(|| task.run(&mut clock))) {
-                    Ok(done) => {
-                        pipeline.ran(rows, clock.worked());
-                        if let Some((next, skips)) = done {
-                            pipeline.filled(batch, next, skips);
-                            if pipeline.is_host() {
-                                pipeline.made(clock.elapsed());
-                            }
-                        }
-                    }
-                    Err(caught) => pipeline.broke(batch, worker, caught),
-                }
-                pipeline.busy.fetch_sub(1, Relaxed);
-            }
+            Work::Task { batch, task } => Some((batch, task)),
+        };
+        if let Some((batch, task)) = task {
+            run_task(pipeline, worker, batch, task);
         }
     }
+}
+
+fn run_task<O>(pipeline: &Pipeline<O>, worker: usize, batch: BatchId, task: Box<dyn Task<O>>) {
+    let (rows, mut clock) = (task.rows(), TaskClock::start(pipeline.counters(), worker, batch.key));
+    pipeline.busy.fetch_add(1, Relaxed);
+    // User code is guarded where it is called. Only the `drop` of samples is left.
+    let place = Place { worker: Some(worker), ..batch.place(Stage::Collate) };
+    match during(place, || catch(|| task.run(&mut clock))) {
+        Ok(done) => {
+            pipeline.ran(rows, clock.worked());
+            if let Some((next, skips)) = done {
+                pipeline.filled(batch, next, skips);
+                if pipeline.is_host() {
+                    pipeline.made(clock.elapsed());
+                }
+            }
+        }
+        Err(caught) => pipeline.broke(batch, worker, caught),
+    }
+    pipeline.busy.fetch_sub(1, Relaxed);
 }
 
 /// Waits for work for a worker. Returns `None` if the worker has to end.
@@ -63,7 +68,7 @@ pub(super) fn work<O>(pipeline: &Pipeline<O>, worker: usize) -> Option<Work<O>> 
         if let Some(work) =
             state.take_work(pipeline.pool.has_permit(), || pipeline.pool.try_permit(), asked, Instant::now())
         {
-            let more = state.has_work(pipeline.pool.has_permit());
+            let more = pipeline.wants_worker(&state);
             drop(state);
             if more {
                 pipeline.for_workers.notify_one();
@@ -77,26 +82,43 @@ pub(super) fn work<O>(pipeline: &Pipeline<O>, worker: usize) -> Option<Work<O>> 
     None
 }
 
-/// Opens a batch: takes its indices, gives it a slot and cuts it into tasks.
+/// Opens a batch: takes its indices, gives it a slot and cuts it into tasks. Returns its task if there is only one: this
+/// worker runs it at once.
 pub(super) fn open<O>(
     pipeline: &Pipeline<O>,
     batch: BatchId,
     mut feed: Feed,
     permit: Permit,
     abandoned: Arc<AtomicBool>,
-) {
-    let tasks = cut(pipeline, batch, &mut feed, permit, &abandoned);
-    if let Err(error) = &tasks {
-        pipeline.source.faults().saw(error);
+    workers: usize,
+) -> Option<Box<dyn Task<O>>> {
+    let mut tasks = cut(pipeline, batch, &mut feed, permit, &abandoned, workers);
+    let only = match &mut tasks {
+        Ok(tasks) if tasks.len() == 1 => tasks.pop(),
+        Ok(_) => None,
+        Err(error) => {
+            pipeline.source.faults().saw(error);
+            None
+        }
+    };
+    let mut state = pipeline.lock();
+    let (count, left_over) = state.opened(batch, feed, tasks, Instant::now());
+    let wakes = match count {
+        0 => usize::from(pipeline.wants_worker(&state)),
+        _ => count - 1, // this worker looks for work itself
+    };
+    drop(state);
+    for _ in 0..wakes {
+        pipeline.for_workers.notify_one();
     }
-    let (count, left_over) = pipeline.lock().opened(batch, feed, tasks, Instant::now());
-    discard(batch.place(Stage::Read), left_over);
-    for _ in 1..count {
-        pipeline.for_workers.notify_one(); // this worker looks for work itself
+    if left_over.is_some() {
+        discard(batch.place(Stage::Read), (left_over, only));
+        return None;
     }
-    if count == 0 {
+    if count == 0 && only.is_none() {
         pipeline.for_consumers.notify_all();
     }
+    only
 }
 
 fn cut<O>(
@@ -105,13 +127,14 @@ fn cut<O>(
     feed: &mut Feed,
     permit: Permit,
     abandoned: &Arc<AtomicBool>,
+    workers: usize,
 ) -> Result<Vec<Box<dyn Task<O>>>, Error> {
     let at = BatchPlace { key: batch.key, position: feed.position() };
     let sampling = Span::new(pipeline.counters(), Stage::Sampler, batch.key);
     end_waits_with(abandoned); // a sampler may read from a store
     let BatchIndices { indices, occurrences } = feed.take(batch.place(Stage::Sampler))?;
     drop(sampling);
-    let chunk = pipeline.chunk(indices.len(), pipeline.lock().workers());
+    let chunk = pipeline.chunk(indices.len(), workers);
     let plan = Arc::new(BatchPlan {
         at,
         indices: indices.into(),

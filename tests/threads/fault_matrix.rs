@@ -13,7 +13,7 @@
 //! - `Sampler::indices` itself: it runs in `iter()`, on the caller's thread, where no timeout ends the wait for a call that hangs.
 //!   `loader/faults.rs` has one that panics.
 //! - A sample's drop that panics (`loader/faults.rs`), an `on_fault` that does (`loader/policies.rs`).
-//! - Pin and transfer: a CPU backend has no link. `src/pipeline/transfer/tests/faults.rs` runs the transfer threads on a
+//! - Pin and transfer: a CPU backend has no link. `src/pipeline/tests/faults.rs` runs the transfer threads on a
 //!   device whose uploads fail or panic, at once or after a part of the batch was sent, or whose copies end in an
 //!   error, and on one whose decoder of images fails or panics. `gpu/main.rs` has an error and a panic of a dataset, and a device without memory, on a GPU. No test has a
 //!   `MapTensors` that fails, or a call of the driver that hangs.

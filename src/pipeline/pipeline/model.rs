@@ -148,8 +148,10 @@ impl Model {
     fn open_one(&self) -> (BatchId, Box<dyn Task<usize>>) {
         loop {
             match worker::work(&self.pipeline, 0).unwrap() {
-                Work::Open { batch, feed, permit, abandoned, .. } => {
-                    worker::open(&self.pipeline, batch, feed, permit, abandoned)
+                Work::Open { batch, feed, permit, abandoned, workers, .. } => {
+                    if let Some(task) = worker::open(&self.pipeline, batch, feed, permit, abandoned, workers) {
+                        return (batch, task);
+                    }
                 }
                 Work::Task { batch, task } => return (batch, task),
             }

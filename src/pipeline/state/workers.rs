@@ -13,7 +13,8 @@ pub(crate) enum Work<O> {
     /// Some rows of a batch.
     Task { batch: BatchId, task: Box<dyn Task<O>> },
     /// A batch must be opened. Its epoch has lent its feed for this, so no other worker opens its next batch.
-    Open { batch: BatchId, feed: Feed, permit: Permit, abandoned: Arc<AtomicBool>, since: Instant },
+    /// `workers` is the number of workers that there are to be.
+    Open { batch: BatchId, feed: Feed, permit: Permit, abandoned: Arc<AtomicBool>, workers: usize, since: Instant },
 }
 
 impl<O> Epoch<O> {
@@ -86,7 +87,7 @@ impl<O> State<O> {
         asked: Instant,
         now: Instant,
     ) -> Option<Work<O>> {
-        let depth = self.depth;
+        let (depth, workers) = (self.depth, self.workers);
         if !has_permit {
             self.epochs.iter_mut().filter(|epoch| epoch.may_open(depth)).for_each(|epoch| {
                 epoch.lacks.get_or_insert(now);
@@ -106,6 +107,7 @@ impl<O> State<O> {
                     feed,
                     permit,
                     abandoned: Arc::clone(&epoch.abandoned),
+                    workers,
                     since,
                 }
             }

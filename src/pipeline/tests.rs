@@ -1,4 +1,4 @@
-//! Transfer threads without a GPU.
+//! The pipeline of an accelerator, without a GPU.
 
 mod epochs;
 mod fake;
