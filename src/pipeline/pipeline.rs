@@ -57,7 +57,7 @@ pub(crate) struct Pipeline<O> {
     row_ns: CachePadded<AtomicU64>,
     /// The time that tasks took, in nanoseconds.
     worked_ns: CachePadded<AtomicU64>,
-    /// Whether a whole batch takes no longer than to wake a worker does.
+    /// Whether one worker made the last batch alone, in no more time than it takes to wake another.
     is_small: AtomicBool,
     /// The workers in a task.
     pub(super) busy: CachePadded<AtomicUsize>,
@@ -155,9 +155,13 @@ impl<O> Pipeline<O> {
         self.row_ns.store(mean.max(1), Relaxed); // workers that race may lose a sample; a mean allows that
     }
 
-    /// Notes how long the last task of a batch took on a CPU backend, with all that this worker did to end the batch.
+    /// Notes how long one worker took for all rows of a batch and for what came after them. On an accelerator other threads
+    /// go on with the batch, so there none counts as small.
     pub(super) fn made(&self, time: Duration) {
-        self.is_small.store(time <= SMALL, Relaxed);
+        let is_small = self.is_host() && time <= SMALL;
+        if self.is_small.load(Relaxed) != is_small {
+            self.is_small.store(is_small, Relaxed);
+        }
     }
 
     /// The time that all tasks together took so far.

@@ -17,7 +17,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// What a worker does until it has to end.
@@ -27,20 +27,24 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>, worker: usize) {
         crate::sync::step_back(10); // the cores are left to the threads that copy: see benches/README.md
     }
     while let Some(work) = work(pipeline, worker) {
-        let task = match work {
+        match work {
             Work::Open { batch, feed, permit, abandoned, workers, since } => {
                 pipeline.counters().took(Stage::SlotWait, batch.key, since, Instant::now());
-                open(pipeline, batch, feed, permit, abandoned, workers).map(|task| (batch, task))
+                if let Some(whole) = open(pipeline, batch, feed, permit, abandoned, workers) {
+                    let time = run_task(pipeline, worker, batch, whole);
+                    pipeline.made(time);
+                }
             }
-            Work::Task { batch, task } => Some((batch, task)),
-        };
-        if let Some((batch, task)) = task {
-            run_task(pipeline, worker, batch, task);
+            Work::Task { batch, task } => {
+                run_task(pipeline, worker, batch, task);
+                pipeline.made(Duration::MAX); // a batch of several tasks is not small
+            }
         }
     }
 }
 
-fn run_task<O>(pipeline: &Pipeline<O>, worker: usize, batch: BatchId, task: Box<dyn Task<O>>) {
+/// Runs a task, and passes on its batch if it was the last one. Returns the time that all of this took.
+fn run_task<O>(pipeline: &Pipeline<O>, worker: usize, batch: BatchId, task: Box<dyn Task<O>>) -> Duration {
     let (rows, mut clock) = (task.rows(), TaskClock::start(pipeline.counters(), worker, batch.key));
     pipeline.busy.fetch_add(1, Relaxed);
     // User code is guarded where it is called. Only the `drop` of samples is left.
@@ -50,14 +54,12 @@ fn run_task<O>(pipeline: &Pipeline<O>, worker: usize, batch: BatchId, task: Box<
             pipeline.ran(rows, clock.worked());
             if let Some((next, skips)) = done {
                 pipeline.filled(batch, next, skips);
-                if pipeline.is_host() {
-                    pipeline.made(clock.elapsed());
-                }
             }
         }
         Err(caught) => pipeline.broke(batch, worker, caught),
     }
     pipeline.busy.fetch_sub(1, Relaxed);
+    clock.elapsed()
 }
 
 /// Waits for work for a worker. Returns `None` if the worker has to end.

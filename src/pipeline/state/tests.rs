@@ -154,7 +154,7 @@ fn a_batch_is_opened_by_one_worker_with_a_permit() {
     assert!(fixture.take().is_none(), "it is being opened");
     fixture.state.opened(batch, feed, Ok(Vec::new()), fixture.now);
     let held: Vec<_> = std::iter::from_fn(|| fixture.pool.try_permit()).collect();
-    assert!(fixture.take().is_none() && !fixture.state.has_work(false), "no permit is left");
+    assert!(fixture.take().is_none() && !fixture.state.has_work_for_sleepers(false, false), "no permit is left");
     drop((permit, held));
     assert!(fixture.take().is_some());
 }

@@ -65,11 +65,6 @@ impl<O> State<O> {
         goes_on
     }
 
-    /// Whether a worker could do something.
-    pub(crate) fn has_work(&self, has_permit: bool) -> bool {
-        !self.closed && self.epochs.iter().any(|epoch| epoch.has_work(has_permit, self.depth))
-    }
-
     /// Whether there is work for a worker that sleeps. It may sleep on while an epoch of small batches has more than half of
     /// what it may have ahead of its consumer, and more than the `prefetch`.
     pub(crate) fn has_work_for_sleepers(&self, has_permit: bool, are_small: bool) -> bool {
