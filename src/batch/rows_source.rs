@@ -1,4 +1,5 @@
-//! A collate over a dataset: what all batches made row by row share.
+//! A collate over a dataset: what all batches made row by row share. Its `Source` is in `rows_task.rs`, beside the tasks that it
+//! opens.
 
 use super::{raw::RawBatch, samples::Samples, write::RowWriter};
 use crate::{

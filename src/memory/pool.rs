@@ -1,10 +1,10 @@
 //! Slots: how many there are, who may have one, and how much memory they may take.
 //!
 //! A batch needs a permit to exist on the host. The number of permits is fixed. A permit gets memory within the byte
-//! limit, in the exact size asked for. On an accelerator it is allocated on the pin thread ahead of its use. It is kept
-//! for the loader's life.
+//! limit, in the exact size asked for. On an accelerator the pin thread allocates it ahead of its use if the size is known;
+//! else the thread that needs it does. It is kept for the loader's life.
 //!
-//! Some memory can be away. On a CPU backend this is the memory of the consumer's batches. Memory that is away does not
+//! Some memory can be away. On a CPU backend this is the memory of finished batches, whose tensors have it. Memory that is away does not
 //! count towards the limit. When it comes back, the pool keeps it if there is room.
 
 use super::{

@@ -278,10 +278,10 @@ impl<O> Pipeline<O> {
 
     /// The same for an error that was reported already.
     fn deliver(&self, batch: BatchId, ready: Result<Ready<O>, Error>) -> bool {
-        let passed_all = matches!(ready, Ok(Ready::Raw(_) | Ready::Finished(_)));
+        let was_pinned = matches!(ready, Ok(Ready::Raw(_) | Ready::Finished(_)));
         let left_over = self.lock().put_ready(batch, ready, Instant::now());
         self.for_consumers.notify_all();
-        if !passed_all {
+        if !was_pinned {
             self.for_queue(Queue::Pin).notify_one(); // the next batch to pin may have waited behind this one
         }
         self.taken(batch, left_over)

@@ -83,7 +83,7 @@ struct Epoch<O> {
     id: EpochId,
     /// The loader's number of the epoch, and the device that it is for.
     key: BatchKey,
-    /// `None` while a worker opens a batch, and when no batch is left to open.
+    /// `None` while a worker opens a batch, and in an epoch without batches.
     feed: Option<Feed>,
     /// The number after that of the last batch.
     end: usize,

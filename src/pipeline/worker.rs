@@ -107,7 +107,7 @@ pub(super) fn open<O>(
     let (count, left_over) = state.opened(batch, feed, tasks, Instant::now());
     let wakes = match count {
         0 => usize::from(pipeline.wants_worker(&state)),
-        _ => count - 1, // this worker looks for work itself
+        _ => count - 1, // it takes one of them itself
     };
     drop(state);
     for _ in 0..wakes {
