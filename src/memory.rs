@@ -20,11 +20,11 @@ pub use block::{HeapAlloc, HostAlloc, HostBlock};
 pub(crate) use cgroup::{check_system, free_memory};
 #[cfg(feature = "vision")]
 pub(crate) use compact::close_up;
-pub(crate) use compact::{remove_rows, trim_padding};
+pub(crate) use compact::{remove_rows, spread, trim_padding};
 pub use image_field::Decoder;
 pub(crate) use image_field::Values;
 pub use layout::Field;
-pub(crate) use layout::SlotLayout;
+pub(crate) use layout::{Planes, RowSize, SlotLayout};
 pub(crate) use limits::Limited;
 pub use limits::MemoryLimit;
 pub(crate) use pool::{AwaitsPermits, Permit, Pool, PoolLimits, SPARE, Wait};

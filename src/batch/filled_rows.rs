@@ -11,7 +11,7 @@ use super::{
 use crate::{
     device::{Part, Uploaded, Uploader},
     fault::{Error, guard},
-    memory::{Field, Pool, Slot, SlotLayout, Wait, trim_padding},
+    memory::{Field, Pool, RowSize, Slot, SlotLayout, Wait, trim_padding},
     observe::Span,
     picture_row::LongFiles,
     vocabulary::{Place, Stage},
@@ -31,10 +31,10 @@ pub(super) struct FilledRows<I, O> {
     pub(super) source: Arc<RowsSource<I, O>>,
     pub(super) slot: Slot,
     pub(super) plan: Arc<BatchPlan>,
-    /// The longest row of each field, if any field is padded.
-    pub(super) longest: Vec<usize>,
-    /// The lengths of padded fields, by row and then by field; empty without such fields.
-    pub(super) lengths: Vec<usize>,
+    /// The largest row of each field, if any field is padded.
+    pub(super) largest: Vec<RowSize>,
+    /// The sizes of padded fields, by row and then by field; empty without such fields.
+    pub(super) sizes: Vec<RowSize>,
     /// Files for the device that are longer than their rows.
     #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "only images are files"))]
     pub(super) long: LongFiles,
@@ -45,7 +45,7 @@ pub(super) struct FilledRows<I, O> {
 impl<I: Send + 'static, O: Send + 'static> Filled<O> for FilledRows<I, O> {
     fn pin(mut self: Box<Self>, _: &Arc<Pool>, _: &Wait<'_>) -> Result<Box<dyn Filled<O>>, Error> {
         let rows = self.plan.indices.len();
-        self.longest = trim_padding(&self.source.layout, &mut self.slot, rows, &self.lengths);
+        self.largest = trim_padding(&self.source.layout, &mut self.slot, rows, &self.sizes);
         Ok(self)
     }
 
@@ -80,12 +80,12 @@ impl<I: Send + 'static, O: Send + 'static> Filled<O> for FilledRows<I, O> {
         if self.plan.indices.is_empty() {
             return Ok(Ready::Empty); // none of its files could be decoded
         }
-        let Self { source, mut slot, plan, longest, lengths, decoded, .. } = *self;
+        let Self { source, mut slot, plan, largest, sizes, decoded, .. } = *self;
         let RowsSource { samples, layout, target, .. } = &*source;
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let mut raw = RawBatch::new(plan.indices.len(), target.device.clone(), samples.seed, plan.at);
-        (raw.indices, raw.lengths) = (Some(Arc::clone(&plan.indices)), lengths);
-        let sent = upload_rows(layout, slot, &longest, decoded, &mut raw, uploader, plan.place(Stage::Transfer))?;
+        (raw.indices, raw.sizes) = (Some(Arc::clone(&plan.indices)), sizes);
+        let sent = upload_rows(layout, slot, &largest, decoded, &mut raw, uploader, plan.place(Stage::Transfer))?;
         samples.counters.sent(if target.host { 0 } else { sent });
         Ok(Ready::Raw(Box::new(move || {
             let (items, key) = (raw.len(), raw.key());
@@ -100,8 +100,8 @@ impl<I: Send + 'static, O: Send + 'static> Filled<O> for FilledRows<I, O> {
 impl<I, O> FilledRows<I, O> {
     /// Makes the images on the device. Notes the row of a file that can be decoded neither there nor here.
     fn decode_rows(&mut self, uploader: &mut Uploader, refused: &Cell<Option<usize>>) -> Result<Vec<Uploaded>, Error> {
-        let Self { source, slot, plan, longest, long, .. } = self;
-        let all = parts(&source.layout, plan.indices.len(), longest);
+        let Self { source, slot, plan, largest, long, .. } = self;
+        let all = parts(&source.layout, plan.indices.len(), largest);
         let place = plan.place(Stage::Decode);
         let redo = |row: usize, picture: &PictureRow, file: &[u8]| {
             let place = Place { index: plan.indices.get(row).copied(), ..place };
@@ -117,14 +117,14 @@ impl<I, O> FilledRows<I, O> {
         let decided = self.source.samples.faults.decide(bad, &mut skips, 0, |_| Err(Error::Ended));
         decided.map_err(|(_, error)| error)?;
         left.skip(row, None);
-        for Part { range, .. } in parts(&self.source.layout, rows, &self.longest) {
+        for Part { range, .. } in parts(&self.source.layout, rows, &self.largest) {
             let len = range.len() / rows;
             close_up(&mut self.slot.as_mut_slice()[range], len, row..rows, &left.skipped);
         }
-        if !self.lengths.is_empty() {
+        if !self.sizes.is_empty() {
             let fields = self.source.layout.fields.len();
-            close_up(&mut self.lengths, fields, row..rows, &left.skipped);
-            self.lengths.truncate((rows - 1) * fields);
+            close_up(&mut self.sizes, fields, row..rows, &left.skipped);
+            self.sizes.truncate((rows - 1) * fields);
         }
         self.plan = self.plan.without(&left);
         Ok(skips)
@@ -132,9 +132,9 @@ impl<I, O> FilledRows<I, O> {
 }
 
 /// The tensors of the first `rows` rows of a slot.
-fn parts(layout: &SlotLayout, rows: usize, longest: &[usize]) -> Vec<Part> {
+fn parts(layout: &SlotLayout, rows: usize, largest: &[RowSize]) -> Vec<Part> {
     let part = |(at, field): (usize, &Field)| {
-        let shape = field.batch_shape(rows, longest.get(at).copied().unwrap_or(0));
+        let shape = field.batch_shape(rows, largest.get(at).copied().unwrap_or_default());
         let (start, images) = (layout.offset(at), layout.image_values(at).filter(|_| layout.decoding));
         let len = match images {
             Some(_) => rows * layout.row_bytes(at),
@@ -150,13 +150,13 @@ fn parts(layout: &SlotLayout, rows: usize, longest: &[usize]) -> Vec<Part> {
 pub(crate) fn upload_rows(
     layout: &SlotLayout,
     slot: Slot,
-    longest: &[usize],
+    largest: &[RowSize],
     decoded: Vec<Uploaded>,
     raw: &mut RawBatch,
     uploader: &mut Uploader,
     place: Place,
 ) -> Result<usize, Error> {
-    let all = parts(layout, raw.len(), longest);
+    let all = parts(layout, raw.len(), largest);
     let mut tensors = uploader.upload(slot, &all, place)?.into_iter();
     let mut decoded = decoded.into_iter();
     for (field, part) in layout.fields.iter().zip(&all) {

@@ -3,7 +3,7 @@
 use crate::{
     device::{AnyTensor, Uploaded},
     fault::FieldError,
-    memory::Field,
+    memory::{Field, RowSize},
     rng::{KeyedRng, Purpose},
     vocabulary::BatchKey,
 };
@@ -29,8 +29,8 @@ pub struct RawBatch {
     seed: u64,
     place: BatchPlace,
     pub(crate) indices: Option<Arc<[usize]>>,
-    /// The lengths of padded fields, by row and then by field; empty without such fields.
-    pub(crate) lengths: Vec<usize>,
+    /// The sizes of padded fields, by row and then by field; empty without such fields.
+    pub(crate) sizes: Vec<RowSize>,
 }
 
 /// A batch, and where it stands.
@@ -48,6 +48,8 @@ struct RawField {
     tensor: Option<Uploaded>,
     dtype: DType,
     shape: Shape,
+    /// Its rows vary in height and width.
+    is_flat: bool,
 }
 
 impl RawField {
@@ -60,17 +62,17 @@ impl RawField {
 
 impl RawBatch {
     pub(crate) fn new(rows: usize, device: Device, seed: u64, place: BatchPlace) -> Self {
-        Self { fields: Vec::new(), rows, device, seed, place, indices: None, lengths: Vec::new() }
+        Self { fields: Vec::new(), rows, device, seed, place, indices: None, sizes: Vec::new() }
     }
 
-    /// The tensors of all fields in the layout's order, and the lengths of padded fields, by row and then by field.
-    pub(crate) fn into_tensors(self) -> (impl Iterator<Item = AnyTensor>, Vec<usize>) {
-        (self.fields.into_iter().filter_map(|field| field.tensor.map(Uploaded::tensor)), self.lengths)
+    /// The tensors of all fields in the layout's order, and the sizes of padded fields, by row and then by field.
+    pub(crate) fn into_tensors(self) -> (impl Iterator<Item = AnyTensor>, Vec<RowSize>) {
+        (self.fields.into_iter().filter_map(|field| field.tensor.map(Uploaded::tensor)), self.sizes)
     }
 
     pub(crate) fn push(&mut self, field: &Field, shape: &Shape, tensor: Uploaded) {
         let (name, tensor, dtype, shape) = (field.name.clone(), Some(tensor), field.dtype, shape.clone());
-        self.fields.push(RawField { name, tensor, dtype, shape });
+        self.fields.push(RawField { name, tensor, dtype, shape, is_flat: field.is_flat });
     }
 
     /// The tensor of a field: `[rows, ..row shape]`, in the field's dtype; unsigned dtypes are `Int` tensors.
@@ -78,10 +80,7 @@ impl RawBatch {
     /// # Errors
     /// If there is no such field, it has another rank or kind, or it was taken before.
     pub fn take<const D: usize, K: Basic + 'static>(&mut self, name: &str) -> Result<Tensor<D, K>, FieldError> {
-        let Some(at) = self.fields.iter().position(|field| field.name == name) else {
-            let known = self.fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
-            return Err(FieldError::Unknown { name: name.into(), known });
-        };
+        let at = self.find(name)?;
         let field = &mut self.fields[at];
         let kind = type_name::<K>().rsplit("::").next().unwrap_or_default();
         let wanted = |field: &RawField| (field.name.to_string(), format!("Tensor<{D}, {kind}>"));
@@ -107,6 +106,28 @@ impl RawBatch {
         let tensor = self.take::<D, Int>(name)?;
         let own = self.device.settings().int_dtype;
         Ok(if tensor.dtype() == DType::from(own) { tensor } else { tensor.cast(own) })
+    }
+
+    /// The height and width of each row of a field that varies in two dimensions ([`Field::padded_2d`],
+    /// [`Field::any_size`]), in the order of the rows. The rest of a row is padding.
+    ///
+    /// # Errors
+    /// If there is no such field, or its rows have one size.
+    pub fn sizes(&self, name: &str) -> Result<Vec<[usize; 2]>, FieldError> {
+        let at = self.find(name)?;
+        if !self.fields[at].is_flat {
+            let problem = "has rows of one size: their heights and widths are those of its tensor";
+            return Err(FieldError::Image { name: name.into(), problem });
+        }
+        let of_field = self.sizes.iter().skip(at).step_by(self.fields.len());
+        Ok(of_field.map(|size| [size.lines(), size.steps()]).collect())
+    }
+
+    fn find(&self, name: &str) -> Result<usize, FieldError> {
+        self.fields.iter().position(|field| field.name == name).ok_or_else(|| {
+            let known = self.fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
+            FieldError::Unknown { name: name.into(), known }
+        })
     }
 
     /// The number of samples.

@@ -2,7 +2,7 @@
 
 use crate::{
     fault::FieldError,
-    memory::{Chunk, Field, SlotLayout},
+    memory::{Chunk, Field, Planes, RowSize, SlotLayout, spread},
     picture_row::LongFiles,
 };
 use burn::tensor::Element;
@@ -53,16 +53,16 @@ pub struct RowMut<'a> {
     pub(super) row: usize,
     /// One bit per field.
     written: u64,
-    /// The length of each padded field, written as the collate writes it.
-    lengths: &'a mut [usize],
+    /// The size of each padded field, written as the collate writes it.
+    sizes: &'a mut [RowSize],
     /// Takes files that are longer than the row.
     #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "only images are files"))]
     pub(super) long: &'a mut LongFiles,
 }
 
 impl<'a> RowMut<'a> {
-    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, lengths: &'a mut [usize], long: &'a mut LongFiles) -> Self {
-        Self { chunk, row, written: 0, lengths, long }
+    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, sizes: &'a mut [RowSize], long: &'a mut LongFiles) -> Self {
+        Self { chunk, row, written: 0, sizes, long }
     }
 
     #[inline]
@@ -85,13 +85,13 @@ impl<'a> RowMut<'a> {
         let (at, field) = self.find(name)?;
         check_dtype::<E>(field)?;
         if field.pad.is_some() {
+            two_dimensions(field)?;
             let max = self.chunk.layout().values(at);
             let step = max / field.shape[0];
             if values.len() > max || !values.len().is_multiple_of(step) {
                 return Err(FieldError::Padded { name: name.into(), max, step, given: values.len() });
             }
-            let length = values.len() / step;
-            self.lengths[at] = length;
+            self.sizes[at] = RowSize::new(1, values.len() / step);
         } else if values.len() != self.chunk.layout().values(at) {
             let expected = self.chunk.layout().values(at);
             no_image(self.chunk.layout(), at)?;
@@ -101,6 +101,40 @@ impl<'a> RowMut<'a> {
         self.chunk.copy(at, self.row, bytes);
         self.written |= 1 << at; // layouts have at most 64 fields
         Ok(())
+    }
+
+    /// Copies `values` into a field whose rows vary in two dimensions ([`Field::padded_2d`]). They are those of
+    /// `[height, width]`, or of as many planes of that size as the field has, one after the other.
+    ///
+    /// # Errors
+    /// If the layout has no such field, its dtype is another, the row is larger than the field allows, or there are more or
+    /// fewer values than the size says.
+    pub fn write_2d<E: Element>(&mut self, name: &str, size: [usize; 2], values: &[E]) -> Result<(), FieldError> {
+        let (at, field) = self.find(name)?;
+        check_dtype::<E>(field)?;
+        if !field.is_flat || field.is_image() {
+            let problem =
+                "does not vary in two dimensions: write it by another method, or make it by `Field::padded_2d`";
+            return Err(FieldError::Image { name: name.into(), problem });
+        }
+        let whole = field.planes();
+        let [height, width] = size;
+        let expected = height.checked_mul(width).and_then(|plane| plane.checked_mul(whole.planes));
+        if height > whole.lines || width > whole.steps || expected != Some(values.len()) {
+            let largest = [whole.planes, whole.lines, whole.steps];
+            return Err(FieldError::Size { name: name.into(), largest, size, given: values.len() });
+        }
+        self.chunk.copy(at, self.row, bytemuck::cast_slice(values));
+        self.note_size(at, whole, size);
+        self.written |= 1 << at;
+        Ok(())
+    }
+
+    /// Notes the height and width of a row, and spreads its values, which lie close together, over the lines of the field.
+    pub(super) fn note_size(&mut self, at: usize, whole: Planes, [height, width]: [usize; 2]) {
+        let size = RowSize::new(height, width);
+        spread(self.chunk.bytes_mut(at, self.row), whole, size);
+        self.sizes[at] = size;
     }
 
     /// Writes one value into a field of one value per row.
@@ -120,6 +154,7 @@ impl<'a> RowMut<'a> {
     pub fn slice_mut<E: Element + bytemuck::Pod>(&mut self, name: &str) -> Result<&mut [E], FieldError> {
         let (at, field) = self.find(name)?;
         check_dtype::<E>(field)?;
+        two_dimensions(field)?;
         if field.pad.is_some() {
             let max = self.chunk.layout().values(at);
             let step = max / field.shape[0];
@@ -147,6 +182,18 @@ impl<'a> RowMut<'a> {
         let first = &self.chunk.layout().fields[self.written.trailing_ones() as usize];
         FieldError::Unwritten { name: first.name.to_string() }
     }
+}
+
+fn two_dimensions(field: &Field) -> Result<(), FieldError> {
+    if !field.is_flat {
+        return Ok(());
+    }
+    let problem = if field.is_image() {
+        "takes images: write it by `RowMut::image`"
+    } else {
+        "varies in two dimensions: write it by `RowMut::write_2d`"
+    };
+    Err(FieldError::Image { name: field.name.to_string(), problem })
 }
 
 #[cold]

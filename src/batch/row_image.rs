@@ -46,13 +46,24 @@ impl RowMut<'_> {
         };
         let (width, height) = image.dimensions();
         let (field_height, field_width) = (field.shape[1], field.shape[2]);
-        if (width as usize, height as usize) != (field_width, field_height) {
+        let size = [height as usize, width as usize];
+        let fits = if field.is_flat {
+            size[0] <= field_height && size[1] <= field_width
+        } else {
+            size == [field_height, field_width]
+        };
+        if !fits {
             return Err(VisionError::FieldSize { field: name.into(), width, height, field_width, field_height });
         }
+        let whole = field.is_flat.then(|| field.planes());
+        let bytes = 3 * size[0] * size[1] * field.dtype.size();
         let (decoding, most) = (self.chunk.layout().decoding, self.chunk.layout().room(at));
         let (values, row) = (Arc::clone(values), self.chunk.bytes_mut(at, self.row));
         if !decoding {
-            write_values(image, &values, row)?;
+            write_values(image, &values, &mut row[..bytes])?;
+            if let Some(whole) = whole {
+                self.note_size(at, whole, size);
+            }
         } else if let Some((head, file)) = write_row(image, most, row, 3 * field_width * field_height)? {
             // Two fields of a row may have long files.
             let place = 64 * self.row + at; // layouts have at most 64 fields

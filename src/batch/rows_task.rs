@@ -13,7 +13,7 @@ use super::{
 use crate::{
     device::Target,
     fault::{Doing, Error, Faults, Skips},
-    memory::{Chunk, Permit, Pool, Slot, Wait, remove_rows},
+    memory::{Chunk, Permit, Pool, RowSize, Slot, Wait, remove_rows},
     observe::TaskClock,
     picture_row::LongFiles,
     vocabulary::{Place, Stage},
@@ -24,8 +24,8 @@ use std::sync::Arc;
 struct Written {
     /// The slot, from the chunk that was finished last.
     slot: Option<Slot>,
-    /// The lengths of padded fields, by row and then by field; empty without such fields.
-    lengths: Vec<usize>,
+    /// The sizes of padded fields, by row and then by field; empty without such fields.
+    sizes: Vec<RowSize>,
     long: LongFiles,
 }
 
@@ -41,7 +41,7 @@ struct TaskRows<'a, I, O> {
     worker: usize,
     chunk: &'a mut Chunk,
     long: &'a mut LongFiles,
-    lengths: &'a mut [usize],
+    sizes: &'a mut [RowSize],
 }
 
 impl<I, O> TaskRows<'_, I, O> {
@@ -52,8 +52,8 @@ impl<I, O> TaskRows<'_, I, O> {
         clock: Option<&mut TaskClock<'_>>,
     ) -> Result<(), (usize, Error)> {
         let Job { source, plan, .. } = self.job;
-        let lengths = &mut self.lengths[(first - self.chunk.rows().start) * source.layout.fields.len()..];
-        let rows = Rows { chunk: self.chunk, first, lengths, long: self.long };
+        let sizes = &mut self.sizes[(first - self.chunk.rows().start) * source.layout.fields.len()..];
+        let rows = Rows { chunk: self.chunk, first, sizes, long: self.long };
         let place = |position| Place { stage: Stage::Collate, ..plan.sample(position, self.worker) };
         source.collate.write_rows(samples, rows, &plan.abandoned, &place, clock)
     }
@@ -84,28 +84,28 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for RowsTask<I, O> {
         let Self { job, mut chunk, mut long } = *self;
         let Job { source, plan, .. } = &*job;
         let (rows, fields, worker) = (chunk.rows(), source.layout.fields.len(), clock.worker());
-        let mut lengths = vec![0; rows.len() * fields];
+        let mut sizes = vec![RowSize::default(); rows.len() * fields];
         let mut skips = Skips::default();
-        let places = TaskRows { job: &job, worker, chunk: &mut chunk, long: &mut long, lengths: &mut lengths };
+        let places = TaskRows { job: &job, worker, chunk: &mut chunk, long: &mut long, sizes: &mut sizes };
         let fill = Fill { samples: &source.samples, plan, worker, skips: &mut skips, clock, places };
         let filled = fill.run(rows.clone(), source.samples.group(source.group));
         clock.end(rows.len());
         Doing::here().whole(Place { worker: Some(worker), ..plan.place(Stage::Collate) });
         let add = |all: &mut Written| {
             let first = rows.start * fields;
-            if let Some(all) = all.lengths.get_mut(first..first + lengths.len()) {
-                all.copy_from_slice(&lengths);
+            if let Some(all) = all.sizes.get_mut(first..first + sizes.len()) {
+                all.copy_from_slice(&sizes);
             }
             all.long.extend(long);
             all.slot = chunk.finish();
         };
-        job.end(filled, skips, add, |Written { slot, mut lengths, long }, skips| {
+        job.end(filled, skips, add, |Written { slot, mut sizes, long }, skips| {
             let mut slot = slot.ok_or(Error::Ended)?; // it is there, or a chunk was dropped
-            remove_rows(&source.layout, &mut slot, &mut lengths, plan.indices.len(), &skips.skipped);
+            remove_rows(&source.layout, &mut slot, &mut sizes, plan.indices.len(), &skips.skipped);
             let (source, plan) = (Arc::clone(source), plan.without(skips));
             let pads = source.layout.has_padded();
             let rows =
-                Box::new(FilledRows { source, slot, plan, longest: Vec::new(), lengths, long, decoded: Vec::new() });
+                Box::new(FilledRows { source, slot, plan, largest: Vec::new(), sizes, long, decoded: Vec::new() });
             Ok(if pads { Next::Pin(rows) } else { Next::Send(rows) })
         })
     }
@@ -156,8 +156,12 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
         }
         let slot = pool.slot(permit, self.layout.bytes(), wait)?;
         let chunks = slot.split(&self.layout, rows, self.samples.chunk(chunk));
-        let lengths = if self.layout.has_padded() { vec![0; rows * self.layout.fields.len()] } else { Vec::new() };
-        let job = Job::new(self, plan, chunks.len(), Written { slot: None, lengths, long: LongFiles::new() });
+        let sizes = if self.layout.has_padded() {
+            vec![RowSize::default(); rows * self.layout.fields.len()]
+        } else {
+            Vec::new()
+        };
+        let job = Job::new(self, plan, chunks.len(), Written { slot: None, sizes, long: LongFiles::new() });
         let task =
             |chunk| Box::new(RowsTask { job: Arc::clone(&job), chunk, long: LongFiles::new() }) as Box<dyn Task<O>>;
         Ok(chunks.into_iter().map(task).collect())

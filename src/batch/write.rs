@@ -3,18 +3,18 @@
 use super::{collate::Collate, row::RowMut};
 use crate::{
     fault::{Doing, Error, guard_at},
-    memory::{Chunk, Field},
+    memory::{Chunk, Field, RowSize},
     observe::TaskClock,
     picture_row::LongFiles,
     vocabulary::{Place, Stage},
 };
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Where samples are written: the rows of a chunk from `first` on, and the lengths of their padded fields.
+/// Where samples are written: the rows of a chunk from `first` on, and the sizes of their padded fields.
 pub(crate) struct Rows<'a> {
     pub(crate) chunk: &'a mut Chunk,
     pub(crate) first: usize,
-    pub(crate) lengths: &'a mut [usize],
+    pub(crate) sizes: &'a mut [RowSize],
     /// Takes files that are longer than their rows.
     pub(crate) long: &'a mut LongFiles,
 }
@@ -49,19 +49,19 @@ impl<I, C: Collate<I>> RowWriter<I> for C {
         place: &dyn Fn(usize) -> Place,
         mut clock: Option<&mut TaskClock<'_>>,
     ) -> Result<(), (usize, Error)> {
-        let Rows { chunk, first, lengths, long } = rows;
+        let Rows { chunk, first, sizes, long } = rows;
         let fields = chunk.layout().fields.len();
         let doing = Doing::here();
         let written = guard_at(
             || place(doing.noted().0),
             || {
                 let doing = &*doing;
-                for ((position, sample), lengths) in (first..).zip(samples).zip(lengths.chunks_mut(fields)) {
+                for ((position, sample), sizes) in (first..).zip(samples).zip(sizes.chunks_mut(fields)) {
                     if abandoned.load(Relaxed) {
                         return Ok(());
                     }
                     doing.note(position, Stage::Collate);
-                    let mut row = RowMut::new(chunk, position, lengths, long);
+                    let mut row = RowMut::new(chunk, position, sizes, long);
                     self.write(sample, &mut row)?;
                     row.complete()?;
                     if let Some(clock) = &mut clock {

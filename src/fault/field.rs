@@ -44,7 +44,22 @@ pub enum FieldError {
         /// The number of values that were given.
         given: usize,
     },
-    /// A field of images was written as values, or another field as an image.
+    /// A row of a field that varies in two dimensions is larger than the field allows, or has not all values of its size.
+    #[error(
+        "field `{name}` takes rows of {} plane(s) of up to {} x {} (height, width); {} x {} with {given} values is none",
+        largest[0], largest[1], largest[2], size[0], size[1]
+    )]
+    Size {
+        /// The field.
+        name: String,
+        /// The planes of a row, and the greatest height and width.
+        largest: [usize; 3],
+        /// The height and width that were given.
+        size: [usize; 2],
+        /// The number of values that were given.
+        given: usize,
+    },
+    /// A field was written or read in a way that is not for its kind: an image as values, another field as an image.
     #[error("field `{name}` {problem}")]
     Image {
         /// The field.
@@ -83,6 +98,8 @@ impl FieldError {
             ", or give `Field::new` their dtype",
             "` takes images: write it by `RowMut::image`",
             "` takes no images: make it by `Field::image`",
+            "` varies in two dimensions: write it by `RowMut::write_2d`",
+            "` does not vary in two dimensions: write it by another method",
         ];
         texts.iter().any(|part| text.contains(part))
     }

@@ -100,6 +100,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// - with [`augment`](Self::augment): changes on the host are other ones in each epoch, so use those for the device
     ///   (`vision::device`) in `finish`;
     /// - with [`from_batcher`](Self::from_batcher): its batches have no rows;
+    /// - with a field whose rows vary in two dimensions;
     /// - if every sample is bad.
     ///
     /// The first error in place of a batch while the dataset is read. Under `BadSamples::Fail` this is the first bad
@@ -126,6 +127,10 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let mut checked = Checked::new(options, dataset.len(), Arc::default())?;
         let plain = Way::Rows { collate, finish: Arc::new(Ok::<RawBatch, BoxError>) };
         let fields = plain.fields()?;
+        if let Some(field) = fields.iter().find(|field| field.is_flat) {
+            let problem = format!("the rows of field `{}` vary in two dimensions", field.name());
+            return Err(Error::config("build_kept", problem, "use `build`, or make all rows of one size"));
+        }
         let mut once = checked.once(Room::of(&fields, 1).bytes);
         once.look_at::<I>(&*dataset);
         let samples = once.samples(dataset, None);
@@ -236,7 +241,8 @@ impl Checked {
         samples: Arc<Samples<I>>,
     ) -> Result<Arc<PinnedDataLoader<O>>, Error> {
         let epochs = Epochs::new(self.start.epoch);
-        let is_steady = matches!(way, Way::Rows { .. }) && samples.augment.is_none();
+        let is_steady =
+            matches!(way, Way::Rows { .. }) && samples.augment.is_none() && !fields.iter().any(|field| field.is_flat);
         let room = is_steady.then(|| Room::of(&fields, samples.len));
         let (target, host_device) = (self.target(), self.options.host_device.clone());
         let source = way.source(fields, samples, self.schedule.max_batch_size(), host_device, target)?;

@@ -4,7 +4,7 @@ use crate::{
     batch::{BatchPlace, Collate, RawBatch, RowWriter, Rows, upload_rows},
     device::{Target, Uploader, host_alloc},
     fault::{Doing, Error, guard},
-    memory::{Field, Pool, PoolLimits, SlotLayout, Wait, trim_padding},
+    memory::{Field, Pool, PoolLimits, RowSize, SlotLayout, Wait, trim_padding},
     observe::Counters,
     picture_row::LongFiles,
     vocabulary::{BatchKey, Place, Stage},
@@ -107,19 +107,20 @@ impl<C> PinnedBatcher<C> {
         let pool = self.pool(&target)?;
         let permit = pool.permit(PATIENCE).ok_or_else(|| pool.lease_timeout(PATIENCE, 0))?;
         let slot = pool.slot(permit, layout.bytes(), &Wait::at_most(PATIENCE))?;
-        let mut lengths = vec![0; rows * fields];
+        let mut sizes = vec![RowSize::default(); rows * fields];
         let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one: this thread writes all rows
         let position = |position| Place { index: Some(position), ..place };
         let never = AtomicBool::new(false); // nobody can leave in the middle
-        let all = Rows { chunk: &mut chunk, first: 0, lengths: &mut lengths, long: &mut LongFiles::new() };
+        let all = Rows { chunk: &mut chunk, first: 0, sizes: &mut sizes, long: &mut LongFiles::new() };
         self.collate.write_rows(&items, all, &never, &position, None).map_err(|(_, error)| error)?;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;
-        let longest = if layout.has_padded() { trim_padding(&layout, &mut slot, rows, &lengths) } else { Vec::new() };
+        let largest = if layout.has_padded() { trim_padding(&layout, &mut slot, rows, &sizes) } else { Vec::new() };
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let transfer = Place { stage: Stage::Transfer, ..place };
         let mut raw = RawBatch::new(rows, device.clone(), 0, BatchPlace { key, position: key.number });
+        raw.sizes = sizes;
         let mut uploader = Uploader::burn(&target); // Burn's workers come and go: none has a copy stream to keep
-        upload_rows(&layout, slot, &longest, Vec::new(), &mut raw, &mut uploader, transfer)?;
+        upload_rows(&layout, slot, &largest, Vec::new(), &mut raw, &mut uploader, transfer)?;
         drop(permit);
         guard(Place { stage: Stage::Finish, ..place }, || self.collate.finish(raw))
     }

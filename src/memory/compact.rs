@@ -1,13 +1,16 @@
 //! Closes the gaps in a slot: rows that were skipped, and unused padding.
 
-use super::{layout::SlotLayout, slot::Slot};
-use std::ops::Range;
+use super::{
+    layout::{Field, Planes, RowSize, SlotLayout},
+    slot::Slot,
+};
+use std::{iter, ops::Range};
 
 /// Removes the skipped rows of every field: moves the rows behind them down.
 pub(crate) fn remove_rows(
     layout: &SlotLayout,
     slot: &mut Slot,
-    lengths: &mut Vec<usize>,
+    sizes: &mut Vec<RowSize>,
     rows: usize,
     skipped: &[usize],
 ) {
@@ -18,9 +21,9 @@ pub(crate) fn remove_rows(
         let (start, len) = (layout.offset(field), layout.row_bytes(field));
         close_up(&mut bytes[start..], len, moved.clone(), skipped);
     }
-    if !lengths.is_empty() {
-        close_up(lengths, count, moved, skipped);
-        lengths.truncate((rows - skipped.len()) * count);
+    if !sizes.is_empty() {
+        close_up(sizes, count, moved, skipped);
+        sizes.truncate((rows - skipped.len()) * count);
     }
 }
 
@@ -33,24 +36,43 @@ pub(crate) fn close_up<T: Copy>(values: &mut [T], len: usize, rows: Range<usize>
     }
 }
 
-/// Moves the rows of padded fields together, and fills each row up to the batch's longest one. Returns the width of
-/// each field, in elements of its first dimension. A width is at least 1, since an empty tensor is of no use to a model.
-pub(crate) fn trim_padding(layout: &SlotLayout, slot: &mut Slot, rows: usize, lengths: &[usize]) -> Vec<usize> {
+/// Moves the rows of padded fields together, and fills each row up to the size of the batch's largest one. Returns this size
+/// for each field. It is at least 1, since an empty tensor is of no use to a model.
+pub(crate) fn trim_padding(layout: &SlotLayout, slot: &mut Slot, rows: usize, sizes: &[RowSize]) -> Vec<RowSize> {
     let count = layout.fields.len();
     let bytes = slot.as_mut_slice();
-    let close = |(at, field): (usize, &crate::memory::layout::Field)| {
-        let Some(pad) = &field.pad else { return 1 };
-        let longest = (0..rows).map(|row| lengths[row * count + at]).max().unwrap_or(0).max(1);
-        let (step, from, start) = (field.step_bytes(), layout.row_bytes(at), layout.offset(at));
-        for row in 0..rows {
-            let (len, to) = (lengths[row * count + at] * step, start + row * longest * step);
-            // Rows only move down, in order: none is overwritten before it has moved.
-            bytes.copy_within(start + row * from..start + row * from + len, to);
-            bytes[to + len..to + longest * step]
-                .chunks_exact_mut(pad.len())
-                .for_each(|value| value.copy_from_slice(pad));
+    let close = |(at, field): (usize, &Field)| {
+        let Some(pad) = &field.pad else { return RowSize::new(1, 1) };
+        let of_field = || sizes.iter().skip(at).step_by(count).take(rows);
+        let largest = of_field().fold(RowSize::new(1, 1), |largest, size| largest.cover(*size));
+        let Planes { planes, lines, steps, step_bytes } = field.planes();
+        let (from_line, to_line) = (steps * step_bytes, largest.steps() * step_bytes);
+        let fill = |bytes: &mut [u8]| bytes.chunks_exact_mut(pad.len()).for_each(|value| value.copy_from_slice(pad));
+        let start = layout.offset(at);
+        for (plane, size) in of_field().flat_map(|size| iter::repeat_n(size, planes)).enumerate() {
+            // Lines only move down, in order: none is overwritten before it has moved.
+            let (from, to) = (start + plane * lines * from_line, start + plane * largest.lines() * to_line);
+            let len = size.steps() * step_bytes;
+            for line in 0..size.lines() {
+                let (from, to) = (from + line * from_line, to + line * to_line);
+                bytes.copy_within(from..from + len, to);
+                fill(&mut bytes[to + len..to + to_line]);
+            }
+            fill(&mut bytes[to + size.lines() * to_line..to + largest.lines() * to_line]);
         }
-        longest
+        largest
     };
     layout.fields.iter().enumerate().map(close).collect()
+}
+
+/// Spreads a row whose lines lie close together to where lines of the largest size would lie.
+pub(crate) fn spread(bytes: &mut [u8], Planes { planes, lines, steps, step_bytes }: Planes, size: RowSize) {
+    let (from_line, to_line) = (size.steps() * step_bytes, steps * step_bytes);
+    for plane in (0..planes).rev() {
+        for line in (0..size.lines()).rev() {
+            // Lines only move up, from the last on: none is overwritten before it has moved.
+            let from = (plane * size.lines() + line) * from_line;
+            bytes.copy_within(from..from + from_line, (plane * lines + line) * to_line);
+        }
+    }
 }

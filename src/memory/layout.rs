@@ -29,8 +29,10 @@ pub struct Field {
     pub(crate) name: Cow<'static, str>,
     pub(crate) dtype: DType,
     pub(crate) shape: Vec<usize>,
-    /// The bytes of one padding value, for a field whose rows vary in length.
+    /// The bytes of one padding value, for a field whose rows vary in size.
     pub(crate) pad: Option<Vec<u8>>,
+    /// The last two dimensions of its rows vary, not the first.
+    pub(crate) is_flat: bool,
     /// Of a field of images.
     pub(super) image: Option<Box<ImageField>>,
     /// An option of images was set, but the field is none.
@@ -41,7 +43,7 @@ impl Field {
     /// Makes a field whose rows all have this shape. The shape is without the batch dimension; `[]` is one value for
     /// each sample.
     pub fn new(name: impl Into<Cow<'static, str>>, dtype: DType, shape: impl Into<Vec<usize>>) -> Self {
-        Self { name: name.into(), dtype, shape: shape.into(), pad: None, image: None, no_image: false }
+        Self { name: name.into(), dtype, shape: shape.into(), pad: None, is_flat: false, image: None, no_image: false }
     }
 
     /// Makes a field whose rows vary in their first dimension. Each batch is padded with `pad` to its own longest row
@@ -87,6 +89,47 @@ impl Field {
         Self { pad, ..Self::new(name, E::dtype(), max) }
     }
 
+    /// Makes a field whose rows vary in their last two dimensions, as masks and depths of images of different sizes do. Each
+    /// batch is padded with `pad` to its own tallest and widest row (at least 1). Rows stand at the top left.
+    ///
+    /// `max` is the shape of the largest row that is accepted, `[.., height, width]`, and slots are sized for it. The dtype
+    /// is that of `pad`. A row is written by [`RowMut::write_2d`](crate::RowMut::write_2d).
+    /// [`RawBatch::sizes`](crate::RawBatch::sizes) has the height and width of each row. Images of different sizes are a
+    /// [`Field::image`] of [`any_size`](Self::any_size).
+    ///
+    /// ```
+    /// # use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+    /// use burn::prelude::*;
+    /// use burn_pinned::{BoxError, Collate, Field, RawBatch, RowMut};
+    /// # use burn_pinned::PinnedDataLoaderBuilder;
+    ///
+    /// #[derive(Clone)]
+    /// struct Mask { size: [usize; 2], classes: Vec<u8> }
+    ///
+    /// struct Masks;
+    /// impl Collate<Mask> for Masks {
+    ///     type Batch = (Tensor<3, Int>, Vec<[usize; 2]>);
+    ///     fn layout(&self) -> Vec<Field> {
+    ///         vec![Field::padded_2d("mask", [800, 1333], 255u8)]
+    ///     }
+    ///     fn write(&self, mask: &Mask, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+    ///         Ok(row.write_2d("mask", mask.size, &mask.classes)?)
+    ///     }
+    ///     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
+    ///         Ok((batch.take("mask")?, batch.sizes("mask")?))
+    ///     }
+    /// }
+    /// # let masks = vec![Mask { size: [1, 3], classes: vec![1, 2, 3] }, Mask { size: [2, 1], classes: vec![4, 5] }];
+    /// # let loader = PinnedDataLoaderBuilder::new(Masks).batch_size(2).build(InMemDataset::new(masks))?;
+    /// # let (masks, sizes) = loader.iter().next().unwrap()?;
+    /// # assert_eq!((masks.dims(), sizes), ([2, 2, 3], vec![[1, 3], [2, 1]]));
+    /// # assert_eq!(masks.into_data().try_to_vec::<u8>()?, [1, 2, 3, 255, 255, 255, 4, 255, 255, 5, 255, 255]);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn padded_2d<E: Element>(name: impl Into<Cow<'static, str>>, max: impl Into<Vec<usize>>, pad: E) -> Self {
+        Self { is_flat: true, ..Self::padded(name, max, pad) }
+    }
+
     /// The field's name.
     pub fn name(&self) -> &str {
         &self.name
@@ -102,20 +145,65 @@ impl Field {
         &self.shape
     }
 
-    /// Bytes of one step of a padded field's first dimension.
-    pub(crate) fn step_bytes(&self) -> usize {
-        self.shape.iter().skip(1).product::<usize>() * self.dtype.size()
+    /// How the rows of a padded field lie in a slot before they are trimmed.
+    pub(crate) fn planes(&self) -> Planes {
+        let value = self.dtype.size();
+        match &self.shape[..] {
+            [planes @ .., lines, steps] if self.is_flat => {
+                Planes { planes: planes.iter().product(), lines: *lines, steps: *steps, step_bytes: value }
+            }
+            [steps, rest @ ..] => {
+                Planes { planes: 1, lines: 1, steps: *steps, step_bytes: rest.iter().product::<usize>() * value }
+            }
+            [] => Planes { planes: 1, lines: 1, steps: 1, step_bytes: value },
+        }
     }
 
-    /// Returns the shape of a batch of `rows` rows. The rows of a padded field have `longest` steps.
-    pub(crate) fn batch_shape(&self, rows: usize, longest: usize) -> Shape {
+    /// Returns the shape of a batch of `rows` rows. The rows of a padded field have this size.
+    pub(crate) fn batch_shape(&self, rows: usize, size: RowSize) -> Shape {
         let mut shape = vec![rows];
         shape.extend(&self.shape);
         if self.pad.is_some() {
-            shape[1] = longest;
+            match &mut shape[..] {
+                [.., lines, steps] if self.is_flat => (*lines, *steps) = (size.lines(), size.steps()),
+                shape => shape[1] = size.steps(),
+            }
         }
         Shape::from(shape)
     }
+}
+
+/// The size of a row of a padded field: its lines, and the steps of each. Where only the first dimension varies, a row is one
+/// line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct RowSize([u32; 2]); // larger rows are beyond any memory
+
+impl RowSize {
+    pub(crate) fn new(lines: usize, steps: usize) -> Self {
+        Self([lines, steps].map(|count| u32::try_from(count).unwrap_or(u32::MAX)))
+    }
+
+    pub(crate) fn lines(self) -> usize {
+        self.0[0] as usize
+    }
+
+    pub(crate) fn steps(self) -> usize {
+        self.0[1] as usize
+    }
+
+    /// The least size that covers both.
+    pub(crate) fn cover(self, other: Self) -> Self {
+        Self([self.0[0].max(other.0[0]), self.0[1].max(other.0[1])])
+    }
+}
+
+/// How the rows of a padded field lie in a slot: in planes of lines of steps, each as large as it may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Planes {
+    pub(crate) planes: usize,
+    pub(crate) lines: usize,
+    pub(crate) steps: usize,
+    pub(crate) step_bytes: usize,
 }
 
 /// Where the rows of a field lie in a slot.
@@ -154,11 +242,14 @@ impl SlotLayout {
 
     /// Where the images are to be decoded, if there are any.
     pub(crate) fn decoder(&self) -> Option<Decoder> {
-        let mut images = self.fields.iter().filter_map(|field| Some(field.image.as_ref()?.decoder));
-        images.next()
+        let images = self.fields.iter().filter_map(|field| Some((field.image.as_ref()?.decoder, field.is_flat)));
+        // A device makes images of one size.
+        images
+            .map(|(decoder, is_flat)| if is_flat { Decoder::Host } else { decoder })
+            .max_by_key(|decoder| *decoder == Decoder::Host)
     }
 
-    fn of(fields: Vec<Field>, rows: usize, decoding: bool) -> Result<Self, Error> {
+    fn of(mut fields: Vec<Field>, rows: usize, decoding: bool) -> Result<Self, Error> {
         let wrong = |problem: String, advice: &str| Error::config("Collate::layout", problem, advice);
         if fields.is_empty() {
             return Err(wrong("it has no field".into(), "name at least one `Field`"));
@@ -168,6 +259,9 @@ impl SlotLayout {
                 format!("it has {} fields", fields.len()),
                 "use at most 64, or put several values into one",
             ));
+        }
+        for field in fields.iter_mut().filter(|field| field.is_flat && field.image.is_some()) {
+            field.pad = Some(vec![0; field.dtype.size()]); // zero in any dtype
         }
         let (mut spans, mut end) = (Vec::with_capacity(fields.len()), 0usize);
         for (at, field) in fields.iter().enumerate() {
@@ -179,6 +273,12 @@ impl SlotLayout {
                 return Err(wrong(
                     format!("field `{name}` is quantised"),
                     "send plain values and quantise in `finish`",
+                ));
+            }
+            if field.is_flat && field.shape.len() < 2 {
+                return Err(wrong(
+                    format!("padded field `{name}` has no two dimensions to pad"),
+                    "give the largest row's shape, [.., height, width]",
                 ));
             }
             if field.pad.is_some() && field.shape.is_empty() {

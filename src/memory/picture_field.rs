@@ -61,6 +61,28 @@ impl Field {
         self.with_image(|image| ImageField { decoder, ..image })
     }
 
+    /// Lets the images be of any size up to the field's shape. Each batch is as tall and as wide as its tallest and widest
+    /// image (not the same image, it may be); the rest is 0, also behind [`normalize`](Self::normalize), as in torchvision's
+    /// detection models. [`RawBatch::sizes`](crate::RawBatch::sizes) has the height and width of each image. Such images are
+    /// made on the workers. Slots are sized for images of the field's shape, so let that be no larger than it must.
+    ///
+    /// ```
+    /// use burn_pinned::Field;
+    ///
+    /// let image = Field::image("image", [3, 800, 1333]).any_size(); // batch: Int [N, 3, tallest, widest]
+    /// ```
+    pub fn any_size(mut self) -> Self {
+        if self.image.is_none() {
+            self.no_image = true;
+        }
+        self.is_flat = true;
+        self
+    }
+
+    pub(crate) fn is_image(&self) -> bool {
+        self.image.is_some()
+    }
+
     fn with_image(mut self, change: impl FnOnce(ImageField) -> ImageField) -> Self {
         match self.image.take() {
             Some(image) => self.image = Some(Box::new(change(*image))),
@@ -93,6 +115,10 @@ impl Field {
         if image.normalized && dtype == DType::U8 {
             let advice = "add `.with_dtype(DType::F32)`, or normalize in `finish`";
             return wrong(format!("bytes of field `{name}` cannot be normalized"), advice);
+        }
+        if self.is_flat && image.decoder == Decoder::Device {
+            let problem = format!("images of any size of field `{name}` are to be decoded on the device");
+            return wrong(problem, "leave `Decoder::Device` out: a device makes images of one size");
         }
         if let Some(std) = image.std.iter().find(|std| !(**std > 0.0 && std.is_finite())) {
             return wrong(format!("{std} is not a standard deviation, in field `{name}`"), "give numbers above 0");

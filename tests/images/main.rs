@@ -1,5 +1,6 @@
 //! Images: files good and bad, the transforms of `vision`, a folder through the loader.
 
+mod any_size;
 #[path = "../common/exif.rs"]
 mod exif;
 mod hostile_files;

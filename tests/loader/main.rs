@@ -20,6 +20,7 @@ mod machine;
 mod none_good;
 mod options;
 mod order;
+mod planes;
 mod policies;
 mod program_faults;
 mod read_many;

@@ -6,6 +6,7 @@ use crate::{
     device::{Gathered, Uploaded},
     fault::{Error, Skips, discard, guard},
     loader::batches::Batches,
+    memory::RowSize,
     observe::Span,
     order::{BatchIndices, Feed},
     vocabulary::{BatchKey, Place, Stage},
@@ -118,10 +119,10 @@ impl<O> Gather<O> {
     }
 
     /// The longest of some rows that were planned, for each field.
-    fn longest(&self, rows: &Range<usize>) -> Vec<usize> {
+    fn longest(&self, rows: &Range<usize>) -> Vec<RowSize> {
         let longest = |field| {
             let rows = self.rows[rows.clone()].iter().map(|row| *row as usize);
-            self.of_all.lengths.longest(field, rows)
+            self.of_all.lengths.largest(field, rows)
         };
         (0..self.of_all.fields.len()).map(longest).collect()
     }

@@ -1,6 +1,9 @@
 //! The lengths of the rows of padded fields. Batches are as long as their longest row.
 
-use crate::{device::Table, memory::Field};
+use crate::{
+    device::Table,
+    memory::{Field, RowSize},
+};
 
 /// A field is told of if more than this part of its table is padding.
 const WASTED: f64 = 0.5;
@@ -14,13 +17,13 @@ impl Lengths {
         Self(fields.iter().map(|field| field.pad.as_ref().map(|_| Vec::with_capacity(rows))).collect())
     }
 
-    /// Adds rows: their lengths by row and then by field.
-    pub(super) fn add(&mut self, rows: &[usize]) {
+    /// Adds rows: their sizes by row and then by field.
+    pub(super) fn add(&mut self, rows: &[RowSize]) {
         let fields = self.0.len();
         for (at, all) in self.0.iter_mut().enumerate() {
             let new = rows.iter().skip(at).step_by(fields);
             // Rows that are longer than this are beyond any memory.
-            all.iter_mut().for_each(|all| all.extend(new.clone().map(|length| *length as u32)));
+            all.iter_mut().for_each(|all| all.extend(new.clone().map(|size| size.steps() as u32)));
         }
     }
 
@@ -28,6 +31,11 @@ impl Lengths {
     pub(super) fn longest(&self, field: usize, rows: impl Iterator<Item = usize>) -> usize {
         let Some(all) = &self.0[field] else { return 1 };
         rows.filter_map(|row| all.get(row)).max().map_or(1, |longest| (*longest).max(1) as usize)
+    }
+
+    /// The same, as the size of a row.
+    pub(super) fn largest(&self, field: usize, rows: impl Iterator<Item = usize>) -> RowSize {
+        RowSize::new(1, self.longest(field, rows))
     }
 
     /// Cuts the table of a padded field to its longest row.
