@@ -140,9 +140,11 @@ impl<O> Pipeline<O> {
         {
             permit.give_back();
         }
-        let opens = self.wants_worker(&state);
+        let (opens, sends) = (self.wants_worker(&state), state.may_send());
         drop(state);
-        self.for_queue(Queue::Send).notify_one(); // one more may go to the device
+        if sends {
+            self.for_queue(Queue::Send).notify_one(); // one more may go to the device
+        }
         if opens {
             self.for_workers.notify_one();
         }

@@ -1,6 +1,6 @@
 //! How batches go from thread to thread: one puts a batch into the queue where the next finds it.
 
-use super::{BatchId, State};
+use super::{BatchId, Epoch, State};
 use crate::{
     batch::{Filled, Queue, Ready},
     fault::{Error, Skips},
@@ -61,6 +61,13 @@ impl<O> State<O> {
             epoch.pinned = next + 1;
             Some((epoch.batch(next), filled, Arc::clone(&epoch.abandoned)))
         })
+    }
+
+    /// Whether a batch waits in the queue for the device and may go there now.
+    pub(crate) fn may_send(&self) -> bool {
+        let ahead = self.depth.on_device();
+        let first = |epoch: &Epoch<O>| epoch.queues[Queue::Send as usize].first_key_value().map(|(number, _)| *number);
+        self.epochs.iter().any(|epoch| first(epoch).is_some_and(|number| number < epoch.delivered + ahead))
     }
 
     /// Takes the next batch that may go to the device, with the CubeCL stream of its consumer.
