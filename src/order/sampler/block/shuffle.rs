@@ -2,7 +2,7 @@
 
 use super::{
     blocks::Blocks,
-    streams::{Plan, Streams},
+    streams::{BlockOrder, Streams},
 };
 use crate::{
     fault::Error,
@@ -71,7 +71,7 @@ pub struct BlockShuffle {
     seed: u64,
     streams: usize,
     window: usize,
-    plan: SharedPlan<Plan>,
+    plan: SharedPlan<BlockOrder>,
 }
 
 impl BlockShuffle {
@@ -152,7 +152,7 @@ impl Sampler for BlockShuffle {
     }
 
     fn indices(&self, dataset_len: usize, epoch: usize) -> Box<dyn Iterator<Item = usize> + Send> {
-        let plan = self.plan.of(dataset_len, epoch, || Plan::new(&self.blocks, self.seed, epoch));
+        let plan = self.plan.of(dataset_len, epoch, || BlockOrder::new(&self.blocks, self.seed, epoch));
         Box::new(Streams::new(plan, self.seed, epoch, self.streams, self.window))
     }
 

@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 use std::{ops::Range, sync::Arc};
 
 /// The blocks of an epoch in random order, laid end to end. Each sample has a place there.
-pub(super) struct Plan {
+pub(super) struct BlockOrder {
     blocks: Blocks,
     /// The blocks that have samples.
     order: PackedList,
@@ -17,7 +17,7 @@ pub(super) struct Plan {
     places: Vec<usize>,
 }
 
-impl Plan {
+impl BlockOrder {
     pub(super) fn new(blocks: &Blocks, seed: u64, epoch: usize) -> Self {
         let mut order: Vec<usize> =
             blocks.ranges().enumerate().filter(|(_, range)| !range.is_empty()).map(|(block, _)| block).collect();
@@ -60,7 +60,7 @@ impl Plan {
 ///
 /// The samples of a group of blocks are shuffled when one of them is asked for. What is skipped takes no time.
 pub(super) struct Streams {
-    plan: Arc<Plan>,
+    plan: Arc<BlockOrder>,
     seed: u64,
     epoch: usize,
     count: usize,
@@ -77,7 +77,7 @@ struct Group {
 }
 
 impl Streams {
-    pub(super) fn new(plan: Arc<Plan>, seed: u64, epoch: usize, count: usize, window: usize) -> Self {
+    pub(super) fn new(plan: Arc<BlockOrder>, seed: u64, epoch: usize, count: usize, window: usize) -> Self {
         let (count, window) = (count.max(1), window.max(1)); // `check` refuses 0
         let mut groups = Vec::new();
         groups.resize_with(count.min(plan.blocks.samples()), || None);
@@ -160,7 +160,7 @@ mod tests {
 
     fn streams(blocks: &[usize], count: usize, window: usize) -> Streams {
         let blocks = Blocks::new(blocks.iter().map(|samples| (*samples, 0)));
-        Streams::new(Arc::new(Plan::new(&blocks, 5, 2)), 5, 2, count, window)
+        Streams::new(Arc::new(BlockOrder::new(&blocks, 5, 2)), 5, 2, count, window)
     }
 
     /// Returns where the groups of a stream end.
