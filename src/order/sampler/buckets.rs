@@ -44,11 +44,11 @@ pub struct LengthBucketSampler {
     shortest: usize,
     fingerprint: Fingerprint,
     lengths: Arc<PackedList>,
-    plan: SharedPlan<Plan>,
+    plan: SharedPlan<BucketBatches>,
 }
 
 /// The batches of an epoch, as ranges of an order.
-struct Plan {
+struct BucketBatches {
     order: PackedList,
     batches: Vec<Range<usize>>,
 }
@@ -105,7 +105,7 @@ impl LengthBucketSampler {
         Ok(Self { pool: items, plan: SharedPlan::default(), ..self })
     }
 
-    fn plan(&self, epoch: usize) -> Plan {
+    fn plan(&self, epoch: usize) -> BucketBatches {
         let items = self.lengths.len();
         let mut rng = self.seed.map(|seed| KeyedRng::for_order(seed, epoch));
         let mut order = match &mut rng {
@@ -121,7 +121,7 @@ impl LengthBucketSampler {
         if let Some(rng) = &mut rng {
             batches.shuffle(rng);
         }
-        Plan { order, batches }
+        BucketBatches { order, batches }
     }
 
     /// Cuts sorted items into batches, as full as the limits allow.
