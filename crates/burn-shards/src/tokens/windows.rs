@@ -27,7 +27,7 @@ use std::{ops::Range, sync::Arc};
 pub struct TokenWindows {
     stream: Arc<Stream>,
     /// Those that have windows.
-    parts: Arc<[Part]>,
+    parts: Arc<[WindowRange]>,
     /// Tokens of a window.
     length: usize,
     stride: usize,
@@ -37,7 +37,7 @@ pub struct TokenWindows {
 
 /// Places that windows do not leave.
 #[derive(Debug)]
-struct Part {
+struct WindowRange {
     /// The number of its first window.
     window: usize,
     /// Where that begins.
@@ -60,7 +60,7 @@ impl TokenWindows {
         let (mut parts, mut windows) = (Vec::new(), 0);
         for places in ranges {
             if let Some(last) = places.len().checked_sub(len) {
-                parts.push(Part { window: windows, place: places.start });
+                parts.push(WindowRange { window: windows, place: places.start });
                 windows += last / stride + 1; // at most one for each token, and these can be counted
             }
         }
