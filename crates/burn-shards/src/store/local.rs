@@ -101,12 +101,12 @@ impl Local {
 }
 
 /// A part of a file.
-struct Part {
+struct FilePart {
     file: Arc<File>,
     rest: Range<u64>,
 }
 
-impl Read for Part {
+impl Read for FilePart {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.rest.end - self.rest.start).unwrap_or(usize::MAX);
         let bytes = left.min(into.len());
@@ -118,7 +118,7 @@ impl Read for Part {
 
 impl Store for Local {
     fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
-        Ok(Box::new(Part { file: self.file(object)?, rest: part }))
+        Ok(Box::new(FilePart { file: self.file(object)?, rest: part }))
     }
 
     fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
