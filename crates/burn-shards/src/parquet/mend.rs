@@ -23,7 +23,7 @@ pub(super) struct Mended<'a> {
 
 /// The structs on the way to what is put right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum FooterStruct {
     File,
     Node,
     Group,
@@ -34,7 +34,7 @@ enum Part {
 /// Reads all of a footer.
 pub(super) fn mend(footer: &[u8]) -> Result<Mended<'_>, Wrong> {
     let mut walk = Walk { footer, thrift: Thrift::new(footer), edits: Vec::new(), writer: String::new() };
-    walk.fields(Part::File)?;
+    walk.fields(FooterStruct::File)?;
     let Walk { edits, writer, .. } = walk;
     if edits.is_empty() {
         return Ok(Mended { footer: footer.into(), writer });
@@ -58,7 +58,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn fields(&mut self, part: Part) -> Result<(), Wrong> {
+    fn fields(&mut self, part: FooterStruct) -> Result<(), Wrong> {
         // A field is numbered from the one before it, unless that has another number now.
         let (mut last, mut moved) = (0, false);
         loop {
@@ -67,13 +67,13 @@ impl Walk<'_> {
             let head = start..self.thrift.read();
             let bits = self.footer.get(start).map_or(0, |byte| byte & 15);
             match (part, field, kind) {
-                (Part::Column, 15, Kind::List) => {
+                (FooterStruct::Column, 15, Kind::List) => {
                     self.edits.push((head, full_head(bits, NOBODYS)));
                     self.thrift.skip(kind)?;
                     moved = true;
                     continue;
                 }
-                (Part::Node, 6, Kind::I32) if self.thrift.i32()? == NULLS => {
+                (FooterStruct::Node, 6, Kind::I32) if self.thrift.i32()? == NULLS => {
                     self.edits.push((start..self.thrift.read(), LOGICAL_NULLS.into()));
                     moved = true;
                     continue;
@@ -83,18 +83,20 @@ impl Walk<'_> {
             }
             moved = false;
             match (part, field, kind) {
-                (Part::Node, 6, Kind::I32) => {} // it was read above
-                (Part::File, 2, Kind::List) => self.list(Part::Node)?,
-                (Part::File, 4, Kind::List) => self.list(Part::Group)?,
-                (Part::Group, 1, Kind::List) => self.list(Part::Chunk)?,
-                (Part::Chunk, 3, Kind::Struct) => self.fields(Part::Column)?,
-                (Part::File, 6, Kind::Binary) => self.writer = String::from_utf8_lossy(self.thrift.bytes()?).into(),
+                (FooterStruct::Node, 6, Kind::I32) => {} // it was read above
+                (FooterStruct::File, 2, Kind::List) => self.list(FooterStruct::Node)?,
+                (FooterStruct::File, 4, Kind::List) => self.list(FooterStruct::Group)?,
+                (FooterStruct::Group, 1, Kind::List) => self.list(FooterStruct::Chunk)?,
+                (FooterStruct::Chunk, 3, Kind::Struct) => self.fields(FooterStruct::Column)?,
+                (FooterStruct::File, 6, Kind::Binary) => {
+                    self.writer = String::from_utf8_lossy(self.thrift.bytes()?).into()
+                }
                 _ => self.thrift.skip(kind)?,
             }
         }
     }
 
-    fn list(&mut self, part: Part) -> Result<(), Wrong> {
+    fn list(&mut self, part: FooterStruct) -> Result<(), Wrong> {
         let (length, item) = self.thrift.list()?;
         if length > 0 && item != Kind::Struct {
             return Err(Wrong::damaged("a field has another type than the format says"));
