@@ -5,7 +5,7 @@
 //! is refused here: the two readers would read different things.
 
 use super::{
-    thrift::{Kind, Thrift},
+    thrift::{FieldType, Thrift},
     wrong::Wrong,
 };
 
@@ -14,9 +14,11 @@ const DEPTH: usize = 64;
 
 pub(super) fn check_schema(footer: &[u8]) -> Result<(), Wrong> {
     Thrift::new(footer).fields(|thrift, field, kind| match (field, kind) {
-        (8, Kind::Struct) => Err(Wrong::Unsupported("encrypted columns".into())),
-        (1, Kind::I32) | (3, Kind::I64) | (4 | 5 | 7, Kind::List) | (6 | 9, Kind::Binary) => Ok(false),
-        (1..=9, kind) if (field, kind) != (2, Kind::List) => Err(other_type()),
+        (8, FieldType::Struct) => Err(Wrong::Unsupported("encrypted columns".into())),
+        (1, FieldType::I32) | (3, FieldType::I64) | (4 | 5 | 7, FieldType::List) | (6 | 9, FieldType::Binary) => {
+            Ok(false)
+        }
+        (1..=9, kind) if (field, kind) != (2, FieldType::List) => Err(other_type()),
         (2, _) => check_nodes(thrift).map(|()| true),
         _ => Ok(false),
     })
@@ -24,7 +26,7 @@ pub(super) fn check_schema(footer: &[u8]) -> Result<(), Wrong> {
 
 fn check_nodes(thrift: &mut Thrift<'_>) -> Result<(), Wrong> {
     let (length, item) = thrift.list()?;
-    if item != Kind::Struct {
+    if item != FieldType::Struct {
         return Err(other_type());
     }
     // How many children of each open node are still to come.
@@ -54,12 +56,12 @@ fn check_nodes(thrift: &mut Thrift<'_>) -> Result<(), Wrong> {
 fn check_node(thrift: &mut Thrift<'_>) -> Result<u32, Wrong> {
     let mut children = 0;
     thrift.fields(|thrift, field, kind| match (field, kind) {
-        (5, Kind::I32) => {
+        (5, FieldType::I32) => {
             children = thrift.count()?;
             Ok(true)
         }
-        (10, Kind::Struct) => check_logical(thrift).map(|()| true),
-        (1..=3 | 6..=9, Kind::I32) | (4, Kind::Binary) => Ok(false),
+        (10, FieldType::Struct) => check_logical(thrift).map(|()| true),
+        (1..=3 | 6..=9, FieldType::I32) | (4, FieldType::Binary) => Ok(false),
         (1..=10, _) => Err(other_type()),
         _ => Ok(false),
     })?;
@@ -69,17 +71,17 @@ fn check_node(thrift: &mut Thrift<'_>) -> Result<u32, Wrong> {
 /// A logical type is a struct of one field, which is a struct too.
 fn check_logical(thrift: &mut Thrift<'_>) -> Result<(), Wrong> {
     thrift.fields(|thrift, logical, kind| {
-        if kind != Kind::Struct {
+        if kind != FieldType::Struct {
             return Err(other_type());
         }
         thrift.fields(|_, field, kind| {
             let right = match (logical, field) {
-                (5, 1 | 2) => kind == Kind::I32,
-                (7 | 8, 1) | (10, 2) => matches!(kind, Kind::Bool(_)),
-                (7 | 8, 2) => kind == Kind::Struct,
-                (10 | 16, 1) => kind == Kind::Byte,
-                (17 | 18, 1) => kind == Kind::Binary,
-                (18, 2) => kind == Kind::I32,
+                (5, 1 | 2) => kind == FieldType::I32,
+                (7 | 8, 1) | (10, 2) => matches!(kind, FieldType::Bool(_)),
+                (7 | 8, 2) => kind == FieldType::Struct,
+                (10 | 16, 1) => kind == FieldType::Byte,
+                (17 | 18, 1) => kind == FieldType::Binary,
+                (18, 2) => kind == FieldType::I32,
                 _ => true,
             };
             if right { Ok(false) } else { Err(other_type()) }

@@ -1,7 +1,7 @@
 //! Headers of pages. What they claim is checked before anything relies on it.
 
 use super::{
-    thrift::{Kind, Thrift},
+    thrift::{FieldType, Thrift},
     wrong::Wrong,
 };
 use parquet::basic::Encoding;
@@ -83,13 +83,13 @@ impl Header {
         let (mut v1, mut v2, mut dictionary) = (None, None, None);
         thrift.fields(|thrift, field, is| {
             match (field, is) {
-                (1, Kind::I32) => kind = Some(thrift.i32()?),
-                (2, Kind::I32) => size = Some(thrift.count()?),
-                (3, Kind::I32) => stored = Some(thrift.count()?),
-                (4, Kind::I32) => checksum = Some(thrift.i32()? as u32),
-                (5, Kind::Struct) => v1 = Some(read_v1(thrift)?),
-                (7, Kind::Struct) => dictionary = Some(read_dictionary(thrift)?),
-                (8, Kind::Struct) => v2 = Some(read_v2(thrift)?),
+                (1, FieldType::I32) => kind = Some(thrift.i32()?),
+                (2, FieldType::I32) => size = Some(thrift.count()?),
+                (3, FieldType::I32) => stored = Some(thrift.count()?),
+                (4, FieldType::I32) => checksum = Some(thrift.i32()? as u32),
+                (5, FieldType::Struct) => v1 = Some(read_v1(thrift)?),
+                (7, FieldType::Struct) => dictionary = Some(read_dictionary(thrift)?),
+                (8, FieldType::Struct) => v2 = Some(read_v2(thrift)?),
                 _ => return Ok(false),
             }
             Ok(true)
@@ -110,8 +110,8 @@ fn read_v1(thrift: &mut Thrift<'_>) -> Result<PageKind, Wrong> {
     let (mut values, mut encodings) = (None, [None; 3]);
     thrift.fields(|thrift, field, kind| {
         match (field, kind) {
-            (1, Kind::I32) => values = Some(thrift.count()?),
-            (2..=4, Kind::I32) => encodings[field as usize - 2] = Some(encoding(thrift.i32()?)?),
+            (1, FieldType::I32) => values = Some(thrift.count()?),
+            (2..=4, FieldType::I32) => encodings[field as usize - 2] = Some(encoding(thrift.i32()?)?),
             _ => return Ok(false),
         }
         Ok(true)
@@ -124,9 +124,9 @@ fn read_v2(thrift: &mut Thrift<'_>) -> Result<PageKind, Wrong> {
     let (mut counts, mut values_are, mut compressed) = ([None; 6], None, true);
     thrift.fields(|thrift, field, kind| {
         match (field, kind) {
-            (4, Kind::I32) => values_are = Some(encoding(thrift.i32()?)?),
-            (1..=6, Kind::I32) => counts[field as usize - 1] = Some(thrift.count()?),
-            (7, Kind::Bool(is)) => compressed = is,
+            (4, FieldType::I32) => values_are = Some(encoding(thrift.i32()?)?),
+            (1..=6, FieldType::I32) => counts[field as usize - 1] = Some(thrift.count()?),
+            (7, FieldType::Bool(is)) => compressed = is,
             _ => return Ok(false),
         }
         Ok(true)
@@ -142,8 +142,8 @@ fn read_dictionary(thrift: &mut Thrift<'_>) -> Result<PageKind, Wrong> {
     let (mut values, mut values_are) = (None, None);
     thrift.fields(|thrift, field, kind| {
         match (field, kind) {
-            (1, Kind::I32) => values = Some(thrift.count()?),
-            (2, Kind::I32) => values_are = Some(encoding(thrift.i32()?)?),
+            (1, FieldType::I32) => values = Some(thrift.count()?),
+            (2, FieldType::I32) => values_are = Some(encoding(thrift.i32()?)?),
             _ => return Ok(false),
         }
         Ok(true)

@@ -2,7 +2,7 @@
 //! its number and does not look at its type, so one such field makes nonsense of all that follow.
 
 use super::{
-    thrift::{Kind, Thrift},
+    thrift::{FieldType, Thrift},
     wrong::Wrong,
 };
 use std::{borrow::Cow, ops::Range};
@@ -67,13 +67,13 @@ impl Walk<'_> {
             let head = start..self.thrift.read();
             let bits = self.footer.get(start).map_or(0, |byte| byte & 15);
             match (part, field, kind) {
-                (FooterStruct::Column, 15, Kind::List) => {
+                (FooterStruct::Column, 15, FieldType::List) => {
                     self.edits.push((head, full_head(bits, NOBODYS)));
                     self.thrift.skip(kind)?;
                     moved = true;
                     continue;
                 }
-                (FooterStruct::Node, 6, Kind::I32) if self.thrift.i32()? == NULLS => {
+                (FooterStruct::Node, 6, FieldType::I32) if self.thrift.i32()? == NULLS => {
                     self.edits.push((start..self.thrift.read(), LOGICAL_NULLS.into()));
                     moved = true;
                     continue;
@@ -83,12 +83,12 @@ impl Walk<'_> {
             }
             moved = false;
             match (part, field, kind) {
-                (FooterStruct::Node, 6, Kind::I32) => {} // it was read above
-                (FooterStruct::File, 2, Kind::List) => self.list(FooterStruct::Node)?,
-                (FooterStruct::File, 4, Kind::List) => self.list(FooterStruct::Group)?,
-                (FooterStruct::Group, 1, Kind::List) => self.list(FooterStruct::Chunk)?,
-                (FooterStruct::Chunk, 3, Kind::Struct) => self.fields(FooterStruct::Column)?,
-                (FooterStruct::File, 6, Kind::Binary) => {
+                (FooterStruct::Node, 6, FieldType::I32) => {} // it was read above
+                (FooterStruct::File, 2, FieldType::List) => self.list(FooterStruct::Node)?,
+                (FooterStruct::File, 4, FieldType::List) => self.list(FooterStruct::Group)?,
+                (FooterStruct::Group, 1, FieldType::List) => self.list(FooterStruct::Chunk)?,
+                (FooterStruct::Chunk, 3, FieldType::Struct) => self.fields(FooterStruct::Column)?,
+                (FooterStruct::File, 6, FieldType::Binary) => {
                     self.writer = String::from_utf8_lossy(self.thrift.bytes()?).into()
                 }
                 _ => self.thrift.skip(kind)?,
@@ -98,7 +98,7 @@ impl Walk<'_> {
 
     fn list(&mut self, part: FooterStruct) -> Result<(), Wrong> {
         let (length, item) = self.thrift.list()?;
-        if length > 0 && item != Kind::Struct {
+        if length > 0 && item != FieldType::Struct {
             return Err(Wrong::damaged("a field has another type than the format says"));
         }
         (0..length).try_for_each(|_| self.fields(part))

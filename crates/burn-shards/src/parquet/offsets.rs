@@ -1,7 +1,7 @@
 //! Offset indices: where the pages of a column are, and which rows they have.
 
 use super::{
-    thrift::{Kind, Thrift},
+    thrift::{FieldType, Thrift},
     wrong::Wrong,
 };
 use std::ops::Range;
@@ -24,11 +24,11 @@ impl Page {
 pub(super) fn offset_index(bytes: &[u8]) -> Result<Vec<Page>, Wrong> {
     let mut pages = Vec::new();
     Thrift::new(bytes).fields(|thrift, field, kind| {
-        if (field, kind) != (1, Kind::List) {
+        if (field, kind) != (1, FieldType::List) {
             return Ok(false);
         }
         let (length, item) = thrift.list()?;
-        if item != Kind::Struct {
+        if item != FieldType::Struct {
             return Err(Wrong::damaged("an offset index has no pages"));
         }
         for _ in 0..length {
@@ -43,9 +43,9 @@ fn page(thrift: &mut Thrift<'_>) -> Result<Page, Wrong> {
     let (mut start, mut length, mut first_row) = (None, None, None);
     thrift.fields(|thrift, field, kind| {
         match (field, kind) {
-            (1, Kind::I64) => start = u64::try_from(thrift.i64()?).ok(),
-            (2, Kind::I32) => length = Some(thrift.count()?),
-            (3, Kind::I64) => first_row = u64::try_from(thrift.i64()?).ok(),
+            (1, FieldType::I64) => start = u64::try_from(thrift.i64()?).ok(),
+            (2, FieldType::I32) => length = Some(thrift.count()?),
+            (3, FieldType::I64) => first_row = u64::try_from(thrift.i64()?).ok(),
             _ => return Ok(false),
         }
         Ok(true)

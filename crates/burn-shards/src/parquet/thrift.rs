@@ -7,7 +7,7 @@ const DEPTH: usize = 32;
 
 /// The type of a field, as the protocol numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FieldType {
     Bool(bool),
     Byte,
     I16,
@@ -70,7 +70,7 @@ impl<'a> Thrift<'a> {
     }
 
     /// The next field of a struct, `None` at its end. `last` is the number of the field before.
-    pub(super) fn field(&mut self, last: &mut i16) -> Result<Option<(i16, Kind)>, Wrong> {
+    pub(super) fn field(&mut self, last: &mut i16) -> Result<Option<(i16, FieldType)>, Wrong> {
         let byte = self.byte()?;
         if byte == 0 {
             return Ok(None);
@@ -83,7 +83,7 @@ impl<'a> Thrift<'a> {
     }
 
     /// The length of a list that follows. Each item takes at least a byte.
-    pub(super) fn list(&mut self) -> Result<(usize, Kind), Wrong> {
+    pub(super) fn list(&mut self) -> Result<(usize, FieldType), Wrong> {
         let byte = self.byte()?;
         let length = match byte >> 4 {
             15 => self.varint()?,
@@ -92,14 +92,14 @@ impl<'a> Thrift<'a> {
         let length = usize::try_from(length).ok().filter(|length| *length <= self.bytes.len() - self.at);
         let length = length.ok_or_else(|| Wrong::damaged("a list is longer than its file"))?;
         // Some writers give an empty list no type.
-        let item = if byte == 0 { Kind::Byte } else { kind(byte & 15)? };
+        let item = if byte == 0 { FieldType::Byte } else { kind(byte & 15)? };
         Ok((length, item))
     }
 
     /// Reads the fields of a struct. `field` reads the value of one, or returns false and leaves it.
     pub(super) fn fields(
         &mut self,
-        mut field: impl FnMut(&mut Self, i16, Kind) -> Result<bool, Wrong>,
+        mut field: impl FnMut(&mut Self, i16, FieldType) -> Result<bool, Wrong>,
     ) -> Result<(), Wrong> {
         let mut last = 0;
         while let Some((number, kind)) = self.field(&mut last)? {
@@ -111,25 +111,25 @@ impl<'a> Thrift<'a> {
     }
 
     /// Reads over the value of a field.
-    pub(super) fn skip(&mut self, kind: Kind) -> Result<(), Wrong> {
+    pub(super) fn skip(&mut self, kind: FieldType) -> Result<(), Wrong> {
         self.skip_nested(kind, false, DEPTH)
     }
 
-    fn skip_nested(&mut self, kind: Kind, in_list: bool, depth: usize) -> Result<(), Wrong> {
+    fn skip_nested(&mut self, kind: FieldType, in_list: bool, depth: usize) -> Result<(), Wrong> {
         let deeper = depth.checked_sub(1).ok_or_else(|| Wrong::damaged("a header is nested too deep"))?;
         match kind {
-            Kind::Bool(_) if !in_list => {}
-            Kind::Bool(_) | Kind::Byte => _ = self.byte()?,
-            Kind::I16 | Kind::I32 | Kind::I64 => _ = self.varint()?,
-            Kind::Double => self.skip_bytes(8)?,
-            Kind::Binary => _ = self.bytes()?,
-            Kind::List => {
+            FieldType::Bool(_) if !in_list => {}
+            FieldType::Bool(_) | FieldType::Byte => _ = self.byte()?,
+            FieldType::I16 | FieldType::I32 | FieldType::I64 => _ = self.varint()?,
+            FieldType::Double => self.skip_bytes(8)?,
+            FieldType::Binary => _ = self.bytes()?,
+            FieldType::List => {
                 let (length, item) = self.list()?;
                 for _ in 0..length {
                     self.skip_nested(item, true, deeper)?;
                 }
             }
-            Kind::Map => {
+            FieldType::Map => {
                 let length = self.varint()?;
                 if length > 0 {
                     let kinds = self.byte()?;
@@ -140,7 +140,7 @@ impl<'a> Thrift<'a> {
                     }
                 }
             }
-            Kind::Struct => {
+            FieldType::Struct => {
                 let mut last = 0;
                 while let Some((_, kind)) = self.field(&mut last)? {
                     self.skip_nested(kind, false, deeper)?;
@@ -165,19 +165,19 @@ impl<'a> Thrift<'a> {
     }
 }
 
-fn kind(number: u8) -> Result<Kind, Wrong> {
+fn kind(number: u8) -> Result<FieldType, Wrong> {
     Ok(match number {
-        1 => Kind::Bool(true),
-        2 => Kind::Bool(false),
-        3 => Kind::Byte,
-        4 => Kind::I16,
-        5 => Kind::I32,
-        6 => Kind::I64,
-        7 => Kind::Double,
-        8 => Kind::Binary,
-        9 | 10 => Kind::List,
-        11 => Kind::Map,
-        12 => Kind::Struct,
+        1 => FieldType::Bool(true),
+        2 => FieldType::Bool(false),
+        3 => FieldType::Byte,
+        4 => FieldType::I16,
+        5 => FieldType::I32,
+        6 => FieldType::I64,
+        7 => FieldType::Double,
+        8 => FieldType::Binary,
+        9 | 10 => FieldType::List,
+        11 => FieldType::Map,
+        12 => FieldType::Struct,
         _ => return Err(Wrong::damaged(format!("a header has a field of type {number}"))),
     })
 }
