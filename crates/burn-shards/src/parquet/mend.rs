@@ -33,9 +33,9 @@ enum FooterStruct {
 
 /// Reads all of a footer.
 pub(super) fn mend(footer: &[u8]) -> Result<Mended<'_>, Wrong> {
-    let mut walk = Walk { footer, thrift: Thrift::new(footer), edits: Vec::new(), writer: String::new() };
+    let mut walk = Mender { footer, thrift: Thrift::new(footer), edits: Vec::new(), writer: String::new() };
     walk.fields(FooterStruct::File)?;
-    let Walk { edits, writer, .. } = walk;
+    let Mender { edits, writer, .. } = walk;
     if edits.is_empty() {
         return Ok(Mended { footer: footer.into(), writer });
     }
@@ -49,7 +49,7 @@ pub(super) fn mend(footer: &[u8]) -> Result<Mended<'_>, Wrong> {
     Ok(Mended { footer: mended.into(), writer })
 }
 
-struct Walk<'a> {
+struct Mender<'a> {
     footer: &'a [u8],
     thrift: Thrift<'a>,
     /// What other bytes take the place of which, in order.
@@ -57,7 +57,7 @@ struct Walk<'a> {
     writer: String,
 }
 
-impl Walk<'_> {
+impl Mender<'_> {
     fn fields(&mut self, part: FooterStruct) -> Result<(), Wrong> {
         // A field is numbered from the one before it, unless that has another number now.
         let (mut last, mut moved) = (0, false);
