@@ -83,7 +83,7 @@ impl Columns {
     /// Finds the columns that are wanted. Wanted ones that the file lacks are left out, and at the first look also fields
     /// of structs that are not supported. The error names its column.
     pub(super) fn find(schema: &SchemaDescriptor, wanted: &Wanted, first_look: bool) -> Result<Self, (String, Wrong)> {
-        let mut walk = Walk { schema, next: 0, leaves: Vec::new(), first_look };
+        let mut walk = SchemaWalk { schema, next: 0, leaves: Vec::new(), first_look };
         let mut found = Vec::new();
         for node in schema.root_schema().get_fields() {
             let (name, first) = (node.name(), walk.next);
@@ -103,7 +103,7 @@ impl Columns {
     }
 }
 
-struct Walk<'a> {
+struct SchemaWalk<'a> {
     schema: &'a SchemaDescriptor,
     /// The place of the next leaf.
     next: usize,
@@ -111,7 +111,7 @@ struct Walk<'a> {
     first_look: bool,
 }
 
-impl Walk<'_> {
+impl SchemaWalk<'_> {
     /// `above` is the definition level of what the node is in.
     fn shape(&mut self, node: &Type, wanted: &Wanted, above: u8) -> Result<Shape, Wrong> {
         let level = above + u8::from(!is(node, Repetition::REQUIRED));
