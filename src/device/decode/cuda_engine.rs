@@ -78,7 +78,7 @@ pub(crate) struct Images<'a> {
 }
 
 /// A row that is to be made, and where its picture lies in the arena.
-struct Entry<'a> {
+struct PlacedRow<'a> {
     row: usize,
     head: PictureRow,
     bytes: &'a [u8],
@@ -157,7 +157,7 @@ impl Engine {
     unsafe fn decode_group(
         &self,
         images: &Images<'_>,
-        entries: Vec<Entry<'_>>,
+        entries: Vec<PlacedRow<'_>>,
         bytes: usize,
         out: CUdeviceptr,
         stream: CUstream,
@@ -181,7 +181,7 @@ impl Engine {
         &self,
         arena: &mut Arena,
         images: &Images<'_>,
-        mut entries: Vec<Entry<'_>>,
+        mut entries: Vec<PlacedRow<'_>>,
         bytes: usize,
         out: CUdeviceptr,
         stream: CUstream,
@@ -245,7 +245,7 @@ impl Engine {
     /// them entries of pixels.
     fn pictures(
         &self,
-        entries: &mut [Entry<'_>],
+        entries: &mut [PlacedRow<'_>],
         at: CUdeviceptr,
         redo: Redo<'_>,
     ) -> Result<Vec<(usize, Vec<u8>)>, Failure> {
@@ -257,7 +257,7 @@ impl Engine {
         self.nvjpeg.lock().decode(entries, &files, at, &mut refused)?;
         let mut redone = Vec::new();
         for nth in refused {
-            let Entry { row, head, bytes, pixels: wanted, .. } = &mut entries[nth];
+            let PlacedRow { row, head, bytes, pixels: wanted, .. } = &mut entries[nth];
             let pixels = redo(*row, head, bytes).map_err(Failure::Sample)?;
             if pixels.len() != *wanted {
                 return Err(Failure::Device(format!("{} bytes of pixels, not {wanted}", pixels.len()).into()));
@@ -277,7 +277,7 @@ impl OnStream {
     /// Decodes files, and waits until the pixels are there. If some are refused, notes which.
     fn decode(
         &mut self,
-        entries: &[Entry<'_>],
+        entries: &[PlacedRow<'_>],
         files: &[usize],
         at: CUdeviceptr,
         refused: &mut Vec<usize>,
@@ -289,7 +289,7 @@ impl OnStream {
             return Err(Failure::Device("an earlier wait for nvJPEG failed, so it decodes nothing more".into()));
         };
         let file = |nth: &usize| {
-            let Entry { head, bytes, offset, pitch, .. } = &entries[*nth];
+            let PlacedRow { head, bytes, offset, pitch, .. } = &entries[*nth];
             let [columns, rows] = head.stored.map(|side| side as usize);
             File { bytes, columns, rows, to: at + *offset as u64, pitch: *pitch }
         };
@@ -352,7 +352,7 @@ impl Drop for OnStream {
 ///
 /// # Errors
 /// If the head of a row says what no row has.
-fn group<'a>(images: &Images<'a>, rows: Range<usize>) -> Result<(Vec<Entry<'a>>, usize), HeadError> {
+fn group<'a>(images: &Images<'a>, rows: Range<usize>) -> Result<(Vec<PlacedRow<'a>>, usize), HeadError> {
     let (mut entries, mut end) = (Vec::with_capacity(rows.len()), 0usize);
     for row in rows {
         let bytes = &images.rows[row * images.row_bytes..][..images.row_bytes];
@@ -369,7 +369,7 @@ fn group<'a>(images: &Images<'a>, rows: Range<usize>) -> Result<(Vec<Entry<'a>>,
         if !entries.is_empty() && (end + room > ARENA || entries.len() == IMAGES) {
             break;
         }
-        entries.push(Entry { row, head, bytes, offset: end, pitch, pixels, before });
+        entries.push(PlacedRow { row, head, bytes, offset: end, pitch, pixels, before });
         end += room;
     }
     Ok((entries, end))
