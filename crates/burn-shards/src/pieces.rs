@@ -27,7 +27,7 @@ pub(crate) struct Pieces<K, V> {
 }
 
 struct State<K, V> {
-    entries: FnvHashMap<K, Entry<V>>,
+    entries: FnvHashMap<K, PieceEntry<V>>,
     small: Queue<K>,
     large: Queue<K>,
     /// At most one piece, which is larger than the limit.
@@ -42,7 +42,7 @@ struct Queue<K> {
     by_use: BTreeMap<u64, K>,
 }
 
-enum Entry<V> {
+enum PieceEntry<V> {
     Kept {
         piece: Arc<V>,
         bytes: u64,
@@ -70,9 +70,9 @@ impl<K: Copy + Eq + Hash, V: Weigh> Pieces<K, V> {
         if let Some(piece) = state.take(key, self.limit) {
             return Ok(piece);
         }
-        let place = match state.entries.entry(key).or_insert_with(|| Entry::Made(Arc::default())) {
-            Entry::Made(place) => Arc::clone(place),
-            Entry::Kept { piece, .. } => return Ok(Arc::clone(piece)),
+        let place = match state.entries.entry(key).or_insert_with(|| PieceEntry::Made(Arc::default())) {
+            PieceEntry::Made(place) => Arc::clone(place),
+            PieceEntry::Kept { piece, .. } => return Ok(Arc::clone(piece)),
         };
         drop(state);
         // A thread that has to end waits for nobody: the store ends its read.
@@ -127,7 +127,7 @@ impl<K: Copy + Eq + Hash, V: Weigh> State<K, V> {
 
     /// Returns a kept piece and notes its use.
     fn take(&mut self, key: K, limit: u64) -> Option<Arc<V>> {
-        let Some(Entry::Kept { piece, bytes, used }) = self.entries.get_mut(&key) else { return None };
+        let Some(PieceEntry::Kept { piece, bytes, used }) = self.entries.get_mut(&key) else { return None };
         self.now += 1;
         let (piece, bytes, last) = (Arc::clone(piece), *bytes, mem::replace(used, self.now));
         let now = self.now;
@@ -148,7 +148,7 @@ impl<K: Copy + Eq + Hash, V: Weigh> State<K, V> {
                 _ => &mut self.large,
             };
             let Some((_, oldest)) = queue.by_use.pop_first() else { break };
-            if let Some(Entry::Kept { bytes, .. }) = self.entries.remove(&oldest) {
+            if let Some(PieceEntry::Kept { bytes, .. }) = self.entries.remove(&oldest) {
                 queue.bytes -= bytes;
             }
         }
@@ -157,7 +157,7 @@ impl<K: Copy + Eq + Hash, V: Weigh> State<K, V> {
         let queue = self.queue(bytes, limit);
         queue.bytes += bytes;
         queue.by_use.insert(now, key);
-        self.entries.insert(key, Entry::Kept { piece: Arc::clone(piece), bytes, used: self.now });
+        self.entries.insert(key, PieceEntry::Kept { piece: Arc::clone(piece), bytes, used: self.now });
     }
 }
 
