@@ -20,12 +20,12 @@ const VERSION: u64 = 2;
 #[derive(Deserialize)]
 struct Index {
     version: u64,
-    shards: Vec<Entry>,
+    shards: Vec<ShardEntry>,
 }
 
 /// A shard. Formats other than MDS lack most fields, so these have defaults.
 #[derive(Deserialize)]
-struct Entry {
+struct ShardEntry {
     format: String,
     version: u64,
     samples: u64,
@@ -114,7 +114,7 @@ fn supported(name: &str, what: &str, is: bool, value: &dyn std::fmt::Display) ->
     if is { Ok(()) } else { Err(DataError::unsupported(name, None, format!("{what} `{value}`"))) }
 }
 
-fn listed(name: &str, index: &Path, entry: Entry) -> Result<Listed, DataError> {
+fn listed(name: &str, index: &Path, entry: ShardEntry) -> Result<Listed, DataError> {
     let columns = Columns::new(entry.column_names, entry.column_encodings, entry.column_sizes);
     let (names, encodings, sizes) = (&columns.names, &columns.encodings, &columns.sizes);
     let mut seen = HashSet::new();
