@@ -19,7 +19,7 @@ use crate::{
     files,
     url::{shown, url},
 };
-use api::{Api, Entry};
+use api::{Api, TreeEntry};
 use fnv::FnvHasher;
 use home::Home;
 use parking_lot::Mutex;
@@ -138,7 +138,7 @@ fn open_with(api: Api, urls: &[String]) -> Result<Opened, DataError> {
         let missing = paths.iter().zip(&here).find(|(_, here)| here.is_none());
         return Err(api.wrong(missing.map_or(&paths[0], |(path, _)| path), api::OFFLINE));
     }
-    let mut lists: BTreeMap<(&str, &str, &str), HashMap<String, Entry>> = BTreeMap::new();
+    let mut lists: BTreeMap<(&str, &str, &str), HashMap<String, TreeEntry>> = BTreeMap::new();
     let (mut objects, mut places) = (Vec::with_capacity(paths.len()), Vec::with_capacity(paths.len()));
     for ((path, here), url) in paths.iter().zip(here).zip(urls) {
         let folder = path.file.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -173,7 +173,7 @@ fn converted_with(api: &Api, dataset: &str, split: &str) -> Result<Vec<String>, 
     let path = HubPath::parse(&format!("hf://datasets/{dataset}@~parquet/{split}"))?;
     let path = HubPath { revision: api.commit(&path)?, ..path };
     let mut there: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for Entry { path: file, .. } in api.list(&path, "", true)? {
+    for TreeEntry { path: file, .. } in api.list(&path, "", true)? {
         if let Some((folder, _)) = file.rsplit_once('/').filter(|_| file.ends_with(".parquet")) {
             let url = HubPath { file: file.clone(), ..path.clone() }.to_string();
             there.entry(folder.into()).or_default().push(url);

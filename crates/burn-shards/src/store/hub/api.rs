@@ -32,7 +32,7 @@ struct Commit {
 
 /// A file or folder of a data set.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct TreeEntry {
     #[serde(rename = "type")]
     kind: String,
     pub(super) path: String,
@@ -50,7 +50,7 @@ struct Large {
     oid: String,
 }
 
-impl Entry {
+impl TreeEntry {
     /// The hash of its bytes.
     pub(super) fn id(&self) -> &str {
         self.lfs.as_ref().map_or(&self.oid, |large| &large.oid)
@@ -82,9 +82,9 @@ impl Api {
     }
 
     /// The files of a folder, at the commit that the path has.
-    pub(super) fn list(&self, path: &HubPath, folder: &str, is_deep: bool) -> Result<Vec<Entry>, DataError> {
+    pub(super) fn list(&self, path: &HubPath, folder: &str, is_deep: bool) -> Result<Vec<TreeEntry>, DataError> {
         if self.home.is_offline {
-            let entry = |path| Entry { kind: "file".into(), path, size: 0, oid: String::new(), lfs: None };
+            let entry = |path| TreeEntry { kind: "file".into(), path, size: 0, oid: String::new(), lfs: None };
             return Ok(self.home.files(path).into_iter().map(entry).collect());
         }
         let HubPath { dataset, revision, .. } = path;
@@ -93,7 +93,7 @@ impl Api {
         let mut page = self.place(path, &place)?;
         let (mut links, mut all) = (HashSet::new(), Vec::new());
         loop {
-            let (headers, entries): (_, Vec<Entry>) = match self.json(&page) {
+            let (headers, entries): (_, Vec<TreeEntry>) = match self.json(&page) {
                 // There is no such folder.
                 Err(StoreError { status: Some(404), .. }) if links.is_empty() => return Ok(all),
                 answer => answer.map_err(|error| unreadable(&path.to_string(), error))?,
