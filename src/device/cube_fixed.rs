@@ -12,7 +12,7 @@ use burn::{
 use std::ptr;
 
 /// Makes a tensor of a kind.
-type Kind = fn(FusionTensor) -> BackendTensor<Cube>;
+type ToBackend = fn(FusionTensor) -> BackendTensor<Cube>;
 
 /// A tensor whose memory stays.
 pub(crate) struct FixedTensor {
@@ -20,7 +20,7 @@ pub(crate) struct FixedTensor {
     /// Burn's tensor of it. Its stream is that of the thread that made it: steps are recorded there, and copies are
     /// queued there.
     made: FusionTensor,
-    kind: Kind,
+    kind: ToBackend,
     autodiff: DispatchAutodiffContext,
 }
 
@@ -91,7 +91,7 @@ impl FixedTensor {
 }
 
 /// Returns Burn's tensor, and its kind.
-fn fused(tensor: DispatchTensor) -> Result<(FusionTensor, Kind), &'static str> {
+fn fused(tensor: DispatchTensor) -> Result<(FusionTensor, ToBackend), &'static str> {
     match tensor.kind {
         DispatchTensorKind::Cube(BackendTensor::Float(fused)) => Ok((fused, BackendTensor::Float)),
         DispatchTensorKind::Cube(BackendTensor::Int(fused)) => Ok((fused, BackendTensor::Int)),
