@@ -1,7 +1,7 @@
 //! What the bytes of a column mean.
 
 use super::{
-    ndarray::{Kind, take},
+    ndarray::{ArrayType, take},
     number::Type,
 };
 use crate::{
@@ -27,7 +27,7 @@ pub(super) enum Encoding {
         head: usize,
         item: Item,
     },
-    Array(Kind),
+    Array(ArrayType),
 }
 
 /// What a list is made of.
@@ -42,9 +42,9 @@ impl Encoding {
     pub(super) fn parse(name: &str) -> Result<Self, String> {
         let (base, kind) = name.split_once(':').map_or((name, None), |(base, kind)| (base, Some(kind)));
         Ok(match (base, kind) {
-            ("ndarray", None) => Self::Array(Kind::default()),
+            ("ndarray", None) => Self::Array(ArrayType::default()),
             ("ndarray", Some(kind)) => {
-                Self::Array(Kind::parse(kind).ok_or_else(|| format!("arrays of the kind `{kind}`"))?)
+                Self::Array(ArrayType::parse(kind).ok_or_else(|| format!("arrays of the kind `{kind}`"))?)
             }
             ("int", None) => Self::Number(Type::I64),
             ("str", None) => Self::Text,

@@ -5,12 +5,12 @@ use crate::{cell::Cell, sample};
 
 /// What a column tells of its arrays. What it does not tell is in front of each array.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Kind {
+pub(super) struct ArrayType {
     kind: Option<Type>,
     shape: Option<Vec<usize>>,
 }
 
-impl Kind {
+impl ArrayType {
     /// Reads `dtype` or `dtype:2,3`. `None` if it is neither.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (kind, shape) = text.split_once(':').map_or((text, None), |(kind, shape)| (kind, Some(shape)));
