@@ -17,7 +17,7 @@ use super::{
 };
 use crate::files;
 use bytes::Bytes;
-pub(crate) use file::Kind;
+pub(crate) use file::IndexKind;
 use file::{parts, write};
 use fnv::FnvHasher;
 use std::{
@@ -33,7 +33,7 @@ const MOST: u64 = 8;
 const SMALL: u64 = 64 << 10;
 
 /// Returns the part of each object, as far as one was saved and the object has not changed.
-pub(crate) fn load(objects: &Objects, kind: Kind, options: &Options) -> Vec<Option<Bytes>> {
+pub(crate) fn load(objects: &Objects, kind: IndexKind, options: &Options) -> Vec<Option<Bytes>> {
     let none = || vec![None; objects.len()];
     let Some(Place { path, names }) = Place::of(objects, kind, options) else { return none() };
     match files::with_room(|| read(&path, objects)) {
@@ -60,7 +60,7 @@ fn read(path: &Path, objects: &Objects) -> io::Result<Vec<u8>> {
 }
 
 /// Saves a part for each object.
-pub(crate) fn save(objects: &Objects, kind: Kind, options: &Options, parts: &[Bytes]) -> Result<(), DataError> {
+pub(crate) fn save(objects: &Objects, kind: IndexKind, options: &Options, parts: &[Bytes]) -> Result<(), DataError> {
     let Some(Place { path, names }) = Place::of(objects, kind, options) else { return Ok(()) };
     let refused = |source| DataError::Save { path: path.clone(), source };
     write(&path, objects.list(), &names, kind, parts).map_err(refused)?;
@@ -126,7 +126,7 @@ pub(crate) fn check(
 /// progress bar. If they cannot be saved, the log says so.
 pub(crate) fn make(
     objects: &Objects,
-    kind: Kind,
+    kind: IndexKind,
     options: &Options,
     is_of: impl Fn(usize, &Bytes) -> Result<bool, DataError> + Sync,
     make: impl Fn(usize, &Progress) -> Result<Vec<u8>, DataError> + Sync,
@@ -161,7 +161,7 @@ struct Place {
 }
 
 impl Place {
-    fn of(objects: &Objects, kind: Kind, options: &Options) -> Option<Self> {
+    fn of(objects: &Objects, kind: IndexKind, options: &Options) -> Option<Self> {
         let folder = options.index_dir.as_ref().or(objects.folder.as_ref())?;
         let mut spelling = Spelling::new(options.index_dir.is_none().then_some(folder));
         let (mut all, mut names) = (FnvHasher::default(), Vec::with_capacity(objects.len()));
@@ -184,9 +184,9 @@ mod tests {
     use std::fs;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    const KIND: Kind = Kind(b"test   1");
+    const KIND: IndexKind = IndexKind(b"test   1");
 
-    fn path(objects: &Objects, kind: Kind, options: &Options) -> Option<PathBuf> {
+    fn path(objects: &Objects, kind: IndexKind, options: &Options) -> Option<PathBuf> {
         Place::of(objects, kind, options).map(|place| place.path)
     }
 
@@ -265,7 +265,7 @@ mod tests {
         fs::rename(path(&a, KIND, &options).unwrap(), path(&b, KIND, &options).unwrap()).unwrap();
         assert_eq!(load(&b, KIND, &options), [None]);
         save(&a, KIND, &options, &[Bytes::from("part")]).unwrap();
-        let other = Kind(b"test   2");
+        let other = IndexKind(b"test   2");
         fs::rename(path(&a, KIND, &options).unwrap(), path(&a, other, &options).unwrap()).unwrap();
         assert_eq!(load(&a, other, &options), [None]);
     }

@@ -48,7 +48,7 @@ pub(super) fn remove_old(saved: &Path) -> io::Result<()> {
 mod tests {
     use super::{DAY, MOST, NAME};
     use crate::{
-        index::{Kind, load, save},
+        index::{IndexKind, load, save},
         options::Options,
         store::Objects,
     };
@@ -59,7 +59,7 @@ mod tests {
         time::SystemTime,
     };
 
-    const KIND: Kind = Kind(b"test   1");
+    const KIND: IndexKind = IndexKind(b"test   1");
 
     /// Makes an index of this age and size.
     fn index(folder: &Path, name: &str, days: u32, bytes: u64) {
@@ -113,7 +113,7 @@ mod tests {
         let path = own.path().join(&names(own.path())[0]);
         File::options().write(true).open(&path).unwrap().set_modified(SystemTime::now() - 100 * DAY).unwrap();
         assert_eq!(load(&objects, KIND, &options), [Some(Bytes::from("part"))]);
-        save(&objects, Kind(b"other  1"), &options, &[Bytes::from("part")]).unwrap();
+        save(&objects, IndexKind(b"other  1"), &options, &[Bytes::from("part")]).unwrap();
         assert_eq!(load(&objects, KIND, &options), [Some(Bytes::from("part"))]);
     }
 }

@@ -12,7 +12,7 @@ use std::{
 
 /// What kind of index a file is, and of which version: the last byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Kind(pub(crate) &'static [u8; 8]);
+pub(crate) struct IndexKind(pub(crate) &'static [u8; 8]);
 
 const MAGIC: &[u8; 8] = b"burnpidx";
 /// Magic, kind, number of objects, checksum of the table.
@@ -25,7 +25,13 @@ fn line(name: u64, object: &Object, part: &[u8]) -> [u64; 5] {
 }
 
 /// Writes an index, in one step.
-pub(super) fn write(path: &Path, objects: &[Object], names: &[u64], kind: Kind, parts: &[Bytes]) -> io::Result<()> {
+pub(super) fn write(
+    path: &Path,
+    objects: &[Object],
+    names: &[u64],
+    kind: IndexKind,
+    parts: &[Bytes],
+) -> io::Result<()> {
     let mut table = Vec::with_capacity(objects.len() * LINE);
     for ((object, name), part) in objects.iter().zip(names).zip(parts) {
         line(*name, object, part).iter().for_each(|word| table.extend(word.to_le_bytes()));
@@ -49,7 +55,7 @@ pub(super) fn write(path: &Path, objects: &[Object], names: &[u64], kind: Kind, 
 }
 
 /// Reads an index. `None` if it is damaged, or is of another kind.
-pub(super) fn parts(file: Bytes, objects: &[Object], names: &[u64], kind: Kind) -> Option<Vec<Option<Bytes>>> {
+pub(super) fn parts(file: Bytes, objects: &[Object], names: &[u64], kind: IndexKind) -> Option<Vec<Option<Bytes>>> {
     let word = |at: usize| Some(u64::from_le_bytes(file.get(at..at.checked_add(8)?)?.try_into().ok()?));
     if file.get(..8)? != MAGIC || file.get(8..16)? != kind.0 {
         return None;

@@ -8,7 +8,7 @@ use crate::{
     blocks::Blocks,
     cell::{Cell, Record},
     error::DataError,
-    index::{self, Kind},
+    index::{self, IndexKind},
     options::Options,
     source::{Source, Wanted},
     starts::Starts,
@@ -18,7 +18,7 @@ use bytes::Bytes;
 #[cfg(feature = "remote")]
 use std::ops::Range;
 
-pub(super) const KIND: Kind = Kind(b"jsonl  1");
+pub(super) const KIND: IndexKind = IndexKind(b"jsonl  1");
 /// Bytes of a block.
 const BLOCK: u64 = 4 << 20;
 /// So many rows are tried, to see which columns there are.

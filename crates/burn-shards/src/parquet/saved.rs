@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     error::DataError,
-    index::{self, Kind, checked},
+    index::{self, IndexKind, checked},
     options::Options,
     store::Objects,
 };
@@ -18,7 +18,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-const KIND: Kind = Kind(b"parquet3");
+const KIND: IndexKind = IndexKind(b"parquet3");
 
 /// Saves the notes of all pages that have one.
 pub(super) fn save(

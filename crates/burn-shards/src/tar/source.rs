@@ -11,7 +11,7 @@ use crate::{
     blocks::Blocks,
     cell::{Cell, Raw, Record},
     error::DataError,
-    index::{self, Kind},
+    index::{self, IndexKind},
     options::Options,
     parallel::in_parallel,
     sample,
@@ -25,7 +25,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// What the saved index is.
-const KIND: Kind = Kind(b"tar    2");
+const KIND: IndexKind = IndexKind(b"tar    2");
 /// A block for the sampler has about so many bytes of the tar.
 const BLOCK_BYTES: u64 = 4 << 20;
 
