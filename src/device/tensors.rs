@@ -128,9 +128,9 @@ mod tests {
     map_tensors!(Batch { x, nested, rest });
 
     #[derive(Default)]
-    struct Seen(Vec<Vec<usize>>);
+    struct TensorDims(Vec<Vec<usize>>);
 
-    impl TensorMapper for Seen {
+    impl TensorMapper for TensorDims {
         fn map<const D: usize, K: Basic + 'static>(&mut self, tensor: Tensor<D, K>) -> Tensor<D, K> {
             self.0.push(tensor.dims().to_vec());
             tensor
@@ -143,7 +143,7 @@ mod tests {
         let inner = |n| Inner { mask: Tensor::empty([n], &device), name: "kept".into() };
         let rest = (Some(Tensor::zeros([7], &device)), 3);
         let batch = Batch { x: Tensor::zeros([2, 3], &device), nested: vec![inner(4), inner(5)], rest };
-        let mut seen = Seen::default();
+        let mut seen = TensorDims::default();
         let batch = batch.map_tensors(&mut seen);
         assert_eq!(seen.0, [vec![2, 3], vec![4], vec![5], vec![7]]);
         assert_eq!((batch.nested[1].name.as_str(), batch.rest.1), ("kept", 3));
