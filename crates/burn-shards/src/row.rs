@@ -16,7 +16,7 @@ mod value;
 use super::cell::{Cell, Record};
 pub(crate) use error::{Fault, RowError};
 use fields::Fields;
-use learn::Seen;
+use learn::UsedFields;
 pub(crate) use learn::{Learnt, learn};
 use serde::{
     Deserializer,
@@ -35,11 +35,11 @@ pub(crate) fn row<T: DeserializeOwned>(record: Record, columns: Option<&[Arc<str
 struct Row<'a> {
     record: Record,
     columns: Option<&'a [Arc<str>]>,
-    seen: Option<&'a [(Arc<str>, Seen)]>,
+    seen: Option<&'a [(Arc<str>, UsedFields)]>,
 }
 
 impl Row<'_> {
-    fn seen(&self, name: &str) -> Option<&Seen> {
+    fn seen(&self, name: &str) -> Option<&UsedFields> {
         self.seen?.iter().find(|(seen, _)| **seen == *name).map(|(_, seen)| seen)
     }
 }

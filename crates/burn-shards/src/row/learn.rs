@@ -11,13 +11,13 @@ use std::{cell::OnceCell, sync::Arc};
 
 /// The fields that a value was asked for, if it was asked as a struct, and those of the structs in it.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct UsedFields {
     asked: OnceCell<&'static [&'static str]>,
     /// `None` if it is no struct.
-    inside: Option<Vec<(Arc<str>, Seen)>>,
+    inside: Option<Vec<(Arc<str>, UsedFields)>>,
 }
 
-impl Seen {
+impl UsedFields {
     fn new(cell: &Cell) -> Self {
         let inside = match cell {
             Cell::Struct(fields) => Some(all(fields)),
@@ -48,8 +48,8 @@ impl Seen {
     }
 }
 
-fn all(record: &Record) -> Vec<(Arc<str>, Seen)> {
-    record.iter().map(|(name, cell)| (Arc::clone(name), Seen::new(cell))).collect()
+fn all(record: &Record) -> Vec<(Arc<str>, UsedFields)> {
+    record.iter().map(|(name, cell)| (Arc::clone(name), UsedFields::new(cell))).collect()
 }
 
 /// What a row type makes of the columns of a schema.
@@ -72,7 +72,7 @@ pub(crate) struct Learnt {
 pub(crate) fn learn<T: DeserializeOwned>(samples: &Record, columns: Option<&[Arc<str>]>) -> Learnt {
     let seen = all(samples);
     // A sample is no real value: a type that panics at it may be right for all rows.
-    let error = |record: Record, seen: &[(Arc<str>, Seen)]| {
+    let error = |record: Record, seen: &[(Arc<str>, UsedFields)]| {
         let made = catch(|| T::deserialize(Row { record, columns, seen: Some(seen) }).err());
         made.unwrap_or_else(|_| Some(RowError::new("a panic at a sample")))
     };

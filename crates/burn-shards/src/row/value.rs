@@ -3,7 +3,7 @@
 use super::{
     RowError, byte,
     fields::{Fields, once},
-    learn::Seen,
+    learn::UsedFields,
     list::{list, numbers},
     real::Real,
     text::{flag, integer, json, json_for, number, text},
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// One value on its way to its type.
 pub(super) struct Value<'a> {
     pub(super) cell: Cell,
-    pub(super) seen: Option<&'a Seen>,
+    pub(super) seen: Option<&'a UsedFields>,
 }
 
 impl From<Cell> for Value<'_> {
@@ -44,7 +44,7 @@ impl IntoDeserializer<'_, RowError> for Value<'_> {
 fn named<'de>(
     fields: Vec<(Arc<str>, Cell)>,
     asked: Option<&[&str]>,
-    seen: Option<&Seen>,
+    seen: Option<&UsedFields>,
 ) -> Result<impl MapAccess<'de, Error = RowError>, RowError> {
     once(&fields, asked)?;
     let value = move |(at, (name, cell))| (name, Value { cell, seen: seen.and_then(|seen| seen.inside(at)) });
