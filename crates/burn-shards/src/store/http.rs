@@ -22,12 +22,12 @@ pub(super) const AT_ONCE: usize = 32;
 #[derive(Debug)]
 pub(super) struct Web {
     client: Client,
-    objects: Vec<Seen>,
+    objects: Vec<WebObject>,
 }
 
 /// An object as it was.
 #[derive(Debug)]
-struct Seen {
+struct WebObject {
     target: Target,
     bytes: u64,
     marks: Marks,
@@ -80,7 +80,7 @@ fn open_by(client: Client, urls: &[String], patience: &Patience) -> Result<Found
 }
 
 /// Asks for the first byte. Unlike HEAD, this works with signed URLs, and shows that parts are given.
-fn look(client: &Client, target: &Target) -> Result<Seen, Refused> {
+fn look(client: &Client, target: &Target) -> Result<WebObject, Refused> {
     let answer = client.ask(target, Some(&(0..1)), None)?;
     let status = Some(answer.status());
     let bytes = match (answer.status(), answer.range(), answer.length()) {
@@ -93,7 +93,7 @@ fn look(client: &Client, target: &Target) -> Result<Seen, Refused> {
     let marks = Marks::of(&answer);
     // The connection is kept.
     _ = answer.body().take(1).read_to_end(&mut Vec::new());
-    Ok(Seen { target: target.clone(), bytes, marks })
+    Ok(WebObject { target: target.clone(), bytes, marks })
 }
 
 impl Marks {
@@ -123,7 +123,7 @@ fn tag(marks: &Marks, target: &Target) -> u64 {
 
 impl Remote for Web {
     fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refused> {
-        let Seen { target, bytes, marks } = &self.objects[object];
+        let WebObject { target, bytes, marks } = &self.objects[object];
         let answer = self.client.ask(target, Some(&part), marks.etag.as_ref())?;
         if !marks.fit(&Marks::of(&answer)) {
             return Err(no(Some(answer.status()), CHANGED));
