@@ -44,14 +44,14 @@ const AT_ONCE: usize = 32;
 
 /// Objects of one cloud, as they were when they were opened.
 pub(super) struct Cloud {
-    objects: Vec<Seen>,
+    objects: Vec<CloudObject>,
     waits: Waits,
     // Dropped last.
     thread: CloudThread,
 }
 
 /// An object as it was.
-struct Seen {
+struct CloudObject {
     store: Arc<dyn Bucket>,
     meta: ObjectMeta,
 }
@@ -150,12 +150,12 @@ fn open_with(
         let store = Arc::clone(&buckets[&*place.bucket]);
         let look = || ask(&thread, store.head(&place.key));
         let meta = patiently(patience, look).map_err(|error| unreadable(&place.to_string(), error))?;
-        Ok(Seen { store, meta })
+        Ok(CloudObject { store, meta })
     };
     // Without credentials, one object's wait tells.
     let mut objects = vec![look(&places[0])?];
     objects.extend(in_parallel_by(AT_ONCE, &places[1..], look)?);
-    let list = places.iter().zip(&objects).map(|(place, Seen { meta, .. })| Object {
+    let list = places.iter().zip(&objects).map(|(place, CloudObject { meta, .. })| Object {
         name: place.to_string().into(),
         bytes: meta.size,
         tag: tag(meta),
@@ -185,7 +185,7 @@ fn fit(one: &ObjectMeta, other: &ObjectMeta) -> bool {
 
 impl Remote for Cloud {
     fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refused> {
-        let Seen { store, meta } = &self.objects[object];
+        let CloudObject { store, meta } = &self.objects[object];
         // A weak mark never fits, by the rules.
         let if_match = meta.e_tag.clone().filter(|mark| !mark.starts_with("W/"));
         let options = GetOptions { range: Some(GetRange::Bounded(part)), if_match, ..GetOptions::default() };
@@ -198,7 +198,7 @@ impl Remote for Cloud {
     }
 
     fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, Refused> {
-        let Seen { store, meta } = &self.objects[object];
+        let CloudObject { store, meta } = &self.objects[object];
         let key = meta.location.as_ref();
         let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
         let stem = name.rsplit_once('.').map_or(key, |(stem, _)| &key[..key.len() - name.len() + stem.len()]);
