@@ -110,9 +110,9 @@ impl<O: MapTensors + Clone> FixedBatch<O> {
             Error::config("FixedBatch::set", problem, advice)
         };
         // Nothing is copied before all tensors are checked: a batch that does not fit changes nothing.
-        let mut next = Next { tensors: &self.tensors, seen: 0, problem: None, values: Vec::new() };
+        let mut next = NewValues { tensors: &self.tensors, seen: 0, problem: None, values: Vec::new() };
         let batch = batch.map_tensors(&mut next);
-        let Next { seen, problem, values, .. } = next;
+        let NewValues { seen, problem, values, .. } = next;
         let first = self.tensors.len();
         if seen != first {
             return Err(refused(format!("{seen} tensors, and the first batch had {first}")));
@@ -165,7 +165,7 @@ impl TensorMapper for Same<'_> {
 }
 
 /// Checks the tensors of another batch, and finds their values.
-struct Next<'a> {
+struct NewValues<'a> {
     tensors: &'a [Fixed],
     seen: usize,
     problem: Option<String>,
@@ -173,7 +173,7 @@ struct Next<'a> {
     values: Vec<Values>,
 }
 
-impl TensorMapper for Next<'_> {
+impl TensorMapper for NewValues<'_> {
     fn map<const D: usize, K: Basic + 'static>(&mut self, tensor: Tensor<D, K>) -> Tensor<D, K> {
         let (nth, fixed) = (self.seen, self.tensors.get(self.seen));
         self.seen += 1;
