@@ -23,16 +23,16 @@ use ureq::{
 };
 
 mod quiet;
+mod request_url;
 mod resolver;
 mod socket;
-mod target;
 #[cfg(test)]
 mod tests;
 
 use quiet::{Quietly, Secrets};
+pub(super) use request_url::RequestUrl;
 use resolver::{Resolver, forwarder};
 use socket::Sockets;
-pub(super) use target::Target;
 
 /// More redirects are a circle.
 const REDIRECTS: usize = 5;
@@ -60,7 +60,7 @@ pub(super) struct Answer {
     response: Response<Body>,
     waits: Waits,
     /// Who gave it, after redirects.
-    pub(super) from: Target,
+    pub(super) from: RequestUrl,
 }
 
 impl Client {
@@ -115,24 +115,24 @@ impl Client {
     }
 
     /// The agent that asks a server, and what goes along to a proxy that passes the request on.
-    fn route(&self, to: &Target) -> Result<(&Agent, Secrets), Refused> {
+    fn route(&self, to: &RequestUrl) -> Result<(&Agent, Secrets), Refused> {
         let secrets =
             Secrets { query: to.query().map(String::from), authorization: to.secret().cloned(), forward: None };
         let (is_tls, host, port) = to.server();
         let Some(url) = self.proxies.through(is_tls, host, port)? else { return Ok((&self.direct, secrets)) };
         if forwarder(&self.proxies, &to.without_query()).is_some() {
-            let secret = Target::new(url).and_then(|proxy| proxy.secret().cloned());
+            let secret = RequestUrl::new(url).and_then(|proxy| proxy.secret().cloned());
             return Ok((&self.direct, Secrets { forward: Some((to.origin(), secret)), ..secrets }));
         }
         let tunnel = self.tunnels.iter().find(|(tunnel, _)| tunnel.0 == url);
         Ok((tunnel.map_or(&self.direct, |(_, agent)| agent), secrets))
     }
 
-    /// Asks for an object, or a part of it, of a version if one is named. Redirects are followed. What a target holds in
+    /// Asks for an object, or a part of it, of a version if one is named. Redirects are followed. What a URL holds in
     /// secret goes to its own server alone.
     pub(super) fn ask(
         &self,
-        target: &Target,
+        target: &RequestUrl,
         part: Option<&Range<u64>>,
         version: Option<&HeaderValue>,
     ) -> Result<Answer, Refused> {
@@ -171,7 +171,7 @@ impl Client {
     }
 
     /// Reads all of a small answer.
-    pub(super) fn all(&self, target: &Target) -> Result<(HeaderMap, Vec<u8>), Refused> {
+    pub(super) fn all(&self, target: &RequestUrl) -> Result<(HeaderMap, Vec<u8>), Refused> {
         let answer = self.ask(target, None, None)?;
         let headers = answer.headers().clone();
         let mut bytes = Vec::new();
@@ -184,7 +184,7 @@ impl Client {
     }
 
     /// Reads all of a small object. `None` if it is not there.
-    pub(super) fn small(&self, target: &Target) -> Result<Option<Vec<u8>>, Refused> {
+    pub(super) fn small(&self, target: &RequestUrl) -> Result<Option<Vec<u8>>, Refused> {
         match self.all(target) {
             Ok((_, bytes)) => Ok(Some(bytes)),
             // A store whose objects may not be listed says 403 of one that is not there.

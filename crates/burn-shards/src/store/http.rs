@@ -2,7 +2,7 @@
 
 use super::{
     Object,
-    client::{Answer, Client, Target},
+    client::{Answer, Client, RequestUrl},
     remote::{CHANGED, Found, Refused, Remote, no, unreadable},
     steady::{Patience, patiently},
     waits::Waits,
@@ -28,7 +28,7 @@ pub(super) struct Web {
 /// An object as it was.
 #[derive(Debug)]
 struct WebObject {
-    target: Target,
+    target: RequestUrl,
     bytes: u64,
     marks: Marks,
 }
@@ -61,7 +61,7 @@ fn open_by(client: Client, urls: &[String], patience: &Patience) -> Result<Found
     let targets = urls.iter().map(|url| {
         // What is no URL may have a password anywhere.
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
-        Target::new(url).ok_or_else(|| DataError::Option {
+        RequestUrl::new(url).ok_or_else(|| DataError::Option {
             option: "paths",
             problem: format!("a path that begins with `{scheme}://` is no URL"),
             advice: "write `https://host/folder/name`".into(),
@@ -80,7 +80,7 @@ fn open_by(client: Client, urls: &[String], patience: &Patience) -> Result<Found
 }
 
 /// Asks for the first byte. Unlike HEAD, this works with signed URLs, and shows that parts are given.
-fn look(client: &Client, target: &Target) -> Result<WebObject, Refused> {
+fn look(client: &Client, target: &RequestUrl) -> Result<WebObject, Refused> {
     let answer = client.ask(target, Some(&(0..1)), None)?;
     let status = Some(answer.status());
     let bytes = match (answer.status(), answer.range(), answer.length()) {
@@ -111,7 +111,7 @@ impl Marks {
     }
 }
 
-fn tag(marks: &Marks, target: &Target) -> u64 {
+fn tag(marks: &Marks, target: &RequestUrl) -> u64 {
     let mut hash = FnvHasher::default();
     let mark = marks.etag.as_ref().or(marks.modified.as_ref());
     hash.write(mark.map_or(&[], HeaderValue::as_bytes));

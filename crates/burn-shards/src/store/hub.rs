@@ -8,7 +8,7 @@ mod tests;
 
 use super::{
     Object,
-    client::Target,
+    client::RequestUrl,
     remote::{Again, Found, Refused, Remote, no},
     steady::Patience,
     waits::Waits,
@@ -51,9 +51,9 @@ enum Place {
 
 #[derive(Debug)]
 struct There {
-    at: Target,
+    at: RequestUrl,
     bytes: u64,
-    moved: Mutex<Option<Target>>,
+    moved: Mutex<Option<RequestUrl>>,
 }
 
 fn api(patience: Patience) -> Result<Api, DataError> {

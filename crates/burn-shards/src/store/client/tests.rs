@@ -50,7 +50,7 @@ fn head_at_proxy(server: &Server, roots: Vec<CertificateDer<'static>>) -> String
     let (url, told) = proxy(format!("127.0.0.1:{port}"));
     let proxies = Proxies::of(|name| (name == "all_proxy").then(|| url.clone()));
     let client = Client::with(Waits::default(), Stop::default(), proxies, roots).unwrap();
-    let target = Target::new(&place.replace("://", &format!("://{SECRETS}"))).unwrap();
+    let target = RequestUrl::new(&place.replace("://", &format!("://{SECRETS}"))).unwrap();
     assert_eq!(client.all(&target).unwrap().1, b"bytes");
     told.recv().unwrap()
 }
@@ -95,7 +95,7 @@ fn a_tunnel_gets_no_secret_of_a_request() {
 fn a_proxy_that_cannot_be_used_is_an_error() {
     let proxies = Proxies::of(|name| (name == "all_proxy").then(|| "socks5://me:topsecret@h".into()));
     let client = Client::with(Waits::default(), Stop::default(), proxies, Vec::new()).unwrap();
-    let refused = client.all(&Target::new("http://h/a").unwrap()).err().unwrap();
+    let refused = client.all(&RequestUrl::new("http://h/a").unwrap()).err().unwrap();
     assert_eq!((refused.again, refused.problem.contains("`all_proxy` speaks SOCKS")), (Again::No, true), "{refused}");
 }
 

@@ -4,7 +4,7 @@ use super::{home::Home, path::HubPath};
 use crate::{
     error::{DataError, StoreError},
     store::{
-        client::{Client, Target},
+        client::{Client, RequestUrl},
         remote::{Refused, no, unreadable},
         steady::{Patience, patiently},
         waits::Waits,
@@ -107,18 +107,18 @@ impl Api {
     }
 
     /// Where the bytes of a file are asked for.
-    pub(super) fn target(&self, path: &HubPath) -> Result<Target, DataError> {
+    pub(super) fn target(&self, path: &HubPath) -> Result<RequestUrl, DataError> {
         let HubPath { dataset, revision, file } = path;
         self.place(path, &format!("/datasets/{dataset}/resolve/{revision}/{}", encode(file)))
     }
 
-    fn place(&self, path: &HubPath, place: &str) -> Result<Target, DataError> {
-        let target = Target::new(&format!("{}{place}", self.home.endpoint));
+    fn place(&self, path: &HubPath, place: &str) -> Result<RequestUrl, DataError> {
+        let target = RequestUrl::new(&format!("{}{place}", self.home.endpoint));
         let target = target.map(|target| target.with_token(self.home.token.as_deref()));
         target.ok_or_else(|| self.wrong(path, "`HF_ENDPOINT` is no URL of a server"))
     }
 
-    fn json<T: DeserializeOwned>(&self, place: &Target) -> Result<(HeaderMap, T), StoreError> {
+    fn json<T: DeserializeOwned>(&self, place: &RequestUrl) -> Result<(HeaderMap, T), StoreError> {
         let ask = || {
             let (headers, bytes) = self.client.all(place).map_err(|refused| self.explain(refused))?;
             let wrong = |error| no(None, format!("the hub's answer cannot be read: {error}"));

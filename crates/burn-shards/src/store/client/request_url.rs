@@ -20,12 +20,12 @@ const SIGNATURES: [&[&str]; 2] = [
 /// A URL. Its query may be a signature, and it may go with a password or a token: these are never printed.
 #[derive(Clone, derive_more::Debug, PartialEq, Eq)]
 #[debug("{self}")]
-pub(crate) struct Target {
+pub(crate) struct RequestUrl {
     uri: Uri,
     secret: Option<HeaderValue>,
 }
 
-impl Target {
+impl RequestUrl {
     /// Reads a URL. A name and a password before the host are sent as HTTP does. `None` if it is no URL of a web server.
     pub(crate) fn new(url: &str) -> Option<Self> {
         let url = url.split_once('#').map_or(url, |(url, _)| url);
@@ -169,7 +169,7 @@ fn secret(text: &str) -> Option<HeaderValue> {
 }
 
 /// The URL without its secrets.
-impl fmt::Display for Target {
+impl fmt::Display for RequestUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&shown(Path::new(&self.uri.to_string())))
     }
@@ -181,20 +181,20 @@ mod tests {
 
     #[test]
     fn secrets_are_sent_and_not_printed() {
-        let target = Target::new("https://me:p%40ss@host:81/a b/c.tar?sig=xyz#end").unwrap();
+        let target = RequestUrl::new("https://me:p%40ss@host:81/a b/c.tar?sig=xyz#end").unwrap();
         assert_eq!(target.uri.to_string(), "https://host:81/a%20b/c.tar?sig=xyz");
         assert_eq!(target.secret.as_ref().unwrap(), &format!("Basic {}", BASE64_STANDARD.encode("me:p@ss")));
         for text in [target.to_string(), format!("{target:?}")] {
             assert_eq!(text, "https://host:81/a%20b/c.tar?..");
         }
         for wrong in ["ftp://host/a", "https://", "https:///a", "host/a"] {
-            assert_eq!(Target::new(wrong), None, "{wrong}");
+            assert_eq!(RequestUrl::new(wrong), None, "{wrong}");
         }
     }
 
     #[test]
     fn a_name_and_a_password_go_before_a_token() {
-        let mirror = Target::new("https://me:pass@mirror/a").unwrap();
+        let mirror = RequestUrl::new("https://me:pass@mirror/a").unwrap();
         let basic = format!("Basic {}", BASE64_STANDARD.encode("me:pass"));
         for token in [None, Some("hf_secret")] {
             assert_eq!(mirror.clone().with_token(token).secret.as_ref().unwrap(), &basic);
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn places_are_read_as_the_rfc_says() {
-        let target = Target::new("http://a/b/c/d;p?q").unwrap();
+        let target = RequestUrl::new("http://a/b/c/d;p?q").unwrap();
         // The examples of RFC 3986 that are of HTTP.
         for (place, url) in [
             ("http://g", "http://g/"),
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_secret_stays_on_its_server() {
-        let target = Target::new("https://hub/a/b.tar?x").unwrap().with_token(Some("hf_secret"));
+        let target = RequestUrl::new("https://hub/a/b.tar?x").unwrap().with_token(Some("hf_secret"));
         assert!(!format!("{target:?}").contains("secret"));
         for (place, url, is_sent) in [
             ("/c", "https://hub/c", true),
@@ -265,9 +265,9 @@ mod tests {
         let beside = target.with_extension("idx").unwrap();
         assert_eq!((beside.uri.to_string().as_str(), beside.secret.is_some()), ("https://hub/a/b.idx?x", true));
         assert_eq!(beside.with_extension("idx"), None);
-        let odd = Target::new("https://hub//a/b.tar").unwrap().with_extension("idx").unwrap();
+        let odd = RequestUrl::new("https://hub//a/b.tar").unwrap().with_extension("idx").unwrap();
         assert_eq!(odd.uri.to_string(), "https://hub//a/b.idx", "it stays on its server");
-        let nested = Target::new("https://hub/a.tar?u=https://x").unwrap().with_extension("idx").unwrap();
+        let nested = RequestUrl::new("https://hub/a.tar?u=https://x").unwrap().with_extension("idx").unwrap();
         assert_eq!(nested.uri.to_string(), "https://hub/a.idx?u=https://x");
     }
 }
