@@ -33,4 +33,4 @@ pub(crate) use rows_source::RowsSource;
 pub(crate) use samples::{BatchPlan, Many, Samples, end_waits_with};
 pub(crate) use source::{Source, Task};
 pub(crate) use way::Way;
-pub(crate) use write::{RowWriter, Rows};
+pub(crate) use write::{ChunkRows, RowWriter};

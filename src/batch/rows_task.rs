@@ -8,7 +8,7 @@ use super::{
     rows_source::{RowsSource, for_decoder, group},
     samples::BatchPlan,
     source::{Source, Task},
-    write::Rows,
+    write::ChunkRows,
 };
 use crate::{
     device::Target,
@@ -53,7 +53,7 @@ impl<I, O> TaskRows<'_, I, O> {
     ) -> Result<(), (usize, Error)> {
         let Job { source, plan, .. } = self.job;
         let sizes = &mut self.sizes[(first - self.chunk.rows().start) * source.layout.fields.len()..];
-        let rows = Rows { chunk: self.chunk, first, sizes, long: self.long };
+        let rows = ChunkRows { chunk: self.chunk, first, sizes, long: self.long };
         let place = |position| Place { stage: Stage::Collate, ..plan.sample(position, self.worker) };
         source.collate.write_rows(samples, rows, &plan.abandoned, &place, clock)
     }

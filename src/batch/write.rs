@@ -11,7 +11,7 @@ use crate::{
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Where samples are written: the rows of a chunk from `first` on, and the sizes of their padded fields.
-pub(crate) struct Rows<'a> {
+pub(crate) struct ChunkRows<'a> {
     pub(crate) chunk: &'a mut Chunk,
     pub(crate) first: usize,
     pub(crate) sizes: &'a mut [RowSize],
@@ -29,7 +29,7 @@ pub(crate) trait RowWriter<I>: Send + Sync {
     fn write_rows(
         &self,
         samples: &[I],
-        rows: Rows<'_>,
+        rows: ChunkRows<'_>,
         abandoned: &AtomicBool,
         place: &dyn Fn(usize) -> Place,
         clock: Option<&mut TaskClock<'_>>,
@@ -44,12 +44,12 @@ impl<I, C: Collate<I>> RowWriter<I> for C {
     fn write_rows(
         &self,
         samples: &[I],
-        rows: Rows<'_>,
+        rows: ChunkRows<'_>,
         abandoned: &AtomicBool,
         place: &dyn Fn(usize) -> Place,
         mut clock: Option<&mut TaskClock<'_>>,
     ) -> Result<(), (usize, Error)> {
-        let Rows { chunk, first, sizes, long } = rows;
+        let ChunkRows { chunk, first, sizes, long } = rows;
         let fields = chunk.layout().fields.len();
         let doing = Doing::here();
         let written = guard_at(

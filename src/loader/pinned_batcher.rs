@@ -1,7 +1,7 @@
 //! A collate as a `Batcher`, for Burn's own loader.
 
 use crate::{
-    batch::{BatchPlace, Collate, RawBatch, RowWriter, Rows, upload_rows},
+    batch::{BatchPlace, ChunkRows, Collate, RawBatch, RowWriter, upload_rows},
     device::{Target, Uploader, host_alloc},
     fault::{Doing, Error, guard},
     memory::{Field, Pool, PoolLimits, RowSize, SlotLayout, Wait, trim_padding},
@@ -111,7 +111,7 @@ impl<C> PinnedBatcher<C> {
         let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one: this thread writes all rows
         let position = |position| Place { index: Some(position), ..place };
         let never = AtomicBool::new(false); // nobody can leave in the middle
-        let all = Rows { chunk: &mut chunk, first: 0, sizes: &mut sizes, long: &mut LongFiles::new() };
+        let all = ChunkRows { chunk: &mut chunk, first: 0, sizes: &mut sizes, long: &mut LongFiles::new() };
         self.collate.write_rows(&items, all, &never, &position, None).map_err(|(_, error)| error)?;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;
         let largest = if layout.has_padded() { trim_padding(&layout, &mut slot, rows, &sizes) } else { Vec::new() };
