@@ -41,7 +41,7 @@ mod window;
 
 pub(crate) use common::Common;
 pub use fixed_batch::FixedBatch;
-pub(crate) use flat::{AnyTensor, Part, Uploaded};
+pub(crate) use flat::{AnyTensor, FlatTensor, Uploaded};
 pub(crate) use memory::DeviceMemory;
 pub(crate) use table::{Gathered, Table};
 pub(crate) use target::Target;

@@ -6,7 +6,7 @@ use super::{
     samples::BatchPlan,
 };
 use crate::{
-    device::{Part, Uploader},
+    device::{FlatTensor, Uploader},
     fault::{Error, discard, during, guard},
     memory::{Permit, Pool, Slot, Wait},
     observe::Span,
@@ -28,7 +28,7 @@ pub(super) enum Memory {
     /// In the batch. It may have a slot for them.
     Permit(Permit),
     /// In a slot, one part for each tensor. The batch has empty ones.
-    Slot(Slot, Vec<Part>),
+    Slot(Slot, Vec<FlatTensor>),
 }
 
 /// The parts of a packed batch start at multiples of this number of bytes.
@@ -47,7 +47,7 @@ impl<I: Send + 'static, O: Send + 'static> Filled<O> for FilledItems<I, O> {
         let mut start = 0;
         let pack = |data: TensorData| {
             let (bytes, shape, dtype) = data.into_parts();
-            let part = Part { range: start..start + bytes.len(), dtype, shape, images: None };
+            let part = FlatTensor { range: start..start + bytes.len(), dtype, shape, images: None };
             slot.as_mut_slice()[start..start + bytes.len()].copy_from_slice(&bytes);
             start += bytes.len().next_multiple_of(ALIGN);
             part

@@ -9,7 +9,7 @@ use super::{
     samples::BatchPlan,
 };
 use crate::{
-    device::{Part, Uploaded, Uploader},
+    device::{FlatTensor, Uploaded, Uploader},
     fault::{Error, guard},
     memory::{Field, Pool, RowSize, Slot, SlotLayout, Wait, trim_padding},
     observe::Span,
@@ -117,7 +117,7 @@ impl<I, O> FilledRows<I, O> {
         let decided = self.source.samples.faults.decide(bad, &mut skips, 0, |_| Err(Error::Ended));
         decided.map_err(|(_, error)| error)?;
         left.skip(row, None);
-        for Part { range, .. } in parts(&self.source.layout, rows, &self.largest) {
+        for FlatTensor { range, .. } in parts(&self.source.layout, rows, &self.largest) {
             let len = range.len() / rows;
             close_up(&mut self.slot.as_mut_slice()[range], len, row..rows, &left.skipped);
         }
@@ -132,7 +132,7 @@ impl<I, O> FilledRows<I, O> {
 }
 
 /// The tensors of the first `rows` rows of a slot.
-fn parts(layout: &SlotLayout, rows: usize, largest: &[RowSize]) -> Vec<Part> {
+fn parts(layout: &SlotLayout, rows: usize, largest: &[RowSize]) -> Vec<FlatTensor> {
     let part = |(at, field): (usize, &Field)| {
         let shape = field.batch_shape(rows, largest.get(at).copied().unwrap_or_default());
         let (start, images) = (layout.offset(at), layout.image_values(at).filter(|_| layout.decoding));
@@ -140,7 +140,7 @@ fn parts(layout: &SlotLayout, rows: usize, largest: &[RowSize]) -> Vec<Part> {
             Some(_) => rows * layout.row_bytes(at),
             None => shape.num_elements() * field.dtype.size(),
         };
-        Part { range: start..start + len, dtype: field.dtype, shape, images: images.cloned() }
+        FlatTensor { range: start..start + len, dtype: field.dtype, shape, images: images.cloned() }
     };
     layout.fields.iter().enumerate().map(part).collect()
 }

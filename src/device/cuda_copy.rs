@@ -9,7 +9,7 @@ use super::{
     cuda_event::{Event, has_peers},
     cuda_tensor::{Gathered, TensorMaker},
     decode::{Engine, Failure, Images},
-    flat::{Part, Redo, Uploaded},
+    flat::{FlatTensor, Redo, Uploaded},
     window::InUse,
 };
 use crate::{fault::BoxError, picture_row::LongFiles};
@@ -126,7 +126,12 @@ impl CopyStream {
     ///
     /// # Errors
     /// If the device has no memory for it, or refuses a copy. Copies that were started go on.
-    pub(crate) fn start(&mut self, bytes: &bytes::Bytes, parts: &[Part], aim: Aim) -> Result<Vec<Uploaded>, BoxError> {
+    pub(crate) fn start(
+        &mut self,
+        bytes: &bytes::Bytes,
+        parts: &[FlatTensor],
+        aim: Aim,
+    ) -> Result<Vec<Uploaded>, BoxError> {
         if let Some(error) = self.lost {
             return Err(error.into());
         }
@@ -165,7 +170,7 @@ impl CopyStream {
         &mut self,
         engine: &Engine,
         (bytes, long): (&[u8], &LongFiles),
-        parts: &[Part],
+        parts: &[FlatTensor],
         aim: Aim,
         redo: Redo<'_>,
     ) -> Result<Vec<Uploaded>, Failure> {
@@ -201,10 +206,10 @@ impl CopyStream {
     }
 
     /// Notes the largest block of a batch, and the bytes of the batch.
-    fn note(&mut self, parts: &[Part], blocks: &Held) {
+    fn note(&mut self, parts: &[FlatTensor], blocks: &Held) {
         let largest = parts.iter().zip(blocks).max_by_key(|(part, _)| part.bytes());
         let Some((part, (block, _))) = largest else { return };
-        let bytes: usize = parts.iter().map(Part::bytes).sum();
+        let bytes: usize = parts.iter().map(FlatTensor::bytes).sum();
         self.last = Some(match self.last.take() {
             Some((other, others)) if others >= part.bytes() => (other, others + bytes),
             Some((_, others)) => (Arc::clone(block), others + bytes),
@@ -213,7 +218,7 @@ impl CopyStream {
     }
 
     /// Returns a block for each part, with what keeps it in its place. Where none is free, makes one.
-    fn blocks(&mut self, parts: &[Part], aim: Aim) -> Result<(TensorMaker, Held), BoxError> {
+    fn blocks(&mut self, parts: &[FlatTensor], aim: Aim) -> Result<(TensorMaker, Held), BoxError> {
         let start = Instant::now();
         self.wait_for_graphs(start)?;
         let maker = match &self.maker {
@@ -224,7 +229,7 @@ impl CopyStream {
                 maker.clone()
             }
         };
-        let bytes = |part: &Part| part.bytes().max(1);
+        let bytes = |part: &FlatTensor| part.bytes().max(1);
         let mut blocks: Vec<_> = parts.iter().map(|part| self.blocks.take(bytes(part), aim)).collect();
         let missing = blocks.iter().zip(parts).filter(|(block, _)| block.is_none());
         let missing: Vec<usize> = missing.map(|(_, part)| bytes(part)).collect();

@@ -4,7 +4,7 @@ use super::{
     cuda_block::Block,
     cuda_blocks::Blocks,
     cuda_context::Server,
-    flat::{AnyTensor, Part, made, ranked, stored},
+    flat::{AnyTensor, FlatTensor, made, ranked, stored},
 };
 use crate::{
     fault::{BoxError, guard},
@@ -142,7 +142,7 @@ impl TensorMaker {
     pub(super) fn later(
         &self,
         block: &Arc<Block>,
-        part: &Part,
+        part: &FlatTensor,
         blocks: &Arc<Blocks>,
     ) -> Box<dyn FnOnce() -> AnyTensor + Send> {
         let (maker, part, blocks) = (self.clone(), part.clone(), Arc::clone(blocks));
@@ -156,7 +156,7 @@ impl TensorMaker {
         })
     }
 
-    fn make(&self, memory: Handle, part: &Part, blocks: Arc<Blocks>) -> AnyTensor {
+    fn make(&self, memory: Handle, part: &FlatTensor, blocks: Arc<Blocks>) -> AnyTensor {
         let Template { device, burn, cubecl, cube, context } = &*self.0;
         if part.bytes() == 0 {
             return made(None, part, device);

@@ -18,7 +18,7 @@ pub(crate) type AnyTensor = Box<dyn Any + Send>;
 
 /// One tensor of a batch, in the bytes of its slot.
 #[derive(Debug, Clone)]
-pub(crate) struct Part {
+pub(crate) struct FlatTensor {
     pub(crate) range: Range<usize>,
     pub(crate) dtype: DType,
     pub(crate) shape: Shape,
@@ -26,7 +26,7 @@ pub(crate) struct Part {
     pub(crate) images: Option<Arc<Values>>,
 }
 
-impl Part {
+impl FlatTensor {
     /// The bytes of the tensor.
     pub(crate) fn bytes(&self) -> usize {
         self.shape.num_elements() * self.dtype.size()
@@ -67,14 +67,14 @@ impl Uploaded {
 }
 
 /// Makes a tensor of a part of some bytes, copied by Burn.
-pub(super) fn tensor_of(bytes: &bytes::Bytes, kind: MemoryKind, part: &Part, device: &Device) -> AnyTensor {
+pub(super) fn tensor_of(bytes: &bytes::Bytes, kind: MemoryKind, part: &FlatTensor, device: &Device) -> AnyTensor {
     let property = if kind.is_pinned() { AllocationProperty::Pinned } else { AllocationProperty::Other };
     let values = (part.bytes() > 0).then(|| Bytes::from_shared(bytes.slice(part.range.clone()), property));
     made(values, part, device)
 }
 
 /// Makes a tensor of the values of a part, or of none.
-pub(super) fn made(values: Option<Bytes>, part: &Part, device: &Device) -> AnyTensor {
+pub(super) fn made(values: Option<Bytes>, part: &FlatTensor, device: &Device) -> AnyTensor {
     let dtype = stored(part.dtype, device);
     match dtype {
         DType::Bool(_) => shaped::<Bool>(values, part, (device, dtype)),
@@ -113,7 +113,11 @@ pub(super) use with_rank;
 
 /// CubeCL gives tensors of several dimensions a pitched layout, whose upload is a slow copy of many short rows. So the
 /// tensor has one dimension first. To reshape it then costs nothing.
-fn shaped<K: Basic + 'static>(values: Option<Bytes>, part: &Part, (device, dtype): (&Device, DType)) -> AnyTensor {
+fn shaped<K: Basic + 'static>(
+    values: Option<Bytes>,
+    part: &FlatTensor,
+    (device, dtype): (&Device, DType),
+) -> AnyTensor {
     let shape = &part.shape;
     with_rank!(shape, RANK => {
         let tensor: Tensor<RANK, K> = match values {
@@ -130,7 +134,7 @@ fn shaped<K: Basic + 'static>(values: Option<Bytes>, part: &Part, (device, dtype
 
 /// Makes a tensor of a part from Burn's inner tensor.
 #[cfg(feature = "cuda")]
-pub(super) fn ranked<K: Autodiff + 'static>(inner: DispatchTensor, part: &Part, autodiff: bool) -> AnyTensor {
+pub(super) fn ranked<K: Autodiff + 'static>(inner: DispatchTensor, part: &FlatTensor, autodiff: bool) -> AnyTensor {
     with_rank!(part.shape, RANK => {
         let tensor = Tensor::<RANK, K>::from_dispatch(inner);
         Box::new(if autodiff { tensor.autodiff() } else { tensor }) as AnyTensor

@@ -2,7 +2,7 @@
 
 use super::{
     aim::Aim,
-    flat::{Failure, Part, Redo, Uploaded, tensor_of},
+    flat::{Failure, FlatTensor, Redo, Uploaded, tensor_of},
     target::Target,
     transport::{Burn, Transport},
     window::InUse,
@@ -98,7 +98,7 @@ impl<B: Fn() -> Option<Breaks>> Transport for Fake<B> {
         &mut self,
         target: &Target,
         files: (&Slot, &LongFiles),
-        parts: &[Part],
+        parts: &[FlatTensor],
         _: Aim,
         redo: Redo<'_>,
     ) -> Result<Vec<Uploaded>, Failure> {
@@ -115,7 +115,7 @@ impl<B: Fn() -> Option<Breaks>> Transport for Fake<B> {
         target: &Target,
         bytes: bytes::Bytes,
         kind: MemoryKind,
-        parts: &[Part],
+        parts: &[FlatTensor],
         aim: Aim,
     ) -> Result<Vec<Uploaded>, BoxError> {
         self.hang.reached(DeviceCall::Upload);
@@ -162,7 +162,7 @@ impl<B> Drop for Fake<B> {
 /// Makes the tensor of rows of images, on the host, by what is for files that a device refuses.
 fn images(
     (slot, long): (&Slot, &LongFiles),
-    part: &Part,
+    part: &FlatTensor,
     target: &Target,
     redo: Redo<'_>,
 ) -> Result<Uploaded, Failure> {
@@ -186,6 +186,6 @@ fn images(
             }
         }
     }
-    let whole = Part { range: 0..out.len(), images: None, ..part.clone() };
+    let whole = FlatTensor { range: 0..out.len(), images: None, ..part.clone() };
     Ok(Uploaded::Tensor(tensor_of(&bytes::Bytes::from(out), MemoryKind::Pageable, &whole, &target.device)))
 }

@@ -5,7 +5,7 @@ use super::cuda_copy::CopyStream;
 use super::{
     aim::Aim,
     common::Common,
-    flat::{Failure, Part, Redo, Uploaded, tensor_of},
+    flat::{Failure, FlatTensor, Redo, Uploaded, tensor_of},
     target::Target,
     window::InUse,
 };
@@ -21,7 +21,7 @@ pub(crate) trait Transport {
         &mut self,
         target: &Target,
         files: (&Slot, &LongFiles),
-        parts: &[Part],
+        parts: &[FlatTensor],
         aim: Aim,
         redo: Redo<'_>,
     ) -> Result<Vec<Uploaded>, Failure> {
@@ -38,7 +38,7 @@ pub(crate) trait Transport {
         target: &Target,
         bytes: bytes::Bytes,
         kind: MemoryKind,
-        parts: &[Part],
+        parts: &[FlatTensor],
         aim: Aim,
     ) -> Result<Vec<Uploaded>, BoxError>;
 
@@ -87,7 +87,7 @@ impl Transport for Burn {
         Target { device, .. }: &Target,
         bytes: bytes::Bytes,
         kind: MemoryKind,
-        parts: &[Part],
+        parts: &[FlatTensor],
         _: Aim,
     ) -> Result<Vec<Uploaded>, BoxError> {
         Ok(parts.iter().map(|part| Uploaded::Tensor(tensor_of(&bytes, kind, part, device))).collect())
@@ -116,7 +116,7 @@ impl Transport for CopyStream {
         &mut self,
         target: &Target,
         (slot, long): (&Slot, &LongFiles),
-        parts: &[Part],
+        parts: &[FlatTensor],
         aim: Aim,
         redo: Redo<'_>,
     ) -> Result<Vec<Uploaded>, Failure> {
@@ -130,7 +130,7 @@ impl Transport for CopyStream {
         _: &Target,
         bytes: bytes::Bytes,
         _: MemoryKind,
-        parts: &[Part],
+        parts: &[FlatTensor],
         aim: Aim,
     ) -> Result<Vec<Uploaded>, BoxError> {
         self.start(&bytes, parts, aim)

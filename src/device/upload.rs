@@ -3,7 +3,7 @@
 
 use super::{
     aim::Aim,
-    flat::{Failure, Part, Redo, Uploaded},
+    flat::{Failure, FlatTensor, Redo, Uploaded},
     target::Target,
     threads::THREADS,
     transport::{Burn, Transport},
@@ -54,7 +54,7 @@ impl Uploader {
     }
 
     /// Whom a batch of these parts is copied for. Each part has a block of memory.
-    fn aim_of(&self, parts: &[Part]) -> Aim {
+    fn aim_of(&self, parts: &[FlatTensor]) -> Aim {
         Aim { consumer: self.consumer, batches: self.most, fields: parts.len() }
     }
 
@@ -68,13 +68,13 @@ impl Uploader {
     pub(crate) fn decode(
         &mut self,
         slot: &mut Slot,
-        parts: &[Part],
+        parts: &[FlatTensor],
         long: &mut LongFiles,
         place: Place,
         redo: Redo<'_>,
     ) -> Result<Vec<Uploaded>, Error> {
         let aim = self.aim_of(parts);
-        let images: Vec<Part> = parts.iter().filter(|part| part.images.is_some()).cloned().collect();
+        let images: Vec<FlatTensor> = parts.iter().filter(|part| part.images.is_some()).cloned().collect();
         let Self { transport, target, .. } = self;
         let decoded = guard(place, || Ok(transport.decode(target, (slot, long), &images, aim, redo)));
         let (error, lost) = match decoded {
@@ -106,12 +106,12 @@ impl Uploader {
     /// # Errors
     /// If the device has no memory for it or refuses a copy. [`Error::Device`] if the copies did not end well. Then the
     /// device may still read the slot's memory, so this memory may be kept for ever, and another batch gets its permit.
-    pub(crate) fn upload(&mut self, slot: Slot, parts: &[Part], place: Place) -> Result<Vec<Uploaded>, Error> {
+    pub(crate) fn upload(&mut self, slot: Slot, parts: &[FlatTensor], place: Place) -> Result<Vec<Uploaded>, Error> {
         let (give_up, kind) = (slot.give_up(), slot.kind());
         let bytes = slot.freeze();
         let aim = self.aim_of(parts);
-        let parts: Vec<Part> = parts.iter().filter(|part| part.images.is_none()).cloned().collect();
-        let total = parts.iter().map(Part::bytes).sum();
+        let parts: Vec<FlatTensor> = parts.iter().filter(|part| part.images.is_none()).cloned().collect();
+        let total = parts.iter().map(FlatTensor::bytes).sum();
         let tensors = guard(place, || self.transport.start(&self.target, bytes, kind, &parts, aim));
         // Also after a failure: a part of the batch may be on its way.
         let Err(error) = self.settle(total, place) else { return tensors };
