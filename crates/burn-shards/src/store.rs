@@ -68,8 +68,8 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
     /// Fills `into` with the bytes of an object from `start` on, on the calling thread.
     ///
     /// # Errors
-    /// If the object ends before, has changed, or cannot be read. Of a file that has changed it is [`Changed`]; a store behind a
-    /// network says it in its `StoreError`.
+    /// If the object ends before, has changed, or cannot be read. The error of a local file that has changed is
+    /// [`Changed`]. A store behind a network says so in its `StoreError`.
     fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
         self.open(object, start..start + into.len() as u64)?.read_exact(into)
     }
@@ -86,7 +86,7 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
     }
 }
 
-/// It is not the object that was looked at. The inner error of an [`io::Error`].
+/// The object is another one than when the data set was opened. The inner error of an [`io::Error`].
 #[derive(Debug, thiserror::Error)]
 #[error("it has changed")]
 pub(crate) struct Changed;
@@ -110,9 +110,9 @@ pub(crate) struct Object {
 pub(crate) struct Objects {
     list: Arc<[Object]>,
     store: Arc<dyn Store>,
-    /// Where indices are saved: the folder of the first file, or for objects one of the user's.
+    /// Where indices are saved: the folder of the first file, or a folder of the user's for objects of a network.
     pub(crate) folder: Option<PathBuf>,
-    /// Whether that is a folder of the user's cache, where old indices are removed.
+    /// Whether `folder` is one of the user's cache, where old indices are removed.
     pub(crate) is_own: bool,
     /// The most bytes that a sample may have.
     largest: u64,
@@ -225,7 +225,7 @@ impl Objects {
         self.list[object].bytes
     }
 
-    /// Whether a sample may have so many bytes of an object.
+    /// Whether a sample may have this number of bytes of an object.
     ///
     /// # Errors
     /// If they are more than the option `largest_sample` allows.
@@ -233,7 +233,7 @@ impl Objects {
         self.within(object, bytes, self.largest)
     }
 
-    /// The same for what one read may be, which may have many samples.
+    /// Whether one read may have this number of bytes of an object. A read may be of many samples.
     #[cfg(feature = "remote")]
     pub(crate) fn allow_read(&self, object: usize, bytes: u64) -> Result<(), DataError> {
         self.within(object, bytes, self.largest.max(LARGEST))
@@ -246,7 +246,7 @@ impl Objects {
         Err(DataError::TooLarge { object: self.name(object).into(), bytes, limit })
     }
 
-    /// Reads what so many samples are made of.
+    /// Reads the bytes of this number of samples.
     pub(crate) fn samples(&self, object: usize, range: Range<u64>, samples: u64) -> Result<Vec<u8>, DataError> {
         self.part(object, range, self.largest.saturating_mul(samples.max(1)))
     }

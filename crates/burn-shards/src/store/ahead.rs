@@ -2,8 +2,8 @@
 //!
 //! An epoch announces its rows ([`Ahead::begin`]). The source says which parts of which objects each row needs. Parts are
 //! fetched in the order of the rows, neighbouring ones together, within a limit in bytes. A worker that asks for a part gets
-//! it, or waits for it. If nobody has asked the store for it yet, the worker does so itself, before all else. So reading ahead
-//! changes when bytes come, and never which.
+//! it, or waits for it. If nobody has asked the store for the part yet, the worker does so itself, before all else. So
+//! reading ahead changes when bytes come, and never which bytes.
 
 mod piece;
 mod state;
@@ -11,7 +11,7 @@ mod state;
 use super::{
     Store,
     grow::{grown, whole},
-    stop::{LOOK, STOPPED, Stop, end_waits_by},
+    stop::{LOOK, STOPPED_WAIT, Stop, end_waits_by},
 };
 use crate::{
     error::StoreError,
@@ -29,17 +29,17 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// So many rows are planned at once.
-const AT_ONCE: usize = 64;
-/// An order with so many rows of other data sets between its own is not read ahead any further.
-const FOREIGN: usize = 1 << 20;
-/// After so many bytes a thread looks whether somebody still needs what it fetches.
-const AT_A_TIME: usize = 1 << 20;
+/// The number of rows that are planned at once.
+const ROWS_AT_ONCE: usize = 64;
+/// An order with this number of rows of other data sets between two of its own is not read ahead any further.
+const FOREIGN_ROWS: usize = 1 << 20;
+/// After this number of bytes a fetching thread looks whether a row still needs its piece.
+const BYTES_AT_A_TIME: usize = 1 << 20;
 
 const PANICKED: &str = "the store panicked";
 
-/// Fetches ahead of the reads of a data set. It has threads from the first epoch on. Its drop ends their waits and requests, and
-/// joins them.
+/// Fetches ahead of the reads of a data set. It has threads from the first epoch on. Its drop ends the waits and
+/// requests of these threads, and joins them.
 #[derive(derive_more::Debug)]
 #[debug("Ahead {{ requests: {requests}, .. }}")]
 pub(crate) struct Ahead {
@@ -60,7 +60,7 @@ struct Shared {
     arrived: Condvar,
 }
 
-/// An epoch that reads ahead. Its drop ends that, and the requests that no other epoch needs.
+/// An epoch that reads ahead. Its drop ends the reading ahead, and the requests that no other epoch needs.
 pub(crate) struct Epoch {
     shared: Arc<Shared>,
     id: u64,
@@ -83,8 +83,8 @@ impl Ahead {
         Self { shared: Arc::new(shared), stop, requests, threads: Mutex::new(Vec::new()) }
     }
 
-    /// Begins to fetch what these rows need, in their order. `again` says that rows read what other rows have read. Else it
-    /// is decoded once for all.
+    /// Begins to fetch what these rows need, in their order. `again` says that each row reads its parts anew. Else a
+    /// part that several rows need is read and decoded once.
     pub(crate) fn begin(&self, plan: Plan, again: bool) -> Epoch {
         let id = self.shared.state.lock().begin(plan, again);
         let mut threads = self.threads.lock();
@@ -92,14 +92,14 @@ impl Ahead {
             let shared = Arc::clone(&self.shared);
             let name = format!("bp-fetch-{}", threads.len());
             let run = move || {
-                // There are tens of these threads. Where all cores are busy, they would keep the few workers from what has
-                // come already, and the first batch would be late.
+                // There are tens of these threads. Where all cores are busy, they would take the cores from the few
+                // workers that decode parts, and the first batch would be late.
                 step_back(15);
                 shared.run();
             };
             match thread::Builder::new().name(name).spawn(run) {
                 Ok(thread) => threads.push(thread),
-                // Reads then fetch more by themselves.
+                // With fewer threads, reads fetch more parts by themselves.
                 Err(error) => {
                     log::warn!("only {} threads read ahead: {error}", threads.len());
                     break;
@@ -139,7 +139,7 @@ impl Ahead {
                 Ok(bytes)
             }
             Want::Failed(error) => Err(copy(&error)),
-            Want::Coming(_) => Err(io::Error::other(STOPPED)),
+            Want::Coming(_) => Err(io::Error::other(STOPPED_WAIT)),
             want => {
                 let fetch = || fetching(|| whole(&*self.shared.store, object, part));
                 let read = catch_unwind(AssertUnwindSafe(fetch));
@@ -147,7 +147,7 @@ impl Ahead {
                     let mut state = self.shared.state.lock();
                     match &read {
                         Ok(Ok(_)) => state.fetched(request, key, end),
-                        // Those that wait for it may go on without this thread.
+                        // Reads that wait for the part may fetch it without this thread.
                         _ if self.stop.is_set() => state.given_up(request, key, end),
                         Ok(Err(error)) => state.arrived(request, key, end, Err(Arc::new(copy(error)))),
                         Err(_) => state.arrived(request, key, end, Err(Arc::new(io::Error::other(PANICKED)))),
@@ -185,7 +185,7 @@ impl Drop for Ahead {
     }
 }
 
-/// The same error for another reader.
+/// A copy of an error, for another reader.
 fn copy(error: &io::Error) -> io::Error {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<StoreError>()) {
         Some(inner) => io::Error::new(error.kind(), inner.clone()),
@@ -200,13 +200,13 @@ enum Work {
 }
 
 impl Shared {
-    /// Ends the fetching threads, and the waits that look at what their pieces say.
+    /// Ends the fetching threads, and their waits for the store.
     fn close(&self) {
         self.state.lock().close();
         self.work.notify_all();
     }
 
-    /// A fetching thread, until the data set is dropped.
+    /// The loop of a fetching thread, until the data set is dropped.
     fn run(&self) {
         while let Some(work) = self.wait() {
             match work {
@@ -236,14 +236,14 @@ impl Shared {
     fn plan(&self, id: u64, mut plan: Plan) {
         // The sampler is the user's code. If it panics here, the loader meets the same panic and reports it.
         let planned = catch_unwind(AssertUnwindSafe(|| {
-            let (mut rows, mut foreign, mut is_over) = (Vec::with_capacity(AT_ONCE), 0, false);
-            while rows.len() < AT_ONCE && !is_over {
+            let (mut rows, mut foreign, mut is_over) = (Vec::with_capacity(ROWS_AT_ONCE), 0, false);
+            while rows.len() < ROWS_AT_ONCE && !is_over {
                 match plan.next() {
                     Some(Some(mut row)) => {
                         row.parts.retain(|(object, part)| !self.store.is_near(*object, part));
                         rows.push(row);
                     }
-                    Some(None) if foreign < FOREIGN => foreign += 1,
+                    Some(None) if foreign < FOREIGN_ROWS => foreign += 1,
                     _ => is_over = true,
                 }
             }
@@ -255,7 +255,7 @@ impl Shared {
         self.work.notify_all();
     }
 
-    /// Fetches a piece, part by part. What does not come is told to the reads that wait for it.
+    /// Fetches a piece, part by part. Reads that wait for a part that does not come get the error.
     fn fetch(&self, piece: &Piece) {
         let mut next = 0;
         end_waits_by(Arc::clone(&piece.ended));
@@ -282,8 +282,8 @@ impl Shared {
         for Range { start, end } in piece.parts.iter().cloned() {
             io::copy(&mut (&mut from).take(start - at), &mut io::sink())?;
             let bytes = grown(end - start, |more| {
-                more.chunks_mut(AT_A_TIME).try_for_each(|some| match piece.ended.load(Relaxed) {
-                    true => Err(io::Error::other(STOPPED)),
+                more.chunks_mut(BYTES_AT_A_TIME).try_for_each(|some| match piece.ended.load(Relaxed) {
+                    true => Err(io::Error::other(STOPPED_WAIT)),
                     false => from.read_exact(some),
                 })
             })?;

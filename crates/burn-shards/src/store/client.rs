@@ -2,8 +2,8 @@
 
 use super::{
     proxies::Proxies,
-    remote::{Again, CHANGED, Refused, SMALL, no},
-    stop::{STOPPED, Stop},
+    remote::{Again, CHANGED, Refused, SMALL_ANSWER, no},
+    stop::{STOPPED_WAIT, Stop},
     tls,
     waits::{Paced, Waits},
 };
@@ -34,10 +34,10 @@ pub(super) use request_url::RequestUrl;
 use resolver::{Resolver, forwarder};
 use socket::Sockets;
 
-/// More redirects are a circle.
+/// The most redirects of one request. A request with more goes in a circle.
 const REDIRECTS: usize = 5;
-/// Connections that are kept for the next request.
-const KEPT: usize = 128;
+/// The most idle connections that are kept for later requests.
+const KEPT_CONNECTIONS: usize = 128;
 
 /// Asks servers, and keeps connections to them.
 #[derive(Debug, Clone)]
@@ -59,7 +59,7 @@ struct Tunnel(String);
 pub(super) struct Answer {
     response: Response<Body>,
     waits: Waits,
-    /// Who gave it, after redirects.
+    /// The place that gave the answer, after redirects.
     pub(super) from: RequestUrl,
 }
 
@@ -89,8 +89,8 @@ impl Client {
                 .user_agent(concat!("burn-pinned/", env!("CARGO_PKG_VERSION")))
                 .tls_config(tls.clone())
                 .proxy(tunnel)
-                .max_idle_connections(KEPT)
-                .max_idle_connections_per_host(KEPT)
+                .max_idle_connections(KEPT_CONNECTIONS)
+                .max_idle_connections_per_host(KEPT_CONNECTIONS)
                 .timeout_connect(Some(waits.connect))
                 .timeout_send_request(Some(waits.answer))
                 .timeout_recv_response(Some(waits.answer))
@@ -143,12 +143,12 @@ impl Client {
             if let Some(part) = part {
                 request = request.header(header::RANGE, format!("bytes={}-{}", part.start, part.end.saturating_sub(1)));
             }
-            // A weak mark never fits, by the rules.
+            // `If-Match` with a weak ETag never matches, by the rules of HTTP.
             if let Some(version) = version.filter(|version| !version.as_bytes().starts_with(b"W/")) {
                 request = request.header(header::IF_MATCH, version);
             }
             let response = quiet::call(secrets, || request.call()).map_err(|error| match self.stop.is_set() {
-                true => no(None, STOPPED),
+                true => no(None, STOPPED_WAIT),
                 false => failed(&error),
             })?;
             let status = response.status();
@@ -175,9 +175,9 @@ impl Client {
         let answer = self.ask(target, None, None)?;
         let headers = answer.headers().clone();
         let mut bytes = Vec::new();
-        let read = answer.body().take(SMALL + 1).read_to_end(&mut bytes);
+        let read = answer.body().take(SMALL_ANSWER + 1).read_to_end(&mut bytes);
         read.map_err(|error| Refused { status: None, problem: error.to_string(), again: Again::Yes })?;
-        if bytes.len() as u64 > SMALL {
+        if bytes.len() as u64 > SMALL_ANSWER {
             return Err(no(None, "the answer is too long"));
         }
         Ok((headers, bytes))
@@ -187,7 +187,7 @@ impl Client {
     pub(super) fn small(&self, target: &RequestUrl) -> Result<Option<Vec<u8>>, Refused> {
         match self.all(target) {
             Ok((_, bytes)) => Ok(Some(bytes)),
-            // A store whose objects may not be listed says 403 of one that is not there.
+            // A store whose objects may not be listed answers with 403 if an object is not there.
             Err(Refused { status: Some(403 | 404 | 410), .. }) => Ok(None),
             Err(refused) => Err(refused),
         }
@@ -219,12 +219,13 @@ impl Answer {
         Some((part, number(size)))
     }
 
-    /// Whether no part from the first byte on was given because the object has no bytes. S3 does not say the size then.
+    /// Whether the server gave no bytes from the first one on because the object is empty. S3 does not say the size
+    /// then.
     pub(super) fn is_empty(&self) -> bool {
         self.status() == 416 && self.range().is_none_or(|range| range == (0..0, Some(0)))
     }
 
-    /// The bytes of a part of an object that has so many bytes, if that is what the answer is. They may end early.
+    /// The bytes of a part of an object that has `bytes` bytes, if the answer has them. They may end early.
     pub(super) fn part(self, part: &Range<u64>, bytes: u64) -> Result<Box<dyn Read + Send>, Refused> {
         let status = Some(self.status());
         let (there, size) = match (self.status(), self.range()) {
@@ -236,7 +237,7 @@ impl Answer {
         if size.is_some_and(|size| size != bytes) {
             return Err(no(status, CHANGED));
         }
-        // Less than was asked for is allowed.
+        // A server may give less than was asked for.
         if there.start != part.start || there.end > part.end {
             let problem = format!("the server gives bytes {} to {} of it instead", there.start, there.end);
             return Err(no(status, problem));
@@ -250,7 +251,7 @@ impl Answer {
     }
 }
 
-/// Reads the end behind the last byte: only then the connection is kept.
+/// Reads the end of a body together with its last byte: only then the connection is kept.
 struct Whole<R> {
     left: Option<u64>,
     body: R,
@@ -273,19 +274,19 @@ fn number(text: &str) -> Option<u64> {
     text.trim().parse().ok()
 }
 
-/// What an answer without a body for us means.
+/// What an answer without success means.
 fn refused(answer: &Answer) -> Refused {
     Refused::of(answer.status(), |name| answer.headers().get(name)?.to_str().ok())
 }
 
-/// What it means that there is no answer. No text of a URL is in it.
+/// What a request without an answer means. The text of the error has no URL in it.
 fn failed(error: &ureq::Error) -> Refused {
     let (problem, again) = match error {
         ureq::Error::Timeout(_) => ("the server did not answer in time".into(), Again::Yes),
         ureq::Error::HostNotFound => ("the host was not found".into(), Again::Yes),
         ureq::Error::Io(inner) if tls::is_of_certificate(inner) => (inner.to_string(), Again::No),
         ureq::Error::Io(inner) => (inner.to_string(), Again::Yes),
-        // The answer of a proxy is in the text alone.
+        // Only the text of this error has the status that the proxy answered with.
         ureq::Error::ConnectProxyFailed(answer)
             if ["401", "403", "407"].iter().any(|status| answer.contains(status)) =>
         {

@@ -39,8 +39,8 @@ use std::{
 };
 use thread::CloudThread;
 
-/// So many objects are looked at at once.
-const AT_ONCE: usize = 32;
+/// The number of objects that are looked at at once.
+const LOOKS_AT_ONCE: usize = 32;
 
 /// Objects of one cloud, as they were when they were opened.
 pub(super) struct Cloud {
@@ -50,7 +50,7 @@ pub(super) struct Cloud {
     thread: CloudThread,
 }
 
-/// An object as it was.
+/// An object as it was when it was opened.
 struct CloudObject {
     store: Arc<dyn Bucket>,
     meta: ObjectMeta,
@@ -96,7 +96,7 @@ fn expand_with(text: &str, connect: &Connect<'_>, patience: &Patience) -> Result
         }
         page_token = Some(next);
     }
-    let kept = in_parallel_by(AT_ONCE, &found, |meta| {
+    let kept = in_parallel_by(LOOKS_AT_ONCE, &found, |meta| {
         let is_folder = || marks_folder(&thread, &*store, meta);
         let is_folder = meta.size == 0 && patiently(patience, is_folder).map_err(|error| unreadable(text, error))?;
         Ok((!is_folder).then(|| meta.location.to_string()))
@@ -106,8 +106,8 @@ fn expand_with(text: &str, connect: &Connect<'_>, patience: &Patience) -> Result
     Ok(keys.into_iter().map(|key| place.url(&key)).collect())
 }
 
-/// Whether an object without bytes only marks a folder. Its name has ended with a slash, so there is none of the name
-/// without it, or Azure says so.
+/// Whether an object without bytes only marks a folder. Then the name has lost a slash at its end, and the store has no
+/// object of the name without it. Or Azure says that it marks a folder.
 fn marks_folder(thread: &CloudThread, store: &dyn Bucket, meta: &ObjectMeta) -> Result<bool, Refused> {
     let head = GetOptions { head: true, ..GetOptions::default() };
     match ask(thread, store.get_opts(&meta.location, head)) {
@@ -120,7 +120,7 @@ fn marks_folder(thread: &CloudThread, store: &dyn Bucket, meta: &ObjectMeta) -> 
     }
 }
 
-/// Waits for what a store is asked for.
+/// Waits for the answer of a store.
 fn ask<T>(thread: &CloudThread, answer: impl Future<Output = object_store::Result<T>>) -> Result<T, Refused> {
     thread.wait(answer)?.map_err(|error| refused(&error))
 }
@@ -152,9 +152,9 @@ fn open_with(
         let meta = patiently(patience, look).map_err(|error| unreadable(&place.to_string(), error))?;
         Ok(CloudObject { store, meta })
     };
-    // Without credentials, one object's wait tells.
+    // The first object is looked at alone. If there are no credentials, one wait for them is enough to tell.
     let mut objects = vec![look(&places[0])?];
-    objects.extend(in_parallel_by(AT_ONCE, &places[1..], look)?);
+    objects.extend(in_parallel_by(LOOKS_AT_ONCE, &places[1..], look)?);
     let list = places.iter().zip(&objects).map(|(place, CloudObject { meta, .. })| Object {
         name: place.to_string().into(),
         bytes: meta.size,
@@ -176,7 +176,7 @@ fn tag(meta: &ObjectMeta) -> u64 {
     hash.finish()
 }
 
-/// Whether both are of one version, as far as the store tells.
+/// Whether both are the same version of an object, as far as the store tells.
 fn fit(one: &ObjectMeta, other: &ObjectMeta) -> bool {
     let is_marked = one.e_tag.is_some() && other.e_tag.is_some();
     one.size == other.size
@@ -186,7 +186,7 @@ fn fit(one: &ObjectMeta, other: &ObjectMeta) -> bool {
 impl Remote for Cloud {
     fn get(&self, object: usize, part: Range<u64>) -> Result<Box<dyn Read + Send + '_>, Refused> {
         let CloudObject { store, meta } = &self.objects[object];
-        // A weak mark never fits, by the rules.
+        // `If-Match` with a weak ETag never matches, by the rules of HTTP.
         let if_match = meta.e_tag.clone().filter(|mark| !mark.starts_with("W/"));
         let options = GetOptions { range: Some(GetRange::Bounded(part)), if_match, ..GetOptions::default() };
         let got = ask(&self.thread, store.get_opts(&meta.location, options))?;
@@ -208,7 +208,7 @@ impl Remote for Cloud {
         }
         match ask(&self.thread, async { store.get(&beside).await?.bytes().await }) {
             Ok(bytes) => Ok(Some(bytes.into())),
-            // A store whose objects may not be listed says 403 of one that is not there.
+            // A store whose objects may not be listed answers with 403 if an object is not there.
             Err(Refused { status: Some(403 | 404), .. }) => Ok(None),
             Err(refused) => Err(refused),
         }
@@ -236,7 +236,8 @@ impl Read for Body<'_> {
     }
 }
 
-/// What an error means. The texts of the crate may hold URLs with signatures, names of keys, or what it tried to parse.
+/// What an error means. Errors of object_store may hold URLs with signatures, names of keys, or texts that it could not
+/// parse.
 fn refused(error: &object_store::Error) -> Refused {
     let mut inner: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = inner {

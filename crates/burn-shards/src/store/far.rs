@@ -100,7 +100,8 @@ fn objects<R: Remote + 'static>(
     Ok(Objects { far: Some(Far { ahead, traffic }), is_own: true, ..Objects::new(list, store, own_folder()) })
 }
 
-/// A folder of the user's, for what belongs beside files that cannot be written to.
+/// A folder of the user's for indices. They belong beside their files, but nothing can be written beside objects of a
+/// network.
 fn own_folder() -> Option<PathBuf> {
     let given = env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     Some(given.or_else(|| Some(env::home_dir()?.join(".cache")))?.join("burn-pinned"))
@@ -123,7 +124,7 @@ fn cached(
     }
 }
 
-/// Refuses a query where a store has none: it may be a signature, and would be part of a name.
+/// Refuses a query in the URL of a store that has none. It may be a signature, and would become a part of a name.
 fn plain(url: &str) -> Result<&str, DataError> {
     if !is_listed(scheme(url)) || parameters(url).is_none() {
         return Ok(url);

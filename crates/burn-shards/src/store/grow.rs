@@ -6,8 +6,8 @@ use std::{
     ops::Range,
 };
 
-/// So many bytes are believed, and get their memory at once.
-const BELIEVED: u64 = 16 << 20;
+/// A claim of at most this number of bytes is believed, and gets its memory at once.
+const BELIEVED_BYTES: u64 = 16 << 20;
 
 /// Reads a part of an object, on the calling thread.
 ///
@@ -15,16 +15,16 @@ const BELIEVED: u64 = 16 << 20;
 /// Those of [`Store::read`], and if there is no memory for it.
 pub(super) fn whole(store: &dyn Store, object: usize, part: Range<u64>) -> io::Result<Vec<u8>> {
     let bytes = part.end.saturating_sub(part.start);
-    if bytes <= BELIEVED {
+    if bytes <= BELIEVED_BYTES {
         return grown(bytes, |all| store.read(object, part.start, all));
     }
     let mut from = store.open(object, part)?;
     grown(bytes, |more| from.read_exact(more))
 }
 
-/// Returns so many bytes. `fill` fills the next ones of them.
+/// Returns `bytes` bytes. `fill` is called with some of them at a time, in order, and fills these.
 pub(super) fn grown(bytes: u64, mut fill: impl FnMut(&mut [u8]) -> io::Result<()>) -> io::Result<Vec<u8>> {
-    let mut all = vec![0; bytes.min(BELIEVED) as usize];
+    let mut all = vec![0; bytes.min(BELIEVED_BYTES) as usize];
     fill(&mut all)?;
     while (all.len() as u64) < bytes {
         let (here, left) = (all.len(), bytes - all.len() as u64);
@@ -52,12 +52,12 @@ mod tests {
 
     #[test]
     fn memory_grows_as_bytes_come() {
-        for bytes in [0, 1, BELIEVED, BELIEVED + 1, 5 * BELIEVED + 3] {
+        for bytes in [0, 1, BELIEVED_BYTES, BELIEVED_BYTES + 1, 5 * BELIEVED_BYTES + 3] {
             let all = whole(&Zeros(u64::MAX), 0, 7..7 + bytes).unwrap();
             assert!(all.len() as u64 == bytes && all.iter().all(|byte| *byte == 0), "{bytes}");
         }
         // The claim is more than any machine has.
-        let error = whole(&Zeros(3 * BELIEVED), 0, 0..1 << 60).unwrap_err();
+        let error = whole(&Zeros(3 * BELIEVED_BYTES), 0, 0..1 << 60).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
 }

@@ -15,8 +15,8 @@ use ureq::http::{HeaderValue, header};
 #[cfg(test)]
 pub(super) mod tests;
 
-/// So many objects are looked at at once.
-pub(super) const AT_ONCE: usize = 32;
+/// The number of objects that are looked at at once.
+pub(super) const LOOKS_AT_ONCE: usize = 32;
 
 /// Objects of web servers, as they were when they were opened.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Web {
     objects: Vec<WebObject>,
 }
 
-/// An object as it was.
+/// An object as it was when it was opened.
 #[derive(Debug)]
 struct WebObject {
     target: RequestUrl,
@@ -33,7 +33,7 @@ struct WebObject {
     marks: Marks,
 }
 
-/// What changes when an object does: each if the server tells.
+/// Headers that change when an object does. Each is there if the server gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Marks {
     etag: Option<HeaderValue>,
@@ -59,7 +59,7 @@ pub(super) fn open(urls: &[String], patience: &Patience) -> Result<Found<Web>, D
 
 fn open_by(client: Client, urls: &[String], patience: &Patience) -> Result<Found<Web>, DataError> {
     let targets = urls.iter().map(|url| {
-        // What is no URL may have a password anywhere.
+        // Only the scheme is shown: a text that is no URL may have a password anywhere.
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
         RequestUrl::new(url).ok_or_else(|| DataError::Option {
             option: "paths",
@@ -68,7 +68,7 @@ fn open_by(client: Client, urls: &[String], patience: &Patience) -> Result<Found
         })
     });
     let targets = targets.collect::<Result<Vec<_>, _>>()?;
-    let seen = in_parallel_by(AT_ONCE, &targets, |target| {
+    let seen = in_parallel_by(LOOKS_AT_ONCE, &targets, |target| {
         patiently(patience, || look(&client, target)).map_err(|error| unreadable(&target.to_string(), error))
     })?;
     let list = seen.iter().map(|seen| Object {
@@ -91,7 +91,7 @@ fn look(client: &Client, target: &RequestUrl) -> Result<WebObject, Refused> {
         _ => return Err(no(status, "the server gives whole objects only, and parts are needed: copy it to a disk")),
     };
     let marks = Marks::of(&answer);
-    // The connection is kept.
+    // The body is read to its end, so that the connection is kept.
     _ = answer.body().take(1).read_to_end(&mut Vec::new());
     Ok(WebObject { target: target.clone(), bytes, marks })
 }
@@ -102,7 +102,7 @@ impl Marks {
         Self { etag: of(header::ETAG), modified: of(header::LAST_MODIFIED) }
     }
 
-    /// Whether an answer is of the same version, as far as it tells.
+    /// Whether an answer is of the same version of the object, as far as its headers tell.
     fn fit(&self, other: &Self) -> bool {
         match (&self.etag, &other.etag) {
             (Some(one), Some(other)) => one == other,
@@ -116,7 +116,7 @@ fn tag(marks: &Marks, target: &RequestUrl) -> u64 {
     let mark = marks.etag.as_ref().or(marks.modified.as_ref());
     hash.write(mark.map_or(&[], HeaderValue::as_bytes));
     hash.write_u8(0);
-    // The name lacks it.
+    // The name of an object has no query, but the query may tell objects apart.
     hash.write(target.unsigned_query().as_bytes());
     hash.finish()
 }

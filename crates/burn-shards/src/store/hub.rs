@@ -45,7 +45,7 @@ pub(super) struct Hub {
 enum Place {
     /// In the local cache of the hub.
     Here(PathBuf),
-    /// On the hub, which names another place for its bytes. That one is good for a while.
+    /// On the hub, which redirects to another place that has the bytes. That place is good for a while.
     There(Box<There>),
 }
 
@@ -94,7 +94,7 @@ fn pin_with(api: &Api, files: Vec<PathBuf>) -> Result<Vec<PathBuf>, DataError> {
         let revision = match commits.get(&key) {
             Some(commit) => commit.clone(),
             None => {
-                // If all of these files are in the local cache, nothing is asked.
+                // The hub is not asked if all of these files are in the local cache.
                 let mut all = paths.iter().flatten();
                 let there = api
                     .home

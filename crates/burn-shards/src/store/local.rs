@@ -23,7 +23,7 @@ pub(super) struct Local {
 #[derive(Debug)]
 struct Shard {
     path: PathBuf,
-    /// What the file was when it was looked at.
+    /// The marks of the file when the data set was opened.
     mark: Mark,
     kept: Arc<Kept>,
 }
@@ -49,13 +49,13 @@ pub(super) fn open(paths: Vec<PathBuf>) -> Result<(Vec<Object>, Local), DataErro
     Ok((files.iter().map(object).collect(), Local { files }))
 }
 
-/// What tells a file from another one of its name.
+/// What tells a file from another file of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
     bytes: u64,
     /// The time of its last change.
     changed: u64,
-    /// The number that the file system knows it by, or 0.
+    /// The number of the file in its file system (inode), or 0.
     node: u64,
 }
 
@@ -100,7 +100,7 @@ impl Local {
     }
 }
 
-/// A part of a file.
+/// Reads a part of a file.
 struct FilePart {
     file: Arc<File>,
     rest: Range<u64>,
@@ -204,7 +204,7 @@ mod tests {
         fs::rename(folder.path().join("new"), &path).unwrap();
         let error = objects.read(0, 0..10).unwrap_err();
         assert!(matches!(&error, DataError::Changed { object } if object.ends_with("shard")), "{error}");
-        // While it is open, it stays the file that it was.
+        // While a file is open, its handle reads the old bytes.
         let objects = Objects::local(vec![path.clone()]).unwrap();
         assert_eq!(objects.read(0, 0..10).unwrap(), [8; 10]);
         fs::rename(&path, folder.path().join("old")).unwrap();

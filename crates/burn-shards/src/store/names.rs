@@ -8,8 +8,8 @@ use std::{
     thread,
 };
 
-/// So many lookups are made at once. Those that nobody waits for any more are among them.
-const MOST: usize = 4;
+/// The most lookups that are made at once. Lookups that nobody waits for any more count too.
+const LOOKUPS_AT_ONCE: usize = 4;
 
 /// The addresses of a host.
 pub(super) type Found = Result<Vec<IpAddr>, Arc<io::Error>>;
@@ -35,7 +35,7 @@ struct State {
     threads: usize,
 }
 
-/// A host that is asked for, by all that wait for it.
+/// A host that is looked up or will be, and those who wait for its addresses.
 struct Asked {
     host: String,
     is_begun: bool,
@@ -53,7 +53,7 @@ impl Names {
             return asked.tell.push(tell);
         }
         state.asked.push(Asked { host: host.into(), is_begun: false, tell: vec![tell] });
-        if state.threads == MOST {
+        if state.threads == LOOKUPS_AT_ONCE {
             return;
         }
         let names = Arc::clone(self);
@@ -126,7 +126,7 @@ mod tests {
         }
         thread::sleep(Duration::from_millis(50));
         // One waits for the channel, and the others for the lock of it.
-        assert_eq!((begun.load(SeqCst), names.state.lock().threads), (MOST, MOST));
+        assert_eq!((begun.load(SeqCst), names.state.lock().threads), (LOOKUPS_AT_ONCE, LOOKUPS_AT_ONCE));
         assert!(told.try_recv().is_err());
         drop(release);
         let mut all: Vec<(usize, bool)> =

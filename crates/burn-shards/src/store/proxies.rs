@@ -19,7 +19,7 @@ pub(super) struct Proxies {
 #[derive(Clone)]
 struct Named {
     variable: &'static str,
-    /// Its URL, or the reason why it cannot be used.
+    /// The URL of the proxy, or the reason why it cannot be used.
     url: Result<String, &'static str>,
 }
 
@@ -44,7 +44,7 @@ impl Proxies {
         Self::of(|name| Some(env::var_os(name)?.to_string_lossy().into_owned()))
     }
 
-    /// Reads variables. An empty one is none, and one in small letters goes first.
+    /// Reads variables. An empty variable counts as none, and a name in small letters goes before the one in capitals.
     pub(super) fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
         let first = |names: &[&'static str]| {
             let mut set = names.iter().filter_map(|name| Some((*name, variable(name)?.trim().to_owned())));
@@ -53,7 +53,7 @@ impl Proxies {
         let proxy = |names: &[&'static str]| first(names).map(|(variable, text)| Named { variable, url: parse(&text) });
         let except = first(&["no_proxy", "NO_PROXY"]).map(|(_, text)| text).unwrap_or_default();
         Self {
-            // Of a program that a web server starts, `HTTP_PROXY` is what its client sends as `Proxy`.
+            // In a program that a web server starts (CGI), `HTTP_PROXY` is a header that the client has sent.
             http: proxy(&["http_proxy", "all_proxy", "ALL_PROXY"]),
             https: proxy(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
             except: except.split([',', ' ']).filter_map(Except::parse).collect(),
@@ -69,7 +69,7 @@ impl Proxies {
     /// The URL of the proxy through which a server is asked. `None` if it is asked without one.
     ///
     /// # Errors
-    /// If there is a proxy for it that cannot be used.
+    /// If the proxy for this server cannot be used.
     pub(super) fn through(&self, is_tls: bool, host: &str, port: Option<u16>) -> Result<Option<&str>, Refused> {
         let Some(proxy) = (if is_tls { &self.https } else { &self.http }) else { return Ok(None) };
         let host = bare(host);
@@ -86,7 +86,7 @@ impl Proxies {
     }
 }
 
-/// The URL of a proxy. Without a scheme it is one of HTTP.
+/// The URL of a proxy. Without a scheme it begins with `http://`.
 fn parse(text: &str) -> Result<String, &'static str> {
     let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
     let scheme = scheme.to_ascii_lowercase();
@@ -164,7 +164,7 @@ fn is_inside(address: IpAddr, net: IpAddr, bits: u32) -> bool {
     }
 }
 
-/// Whether a host gives a machine its credentials: each cloud has such a one.
+/// Whether a host gives a machine its credentials. Each cloud has such a host.
 pub(super) fn gives_credentials(host: &str) -> bool {
     let host = bare(host);
     ["metadata.google.internal", "metadata"].contains(&&*host)
@@ -175,7 +175,7 @@ pub(super) fn gives_credentials(host: &str) -> bool {
         }
 }
 
-/// A host as it is compared.
+/// The form of a host in which hosts are compared.
 fn bare(host: &str) -> String {
     host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_ascii_lowercase()
 }

@@ -16,7 +16,7 @@ pub(super) type Found<R> = (Vec<Object>, R);
 
 /// A protocol. Objects have the numbers of the list that it was opened with.
 pub(crate) trait Remote: Send + Sync + fmt::Debug {
-    /// Asks once for a part of an object, on the calling thread. The answer must be checked: that it is this part, of an
+    /// Asks once for a part of an object, on the calling thread. It must check that the answer is this part, of an
     /// object that has not changed since it was opened. The reader may fail or end early.
     ///
     /// The wait for an answer, and each wait for more bytes, must end by itself.
@@ -28,10 +28,10 @@ pub(crate) trait Remote: Send + Sync + fmt::Debug {
     }
 }
 
-/// Bytes a second. A part that comes more slowly has failed.
-pub(super) const LEAST: u64 = 8 << 10;
-/// What is read of an answer at once has at most so many bytes.
-pub(super) const SMALL: u64 = 64 << 20;
+/// The least rate of a part, in bytes a second. A part that comes more slowly has failed.
+pub(super) const LEAST_RATE: u64 = 8 << 10;
+/// The most bytes of an answer that is read as a whole.
+pub(super) const SMALL_ANSWER: u64 = 64 << 20;
 pub(super) const CHANGED: &str = "it has changed since it was opened";
 
 /// A request that gave no bytes. It never holds a credential.
@@ -62,7 +62,7 @@ impl Refused {
     }
 }
 
-/// A refusal that stays.
+/// A refusal of a request that cannot succeed later.
 pub(super) fn no(status: Option<u16>, problem: impl Into<String>) -> Refused {
     Refused { status, problem: problem.into(), again: Again::No }
 }
@@ -70,15 +70,15 @@ pub(super) fn no(status: Option<u16>, problem: impl Into<String>) -> Refused {
 /// Whether the same request may succeed later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Again {
-    /// It may: the store is busy, or the connection broke.
+    /// It may succeed: the store is busy, or the connection broke.
     Yes,
-    /// It may, after the time that the store has named.
+    /// It may succeed after the time that the store has named.
     After(Duration),
-    /// It cannot: the object is gone or has changed, or access is denied.
+    /// It cannot succeed: the object is gone or has changed, or access is denied.
     No,
 }
 
-/// What it means that an object cannot be opened.
+/// The error of an object that cannot be opened.
 pub(super) fn unreadable(name: &str, error: StoreError) -> DataError {
     DataError::Open { path: name.into(), source: io::Error::other(error) }
 }

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-/// The time to wait. `Retry-After` goes before what is said of a limited rate. `None` if the answer names none. `header` gives the
-/// text of a header.
+/// The time to wait. `Retry-After` goes before headers about a limited rate. `None` if the answer names none. `header`
+/// gives the text of a header.
 pub(super) fn retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Duration> {
     let after = header("retry-after").and_then(|after| seconds(after).or_else(|| until(after.trim(), header("date"))));
     after.or_else(|| limited(header)).filter(|time| !time.is_zero())
@@ -16,7 +16,8 @@ fn seconds(text: &str) -> Option<Duration> {
     is_number.then(|| Duration::from_secs(text.parse().unwrap_or(u64::MAX)))
 }
 
-/// The time until a date. The server's own clock counts, if it is told: that of this machine may be wrong.
+/// The time until a date. The server's own clock counts, if the answer tells the time: this machine's clock may be
+/// wrong.
 fn until(date: &str, now: Option<&str>) -> Option<Duration> {
     let at = httpdate::parse_http_date(date).ok()?;
     let now = now.and_then(|now| httpdate::parse_http_date(now).ok()).unwrap_or_else(SystemTime::now);

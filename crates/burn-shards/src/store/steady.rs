@@ -2,8 +2,8 @@
 
 use super::{
     Store,
-    remote::{Again, LEAST, Refused, Remote},
-    stop::{STOPPED, Stop},
+    remote::{Again, LEAST_RATE, Refused, Remote},
+    stop::{STOPPED_WAIT, Stop},
 };
 use crate::{
     busy::{Busy, seconds},
@@ -18,14 +18,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a part is tried for, from the last byte that came.
+/// How long a part is asked for again and again, from the last byte that came.
 #[derive(Debug, Clone)]
 pub(crate) struct Patience {
     /// The most attempts in a row that give no byte.
     pub(crate) attempts: u32,
-    /// No attempt begins later. The waits that a server asks for do not count.
+    /// The time after which no attempt begins. The waits that a server asks for do not count.
     pub(crate) time: Duration,
-    /// The pause after the first attempt. Each one after it is twice as long, up to [`LONGEST`].
+    /// The pause after the first attempt. Each later pause is twice as long, up to [`LONGEST_PAUSE`].
     pub(crate) pause: Duration,
     /// The waits that servers ask for.
     pub(crate) busy: Busy,
@@ -39,10 +39,10 @@ impl Default for Patience {
     }
 }
 
-/// No pause of our own is longer.
-const LONGEST: Duration = Duration::from_secs(5);
-/// A part is not asked for more often, however little each answer brings.
-const MOST: u32 = 1000;
+/// The longest pause that no server has asked for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The most requests for one part, however little each answer brings.
+const MOST_ATTEMPTS: u32 = 1000;
 
 impl Patience {
     pub(crate) fn new(busy: Busy) -> Self {
@@ -68,7 +68,7 @@ impl<R: Remote> Steady<R> {
 impl<R: Remote> Store for Steady<R> {
     fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
         let attempts = Attempts::new(&self.patience);
-        let longest = self.patience.time + Duration::from_secs(part.end.saturating_sub(part.start) / LEAST);
+        let longest = self.patience.time + Duration::from_secs(part.end.saturating_sub(part.start) / LEAST_RATE);
         Ok(Box::new(Body {
             steady: self,
             object,
@@ -102,14 +102,14 @@ pub(super) fn patiently<T>(patience: &Patience, ask: impl Fn() -> Result<T, Refu
 /// The attempts at one thing that have failed.
 struct Attempts<'a> {
     patience: &'a Patience,
-    /// All of them, and those since the last byte.
+    /// All failed attempts, and those since the last byte.
     all: u32,
     vain: u32,
-    /// What the server has asked to wait since the last byte.
+    /// The sum of the waits that the server has asked for since the last byte.
     told: Duration,
-    /// When the last byte came, or it was begun. It is later by the waits that a server asked for.
+    /// When the last byte came, or the first attempt began. The waits that a server asked for are added.
     since: Instant,
-    /// The sum of these waits.
+    /// The sum of all waits that a server asked for.
     obeyed: Duration,
 }
 
@@ -123,11 +123,11 @@ impl<'a> Attempts<'a> {
         (self.vain, self.told, self.since) = (0, Duration::ZERO, Instant::now());
     }
 
-    /// An error if nobody needs it any more.
+    /// An error if nobody needs the bytes any more.
     fn go_on(&self) -> Result<(), StoreError> {
         match self.patience.stop.is_set() {
             false => Ok(()),
-            true => Err(self.failed(STOPPED, None)),
+            true => Err(self.failed(STOPPED_WAIT, None)),
         }
     }
 
@@ -135,12 +135,12 @@ impl<'a> Attempts<'a> {
         StoreError { problem: problem.into(), status, attempts: self.all.max(1) }
     }
 
-    /// Waits before the next attempt. An error if there is none.
+    /// Waits before the next attempt. An error if there is to be no other attempt.
     fn wait(&mut self, Refused { status, problem, again }: Refused) -> Result<(), StoreError> {
         self.all += 1;
         let asked = match again {
             Again::No => return Err(self.failed(problem, status)),
-            _ if self.all >= MOST => return Err(self.failed(problem, status)),
+            _ if self.all >= MOST_ATTEMPTS => return Err(self.failed(problem, status)),
             Again::After(asked) => asked,
             Again::Yes => Duration::ZERO,
         };
@@ -153,11 +153,11 @@ impl<'a> Attempts<'a> {
         self.go_on()
     }
 
-    /// Waits of its own accord.
+    /// Waits where the server has named no time.
     fn pause(&mut self, problem: String, status: Option<u16>) -> Result<(), StoreError> {
         self.vain += 1;
         let Patience { attempts, time, pause, stop, .. } = self.patience;
-        let pause = pause.saturating_mul(1 << (self.vain - 1).min(16)).min(LONGEST);
+        let pause = pause.saturating_mul(1 << (self.vain - 1).min(16)).min(LONGEST_PAUSE);
         if self.vain >= *attempts || self.since.elapsed().saturating_add(pause) > *time {
             return Err(self.failed(problem, status));
         }
@@ -165,7 +165,7 @@ impl<'a> Attempts<'a> {
         Ok(())
     }
 
-    /// Waits as long as the server asks to. That is no attempt in vain.
+    /// Waits as long as the server asks for. This does not count as an attempt in vain.
     fn obey(&mut self, asked: Duration, status: Option<u16>) -> Result<(), StoreError> {
         let Patience { busy, stop, .. } = self.patience;
         let before = self.told;
@@ -185,28 +185,29 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// A pause that is up to half as long again, and up to [`LONGEST`]. Else all that were refused at once would come back at once.
+/// A pause that is up to half as long again, and up to [`LONGEST_PAUSE`]. Without this, all requests that were refused
+/// at one time would come again at one time.
 fn spread(pause: Duration) -> Duration {
-    // The keys of each hasher are other ones.
+    // Each hasher has other keys.
     let random = RandomState::new().hash_one(0) as f64 / u64::MAX as f64;
-    pause.saturating_add((pause / 2).min(LONGEST).mul_f64(random))
+    pause.saturating_add((pause / 2).min(LONGEST_PAUSE).mul_f64(random))
 }
 
 /// The bytes of a part, through as many requests as it takes.
 struct Body<'a, R> {
     steady: &'a Steady<R>,
     object: usize,
-    /// What has not come yet.
+    /// The bytes that have not come yet.
     rest: Range<u64>,
     from: Option<Box<dyn Read + Send + 'a>>,
     attempts: Attempts<'a>,
-    /// When a request was made that has not brought a byte yet.
+    /// When the newest request was made, if it has not brought a byte yet.
     asked: Option<Instant>,
-    /// How long reads of it have taken, and how long all of them may take: without the waits that a server asks for, and without
-    /// the time between them.
+    /// How long the reads of this body have taken, and how long all of them may take. The waits that a server asks for
+    /// do not count, nor does the time between the reads.
     spent: Duration,
     longest: Duration,
-    /// When the last read ended, or it was begun.
+    /// When the last read ended, or the body was opened.
     left: Instant,
 }
 
@@ -226,7 +227,7 @@ impl<R: Remote> Read for Body<'_, R> {
             return Ok(0);
         }
         let entered = Instant::now();
-        self.attempts.since += entered - self.left; // the time of the one that reads is none of the store's
+        self.attempts.since += entered - self.left; // the time between reads is the reader's, not the store's
         loop {
             self.attempts.go_on().map_err(io::Error::other)?;
             let Some(from) = &mut self.from else {
@@ -247,7 +248,7 @@ impl<R: Remote> Read for Body<'_, R> {
                     self.spent += self.left - entered;
                     if self.spent > self.longest + self.attempts.obeyed {
                         self.attempts.all += 1;
-                        let problem = format!("less than {LEAST} bytes a second came");
+                        let problem = format!("less than {LEAST_RATE} bytes a second came");
                         return Err(io::Error::other(self.attempts.failed(problem, None)));
                     }
                     return Ok(bytes);

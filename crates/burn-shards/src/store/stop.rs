@@ -1,4 +1,4 @@
-//! Tells waits for a store that nobody needs their bytes any more. A wait looks at it every [`LOOK`].
+//! Tells waits for a store that nobody needs their bytes any more. A wait looks at its [`Stop`] every [`LOOK`].
 
 use crate::ends::thread_ends;
 pub(crate) use crate::ends::{LOOK, end_waits_by};
@@ -11,10 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The problem of a wait that has ended so.
-pub(crate) const STOPPED: &str = "nobody needs it any more";
+/// The problem of a wait that a [`Stop`] has ended.
+pub(crate) const STOPPED_WAIT: &str = "nobody needs it any more";
 
-/// Ends the waits for one store, of all threads. Clones are one.
+/// Ends the waits of all threads for one store. Clones are the same stop.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
@@ -28,7 +28,7 @@ impl Stop {
         self.0.load(Relaxed) || thread_ends()
     }
 
-    /// Sleeps. False if it has to end before.
+    /// Sleeps. False if the sleep has to end before its time.
     pub(crate) fn sleep(&self, time: Duration) -> bool {
         let start = Instant::now();
         while !self.is_set() {

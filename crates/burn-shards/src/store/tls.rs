@@ -5,7 +5,7 @@ use rustls::AlertDescription;
 use rustls_pki_types::CertificateDer;
 use std::{env, error::Error, io};
 
-/// The certificates of the authorities that are trusted: those of the system and of Mozilla's list, or those alone that
+/// The certificates of the authorities that are trusted: those of the system and of Mozilla's list, or only those that
 /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
 pub(super) fn roots() -> Result<Vec<CertificateDer<'static>>, DataError> {
     let found = rustls_native_certs::load_native_certs();
@@ -23,7 +23,7 @@ pub(super) fn roots() -> Result<Vec<CertificateDer<'static>>, DataError> {
         path: path.into(),
         source: io::Error::new(io::ErrorKind::InvalidData, format!("`{name}` names it, and {problem}")),
     };
-    // As OpenSSL does, one that cannot be read is passed over while there are others.
+    // As in OpenSSL, a certificate that cannot be read is passed over while there are others.
     match (found.errors.first(), found.certs.is_empty()) {
         (_, false) => Ok(found.certs),
         (Some(error), true) => Err(wrong(format!("it cannot be read: {error}"))),
@@ -31,7 +31,8 @@ pub(super) fn roots() -> Result<Vec<CertificateDer<'static>>, DataError> {
     }
 }
 
-/// Whether an error, or one inside it, is about a certificate: that of the server, or ours, since we have none. It does not pass.
+/// Whether an error, or one inside it, is about a certificate: the server's, or the one that the server wants of us,
+/// since we have none. Such an error does not pass.
 pub(super) fn is_of_certificate(error: &(dyn Error + 'static)) -> bool {
     let mut inner = Some(error);
     while let Some(error) = inner {
@@ -43,7 +44,7 @@ pub(super) fn is_of_certificate(error: &(dyn Error + 'static)) -> bool {
                 _ => false,
             };
         }
-        // The source of this one is that of its inner error.
+        // `source()` of an [`io::Error`] leaves out the inner error and gives the source of that.
         let within = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         inner = within.map(|within| within as _).or_else(|| error.source());
     }

@@ -1,6 +1,6 @@
 //! How long each wait for a server may take, and how slowly the bytes of an answer may come.
 
-use super::remote::LEAST;
+use super::remote::LEAST_RATE;
 use std::{
     io::{self, Read},
     time::{Duration, Instant},
@@ -9,31 +9,32 @@ use std::{
 /// How long each wait may take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waits {
-    /// For the address of a host, and for a connection.
+    /// The wait for the address of a host, and that for a connection.
     pub(super) connect: Duration,
-    /// For the head of an answer.
+    /// The wait for the head of an answer.
     pub(super) answer: Duration,
-    /// For the next bytes.
+    /// The wait for the next bytes of a body.
     pub(super) bytes: Duration,
-    /// Bytes a second. An answer that comes more slowly has failed.
+    /// The least rate of an answer, in bytes a second. An answer that comes more slowly has failed.
     pub(super) least: u64,
 }
 
 impl Default for Waits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { connect: seconds(10), answer: seconds(30), bytes: seconds(30), least: LEAST }
+        Self { connect: seconds(10), answer: seconds(30), bytes: seconds(30), least: LEAST_RATE }
     }
 }
 
 impl Waits {
-    /// How long so many bytes of a body may take in all.
+    /// How long a body of `bytes` bytes may take in all.
     pub(super) fn all(&self, bytes: u64) -> Duration {
         self.answer + Duration::from_secs_f64(bytes as f64 / self.least as f64)
     }
 }
 
-/// Watches how the bytes of one answer come. The time counts that is waited for them, not the time of who reads them.
+/// Watches how the bytes of one answer come. The time of the waits for bytes counts, and the time between reads does
+/// not.
 #[derive(Debug)]
 pub(super) struct Pace {
     waits: Waits,
@@ -46,7 +47,7 @@ impl Pace {
         Self { waits, waited: Duration::ZERO, came: 0 }
     }
 
-    /// Notes bytes that were waited for since a time. An error if all of them came too slowly.
+    /// Notes bytes, and since when they were waited for. An error if the bytes so far came too slowly.
     pub(super) fn came(&mut self, since: Instant, bytes: usize) -> io::Result<()> {
         self.waited += since.elapsed();
         self.came += bytes as u64;

@@ -8,9 +8,9 @@ use glob::{MatchOptions, Pattern};
 pub(super) struct Wild<'a> {
     text: &'a str,
     pattern: Pattern,
-    /// All names that match are in this folder, or in folders of it.
+    /// The folder that has all names that match, also in folders of its own.
     pub(super) folder: &'a str,
-    /// Whether they may be in folders of it.
+    /// Whether names in folders of `folder` may match too.
     pub(super) is_deep: bool,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Wild<'a> {
         !name.ends_with('/') && !name.ends_with("_$folder$") && self.pattern.matches_with(name, options)
     }
 
-    /// Those of the names that match, sorted.
+    /// The names that match, sorted.
     pub(super) fn matches(&self, names: impl IntoIterator<Item = String>) -> Result<Vec<String>, DataError> {
         let mut matches: Vec<String> = names.into_iter().filter(|name| self.is_match(name)).collect();
         matches.sort_unstable();

@@ -11,9 +11,9 @@ pub(super) struct Piece {
     pub(super) object: usize,
     /// The number of the request.
     pub(super) request: u64,
-    /// In order, without overlaps.
+    /// Ranges of the object, in order, without overlaps.
     pub(super) parts: Vec<Range<u64>>,
-    /// Set once no row to come needs it.
+    /// Set once no row to come needs the piece.
     pub(super) ended: Arc<AtomicBool>,
 }
 

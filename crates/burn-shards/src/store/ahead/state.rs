@@ -11,18 +11,18 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
-/// Parts with a gap of so many bytes between them are fetched together, and the gap is thrown away. Headers of a tar are
-/// such gaps. In a long piece a gap may have this part of it.
+/// Parts with a gap of at most `GAP` bytes between them are fetched together, and the gap is thrown away. Headers of a
+/// tar are such gaps. In a long piece a gap may be as long as the piece divided by `GAP_OF_PIECE`.
 const GAP: u64 = 4 << 10;
-const OF_PIECE: u64 = 16;
-/// A piece has no more bytes, unless it is a single part.
-const LARGEST: u64 = 4 << 20;
-/// The first pieces of an order are small, so that its first batch comes soon: a piece has at most this part of the bytes that
-/// were asked for before, or [`SMALL`] bytes, which take no longer than the answer.
+const GAP_OF_PIECE: u64 = 16;
+/// The most bytes of a piece, unless it is a single part.
+const LARGEST_PIECE: u64 = 4 << 20;
+/// The first pieces of an order are small, so that its first batch comes soon: a piece has at most the bytes that were
+/// asked for before, divided by `RAMP`, or [`FIRST_PIECE`] bytes. These take no longer than the wait for an answer.
 const RAMP: u64 = 4;
-const SMALL: u64 = 64 << 10;
-/// An order is planned for so many rows at most, however small they are.
-pub(super) const ROWS: u64 = 1 << 16;
+const FIRST_PIECE: u64 = 64 << 10;
+/// The most rows that an order has planned and not read yet, however small they are.
+pub(super) const ROWS_AHEAD: u64 = 1 << 16;
 
 /// An object, and where a part begins in it.
 pub(super) type Key = (usize, u64);
@@ -39,24 +39,24 @@ pub(crate) struct Planned {
 #[derive(Debug)]
 struct Part {
     end: u64,
-    /// Rows to come that need it.
+    /// The number of rows to come that need the part.
     uses: usize,
-    /// Whether each of them reads it anew. Else it is decoded once, and the others find it decoded.
+    /// Whether each of these rows reads the part anew. Else it is decoded once, and the other rows find it decoded.
     again: bool,
     is: Is,
 }
 
 #[derive(Debug)]
 enum Is {
-    /// Nobody has asked the store for it.
+    /// Nobody has asked the store for the part.
     Wanted,
-    /// It is asked for, by the request of this number. The answer to another request is none of this part: that one was made
-    /// for rows that nobody needs any more.
+    /// The request of this number asks for the part. The answer to an older request is not taken: it was made for rows
+    /// that nobody needs any more.
     Coming(u64),
     Here(Vec<u8>),
     /// The request of this number failed.
     Failed(u64, Arc<io::Error>),
-    /// A row has it. Other rows of the same page find it decoded.
+    /// A row has taken the bytes. Other rows of the same page find the page decoded.
     Taken,
 }
 
@@ -65,11 +65,11 @@ enum Is {
 pub(super) enum Want {
     Here(Vec<u8>),
     Failed(Arc<io::Error>),
-    /// It comes, by the request of this number: wait until something has arrived.
+    /// The request of this number brings the part: wait until something has arrived.
     Coming(u64),
-    /// Fetch it now, as the request of this number, and tell by [`State::fetched`]. Others wait for it.
+    /// Fetch the part now, as the request of this number, and tell by [`State::fetched`]. Other reads wait for it.
     Fetch(u64),
-    /// It was not announced.
+    /// No order has announced the part.
     Unknown,
 }
 
@@ -99,10 +99,10 @@ struct Need {
     keys: Vec<Key>,
 }
 
-/// See the module.
+/// The orders, parts and pieces of a data set; see the module.
 #[derive(Default)]
 pub(super) struct State {
-    /// Bytes that may be on their way or here.
+    /// The most bytes that may be on their way, or here and not read yet.
     limit: u64,
     held: u64,
     parts: BTreeMap<Key, Part>,
@@ -122,7 +122,7 @@ impl State {
         Self { limit, ..Self::default() }
     }
 
-    /// `again` says that rows read what other rows have read. Else it is decoded once for all.
+    /// `again` says that each row reads its parts anew. Else a part that several rows need is read and decoded once.
     pub(super) fn begin(&mut self, plan: Plan, again: bool) -> u64 {
         self.last_id += 1;
         self.orders.push(Order {
@@ -161,13 +161,14 @@ impl State {
         let each = self.limit / self.orders.len().max(1) as u64;
         let may = |order: &&mut Order| {
             let rows = order.planned - order.done;
-            order.plan.is_some() && (rows == 0 || order.ahead < each && rows < ROWS)
+            order.plan.is_some() && (rows == 0 || order.ahead < each && rows < ROWS_AHEAD)
         };
         let order = self.orders.iter_mut().filter(may).min_by_key(|order| order.planned - order.done)?;
         Some((order.id, order.plan.take()?))
     }
 
-    /// Adds what a plan has given, and gives the plan back, unless it is at its end. Returns what is left to drop.
+    /// Adds rows that a plan has given, and gives the plan back, unless it is at its end. Returns a plan whose order
+    /// has ended, to be dropped outside of a lock.
     pub(super) fn planned(&mut self, id: u64, rows: Vec<Planned>, plan: Option<Plan>) -> Option<Plan> {
         let Some(order) = self.orders.iter_mut().find(|order| order.id == id) else { return plan };
         order.plan = plan;
@@ -190,7 +191,7 @@ impl State {
                     again: order.again,
                     is: Is::Wanted,
                 });
-                // Two reads that begin at the same place and end at others: the second one is not announced.
+                // Two reads begin at the same place and have different ends: the second one is not announced.
                 if part.end != range.end {
                     continue;
                 }
@@ -222,7 +223,7 @@ impl State {
             Some((position.saturating_sub(order.done), at, key))
         });
         let (_, at, key) = nearest.min_by_key(|(distance, ..)| *distance)?;
-        let largest = (self.orders[at].asked / RAMP).clamp(SMALL, LARGEST);
+        let largest = (self.orders[at].asked / RAMP).clamp(FIRST_PIECE, LARGEST_PIECE);
         let end = self.parts.get(&key)?.end;
         if self.held > 0 && self.held + (end - key.1) > self.limit {
             return None;
@@ -249,13 +250,13 @@ impl State {
         self.pieces.iter().for_each(|piece| piece.ended.store(true, Relaxed));
     }
 
-    /// The wanted parts around one, up to so many bytes.
+    /// The wanted parts around one, up to `largest` bytes together.
     fn neighbours(&self, key: Key, end: u64, largest: u64) -> Vec<Range<u64>> {
         let (object, start) = key;
         let (mut whole, mut parts) = (start..end, VecDeque::new());
         parts.push_back(start..end);
         let wanted = |part: &Part| matches!(part.is, Is::Wanted);
-        let gap = |whole: &Range<u64>| GAP.max((whole.end - whole.start) / OF_PIECE);
+        let gap = |whole: &Range<u64>| GAP.max((whole.end - whole.start) / GAP_OF_PIECE);
         for ((_, next), part) in self.parts.range((object, start + 1)..=(object, u64::MAX)) {
             let near = *next >= whole.end && next - whole.end <= gap(&whole);
             if !near || !wanted(part) || part.end - whole.start > largest {
@@ -292,7 +293,8 @@ impl State {
         self.parts.get_mut(&key).filter(|part| matches!(part.is, Is::Coming(of) if of == request))
     }
 
-    /// Takes a part that has come by a request, or why it has not. It is dropped if no row needs it any more.
+    /// Takes the bytes of a part that a request has brought, or the error of the request. The bytes are dropped if no
+    /// row needs them any more.
     pub(super) fn arrived(&mut self, request: u64, key: Key, end: u64, bytes: Result<Vec<u8>, Arc<io::Error>>) {
         let part = self.awaited(request, key);
         let is_lost = part.is_none() || bytes.is_err();
@@ -307,8 +309,8 @@ impl State {
         }
     }
 
-    /// Says what a read is to do. One that has waited for a request gets its error. Any other read tries for itself, as it
-    /// would if nothing were read ahead.
+    /// Says what a read of a part is to do. A read that has waited for a request gets the error of that request. Any
+    /// other read asks the store itself, as it would if nothing were read ahead.
     pub(super) fn want(&mut self, key: Key, end: u64, waited: Option<u64>) -> Want {
         let Some(part) = self.parts.get_mut(&key).filter(|part| part.end == end) else { return Want::Unknown };
         match &mut part.is {
@@ -338,7 +340,7 @@ impl State {
         }
     }
 
-    /// Notes that a read fetches a part no more. Another one may.
+    /// Notes that a read no longer fetches a part. Another read may fetch it.
     pub(super) fn given_up(&mut self, request: u64, key: Key, end: u64) {
         self.held -= end - key.1;
         if let Some(part) = self.awaited(request, key) {
@@ -349,7 +351,7 @@ impl State {
     /// Notes that a row was read. It may be planned later, if a worker was quicker than the plan.
     pub(super) fn done(&mut self, row: usize) {
         let Some(needs) = self.rows.get_mut(&row) else {
-            if !self.orders.is_empty() && self.early.len() < ROWS as usize {
+            if !self.orders.is_empty() && self.early.len() < ROWS_AHEAD as usize {
                 *self.early.entry(row).or_default() += 1;
             }
             return;
@@ -384,7 +386,7 @@ impl State {
         self.orders.iter().any(|order| order.plan.is_some() || !order.queue.is_empty())
     }
 
-    /// Whether a row to come needs a part of a piece that has not come yet.
+    /// Whether a row to come needs one of the parts of a piece that have not come yet.
     fn needs(&self, piece: &Piece) -> bool {
         let is_awaited = |part: &Part| matches!(part.is, Is::Coming(of) if of == piece.request);
         piece.parts.iter().any(|part| self.parts.get(&(piece.object, part.start)).is_some_and(is_awaited))

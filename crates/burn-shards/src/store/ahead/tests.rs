@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Rows of so many bytes, with a gap behind each, in one object.
+/// Rows of `BYTES` bytes, with a gap behind each, in one object.
 const BYTES: u64 = 1000;
 const STEP: u64 = 1512;
 
@@ -216,7 +216,7 @@ impl Read for Trickle {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         thread::sleep(Duration::from_micros(100));
         self.0.fetch_add(1, Relaxed);
-        Ok(into.len().min(AT_A_TIME / 8))
+        Ok(into.len().min(BYTES_AT_A_TIME / 8))
     }
 }
 
@@ -249,7 +249,7 @@ impl Remote for Refuses {
     }
 }
 
-/// Reads ahead on so many threads from a store that is busy, and how often it was asked.
+/// Reads ahead on this number of threads from a store that is busy, and counts how often it was asked.
 fn busy(threads: usize, asks_for: Duration) -> (Ahead, Stop, Arc<AtomicUsize>) {
     let (asked, patience) = (Arc::default(), Patience::default());
     let stop = patience.stop.clone();
@@ -316,7 +316,7 @@ fn a_read_that_waits_for_a_piece_ends_with_its_thread() {
         thread::sleep(Duration::from_millis(100));
         let since = Instant::now();
         set.store(true, Relaxed);
-        assert_eq!(reader.join().unwrap().unwrap_err().to_string(), STOPPED);
+        assert_eq!(reader.join().unwrap().unwrap_err().to_string(), STOPPED_WAIT);
         assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
     });
     drop(epoch);

@@ -1,6 +1,6 @@
 //! Keeps secrets out of the log. At the level `trace`, the HTTP crate prints all that it sends and gets. So it is given
-//! requests without a query and without credentials. Its connections put these in, and take the places that an answer names
-//! out of it.
+//! requests without a query and without credentials. Its connections put queries and credentials in, and take the
+//! places that an answer names out of it.
 
 use std::cell::RefCell;
 use ureq::{
@@ -18,12 +18,13 @@ thread_local! {
     static MADE: RefCell<Option<Made>> = const { RefCell::new(None) };
 }
 
-/// What the HTTP crate does not know of a request.
+/// The secrets of a request, which the HTTP crate does not know.
 #[derive(Default)]
 pub(super) struct Secrets {
     pub(super) query: Option<String>,
     pub(super) authorization: Option<HeaderValue>,
-    /// For the proxy that the request is sent to, with the scheme and the server that the proxy has to ask.
+    /// The credentials for the proxy that the request is sent to, with the scheme and the server that the proxy has to
+    /// ask.
     pub(super) forward: Option<(String, Option<HeaderValue>)>,
 }
 

@@ -6,7 +6,7 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 use std::{fmt, path::Path};
 use ureq::http::{HeaderValue, Uri};
 
-/// What no URL has as it is. People write it anyway.
+/// Characters that a URL must encode. People write them as they are.
 const ODD: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
 
@@ -46,7 +46,7 @@ impl RequestUrl {
         Some(Self { uri, secret })
     }
 
-    /// The same, with a token. A name and a password in the URL go before it, as with the hub's tools.
+    /// The URL with a token. A name and a password in the URL are used instead of the token, as with the hub's tools.
     pub(crate) fn with_token(mut self, token: Option<&str>) -> Self {
         let bearer = || token.and_then(|token| secret(&format!("Bearer {token}")));
         self.secret = self.secret.take().or_else(bearer);
@@ -68,28 +68,29 @@ impl RequestUrl {
         self.secret.as_ref()
     }
 
-    /// Whether both are on one server.
+    /// Whether both URLs are on one server.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         self.uri.scheme() == other.uri.scheme() && self.uri.authority() == other.uri.authority()
     }
 
-    /// Whether this one is encrypted, and the other one is not.
+    /// Whether requests to this URL are encrypted, and those to the other are not.
     pub(crate) fn is_safer_than(&self, other: &Self) -> bool {
         self.uri.scheme_str() == Some("https") && other.uri.scheme_str() != Some("https")
     }
 
-    /// Its scheme and its server, as a URL begins.
+    /// The scheme and the server, as a URL begins.
     pub(super) fn origin(&self) -> String {
         let server = self.uri.authority().map_or("", |server| server.as_str());
         format!("{}://{server}", self.uri.scheme_str().unwrap_or_default())
     }
 
-    /// Whether it is encrypted, its host, and its port if one is named.
+    /// Whether requests are encrypted, the host, and the port if the URL names one.
     pub(super) fn server(&self) -> (bool, &str, Option<u16>) {
         (self.uri.scheme_str() == Some("https"), self.uri.host().unwrap_or_default(), self.uri.port_u16())
     }
 
-    /// Another place that this one names, as RFC 3986 reads it. The secret goes along to the same server, and to no other one.
+    /// The URL of a place that an answer from this URL names, as RFC 3986 reads it. The secret goes along to the same
+    /// server, and to no other one.
     pub(crate) fn follow(&self, place: &str) -> Option<Self> {
         let place = place.split_once('#').map_or(place, |(place, _)| place);
         let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);

@@ -3,7 +3,7 @@
 use crate::store::{
     names::{self, Found},
     proxies::Proxies,
-    stop::{LOOK, STOPPED, Stop},
+    stop::{LOOK, STOPPED_WAIT, Stop},
 };
 use std::{
     io,
@@ -26,7 +26,7 @@ use ureq::{
 pub(super) struct Resolver {
     pub(super) time: Duration,
     pub(super) stop: Stop,
-    /// Whose addresses are those of a server without TLS.
+    /// A request without TLS goes to the addresses of its proxy.
     pub(super) proxies: Proxies,
 }
 
@@ -44,7 +44,7 @@ impl Resolve for Resolver {
     }
 }
 
-/// The proxy that a request without TLS is sent to. One that is asked over TLS makes a tunnel instead.
+/// The proxy that a request without TLS is sent to. A proxy that is asked over TLS makes a tunnel instead.
 pub(super) fn forwarder(proxies: &Proxies, uri: &Uri) -> Option<Uri> {
     let proxy = match uri.scheme_str() {
         Some("http") => proxies.through(false, uri.host()?, uri.port_u16()).ok()??,
@@ -69,7 +69,9 @@ impl Resolver {
             match told.recv_timeout(LOOK) {
                 Ok(found) => return found.map_err(|error| io::Error::new(error.kind(), error.to_string()).into()),
                 Err(RecvTimeoutError::Disconnected) => return Err(Error::HostNotFound),
-                Err(RecvTimeoutError::Timeout) if self.stop.is_set() => return Err(io::Error::other(STOPPED).into()),
+                Err(RecvTimeoutError::Timeout) if self.stop.is_set() => {
+                    return Err(io::Error::other(STOPPED_WAIT).into());
+                }
                 Err(RecvTimeoutError::Timeout) if begun.elapsed() < self.time => {}
                 Err(RecvTimeoutError::Timeout) => return Err(Error::Timeout(Timeout::Resolve)),
             }
@@ -90,7 +92,7 @@ mod tests {
         let resolver = Resolver { time: Duration::from_secs(60), ..resolver };
         resolver.stop.stop();
         let begun = Instant::now();
-        assert!(resolver.wait(&told).unwrap_err().to_string().contains(STOPPED));
+        assert!(resolver.wait(&told).unwrap_err().to_string().contains(STOPPED_WAIT));
         assert!(begun.elapsed() < Duration::from_millis(200));
     }
 }

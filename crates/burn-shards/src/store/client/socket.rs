@@ -1,6 +1,6 @@
 //! Connections whose waits end when nobody needs them any more.
 
-use crate::store::stop::{LOOK, STOPPED, Stop};
+use crate::store::stop::{LOOK, STOPPED_WAIT, Stop};
 use std::{
     io::{self, Read, Write},
     net::{SocketAddr, TcpStream},
@@ -47,7 +47,7 @@ impl<In: Transport> Connector<In> for Sockets {
 }
 
 fn stopped() -> io::Error {
-    io::Error::other(STOPPED)
+    io::Error::other(STOPPED_WAIT)
 }
 
 #[cfg(unix)]
@@ -87,7 +87,7 @@ fn connect(to: &SocketAddr, time: Duration, stop: &Stop) -> io::Result<TcpStream
     }
 }
 
-/// Here a stop waits for a connection.
+/// On this system a stop waits until the connection is made or has failed.
 #[cfg(not(unix))]
 fn connect(to: &SocketAddr, time: Duration, stop: &Stop) -> io::Result<TcpStream> {
     if stop.is_set() { Err(stopped()) } else { TcpStream::connect_timeout(to, time.max(LOOK)) }
@@ -102,7 +102,7 @@ pub(super) struct Socket {
     stop: Stop,
 }
 
-/// Tries again until it succeeds, fails, takes too long, or nobody needs it any more.
+/// Calls `act` again until it succeeds, fails or takes too long, or until nobody needs it any more.
 fn within<T>(time: NextTimeout, stop: &Stop, mut act: impl FnMut() -> io::Result<T>) -> Result<T, Error> {
     let begun = Instant::now();
     loop {
@@ -149,7 +149,7 @@ impl Transport for Socket {
         Ok(came > 0)
     }
 
-    /// Bytes that nobody asked for, or an end, show that it is of no use.
+    /// A connection that has bytes that nobody asked for, or has ended, is of no use.
     fn is_open(&mut self) -> bool {
         let probe = || {
             self.stream.set_nonblocking(true)?;
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use std::{net::TcpListener, thread};
 
-    /// How long a wait goes on that is stopped after 100 ms.
+    /// How long a wait lasts that is stopped after 100 ms.
     fn stopped_after<T>(act: impl FnOnce(&Stop) -> Result<T, Error>) -> Duration {
         let stop = Stop::default();
         let stopper = stop.clone();
@@ -177,7 +177,7 @@ mod tests {
         let begun = Instant::now();
         let error = act(&stop).err().map(|error| error.to_string());
         stopping.join().unwrap();
-        assert!(error.is_some_and(|error| error.contains(STOPPED)));
+        assert!(error.is_some_and(|error| error.contains(STOPPED_WAIT)));
         begun.elapsed()
     }
 

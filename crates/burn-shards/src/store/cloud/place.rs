@@ -33,7 +33,7 @@ impl Scheme {
         }
     }
 
-    /// What its variables in the environment begin with.
+    /// How the names of the cloud's variables in the environment begin.
     fn prefix(self) -> &'static str {
         match self {
             Self::S3 => "AWS_",
@@ -55,7 +55,7 @@ pub(super) struct Place {
 impl Place {
     pub(super) fn parse(url: &str) -> Result<Self, DataError> {
         let (name, rest) = url.split_once("://").unwrap_or_default();
-        // What is no bucket may be a password.
+        // The error shows no bucket that cannot be read: the text may be a password.
         let wrong = |problem: String| DataError::Option {
             option: "paths",
             problem: format!("a path that begins with `{name}://` {problem}"),
@@ -99,8 +99,8 @@ impl Place {
         store.map_err(|error| self.unusable(&error))
     }
 
-    /// What it means that the settings make no store. Settings may be secrets, and errors of parsers show what they
-    /// parse. So only errors without an inner one are told.
+    /// The error where settings make no store. Settings may be secrets, and errors of parsers show the text that they
+    /// parse. So only errors without an inner error are told.
     pub(super) fn unusable(&self, error: &object_store::Error) -> DataError {
         let prefix = self.scheme.prefix();
         let told = match error {
@@ -115,7 +115,7 @@ impl Place {
     }
 }
 
-/// What is tried again is decided further up.
+/// Every request is made once: `Steady` decides which ones are tried again.
 pub(super) fn once() -> RetryConfig {
     RetryConfig { max_retries: 0, ..RetryConfig::default() }
 }

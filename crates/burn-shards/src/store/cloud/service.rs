@@ -5,7 +5,7 @@ use crate::{
     store::{
         names,
         proxies::{Proxies, gives_credentials},
-        remote::{Again, Refused, SMALL, no},
+        remote::{Again, Refused, SMALL_ANSWER, no},
         tls,
         waits::{Pace, Waits},
     },
@@ -36,8 +36,8 @@ use tokio::sync::oneshot;
 #[cfg(test)]
 mod tests;
 
-/// So much of the body of an error is read.
-const START: u64 = 1 << 16;
+/// The most bytes that are read of the body of an error.
+const ERROR_START: u64 = 1 << 16;
 
 /// Makes what sends requests. Nothing is installed for the process.
 #[derive(Debug, Clone)]
@@ -76,7 +76,7 @@ impl Connector {
             .tls_backend_preconfigured(self.tls.clone())
             .proxy(Proxy::custom(proxy))
             .dns_resolver(Resolver)
-            // A signature is for one place.
+            // Redirects are not followed: a signature is for one place.
             .redirect(Policy::none())
             .http1_only()
             .no_gzip()
@@ -128,14 +128,14 @@ fn is_plain(options: &ClientOptions) -> bool {
     ["1", "true", "on", "yes", "y"].iter().any(|yes| told.eq_ignore_ascii_case(yes))
 }
 
-/// Sends requests. What an answer without success means is told here: further up, there are only texts, and these may
-/// hold credentials.
+/// Sends requests. It also tells what an answer without success means. Its callers get only texts of errors, and these
+/// may hold credentials.
 #[derive(Debug)]
 struct Service {
     client: Client,
     /// Whether requests without TLS are allowed.
     is_plain: bool,
-    /// Whether the machine has given its credentials once.
+    /// Whether the machine has given credentials before.
     has_credentials: AtomicBool,
     waits: Waits,
     proxies: Proxies,
@@ -145,7 +145,7 @@ struct Service {
 impl HttpService for Service {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let refused = |refused: Refused| HttpError::new(HttpErrorKind::Unknown, refused);
-        // The one request of these hosts that is no GET tells nothing of credentials.
+        // Hosts that give credentials get one request that is no GET. Its answer has no credentials.
         let is_get = request.method() == Method::GET;
         if !self.is_plain && request.uri().scheme_str() == Some("http") {
             let problem = "plain HTTP is not allowed: set `AWS_ALLOW_HTTP=true`, or that of `GOOGLE_` or `AZURE_`";
@@ -173,23 +173,23 @@ impl Service {
     /// Reads all of a small answer: a list, or credentials.
     async fn whole(&self, answer: HttpResponse) -> Result<HttpResponse, Refused> {
         let (head, body) = answer.into_parts();
-        let (bytes, ended) = read(body, SMALL, self.waits).await;
+        let (bytes, ended) = read(body, SMALL_ANSWER, self.waits).await;
         ended?;
         Ok(HttpResponse::from_parts(head, bytes.into()))
     }
 
-    /// What an answer without success means. Of its body, only the word for the error is told.
+    /// What an answer without success means. Only the store's code of the error is shown of the answer's body.
     async fn meaning(&self, answer: HttpResponse) -> Refused {
         let (status, header) = (answer.status(), |name: &str| answer.headers().get(name)?.to_str().ok());
         let refused = Refused::of(status.as_u16(), header);
         let code = match header("x-ms-error-code") {
             Some(code) => Some(code.into()),
-            None => code(&read(answer.into_body(), START, self.waits).await.0),
+            None => code(&read(answer.into_body(), ERROR_START, self.waits).await.0),
         };
         let code = code.filter(|code| code.len() < 100 && code.bytes().all(|byte| byte.is_ascii_alphanumeric()));
         let (problem, again) = match status {
             _ if status.is_redirection() => ("it is in another place: is the region right?".into(), Again::No),
-            // S3 says this of a connection that was slow.
+            // S3 answers so where a connection was slow.
             StatusCode::BAD_REQUEST if code.as_deref() == Some("RequestTimeout") => (refused.problem, Again::Yes),
             StatusCode::BAD_REQUEST => ("the store refuses the request".into(), Again::No),
             _ => (refused.problem, refused.again),
@@ -198,7 +198,8 @@ impl Service {
         Refused { status: refused.status, problem, again }
     }
 
-    /// What it means that a machine does not give its credentials. The status is not one of an object.
+    /// What it means that a machine does not give its credentials. The status is that of the host, so it says nothing
+    /// about an object.
     fn without_credentials(&self, host: &str, why: Refused) -> Refused {
         let had = self.has_credentials.load(Relaxed);
         let told = match had {
@@ -206,7 +207,7 @@ impl Service {
             false => "no credentials are set, and this machine has none of its own",
         };
         let again = match (why.again, why.status) {
-            // What was there comes back.
+            // A machine that has given credentials before will give them again.
             (Again::No, _) if had => Again::Yes,
             (_, None) if !had => Again::No,
             (again, _) => again,
@@ -219,7 +220,7 @@ impl Service {
     }
 }
 
-/// What it means that there is no answer.
+/// What a request without an answer means.
 fn failed(error: &HttpError, host: &str) -> Refused {
     let problem = match error.kind() {
         HttpErrorKind::Timeout => format!("{host} did not answer in time"),
@@ -237,7 +238,7 @@ pub(super) fn cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 's
     cause
 }
 
-/// The text of the innermost error. One of `reqwest` has the URL in it, which may be signed.
+/// The text of the innermost error. An error of `reqwest` has the URL in it, which may be signed.
 pub(super) fn told(error: &(dyn Error + 'static)) -> String {
     let cause = cause(error);
     if cause.is::<reqwest::Error>() { "the connection broke off".into() } else { cause.to_string() }

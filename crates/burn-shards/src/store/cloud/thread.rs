@@ -2,7 +2,7 @@
 
 use crate::store::{
     remote::{Refused, no},
-    stop::{LOOK, STOPPED, Stop},
+    stop::{LOOK, STOPPED_WAIT, Stop},
 };
 use std::{
     future::Future,
@@ -21,24 +21,25 @@ use tokio::{
     task::unconstrained,
 };
 
-/// Files with credentials are read on so many threads at once.
-const FILES: usize = 4;
+/// The most threads that read files with credentials at once.
+const FILE_THREADS: usize = 4;
 
 /// A runtime of our own. It ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct CloudThread {
     handle: Handle,
     stop: Stop,
-    /// Dropped to end it.
+    /// Dropped to end the thread.
     open: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl CloudThread {
-    /// The stop ends its waits.
+    /// The stop ends the waits for this thread.
     pub(super) fn start(stop: Stop) -> io::Result<Self> {
         let mut runtime = Builder::new_current_thread();
-        let runtime = runtime.enable_io().enable_time().thread_name("bp-cloud-files").max_blocking_threads(FILES);
+        let runtime =
+            runtime.enable_io().enable_time().thread_name("bp-cloud-files").max_blocking_threads(FILE_THREADS);
         let runtime = runtime.build()?;
         let handle = runtime.handle().clone();
         let (open, ended) = oneshot::channel();
@@ -52,7 +53,8 @@ impl CloudThread {
 
     /// Waits on the calling thread. Each request has limits of time, so this ends. A stop ends it before, with an error.
     ///
-    /// Unlike the runtime's own `block_on`, it may be called inside another runtime: of a user whose `main` is async.
+    /// Unlike the runtime's own `block_on`, it may be called inside another runtime, as in a program whose `main` is
+    /// async.
     pub(super) fn wait<T>(&self, future: impl Future<Output = T>) -> Result<T, Refused> {
         // Connections and timers go to our runtime.
         let _entered = self.handle.enter();
@@ -66,7 +68,7 @@ impl CloudThread {
             }
             while !signal.is_set.swap(false, SeqCst) {
                 if self.stop.is_set() {
-                    return Err(no(None, STOPPED));
+                    return Err(no(None, STOPPED_WAIT));
                 }
                 thread::park_timeout(LOOK);
             }

@@ -7,7 +7,7 @@ use crate::{
         Store,
         server::{Fault, Files, Request, Server, alerting},
         steady::Steady,
-        stop::STOPPED,
+        stop::STOPPED_WAIT,
     },
     traffic::Traffic,
 };

@@ -100,7 +100,7 @@ impl Api {
             };
             all.extend(entries.into_iter().filter(|entry| entry.kind == "file"));
             let Some(link) = next_page(&headers) else { return Ok(all) };
-            // A page that was there before would come again without end.
+            // Pages that name each other would come again without end.
             let next = page.follow(&link).filter(|next| !page.is_safer_than(next) && links.insert(link));
             page = next.ok_or_else(|| self.wrong(path, "the hub names a next page that makes no sense"))?;
         }

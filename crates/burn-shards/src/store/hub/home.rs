@@ -12,9 +12,9 @@ use std::{
 pub(super) struct Home {
     pub(super) endpoint: String,
     pub(super) token: Option<String>,
-    /// The folder that has a folder for each data set.
+    /// The cache, which has a folder for each data set.
     pub(super) cache: PathBuf,
-    /// Whether nothing may be asked.
+    /// Whether the hub may not be asked.
     pub(super) is_offline: bool,
 }
 
@@ -23,7 +23,7 @@ impl Home {
         Self::of(|name| env::var(name).ok())
     }
 
-    /// Reads settings. An empty one is none.
+    /// Reads settings. An empty setting counts as none.
     pub(super) fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
         let variable = |name: &str| variable(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let user = env::home_dir().unwrap_or_default();
@@ -82,8 +82,8 @@ impl Home {
                 let there = entry.path();
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => folders.push(there),
-                    // A file is a link to its bytes. If these are gone, opening it says so. A link to a folder is none of
-                    // the hub's.
+                    // A file is a link to its bytes. If these are gone, opening it says so. The hub's tools make no
+                    // links to folders.
                     _ if !there.is_dir() => files.extend(name(&there, &top)),
                     _ => {}
                 }

@@ -39,7 +39,7 @@ impl HubPath {
             name.bytes().all(known) && !["", ".", ".."].contains(&name)
         };
         if !is_name(org) || !is_name(name) {
-            // What is no name may be a password.
+            // The error shows no name that cannot be read: the text may be a password.
             return Err(refused("hf://datasets/..", "names no data set"));
         }
         if revision.is_empty() || revision.split('/').any(|part| part == "..") {
@@ -56,7 +56,7 @@ impl HubPath {
         self.revision.len() == 40 && self.revision.bytes().all(|byte| byte.is_ascii_hexdigit())
     }
 
-    /// Whether both are of one revision of one data set.
+    /// Whether both files are of one revision of one data set.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         self.dataset == other.dataset && self.revision == other.revision
     }

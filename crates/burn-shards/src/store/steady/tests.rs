@@ -9,7 +9,8 @@ use std::{
     thread,
 };
 
-/// Answers as told: with so many bytes of the part, or not at all. Then with all of it.
+/// Answers as told: with this number of bytes of the part, or with a refusal. After the last told answer it gives the
+/// whole part.
 #[derive(Debug)]
 struct Told(Mutex<Vec<Result<usize, Refused>>>, Mutex<Vec<Range<u64>>>);
 
@@ -76,7 +77,7 @@ fn attempts_in_vain_are_bounded_and_told() {
     assert_eq!(error.to_string(), "busy (status 503, attempt 3)");
 }
 
-/// Gives a byte at a time, and each a little later.
+/// Gives one byte at a time, each a little later than the one before.
 #[derive(Debug)]
 struct Trickle;
 
@@ -99,7 +100,7 @@ fn a_store_that_trickles_has_an_end() {
     let store = Steady::new(Trickle, patience, Arc::default());
     let error = store.read(0, 0, &mut [0; 99]).unwrap_err();
     assert!(error.to_string().contains("bytes a second"), "{error}");
-    // The time of the one that reads is none of the store's.
+    // The time between reads is the reader's, not the store's.
     let mut body = store.open(0, 0..2).unwrap();
     body.read_exact(&mut [0; 1]).unwrap();
     thread::sleep(Duration::from_millis(250));
@@ -125,7 +126,8 @@ fn what_cannot_succeed_is_not_tried_again() {
     assert_eq!(requests(&store), 1);
 }
 
-/// Also in the middle of a body, and more often than there are attempts in vain. It is neither slow nor late by that.
+/// It may ask in the middle of a body too, and more often than attempts in vain are allowed. The body then counts
+/// neither as slow nor as late.
 #[test]
 fn a_server_may_ask_to_wait_as_long_as_it_likes() {
     let told = vec![after(60), after(60), after(60), Ok(4), after(100), after(60), Ok(2), after(60)];
@@ -174,7 +176,7 @@ fn pauses_are_spread() {
     assert!(spread(Duration::MAX) == Duration::MAX);
 }
 
-/// Runs this on a thread, ends it, and returns how long it took from then on.
+/// Runs `act` on a thread, calls `end`, and returns how long `act` went on after that.
 fn ended<T: Send>(act: impl FnOnce() -> T + Send, end: impl FnOnce()) -> (T, Duration) {
     thread::scope(|scope| {
         let thread = scope.spawn(act);

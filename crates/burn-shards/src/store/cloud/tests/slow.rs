@@ -1,7 +1,7 @@
 //! What comes too slowly, or not at all, is not waited for without an end.
 
 use super::*;
-use crate::store::stop::STOPPED;
+use crate::store::stop::STOPPED_WAIT;
 use std::{
     thread,
     time::{Duration, Instant},
@@ -64,6 +64,6 @@ fn a_stop_ends_a_request() {
         let begun = Instant::now();
         stop.stop();
         let error = reader.join().unwrap().unwrap_err();
-        assert!(begun.elapsed() < Duration::from_millis(200) && error.contains(STOPPED), "{error}");
+        assert!(begun.elapsed() < Duration::from_millis(200) && error.contains(STOPPED_WAIT), "{error}");
     }
 }
