@@ -7,23 +7,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A read waits no longer for a server that asks it to, unless the user says so. The hub counts in windows of five minutes.
-const LONGEST: Duration = Duration::from_secs(6 * 60);
+/// How long a read waits for a server that asks it to, unless the user names another time. The hub counts in windows of
+/// five minutes.
+const LONGEST_WAIT: Duration = Duration::from_secs(6 * 60);
 
-/// The waits of one data set. Clones are one.
+/// The waits of one data set. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Busy {
-    /// The longest that a server may ask for, since the last byte that came.
+    /// The longest wait that a server may ask for, since the last byte that came.
     pub(crate) longest: Duration,
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The threads that wait, and since when there is one.
+    /// The number of threads that wait.
     waiting: usize,
+    /// Since when at least one thread waits.
     since: Option<Instant>,
-    /// The time until then in which there was one.
+    /// The time before `since` in which at least one thread waited.
     waited: Duration,
     /// Where waits are shown.
     shown: Option<Progress>,
@@ -31,7 +33,7 @@ struct State {
 
 impl Default for Busy {
     fn default() -> Self {
-        Self::new(LONGEST)
+        Self::new(LONGEST_WAIT)
     }
 }
 
@@ -52,7 +54,7 @@ impl Busy {
         state.waited + state.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    /// Shows waits in this bar, until the result is dropped. That ends the bar.
+    /// Shows waits in this bar until the result is dropped. The drop ends the bar.
     #[must_use = "its drop ends the bar"]
     pub(crate) fn shown_in(&self, progress: &Progress) -> Shown<'_> {
         let before = self.state.lock().shown.replace(progress.clone());
@@ -60,7 +62,7 @@ impl Busy {
     }
 }
 
-/// So many seconds, rounded up: what is waited is not less than that.
+/// A time in whole seconds, rounded up: a wait is not shorter than what is shown.
 pub(crate) fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)))
 }
@@ -100,7 +102,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A bar that shows waits. Its drop ends it, and the one before shows them again.
+/// A bar that shows waits. Its drop ends the bar, and the bar before it shows waits again.
 pub(crate) struct Shown<'a> {
     busy: &'a Busy,
     progress: Progress,

@@ -1,16 +1,16 @@
-//! One value of a row, as a format has it. What it becomes is for the row's type to say.
+//! One value of a row, as a format has it. The row's type says what the value becomes.
 
 use std::sync::Arc;
 
-/// The columns of a row that it has and that are wanted, with their names. A column that a row does not have is not in it.
+/// The wanted columns of a row, with their names. A column that the row does not have is left out.
 pub(crate) type Record = Vec<(Arc<str>, Cell)>;
 
 /// Returns a name that is there twice, among those that are asked for. `None` asks for all.
 pub(crate) fn twice<'a>(fields: &'a [(Arc<str>, Cell)], asked: Option<&[&str]>) -> Option<&'a str> {
-    // To compare all pairs of a few names needs no memory.
-    const FEW: usize = 16;
+    // Up to this number of names are compared in pairs, which needs no memory.
+    const FEW_NAMES: usize = 16;
     let names = || fields.iter().map(|(name, _)| &**name).filter(|name| asked.is_none_or(|asked| asked.contains(name)));
-    if fields.len() <= FEW {
+    if fields.len() <= FEW_NAMES {
         return names()
             .enumerate()
             .find(|(at, name)| names().take(*at).any(|other| other == *name))

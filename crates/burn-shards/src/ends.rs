@@ -1,4 +1,4 @@
-//! Tells the waits of a thread that nobody needs what they wait for.
+//! Tells the waits of a thread to end, because nobody needs what they wait for.
 
 use std::{
     cell::RefCell,
@@ -16,12 +16,12 @@ thread_local! {
     static OF_THREAD: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// Makes the waits for stores of the calling thread end soon after this is set. A loader gives its workers one.
+/// Makes the waits of the calling thread for stores end soon after this flag is set. A loader gives its workers one.
 pub fn end_waits_by(set: Arc<AtomicBool>) {
     OF_THREAD.set(Some(set));
 }
 
-/// What [`end_waits_by`] was given, for threads that work for the calling one.
+/// The flag of [`end_waits_by`], for threads that work for the calling one.
 pub(crate) fn ends_waits() -> Option<Arc<AtomicBool>> {
     OF_THREAD.with_borrow(Clone::clone)
 }

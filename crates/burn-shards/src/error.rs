@@ -52,7 +52,7 @@ pub enum DataError {
         /// The most that there may be.
         limit: u64,
     },
-    /// A file is not the one that was there when the data set was opened: its size or its time has changed.
+    /// A file is another one than when the data set was opened: its size or its time has changed.
     #[error("{object} has changed since the data set was opened; open it again")]
     Changed {
         /// The file.

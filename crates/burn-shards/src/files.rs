@@ -1,7 +1,7 @@
-//! Files that are opened although a process may have few: often 1,024, and 256 on macOS.
+//! Opens files in a process that may have few open ones: often 1,024, and 256 on macOS.
 //!
 //! Shards stay open between reads. All data sets of the process keep them in one pool. Where a file cannot be opened
-//! because there are too many, the pool closes one, and it is tried again.
+//! because too many are open, the pool closes one, and the file is tried again.
 
 mod pool;
 
@@ -9,14 +9,14 @@ pub(crate) use pool::Kept;
 pub use pool::close_one;
 use std::{fs::File, io, path::Path, thread, time::Duration};
 
-/// How often it is tried once the pool has nothing left to close, and the pause between. Files that are being read now are
-/// free soon.
+/// How often a file is tried once the pool has no file left to close, and the pause between two attempts. Files that
+/// are being read now are soon free to be closed.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Whether the process, or the machine, has as many open files as it may have.
 pub(crate) fn are_too_many(error: &io::Error) -> bool {
-    // The standard library has no stable kind for them.
+    // The standard library has no stable `ErrorKind` for these errors.
     let codes: &[i32] = if cfg!(windows) { &[4] } else { &[23, 24] };
     error.raw_os_error().is_some_and(|code| codes.contains(&code))
 }
@@ -26,12 +26,12 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     with_room(|| File::open(path))
 }
 
-/// Opens something. While there are too many files for it, files of the pool are closed.
+/// Calls `open`, and closes files of the pool while it fails because too many files are open.
 pub(crate) fn with_room<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
     while_full(open, are_too_many)
 }
 
-/// The same, where such errors are in errors of another type.
+/// As [`with_room`], for errors of any type: `is_full` says whether too many files are open.
 pub(crate) fn while_full<T, E>(open: impl Fn() -> Result<T, E>, is_full: impl Fn(&E) -> bool) -> Result<T, E> {
     let mut tries = TRIES;
     loop {

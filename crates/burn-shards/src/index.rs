@@ -28,11 +28,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The index of an object has no more than so many bytes for each of its own, and some more.
-const MOST: u64 = 8;
-const SMALL: u64 = 64 << 10;
+/// An index has at most this number of bytes for each byte of its objects, and [`SMALL_INDEX`] for each object and for
+/// its head.
+const INDEX_BYTES_EACH: u64 = 8;
+const SMALL_INDEX: u64 = 64 << 10;
 
-/// Returns the part of each object, as far as one was saved and the object has not changed.
+/// Returns the saved part of each object. `None` if there is none, or if the object has changed.
 pub(crate) fn load(objects: &Objects, kind: IndexKind, options: &Options) -> Vec<Option<Bytes>> {
     let none = || vec![None; objects.len()];
     let Some(Place { path, names }) = Place::of(objects, kind, options) else { return none() };
@@ -50,10 +51,10 @@ pub(crate) fn load(objects: &Objects, kind: IndexKind, options: &Options) -> Vec
     }
 }
 
-/// Reads a file, unless it is longer than any index of these objects. It may be sparse.
+/// Reads a file, but no more bytes than any index of these objects has: the file may be sparse.
 fn read(path: &Path, objects: &Objects) -> io::Result<Vec<u8>> {
-    let most = |object: &Object| object.bytes.saturating_mul(MOST).saturating_add(SMALL);
-    let most = objects.list().iter().fold(SMALL, |all, object| all.saturating_add(most(object)));
+    let most = |object: &Object| object.bytes.saturating_mul(INDEX_BYTES_EACH).saturating_add(SMALL_INDEX);
+    let most = objects.list().iter().fold(SMALL_INDEX, |all, object| all.saturating_add(most(object)));
     let mut file = Vec::new();
     File::open(path)?.take(most).read_to_end(&mut file)?;
     Ok(file)
@@ -77,16 +78,16 @@ fn is_own(objects: &Objects, options: &Options) -> bool {
     options.index_dir.is_none() && objects.is_own
 }
 
-/// So many entries are drawn, besides the first and the last.
-const DRAWN: u64 = 3;
-/// Where each read is a request, so many wait at once.
-const WAITING: usize = 64;
+/// The number of entries that are drawn, besides the first and the last.
+const DRAWN_ENTRIES: u64 = 3;
+/// The number of objects that are looked at at once, where each read is a request.
+const LOOKS_AT_ONCE: usize = 64;
 
 /// Which entries of a saved part are checked against its object: the first, the last, and three that its size and tag draw.
 /// An index is shipped with its objects, and another object may have the same size and time.
 pub(crate) fn checked(object: &Object, entries: usize) -> impl Iterator<Item = usize> + use<> {
     let (bytes, tag, last) = (object.bytes, object.tag, entries.saturating_sub(1));
-    let drawn = (0..DRAWN).map(move |number| {
+    let drawn = (0..DRAWN_ENTRIES).map(move |number| {
         let mut hasher = FnvHasher::default();
         [bytes, tag, number].into_iter().for_each(|word| hasher.write_u64(word));
         (hasher.finish() % entries.max(1) as u64) as usize
@@ -95,16 +96,16 @@ pub(crate) fn checked(object: &Object, entries: usize) -> impl Iterator<Item = u
     all.into_iter()
 }
 
-/// Looks at objects, on all threads, or on more where each read is a request.
+/// Calls `one` for each saved part: on all threads of the machine, or on more threads where each read is a request.
 pub(crate) fn look<I: Sync, O: Send>(
     objects: &Objects,
     saved: &[I],
     one: impl Fn(&I) -> Result<O, DataError> + Sync,
 ) -> Result<Vec<O>, DataError> {
-    if objects.is_far() { in_parallel_by(WAITING, saved, one) } else { in_parallel(saved, one) }
+    if objects.is_far() { in_parallel_by(LOOKS_AT_ONCE, saved, one) } else { in_parallel(saved, one) }
 }
 
-/// Takes away the parts that were saved of other objects. `is_of` tells it of a part.
+/// Takes away the parts that were saved of other objects. `is_of` tells whether a part is of the object of this number.
 pub(crate) fn check(
     objects: &Objects,
     parts: &mut [Option<Bytes>],
@@ -123,7 +124,7 @@ pub(crate) fn check(
 }
 
 /// Returns the part of each object: saved ones of which `is_of` is true, and others made by `make` on several threads, with a
-/// progress bar. If they cannot be saved, the log says so.
+/// progress bar. If the index cannot be saved, the log says so.
 pub(crate) fn make(
     objects: &Objects,
     kind: IndexKind,
@@ -278,8 +279,8 @@ mod tests {
         save(&a, KIND, &options, &[Bytes::from("part")]).unwrap();
         let path = path(&a, KIND, &options).unwrap();
         File::options().write(true).open(&path).unwrap().set_len(1 << 42).unwrap();
-        assert!(read(&path, &a).unwrap().len() as u64 <= 2 * SMALL + MOST);
-        assert_eq!(load(&a, KIND, &options), [Some(Bytes::from("part"))]); // its table says where it ends
+        assert!(read(&path, &a).unwrap().len() as u64 <= 2 * SMALL_INDEX + INDEX_BYTES_EACH);
+        assert_eq!(load(&a, KIND, &options), [Some(Bytes::from("part"))]); // the table says where a part ends
     }
 
     #[test]
@@ -317,7 +318,7 @@ mod tests {
             let count =
                 || fs::read_dir(there).unwrap().flatten().filter(|file| file.path().extension().is_some()).count();
             assert_eq!(count(), 1);
-            // A file of the same size and time has one of its own.
+            // A file of the same size and time has an index of its own.
             let b = objects(&folder, &["b"]);
             assert_eq!(load(&b, KIND, &options), [None]);
             save(&b, KIND, &options, &[Bytes::from("b")]).unwrap();

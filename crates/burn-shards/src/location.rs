@@ -125,7 +125,8 @@ impl Paths {
         }
     }
 
-    /// Finds the files or objects. Of several none may be empty. What one empty file is, its format says.
+    /// Finds the files or objects. If there are several, none may be empty. The format says whether a single one may be
+    /// empty.
     pub(crate) fn objects(&self, options: &Options) -> Result<Objects, DataError> {
         let objects = Objects::at(self.files(options)?, options)?;
         match objects.list().iter().find(|object| object.bytes == 0) {
@@ -172,7 +173,7 @@ fn matches(pattern: &str, all: &mut Vec<PathBuf>) -> Result<(), DataError> {
     Ok(())
 }
 
-/// Says of an error that it is a link's, whose name is there and whose file is not.
+/// Adds to an error that the path is a link whose file is not there.
 fn of_link(path: &Path, error: io::Error) -> io::Error {
     match fs::read_link(path) {
         Ok(to) if error.kind() == io::ErrorKind::NotFound => {
@@ -182,8 +183,8 @@ fn of_link(path: &Path, error: io::Error) -> io::Error {
     }
 }
 
-/// A list of braces may not mean more files than this.
-const MOST: usize = 1_000_000;
+/// The most files that a list of braces may mean.
+const MOST_FILES: usize = 1_000_000;
 
 /// Writes a pattern with `{a,b}` and `{000..123}` out.
 fn braces(pattern: &str) -> Result<Vec<String>, DataError> {
@@ -196,8 +197,8 @@ fn braces(pattern: &str) -> Result<Vec<String>, DataError> {
             Some((first, last)) => numbers(first, last).map_err(wrong)?,
             None => list.split(',').map(String::from).collect(),
         };
-        if done.len().saturating_mul(choices.len()) > MOST {
-            return Err(wrong(format!("it means more than {MOST} files")));
+        if done.len().saturating_mul(choices.len()) > MOST_FILES {
+            return Err(wrong(format!("it means more than {MOST_FILES} files")));
         }
         done = done
             .iter()
@@ -213,8 +214,8 @@ fn numbers(first: &str, last: &str) -> Result<Vec<String>, String> {
     let number = |text: &str| usize::from_str(text).map_err(|_| format!("`{text}` is no number"));
     let (from, to, width) = (number(first)?, number(last)?, first.len());
     match to.checked_sub(from) {
-        Some(more) if more < MOST => Ok((from..=to).map(|number| format!("{number:0width$}")).collect()),
-        Some(_) => Err(format!("it means more than {MOST} files")),
+        Some(more) if more < MOST_FILES => Ok((from..=to).map(|number| format!("{number:0width$}")).collect()),
+        Some(_) => Err(format!("it means more than {MOST_FILES} files")),
         None => Err(format!("{last} is less than {first}")),
     }
 }

@@ -1,4 +1,5 @@
-//! How files of known formats begin. An error says with it what a file is that was taken for another one, and what to do.
+//! How files of known formats begin. With it an error tells what a file is that was taken for another format, and what
+//! to do.
 
 use super::{error::DataError, store::Objects};
 use serde::{Deserialize, de::IgnoredAny};
@@ -10,7 +11,7 @@ pub(crate) struct Magic {
     marks: &'static [(usize, &'static [u8])],
     /// What a file is.
     pub(crate) is: &'static str,
-    /// What makes of it a file that can be read.
+    /// What to do with the file so that it can be read.
     pub(crate) cure: &'static str,
 }
 
@@ -54,8 +55,8 @@ const KNOWN: [Magic; 13] = [
 const ZIP: &str = "a zip archive, as .npz files are";
 const UNZIP: &str = "unpack it with `unzip`";
 
-/// As many bytes as it takes to tell a format.
-pub(crate) const START: u64 = 512;
+/// The number of bytes at the start of a file that are enough to tell its format.
+pub(crate) const START_BYTES: u64 = 512;
 
 /// Tells a format by the start of a file.
 pub(crate) fn known(start: &[u8]) -> Option<&'static Magic> {
@@ -78,7 +79,7 @@ pub(crate) fn tell(objects: &Objects, object: usize, taken_for: &Magic, error: D
     if objects.bytes(object) == 0 {
         return DataError::Empty { object: name.into() };
     }
-    let start = objects.read(object, 0..objects.bytes(object).min(START)).unwrap_or_default();
+    let start = objects.read(object, 0..objects.bytes(object).min(START_BYTES)).unwrap_or_default();
     if known(&start).is_some_and(|magic| magic.is == taken_for.is) {
         error
     } else {

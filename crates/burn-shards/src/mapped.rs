@@ -20,7 +20,7 @@ pub(crate) struct Mapped {
 impl Mapped {
     /// Maps a regular file. Its descriptor is closed again.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        // Before it is opened, because to open a pipe would wait for its writer.
+        // This is checked before the file is opened, because to open a pipe would wait for its writer.
         if !path.metadata()?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
         }

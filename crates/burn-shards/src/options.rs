@@ -3,7 +3,7 @@
 use super::{busy::Busy, error::DataError};
 use std::path::PathBuf;
 
-/// What a format may need to know besides.
+/// The options of a data set that formats and stores need.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     /// Where indices are saved. By default they lie beside the shards.
@@ -14,8 +14,8 @@ pub(crate) struct Options {
     pub(crate) memory: u64,
     /// The most bytes that a sample may have.
     pub(crate) largest_sample: u64,
-    /// Whether this is only to learn what the row type asks for. Then fields of structs that are not supported are left
-    /// out, and nothing is warned of.
+    /// Whether the files are opened only to learn what the row type asks for. Then fields of structs that are not
+    /// supported are left out, and there are no warnings.
     #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "the other formats need no such look"))]
     pub(crate) first_look: bool,
     /// The most bytes that are fetched ahead from a store behind a network, and the most requests at once.
@@ -27,8 +27,8 @@ pub(crate) struct Options {
     pub(crate) busy: Busy,
 }
 
-/// A sample has no more bytes, unless the user says so.
-pub(crate) const LARGEST: u64 = 1 << 30;
+/// The most bytes of a sample, unless the user names another number.
+pub(crate) const LARGEST_SAMPLE: u64 = 1 << 30;
 
 impl Default for Options {
     fn default() -> Self {
@@ -36,7 +36,7 @@ impl Default for Options {
             index_dir: None,
             cache: None,
             memory: 512 << 20,
-            largest_sample: LARGEST,
+            largest_sample: LARGEST_SAMPLE,
             first_look: false,
             #[cfg(feature = "remote")]
             read_ahead: 512 << 20,
@@ -47,25 +47,27 @@ impl Default for Options {
     }
 }
 
-/// More requests at once would be more threads than a process should have.
+/// The most requests at once. Each has a thread, and a process should not have more.
 #[cfg(feature = "remote")]
-const MOST: usize = 512;
+const MOST_REQUESTS: usize = 512;
 
 impl Options {
-    /// Checks what depends on nothing but the options.
+    /// Checks the options by themselves, before any file is looked at.
     pub(crate) fn check(&self) -> Result<(), DataError> {
         #[cfg(feature = "remote")]
-        if !(1..=MOST).contains(&self.requests) {
+        if !(1..=MOST_REQUESTS).contains(&self.requests) {
             return Err(DataError::Option {
                 option: "requests",
                 problem: format!("there cannot be {} requests at once", self.requests),
-                advice: format!("write a number from 1 to {MOST}; to fetch nothing ahead, write `.read_ahead(0)`"),
+                advice: format!(
+                    "write a number from 1 to {MOST_REQUESTS}; to fetch nothing ahead, write `.read_ahead(0)`"
+                ),
             });
         }
         Ok(())
     }
 
-    /// For objects that are read once, when a data set is opened.
+    /// The options for objects that are read once, when a data set is opened: without a cache.
     pub(crate) fn for_once(&self) -> Self {
         Self { cache: None, ..self.clone() }
     }

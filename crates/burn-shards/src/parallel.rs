@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-/// Does the same to each item on all threads of the machine. The first error, in the order of the items, is the result.
+/// Calls `act` for each item, on all threads of the machine. The first error, in the order of the items, is the result.
 pub(crate) fn in_parallel<I: Sync, O: Send>(
     items: &[I],
     work: impl Fn(&I) -> Result<O, DataError> + Sync,
@@ -16,7 +16,7 @@ pub(crate) fn in_parallel<I: Sync, O: Send>(
     in_parallel_by(thread::available_parallelism().map_or(1, usize::from), items, work)
 }
 
-/// The same on so many named threads, for work that waits.
+/// As [`in_parallel`], on `threads` named threads. It is for work that waits.
 pub(crate) fn in_parallel_by<I: Sync, O: Send>(
     threads: usize,
     items: &[I],
@@ -36,7 +36,7 @@ pub(crate) fn in_parallel_by<I: Sync, O: Send>(
             done.push((at, result));
         }
     };
-    // The waits of all these threads end with those of the calling one.
+    // What ends the waits of the calling thread ends the waits of these threads too.
     #[cfg(feature = "remote")]
     let ends = ends_waits();
     let run_beside = || {

@@ -1,9 +1,9 @@
 //! Decoded pieces of shards in memory, up to a limit in bytes.
 //!
-//! One thread makes a piece, others that want the same one wait for it, and nobody else does. When a new piece does not
-//! fit, those go that were used least recently. Small ones go only if they alone take half of the limit: the labels of a
-//! row group are wanted far more often than a page of its images. Of pieces that are larger than the limit the newest one
-//! is kept besides: its neighbours would be made again for each row.
+//! One thread makes a piece. Only threads that want the same piece wait for it. When a new piece does not fit, the
+//! pieces that were used least recently go. Small pieces go only if they alone take half of the limit: the labels of a
+//! row group are wanted far more often than a page of its images. The newest piece that is larger than the limit is
+//! kept besides. Without it, the piece would be made again for each of its rows.
 
 #[cfg(feature = "remote")]
 use crate::ends::{LOOK, thread_ends};
@@ -11,8 +11,8 @@ use fnv::FnvHashMap;
 use parking_lot::{Mutex, MutexGuard};
 use std::{collections::BTreeMap, fmt, hash::Hash, mem, sync::Arc};
 
-/// Pieces of at most this part of the limit are small.
-const SMALL: u64 = 256;
+/// A piece is small if it takes at most the limit divided by this number.
+const SMALL_PIECE: u64 = 256;
 
 /// Something whose memory is known.
 pub(crate) trait Weigh {
@@ -32,7 +32,7 @@ struct State<K, V> {
     large: Queue<K>,
     /// At most one piece, which is larger than the limit.
     over: Queue<K>,
-    /// Counts uses.
+    /// The number of uses so far.
     now: u64,
 }
 
@@ -48,7 +48,7 @@ enum PieceEntry<V> {
         bytes: u64,
         used: u64,
     },
-    /// The place of a piece that a thread makes, under the lock that it holds meanwhile.
+    /// A thread makes the piece, and holds this lock meanwhile. Then it puts the piece there.
     Made(Arc<Mutex<Option<Arc<V>>>>),
 }
 
@@ -75,12 +75,12 @@ impl<K: Copy + Eq + Hash, V: Weigh> Pieces<K, V> {
             PieceEntry::Kept { piece, .. } => return Ok(Arc::clone(piece)),
         };
         drop(state);
-        // A thread that has to end waits for nobody: the store ends its read.
+        // A thread whose waits have to end makes the piece itself, without the lock. The store then ends its read.
         let Some(mut made) = lock(&place) else { return make().map(Arc::new) };
         if let Some(piece) = &*made {
             return Ok(Arc::clone(piece));
         }
-        // An error or a panic leaves the place empty. Each that waited for it tries itself.
+        // An error or a panic leaves the place empty. Each thread that waited tries to make the piece itself.
         let piece = Arc::new(make()?);
         *made = Some(Arc::clone(&piece));
         self.state.lock().keep(key, &piece, self.limit);
@@ -116,11 +116,11 @@ impl<K, V> State<K, V> {
 }
 
 impl<K: Copy + Eq + Hash, V: Weigh> State<K, V> {
-    /// The queue for a piece of so many bytes.
+    /// The queue for a piece of `bytes` bytes.
     fn queue(&mut self, bytes: u64, limit: u64) -> &mut Queue<K> {
         match bytes {
             bytes if bytes > limit => &mut self.over,
-            bytes if bytes <= limit / SMALL => &mut self.small,
+            bytes if bytes <= limit / SMALL_PIECE => &mut self.small,
             _ => &mut self.large,
         }
     }

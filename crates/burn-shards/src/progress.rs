@@ -3,10 +3,10 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
 
-/// Work that is done sooner shows nothing.
+/// A bar is shown only for work that takes longer than this.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Bytes read so far, on standard error if that is a terminal. Clones are one bar.
+/// Shows the bytes read so far on standard error, if that is a terminal. Clones share one bar.
 #[derive(Debug, Clone)]
 pub struct Progress {
     bar: ProgressBar,
@@ -15,12 +15,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins. `what` is said before the bar; `bytes` are all there will be.
+    /// Begins a bar. `what` is written before it, and `bytes` is the number of bytes at its end.
     pub fn new(what: &'static str, bytes: u64) -> Self {
         Self::styled(what, Some(bytes), "{msg} {bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left")
     }
 
-    /// Begins a line without bytes. It is only there once something is said.
+    /// Begins a line without a bar. It is shown once [`say`](Self::say) has a text for it.
     pub(crate) fn line(what: &'static str) -> Self {
         Self::styled(what, None, "{msg}")
     }
@@ -32,7 +32,7 @@ impl Progress {
         Self { bar, what, started: Instant::now() }
     }
 
-    /// Notes that so many more bytes were read.
+    /// Notes that `bytes` more bytes were read.
     pub fn add(&self, bytes: u64) {
         if self.started.elapsed() > PATIENCE {
             self.show();
@@ -46,7 +46,7 @@ impl Progress {
         }
     }
 
-    /// Says at once why nothing comes. `None` takes that back.
+    /// Shows at once why no bytes come. `None` removes the text.
     pub(crate) fn say(&self, why: Option<&str>) {
         match why {
             Some(why) => self.bar.set_message(format!("{}: {why}", self.what)),

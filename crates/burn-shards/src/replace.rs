@@ -23,7 +23,7 @@ pub(crate) fn replace<E>(
     replace_by(place, create, refused, write)
 }
 
-/// The same, where `create` makes the temporary file, which is not there yet.
+/// As [`replace`], but `create` makes the temporary file, which is not there yet.
 pub(crate) fn replace_by<E>(
     place: &Path,
     create: impl FnOnce(&Path) -> io::Result<File>,

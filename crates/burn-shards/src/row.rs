@@ -79,7 +79,7 @@ impl<'de> Deserializer<'de> for Row<'_> {
     }
 }
 
-/// Values by their place, for tuples. `None` is not there.
+/// Values by their place, for tuples. `None` stands for a value that is not there.
 struct Places<C> {
     cells: C,
 }

@@ -1,4 +1,5 @@
-//! Values that stand for all values of a column. They show what a row type makes of a schema, before a row is read.
+//! Sample values, each in place of all values of a column. They show what a row type makes of a schema, before a row is
+//! read.
 
 use super::cell::{Cell, Raw};
 
@@ -10,7 +11,7 @@ pub(crate) fn bytes() -> Vec<u8> {
     BYTES.to_vec()
 }
 
-/// A value of a column whose type is not known. What cannot be made of it is the fault of this value alone.
+/// A value of a column whose type is not known. A row type that does not take it may take the column's real values.
 pub(crate) fn unknown() -> Cell {
     Cell::Raw(Vec::new(), Raw::Json)
 }

@@ -1,4 +1,4 @@
-//! What each format implements: how many rows there are, what they hold, and how one row is read.
+//! The trait that each format implements: how many rows there are, what they hold, and how one row is read.
 
 use super::{cell::Record, error::DataError, starts::Starts, store::Objects};
 use crate::blocks::Blocks;
@@ -11,7 +11,7 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
     /// The objects that the rows are in.
     fn objects(&self) -> &Objects;
 
-    /// Which rows are in which object, or in which part of one: see [`place`](Self::place).
+    /// Which rows are in which object, or in which part of an object; see [`place`](Self::place).
     fn starts(&self) -> &Starts;
 
     /// The number of rows of all objects.
@@ -32,18 +32,18 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
         (self.objects().name(object), row)
     }
 
-    /// The name of a row, if the format has one. It may be read for it.
+    /// The name of a row, if the format has names. This may read the name from the object.
     fn key(&self, _row: usize) -> Option<Box<str>> {
         None
     }
 
-    /// Compares the objects with what is told of them elsewhere.
+    /// Compares the objects with what an index says of them.
     fn check(&self) -> Result<(), DataError> {
         Ok(())
     }
 
-    /// What the schema or the index of each object tells: the wanted columns that it has, each with a [sample](super::sample)
-    /// of its type. Nothing if rows alone tell it.
+    /// The wanted columns that each object has, as its schema or index tells, each with a [sample](super::sample) of
+    /// its type. Empty if only rows tell the columns.
     fn samples(&self) -> Vec<(usize, Record)> {
         Vec::new()
     }
@@ -53,8 +53,8 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
         true
     }
 
-    /// Reads some rows from this one on, at least one and at most so many. All are of one object. An error is one that is
-    /// not of a row.
+    /// Reads rows from `row` on: at least one, at most `_most`, all of one object. An error of the whole call is not
+    /// that of a single row.
     fn run(&self, row: usize, _most: usize) -> Result<Vec<Result<Record, DataError>>, DataError> {
         Ok(vec![self.read(row)])
     }
@@ -80,7 +80,8 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Reads once what makes single rows cheap to read, and saves it. Most formats know it from the start.
+    /// Reads once where the values of rows are, and saves it, so that single rows are cheap to read. Most formats know
+    /// it when they are open.
     fn index(&self) -> Result<(), DataError> {
         Ok(())
     }
@@ -89,14 +90,15 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
 /// Which columns or extensions a row type wants, and which fields of those that are structs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Whatever there is.
+    /// All columns that there are.
     All,
-    /// These, in this order. `Wanted::All` inside stands for a value that is no struct, or a struct with all its fields.
+    /// The columns of these names, in this order. `Wanted::All` inside stands for a value that is no struct, or for a
+    /// struct with all its fields.
     Some(Vec<(Arc<str>, Wanted)>),
 }
 
 impl Wanted {
-    /// Whether a name is wanted, and what of it.
+    /// What is wanted of a name. `None` if the name is not wanted.
     pub(crate) fn of(&self, name: &str) -> Option<&Self> {
         match self {
             Self::All => Some(&Self::All),

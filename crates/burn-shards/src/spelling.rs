@@ -1,4 +1,5 @@
-//! One name for each file or object, however it is spelled. Saved indices go by it. People see the name that they wrote.
+//! One name for each file or object, however it is spelled. Saved indices use this name. People see the name that they
+//! wrote.
 
 #[cfg(feature = "http")]
 use super::url::is_web;
@@ -12,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What stays encoded in a part of a path: a slash there does not end the part.
+/// Characters that stay encoded in a part of a path: an encoded slash does not end the part.
 #[cfg(feature = "http")]
 const ENCODED: &AsciiSet = &CONTROLS.add(b'/').add(b'%');
 
@@ -32,13 +33,13 @@ impl Spelling {
         Self { home, ..spelling }
     }
 
-    /// The one spelling of a path, or of a URL. Objects of one spelling may differ still: by a query, or by two slashes that a
-    /// server tells from one.
+    /// The one spelling of a path, or of a URL. Objects of one spelling may still differ: by a query, or by a double
+    /// slash, which a server may tell from a single one.
     pub(crate) fn of<'a>(&mut self, name: &'a str) -> Cow<'a, str> {
         match url(Path::new(name)) {
             #[cfg(feature = "http")]
             Some(url) if is_web(url) => web(url).into(),
-            Some(_) => name.into(), // its store takes no other spelling
+            Some(_) => name.into(), // its store takes this spelling alone
             None => self.file(name),
         }
     }
@@ -50,8 +51,8 @@ impl Spelling {
         below.unwrap_or(&whole).to_string_lossy().into_owned().into()
     }
 
-    /// A file that is no link: to look up its folder is enough, once for all files in it. Elsewhere than on Linux a name may be
-    /// spelled in large and small letters.
+    /// The one spelling of a file that is no link. It is enough to look up its folder, once for all files in it.
+    /// Elsewhere than on Linux a name may be spelled in large and small letters.
     fn in_folder(&mut self, path: &Path) -> Option<PathBuf> {
         if !cfg!(target_os = "linux") || fs::read_link(path).is_ok() {
             return None;

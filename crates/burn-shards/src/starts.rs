@@ -1,4 +1,4 @@
-//! Which rows each object has. Rows are numbered through all objects.
+//! Which rows each object has. Rows are numbered across all objects.
 
 /// The first row of each object, or of each part of one, and at the end the number of all rows.
 #[derive(Debug)]

@@ -41,7 +41,7 @@ mod wild;
 use super::traffic::Traffic;
 use super::{
     error::DataError,
-    options::{LARGEST, Options},
+    options::{LARGEST_SAMPLE, Options},
     url::url,
 };
 #[cfg(feature = "remote")]
@@ -180,7 +180,7 @@ impl Objects {
             store,
             folder,
             is_own: false,
-            largest: LARGEST,
+            largest: LARGEST_SAMPLE,
             #[cfg(feature = "remote")]
             far: None,
         }
@@ -236,7 +236,7 @@ impl Objects {
     /// Whether one read may have this number of bytes of an object. A read may be of many samples.
     #[cfg(feature = "remote")]
     pub(crate) fn allow_read(&self, object: usize, bytes: u64) -> Result<(), DataError> {
-        self.within(object, bytes, self.largest.max(LARGEST))
+        self.within(object, bytes, self.largest.max(LARGEST_SAMPLE))
     }
 
     fn within(&self, object: usize, bytes: u64, limit: u64) -> Result<(), DataError> {
@@ -253,7 +253,7 @@ impl Objects {
 
     /// Reads a part of an object that is no sample: an index, a header.
     pub(crate) fn read(&self, object: usize, range: Range<u64>) -> Result<Vec<u8>, DataError> {
-        self.part(object, range, self.largest.max(LARGEST))
+        self.part(object, range, self.largest.max(LARGEST_SAMPLE))
     }
 
     /// A part that lies beyond the object's size, or is larger than the limit, is an error before memory is allocated for it.

@@ -1,4 +1,4 @@
-//! The locks of what is modelled: reading ahead. Others have `parking_lot`'s by name.
+//! The locks of reading ahead, which a model tests. Other code uses those of `parking_lot` directly.
 //!
 //! With the cfg `burn_pinned_loom` they are those of loom, which runs a test through every order of its threads' steps; see
 //! `tests/locks`. `.ci/loom` runs the model, `store/ahead/model.rs`.

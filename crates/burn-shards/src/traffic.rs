@@ -31,7 +31,7 @@ pub struct Fetched {
     pub bytes: u64,
     /// Bytes that rows and indices were made of, from the network or a cache.
     pub used: u64,
-    /// Bytes of these that came from the cache on disk.
+    /// Bytes of `used` that came from the cache on disk.
     pub cached: u64,
     /// The mean time from a request to its first byte.
     pub first_byte: Duration,

@@ -22,7 +22,7 @@ pub(crate) fn beside(file: &Path, name: &str) -> PathBuf {
     inside(Path::new(&format!("{folder}{query}")), name)
 }
 
-/// A path for people. A URL has no user, and no query, since that may be a signature.
+/// A path for people. A URL is shown without its user, and without its query, which may be a signature.
 pub(crate) fn shown(path: &Path) -> String {
     path.to_str().map_or_else(|| path.display().to_string(), without_secrets)
 }
@@ -63,7 +63,7 @@ pub(crate) fn is_listed(scheme: &str) -> bool {
     ["hf", "s3", "gs", "az"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
 }
 
-/// Where a `?` is that begins a query, and is no wildcard: a name and `=` follow.
+/// The place of a `?` that begins a query and is no wildcard: a name and `=` follow.
 pub(crate) fn parameters(text: &str) -> Option<usize> {
     let is_name = |rest: &str| {
         let name = rest.split('=').next().filter(|name| !name.is_empty() && name.len() < rest.len());

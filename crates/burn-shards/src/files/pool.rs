@@ -14,11 +14,11 @@ use std::{
     },
 };
 
-/// No more files stay open than this, however many the process may have.
-const MOST: u64 = 4096;
-/// What a process may have where there is no such limit.
+/// The most files that stay open, however many the process may have.
+const MOST_OPEN: u64 = 4096;
+/// The number of files that a process may have open where the system tells no limit.
 #[cfg(not(unix))]
-const USUAL: u64 = 512;
+const USUAL_LIMIT: u64 = 512;
 
 static POOL: Pool = Pool { places: Mutex::new(VecDeque::new()) };
 
@@ -60,8 +60,8 @@ fn half_of_limit() -> usize {
     #[cfg(unix)]
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
     #[cfg(not(unix))]
-    let limit = USUAL;
-    (limit / 2).clamp(1, MOST) as usize
+    let limit = USUAL_LIMIT;
+    (limit / 2).clamp(1, MOST_OPEN) as usize
 }
 
 /// Closes a file of the pool that nobody reads now. False if there is none.
@@ -71,12 +71,12 @@ pub fn close_one() -> bool {
 
 #[derive(Debug)]
 struct Pool {
-    /// Those whose file was opened. Their data sets may be gone, and their files with them.
+    /// The places whose files were opened. Their data sets may be gone, and their files with them.
     places: Mutex<VecDeque<Weak<Kept>>>,
 }
 
 impl Pool {
-    /// Closes files until there is room for another one. Those that are being read now stay.
+    /// Closes files until there is room for another one. Files that are being read now stay open.
     fn leave_room(&self, most: usize) {
         loop {
             let is_full = self.places.lock().len() >= most;
@@ -89,11 +89,11 @@ impl Pool {
     /// Takes a file that nobody reads now out of the pool.
     fn take_one(&self) -> Option<Arc<File>> {
         let mut places = self.places.lock();
-        // In the first round, all may have been used.
+        // In the first round every file may be passed over, because it was used.
         for _ in 0..2 * places.len() {
             let place = places.pop_front()?;
             let Some(kept) = place.upgrade() else { continue };
-            // Clones are made under this lock alone.
+            // Clones of the file are made under this lock alone.
             if let Some(mut file) = kept.file.try_lock()
                 && file.as_ref().is_some_and(|file| Arc::strong_count(file) == 1)
                 && !kept.is_used.swap(false, Relaxed)

@@ -1,4 +1,4 @@
-//! Indices in a folder of the user's cache. Nobody else removes them there.
+//! Removes old indices from a folder of the user's cache, where nobody else does.
 
 use crate::replace::TEMPORARY;
 use std::{
@@ -10,18 +10,18 @@ use std::{
 /// How the names of indices begin.
 pub(super) const NAME: &str = ".burn-pinned-";
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// An index that was not used for longer is removed.
-const UNUSED: Duration = DAY.saturating_mul(90);
-/// All indices together have no more bytes. Those that were used last stay.
-const MOST: u64 = 10 << 30;
+/// An index that was not used for this time is removed.
+const LONGEST_UNUSED: Duration = DAY.saturating_mul(90);
+/// The most bytes of all indices together. The indices that were used last stay.
+const MOST_BYTES: u64 = 10 << 30;
 
-/// Notes that an index is used. A refusal only makes it look older.
+/// Notes that an index is used. Where the system refuses that, the index looks older than it is.
 pub(super) fn note_use(path: &Path) {
     let _ = fs::File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
 }
 
-/// Removes indices of the folder of this one, which was just saved: those that were not used for 90 days, and the oldest ones
-/// beyond 10 GiB. What a process that was killed has left half written goes after a day.
+/// Removes indices beside this one, which was just saved: those that were not used for 90 days, and the oldest ones
+/// beyond 10 GiB. A half-written index of a process that was killed goes after a day.
 pub(super) fn remove_old(saved: &Path) -> io::Result<()> {
     let (now, mut all) = (SystemTime::now(), Vec::new());
     for entry in saved.parent().map(fs::read_dir).transpose()?.into_iter().flatten() {
@@ -37,7 +37,7 @@ pub(super) fn remove_old(saved: &Path) -> io::Result<()> {
     for (is_other, age, length, path) in all {
         bytes = bytes.saturating_add(length);
         let is_half = path.extension().is_some_and(|end| end == TEMPORARY) && age > DAY;
-        if is_other && (age > UNUSED || is_half || bytes > MOST) {
+        if is_other && (age > LONGEST_UNUSED || is_half || bytes > MOST_BYTES) {
             let _ = fs::remove_file(path); // another process may do the same
         }
     }
@@ -46,7 +46,7 @@ pub(super) fn remove_old(saved: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DAY, MOST, NAME};
+    use super::{DAY, MOST_BYTES, NAME};
     use crate::{
         index::{IndexKind, load, save},
         options::Options,
@@ -90,8 +90,8 @@ mod tests {
         for folder in [&own, &beside] {
             index(folder.path(), &old[0], 91, 10);
             index(folder.path(), &old[1], 3, 10);
-            index(folder.path(), &old[2], 5, MOST / 2);
-            index(folder.path(), &old[3], 7, MOST / 2);
+            index(folder.path(), &old[2], 5, MOST_BYTES / 2);
+            index(folder.path(), &old[3], 7, MOST_BYTES / 2);
             index(folder.path(), &format!("{NAME}x.7-00.tmp"), 2, 10);
             index(folder.path(), &format!("{NAME}y.8-00.tmp"), 0, 10);
             index(folder.path(), "photo.jpg", 1000, 10);

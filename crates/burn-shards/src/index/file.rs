@@ -10,7 +10,7 @@ use std::{
     path::Path,
 };
 
-/// What kind of index a file is, and of which version: the last byte.
+/// The kind of an index. The last byte is its version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct IndexKind(pub(crate) &'static [u8; 8]);
 

@@ -6,10 +6,10 @@ use bytes::Bytes;
 use serde::de::IgnoredAny;
 use std::{io::BufRead, ops::Range};
 
-/// Files are read in such pieces.
+/// The bytes of a piece: files are read piece by piece.
 const PIECE: u64 = 1 << 20;
-/// No row is longer: a file of one such line is not JSON lines.
-const MOST: u64 = 1 << 30;
+/// The most bytes of a line. A file with a longer line is not JSON lines.
+const LONGEST_LINE: u64 = 1 << 30;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Where the rows of a file are: a `u64` for the start of each, and one for the end of the last.
@@ -17,7 +17,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 pub(super) struct Lines(Bytes);
 
 impl Lines {
-    /// Takes what was saved. `None` if no such thing was.
+    /// Takes a saved index. `None` if it is damaged.
     pub(super) fn new(saved: Bytes) -> Option<Self> {
         (saved.len() >= 8 && saved.len().is_multiple_of(8)).then_some(Self(saved))
     }
@@ -26,12 +26,12 @@ impl Lines {
         self.0.len() / 8 - 1
     }
 
-    /// The line of a row, and blank lines behind it. `row < rows()`.
+    /// The bytes of a row's line, with blank lines behind it. `row < rows()`.
     pub(super) fn row(&self, row: usize) -> Range<u64> {
         self.start(row)..self.start(row + 1)
     }
 
-    /// How many rows there are in each run of about so many bytes.
+    /// The number of rows in each run of about `bytes` bytes.
     pub(super) fn runs(&self, bytes: u64) -> Vec<usize> {
         let (mut runs, mut first) = (Vec::new(), 0);
         while first < self.rows() {
@@ -63,7 +63,7 @@ pub(super) fn are_of(objects: &Objects, object: usize, saved: &Bytes) -> Result<
         return Ok(bytes <= PIECE && is_blank(text(&objects.read(object, 0..bytes)?)));
     }
     for row in checked(&objects.list()[object], rows) {
-        // The first row takes what is before it, and others the end of the line before.
+        // The first row is checked with all bytes before it, and other rows with the end of the line before.
         let Range { start, end } = lines.row(row);
         let from = if row == 0 { 0 } else { start.saturating_sub(1) };
         if start >= end || end > bytes || start - from > PIECE {
@@ -96,11 +96,11 @@ fn is_blank(text: &[u8]) -> bool {
     text.iter().all(|byte| b" \t\r\n".contains(byte))
 }
 
-/// Reads a file and finds its rows. Lines of nothing but white space are none.
+/// Reads a file and finds its rows. A line of nothing but white space is no row.
 pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Result<Vec<u8>, DataError> {
     let mut found = Found { objects, object, lines: Vec::new(), last: None };
     let bytes = objects.bytes(object);
-    // Where the line begins that is being read, and whether it has shown to be a row.
+    // Where the current line begins, and whether it is known to be a row.
     let (mut at, mut line, mut is_row) = (0, 0, false);
     while at < bytes {
         let piece = objects.read(object, at..bytes.min(at.saturating_add(PIECE)))?;
@@ -113,7 +113,7 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
         }
         while !rest.is_empty() {
             let before = rest;
-            let length = rest.skip_until(b'\n').unwrap_or(before.len()); // memory has no errors
+            let length = rest.skip_until(b'\n').unwrap_or(before.len()); // a read from memory cannot fail
             let part = before.get(..length).unwrap_or(before);
             is_row |= !is_blank(part);
             if part.ends_with(b"\n") {
@@ -138,7 +138,8 @@ pub(super) fn find(objects: &Objects, object: usize, progress: &Progress) -> Res
     Ok(found.lines)
 }
 
-/// Whether the first value of a text goes on behind its first line. A line that is cut off is no such value.
+/// Whether the first value of a text goes on behind the first line. `is_all` is false if the text may be cut off, and
+/// then a line without an end tells nothing.
 fn goes_on(start: &[u8], is_all: bool) -> bool {
     let first_line = start.iter().position(|byte| *byte == b'\n').unwrap_or(start.len());
     if !start.starts_with(b"[") && !start.starts_with(b"{") {
@@ -154,7 +155,7 @@ fn goes_on(start: &[u8], is_all: bool) -> bool {
     }
 }
 
-/// What was found so far.
+/// The rows of a file that were found so far.
 struct Found<'a> {
     objects: &'a Objects,
     object: usize,
@@ -171,14 +172,15 @@ impl Found<'_> {
     }
 
     fn fits(&self, start: u64, end: u64) -> Result<(), DataError> {
-        if end - start <= MOST {
+        if end - start <= LONGEST_LINE {
             return Ok(());
         }
-        let problem = format!("the line at byte {start} has more than {MOST} bytes. Is it one object a line?");
+        let problem = format!("the line at byte {start} has more than {LONGEST_LINE} bytes. Is it one object a line?");
         Err(DataError::damaged(self.objects.name(self.object), problem))
     }
 
-    /// Checks that the file is of this format, and that its first value is on one line. `start` may be all of it.
+    /// Checks that the file is JSON lines, and that its first value is on one line. `is_all` says that `start` is the
+    /// whole file.
     fn is_of_lines(&self, start: &[u8], is_all: bool) -> Result<(), DataError> {
         if let Some(error) = other_format(self.objects.name(self.object), start) {
             return Err(error);

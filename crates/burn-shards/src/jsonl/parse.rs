@@ -14,13 +14,13 @@ pub(super) fn parse(line: &[u8], wanted: &Wanted) -> Result<Record, serde_json::
     lenient(line, |parser| parser.deserialize_map(Row(Keys::Of(wanted))))
 }
 
-/// Parses a text that is one value. Of its objects all keys are kept, also those that are there twice.
+/// Parses a text that is one value. All keys of its objects are kept, also those that are there twice.
 pub(crate) fn value(text: &[u8]) -> Result<Cell, serde_json::Error> {
     lenient(text, |parser| Value(ALL).deserialize(parser))
 }
 
-/// The same for a struct that asks for these names. If the value is an object, its other keys are left out, but for the first,
-/// which has a null in place of its value: a type may refuse it.
+/// Parses a text that is one value, for a struct that asks for these names. If the value is an object, its other keys
+/// are left out. Only the first of these is kept, with a null as its value: a type may refuse unknown keys.
 pub(crate) fn value_for(text: &[u8], names: &[&str]) -> Result<Cell, serde_json::Error> {
     lenient(text, |parser| Value(Keys::Asked(names)).deserialize(parser))
 }
@@ -96,10 +96,10 @@ fn fields<'de, 'w, A: MapAccess<'de>>(
     Ok(record)
 }
 
-/// What a key is.
+/// What is done with a key.
 enum Known<'w> {
     Wanted(Arc<str>, Keys<'w>),
-    /// The first that a struct does not ask for.
+    /// The first key that a struct does not ask for.
     Unasked(Arc<str>),
     Number,
     Other,

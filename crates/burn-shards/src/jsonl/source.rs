@@ -21,8 +21,8 @@ use std::ops::Range;
 pub(super) const KIND: IndexKind = IndexKind(b"jsonl  1");
 /// Bytes of a block.
 const BLOCK: u64 = 4 << 20;
-/// So many rows are tried, to see which columns there are.
-const TRIED: usize = 1000;
+/// The number of rows that are tried to see which columns there are.
+const ROWS_TRIED: usize = 1000;
 
 /// The rows of JSON lines.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct JsonlSource {
     there_is: Vec<(String, String)>,
 }
 
-/// Opens files of JSON lines. What the index lacks is read first.
+/// Opens files of JSON lines. Files that the index lacks are read first.
 ///
 /// Blank lines are no rows. Lines may end with CRLF. A row with a key that is there twice is an error, if the key is wanted.
 ///
@@ -76,7 +76,7 @@ impl JsonlSource {
         let ends: Vec<u64> = [lines.row(row).end].into_iter().chain(ends).collect();
         let range = start..ends.last().copied().unwrap_or(start);
         let mut rest = self.objects.samples(object, range, ends.len() as u64)?;
-        // From behind, so that each byte is moved once.
+        // Lines are cut off from the end, so that each byte is moved once.
         let mut lines: Vec<Vec<u8>> = ends[..ends.len() - 1]
             .iter()
             .rev()
@@ -90,7 +90,7 @@ impl JsonlSource {
     /// The keys of the first row that can be read, with all its keys or else with those that are wanted.
     fn columns(&self) -> Result<Vec<(String, String)>, DataError> {
         let (mut row, mut most, mut some) = (0, 1, None);
-        while row < self.len().min(TRIED) {
+        while row < self.len().min(ROWS_TRIED) {
             let lines = match self.read_lines(row, most) {
                 Err(DataError::TooLarge { .. }) => vec![Vec::new()],
                 lines => lines?,
@@ -101,13 +101,13 @@ impl JsonlSource {
                     _ => some = some.or_else(|| parse(line.trim_ascii_end(), &self.wanted).ok()),
                 }
             }
-            (row, most) = (row + lines.len(), (most * 8).min(TRIED));
+            (row, most) = (row + lines.len(), (most * 8).min(ROWS_TRIED));
         }
         Ok(kinds(&some.unwrap_or_default()))
     }
 }
 
-/// The name of each key and the type of its value. A key that is there twice is told once.
+/// The name of each key and the type of its value. A key that is there twice is listed once.
 fn kinds(record: &Record) -> Vec<(String, String)> {
     let mut kinds: Vec<(String, String)> = Vec::with_capacity(record.len());
     for (name, cell) in record {

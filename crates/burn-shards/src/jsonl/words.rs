@@ -43,7 +43,7 @@ impl Mended {
         (copied > 0).then_some(mended)
     }
 
-    /// Makes an error of the mended text one of the text that was mended: its place is another one.
+    /// Turns the place of an error in the mended text into the place in the text before.
     pub(super) fn error(&self, error: serde_json::Error) -> serde_json::Error {
         let (line, column) = (error.line(), error.column());
         let lines = self.text.split_inclusive(|byte| *byte == b'\n');
@@ -56,7 +56,7 @@ impl Mended {
     }
 }
 
-/// Whether a word is at a place, and by itself.
+/// Whether a word is at a place, and is no part of a longer word.
 fn stands(text: &[u8], at: usize, word: &[u8]) -> bool {
     let before = at.checked_sub(1).and_then(|before| text.get(before));
     let end = text.get(at + word.len());

@@ -52,7 +52,7 @@ impl Encoding {
             ("str_decimal", None) => Self::Raw(Raw::Text), // as a number it might lose digits
             ("json", None) => Self::Raw(Raw::Json),
             ("bytes" | "jpeg" | "png", None) => Self::Bytes,
-            // The quality at which its writer compressed.
+            // The number is the quality with which the writer compressed. It is not needed to read.
             ("jpeg", Some(quality)) if quality.parse().is_ok_and(|quality: u8| quality <= 100) => Self::Bytes,
             ("pil", None) => Self::Pixels,
             ("jpeg_array" | "jpegarray", None) => Self::List { head: 0, item: Item::File },
@@ -80,7 +80,7 @@ impl Encoding {
         }
     }
 
-    /// Reads a value. What is wrong with it is the error.
+    /// Reads a value. The error says what is wrong with it.
     pub(super) fn read(&self, bytes: &[u8], wanted: &Wanted) -> Result<Cell, String> {
         match self {
             Self::Number(kind) => {

@@ -14,7 +14,7 @@ use std::{
     sync::Arc,
 };
 
-/// The only version of the file, and of shards, that there is.
+/// The only version of `index.json` and of shards that exists.
 const VERSION: u64 = 2;
 
 #[derive(Deserialize)]
@@ -42,7 +42,7 @@ struct ShardEntry {
     column_sizes: Vec<Option<u64>>,
 }
 
-/// What a shard itself tells of its columns.
+/// The columns, as the shard itself tells them.
 #[derive(Deserialize)]
 struct Head {
     column_names: Vec<String>,
@@ -69,9 +69,9 @@ pub(super) struct Columns {
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) rows: u64,
-    /// Shared with the shards before it that have the same.
+    /// Shared with the shards before this one that have the same columns.
     pub(super) columns: Arc<Columns>,
-    /// The `index.json`.
+    /// The name of the `index.json`.
     pub(super) index: Arc<str>,
     pub(super) raw: Place,
     /// The compressed file, and how it is compressed.

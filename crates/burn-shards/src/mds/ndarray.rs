@@ -3,7 +3,8 @@
 use super::number::Type;
 use crate::{cell::Cell, sample};
 
-/// What a column tells of its arrays. What it does not tell is in front of each array.
+/// The type of the numbers and the shape of a column's arrays, as far as the column tells them. The rest is in front of
+/// each array.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ArrayType {
     kind: Option<Type>,
@@ -25,7 +26,7 @@ impl ArrayType {
         self.kind.map_or_else(sample::unknown, number)
     }
 
-    /// Reads an array. What is wrong with it is the error.
+    /// Reads an array. The error says what is wrong with it.
     pub(super) fn read(&self, bytes: &[u8]) -> Result<Cell, String> {
         let mut rest = bytes;
         let kind = match self.kind {
@@ -60,7 +61,7 @@ fn shape(rest: &mut &[u8]) -> Result<Vec<usize>, String> {
     sizes.chunks_exact(width).map(size).collect()
 }
 
-/// Takes so many bytes off the front.
+/// Takes `bytes` bytes off the front.
 pub(super) fn take<'a>(rest: &mut &'a [u8], bytes: usize) -> Result<&'a [u8], String> {
     rest.split_off(..bytes).ok_or_else(|| format!("it ends {} bytes too early", bytes - rest.len()))
 }

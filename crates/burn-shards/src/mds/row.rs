@@ -21,15 +21,15 @@ pub(super) struct Cut {
 
 #[derive(Debug)]
 struct Column {
-    /// Its place in a row.
+    /// The place of the column in a row.
     place: usize,
     name: Arc<str>,
     encoding: Encoding,
-    /// Which of its fields, if its values are structs.
+    /// Which fields of the column are wanted, if its values are structs.
     fields: Wanted,
 }
 
-/// What is wrong with a row: the column, if it is one, and the problem.
+/// What is wrong with a row: the column, if the problem is in one column, and the problem.
 #[derive(Debug)]
 pub(super) struct Wrong(pub(super) Option<Arc<str>>, pub(super) String);
 

@@ -7,21 +7,21 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// So many bytes behind the table are read with it: there are the columns.
-const BEHIND: u64 = 4 << 10;
+/// The number of bytes behind the table that are read with it. The shard tells its columns there.
+const BEHIND_TABLE: u64 = 4 << 10;
 
 /// A shard. Its table is read when its first row is.
 #[derive(Debug)]
 pub(super) struct Shard {
     rows: usize,
-    /// What `index.json` says.
+    /// The number of rows that `index.json` names.
     columns: Arc<Columns>,
     /// Where each row begins, and where the last one ends.
     table: OnceLock<Box<[u32]>>,
 }
 
 impl Shard {
-    /// Looks whether a shard has room for the table of so many rows.
+    /// Checks that a shard is large enough for the table of `rows` rows.
     pub(super) fn new(objects: &Objects, object: usize, rows: u64, columns: &Arc<Columns>) -> Result<Self, DataError> {
         let table = rows.checked_add(2).and_then(|numbers| numbers.checked_mul(4));
         match usize::try_from(rows) {
@@ -43,7 +43,7 @@ impl Shard {
     pub(super) fn row(&self, objects: &Objects, object: usize, row: usize) -> Result<Range<u64>, DataError> {
         let table = match self.table.get() {
             Some(table) => table,
-            // Threads that come at once may each read it. They read the same.
+            // Several threads may read the table at the same time. All of them read the same bytes.
             None => {
                 let table = self.read(objects, object)?;
                 self.table.get_or_init(|| table)
@@ -59,7 +59,7 @@ impl Shard {
 
     fn read(&self, objects: &Objects, object: usize) -> Result<Box<[u32]>, DataError> {
         let begin = (self.rows as u64 + 2) * 4;
-        let mut bytes = objects.read(object, 0..objects.bytes(object).min(begin + BEHIND))?;
+        let mut bytes = objects.read(object, 0..objects.bytes(object).min(begin + BEHIND_TABLE))?;
         let mut behind = bytes.split_off(begin as usize);
         let mut numbers = bytes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
         let damaged = |problem: String| Err(DataError::damaged(objects.name(object), problem));

@@ -28,7 +28,7 @@ pub(crate) struct MdsSource {
     objects: Objects,
     shards: Vec<Shard>,
     starts: Starts,
-    /// What is read of the rows of each shard, by its place in `cuts`.
+    /// For each shard the place in `cuts` of what is read of its rows.
     cut: Vec<usize>,
     /// One for each list of columns that shards have.
     cuts: Vec<Cut>,
@@ -48,7 +48,7 @@ pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<
     let files = paths.in_folders("index.json", options)?;
     let listed = index_json::read(&files, options)?;
     let (cut, cuts) = cuts(&listed, wanted)?;
-    // Looked at once: another process may decompress a shard meanwhile.
+    // The list of packed shards is made once, because another process may decompress a shard meanwhile.
     let packed: Vec<Option<Packed>> = listed.iter().map(packed).collect();
     let (unpacked, set) = unpack::unpack(packed.iter().flatten(), options)?;
     let mut unpacked = unpacked.into_iter();
@@ -70,7 +70,8 @@ pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<
     Ok(MdsSource { objects, shards, starts, cut, cuts, _unpacked: set })
 }
 
-/// What is read of each shard, and of which shard which. A column must have one encoding in all shards that have it.
+/// What is read of the rows of shards, and which of it is for which shard. A column must have one encoding in all
+/// shards that have it.
 fn cuts(listed: &[Listed], wanted: &Wanted) -> Result<(Vec<usize>, Vec<Cut>), DataError> {
     let (mut place, mut cuts) = (Vec::with_capacity(listed.len()), Vec::<Cut>::new());
     for (number, Listed { columns, index, .. }) in listed.iter().enumerate() {
@@ -89,7 +90,8 @@ fn cuts(listed: &[Listed], wanted: &Wanted) -> Result<(Vec<usize>, Vec<Cut>), Da
     Ok((place, cuts))
 }
 
-/// What has to be decompressed of a shard: nothing if it is there as it is. A store has compressed shards alone.
+/// What has to be decompressed of a shard. `None` if the plain shard is there. Behind a network only the compressed
+/// file is used.
 fn packed(shard: &Listed) -> Option<Packed<'_>> {
     let (file, compression) =
         shard.zip.as_ref().filter(|_| url(&shard.raw.path).is_some() || !shard.raw.path.exists())?;
@@ -125,7 +127,7 @@ impl Source for MdsSource {
         Ok(())
     }
 
-    /// Reads the table of each shard. One that is not the shard of `index.json` shows it there.
+    /// Reads the table of each shard. It shows whether the file is the shard that `index.json` names.
     fn check(&self) -> Result<(), DataError> {
         let with_rows: Vec<usize> = (0..self.shards.len()).filter(|object| self.shards[*object].rows() > 0).collect();
         look(&self.objects, &with_rows, |object| self.shards[*object].row(&self.objects, *object, 0)).map(drop)

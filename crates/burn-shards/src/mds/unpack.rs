@@ -20,15 +20,15 @@ use std::{
     time::Duration,
 };
 
-/// A process that decompresses and writes nothing for longer has been stopped. Some shards are decompressed as a whole before
-/// a byte is written.
+/// A process that holds a shard and writes no byte for this time counts as stopped. Some shards are decompressed as a
+/// whole before a byte is written.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A shard that is there only in compressed form.
 #[derive(Debug)]
 pub(super) struct Packed<'a> {
     pub(super) file: &'a Place,
-    /// A name, and often a level behind a colon.
+    /// The name of the compression, often with a level behind a colon.
     pub(super) compression: &'a str,
     pub(super) raw: &'a Place,
 }
@@ -43,7 +43,8 @@ enum Codec {
     Zstd,
 }
 
-/// Returns the decompressed files, and what keeps them from being evicted. Those that are not there yet are made.
+/// Returns the decompressed files, and the set that keeps them from being evicted. Files that are not there yet are
+/// made.
 pub(super) fn unpack<'a>(
     shards: impl Iterator<Item = &'a Packed<'a>>,
     options: &Options,
@@ -74,7 +75,7 @@ pub(super) fn unpack<'a>(
     Ok((files, Some(set)))
 }
 
-/// The folder and its limit, if that allows for so many bytes.
+/// The folder and its limit, if the limit allows for `bytes` bytes.
 fn limit<'a>(options: &'a Options, first: &Packed, bytes: u64) -> Result<(&'a Path, u64), DataError> {
     let (problem, folder) = match &options.cache {
         Some((folder, limit)) if bytes <= *limit => return Ok((folder, *limit)),
@@ -107,10 +108,10 @@ fn reserve(path: &Path, limit: u64, bytes: u64, id: Id) -> Result<Set, DataError
     })
 }
 
-/// Another name if a compressed shard changes, or if another one is put in its place.
+/// The name of the set. It is another one if a compressed shard changes, or if another file takes its place.
 fn id(shards: &[&Packed], sources: &Objects) -> Id {
     let object = |(shard, source): (&&Packed, &Object)| {
-        // Of a URL, the name and the tag have all but a signature, which is another one each day.
+        // The name and the tag of a URL leave out only its signature, which changes each day.
         let place = match url(&shard.file.path) {
             Some(_) => source.name.to_string(),
             None => {
@@ -124,7 +125,7 @@ fn id(shards: &[&Packed], sources: &Objects) -> Id {
     Id::of("shards", &shards.iter().zip(sources.list()).map(object).collect::<Vec<_>>())
 }
 
-/// What tells a file from another one of the same size and time that took its place on this machine.
+/// Marks that tell a file from another file of the same size and time that has taken its place.
 #[cfg(unix)]
 fn marks(path: &Path) -> String {
     use std::os::unix::fs::MetadataExt;
@@ -132,7 +133,7 @@ fn marks(path: &Path) -> String {
     fs::metadata(path).map_or_else(|_| String::new(), marks)
 }
 
-/// The size and the time alone tell it.
+/// On this system only the size and the time tell files apart.
 #[cfg(not(unix))]
 fn marks(_: &Path) -> &'static str {
     ""
@@ -180,7 +181,7 @@ fn unpack_one(
             };
             let size = || format!("it does not decompress to the {} bytes of `index.json`", shard.raw.bytes);
             match left.checked_sub(bytes as u64) {
-                // What is noted must be on the disk, also after a power failure.
+                // A shard that is noted as done must be on the disk, also after a power failure.
                 Some(0) if bytes == 0 => return to.sync_data().map(|()| sum.finalize()).map_err(no_room),
                 Some(after) if bytes > 0 => left = after,
                 _ => return Err(damaged(size())),
@@ -192,7 +193,7 @@ fn unpack_one(
     })
 }
 
-/// Decompresses what it reads. All but Snappy do it in pieces.
+/// Returns a reader of the decompressed bytes. All codecs but Snappy decompress in pieces.
 fn reader<'a>(codec: Codec, file: Counted<'a>, shard: &Packed) -> io::Result<Box<dyn Read + 'a>> {
     let file = BufReader::with_capacity(1 << 16, file);
     Ok(match codec {
@@ -204,12 +205,12 @@ fn reader<'a>(codec: Codec, file: Counted<'a>, shard: &Packed) -> io::Result<Box
     })
 }
 
-/// Three bytes of Snappy stand for 64 at most.
-const SNAPPY: u64 = 22;
+/// The most by which Snappy can shorten: three bytes stand for at most 64.
+const SNAPPY_GROWTH: u64 = 22;
 
 /// Snappy's plain blocks, without frames: all or nothing.
 fn snappy(file: impl Read, shard: &Packed) -> io::Result<Vec<u8>> {
-    // Where nothing can be shortened, it adds a sixth at most.
+    // Where Snappy can shorten nothing, it makes the data longer by at most a sixth.
     let most = shard.raw.bytes.saturating_add(shard.raw.bytes / 6).saturating_add(32);
     if shard.file.bytes > most {
         let problem = format!("{} bytes are more than Snappy makes of {}", shard.file.bytes, shard.raw.bytes);
@@ -218,7 +219,7 @@ fn snappy(file: impl Read, shard: &Packed) -> io::Result<Vec<u8>> {
     let mut packed = Vec::new();
     file.take(shard.file.bytes).read_to_end(&mut packed)?;
     let bytes = snap::raw::decompress_len(&packed)? as u64;
-    if bytes != shard.raw.bytes || bytes / SNAPPY > packed.len() as u64 {
+    if bytes != shard.raw.bytes || bytes / SNAPPY_GROWTH > packed.len() as u64 {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{bytes} bytes cannot be in it")));
     }
     Ok(snap::raw::Decoder::new().decompress_vec(&packed)?)
@@ -229,7 +230,8 @@ fn no_room(path: &Path, bytes: u64, error: &io::Error) -> DataError {
     DataError::Option { option: "cache", problem, advice: format!("name a folder that has room for {bytes} bytes") }
 }
 
-/// Tells the progress bar what was read, and keeps the error of a file that cannot be read: its data are not to blame.
+/// Adds the bytes that were read to the progress bar. It keeps the error of a read that failed, so that the compressed
+/// data are not blamed for it.
 struct Counted<'a> {
     file: Box<dyn Read + Send + 'a>,
     progress: &'a Progress,

@@ -1,4 +1,4 @@
-//! A byte of a file, where a list of its bytes is asked for. It is a `u8`, and no other number.
+//! The bytes of a file, where a row type asks for a list. Each is a `u8`, and no other number.
 
 use super::{Fault, error::RowError, list, unnamed::unnamed_structs};
 use crate::magic::known;
@@ -16,7 +16,7 @@ pub(super) fn list<'de, V: Visitor<'de>>(bytes: Vec<u8>, visitor: V) -> Result<V
 
 struct Byte {
     value: u8,
-    /// What the file is, if that is known.
+    /// The format of the file, if it is known.
     of: Option<&'static str>,
 }
 

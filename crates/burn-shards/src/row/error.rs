@@ -11,7 +11,7 @@ pub(crate) struct RowError {
     pub(crate) fault: Fault,
 }
 
-/// What a row must have to be free of an error.
+/// What would have to change in a row so that the error goes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Another value of the same type.

@@ -9,11 +9,12 @@ use crate::{
 use serde::de::DeserializeOwned;
 use std::{cell::OnceCell, sync::Arc};
 
-/// The fields that a value was asked for, if it was asked as a struct, and those of the structs in it.
+/// The fields that a row type has asked of a value, if it takes the value as a struct, and the fields of the structs in
+/// it.
 #[derive(Debug)]
 pub(super) struct UsedFields {
     asked: OnceCell<&'static [&'static str]>,
-    /// `None` if it is no struct.
+    /// `None` if the value is no struct.
     inside: Option<Vec<(Arc<str>, UsedFields)>>,
 }
 
@@ -40,7 +41,7 @@ impl UsedFields {
         self.inside.as_ref()?.iter().find(|(name, _)| **name == *field).map(|(_, seen)| seen)
     }
 
-    /// What need be read of it.
+    /// The fields of the value that must be read.
     fn wanted(&self) -> Wanted {
         let Some(fields) = self.asked.get() else { return Wanted::All };
         let field = |name: &&'static str| (Arc::from(*name), self.of(name).map_or(Wanted::All, Self::wanted));
@@ -55,7 +56,7 @@ fn all(record: &Record) -> Vec<(Arc<str>, UsedFields)> {
 /// What a row type makes of the columns of a schema.
 #[derive(Debug)]
 pub(crate) struct Learnt {
-    /// What of each column need be read. Of one that could not be tried, all that it has.
+    /// The fields of each column that must be read. They are all fields of a column that could not be tried.
     #[cfg_attr(
         not(any(test, feature = "parquet")),
         expect(dead_code, reason = "the other formats read columns as a whole")

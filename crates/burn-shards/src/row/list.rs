@@ -1,4 +1,4 @@
-//! Lists: every value of one is handed on, or it is an error.
+//! Lists. A type takes every value of a list, or it is an error.
 
 use super::{RowError, plain::Plain, real::Real};
 use crate::cell::Numbers;
@@ -11,7 +11,7 @@ pub(super) fn list<'de, V: Visitor<'de>, I: IntoIterator<Item: IntoDeserializer<
 ) -> Result<V::Value, RowError> {
     let mut values = SeqDeserializer::new(values.into_iter());
     let made = visitor.visit_seq(&mut values)?;
-    values.end()?; // names both lengths
+    values.end()?; // the error names both lengths
     Ok(made)
 }
 

@@ -28,7 +28,7 @@ pub(super) fn number(bytes: &[u8]) -> Result<Cell, RowError> {
     }
 }
 
-/// The same for a type of integers, which takes no float in the place of a large integer.
+/// As [`number`], for a type of integers: a large integer does not become a float.
 pub(super) fn integer(bytes: &[u8]) -> Result<Cell, RowError> {
     match number(bytes)? {
         Cell::F64(_) if is_whole(bytes.trim_ascii()) => {
@@ -56,12 +56,12 @@ pub(super) fn json(bytes: &[u8]) -> Result<Cell, RowError> {
     jsonl::value(unmarked(bytes)).map_err(wrong_json)
 }
 
-/// The same for a struct that asks for these names: other values are not made.
+/// As [`json`], for a struct that asks for these names: the values of other keys are not made.
 pub(super) fn json_for(bytes: &[u8], names: &[&str]) -> Result<Cell, RowError> {
     jsonl::value_for(unmarked(bytes), names).map_err(wrong_json)
 }
 
-/// Some editors put a mark before a text.
+/// The text without the byte order mark that some editors put before it.
 fn unmarked(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }

@@ -51,7 +51,7 @@ fn named<'de>(
     Ok(Fields::new(fields.into_iter().enumerate().map(value)))
 }
 
-/// The methods for one kind of integer: a text is parsed, everything else is what it is.
+/// The methods for one type of integers: a text is parsed, and any other value is passed on.
 macro_rules! integers {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {

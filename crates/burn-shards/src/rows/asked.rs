@@ -14,11 +14,11 @@ use std::cell::Cell;
 /// What a row type asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// These names. Those of fields that may be missing are among them, and also aliases.
+    /// Values with these names. The names of fields that may be missing are among them, and aliases too.
     Fields(&'static [&'static str]),
     /// Everything: a map, or a struct with `#[serde(flatten)]`.
     All,
-    /// So many values without names.
+    /// This number of values without names.
     Tuple(usize),
 }
 

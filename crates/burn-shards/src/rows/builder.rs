@@ -169,8 +169,8 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     }
 
     /// Runs this around the making of each row, on the thread that reads it: it gets the function that makes the row, and calls
-    /// it once. A row type whose `Deserialize` looks at a thread-local can have it set here. Default: nothing. Of two, the later one
-    /// runs around the earlier one.
+    /// it once. A row type whose `Deserialize` looks at a thread-local can have it set here. Default: nothing. If it is
+    /// set twice, the later function runs around the earlier one.
     pub fn around_rows(mut self, around: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> Self {
         self.shape.around = Some(match self.shape.around.take() {
             Some(inner) => Arc::new(move |make: &mut dyn FnMut()| around(&mut || inner(make))),
@@ -204,9 +204,9 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     }
 
     /// Sets how many bytes are fetched ahead of the workers from a store behind a network. Default: 512 MiB. 0 fetches
-    /// nothing ahead. It counts what is on its way and what waits to be read.
+    /// nothing ahead. It counts the bytes that are on their way and those that wait to be read.
     ///
-    /// The more there is, the more neighbours of a shuffled order are fetched together.
+    /// The larger it is, the more neighbours of a shuffled order are fetched together.
     #[cfg(feature = "remote")]
     pub fn read_ahead(mut self, bytes: u64) -> Self {
         self.options.read_ahead = bytes;
@@ -221,8 +221,8 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     }
 
     /// Sets how long a read waits for a server that is busy and says when to come back (status 429 or 503). Default: 6 minutes,
-    /// since the hub counts in windows of 5. A server that names a longer time makes the read fail at once, and with 0 each one
-    /// that names a time does.
+    /// since the hub counts in windows of 5. A server that names a longer time makes the read fail at once. With 0
+    /// every server that names a time does.
     ///
     /// Several waits in a row, without a byte between them, are added up. They count for `open`, too, which shows them.
     #[cfg(feature = "remote")]
@@ -239,11 +239,11 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         self
     }
 
-    /// Sets the most bytes that a sample may have in its file. Default: 1 GiB. One that claims more is an error of that
-    /// sample: a file or a server can claim any length, and memory is only given to bytes that come.
+    /// Sets the most bytes that a sample may have in its file. Default: 1 GiB. A sample that claims more is an error of
+    /// that sample: a file or a server can claim any length, and memory is only given to bytes that come.
     ///
-    /// Of Parquet it counts for each column. Where a page or a column chunk is decoded as a whole, it may have so many bytes
-    /// for each of its rows.
+    /// In Parquet the limit is for each column. Where a page or a column chunk is decoded as a whole, it may have this
+    /// number of bytes for each of its rows.
     pub fn largest_sample(mut self, bytes: u64) -> Self {
         self.options.largest_sample = bytes;
         self
@@ -253,7 +253,7 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
     /// the machine, with a progress bar.
     ///
     /// Whether the row type fits is learnt from the schema (Parquet, MDS) or the index (tar). Of JSON lines, the first row of
-    /// each file that can be read tells it. A bad row is no error here, also if it is the first one, but in `get`.
+    /// each file that can be read tells it. A bad row, even the first one, is an error of `get` and not of `open`.
     ///
     /// # Errors
     /// If a file is missing, damaged or not supported; if the row type asks for a column that no file has and that is not
@@ -301,9 +301,9 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         Ok(Arc::new(parquet::open(objects, wanted, &self.options)?))
     }
 
-    /// Leaves out the fields of structs that a tuple does not ask for. Its type cannot tell, since a value behind another
-    /// one is asked for only if that can be made. So samples of the columns tell, of the first file, or of all files if that
-    /// one lacks a column or has nulls alone.
+    /// Leaves out the fields of structs that a tuple does not ask for. The tuple's type alone cannot tell, since it
+    /// asks for a value only if the values before it can be made. So it gets samples of the columns: those of the first
+    /// file, or of all files if the first one lacks a column or has only nulls in it.
     #[cfg(feature = "parquet")]
     fn of_tuple(&self, objects: &Objects, columns: &[(Arc<str>, Wanted)]) -> Result<Wanted, DataError> {
         let options = Options { first_look: true, ..self.options.clone() };

@@ -1,4 +1,5 @@
-//! Which fields a row type has beside `#[serde(flatten)]`. It does not tell their names, but takes their values by type.
+//! Which fields a row type has beside `#[serde(flatten)]`. Such a type does not tell their names, but takes their
+//! values by type.
 
 use crate::row::RowError;
 use serde::{
@@ -21,7 +22,7 @@ fn by_type<T: DeserializeOwned>(name: &str) -> bool {
     asked.get()
 }
 
-/// A row of one column, then its value.
+/// A deserializer of a row with one column, whose value is an [`Asked`].
 struct Probe<'a> {
     name: &'a str,
     asked: &'a Cell<bool>,
@@ -57,7 +58,7 @@ impl<'de> MapAccess<'de> for One<'_> {
     }
 }
 
-/// Notes whether it is asked for a type.
+/// A deserializer of a value. It notes whether it is asked for a certain type.
 struct Asked<'a>(&'a Cell<bool>);
 
 impl Asked<'_> {

@@ -1,7 +1,7 @@
 //! Whether a row type fits the files, as far as that is known when they are opened.
 //!
-//! A schema or an index tells it. Where there is none, the first good row of each file does. A bad row is no matter here: it
-//! is an error when it is read.
+//! A schema or an index tells it. Where there is none, the first good row of each file tells it. A bad row is not an
+//! error here, but when it is read.
 
 use super::{
     names::{self, Names},
@@ -17,20 +17,20 @@ use crate::{
 use serde::de::DeserializeOwned;
 use std::{collections::HashSet, sync::Arc};
 
-/// So many rows are tried in search of a good one, or of a name.
-const TRIED: usize = 1000;
+/// The number of rows that are tried in search of a good row, or of a name.
+const ROWS_TRIED: usize = 1000;
 
 impl<T: DeserializeOwned> Rows<T> {
-    /// Looks for what the row type needs and a file does not have, or has of another type.
+    /// Looks for columns that the row type needs and a file does not have, or has with another type.
     ///
-    /// `wanted` are its names, and `optional` those that may be missing.
+    /// `wanted` are the names that the row type asks for, and `optional` those that may be missing.
     pub(crate) fn fit(&self, wanted: &Wanted, optional: &[Arc<str>]) -> Result<(), DataError> {
         self.source.check()?;
         let samples = self.source.samples();
         let Some((first, _)) = samples.first() else { return self.fit_rows(wanted, optional) };
         let (mut names, mut known, mut wrong, mut before) = (Names::default(), Vec::new(), None, None);
         for (object, record) in &samples {
-            // Without rows it has names, and its types do not matter.
+            // An object without rows has names of columns, but its types do not matter.
             if self.source.len() > 0 && !self.source.has_rows(*object) {
                 names.note(wanted, record);
                 known.extend(names::all(record));
@@ -74,10 +74,11 @@ impl<T: DeserializeOwned> Rows<T> {
         self.within(|| row::learn::<T>(samples, self.columns.as_deref()))
     }
 
-    /// The same where rows alone tell it. A name that the first rows lack is warned of.
+    /// As [`fit`](Self::fit), for formats without a schema: rows are tried. There is a warning of a name that the first
+    /// rows lack.
     fn fit_rows(&self, wanted: &Wanted, optional: &[Arc<str>]) -> Result<(), DataError> {
         let (mut names, mut fit) = (Names::default(), HashSet::new());
-        let (mut row, mut most, end) = (0, 1, self.source.len().min(TRIED));
+        let (mut row, mut most, end) = (0, 1, self.source.len().min(ROWS_TRIED));
         while row < end && (fit.is_empty() || !names.missing(optional).is_empty()) {
             let run = self.source.run(row, most.min(end - row))?;
             let rows = run.len().max(1);
@@ -87,7 +88,7 @@ impl<T: DeserializeOwned> Rows<T> {
                     fit.insert(self.source.starts().find(row).0);
                 }
             }
-            (row, most) = (row + rows, (most * 8).min(TRIED));
+            (row, most) = (row + rows, (most * 8).min(ROWS_TRIED));
         }
         let firsts = self.source.starts().firsts();
         let others = firsts.iter().filter(|first| !fit.contains(&self.source.starts().find(**first).0));
@@ -105,11 +106,12 @@ impl<T: DeserializeOwned> Rows<T> {
         Ok(())
     }
 
-    /// Looks for a row of an object that fits, from its first row on. If none can be read, that is returned.
+    /// Looks for a row of an object that fits, from its first row on. If no row can be read, the error of a row is
+    /// returned.
     fn fit_from(&self, first: usize) -> Result<Option<DataError>, DataError> {
         let object = self.source.starts().find(first).0;
         let (mut row, mut most, mut unread, mut wrong) = (first, 1, None, None);
-        while row < self.source.len() && row - first < TRIED && self.source.starts().find(row).0 == object {
+        while row < self.source.len() && row - first < ROWS_TRIED && self.source.starts().find(row).0 == object {
             let run = self.source.run(row, most)?;
             let rows = run.len().max(1);
             for (at, record) in run.into_iter().enumerate() {
@@ -121,7 +123,7 @@ impl<T: DeserializeOwned> Rows<T> {
                     Err(error) => drop(unread.get_or_insert(error)),
                 }
             }
-            (row, most) = (row + rows, (most * 8).min(TRIED));
+            (row, most) = (row + rows, (most * 8).min(ROWS_TRIED));
         }
         match wrong {
             Some((row, error)) => Err(self.with_what_there_is(self.of_row(row, error))),

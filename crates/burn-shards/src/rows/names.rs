@@ -1,4 +1,4 @@
-//! The names that a row type asks for: which of them no file has, and how they may have been meant.
+//! The names that a row type asks for: which of them no file has, and which names of the files are similar.
 
 use crate::{
     cell::{Cell, Record},
@@ -6,8 +6,8 @@ use crate::{
 };
 use std::{collections::BTreeMap, mem, sync::Arc};
 
-/// The names that are asked for, those of fields as `column.field`, and whether they are there. A field counts once its
-/// struct is there.
+/// The names that are asked for, and whether a file has them. The name of a field is `column.field`, and it counts once
+/// its struct is there.
 #[derive(Debug, Default)]
 pub(super) struct Names(BTreeMap<String, bool>);
 
@@ -28,7 +28,7 @@ impl Names {
         }
     }
 
-    /// The names that were not there, but for those that need not be.
+    /// The names that no file has, without the optional ones.
     pub(super) fn missing(&self, optional: &[Arc<str>]) -> Vec<&str> {
         let missing = self.0.iter().filter(|(_, there)| !**there).map(|(name, _)| &**name);
         missing.filter(|name| !optional.iter().any(|it| **it == **name)).collect()
@@ -48,7 +48,7 @@ pub(super) fn all(record: &Record) -> Vec<String> {
     record.iter().flat_map(with_fields).collect()
 }
 
-/// Says which names are missing, which of those that are there are nearest, and what to write.
+/// Says which names are missing, which names of the files are nearest, and what to write.
 pub(super) fn told(missing: &[&str], there: &[String]) -> String {
     let one = |name: &&str| match nearest(name, there) {
         near if near.is_empty() => format!("`{name}`"),

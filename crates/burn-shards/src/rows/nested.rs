@@ -12,7 +12,7 @@ use serde::{
 };
 use std::{cell::Cell, sync::Arc};
 
-/// A type may hold itself, so no deeper fields are asked for: all of them are wanted then.
+/// The depth of fields that are asked for. A type may hold itself, so all deeper fields are wanted.
 const DEPTH: usize = 4;
 
 /// What a row type with named fields wants of the values of these columns.
@@ -21,7 +21,7 @@ pub(crate) fn nested<T: DeserializeOwned>(columns: &[(Arc<str>, Wanted)]) -> Wan
     Wanted::Some(columns.iter().map(inside).collect())
 }
 
-/// What it wants of the value that these names lead to. A value that is no struct is wanted as it is.
+/// What the row type wants of the value that these names lead to. A value that is no struct is wanted as it is.
 fn inside<T: DeserializeOwned>(path: &mut Vec<Arc<str>>) -> Wanted {
     let asked = Cell::new(None);
     let _ = T::deserialize(Way { path, asked: &asked }); // always an error: there are no data

@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-/// Rows that are fetched ahead. Its drop ends that.
+/// Rows that are fetched ahead. Its drop ends the fetching.
 #[derive(derive_more::Debug)]
 #[debug("FetchAhead")]
 #[must_use = "its drop ends the fetching"]
@@ -52,13 +52,14 @@ impl<T> Rows<T> {
     }
 }
 
-/// The parts of rows, as long as there is a source to ask. A row that cannot be planned has none: its read says why.
+/// The rows of an order with their parts, as long as the source lives. A row whose parts cannot be found has none, and
+/// its read gives the error.
 fn plan(source: Weak<dyn Source>, order: impl Iterator<Item = usize> + Send + 'static) -> Plan {
     Box::new(order.map_while(move |row| {
         let source = source.upgrade()?;
         Some((row < source.len()).then(|| {
             let mut parts = Vec::new();
-            // A read refuses what no sample may have.
+            // A part that is too large for a sample is not fetched: the read refuses it.
             let mut add = |object, part: Range<u64>| match source.objects().allow_read(object, part.end - part.start) {
                 Ok(()) => parts.push((object, part)),
                 Err(error) => log::debug!("a part of row {row} is not read ahead: {error}"),

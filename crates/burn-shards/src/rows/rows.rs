@@ -80,10 +80,10 @@ impl<T> Clone for Rows<T> {
     }
 }
 
-/// Runs what makes a row; see [`RowsBuilder::around_rows`](super::RowsBuilder::around_rows).
+/// Runs around the making of each row; see [`RowsBuilder::around_rows`](super::RowsBuilder::around_rows).
 pub(super) type Around = Arc<dyn Fn(&mut dyn FnMut()) + Send + Sync>;
 
-/// What a row type is made of, before there are files.
+/// What is known of a row type before files are opened.
 #[derive(Clone, derive_more::Debug)]
 pub(super) struct Shape {
     pub(super) columns: Option<Arc<[Arc<str>]>>,
@@ -124,7 +124,7 @@ impl<T: DeserializeOwned> Rows<T> {
         Self { source, columns: shape.columns, around: shape.around, row: PhantomData }
     }
 
-    /// Runs what makes a row, inside of what was set to run around it.
+    /// Makes a row with `make`, inside the function that was set to run around it.
     pub(super) fn within<O>(&self, make: impl FnOnce() -> O) -> O {
         let Some(around) = &self.around else { return make() };
         let (mut make, mut made) = (Some(make), None);
@@ -135,7 +135,7 @@ impl<T: DeserializeOwned> Rows<T> {
         });
         match (made, make) {
             (Some(made), _) => made,
-            (None, Some(make)) => make(), // it did not run it
+            (None, Some(make)) => make(), // the function around has not called it
             (None, None) => unreachable!("it was taken, and then it was made or has panicked"),
         }
     }
@@ -178,7 +178,8 @@ impl<T> Rows<T> {
         self.source.blocks()
     }
 
-    /// The same, of rows that are decoded together. Others need no memory for blocks.
+    /// The blocks of rows that are decoded together. `None` if rows are read one by one, which needs no memory for
+    /// blocks.
     #[doc(hidden)]
     pub fn decoded_blocks(&self) -> Option<Blocks> {
         self.source.decodes().then(|| self.source.blocks())
@@ -197,13 +198,14 @@ impl<T> Rows<T> {
         self.source.there_is()
     }
 
-    /// Reads once what makes single rows cheap to read, and saves it beside the files or in
-    /// [`index_dir`](crate::RowsBuilder::index_dir): the lengths of the values in uncompressed Parquet files. Without it, that is
-    /// noted as rows are read. The other formats know it when they are open. It blocks, and shows a progress bar. Pages that have a
-    /// checksum are read as a whole, and are checked.
+    /// Reads the lengths of the values in uncompressed Parquet files once, and saves them beside the files or in
+    /// [`index_dir`](crate::RowsBuilder::index_dir). With them single rows are cheap to read. Without this call they
+    /// are noted as rows are read. The other formats know where values are when they are open. It blocks, and shows a
+    /// progress bar. Pages that have a checksum are read as a whole, and are checked.
     ///
     /// # Errors
-    /// If a file cannot be read, if a page is damaged, or if the index cannot be saved. Then it still serves this data set and its clones.
+    /// If a file cannot be read, if a page is damaged, or if the index cannot be saved. An index that cannot be saved
+    /// still serves this data set and its clones.
     pub fn index(&self) -> Result<(), DataError> {
         self.source.index()
     }

@@ -12,7 +12,7 @@ pub(super) struct Content {
     pub(super) documents: Option<Vec<usize>>,
 }
 
-/// Neighbouring tokens.
+/// A run of neighbouring tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Run {
     /// The first byte in the file.

@@ -33,7 +33,7 @@ pub(super) fn content(path: &Path, file: &Mapped, raw: Option<TokenType>) -> Res
         return Err(wrong(path, TokenFileError::Empty));
     }
     if let Some(kind) = raw {
-        // Any bytes may be tokens of one byte. But an array has a header.
+        // Any bytes may be tokens of one byte, but an array of NumPy has a header.
         let other = known(bytes).filter(|magic| kind.size() > 1 || **magic == NPY).map(of_magic);
         return other.map_or_else(|| bare(bytes.len(), kind), Err).map_err(|source| wrong(path, source));
     }
@@ -80,7 +80,8 @@ fn bare(bytes: usize, kind: TokenType) -> Result<Content, TokenFileError> {
     Ok(Content { kind, runs: vec![Run { at: 0, tokens: bytes / kind.size() }], documents: None })
 }
 
-/// The tokens behind the header of llm.c: 256 numbers, of which the first is magic. `None` if it is not.
+/// The tokens behind the header of llm.c: 256 numbers, of which the first is magic. `None` if the first number is not
+/// magic.
 fn llm_c(bytes: &[u8]) -> Option<Result<Content, TokenFileError>> {
     let number = |at: usize| Some(i32::from_le_bytes(*bytes.get(4 * at..)?.first_chunk()?));
     let magic = number(0)?;

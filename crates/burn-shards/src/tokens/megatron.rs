@@ -20,7 +20,7 @@ struct Index<'a> {
     borders: &'a [[u8; 8]],
 }
 
-/// Reads an index for a file of so many bytes.
+/// Reads the index of a token file of `bytes` bytes.
 pub(super) fn content(index: &[u8], bytes: usize) -> Result<Content, TokenFileError> {
     let index = Index::read(index)?;
     let mut starts = index.documents()?.peekable();
@@ -78,7 +78,7 @@ impl<'a> Index<'a> {
         Ok(Self { kind, lengths, pointers, borders })
     }
 
-    /// The first byte of a sequence and its length in tokens, if it is in a file of so many bytes.
+    /// The first byte of a sequence and its length in tokens, if it lies in a token file of `bytes` bytes.
     fn sequence(&self, sequence: usize, bytes: usize) -> Result<(usize, usize), TokenFileError> {
         let length = i32::from_le_bytes(self.lengths[sequence]);
         let pointer = i64::from_le_bytes(self.pointers[sequence]);
@@ -100,7 +100,7 @@ impl<'a> Index<'a> {
             let first = border > 0 || sequence == 0;
             least = inside.filter(|_| first).ok_or(TokenFileError::Border { border, sequence, sequences })?;
         }
-        // They fit, as was just seen.
+        // The counts fit in the index, as `read` has checked.
         Ok(self.borders.iter().map(|number| i64::from_le_bytes(*number) as usize))
     }
 }

@@ -9,7 +9,7 @@ use std::{iter, ops::Range, path::PathBuf, sync::Arc};
 pub(super) struct Stream {
     kind: TokenType,
     files: Vec<File>,
-    /// In the order of their places, without gaps. Each has tokens.
+    /// Runs in the order of their places, without gaps. Each has tokens.
     runs: Vec<Run>,
     tokens: usize,
     /// The places where documents start, ascending, each once. `None` if that is not known.

@@ -26,7 +26,7 @@ use std::{ops::Range, sync::Arc};
 #[debug("TokenWindows {{ len: {len}, length: {length}, stride: {stride} }}")]
 pub struct TokenWindows {
     stream: Arc<Stream>,
-    /// Those that have windows.
+    /// The ranges that have windows.
     parts: Arc<[WindowRange]>,
     /// Tokens of a window.
     length: usize,
@@ -35,12 +35,12 @@ pub struct TokenWindows {
     len: usize,
 }
 
-/// Places that windows do not leave.
+/// A range of places that its windows do not leave.
 #[derive(Debug)]
 struct WindowRange {
-    /// The number of its first window.
+    /// The number of the range's first window.
     window: usize,
-    /// Where that begins.
+    /// The place where the first window begins.
     place: usize,
 }
 
@@ -61,7 +61,7 @@ impl TokenWindows {
         for places in ranges {
             if let Some(last) = places.len().checked_sub(len) {
                 parts.push(WindowRange { window: windows, place: places.start });
-                windows += last / stride + 1; // at most one for each token, and these can be counted
+                windows += last / stride + 1; // no overflow: there is at most one window for each token
             }
         }
         Self { stream, parts: parts.into(), length: len, stride, len: windows }
