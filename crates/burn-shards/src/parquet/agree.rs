@@ -8,13 +8,14 @@ use super::{
 use crate::{error::DataError, index::look, store::Objects};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Compares the columns of all files. A column of nothing but nulls in a file has no type there: some writers mark it, of others
-/// the statistics tell it, and these are read only where types differ, once of each file. A file without rows has no types, if any
-/// file has rows.
+/// Compares the columns of all files. A column that has only nulls in a file has no type there. Some writers mark such
+/// a column. For others the statistics tell it: these are read only where types differ, once for each file. A file
+/// without rows has no types, if any file has rows.
 pub(super) fn agree(objects: &Objects, files: &mut [File]) -> Result<(), DataError> {
     let none_has_rows = !files.iter().any(File::has_rows);
     let mut looked_at = vec![false; files.len()];
-    // First, the file that all others are compared with may have nulls alone. Then those that differ from it, and then any.
+    // A column may have only nulls in the file that all others are compared with, in the files that differ from it, or
+    // in any file. They are looked at in this order.
     for round in 0.. {
         let (mut known, mut to_look, mut refused) = (Known::default(), BTreeSet::new(), None);
         for (object, file) in files.iter().enumerate().filter(|(_, file)| none_has_rows || file.has_rows()) {

@@ -25,10 +25,10 @@ pub(super) fn cell(piece: &Piece, leaf: &Leaf, row: usize) -> Result<(u8, Cell),
     Ok((def, cell))
 }
 
-/// A byte string as the leaf has it.
+/// The cell of a byte string, by the kind of its leaf.
 pub(super) fn bytes(kind: Kind, bytes: Vec<u8>) -> Result<Cell, Wrong> {
     Ok(match kind {
-        // A text that is none is an error of its row, unless bytes are wanted there.
+        // A text that is no UTF-8 is an error of its row, unless the row type wants bytes there.
         Kind::Text => String::from_utf8(bytes).map_or_else(|error| Cell::Bytes(error.into_bytes()), Cell::Text),
         Kind::Decimal => decimal(&bytes)?,
         Kind::Json => Cell::Raw(bytes, Raw::Json),
@@ -112,7 +112,8 @@ fn numbers(values: &Values, kind: Kind, elements: Range<usize>) -> Result<Option
     }))
 }
 
-/// The digits of an integer, whose highest byte comes first. They are an integer, a float or a text, as the row type asks.
+/// The digits of an integer, whose highest byte comes first. The row type may read them as an integer, a float or a
+/// text.
 fn decimal(bytes: &[u8]) -> Result<Cell, Wrong> {
     let negative = bytes.first().is_some_and(|first| *first >= 0x80);
     let sign = if negative { 0xFF } else { 0 };

@@ -1,15 +1,15 @@
 //! Checks the schema in a footer before the crate `parquet` reads it. That crate allocates as many children as a node claims
 //! to have, and recurses as deep as nodes are nested.
 //!
-//! It reads each field by its number and does not look at its type. So a field that has another type than the format says
-//! is refused here: the two readers would read different things.
+//! The crate reads each field by its number and does not look at its type. So a field that has another type than the
+//! format says is refused here: the two readers would read different things.
 
 use super::{
     thrift::{FieldType, Thrift},
     wrong::Wrong,
 };
 
-/// Columns may be nested so deep.
+/// The deepest nesting of columns.
 const DEPTH: usize = 64;
 
 pub(super) fn check_schema(footer: &[u8]) -> Result<(), Wrong> {

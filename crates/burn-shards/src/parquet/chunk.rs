@@ -9,13 +9,13 @@ use std::{ops::Range, sync::OnceLock};
 pub(super) struct Chunk {
     pub(super) codec: CompressionCodec,
     pub(super) writer: Writer,
-    /// Where it lies in its object, with the dictionary. It does lie in it.
+    /// Where the chunk lies in its object, with the dictionary. It was checked to lie inside the object.
     pub(super) range: Range<u64>,
-    /// How many values it claims to have, nulls included.
+    /// How many values the chunk claims to have, nulls included.
     pub(super) values: u64,
-    /// How many bytes it claims to have without compression.
+    /// How many bytes the chunk claims to have without compression.
     pub(super) size: u64,
-    /// Its pages. If it has none, all of it is one piece.
+    /// The pages of the offset index. If there are none, the whole chunk is one piece.
     pub(super) pages: Vec<Page>,
     /// What is known of each page, if its values may be read one by one.
     pub(super) notes: Vec<OnceLock<Note>>,
@@ -34,7 +34,7 @@ impl Chunk {
         first(page).unwrap_or(0)..first(page + 1).unwrap_or(rows)
     }
 
-    /// The bytes that it takes when it is decoded, about.
+    /// About how many bytes the decoded chunk takes.
     pub(super) fn decoded(&self, leaf: &Leaf, rows: usize) -> u64 {
         let strings = match leaf.is.physical_type() {
             Stored::BYTE_ARRAY | Stored::FIXED_LEN_BYTE_ARRAY => self.size,

@@ -9,11 +9,12 @@ use fnv::FnvHashMap;
 use parquet::basic::Type as Stored;
 use std::sync::Arc;
 
-/// The columns, or the fields of a struct, that files before have. A column of nulls is in no file: it has no type.
+/// The columns, or the fields of a struct, of the files so far. A column that has only nulls in a file has no type
+/// there, and is left out.
 #[derive(Debug, Default)]
 pub(super) struct Known(FnvHashMap<Arc<str>, (Is, usize)>);
 
-/// What a column is, in the object that has it first.
+/// The type of a column, in the first object that has it.
 #[derive(Debug)]
 enum Is {
     Value(Sort),
@@ -22,20 +23,20 @@ enum Is {
     Struct(Known),
 }
 
-/// The type of a value. One may be null where another may not.
+/// The type of a value. Whether it may be null does not count.
 type Sort = (Kind, Stored, Option<&'static str>);
 
 /// A column that has another type than in a file before.
 #[derive(Debug)]
 pub(super) struct Differs {
-    /// Its name, or that of a field with the names before it.
+    /// The name of the column, or that of a field with the names of the structs that it is in.
     pub(super) path: String,
-    /// The first object that has it.
+    /// The first object that has the column.
     pub(super) first: usize,
 }
 
 impl Known {
-    /// Adds the columns of an object, and returns those that differ.
+    /// Adds the columns of an object, and returns those that differ from the objects before.
     pub(super) fn add(&mut self, object: usize, columns: &Columns) -> Vec<Differs> {
         self.add_all(object, &columns.list, &columns.leaves)
     }

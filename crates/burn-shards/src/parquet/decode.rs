@@ -1,4 +1,5 @@
-//! Decodes pages into a piece, by the crate `parquet`. It may panic on damaged pages: that is an error here.
+//! Decodes pages into a piece, by the crate `parquet`. That crate may panic on damaged pages, and the panic becomes an
+//! error here.
 
 use super::{
     pages::{Dictionary, Pages},
@@ -14,12 +15,12 @@ use parquet::{
 };
 use std::sync::Arc;
 
-/// So many rows are decoded at a time, before they are packed.
-const ROWS: usize = 1024;
-/// Byte strings may each be as long as a page.
-const ROWS_OF_BYTES: usize = 64;
+/// The number of rows that are decoded at a time, before they are packed.
+const ROWS_AT_ONCE: usize = 1024;
+/// The same number for rows of byte strings, each of which may be as long as a page.
+const BLOBS_AT_ONCE: usize = 64;
 
-/// Decodes all pages. They must have exactly so many rows.
+/// Decodes all pages. They must have exactly `rows` rows.
 pub(super) fn decode(leaf: &Leaf, pages: Pages, rows: usize, room: u64) -> Result<Piece, Wrong> {
     let decoded = catch(|| decode_or_panic(leaf, pages, rows, room));
     decoded.unwrap_or_else(|panic| Err(Wrong::damaged(format!("a page cannot be decoded: {}", panic))))
@@ -36,12 +37,12 @@ fn decode_or_panic(leaf: &Leaf, pages: Pages, rows: usize, room: u64) -> Result<
         ColumnReader::DoubleColumnReader(reader) => Values::F64(numbers(reader, leaf, rows, &mut rest)?),
         ColumnReader::ByteArrayColumnReader(reader) => {
             let mut pack = Pack { blob: Blob::default(), dictionary, shared: FnvHashMap::default(), room };
-            read(reader, leaf, rows, ROWS_OF_BYTES, &mut rest, |value| pack.add(value.map(|value| value.data())))?;
+            read(reader, leaf, rows, BLOBS_AT_ONCE, &mut rest, |value| pack.add(value.map(|value| value.data())))?;
             Values::Bytes(pack.end())
         }
         ColumnReader::FixedLenByteArrayColumnReader(reader) => {
             let mut pack = Pack { blob: Blob::default(), dictionary, shared: FnvHashMap::default(), room };
-            read(reader, leaf, rows, ROWS_OF_BYTES, &mut rest, |value| pack.add(value.map(|value| value.data())))?;
+            read(reader, leaf, rows, BLOBS_AT_ONCE, &mut rest, |value| pack.add(value.map(|value| value.data())))?;
             Values::Bytes(pack.end())
         }
         ColumnReader::Int96ColumnReader(_) => return Err(Wrong::Unsupported("the type int96".into())),
@@ -51,7 +52,7 @@ fn decode_or_panic(leaf: &Leaf, pages: Pages, rows: usize, room: u64) -> Result<
     Ok(Piece { rows, defs: defs.end(), starts, holes: holes.end(), values })
 }
 
-/// What a piece has besides its values.
+/// The levels and borders of a piece, which it has besides its values.
 #[derive(Default)]
 struct Rest {
     defs: Rare<u8>,
@@ -59,7 +60,7 @@ struct Rest {
     holes: Rare<bool>,
 }
 
-/// A list of values that are mostly one value. It stays empty while they all are.
+/// A list of values that are mostly the usual one. The list stays empty while all of them are.
 #[derive(Default)]
 struct Rare<T> {
     list: Vec<T>,
@@ -90,7 +91,7 @@ fn numbers<T: DataType>(
     rest: &mut Rest,
 ) -> Result<Vec<T::T>, Wrong> {
     let mut numbers = Vec::new();
-    read(reader, leaf, rows, ROWS, rest, |value| {
+    read(reader, leaf, rows, ROWS_AT_ONCE, rest, |value| {
         numbers.push(value.cloned().unwrap_or_default());
         Ok(())
     })?;
@@ -114,7 +115,7 @@ fn read<T: DataType>(
         defs.clear();
         reps.clear();
         values.clear();
-        // When all rows are there, one more is tried, which must not be there.
+        // After the last row, another one is asked for: there must be none.
         let wanted = (rows - done).clamp(1, at_once);
         let (read, _, levels) = reader.read_records(wanted, Some(&mut defs), Some(&mut reps), &mut values)?;
         if read == 0 && done == rows {
@@ -141,7 +142,7 @@ fn read<T: DataType>(
                     _ => return Err(Wrong::damaged("the levels of a list are wrong")),
                 }
                 if def < list.element {
-                    continue; // an empty list, or none
+                    continue; // an empty list, or a null in place of a list
                 }
                 elements = elements.checked_add(1).ok_or_else(|| Wrong::damaged("a piece has too many elements"))?;
                 rest.holes.push(def < leaf.full, false);
@@ -163,7 +164,7 @@ fn read<T: DataType>(
     Ok(())
 }
 
-/// Packs byte strings. Those of a dictionary are kept once.
+/// Packs byte strings. A string of the dictionary is kept once.
 struct Pack {
     blob: Blob,
     dictionary: Arc<Dictionary>,

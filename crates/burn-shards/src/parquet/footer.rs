@@ -27,12 +27,12 @@ use parquet::{
 };
 use std::{borrow::Cow, cell::Cell, collections::BTreeMap, ops::Range, sync::Arc};
 
-/// So much of a file's end is read at once. Mostly the footer and the offset indices are in it.
-const TAIL: u64 = 64 << 10;
-/// No header of a dictionary is longer than this.
+/// The bytes that are read at once at the end of a file. Mostly the footer and the offset indices are in them.
+const FILE_TAIL: u64 = 64 << 10;
+/// The longest header of a dictionary's page.
 const DICTIONARY_HEADER: u64 = 100;
-/// The footer's length and the magic bytes.
-const END: u64 = 8;
+/// The bytes behind the footer: its length, and the magic bytes.
+const TRAILER: u64 = 8;
 
 /// What the footer of a file tells.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl File {
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) rows: usize,
-    /// One for each leaf that is wanted.
+    /// One chunk for each wanted leaf.
     pub(super) chunks: Vec<Chunk>,
 }
 
@@ -61,12 +61,12 @@ pub(super) struct Group {
 #[derive(Debug)]
 pub(super) struct Placed {
     pub(super) object: usize,
-    /// The row of the object that is its first.
+    /// The number of the group's first row in its object.
     pub(super) first: usize,
     pub(super) group: Group,
 }
 
-/// A footer, and the end of its object, where most of what it tells of lies.
+/// A footer, and the end of its object, which mostly has the offset indices too.
 struct Loaded {
     meta: ParquetMetaData,
     writer: Writer,
@@ -80,7 +80,7 @@ fn load(objects: &Objects, object: usize, statistics: ParquetStatisticsPolicy) -
     let (name, bytes) = (objects.name(object), objects.bytes(object));
     let damaged = |problem: &str| DataError::damaged(name, problem);
     let no_parquet = |problem: &str| tell(objects, object, &PARQUET, damaged(problem));
-    let tail_at = bytes.saturating_sub(TAIL);
+    let tail_at = bytes.saturating_sub(FILE_TAIL);
     let tail = objects.read(object, tail_at..bytes)?;
     let [.., a, b, c, d, m, a2, g, i] = tail[..] else { return Err(no_parquet("it is too short for a Parquet file")) };
     match &[m, a2, g, i] {
@@ -89,16 +89,16 @@ fn load(objects: &Objects, object: usize, statistics: ParquetStatisticsPolicy) -
         _ => return Err(no_parquet("it does not end as a Parquet file does: is it one, and whole?")),
     }
     let length = u64::from(u32::from_le_bytes([a, b, c, d]));
-    let start = (bytes - END).checked_sub(length).filter(|start| *start >= 4);
+    let start = (bytes - TRAILER).checked_sub(length).filter(|start| *start >= 4);
     let start = start.ok_or_else(|| damaged("its footer claims to be larger than the file"))?;
     let footer = match start.checked_sub(tail_at) {
-        Some(at) => Cow::from(&tail[at as usize..tail.len() - END as usize]),
-        None => objects.read(object, start..bytes - END)?.into(),
+        Some(at) => Cow::from(&tail[at as usize..tail.len() - TRAILER as usize]),
+        None => objects.read(object, start..bytes - TRAILER)?.into(),
     };
     let Mended { footer, writer } = mend(&footer).map_err(|wrong| of_footer(name, wrong))?;
     check_schema(&footer).map_err(|wrong| of_footer(name, wrong))?;
     let meta = parse(&footer, statistics).map_err(|wrong| match wrong {
-        // Each field can be read over, so it is whole.
+        // All fields of the footer could be skipped, so it is not cut off.
         Wrong::Damaged(problem) => Wrong::Unsupported(format!(
             "a footer that does not follow the format (writer: `{writer}`; {problem}; rewrite it with pyarrow)"
         )),
@@ -224,7 +224,7 @@ fn chunk_of(
         if index.end > end {
             return Err(Wrong::damaged("an offset index claims to lie beyond its file"));
         }
-        // Without it, or with a wrong one, the column is read whole.
+        // Without an offset index, or with a wrong one, the column is read as a whole.
         pages = offset_index(&read_index(index)?).ok().filter(|pages| fits(pages, &range, rows)).unwrap_or_default();
     }
     let plain = codec == CompressionCodec::UNCOMPRESSED && column.column_type() == Stored::BYTE_ARRAY && !list;
@@ -251,7 +251,7 @@ fn classes(meta: &ParquetMetaData) -> BTreeMap<String, Vec<String>> {
     let json: Option<serde_json::Value> = text.and_then(|text| serde_json::from_str(text).ok());
     let features = json.as_ref().and_then(|json| json.pointer("/info/features")).and_then(|value| value.as_object());
     let of = |feature: &serde_json::Value| -> Option<Vec<String>> {
-        // Lists have been noted in two ways.
+        // The hub's writer has noted lists in two ways.
         let element = feature.get("feature").or_else(|| feature.get(0)).unwrap_or(feature);
         element.get("names")?.as_array()?.iter().map(|name| name.as_str().map(String::from)).collect()
     };

@@ -11,9 +11,9 @@ use parquet::basic::Encoding;
 pub(super) struct Header {
     /// The bytes of the header itself.
     pub(super) length: usize,
-    /// The bytes that follow it in the file. They are there.
+    /// The number of bytes that follow the header in the file. It was checked that they are there.
     pub(super) stored: usize,
-    /// Their number when they are decompressed, as the header claims.
+    /// The number of these bytes when they are decompressed, as the header claims.
     pub(super) size: usize,
     /// The checksum of the stored bytes, if the writer made one.
     pub(super) checksum: Option<u32>,
@@ -42,7 +42,7 @@ pub(super) enum PageKind {
         values: u32,
         encoding: Encoding,
     },
-    /// Holds no data.
+    /// A page that holds no data.
     Other,
 }
 

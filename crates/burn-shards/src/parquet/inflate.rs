@@ -1,4 +1,4 @@
-//! Decompresses pages. What a page claims to be is a limit here, and not an allocation.
+//! Decompresses pages. The size that a page claims is a limit here, and is not allocated at once.
 
 use super::wrong::Wrong;
 use parquet::basic::CompressionCodec;
@@ -6,14 +6,14 @@ use std::io::Read;
 
 /// A page may claim this many times its stored bytes before memory is allocated for it. Beyond that memory grows with
 /// what is really decompressed.
-const TRUSTED: usize = 64;
+const TRUSTED_GROWTH: usize = 64;
 
 /// Decompresses exactly `size` bytes and adds them to `into`.
 pub(super) fn inflate(codec: CompressionCodec, stored: &[u8], size: usize, into: &mut Vec<u8>) -> Result<(), Wrong> {
     if size == 0 {
         return Ok(()); // a page of nulls; some writers then store nothing at all
     }
-    let trusted = size.min(stored.len().saturating_mul(TRUSTED));
+    let trusted = size.min(stored.len().saturating_mul(TRUSTED_GROWTH));
     into.reserve(trusted);
     match codec {
         CompressionCodec::UNCOMPRESSED => {
@@ -21,7 +21,7 @@ pub(super) fn inflate(codec: CompressionCodec, stored: &[u8], size: usize, into:
             if stored.len() == size { Ok(()) } else { Err(other_size()) }
         }
         CompressionCodec::SNAPPY => {
-            // Its copies take 3 bytes for at most 64.
+            // A copy of Snappy takes 3 bytes and stands for at most 64.
             let claims = snap::raw::decompress_len(stored).map_err(bad)?;
             if claims != size || size > trusted {
                 return Err(other_size());
@@ -55,7 +55,7 @@ fn into_slice(
     if decompress(&mut into[start..])? == size { Ok(()) } else { Err(other_size()) }
 }
 
-/// One block of LZ4. Each stored byte means at most 255.
+/// One block of LZ4. Each stored byte stands for at most 255 bytes.
 fn block(stored: &[u8], size: usize, into: &mut Vec<u8>) -> Result<(), Wrong> {
     if size / 256 > stored.len() {
         return Err(other_size());

@@ -1,4 +1,4 @@
-//! What the values of a leaf are.
+//! The kinds of values that a leaf may have.
 
 use super::wrong::Wrong;
 use parquet::{
@@ -10,7 +10,7 @@ use parquet::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Bool,
-    /// Bits. Also days, times in their unit, and decimals without a fraction.
+    /// An integer with this number of bits. Also days, times in their unit, and decimals without a fraction.
     Int(u8),
     Unsigned(u8),
     F16,
@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Bytes,
     /// An integer in bytes, the highest first: a decimal without a fraction.
     Decimal,
-    /// Nulls alone. It has no type.
+    /// Only nulls. Such a leaf has no type.
     Null,
 }
 

@@ -5,7 +5,7 @@ use super::wrong::Wrong;
 /// Decodes definition levels: runs and packed bits by turns. All must be `most` or less.
 pub(super) fn levels(mut data: &[u8], most: u8, count: usize) -> Result<Vec<u8>, Wrong> {
     let bits = 8 - most.leading_zeros();
-    // Each level is one of the rows of the footer, whose number was checked by the caller.
+    // There is a level for each row of the page. The caller has checked how many rows there are.
     let mut levels = Vec::with_capacity(count);
     while levels.len() < count {
         let header = varint(&mut data)?;
@@ -59,7 +59,7 @@ fn varint(data: &mut &[u8]) -> Result<u64, Wrong> {
 pub(super) fn delta_lengths(data: &[u8], most: u32) -> Result<(usize, u64), Wrong> {
     let mut rest = data;
     let (block, minis, count) = (varint(&mut rest)?, varint(&mut rest)?, varint(&mut rest)?);
-    // Lengths have 32 bits, and wrap as those of the decoder do.
+    // Lengths have 32 bits, and wrap as in the decoder.
     let mut value = unzigzag(varint(&mut rest)?);
     let wrong = || Wrong::damaged(format!("a page claims {count} lengths for {most} values"));
     if count > most.into() || minis == 0 || block == 0 || !block.is_multiple_of(minis) {
@@ -76,10 +76,10 @@ pub(super) fn delta_lengths(data: &[u8], most: u32) -> Result<(usize, u64), Wron
         rest = after;
         for width in widths {
             if left == 0 {
-                break; // trailing ones are not stored
+                break; // miniblocks behind the last length are not stored
             }
             let bytes = u64::from(*width).checked_mul(in_mini).ok_or_else(wrong)? / 8;
-            // The decoder takes a last block that is cut off.
+            // The decoder accepts a last block that is cut off.
             let bytes = usize::try_from(bytes).map_or(rest.len(), |bytes| bytes.min(rest.len()));
             let packed;
             (packed, rest) = rest.split_at(bytes);
@@ -93,7 +93,7 @@ pub(super) fn delta_lengths(data: &[u8], most: u32) -> Result<(usize, u64), Wron
     Ok((data.len() - rest.len(), sum))
 }
 
-/// One of the numbers of so many bits each that are packed, as far as it has 32 bits.
+/// A number out of packed ones of `width` bits each: its lowest 32 bits.
 fn packed_delta(packed: &[u8], at: u64, width: u64) -> i32 {
     let start = at.saturating_mul(width);
     let first = usize::try_from(start / 8).unwrap_or(usize::MAX);

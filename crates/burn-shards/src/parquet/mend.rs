@@ -1,5 +1,5 @@
-//! Puts right what writers had in footers before the format had it, or against it. The crate `parquet` reads each field by
-//! its number and does not look at its type, so one such field makes nonsense of all that follow.
+//! Changes fields of footers that writers wrote before the format had them, or against it. The crate `parquet` reads
+//! each field by its number and does not look at its type. So one such field makes nonsense of all fields behind it.
 
 use super::{
     thrift::{FieldType, Thrift},
@@ -8,11 +8,11 @@ use super::{
 use std::{borrow::Cow, ops::Range};
 
 /// A converted type of the first writers of Arrow: the column has nulls alone.
-const NULLS: i32 = 24;
-/// The logical type that the format has for that: field 10, in which field 11 is an empty struct.
-const LOGICAL_NULLS: [u8; 5] = [12, 20, 0xBC, 0, 0];
-/// A field that the format does not have, so that it is read over.
-const NOBODYS: i16 = 99;
+const ALL_NULLS: i32 = 24;
+/// The logical type that the format has for such a column: field 10, in which field 11 is an empty struct.
+const LOGICAL_ALL_NULLS: [u8; 5] = [12, 20, 0xBC, 0, 0];
+/// A number that no field of the format has, so that readers skip it.
+const UNUSED_FIELD: i16 = 99;
 
 /// A footer, and the name of its writer.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Mended<'a> {
     pub(super) writer: String,
 }
 
-/// The structs on the way to what is put right.
+/// The structs of a footer on the way to the fields that are changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FooterStruct {
     File,
@@ -39,7 +39,7 @@ pub(super) fn mend(footer: &[u8]) -> Result<Mended<'_>, Wrong> {
     if edits.is_empty() {
         return Ok(Mended { footer: footer.into(), writer });
     }
-    let (mut mended, mut at) = (Vec::with_capacity(footer.len() + edits.len() * LOGICAL_NULLS.len()), 0);
+    let (mut mended, mut at) = (Vec::with_capacity(footer.len() + edits.len() * LOGICAL_ALL_NULLS.len()), 0);
     for (range, bytes) in edits {
         mended.extend_from_slice(footer.get(at..range.start).unwrap_or_default());
         mended.extend(bytes);
@@ -52,14 +52,15 @@ pub(super) fn mend(footer: &[u8]) -> Result<Mended<'_>, Wrong> {
 struct Mender<'a> {
     footer: &'a [u8],
     thrift: Thrift<'a>,
-    /// What other bytes take the place of which, in order.
+    /// Ranges of the footer with the bytes that take their place, in order.
     edits: Vec<(Range<usize>, Vec<u8>)>,
     writer: String,
 }
 
 impl Mender<'_> {
     fn fields(&mut self, part: FooterStruct) -> Result<(), Wrong> {
-        // A field is numbered from the one before it, unless that has another number now.
+        // The number of a field is stored as the step from the field before. If that one is changed or gone, the number
+        // is written as a whole.
         let (mut last, mut moved) = (0, false);
         loop {
             let start = self.thrift.read();
@@ -68,13 +69,13 @@ impl Mender<'_> {
             let bits = self.footer.get(start).map_or(0, |byte| byte & 15);
             match (part, field, kind) {
                 (FooterStruct::Column, 15, FieldType::List) => {
-                    self.edits.push((head, full_head(bits, NOBODYS)));
+                    self.edits.push((head, full_head(bits, UNUSED_FIELD)));
                     self.thrift.skip(kind)?;
                     moved = true;
                     continue;
                 }
-                (FooterStruct::Node, 6, FieldType::I32) if self.thrift.i32()? == NULLS => {
-                    self.edits.push((start..self.thrift.read(), LOGICAL_NULLS.into()));
+                (FooterStruct::Node, 6, FieldType::I32) if self.thrift.i32()? == ALL_NULLS => {
+                    self.edits.push((start..self.thrift.read(), LOGICAL_ALL_NULLS.into()));
                     moved = true;
                     continue;
                 }

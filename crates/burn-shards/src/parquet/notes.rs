@@ -14,20 +14,22 @@ use std::{borrow::Cow, ops::Range};
 
 /// The bytes of the length before each value.
 const PREFIX: u64 = 4;
-/// So much of a page is read to note it. Lengths that lie further on are read one by one.
-const HEAD: u64 = 16 << 10;
+/// The bytes at the start of a page that are read to note it. Lengths behind them are read one by one.
+const PAGE_HEAD: u64 = 16 << 10;
 
-/// A page of more rows than this, and than it has bytes, is not noted: a run of nulls takes a few bytes for any number.
-const MANY: usize = 1 << 20;
-/// A note has at most so many bytes for each of its page. A page with more nulls than that is not noted.
-const MOST: u64 = 8;
+/// A page with more rows than this, and with more rows than bytes, is not noted. A run of nulls takes a few bytes for
+/// any number of rows.
+const MOST_ROWS: usize = 1 << 20;
+/// The most bytes of a note for each byte of its page. A page with so many nulls that its note would be larger is not
+/// noted.
+const NOTE_BYTES_EACH: u64 = 8;
 
 /// What is known of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Note {
-    /// Its values must be decoded.
+    /// The values of the page must be decoded.
     Decoded,
-    /// All of its values are nulls, of this definition level.
+    /// All values of the page are nulls, of this definition level.
     Nulls(u8),
     Plain {
         /// Where the first value lies in the object.
@@ -40,8 +42,8 @@ pub(super) enum Note {
 }
 
 impl Note {
-    /// Finds the values of a page. Bytes that are given were decoded before, so its checksum was checked. If none are
-    /// given they are read as far as they are needed: all of them, if there is a checksum.
+    /// Finds the values of a page. If `bytes` are given, the page was decoded before, so its checksum was checked.
+    /// Else its bytes are read as far as they are needed: all of them, if there is a checksum.
     pub(super) fn find(
         objects: &Objects,
         object: usize,
@@ -55,8 +57,8 @@ impl Note {
             return Self::find_in(leaf, page, rows, bytes, |_| Err(cut()));
         }
         let mean = u64::from(page.length) / rows.max(1) as u64;
-        if mean > HEAD && u64::from(page.length) > HEAD {
-            let head = objects.read(object, range.start..range.start + HEAD)?;
+        if mean > PAGE_HEAD && u64::from(page.length) > PAGE_HEAD {
+            let head = objects.read(object, range.start..range.start + PAGE_HEAD)?;
             let length = |at: u64| {
                 let bytes = objects.read(object, range.start + at..range.start + at + PREFIX)?;
                 bytes.first_chunk().copied().ok_or_else(cut)
@@ -100,7 +102,7 @@ impl Note {
             PageKind::V2 { values, encoding: Encoding::PLAIN, defs, reps: 0, .. } => (values, body, defs as usize),
             _ => return Ok(Self::Decoded),
         };
-        if rows > MANY.max(page.length as usize) {
+        if rows > MOST_ROWS.max(page.length as usize) {
             return Ok(Self::Decoded);
         }
         if header.size != header.stored || values as usize != rows {
@@ -117,7 +119,7 @@ impl Note {
         }
         match defs.first() {
             Some(first) if nulls == rows && defs.iter().all(|def| def == first) => return Ok(Self::Nulls(*first)),
-            _ if bytes(rows, nulls > 0) > MOST * u64::from(page.length) => return Ok(Self::Decoded),
+            _ if bytes(rows, nulls > 0) > NOTE_BYTES_EACH * u64::from(page.length) => return Ok(Self::Decoded),
             _ => {}
         }
         let prefix = |at: u64| match usize::try_from(at).ok().and_then(|at| head.get(at..)?.first_chunk()) {
@@ -200,7 +202,7 @@ impl Note {
         there == length
     }
 
-    /// Adds it to a saved index.
+    /// Adds the note to a saved index.
     pub(super) fn save(&self, into: &mut Vec<u8>) {
         match self {
             Self::Decoded => into.push(0),
@@ -215,7 +217,7 @@ impl Note {
         }
     }
 
-    /// Takes it from a saved index. `None` if that is damaged.
+    /// Takes a note from a saved index. `None` if the index is damaged.
     pub(super) fn load(from: &mut &[u8]) -> Option<Self> {
         let has_defs = match from.split_off(..1)? {
             [0] => return Some(Self::Decoded),
@@ -232,7 +234,7 @@ impl Note {
         Some(Self::Plain { first, ends, defs })
     }
 
-    /// Whether it can be a note of that page.
+    /// Whether the note can be one of this page.
     pub(super) fn fits(&self, leaf: &Leaf, page: &Page, rows: usize) -> bool {
         let (first, ends, defs) = match self {
             Self::Decoded => return true,
@@ -256,7 +258,7 @@ impl Note {
     }
 }
 
-/// The bytes of the note of so many rows.
+/// The bytes of a note of `rows` rows.
 fn bytes(rows: usize, has_nulls: bool) -> u64 {
     rows as u64 * if has_nulls { 5 } else { 4 }
 }

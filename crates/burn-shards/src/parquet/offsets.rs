@@ -11,7 +11,7 @@ use std::ops::Range;
 pub(super) struct Page {
     pub(super) start: u64,
     pub(super) length: u32,
-    /// In the row group.
+    /// The number of the page's first row in its row group.
     pub(super) first_row: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Hands the pages of a piece to the decoder, one after another, decompressed. Nothing is believed before it is checked.
+//! Hands the pages of a piece to the decoder, one after another, decompressed. All claims of their headers are checked
+//! before.
 
 use super::{
     header::{Header, PageKind},
@@ -21,7 +22,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// What a value of a dictionary takes in the decoder, besides its bytes.
+/// The memory that a value of a dictionary takes in the decoder, besides its bytes.
 const IN_DICTIONARY: u64 = 32;
 
 /// The pages of a piece.
@@ -34,7 +35,7 @@ pub(super) struct Pages {
     values: u64,
     /// How many bytes of memory a value takes.
     kept: u64,
-    /// How many bytes they have, decompressed and decoded, and how many they may have.
+    /// How many bytes the pages so far have, decompressed and decoded, and how many they may have.
     spent: u64,
     room: u64,
     dictionary: Arc<Dictionary>,
@@ -53,7 +54,7 @@ impl Pages {
         Self { is, codec, writer, parts: parts.into(), values, kept, spent: 0, room, dictionary, started: false }
     }
 
-    /// The same, of a writer that may have faults.
+    /// Says which writer wrote the pages: it may have faults.
     pub(super) fn by(self, writer: Writer) -> Self {
         Self { writer, ..self }
     }
@@ -62,11 +63,11 @@ impl Pages {
         Arc::clone(&self.dictionary)
     }
 
-    /// The header of the next page that has something to decode, and the part that begins with it. Its stored bytes are
-    /// there.
+    /// The header of the next page that has something to decode, and the part that begins with it. The part has all
+    /// stored bytes of the page.
     fn header(&mut self) -> Result<Option<(Header, &mut Bytes)>, Wrong> {
         while let Some(mut part) = self.parts.pop_front() {
-            // Behind the last page of a column that has other bytes at its end nothing is read.
+            // Nothing is read behind the last page, if the column is longer than its writer says.
             let over = self.writer.is_short && self.started && self.values == 0;
             while !over && !part.is_empty() {
                 let header = Header::read(&part)?;
@@ -162,7 +163,7 @@ impl Pages {
         Ok(buf.into())
     }
 
-    /// Checks how many values a page claims.
+    /// Checks the number of values that a page claims.
     fn count(&mut self, values: u32, encoding: Encoding) -> Result<(), Wrong> {
         if matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY) && self.dictionary.get().is_none()
         {
@@ -171,7 +172,7 @@ impl Pages {
         let left = self.values.checked_sub(values.into());
         self.values =
             left.ok_or_else(|| Wrong::damaged("the pages of a column have more values than its file says"))?;
-        // The values of a page are decoded in parts. This is what stays of each.
+        // The values of a page are decoded a few at a time. `kept` is the memory that each takes after that.
         self.spend(u64::from(values).saturating_mul(self.kept))
     }
 
@@ -180,7 +181,7 @@ impl Pages {
         if self.spent > self.room { Err(Wrong::Large(self.spent)) } else { Ok(()) }
     }
 
-    /// The fewest bytes of a plain value. `None` if it is less than one.
+    /// The fewest bytes of a plain value. `None` if a value takes less than one byte.
     fn least(&self) -> Option<u64> {
         Some(match self.is.physical_type() {
             Stored::BOOLEAN => return None,
@@ -239,8 +240,8 @@ impl PageReader for Pages {
     }
 
     fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
-        // Asked only whether a row may go on in the next page. With no number of rows it may: some writers of the second
-        // version do that too.
+        // The decoder asks only whether a row may go on in the next page. Where the number of rows is not given, it
+        // may. Some writers of the second version also write such pages.
         let Some((header, _)) = self.header()? else { return Ok(None) };
         let (values, is_dict) = match header.page {
             PageKind::V2 { values, .. } | PageKind::V1 { values, .. } => (Some(values as usize), false),

@@ -7,11 +7,11 @@ use std::{mem::size_of, ops::Range};
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) rows: usize,
-    /// The definition level of each row, of a list that of its first element. Empty if all are full.
+    /// The definition level of each row, or of the first element of its list. Empty if all values are there.
     pub(super) defs: Vec<u8>,
-    /// Where the elements of each row begin, and where the last ones end. Empty if it is no list.
+    /// Where the elements of each row's list begin, and where the last ones end. Empty if the column is no list.
     pub(super) starts: Vec<u32>,
-    /// Whether an element of a list is null. Empty if none is.
+    /// Whether each element of the lists is null. Empty if no element is.
     pub(super) holes: Vec<bool>,
     pub(super) values: Values,
 }
@@ -26,11 +26,11 @@ pub(super) enum Values {
     Bytes(Blob),
 }
 
-/// Byte strings one after another. Rows may share one.
+/// Byte strings one after another. Several rows may share a string.
 #[derive(Debug, Default)]
 pub(super) struct Blob {
     pub(super) bytes: Vec<u8>,
-    /// Start and length.
+    /// The start and the length of each string.
     pub(super) places: Vec<(u32, u32)>,
 }
 

@@ -1,4 +1,4 @@
-//! Values that stand for those of a column, as its schema has them.
+//! Sample values of columns, made from their schema.
 
 use super::{
     kind::Kind,

@@ -45,7 +45,7 @@ pub(super) fn save(
     index::save(objects, KIND, options, &parts)
 }
 
-/// Takes the notes that were saved and fit the pages. The others are made again.
+/// Takes the saved notes that fit their pages. Notes of other pages are made again.
 pub(super) fn load(objects: &Objects, options: &Options, groups: &[Placed], columns: &[Arc<Columns>]) {
     if chunks(groups).next().is_none() {
         return;
@@ -64,7 +64,7 @@ pub(super) fn load(objects: &Objects, options: &Options, groups: &[Placed], colu
         }
     }
     let found: Vec<_> = found.into_iter().enumerate().filter(|(_, found)| !found.is_empty()).collect();
-    // An error here is one of a read, later.
+    // An error here is ignored: a later read has it too.
     let right = index::look(objects, &found, |(object, found)| Ok(are_of(objects, *object, found)));
     let right = right.unwrap_or_default();
     for ((object, found), right) in found.into_iter().zip(right) {
@@ -84,7 +84,7 @@ struct Found<'a> {
     note: Note,
 }
 
-/// Whether notes are of that object, as far as some of its values tell.
+/// Whether notes are of this object, as far as some of its values tell.
 fn are_of(objects: &Objects, object: usize, found: &[Found<'_>]) -> bool {
     let all = found.iter().map(|found| found.note.rows()).sum();
     checked(&objects.list()[object], all).all(|mut row| {

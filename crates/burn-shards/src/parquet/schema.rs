@@ -38,9 +38,9 @@ pub(super) enum Shape {
 #[derive(Debug)]
 pub(super) struct Struct {
     pub(super) fields: Vec<Column>,
-    /// It is null where its fields are defined to less than this level.
+    /// The struct is null where its fields have a lower definition level than this.
     pub(super) there: u8,
-    /// What tells the level if none of its fields is wanted.
+    /// A field that tells the definition level, if none of the fields is wanted.
     pub(super) level: Option<Box<Shape>>,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Struct {
 pub(super) struct Leaf {
     /// Its place among all leaves of the file.
     pub(super) place: usize,
-    /// The names to it, with dots between.
+    /// The names of the structs that it is in and its own, with dots between.
     pub(super) path: Arc<str>,
     pub(super) is: ColumnDescPtr,
     pub(super) kind: Kind,
@@ -73,9 +73,9 @@ impl Leaf {
 /// What the definition levels of a list mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Levels {
-    /// From here on the list is there. It may be empty.
+    /// From this level on the list is there. It may be empty.
     pub(super) there: u8,
-    /// From here on it has an element. That may be null.
+    /// From this level on the list has an element, which may be null.
     pub(super) element: u8,
 }
 
@@ -112,7 +112,7 @@ struct SchemaWalk<'a> {
 }
 
 impl SchemaWalk<'_> {
-    /// `above` is the definition level of what the node is in.
+    /// `above` is the definition level of the node that `node` is in.
     fn shape(&mut self, node: &Type, wanted: &Wanted, above: u8) -> Result<Shape, Wrong> {
         let level = above + u8::from(!is(node, Repetition::REQUIRED));
         let repeated = is(node, Repetition::REPEATED);

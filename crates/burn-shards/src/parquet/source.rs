@@ -30,8 +30,9 @@ use fnv::FnvHashMap;
 use std::ops::Range;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Columns of a row group that take less than this are decoded as a whole: a page of them would not be worth a read.
-const SMALL: u64 = 1 << 20;
+/// A column of a row group that takes fewer bytes than this is decoded as a whole: its pages are too small for reads of
+/// their own.
+const SMALL_CHUNK: u64 = 1 << 20;
 
 /// Many files as one list of rows.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ pub(crate) struct ParquetSource {
     classes: BTreeMap<String, Vec<String>>,
     pub(super) pieces: Pieces<Key, Piece>,
     pub(super) options: Options,
-    /// Whether the notes of all pages were saved when it was opened.
+    /// Whether the notes of all pages were saved when the data set was opened.
     indexed: bool,
 }
 
@@ -59,9 +60,9 @@ pub(super) struct Key {
     page: u32,
 }
 
-/// Opens Parquet files: reads their footers, and what was saved about single values.
+/// Opens Parquet files: reads their footers, and the saved notes.
 pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Result<ParquetSource, DataError> {
-    let source = open_with(objects, wanted, options, SMALL)?;
+    let source = open_with(objects, wanted, options, SMALL_CHUNK)?;
     if let Some((object, bytes)) = source.cramped().filter(|_| !options.first_look) {
         let (name, mib) = (source.objects.name(object), |bytes: u64| bytes.div_ceil(1 << 20));
         log::warn!(
@@ -75,7 +76,7 @@ pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Resu
     Ok(source)
 }
 
-/// `small` is in place of [`SMALL`].
+/// As [`open`], with `small` in place of [`SMALL_CHUNK`].
 pub(super) fn open_with(
     objects: Objects,
     wanted: &Wanted,
@@ -127,7 +128,7 @@ impl ParquetSource {
         Ok(())
     }
 
-    /// Lists the columns of an object, as far as those before lack them or do not know their type.
+    /// Adds the columns of an object to the list. A column that is listed with its type stays as it is.
     fn list(&mut self, there_is: Vec<(String, String)>) {
         if self.there_is.is_empty() || self.there_is == there_is {
             self.there_is = there_is;
@@ -174,7 +175,8 @@ impl Source for ParquetSource {
         Ok(record)
     }
 
-    /// Of a value that was noted these are its bytes, else its page with the dictionary, or all of the chunk.
+    /// The part of a noted value is its bytes. The parts of other values are their page and its dictionary, or the
+    /// whole chunk.
     #[cfg(feature = "remote")]
     fn parts(&self, row: usize, part: &mut dyn FnMut(usize, Range<u64>)) -> Result<(), DataError> {
         let (number, row) = self.starts.find(row);
@@ -256,8 +258,8 @@ impl ParquetSource {
         decoded.fold(0, u64::saturating_add)
     }
 
-    /// The object of the row group whose whole chunks take most, and their bytes, if they are more than the limit of
-    /// memory. Each row needs them all.
+    /// The object of the row group whose chunks without pages take the most memory, and their bytes, if these are more
+    /// than the limit. Each row needs all of these chunks.
     pub(super) fn cramped(&self) -> Option<(usize, u64)> {
         let groups = self.groups.iter().map(|placed| {
             let bytes = self.decoded(placed, |chunk| chunk.pages.is_empty());

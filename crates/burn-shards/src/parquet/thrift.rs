@@ -1,8 +1,8 @@
-//! Reads Thrift's compact protocol: what page headers, offset indices and footers are written in.
+//! Reads Thrift's compact protocol, in which page headers, offset indices and footers are written.
 
 use super::wrong::Wrong;
 
-/// Values may be nested so deep.
+/// The deepest nesting of values.
 const DEPTH: usize = 32;
 
 /// The type of a field, as the protocol numbers them.

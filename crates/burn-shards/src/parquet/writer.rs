@@ -9,7 +9,7 @@ pub(super) struct Writer {
     pub(super) is_short: bool,
     /// A list may go on in the next page, even if there is an offset index: parquet-rs before 48.
     pub(super) splits_lists: bool,
-    /// Its name, if some of its pages cannot be read by any program of today.
+    /// The writer's name, if no program of today can read some of its pages.
     pub(super) old: Option<&'static str>,
 }
 

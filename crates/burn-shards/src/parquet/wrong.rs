@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
     Row(usize),
-    /// From this row on.
+    /// The rows from this one on.
     From(usize),
     /// A row group.
     Group(usize),
@@ -30,10 +30,10 @@ pub(super) enum Wrong {
     Damaged(String),
     #[error("{0}")]
     Unsupported(String),
-    /// A value that is bad by itself.
+    /// A bad value. Other values of its page may be good.
     #[error("{0}")]
     Value(String),
-    /// What is decoded at once takes so many bytes at least, and they are more than are allowed.
+    /// The values that are decoded at once take at least this number of bytes, which is more than the limit.
     #[error("it takes {0} bytes in memory")]
     Large(u64),
     #[error(transparent)]
@@ -66,7 +66,7 @@ impl Wrong {
         Self::Damaged(problem.into())
     }
 
-    /// Says where.
+    /// Makes an error that names the object, the column and the place.
     pub(super) fn at(self, object: &str, column: &str, place: Place) -> DataError {
         match (self, place) {
             (Self::Value(problem), Place::Row(row)) => {

@@ -17,12 +17,12 @@ use crate::{
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// A piece may take so much when it is decoded, even if the limit of memory is less.
-const LEAST: u64 = 64 << 20;
-/// Or so many times the bytes that it is decoded from.
-const SHRUNK: u64 = 1024;
-/// The page of a piece that is a whole chunk.
-const WHOLE: u32 = u32::MAX;
+/// The bytes that a decoded piece may always take, even if the limit of memory is less.
+const LEAST_ROOM: u64 = 64 << 20;
+/// The bytes that a decoded piece may always take for each byte that it is decoded from.
+const MOST_GROWTH: u64 = 1024;
+/// The number of the page in the key of a piece that is a whole chunk.
+const WHOLE_CHUNK: u32 = u32::MAX;
 
 impl ParquetSource {
     /// Reads a column, and the definition level that it has in this row.
@@ -53,7 +53,7 @@ impl ParquetSource {
         let placed = &self.groups[number];
         let (leaf, chunk) = (&self.leaves(placed.object)[at], &placed.group.chunks[at]);
         if chunk.pages.is_empty() {
-            let key = Key { group: number as u32, leaf: at as u32, page: WHOLE };
+            let key = Key { group: number as u32, leaf: at as u32, page: WHOLE_CHUNK };
             let piece = self.pieces.get_or_make(key, || self.decode(placed, at, None))?;
             return cell(&piece, leaf, row);
         }
@@ -89,18 +89,18 @@ impl ParquetSource {
             }
         }
         let stored = parts.iter().map(|part| part.len() as u64).sum::<u64>();
-        let room = self.options.memory.max(LEAST).max(stored.saturating_mul(SHRUNK));
+        let room = self.options.memory.max(LEAST_ROOM).max(stored.saturating_mul(MOST_GROWTH));
         let values = if leaf.list.is_some() { chunk.values } else { rows as u64 };
         let pages = Pages::new(leaf, chunk.codec, parts, values, room).by(chunk.writer);
         let piece = decode(leaf, pages, rows, room).map_err(|wrong| match (wrong, chunk.writer.old) {
-            // Pages that follow take memory too.
+            // The error counts the pages so far. Those behind them take memory too.
             (Wrong::Large(least), _) if page.is_none() => Wrong::Large(least.max(chunk.decoded(leaf, rows))),
             (Wrong::Damaged(problem), Some(writer)) => Wrong::Unsupported(format!(
                 "a page that {writer} may have written wrong ({problem}; rewrite the file with a new pyarrow)"
             )),
             (other, _) => other,
         })?;
-        // A page is noted after it was decoded: what was refused once is refused again.
+        // A page is noted only after it was decoded. So a page that was refused is refused again.
         if let Some((note, page, bytes)) = to_note {
             let found = Note::find(&self.objects, object, leaf, page, rows, Some(&bytes));
             _ = note.set(found.unwrap_or(Note::Decoded));

@@ -73,7 +73,7 @@ pub(super) fn page_v2(values: u32, rows: u32, levels: [usize; 2], size: usize, s
     [header(3, size, stored, (8, inner), false), stored.to_vec()].concat()
 }
 
-/// What a file of one column is.
+/// A file of one column that is written here.
 pub(super) struct Made<'a> {
     pub(super) schema: &'a str,
     pub(super) writer: &'a str,
@@ -83,7 +83,7 @@ pub(super) struct Made<'a> {
     /// Each with its first row. A dictionary has none.
     pub(super) pages: Vec<(Option<u64>, Vec<u8>)>,
     pub(super) index: bool,
-    /// So many bytes fewer are the bytes of the column, as its footer says.
+    /// By this number of bytes the footer makes the column shorter than it is.
     pub(super) short: usize,
 }
 

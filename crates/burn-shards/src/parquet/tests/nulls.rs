@@ -12,7 +12,7 @@ use parquet::{
 };
 use std::{fs::File, path::Path, slice, sync::Arc};
 
-/// Writes one column of plain values, in pages of so many rows.
+/// Writes one column of plain values, in pages of `page` rows.
 fn write(path: &Path, schema: &str, rows: usize, page: usize, def: impl Fn(usize) -> i16, full: i16) {
     let properties = WriterProperties::builder()
         .set_dictionary_enabled(false)
