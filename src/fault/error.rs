@@ -281,7 +281,7 @@ impl Error {
         }
     }
 
-    /// Returns the same error, for another sample.
+    /// Returns the error with the index of another sample in its place.
     pub(crate) fn of_index(mut self, index: usize) -> Self {
         if let Self::Failed { place, .. } | Self::Panicked { place, .. } = &mut self {
             place.index = Some(index);
@@ -289,8 +289,8 @@ impl Error {
         self
     }
 
-    /// Whether one sample is to blame. A policy may leave that sample out or replace it. Files or memory that are lacking are a
-    /// fault of the machine.
+    /// Whether one sample is to blame. A policy may leave that sample out or replace it. If files or memory are
+    /// lacking, the machine is to blame.
     pub(crate) fn is_of_a_sample(&self) -> bool {
         match self {
             Self::Failed { place, source } => {

@@ -64,7 +64,7 @@ pub enum FieldError {
     Image {
         /// The field.
         name: String,
-        /// What it is, and what to write.
+        /// What the field is, and what to write.
         problem: &'static str,
     },
     /// The collate returned without having written the field.
@@ -86,12 +86,12 @@ pub enum FieldError {
 }
 
 impl FieldError {
-    /// Whether each sample would meet it, since the program and its layout do not fit together.
+    /// Whether each sample would get this error, since the program and its layout do not fit together.
     pub(super) fn is_of_the_program(&self) -> bool {
         matches!(self, Self::Unknown { .. } | Self::DType { .. } | Self::Image { .. })
     }
 
-    /// Whether a text has that of such an error.
+    /// Whether a text contains the message of such an error.
     pub(super) fn says_the_program(text: &str) -> bool {
         let texts = [
             "` in the layout; it has ",

@@ -1,10 +1,11 @@
-//! What a machine lacks: files, memory, room on its disks. No sample is to blame for it.
+//! Tells errors of a machine that lacks files, memory or room on its disks. No sample is to blame for them.
 
 use super::panics::catch;
 use crate::files::are_too_many;
 use std::{error::Error as StdError, io, iter, sync::Arc};
 
-/// The error and those behind it. What is in an `io::Error` is one of them, though its `source` is that of the error in it.
+/// The error and its sources. The error inside an `io::Error` is one of them: `source()` leaves it out, and gives the
+/// source of that inner error.
 pub(super) fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     fn behind<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
         match as_one::<io::Error>(error).and_then(io::Error::get_ref) {
@@ -29,7 +30,8 @@ pub(super) fn is_lack(error: &(dyn StdError + 'static)) -> bool {
     })
 }
 
-/// Whether a text has the number of such an error, as `io::Error` is shown to users (`Display`) and in panics (`Debug`).
+/// Whether a text contains the number of such an error, as an `io::Error` shows it to users (`Display`) and in panics
+/// (`Debug`).
 pub(super) fn says_lack(text: &str) -> bool {
     let numbers = |before: &str| {
         let rest = text.split(before).skip(1);

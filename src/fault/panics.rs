@@ -1,11 +1,11 @@
 //! Panics of user code become values: the message, and a backtrace where the user asked for backtraces.
 //!
-//! A backtrace must be taken while the panic is under way, and only a panic hook runs then. So a hook is put before the
-//! one that is there, but only if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` asks for backtraces. If [`catch`] runs on
-//! the thread that panics, the hook keeps the backtrace for it. Then the hook calls the one that was there, which mostly
-//! prints the backtrace. Code that panics for every batch would fill the terminal. So of its panics only the first goes to
-//! the hook that was there, and each later one is a line. A hook that the program sets later replaces this one, and panics
-//! are then reported without a backtrace.
+//! A backtrace must be taken while the panic is under way, and only a panic hook runs then. So this module puts a hook
+//! before the program's own, but only if `RUST_BACKTRACE` or `RUST_LIB_BACKTRACE` asks for backtraces. If [`catch`]
+//! runs on the thread that panics, the hook keeps the backtrace for it. Then the hook calls the program's own, which
+//! mostly prints the backtrace. Code that panics for every batch would fill the terminal. So only the first panic at
+//! each place of the code goes to the program's own hook, and each later one is a line. A hook that the program sets
+//! later replaces this one, and panics are then reported without a backtrace.
 
 use parking_lot::Mutex;
 use std::{
@@ -31,7 +31,7 @@ pub(crate) struct Caught {
 
 static HOOKED: AtomicBool = AtomicBool::new(false);
 
-/// Where in the code there were panics: file, line, column.
+/// The places in the code that have panicked: file, line, column.
 static PLACES: Mutex<Vec<(String, u32, u32)>> = Mutex::new(Vec::new());
 
 thread_local! {
@@ -67,7 +67,7 @@ pub(crate) fn keep_backtraces() {
     });
 }
 
-/// Notes where a panic is. Returns whether there was one before.
+/// Notes the place of a panic. Returns whether there was a panic at this place before.
 fn again(at: Option<&Location<'_>>) -> bool {
     let Some(at) = at else { return false };
     let (mut places, at) = (PLACES.lock(), (at.file().to_owned(), at.line(), at.column()));
@@ -78,7 +78,7 @@ fn again(at: Option<&Location<'_>>) -> bool {
     again
 }
 
-/// What is printed of a panic whose backtrace was printed before.
+/// The line that is printed of a panic at a place whose backtrace was printed before.
 fn line(info: &PanicHookInfo<'_>) -> String {
     let (thread, message) = (thread::current(), info.payload_as_str().unwrap_or(NO_TEXT));
     let at = info.location().map_or_else(String::new, |at| format!(" at {at} again"));

@@ -7,17 +7,17 @@ use crate::{
 };
 use std::{mem, sync::Arc};
 
-/// How many faults an error lists: enough to see what is wrong with a dataset, few enough to read.
-const LISTED: usize = 16;
+/// The most faults that an error lists: enough to see what is wrong with a dataset, few enough to read.
+const LISTED_FAULTS: usize = 16;
 
 /// The most batches that data are read in as one, where they are kept on a device.
 pub(crate) const READ_AS_ONE: usize = 16;
 
 /// How many errors a batch keeps, for the list of its epoch. Each of the batches that are read as one may fill it.
-const LISTED_OF_BATCH: usize = LISTED * READ_AS_ONE;
+const LISTED_OF_BATCH: usize = LISTED_FAULTS * READ_AS_ONE;
 
 /// An epoch of this many samples has no end.
-const ENDLESS: usize = usize::MAX >> 20;
+const ENDLESS_ITEMS: usize = usize::MAX >> 20;
 
 /// What to do about a sample that fails to load: its `Dataset::get`, its augmentation or its `Collate::write` failed or
 /// panicked.
@@ -33,9 +33,9 @@ const ENDLESS: usize = usize::MAX >> 20;
 ///
 /// The result is the same for any number of workers. A fault of a whole batch (a Burn `Batcher`, `finish`, memory, the
 /// device), of the sampler or of the program is an error under every policy. A field that is not in the layout, that gets
-/// another dtype, or that is no field of images is a fault of the program. So is what the machine lacks: where a sample fails
-/// because too many files are open, or because there is no memory or no room on a disk, the batch fails, and the next one is
-/// tried.
+/// another dtype, or that is no field of images is a fault of the program. Nor is a sample to blame for what the
+/// machine lacks: where too many files are open, or there is no memory or no room on a disk, the batch fails, and the
+/// next one is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub enum BadSamples {
@@ -80,7 +80,7 @@ impl BadSamples {
             Self::Skip(Quota::Share(share)) if !(0.0..=1.0).contains(share) => {
                 wrong(format!("{share} is not a share"), "use 0 to 1, e.g. 0.01")
             }
-            Self::Skip(Quota::Share(_)) if items >= ENDLESS => {
+            Self::Skip(Quota::Share(_)) if items >= ENDLESS_ITEMS => {
                 wrong("an endless epoch has no total to take a share of".into(), "use `Quota::Count`")
             }
             _ => Ok(()),
@@ -92,8 +92,8 @@ impl BadSamples {
         match self {
             Self::Skip(Quota::Count(count)) => *count,
             // Truncates: a share of 0.1 of 5 samples allows none. The product may be a little too small (0.29 of 100 is
-            // 28.999999999999996), so a little is added. That is too little to allow one sample more, even in the
-            // longest epoch.
+            // 28.999999999999996), so a little is added. What is added is too little to allow one sample more, even in
+            // the longest epoch.
             Self::Skip(Quota::Share(share)) => (items as f64 * share * (1.0 + 4.0 * f64::EPSILON)) as usize,
             _ => 0,
         }
@@ -103,7 +103,7 @@ impl BadSamples {
 /// Called with every fault.
 pub(crate) type OnFault = Arc<dyn Fn(&Error) + Send + Sync>;
 
-/// The policy, and what is told about faults.
+/// The policy, and the code that is told about faults.
 #[derive(Clone, derive_more::Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) policy: BadSamples,
@@ -117,11 +117,11 @@ impl Faults {
     /// Reports a fault, on the thread that met it.
     pub(crate) fn saw(&self, error: &Error) {
         if matches!(error, Error::Ended) {
-            return; // no fault: nobody wants the batch any more
+            return; // an ended batch is no fault: nobody wants it any more
         }
         self.counters.fault();
         let Some(on_fault) = &self.on_fault else { return };
-        // This is user code like any other. A thread that hangs in it is named, and does not keep the loader from being
+        // The callback is user code. A thread that hangs in it is named, and does not keep the loader from being
         // dropped.
         let place = error.place().copied().unwrap_or_else(|| Place::batch(Stage::SlotWait, BatchKey::NONE));
         if let Err(caught) = during(place, || catch(|| on_fault(error))) {
@@ -179,7 +179,7 @@ pub(crate) struct Skips {
     pub(crate) skipped: Vec<usize>,
     /// Positions, and the indices that were delivered there.
     pub(crate) replaced: Vec<(usize, usize)>,
-    /// The errors of the skipped samples: the first few in the batch's order.
+    /// The errors of the first skipped samples, in the batch's order.
     errors: Vec<(usize, Arc<Error>)>,
 }
 
@@ -188,7 +188,7 @@ impl Skips {
         self.skipped.is_empty() && self.replaced.is_empty()
     }
 
-    /// Leaves out the next position of the batch that is bad. The error may not be known any more.
+    /// Leaves out the next bad position of the batch. Its error may be gone.
     pub(crate) fn skip(&mut self, position: usize, error: Option<Arc<Error>>) {
         self.skipped.push(position);
         if self.errors.len() < LISTED_OF_BATCH {
@@ -196,13 +196,13 @@ impl Skips {
         }
     }
 
-    /// The error of a skipped position, if it is listed.
+    /// The error of a skipped position, if the error is listed.
     pub(crate) fn error(&self, position: usize) -> Option<&Arc<Error>> {
         self.errors.iter().find(|(at, _)| *at == position).map(|(_, error)| error)
     }
 
-    /// Adds the bad samples of another task of the batch. Returns those errors that are too many to list. Their drop is
-    /// the user's code, which is not to run under a lock.
+    /// Adds the bad samples of another task of the batch. Returns the errors beyond those that are listed: their drop
+    /// is the user's code, which must not run under a lock.
     #[must_use]
     pub(crate) fn merge(&mut self, other: Self) -> Option<Self> {
         if other.is_empty() {
@@ -242,7 +242,7 @@ impl Tally {
         self.quota.saturating_sub(self.skipped)
     }
 
-    /// The error of an epoch that has skipped all its samples. It takes the errors that are listed.
+    /// The error of an epoch that has skipped all its samples. The listed errors move into it.
     pub(crate) fn none_good(&mut self, epoch: usize) -> Error {
         Error::NoGoodSample { epoch, skipped: self.skipped, first: mem::take(&mut self.first) }
     }
@@ -256,7 +256,7 @@ impl Tally {
             return Ok(());
         }
         self.skipped = self.skipped.saturating_add(bad.skipped.len());
-        let room = LISTED - self.first.len();
+        let room = LISTED_FAULTS - self.first.len();
         self.first.extend(bad.errors.into_iter().take(room).map(|(_, error)| error));
         if self.skipped > self.quota {
             return Err(Error::QuotaExceeded {
@@ -279,7 +279,7 @@ mod tests {
         let quota = |share, items| BadSamples::Skip(Quota::Share(share)).quota(items);
         assert_eq!((quota(0.29, 100), quota(0.57, 100), quota(0.07, 100)), (29, 57, 7));
         assert_eq!((quota(0.1, 5), quota(0.29, 99), quota(0.999, 1000), quota(0.0, 100)), (0, 28, 999, 0));
-        for items in [0, 1, 1_000_003, ENDLESS - 1] {
+        for items in [0, 1, 1_000_003, ENDLESS_ITEMS - 1] {
             assert_eq!(quota(1.0, items), items);
         }
         let hundredths = (0..=100).map(|percent| quota(f64::from(percent) / 100.0, 100));

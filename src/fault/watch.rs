@@ -1,5 +1,5 @@
-//! What each thread of a loader is doing, and since when. Two need to know: a consumer that has waited too long, and a
-//! loader that is dropped while user code hangs.
+//! What each thread of a loader is doing, and since when. A consumer that has waited too long asks for it, and so does
+//! a loader that is dropped while user code hangs.
 //!
 //! A thread notes the place of each call of user code in a cell of its own. Positions of samples are plain stores.
 //! Clocks are read, and batches noted, only if a timeout is set.
@@ -36,13 +36,13 @@ pub(crate) struct Doing {
 #[derive(Debug, Clone)]
 struct Call {
     place: Place,
-    /// For calls for single samples: the indices that [`Doing::sample`] is a position in.
+    /// In a call for single samples: their indices. [`Doing::sample`] is a position in this list.
     of: Option<Arc<[usize]>>,
     since: Instant,
 }
 
 impl Doing {
-    /// Returns the cell of the calling thread. One that is being torn down has a cell that nobody reads.
+    /// Returns the cell of the calling thread. A thread that is being torn down has a cell that nobody reads.
     pub(crate) fn here() -> Arc<Self> {
         HERE.try_with(|here| Arc::clone(&here.borrow())).unwrap_or_default()
     }
@@ -121,7 +121,7 @@ pub(crate) fn idle<T>(code: impl FnOnce() -> T) -> T {
     code()
 }
 
-/// Puts a call back, also after a panic.
+/// Puts the outer call back into the cell, also after a panic.
 struct Restore<'a> {
     here: &'a Doing,
     outer: Option<Call>,

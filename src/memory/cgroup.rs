@@ -28,15 +28,15 @@ pub(crate) fn free_memory() -> Option<usize> {
     group.into_iter().chain(system).min().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
 }
 
-/// The bytes that can be had without swapping.
+/// The bytes of memory that the system can give without swapping.
 fn available(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// What the control groups of the process leave to it, from its own group up to the root. `max` is the lowest limit of
-/// these groups. `free` is the least memory that is free in one of them now. File cache that can be dropped counts as
-/// free.
+/// The memory that the control groups of the process leave to it, from its own group up to the root. `max` is the
+/// lowest limit of these groups. `free` is the least memory that is free in one of them now. File cache that can be
+/// dropped counts as free.
 #[derive(Debug, PartialEq)]
 struct Group {
     max: u64,

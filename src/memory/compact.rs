@@ -27,7 +27,7 @@ pub(crate) fn remove_rows(
     }
 }
 
-/// Moves `rows` of this length down over those that are skipped. The first of them is skipped.
+/// Moves rows of `len` values down over the skipped ones. The first of `rows` is skipped.
 pub(crate) fn close_up<T: Copy>(values: &mut [T], len: usize, rows: Range<usize>, skipped: &[usize]) {
     let first = rows.start;
     // Rows only move down, in order: none is overwritten before it has moved.

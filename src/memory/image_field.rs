@@ -1,11 +1,11 @@
-//! Fields of images: what their values are, and where their pixels are made.
+//! The values of image fields, and where their pixels are made.
 
 use crate::fault::Error;
 use burn::tensor::{DType, bf16, f16};
 use std::str::FromStr;
 
 /// Where the pixels of an image field are made, for files that wait to be decoded
-/// (`vision::Image`). What decodes a file never depends on time.
+/// (`vision::Image`). The choice for a file never depends on timing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Decoder {
@@ -16,7 +16,7 @@ pub enum Decoder {
     Auto,
     /// On the workers.
     Host,
-    /// On the device. If it cannot be done there, building the loader fails.
+    /// On the device. If the device cannot decode, building the loader fails.
     Device,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct ImageField {
 /// The value of each byte, for each channel, as bits of the field's dtype.
 #[derive(Debug, Clone)]
 pub(crate) enum Values {
-    /// The bytes themselves: the host copies them.
+    /// The bytes are the values: the host copies them.
     #[cfg_attr(not(any(feature = "cuda", test)), expect(dead_code, reason = "only CUDA decodes on the device"))]
     Bits8(Box<[[u8; 256]; 3]>),
     Bits16(Box<[[u16; 256]; 3]>),

@@ -33,9 +33,9 @@ pub struct Field {
     pub(crate) pad: Option<Vec<u8>>,
     /// The last two dimensions of its rows vary, not the first.
     pub(crate) is_flat: bool,
-    /// Of a field of images.
+    /// Set if the field is one of images.
     pub(super) image: Option<Box<ImageField>>,
-    /// An option of images was set, but the field is none.
+    /// An option of image fields was set, but the field is no image field.
     pub(super) no_image: bool,
 }
 
@@ -212,7 +212,7 @@ struct FieldBytes {
     offset: usize,
     /// Bytes and values of a row.
     row_bytes: usize,
-    /// 0 for a field of images, which is written in another way.
+    /// The values of a row. 0 for a field of images, which takes files and no values.
     values: usize,
 }
 
@@ -225,7 +225,7 @@ pub(crate) struct SlotLayout {
     bytes: usize,
     /// The values of the fields of images.
     images: Vec<Option<Arc<Values>>>,
-    /// The rows of images are for a device that decodes.
+    /// Whether the rows of images are for a device that decodes them.
     pub(crate) decoding: bool,
 }
 

@@ -32,7 +32,7 @@ use std::{
 /// still holds while it asks for the next.
 pub(crate) const SPARE: usize = 2;
 
-/// A wait for memory: what ends it besides memory, and how long it took.
+/// A wait for memory: what else ends the wait, and how long it took.
 #[derive(Debug)]
 pub(crate) struct Wait<'a> {
     ended: Option<&'a AtomicBool>,
@@ -41,12 +41,12 @@ pub(crate) struct Wait<'a> {
 }
 
 impl<'a> Wait<'a> {
-    /// A wait until nobody wants the memory any more. [`Pool::wake`] must follow when that is set.
+    /// A wait until nobody wants the memory any more. Who sets `ended` must call [`Pool::wake`] after it.
     pub(crate) fn until_ended(ended: &'a AtomicBool) -> Self {
         Self { ended: Some(ended), deadline: None, took: Cell::default() }
     }
 
-    /// A wait that lasts no longer than this.
+    /// A wait of at most `time`.
     pub(crate) fn at_most(time: Duration) -> Self {
         Self { ended: None, deadline: Instant::now().checked_add(time), took: Cell::default() }
     }
@@ -57,7 +57,7 @@ impl<'a> Wait<'a> {
     }
 }
 
-/// What a pool may hold.
+/// How many batches and bytes a pool may hold.
 #[derive(Debug, Clone, Copy, new)]
 pub(crate) struct PoolLimits {
     /// The number of permits, and so the most batches with memory.
@@ -85,7 +85,8 @@ impl State {
         self.away += 1;
     }
 
-    /// Makes what is allocated the limit, after a refusal. Returns `false` if there is none, neither here nor away.
+    /// Makes the allocated bytes the limit, after a refusal of the allocator. Returns `false` if no memory is
+    /// allocated, neither here nor away.
     fn make_do(&mut self) -> bool {
         if self.allocated > 0 {
             self.limit = self.allocated;
@@ -106,7 +107,7 @@ pub(crate) trait AwaitsPermits: fmt::Debug + Send + Sync {
     fn permit_came_back(&self);
 }
 
-/// Who takes permits without a wait in the pool, and how many bytes each of them needs, if that is known.
+/// Who takes permits without a wait in the pool, and the bytes of the slot of each permit, if they are known.
 #[derive(Debug)]
 struct Awaits {
     who: Weak<dyn AwaitsPermits>,
@@ -128,7 +129,7 @@ pub(crate) struct Pool {
     counters: Arc<Counters>,
 }
 
-/// The right to have one batch in the pipeline, with no memory yet.
+/// The right to have one batch in the pipeline. It has no memory yet.
 #[derive(Debug)]
 pub(crate) struct Permit {
     /// `None` once a slot has the permit.
@@ -137,7 +138,7 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    /// Gives the permit back. The caller tells who may want it, since it knows more than the pool.
+    /// Gives the permit back. The caller wakes who may want it, since it knows more than the pool.
     pub(crate) fn give_back(mut self) {
         if let Some(pool) = self.pool.take() {
             pool.release(&pool.lock(), &self.held);
@@ -181,7 +182,8 @@ impl Pool {
         self.state.lock()
     }
 
-    /// Sets who is told when a permit comes back. Each of its permits is for a slot of `bytes` bytes, if that is known.
+    /// Sets who is told when a permit comes back. Each of these permits is for a slot of `bytes` bytes, if that is
+    /// known.
     pub(crate) fn tell(&self, who: Weak<dyn AwaitsPermits>, bytes: Option<usize>) {
         let told = self.awaits.set(Awaits { who, bytes });
         debug_assert!(told.is_ok(), "a pool has one pipeline");
@@ -220,7 +222,7 @@ impl Pool {
         bytes.is_none_or(|bytes| state.has_room(bytes) || state.free.iter().any(|block| block.len() >= bytes))
     }
 
-    /// The error of a wait for a slot that was too long, in a loader with so many other iterators.
+    /// The error of a wait for a slot that was too long, in a loader with `iterators` other iterators.
     pub(crate) fn lease_timeout(&self, waited: Duration, iterators: usize) -> Error {
         // The batches that the loop keeps hold memory, but no permits.
         let lacks_memory = self.left() > 0 || self.is_awaited();
@@ -255,7 +257,7 @@ impl Pool {
         self.take(&state)
     }
 
-    /// Allows the pool to ask the allocator again for what it refused.
+    /// Allows the pool to ask the allocator again for memory that it refused before.
     pub(crate) fn ask_again(&self) {
         self.lock().limit = self.limits.bytes;
     }
@@ -280,7 +282,7 @@ impl Pool {
 
     /// Wakes the threads that wait for memory, so that they see whether it is still wanted.
     pub(crate) fn wake(&self) {
-        drop(self.lock()); // a thread that has seen it wanted waits by now
+        drop(self.lock()); // a thread that saw the memory wanted is in its wait by now
         self.changed.notify_all();
     }
 

@@ -20,7 +20,8 @@ use std::{
     },
 };
 
-/// Whether a permit is held. All who know of the permit share it, and only the first of them gives it back.
+/// Whether a permit is held. All who know of the permit share this flag, and only the first of them gives the permit
+/// back.
 #[derive(Debug, Clone)]
 pub(crate) struct Held(Arc<AtomicBool>);
 
@@ -70,7 +71,7 @@ impl Slot {
         self.block.as_ref().map_or(MemoryKind::Pageable, HostBlock::kind)
     }
 
-    /// Returns what lets another batch have the slot's permit, if the slot does not come back.
+    /// Returns a call that lets another batch have the slot's permit, if the slot does not come back.
     pub(crate) fn give_up(&self) -> impl FnOnce() + use<> {
         let (home, permit, bytes) = (Arc::clone(&self.home), self.permit.clone(), self.span().1);
         move || permit.iter().for_each(|permit| home.lose(permit, bytes))
@@ -198,10 +199,10 @@ impl Chunk {
     }
 
     /// Ends the writing of this chunk. The chunk that finishes last gets the slot. If any chunk was dropped unfinished,
-    /// no chunk gets it, and the memory goes back to where it came from.
+    /// no chunk gets the slot, and its memory goes back to where it came from.
     pub(crate) fn finish(self) -> Option<Slot> {
         self.slot.unfinished.fetch_sub(1, Relaxed);
-        let shared = Arc::into_inner(self.slot)?; // what all chunks did happens before this
+        let shared = Arc::into_inner(self.slot)?; // all writes of all chunks happen before this
         (shared.unfinished.into_inner() == 0).then_some(shared.slot)
     }
 }

@@ -3,7 +3,7 @@
 use super::loops::{CopyId, Loops, Sums};
 use crate::{
     observe::{
-        stats::{EARLY, Queues, StageCounters, StageStats, Stages, Stats, TIMED, nanos},
+        stats::{EARLY_BATCHES, Queues, StageCounters, StageStats, Stages, Stats, TIMED, nanos},
         timeline::Recorder,
     },
     vocabulary::{BatchKey, MemoryKind, Stage},
@@ -23,10 +23,10 @@ use std::{
 /// The number of sets of counters for samples. Workers share them.
 const SHARDS: usize = 4;
 
-/// Holds batches in device memory.
+/// Device memory that holds batches.
 pub(crate) trait OnDevice: fmt::Debug + Send + Sync {
-    /// Returns the bytes of those that are in use now. What was dropped since the last call counts too. If that is `urgent`,
-    /// the device is asked for it at once.
+    /// Returns the bytes of the batches that are in use now. Batches that were dropped since the last call still count.
+    /// If it is `urgent`, the device is asked at once whether it has done with them.
     fn bytes(&self, urgent: bool) -> usize;
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Counters {
     replaced: AtomicU64,
     epochs: AtomicU64,
     first_ns: AtomicU64,
-    /// The part of the waits for room on the device that ended without a release.
+    /// The time of those waits for room on the device that ended without a release.
     kept_wait_ns: AtomicU64,
     sent_bytes: AtomicU64,
     host_bytes: AtomicUsize,
@@ -59,7 +59,7 @@ pub(crate) struct Counters {
     /// One bit for each kind of memory that was allocated.
     kinds: AtomicU8,
     copies: AtomicUsize,
-    /// What the training loops do.
+    /// The times of the training loops.
     pub(crate) loops: Loops,
     transfers: AtomicUsize,
     slots: AtomicUsize,
@@ -82,12 +82,13 @@ pub(crate) struct Counters {
     seen: [AtomicU64; 4],
     stages: [CachePadded<StageCounters>; Stage::ALL.len()],
     samples: [[CachePadded<StageCounters>; Stage::OF_SAMPLES.len()]; SHARDS],
-    /// All threads read this for each task, as they read the recorder. So it must not lie beside what one of them writes.
+    /// All threads read this for each task, as they read the recorder. So it must not share a cache line with what one
+    /// of them writes.
     pub(crate) slow: CachePadded<Slow>,
     pub(crate) timeline: CachePadded<Recorder>,
 }
 
-/// How long samples take now. It decides what is timed of them.
+/// How long samples take now. This decides which of them are timed.
 #[derive(Debug, Default)]
 pub(crate) struct Slow {
     /// How many of the next samples are timed one by one, since others took long.
@@ -96,17 +97,18 @@ pub(crate) struct Slow {
     pub(crate) reads: AtomicBool,
 }
 
-/// The tasks whose reads take 1 ms or longer, where the system tells whether a thread sleeps. All is 0 elsewhere.
+/// The tasks whose reads take 1 ms or longer, where the system tells whether a thread sleeps. On other systems both
+/// times are 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SlowReads {
     /// The time that these tasks took.
     pub(crate) took: Duration,
-    /// The part of it in which the workers computed or waited for a core. In the rest they slept. It may be a few
+    /// The part of `took` in which the workers computed or waited for a core. In the rest they slept. It may be a few
     /// milliseconds late or early.
     pub(crate) awake: Duration,
 }
 
-/// The counters that rates are made of.
+/// The totals from which rates are made.
 #[derive(Debug, Clone, Copy, Default)]
 #[cfg_attr(not(feature = "metrics"), expect(dead_code, reason = "Burn's metrics are made of these"))]
 pub(crate) struct Totals {
@@ -190,7 +192,7 @@ impl Counters {
 
     pub(crate) fn delivered(&self, items: usize) {
         self.items.fetch_add(items as u64, Relaxed);
-        if self.batches.fetch_add(1, Relaxed) + 1 == EARLY {
+        if self.batches.fetch_add(1, Relaxed) + 1 == EARLY_BATCHES {
             self.warm_up.get_or_init(|| Box::new(self.snapshot()));
         }
     }

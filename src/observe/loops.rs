@@ -12,7 +12,7 @@ pub(crate) struct Loops(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The sums go up to this time; `None` before the first epoch.
+    /// The time up to which the sums go; `None` before the first epoch.
     until: Option<Instant>,
     /// The copies with epochs in progress, and how many epochs each has.
     epochs: Vec<(CopyId, usize)>,
@@ -29,7 +29,7 @@ struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CopyId(pub(crate) usize);
 
-/// Times that were added up.
+/// The sums of the times.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sums {
     /// The time in which an epoch was in progress.

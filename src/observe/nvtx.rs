@@ -30,8 +30,8 @@ impl Drop for Range {
     }
 }
 
-/// Whether a profiler listens. NVTX looks for one in the same place. With the check here, a range costs nothing without
-/// a profiler, not even its label.
+/// Whether a profiler listens. NVTX looks at the same variable. With this check, a range without a profiler costs
+/// nothing, not even its label.
 fn watched() -> bool {
     static WATCHED: OnceLock<bool> = OnceLock::new();
     *WATCHED.get_or_init(|| env::var_os("NVTX_INJECTION64_PATH").is_some())

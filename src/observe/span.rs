@@ -31,7 +31,7 @@ impl Drop for Span<'_> {
     }
 }
 
-/// What tracing tools see of an activity while it lasts.
+/// An activity as tracing tools see it while it lasts.
 pub(crate) struct Entered {
     #[cfg(feature = "tracing")]
     _span: tracing::span::EnteredSpan,

@@ -10,5 +10,5 @@ mod verdict;
 pub use report::{Queues, Stages, Stats};
 pub use stage::StageStats;
 pub(crate) use stage::{StageCounters, TIMED, nanos};
-pub(crate) use verdict::EARLY;
+pub(crate) use verdict::EARLY_BATCHES;
 pub use verdict::Verdict;

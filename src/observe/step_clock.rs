@@ -29,7 +29,7 @@ impl StepClock {
         Self { counters, copy, batch, started, handed: None, waits: false }
     }
 
-    /// Returns what tracers see of a call of `next()` while it lasts.
+    /// Returns the span of a call of `next()` for tracing tools. It lasts until it is dropped.
     pub(crate) fn entered(&self) -> Entered {
         Entered::new(Stage::Wait, self.batch)
     }
@@ -74,7 +74,7 @@ impl StepClock {
     /// Notes that the epoch is over. The time after it belongs to none of its steps.
     pub(crate) fn ended(&mut self) {
         if !self.waits && self.handed.is_none() {
-            return; // it has not begun
+            return; // the epoch has not begun
         }
         let now = Instant::now();
         self.waited(now);

@@ -1,10 +1,10 @@
 //! The clock of a worker's task: how long reading, augmenting and writing samples take.
 //!
 //! Reading the clock takes some 25 ns, and a sample of a few hundred bytes takes 50 ns. Such samples are timed in
-//! groups, one group in [`GROUPS`], and the task's time is split in the proportion that was seen. Samples of [`SLOW`]
-//! or more are timed one by one, and so are the next [`STAY`]: slow samples may be few among fast ones.
+//! groups, one group in [`GROUPS_PER_TIMED`], and the task's time is split in the proportion that was seen. Samples of [`SLOW_SAMPLE`]
+//! or more are timed one by one, and so are the next [`TIMED_AFTER_SLOW`]: slow samples may be few among fast ones.
 //!
-//! Where reads take [`LONG`] or more, each task also notes how much of its time the worker was awake. A worker that sleeps
+//! Where reads take [`LONG_READ`] or more, each task also notes how much of its time the worker was awake. A worker that sleeps
 //! waits for storage.
 
 use super::{counters::Counters, span::Entered, thread_time};
@@ -17,13 +17,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// One of this many groups of fast samples is timed.
-const GROUPS: u32 = 32;
-/// Samples that take this long or longer are timed one by one.
-const SLOW: Duration = Duration::from_micros(20);
-const STAY: usize = 1024;
-/// Where reads take this long or longer, it is worth a look whether the worker sleeps.
-const LONG: Duration = Duration::from_millis(1);
+/// One in this number of groups of fast samples is timed.
+const GROUPS_PER_TIMED: u32 = 32;
+/// Samples that take this time or longer are timed one by one, and so are the `TIMED_AFTER_SLOW` samples after them.
+const SLOW_SAMPLE: Duration = Duration::from_micros(20);
+const TIMED_AFTER_SLOW: usize = 1024;
+/// Where reads take this time or longer, it is worth a look whether the worker sleeps.
+const LONG_READ: Duration = Duration::from_millis(1);
 
 /// Returns how long this thread has waited for bytes from a store behind a network since the last call. Such a wait is no work of
 /// a worker, and no reason for more workers.
@@ -34,7 +34,7 @@ fn take_fetching() -> Duration {
     Duration::ZERO
 }
 
-/// What is timed of the samples that pass now.
+/// Which samples are timed now.
 #[derive(Clone, Copy, PartialEq)]
 enum Detail {
     Nothing,
@@ -58,9 +58,9 @@ pub(crate) struct TaskClock<'a> {
     long: bool,
     /// How long the parts of the timed samples took, in ns. `None` for parts that did not run.
     timed: [Option<u64>; Stage::OF_SAMPLES.len()],
-    /// The time of the rows, once they are done.
+    /// The time that the rows took, once they are done.
     worked: Duration,
-    /// What tracers see, until then.
+    /// The span for tracing tools, until the rows are done.
     entered: Option<Entered>,
 }
 
@@ -71,7 +71,7 @@ impl<'a> TaskClock<'a> {
         if long {
             thread_time::follow();
         }
-        take_fetching(); // what was read outside of a task
+        take_fetching(); // forgets the waits outside of a task
         Self {
             counters,
             worker,
@@ -105,7 +105,7 @@ impl<'a> TaskClock<'a> {
     /// Notes that a group of samples begins. With `parts`, samples are read and augmented, and the two can be told
     /// apart only sample by sample.
     pub(crate) fn group(&mut self, parts: bool) {
-        let timed = TIMED && (self.slow > 0 || self.groups.is_multiple_of(GROUPS));
+        let timed = TIMED && (self.slow > 0 || self.groups.is_multiple_of(GROUPS_PER_TIMED));
         self.groups = self.groups.wrapping_add(1);
         self.detail = match timed {
             false => Detail::Nothing,
@@ -172,8 +172,8 @@ impl<'a> TaskClock<'a> {
             self.counters.looked(self.worked, awake);
         }
         let count = u32::try_from(rows).unwrap_or(u32::MAX);
-        let slow = if time >= SLOW * count { STAY } else { self.slow.saturating_sub(rows) };
-        let long = Duration::from_nanos(reads) >= LONG * count;
+        let slow = if time >= SLOW_SAMPLE * count { TIMED_AFTER_SLOW } else { self.slow.saturating_sub(rows) };
+        let long = Duration::from_nanos(reads) >= LONG_READ * count;
         if slow != self.slow {
             self.counters.slow.samples.store(slow, Relaxed);
         }

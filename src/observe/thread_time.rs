@@ -1,5 +1,5 @@
-//! How long the calling thread was awake: it computed, or waited for a core. In the rest of its time it slept, for
-//! example until a disk or a network had its data. Linux tells it; elsewhere nothing is known.
+//! How long the calling thread was awake: the time in which it computed or waited for a core. In the rest of its time
+//! it slept, for example until a disk or a network had its data. Only Linux tells it.
 
 use std::{cell::Cell, time::Duration};
 
@@ -23,8 +23,8 @@ pub(super) fn leave() {
 /// Returns how long the calling thread was awake since it was first followed or last looked at. `None` if that is not
 /// known.
 ///
-/// Linux adds the time that a thread computes when it stops, and else every few milliseconds. What it adds late belongs
-/// to the next look. So only the sum of many looks is right, and no look must be left out between them.
+/// Linux adds the time that a thread computes when it stops, and else every few milliseconds. A time that is added late
+/// belongs to the next look. So only the sum of many looks is right, and no look must be left out between them.
 pub(super) fn look() -> Option<Duration> {
     let now = now()?;
     LAST.replace(Some(now)).map(|last| now.saturating_sub(last))

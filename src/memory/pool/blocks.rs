@@ -1,4 +1,4 @@
-//! The memory behind permits: where it comes from, and what is kept.
+//! The blocks of memory behind permits: where they come from, and which are kept.
 
 use super::{Pool, State, Wait};
 use crate::{
@@ -24,8 +24,8 @@ impl Pool {
             if let Some(at) = state.free.iter().rposition(|block| block.len() >= bytes) {
                 return Ok(state.free.remove(at));
             }
-            // The free blocks are too small. Those beyond the permits that are left are freed, since this permit now
-            // needs a larger one. So are those that leave no room within the limit.
+            // The free blocks are too small. This permit needs a larger block instead, so free blocks beyond the number
+            // of permits that are left are freed. So are those that leave no room for the new block within the limit.
             let mut small = Vec::new();
             while state.free.len() > self.left() || !state.has_room(bytes) {
                 let Some(block) = state.free.pop() else { break };
@@ -51,11 +51,11 @@ impl Pool {
                     log::warn!("burn-pinned goes on with fewer slots: {error}"); // the logger is user code
                 }
                 refused = true;
-                continue; // with the memory that there is
+                continue; // the wait goes on for the memory that there is
             }
             if !small.is_empty() {
                 drop(state);
-                continue; // they are freed outside the lock, and before the wait
+                continue; // the blocks are freed outside the lock, and before the wait
             }
             self.waiting.fetch_add(1, Relaxed);
             let left = wait.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -87,7 +87,7 @@ impl Pool {
             Ok(block) => self.counters.allocated(block.len(), block.kind(), start.elapsed()),
             Err(_) => {
                 self.lock().allocated -= bytes;
-                self.permit_changed(); // there is room again, or an error to report
+                self.permit_changed(); // a thread that waits finds room again, or an error to report
             }
         }
         block

@@ -5,8 +5,8 @@ use crate::vocabulary::{MemoryKind, Stage, stages};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// If this share of the tasks was looked at, the others are taken to be like them.
-const KNOWN: f64 = 0.5;
+/// The share of the tasks that must have been looked at: then the others are taken to be like them.
+const KNOWN_SHARE: f64 = 0.5;
 
 /// What a loader and its copies have done so far; see [`PinnedDataLoader::stats`](crate::PinnedDataLoader::stats).
 ///
@@ -51,7 +51,7 @@ pub struct Stats {
     /// Epochs of which at least one batch was delivered.
     pub epochs: u64,
     /// The time in which the training loop was in `next()`, waiting for a batch. With several loops at once, the time
-    /// in which at least one of them was.
+    /// in which at least one of them waited.
     pub waited: Duration,
     /// All other time from an epoch's first call of `next()` to its end: the training steps.
     pub stepped: Duration,
@@ -77,8 +77,9 @@ pub struct Stats {
     /// The part of the time in `stages.device_wait` that ended without a release of device memory: the training loop,
     /// or Burn, keeps batches.
     pub kept_wait: Duration,
-    /// The time since the loader was built in which a store behind a network made requests wait because it was busy: its answers
-    /// have said when to come back. Of several stores, that of the one with the longest time.
+    /// The time since the loader was built in which a store behind a network made requests wait because it was busy:
+    /// its answers have said when to come back. With several stores, the time of the one that made requests wait
+    /// longest.
     pub asked_to_wait: Duration,
     /// Whether a field of the samples is an image.
     pub images: bool,
@@ -94,8 +95,8 @@ pub struct Stats {
     /// The part of `stages.fill.busy` of which it is known whether the workers computed. These are tasks whose reads take
     /// 1 ms or longer, on Linux.
     pub looked: Duration,
-    /// The part of `looked` in which the workers slept: they neither computed nor waited for a core. That is how a wait for
-    /// storage looks.
+    /// The part of `looked` in which the workers slept: they neither computed nor waited for a core. Workers that wait
+    /// for storage sleep.
     pub slept: Duration,
     /// How often each stage ran, and how long it took.
     pub stages: Stages,
@@ -199,12 +200,12 @@ impl Stats {
         rows + if self.on_host() { pin.busy + finish.busy } else { Duration::ZERO }
     }
 
-    /// Returns the share of a stage's time in which workers slept, if that is known. The time that they slept in tasks is
-    /// taken to be in this stage, so it should be the one that takes longest.
+    /// Returns the share of a stage's time in which workers slept, if it is known. All time that they slept in tasks is
+    /// taken to be of this stage, so ask for the stage that takes longest.
     pub(super) fn asleep(&self, stage: Stage) -> Option<f64> {
         let tasks = Stage::OF_SAMPLES.map(|part| self.stages.of(part).busy).iter().sum();
         let of_tasks = share(self.stages.of(stage).busy, tasks);
-        (share(self.looked, tasks) >= KNOWN && of_tasks > 0.0)
+        (share(self.looked, tasks) >= KNOWN_SHARE && of_tasks > 0.0)
             .then(|| (share(self.slept, self.looked) / of_tasks).min(1.0))
     }
 

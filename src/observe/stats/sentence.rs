@@ -1,6 +1,6 @@
 //! A verdict in words: the cause in one line, and what to change.
 
-use super::verdict::{MOST, Verdict};
+use super::verdict::{MOST_SHARE, Verdict};
 use crate::vocabulary::Stage;
 use std::fmt;
 
@@ -38,7 +38,7 @@ const DECODING: &str = match cfg!(feature = "turbo") {
     false => "store smaller images, or decode them by the feature `turbo`",
 };
 
-/// What spares reading, if the device can keep the data set.
+/// Adds the advice to keep the data set on the device, if the device has room for it.
 fn or_keep(f: &mut fmt::Formatter<'_>, keep: Option<usize>) -> fmt::Result {
     let Some(bytes) = keep else { return Ok(()) };
     let (size, unit) = if bytes >= 100_000_000 { (bytes as f64 / 1e9, "GB") } else { (bytes as f64 / 1e6, "MB") };
@@ -142,11 +142,11 @@ impl fmt::Display for Verdict {
             Self::Stage { waits: share, stage, share: part } => {
                 let (name, advice) = match stage {
                     Stage::SlotWait => ("the wait for a free slot", "raise `prefetch` or `pinned_limit`"),
-                    Stage::Finish if part >= MOST => {
+                    Stage::Finish if part >= MOST_SHARE => {
                         ("`finish` in `next()`", "do less work or launch fewer kernels there")
                     }
                     Stage::Pin => words(stage, false),
-                    // No thread has too much to do.
+                    // No thread is busy all the time.
                     stage => (words(stage, false).0, "raise `prefetch`, or `batch_size` if batches are tiny"),
                 };
                 write!(f, "{}, and the most time goes into {name} ({}): {advice}", waits(share), percent(part))

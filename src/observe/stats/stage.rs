@@ -23,16 +23,16 @@ const BUCKETS: Config = match Config::new(4, 44) {
     Ok(config) => config,
     Err(_) => panic!("the bounds of the histograms are wrong"),
 };
-const LONGEST: u64 = (1 << 44) - 1;
+const LONGEST_TIME: u64 = (1 << 44) - 1;
 
-/// What is recorded of a stage.
+/// The count, the sum and the histogram of a stage.
 #[derive(derive_more::Debug)]
 #[debug("StageCounters {{ count: {count:?}, busy_ns: {busy_ns:?}, .. }}")]
 pub(crate) struct StageCounters {
     /// The number of events that are not in the histogram, or of which it has only some.
     count: AtomicU64,
     busy_ns: AtomicU64,
-    /// How many times of the histogram are means of several samples, and of how many at most.
+    /// How many times in the histogram are means of several samples, and of how many samples at most.
     means: AtomicU64,
     group: AtomicU64,
     times: AtomicHistogram,
@@ -55,10 +55,10 @@ impl StageCounters {
 
     /// Adds a time only to the histogram.
     pub(crate) fn add_time(&self, ns: u64) {
-        let _ = self.times.increment(ns.min(LONGEST)); // this is in range
+        let _ = self.times.increment(ns.min(LONGEST_TIME)); // the time is in range
     }
 
-    /// Adds the time of so many samples to the histogram, as one time: their mean.
+    /// Adds the time of `samples` samples to the histogram, as one time: their mean.
     pub(crate) fn add_mean(&self, ns: u64, samples: u64) {
         self.add_time(ns / samples.max(1));
         if samples > 1 {
@@ -83,14 +83,14 @@ pub struct StageStats {
     pub count: u64,
     /// The time of all of these together, over all threads.
     pub busy: Duration,
-    /// Half of them took no longer.
+    /// The median: half of the times were no longer.
     pub p50: Duration,
-    /// 95 % of them took no longer.
+    /// 95 % of the times were no longer.
     pub p95: Duration,
-    /// 99 % of them took no longer.
+    /// 99 % of the times were no longer.
     pub p99: Duration,
-    /// 1 if the percentiles are of single samples, batches or tasks. Else they are of means of so many samples, or fewer:
-    /// samples that take less than 20 µs are timed in groups.
+    /// 1 if the percentiles are of single samples, batches or tasks. Else they are of means of at most this number of
+    /// samples: samples that take less than 20 µs are timed in groups.
     pub group: u64,
 }
 
@@ -171,6 +171,6 @@ mod tests {
         assert_eq!(StageStats::of_events(&stage), StageStats::default());
         stage.add(u64::MAX);
         let stats = StageStats::of_events(&stage);
-        assert!(stats.count == 1 && stats.p50 >= Duration::from_nanos(LONGEST), "{stats:?}");
+        assert!(stats.count == 1 && stats.p50 >= Duration::from_nanos(LONGEST_TIME), "{stats:?}");
     }
 }

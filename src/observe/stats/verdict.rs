@@ -8,26 +8,28 @@ use crate::vocabulary::{MemoryKind, Stage};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Waits below this share of the step's time are not worth a change.
-const WAITS: f64 = 0.05;
-/// A stage whose threads work this share of the time is the one that the others wait for.
-const BUSY: f64 = 0.75;
-/// A share of the waits, or of the time, that is enough to name a cause.
-pub(super) const MOST: f64 = 0.5;
-const MANY: f64 = 0.3;
-/// The number of first batches that no verdict is about. In the first steps a device compiles (4.8 s of the first step
+/// The least share of waits that is worth a change.
+const LEAST_WAITS: f64 = 0.05;
+/// The share of the time that the threads of a stage must work to be the bottleneck.
+const BUSY_SHARE: f64 = 0.75;
+/// A share of the waits, or of a time, that is enough to name it as the cause.
+pub(super) const MOST_SHARE: f64 = 0.5;
+const SLOT_WAITS: f64 = 0.3;
+/// The number of first batches that a verdict leaves out. In the first steps a device compiles (4.8 s of the first step
 /// of a test on an H200).
-pub(crate) const EARLY: u64 = 8;
-/// Waits of this length tell enough with fewer batches. A device that compiles makes the steps long, not the waits.
-const LONG: Duration = Duration::from_secs(2);
-/// Samples that are faster are not the slow ones.
-const TINY: Duration = Duration::from_micros(100);
-/// Samples differ much if the slowest of a hundred takes this many times the median.
-const UNEVEN: u32 = 10;
+pub(crate) const EARLY_BATCHES: u64 = 8;
+/// Waits that together take this long tell enough with fewer batches. A device that compiles makes the steps long, not
+/// the waits.
+const LONG_WAITS: Duration = Duration::from_secs(2);
+/// The time that the slowest of a hundred samples must take to be a cause.
+const FAST_SAMPLE: Duration = Duration::from_micros(100);
+/// How many times the median the slowest of a hundred samples must take to be a cause.
+const UNEVEN_TIMES: u32 = 10;
 
-/// Workers that wait for storage: at least so many, and at most so many for each thread of the machine.
-const SLEEPERS: usize = 16;
-const OF_THREADS: usize = 4;
+/// The number of workers that a verdict proposes where they wait for storage: at least `FEWEST_SLEEPERS`, at most
+/// `SLEEPERS_A_THREAD` for each thread of the machine.
+const FEWEST_SLEEPERS: usize = 16;
+const SLEEPERS_A_THREAD: usize = 4;
 
 /// Why the training loop waits, if it does, with what shows it. `Display` gives one line with the cause and the next
 /// step.
@@ -79,13 +81,13 @@ pub enum Verdict {
         busy: f64,
         /// The share of the reads' time in which workers wait for storage.
         asleep: f64,
-        /// Whether that is a store behind a network.
+        /// Whether the storage is a store behind a network.
         store: bool,
-        /// How long the store made requests wait because it was busy, if that is why.
+        /// How long the store made requests wait because it was busy, if that is the cause.
         asked_to_wait: Option<Duration>,
         /// The time of the training loop that this verdict is about.
         total: Duration,
-        /// A number of workers that hides more of it, if there is one.
+        /// A number of workers that would hide more of the wait for storage, if there is one.
         more: Option<usize>,
         /// The bytes of the data set, if the device can keep it.
         keep: Option<usize>,
@@ -159,7 +161,7 @@ pub enum Verdict {
         /// The samples of which each time is the mean; 1 for times of single samples.
         group: u64,
     },
-    /// None of these. The stage that takes the most time is the one to look at first.
+    /// No other verdict fits. The stage that takes the most time is the one to look at first.
     #[non_exhaustive]
     Stage {
         /// The share of waits.
@@ -190,11 +192,11 @@ impl Stats {
     /// It comes earlier if the loop has waited for two seconds, without the wait for the first batch of an epoch. For a
     /// shorter time, see [`since`](Self::since).
     pub fn verdict(&self) -> Verdict {
-        let many = |stats: &Self| stats.batches >= EARLY || stats.waits_long();
+        let many = |stats: &Self| stats.batches >= EARLY_BATCHES || stats.waits_long();
         let warm = self.warm_up.as_ref().map(|warm_up| self.since(warm_up));
         match &warm {
             // After the first steps, long steps tell as much as long waits.
-            Some(warm) if many(warm) || warm.batches > 1 && warm.total() >= LONG => warm.of_all(),
+            Some(warm) if many(warm) || warm.batches > 1 && warm.total() >= LONG_WAITS => warm.of_all(),
             None if many(self) => self.of_all(),
             _ if self.waits_long() => self.of_all(),
             _ => Verdict::TooEarly { batches: self.batches, errors: self.errors },
@@ -203,7 +205,7 @@ impl Stats {
 
     /// Whether the loop has waited so long that a few batches tell why.
     fn waits_long(&self) -> bool {
-        self.batches > 1 && self.waited.saturating_sub(self.start_waited) >= LONG
+        self.batches > 1 && self.waited.saturating_sub(self.start_waited) >= LONG_WAITS
     }
 
     fn of_all(&self) -> Verdict {
@@ -213,25 +215,26 @@ impl Stats {
         let waits = share(waited, self.total().saturating_sub(start));
         let (workers, transfer, pin) = (self.workers_busy(), self.transfer_busy(), self.pin_busy());
         let decode = self.decode_busy();
-        if waits < WAITS {
+        if waits < LEAST_WAITS {
             return Verdict::Compute { waits, idle: 1.0 - workers.max(transfer + decode).max(pin) };
         }
-        // Requests wait beside each other, so only as much as the loop has waited counts.
-        if !self.is_kept && self.fetching() >= MOST && share(self.asked_to_wait, waited) >= MOST {
+        // Several requests wait at the same time. So a busy store is the cause only if its waits took most of the time
+        // that the loop waited.
+        if !self.is_kept && self.fetching() >= MOST_SHARE && share(self.asked_to_wait, waited) >= MOST_SHARE {
             return self.of_storage(waits, workers, Some(self.asked_to_wait));
         }
-        if self.epochs > 1 && share(self.start_waited, self.waited) >= MOST {
+        if self.epochs > 1 && share(self.start_waited, self.waited) >= MOST_SHARE {
             let epochs = u32::try_from(self.epochs).unwrap_or(u32::MAX);
             return Verdict::Start { waits, first_batch: self.start_waited / epochs };
         }
         let in_next = self.is_kept || !self.on_host();
         let finish = if in_next { share(self.stages.finish.busy, waited).min(1.0) } else { 0.0 };
-        if finish >= MOST || self.is_kept {
+        if finish >= MOST_SHARE || self.is_kept {
             return Verdict::Stage { waits, stage: Stage::Finish, share: finish };
         }
         let (stage, times) = self.workers_stage();
         let busiest = workers.max(transfer).max(pin).max(decode);
-        if busiest >= BUSY {
+        if busiest >= BUSY_SHARE {
             return match () {
                 () if busiest == workers => self.of_workers(waits, stage, workers),
                 () if busiest == decode => Verdict::Decode { waits, busy: decode, keep: self.keepable },
@@ -244,14 +247,18 @@ impl Stats {
             };
         }
         let full = self.of_transfers(self.stages.device_wait.busy);
-        if full >= MOST {
-            return Verdict::Device { waits, full, kept: share(self.kept_wait, self.stages.device_wait.busy) >= MOST };
+        if full >= MOST_SHARE {
+            return Verdict::Device {
+                waits,
+                full,
+                kept: share(self.kept_wait, self.stages.device_wait.busy) >= MOST_SHARE,
+            };
         }
-        if times.p99 > UNEVEN * times.p50 && times.p99 > TINY {
+        if times.p99 > UNEVEN_TIMES * times.p50 && times.p99 > FAST_SAMPLE {
             return Verdict::Uneven { waits, stage, p50: times.p50, p99: times.p99, group: times.group };
         }
         let slots = share(self.stages.slot_wait.busy, self.copies_had).min(1.0);
-        if slots >= MANY {
+        if slots >= SLOT_WAITS {
             return Verdict::Stage { waits, stage: Stage::SlotWait, share: slots };
         }
         let all = [
@@ -268,13 +275,14 @@ impl Stats {
     /// The workers are the bottleneck, and most of their time they are at this stage.
     fn of_workers(&self, waits: f64, stage: Stage, busy: f64) -> Verdict {
         let workers = self.workers;
-        if stage == Stage::Read && self.fetching() >= MOST {
+        if stage == Stage::Read && self.fetching() >= MOST_SHARE {
             return self.of_storage(waits, busy, None);
         }
         let asleep = if stage == Stage::Read { self.asleep(stage) } else { Some(0.0) };
-        if let Some(asleep) = asleep.filter(|share| *share >= MOST) {
-            // Twice as many, up to a few for each thread of the machine. A few sleepers cost nothing on any machine.
-            let more = workers.saturating_mul(2).min(OF_THREADS * self.cpu_threads).max(SLEEPERS);
+        if let Some(asleep) = asleep.filter(|share| *share >= MOST_SHARE) {
+            // Twice as many workers, up to a few for each thread of the machine. A few workers that sleep cost nothing
+            // on any machine.
+            let more = workers.saturating_mul(2).min(SLEEPERS_A_THREAD * self.cpu_threads).max(FEWEST_SLEEPERS);
             let more = Some(more).filter(|more| *more > workers);
             let (asked_to_wait, total, keep) = (None, self.total(), self.keepable);
             return Verdict::Storage { waits, workers, busy, asleep, store: false, asked_to_wait, total, more, keep };
@@ -291,7 +299,7 @@ impl Stats {
             more,
             images,
             scattered: self.scattered && stage == Stage::Read,
-            // What is kept is neither read nor written again, but finished in each step.
+            // Rows that are kept on the device are not read or written again, but finished in each step.
             keep: self.keepable.filter(|_| matches!(stage, Stage::Read | Stage::Collate)),
         }
     }

@@ -232,7 +232,7 @@ mod tests {
         assert!(timeline.batches(0, 7..9).is_empty() && timeline.batches(1, 0..9).is_empty());
     }
 
-    /// Two threads note the ends of one wait.
+    /// One thread notes the start of a wait and another one its end.
     #[test]
     fn an_end_before_the_start_is_none() {
         let (recorder, now) = (super::super::record::Recorder::default(), Instant::now());

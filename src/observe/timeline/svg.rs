@@ -13,7 +13,7 @@ const GAP: f64 = 6.0;
 const COLOURS: [&str; 8] = ["#7fb3d5", "#f5b971", "#8fce9b", "#e59ab0", "#b7a1d6", "#d9cf6b", "#74c7c1", "#e0926f"];
 const HEAD: &str = r##"<defs><pattern id="w" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="6" height="6" fill="#f4f4f4"/><rect width="2" height="6" fill="#c9c9c9"/></pattern><pattern id="r" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="6" height="6" fill="#fde3e0"/><rect width="2" height="6" fill="#d9412f"/></pattern></defs>"##;
 
-/// Where times stand on the picture.
+/// The scale from times to places on the picture.
 struct Scale {
     per_second: f64,
 }
@@ -91,7 +91,7 @@ fn draw(svg: &mut String, bar: &Bar, scale: &Scale, y: f64) {
     let height = ROW - 2.0 * inset;
     let (name, number) = (bar.activity.name(), bar.batch.number);
     let device = bar.batch.device.map_or_else(String::new, |device| format!(", device {device}"));
-    let stroke = if width > 3.0 { 0.4 } else { 0.0 }; // it would hide a narrow bar
+    let stroke = if width > 3.0 { 0.4 } else { 0.0 }; // a wide stroke would hide a narrow bar
     let _ = write!(
         svg,
         "<rect x=\"{x:.2}\" y=\"{:.2}\" width=\"{width:.2}\" height=\"{height}\" fill=\"{fill}\" fill-opacity=\"{opacity}\" \
@@ -104,7 +104,7 @@ fn draw(svg: &mut String, bar: &Bar, scale: &Scale, y: f64) {
     );
     let full = format!("{name} {number}");
     let fits = |label: &str| width > 6.5 * label.len() as f64;
-    // A number alone would be taken for that of the step next to it.
+    // A number alone could be taken for the number of the step next to it.
     let whole = matches!(bar.activity, Stage::Wait | Stage::Finish) || fits(&full);
     let label = if whole { full } else { number.to_string() };
     if fits(&label) {

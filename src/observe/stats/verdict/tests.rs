@@ -162,7 +162,8 @@ fn each_cause_has_its_line() {
     );
 }
 
-/// Four workers that are busy with reads. Of all tasks, which take 3.92 s, this much was looked at, and they slept so long.
+/// Four workers that are busy with reads. Tasks take 3.92 s together. Those of `looked` ms were looked at, and slept
+/// `slept` ms of it.
 fn reads(looked: u64, slept: u64) -> Stats {
     let stages = Stages { read: busy(ms(3000)), collate: busy(ms(920)), ..Stages::default() };
     Stats { stages, looked: ms(looked), slept: ms(slept), cpu_threads: 4, ..stats(310) }
@@ -173,7 +174,7 @@ fn storage_that_sleeps_is_told_from_reads_that_compute() {
     let sleeps = "the step waits 31 % of the time for read (`Dataset::get`) (4 workers busy 98 %), which waits for storage \
                   98 % of its time: ";
     let advice = |more: usize| format!("{sleeps}use `num_workers({more})`, since workers that sleep need no core");
-    let asleep = || reads(3920, 2940); // all that the collate does not take
+    let asleep = || reads(3920, 2940); // all of the tasks' time but that of the collate
     says(&asleep(), &advice(16));
     says(&Stats { grows: true, ..asleep() }, &advice(16));
     says(&Stats { cpu_threads: 2, ..asleep() }, &advice(16));
@@ -216,7 +217,7 @@ fn decoding_is_named_for_images_alone() {
     for stages in [read, collate] {
         assert!(line(true, stages).contains("decod"), "{}", line(true, stages));
         assert!(!line(false, stages).contains("decod"), "{}", line(false, stages));
-        // The device decodes them.
+        // The device decodes the images.
         let on_device = Stages { decode: busy(ms(1)), ..stages };
         assert!(!line(true, on_device).contains("decod"), "{}", line(true, on_device));
     }
@@ -300,7 +301,7 @@ fn long_waits_are_judged_by_their_time() {
     };
     let is_told = |stats: Stats| matches!(stats.verdict(), Verdict::Workers { stage: Stage::Read, .. });
     assert!(is_told(slow.clone()), "{}", slow.verdict());
-    // Neither the end of the first steps nor an earlier look takes it back.
+    // Neither the end of the first steps nor an earlier look takes the verdict back.
     let warm_up = Some(Box::new(Stats { batches: 8, waited: ms(2000), ..Stats::default() }));
     assert!(is_told(Stats { batches: 9, warm_up, ..slow.clone() }));
     // After the first steps, two seconds of steps are enough too.
