@@ -1,8 +1,8 @@
-//! For whom batches are copied, and how much memory is kept for that.
+//! The thread that batches are copied for, and how much device memory is kept for them.
 
 use burn::tensor::StreamId;
 
-/// For whom batches are copied.
+/// The thread that batches are copied for.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only the crate's own copies are for a thread"))]
 pub(crate) struct Aim {

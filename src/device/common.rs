@@ -20,22 +20,22 @@ use std::{
 pub(crate) struct Common {
     #[cfg(feature = "cuda")]
     pub(super) blocks: Arc<Blocks>,
-    /// Set with the first batch.
+    /// Set when the first batch is copied.
     #[cfg(feature = "cuda")]
     pub(super) gathered: Arc<OnceLock<Gathered>>,
 }
 
 impl Common {
-    /// Finds out which memory of the device is free by now. Does not wait. A later call sees what was just dropped: soon if
-    /// that is `urgent`, else once the device has more to do.
+    /// Finds out which memory of the device is free by now. Does not wait. Memory that was just dropped is found by a
+    /// later call: by one soon after if this is `urgent`, else once the device has more to do.
     pub(crate) fn look(&self, urgent: bool) {
         #[cfg(feature = "cuda")]
         self.blocks.look(urgent);
         let _ = urgent;
     }
 
-    /// Lets Burn begin what it was asked for. What was dropped is released then, unless Burn waits for more operations
-    /// to run together. Does not wait.
+    /// Lets Burn begin the operations that it has gathered. Memory that was dropped is then released, unless Burn waits
+    /// for more operations to run together. Does not wait.
     pub(crate) fn hurry(&self) {
         #[cfg(feature = "cuda")]
         if let Some(gathered) = self.gathered.get() {
@@ -43,7 +43,8 @@ impl Common {
         }
     }
 
-    /// Does the same, and runs what threads that have ended have left to Burn: nobody else would.
+    /// As [`hurry`](Self::hurry), and also runs the operations that threads have left to Burn when they ended: nobody
+    /// else would.
     pub(crate) fn make_room(&self) {
         #[cfg(feature = "cuda")]
         if let Some(gathered) = self.gathered.get().filter(|gathered| gathered.may_drain()) {
@@ -52,9 +53,9 @@ impl Common {
         self.hurry();
     }
 
-    /// Runs what the calling thread, which ends an epoch, has left to Burn: it may end now, and then what it has dropped
-    /// last would never be released. With a number of batches, keeps memory of the device for so many of them at most,
-    /// until the next is copied.
+    /// Runs the operations that the calling thread has left to Burn at the end of an epoch. The thread may end now, and
+    /// then the memory that it has dropped last would never be released. With a number of batches, keeps device memory
+    /// for at most this number until the next batch is copied.
     pub(crate) fn rest(&self, batches: Option<usize>) {
         #[cfg(feature = "cuda")]
         if let Some(gathered) = self.gathered.get().filter(|_| !thread::panicking()) {

@@ -11,14 +11,14 @@ use burn::{
 };
 use std::ptr;
 
-/// Makes a tensor of a kind.
+/// Makes Burn's tensor of one kind: float, int or bool.
 type ToBackend = fn(FusionTensor) -> BackendTensor<Cube>;
 
 /// A tensor whose memory stays.
 pub(crate) struct FixedTensor {
     memory: CubeTensor,
-    /// Burn's tensor of it. Its stream is that of the thread that made it: steps are recorded there, and copies are
-    /// queued there.
+    /// Burn's tensor of that memory. Its stream is that of the thread that made it: steps are recorded there, and
+    /// copies are queued there.
     made: FusionTensor,
     kind: ToBackend,
     autodiff: DispatchAutodiffContext,
@@ -28,7 +28,7 @@ impl FixedTensor {
     /// Copies a tensor to memory of its own.
     ///
     /// # Errors
-    /// The reason in words, if that cannot be.
+    /// The reason in words, if this cannot be done.
     pub(crate) fn new(tensor: DispatchTensor) -> Result<Self, &'static str> {
         let autodiff = tensor.autodiff;
         let (tensor, kind) = fused(tensor)?;
@@ -76,15 +76,16 @@ impl FixedTensor {
         DispatchTensor { kind, autodiff: self.autodiff }
     }
 
-    /// Whether a tensor is this one, and not what was computed with it.
+    /// Whether a tensor is this one, and not a tensor that was computed with it.
     pub(crate) fn is(&self, tensor: DispatchTensor) -> bool {
         fused(tensor).is_ok_and(|(tensor, _)| tensor.id == self.made.id)
     }
 
-    /// Asks CubeCL whether allocations, copies and what they copied went well so far. Does not wait for the device.
+    /// Asks CubeCL whether allocations and copies, and the work that made the copied values, went well so far. Does not
+    /// wait for the device.
     ///
     /// # Errors
-    /// What it says.
+    /// The error that CubeCL reports.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.memory.client.check([&self.memory.handle]).map_err(|error| error.to_string())
     }
@@ -108,7 +109,7 @@ fn fused(tensor: DispatchTensor) -> Result<(FusionTensor, ToBackend), &'static s
 fn resolved(tensor: FusionTensor) -> Result<CubeTensor, &'static str> {
     let client = tensor.client.clone();
     if tensor.stream != StreamId::current() {
-        client.sync(|| ()); // what follows does it for the stream of the tensor
+        client.sync(|| ()); // `resolve_tensor_float` does this for the stream of the tensor
     }
     let values = client.resolve_tensor_float::<Backend>(tensor); // for CubeCL the memory of all kinds is alike
     if values.client.is_capturing() {

@@ -35,9 +35,10 @@ pub(super) type DeviceMemory = ManagedResource<<<Server as ServerStorage>::Stora
 /// loop's kernels read it without a wait between streams.
 ///
 /// First a tensor refers to it, then kernels that are queued on CubeCL's server, then kernels that are launched. When
-/// only these are left, an event is recorded behind them, and the block is held in its place. Where there are several
-/// GPUs the tensor may also have been sent to another one, so another event is recorded behind all such transfers. Once
-/// the events are reached the block is free. So the next copy need not ask the server, which may have much to do.
+/// only launched kernels are left, an event is recorded behind them, and the block is held in its place. Where there
+/// are several GPUs the tensor may also have been sent to another one, so another event is recorded behind all such
+/// transfers. Once the events are reached the block is free. So the next copy need not ask the server, which may have
+/// much to do.
 #[derive(derive_more::Debug)]
 #[debug("Block {{ bytes: {bytes}, owner: {owner:?}, .. }}")]
 pub(super) struct Block {
@@ -48,19 +49,19 @@ pub(super) struct Block {
     pub(super) context: Arc<CudaContext>,
     state: Mutex<State>,
     launched: Event,
-    /// Whether CubeCL may send it to another GPU.
+    /// Whether CubeCL may send the block's tensor to another GPU.
     has_peers: bool,
 }
 
 struct State {
     stage: Stage,
-    /// The number of batches that it was used for.
+    /// The number of batches that the block was used for.
     uses: u64,
-    /// Whether CubeCL's server has been asked to record the event, and has not come to it.
+    /// Whether CubeCL's server has been asked to record the event, and has not done so yet.
     asked: bool,
-    /// Holds it in its place from the event on.
+    /// Holds the block in its place from the event on.
     held: Option<DeviceMemory>,
-    /// Behind all transfers to other GPUs that were queued before the event. Blocks that were recorded together share
+    /// The event behind all transfers to other GPUs that were queued before. Blocks that were recorded together share
     /// it.
     sent: Option<Arc<Event>>,
     /// The stream and the thread that the last tensor was made on.
@@ -70,9 +71,9 @@ struct State {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum BlockStage {
     Free,
-    /// A copy, a tensor or a kernel that is not launched yet uses it.
+    /// A copy, a tensor or a kernel that is not launched yet uses the block.
     Used,
-    /// The event is recorded, as the nth of all.
+    /// The event is recorded. The number counts the events of the process.
     Launched(u64),
     /// No event could be recorded.
     Lost,
@@ -108,12 +109,12 @@ impl Block {
         Some(held)
     }
 
-    /// Notes that the calling thread makes a tensor of it.
+    /// Notes that the calling thread makes a tensor of the block.
     pub(super) fn is_taken(&self) {
         self.state.lock().user = Some((StreamId::current(), Life::of_this_thread()));
     }
 
-    /// Returns the stream of its tensor, if the thread has ended that it was made on. Returns it only once.
+    /// Returns the stream of the block's tensor, if the thread that made the tensor has ended. Returns it only once.
     pub(super) fn left_behind(&self) -> Option<StreamId> {
         if self.stage() != Stage::Used || self.has_no_tensor() {
             return None;
@@ -122,9 +123,9 @@ impl Block {
         user.take_if(|(_, thread)| thread.has_ended()).map(|(stream, _)| stream)
     }
 
-    /// Returns what tells whether the batch that it was used for last still needs it.
+    /// Returns a function that tells whether the last batch in this block still needs it.
     pub(super) fn in_use(self: &Arc<Self>) -> InUse {
-        // Whoever asks does not keep the block.
+        // The function does not keep the block alive.
         let (block, uses) = (Arc::downgrade(self), self.state.lock().uses);
         Box::new(move || {
             block.upgrade().is_some_and(|block| {
@@ -134,12 +135,12 @@ impl Block {
         })
     }
 
-    /// Notes that the server is asked to record the event; returns whether it was not asked before.
+    /// Notes that the server is asked to record the event. Returns true if it was not asked before.
     pub(super) fn ask(&self) -> bool {
         !mem::replace(&mut self.state.lock().asked, true)
     }
 
-    /// Notes that the server has come to it.
+    /// Notes that the server has dealt with the request for an event.
     fn answer(&self) {
         self.state.lock().asked = false;
     }
@@ -148,7 +149,7 @@ impl Block {
         self.state.lock().stage
     }
 
-    /// Notes that its events are reached.
+    /// Notes that the block's events are reached.
     pub(super) fn is_free_now(&self) {
         self.state.lock().stage = Stage::Free;
     }
@@ -157,8 +158,8 @@ impl Block {
         self.memory.memory.can_mut()
     }
 
-    /// Whether no tensor refers to it, no kernel that is queued on CubeCL's server, and no kernel of another CubeCL
-    /// stream.
+    /// Whether nothing refers to the block: no tensor, no kernel that is queued on CubeCL's server, and no kernel of
+    /// another CubeCL stream.
     pub(super) fn is_unshared(&self) -> bool {
         let no_tensor = self.has_no_tensor();
         fence(Acquire); // a tensor becomes a kernel's binding before it goes
@@ -210,7 +211,7 @@ impl Block {
         sent: &mut Option<Arc<Event>>,
     ) -> Result<(DeviceMemory, Option<Arc<Event>>), BoxError> {
         let _in_context = InContext::new(&self.context)?;
-        // CubeCL may have moved it. The event comes after that move.
+        // CubeCL may have moved the block. The event comes after that move.
         let held = server.get_resource(self.memory.clone().binding(), self.owner)?;
         // SAFETY: CubeCL keeps its streams for as long as its server.
         unsafe { self.launched.record(stream) }?;
@@ -220,7 +221,7 @@ impl Block {
         Ok((held, sent.clone()))
     }
 
-    /// Whether its events are reached. The calling thread is in the context.
+    /// Whether the block's events are reached. The calling thread is in the context.
     pub(super) fn is_reached(&self) -> bool {
         let sent = self.state.lock().sent.clone();
         self.launched.is_reached() && sent.is_none_or(|sent| sent.is_reached())
@@ -228,13 +229,13 @@ impl Block {
 }
 
 /// Lets the server record the events of some blocks of a device. It does so once it has gathered enough tasks. Until
-/// then it keeps none of them: their loader may end.
+/// then the server keeps no block alive: their loader may end.
 pub(super) fn record(blocks: &[Arc<Block>]) {
     let Some(server) = blocks.first().map(|block| block.server.clone()) else { return };
     let blocks: Vec<_> = blocks.iter().map(Arc::downgrade).collect();
     server.submit(move |server| {
         let blocks: Vec<_> = blocks.iter().filter_map(Weak::upgrade).collect();
-        // All of them first, since the driver may make this thread panic.
+        // Every block is answered first, since the driver may make this thread panic.
         blocks.iter().for_each(|block| block.answer());
         let mut sent = None;
         blocks.iter().for_each(|block| block.record(server, &mut sent));

@@ -1,4 +1,4 @@
-//! The blocks of device memory of a loader: which one the next batch takes, and which are given back to CubeCL.
+//! The blocks of device memory of a loader: which block the next batch takes, and which blocks go back to CubeCL.
 
 use super::{
     aim::Aim,
@@ -16,13 +16,13 @@ use std::{
     },
 };
 
-/// The blocks of a loader that no copy is under way to. The one that was used last comes last.
+/// The blocks of a loader that are not being copied to. The block that was used last comes last.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     idle: Mutex<Vec<Arc<Block>>>,
-    /// Held by the one thread that looks.
+    /// Held by the one thread that looks for free blocks.
     looks: Mutex<()>,
-    /// Held by the one thread that found no memory, until it has tried again.
+    /// Held by a thread that found no memory, until it has tried again.
     reclaims: Mutex<()>,
     /// The blocks of a batch.
     fields: AtomicUsize,
@@ -31,16 +31,17 @@ pub(crate) struct Blocks {
 }
 
 /// A block may be larger than a field by this number of bytes.
-const SMALL: usize = 4096;
+const SPARE_BYTES: usize = 4096;
 
 impl Blocks {
-    /// Takes the smallest free block of at least `bytes` bytes for the stream of a consumer, with what holds it in its
-    /// place. Gives back free blocks beyond those that are to be kept.
+    /// Takes the smallest free block of at least `bytes` bytes for the stream of a consumer, with the handle that holds
+    /// it in its place. Gives back free blocks beyond those that are to be kept.
     pub(super) fn take(&self, bytes: usize, aim: Aim) -> Option<(Arc<Block>, DeviceMemory)> {
         self.fields.store(aim.fields, Relaxed);
         self.rest.store(usize::MAX, Relaxed);
         let is_free = |block: &Block| block.stage() == BlockStage::Free;
-        let fits = |block: &Block| block.owner == aim.consumer && (bytes..=2 * bytes + SMALL).contains(&block.bytes);
+        let fits =
+            |block: &Block| block.owner == aim.consumer && (bytes..=2 * bytes + SPARE_BYTES).contains(&block.bytes);
         let mut idle = self.idle.lock();
         let free = idle.iter().enumerate().filter(|(_, block)| fits(block) && is_free(block));
         let best = free.min_by_key(|(_, block)| block.bytes).map(|(at, _)| at);
@@ -62,7 +63,7 @@ impl Blocks {
         self.reclaims.lock()
     }
 
-    /// Gives all blocks back to CubeCL that it may have. Returns the streams that their memory is of.
+    /// Gives back to CubeCL all blocks that it may have. Returns the streams that their memory belongs to.
     pub(super) fn give_up(&self) -> Vec<StreamId> {
         let mut streams: Vec<_> = self.trim(0, Block::may_go).iter().map(|block| block.owner).collect();
         streams.sort_unstable();
@@ -70,8 +71,8 @@ impl Blocks {
         streams
     }
 
-    /// Keeps the blocks of at most this many batches until a batch takes one again. Others go back to CubeCL: now, or
-    /// as they are found to be free.
+    /// Keeps the blocks of at most this many batches until a batch takes a block again. Other blocks go back to CubeCL:
+    /// now, or when they are found to be free.
     pub(super) fn rest(&self, batches: usize) {
         self.rest.store(batches.saturating_mul(self.fields.load(Relaxed)), Relaxed);
         self.look(true);
@@ -85,8 +86,8 @@ impl Blocks {
         }
     }
 
-    /// Takes out blocks whose end is not known, and so many others that `most` stay of those that are worth something.
-    /// The caller drops them, outside the lock.
+    /// Takes out blocks of which it is not known when they are free. Takes out other blocks too, until at most `most`
+    /// blocks that are worth something stay. The caller drops them, outside the lock.
     fn trim(&self, most: usize, worth: impl Fn(&Block) -> Option<bool>) -> Vec<Arc<Block>> {
         let mut idle = self.idle.lock();
         let mut gone: Vec<_> = idle.extract_if(.., |block| block.stage() == BlockStage::Lost).collect();
@@ -95,7 +96,7 @@ impl Blocks {
         gone
     }
 
-    /// Whether tensors refer to some of them.
+    /// Whether tensors refer to some of the blocks.
     pub(super) fn have_tensors(&self) -> bool {
         self.idle.lock().iter().any(|block| !block.has_no_tensor())
     }
@@ -109,8 +110,8 @@ impl Blocks {
     }
 
     /// Finds out which blocks are free by now, and gives back those that a loader at rest does not keep. Does not wait.
-    /// If it is `urgent`, the server records the events of what was dropped at once, and else with the next tasks that
-    /// it gets.
+    /// If it is `urgent`, the server records the events of dropped blocks at once, else with the next tasks that it
+    /// gets.
     pub(super) fn look(&self, urgent: bool) {
         let Some(_looks) = self.looks.try_lock() else { return };
         let (mut dropped, mut used, mut launched) = (None, Vec::new(), Vec::new());
@@ -137,13 +138,13 @@ impl Blocks {
         self.trim_to_rest();
     }
 
-    /// Records the events of blocks that no tensor refers to any more, behind what was asked of CubeCL's server so far.
-    /// Leaves out those that it was asked for before. Called as the next batch is used for the first time, so right
-    /// behind the step before.
+    /// Records the events of blocks that no tensor refers to any more, behind all that CubeCL's server was asked for so
+    /// far. Leaves out blocks whose event was asked for before. Called when the next batch is used for the first time,
+    /// so right behind the step before.
     pub(super) fn mark(&self) {
         let is_left = |block: &&Arc<Block>| block.stage() == BlockStage::Used && block.has_no_tensor() && block.ask();
         let left: Vec<_> = self.idle.lock().iter().filter(is_left).map(Arc::clone).collect();
-        record(&left); // without the lock: it may wait for the server
+        record(&left); // without the lock: `record` may wait for the server
     }
 
     /// Frees the blocks once nothing uses them.

@@ -44,29 +44,29 @@ type Held = Vec<(Arc<Block>, DeviceMemory)>;
 /// Copies to a device on a CUDA stream of its own.
 ///
 /// Batches are copied to blocks of memory that stay the loader's. A block that was used before is free: all kernels that
-/// read it are done. The memory of a new block may still be in use by what is queued on the CubeCL stream that it is
-/// from. So the first copy comes after everything that was queued there. No thread waits for that: the copy stream waits
-/// for an event, unless the other stream is idle anyway.
+/// read it are done. The memory of a new block may still be in use by work that is queued on its CubeCL stream. So the
+/// first copy comes after everything that was queued there. No thread waits for that: the copy stream waits for an
+/// event, unless the CubeCL stream is idle anyway.
 pub(crate) struct CopyStream {
     context: Arc<CudaContext>,
     stream: CUstream,
-    /// An event on a stream of CubeCL. The copies come after it.
+    /// An event on a stream of CubeCL, before the copies.
     allocated: CUevent,
-    /// An event on the copy stream: the copies are done.
+    /// An event on the copy stream, behind the copies.
     copied: CUevent,
     server: DeviceHandle<Server>,
     device: Device,
-    /// Made with the first batch.
+    /// Makes tensors. It is made with the first batch.
     maker: Option<TensorMaker>,
     gathered: Arc<OnceLock<Gathered>>,
     blocks: Arc<Blocks>,
-    /// What CubeCL's server tells: how it lays memory out, and the graphs that are recorded on the device.
+    /// What CubeCL's server shows: how it lays memory out, and the graphs that are recorded on the device.
     utilities: Arc<ServerUtilities>,
-    /// What the copies under way read, and where they write.
+    /// The bytes that the copies under way read, and the blocks that they write to.
     in_flight: Vec<(bytes::Bytes, DeviceMemory, Arc<Block>)>,
     /// The largest block of the last batch, and the bytes of that batch.
     last: Option<(Arc<Block>, usize)>,
-    /// The error after which no copy is started any more, since the end of one is not known.
+    /// The error of a wait for a copy whose end is not known. After it no copy is started any more.
     lost: Option<DriverError>,
     /// The thread stays in the context for as long as it has the stream.
     _in_context: InContext,
@@ -125,7 +125,7 @@ impl CopyStream {
     /// begins later, copies to blocks that are held go on beside it: they allocate nothing.
     ///
     /// # Errors
-    /// If the device has no memory for it, or refuses a copy. Copies that were started go on.
+    /// If the device has no memory for the tensors, or refuses a copy. Copies that were started go on.
     pub(crate) fn start(
         &mut self,
         bytes: &bytes::Bytes,
@@ -161,8 +161,8 @@ impl CopyStream {
         Ok(uploaded)
     }
 
-    /// Makes the images of a slot, and of files that are longer than its rows, on the device. It is for parts that are
-    /// rows of images, and does for them what `start` and `wait` do.
+    /// Makes the images of a slot, and of files that are longer than its rows, on the device. It is for tensors whose
+    /// rows are images, and does for them what `start` and `wait` do for others.
     ///
     /// # Errors
     /// As those of `start`, and what `redo` returns about a file that the device refuses.
@@ -177,7 +177,7 @@ impl CopyStream {
         if let Some(error) = self.lost {
             return Err(Failure::Device(error.into()));
         }
-        self.last = None; // of a first try that failed
+        self.last = None; // it may be from a first try that failed
         let (maker, blocks) = self.blocks(parts, aim).map_err(Failure::Device)?;
         self.note(parts, &blocks);
         let mut uploaded = Vec::with_capacity(parts.len());
@@ -217,7 +217,7 @@ impl CopyStream {
         });
     }
 
-    /// Returns a block for each part, with what keeps it in its place. Where none is free, makes one.
+    /// Returns a block for each part, with the handle that keeps it in its place. Where no block is free, makes one.
     fn blocks(&mut self, parts: &[FlatTensor], aim: Aim) -> Result<(TensorMaker, Held), BoxError> {
         let start = Instant::now();
         self.wait_for_graphs(start)?;
@@ -240,8 +240,8 @@ impl CopyStream {
         Ok((maker, blocks.into_iter().flatten().collect()))
     }
 
-    /// Makes blocks of these sizes. If the device has no memory for them, gives it that of the blocks that nothing
-    /// uses, and tries again.
+    /// Makes blocks of these sizes. If the device has no memory for them, gives back the blocks that nothing uses, and
+    /// tries again.
     fn new_blocks(&self, sizes: &[usize], owner: StreamId, start: Instant) -> Result<Held, BoxError> {
         let (mut given_up, mut alone) = (Vec::new(), None);
         let memory = loop {
@@ -249,7 +249,7 @@ impl CopyStream {
                 Ok(Some(memory)) => break memory,
                 Ok(None) => self.wait_for_graphs(start)?,
                 Err(error) if alone.is_some() => return Err(error),
-                // Another thread may be giving up the blocks just now. Then this one waits, and finds their memory.
+                // Another thread may be giving back blocks just now. Then this thread waits, and finds their memory.
                 Err(_) => (alone, given_up) = (Some(self.blocks.reclaims()), self.blocks.give_up()),
             }
         };
@@ -263,7 +263,7 @@ impl CopyStream {
     /// Waits while a graph is recorded on the device.
     ///
     /// # Errors
-    /// After a long time.
+    /// If the recording is not over after [`RECORDING`].
     fn wait_for_graphs(&self, since: Instant) -> Result<(), BoxError> {
         while self.utilities.captures.any_recording() {
             if since.elapsed() > RECORDING {
@@ -326,12 +326,12 @@ impl CopyStream {
         self.server.submit_blocking(allocate).map_err(|error| format!("CubeCL's server: {error:?}"))?
     }
 
-    /// Waits until the copies are done, then releases what they read. If they are `short`, the thread does not sleep
-    /// meanwhile.
+    /// Waits until the copies are done, then releases the bytes that they read. If they are `short`, the thread does
+    /// not sleep meanwhile.
     ///
     /// # Errors
-    /// The driver's error. If the driver does not even say that the stream is done, what the stream may still read is
-    /// never freed, and nothing is copied any more.
+    /// The driver's error. If the driver does not even say that the stream is done, the bytes that the stream may still
+    /// read are never freed, and nothing is copied any more.
     pub(crate) fn wait(&mut self, short: bool) -> Result<(), DriverError> {
         if self.in_flight.is_empty() {
             return Ok(());
@@ -360,8 +360,8 @@ impl CopyStream {
         waited
     }
 
-    /// Returns what tells whether the memory of the last batch is in use, also by work of the device, and the bytes of
-    /// that batch.
+    /// Returns a function that tells whether the memory of the last batch is in use, also by work of the device, and
+    /// the bytes of that batch.
     pub(crate) fn in_use(&mut self) -> Option<(InUse, usize)> {
         let (block, bytes) = self.last.take()?;
         Some((block.in_use(), bytes))

@@ -13,8 +13,8 @@ use cudarc::driver::{
 use std::sync::Arc;
 
 /// The CubeCL stream that waits for transfers to other GPUs, so that no training loop does. Threads are numbered from
-/// 0, and have places in CubeCL's pool of 128 streams by these numbers. This one has the last place. A thread that has
-/// it too waits for transfers.
+/// 0, and have places in CubeCL's pool of 128 streams by these numbers. This stream has the last place. A thread with
+/// the same place waits for transfers.
 const TRANSFERS: StreamId = StreamId { value: u64::MAX };
 
 /// An event of CUDA, without a time.
@@ -56,8 +56,8 @@ impl Event {
         unsafe { result::event::record(self.event, stream) }
     }
 
-    /// Makes a stream wait for the event. It may be recorded again, or dropped, at once: the wait is for what the event
-    /// stands for now.
+    /// Makes a stream wait for the event. The event may be recorded again, or dropped, at once: the wait is for what
+    /// the event stands for now.
     ///
     /// # Safety
     /// The stream lives.

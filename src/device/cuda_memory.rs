@@ -1,8 +1,8 @@
 //! Page-locked host memory of CUDA.
 //!
 //! A CUDA device copies from page-locked memory at the speed of the link, and from other memory through a copy of the
-//! driver's. Locking is slow. It is seven to ten times faster for huge pages that are there already. So memory is
-//! mapped, touched by several threads, then registered.
+//! driver's. Locking is slow, but seven to ten times faster for huge pages that are there already. So memory is mapped,
+//! touched by several threads, then registered.
 #![expect(unsafe_code)]
 
 use super::cuda_context::InContext;
@@ -28,10 +28,10 @@ use std::{
     },
 };
 
-/// Smaller blocks come from the driver.
+/// The least size of blocks that are mapped. Smaller blocks come from the driver.
 #[cfg(not(target_os = "linux"))]
 const HUGE: usize = 2 << 20;
-/// Usable from every CUDA context of the process, and so for every device.
+/// A flag: the memory is usable from every CUDA context of the process, and so for every device.
 const PORTABLE: u32 = 1;
 
 /// Page-locked memory for one device, on its primary context, which Burn uses too.
@@ -40,7 +40,7 @@ pub(crate) struct PinnedAlloc {
     context: Arc<CudaContext>,
     /// The NUMA node next to the device, where the host has several.
     node: Option<u32>,
-    /// Fail rather than give ordinary memory.
+    /// Whether to fail rather than give ordinary memory.
     required: bool,
     warned: AtomicBool,
 }

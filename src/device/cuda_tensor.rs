@@ -54,7 +54,8 @@ where
     made
 }
 
-/// What Burn's server does as it comes to a tensor that was made here, after all that the thread asked for before.
+/// An operation that Burn's server runs when it comes to a tensor that was made here, after all that the thread asked
+/// for before.
 #[derive(Debug)]
 struct Mark(Arc<Blocks>);
 
@@ -65,7 +66,7 @@ impl<R: FusionRuntime> Operation<R> for Mark {
     }
 }
 
-/// What Burn and CubeCL were asked for on a device, and have not begun. Each gathers 32 tasks before its server runs
+/// Tasks of a device that Burn and CubeCL have gathered and not begun. Each gathers 32 tasks before its server runs
 /// them. The drop of a tensor is a task for Burn, and a kernel that Burn launches is one for CubeCL.
 #[derive(derive_more::Debug)]
 #[debug("Gathered")]
@@ -76,20 +77,21 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Lets the servers run them. Does not wait, so what Burn's server launches now has to wait for the next call.
+    /// Lets both servers run these tasks. Does not wait, so kernels that Burn's server launches now wait for the next
+    /// call.
     pub(super) fn begin(&self) {
         self.burn.flush_queue();
         self.cubecl.flush_queue();
     }
 
-    /// Whether Burn may be made to run operations now. They may allocate, which spoils a graph that is recorded. So they
-    /// may not run from the preparation of a recording on: it may begin meanwhile.
+    /// Whether Burn may be made to run operations now. Operations may allocate, which spoils a graph that is recorded.
+    /// So they may not run once a recording is prepared: it may begin meanwhile.
     pub(super) fn may_drain(&self) -> bool {
         !self.graphs.any_active()
     }
 
-    /// Runs the operations that Burn's fusion has on a stream, and keeps until more come. Waits until they are
-    /// launched, not until the device has done them.
+    /// Runs the operations that Burn's fusion keeps on a stream until more come. Waits until they are launched, not
+    /// until the device has done them.
     pub(super) fn drain(&self, stream: StreamId) {
         let sync = || stream.executes(|| self.burn.try_sync(|| ())).map_err(|error| format!("{error:?}").into());
         if let Err(error) = guard(Place::batch(Stage::Transfer, BatchKey::NONE), sync) {
@@ -137,8 +139,8 @@ impl TensorMaker {
         Gathered { burn: self.0.burn.clone(), cubecl: server.clone(), graphs: graphs.clone() }
     }
 
-    /// Returns what makes a tensor of a part in a block, on the thread that calls it. As Burn comes to that tensor, the
-    /// events of earlier `blocks` are recorded.
+    /// Returns a function that makes the tensor of `part`, whose values are in a block, on the thread that calls it.
+    /// When Burn comes to that tensor, the events of earlier `blocks` are recorded.
     pub(super) fn later(
         &self,
         block: &Arc<Block>,
@@ -167,7 +169,7 @@ impl TensorMaker {
         let of = |tensor, autodiff| DispatchTensor { kind: DispatchTensorKind::Cube(tensor), autodiff };
         match dtype {
             DType::Bool(_) => ranked::<Bool>(of(BackendTensor::Bool(made), *context), part, false),
-            // Floats with autodiff are of another kind.
+            // Floats with autodiff have another kind of tensor.
             dtype if dtype.is_float() => {
                 let tracked = *context == DispatchAutodiffContext::Enabled(Default::default());
                 let tensor = of(BackendTensor::Float(made), DispatchAutodiffContext::Disabled);

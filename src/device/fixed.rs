@@ -9,11 +9,11 @@ use burn::tensor::{DType, Shape, Tensor, kind::Basic};
 #[derive(Default)]
 pub(super) struct Values(#[cfg(feature = "cuda")] Option<CubeTensor>);
 
-/// What is known of one tensor of a batch that stays where it is.
+/// One tensor of a batch that stays where it is.
 pub(super) struct Fixed {
     shape: Shape,
     dtype: DType,
-    /// `None` where no recording knows addresses: there a tensor is replaced.
+    /// `None` on devices that record no addresses: there a tensor is replaced.
     #[cfg(feature = "cuda")]
     memory: Option<FixedTensor>,
 }
@@ -57,7 +57,7 @@ impl Fixed {
         Err(format!("it is {is}, and was {was} in the first batch"))
     }
 
-    /// Whether a tensor is the one that stays. Always true where none stays.
+    /// Whether a tensor is the one that stays. Always true on devices where tensors are replaced.
     pub(super) fn is<const D: usize, K: Basic>(&self, tensor: &Tensor<D, K>) -> bool {
         #[cfg(feature = "cuda")]
         if let Some(memory) = &self.memory {
@@ -100,7 +100,7 @@ impl Fixed {
     /// Asks whether the last copy went well, as far as that is known. Does not wait for the device.
     ///
     /// # Errors
-    /// What the device says.
+    /// The error that the device reports.
     pub(super) fn check(&self) -> Result<(), String> {
         #[cfg(feature = "cuda")]
         if let Some(memory) = &self.memory {

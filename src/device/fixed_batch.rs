@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use std::{mem, slice};
 
 /// Device tensors that stay where they are, while each batch brings new values. For a step that is recorded once, as a
-/// CUDA graph, with Burn's [`capture`](burn::tensor::capture): what was recorded reads its inputs at the addresses that
-/// they had then.
+/// CUDA graph, with Burn's [`capture`](burn::tensor::capture): a recorded step reads its inputs at the addresses that
+/// they had when it was recorded.
 ///
 /// ```
 /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
@@ -52,7 +52,8 @@ use std::{mem, slice};
 /// `set` is an error on another thread.
 ///
 /// **All tensors of [`batch`](Self::batch) change with `set`**, also those that were taken before: they are the same
-/// memory. So do views of them, such as those of `reshape`, `slice` and `transpose`. What was computed with them stays.
+/// memory. So do views of them, such as those of `reshape`, `slice` and `transpose`. Tensors that were computed from
+/// them do not change.
 ///
 /// The memory is kept as long as the `FixedBatch` or one of its tensors. A CPU backend records nothing, and `replay`
 /// runs the closure again. There `set` replaces the tensors, so let the closure call `batch` each time, as above.
@@ -72,7 +73,7 @@ impl<O: MapTensors + Clone> FixedBatch<O> {
     /// # Errors
     /// [`Error::Config`], if a tensor is followed by autodiff or is quantized, if its device is an accelerator but none of
     /// CubeCL (CUDA, wgpu), if the feature `cuda` is missing on an accelerator, if a step is being recorded, or if
-    /// `map_tensors` computes. [`Error::Device`], if the device has no memory for it.
+    /// `map_tensors` computes. [`Error::Device`], if the device has no memory for the batch.
     pub fn new(batch: O) -> Result<Self, Error> {
         let mut first = First { tensors: Vec::new(), problem: None };
         let batch = batch.map_tensors(&mut first);
@@ -96,8 +97,8 @@ impl<O: MapTensors + Clone> FixedBatch<O> {
         self.batch.lock().clone()
     }
 
-    /// Puts the values of a batch into the tensors that stay. Does not wait for the device. Waits until Burn has launched
-    /// what the calling thread has asked for.
+    /// Puts the values of a batch into the tensors that stay. Does not wait for the device. It waits until Burn has
+    /// launched all that the calling thread has asked for.
     ///
     /// # Errors
     /// [`Error::Config`], if a tensor has another shape or dtype than in the first batch, or if there are more tensors or
@@ -124,7 +125,7 @@ impl<O: MapTensors + Clone> FixedBatch<O> {
     }
 }
 
-/// Asks whether copies went well, as far as that is known.
+/// Asks whether the copies went well, as far as it is known.
 fn check(tensors: &[Fixed]) -> Result<(), Error> {
     let place = Place::batch(Stage::Finish, BatchKey::NONE);
     tensors.iter().try_for_each(Fixed::check).map_err(|message| Error::Device { place, message })
@@ -151,7 +152,7 @@ impl TensorMapper for First {
     }
 }
 
-/// Sees whether a batch has the tensors that stay.
+/// Checks whether a batch has the tensors that stay.
 struct Same<'a> {
     tensors: slice::Iter<'a, Fixed>,
     same: bool,
@@ -169,7 +170,7 @@ struct NewValues<'a> {
     tensors: &'a [Fixed],
     seen: usize,
     problem: Option<String>,
-    /// Those of each tensor, if there was no problem.
+    /// The values of each tensor, if there was no problem.
     values: Vec<Values>,
 }
 

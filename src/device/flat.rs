@@ -22,7 +22,7 @@ pub(crate) struct FlatTensor {
     pub(crate) range: Range<usize>,
     pub(crate) dtype: DType,
     pub(crate) shape: Shape,
-    /// The values of bytes, if the device makes the tensor of rows of images.
+    /// The value of each byte of a picture, if the rows are images that the device decodes.
     pub(crate) images: Option<Arc<Values>>,
 }
 
@@ -33,7 +33,7 @@ impl FlatTensor {
     }
 }
 
-/// Decodes the file of a row on the host, as bytes in planes. For files that the device refuses.
+/// Decodes the file of a row on the host, as bytes in planes. It is for files that the device refuses.
 pub(crate) type Redo<'a> = &'a dyn Fn(usize, &PictureRow, &[u8]) -> Result<Vec<u8>, Error>;
 
 /// Why the device made no images.
@@ -42,7 +42,7 @@ pub(crate) enum Failure {
     /// A file is refused by the device, and by the host too.
     Sample(Error),
     Device(BoxError),
-    /// A wait failed. The device may still read what it was given.
+    /// A wait failed. The device may still read the bytes that it was given.
     Lost(BoxError),
 }
 
@@ -66,14 +66,14 @@ impl Uploaded {
     }
 }
 
-/// Makes a tensor of a part of some bytes, copied by Burn.
+/// Makes the tensor of `part`, whose values are in `bytes`, copied by Burn.
 pub(super) fn tensor_of(bytes: &bytes::Bytes, kind: MemoryKind, part: &FlatTensor, device: &Device) -> AnyTensor {
     let property = if kind.is_pinned() { AllocationProperty::Pinned } else { AllocationProperty::Other };
     let values = (part.bytes() > 0).then(|| Bytes::from_shared(bytes.slice(part.range.clone()), property));
     made(values, part, device)
 }
 
-/// Makes a tensor of the values of a part, or of none.
+/// Makes the tensor of `part` from its values, or without values if it has none.
 pub(super) fn made(values: Option<Bytes>, part: &FlatTensor, device: &Device) -> AnyTensor {
     let dtype = stored(part.dtype, device);
     match dtype {
@@ -83,8 +83,8 @@ pub(super) fn made(values: Option<Bytes>, part: &FlatTensor, device: &Device) ->
     }
 }
 
-/// Returns the dtype in which the device stores values. If it stores booleans in a byte too, they are taken as they
-/// are.
+/// Returns the dtype in which the device stores values. If the device also stores booleans in a byte, their bytes are
+/// taken as they are.
 pub(super) fn stored(dtype: DType, device: &Device) -> DType {
     if !dtype.is_bool() {
         return dtype;
@@ -132,7 +132,7 @@ fn shaped<K: Basic + 'static>(
     })
 }
 
-/// Makes a tensor of a part from Burn's inner tensor.
+/// Makes the tensor of `part` from Burn's inner tensor.
 #[cfg(feature = "cuda")]
 pub(super) fn ranked<K: Autodiff + 'static>(inner: DispatchTensor, part: &FlatTensor, autodiff: bool) -> AnyTensor {
     with_rank!(part.shape, RANK => {

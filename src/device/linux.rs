@@ -1,4 +1,4 @@
-//! What only Linux has: huge pages near a device.
+//! Huge pages near a device, which only Linux has.
 #![expect(unsafe_code)]
 
 use memmap2::{Advice, MmapMut};
@@ -24,10 +24,10 @@ impl Mapping {
     /// # Errors
     /// The system's error, in words.
     pub(crate) fn new(bytes: usize, node: Option<u32>) -> Result<Self, String> {
-        let mapped = bytes.checked_add(HUGE).ok_or("the size overflows")?; // room to align; untouched memory is free
+        let mapped = bytes.checked_add(HUGE).ok_or("the size overflows")?; // the extra bytes are room to align; untouched memory costs nothing
         let pages = MmapMut::map_anon(mapped).map_err(|error| format!("mmap: {error}"))?;
         let start = pages.as_ptr().align_offset(HUGE);
-        // All three are advice. A refusal leaves ordinary pages, pages on any node, or pages that a child gets.
+        // All three calls are advice. Where one is refused, pages are ordinary, on any node, or given to children too.
         // A write after a fork may move the page of the parent. A device would go on reading the old page.
         let _ = pages.advise(Advice::DontFork);
         let _ = pages.advise_range(Advice::HugePage, start, bytes);
@@ -46,7 +46,7 @@ impl Mapping {
         &mut self.pages[self.start..][..self.bytes]
     }
 
-    /// Makes the pages exist, in parallel, by zeros. Call it before the memory is handed out.
+    /// Makes the pages exist by writing zeros to them, in parallel. Call it before the memory is handed out.
     pub(crate) fn touch(&mut self) {
         let part = self.bytes.div_ceil(TOUCHERS).next_multiple_of(HUGE);
         thread::scope(|scope| {

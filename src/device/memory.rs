@@ -3,16 +3,17 @@
 use super::target::Target;
 use crate::memory::free_memory;
 
-/// What is known of a device's memory, in bytes.
+/// A device's memory in bytes, as far as it is known.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DeviceMemory {
     pub(crate) free: Option<usize>,
-    /// The most that can be allocated at once.
+    /// The most bytes that can be allocated at once.
     pub(crate) largest: Option<usize>,
 }
 
 impl Target {
-    /// Asks the device. A CPU backend has what the system has. Of others than CUDA nothing is known.
+    /// Asks the device. A CPU backend has what the system has. Nothing is known of accelerators other than CUDA
+    /// devices.
     pub(crate) fn memory(&self) -> DeviceMemory {
         if self.host {
             return DeviceMemory { free: free_memory(), largest: None };

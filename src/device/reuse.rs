@@ -1,8 +1,8 @@
 //! Which blocks of device memory are free, and which are given back first.
 
 /// Returns those of the launched blocks that are free. Each comes with its owner and with the number of its event, and
-/// the events of an owner are reached in the order of their numbers. So no more is asked about an owner once one of its
-/// blocks is not free.
+/// the events of an owner are reached in the order of their numbers. So once a block of an owner is not free, its later
+/// blocks are not asked about.
 pub(super) fn reached<O: PartialEq, B>(
     mut launched: Vec<(u64, O, B)>,
     mut is_reached: impl FnMut(&B) -> bool,
@@ -22,11 +22,11 @@ pub(super) fn reached<O: PartialEq, B>(
     free
 }
 
-/// Returns which blocks go, from the first to the last, so that `most` of those that may go stay. `blocks` says of each
-/// whose it is, and what it is worth if it may go. The block that was used last comes last.
+/// Returns which blocks go, from the first to the last, so that `most` of those that may go stay. `blocks` has the
+/// owner of each block, and the block's worth if it may go. The block that was used last comes last.
 ///
-/// The worth counts first. Then those go whose owner has used a block the longest time ago. Of one owner those go that
-/// were used the longest time ago.
+/// Blocks of the least worth go first. Among equal ones, the blocks of the owner whose last use of a block is the
+/// longest ago go first, and among these the blocks that were used the longest time ago.
 pub(super) fn surplus<O: PartialEq, W: Ord + Copy>(blocks: &[(O, Option<W>)], most: usize) -> Vec<usize> {
     let last_use = |owner: &O| blocks.iter().rposition(|(other, _)| other == owner);
     let may_go = blocks.iter().enumerate().filter_map(|(at, (owner, worth))| Some(((*worth)?, last_use(owner), at)));
@@ -59,7 +59,8 @@ mod tests {
     fn the_blocks_of_the_owner_that_took_nothing_for_longest_go_first() {
         assert_eq!(surplus(&blocks("AABBB"), 3), [0, 1]);
         assert_eq!(surplus(&blocks("AABBB"), 2), [0, 1, 2], "then the others', the one used first before the rest");
-        // What `b` used last is with the step. `a` has used nothing since, although all that `b` has free is older.
+        // The block that `b` used last is with the step. `a` has used no block since, although all free blocks of `b`
+        // are older.
         assert_eq!(surplus(&blocks("BBAAb"), 2), [2, 3]);
         assert_eq!(surplus(&blocks("CAAB"), 2), [0, 1]);
     }

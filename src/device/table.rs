@@ -69,7 +69,7 @@ impl Table {
         })
     }
 
-    /// Cuts all rows to their first `width` values. While it does, the old table and the new one are both there.
+    /// Cuts all rows to their first `width` values. Meanwhile the old table and the new one are both in memory.
     pub(crate) fn cut(self, width: usize) -> Self {
         map_any!(self, tensor => {
             let [rows, _] = tensor.dims();
@@ -91,12 +91,12 @@ impl Table {
     }
 }
 
-/// Makes the tensor of a batch: so many of the gathered rows, from a first one on, in this shape. Burn's backends only
-/// refer to the memory of the gathered rows, where their alignment allows it.
+/// Makes the tensor of a batch from gathered rows: the rows from this number on that the shape has room for. Burn's
+/// backends only refer to the memory of the gathered rows, where their alignment allows it.
 pub(crate) type Gathered = Box<dyn Fn(usize, &Shape) -> AnyTensor + Send + Sync>;
 
-/// It is allocated with one dimension, since CubeCL pads the rows of two. And it is allocated to stay: other memory of
-/// the device is in pages, whose size would follow the largest tensor.
+/// Makes a tensor of two dimensions. It is allocated with one dimension, since CubeCL would pad its rows. And it is
+/// allocated to stay: other memory of the device is in pages, whose size would follow the largest tensor.
 fn matrix<K: Basic>(rows: usize, width: usize, dtype: DType, pad: Option<&[u8]>, device: &Device) -> Tensor<2, K> {
     let values = rows * width;
     let empty = device.memory_persistent_allocations((), |()| Tensor::<1, K>::empty([values], (device, dtype)));

@@ -7,13 +7,13 @@ use crate::{
 use burn::tensor::Device;
 use std::sync::Arc;
 
-/// Where batches go.
+/// The device that batches go to.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) device: Device,
-    /// The device computes in host memory: bytes are handed over without a copy, and there are no streams.
+    /// Whether the device computes in host memory. Then bytes are handed over without a copy, and there are no streams.
     pub(crate) host: bool,
-    /// What decodes images there.
+    /// The decoder of images on the device, if images are decoded there.
     #[cfg(feature = "cuda")]
     pub(super) engine: Option<Arc<super::decode::Engine>>,
 }
@@ -34,10 +34,10 @@ impl Target {
         }
     }
 
-    /// Returns the same target with what decodes JPEGs there.
+    /// Returns the target with a decoder of JPEGs on its device.
     ///
     /// # Errors
-    /// The reason in words, if nothing does.
+    /// The reason in words, if the device cannot decode them.
     pub(crate) fn decoding(self) -> Result<Self, BoxError> {
         #[cfg(feature = "cuda")]
         if let Some(ordinal) = crate::device::cuda_context::ordinal(&self.device) {

@@ -28,22 +28,22 @@ pub(crate) enum Breaks {
     Panic {
         after: usize,
     },
-    /// As images are decoded, with an error or with a panic.
+    /// While images are decoded, with an error or with a panic.
     Decode,
     PanicInDecode,
-    /// In the wait for images: what the device was given may still be read.
+    /// In the wait for images. The device may still read the bytes that it was given.
     LostInDecode,
     /// In the wait for the copies.
     Settle,
-    /// In the wait for the copies. Their end is never known, so what they read is kept for ever.
+    /// In the wait for the copies. Their end is never known, so the bytes that they read are kept for ever.
     Lost,
-    /// Nowhere. But the device uses what it was sent up to some time, or for ever.
+    /// Nowhere, but the device uses the batches that it was sent for some time, or for ever.
     Keeps {
         until: Option<Instant>,
     },
 }
 
-/// What a transfer thread asks of its device.
+/// A call of a transfer thread to its device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum DeviceCall {
     Open,
@@ -159,7 +159,7 @@ impl<B> Drop for Fake<B> {
     }
 }
 
-/// Makes the tensor of rows of images, on the host, by what is for files that a device refuses.
+/// Makes the tensor of rows of images on the host, by `redo`, which is for files that a device refuses.
 fn images(
     (slot, long): (&Slot, &LongFiles),
     part: &FlatTensor,

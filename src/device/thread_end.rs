@@ -6,7 +6,7 @@ thread_local! {
     static LIFE: Arc<()> = Arc::default();
 }
 
-/// Knows a thread, and does not keep it.
+/// Refers to a thread, and keeps nothing of it alive.
 #[derive(Debug)]
 pub(super) struct Life(Weak<()>);
 

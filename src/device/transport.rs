@@ -1,4 +1,4 @@
-//! What copies to a device: Burn, or the crate itself.
+//! Ways to copy to a device: by Burn, or by the crate itself.
 
 #[cfg(feature = "cuda")]
 use super::cuda_copy::CopyStream;
@@ -11,12 +11,12 @@ use super::{
 };
 use crate::{fault::BoxError, memory::Slot, picture_row::LongFiles, vocabulary::MemoryKind};
 
-/// What copies batches to a device. Each transfer thread has its own.
+/// A way to copy batches to a device. Each transfer thread has its own.
 pub(crate) trait Transport {
-    /// Makes those parts of a slot on the device that are images.
+    /// Makes the images of a slot on the device.
     ///
     /// # Errors
-    /// If the device fails, or a file can be decoded neither there nor by `redo`.
+    /// If the device fails, or if neither the device nor `redo` can decode a file.
     fn decode(
         &mut self,
         target: &Target,
@@ -48,7 +48,7 @@ pub(crate) trait Transport {
     /// The device's error. The device may still read the slot then.
     fn settle(&mut self, target: &Target, bytes: usize) -> Result<(), BoxError>;
 
-    /// Releases what was dropped on this thread.
+    /// Releases the tensors that this thread has dropped.
     ///
     /// # Errors
     /// The device's error.
@@ -56,8 +56,8 @@ pub(crate) trait Transport {
         Ok(target.device.flush()?)
     }
 
-    /// Returns what tells whether the device still uses the memory of the last batch, and the bytes of that batch.
-    /// Returns `None` where that cannot be known.
+    /// Returns a function that tells whether the device still uses the memory of the last batch, and the bytes of that
+    /// batch. Returns `None` where it cannot be known.
     fn in_use(&mut self) -> Option<(InUse, usize)> {
         None
     }
@@ -98,9 +98,9 @@ impl Transport for Burn {
             return Ok(());
         }
         // Each flush frees what was sent before the previous flush, so two flushes free everything. The first flush
-        // would wait for the copies on the device-runner thread. So `sync` waits for them here first. It is left out for
-        // copies that are over sooner than its round trip.
-        if bytes >= SMALL {
+        // would wait for the copies on the device-runner thread. So `sync` waits for them here first. Small copies need
+        // no `sync`: they are over sooner than its round trip takes.
+        if bytes >= SMALL_COPY {
             target.device.sync()?;
         }
         target.device.flush()?;
@@ -137,7 +137,7 @@ impl Transport for CopyStream {
     }
 
     fn settle(&mut self, _: &Target, bytes: usize) -> Result<(), BoxError> {
-        Ok(self.wait(bytes < SMALL)?)
+        Ok(self.wait(bytes < SMALL_COPY)?)
     }
 
     fn in_use(&mut self) -> Option<(InUse, usize)> {
@@ -145,5 +145,5 @@ impl Transport for CopyStream {
     }
 }
 
-/// Copies of fewer bytes are over in about ten microseconds.
-const SMALL: usize = 1 << 20;
+/// Copies of fewer bytes are over sooner than a thread goes to sleep and wakes up.
+const SMALL_COPY: usize = 1 << 20;

@@ -24,7 +24,7 @@ pub(crate) struct Uploader {
     target: Target,
     /// The CubeCL stream of the thread that takes the batches.
     consumer: StreamId,
-    /// Memory of the device is kept for so many batches though nothing uses it.
+    /// The most batches whose memory on the device is kept though nothing uses it.
     most: usize,
 }
 
@@ -34,7 +34,7 @@ impl Uploader {
         Self { transport: Box::new(Burn), target: target.clone(), consumer: StreamId::current(), most: 0 }
     }
 
-    /// The way of a transport that is opened here. If it cannot be opened, Burn's own.
+    /// The way of the transport that `open` returns. If it cannot be opened, Burn's own way.
     pub(crate) fn open(target: &Target, open: impl FnOnce() -> Result<Box<dyn Transport>, BoxError>) -> Self {
         THREADS.enter(&target.device);
         let uploader = Self::burn(target);
@@ -53,12 +53,13 @@ impl Uploader {
         (self.consumer, self.most) = (consumer, most);
     }
 
-    /// Whom a batch of these parts is copied for. Each part has a block of memory.
+    /// The thread that a batch of these tensors is copied for, and what is kept for it. Each tensor has a block of
+    /// memory.
     fn aim_of(&self, parts: &[FlatTensor]) -> Aim {
         Aim { consumer: self.consumer, batches: self.most, fields: parts.len() }
     }
 
-    /// Makes those parts of a slot on the device that are images. Blocks until they are there.
+    /// Makes the images of a slot on the device. Blocks until they are there.
     ///
     /// # Errors
     /// If the device fails or has no memory, or a file can be decoded neither there nor by `redo`. [`Error::Device`] if
@@ -100,8 +101,9 @@ impl Uploader {
         })
     }
 
-    /// Copies the parts of a slot to the device, but for images that the device makes. Blocks until they are there and
-    /// the slot is free. Returns a tensor for each part that was copied, of the kind that its dtype calls for.
+    /// Copies the tensors of a slot to the device, without the images that the device makes. Blocks until they are
+    /// there and the slot is free. Returns a tensor for each part that was copied, of the kind that its dtype calls
+    /// for.
     ///
     /// # Errors
     /// If the device has no memory for it or refuses a copy. [`Error::Device`] if the copies did not end well. Then the
@@ -113,14 +115,14 @@ impl Uploader {
         let parts: Vec<FlatTensor> = parts.iter().filter(|part| part.images.is_none()).cloned().collect();
         let total = parts.iter().map(FlatTensor::bytes).sum();
         let tensors = guard(place, || self.transport.start(&self.target, bytes, kind, &parts, aim));
-        // Also after a failure: a part of the batch may be on its way.
+        // This is done also after a failure, since a part of the batch may be on its way.
         let Err(error) = self.settle(total, place) else { return tensors };
         drop(tensors);
-        give_up(); // does nothing if the slot has come back by now
+        give_up(); // this does nothing if the slot has come back by now
         Err(error)
     }
 
-    /// Releases what was dropped on this thread. Burn's fusion keeps it until more work comes here.
+    /// Releases what was dropped on this thread. Burn's fusion keeps it until this thread has more work.
     pub(crate) fn flush(&mut self, place: Place) -> Result<(), Error> {
         guard(place, || self.transport.flush(&self.target))
     }
@@ -135,7 +137,7 @@ impl Uploader {
     pub(crate) fn close(self) {
         let Self { transport, target, .. } = self;
         let closed = guard(Place::batch(Stage::Transfer, BatchKey::NONE), || {
-            drop(transport); // a copy stream lets go of its memory, before the pools that it is of are cleaned up
+            drop(transport); // a copy stream must release its memory before the pools of that memory are cleaned up
             // CubeCL keeps the memory pools of its streams. Freeing what can be freed stalls everybody on the device,
             // so only the last loader on it does that.
             if THREADS.leave(&target.device) && !target.host {

@@ -1,4 +1,4 @@
-//! How many batches the device may hold.
+//! Limits how many batches the device may hold.
 
 use crate::observe::OnDevice;
 use parking_lot::Mutex;
@@ -11,36 +11,35 @@ use std::{
 /// done.
 pub(crate) type InUse = Box<dyn Fn() -> bool + Send>;
 
-/// What a batch found when it was to go to the device.
+/// Whether there was room for a batch when it was to go to the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
     /// There was room.
     Free,
-    /// There was none, until a batch was released.
+    /// There was no room until a batch was released.
     Released,
-    /// There was none, and nothing was released in time. It was let in nevertheless.
+    /// There was no room, and no batch was released in time. The batch was let in nevertheless.
     LetIn,
 }
 
 /// How often a waiting thread looks again.
 const LOOK: Duration = Duration::from_micros(100);
-/// How often it asks for a release, while a consumer waits, and how many times. A consumer that waits adds nothing to what
-/// is held back.
+/// How often a waiting thread asks for a release while a consumer waits, and how many times. A few times are enough,
+/// since a consumer that waits drops nothing more.
 const HURRY: Duration = Duration::from_millis(1);
 const HURRIES: u32 = 4;
-/// Work that the device may have queued beyond the batches that are ready, where steps are short: launching them takes
-/// turns.
-const QUEUED: Duration = Duration::from_millis(10);
+/// Where steps are short, the device may have this much work queued beyond the batches that are ready.
+const QUEUED_WORK: Duration = Duration::from_millis(10);
 /// How long a consumer waits for a release before it gets one batch more. `PATIENCE` holds at first, and `NO_PATIENCE`
 /// once `PAUSES` pauses in a row brought no release.
 const PATIENCE: Duration = Duration::from_millis(100);
 const NO_PATIENCE: Duration = Duration::from_millis(5);
 const PAUSES: u32 = 8;
-/// The first release comes late, since devices and kernels are made first. So no more than this counts.
-const START: Duration = Duration::from_millis(250);
-/// A consumer that once kept a number of batches beyond the limit gets as many again soon. That is forgotten when this
-/// many batches in a row have found room.
-const CALM: u32 = 64;
+/// The most that counts of the time to the first release. It comes late, since devices and kernels are made first.
+const FIRST_RELEASE: Duration = Duration::from_millis(250);
+/// A consumer that once kept a number of batches beyond the limit gets as many again soon. The number is forgotten when
+/// this many batches in a row have found room.
+const CALM_BATCHES: u32 = 64;
 
 /// Limits the batches that are in device memory: being copied, ready, or used by work that the device has not done yet.
 /// A training loop launches steps without waiting for them. Without a limit it would take batch after batch, and each
@@ -51,9 +50,10 @@ const CALM: u32 = 64;
 #[derive(derive_more::Debug)]
 #[debug("DeviceWindow {{ limit: {limit}, state: {state:?}, .. }}")]
 pub(crate) struct DeviceWindow {
-    /// Finds out what was released. What was dropped just before is found by a later look: soon if that is urgent.
+    /// Finds out which batches were released. A batch that was just dropped is found released by a later look: by one
+    /// soon after if the argument, `urgent`, is true.
     look: Box<dyn Fn(bool) + Send + Sync>,
-    /// Lets go what was dropped and is still held back.
+    /// Releases batches that the consumer has dropped and Burn still holds back.
     hurry: Box<dyn Fn() + Send + Sync>,
     limit: usize,
     state: Mutex<State>,
@@ -81,16 +81,16 @@ struct State {
 }
 
 impl State {
-    /// Forgets what is not used any more; returns the number of batches in device memory.
+    /// Forgets batches that are not used any more. Returns the number of batches in device memory.
     fn count(&mut self) -> usize {
         let before = self.in_use.len();
         self.in_use.retain(|(in_use, _)| in_use());
         if let Ok(released @ 1..) = u32::try_from(before - self.in_use.len()) {
             let time = self.released.elapsed() / released;
-            // A pause counts little: this limit may be what made it, or the consumer was away.
+            // A long time counts little: this limit may have caused it, or the consumer was away.
             let grown = |mean: Duration| (15 * mean + time.min(16 * mean)) / 16;
             let mean = |mean: Duration| if time < mean { (mean + time) / 2 } else { grown(mean) };
-            self.interval = Some(self.interval.map_or(time.min(START), mean));
+            self.interval = Some(self.interval.map_or(time.min(FIRST_RELEASE), mean));
             self.released = Instant::now();
             (self.last, self.pauses) = (self.released, 0);
         }
@@ -99,7 +99,7 @@ impl State {
 
     /// How many batches beyond the limit keep the device busy for a while.
     fn queued(&self) -> usize {
-        let steps = |interval: Duration| QUEUED.as_micros() / interval.as_micros().max(1);
+        let steps = |interval: Duration| QUEUED_WORK.as_micros() / interval.as_micros().max(1);
         self.interval.map_or(0, |interval| steps(interval).min(64) as usize)
     }
 
@@ -123,15 +123,16 @@ impl State {
     /// Notes that a batch found room.
     fn found_room(&mut self) {
         self.calm += 1;
-        if self.calm >= CALM {
+        if self.calm >= CALM_BATCHES {
             (self.kept, self.calm) = (0, 0);
         }
     }
 }
 
 impl DeviceWindow {
-    /// A window of `limit` batches. `look` finds out which memory was released, where that does not show by itself. It gets
-    /// whether that is urgent. `hurry` lets go what the consumer has dropped and somebody still holds back.
+    /// A window of `limit` batches. `look` finds out which memory was released, on devices where somebody must look.
+    /// Its argument says whether it is urgent. `hurry` releases batches that the consumer has dropped and Burn still
+    /// holds back.
     pub(crate) fn new(
         limit: usize,
         look: impl Fn(bool) + Send + Sync + 'static,
@@ -160,8 +161,8 @@ impl DeviceWindow {
     /// Waits until one more batch may go to the device, with `epochs` epochs in progress. `starved` says how long a
     /// consumer has waited for a batch, or `None` once nobody waits for this one.
     ///
-    /// Returns what room it found. [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be sent any
-    /// more.
+    /// Returns whether it found room. [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be
+    /// sent any more.
     pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>) -> Option<Room> {
         let mut hurried = (0, Duration::ZERO);
         let mut room = Room::Free;
@@ -182,7 +183,7 @@ impl DeviceWindow {
                     drop(state);
                     room = Room::Released;
                     hurried = match hurried {
-                        (_, before) if starved < before => (0, Duration::ZERO), // it waits for another batch now
+                        (_, before) if starved < before => (0, Duration::ZERO), // the consumer waits for another batch now
                         (times @ ..HURRIES, before) if starved >= before + HURRY => {
                             (self.hurry)();
                             (times + 1, starved)
@@ -245,7 +246,7 @@ mod tests {
             while entered.load(SeqCst) < done + 3 {
                 thread::sleep(LOOK);
             }
-            thread::sleep(2 * QUEUED); // a step so long that nothing need be queued
+            thread::sleep(2 * QUEUED_WORK); // a step so long that nothing need be queued
             assert_eq!(entered.load(SeqCst), done + 3);
             released.fetch_add(1, SeqCst);
         }
@@ -277,14 +278,14 @@ mod tests {
                 window.copied(batch(6 * cycle + number, &released));
             }
             times.push(start.elapsed());
-            thread::sleep(3 * PATIENCE); // it works on six batches together
+            thread::sleep(3 * PATIENCE); // the consumer works on six batches together
             released.fetch_add(6, SeqCst);
         }
         let (first, last) = (times[0], times[3]);
         assert!(first >= 3 * PATIENCE && last < PATIENCE, "{times:?}");
     }
 
-    /// What is dropped is held back until somebody asks.
+    /// Dropped batches are held back until somebody asks for them.
     #[test]
     fn a_consumer_that_waits_gets_back_what_was_held_back() {
         let released = Arc::new(AtomicUsize::new(0));

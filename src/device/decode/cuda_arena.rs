@@ -18,7 +18,8 @@ impl Arena {
         Self { start: 0, bytes: 0, context: Arc::clone(context) }
     }
 
-    /// Returns the start of at least `bytes` bytes. What was there may be gone. Nothing on the device may use it.
+    /// Returns the start of at least `bytes` bytes. Earlier values there may be gone. Nothing on the device may use the
+    /// memory.
     pub(super) fn start(&mut self, bytes: usize) -> Result<CUdeviceptr, DriverError> {
         if bytes > self.bytes {
             self.free()?;

@@ -39,8 +39,8 @@ const ALIGN: usize = 256;
 /// Words of an entry of the kernels' table: the head of a row, two addresses, a pitch, a sum, and one to align it.
 const ENTRY: usize = PictureRow::WORDS + 8;
 
-/// What decodes on a device. All loaders of the process share it, since the engines take the files of one thread at the
-/// full speed of all engines.
+/// The decoder of a device. All loaders of the process share it, since the files of one thread keep all engines at full
+/// speed.
 #[derive(derive_more::Debug)]
 #[debug("Engine")]
 pub(crate) struct Engine {
@@ -52,7 +52,8 @@ pub(crate) struct Engine {
 
 /// The library, with a stream of its own.
 struct OnStream {
-    /// `None` once it is not known what the library still does: then it is kept for ever, and decodes nothing more.
+    /// `None` once it is not known what the library still does. The library is then kept for ever, and decodes nothing
+    /// more.
     nvjpeg: Option<Nvjpeg>,
     stream: CUstream,
     decoded: CUevent,
@@ -84,9 +85,9 @@ struct PlacedRow<'a> {
     bytes: &'a [u8],
     offset: usize,
     pitch: usize,
-    /// The bytes of the result.
+    /// The bytes of the row's pixels.
     pixels: usize,
-    /// Where the bytes before a contrast go.
+    /// Where in the arena the bytes before a contrast go.
     before: usize,
 }
 
@@ -121,8 +122,8 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Makes the images of rows at `out`, on the device. Returns when they are there. `stream` is the calling thread's:
-    /// the kernel runs on it, behind what it waits for.
+    /// Makes the images of rows at `out`, on the device. Returns when they are there. `stream` is the calling thread's.
+    /// The kernel runs on it, behind the work that the stream waits for.
     ///
     /// # Safety
     /// `out` has room for all images, and nothing uses it but what is queued on `stream`.
@@ -241,8 +242,8 @@ impl Engine {
         launched.map_err(Failure::Device)
     }
 
-    /// Decodes the files among some rows into an arena. Returns the pixels of those that the device refuses, and makes
-    /// them entries of pixels.
+    /// Decodes the files among some rows into an arena. Files that the device refuses are decoded by `redo`. Returns
+    /// their pixels, and turns their rows into rows of pixels.
     fn pictures(
         &self,
         entries: &mut [PlacedRow<'_>],
@@ -274,7 +275,7 @@ fn failed(error: DriverError) -> Failure {
 }
 
 impl OnStream {
-    /// Decodes files, and waits until the pixels are there. If some are refused, notes which.
+    /// Decodes files, and waits until the pixels are there. Adds files that are refused to `refused`.
     fn decode(
         &mut self,
         entries: &[PlacedRow<'_>],
@@ -304,8 +305,8 @@ impl OnStream {
             reached.or_else(|_| result::stream::synchronize(self.stream))
         };
         let Err(error) = decoded else { return waited.map_err(|error| self.lose(error.into())) };
-        // The library may have begun a part of it, on streams of its own that nothing joins after an error. They end with
-        // its state.
+        // The library may have begun some files on streams of its own, which nothing joins after an error. These
+        // streams end with its state.
         if let Err(error) = waited.map_err(BoxError::from).and_then(|()| nvjpeg.end_state()) {
             return Err(self.lose(error));
         }
@@ -314,13 +315,13 @@ impl OnStream {
             refused.push(files[0]);
             return Ok(());
         }
-        // One bad file fails the call. The halves find it.
+        // One bad file fails the call. It is found by calls for each half of the files.
         let (first, second) = files.split_at(files.len() / 2);
         self.decode(entries, first, at, refused)?;
         self.decode(entries, second, at, refused)
     }
 
-    /// Keeps the library for ever: it is not known what it still does.
+    /// Keeps the library for ever, since it is not known what the library still does.
     fn lose(&mut self, error: BoxError) -> Failure {
         mem::forget(self.nvjpeg.take());
         Failure::Lost(error)
@@ -351,7 +352,7 @@ impl Drop for OnStream {
 /// Lays out the pictures of the next rows in an arena: as many as fit, at least one. Returns their bytes.
 ///
 /// # Errors
-/// If the head of a row says what no row has.
+/// If the head of a row is wrong.
 fn group<'a>(images: &Images<'a>, rows: Range<usize>) -> Result<(Vec<PlacedRow<'a>>, usize), HeadError> {
     let (mut entries, mut end) = (Vec::with_capacity(rows.len()), 0usize);
     for row in rows {

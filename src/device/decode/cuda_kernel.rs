@@ -1,7 +1,7 @@
 //! The kernels that make the images of a batch from decoded pictures (`resample.cu`), compiled by NVRTC at run time.
 //!
-//! They are not CubeCL's: CubeCL launches on the stream of a thread, behind the step. These run beside the step, on the
-//! stream that copies.
+//! They do not use CubeCL, which launches on the stream of a thread, behind the step. These kernels run beside the
+//! step, on the stream that copies.
 #![expect(unsafe_code)]
 
 use crate::{device::cuda_context::InContext, fault::BoxError};
@@ -17,7 +17,7 @@ use std::{
     sync::Arc,
 };
 
-/// A block is one row of an image.
+/// The threads of a block. A block makes one row of an image.
 const THREADS: u32 = 256;
 
 /// The kernels, loaded on a device.
@@ -33,7 +33,7 @@ unsafe impl Send for Kernel {}
 // SAFETY: as above; launches of several threads do not disturb each other.
 unsafe impl Sync for Kernel {}
 
-/// Where a launch finds what it needs, all of it on the device.
+/// The addresses and sizes that a launch needs. All addresses are on the device.
 pub(super) struct Launch {
     /// An entry for each image.
     pub(super) table: CUdeviceptr,

@@ -69,7 +69,7 @@ pub(super) struct File<'a> {
 pub(super) struct Nvjpeg {
     functions: Functions,
     handle: Handle,
-    /// Null until it is needed.
+    /// Null until a file is decoded.
     state: State,
     /// The number of files that the state is set up for.
     files: usize,
@@ -163,11 +163,11 @@ impl Nvjpeg {
         check("nvjpegJpegStateCreate", status)
     }
 
-    /// Ends the state, and with it all that a call which failed has begun. The next call makes a new one. The calling
+    /// Ends the state, and with it all that a failed call has begun. The next call makes a new state. The calling
     /// thread is in the context of this decoder, and has waited for the stream of that call.
     ///
     /// # Errors
-    /// If the library refuses that. Then it is not known what it still does.
+    /// If the library refuses to end it. Then it is not known what the library still does.
     pub(super) fn end_state(&mut self) -> Result<(), BoxError> {
         let state = mem::replace(&mut self.state, ptr::null_mut());
         self.files = 0;
@@ -206,7 +206,7 @@ impl Nvjpeg {
     /// go on: wait for the stream, and then call [`end_state`](Self::end_state).
     pub(super) unsafe fn decode(&mut self, files: &[File<'_>], stream: CUstream) -> Result<(), BoxError> {
         let count = c_int::try_from(files.len())?;
-        // What is written is as large as the library thinks that the file is.
+        // The library writes as many pixels as it reads from the file itself.
         if files.iter().any(|file| self.size(file.bytes) != Some((file.columns, file.rows))) {
             return Err("a file has another size than its first header says".into());
         }
@@ -325,7 +325,7 @@ mod tests {
         unsafe { nvjpeg.decode(&files, ptr::null_mut()) }
     }
 
-    /// What a call has begun may go on after its error. It ends with the state.
+    /// Work that a call has begun may go on after the call's error. It ends with the state.
     #[test]
     fn after_an_error_the_state_is_a_new_one() {
         let mut nvjpeg = nvjpeg();
