@@ -48,7 +48,7 @@ impl From<burn_shards::Blocks> for Blocks {
     }
 }
 
-/// Does nothing for local files: the system reads those ahead.
+/// Does nothing for local files, which the system reads ahead.
 #[cfg(feature = "remote")]
 impl<T> ReadAhead for Rows<T> {
     fn begin(&self, order: Box<dyn Iterator<Item = usize> + Send>) -> Guard {

@@ -1,4 +1,4 @@
-//! A row of images that the device decodes: what is in it, and what is to be made of it.
+//! The head of a row whose image the device decodes: what the row holds, and what is to be made of it.
 
 use bytemuck::{Pod, Zeroable};
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 #[repr(C)]
 pub(crate) struct PictureRow {
     pub(crate) kind: PictureKind,
-    /// The bytes that follow. Of a JPEG that is longer than the row, the place of the row in its batch.
+    /// The number of bytes that follow. For a JPEG that is longer than the row, the place of the row in its batch.
     pub(crate) bytes: u32,
     /// Columns and rows of the stored picture.
     pub(crate) stored: [u32; 2],
@@ -29,12 +29,12 @@ pub(crate) struct PictureRow {
     pub(crate) mirror: [i32; 2],
     /// Columns and rows of the result.
     pub(crate) seen: [u32; 2],
-    /// Changes of its colours: each a kind (1 to 4: brightness, contrast, saturation, hue; 0 is none) and the bits of its
-    /// strength.
+    /// Changes of the colours: each has a kind (1 to 4: brightness, contrast, saturation, hue; 0 is none) and the bits
+    /// of its strength.
     pub(crate) changes: [[u32; 2]; 6],
-    /// A part of it that gets one colour in the end: left, top, width, height. Without columns there is none.
+    /// A part of the result that gets one colour in the end: left, top, width, height. A width of 0 means no such part.
     pub(crate) erased: [u32; 4],
-    /// Its red, green and blue, from the lowest byte up.
+    /// The red, green and blue of that part, from the lowest byte up.
     pub(crate) colour: u32,
 }
 
@@ -58,7 +58,7 @@ impl PictureRow {
     /// The kind of a change that depends on the mean of all pixels.
     pub(crate) const CONTRAST: u32 = 2;
 
-    /// All of it is words of 32 bits.
+    /// The head in words of 32 bits.
     #[cfg(feature = "cuda")]
     pub(crate) const WORDS: usize = size_of::<Self>() / 4;
 
@@ -80,7 +80,7 @@ impl PictureRow {
     /// head says and check nothing. So all of it is checked here.
     ///
     /// # Errors
-    /// If the head says what no row has.
+    /// If the head is wrong for any row.
     #[cfg_attr(not(any(feature = "cuda", test)), expect(dead_code, reason = "only CUDA decodes on the device"))]
     pub(crate) fn open<'a>(
         row: &'a [u8],
@@ -113,9 +113,9 @@ impl PictureRow {
         self.expect("part", all(self.part, LONGEST_STORED))?;
         let straight = matches!((self.across, self.down), ([-1 | 1, 0], [0, -1 | 1]) | ([0, -1 | 1], [-1 | 1, 0]));
         self.expect("across", straight)?;
-        self.expect("resized", all(self.resized, LONGEST))?;
+        self.expect("resized", all(self.resized, LONGEST_SIDE))?;
         self.expect("filter", self.filter <= 2)?;
-        self.expect("seen", self.seen == result && all(result, LONGEST))?;
+        self.expect("seen", self.seen == result && all(result, LONGEST_SIDE))?;
         self.expect("mirror", self.mirror.into_iter().all(|step| step.abs_diff(0) == 1))?;
         let [columns, rows] = self.part.map(|side| i64::from(side) - 1);
         for (axis, side) in result.into_iter().enumerate() {
@@ -138,13 +138,13 @@ impl PictureRow {
     }
 }
 
-/// The longest side of a stored picture. NVIDIA's engines take no longer one, and the kernel has 48 KiB for a line.
+/// The longest side of a stored picture. NVIDIA's engines take no longer side, and the kernel has 48 KiB for a line.
 const LONGEST_STORED: u32 = 16_384;
 /// The longest side of any other picture.
-const LONGEST: u32 = 65_535;
+const LONGEST_SIDE: u32 = 65_535;
 
-/// What is wrong with the head of a row. This crate writes the rows. So it is a fault of this crate, or some code wrote to
-/// memory that is not its own.
+/// What is wrong with the head of a row. This crate writes the heads. So a wrong one is a fault of this crate, or some
+/// code has written to memory that is not its own.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum HeadError {
     #[error("a row of images has {0} bytes, which is too short for a head")]
@@ -168,7 +168,7 @@ mod tests {
 
     const RESULT: [u32; 2] = [224, 223];
 
-    /// All of its picture is seen: turned, resized, cut and mirrored.
+    /// A head with each change of a picture: it is turned, resized, cut and mirrored.
     fn head() -> PictureRow {
         PictureRow {
             kind: PictureKind::JPEG,

@@ -1,4 +1,4 @@
-//! How threads share: the locks and conditions of the pool and of the pipeline, and the cores (`priority`).
+//! What threads share: the locks and conditions of the pool and of the pipeline, and the cores (`priority`).
 //!
 //! The locks are those of `parking_lot`, whose conditions ask the kernel to wake a thread only if one waits. With the cfg
 //! `burn_pinned_loom` they are those of loom, which runs a test through every order of its threads' steps; see `tests/locks`.

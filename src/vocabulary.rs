@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The table of stages. It gives a macro all of them: what each is, its variant of [`Stage`], its field of
-/// [`Stages`](crate::observe::Stages), and its name. Statistics, errors, verdicts, the timeline and traces are made of
-/// only this table.
+/// The table of stages. It gives a macro each stage: its description, its variant of [`Stage`], its field of
+/// [`Stages`](crate::observe::Stages), and its name. Statistics, errors, verdicts, the timeline and traces take the
+/// stages from this table alone.
 ///
 /// The first three are stages of single samples ([`Stage::OF_SAMPLES`]).
 macro_rules! stages {
@@ -101,7 +101,7 @@ pub(crate) struct BatchKey {
 }
 
 impl BatchKey {
-    /// Stands for no batch, where something happens before there is one.
+    /// Stands for no batch, where something happens before the first one.
     pub(crate) const NONE: Self = Self::new(0, 0);
 
     pub(crate) const fn new(epoch: usize, number: usize) -> Self {

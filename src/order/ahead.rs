@@ -21,7 +21,7 @@ use std::{any::Any, time::Duration};
 /// }
 /// ```
 ///
-/// It changes when bytes come, and never which: what an epoch gives does not depend on it.
+/// It changes when bytes come, and never which bytes: the samples of an epoch do not depend on it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot fetch samples ahead",
     label = "this dataset does not implement `ReadAhead`",
@@ -41,7 +41,8 @@ pub trait ReadAhead: Send + Sync {
     }
 }
 
-/// An epoch for which samples are fetched ahead. Its drop ends that. If what it holds panics then, that goes to the log.
+/// An epoch for which samples are fetched ahead. Its drop ends the fetching. If the drop of the value in it panics, the
+/// panic goes to the log.
 #[derive(derive_more::Debug)]
 #[debug("Guard")]
 pub struct Guard {

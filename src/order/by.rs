@@ -1,4 +1,4 @@
-//! What orders the epochs of a loader: a sampler, or a batch sampler.
+//! The order of the epochs of a loader: by a sampler, or by a batch sampler.
 
 use super::sampler::{BatchSampler, Sampler};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub trait IntoOrder<Kind: ?Sized> {
     fn into_order(self) -> OrderBy;
 }
 
-/// What orders epochs. Made by [`IntoOrder`].
+/// The sampler that orders epochs. [`IntoOrder`] makes it.
 #[derive(Clone, derive_more::Debug)]
 #[debug("{_0:?}")]
 pub struct OrderBy(pub(crate) By);

@@ -80,7 +80,7 @@ impl Feed {
         self.asked += wanted;
         if taken.is_err() {
             let none = Units::Batches { batches: Box::new(iter::empty()), max: 0 };
-            discard(place, mem::replace(&mut self.units, none)); // its position is not known
+            discard(place, mem::replace(&mut self.units, none)); // the position of the sampler is not known any more
         }
         let indices = taken?;
         self.given += match self.units {

@@ -12,7 +12,7 @@ use crate::{
 };
 use std::{ops::Range, sync::Arc};
 
-/// What orders an epoch.
+/// The sampler that orders an epoch.
 #[derive(Debug, Clone)]
 pub(crate) enum Sampling {
     /// Samples in order, cut into batches of one size.
@@ -22,7 +22,7 @@ pub(crate) enum Sampling {
 }
 
 impl Sampling {
-    /// Returns what makes batches and what orders epochs, in words that differ if the orders differ.
+    /// Returns texts for how batches are made and how epochs are ordered. They differ if the orders differ.
     pub(crate) fn fingerprint(&self) -> (String, String) {
         match self {
             Self::Samples { sampler, batch_size, drop_last } => {
@@ -40,7 +40,7 @@ pub(crate) struct Schedule {
     pub(crate) sampling: Sampling,
     pub(crate) dataset_len: usize,
     pub(crate) distributed: Distributed,
-    /// How the loader was cut, if it was: its sampler then is that of a part.
+    /// How the loader was cut, if it was. Then the sampler is that of the part.
     pub(crate) slice: Option<Slice>,
     /// The number of devices that the loader is going to be cut for.
     pub(crate) devices: usize,
@@ -48,7 +48,7 @@ pub(crate) struct Schedule {
     pub(crate) resumed: Option<Position>,
 }
 
-/// What a part of a loader is a part of.
+/// What was cut for a part of a loader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slice {
     /// The dataset: its samples are shuffled among themselves.
@@ -122,16 +122,16 @@ impl Schedule {
         }
     }
 
-    /// The order of one of the devices that the loader is cut for. A resumed device goes on with its part of what was
-    /// skipped.
+    /// The order of one of the devices that the loader is cut for. In a resumed epoch each device begins with its part
+    /// of the number of skipped samples.
     fn of_device(&self, device: usize) -> Self {
         let resumed = self.resumed.map(|at| Position { skipped: part(at.skipped, device, self.devices), ..at });
         Self { distributed: self.distributed.of_device(device, self.devices), devices: 1, resumed, ..self.clone() }
     }
 
-    /// Returns how many samples an epoch has for Burn, which may cut them for the devices: for a whole loader what these
-    /// get together, for a slice what it delivers itself. Each device has one sample at least, and the sum can be counted
-    /// even if the epoch has no end.
+    /// Returns how many samples an epoch has for Burn, which may cut them for the devices: for a whole loader the
+    /// samples of all devices together, for a slice its own. Each device has at least one sample, and the sum can be
+    /// counted even if the epoch has no end.
     pub(crate) fn num_items(&self) -> usize {
         let items = self.items();
         if self.devices < 2 || (self.slice.is_some() && items >= self.devices) {
@@ -159,8 +159,8 @@ impl Schedule {
 
     /// Makes this the order of a part of the loader's samples, from `start` to `end`. It can still be cut for devices.
     ///
-    /// An `end` that is that of the epoch is the end of all there is, also if `drop_last` drops some of it. Each process
-    /// has its share of the part, which is `world` times as long.
+    /// An `end` at the end of the epoch includes all samples, also those that `drop_last` leaves out. Each process has
+    /// its share of the part, which is `world` times as long.
     pub(crate) fn cut(&mut self, start: usize, end: usize) {
         let (len, world) = (self.dataset_len, self.distributed.world());
         let items = self.items().min(self.num_items());

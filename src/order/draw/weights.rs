@@ -23,7 +23,7 @@ pub(crate) fn checked<W: Into<f64>>(
     Ok(weights)
 }
 
-/// Checks that there is one for each item of the dataset. `what` names what was counted.
+/// Checks that there is one value for each item of the dataset. `what` names the values.
 pub(crate) fn check_count(option: &'static str, what: &str, count: usize, dataset_len: usize) -> Result<(), Error> {
     if count == dataset_len {
         return Ok(());

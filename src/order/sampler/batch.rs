@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc};
 #[derive(derive_more::Debug)]
 #[non_exhaustive]
 pub struct EpochBatches {
-    /// How many there are.
+    /// The number of batches.
     pub len: usize,
     /// The indices of each batch, in order. There are `len` batches, and none of them is empty.
     #[debug(skip)]

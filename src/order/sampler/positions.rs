@@ -10,15 +10,15 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// A slice that is longer is not looked at as a whole: an epoch may have no end.
-const LOOKED_AT: usize = 1 << 20;
+/// The longest slice that is looked at as a whole. An epoch may have no end.
+const LONGEST_LOOK: usize = 1 << 20;
 
 /// Some positions of a sampler's sequence.
 #[derive(Debug)]
 pub(crate) struct Positions<S: ?Sized> {
     of: Arc<S>,
     positions: Range<usize>,
-    /// How many samples the batches have, once it was asked.
+    /// How many samples the batches have, once somebody has asked.
     items: OnceLock<usize>,
 }
 
@@ -60,7 +60,7 @@ impl BatchSampler for Positions<dyn BatchSampler> {
     /// Exact if the batches are the same in each epoch, and not too many.
     fn num_items(&self, dataset_len: usize) -> usize {
         let len = self.positions.len();
-        if len > LOOKED_AT {
+        if len > LONGEST_LOOK {
             return len.saturating_mul(self.of.max_batch_size(dataset_len));
         }
         *self.items.get_or_init(|| self.batches(dataset_len, 0).batches.map(|batch| batch.len()).sum())
@@ -84,7 +84,7 @@ pub(crate) fn check_same<T: PartialEq>(
     units: impl Fn(usize) -> Box<dyn Iterator<Item = T> + Send>,
 ) -> Result<(), Error> {
     let other = usize::from(epoch == 0);
-    if units(epoch).take(LOOKED_AT).eq(units(other).take(LOOKED_AT)) {
+    if units(epoch).take(LONGEST_LOOK).eq(units(other).take(LONGEST_LOOK)) {
         return Ok(());
     }
     let problem = "the sampler orders each epoch anew, so a slice would have other samples in each epoch";

@@ -121,7 +121,7 @@ impl Blocks {
         self.table.starts[block]..self.table.starts[block + 1]
     }
 
-    /// Returns what stands for the number of samples of each block.
+    /// Returns a fingerprint of the numbers of samples of the blocks.
     pub(super) fn fingerprint(&self) -> Fingerprint {
         self.table.fingerprint
     }

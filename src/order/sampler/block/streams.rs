@@ -58,7 +58,7 @@ impl BlockOrder {
 
 /// The order of an epoch: its positions take turns in the streams.
 ///
-/// The samples of a group of blocks are shuffled when one of them is asked for. What is skipped takes no time.
+/// The samples of a group of blocks are shuffled when one of them is asked for. Skipped samples take no time.
 pub(super) struct Streams {
     plan: Arc<BlockOrder>,
     seed: u64,

@@ -67,7 +67,7 @@ fn batches_are_mixed_as_the_docs_say() {
 const PANEL: usize = 260;
 const GAP: usize = 28;
 const TOP: usize = 44;
-/// Every 101st position is drawn: these are of all streams.
+/// Every 101st position is drawn. These positions are of all streams.
 const STEP: usize = 101;
 
 /// Draws the index of the sample at each position, side by side for several orders.
