@@ -18,7 +18,8 @@
 //! }
 //! ```
 //!
-//! The images may be bytes or floats. Normalize them last: what comes before then moves bytes, a quarter of the memory.
+//! The images may be bytes or floats. Normalize them last: the changes before it then move bytes, a quarter of the
+//! memory of floats.
 //!
 //! Randomness is drawn on the host, from [`RawBatch::rng`](crate::RawBatch::rng); nothing is read back from the device.
 //! Shares of Beta distributions are computed with the system's logarithm. They may differ in the last bit between

@@ -13,7 +13,7 @@ use crate::{
 };
 use rand::{Rng, RngExt};
 
-/// What an erased rectangle is filled with.
+/// The filling of an erased rectangle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Erased {
@@ -97,7 +97,7 @@ impl RandomErasing {
         None
     }
 
-    /// What fills the rectangle.
+    /// The filling of the rectangle.
     pub(crate) fn filling(&self) -> Erased {
         self.value
     }

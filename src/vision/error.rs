@@ -141,7 +141,7 @@ fn switch_on(feature: Option<&str>) -> String {
 }
 
 impl VisionError {
-    /// Adds the file that it is about.
+    /// Adds the path of the file to the error.
     pub(crate) fn of_file(self, path: &Path) -> Self {
         Self::File { path: path.into(), source: Box::new(self) }
     }

@@ -1,4 +1,5 @@
-//! What transforms do to a picture. Pixels are changed at once. For a file the changes are noted, and made later.
+//! The changes that transforms make to a picture. Pixels are changed at once. For a file the changes are noted, and
+//! made later.
 
 use super::{
     colour::Adjust,

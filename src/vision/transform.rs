@@ -76,7 +76,7 @@ macro_rules! augments {
     )+};
 }
 
-// They ask for pixels only if they need them.
+// Transforms ask for pixels only if they need them.
 augments!(
     CenterCrop,
     ColorJitter,

@@ -71,8 +71,8 @@ impl CutMix {
 
     /// Draws the rectangle for images of `width` x `height`.
     ///
-    /// Its middle is uniform. Its sides are those of the images times `sqrt(1 - share)`. What lies outside the images
-    /// is cut off.
+    /// The middle of the rectangle is uniform. Its sides are those of the images times `sqrt(1 - share)`. A part
+    /// outside the images is cut off.
     pub fn draw(&self, width: usize, height: usize, rng: &mut KeyedRng) -> Patch {
         let half = 0.5 * (1.0 - self.0.sample(rng)).sqrt();
         let mut side = |length: usize| {
@@ -96,7 +96,8 @@ impl CutMix {
             return (images, targets);
         }
         let share = 1.0 - (x.len() * y.len()) as f64 / (width * height) as f64;
-        // In two pieces. `roll_dim` would put them together first, which copies both once more.
+        // The neighbours are taken in two pieces. `roll_dim` would put the pieces together first, and copy both once
+        // more.
         let part = |of| images.clone().slice(s![of, .., y.clone(), x.clone()]);
         let (last, others) = (part(count - 1..count), part(0..count - 1));
         let images = images.slice_assign(s![0..1, .., y.clone(), x.clone()], last);
@@ -113,8 +114,8 @@ fn mix<const D: usize>(batch: Tensor<D>, others: Tensor<D>, share: f64) -> Tenso
     others.mul_scalar(1.0 - share) + batch.mul_scalar(share)
 }
 
-/// Mixes each row with the one before it; before the first comes the last. For so few bytes one kernel that selects is
-/// faster than the four of `roll_dim`.
+/// Mixes each row with the one before it; before the first comes the last. Targets have few bytes, so the one kernel of
+/// a selection is faster than the four kernels of `roll_dim`.
 fn mix_targets(targets: Tensor<2>, share: f64) -> Tensor<2> {
     let count = targets.dims()[0] as i32;
     let before: Vec<i32> = (0..count).map(|at| (at + count - 1) % count).collect();

@@ -28,7 +28,7 @@ pub fn random_crop<K: Pixel>(
     let parts: Vec<CropBox> = (0..count).map(draw).collect::<Result<_, _>>()?;
     let Some(CropBox { width: across, height: down, .. }) = parts.first().copied() else { return Ok(images) };
     let (across, down) = (across as usize, down as usize);
-    // Where each row and each column of each part is seen in its image. `None` is the fill colour.
+    // The row or column of its image that each row and column of each part shows. `None` is the fill colour.
     let seen = |side: usize, of: usize, start: fn(&CropBox) -> i64| {
         let source = |at: i64| crop.mode().source(at, of as u32);
         let part = |part: &CropBox| (start(part)..start(part) + side as i64).map(source).collect();
@@ -94,7 +94,7 @@ pub fn random_erasing<K: Pixel>(
     Ok(painted(images, mask, colour))
 }
 
-/// Marks of rows or of columns, as marks of pixels.
+/// Turns marks of rows or of columns into marks of pixels.
 fn marks_of(marks: Vec<bool>, shape: [usize; 4], of_pixels: [usize; 4], device: &Device) -> Tensor<4, Bool> {
     Tensor::<4, Bool>::from_data(TensorData::new(marks, shape), device).expand(of_pixels)
 }

@@ -63,7 +63,7 @@ fn grey(pixel: &[u8]) -> u8 {
     ((19_588 * r + 38_470 * g + 7_471 * b) >> 16) as u8
 }
 
-/// Mixes `factor` of the one and the rest of the other. `as u8` then clamps the result.
+/// Mixes `factor` parts of `of` and the rest of `rest`. `as u8` then clamps the result.
 pub(crate) fn blend(of: f32, rest: f32, factor: f32) -> f32 {
     of * factor + rest * (1.0 - factor)
 }

@@ -21,7 +21,7 @@ use std::{
     path::Path,
 };
 
-/// What a file may hold.
+/// The limits of an image file.
 ///
 /// A file of a few bytes can claim any size. If the size is over a limit, the file is refused before memory is
 /// allocated for its pixels.
@@ -59,7 +59,7 @@ pub fn open(path: impl AsRef<Path>, limits: &Limits) -> Result<RgbImage, VisionE
 
 /// Reads a regular file.
 pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError> {
-    // This is asked before opening the file, since opening a pipe waits for its writer.
+    // The kind of the file is asked for before it is opened, since opening a pipe waits for its writer.
     let meta = fs::metadata(path).map_err(VisionError::Io)?;
     if !meta.is_file() {
         return Err(VisionError::NotAFile);
@@ -70,7 +70,7 @@ pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError>
     }
     let mut bytes = Vec::with_capacity(meta.len() as usize + 1);
     let file = files::open(path).map_err(VisionError::Io)?;
-    // Some files are longer than they say, those of /proc for example.
+    // Some files are longer than their size says, for example those of /proc.
     file.take(limits.bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(VisionError::Io)?;
     if bytes.len() as u64 > limits.bytes { Err(over(bytes.len() as u64)) } else { Ok(bytes) }
 }
@@ -80,8 +80,8 @@ pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, VisionError>
 /// The orientation of EXIF is applied, or else that of XMP. Values of 16 bits become `value / 257`, rounded. Grey is
 /// spread over three channels, and a palette becomes its colours. CMYK JPEGs are converted as Pillow does, without a
 /// profile. Alpha is dropped: a clear pixel has the colour that it stores. Colour profiles are ignored. Of an animation
-/// the first frame is decoded; what it does not cover of a GIF has the background colour. More formats of the crate
-/// [`image`] are decoded if a program switches on their features.
+/// the first frame is decoded; the part of a GIF that it does not cover has the background colour. More formats of the
+/// crate [`image`] are decoded if a program switches on their features.
 ///
 /// # Errors
 /// If the bytes are of none of these formats, are cut off, contradict themselves or are over the limits, or if the
@@ -93,7 +93,7 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<RgbImage, VisionError> {
     Ok(image.into_rgb8())
 }
 
-/// Decodes a file to the pixels that it stores, and says how they are to be turned.
+/// Decodes a file to the pixels that it stores. Returns them, and how they are to be turned.
 fn stored(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<(RgbImage, Orientation), VisionError> {
     let mut turned = None;
     if format == ImageFormat::Jpeg {
@@ -123,12 +123,12 @@ fn stored(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<(RgbImag
     })
 }
 
-/// What a file's header says.
+/// The header of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Header {
     /// Columns and rows of the picture as it is meant to be seen.
     pub(crate) seen: (u32, u32),
-    /// Only of a JPEG.
+    /// `None` if the file is no JPEG.
     pub(crate) jpeg: Option<JpegHeader>,
 }
 
@@ -136,7 +136,7 @@ impl Header {
     /// Reads the header, and compares it with the limits.
     ///
     /// # Errors
-    /// As those of [`decode`], without those of the data.
+    /// Those of [`decode`], but for errors in the data behind the header.
     pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Self, VisionError> {
         match format(bytes)? {
             ImageFormat::Jpeg => {
@@ -172,7 +172,7 @@ fn check_size((width, height): (u32, u32), bytes: u64, limits: &Limits) -> Resul
 pub(crate) struct Decoded {
     /// Columns and rows of the pixels.
     pub(crate) size: (u32, u32),
-    /// The way through the part, in these pixels.
+    /// The walk through the wanted part, in these pixels.
     pub(crate) walk: Walk,
 }
 
@@ -199,7 +199,7 @@ pub(crate) fn decode_part(
     Ok(Decoded { size: header.seen, walk: Walk::new(Orientation::NoTransforms, header.seen).from(part) })
 }
 
-/// Decodes a JPEG as it is stored, whatever its orientation, to interleaved RGB. It must have this size.
+/// Decodes a JPEG as it is stored, whatever its orientation, to interleaved RGB. The picture must have this size.
 pub(crate) fn decode_stored(bytes: &[u8], size: (u32, u32)) -> Result<Vec<u8>, VisionError> {
     let (image, _) = stored(bytes, ImageFormat::Jpeg, &Limits { side: u32::MAX, bytes: u64::MAX })?;
     match image.dimensions() == size {
@@ -211,7 +211,7 @@ pub(crate) fn decode_stored(bytes: &[u8], size: (u32, u32)) -> Result<Vec<u8>, V
 /// Checks the headers of a JPEG with its tables, as a decoder on the host does.
 ///
 /// # Errors
-/// Those that decoding would start with.
+/// The errors with which decoding would start.
 pub(crate) fn check_headers(bytes: &[u8], jpeg: &JpegHeader, limits: &Limits) -> Result<(), VisionError> {
     #[cfg(feature = "turbo")]
     if jpeg.frame.for_turbo() {
@@ -226,8 +226,8 @@ fn guarded<T>(decode: impl FnOnce() -> Result<T, VisionError>) -> Result<T, Visi
     catch(decode).unwrap_or_else(|caught| Err(VisionError::Panicked(caught.message)))
 }
 
-/// Opens a file by the crate image: reads its header, and compares it with the limits. Says how it is turned, but for a
-/// JPEG.
+/// Opens a file by the crate image: reads its header, and compares it with the limits. Returns also how the picture is
+/// turned, which is not known for a JPEG.
 fn opened<'a>(
     bytes: &'a [u8],
     format: ImageFormat,
@@ -242,7 +242,7 @@ fn opened<'a>(
     let mut decoder = reader.into_decoder().map_err(|error| refused(error, limits))?;
     check_size(decoder.dimensions(), decoder.total_bytes(), limits)?;
     let orientation = match format {
-        ImageFormat::Jpeg => Orientation::NoTransforms, // `JpegHeader` has it
+        ImageFormat::Jpeg => Orientation::NoTransforms, // `JpegHeader` has the orientation
         ImageFormat::Png => png::metadata(bytes).orientation(),
         ImageFormat::WebP => riff::metadata(bytes).orientation(),
         // Metadata that cannot be read is no reason to refuse the pixels.

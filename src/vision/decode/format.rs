@@ -1,13 +1,13 @@
-//! What a file is, by its content.
+//! The format of a file, by its content.
 
 use crate::vision::error::VisionError;
 use image::{ImageFormat, ImageReader};
 use std::io::Cursor;
 
-/// Says what a file is.
+/// Returns the format of a file.
 ///
 /// # Errors
-/// If it is nothing that is decoded.
+/// If the file is of no format that is decoded.
 pub(super) fn format(bytes: &[u8]) -> Result<ImageFormat, VisionError> {
     if bytes.is_empty() {
         return Err(VisionError::Empty);
@@ -30,7 +30,7 @@ pub(super) fn format(bytes: &[u8]) -> Result<ImageFormat, VisionError> {
     Err(VisionError::Unsupported { kind, feature })
 }
 
-/// Names what the crate `image` does not know.
+/// Names a format that the crate `image` does not know.
 fn foreign(bytes: &[u8]) -> Option<&'static str> {
     match *bytes {
         [_, _, _, _, b'f', b't', b'y', b'p', a, b, c, d, ..] => match &[a, b, c, d] {

@@ -1,9 +1,10 @@
-//! What is around the first frame of a GIF that is smaller than its screen.
+//! Fills the pixels around the first frame of a GIF, where the frame is smaller than the screen.
 
 use crate::vision::geometry::Rect;
 use image::{Rgb, RgbImage};
 
-/// Gives the background colour to what the first frame does not cover. Without one it stays as it is, which is black.
+/// Gives the background colour to the pixels that the first frame does not cover. Without a background colour they stay
+/// black.
 pub(super) fn fill_around_frame(file: &[u8], image: &mut RgbImage) {
     let Some((frame, colour)) = frame_and_background(file) else { return };
     if frame == Rect::whole(image.dimensions()) {

@@ -1,4 +1,4 @@
-//! What the headers of a JPEG say, without decoding it (ITU-T T.81, annex B).
+//! Reads the headers of a JPEG without decoding it (ITU-T T.81, annex B).
 
 use super::{orientation::Metadata, scans::Colours, segments::Segments};
 use crate::vision::error::VisionError;
@@ -14,9 +14,9 @@ pub(crate) struct JpegHeader {
     pub(crate) frame: Frame,
     /// The number of components in the first scan.
     scanned: u8,
-    /// Whether it brings all tables that the first scan needs, and they are sound.
+    /// Whether the file brings all tables that the first scan needs, and they are sound.
     tables: bool,
-    /// Whether its quality is low.
+    /// Whether the quality of the picture is low.
     coarse: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Frame {
 
 impl JpegHeader {
     /// Reads the headers, and checks that an end marker follows the first scan. A thumbnail in the headers has its own
-    /// end marker, which does not count. What decoders skip between headers is skipped too.
+    /// end marker, which does not count. Bytes between headers that decoders skip are skipped too.
     ///
     /// # Errors
     /// If the scan or its end is missing: a decoder would fill what is missing with grey and report nothing, so
@@ -86,9 +86,10 @@ impl JpegHeader {
         u64::from(self.frame.components) * u64::from(self.width) * u64::from(self.height)
     }
 
-    /// Whether zune-jpeg decodes it wrong or not at all: in several scans without progressive mode; so narrow that colours
-    /// have one or two columns, which it mixes and libjpeg does not; with sampling that is no power of two, or is finer
-    /// for colours than for light; or coarse, with colours behind the edge, which it mixes into the last column or line.
+    /// Whether zune-jpeg decodes the picture wrong or not at all. These are pictures in several scans without
+    /// progressive mode. Others are so narrow that colours have one or two columns, which zune-jpeg mixes and libjpeg
+    /// does not. Others have a sampling that is no power of two, or is finer for colours than for light. The last are
+    /// coarse pictures with colours behind the edge, which zune-jpeg mixes into the last column or line.
     pub(super) fn is_for_scans(&self) -> bool {
         /// The most columns of a picture that is narrow.
         const NARROW: u32 = 4;
@@ -105,11 +106,11 @@ impl JpegHeader {
 
     /// Whether the hardware of a GPU decodes it: a baseline picture in one scan, YCbCr, with usual sampling.
     pub(crate) fn for_hardware(&self) -> bool {
-        // NVIDIA's engines take 16,384. The kernel that resizes has 48 KiB for a line of the part, and needs a little of
-        // that for itself.
+        // NVIDIA's engines take sides of 16,384. The kernel that resizes has 48 KiB for a line of the part, and needs a
+        // little of that for itself.
         const LONGEST: u32 = 16_000;
         const SHORTEST: u32 = 16;
-        /// Of decoded pictures. Larger ones would need too much memory of the device.
+        /// The most bytes of a decoded picture. Larger pictures would need too much memory of the device.
         const BYTES: u64 = 128 << 20;
         let sides = SHORTEST..=LONGEST;
         let Frame { process, sampling: [luma, rest @ .., _], components, .. } = self.frame;
@@ -143,7 +144,7 @@ impl Frame {
         Some(((side(*c, *d), side(*a, *b)), frame))
     }
 
-    /// What its components are. As in libjpeg, those that are named R, G and B are these colours.
+    /// The colours of its components. As in libjpeg, components that are named R, G and B are these colours.
     pub(super) fn colours(&self) -> Option<Colours> {
         match (self.components, self.adobe) {
             (1, _) => Some(Colours::Grey),
@@ -156,7 +157,7 @@ impl Frame {
         }
     }
 
-    /// Whether its values are Y, Cb and Cr, or Y alone, in 8 bits.
+    /// Whether the components are Y, Cb and Cr, or Y alone, in 8 bits.
     fn is_ycc_or_grey(&self) -> bool {
         self.precision == 8 && matches!(self.colours(), Some(Colours::Ycc | Colours::Grey))
     }
@@ -178,9 +179,9 @@ struct Tables {
     quantization: u8,
     /// The first step of each.
     steps: [u16; 4],
-    /// Of DC and of AC coefficients.
+    /// The Huffman tables of DC and of AC coefficients.
     huffman: [u8; 2],
-    /// Whether any of them is unsound.
+    /// Whether any of the tables is unsound.
     bad: bool,
 }
 
@@ -223,8 +224,8 @@ impl Tables {
         }
     }
 
-    /// Whether the values of a frame are so coarse that those behind its edge may differ much from those before it: below
-    /// quality 50 of libjpeg, whose first steps are 16 and 17.
+    /// Whether the values of a frame are so coarse that values behind its edge may differ much from those before the
+    /// edge. This is below quality 50 of libjpeg, whose first steps are 16 and 17.
     fn are_coarse(&self, frame: &Frame) -> bool {
         const FINE: u16 = 17;
         let numbers = &frame.quantized[..usize::from(frame.components.min(4))];
@@ -249,7 +250,7 @@ impl Tables {
 mod tests {
     use super::*;
 
-    /// Engines of a GPU get whole pictures in one scan. What zune-jpeg gets wrong is none of these.
+    /// Engines of a GPU get whole pictures in one scan. Pictures that zune-jpeg gets wrong do not go to them.
     #[test]
     fn the_head_tells_who_decodes_a_file() {
         let coded = |width: u16, quality: u8| {

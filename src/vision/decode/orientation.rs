@@ -1,9 +1,9 @@
-//! How a picture is turned: what its EXIF says, or else its XMP.
+//! How a picture is turned, as its EXIF says, or else its XMP.
 
 use image::metadata::Orientation;
 use std::borrow::Cow;
 
-/// The metadata of a file that may say it. Of each kind the first one counts.
+/// The metadata of a file that may say how the picture is turned. The first of each kind counts.
 #[derive(Default)]
 pub(super) struct Metadata<'a> {
     pub(super) exif: Option<Cow<'a, [u8]>>,
@@ -11,7 +11,7 @@ pub(super) struct Metadata<'a> {
 }
 
 impl Metadata<'_> {
-    /// What cannot be read turns nothing: it is no reason to refuse the pixels.
+    /// Metadata that cannot be read turn nothing: they are no reason to refuse the pixels.
     pub(super) fn orientation(&self) -> Orientation {
         let exif = self.exif.as_deref().and_then(of_exif);
         let value = exif.or_else(|| self.xmp.as_deref().and_then(of_xmp)).unwrap_or(1);

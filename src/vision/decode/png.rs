@@ -18,7 +18,7 @@ pub(super) fn metadata(file: &[u8]) -> Metadata<'_> {
         rest = behind.get(length.saturating_add(4)..).unwrap_or_default(); // there is a checksum
         match &kind {
             b"eXIf" => found.exif = found.exif.or(Some(data.into())),
-            // The first one counts, also if it cannot be read.
+            // The first of each kind counts, even if it cannot be read.
             b"tEXt" | b"zTXt" if profile.is_none() && data.starts_with(PROFILE) => {
                 profile = Some(text(&kind, data, PROFILE).unwrap_or_default());
             }
@@ -39,7 +39,7 @@ fn text<'a>(kind: &[u8; 4], data: &'a [u8], name: &[u8]) -> Option<Cow<'a, [u8]>
         b"tEXt" => Some(data.into()),
         b"zTXt" => inflated(data.get(1..)?),
         _ => {
-            // Two texts come before it: a language, and the name in that language.
+            // Two texts come before the XMP: a language, and the name in that language.
             let (&[packed, _], data) = data.split_first_chunk()?;
             let text = data.splitn(3, |byte| *byte == 0).nth(2)?;
             if packed == 0 { Some(text.into()) } else { inflated(text) }
@@ -49,9 +49,9 @@ fn text<'a>(kind: &[u8; 4], data: &'a [u8], name: &[u8]) -> Option<Cow<'a, [u8]>
 
 /// Returns the beginning of compressed bytes, which has the orientation.
 fn inflated(bytes: &[u8]) -> Option<Cow<'static, [u8]>> {
-    const MOST: u64 = 1 << 20;
+    const MOST_BYTES: u64 = 1 << 20;
     let mut out = Vec::new();
-    ZlibDecoder::new(bytes).take(MOST).read_to_end(&mut out).ok()?;
+    ZlibDecoder::new(bytes).take(MOST_BYTES).read_to_end(&mut out).ok()?;
     Some(out.into())
 }
 

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 /// Returns the bytes up to the end that the file states, if the chunks in them are whole and pictures are as large as
 /// stated.
 ///
-/// What follows that end is no part of the image, but decoders may read it as chunks.
+/// Bytes behind that end are no part of the image, but decoders may read them as chunks.
 ///
 /// # Errors
 /// [`VisionError::Truncated`] if something ends after the file's end, [`VisionError::Malformed`] if chunks do not fit
@@ -45,8 +45,8 @@ pub(super) fn metadata(riff: &[u8]) -> Metadata<'_> {
     found
 }
 
-/// Returns a file that was checked without the flags of metadata that it does not have. Some tools remove the chunk and
-/// leave its flag, and the decoder refuses that.
+/// Returns a file that was checked without the flags of metadata that it does not have. Some tools remove a chunk of
+/// metadata and leave its flag, and the decoder refuses such files.
 pub(super) fn with_true_flags(riff: &[u8]) -> Cow<'_, [u8]> {
     /// Where VP8X, the first chunk, has its flags.
     const AT: usize = 20;
@@ -73,7 +73,7 @@ struct Chunk<'a> {
 struct Chunks<'a> {
     file: &'a [u8],
     at: usize,
-    /// Where they end, within the file.
+    /// Where in the file these chunks end.
     end: usize,
 }
 
@@ -121,7 +121,7 @@ fn check_frame(file: &[u8], frame: &Chunk<'_>, canvas: Size) -> Result<(), Visio
     let (mut after_alpha, mut pictures) = (false, 0);
     for chunk in (Chunks { file, at: frame.start + HEADER, end: frame.start + frame.data.len() }) {
         let chunk = chunk?;
-        // The decoder reads what follows an alpha channel as a picture, whatever it is.
+        // The decoder reads the chunk behind an alpha channel as a picture, whatever it is.
         if after_alpha && chunk.kind != *b"VP8 " {
             return Err(VisionError::Malformed("no picture follows the alpha channel of a frame"));
         }

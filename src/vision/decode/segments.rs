@@ -1,7 +1,7 @@
 //! The segments of a JPEG (ITU-T T.81, annex B).
 
-/// Goes from segment to segment. What decoders skip between them is skipped: padding, stray bytes, and markers without a
-/// length.
+/// Goes from segment to segment. Bytes between them that decoders skip are skipped: padding, stray bytes, and markers
+/// without a length.
 pub(super) struct Segments<'a> {
     rest: &'a [u8],
 }
@@ -11,18 +11,18 @@ impl<'a> Segments<'a> {
         Self { rest: file.get(2..).unwrap_or_default() }
     }
 
-    /// What follows the last segment.
+    /// The bytes behind the last segment.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Goes on here, behind the data of a scan.
+    /// Goes on with `rest`, behind the data of a scan.
     pub(super) fn go_on(&mut self, rest: &'a [u8]) {
         self.rest = rest;
     }
 }
 
-/// The second byte of the marker, and the data without their length. Of a segment that is cut off the data are empty.
+/// The second byte of the marker, and the data without their length. A segment that is cut off has no data.
 impl<'a> Iterator for Segments<'a> {
     type Item = (u8, &'a [u8]);
 

@@ -27,7 +27,7 @@ impl<'a> Turbo<'a> {
     /// Reads the headers of a file, with its tables. Its pixels may take `most_bytes`.
     ///
     /// # Errors
-    /// If they are refused, or the size is not the one that was read before.
+    /// If libjpeg-turbo refuses the headers, or reads another size than `header` has.
     pub(super) fn open(jpeg: &'a [u8], header: &JpegHeader, most_bytes: u64) -> Result<Self, VisionError> {
         // SAFETY: it only allocates.
         let handle = unsafe { sys::tj3Init(sys::TJINIT_TJINIT_DECOMPRESS as c_int) };
@@ -47,8 +47,8 @@ impl<'a> Turbo<'a> {
         Ok(turbo)
     }
 
-    /// Decodes the columns and rows of `part`, and a few more around it. Returns what was decoded: the pixels are in
-    /// `out`, as interleaved RGB. They are those of the whole picture.
+    /// Decodes the columns and rows of `part`, and a few more around it. Returns the decoded rectangle. Its pixels are
+    /// in `out`, as interleaved RGB, the same as in the whole picture.
     ///
     /// # Errors
     /// If the file is refused. Damage within its data is not noticed: the decoder fills the damaged part with something.
@@ -56,10 +56,10 @@ impl<'a> Turbo<'a> {
         let whole = Rect::whole(self.size);
         let region = self.mcu_width().filter(|_| part != whole).map_or(whole, |mcu| around(part, self.size, mcu));
         let pitch = 3 * region.width as usize;
-        out.clear(); // of a damaged file some rows may not be written
+        out.clear(); // for a damaged file some rows may stay unwritten
         out.resize(pitch * region.height as usize, 0);
         if region != whole {
-            let [x, y, w, h] = [region.left, region.top, region.width, region.height].map(|side| side as c_int); // of 16 bits
+            let [x, y, w, h] = [region.left, region.top, region.width, region.height].map(|side| side as c_int); // sides have 16 bits
             // SAFETY: the handle is a decoder that has read a header.
             let set = unsafe { sys::tj3SetCroppingRegion(self.handle(), sys::tjregion { x, y, w, h }) };
             self.check(set)?;
@@ -101,7 +101,7 @@ impl<'a> Turbo<'a> {
         }
     }
 
-    /// Makes an error of a call's result. A warning is none: the pixels are there.
+    /// Turns the result of a call into an error. A warning is no error: the pixels are there.
     fn check(&mut self, result: c_int) -> Result<(), VisionError> {
         // SAFETY: the handle is a decoder.
         if result == 0 || unsafe { sys::tj3GetErrorCode(self.handle()) } == sys::TJERR_TJERR_WARNING as c_int {

@@ -27,7 +27,7 @@ impl Inverse {
     }
 }
 
-/// Draws the image into one of `size`. What comes from outside has the colour `fill`.
+/// Draws the image into one of `size`. Pixels from outside of the image have the colour `fill`.
 ///
 /// Bilinear mixes the four nearest pixels, without antialiasing, as torchvision does. Anything else takes the nearest
 /// pixel. At the border torchvision multiplies twice by the share of a pixel that the image covers: once in the mix and

@@ -9,11 +9,11 @@ use serde::{
 use std::{cell::Cell, fmt};
 
 thread_local! {
-    /// What the files of images may hold that are made on this thread now.
+    /// The limits of images that this thread makes now.
     static LIMITS: Cell<Option<Limits>> = const { Cell::new(None) };
 }
 
-/// Puts the limits of before back, also after a panic.
+/// Puts the earlier limits back, also after a panic.
 struct Before(Option<Limits>);
 
 impl Drop for Before {
@@ -33,7 +33,7 @@ pub(crate) fn with_limits<O>(limits: Limits, make: impl FnOnce() -> O) -> O {
 /// read, and nothing is decoded. Limits are those of the data set, or [`Limits::default`].
 impl<'de> Deserialize<'de> for Image {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // A struct with this one field: so of the hub's `{bytes, path}` nothing else is read.
+        // A struct with this one field: so only `bytes` is read of the hub's `{bytes, path}`.
         deserializer.deserialize_struct("Image", &["bytes"], File)
     }
 }

@@ -53,7 +53,7 @@ impl Image {
     ///
     /// # Errors
     /// [`VisionError::File`], with the path, if the file cannot be read, is a pipe or a device, is cut off, or is larger
-    /// than the limits. What is wrong with its data shows when it is decoded.
+    /// than the limits. Errors in its data show when it is decoded.
     pub fn open(path: impl AsRef<Path>, limits: &Limits) -> Result<Self, VisionError> {
         let path = path.as_ref();
         let image = read(path, limits).and_then(|bytes| Self::from_bytes(bytes, limits));
@@ -74,7 +74,7 @@ impl Image {
         Ok(Self(Inner::File(Encoded { bytes, header, limits: *limits, path: None, view, paint: Paint::default() })))
     }
 
-    /// Width and height, in pixels, after everything that is noted.
+    /// Width and height, in pixels, after all noted changes.
     pub fn dimensions(&self) -> (u32, u32) {
         match &self.0 {
             Inner::Pixels(pixels) => pixels.dimensions(),
@@ -82,7 +82,7 @@ impl Image {
         }
     }
 
-    /// Whether it has pixels already.
+    /// Whether the image is decoded.
     pub fn is_decoded(&self) -> bool {
         matches!(self.0, Inner::Pixels(_))
     }
@@ -120,7 +120,7 @@ impl Image {
         }
     }
 
-    /// Returns the file and what is noted, if the hardware of a GPU decodes it.
+    /// Returns the file and its noted changes, if the hardware of a GPU decodes it.
     pub(crate) fn for_hardware(&self) -> Option<(&Encoded, &JpegHeader)> {
         let Inner::File(file) = &self.0 else { return None };
         Some((file, file.header.jpeg.as_ref().filter(|jpeg| jpeg.for_hardware())?))

@@ -9,7 +9,7 @@ use image::RgbImage;
 /// Changes of colour, in their order, and then an erased part.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Paint {
-    /// `None` from the end of the list on.
+    /// `None` behind the last change.
     pub(crate) changes: [Option<Adjust>; Self::MOST],
     /// A part of what is seen, and its colour.
     pub(crate) erased: Option<(Rect, [u8; 3])>,
@@ -19,18 +19,19 @@ impl Paint {
     /// The most changes that can be noted: those of `ColorJitter`, one to grey, and one to spare.
     pub(crate) const MOST: usize = 6;
 
-    /// Whether nothing is to be done.
+    /// Whether there is no change.
     pub(crate) fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether a part of what is seen has the same colours as the same part of the whole.
+    /// Whether each change depends on single pixels alone: then a part of the picture gets the same colours as in the
+    /// whole.
     pub(crate) fn is_of_pixels(&self) -> bool {
         self.erased.is_none() && !self.changes.iter().flatten().any(is_contrast)
     }
 
-    /// Adds a change. Returns whether that can be noted. A second contrast cannot: each needs the mean of all pixels. Nor
-    /// can a change of what is erased.
+    /// Adds a change. Returns whether that can be noted. A second contrast cannot be noted, since each needs the mean
+    /// of all pixels. Nor can a change of an erased part.
     pub(crate) fn adjust(&mut self, change: Adjust) -> bool {
         let second = is_contrast(&change) && self.changes.iter().flatten().any(is_contrast);
         let free = self.changes.iter_mut().find(|change| change.is_none());
@@ -41,7 +42,7 @@ impl Paint {
         })
     }
 
-    /// Erases a part of what is seen. Returns whether that can be noted: one part can.
+    /// Erases a part of what is seen. Returns whether it can be noted: only one part can.
     pub(crate) fn erase(&mut self, part: Rect, colour: [u8; 3]) -> bool {
         self.erased.is_none() && self.erased.insert((part, colour)).0 == part
     }

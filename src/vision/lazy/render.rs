@@ -1,4 +1,5 @@
-//! Makes the pixels of a view: decodes its part, resizes it, and puts it where it is wanted, in as few passes as it takes.
+//! Makes the pixels of a view: decodes its part, resizes the part, and writes it to its place, in as few passes as
+//! possible.
 
 use super::{
     paint::Paint,
@@ -13,22 +14,22 @@ use bytes::Bytes;
 use image::RgbImage;
 use std::{cell::RefCell, path::Path, sync::Arc};
 
-/// A file that is not decoded, and what is wanted of it.
+/// A file that is not decoded, and the noted changes.
 #[derive(Clone)]
 pub(crate) struct Encoded {
     pub(crate) bytes: Bytes,
     pub(crate) header: Header,
     pub(crate) limits: Limits,
-    /// Where the bytes are from, for errors.
+    /// The path of the file, for errors.
     pub(crate) path: Option<Arc<Path>>,
     pub(crate) view: View,
     pub(crate) paint: Paint,
 }
 
-/// What is wanted of the stored pixels of a file.
+/// The stored pixels of a file that are wanted, and their size in the end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Wanted {
-    /// The way through the part, mirrored.
+    /// The walk through the part, mirrored.
     pub(crate) walk: Walk,
     /// Columns and rows of the part.
     pub(crate) part: (u32, u32),
@@ -44,7 +45,7 @@ impl Encoded {
         *mirror = Mirror { across: mirror.across ^ by.across, down: mirror.down ^ by.down };
     }
 
-    /// Returns what is wanted of a JPEG.
+    /// Returns the wanted pixels of a JPEG.
     pub(crate) fn wanted(&self, jpeg: &JpegHeader) -> Wanted {
         let View { part, mirror, resized } = self.view;
         let size = (part.width, part.height);
@@ -56,7 +57,7 @@ impl Encoded {
     }
 }
 
-/// Makes what is wanted of a JPEG, as bytes in planes.
+/// Makes the wanted pixels of a JPEG, as bytes in planes.
 pub(crate) fn wanted_planes(bytes: &[u8], stored: (u32, u32), wanted: &Wanted) -> Result<Vec<u8>, VisionError> {
     let Wanted { walk, part, resized: Resized { size, by, window, mirror }, paint } = *wanted;
     let (mut pixels, mut out) = (Vec::new(), RgbImage::new(size.width, size.height));
@@ -76,8 +77,8 @@ struct Scratch {
     resized: Vec<u8>,
 }
 
-/// A buffer that is longer than this is not kept: three bytes for 4 megapixels.
-const KEPT: usize = 12 << 20;
+/// The longest buffer that is kept, in bytes: three for each of 4 megapixels.
+const LARGEST_KEPT: usize = 12 << 20;
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
@@ -132,7 +133,7 @@ fn render<T>(file: &Encoded, then: impl FnOnce(Rendered<'_>) -> Result<T, Vision
     SCRATCH.with_borrow_mut(|scratch| {
         let done = rendered(file, scratch).and_then(then);
         for buffer in [&mut scratch.decoded, &mut scratch.turned, &mut scratch.resized] {
-            if buffer.capacity() > KEPT {
+            if buffer.capacity() > LARGEST_KEPT {
                 *buffer = Vec::new();
             }
         }
@@ -147,7 +148,7 @@ fn rendered<'a>(file: &Encoded, scratch: &'a mut Scratch) -> Result<Rendered<'a>
     let Encoded { bytes, header, limits, view, .. } = file;
     let Scratch { decoded, turned, resized } = scratch;
     let part = decode_part(bytes, header, view.part, limits, decoded)?;
-    // Without a resize the mirror is left to the last pass.
+    // Without a resize the last pass mirrors.
     let first = if view.resized.is_some() { view.mirror } else { Mirror::default() };
     let walk = part.walk.mirrored(first, (view.part.width, view.part.height));
     let (pixels, size, window) = if walk.is_straight() {

@@ -1,4 +1,4 @@
-//! What is noted about a picture: which part of it is seen, at what size, and how it is mirrored.
+//! The noted changes of a picture: which part of it is seen, at what size, and how it is mirrored.
 
 use crate::vision::{
     geometry::{Interpolation, Mirror, Rect},
@@ -15,14 +15,14 @@ pub(crate) struct View {
     pub(crate) resized: Option<Resized>,
 }
 
-/// What happens to the part after it was mirrored.
+/// A resize of the part after it was mirrored, then a cut and a mirror.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Resized {
     pub(crate) size: Size,
     pub(crate) by: Interpolation,
     /// The part of the resized picture that is left.
     pub(crate) window: Rect,
-    /// How that is mirrored.
+    /// How that part is mirrored.
     pub(crate) mirror: Mirror,
 }
 
@@ -56,7 +56,7 @@ impl View {
         *seen = seen.part(part.mirrored(mirror, size));
     }
 
-    /// Resizes a part of what is seen. Returns whether that can be noted: a picture is resized once.
+    /// Resizes a part of what is seen. Returns whether it can be noted: a picture is resized once.
     pub(crate) fn resize(&mut self, part: Rect, size: Size, by: Interpolation) -> bool {
         if self.resized.is_some() {
             return false;

@@ -12,24 +12,24 @@ pub(super) const ZIGZAG: [usize; 64] = [
     47, 55, 62, 63,
 ];
 
-/// What a scan brings of each block.
+/// The coefficients of each block that a scan brings.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Pass {
-    /// All of it.
+    /// All coefficients.
     Whole,
-    /// The first coefficient, but for its `low` last bits; or one more bit of it.
+    /// The first coefficient without its `low` last bits, or one more bit of it.
     Dc { low: u8, more: bool },
-    /// Other coefficients, in the same way.
+    /// Other coefficients, without their `low` last bits, or one more bit of each.
     Ac { first: usize, last: usize, low: u8, more: bool },
 }
 
-/// What is known of one component while its blocks are read.
+/// Reads the blocks of one component.
 pub(super) struct Reader<'a> {
     pub(super) pass: Pass,
     pub(super) dc: Option<&'a Codes>,
     pub(super) ac: Option<&'a Codes>,
     before: i32,
-    /// Blocks that bring no new coefficients.
+    /// The number of blocks to come that bring no new coefficients.
     skipped: i32,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
         (self.before, self.skipped) = (0, 0);
     }
 
-    /// Reads what the scan has of a block. Without the tables there is nothing to read.
+    /// Reads the coefficients of a block that the scan has. `None` if a table is missing.
     pub(super) fn read(&mut self, bits: &mut Bits<'_>, block: &mut Block) -> Option<()> {
         match self.pass {
             Pass::Whole => {

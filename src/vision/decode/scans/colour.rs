@@ -1,12 +1,12 @@
 //! From the values of components to red, green and blue.
 
-/// What the components of a picture are.
+/// The colours that the components of a picture stand for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in super::super) enum Colours {
     Grey,
     Rgb,
     Ycc,
-    /// Inks, as the light that they leave.
+    /// Inks. Each value is the light that the ink leaves.
     Cmyk,
     Ycck,
 }

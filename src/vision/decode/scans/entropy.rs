@@ -5,7 +5,7 @@ pub(super) struct Bits<'a> {
     data: &'a [u8],
     held: u64,
     count: u32,
-    /// How many of the bits that are held lie behind the end.
+    /// How many of the held bits lie behind the end.
     beyond: u32,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// Whether bits behind the end were taken. As in libjpeg, blocks that follow get nothing.
+    /// Whether bits behind the end were taken. As in libjpeg, later blocks then get no bits.
     pub(super) fn are_used_up(&self) -> bool {
         self.count < self.beyond
     }
@@ -58,14 +58,14 @@ impl<'a> Bits<'a> {
         symbol
     }
 
-    /// Goes behind the next marker of a restart. It stays before any other marker.
+    /// Goes behind the next marker of a restart. If the next marker is another one, the place before it stays.
     pub(super) fn restart(&mut self) {
         let is_used_up = self.are_used_up();
         (self.held, self.count, self.beyond) = (0, 0, 0);
         self.seek_marker();
         match self.data {
             [0xFF, 0xD0..=0xD7, rest @ ..] => self.data = rest,
-            _ => self.beyond = u32::from(is_used_up), // as in libjpeg, what follows still gets nothing
+            _ => self.beyond = u32::from(is_used_up), // as in libjpeg, later blocks still get no bits
         }
     }
 
@@ -74,7 +74,7 @@ impl<'a> Bits<'a> {
         self.data = marker.and_then(|at| self.data.get(at..)).unwrap_or_default();
     }
 
-    /// What follows the scan: its next marker that is none of a restart.
+    /// The bytes behind the scan, from the next marker on that is none of a restart.
     pub(super) fn rest(mut self) -> &'a [u8] {
         loop {
             self.seek_marker();
@@ -112,7 +112,8 @@ impl Codes {
         Some((Self { lengths, symbols: symbols.to_vec() }, rest))
     }
 
-    /// The length and the symbol of the code that 16 bits begin with. What is no code is a 0, as in libjpeg.
+    /// The length and the symbol of the code that 16 bits begin with. Bits that are no code stand for the symbol 0, as
+    /// in libjpeg.
     fn find(&self, next: u32) -> (u32, u8) {
         let found = (1u32..).zip(&self.lengths).find(|(_, (end, _))| next < *end);
         let Some((length, (_, zero))) = found else { return (16, 0) };

@@ -10,23 +10,23 @@ use super::{
 use crate::vision::error::VisionError;
 use image::RgbImage;
 
-/// More scans than any encoder makes. Each may take as long as the whole picture.
+/// The most scans of a picture: more than any encoder makes. Each may take as long as the whole picture.
 const SCANS: usize = 500;
 
-/// A component, and what was read of it.
+/// A component, and its coefficients as far as they are read.
 struct Component {
     id: u8,
     /// Sampling factors.
     across: usize,
     down: usize,
-    /// Columns and rows that the picture has of it.
+    /// Columns and rows of the component's values that belong to the picture.
     columns: usize,
     rows: usize,
-    /// The blocks of a row, with those that fill the last MCU.
+    /// The number of blocks in a row, with those that fill the last MCU.
     stride: usize,
     blocks: Vec<Block>,
     table: u8,
-    /// The steps of its coefficients, once a scan has begun with it.
+    /// The quantization steps of its coefficients, once a scan has begun with the component.
     steps: Option<[u16; 64]>,
 }
 
@@ -36,7 +36,7 @@ struct Tables {
     steps: [Option<[u16; 64]>; 4],
     dc: [Option<Codes>; 4],
     ac: [Option<Codes>; 4],
-    /// MCUs between restarts; 0 is never.
+    /// The number of MCUs between restarts. 0 means no restarts.
     restart: usize,
 }
 
@@ -81,7 +81,7 @@ pub(in super::super) fn decode(file: &[u8], jpeg: &JpegHeader) -> Result<RgbImag
 }
 
 impl Component {
-    /// Makes its values. `None` if nothing was read.
+    /// Makes the values of the component. `None` if nothing was read of it.
     fn plane(self, wide: usize, high: usize) -> Option<Plane> {
         let Self { across, down, columns, rows, stride, blocks, .. } = self;
         let steps = self.steps?;
@@ -114,7 +114,7 @@ fn read_scans(
                 let rest = read_scan(data, bits, &tables, progressive, mcus, components);
                 let wrong = VisionError::Malformed("a scan contradicts the frame, or a table is missing");
                 let rest = rest.ok_or(wrong)?;
-                let is_end = rest.starts_with(&[0xFF, 0xD9]); // another picture may follow
+                let is_end = rest.starts_with(&[0xFF, 0xD9]); // another picture may follow behind the end
                 segments.go_on(rest);
                 scans += 1;
                 if is_end || scans == SCANS || (!progressive && components.iter().all(|part| part.steps.is_some())) {
@@ -127,7 +127,7 @@ fn read_scans(
     Ok(())
 }
 
-/// Reads a scan, and returns what follows it. `None` if its header is wrong, or a table is missing.
+/// Reads a scan, and returns the bytes behind it. `None` if its header is wrong, or a table is missing.
 fn read_scan<'a>(
     head: &[u8],
     mut bits: Bits<'a>,
@@ -152,7 +152,7 @@ fn read_scan<'a>(
     for [id, numbers] in parts.as_chunks::<2>().0 {
         let nth = components.iter().position(|part| part.id == *id)?;
         let part = &mut components[nth];
-        // Of a file without progressive mode each component is read once.
+        // In a file without progressive mode each component is read once.
         let again = part.steps.is_some() || readers.iter().any(|(other, _)| *other == nth);
         if again && !progressive {
             return None;
@@ -163,7 +163,8 @@ fn read_scan<'a>(
         let ac = tables.ac.get(usize::from(numbers & 15)).and_then(Option::as_ref);
         readers.push((nth, Reader::new(pass, dc, ac)));
     }
-    // Of one component the blocks with pixels follow each other, line by line; of several all those of each MCU.
+    // In a scan of one component the blocks with pixels follow each other, line by line. In a scan of several
+    // components all blocks of an MCU follow each other.
     let single = match *readers.as_slice() {
         [] => return None,
         [(nth, _)] => Some((components[nth].columns.div_ceil(8), components[nth].rows.div_ceil(8))),
@@ -191,7 +192,7 @@ fn read_scan<'a>(
 }
 
 impl Tables {
-    /// Notes the Huffman codes of a segment, up to what is no table.
+    /// Notes the Huffman codes of a segment, up to bytes that are no table.
     fn codes(&mut self, mut data: &[u8]) {
         while let Some((head, rest)) = data.split_first() {
             let of_class = if head >> 4 == 0 { &mut self.dc } else { &mut self.ac };
@@ -201,7 +202,7 @@ impl Tables {
         }
     }
 
-    /// Notes the steps of a segment, up to what is no table.
+    /// Notes the quantization steps of a segment, up to bytes that are no table.
     fn steps(&mut self, mut data: &[u8]) {
         while let Some((head, rest)) = data.split_first() {
             let size = if head >> 4 == 0 { 1 } else { 2 };

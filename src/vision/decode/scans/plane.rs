@@ -2,10 +2,10 @@
 
 /// The values of a component.
 pub(super) struct Plane {
-    /// Columns and rows that the picture has of it.
+    /// Columns and rows of the values that belong to the picture.
     pub(super) columns: usize,
     pub(super) rows: usize,
-    /// Values of a row, with those that fill its last block.
+    /// The number of values in a row, with those that fill its last block.
     pub(super) stride: usize,
     pub(super) values: Vec<u8>,
     /// How many columns and rows of the picture a value is for.
@@ -26,7 +26,7 @@ impl Plane {
         if !mixed && (self.wide, self.high) != (1, 2) {
             return out.iter_mut().enumerate().for_each(|(x, out)| *out = near[x / self.wide]);
         }
-        // Three parts of the near row and one of the row beyond it.
+        // The near row counts three times, and the row beyond it once.
         sums.clear();
         if self.high == 1 {
             sums.extend(near.iter().map(|near| u16::from(*near)));
