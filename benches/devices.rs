@@ -94,7 +94,7 @@ struct Args {
     /// Where the images of the case `jpeg` are decoded: auto, host or device
     #[arg(long, default_value = "auto")]
     decoder: Decoder,
-    /// No measurement begins after so many seconds
+    /// No measurement begins after this number of seconds
     #[arg(long, default_value_t = 200)]
     limit: u64,
     /// JSON lines
@@ -224,7 +224,7 @@ impl Bench {
         }
     }
 
-    /// Measures loaders with so many workers.
+    /// Measures loaders with `workers` workers. 0 stands for the usual number.
     fn loaders(&mut self, place: Place, workers: usize) {
         let Place { devices: count, round, .. } = place;
         let devices = self.devices[..count].to_vec();

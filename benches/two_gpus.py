@@ -168,7 +168,7 @@ MODELS = [(700, 8192), (4600, 1024)]
 
 
 def passes_for(runs, model, target, folder, part):
-    """How often the middle layer is used in a step that takes one GPU so many milliseconds, about."""
+    """How often the middle layer is used in a step that takes one GPU about `target` milliseconds."""
     if runs.args.passes:
         return int(runs.args.passes.split(",")[MODELS.index(model)])
     passes = 8

@@ -25,7 +25,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// A loader of these batches, for so many devices.
+    /// The builder of a loader of these batches, for `devices` devices.
     pub(crate) fn builder(&self, workers: usize, devices: usize) -> PinnedDataLoaderBuilder<Item, Batch> {
         let mut builder = PinnedDataLoaderBuilder::new(self.clone()).batch_size(self.batch);
         if let Some(slots) = self.slots {

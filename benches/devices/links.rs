@@ -35,8 +35,7 @@ pub(crate) fn copy(_: usize, _: usize, start: &Start) -> Result<f64, BoxError> {
     Err("this bench was built without the feature `cuda`".into())
 }
 
-/// Runs something while a thread copies so many bytes to a device, again and again, every so often. Without GPUs, nothing
-/// is copied.
+/// Calls `run` while a thread copies bytes to a device again and again. Without GPUs, nothing is copied.
 #[cfg(not(feature = "cuda"))]
 pub(crate) fn beside<T>(
     _: usize,

@@ -58,7 +58,7 @@ pub(crate) struct Args {
     /// What `Collate::finish` makes of the bytes: `raw` nothing, `scaled`, `f16` and `bf16` a normalised batch, `mix` with MixUp or CutMix too
     #[arg(long, value_delimiter = ',', default_value = "raw", value_parser = ["raw", "scaled", "f16", "bf16", "mix"])]
     pub(crate) finish: Vec<String>,
-    /// Let each step cast, scale and reduce the batch, with so many matrix products besides
+    /// Let each step cast, scale and reduce the batch, with this number of matrix products besides
     #[arg(long)]
     pub(crate) matmuls: Option<usize>,
     /// Microseconds that the loop computes for each batch on its own thread, besides
@@ -82,7 +82,7 @@ pub(crate) struct Args {
     /// Milliseconds that each sample takes to read while the worker sleeps, for `pinned` and `kept`
     #[arg(long)]
     pub(crate) sleep: Option<u64>,
-    /// Slots, for `pinned`: a limit of so many batches
+    /// Slots, for `pinned`: a limit of this number of batches
     #[arg(long)]
     pub(crate) slots: Option<usize>,
     /// Do not measure what the workers alone fill, which takes as long as a round

@@ -23,7 +23,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock for so many measurements.
+    /// A clock for `measurements` measurements.
     pub(crate) fn new(measurements: usize, fixed: Option<Duration>) -> Self {
         Self { start: Instant::now(), left: Cell::new(measurements as u32), fixed }
     }

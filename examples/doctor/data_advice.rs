@@ -76,9 +76,9 @@ pub(crate) struct Facts {
 const KEEPS_UP: f64 = 0.25;
 /// An order that gets less than this share of what the store gives in the order of the files has too small requests.
 const AS_MUCH: f64 = 0.6;
-/// If so much of the gain that there could be has come with more requests, still more may bring more.
+/// If more requests have brought this share of the gain that there could be, still more may bring more.
 const SCALES: f64 = 0.5;
-/// Rows that read so many times their own bytes share what they read with their neighbours.
+/// Rows for which this many times their own bytes are read share these bytes with their neighbours.
 const SHARED: f64 = 2.0;
 
 /// What to do, in one line.

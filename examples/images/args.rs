@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// How Burn trains on several devices
     #[arg(long, value_enum, default_value_t = Strategy::Multi)]
     pub(crate) strategy: Strategy,
-    /// With several devices: flushes each one every so many milliseconds, since Burn's strategies stand still without it; 0 does not
+    /// With several devices: flushes each one every `MS` milliseconds, since Burn's strategies stand still without it; 0 does not
     #[arg(long, value_name = "MS", default_value_t = 2)]
     pub(crate) flush_every: u64,
     /// With `ddp`: lets the devices meet in some collective operations before the training

@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// How long to measure. The last epoch may not come to its end
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
-    /// Measure so many epochs instead
+    /// Measure this number of epochs instead
     #[arg(long)]
     epochs: Option<usize>,
     #[arg(long, default_value_t = 64)]

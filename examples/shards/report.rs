@@ -9,7 +9,7 @@ use super::{
 use serde_json::json;
 use std::time::Duration;
 
-/// So many epochs have lines of their own. Those behind them share one.
+/// The number of first epochs that have lines of their own. Later epochs share a line.
 const LINES: usize = 5;
 
 /// What was measured.

@@ -32,7 +32,7 @@ pub(crate) struct Args {
     out: PathBuf,
     #[arg(long, value_enum)]
     format: Target,
-    /// A shard has at most so many bytes, or one image. By default 64 MB (tar), 500 MB (Parquet)
+    /// The most bytes of a shard, unless it is a single image. By default 64 MB (tar), 500 MB (Parquet)
     #[arg(long, value_parser = size::bytes)]
     shard_bytes: Option<u64>,
     /// Mix the images by this seed. Without it, they are sorted by class, which is bad where a shuffle is not a full one

@@ -24,7 +24,7 @@ const SCHEMA: &str = "message schema {
     OPTIONAL INT64 label;
 }";
 
-/// A row group of images has about so many bytes. They are kept until it is written.
+/// About how many bytes a row group of images has. They are kept in memory until it is written.
 const GROUP_BYTES: u64 = 100_000_000;
 
 pub(crate) struct ParquetShard {

@@ -20,7 +20,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// A server of two shards, which has this answer for so many requests once it is told to.
+/// A server of two shards, which gives one answer to the next `left` requests.
 struct Busy {
     server: Server,
     left: Arc<AtomicUsize>,
@@ -42,7 +42,7 @@ impl Busy {
         Self { server, left, indices }
     }
 
-    /// The rows of a server that is busy from now on, for so many requests.
+    /// The rows of a server that is busy for the next `requests` requests.
     fn rows(&self, requests: usize) -> Rows<Row> {
         let rows = Rows::<Row>::jsonl(self.server.url("/{0..1}.jsonl")).index_dir(self.indices.path()).open().unwrap();
         self.left.store(requests, SeqCst);
@@ -58,7 +58,7 @@ fn takes(status: u16, lines: &str) -> Duration {
     since.elapsed()
 }
 
-/// A time in so many seconds, in the three forms of HTTP.
+/// The time in `seconds` seconds, in the three forms of HTTP.
 fn dates(seconds: u64) -> [String; 3] {
     let time = SystemTime::now() + Duration::from_secs(seconds);
     let date = httpdate::fmt_http_date(time);

@@ -42,7 +42,7 @@ fn kept_batches_are_those_that_are_read() {
 struct Taken(Option<CudaSlice<u8>>);
 
 impl Taken {
-    /// All but so many bytes of what is free.
+    /// Takes all free memory but `bytes` bytes.
     fn all_but(bytes: usize) -> Self {
         let context = CudaContext::new(0).unwrap();
         let stream = context.default_stream();
@@ -118,7 +118,7 @@ fn a_device_that_runs_out_while_it_is_read_frees_all() {
     assert!(after < before + 700.0, "{after:.0} MB in use after the drop, {before:.0} before");
 }
 
-/// Tokens of up to so many steps, and a label.
+/// Tokens of at most 1,000 steps, and a label.
 struct Texts;
 
 impl Collate<usize> for Texts {

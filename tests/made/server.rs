@@ -42,15 +42,15 @@ pub enum Fault {
     None,
     /// It is not about a file: this answer, with lines of headers.
     Answer(u16, String, String),
-    /// The same, but of so many bytes, which come one by one.
+    /// An answer with lines of headers, and this number of bytes, which come one by one.
     Trickle(u16, String, usize),
     /// The answer comes later.
     Late(Duration),
-    /// So many bytes, and the connection ends.
+    /// This number of bytes, and the connection ends.
     Cut(usize),
     /// The connection ends without an answer.
     Reset,
-    /// Some bytes, and nothing more for so long.
+    /// Some bytes, and nothing more for this time.
     Stall(Duration),
     /// `Content-Length` is more than there is.
     WrongLength,

@@ -55,7 +55,7 @@ impl Collate<(RgbImage, usize)> for Planes {
 
 type Sample = (RgbImage, usize);
 
-/// Two epochs of seed 7, as an FNV-1a hash of 64 bits and the first four bytes, by so many workers.
+/// Two epochs of seed 7, as an FNV-1a hash of 64 bits and the first four bytes, made by `workers` workers.
 fn delivered(augment: &OneOf<Sample>, workers: usize) -> (u64, [u8; 4]) {
     let builder = PinnedDataLoaderBuilder::new(Planes).batch_size(5).shuffle(7).num_workers(workers);
     let loader = builder.augment(augment.clone()).set_device(Device::flex()).build(Photos).unwrap();

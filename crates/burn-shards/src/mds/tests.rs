@@ -68,7 +68,7 @@ fn cells(n: usize) -> [Cell; 3] {
     [Cell::Bytes(image), Cell::Int(n as i64 - 5), Cell::Text(String::from_utf8(text).unwrap())]
 }
 
-/// Writes shards of so many rows into a folder, and returns their entries.
+/// Writes a shard for each of these numbers of rows into a folder, and returns the shards' entries.
 fn write(folder: &Path, first: usize, rows: &[usize]) -> Vec<Value> {
     let mut at = first;
     let one = |(n, rows): (usize, &usize)| {

@@ -12,7 +12,7 @@ use std::{
 /// More than any machine has, and less than a file may claim.
 const HUGE: u64 = 1 << 42;
 
-/// A tar with a small sample `a`, and a sample `b` of so many bytes, which are not there.
+/// A tar with a small sample `a`, and a sample `b` that claims `huge` bytes, which are not there.
 fn tar(huge: u64) -> Vec<u8> {
     let mut tar = tar::Builder::new(Vec::new());
     let mut add = |name: &str, kind, bytes: &[u8]| {
