@@ -1,4 +1,4 @@
-//! What a batch is made of: samples, rows, tensors; and the two ways of making one.
+//! Batches: the samples, rows and tensors that they are made of, and the two ways of making one.
 
 mod closures;
 mod collate;

@@ -1,4 +1,5 @@
-//! What a user holds: the builder and its options, the loader, its epochs, and where it stands.
+//! The types that a user holds: the builder and its options, the loader, its epochs, and where it stands.
+//! `src/README.md` tells the walk of a batch from here on.
 
 mod batches;
 mod build;

@@ -47,7 +47,7 @@ impl<I: 'static, P: Places<I>> Fill<'_, '_, I, P> {
                 Ok(())
             };
             if let Err(error) = guard_at(|| plan.sample(first, worker).of_a_batch(), keep) {
-                self.decide((first, error))?; // no policy accepts it, but it is reported
+                self.decide((first, error))?; // no policy accepts such an error, but it is reported
             }
             first = match fetched {
                 Ok(()) => end,

@@ -25,9 +25,9 @@ pub(super) struct FilledItems<I, O> {
 
 /// Where the values of a batch's tensors are.
 pub(super) enum Memory {
-    /// In the batch. It may have a slot for them.
+    /// In the tensors of the batch. The batch may have a slot for them.
     Permit(Permit),
-    /// In a slot, one part for each tensor. The batch has empty ones.
+    /// In a slot, one part for each tensor. The tensors in the batch are empty.
     Slot(Slot, Vec<FlatTensor>),
 }
 
@@ -77,7 +77,7 @@ impl<I: Send + 'static, O: Send + 'static> Filled<O> for FilledItems<I, O> {
     }
 }
 
-/// Returns the batch with what was made for it. If that failed, the batch is dropped as user code is run, because its
+/// Returns the batch with what `made` holds. If that is an error, the batch is dropped as user code is run, because its
 /// `drop` is the user's.
 fn unless_failed<O, T>(place: Place, batch: O, made: Result<T, Error>) -> Result<(O, T), Error> {
     match made {

@@ -26,7 +26,7 @@ use crate::{
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// A batch whose rows are written. Those of padded fields are as long as a row can be, until it is pinned.
+/// A batch whose rows are written. Rows of padded fields are as long as a row can be, until the batch is pinned.
 pub(super) struct FilledRows<I, O> {
     pub(super) source: Arc<RowsSource<I, O>>,
     pub(super) slot: Slot,
@@ -38,7 +38,7 @@ pub(super) struct FilledRows<I, O> {
     /// Files for the device that are longer than their rows.
     #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "only images are files"))]
     pub(super) long: LongFiles,
-    /// The tensors that the device has made already: those of images, in the order of the fields.
+    /// The tensors of images, which the device has made already, in the order of the fields.
     pub(super) decoded: Vec<Uploaded>,
 }
 
@@ -78,7 +78,7 @@ impl<I: Send + 'static, O: Send + 'static> Filled<O> for FilledRows<I, O> {
 
     fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error> {
         if self.plan.indices.is_empty() {
-            return Ok(Ready::Empty); // none of its files could be decoded
+            return Ok(Ready::Empty); // no file of the batch could be decoded
         }
         let Self { source, mut slot, plan, largest, sizes, decoded, .. } = *self;
         let RowsSource { samples, layout, target, .. } = &*source;
@@ -145,7 +145,7 @@ fn parts(layout: &SlotLayout, rows: usize, largest: &[RowSize]) -> Vec<FlatTenso
     layout.fields.iter().enumerate().map(part).collect()
 }
 
-/// Copies the fields of a slot to the device, but for those that are `decoded` there. Returns the bytes that were
+/// Copies the fields of a slot to the device, without those that are `decoded` there. Returns the bytes that were
 /// copied.
 pub(crate) fn upload_rows(
     layout: &SlotLayout,

@@ -19,7 +19,7 @@ use crate::{
 use burn::tensor::Device;
 use std::{ops::Range, sync::Arc};
 
-/// What the tasks of one batch gather.
+/// The samples that the tasks of one batch gather.
 struct Gathered<I> {
     /// In the batch's order.
     items: Vec<Option<I>>,

@@ -1,4 +1,4 @@
-//! What the tasks of one batch share: each adds what it made, and the last one has the batch.
+//! The job that the tasks of one batch share. Each task adds its part, and the last one makes the batch.
 
 use super::{
     next::{Next, Ready},
@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
-/// A batch while tasks work on it. `P` is what they make together.
+/// A batch while tasks work on it. `P` are the parts that they make together.
 pub(super) struct Job<S, P> {
     pub(super) source: Arc<S>,
     pub(super) plan: Arc<BatchPlan>,
@@ -24,7 +24,7 @@ struct Made<P> {
     /// The failure that comes first in the batch's order, whichever worker met it and when.
     failed: Option<(usize, Error)>,
     skips: Skips,
-    /// `None` once the last task has it.
+    /// `None` once the last task has taken the parts.
     parts: Option<P>,
 }
 
@@ -34,8 +34,8 @@ impl<S, P> Job<S, P> {
         Arc::new(Self { source, plan, made: Mutex::new(Made { tasks, failed, skips, parts }) })
     }
 
-    /// Ends a task: notes its failure and its bad samples, and lets it `add` what it made. The last task makes the batch of
-    /// all parts, unless a task has failed or all samples are skipped. Nothing comes of an abandoned batch: rows may be
+    /// Ends a task: notes its failure and its bad samples, and lets it `add` its part. The last task makes the batch of
+    /// all parts, unless a task has failed or all samples are skipped. An abandoned batch is not made: rows may be
     /// missing, and user code sees whole batches only.
     pub(super) fn end<O>(
         &self,

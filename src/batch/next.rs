@@ -1,5 +1,6 @@
-//! The way of a batch from the workers to the consumer. A new stage of it is a method of `Filled`, a variant and a queue
-//! here, and a file with its threads in `pipeline`, such as `pin.rs` and `transfer.rs`.
+//! The way of a batch from the workers to the consumer; `src/README.md` tells the whole walk. A new stage of it is a
+//! method of `Filled`, a variant and a queue here, and a file with its threads in `pipeline`, such as `pin.rs` and
+//! `transfer.rs`.
 
 use crate::{
     device::Uploader,
@@ -11,11 +12,11 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// What comes next for a batch that has left the workers.
 pub(crate) enum Next<O> {
-    /// It must be prepared for the link.
+    /// The batch must be prepared for the link.
     Pin(Box<dyn Filled<O>>),
-    /// Its bytes may go to the device.
+    /// The bytes of the batch may go to the device.
     Send(Box<dyn Filled<O>>),
-    /// The consumer may have it.
+    /// The consumer may have the batch.
     Ready(Ready<O>),
 }
 
@@ -35,7 +36,7 @@ pub(crate) trait Filled<O>: Send {
         Ok(Skips::default())
     }
 
-    /// Hands it to the device. Runs on a transfer thread, or on a worker on a CPU backend.
+    /// Hands the batch to the device. Runs on a transfer thread, or on a worker on a CPU backend.
     fn send(self: Box<Self>, pool: &Arc<Pool>, uploader: &mut Uploader) -> Result<Ready<O>, Error>;
 }
 
@@ -44,7 +45,7 @@ pub(crate) struct Finished<O> {
     pub(crate) batch: O,
     /// The number of its samples.
     pub(crate) items: usize,
-    /// On a CPU backend it keeps its permit until it is delivered.
+    /// On a CPU backend a batch keeps its permit until it is delivered.
     pub(crate) permit: Option<Permit>,
 }
 
@@ -54,21 +55,21 @@ pub(crate) enum Ready<O> {
     /// backend.
     Raw(Box<dyn FnOnce() -> Result<Finished<O>, Error> + Send>),
     Finished(Finished<O>),
-    /// Nothing: all of its samples are skipped.
+    /// No batch: all of its samples are skipped.
     Empty,
 }
 
-/// One batch of an epoch for its consumer, or what is in its place.
+/// One batch of an epoch for its consumer, or the error in its place.
 pub(crate) struct Delivery<O> {
     pub(crate) key: BatchKey,
     pub(crate) ready: Result<Ready<O>, Error>,
-    /// Those of its samples that were skipped or replaced.
+    /// The samples of the batch that were skipped or replaced.
     pub(crate) skips: Skips,
-    /// How long the consumer waited for it; not for the device to make room.
+    /// How long the consumer waited for the batch, but for waits until the device had room.
     pub(crate) waited: Duration,
 }
 
-/// A queue that threads of its own wait at.
+/// A queue of batches. Threads of its own wait at it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Queue {
     Pin,

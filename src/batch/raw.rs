@@ -53,7 +53,7 @@ struct RawField {
 }
 
 impl RawField {
-    /// What it is, for the error when another type is asked for.
+    /// The type of the field's tensor, for the error when another type is asked for.
     fn what(&self) -> String {
         let (kind, shape) = (kind_name(self.dtype), &self.shape);
         format!("it is a Tensor<{}, {kind}> of {} {:?}", shape.num_dims(), self.dtype.name(), shape.as_slice())

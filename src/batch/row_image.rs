@@ -77,7 +77,7 @@ impl RowMut<'_> {
 
 fn write_values(image: &Image, values: &Values, row: &mut [u8]) -> Result<(), VisionError> {
     match values {
-        Values::Bits8(_) => image.write(|_, byte| byte, row), // its table is for the device
+        Values::Bits8(_) => image.write(|_, byte| byte, row), // the table of bytes is for the device
         Values::Bits16(values) => {
             image.write(|channel, byte| values[channel][usize::from(byte)], bytemuck::cast_slice_mut(row))
         }
@@ -87,8 +87,8 @@ fn write_values(image: &Image, values: &Values, row: &mut [u8]) -> Result<(), Vi
     }
 }
 
-/// Writes the row of an image for a device that decodes: its file, if the device takes it and it has at `most` so
-/// many bytes, else its `pixels` bytes. A file that does not fit into the row is returned, with its head.
+/// Writes the row of an image for a device that decodes: its file, if the device takes the file and it has at most
+/// `most` bytes, else its `pixels` bytes. A file that does not fit into the row is returned, with its head.
 fn write_row(
     image: &Image,
     most: usize,
@@ -101,7 +101,7 @@ fn write_row(
         PictureRow { kind: PictureKind::PIXELS, bytes: pixels as u32, ..PictureRow::default() }.write(head);
         return Ok(None);
     };
-    // What would fail on the host fails here, where it is known whose sample it is.
+    // A file that would fail on the host fails here, where its sample is known.
     check_headers(&file.bytes, jpeg, &file.limits)?;
     let picture = picture(file.bytes.len(), (jpeg.width, jpeg.height), &file.wanted(jpeg));
     let Some(room) = room.get_mut(..file.bytes.len()) else {
@@ -112,7 +112,7 @@ fn write_row(
     Ok(None)
 }
 
-/// What the device is to make of a file.
+/// The head of a row: what the device is to make of a file.
 fn picture(bytes: usize, stored: (u32, u32), wanted: &Wanted) -> PictureRow {
     let Wanted { walk: Walk { start, across, down }, part, resized, paint } = *wanted;
     let Resized { size, by, window, mirror } = resized;
@@ -162,13 +162,13 @@ fn decoded([kind, strength]: [u32; 2]) -> Option<Adjust> {
     }
 }
 
-/// Makes what a row wants of its file, on the host: bytes in planes.
+/// Makes on the host the pixels that a row wants of its file, as bytes in planes.
 pub(super) fn redo_on_host(row: &PictureRow, file: &[u8]) -> Result<Vec<u8>, VisionError> {
     wanted_planes(file, row.stored.into(), &wanted(row))
 }
 
-/// What [`picture`] was made from. To keep that beside the slot would cost each image a copy, and a place in a list that
-/// moves with its row, for the few files that the device refuses.
+/// The wanted pixels that [`picture`] got. To keep them beside the slot would cost each image a copy, and a place in a
+/// list that moves with its row. Only the few files that the device refuses need them.
 fn wanted(row: &PictureRow) -> Wanted {
     let [width, height] = row.seen;
     let [start, across, down] = [row.start, row.across, row.down].map(|[x, y]| (x, y));
@@ -217,7 +217,7 @@ mod tests {
         file
     }
 
-    /// The kernels get no head that the check refuses, and the check refuses none that is written.
+    /// The kernels get no head that the check refuses, and the check refuses no head that is written.
     #[test]
     fn a_head_that_is_written_is_one_that_is_read() {
         const SIDE: u32 = 24;

@@ -1,5 +1,5 @@
-//! A collate over a dataset: what all batches made row by row share. Its `Source` is in `rows_task.rs`, beside the tasks that it
-//! opens.
+//! A collate over a dataset, which all batches made row by row share. Its `Source` is in `rows_task.rs`, beside the
+//! tasks that it opens.
 
 use super::{raw::RawBatch, samples::Samples, write::RowWriter};
 use crate::{
@@ -17,9 +17,9 @@ pub(crate) struct RowsSource<I, O> {
     pub(crate) samples: Arc<Samples<I>>,
     pub(crate) collate: Arc<dyn RowWriter<I>>,
     pub(crate) finish: Finish<O>,
-    /// Where the workers decode images.
+    /// The layout in which the workers decode images.
     pub(crate) plain: Arc<SlotLayout>,
-    /// The same, or that for images which the device decodes.
+    /// The layout of the slots: `plain`, or the one for images that the device decodes.
     pub(crate) layout: Arc<SlotLayout>,
     pub(crate) target: Target,
     /// The number of samples that are read before they are written.
@@ -33,7 +33,7 @@ pub(super) fn group(row_bytes: usize) -> usize {
     (32 * 1024 / row_bytes.max(1)).clamp(1, 32)
 }
 
-/// Chooses what decodes images, and returns the layout that it needs.
+/// Chooses whether the host or the device decodes images, and returns the layout that this needs.
 pub(super) fn for_decoder(target: Target, layout: &Arc<SlotLayout>) -> Result<(Target, Arc<SlotLayout>), Error> {
     let (decoder, layout) = match layout.decoder() {
         Some(decoder) if decoder != Decoder::Host => (decoder, Arc::clone(layout)),

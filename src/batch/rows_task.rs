@@ -20,7 +20,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// What the tasks of one batch write.
+/// The slot, the sizes of rows and the long files that the tasks of one batch make.
 struct Written {
     /// The slot, from the chunk that was finished last.
     slot: Option<Slot>,
@@ -100,7 +100,7 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for RowsTask<I, O> {
             all.slot = chunk.finish();
         };
         job.end(filled, skips, add, |Written { slot, mut sizes, long }, skips| {
-            let mut slot = slot.ok_or(Error::Ended)?; // it is there, or a chunk was dropped
+            let mut slot = slot.ok_or(Error::Ended)?; // the slot is there, unless a chunk was dropped
             remove_rows(&source.layout, &mut slot, &mut sizes, plan.indices.len(), &skips.skipped);
             let (source, plan) = (Arc::clone(source), plan.without(skips));
             let pads = source.layout.has_padded();
@@ -151,7 +151,7 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
     ) -> Result<Vec<Box<dyn Task<O>>>, Error> {
         let (rows, max) = (plan.indices.len(), self.layout.rows());
         if rows > max {
-            // The batch is larger than the sampler said at first.
+            // The batch is larger than the sampler said when the loader was built.
             return Err(Error::LargeBatch { place: plan.place(Stage::Sampler), got: rows, max });
         }
         let slot = pool.slot(permit, self.layout.bytes(), wait)?;

@@ -1,4 +1,4 @@
-//! Gets one sample from the dataset, then augments it. Errors and panics of user code become typed errors here.
+//! Gets samples from the dataset, and augments them. Errors and panics of user code become typed errors here.
 
 use super::raw::BatchPlace;
 use crate::{
@@ -24,14 +24,14 @@ use std::{
 pub(crate) struct BatchPlan {
     pub(crate) at: BatchPlace,
     pub(crate) indices: Arc<[usize]>,
-    /// Where these samples are in the batch as it was asked for, once some of it are left out.
+    /// Where these samples are in the batch as it was asked for, once some samples are left out.
     pub(crate) positions: Option<Arc<[usize]>>,
     pub(crate) occurrences: Option<Occurrences>,
     /// Set when the consumer is gone: work on this batch may stop.
     pub(crate) abandoned: Arc<AtomicBool>,
 }
 
-/// Ends the calling thread's waits for a store once this is set.
+/// Ends the calling thread's waits for a store once the flag is set.
 pub(crate) fn end_waits_with(abandoned: &Arc<AtomicBool>) {
     #[cfg(feature = "remote")]
     burn_shards::for_loader::end_waits_by(Arc::clone(abandoned));
@@ -53,7 +53,7 @@ impl BatchPlan {
         self.positions.as_ref().map_or(at, |positions| positions[at])
     }
 
-    /// The plan of what is left of this one: without skipped samples, and with the replacements.
+    /// The plan of the samples that are left: without skipped ones, and with the replacements.
     pub(crate) fn without(self: &Arc<Self>, skips: &Skips) -> Arc<Self> {
         if skips.is_empty() {
             return Arc::clone(self);
@@ -85,7 +85,7 @@ pub(crate) type GetMany<I> = Arc<dyn Fn(Vec<usize>) -> Result<Vec<I>, BoxError> 
 
 /// Reading several samples at once.
 pub(crate) struct Many<I> {
-    /// How many.
+    /// The number of samples that are read at once.
     pub(crate) count: usize,
     pub(crate) get: GetMany<I>,
 }
@@ -155,14 +155,14 @@ impl<I: 'static> Samples<I> {
         });
         clock.samples(Stage::Read, samples.len());
         if plan.abandoned.load(Relaxed) {
-            return Ok(()); // a read that was ended is no fault
+            return Ok(()); // a read that the loader has ended is no fault
         }
         let failed = fetched.err().or(out_of_range);
         failed.map_or(Ok(()), |error| Err((doing.noted().0, error)))
     }
 
-    /// Reads the samples at some positions of a batch at once. Nothing comes back if that is not wanted, or if it fails: then
-    /// they are read one by one, so that an error names its sample.
+    /// Reads the samples at some positions of a batch at once. Returns no samples if the user has not asked for this,
+    /// or if it fails. Then they are read one by one, so that an error names its sample.
     fn read_many(&self, plan: &BatchPlan, positions: Range<usize>, worker: usize, doing: &Doing) -> Vec<I> {
         let Some(many) = &self.many else { return Vec::new() };
         let indices = &plan.indices[positions.clone()];
@@ -199,12 +199,13 @@ impl<I: 'static> Samples<I> {
         KeyedRng::for_sample(self.seed, plan.at.key.epoch, plan.indices[position], occurrence)
     }
 
-    /// The number of samples besides one.
+    /// The number of samples of the dataset besides one.
     pub(crate) fn others(&self) -> usize {
         self.len.saturating_sub(1)
     }
 
-    /// Returns the `nth` sample after the one at a position of a batch, to replace that one, and its index.
+    /// Returns a sample to replace the one at a position of a batch, and its index: the `nth` sample behind that one in
+    /// the dataset.
     pub(crate) fn instead(
         &self,
         plan: &BatchPlan,
@@ -218,8 +219,8 @@ impl<I: 'static> Samples<I> {
         let key = plan.indices[position];
         let (index, stage) = ((key + nth) % self.len, Cell::new(Stage::Read));
         let place = || Place { stage: stage.get(), index: Some(index), ..plan.sample(position, worker) };
-        // The random key is that of the place. If both are in the epoch, the augmentation still makes two different
-        // samples.
+        // The random key is that of the place. If the epoch also has the replacement itself, the augmentation still
+        // makes two different samples.
         let get = || {
             let sample = (self.get)(index)?;
             let Some(augment) = &self.augment else { return Ok(sample) };

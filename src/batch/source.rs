@@ -1,4 +1,4 @@
-//! What the pipeline needs to know about how batches are made. The two ways are `rows_task.rs` and `items_task.rs`.
+//! The traits by which the pipeline makes batches. The two ways are `rows_task.rs` and `items_task.rs`.
 
 use super::{next::Next, samples::BatchPlan};
 use crate::{
@@ -14,7 +14,7 @@ pub(crate) trait Task<O>: Send {
     fn rows(&self) -> usize;
 
     /// Does the work. Stops the clock when the rows are done, before the work on the batch as a whole. The last task of a
-    /// batch to end returns the batch, with those of its samples that were skipped or replaced. An error has been reported
+    /// batch to end returns the batch, with those of its samples that were skipped or replaced. An error was reported
     /// where it happened.
     fn run(self: Box<Self>, clock: &mut TaskClock<'_>) -> Option<(Result<Next<O>, Error>, Skips)>;
 }
@@ -23,13 +23,13 @@ pub(crate) trait Task<O>: Send {
 pub(crate) trait Source<O>: Send + Sync {
     fn target(&self) -> &Target;
 
-    /// The same source for a device.
+    /// This source, for a device.
     ///
     /// # Errors
     /// If an option cannot be had there.
     fn on(&self, target: Target) -> Result<Arc<dyn Source<O>>, Error>;
 
-    /// Opens what copies its batches to the device, for the calling transfer thread.
+    /// Opens a way to copy batches to the device, for the calling transfer thread.
     fn transport(&self, common: &Common) -> Result<Box<dyn Transport>, BoxError> {
         self.target().transport(common)
     }

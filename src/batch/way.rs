@@ -36,7 +36,8 @@ impl<I: Send + 'static, O: Send + 'static> Way<I, O> {
         }
     }
 
-    /// Makes batches of at most so many of these samples, with these fields. The source is for no certain device yet.
+    /// Returns a source of batches of at most `batch_size` of these samples, with these fields. The source is not for a
+    /// certain device yet.
     ///
     /// # Errors
     /// If an option is for the other way, or a field is wrong.

@@ -24,8 +24,8 @@ pub(crate) struct ChunkRows<'a> {
 pub(crate) trait RowWriter<I>: Send + Sync {
     fn fields(&self) -> Vec<Field>;
 
-    /// Writes samples, and checks that all of each is written. Stops at the first failure, or once the batch is abandoned.
-    /// The clock hears of each sample.
+    /// Writes samples, and checks that all fields of each are written. Stops at the first failure, or once the batch is
+    /// abandoned. Tells the clock of each sample.
     fn write_rows(
         &self,
         samples: &[I],

@@ -1,4 +1,4 @@
-//! Where the batches of an epoch come from: a pipeline, or what is kept on the device.
+//! Where the batches of an epoch come from: a pipeline, or a data set that is kept on the device.
 
 use crate::{
     batch::Delivery,
@@ -18,7 +18,7 @@ pub(super) trait Batches<O> {
     /// The next batch, in order; `None` at the epoch's end.
     fn next(&mut self) -> Option<Delivery<O>>;
 
-    /// Notes that the consumer has a batch: how long it waited for it, and what its step before took.
+    /// Notes that the consumer has a batch: how long it waited for the batch, and how long its step before took.
     fn handed(&self, waited: Duration, stepped: Option<Duration>);
 }
 
@@ -26,7 +26,7 @@ pub(super) trait Batches<O> {
 pub(super) struct Piped<O: Send + 'static> {
     pub(super) threads: Arc<Threads<O>>,
     pub(super) id: EpochId,
-    /// Samples are fetched ahead as long as these are there.
+    /// Guards: samples are fetched ahead as long as they live.
     pub(super) guards: Vec<Guard>,
     /// The batch that is asked for next.
     pub(super) next: BatchKey,
@@ -57,11 +57,11 @@ impl<O: Send + 'static> Batches<O> for Piped<O> {
     }
 }
 
-/// The epoch holds nothing any more, and new threads may take the place of those that hang.
+/// Ends the epoch, which then holds nothing any more. New threads may then take the place of threads that hang.
 impl<O: Send + 'static> Drop for Piped<O> {
     fn drop(&mut self) {
         if self.threads.are_here().is_err() {
-            return self.guards.drain(..).for_each(mem::forget); // others hold what they would wait for
+            return self.guards.drain(..).for_each(mem::forget); // the guards would wait for threads of another process
         }
         self.threads.pipeline().end(self.id);
         self.threads.pipeline().rest();

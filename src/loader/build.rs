@@ -28,8 +28,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// The dataset may have errors of its own type `E`, as Burn's `SqliteDataset` has. Such an error is the `source` of
     /// the loader's [`Error::Failed`].
     ///
-    /// The loader reads as many samples as the dataset has now. If it grows later, what is new is not read: an epoch that
-    /// finds another length logs a warning. Build another loader then.
+    /// The loader reads as many samples as the dataset has now. If the dataset grows later, new samples are not read:
+    /// an epoch that finds another length logs a warning. Build another loader then.
     ///
     /// # Errors
     /// [`Error::Config`], which names the option, what is wrong with it, and what to write instead.
@@ -137,7 +137,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let reader = once.loader(plain, fields.clone(), samples)?;
         let reading = read(&reader, &fields)?;
         drop(reader); // its threads and slots
-        checked.options.ahead.clear(); // they may hold the dataset
+        checked.options.ahead.clear(); // the datasets that fetch ahead may hold the dataset
         checked.faults.counters.set_kept();
         let (len, seed) = (checked.schedule.dataset_len, checked.options.seed());
         let kept = Kept::new(fields, finish, reading, (len, seed), checked.faults.clone());
@@ -146,7 +146,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     }
 }
 
-/// Options that were checked, and what follows from them.
+/// Options that were checked, and values that follow from them.
 pub(super) struct Checked {
     pub(super) options: Options,
     pub(super) schedule: Schedule,
@@ -233,7 +233,8 @@ impl Checked {
         Plan { origin, options, schedule, standing, fingerprints, len, faults, unasked, counters, device: None }
     }
 
-    /// The loader that reads samples. What can be refused for its device is refused now rather than at the first epoch.
+    /// The loader that reads samples. Options that its device cannot have are refused now rather than at the first
+    /// epoch.
     fn loader<I: Send + 'static, O: Send + 'static>(
         self,
         way: Way<I, O>,
@@ -264,9 +265,9 @@ impl Checked {
         Ok(Arc::new(PinnedDataLoader::new(plan, epochs)))
     }
 
-    /// The same options, for reading each sample once, in the dataset's order. Several small batches are read as one, as
-    /// each costs some operations of the device. They are not if a limit was set for the memory or the time of a batch,
-    /// or if the memory is the user's.
+    /// These options, but for reading each sample once, in the dataset's order. Several small batches are read as one,
+    /// as each batch costs some operations of the device. They are read one by one if a limit was set for the memory or
+    /// the time of a batch, or if the memory is the user's.
     fn once(&self, row_bytes: usize) -> Self {
         let (asked, dataset_len) = (self.schedule.max_batch_size(), self.schedule.dataset_len);
         let options = &self.options;
@@ -286,7 +287,7 @@ impl Checked {
     }
 }
 
-/// How long a store makes requests wait from now on, as long as somebody else has it.
+/// Tells how long a store makes requests wait from now on, as long as somebody else keeps the dataset.
 fn asked_to_wait(dataset: &Arc<dyn ReadAhead>) -> AskedToWait {
     let (dataset, before) = (Arc::downgrade(dataset), dataset.asked_to_wait());
     Box::new(move || dataset.upgrade().map_or(Duration::ZERO, |dataset| dataset.asked_to_wait().saturating_sub(before)))

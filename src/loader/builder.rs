@@ -167,13 +167,13 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self
     }
 
-    /// Lets workers read so many samples at once, by [`Dataset::get_many`](burn::data::dataset::Dataset::get_many). Default: one
-    /// by one.
+    /// Lets workers read `samples` samples at once, by [`Dataset::get_many`](burn::data::dataset::Dataset::get_many).
+    /// Default: one by one.
     ///
-    /// It helps datasets for which one question costs as much as many: Burn's `SqliteDataset`, servers. A worker then has so
-    /// many samples in memory at once, and a batch is cut into tasks of so many samples. Where `get_many` fails, panics or
-    /// gives another number of samples, they are read one by one, so that errors still name their sample. A
-    /// [`timeout`](Self::timeout) names the first sample of the group.
+    /// It helps datasets for which one question costs as much as many: Burn's `SqliteDataset`, servers. A worker then
+    /// has this number of samples in memory at once, and a batch is cut into tasks of this number of samples. Where
+    /// `get_many` fails, panics or gives another number of samples, they are read one by one, so that errors still name
+    /// their sample. A [`timeout`](Self::timeout) names the first sample of the group.
     pub fn read_many(mut self, samples: usize) -> Self {
         self.options.read_many = Some(samples);
         self
@@ -187,8 +187,8 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         self.reads_ahead_at(0, dataset)
     }
 
-    /// The same for a dataset whose samples are a part of the loader's, as Burn's `ComposedDataset` makes it. `offset` is the
-    /// index of its first sample.
+    /// As [`reads_ahead`](Self::reads_ahead), for a dataset whose samples are a part of the loader's, as Burn's
+    /// `ComposedDataset` makes it. `offset` is the index of its first sample.
     pub fn reads_ahead_at<R: ReadAhead + Clone + 'static>(mut self, offset: usize, dataset: &R) -> Self {
         self.options.ahead.push((offset, Arc::new(dataset.clone())));
         self

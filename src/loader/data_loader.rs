@@ -81,9 +81,9 @@ pub struct PinnedDataLoader<O: Send + 'static> {
     plan: Plan<O>,
     epochs: Arc<Epochs>,
     copy: CopyId,
-    /// The last slice, and how many batches it has, unless it is the share of a device.
+    /// The last slice of this loader, and its number of batches, unless it is the share of a device.
     sliced: Mutex<Option<(Range<usize>, Option<usize>)>>,
-    /// An iterator keeps those that its epoch began with.
+    /// The threads at work. An iterator keeps the threads that its epoch began with.
     threads: Mutex<Option<Arc<Threads<O>>>>,
 }
 
@@ -199,7 +199,7 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
                 }
                 let guards = self.read_ahead(epoch)?; // before workers read
                 let next = BatchKey { device: plan.device, ..BatchKey::new(epoch, batches.start) };
-                // On the threads at work, or on new ones if those hang or die meanwhile.
+                // The epoch begins on the threads at work, or on new ones if those hang or die meanwhile.
                 loop {
                     let threads = self.threads(&**source, *room)?;
                     match threads.pipeline().begin(epoch, feed, batches.clone()) {
@@ -305,7 +305,7 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
             if let Origin::Samples { checked, .. } = &mut plan.origin
                 && plan.options.device.as_ref() != Some(device)
             {
-                *checked = None; // another device's decoder
+                *checked = None; // this is the decoder of another device
             }
             plan.options.device = Some(device.clone());
         })

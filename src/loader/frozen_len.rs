@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 #[debug("{built}")]
 pub(crate) struct FrozenLen {
     built: usize,
-    /// What was found last.
+    /// The length that was found last.
     found: AtomicUsize,
     now: Box<dyn Fn() -> usize + Send + Sync>,
 }

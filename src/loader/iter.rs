@@ -26,15 +26,15 @@ pub(crate) struct EpochIter<O>(RefCell<Epoch<O>>);
 struct Epoch<O> {
     /// The epoch in progress. `Err` if it has ended, or with the error that kept it from starting.
     run: Result<Box<dyn Batches<O>>, Option<Error>>,
-    /// How far the batches have been taken that the consumer has.
+    /// The progress with the last batch that the consumer has.
     progress: EpochProgress,
-    /// How far batches have been taken from where they come from.
+    /// The progress with the last batch that was taken from `batches`.
     taken: EpochProgress,
-    /// A batch that was taken ahead, to know whether the one before it was the last.
+    /// A batch that was taken ahead, to know whether the consumer's batch is the last.
     ahead: Option<Taken<O>>,
     /// Whether the consumer's batch may be the last, since all after it may be skipped. Then nobody has looked yet.
     may_be_last: bool,
-    /// Whether nothing was given yet, neither a batch nor an error.
+    /// Whether the iterator has given neither a batch nor an error yet.
     is_first: bool,
     /// Whether a sample was good before the epoch was resumed.
     had_good: bool,
@@ -49,9 +49,9 @@ struct Epoch<O> {
 struct Taken<O> {
     number: usize,
     batch: Result<(O, usize), Error>,
-    /// How long the consumer waited for it.
+    /// How long the consumer waited for the batch.
     waited: Duration,
-    /// How far the epoch is with it.
+    /// The progress of the epoch with this batch.
     progress: EpochProgress,
 }
 
@@ -155,7 +155,7 @@ impl<O> Epoch<O> {
         }
     }
 
-    /// Makes the user's batch of what is delivered; returns it with the number of its samples.
+    /// Makes the user's batch of a delivery. Returns it with the number of its samples.
     fn take(&mut self, delivery: Delivery<O>) -> Result<Option<(O, usize)>, Error> {
         let Delivery { key, ready, skips, .. } = delivery;
         let place = Place::batch(Stage::Read, key);

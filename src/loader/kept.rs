@@ -1,4 +1,5 @@
-//! A data set that is kept on the device. It is read once, through an ordinary loader; then batches are gathered there.
+//! A data set that is kept on the device. It is read once, through an ordinary loader. Then batches are gathered on the
+//! device.
 
 mod fates;
 mod gather;
@@ -30,8 +31,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// Rows of so many bytes are read at once, and gathered at once, or those of one batch. Burn needs several operations
-/// each time. Its CPU backend gathers so many bytes on several threads.
+/// The bytes of the rows that are read at once, or gathered at once, unless one batch has more. Burn needs several
+/// operations each time. Its CPU backend gathers this number of bytes on several threads.
 pub(super) const AT_ONCE: usize = 8 << 20;
 
 /// A data set that was read.
@@ -44,9 +45,9 @@ pub(super) struct Reading {
 /// The kept data set of one copy of a loader.
 pub(crate) struct Kept<O> {
     of_all: Arc<OfAll<O>>,
-    /// Those that this copy was made from.
+    /// The tables of the loader that this copy was made from.
     tables: Arc<Tables>,
-    /// Those of the device of this copy, from its first epoch on.
+    /// The tables on the device of this copy, from its first epoch on.
     here: OnceLock<Arc<Tables>>,
 }
 
@@ -72,7 +73,7 @@ impl<O> Clone for Kept<O> {
 }
 
 impl<O: 'static> Kept<O> {
-    /// What was read of a data set of so many samples, with the seed of its loader.
+    /// A kept data set of `len` samples, from what was read, with the seed of its loader.
     pub(super) fn new(
         fields: Vec<Field>,
         finish: Finish<O>,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path, sync::LazyLock, thread::available_parallelism};
 
-/// The most workers, transfer threads, devices or batches ahead that make sense.
+/// The most workers, transfer threads, devices or batches ahead that an option takes.
 pub(super) const MOST: usize = 1024;
 
 /// The part of the machine that is for this process.
@@ -17,18 +17,18 @@ pub(super) struct Machine {
 /// What Linux tells of the CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Cpus {
-    /// Those of the machine that are online.
+    /// The CPUs of the machine that are online.
     online: usize,
-    /// Those of the process's control group, or all.
+    /// The CPUs of the process's control group, or all.
     of_group: usize,
-    /// Those that the process may run on.
+    /// The CPUs that the process may run on.
     own: usize,
     /// Bytes of all third-level caches.
     cache: usize,
 }
 
 impl Machine {
-    /// The part of one of so many processes on this host.
+    /// The part of the machine for one of `processes` processes on this host.
     pub(super) fn of(processes: usize) -> Self {
         static CPUS: LazyLock<Option<Cpus>> = LazyLock::new(|| Cpus::read(Path::new("/")));
         Self::part(available_parallelism().map_or(1, usize::from), *CPUS, processes)

@@ -1,4 +1,4 @@
-//! What a loader tells Burn's dashboard and logs.
+//! The figures of a loader for Burn's dashboard and logs.
 
 use super::data_loader::PinnedDataLoader;
 use crate::observe::{Counters, Totals};
@@ -142,7 +142,7 @@ impl Metric for LoaderMetric {
     }
 
     fn compute(&mut self) -> Result<SerializedEntry, TensorReadError> {
-        self.epoch = self.figure.value(&self.start, &self.counters.totals()).or(self.epoch); // with the last step
+        self.epoch = self.figure.value(&self.start, &self.counters.totals()).or(self.epoch); // the last step counts too
         Ok(self.entry(self.epoch.map(NumericEntry::Final)))
     }
 
@@ -173,6 +173,6 @@ impl Numeric for LoaderMetric {
     }
 
     fn final_value(&self) -> NumericEntry {
-        NumericEntry::Final(self.epoch.unwrap_or(0.0)) // of an epoch without batches
+        NumericEntry::Final(self.epoch.unwrap_or(0.0)) // an epoch without batches has the figure 0
     }
 }

@@ -18,7 +18,7 @@ use std::{sync::Arc, time::Duration};
 /// The default number of batches ahead: one for the next step, one for a step that is quick.
 pub(super) const PREFETCH: usize = 2;
 
-/// What was set. `None` is the default, which may depend on the machine or the device.
+/// The options. `None` is the default, which may depend on the machine or the device.
 #[derive(Clone, derive_more::Debug)]
 #[debug(
     "Options {{ batch_size: {batch_size:?}, shuffle: {shuffle:?}, order: {order:?}, workers: {workers:?}, \
@@ -36,7 +36,8 @@ pub(crate) struct Options {
     pub(crate) seed: Option<u64>,
     pub(crate) workers: Option<usize>,
     pub(crate) read_many: Option<usize>,
-    /// How many batches of the user's are read as one, where data are read to be kept on a device. Else it is one.
+    /// How many batches of the user's are read as one, where data are read to be kept on a device. For a loader that
+    /// reads each epoch it is one.
     pub(crate) read_as_one: usize,
     pub(crate) prefetch: usize,
     pub(crate) transfers: Option<usize>,
@@ -49,7 +50,7 @@ pub(crate) struct Options {
     pub(crate) on_fault: Option<OnFault>,
     pub(crate) device: Option<Device>,
     pub(crate) host_device: Option<Device>,
-    /// What fetches samples ahead, and the index of its first sample in the loader's dataset.
+    /// The datasets that fetch samples ahead, each with the index of its first sample in the loader's dataset.
     pub(crate) ahead: Vec<(usize, Arc<dyn ReadAhead>)>,
 }
 
@@ -93,7 +94,7 @@ impl Options {
         }
     }
 
-    /// Checks what depends on nothing but the options.
+    /// Checks the options by themselves.
     ///
     /// # Errors
     /// [`Error::Config`].
@@ -133,8 +134,8 @@ impl Options {
         self.seed.or(self.shuffle).unwrap_or(0)
     }
 
-    /// The numbers of workers of a loader, or of each of so many copies of it. Of images they start with more, because
-    /// to decode them is much work.
+    /// The numbers of workers of each of `copies` copies of a loader. With images they start with more, because to
+    /// decode them is much work.
     pub(super) fn workers(&self, copies: usize, images: bool) -> Bounds {
         match self.workers {
             Some(workers) => Bounds::fixed((workers / copies).max(1)),
@@ -147,7 +148,7 @@ impl Options {
         Machine::of(self.distributed.local_world())
     }
 
-    /// What orders the epochs of a dataset of `len` samples.
+    /// The sampler that orders the epochs of a dataset of `len` samples.
     ///
     /// # Errors
     /// [`Error::Config`], from these checks or from the sampler.
@@ -184,7 +185,7 @@ impl Options {
     }
 }
 
-/// The numbers of workers for so many threads of the CPU. One thread is left for the training, where there are many.
+/// The numbers of workers for `threads` threads of the CPU. Where there are many, one is left for the training.
 fn workers(threads: usize, images: bool) -> Bounds {
     let threads = threads.max(1);
     let most = if threads < 8 { threads } else { threads - 1 };
@@ -193,7 +194,7 @@ fn workers(threads: usize, images: bool) -> Bounds {
     Bounds { start: start.min(MOST), most: most.min(MOST), most_asleep }
 }
 
-/// Workers that sleep cost little, also where there are few threads.
+/// The least number of workers that are allowed where workers sleep: these cost little, even with few threads.
 const MANY: usize = 16;
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ use std::{
 pub struct PinnedBatcher<C> {
     collate: C,
     fields: Vec<Field>,
-    /// One for each device that a batch was made for.
+    /// A pool for each device that a batch was made for.
     pools: Mutex<Vec<(Device, Arc<Pool>)>>,
     batches: AtomicUsize,
 }
@@ -108,9 +108,9 @@ impl<C> PinnedBatcher<C> {
         let permit = pool.permit(PATIENCE).ok_or_else(|| pool.lease_timeout(PATIENCE, 0))?;
         let slot = pool.slot(permit, layout.bytes(), &Wait::at_most(PATIENCE))?;
         let mut sizes = vec![RowSize::default(); rows * fields];
-        let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one: this thread writes all rows
+        let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one chunk: this thread writes all
         let position = |position| Place { index: Some(position), ..place };
-        let never = AtomicBool::new(false); // nobody can leave in the middle
+        let never = AtomicBool::new(false); // nobody can leave in the middle of a batch
         let all = ChunkRows { chunk: &mut chunk, first: 0, sizes: &mut sizes, long: &mut LongFiles::new() };
         self.collate.write_rows(&items, all, &never, &position, None).map_err(|(_, error)| error)?;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;

@@ -17,25 +17,26 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// There may be more than a few slots: so many, if they take no more bytes than this together.
+/// The number of slots for small batches, and the most bytes that they may take together.
 const SMALL: (usize, usize) = (16, 16 << 20);
-/// The same for samples that take very different times. While one batch waits for a slow sample, others are filled.
+/// The number of slots for samples that take very different times, and the most bytes that they may take together.
+/// While one batch waits for a slow sample, others are filled.
 const UNEVEN: (usize, usize) = (12, 512 << 20);
-/// Several devices share the host's memory. There the slots of all take at most this part of the last cache, if that leaves
-/// each of them one to write and one to copy; see benches/README.md.
+/// Several devices share the host's memory. There the slots of all devices take at most the last cache divided by
+/// `OF_CACHE`, if each device still has `FEWEST` slots: one to write and one to copy. See benches/README.md.
 const OF_CACHE: usize = 2;
 const FEWEST: usize = 2;
 
-/// What batches are made from.
+/// The origin of batches.
 pub(crate) enum Origin<O> {
     /// Samples, which are read in each epoch.
     Samples {
-        /// For no certain device.
+        /// The source, not for a certain device.
         source: Arc<dyn Source<O>>,
-        /// What the rows take together, if they are the same in each epoch.
+        /// The memory that all rows take together, if they are the same in each epoch.
         room: Option<Room>,
-        /// What `build` has checked. It keeps the device's decoder open for the first epoch: to open it takes a second or
-        /// two.
+        /// The source that `build` has checked. It keeps the device's decoder open for the first epoch: to open it
+        /// takes a second or two.
         checked: Option<Arc<dyn Source<O>>>,
     },
     /// Rows that are on the device.
@@ -61,7 +62,7 @@ pub(crate) struct Plan<O> {
     pub(crate) schedule: Schedule,
     pub(crate) standing: SharedPosition,
     pub(crate) fingerprints: Fingerprints,
-    /// That of the dataset, if it is read in each epoch.
+    /// The length of the dataset, if it is read in each epoch.
     pub(crate) len: Option<Arc<FrozenLen>>,
     pub(crate) faults: Faults,
     pub(crate) unasked: Arc<Unasked>,
@@ -135,7 +136,7 @@ impl<O> Plan<O> {
     }
 }
 
-/// What the number of slots depends on.
+/// The batches, as far as the number of slots depends on them.
 #[derive(Debug, Clone, Copy)]
 struct Batches {
     /// The bytes of a batch, if they are known and go to an accelerator.
@@ -182,7 +183,7 @@ mod tests {
         for (devices, mb, slots) in [(1, 37, 4), (2, 37, 2), (2, 18, 4), (4, 18, 2), (2, 25, 3), (1, 75, 2)] {
             assert_eq!(even(devices, mb).slots(2, CACHE), slots, "{devices} devices, {mb} MB");
         }
-        // They do not fit in any case, or nobody knows.
+        // Two slots do not fit either, or the size of the cache is not known.
         assert_eq!((even(4, 38).slots(2, CACHE), even(2, 38).slots(2, None)), (4, 4));
     }
 

@@ -1,4 +1,4 @@
-//! Whether an order asks for rows in so many places that their pages are decoded again and again.
+//! Finds orders that scatter rows over so many pages that pages are decoded again and again.
 
 use crate::{
     data::Rows,
@@ -7,12 +7,13 @@ use crate::{
 };
 use std::{any::Any, sync::Arc};
 
-/// So many samples of an epoch are looked at.
+/// The number of samples of an epoch that are looked at.
 const SAMPLES: usize = 4096;
-/// If blocks are used up one after the other, each sample is decoded once.
+/// How often each sample may be decoded, in the mean, before there is a warning. Where blocks are used up one after the
+/// other, it is once.
 const TOO_OFTEN: f64 = 2.0;
 
-/// The rows of a dataset that is nothing else.
+/// The rows, if the dataset is `Rows` or an `Arc` of them, and no other data set around them.
 pub(super) fn rows<I: 'static>(dataset: &dyn Any) -> Option<&Rows<I>> {
     dataset.downcast_ref::<Rows<I>>().or_else(|| dataset.downcast_ref::<Arc<Rows<I>>>().map(|rows| &**rows))
 }
@@ -21,7 +22,7 @@ pub(super) fn rows<I: 'static>(dataset: &dyn Any) -> Option<&Rows<I>> {
 pub(super) fn check<I>(rows: &Rows<I>, sampling: &Sampling, epoch: usize, counters: &Counters) {
     let (Some(blocks), Sampling::Samples { sampler, .. }) = (rows.decoded_blocks(), sampling) else { return };
     let blocks = Blocks::from(blocks);
-    // Most data fit. Then no epoch is planned for this question.
+    // Most data fit in the memory for pages. Then no epoch is planned to find this out.
     if blocks.fit() {
         return;
     }

@@ -16,8 +16,9 @@ use std::{
     },
 };
 
-/// Where a loader stands in its epochs: which batches it has returned, and of what. It takes a few hundred bytes. Save
-/// it beside the checkpoint of the model, and pass it to [`resume`](crate::PinnedDataLoaderBuilder::resume).
+/// Where a loader stands in its epochs: which batches it has returned, and of which data set and order. It takes a few
+/// hundred bytes. Save it beside the checkpoint of the model, and pass it to
+/// [`resume`](crate::PinnedDataLoaderBuilder::resume).
 ///
 /// ```
 /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
@@ -60,9 +61,9 @@ pub struct LoaderState {
     pub(crate) skipped: usize,
     pub(crate) seed: u64,
     pub(crate) dataset_len: usize,
-    /// What cuts the order into batches, in words.
+    /// How the order is cut into batches, in words.
     pub(crate) batches: String,
-    /// What orders the epochs, in words.
+    /// How the epochs are ordered, in words.
     pub(crate) sampler: String,
 }
 
@@ -124,7 +125,8 @@ impl LoaderState {
     }
 }
 
-/// What a state says of the sampler of a loader and its copies. It is asked for once, since a sampler may be long.
+/// The texts that stand for the sampler of a loader and its copies in a state. They are made once, since a sampler may
+/// be long.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fingerprints(Arc<OnceLock<(String, String)>>);
 
@@ -144,7 +146,7 @@ pub(crate) struct SharedPosition(Arc<Mutex<Standing>>);
 
 #[derive(Debug)]
 struct Standing {
-    /// That of the newest epoch.
+    /// The position of the newest epoch.
     at: Position,
     /// How many epochs were begun.
     begun: u64,
@@ -153,7 +155,7 @@ struct Standing {
 }
 
 impl SharedPosition {
-    /// A loader that stands here, for so many devices.
+    /// The position of a loader that stands at `at`, for `devices` devices.
     pub(crate) fn new(at: Position, devices: usize) -> Self {
         let skipped = (0..devices).map(|device| (at.epoch, part(at.skipped, device, devices))).collect();
         Self(Arc::new(Mutex::new(Standing { at, begun: 0, skipped })))
@@ -246,7 +248,7 @@ impl Epochs {
 fn in_short(text: &str) -> String {
     const LONGEST: usize = 160;
     let Some((end, _)) = text.char_indices().find(|(at, _)| *at >= LONGEST) else { return text.into() };
-    let mut hash = FnvHasher::default(); // the same for ever and everywhere, which std's hash need not be
+    let mut hash = FnvHasher::default(); // this hash is the same in each version and on each machine, unlike std's
     hash.write(text.as_bytes());
     format!("{}... ({:016x})", &text[..end], hash.finish())
 }

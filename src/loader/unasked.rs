@@ -1,13 +1,13 @@
 //! The errors of a loader that its program has not asked for.
 //!
-//! Burn's learner stops at a batch that fails as at the end of a training, and its dashboard forgets the error. So the drop
-//! of the last copy of a loader says it, unless the statistics were asked since.
+//! Burn's learner stops at a batch that fails as at the end of a training, and its dashboard forgets the error. So the
+//! drop of the last copy of a loader tells the errors, unless the statistics were asked for since.
 
 use crate::fault::{Error, catch};
 use parking_lot::Mutex;
 use std::mem;
 
-/// Says at its drop what nobody has asked for. All copies of a loader share one.
+/// Tells errors at its drop that nobody has asked for. All copies of a loader share it.
 #[derive(Debug, Default)]
 pub(crate) struct Unasked(Mutex<Errors>);
 
@@ -28,7 +28,7 @@ impl Unasked {
         errors.first = text.unwrap_or_else(|| mem::take(&mut errors.first));
     }
 
-    /// Notes that the statistics were asked.
+    /// Notes that the statistics were asked for.
     pub(super) fn asked(&self) {
         drop(mem::take(&mut *self.0.lock()));
     }

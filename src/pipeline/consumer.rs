@@ -26,8 +26,9 @@ const fn unless_modelled(time: Duration, modelled: Duration) -> Duration {
 /// How long a wait lasts before Burn is told to begin what it has gathered. Most waits are over sooner, and then the
 /// consumer's own next tasks let it begin.
 const FLUSH: Duration = unless_modelled(Duration::from_micros(200), Duration::ZERO);
-/// How long a wait for a slot lasts on a CPU backend before the permits of batches that are ready for other threads are
-/// taken: nobody may be reading them. It is tried again after as long. Those of the same thread are taken at once.
+/// How long a wait for a slot lasts on a CPU backend before the consumer takes the permits of batches that are ready
+/// for other threads: nobody may be reading these batches. It tries again after the same time. It takes the permits of
+/// batches for its own thread at once.
 const TAKE_PERMITS: Duration = unless_modelled(Duration::from_millis(100), Duration::ZERO);
 
 impl<O> Pipeline<O> {
@@ -45,7 +46,7 @@ impl<O> Pipeline<O> {
         let (feed, unneeded) = if batches.is_empty() { (None, Some(feed)) } else { (Some(feed), None) };
         let id = state.begin(key, feed, batches);
         drop(state);
-        // What the sampler has made is user code too, so it is not dropped under the lock.
+        // The drop of what the sampler has made is user code, so it does not run under the lock.
         discard(Place::batch(Stage::Sampler, key), unneeded);
         self.for_workers.notify_one();
         Ok(id)
@@ -57,7 +58,7 @@ impl<O> Pipeline<O> {
     pub(crate) fn next(&self, id: EpochId, asked: Instant) -> Option<Delivery<O>> {
         let mut flush = (!self.is_host()).then_some(FLUSH);
         let mut take_permits = self.is_host().then_some(TAKE_PERMITS);
-        let mut lacking = None; // since when slots or memory are lacking
+        let mut lacking = None; // the time since which slots or memory are lacking
         let (mut state, here) = (self.lock(), StreamId::current());
         if let Some(queues) = state.asked(id, here) {
             self.counters().asked(queues);
@@ -148,12 +149,13 @@ impl<O> Pipeline<O> {
         if opens {
             self.for_workers.notify_one();
         }
-        // It may have got ready after this thread looked at the clock.
+        // The batch may have become ready after this thread looked at the clock.
         self.counters().took(Stage::Ready, delivery.key, since, now.max(since));
         delivery
     }
 
-    /// Ends an epoch with an error in place of its next batch. `error` gets that batch and how many are lost behind it.
+    /// Ends an epoch with an error in place of its next batch. `error` gets that batch, and how many batches are lost
+    /// behind it.
     fn give_up(
         &self,
         mut state: MutexGuard<'_, State<O>>,
@@ -170,7 +172,7 @@ impl<O> Pipeline<O> {
         Some(Delivery { key: batch.key, ready: Err(error), skips: Skips::default(), waited })
     }
 
-    /// Ends an epoch, finished or not, and drops what is on its way.
+    /// Ends an epoch, finished or not, and drops the batches that are on their way.
     pub(crate) fn end(&self, id: EpochId) {
         let rest = self.lock().end(id);
         if let Some(rest) = rest {

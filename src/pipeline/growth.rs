@@ -1,7 +1,8 @@
-//! How many workers a loader has, if that is not set: a function of what its loop sees, without threads or clocks.
+//! How many workers a loader has, if the user sets no number: a function of what the loop sees, without threads or
+//! clocks.
 //!
-//! It starts with a number that is enough for most. While the loop waits and the workers are busy, the number doubles. A
-//! doubling that does not help is taken back.
+//! It starts with a number that is enough for most loops. While the loop waits and the workers are busy, the number
+//! doubles. A doubling that does not help is taken back.
 
 use std::{
     mem,
@@ -25,13 +26,13 @@ impl Bounds {
     }
 }
 
-/// What the consumer knows when it takes a batch. The times after `stepped` are sums over all that was.
+/// What the consumer knows when it takes a batch. The times behind `stepped` are sums over the life of the loader.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sight {
     pub(crate) now: Instant,
-    /// How long it waited for the loader; not for the device to make room.
+    /// How long the consumer waited for the loader, but for waits until the device had room.
     pub(crate) waited: Duration,
-    /// What its step before took. `None` for the first batch of an epoch.
+    /// How long the step before took. `None` for the first batch of an epoch.
     pub(crate) stepped: Option<Duration>,
     /// The time that the workers' tasks took.
     pub(crate) worked: Duration,
@@ -40,20 +41,20 @@ pub(crate) struct Sight {
     pub(crate) awake: Duration,
 }
 
-/// A window is at least so long and has so many batches. The time is that of a few bursts of a loop that runs ahead of
-/// its device.
+/// A window is at least `WINDOW` long and has at least `BATCHES` batches. The time is that of a few bursts of a loop
+/// that runs ahead of its device.
 const WINDOW: Duration = Duration::from_millis(500);
 const BATCHES: usize = 8;
 /// A loop that runs ahead waits for its device now and then: its batches come in bursts, with a long step between. A
-/// window ends at such a step, so it never cuts a burst; or when it is this long.
+/// window ends at such a step, so that it never cuts a burst, or when it is this long.
 const LONGEST: Duration = Duration::from_secs(2);
-/// The share of a window that the loop may wait with nothing to gain.
+/// The share of a window that the loop may wait before more workers are tried.
 const CALM: f64 = 0.01;
-/// The share of the workers' time that must be work: else something else is the limit.
+/// The share of the workers' time that must be work. If it is less, the workers are not the limit.
 const BUSY: f64 = 0.5;
 /// The gain that a doubling must bring to be kept.
 const GAIN: f64 = 1.02;
-/// How long nothing is tried after a doubling was taken back.
+/// How long no doubling is tried after one was taken back.
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// Chooses the number of workers.
@@ -66,7 +67,7 @@ pub(crate) struct Growth {
     window: Option<Window>,
     /// The number of workers before a doubling that is being tried, and the rate with them.
     trial: Option<(usize, f64)>,
-    /// When something may be tried again.
+    /// When a doubling may be tried again.
     paused: Option<Instant>,
 }
 
@@ -81,7 +82,7 @@ struct Window {
 }
 
 impl Growth {
-    /// A batch may hold as much as several of the user's.
+    /// One batch may hold as much as `batches_in_one` of the user's.
     pub(crate) fn new(bounds: Bounds, batches_in_one: usize) -> Self {
         let fewest = BATCHES.div_ceil(batches_in_one) as u32; // 8 at most
         Self { bounds, fewest, workers: bounds.start, window: None, trial: None, paused: None }
@@ -143,15 +144,15 @@ impl Window {
         Self { start, batches: 0, waited, longest, time, last: start.now }
     }
 
-    /// Adds a batch; returns whether the window ends with it, if it has at least so many. Between two epochs the clock
-    /// stands still.
+    /// Adds a batch. Returns whether the window ends with it, which needs at least `fewest` batches. Between two epochs
+    /// the clock stands still.
     fn add(&mut self, Sight { now, waited, stepped, .. }: Sight, fewest: u32) -> bool {
         let time = now - mem::replace(&mut self.last, now);
         let Some(stepped) = stepped else { return false };
         self.batches += 1;
         self.time += time;
         self.waited += waited.min(time);
-        let step = stepped.min(WINDOW); // more is a pause
+        let step = stepped.min(WINDOW); // a longer step counts as a pause
         self.longest = self.longest.max(step);
         let ends = self.time >= LONGEST || step >= self.longest / 2;
         self.batches >= fewest && self.time >= WINDOW && ends

@@ -46,7 +46,7 @@ pub(crate) struct Pipeline<O> {
     pub(crate) source: Arc<dyn Source<O>>,
     pub(crate) pool: Arc<Pool>,
     pub(super) window: Arc<DeviceWindow>,
-    /// What the transfer threads share.
+    /// Device memory that the transfer threads share.
     pub(super) common: Common,
     pub(super) watch: Watch,
     state: Mutex<State<O>>,
@@ -193,12 +193,12 @@ impl<O> Pipeline<O> {
         }
     }
 
-    /// Takes a filled batch to what comes next, with the record of its bad samples.
+    /// Passes on a filled batch, with the record of its bad samples.
     pub(super) fn filled(&self, batch: BatchId, next: Result<Next<O>, Error>, skips: Skips) {
         self.skipped(batch, skips);
         match next {
             Ok(next) => drop(self.pass(batch, Ok(next))),
-            Err(error) => drop(self.deliver(batch, Err(error))), // it was reported where it happened
+            Err(error) => drop(self.deliver(batch, Err(error))), // the error was reported where it happened
         }
     }
 
@@ -210,7 +210,7 @@ impl<O> Pipeline<O> {
         self.ready(batch, Err(Error::Panicked { place, message, trace }));
     }
 
-    /// Takes a batch to what comes next: into a queue, or to the consumer. Returns whether somebody waits for it.
+    /// Passes on a batch: into a queue, or to the consumer. Returns whether somebody waits for it.
     pub(super) fn pass(&self, batch: BatchId, next: Result<Next<O>, Error>) -> bool {
         match next {
             Ok(next) if self.is_host() => self.ready(batch, self.do_the_rest(batch, next)),
@@ -227,9 +227,9 @@ impl<O> Pipeline<O> {
         self.taken(batch, left_over)
     }
 
-    /// Does here all that is left to do for a batch, as workers do on a CPU backend.
+    /// Does the rest of the work on a batch, as workers do on a CPU backend.
     fn do_the_rest(&self, batch: BatchId, next: Next<O>) -> Result<Ready<O>, Error> {
-        let never = AtomicBool::new(false); // nothing needs memory here, so nothing waits
+        let never = AtomicBool::new(false); // these stages need no memory, so nothing waits
         let filled = match next {
             Next::Pin(filled) => self.pin(batch, filled, &never)?,
             Next::Send(filled) => filled,
@@ -254,8 +254,8 @@ impl<O> Pipeline<O> {
         pinned
     }
 
-    /// Does work that may have to wait for a slot's memory, until the epoch ends. That wait is counted separately. Also
-    /// returns the start of the work, moved forward by the time of the wait.
+    /// Does work that may have to wait for a slot's memory, until the epoch ends. The wait is counted separately.
+    /// Returns also the start of the work, moved forward by the time of the wait.
     pub(super) fn with_slot<T>(
         &self,
         batch: BatchId,
@@ -271,12 +271,12 @@ impl<O> Pipeline<O> {
         (done, rest)
     }
 
-    /// Puts a batch, or its error, at its place for the consumer; returns whether there is one.
+    /// Puts a batch, or its error, at its place for the consumer. Returns whether the consumer is still there.
     pub(super) fn ready(&self, batch: BatchId, ready: Result<Ready<O>, Error>) -> bool {
         self.deliver(batch, ready.inspect_err(|error| self.source.faults().saw(error)))
     }
 
-    /// The same for an error that was reported already.
+    /// As [`ready`](Self::ready), for an error that was reported already.
     fn deliver(&self, batch: BatchId, ready: Result<Ready<O>, Error>) -> bool {
         let was_pinned = matches!(ready, Ok(Ready::Raw(_) | Ready::Finished(_)));
         let left_over = self.lock().put_ready(batch, ready, Instant::now());
@@ -287,7 +287,7 @@ impl<O> Pipeline<O> {
         self.taken(batch, left_over)
     }
 
-    /// Drops what nobody wants any more. Returns whether there was nothing.
+    /// Drops a batch, or a part of one, that nobody wants any more. Returns true if there was none.
     fn taken<T>(&self, batch: BatchId, left_over: Option<T>) -> bool {
         let taken = left_over.is_none();
         discard(batch.place(Stage::Finish), left_over);

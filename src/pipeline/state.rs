@@ -69,7 +69,7 @@ impl Depth {
     }
 }
 
-/// What is left of an epoch that has ended. Its drop is user code: not under a lock.
+/// The rest of an epoch that has ended. Its drop is user code, so it must not run under a lock.
 pub(crate) struct Rest<O> {
     pub(crate) next: BatchId,
     /// Batches that were not delivered, the next one included.
@@ -98,7 +98,7 @@ struct Epoch<O> {
     queues: Queues<O>,
     /// Batches and errors for the consumer, each with the time at which it became ready.
     ready: BTreeMap<usize, (Instant, Result<Ready<O>, Error>)>,
-    /// What was skipped or replaced in batches that are not delivered yet.
+    /// The samples that were skipped or replaced in batches that are not delivered yet.
     skips: BTreeMap<usize, Skips>,
     /// From when until when filled batches waited for room on the device.
     full: BTreeMap<usize, (Instant, Instant)>,
@@ -124,7 +124,7 @@ pub(crate) struct State<O> {
     next_id: u64,
     /// For each worker that was ever started, whether it runs.
     running: Vec<bool>,
-    /// Workers that there are to be. Those with higher numbers end.
+    /// The number of workers that there are to be. Workers with higher numbers end.
     workers: usize,
     closed: bool,
 }
@@ -176,7 +176,7 @@ impl<O> State<O> {
         self.epochs.len()
     }
 
-    /// Ends the work on all epochs. Their consumers still find what is ready.
+    /// Ends the work on all epochs. Their consumers still find the batches that are ready.
     pub(crate) fn close(&mut self) -> impl Sized + use<O> {
         self.closed = true;
         let on_the_way = |epoch: &mut Epoch<O>| {

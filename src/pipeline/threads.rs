@@ -65,8 +65,9 @@ impl<O: Send + 'static> Threads<O> {
         &self.pipeline
     }
 
-    /// Notes that a batch was handed out: how long the consumer waited for the loader, and what its step before took.
-    /// The first batch of an epoch has no step before it, and says nothing. Starts or ends workers, if that is due.
+    /// Notes that a batch was handed out: how long the consumer waited for the loader, and how long the step before
+    /// took. The first batch of an epoch has no step before it, and says nothing. Starts or ends workers, if that is
+    /// due.
     pub(crate) fn handed(&self, waited: Duration, stepped: Option<Duration>) {
         if !self.grows {
             return;
@@ -82,7 +83,7 @@ impl<O: Send + 'static> Threads<O> {
         }
     }
 
-    /// Starts the workers that are missing. Those that are too many end after their task.
+    /// Starts the workers that are missing. Workers beyond the number end after their task.
     fn set_workers(&self, workers: usize) -> Result<(), Error> {
         let (before, start) = {
             let mut state = self.pipeline.lock();
@@ -128,7 +129,7 @@ impl<O: Send + 'static> Threads<O> {
 impl<O: Send + 'static> Drop for Threads<O> {
     fn drop(&mut self) {
         if self.are_here().is_err() {
-            return self.running.get_mut().drain(..).for_each(mem::forget); // nothing of it can be waited for
+            return self.running.get_mut().drain(..).for_each(mem::forget); // a fork has no threads to wait for
         }
         self.pipeline.close();
         let workers = self.pipeline.lock().workers();

@@ -11,8 +11,8 @@ use crate::{
 use burn::tensor::StreamId;
 use std::{sync::OnceLock, time::Instant};
 
-/// The CubeCL stream of all transfer threads of the process, for what they ask of Burn for themselves. There is only one,
-/// since CubeCL keeps a pool of device memory for each stream.
+/// The CubeCL stream that all transfer threads of the process use for their own work. There is only one, since CubeCL
+/// keeps a pool of device memory for each stream.
 static STREAM: OnceLock<StreamId> = OnceLock::new();
 
 /// A transfer thread.

@@ -3,12 +3,12 @@
 use crate::fault::{Error, Skips};
 use std::sync::Arc;
 
-/// Where the samples are. Those that are not bad have rows in their order.
+/// The rows of the samples. Good samples have rows in their order.
 #[derive(Debug, Default)]
 pub(super) struct Fates {
-    /// The indices of those that have no row, in order, with their errors as far as they were listed.
+    /// The indices of samples without a row, in order, with their errors as far as they were listed.
     skipped: Vec<(usize, Option<Arc<Error>>)>,
-    /// The indices of those that were replaced, in order, and the sample that is in their row.
+    /// The indices of replaced samples, in order, and the samples that are in their rows.
     replaced: Vec<(usize, usize)>,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Gather<O> {
     of_all: Arc<OfAll<O>>,
     tables: Arc<Tables>,
     device: Device,
-    /// Dropped with care: what the sampler has made is user code.
+    /// Dropped with care, since the drop of what the sampler has made is user code.
     feed: Option<Feed>,
     /// The numbers of the batches that are not planned yet.
     batches: Range<usize>,
@@ -30,7 +30,7 @@ pub(super) struct Gather<O> {
     /// Neighbouring batches, whose rows are gathered at once.
     planned: VecDeque<Planned>,
     rows: Vec<i32>,
-    /// The fields of these rows, from the first of these batches until the last.
+    /// The gathered fields of these batches. They are there from the first of these batches until the last.
     gathered: Vec<Gathered>,
 }
 
@@ -41,8 +41,8 @@ struct Planned {
 }
 
 impl Planned {
-    /// True if a batch of as many samples may follow this one, after so many rows. A batch sampler may then give a larger
-    /// one, so the rows of one batch may be beyond the limit.
+    /// True if a batch of the same number of samples still fits behind this one, which ends after `rows` rows. A batch
+    /// sampler may then give a larger batch, so the rows of one batch may be beyond the limit.
     fn is_followed(&self, rows: usize, most: usize) -> bool {
         self.samples.as_ref().is_ok_and(|samples| rows + samples.rows.len() <= most)
     }
@@ -75,7 +75,7 @@ impl<O> Gather<O> {
         let of_all = Arc::clone(&self.of_all);
         let most = AT_ONCE / self.tables.row_bytes().max(1);
         self.rows.clear();
-        self.gathered.clear(); // a panic may have left them
+        self.gathered.clear(); // a panic may have left rows there
         // An error has its turn before anything else is asked of the sampler.
         while self.planned.len() < BATCHES
             && self.planned.back().is_none_or(|last| last.is_followed(self.rows.len(), most))
@@ -105,7 +105,7 @@ impl<O> Gather<O> {
         }
         let mut skips = Skips::default();
         if self.of_all.fates.are_good() {
-            self.rows.extend(indices.iter().map(|row| *row as i32)); // there are no more rows than that
+            self.rows.extend(indices.iter().map(|row| *row as i32)); // a data set has at most `i32::MAX` rows
         } else {
             let asked = mem::take(&mut indices).into_iter().enumerate();
             for (position, index) in asked {
@@ -128,7 +128,7 @@ impl<O> Gather<O> {
     }
 
     /// Gathers the rows of the batches that are planned. Their numbers go to the device as a tensor of memory. Burn's
-    /// fusion gathers no operations across such a one, so it begins what it has been given by then.
+    /// fusion gathers no operations across such a tensor, so it begins the operations that it has.
     fn gather(&self) -> Vec<Gathered> {
         let rows = TensorData::new(self.rows.clone(), [self.rows.len()]);
         let rows = Tensor::<1, Int>::from_data(rows, (&self.device, DType::I32));

@@ -5,7 +5,7 @@ use crate::{
     memory::{Field, RowSize},
 };
 
-/// A field is told of if more than this part of its table is padding.
+/// The share of padding in a field's table beyond which the log tells of the field.
 const WASTED: f64 = 0.5;
 
 /// The lengths of all rows of each padded field; empty for the other fields.

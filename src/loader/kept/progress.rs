@@ -1,4 +1,4 @@
-//! What is told while a data set is read: a bar on a terminal, and two lines in the log.
+//! Shows how a data set is read: a bar on a terminal, and two lines in the log.
 
 #[cfg(feature = "data")]
 use burn_shards::for_loader::Progress as Bar;
@@ -26,7 +26,7 @@ impl Progress {
         }
     }
 
-    /// Notes that so many more rows were read.
+    /// Notes that `rows` more rows were read.
     pub(super) fn add(&self, rows: usize) {
         #[cfg(feature = "data")]
         self.bar.add((rows * self.row_bytes) as u64);

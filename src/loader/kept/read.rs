@@ -12,17 +12,18 @@ use crate::{
 };
 use std::{mem, time::Instant};
 
-/// Reads what a loader of plain tensors gives in its first epoch, which has the samples in the dataset's order.
+/// Reads the first epoch of a loader of plain tensors, which has the samples in the dataset's order.
 ///
 /// # Errors
-/// If the device has no room for it. The first error in place of a batch. What was kept by then is dropped.
+/// If the device has no room for the data set. The first error in place of a batch. The rows that were read by then are
+/// dropped.
 pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Field]) -> Result<Reading, Error> {
     let (plan, target) = (reader.plan(), reader.plan().target());
     let (rows, batch_size) = (plan.schedule.dataset_len, plan.schedule.max_batch_size());
     let room = Room::of(fields, rows);
     room.check(&target)?;
     let whole = Place::batch(Stage::Transfer, BatchKey::NONE);
-    // What it drops goes back to the device, also after an error.
+    // Tables that are dropped go back to the device, also after an error.
     let mut tables = Tables::new(target.device.clone(), Vec::new(), rows);
     tables.fields = guard(whole, || {
         let table = |field: &Field| {

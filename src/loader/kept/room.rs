@@ -1,4 +1,4 @@
-//! Whether a device has room for a data set. It is asked before anything is read.
+//! Checks that a device has room for a data set, before anything is read.
 
 use crate::{
     device::{DeviceMemory, Target},
@@ -21,7 +21,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// That of so many rows; those of padded fields are as long as a row can be.
+    /// The memory of `rows` rows. Rows of padded fields count as long as a row can be.
     pub(crate) fn of(fields: &[Field], rows: usize) -> Self {
         let row = |field: &Field| field.shape.iter().fold(field.dtype.size(), |bytes, dim| bytes.saturating_mul(*dim));
         let each = fields.iter().map(|field| row(field).saturating_mul(rows));
@@ -40,7 +40,7 @@ impl Room {
         })
     }
 
-    /// Whether the device tells that it has room for this and as much again, for the training.
+    /// Whether the device tells that it has room for twice the data set: the other half is for the training.
     pub(crate) fn is_small(self, target: &Target) -> bool {
         let memory = target.memory();
         memory.free.is_some_and(|free| self.bytes <= free / 2) && self.check_in(&memory).is_ok()

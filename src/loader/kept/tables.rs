@@ -36,7 +36,7 @@ impl Tables {
         self.bytes() / self.rows
     }
 
-    /// The same rows on another device.
+    /// A copy of the tables on another device.
     fn to_device(&self, device: &Device, batch: BatchKey) -> Result<Self, Error> {
         let target = Target::of(device.clone().without_autodiff());
         let largest = self.fields.iter().map(Table::bytes).max().unwrap_or(0);
@@ -57,7 +57,7 @@ impl Drop for Tables {
         let free = || {
             drop(fields);
             if !target.host {
-                target.device.sync()?; // what is queued may use them
+                target.device.sync()?; // queued operations may use the tables
                 target.device.memory_cleanup();
             }
             Ok(())
@@ -68,7 +68,7 @@ impl Drop for Tables {
     }
 }
 
-/// What is kept counts as memory of batches, on a device that is none of the host's.
+/// Kept tables count as memory of batches, unless the device is the host.
 impl OnDevice for Tables {
     fn bytes(&self, _: bool) -> usize {
         if Target::of(self.device.clone()).host { 0 } else { self.bytes() }

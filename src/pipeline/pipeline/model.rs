@@ -101,7 +101,7 @@ impl Source<usize> for Numbers {
     }
 }
 
-/// What is modelled.
+/// The pipeline and the epoch that are modelled.
 #[derive(Clone, Copy)]
 struct Shape {
     batches: usize,

@@ -21,7 +21,7 @@ pub(crate) enum Found<O> {
         /// Since when it was ready.
         since: Instant,
     },
-    /// Nothing yet.
+    /// No batch is ready yet.
     Nothing {
         /// Whether the next batch is not open, so that it needs a slot.
         unopened: bool,

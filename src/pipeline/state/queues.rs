@@ -11,11 +11,11 @@ use std::{
     time::Instant,
 };
 
-/// A batch for the pin thread, and what tells whether its epoch has ended.
+/// A batch for the pin thread, and the flag that tells whether its epoch has ended.
 pub(crate) type PinTask<O> = (BatchId, Box<dyn Filled<O>>, Arc<AtomicBool>);
 
 impl<O> State<O> {
-    /// Adds to the bad samples of a batch; returns what nobody wants.
+    /// Adds to the bad samples of a batch. Returns them if nobody wants the batch.
     pub(crate) fn skipped(&mut self, batch: BatchId, skips: Skips) -> Option<Skips> {
         match self.epoch(batch.epoch) {
             Some(epoch) => epoch.skips.entry(batch.key.number).or_default().merge(skips),

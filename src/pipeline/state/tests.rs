@@ -82,7 +82,7 @@ impl Fixture {
         }
     }
 
-    /// Opens the next batch, with so many tasks.
+    /// Opens the next batch, with `count` tasks.
     fn open(&mut self, count: usize) -> BatchId {
         let Some(Work::Open { batch, feed, permit, .. }) = self.take() else { panic!("nothing to open") };
         drop(permit);

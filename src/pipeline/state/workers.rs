@@ -28,8 +28,9 @@ impl<O> Epoch<O> {
         !self.tasks.is_empty() || (has_permit && self.may_open(depth))
     }
 
-    /// How urgent its work is; the least comes first. First counts how far the batch is from the one that the consumer
-    /// needs next; then whether the consumer waits, and the longest first; then tasks come before opening.
+    /// How urgent the work of the epoch is; the least comes first. The first part is how far the batch is from the one
+    /// that the consumer needs next. Then come epochs whose consumer waits, the longest wait first. Then tasks come
+    /// before the opening of a batch.
     fn urgency(&self) -> (usize, bool, Option<Instant>, bool) {
         let opens = self.tasks.is_empty();
         let number = if opens { self.opened } else { self.opened - 1 };
@@ -95,7 +96,7 @@ impl<O> State<O> {
             None => {
                 // If another thread was quicker, there may still be tasks of other epochs.
                 let Some(permit) = permit() else { return self.take_work(false, Option::default, asked, now) };
-                let feed = epoch.feed.take()?; // it is there, or the epoch had no work
+                let feed = epoch.feed.take()?; // the feed is there, or the epoch would have no work
                 let since = epoch.lacks.take().map_or(now, |lacks| lacks.max(asked));
                 Work::Open {
                     batch: epoch.batch(epoch.opened),
@@ -110,8 +111,8 @@ impl<O> State<O> {
         Some(work)
     }
 
-    /// Takes in a batch that was opened: its tasks, or an error in its place. Returns how many tasks there are, and what
-    /// nobody wants any more.
+    /// Takes in a batch that was opened: its tasks, or an error in its place. Returns how many tasks there are. Also
+    /// returns the feed and the tasks, if nobody wants the batch any more.
     #[expect(clippy::type_complexity, reason = "it is only dropped")]
     pub(crate) fn opened(
         &mut self,
