@@ -1,4 +1,4 @@
-//! The index of one shard: where its parts are, in 16 bytes each.
+//! The index of one shard: where its parts are, in 16 bytes for each part.
 //!
 //! A part is a file of the tar that belongs to a sample. The first eight bytes say where its header is (in blocks, 40
 //! bits), how many blocks behind that its data begin (8 bits), which extension it has (15 bits), and whether it is the
@@ -16,7 +16,7 @@ const BYTES: usize = 16;
 const BLOCKS_BITS: u32 = 40;
 const DATA_BITS: u32 = 8;
 const EXTENSION_BITS: u32 = 15;
-/// A shard may have so many extensions.
+/// The most extensions that a shard may have.
 pub(super) const EXTENSIONS: usize = 1 << EXTENSION_BITS;
 
 /// A file that belongs to a sample.

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// What the saved index is.
 const KIND: IndexKind = IndexKind(b"tar    2");
-/// A block for the sampler has about so many bytes of the tar.
+/// About how many bytes of the tar a block for the sampler has.
 const BLOCK_BYTES: u64 = 4 << 20;
 
 /// Columns that are no files of the tar.
