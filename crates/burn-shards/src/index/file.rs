@@ -17,7 +17,7 @@ pub(crate) struct IndexKind(pub(crate) &'static [u8; 8]);
 const MAGIC: &[u8; 8] = b"burnpidx";
 /// Magic, kind, number of objects, checksum of the table.
 const HEAD: usize = 8 + 8 + 8 + 8;
-/// Hash of the name in its [one spelling](Spelling), size, tag, length of the part, checksum of the part.
+/// Hash of the name in its [one spelling](crate::spelling::Spelling), size, tag, length of the part, checksum of the part.
 const LINE: usize = 5 * 8;
 
 fn line(name: u64, object: &Object, part: &[u8]) -> [u64; 5] {
