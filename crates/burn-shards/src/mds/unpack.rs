@@ -8,7 +8,7 @@ use crate::{
     progress::Progress,
     store::{
         Object, Objects,
-        cache::{Folder, Id, SMALL, Set, Shards, unusable, whole_blocks},
+        cache::{SMALL, Set, Shards, id, unusable, whole_blocks},
     },
     url::{shown, url},
 };
@@ -60,8 +60,9 @@ pub(super) fn unpack<'a>(
             return Err(DataError::damaged(&source.name, problem));
         }
     }
-    let set = reserve(folder, limit, bytes, id(&shards, &sources))?;
-    let kept = Shards::open(&set, PATIENCE).map_err(|error| unusable(folder, &error))?;
+    let unusable = |error| unusable(folder, &error);
+    let set = Set::open(folder, limit, &id("shards", &named(&shards, &sources)), bytes, true).map_err(unusable)?;
+    let kept = Shards::open(&set, PATIENCE).map_err(unusable)?;
     let all: Vec<usize> = (0..shards.len()).collect();
     let there = in_parallel(&all, |n| Ok(kept.find(*n, shards[*n].raw.bytes)))?;
     let missing: Vec<usize> = all.into_iter().filter(|n| there[*n].is_none()).collect();
@@ -71,7 +72,7 @@ pub(super) fn unpack<'a>(
     let one = |n: &usize| unpack_one(shards[*n], codecs[*n], (&sources, *n), &kept, &progress);
     let mut made = in_parallel(&missing, one)?.into_iter();
     let files = there.into_iter().filter_map(|file| file.or_else(|| made.next())).collect();
-    kept.are_good().map_err(|error| unusable(folder, &error))?;
+    kept.are_good().map_err(unusable)?;
     Ok((files, Some(set)))
 }
 
@@ -91,25 +92,8 @@ fn limit<'a>(options: &'a Options, first: &Packed, bytes: u64) -> Result<(&'a Pa
     Err(DataError::Option { option: "cache", problem, advice: format!("write `.cache(\"{folder}\", {bytes})`") })
 }
 
-/// Opens the set of the shards, with room for all of them.
-fn reserve(path: &Path, limit: u64, bytes: u64, id: Id) -> Result<Set, DataError> {
-    let opened = Folder::open(path, limit).and_then(|folder| folder.set(id, bytes, true));
-    let (set, lacking) = opened.map_err(|error| unusable(path, &error))?;
-    if lacking == 0 {
-        return Ok(set);
-    }
-    Err(DataError::Option {
-        option: "cache",
-        problem: format!(
-            "the decompressed shards take {bytes} bytes, and other data sets that are open leave {} of the limit of {limit}",
-            bytes.saturating_sub(lacking)
-        ),
-        advice: format!("write `.cache({path:?}, {})`, or name another folder", limit.saturating_add(lacking)),
-    })
-}
-
-/// The name of the set. It is another one if a compressed shard changes, or if another file takes its place.
-fn id(shards: &[&Packed], sources: &Objects) -> Id {
+/// The shards under names that change if a compressed shard does, or if another one is put in its place.
+fn named(shards: &[&Packed], sources: &Objects) -> Vec<Object> {
     let object = |(shard, source): (&&Packed, &Object)| {
         // The name and the tag of a URL leave out only its signature, which changes each day.
         let place = match url(&shard.file.path) {
@@ -122,7 +106,7 @@ fn id(shards: &[&Packed], sources: &Objects) -> Id {
         let name = format!("{place} {} {}", shard.compression, shard.raw.bytes);
         Object { name: name.into(), ..source.clone() }
     };
-    Id::of("shards", &shards.iter().zip(sources.list()).map(object).collect::<Vec<_>>())
+    shards.iter().zip(sources.list()).map(object).collect()
 }
 
 /// Marks that tell a file from another file of the same size and time that has taken its place.

@@ -38,7 +38,7 @@ mod shards;
 mod tests;
 
 pub(crate) use disk::{SMALL, whole_blocks};
-pub(crate) use folder::{Folder, Id, Set, unusable};
+pub(crate) use folder::{Set, id, unusable};
 #[cfg(feature = "remote")]
 pub(crate) use ours::is_foreign;
 #[cfg(feature = "remote")]

@@ -1,16 +1,17 @@
-//! How much of a disk files take, how much is free, and whether files have changed.
+//! How much of a disk files take, and how much is free.
 
 use crate::replace::TEMPORARY;
 use std::{
     collections::HashMap,
-    fs, io,
+    fs::{self, DirEntry},
+    io,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
-/// A disk gives whole blocks. Most file systems have blocks of this size.
+/// A disk gives whole blocks. Most file systems have blocks of this size, in bytes.
 pub(super) const BLOCK: u64 = 4096;
-/// What the small files of a set may take.
+/// The bytes that the small files of a set may take.
 pub(crate) const SMALL: u64 = 64 << 10;
 /// Two changes within this time may have the same time: some disks note whole seconds.
 pub(super) const SAME: Duration = Duration::from_secs(2);
@@ -20,30 +21,16 @@ pub(crate) fn whole_blocks(bytes: u64) -> u64 {
     bytes.checked_next_multiple_of(BLOCK).unwrap_or(u64::MAX)
 }
 
-/// The bytes that are free on the disk of a folder, if the system says so.
-#[cfg(unix)]
-pub(super) fn free(path: &Path) -> io::Result<Option<u64>> {
-    let disk = rustix::fs::statvfs(path)?;
-    Ok(Some(disk.f_bavail.saturating_mul(disk.f_frsize)))
+/// The bytes that are free on the disk of a folder, as far as the system says it.
+pub(super) fn free(_folder: &Path) -> io::Result<u64> {
+    #[cfg(unix)]
+    return Ok(rustix::fs::statvfs(_folder).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize))?);
+    #[cfg(not(unix))]
+    Ok(u64::MAX)
 }
 
-#[cfg(not(unix))]
-pub(super) fn free(_: &Path) -> io::Result<Option<u64>> {
-    Ok(None)
-}
-
-/// When a file or a folder was changed last. Nobody can set this time.
-#[cfg(unix)]
-pub(super) fn changed(meta: &fs::Metadata) -> Option<SystemTime> {
-    use std::os::unix::fs::MetadataExt;
-    let since = Duration::new(meta.ctime().try_into().ok()?, meta.ctime_nsec().try_into().ok()?);
-    SystemTime::UNIX_EPOCH.checked_add(since)
-}
-
-/// There nothing is known to be the same.
-#[cfg(not(unix))]
-pub(super) fn changed(_: &fs::Metadata) -> Option<SystemTime> {
-    None
+pub(super) fn is_half_written(file: &DirEntry) -> bool {
+    file.path().extension().is_some_and(|end| end == TEMPORARY)
 }
 
 /// What folders of files had when they were counted last. A folder that has not changed since is not read again.
@@ -51,28 +38,22 @@ pub(super) fn changed(_: &fs::Metadata) -> Option<SystemTime> {
 pub(super) struct Tally(HashMap<PathBuf, (SystemTime, u64)>);
 
 impl Tally {
-    /// The bytes of all files in a folder, and in the folders in it. A folder takes a block. What goes meanwhile counts nothing.
-    /// A page that is being written has no place in the count: whoever writes it has counted it.
+    /// The bytes of all files in a folder, and in the folders in it. A folder takes a block.
     pub(super) fn bytes(&mut self, folder: &Path) -> u64 {
         // Before the folder is read, so that a change meanwhile is seen later.
-        let Ok(meta) = fs::symlink_metadata(folder) else { return 0 };
-        let changed = changed(&meta);
-        if let Some((counted, bytes)) = self.0.get(folder)
-            && Some(*counted) == changed
-        {
+        let Ok(changed) = fs::symlink_metadata(folder).and_then(|meta| meta.modified()) else { return 0 };
+        if let Some((_, bytes)) = self.0.get(folder).filter(|(counted, _)| *counted == changed) {
             return *bytes;
         }
         let (mut bytes, mut has_folders) = (BLOCK, false);
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let Ok(meta) = entry.metadata() else { continue };
-            if meta.is_dir() {
-                has_folders = true;
-                bytes += self.bytes(&entry.path());
-            } else if entry.path().extension().is_none_or(|end| end != TEMPORARY) {
-                bytes += whole_blocks(meta.len());
+            match entry.metadata() {
+                Ok(meta) if meta.is_dir() => (bytes, has_folders) = (bytes + self.bytes(&entry.path()), true),
+                Ok(meta) if !is_half_written(&entry) => bytes += whole_blocks(meta.len()),
+                _ => {} // it has gone, or the reader that writes it has counted it
             }
         }
-        if let Some(changed) = changed.filter(|time| !has_folders && time.elapsed().is_ok_and(|age| age > SAME)) {
+        if !has_folders && changed.elapsed().is_ok_and(|age| age > SAME) {
             self.0.insert(folder.into(), (changed, bytes));
         }
         bytes

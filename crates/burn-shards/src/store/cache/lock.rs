@@ -2,39 +2,44 @@
 
 use std::{
     fs::TryLockError,
-    io,
-    path::Path,
-    thread,
+    io, thread,
     time::{Duration, Instant},
 };
 
 /// A process that starts another one has made a copy of itself, which has its locks until that program runs.
 pub(super) const COPIES: Duration = Duration::from_millis(100);
-/// Who holds a lock for longer that is held for a short time has been stopped.
-const STOPPED: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Tries to take a lock for this time. False if another handle of the file has it all that time.
-pub(super) fn taken(time: Duration, take: impl Fn() -> Result<(), TryLockError>) -> io::Result<bool> {
-    let since = Instant::now();
+/// Tries to take a lock until this time, and once at least. False if another handle of the file has it all that time.
+pub(super) fn taken(until: Instant, take: impl Fn() -> Result<(), TryLockError>) -> io::Result<bool> {
     loop {
         match take() {
             Ok(()) => return Ok(true),
             Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) if since.elapsed() >= time => return Ok(false),
+            Err(TryLockError::WouldBlock) if Instant::now() >= until => return Ok(false),
             Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
         }
     }
 }
 
-/// Waits for a lock that nobody holds for long.
+/// Waits for a lock, as long as its holder goes on: what `progress` tells changes in each span of `patience`.
 ///
 /// # Errors
-/// If somebody does.
-pub(super) fn wait(path: &Path, take: impl Fn() -> Result<(), TryLockError>) -> io::Result<()> {
-    if taken(STOPPED, take)? {
-        return Ok(());
+/// If the holder does not go on. `does` says what it does with the lock.
+pub(super) fn wait(
+    patience: Duration,
+    does: &str,
+    take: impl Fn() -> Result<(), TryLockError>,
+    progress: impl Fn() -> io::Result<u64>,
+) -> io::Result<()> {
+    let mut before = progress()?;
+    while !taken(Instant::now() + patience, &take)? {
+        let now = progress()?;
+        if now == before {
+            let problem = format!("another process {does}, and does not go on; end it");
+            return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
+        }
+        before = now;
     }
-    let problem = format!("another process holds {}, and does not go on; end it", path.display());
-    Err(io::Error::new(io::ErrorKind::TimedOut, problem))
+    Ok(())
 }

@@ -1,24 +1,17 @@
 //! Whether a file is the user's own. On a machine that others use too, somebody may have put a folder or a link in the place of
 //! a cache. Then what is written would go elsewhere, and what is read would be believed.
 
-use crate::{files, replace::replace_by};
+use crate::files;
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File, Metadata, OpenOptions},
     io,
     path::{Path, PathBuf},
 };
 
 /// Something may be somebody else's. The inner error of an [`io::Error`].
 #[derive(Debug, thiserror::Error)]
-#[error("{} {problem}", path.display())]
-struct Foreign {
-    path: PathBuf,
-    problem: &'static str,
-}
-
-fn foreign(path: &Path, problem: &'static str) -> io::Error {
-    io::Error::other(Foreign { path: path.into(), problem })
-}
+#[error("{} is a link, or not of this user alone (if it is your folder, `chmod 700` it)", .0.display())]
+struct Foreign(PathBuf);
 
 /// Whether an error says that something is not the user's own.
 #[cfg(any(feature = "remote", test))]
@@ -30,7 +23,7 @@ pub(crate) fn is_foreign(error: &io::Error) -> bool {
 pub(super) fn top(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     match fs::symlink_metadata(path) {
-        Ok(link) if link.is_symlink() => owned(path, &link).and_then(|()| inner(&fs::canonicalize(path)?)),
+        Ok(link) if link.is_symlink() => own(path, &link, true).and_then(|()| inner(&fs::canonicalize(path)?)),
         _ => inner(path),
     }
 }
@@ -40,21 +33,13 @@ pub(super) fn inner(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    match builder.create(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    let meta = fs::symlink_metadata(path)?;
-    if meta.is_dir() { owned(path, &meta) } else { Err(foreign(path, "is no folder")) }
+    let made = builder.create(path); // an error if it is there
+    fs::symlink_metadata(path).map_or(made, |meta| own(path, &meta, meta.is_dir()))
 }
 
-/// Writes a file of this user alone under a temporary name, and then renames it. So nobody sees half of it.
-pub(crate) fn replace<E>(
-    path: &Path,
-    refused: impl Fn(io::Error) -> E,
-    write: impl FnOnce(&mut File) -> Result<(), E>,
-) -> Result<(), E> {
-    replace_by(path, |path| file(path, OpenOptions::new().write(true).create_new(true)), refused, write)
+/// Makes a file that is not there yet, and opens it to write it.
+pub(super) fn create(path: &Path) -> io::Result<File> {
+    file(path, OpenOptions::new().write(true).create_new(true))
 }
 
 /// Opens a file to read and write it, and makes it if need be. Locks of network file systems need both.
@@ -73,35 +58,23 @@ fn file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         use std::os::unix::fs::OpenOptionsExt;
         options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
     }
-    let refused = |error| if path.is_symlink() { foreign(path, "is a link") } else { error };
+    let refused = |error| if path.is_symlink() { io::Error::other(Foreign(path.into())) } else { error };
     let file = files::with_room(|| options.open(path)).map_err(refused)?;
     let meta = file.metadata()?;
-    if !meta.is_file() {
-        return Err(foreign(path, "is no file"));
-    }
-    owned(path, &meta).map(|()| file)
+    own(path, &meta, meta.is_file()).map(|()| file)
 }
 
-/// Whether a folder or a file is the user's alone, and has no other name.
-#[cfg(unix)]
-fn owned(path: &Path, meta: &fs::Metadata) -> io::Result<()> {
-    use std::os::unix::fs::MetadataExt;
-    Err(foreign(
-        path,
-        match () {
-            () if meta.uid() != rustix::process::geteuid().as_raw() => "is somebody else's",
-            () if meta.is_file() && meta.nlink() > 1 => "is a link",
-            () if meta.is_dir() && meta.mode() & 0o022 != 0 => {
-                "can be written by others: take that right away (`chmod 700`)"
-            }
-            () => return Ok(()),
-        },
-    ))
-}
-
-#[cfg(not(unix))]
-fn owned(_: &Path, _: &fs::Metadata) -> io::Result<()> {
-    Ok(())
+/// Checks that something is what it should be, is the user's alone, and has no other name.
+fn own(path: &Path, meta: &Metadata, is_kind: bool) -> io::Result<()> {
+    #[cfg(unix)]
+    let is_kind = {
+        use std::os::unix::fs::MetadataExt;
+        let is_shared = (meta.is_file() && meta.nlink() > 1) || (meta.is_dir() && meta.mode() & 0o022 != 0);
+        is_kind && !is_shared && meta.uid() == rustix::process::geteuid().as_raw()
+    };
+    #[cfg(not(unix))]
+    let _ = meta;
+    if is_kind { Ok(()) } else { Err(io::Error::other(Foreign(path.into()))) }
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use super::{
     disk::SMALL,
-    folder::{Folder, Id},
-    pages::{Layout, PAGE, Pages},
+    folder::{Set, id},
+    pages::{Layout, Page, Pages},
     room::Room,
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     store::{Object, Store},
     traffic::Traffic,
 };
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     io::{self, Read},
     ops::Range,
@@ -25,16 +25,14 @@ use std::{
 
 /// The most pages of one request.
 const RUN: usize = 16;
-/// The most pages that are looked for at once, where they have no place.
-const STEP: usize = 1024;
-/// Threads that need different pages seldom wait for each other.
+/// The locks of pages that are fetched. Threads that need different pages seldom wait for each other.
 const FLIGHTS: usize = 4096;
 
 /// A store, with a cache above it. Its threads fetch each page once. Others that have the same objects open find the page when
 /// it has been written.
 #[derive(derive_more::Debug)]
 pub(crate) struct Cached {
-    folder: Folder,
+    layout: Layout,
     pages: Pages,
     room: Mutex<Room>,
     /// A thread that fetches a page holds a lock, which is also that of each 4,096th page from there on.
@@ -47,13 +45,11 @@ pub(crate) struct Cached {
 }
 
 /// Where the next bytes of a part are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// In the cache: the first page.
-    Kept,
-    /// In the cache up to here. They have just been fetched.
-    Fetched(u64),
-    /// In the store up to here.
+    /// In a page that is on disk. What lies before this place has just been fetched.
+    Kept(u64),
+    /// In the store below, up to this place.
     Below(u64),
 }
 
@@ -61,7 +57,7 @@ impl Cached {
     /// Opens the cache of these objects. All data sets in the folder have at most `limit` bytes together.
     ///
     /// # Errors
-    /// Those of [`Folder::open`].
+    /// Those of [`Set::open`].
     pub(crate) fn open(
         path: &Path,
         limit: u64,
@@ -69,87 +65,77 @@ impl Cached {
         below: Arc<dyn Store>,
         traffic: Arc<Traffic>,
     ) -> io::Result<Self> {
-        let (folder, layout) = (Folder::open(path, limit)?, Layout::new(objects));
-        let (set, _) = folder.set(Id::of("pages", objects), layout.all_on_disk().saturating_add(SMALL), false)?;
-        Ok(Self {
-            folder,
-            pages: Pages { layout, set, known: RwLock::default() },
-            room: Mutex::new(Room::new(limit)),
-            flights: (0..FLIGHTS).map(|_| Mutex::new(())).collect(),
-            is_off: AtomicBool::new(false),
-            below,
-            traffic,
-        })
+        let layout = Layout::new(objects);
+        let set = Set::open(path, limit, &id("pages", objects), layout.all_on_disk().saturating_add(SMALL), false)?;
+        let room = Mutex::new(Room::new(limit, set.held()?));
+        let flights = (0..FLIGHTS).map(|_| Mutex::new(())).collect();
+        Ok(Self { layout, pages: Pages::new(set), room, flights, is_off: AtomicBool::new(false), below, traffic })
     }
 
     /// Finds the next bytes of a part that is not empty, and fetches them if they get a place.
     pub(super) fn find(&self, object: usize, part: &Range<u64>) -> io::Result<Next> {
         // What lies beyond the object fails below.
-        if part.end > self.pages.layout.bytes(object) || self.is_off.load(Relaxed) {
+        if part.end > self.layout.bytes(object) || self.is_off.load(Relaxed) {
             return Ok(Next::Below(part.end));
         }
-        let first = self.pages.layout.of(object, part).start;
-        if self.pages.is_known(first) {
-            return Ok(Next::Kept);
+        let page = self.layout.page(object, part.start);
+        if self.pages.is_known(page.number) {
+            return Ok(Next::Kept(0));
         }
         let flight = loop {
-            match self.flight(first).try_lock_for(LOOK) {
+            match self.flight(&page).try_lock_for(LOOK) {
                 Some(flight) => break flight,
                 None if self.is_off.load(Relaxed) || thread_ends() => return Ok(Next::Below(part.end)),
                 None => {}
             }
         };
-        match self.on_disk(self.pages.check(object, first)) {
-            Some(true) => Ok(Next::Kept),
+        match self.on_disk(self.pages.check(&page)) {
+            Some(true) => Ok(Next::Kept(0)),
             Some(false) => self.fetch(object, part, flight),
             None => Ok(Next::Below(part.end)),
         }
     }
 
-    fn flight(&self, page: u64) -> &Mutex<()> {
-        &self.flights[page as usize % FLIGHTS]
+    fn flight(&self, page: &Page) -> &Mutex<()> {
+        &self.flights[page.number as usize % FLIGHTS]
     }
 
     /// Fetches the first page of a part, and those behind it that are missing too, by one request, as far as there is room.
     fn fetch(&self, object: usize, part: &Range<u64>, first: MutexGuard<'_, ()>) -> io::Result<Next> {
-        let (layout, pages) = (&self.pages.layout, self.pages.layout.of(object, part));
-        let is_missing = |page: &u64| !self.pages.is_there(*page);
-        let (mut first, mut wanted) = (Some(first), 0);
-        let flights = pages.clone().take(RUN).map_while(|page| {
-            let flight = first.take().or_else(|| self.flight(page).try_lock().filter(|_| is_missing(&page)))?;
-            wanted += layout.on_disk(object, page);
-            let has_place = self.on_disk(self.room.lock().has(wanted, || self.folder.held()))?;
-            has_place.then_some((layout.part(object, page), page, flight))
-        });
-        let flights: Vec<_> = flights.collect();
-        let Some((Range { end, .. }, ..)) = flights.last() else {
-            let missing = pages.clone().take(STEP).take_while(is_missing).last().unwrap_or(pages.start);
-            return Ok(Next::Below(layout.part(object, missing).end.min(part.end)));
+        let is_missing = |page: &Page| !self.pages.is_there(page.number);
+        let (mut first, mut on_disk) = (Some(first), 0);
+        let in_run = |page: Page| {
+            let flight = first.take().or_else(|| self.flight(&page).try_lock().filter(|_| is_missing(&page)))?;
+            on_disk += page.on_disk();
+            self.room.lock().has(on_disk).then_some((page, flight))
         };
-        let all = layout.part(object, pages.start).start..*end;
-        let mut buffer = vec![0; (all.end - all.start).min(PAGE) as usize];
-        let (mut from, mut next) = (self.below.open(object, all)?, Next::Below(part.end));
-        for (Range { start, end }, page, _flight) in flights {
-            let bytes = &mut buffer[..(end - start) as usize];
-            match from.read_exact(bytes) {
-                Err(_) if matches!(next, Next::Fetched(_)) => break, // if it is not over, the next request tells it
+        let run: Vec<_> = self.layout.pages(object, part).take(RUN).map_while(in_run).collect();
+        let Some((last, _)) = run.last() else {
+            let missing = self.layout.pages(object, part).take_while(is_missing).last();
+            return Ok(Next::Below(missing.map_or(part.end, |page| page.part.end.min(part.end))));
+        };
+        let mut from = self.below.open(object, run[0].0.part.start..last.part.end)?;
+        let (mut found, mut bytes) = (Next::Below(part.end), Vec::new());
+        for (page, _flight) in run {
+            bytes.resize((page.part.end - page.part.start) as usize, 0);
+            match from.read_exact(&mut bytes) {
+                Err(_) if matches!(found, Next::Kept(_)) => break, // if it is not over, the next request tells it
                 read => read?,
             }
-            if self.on_disk(self.write(object, page, bytes)) != Some(true) {
+            if self.on_disk(self.write(&page, &bytes)) != Some(true) {
                 break;
             }
-            next = Next::Fetched(end);
+            found = Next::Kept(page.part.end);
         }
-        Ok(next)
+        Ok(found)
     }
 
-    /// Writes a page, unless others have taken its place meanwhile.
-    fn write(&self, object: usize, page: u64, bytes: &[u8]) -> io::Result<bool> {
-        let (mut room, on_disk) = (self.room.lock(), self.pages.layout.on_disk(object, page));
-        let has_place = room.has(on_disk, || self.folder.held())?;
+    /// Writes a page, unless others have taken its place meanwhile. The others wait, so that a count misses no page.
+    fn write(&self, page: &Page, bytes: &[u8]) -> io::Result<bool> {
+        let mut room = self.room.lock();
+        let has_place = room.take(page.on_disk(), || self.pages.set.held())?;
         if has_place {
-            self.pages.write(page, bytes)?;
-            room.wrote(on_disk);
+            self.pages.write(page.number, bytes)?;
         }
         Ok(has_place)
     }
@@ -158,7 +144,7 @@ impl Cached {
     fn on_disk<T>(&self, done: io::Result<T>) -> Option<T> {
         let failed = |error: &io::Error| {
             if !files::are_too_many(error) && !self.is_off.swap(true, Relaxed) {
-                let folder = self.folder.path().display();
+                let folder = self.pages.set.folder().display();
                 log::warn!("the cache in {folder} is off from now on, and all is read from the store: {error}");
             }
         };
@@ -172,9 +158,8 @@ impl Store for Cached {
     }
 
     fn is_near(&self, object: usize, part: &Range<u64>) -> bool {
-        let layout = &self.pages.layout;
-        let is_inside = part.end <= layout.bytes(object) && !self.is_off.load(Relaxed);
-        is_inside && layout.of(object, part).all(|page| self.pages.is_known(page))
+        let is_inside = part.end <= self.layout.bytes(object) && !self.is_off.load(Relaxed);
+        is_inside && self.layout.pages(object, part).all(|page| self.pages.is_known(page.number))
     }
 
     fn open(&self, object: usize, part: Range<u64>) -> io::Result<Box<dyn Read + Send + '_>> {
@@ -197,21 +182,20 @@ impl Part<'_> {
     /// Reads from the cache, or begins to read from the store below.
     fn next(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let (cached, start) = (self.cached, self.rest.start);
-        let end = match cached.find(self.object, &self.rest)? {
+        let below = match cached.find(self.object, &self.rest)? {
             Next::Below(end) => end,
-            found => {
-                if let Next::Fetched(end) = found {
-                    self.fresh = end;
-                }
-                let most = (self.rest.end - start).min(into.len() as u64) as usize;
-                if let Some(bytes) = cached.on_disk(cached.pages.read(self.object, start, &mut into[..most])) {
+            Next::Kept(fresh) => {
+                self.fresh = self.fresh.max(fresh);
+                let (page, most) = (cached.layout.page(self.object, start), into.len() as u64);
+                let into = &mut into[..most.min(self.rest.end - start) as usize];
+                if let Some(bytes) = cached.on_disk(cached.pages.read(&page, start, into)) {
                     cached.traffic.cached(if start < self.fresh { 0 } else { bytes as u64 });
                     return Ok(bytes);
                 }
                 self.rest.end
             }
         };
-        self.from.insert(cached.below.open(self.object, start..end)?.take(end - start)).read(into)
+        self.from.insert(cached.below.open(self.object, start..below)?.take(below - start)).read(into)
     }
 }
 

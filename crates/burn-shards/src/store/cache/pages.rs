@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     files::Kept,
+    replace::replace_by,
     store::{Object, local::read_at},
 };
 use crc32fast::Hasher as Crc;
@@ -21,20 +22,39 @@ const SUM: u64 = 4;
 /// The pages in a folder. It is counted as a whole, so they are not too many.
 const MANY: u64 = 128;
 
-/// The pages of all objects of a set, numbered one after the other.
+/// A page of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Page {
+    /// Its number in the set.
+    pub(super) number: u64,
+    /// The part of its object that it has.
+    pub(super) part: Range<u64>,
+}
+
+impl Page {
+    /// The bytes that its file takes on a disk.
+    pub(super) fn on_disk(&self) -> u64 {
+        on_disk(self.part.end - self.part.start)
+    }
+}
+
+/// The bytes that a page of this length takes on a disk. An empty one has no file.
+pub(super) fn on_disk(bytes: u64) -> u64 {
+    if bytes == 0 { 0 } else { whole_blocks(bytes + SUM) }
+}
+
+/// The pages of all objects of a set, numbered one after the other: the first page of each object, and its bytes.
 #[derive(Debug)]
 pub(super) struct Layout(Vec<(u64, u64)>);
 
 impl Layout {
-    /// Notes the first page of each object, and its bytes.
     pub(super) fn new(objects: &[Object]) -> Self {
-        let mut next = 0u64;
-        let place = |object: &Object| {
-            let first = next;
-            next = next.saturating_add(object.bytes.div_ceil(PAGE));
-            (first, object.bytes)
+        let place = |next: &mut u64, object: &Object| {
+            let first = *next;
+            *next = first.saturating_add(object.bytes.div_ceil(PAGE));
+            Some((first, object.bytes))
         };
-        Self(objects.iter().map(place).collect())
+        Self(objects.iter().scan(0, place).collect())
     }
 
     /// The bytes of an object.
@@ -50,41 +70,31 @@ impl Layout {
         self.0.iter().map(of_object).fold(0, u64::saturating_add)
     }
 
+    /// The page that has this byte of an object.
+    pub(super) fn page(&self, object: usize, at: u64) -> Page {
+        let ((first, bytes), start) = (self.0[object], at / PAGE * PAGE);
+        Page { number: first + at / PAGE, part: start..start.saturating_add(PAGE).min(bytes) }
+    }
+
     /// The pages of a part that is not empty.
-    pub(super) fn of(&self, object: usize, part: &Range<u64>) -> Range<u64> {
-        let first = self.0[object].0;
-        first + part.start / PAGE..first + part.end.div_ceil(PAGE)
-    }
-
-    /// The part of its object that a page has.
-    pub(super) fn part(&self, object: usize, page: u64) -> Range<u64> {
-        let (first, bytes) = self.0[object];
-        let start = (page - first) * PAGE;
-        start..start.saturating_add(PAGE).min(bytes)
-    }
-
-    /// The bytes that a page takes on a disk.
-    pub(super) fn on_disk(&self, object: usize, page: u64) -> u64 {
-        let part = self.part(object, page);
-        on_disk(part.end - part.start)
+    pub(super) fn pages(&self, object: usize, part: &Range<u64>) -> impl Iterator<Item = Page> {
+        (part.start / PAGE..part.end.div_ceil(PAGE)).map(move |page| self.page(object, page * PAGE))
     }
 }
 
-/// The bytes that a page of this length takes on a disk. An empty one has no file.
-pub(super) fn on_disk(bytes: u64) -> u64 {
-    if bytes == 0 { 0 } else { whole_blocks(bytes + SUM) }
-}
-
-/// The pages of an open set.
+/// The files of the pages of an open set.
 #[derive(Debug)]
 pub(super) struct Pages {
-    pub(super) layout: Layout,
     pub(super) set: Set,
     /// The pages that are good, as this reader has seen. Some of their files are open.
-    pub(super) known: RwLock<HashMap<u64, Arc<Kept>, FnvBuildHasher>>,
+    known: RwLock<HashMap<u64, Arc<Kept>, FnvBuildHasher>>,
 }
 
 impl Pages {
+    pub(super) fn new(set: Set) -> Self {
+        Self { set, known: RwLock::default() }
+    }
+
     fn path(&self, page: u64) -> PathBuf {
         self.set.folder().join(format!("{PAGES}{:x}/{page:x}", page / MANY))
     }
@@ -99,11 +109,11 @@ impl Pages {
     }
 
     /// Looks whether a page is there as it was written. One that is not is removed.
-    pub(super) fn check(&self, object: usize, page: u64) -> io::Result<bool> {
-        if self.is_known(page) {
+    pub(super) fn check(&self, Page { number, part }: &Page) -> io::Result<bool> {
+        if self.is_known(*number) {
             return Ok(true);
         }
-        let (path, kept, part) = (self.path(page), Arc::<Kept>::default(), self.layout.part(object, page));
+        let (path, kept) = (self.path(*number), Arc::<Kept>::default());
         let file = match kept.file(|| ours::to_read(&path)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             file => file?,
@@ -112,8 +122,8 @@ impl Pages {
         if file.metadata()?.len() == all.len() as u64 {
             read_at(&file, 0, &mut all)?;
             let (bytes, sum) = all.split_at(all.len() - SUM as usize);
-            if sum == checksum(page, bytes) {
-                self.known.write().insert(page, kept);
+            if sum == checksum(*number, bytes) {
+                self.known.write().insert(*number, kept);
                 return Ok(true);
             }
         }
@@ -123,14 +133,12 @@ impl Pages {
         }
     }
 
-    /// Reads from a page that is known, from this byte of its object up to the end of the page.
-    pub(super) fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<usize> {
-        let page = self.layout.of(object, &(start..start + 1)).start;
-        let part = self.layout.part(object, page);
-        let bytes = (part.end - start).min(into.len() as u64) as usize;
-        let kept = self.known.read().get(&page).map(Arc::clone).unwrap_or_default();
-        let file = kept.file(|| ours::to_read(&self.path(page)))?;
-        read_at(&file, start - part.start, &mut into[..bytes])?;
+    /// Reads from a page that is known, from a byte of its object up to the end of the page.
+    pub(super) fn read(&self, page: &Page, start: u64, into: &mut [u8]) -> io::Result<usize> {
+        let bytes = (page.part.end - start).min(into.len() as u64) as usize;
+        let kept = self.known.read().get(&page.number).map(Arc::clone).unwrap_or_default();
+        let file = kept.file(|| ours::to_read(&self.path(page.number)))?;
+        read_at(&file, start - page.part.start, &mut into[..bytes])?;
         Ok(bytes)
     }
 
@@ -139,7 +147,7 @@ impl Pages {
         let path = self.path(page);
         path.parent().map_or(Ok(()), ours::inner)?;
         let write = |file: &mut fs::File| file.write_all(bytes).and_then(|()| file.write_all(&checksum(page, bytes)));
-        ours::replace(&path, |error| error, write)?;
+        replace_by(&path, ours::create, |error| error, write)?;
         self.known.write().insert(page, Arc::default());
         Ok(())
     }
@@ -162,8 +170,8 @@ mod tests {
         let object = |bytes| Object { name: "o".into(), bytes, tag: 0 };
         let layout = Layout::new(&[object(PAGE + 1), object(0), object(PAGE), object(7)]);
         assert_eq!((layout.all_on_disk(), on_disk(4092), on_disk(4093)), (2 * PAGE + 4 * 4096, 4096, 8192));
-        assert_eq!((layout.of(0, &(5..PAGE + 1)), layout.of(2, &(0..PAGE)), layout.of(3, &(6..7))), (0..2, 2..3, 3..4));
-        let parts = [(0, 0), (0, 1), (2, 2), (3, 3)].map(|(object, page)| layout.part(object, page));
-        assert_eq!(parts, [0..PAGE, PAGE..PAGE + 1, 0..PAGE, 0..7]);
+        let pages = |object, part| layout.pages(object, &part).map(|page| (page.number, page.part)).collect::<Vec<_>>();
+        assert_eq!(pages(0, 5..PAGE + 1), [(0, 0..PAGE), (1, PAGE..PAGE + 1)]);
+        assert_eq!((pages(2, 0..PAGE), pages(3, 6..7)), (vec![(2, 0..PAGE)], vec![(3, 0..7)]));
     }
 }

@@ -1,17 +1,18 @@
 //! Decompressed shards of a set. Each is a whole file, and its name has its checksum: `<number>-<checksum>-<name>.mds`.
 
 use super::{
-    disk::{SAME, changed},
-    folder::{Set, entries, remove_half_written},
+    disk::SAME,
+    folder::{Set, entries, tidy},
     lock, ours,
 };
+use crate::replace::replace_by;
 use crc32fast::Hasher;
 use std::{
     collections::HashMap,
-    fs::{self, File},
-    io::{self, BufRead, BufReader, Read, Seek, Write},
+    fs::{self, File, Metadata},
+    io::{self, Read, Seek, Write},
     path::{Path, PathBuf},
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime},
 };
 
 /// The file that is locked by the process that writes shards. It has a time: shards that have not changed since are good.
@@ -39,26 +40,18 @@ impl Shards {
     pub(crate) fn open(set: &Set, patience: Duration) -> io::Result<Self> {
         let set = set.folder();
         let mut file = ours::open(&set.join(GOOD))?;
-        let (mut since, mut written) = (Instant::now(), 0);
-        while !lock::taken(lock::COPIES, || file.try_lock())? {
-            let now = entries(set)?.iter().filter_map(|entry| Some(entry.metadata().ok()?.len())).sum();
-            if now != written {
-                (since, written) = (Instant::now(), now);
-            } else if since.elapsed() > patience {
-                let folder = set.display();
-                let problem = format!("another process decompresses shards into {folder}, and does not go on; end it");
-                return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
-            }
-        }
-        remove_half_written(set)?;
+        let written = || Ok(entries(set)?.iter().filter_map(|entry| Some(entry.metadata().ok()?.len())).sum());
+        lock::wait(patience, &format!("decompresses shards into {}", set.display()), || file.try_lock(), written)?;
+        tidy(set, true)?;
         let mut nanos = [0; 8];
         let good = file.read_exact(&mut nanos).map_or(0, |()| u64::from_le_bytes(nanos));
         let named = entries(set)?.into_iter().filter_map(|entry| {
-            let (number, sum) = marks(entry.file_name().to_str()?)?;
-            Some((number, (sum, entry.path())))
+            let name = entry.file_name().into_string().ok()?;
+            let [number, sum, _] = name.strip_suffix(SHARD)?.splitn(3, '-').collect::<Vec<_>>().try_into().ok()?;
+            Some((number.parse().ok()?, (u32::from_str_radix(sum, 16).ok()?, entry.path())))
         });
         let good = SystemTime::UNIX_EPOCH + Duration::from_nanos(good);
-        Ok(Self { folder: set.into(), file, good, there: named.collect() })
+        Ok(Self { folder: set.into(), there: named.collect(), file, good })
     }
 
     /// Finds a shard that has the bytes that were written. It is read for that, if it has changed since it was found good. One
@@ -67,9 +60,8 @@ impl Shards {
         let (sum, path) = self.there.get(&number)?;
         let is_good = || {
             let meta = fs::symlink_metadata(path)?;
-            let is_whole = meta.is_file() && meta.len() == bytes;
-            Ok(is_whole
-                && (changed(&meta).is_some_and(|time| time < self.good) || checksum(begun(number), path)? == *sum))
+            let is_old = || changed(&meta).is_some_and(|time| time < self.good);
+            Ok(meta.is_file() && meta.len() == bytes && (is_old() || checksum(number, path)? == *sum))
         };
         let is_good = is_good().unwrap_or_else(|error: io::Error| {
             log::warn!("{} is made again: {error}", path.display());
@@ -89,7 +81,7 @@ impl Shards {
         write: impl FnOnce(&mut File, Hasher) -> Result<u32, E>,
     ) -> Result<PathBuf, E> {
         let (half, mut sum) = (self.folder.join(format!("{number}.tmp")), 0);
-        ours::replace(&half, &refused, |file| write(file, begun(number)).map(|written| sum = written))?;
+        replace_by(&half, ours::create, &refused, |file| write(file, begun(number)).map(|written| sum = written))?;
         let path = self.folder.join(format!("{number:05}-{sum:08x}-{name}{SHARD}"));
         fs::rename(half, &path).map(|()| path).map_err(refused)
     }
@@ -102,10 +94,16 @@ impl Shards {
     }
 }
 
-/// The number and the checksum in a name.
-fn marks(name: &str) -> Option<(usize, u32)> {
-    let (number, rest) = name.strip_suffix(SHARD)?.split_once('-')?;
-    Some((number.parse().ok()?, u32::from_str_radix(rest.split_once('-')?.0, 16).ok()?))
+/// When a file was changed last, where nobody can set this time. Elsewhere no file is known to be the same.
+fn changed(_meta: &Metadata) -> Option<SystemTime> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let since = Duration::new(_meta.ctime().try_into().ok()?, _meta.ctime_nsec().try_into().ok()?);
+        SystemTime::UNIX_EPOCH.checked_add(since)
+    }
+    #[cfg(not(unix))]
+    None
 }
 
 /// A shard under another number is not believed.
@@ -113,15 +111,12 @@ fn begun(number: usize) -> Hasher {
     Hasher::new_with_initial(number as u32)
 }
 
-fn checksum(mut sum: Hasher, path: &Path) -> io::Result<u32> {
-    let mut from = BufReader::with_capacity(1 << 18, ours::to_read(path)?);
+fn checksum(number: usize, path: &Path) -> io::Result<u32> {
+    let (mut file, mut sum, mut piece) = (ours::to_read(path)?, begun(number), vec![0; 1 << 18]);
     loop {
-        let piece = from.fill_buf()?;
-        if piece.is_empty() {
-            return Ok(sum.finalize());
+        match file.read(&mut piece)? {
+            0 => return Ok(sum.finalize()),
+            bytes => sum.update(&piece[..bytes]),
         }
-        sum.update(piece);
-        let bytes = piece.len();
-        from.consume(bytes);
     }
 }

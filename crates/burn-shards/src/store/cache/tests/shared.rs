@@ -1,7 +1,7 @@
 //! Several sets in a folder, several readers of a set.
 
 use super::*;
-use crate::store::cache::{Folder, Id};
+use crate::store::cache::{Set, id};
 
 fn tagged(folder: &Path, limit: u64, fake: &Arc<Fake>, tag: u64) -> Cached {
     Cached::open(folder, limit, &fake.list(tag), Arc::clone(fake) as _, Arc::default()).unwrap()
@@ -82,31 +82,6 @@ fn what_a_dead_reader_left_half_written_goes_when_nobody_else_has_the_set_open()
     assert_eq!(fake.bytes(), fake.all(), "they had their place already");
 }
 
-/// As version 1 has left it: one sparse file for all pages.
-#[test]
-fn a_set_of_an_earlier_version_is_removed_when_nobody_has_it_open() {
-    let (folder, fake) = (tempfile::tempdir().unwrap(), Arc::new(Fake::new(&[1 << 20], 1)));
-    fs::write(folder.path().join("burn-pinned-cache"), b"burnpca1 and the account").unwrap();
-    let set = folder.path().join("set-0123456789abcdef");
-    fs::create_dir(&set).unwrap();
-    for name in ["set", "in-use", "table", "reader-0", "sums", "writer", "00000-shard.mds", "00001-shard.7-00.tmp"] {
-        fs::write(set.join(name), b"burnpse1 and more").unwrap();
-    }
-    let data = fs::File::create(set.join("data")).unwrap();
-    data.set_len(1 << 40).unwrap();
-    let in_use = fs::File::open(set.join("in-use")).unwrap();
-    in_use.lock_shared().unwrap();
-    let limit = (1 << 20) + SMALL;
-    check_all(&tagged(folder.path(), limit, &fake, 1), &fake);
-    assert!(set.join("data").exists());
-    drop(in_use);
-    let cached = tagged(folder.path(), limit, &fake, 1);
-    assert!(!set.exists());
-    check_all(&cached, &fake);
-    assert_eq!(fake.bytes(), 1 << 20, "what was kept beside it is good");
-    assert_eq!(fs::read(folder.path().join("burn-pinned-cache")).unwrap(), b"burnpca2");
-}
-
 #[test]
 fn strangers_files_are_left_alone() {
     let (folder, fake) = (tempfile::tempdir().unwrap(), Arc::new(Fake::new(&[3 << 20], 1)));
@@ -127,17 +102,7 @@ fn strangers_files_are_left_alone() {
     }
     assert!(at("set-0123456789abcde0/set").exists());
 
-    // A folder of the very name, without a head.
-    let other = tempfile::tempdir().unwrap();
-    drop(tagged(other.path(), 4 << 20, &fake, 0));
-    let set =
-        fs::read_dir(other.path()).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap();
-    fs::write(set.join("set"), "mine").unwrap();
-    let error = open(other.path(), 4 << 20, &fake).unwrap_err().to_string();
-    assert!(error.contains("was not made by this version") && error.contains("name an empty folder"), "{error}");
-    assert_eq!(fs::read_to_string(set.join("set")).unwrap(), "mine");
-
-    // An account of another version.
+    // Another version has made the folder.
     let other = tempfile::tempdir().unwrap();
     fs::write(other.path().join("burn-pinned-cache"), b"burnpca3").unwrap();
     let error = open(other.path(), 4 << 20, &fake).unwrap_err().to_string();
@@ -148,9 +113,12 @@ fn strangers_files_are_left_alone() {
 #[test]
 fn what_is_reserved_for_other_kinds_counts() {
     let (folder, fake) = (tempfile::tempdir().unwrap(), Arc::new(Fake::new(&[4 << 20], 1)));
-    let other = Folder::open(folder.path(), 4 << 20).unwrap();
-    let (_set, lacking) = other.set(Id::of("other", &[]), 3 << 20, true).unwrap();
-    assert_eq!((lacking, other.set(Id::of("third", &[]), (1 << 20) + 5, true).unwrap().1), (0, 5));
+    let reserve = |kind, bytes| Set::open(folder.path(), 4 << 20, &id(kind, &[]), bytes, true);
+    let _set = reserve("other", 3 << 20).unwrap();
+    let error = reserve("third", (1 << 20) + 5).unwrap_err().to_string();
+    assert!(error.contains(&format!("leave {} of the limit", 1 << 20)), "{error}");
+    assert!(error.contains(&format!(", {})`", (4 << 20) + 5)), "{error}");
+    assert_eq!(sets(folder.path()), 1, "a set without room is not made");
     check_all(&open(folder.path(), (4 << 20) + SMALL, &fake).unwrap(), &fake);
     let bytes = on_disk(folder.path());
     assert!((1 << 20..(1 << 20) + SMALL).contains(&bytes), "{bytes}: a page beside the other set");

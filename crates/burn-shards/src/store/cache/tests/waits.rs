@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     ends::end_waits_by,
-    store::cache::{Folder, Id, Shards, paged::Next},
+    store::cache::{Set, Shards, id, paged::Next},
 };
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -77,8 +77,7 @@ fn sets_in_use_cost_one_wait_when_room_is_made() {
 #[test]
 fn who_writes_shards_is_waited_for_as_long_as_they_grow() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = Folder::open(folder.path(), 1 << 20).unwrap();
-    let [one, two] = [0, 1].map(|_| cache.set(Id::of("shards", &[]), 0, true).unwrap().0);
+    let [one, two] = [0, 1].map(|_| Set::open(folder.path(), 1 << 20, &id("shards", &[]), 0, true).unwrap());
     let writer = Shards::open(&one, PATIENCE).unwrap();
     let error = Shards::open(&two, PATIENCE).unwrap_err();
     assert!(error.to_string().contains("another process decompresses shards into"), "{error}");
