@@ -3,9 +3,8 @@
 //! ```text
 //! cache/
 //!   burn-pinned-cache           marks the folder; locked while a set is opened (`folder.rs`)
-//!   set-<hash of the objects>/  one for each data set (`folder.rs`)
-//!     set                       marks the folder; how many bytes it has reserved
-//!     in-use                    its readers hold a shared lock on it
+//!   set-<hash of the objects>/  one for each data set (`folder.rs`); of shards, its name ends with the bytes that it reserves
+//!     in-use                    its readers hold a shared lock on it; it was changed when the set was opened last
 //!     pages-<n / 128>/<n>       page n with its checksum, of 1 MB or of the end of an object (`pages.rs`)
 //!     <n>-<checksum>-<name>.mds a decompressed shard (`shards.rs`)
 //!     good-since                shards that have not changed since this time are good; locked by the process that writes them

@@ -3,7 +3,7 @@
 use super::{
     disk::SMALL,
     folder::{Set, id},
-    pages::{Layout, Page, Pages},
+    pages::{Layout, Page, Pages, on_disk},
     room::Room,
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     store::{Object, Store},
     traffic::Traffic,
 };
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::{
     io::{self, Read},
     ops::Range,
@@ -68,8 +68,9 @@ impl Cached {
         let layout = Layout::new(objects);
         let set = Set::open(path, limit, &id("pages", objects), layout.all_on_disk().saturating_add(SMALL), false)?;
         let room = Mutex::new(Room::new(limit, set.held()?));
+        let (pages, is_off) = (Pages { set, known: RwLock::default() }, AtomicBool::default());
         let flights = (0..FLIGHTS).map(|_| Mutex::new(())).collect();
-        Ok(Self { layout, pages: Pages::new(set), room, flights, is_off: AtomicBool::new(false), below, traffic })
+        Ok(Self { layout, pages, room, flights, is_off, below, traffic })
     }
 
     /// Finds the next bytes of a part that is not empty, and fetches them if they get a place.
@@ -103,11 +104,11 @@ impl Cached {
     /// Fetches the first page of a part, and those behind it that are missing too, by one request, as far as there is room.
     fn fetch(&self, object: usize, part: &Range<u64>, first: MutexGuard<'_, ()>) -> io::Result<Next> {
         let is_missing = |page: &Page| !self.pages.is_there(page.number);
-        let (mut first, mut on_disk) = (Some(first), 0);
+        let (mut first, mut wanted) = (Some(first), 0);
         let in_run = |page: Page| {
             let flight = first.take().or_else(|| self.flight(&page).try_lock().filter(|_| is_missing(&page)))?;
-            on_disk += page.on_disk();
-            self.room.lock().has(on_disk).then_some((page, flight))
+            wanted += on_disk(page.bytes());
+            self.room.lock().has(wanted).then_some((page, flight))
         };
         let run: Vec<_> = self.layout.pages(object, part).take(RUN).map_while(in_run).collect();
         let Some((last, _)) = run.last() else {
@@ -117,7 +118,7 @@ impl Cached {
         let mut from = self.below.open(object, run[0].0.part.start..last.part.end)?;
         let (mut found, mut bytes) = (Next::Below(part.end), Vec::new());
         for (page, _flight) in run {
-            bytes.resize((page.part.end - page.part.start) as usize, 0);
+            bytes.resize(page.bytes() as usize, 0);
             match from.read_exact(&mut bytes) {
                 Err(_) if matches!(found, Next::Kept(_)) => break, // if it is not over, the next request tells it
                 read => read?,
@@ -130,10 +131,10 @@ impl Cached {
         Ok(found)
     }
 
-    /// Writes a page, unless others have taken its place meanwhile. The others wait, so that a count misses no page.
+    /// Writes a page, unless others have taken its place meanwhile. Other threads wait, so that a count misses no page.
     fn write(&self, page: &Page, bytes: &[u8]) -> io::Result<bool> {
         let mut room = self.room.lock();
-        let has_place = room.take(page.on_disk(), || self.pages.set.held())?;
+        let has_place = room.take(on_disk(page.bytes()), || self.pages.set.held())?;
         if has_place {
             self.pages.write(page.number, bytes)?;
         }

@@ -22,19 +22,16 @@ const SUM: u64 = 4;
 /// The pages in a folder. It is counted as a whole, so they are not too many.
 const MANY: u64 = 128;
 
-/// A page of an object.
+/// A page of an object: its number in the set, and the part of its object that it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Page {
-    /// Its number in the set.
     pub(super) number: u64,
-    /// The part of its object that it has.
     pub(super) part: Range<u64>,
 }
 
 impl Page {
-    /// The bytes that its file takes on a disk.
-    pub(super) fn on_disk(&self) -> u64 {
-        on_disk(self.part.end - self.part.start)
+    pub(super) fn bytes(&self) -> u64 {
+        self.part.end - self.part.start
     }
 }
 
@@ -87,14 +84,10 @@ impl Layout {
 pub(super) struct Pages {
     pub(super) set: Set,
     /// The pages that are good, as this reader has seen. Some of their files are open.
-    known: RwLock<HashMap<u64, Arc<Kept>, FnvBuildHasher>>,
+    pub(super) known: RwLock<HashMap<u64, Arc<Kept>, FnvBuildHasher>>,
 }
 
 impl Pages {
-    pub(super) fn new(set: Set) -> Self {
-        Self { set, known: RwLock::default() }
-    }
-
     fn path(&self, page: u64) -> PathBuf {
         self.set.folder().join(format!("{PAGES}{:x}/{page:x}", page / MANY))
     }
@@ -105,25 +98,25 @@ impl Pages {
 
     /// Whether a page has a file.
     pub(super) fn is_there(&self, page: u64) -> bool {
-        self.is_known(page) || fs::symlink_metadata(self.path(page)).is_ok()
+        fs::symlink_metadata(self.path(page)).is_ok()
     }
 
     /// Looks whether a page is there as it was written. One that is not is removed.
-    pub(super) fn check(&self, Page { number, part }: &Page) -> io::Result<bool> {
-        if self.is_known(*number) {
+    pub(super) fn check(&self, page: &Page) -> io::Result<bool> {
+        if self.is_known(page.number) {
             return Ok(true);
         }
-        let (path, kept) = (self.path(*number), Arc::<Kept>::default());
+        let (path, kept) = (self.path(page.number), Arc::<Kept>::default());
         let file = match kept.file(|| ours::to_read(&path)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             file => file?,
         };
-        let mut all = vec![0; (part.end - part.start + SUM) as usize];
+        let mut all = vec![0; (page.bytes() + SUM) as usize];
         if file.metadata()?.len() == all.len() as u64 {
             read_at(&file, 0, &mut all)?;
             let (bytes, sum) = all.split_at(all.len() - SUM as usize);
-            if sum == checksum(*number, bytes) {
-                self.known.write().insert(*number, kept);
+            if sum == checksum(page.number, bytes) {
+                self.known.write().insert(page.number, kept);
                 return Ok(true);
             }
         }
