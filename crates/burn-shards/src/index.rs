@@ -1,8 +1,9 @@
 //! Saved indices: what was found out about each object, in one file for a data set.
 //!
 //! The file has a head, a table of the objects, and a part for each object. A part holds what the format put there. It is
-//! void if the size or the tag of its object has changed, or if some of its entries are not those of the object. All numbers
-//! are little-endian.
+//! void if the size or the tag of its object has changed. Another object may have the same, as when files are shipped with their
+//! index. So some of its entries are compared with those of the object, unless it is the very file that the part was saved for.
+//! All numbers are little-endian.
 
 mod bound;
 mod file;
@@ -17,8 +18,8 @@ use super::{
 };
 use crate::files;
 use bytes::Bytes;
-pub(crate) use file::IndexKind;
-use file::{parts, write};
+pub(crate) use file::{IndexKind, Saved};
+use file::{Marks, parts, write};
 use fnv::FnvHasher;
 use std::{
     collections::BTreeSet,
@@ -33,16 +34,16 @@ use std::{
 const INDEX_BYTES_EACH: u64 = 8;
 const SMALL_INDEX: u64 = 64 << 10;
 
-/// Returns the saved part of each object. `None` if there is none, or if the object has changed.
-pub(crate) fn load(objects: &Objects, kind: IndexKind, options: &Options) -> Vec<Option<Bytes>> {
+/// Returns the part of each object, as far as one was saved and the object has not changed.
+pub(crate) fn load(objects: &Objects, kind: IndexKind, options: &Options) -> Vec<Option<Saved>> {
     let none = || vec![None; objects.len()];
-    let Some(Place { path, names }) = Place::of(objects, kind, options) else { return none() };
+    let Some(Place { path, marks }) = Place::of(objects, kind, options) else { return none() };
     match files::with_room(|| read(&path, objects)) {
         Ok(file) => {
             if is_own(objects, options) {
                 bound::note_use(&path);
             }
-            parts(Bytes::from(file), objects.list(), &names, kind).unwrap_or_else(|| {
+            parts(Bytes::from(file), objects.list(), &marks, kind).unwrap_or_else(|| {
                 log::warn!("{} is no index of these files, or is damaged: it is made again", path.display());
                 none()
             })
@@ -62,9 +63,9 @@ fn read(path: &Path, objects: &Objects) -> io::Result<Vec<u8>> {
 
 /// Saves a part for each object.
 pub(crate) fn save(objects: &Objects, kind: IndexKind, options: &Options, parts: &[Bytes]) -> Result<(), DataError> {
-    let Some(Place { path, names }) = Place::of(objects, kind, options) else { return Ok(()) };
+    let Some(Place { path, marks }) = Place::of(objects, kind, options) else { return Ok(()) };
     let refused = |source| DataError::Save { path: path.clone(), source };
-    write(&path, objects.list(), &names, kind, parts).map_err(refused)?;
+    write(&path, objects.list(), &marks, kind, parts).map_err(refused)?;
     if is_own(objects, options)
         && let Err(error) = bound::remove_old(&path)
     {
@@ -106,13 +107,15 @@ pub(crate) fn look<I: Sync, O: Send>(
 }
 
 /// Takes away the parts that were saved of other objects. `is_of` tells whether a part is of the object of this number.
-pub(crate) fn check(
+/// It is not asked where the object is the same.
+fn check(
     objects: &Objects,
-    parts: &mut [Option<Bytes>],
+    parts: &mut [Option<Saved>],
     is_of: impl Fn(usize, &Bytes) -> Result<bool, DataError> + Sync,
 ) -> Result<(), DataError> {
+    let unsure = |saved: &Option<Saved>| Some(saved.as_ref().filter(|saved| !saved.is_same)?.part.clone());
     let saved: Vec<(usize, Bytes)> =
-        parts.iter().enumerate().filter_map(|(object, part)| Some((object, part.clone()?))).collect();
+        parts.iter().enumerate().filter_map(|(object, part)| Some((object, unsure(part)?))).collect();
     let are_of = look(objects, &saved, |(object, part)| is_of(*object, part))?;
     for ((object, _), is_of) in saved.into_iter().zip(are_of) {
         if !is_of {
@@ -136,7 +139,7 @@ pub(crate) fn make(
     check(objects, &mut saved, is_of)?;
     let missing: Vec<usize> = (0..objects.len()).filter(|object| saved[*object].is_none()).collect();
     if missing.is_empty() {
-        return Ok(saved.into_iter().flatten().collect());
+        return Ok(saved.into_iter().flatten().map(|saved| saved.part).collect());
     }
     let progress = Progress::new(
         "indexing",
@@ -146,7 +149,7 @@ pub(crate) fn make(
     let mut made = in_parallel(&missing, |object| make(*object, &progress))?.into_iter();
     let made = saved
         .into_iter()
-        .map(|part| part.or_else(|| made.next().map(Bytes::from)).unwrap_or_default())
+        .map(|saved| saved.map(|saved| saved.part).or_else(|| made.next().map(Bytes::from)).unwrap_or_default())
         .collect::<Vec<_>>();
     if let Err(error) = save(objects, kind, options, &made) {
         log::warn!("{error}. Until then each process makes the index again");
@@ -157,8 +160,8 @@ pub(crate) fn make(
 /// Where the index of some objects is saved.
 struct Place {
     path: PathBuf,
-    /// A hash of the name of each object, however it is spelled.
-    names: Vec<u64>,
+    /// The names are hashed as they are, however they are spelled.
+    marks: Marks,
 }
 
 impl Place {
@@ -173,8 +176,9 @@ impl Place {
             all.write(name.as_bytes());
             all.write_u8(0);
         }
+        let marks = Marks { names, identities: objects.identities() };
         let kind = String::from_utf8_lossy(&kind.0[..7]).trim_end().to_string();
-        Some(Self { path: folder.join(format!("{}{kind}-{:016x}.index", bound::NAME, all.finish())), names })
+        Some(Self { path: folder.join(format!("{}{kind}-{:016x}.index", bound::NAME, all.finish())), marks })
     }
 }
 
@@ -189,6 +193,11 @@ mod tests {
 
     fn path(objects: &Objects, kind: IndexKind, options: &Options) -> Option<PathBuf> {
         Place::of(objects, kind, options).map(|place| place.path)
+    }
+
+    /// The parts that were saved.
+    pub(super) fn loaded(objects: &Objects, kind: IndexKind, options: &Options) -> Vec<Option<Bytes>> {
+        load(objects, kind, options).into_iter().map(|saved| saved.map(|saved| saved.part)).collect()
     }
 
     fn objects(folder: &Path, names: &[&str]) -> Objects {
@@ -242,6 +251,41 @@ mod tests {
         assert_eq!((checked.into_inner(), made.into_inner()), (6, 1));
     }
 
+    /// Another file in the place of one, other bytes in one, and one that stays.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn only_a_file_that_was_not_touched_since_is_not_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let put = |name: &str, text: &str| {
+            fs::write(at(name), text).unwrap();
+            let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+            File::options().write(true).open(at(name)).unwrap().set_modified(time).unwrap();
+        };
+        let checked = || {
+            let checked = parking_lot::Mutex::new(Vec::new());
+            let is_of = |object, _: &Bytes| {
+                checked.lock().push(object);
+                Ok(true)
+            };
+            make(&objects(folder.path(), &["a", "b", "c"]), KIND, &Options::default(), is_of, |_, _| Ok(vec![1]))
+                .unwrap();
+            let mut checked = checked.into_inner();
+            checked.sort();
+            checked
+        };
+        let pass = || std::thread::sleep(std::time::Duration::from_millis(2100));
+        ["a", "b", "c"].iter().for_each(|name| put(name, "old"));
+        pass();
+        assert_eq!((checked(), checked()), (vec![], vec![]), "it was made, and then it is the same");
+        put("new", "new");
+        fs::rename(at("new"), at("a")).unwrap();
+        put("b", "new");
+        assert_eq!(checked(), [0, 1]);
+        pass();
+        assert_eq!(checked(), [0, 1]);
+    }
+
     #[test]
     fn the_first_the_last_and_three_drawn_entries_are_checked() {
         let object = |tag| Object { name: "a".into(), bytes: 100, tag };
@@ -264,11 +308,11 @@ mod tests {
         let b = objects(folder.path(), &["b"]);
         save(&a, KIND, &options, &[Bytes::from("part")]).unwrap();
         fs::rename(path(&a, KIND, &options).unwrap(), path(&b, KIND, &options).unwrap()).unwrap();
-        assert_eq!(load(&b, KIND, &options), [None]);
+        assert_eq!(loaded(&b, KIND, &options), [None]);
         save(&a, KIND, &options, &[Bytes::from("part")]).unwrap();
         let other = IndexKind(b"test   2");
         fs::rename(path(&a, KIND, &options).unwrap(), path(&a, other, &options).unwrap()).unwrap();
-        assert_eq!(load(&a, other, &options), [None]);
+        assert_eq!(loaded(&a, other, &options), [None]);
     }
 
     #[test]
@@ -280,7 +324,7 @@ mod tests {
         let path = path(&a, KIND, &options).unwrap();
         File::options().write(true).open(&path).unwrap().set_len(1 << 42).unwrap();
         assert!(read(&path, &a).unwrap().len() as u64 <= 2 * SMALL_INDEX + INDEX_BYTES_EACH);
-        assert_eq!(load(&a, KIND, &options), [Some(Bytes::from("part"))]); // the table says where a part ends
+        assert_eq!(loaded(&a, KIND, &options), [Some(Bytes::from("part"))]); // its table says where it ends
     }
 
     #[test]
@@ -288,10 +332,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("index");
         let object = |tag| Object { name: "https://host/get?..".into(), bytes: 3, tag };
-        write(&path, &[object(1), object(2)], &[7; 2], KIND, &[Bytes::from("one"), Bytes::from("two")]).unwrap();
+        let marks = |identities: &[u64]| Marks { names: vec![7; identities.len()], identities: identities.into() };
+        let two = ["one", "two"].map(Bytes::from);
+        write(&path, &[object(1), object(2)], &marks(&[8, 0]), KIND, &two).unwrap();
         let file = Bytes::from(fs::read(&path).unwrap());
-        let found = parts(file, &[object(2), object(3), object(1)], &[7; 3], KIND).unwrap();
-        assert_eq!(found, [Some(Bytes::from("two")), None, Some(Bytes::from("one"))]);
+        let saved = |part: &'static str, is_same| Some(Saved { part: part.into(), is_same });
+        for (identities, is_same) in [([0, 9, 8], true), ([5, 9, 5], false), ([0; 3], false)] {
+            let objects = [object(2), object(3), object(1)];
+            let found = parts(file.clone(), &objects, &marks(&identities), KIND).unwrap();
+            assert_eq!(found, [saved("two", false), None, saved("one", is_same)]);
+        }
     }
 
     #[cfg(unix)]
@@ -320,10 +370,10 @@ mod tests {
             assert_eq!(count(), 1);
             // A file of the same size and time has an index of its own.
             let b = objects(&folder, &["b"]);
-            assert_eq!(load(&b, KIND, &options), [None]);
+            assert_eq!(loaded(&b, KIND, &options), [None]);
             save(&b, KIND, &options, &[Bytes::from("b")]).unwrap();
             assert_eq!(count(), 2);
-            assert_eq!(load(&objects(&link, &["a"]), KIND, &options), [Some(Bytes::from("a"))]);
+            assert_eq!(loaded(&objects(&link, &["a"]), KIND, &options), [Some(Bytes::from("a"))]);
         }
     }
 
@@ -335,7 +385,7 @@ mod tests {
         fs::write(old.join("a"), "a").unwrap();
         save(&objects(&old, &["a"]), KIND, &Options::default(), &[Bytes::from("part")]).unwrap();
         fs::rename(&old, &new).unwrap();
-        assert_eq!(load(&objects(&new, &["a"]), KIND, &Options::default()), [Some(Bytes::from("part"))]);
+        assert_eq!(loaded(&objects(&new, &["a"]), KIND, &Options::default()), [Some(Bytes::from("part"))]);
     }
 
     #[test]
@@ -355,7 +405,7 @@ mod tests {
                 _ => bad.extend_from_slice(&good[..rng.random_range(0..good.len())]),
             }
             fs::write(&path, bad).unwrap();
-            let part = load(&a, KIND, &options).remove(0);
+            let part = loaded(&a, KIND, &options).remove(0);
             assert!(part.is_none_or(|part| part == "0123456789"));
         }
     }

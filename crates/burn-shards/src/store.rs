@@ -80,6 +80,12 @@ pub(crate) trait Store: Send + Sync + fmt::Debug {
         false
     }
 
+    /// A number that no other object has, nor this one with other bytes, however it was replaced: of a file, its number in the
+    /// file system and the time of its last change, which nobody can set. 0 if there is no such number.
+    fn identity(&self, _object: usize) -> u64 {
+        0
+    }
+
     /// Reads a small file of the same name with another extension. `None` if there is none, or one that is older.
     fn beside(&self, _object: usize, _extension: &str) -> io::Result<Option<Vec<u8>>> {
         Ok(None)
@@ -116,12 +122,12 @@ pub(crate) struct Objects {
     pub(crate) is_own: bool,
     /// The most bytes that a sample may have.
     largest: u64,
-    /// What a store behind a network has besides.
+    /// The parts of a store behind a network. `None` for local files.
     #[cfg(feature = "remote")]
     pub(crate) far: Option<Far>,
 }
 
-/// What a store behind a network has besides.
+/// What a store behind a network has, and local files have not.
 #[cfg(feature = "remote")]
 #[derive(Debug, Clone)]
 pub(crate) struct Far {
@@ -207,6 +213,11 @@ impl Objects {
     pub(crate) fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, DataError> {
         let failed = |source| DataError::Open { path: self.name(object).into(), source };
         self.store.beside(object, extension).map_err(failed)
+    }
+
+    /// [`Store::identity`] of each object.
+    pub(crate) fn identities(&self) -> Vec<u64> {
+        (0..self.len()).map(|object| self.store.identity(object)).collect()
     }
 
     pub(crate) fn list(&self) -> &[Object] {

@@ -10,9 +10,9 @@ use std::{
 /// How the names of indices begin.
 pub(super) const NAME: &str = ".burn-pinned-";
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// An index that was not used for this time is removed.
+/// An index that was not used for longer is removed.
 const LONGEST_UNUSED: Duration = DAY.saturating_mul(90);
-/// The most bytes of all indices together. The indices that were used last stay.
+/// All indices together have no more bytes. Those that were used last stay.
 const MOST_BYTES: u64 = 10 << 30;
 
 /// Notes that an index is used. Where the system refuses that, the index looks older than it is.
@@ -46,9 +46,9 @@ pub(super) fn remove_old(saved: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DAY, MOST_BYTES, NAME};
+    use super::{MOST_BYTES, DAY, NAME};
     use crate::{
-        index::{IndexKind, load, save},
+        index::{IndexKind, save, tests::loaded},
         options::Options,
         store::Objects,
     };
@@ -97,7 +97,7 @@ mod tests {
             index(folder.path(), "photo.jpg", 1000, 10);
             let objects = objects(shards.path(), folder.path(), folder.path() == own.path());
             save(&objects, KIND, &Options::default(), &[Bytes::from("part")]).unwrap();
-            assert_eq!(load(&objects, KIND, &Options::default()), [Some(Bytes::from("part"))]);
+            assert_eq!(loaded(&objects, KIND, &Options::default()), [Some(Bytes::from("part"))]);
         }
         let left = names(own.path());
         assert!(left.contains(&old[1]) && left.contains(&old[2]) && left.contains(&"photo.jpg".into()), "{left:?}");
@@ -112,8 +112,8 @@ mod tests {
         save(&objects, KIND, &options, &[Bytes::from("part")]).unwrap();
         let path = own.path().join(&names(own.path())[0]);
         File::options().write(true).open(&path).unwrap().set_modified(SystemTime::now() - 100 * DAY).unwrap();
-        assert_eq!(load(&objects, KIND, &options), [Some(Bytes::from("part"))]);
+        assert_eq!(loaded(&objects, KIND, &options), [Some(Bytes::from("part"))]);
         save(&objects, IndexKind(b"other  1"), &options, &[Bytes::from("part")]).unwrap();
-        assert_eq!(load(&objects, KIND, &options), [Some(Bytes::from("part"))]);
+        assert_eq!(loaded(&objects, KIND, &options), [Some(Bytes::from("part"))]);
     }
 }

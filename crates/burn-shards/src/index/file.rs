@@ -14,27 +14,33 @@ use std::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct IndexKind(pub(crate) &'static [u8; 8]);
 
-const MAGIC: &[u8; 8] = b"burnpidx";
+const MAGIC: &[u8; 8] = b"burnpid2";
 /// Magic, kind, number of objects, checksum of the table.
 const HEAD: usize = 8 + 8 + 8 + 8;
-/// Hash of the name in its [one spelling](crate::spelling::Spelling), size, tag, length of the part, checksum of the part.
-const LINE: usize = 5 * 8;
+/// Hash of the name in its [one spelling](Spelling), size, tag, identity, length of the part, checksum of the part.
+const LINE: usize = 6 * 8;
 
-fn line(name: u64, object: &Object, part: &[u8]) -> [u64; 5] {
-    [name, object.bytes, object.tag, part.len() as u64, hash(part).into()]
+/// What is saved of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Saved {
+    pub(crate) part: Bytes,
+    /// Whether the object is the very one that the part was saved for. Else it has its name, size and tag.
+    pub(crate) is_same: bool,
+}
+
+/// The objects of an index: a hash of the name of each, and [`Store::identity`](crate::store::Store::identity).
+#[derive(Debug)]
+pub(super) struct Marks {
+    pub(super) names: Vec<u64>,
+    pub(super) identities: Vec<u64>,
 }
 
 /// Writes an index, in one step.
-pub(super) fn write(
-    path: &Path,
-    objects: &[Object],
-    names: &[u64],
-    kind: IndexKind,
-    parts: &[Bytes],
-) -> io::Result<()> {
+pub(super) fn write(path: &Path, objects: &[Object], marks: &Marks, kind: IndexKind, parts: &[Bytes]) -> io::Result<()> {
     let mut table = Vec::with_capacity(objects.len() * LINE);
-    for ((object, name), part) in objects.iter().zip(names).zip(parts) {
-        line(*name, object, part).iter().for_each(|word| table.extend(word.to_le_bytes()));
+    for (((object, name), identity), part) in objects.iter().zip(&marks.names).zip(&marks.identities).zip(parts) {
+        let line = [*name, object.bytes, object.tag, *identity, part.len() as u64, hash(part).into()];
+        line.iter().for_each(|word| table.extend(word.to_le_bytes()));
     }
     let mut head = Vec::with_capacity(HEAD);
     head.extend(MAGIC);
@@ -55,7 +61,7 @@ pub(super) fn write(
 }
 
 /// Reads an index. `None` if it is damaged, or is of another kind.
-pub(super) fn parts(file: Bytes, objects: &[Object], names: &[u64], kind: IndexKind) -> Option<Vec<Option<Bytes>>> {
+pub(super) fn parts(file: Bytes, objects: &[Object], marks: &Marks, kind: IndexKind) -> Option<Vec<Option<Saved>>> {
     let word = |at: usize| Some(u64::from_le_bytes(file.get(at..at.checked_add(8)?)?.try_into().ok()?));
     if file.get(..8)? != MAGIC || file.get(8..16)? != kind.0 {
         return None;
@@ -67,18 +73,18 @@ pub(super) fn parts(file: Bytes, objects: &[Object], names: &[u64], kind: IndexK
     }
     let (mut found, mut at) = (HashMap::with_capacity(count), end);
     for n in 0..count {
-        let words: Vec<u64> = (0..5).map(|place| word(HEAD + n * LINE + place * 8)).collect::<Option<_>>()?;
-        let end = at.checked_add(usize::try_from(words[3]).ok()?)?;
+        let words: Vec<u64> = (0..6).map(|place| word(HEAD + n * LINE + place * 8)).collect::<Option<_>>()?;
+        let end = at.checked_add(usize::try_from(words[4]).ok()?)?;
         if end > file.len() {
             return None;
         }
-        found.insert((words[0], words[1], words[2]), (at..end, words[4]));
+        found.insert((words[0], words[1], words[2]), (at..end, words[3], words[5]));
         at = end;
     }
-    let part = |(object, name): (&Object, &u64)| {
-        let (range, checksum) = found.get(&(*name, object.bytes, object.tag))?;
+    let part = |((object, name), identity): ((&Object, &u64), &u64)| {
+        let (range, saved, checksum) = found.get(&(*name, object.bytes, object.tag))?;
         let part = file.slice(range.clone());
-        (u64::from(hash(&part)) == *checksum).then_some(part)
+        (u64::from(hash(&part)) == *checksum).then_some(Saved { part, is_same: *identity != 0 && identity == saved })
     };
-    Some(objects.iter().zip(names).map(part).collect())
+    Some(objects.iter().zip(&marks.names).zip(&marks.identities).map(part).collect())
 }

@@ -8,7 +8,7 @@ use crate::{
     progress::Progress,
     store::{
         Object, Objects,
-        cache::{SMALL, Set, Shards, id, unusable, whole_blocks},
+        cache::{SMALL_FILES, Set, Shards, id, unusable, whole_blocks},
     },
     url::{shown, url},
 };
@@ -51,7 +51,7 @@ pub(super) fn unpack<'a>(
 ) -> Result<(Vec<PathBuf>, Option<Set>), DataError> {
     let shards: Vec<&Packed> = shards.collect();
     let Some(first) = shards.first() else { return Ok((Vec::new(), None)) };
-    let bytes = shards.iter().fold(SMALL, |bytes, shard| bytes.saturating_add(whole_blocks(shard.raw.bytes)));
+    let bytes = shards.iter().fold(SMALL_FILES, |bytes, shard| bytes.saturating_add(whole_blocks(shard.raw.bytes)));
     let ((folder, limit), codecs) = (limit(options, first, bytes)?, codecs(&shards)?);
     let sources = Objects::at(shards.iter().map(|shard| shard.file.path.clone()).collect(), &options.for_once())?;
     for (shard, source) in shards.iter().zip(sources.list()) {

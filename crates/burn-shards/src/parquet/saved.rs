@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     error::DataError,
-    index::{self, IndexKind, checked},
+    index::{self, IndexKind, Saved, checked},
     options::Options,
     store::Objects,
 };
@@ -51,7 +51,8 @@ pub(super) fn load(objects: &Objects, options: &Options, groups: &[Placed], colu
         return;
     }
     let parts = index::load(objects, KIND, options);
-    let mut notes: Vec<_> = parts.iter().map(|part| part.as_deref().and_then(read).unwrap_or_default()).collect();
+    let notes = |saved: &Option<Saved>| saved.as_ref().and_then(|saved| read(&saved.part)).unwrap_or_default();
+    let mut notes: Vec<_> = parts.iter().map(notes).collect();
     let mut found: Vec<Vec<Found<'_>>> = notes.iter().map(|_| Vec::new()).collect();
     for (placed, at, chunk) in chunks(groups) {
         let leaf = &columns[placed.object].leaves[at];
@@ -65,7 +66,9 @@ pub(super) fn load(objects: &Objects, options: &Options, groups: &[Placed], colu
     }
     let found: Vec<_> = found.into_iter().enumerate().filter(|(_, found)| !found.is_empty()).collect();
     // An error here is ignored: a later read has it too.
-    let right = index::look(objects, &found, |(object, found)| Ok(are_of(objects, *object, found)));
+    let right = index::look(objects, &found, |(object, found)| {
+        Ok(parts[*object].as_ref().is_some_and(|saved| saved.is_same) || are_of(objects, *object, found))
+    });
     let right = right.unwrap_or_default();
     for ((object, found), right) in found.into_iter().zip(right) {
         if right {

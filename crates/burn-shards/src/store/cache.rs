@@ -36,7 +36,7 @@ mod shards;
 #[cfg(all(test, feature = "remote", unix))]
 mod tests;
 
-pub(crate) use disk::{SMALL, whole_blocks};
+pub(crate) use disk::{SMALL_FILES, whole_blocks};
 pub(crate) use folder::{Set, id, unusable};
 #[cfg(feature = "remote")]
 pub(crate) use ours::is_foreign;

@@ -5,13 +5,18 @@ use crate::{
     error::DataError,
     files::{self, Kept},
 };
+#[cfg(target_os = "linux")]
+use fnv::FnvHasher;
+#[cfg(target_os = "linux")]
+use std::hash::Hasher;
 use std::{
+    collections::HashMap,
     fs::{self, File, Metadata},
     io::{self, Read},
     ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
-    time::UNIX_EPOCH,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 /// Local files, some of them open.
@@ -25,18 +30,24 @@ struct Shard {
     path: PathBuf,
     /// The marks of the file when the data set was opened.
     mark: Mark,
+    /// [`Store::identity`].
+    identity: u64,
     kept: Arc<Kept>,
 }
 
 /// Looks at each file.
 pub(super) fn open(paths: Vec<PathBuf>) -> Result<(Vec<Object>, Local), DataError> {
+    let mut disks = HashMap::new();
     let looked_at = paths.into_iter().map(|path| {
         let meta = fs::metadata(&path).and_then(|meta| match meta.is_file() {
             true => Ok(meta),
             false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
         });
         match meta {
-            Ok(meta) => Ok(Shard { path, mark: Mark::of(&meta), kept: Arc::default() }),
+            Ok(meta) => {
+                let (mark, identity) = (Mark::of(&meta), identity(&path, &meta, &mut disks));
+                Ok(Shard { path, mark, identity, kept: Arc::default() })
+            }
             Err(source) => Err(DataError::Open { path, source }),
         }
     });
@@ -72,27 +83,60 @@ impl Mark {
     /// Whether a file is the one that has this mark.
     fn is_of(self, file: &File) -> io::Result<bool> {
         let now = Self::of(&file.metadata()?);
-        Ok(now == self || (Self { node: self.node, ..now } == self && !nodes_last(file)))
+        #[cfg(target_os = "linux")]
+        let nodes_last = || nodes_last(rustix::fs::fstatfs(file));
+        #[cfg(not(target_os = "linux"))]
+        let nodes_last = || true;
+        Ok(now == self || (Self { node: self.node, ..now } == self && !nodes_last()))
     }
 }
 
 /// Whether a file has the same number each time that it is opened: on ext, XFS, Btrfs, tmpfs, ZFS, F2FS, NFS, Lustre and
 /// overlayfs. File systems in user space, shares of Windows and FAT may number files anew.
 #[cfg(target_os = "linux")]
-fn nodes_last(file: &File) -> bool {
+fn nodes_last(system: rustix::io::Result<rustix::fs::StatFs>) -> bool {
     const LAST: [u32; 9] =
         [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994, 0x2FC1_2FC1, 0xF2F5_2010, 0x6969, 0x0BD0_0BD0, 0x794C_7630];
-    rustix::fs::fstatfs(file).is_ok_and(|system| LAST.contains(&(system.f_type as u32)))
+    system.is_ok_and(|system| LAST.contains(&(system.f_type as u32)))
+}
+
+/// Two changes within this time may have the same time: some disks note whole seconds.
+pub(super) const SAME: Duration = Duration::from_secs(2);
+
+/// When a file was changed last, where nobody can set this time.
+#[cfg(unix)]
+pub(super) fn changed(meta: &Metadata) -> Option<SystemTime> {
+    use std::os::unix::fs::MetadataExt;
+    UNIX_EPOCH.checked_add(Duration::new(meta.ctime().try_into().ok()?, meta.ctime_nsec().try_into().ok()?))
+}
+
+#[cfg(not(unix))]
+pub(super) fn changed(_: &Metadata) -> Option<SystemTime> {
+    None
+}
+
+/// What [`Store::identity`] is of a file. `disks` notes of each disk whether numbers of files last there.
+#[cfg(target_os = "linux")]
+fn identity(path: &Path, meta: &Metadata, disks: &mut HashMap<u64, bool>) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let is_old = changed(meta).is_some_and(|time| time.elapsed().is_ok_and(|age| age > SAME));
+    let mut lasts = || *disks.entry(meta.dev()).or_insert_with(|| nodes_last(rustix::fs::statfs(path)));
+    if !is_old || !lasts() {
+        return 0;
+    }
+    let mut hasher = FnvHasher::default();
+    [meta.ino(), meta.ctime() as u64, meta.ctime_nsec() as u64].into_iter().for_each(|word| hasher.write_u64(word));
+    hasher.finish()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn nodes_last(_: &File) -> bool {
-    true
+fn identity(_: &Path, _: &Metadata, _: &mut HashMap<u64, bool>) -> u64 {
+    0
 }
 
 impl Local {
     fn file(&self, object: usize) -> io::Result<Arc<File>> {
-        let Shard { path, mark, kept } = &self.files[object];
+        let Shard { path, mark, kept, .. } = &self.files[object];
         kept.file(|| {
             let file = files::open(path)?;
             if mark.is_of(&file)? { Ok(file) } else { Err(io::Error::other(Changed)) }
@@ -123,6 +167,10 @@ impl Store for Local {
 
     fn read(&self, object: usize, start: u64, into: &mut [u8]) -> io::Result<()> {
         read_at(&*self.file(object)?, start, into)
+    }
+
+    fn identity(&self, object: usize) -> u64 {
+        self.files[object].identity
     }
 
     fn beside(&self, object: usize, extension: &str) -> io::Result<Option<Vec<u8>>> {

@@ -207,3 +207,31 @@ fn a_part_that_cannot_be_read_is_told_with_its_key() {
     let error = rows.get(1).unwrap_err().to_string();
     assert!(error.contains("cannot read bytes 1536 to 5632 of") && error.contains("a.tar, key `b`: "), "{error}");
 }
+
+/// How long `open` takes where all indices are saved: of files that are the same, and of files that were touched just now.
+/// `cargo test --release -- --ignored opening --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn opening_many_tars_with_indices() {
+    let folder = tempfile::tempdir().unwrap();
+    let names: Vec<String> =
+        (0..200).map(|n| format!("{:03}.jpg", n / 2).replace("jpg", ["jpg", "cls"][n % 2])).collect();
+    let files: Vec<(&str, &[u8])> = names.iter().map(|name| (&**name, &b"12"[..])).collect();
+    let paths: Vec<_> = (0..1000).map(|n| shard(folder.path(), &format!("{n:04}.tar"), &files)).collect();
+    let open = || {
+        let since = std::time::Instant::now();
+        let rows = Rows::<(Bytes, usize)>::tar(folder.path().join("*.tar")).columns(["jpg", "cls"]).open().unwrap();
+        assert_eq!(rows.len(), 100_000);
+        since.elapsed().as_secs_f64() * 1000.
+    };
+    std::thread::sleep(std::time::Duration::from_millis(2100));
+    println!("OPEN without an index: {:.0} ms", open());
+    for round in 0..4 {
+        println!("OPEN of the same files: {:.1} {:.1} {:.1} ms", open(), open(), open());
+        for path in &paths {
+            fs::set_permissions(path, fs::metadata(path).unwrap().permissions()).unwrap();
+        }
+        println!("OPEN of touched files {round}: {:.1} {:.1} {:.1} ms", open(), open(), open());
+        std::thread::sleep(std::time::Duration::from_millis(2100));
+    }
+}

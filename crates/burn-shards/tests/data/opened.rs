@@ -13,7 +13,7 @@ const SHARDS: usize = 200;
 const EACH: usize = 5;
 /// A head, and a line for each shard: see `src/data/index.rs`. A shard also tells its extensions here: `bytes`, `label`.
 const HEAD: usize = 32;
-const LINE: usize = 40 + 4 + 2 * (4 + 5);
+const LINE: usize = 48 + 4 + 2 * (4 + 5);
 
 fn bytes(number: usize) -> Vec<u8> {
     vec![(number % 251) as u8; 1 + number % 700]

@@ -1,20 +1,18 @@
 //! How much of a disk files take, and how much is free.
 
-use crate::replace::TEMPORARY;
+use crate::{replace::TEMPORARY, store::local::SAME};
 use std::{
     collections::HashMap,
     fs::{self, DirEntry},
     io,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 /// A disk gives whole blocks. Most file systems have blocks of this size, in bytes.
 pub(super) const BLOCK: u64 = 4096;
 /// The bytes that the small files of a set may take.
-pub(crate) const SMALL: u64 = 64 << 10;
-/// Two changes within this time may have the same time: some disks note whole seconds.
-pub(super) const SAME: Duration = Duration::from_secs(2);
+pub(crate) const SMALL_FILES: u64 = 64 << 10;
 
 /// The bytes that a file of this length takes on a disk.
 pub(crate) fn whole_blocks(bytes: u64) -> u64 {

@@ -36,7 +36,7 @@ const IN_USE: &str = "in-use";
 /// How the names of the folders of pages begin.
 pub(super) const PAGES: &str = "pages-";
 /// A process that holds the folder for longer has been stopped.
-const STOPPED: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An open set: the folder of one data set in a cache. Until it is dropped, no process evicts it.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl Set {
     }
 
     /// The bytes that all sets of the cache have on disk or have reserved, and those of the mark.
-    #[cfg(feature = "remote")]
+    #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "only pages are kept as far as there is room"))]
     pub(super) fn held(&self) -> io::Result<u64> {
         Ok(sum(&sets(&self.cache, &mut self.tally.lock())?).saturating_add(BLOCK))
     }
@@ -116,7 +116,7 @@ impl Set {
 fn lock(cache: &Path) -> io::Result<File> {
     let (path, mut found) = (cache.join(MARK), Vec::new());
     let mut mark = ours::open(&path)?;
-    lock::wait(STOPPED, &format!("holds {}", path.display()), || mark.try_lock(), || Ok(0))?;
+    lock::wait(PATIENCE, &format!("holds {}", path.display()), || mark.try_lock(), || Ok(0))?;
     (&mark).take(MARKED.len() as u64).read_to_end(&mut found)?;
     if found.is_empty() {
         mark.write_all(MARKED)?;
@@ -140,7 +140,7 @@ fn use_set(folder: &Path) -> io::Result<File> {
         in_use.unlock()?;
     }
     // Who locks it otherwise holds the folder's lock. Only a copy of such a process may have it still.
-    lock::wait(STOPPED, &format!("holds {}", path.display()), || in_use.try_lock_shared(), || Ok(0))?;
+    lock::wait(PATIENCE, &format!("holds {}", path.display()), || in_use.try_lock_shared(), || Ok(0))?;
     Ok(in_use)
 }
 
@@ -171,7 +171,7 @@ fn evict(set: &Path, until: Instant) -> io::Result<bool> {
 #[derive(Debug)]
 struct Seen {
     folder: PathBuf,
-    /// Those on disk, or those that are reserved.
+    /// The bytes of its files, or those that are reserved for it, if they are more.
     bytes: u64,
     opened: SystemTime,
 }

@@ -28,7 +28,7 @@ pub(super) fn top(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The same in a cache, where nothing is a link.
+/// Makes a folder of a cache for this user alone, unless it is there. Nothing in a cache is a link.
 pub(super) fn inner(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]

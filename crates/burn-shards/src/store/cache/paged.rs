@@ -1,7 +1,7 @@
 //! A store whose bytes are kept on disk, in pages.
 
 use super::{
-    disk::SMALL,
+    disk::SMALL_FILES,
     folder::{Set, id},
     pages::{Layout, Page, Pages, on_disk},
     room::Room,
@@ -66,10 +66,10 @@ impl Cached {
         traffic: Arc<Traffic>,
     ) -> io::Result<Self> {
         let layout = Layout::new(objects);
-        let set = Set::open(path, limit, &id("pages", objects), layout.all_on_disk().saturating_add(SMALL), false)?;
-        let room = Mutex::new(Room::new(limit, set.held()?));
+        let set =
+            Set::open(path, limit, &id("pages", objects), layout.all_on_disk().saturating_add(SMALL_FILES), false)?;
         let (pages, is_off) = (Pages { set, known: RwLock::default() }, AtomicBool::default());
-        let flights = (0..FLIGHTS).map(|_| Mutex::new(())).collect();
+        let (room, flights) = (Mutex::new(Room::new(limit)), (0..FLIGHTS).map(|_| Mutex::new(())).collect());
         Ok(Self { layout, pages, room, flights, is_off, below, traffic })
     }
 
@@ -108,7 +108,7 @@ impl Cached {
         let in_run = |page: Page| {
             let flight = first.take().or_else(|| self.flight(&page).try_lock().filter(|_| is_missing(&page)))?;
             wanted += on_disk(page.bytes());
-            self.room.lock().has(wanted).then_some((page, flight))
+            self.on_disk(self.room.lock().has(wanted, || self.pages.set.held()))?.then_some((page, flight))
         };
         let run: Vec<_> = self.layout.pages(object, part).take(RUN).map_while(in_run).collect();
         let Some((last, _)) = run.last() else {
@@ -133,10 +133,11 @@ impl Cached {
 
     /// Writes a page, unless others have taken its place meanwhile. Other threads wait, so that a count misses no page.
     fn write(&self, page: &Page, bytes: &[u8]) -> io::Result<bool> {
-        let mut room = self.room.lock();
-        let has_place = room.take(on_disk(page.bytes()), || self.pages.set.held())?;
+        let (mut room, on_disk) = (self.room.lock(), on_disk(page.bytes()));
+        let has_place = room.has(on_disk, || self.pages.set.held())?;
         if has_place {
             self.pages.write(page.number, bytes)?;
+            room.wrote(on_disk);
         }
         Ok(has_place)
     }
@@ -173,9 +174,9 @@ struct Part<'a> {
     cached: &'a Cached,
     object: usize,
     rest: Range<u64>,
-    /// What has been fetched for this part ends here.
+    /// The bytes before this place have been fetched for this part.
     fresh: u64,
-    /// What comes from the store below, and how much.
+    /// The reader of the store below, and the bytes that it has still to give.
     from: Option<io::Take<Box<dyn Read + Send + 'a>>>,
 }
 

@@ -20,7 +20,7 @@ pub(super) const PAGE: u64 = 1 << 20;
 /// The bytes of the checksum at the end of a page's file.
 const SUM: u64 = 4;
 /// The pages in a folder. It is counted as a whole, so they are not too many.
-const MANY: u64 = 128;
+const FOLDER_PAGES: u64 = 128;
 
 /// A page of an object: its number in the set, and the part of its object that it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub(super) struct Pages {
 
 impl Pages {
     fn path(&self, page: u64) -> PathBuf {
-        self.set.folder().join(format!("{PAGES}{:x}/{page:x}", page / MANY))
+        self.set.folder().join(format!("{PAGES}{:x}/{page:x}", page / FOLDER_PAGES))
     }
 
     pub(super) fn is_known(&self, page: u64) -> bool {

@@ -12,34 +12,33 @@ const SHARE: u64 = 8;
 #[derive(Debug)]
 pub(super) struct Room {
     limit: u64,
-    /// The bytes that all sets had when they were counted, and those that this reader has written since.
+    /// What all sets had when they were counted, and what this reader has written since.
     held: u64,
+    written: u64,
     /// The bytes that may be written before the next count. No count of others sees them before.
     share: u64,
 }
 
 impl Room {
-    /// The room of a folder that was just counted.
-    pub(super) fn new(limit: u64, held: u64) -> Self {
-        let share = limit.saturating_sub(held) / SHARE;
-        Self { limit, held, share: share.clamp(on_disk(PAGE), PAGES * on_disk(PAGE)) }
+    pub(super) fn new(limit: u64) -> Self {
+        Self { limit, held: limit, written: 1, share: 0 }
     }
 
-    /// Whether there is a place for so many bytes.
-    pub(super) fn has(&self, bytes: u64) -> bool {
-        self.held.saturating_add(bytes) <= self.limit
+    /// Whether there is a place for these bytes. `count` counts what all sets have on disk. Who has written nothing since the
+    /// last count does not count again.
+    pub(super) fn has(&mut self, bytes: u64, count: impl FnOnce() -> io::Result<u64>) -> io::Result<bool> {
+        let is_due = self.written.saturating_add(bytes) > self.share || self.held.saturating_add(bytes) > self.limit;
+        if self.written > 0 && is_due {
+            (self.held, self.written) = (count()?, 0);
+            let share = self.limit.saturating_sub(self.held) / SHARE;
+            self.share = share.clamp(on_disk(PAGE), PAGES * on_disk(PAGE));
+        }
+        Ok(self.held.saturating_add(bytes) <= self.limit)
     }
 
-    /// Takes the place of a page, if there is one. `count` counts what all sets have on disk.
-    pub(super) fn take(&mut self, bytes: u64, count: impl FnOnce() -> io::Result<u64>) -> io::Result<bool> {
-        if self.has(bytes) && bytes > self.share {
-            *self = Self::new(self.limit, count()?);
-        }
-        let has = self.has(bytes);
-        if has {
-            (self.held, self.share) = (self.held + bytes, self.share.saturating_sub(bytes));
-        }
-        Ok(has)
+    /// Notes that a page was written, which had a place.
+    pub(super) fn wrote(&mut self, bytes: u64) {
+        (self.held, self.written) = (self.held + bytes, self.written + bytes);
     }
 }
 
@@ -50,7 +49,7 @@ mod tests {
 
     /// Fills a folder page by page, and returns how often it was counted, and the pages of the longest share.
     fn fill(limit: u64) -> (u64, u64, u64) {
-        let (page, mut room, mut held) = (on_disk(PAGE), Room::new(limit, 0), 0);
+        let (page, mut room, mut held) = (on_disk(PAGE), Room::new(limit), 0);
         let (counts, mut since, mut longest) = (Cell::new(0), 0, 0);
         loop {
             let before = counts.get();
@@ -58,12 +57,13 @@ mod tests {
                 counts.set(counts.get() + 1);
                 Ok(held)
             };
-            if !room.take(page, count).unwrap() {
+            if !room.has(page, count).unwrap() {
                 return (held / page, counts.get(), longest);
             }
             since = if counts.get() > before { 1 } else { since + 1 };
             longest = longest.max(since);
             held += page;
+            room.wrote(page);
         }
     }
 
@@ -78,22 +78,22 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_full_is_not_counted_again() {
-        let mut room = Room::new(10, 0);
-        for _ in 0..2 {
-            assert!(!room.has(11) && !room.take(11, || panic!("it was counted")).unwrap());
-        }
-        assert!(room.take(4, || panic!("it was counted")).unwrap());
-        assert!(!room.has(7) && room.has(6));
+    fn a_reader_that_has_written_nothing_since_does_not_count_again() {
+        let mut room = Room::new(10);
+        assert!(!room.has(11, || Ok(0)).unwrap());
+        assert!(!room.has(11, || panic!("it was counted")).unwrap());
+        assert!(room.has(4, || panic!("it was counted")).unwrap());
+        room.wrote(4);
+        assert!(!room.has(7, || Ok(4)).unwrap() && room.has(6, || Ok(4)).unwrap());
     }
 
     /// A place that a page had when it was asked for is nobody's. It gets one when it has come.
     #[test]
     fn others_that_fill_the_folder_meanwhile_are_passed_by_64_pages_at_most() {
-        let (page, mut own) = (on_disk(PAGE), 0);
-        let mut room = Room::new(1000 * page, 0);
-        assert!(room.has(400 * page));
-        while room.take(page, || Ok((999 + own) * page)).unwrap() {
+        let (page, mut room, mut own) = (on_disk(PAGE), Room::new(1000 * on_disk(PAGE)), 0);
+        assert!(room.has(400 * page, || Ok(0)).unwrap());
+        while room.has(page, || Ok((999 + own) * page)).unwrap() {
+            room.wrote(page);
             own += 1;
         }
         assert_eq!(own, 64);

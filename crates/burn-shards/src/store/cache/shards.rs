@@ -1,15 +1,17 @@
 //! Decompressed shards of a set. Each is a whole file, and its name has its checksum: `<number>-<checksum>-<name>.mds`.
 
 use super::{
-    disk::SAME,
     folder::{Set, entries, tidy},
     lock, ours,
 };
-use crate::replace::replace_by;
+use crate::{
+    replace::replace_by,
+    store::local::{SAME, changed},
+};
 use crc32fast::Hasher;
 use std::{
     collections::HashMap,
-    fs::{self, File, Metadata},
+    fs::{self, File},
     io::{self, Read, Seek, Write},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
@@ -92,18 +94,6 @@ impl Shards {
         self.file.rewind()?;
         self.file.write_all(&(since.as_nanos() as u64).to_le_bytes())
     }
-}
-
-/// When a file was changed last, where nobody can set this time. Elsewhere no file is known to be the same.
-fn changed(_meta: &Metadata) -> Option<SystemTime> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let since = Duration::new(_meta.ctime().try_into().ok()?, _meta.ctime_nsec().try_into().ok()?);
-        SystemTime::UNIX_EPOCH.checked_add(since)
-    }
-    #[cfg(not(unix))]
-    None
 }
 
 /// A shard under another number is not believed.
