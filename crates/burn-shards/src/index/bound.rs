@@ -46,7 +46,7 @@ pub(super) fn remove_old(saved: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_BYTES, DAY, NAME};
+    use super::{DAY, MOST_BYTES, NAME};
     use crate::{
         index::{IndexKind, save, tests::loaded},
         options::Options,

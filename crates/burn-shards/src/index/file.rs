@@ -36,7 +36,13 @@ pub(super) struct Marks {
 }
 
 /// Writes an index, in one step.
-pub(super) fn write(path: &Path, objects: &[Object], marks: &Marks, kind: IndexKind, parts: &[Bytes]) -> io::Result<()> {
+pub(super) fn write(
+    path: &Path,
+    objects: &[Object],
+    marks: &Marks,
+    kind: IndexKind,
+    parts: &[Bytes],
+) -> io::Result<()> {
     let mut table = Vec::with_capacity(objects.len() * LINE);
     for (((object, name), identity), part) in objects.iter().zip(&marks.names).zip(&marks.identities).zip(parts) {
         let line = [*name, object.bytes, object.tag, *identity, part.len() as u64, hash(part).into()];
