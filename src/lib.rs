@@ -132,6 +132,8 @@ mod documents {
     struct Images;
     #[doc = include_str!("../docs/own-data.md")]
     struct OwnData;
+    #[doc = include_str!("../docs/from-pytorch.md")]
+    struct FromPytorch;
     #[doc = include_str!("../docs/augmentation.md")]
     struct Augmentation;
     #[doc = include_str!("../docs/processes.md")]
