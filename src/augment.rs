@@ -1,14 +1,15 @@
 //! Random changes to single samples. Workers make them between `Dataset::get` and the collate. [`Augment`] is the trait
 //! of all such changes. A closure `Fn(I, &mut KeyedRng) -> I` has this trait. A tuple makes several changes
-//! in order, [`RandomApply`] makes one with a probability, and [`OneOf`] makes one of several. Those for images are in
-//! the module `vision`.
+//! in order, [`RandomApply`] makes one with a probability, [`OneOf`] makes one of several, and [`RandomOrder`] makes all in
+//! any order. [`Views`] makes several samples of one. Those for images are in the module `vision`.
 
 use crate::{
     fault::{BoxError, Error},
     rng::KeyedRng,
 };
-use rand::RngExt;
-use std::sync::Arc;
+use burn::data::dataset::Dataset;
+use rand::{RngExt, seq::SliceRandom};
+use std::{error, iter, sync::Arc};
 
 /// Changes a sample at random, on a worker, between `Dataset::get` and the collate.
 ///
@@ -220,6 +221,121 @@ impl<I: 'static> Augment<I> for OneOf<I> {
 impl<I> Clone for OneOf<I> {
     fn clone(&self) -> Self {
         Self { choices: self.choices.clone(), sums: self.sums.clone() }
+    }
+}
+
+/// Runs all of several augmentations, in an order that is drawn for each sample: torchvision's `RandomOrder`.
+///
+/// ```
+/// use burn_pinned::{augment::RandomOrder, Augment, KeyedRng};
+///
+/// let both = RandomOrder::new(|x: i32, _: &mut KeyedRng| x + 3).and(|x: i32, _: &mut KeyedRng| x * 2);
+/// let changed = both.apply(1, &mut KeyedRng::for_order(7, 0))?;
+/// assert!(changed == 8 || changed == 5);
+/// # Ok::<(), burn_pinned::BoxError>(())
+/// ```
+#[derive(derive_more::Debug)]
+pub struct RandomOrder<I> {
+    #[debug("{}", all.len())]
+    all: Vec<Arc<dyn Augment<I>>>,
+}
+
+impl<I> RandomOrder<I> {
+    /// Starts with one.
+    pub fn new(augment: impl Augment<I>) -> Self {
+        Self { all: vec![Arc::new(augment)] }
+    }
+
+    /// Adds one.
+    pub fn and(mut self, augment: impl Augment<I>) -> Self {
+        self.all.push(Arc::new(augment));
+        self
+    }
+}
+
+impl<I: 'static> Augment<I> for RandomOrder<I> {
+    fn apply(&self, sample: I, rng: &mut KeyedRng) -> Result<I, BoxError> {
+        let mut order: Vec<_> = self.all.iter().collect();
+        order.shuffle(rng);
+        order.into_iter().try_fold(sample, |sample, augment| augment.apply(sample, rng))
+    }
+}
+
+impl<I> Clone for RandomOrder<I> {
+    fn clone(&self) -> Self {
+        Self { all: self.all.clone() }
+    }
+}
+
+/// Makes several samples of one, each changed by itself: two crops of an image, for contrastive learning. It takes a list of
+/// one sample, which [`Single`] makes of each sample of a data set.
+///
+/// ```
+/// use burn_pinned::{augment::Views, Augment, KeyedRng};
+/// use rand::RngExt;
+///
+/// let noise = |x: f32, rng: &mut KeyedRng| x + rng.random_range(0.0..1.0);
+/// let two = Views::new(2, noise)?.apply(vec![1.0], &mut KeyedRng::for_order(7, 0))?;
+/// assert!(two.len() == 2 && two[0] != two[1]);
+/// # Ok::<(), burn_pinned::BoxError>(())
+/// ```
+///
+/// A copy of an image that is not decoded shares the bytes of its file.
+#[derive(Debug, Clone)]
+pub struct Views<A> {
+    n: usize,
+    augment: A,
+}
+
+impl<A> Views<A> {
+    /// Makes `n` samples by `augment`.
+    ///
+    /// # Errors
+    /// If `n` is 0.
+    pub fn new(n: usize, augment: A) -> Result<Self, Error> {
+        if n == 0 {
+            return Err(Error::config("Views::new", "0 views are no sample", "give 1 or more"));
+        }
+        Ok(Self { n, augment })
+    }
+}
+
+impl<S: Clone, A: Augment<S>> Augment<Vec<S>> for Views<A> {
+    fn apply(&self, sample: Vec<S>, rng: &mut KeyedRng) -> Result<Vec<S>, BoxError> {
+        let given = sample.len();
+        let (Some(first), 1) = (sample.into_iter().next(), given) else {
+            return Err(format!("`Views` takes a list of 1 sample, not of {given}: make it by `Single`").into());
+        };
+        iter::repeat_n(first, self.n).map(|view| self.augment.apply(view, rng)).collect()
+    }
+}
+
+/// A data set whose samples are lists of one sample, for [`Views`].
+///
+/// ```
+/// use burn::data::dataset::{Dataset, InMemDataset};
+/// use burn_pinned::augment::Single;
+///
+/// assert_eq!(Single(InMemDataset::new(vec![7, 8])).get(1)?, [8]);
+/// # Ok::<(), burn::data::dataset::DatasetError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Single<D>(
+    /// The samples.
+    pub D,
+);
+
+impl<S, E: error::Error + Send + Sync + 'static, D: Dataset<S, E>> Dataset<Vec<S>, E> for Single<D> {
+    fn get(&self, index: usize) -> Result<Vec<S>, E> {
+        Ok(vec![self.0.get(index)?])
+    }
+
+    fn get_many(&self, indexes: Vec<usize>) -> Result<Vec<Vec<S>>, E> {
+        Ok(self.0.get_many(indexes)?.into_iter().map(|sample| vec![sample]).collect())
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
     }
 }
 

@@ -13,6 +13,8 @@ mod raw;
 mod row;
 #[cfg(feature = "vision")]
 mod row_image;
+#[cfg(feature = "vision")]
+mod row_mask;
 mod rows_source;
 mod rows_task;
 mod samples;

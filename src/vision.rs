@@ -25,11 +25,14 @@
 //! give the same bytes. Decoders make no such promise.
 //!
 //! - Files: [`ImageFolder`], a dataset; [`Image`], which is decoded late; [`open`] and [`decode`], at once; [`Limits`].
-//! - Geometry: [`RandomResizedCrop`], [`RandomCrop`], [`CenterCrop`], [`Resize`], [`RandomHorizontalFlip`],
-//!   [`RandomVerticalFlip`], [`RandomRotation`].
-//! - Colour: [`ColorJitter`], [`Grayscale`], [`RandomGrayscale`].
+//! - Geometry: [`RandomResizedCrop`], [`RandomCrop`], [`RandomIoUCrop`], [`CenterCrop`], [`Resize`], [`Pad`],
+//!   [`RandomHorizontalFlip`], [`RandomVerticalFlip`], [`RandomRotation`], [`RandomAffine`], [`RandomPerspective`].
+//! - Colour: [`ColorJitter`], [`Grayscale`], [`RandomGrayscale`], [`GaussianBlur`], [`RandomAdjustSharpness`],
+//!   [`RandomAutocontrast`], [`RandomEqualize`], [`RandomInvert`], [`RandomPosterize`], [`RandomSolarize`].
 //! - [`RandomErasing`], [`RandAugment`], [`TrivialAugmentWide`].
-//! - Combinations: a tuple, [`RandomApply`](crate::augment::RandomApply), [`OneOf`](crate::augment::OneOf).
+//! - Parts that move with an image: [`Mask`], [`Boxes`], [`Points`]; [`HasImage`] says which a sample has.
+//! - Combinations: a tuple, [`RandomApply`](crate::augment::RandomApply), [`OneOf`](crate::augment::OneOf), which is
+//!   torchvision's `RandomChoice`, [`RandomOrder`](crate::augment::RandomOrder), [`Views`](crate::augment::Views).
 //! - In a collate: [`write_chw`] on the worker, [`device`] in `finish`.
 
 #[doc(hidden)]
@@ -39,31 +42,39 @@ mod decode;
 mod erase;
 mod error;
 mod geometry;
+mod iou_crop;
 mod lazy;
 mod parameters;
+mod parts;
 mod picture;
 mod rand_augment;
+mod sample;
 mod transform;
 mod trivial_augment;
 
 #[doc(inline)]
 pub use batches as device;
-pub use colour::{Adjust, ColorJitter, Grayscale, RandomGrayscale};
+pub use colour::{
+    Adjust, ColorJitter, GaussianBlur, Grayscale, RandomAdjustSharpness, RandomAutocontrast, RandomEqualize,
+    RandomGrayscale, RandomInvert, RandomPosterize, RandomSolarize,
+};
 pub use decode::{Limits, decode, open, write_chw};
 pub(crate) use decode::{Walk, check_headers};
 pub use erase::{Erased, RandomErasing};
 pub use error::VisionError;
 pub use geometry::{
-    CenterCrop, CropBox, Interpolation, PaddingMode, RandomCrop, RandomHorizontalFlip, RandomResizedCrop,
-    RandomRotation, RandomVerticalFlip, Resize,
+    Affine, CenterCrop, CropBox, Interpolation, Pad, PaddingMode, RandomAffine, RandomCrop, RandomHorizontalFlip,
+    RandomPerspective, RandomResizedCrop, RandomRotation, RandomVerticalFlip, Resize,
 };
 pub(crate) use geometry::{Mirror, Rect};
+pub use iou_crop::RandomIoUCrop;
 #[cfg(feature = "data")]
 pub(crate) use lazy::with_limits;
 pub use lazy::{FolderError, Image, ImageFolder};
 pub(crate) use lazy::{Paint, Resized, Wanted, wanted_planes};
 pub use parameters::{Size, Spread};
+pub use parts::{AllParts, BoxFormat, Boxes, Mask, Part, Points};
 pub use picture::Picture;
 pub use rand_augment::{RandAugment, RandAugmentOp};
-pub use transform::HasImage;
+pub use sample::HasImage;
 pub use trivial_augment::TrivialAugmentWide;

@@ -120,6 +120,16 @@ pub enum VisionError {
     /// The image was written against the layout.
     #[error("{0}")]
     Field(#[from] FieldError),
+    /// A mask, boxes or points are not what they must be.
+    #[error("the {part} of a sample {problem}: {cure}")]
+    Part {
+        /// Which part of the sample: `mask`, `boxes` or `points`.
+        part: &'static str,
+        /// What is wrong with it.
+        problem: String,
+        /// What to do.
+        cure: &'static str,
+    },
     /// The row is not as long as the image needs.
     #[error("an image of {width} x {height} pixels is {expected} bytes, the row is {given}")]
     RowLength {

@@ -3,17 +3,25 @@
 mod affine;
 mod crop;
 mod flip;
+mod matrix;
+mod pad;
 mod pixels;
+mod random_affine;
+mod random_perspective;
 mod rect;
 mod resize;
 mod resized_crop;
 mod rotate;
 
-pub(crate) use affine::{Inverse, warp};
+pub(crate) use affine::{Inverse, warp, warp_nearest};
 pub use crop::{CenterCrop, RandomCrop};
 pub use flip::{RandomHorizontalFlip, RandomVerticalFlip};
+pub(crate) use matrix::Matrix;
+pub use pad::Pad;
 pub use pixels::{Interpolation, PaddingMode};
-pub(crate) use pixels::{cut, fill, mirror, resize_into, resized, rows_of};
+pub(crate) use pixels::{cut, cut_into, fill, mirror, resize_into, resized, rows_of};
+pub use random_affine::{Affine, RandomAffine};
+pub use random_perspective::RandomPerspective;
 pub use rect::CropBox;
 pub(crate) use rect::{Mirror, Rect};
 pub use resize::Resize;

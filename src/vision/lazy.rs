@@ -15,4 +15,4 @@ pub use folder_error::FolderError;
 pub use image::Image;
 pub(crate) use paint::Paint;
 pub(crate) use render::{Wanted, wanted_planes};
-pub(crate) use view::Resized;
+pub(crate) use view::{Resized, View};

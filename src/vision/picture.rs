@@ -4,7 +4,7 @@
 use super::{
     colour::Adjust,
     error::VisionError,
-    geometry::{CropBox, Interpolation, PaddingMode, Rect, cut, fill, mirror, resized},
+    geometry::{CropBox, Interpolation, Inverse, PaddingMode, Rect, cut, fill, mirror, resized, warp},
     parameters::Size,
 };
 use image::{RgbImage, imageops};
@@ -72,9 +72,20 @@ pub trait Picture: sealed::Sealed {
 }
 
 pub(super) mod sealed {
+    use super::{Interpolation, Inverse, RgbImage, Size, VisionError, warp};
+
     #[expect(unnameable_types, reason = "that is what seals the trait")]
-    pub trait Sealed {}
-    impl Sealed for image::RgbImage {}
+    pub trait Sealed {
+        /// Draws the picture into one of `size`. What comes from outside has the colour `fill`.
+        fn warp(&mut self, size: Size, inverse: Inverse, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError>;
+    }
+
+    impl Sealed for RgbImage {
+        fn warp(&mut self, size: Size, inverse: Inverse, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
+            *self = warp(self, size, inverse, by, fill);
+            Ok(())
+        }
+    }
 }
 
 impl Picture for RgbImage {

@@ -5,8 +5,8 @@ mod operation;
 use super::{error::VisionError, geometry::Interpolation, picture::Picture};
 use crate::{fault::Error, rng::KeyedRng};
 
+pub(crate) use operation::Most;
 pub use operation::RandAugmentOp;
-pub(crate) use operation::{Most, checked};
 
 /// Makes `num_ops` changes to each image. Each is drawn from all of [`RandAugmentOp`], all of them equally likely.
 ///
@@ -72,7 +72,7 @@ impl RandAugment {
     /// # Errors
     /// If it is neither of them.
     pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
-        self.interpolation = checked("RandAugment::interpolation", interpolation)?;
+        self.interpolation = interpolation.for_warps("RandAugment::interpolation")?;
         Ok(self)
     }
 

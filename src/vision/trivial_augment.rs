@@ -4,7 +4,7 @@ use super::{
     error::VisionError,
     geometry::Interpolation,
     picture::Picture,
-    rand_augment::{Most, RandAugmentOp, checked},
+    rand_augment::{Most, RandAugmentOp},
 };
 use crate::{fault::Error, rng::KeyedRng};
 use rand::RngExt;
@@ -60,7 +60,7 @@ impl TrivialAugmentWide {
     /// # Errors
     /// If it is neither of them.
     pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
-        self.interpolation = checked("TrivialAugmentWide::interpolation", interpolation)?;
+        self.interpolation = interpolation.for_warps("TrivialAugmentWide::interpolation")?;
         Ok(self)
     }
 

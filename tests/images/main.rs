@@ -6,4 +6,5 @@ mod exif;
 mod hostile_files;
 mod image_folder;
 mod jpeg_scans;
+mod parts;
 mod vision;

@@ -2,8 +2,8 @@
 
 mod device;
 mod draws;
-mod golden;
-mod lazy;
+pub(crate) mod golden;
+pub(crate) mod lazy;
 mod pixels;
 mod refused;
 mod statistics;

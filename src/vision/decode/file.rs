@@ -157,7 +157,7 @@ fn check(jpeg: &JpegHeader, limits: &Limits) -> Result<(), VisionError> {
     check_size((jpeg.width, jpeg.height), jpeg.bytes(), limits)
 }
 
-fn check_size((width, height): (u32, u32), bytes: u64, limits: &Limits) -> Result<(), VisionError> {
+pub(super) fn check_size((width, height): (u32, u32), bytes: u64, limits: &Limits) -> Result<(), VisionError> {
     let over = |limit| VisionError::OverLimit { what: format!("an image of {width} x {height} pixels is"), limit };
     if width.max(height) > limits.side {
         return Err(over(limits.side.into()));
@@ -222,13 +222,13 @@ pub(crate) fn check_headers(bytes: &[u8], jpeg: &JpegHeader, limits: &Limits) ->
 }
 
 /// Turns a panic of a decoder into an error: decoders have bugs, and some files trigger them.
-fn guarded<T>(decode: impl FnOnce() -> Result<T, VisionError>) -> Result<T, VisionError> {
+pub(super) fn guarded<T>(decode: impl FnOnce() -> Result<T, VisionError>) -> Result<T, VisionError> {
     catch(decode).unwrap_or_else(|caught| Err(VisionError::Panicked(caught.message)))
 }
 
 /// Opens a file by the crate image: reads its header, and compares it with the limits. Returns also how the picture is
 /// turned, which is not known for a JPEG.
-fn opened<'a>(
+pub(super) fn opened<'a>(
     bytes: &'a [u8],
     format: ImageFormat,
     limits: &Limits,

@@ -1,7 +1,10 @@
 //! What is done to pixels: cutting, mirroring, resizing (by the crate fast_image_resize).
 
 use super::rect::{CropBox, Rect};
-use crate::vision::{error::VisionError, parameters::Size};
+use crate::{
+    fault::Error,
+    vision::{error::VisionError, parameters::Size},
+};
 use fast_image_resize::{
     FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer,
     images::{CroppedImage, Image, ImageRef},
@@ -11,28 +14,39 @@ use std::cell::RefCell;
 
 /// Returns a part of an image of at least one pixel, with padding where the part lies outside.
 pub(crate) fn cut(image: &RgbImage, part: CropBox, mode: PaddingMode, fill: [u8; 3]) -> RgbImage {
-    let (pixels, pitch) = (image.as_raw(), 3 * image.width() as usize);
     let mut out = RgbImage::new(part.width, part.height);
-    let out_pitch = 3 * part.width as usize;
-    if let Some(part) = Rect::within(part, image.dimensions()) {
-        let start = part.top as usize * pitch + 3 * part.left as usize;
-        for (row, out) in out.chunks_exact_mut(out_pitch).enumerate() {
-            out.copy_from_slice(&pixels[start + row * pitch..][..out_pitch]);
-        }
-        return out;
-    }
-    let columns: Vec<Option<usize>> =
-        (0..i64::from(part.width)).map(|x| mode.source(part.left + x, image.width()).map(|x| 3 * x as usize)).collect();
-    for (row, out) in out.chunks_exact_mut(out_pitch).enumerate() {
-        let row = mode.source(part.top + row as i64, image.height()).map(|y| &pixels[y as usize * pitch..][..pitch]);
-        for (column, out) in columns.iter().zip(out.chunks_exact_mut(3)) {
-            match (row, column) {
-                (Some(row), &Some(x)) => out.copy_from_slice(&row[x..x + 3]),
-                _ => out.copy_from_slice(&fill),
-            }
-        }
-    }
+    cut_into(image.as_chunks().0, image.dimensions(), part, mode, fill, out.as_chunks_mut().0);
     out
+}
+
+/// Copies a part of the pixels of an image of at least one pixel, with padding where the part lies outside.
+pub(crate) fn cut_into<P: Copy>(
+    pixels: &[P],
+    (width, height): (u32, u32),
+    part: CropBox,
+    mode: PaddingMode,
+    fill: P,
+    out: &mut [P],
+) {
+    let pitch = width as usize;
+    let rows = out.chunks_exact_mut(part.width as usize);
+    if let Some(part) = Rect::within(part, (width, height)) {
+        let start = part.top as usize * pitch + part.left as usize;
+        for (row, out) in rows.enumerate() {
+            out.copy_from_slice(&pixels[start + row * pitch..][..out.len()]);
+        }
+        return;
+    }
+    let columns: Vec<Option<u32>> = (0..i64::from(part.width)).map(|x| mode.source(part.left + x, width)).collect();
+    for (row, out) in rows.enumerate() {
+        let row = mode.source(part.top + row as i64, height).map(|y| &pixels[y as usize * pitch..][..pitch]);
+        for (column, out) in columns.iter().zip(out) {
+            *out = match (row, column) {
+                (Some(row), Some(x)) => row[*x as usize],
+                _ => fill,
+            };
+        }
+    }
 }
 
 /// What a crop shows where it reaches beyond the image.
@@ -107,6 +121,19 @@ pub enum Interpolation {
     Bilinear,
     /// A cubic filter with a = -0.5, as in Pillow.
     Bicubic,
+}
+
+impl Interpolation {
+    /// Returns it if it is made for rotations, shears, shifts and perspectives.
+    pub(crate) fn for_warps(self, option: &'static str) -> Result<Self, Error> {
+        match self {
+            Self::Nearest | Self::Bilinear => Ok(self),
+            other => {
+                let problem = format!("{other:?} is not made for rotations");
+                Err(Error::config(option, problem, "give Nearest or Bilinear"))
+            }
+        }
+    }
 }
 
 /// Resizes a part of the image as if it were the whole image.

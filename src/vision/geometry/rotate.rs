@@ -1,18 +1,15 @@
 //! Rotation by a random angle.
 
-use super::{
-    affine::{Inverse, warp},
-    pixels::Interpolation,
-};
+use super::{affine::Inverse, pixels::Interpolation};
 use crate::{
     fault::Error,
     rng::KeyedRng,
     vision::{
         error::VisionError,
         parameters::{Interval, Size, Spread},
+        picture::Picture,
     },
 };
-use image::RgbImage;
 
 /// Turns the image about its middle by an angle that is uniform in a range of degrees.
 ///
@@ -41,19 +38,8 @@ impl RandomRotation {
     ///
     /// # Errors
     /// If the number is negative, or the greater angle comes first, or one is beyond 360 either way.
-    pub fn new(degrees: impl Into<Spread>) -> Result<Self, Error> {
-        let option = "RandomRotation::new";
-        let degrees = match degrees.into() {
-            Spread::Around(by) if !(0.0..=360.0).contains(&by) => {
-                return Err(Error::config(
-                    option,
-                    format!("{by} is not a number of degrees"),
-                    "give 0 to 360, or a pair",
-                ));
-            }
-            Spread::Around(by) => Interval::new(-by, by),
-            Spread::Between(low, high) => Interval::checked(option, low, high, -360.0, 360.0)?,
-        };
+    pub fn new(turn: impl Into<Spread>) -> Result<Self, Error> {
+        let degrees = degrees("RandomRotation::new", turn.into(), 360.0)?;
         Ok(Self { degrees, interpolation: Interpolation::Nearest, expand: false, fill: [0; 3] })
     }
 
@@ -62,11 +48,7 @@ impl RandomRotation {
     /// # Errors
     /// If it is neither of them.
     pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
-        if !matches!(interpolation, Interpolation::Nearest | Interpolation::Bilinear) {
-            let problem = format!("{interpolation:?} is not made for rotations");
-            return Err(Error::config("RandomRotation::interpolation", problem, "give Nearest or Bilinear"));
-        }
-        self.interpolation = interpolation;
+        self.interpolation = interpolation.for_warps("RandomRotation::interpolation")?;
         Ok(self)
     }
 
@@ -87,12 +69,23 @@ impl RandomRotation {
         self.degrees.uniform(rng)
     }
 
-    pub(crate) fn change(&self, image: &mut RgbImage, rng: &mut KeyedRng) -> Result<(), VisionError> {
+    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
         let inverse = Inverse::rotation(self.draw(rng));
         let (width, height) = image.dimensions();
         let size = if self.expand { expanded(width, height, inverse) } else { Size { width, height } };
-        *image = warp(image, size, inverse, self.interpolation, self.fill);
-        Ok(())
+        image.warp(size, inverse, self.interpolation, self.fill)
+    }
+}
+
+/// Returns a range of degrees, up to `most` either way.
+pub(super) fn degrees(option: &'static str, degrees: Spread, most: f64) -> Result<Interval, Error> {
+    match degrees {
+        Spread::Around(by) if !(0.0..=most).contains(&by) => {
+            let advice = format!("give 0 to {most}, or a pair");
+            Err(Error::config(option, format!("{by} is not a number of degrees"), advice))
+        }
+        Spread::Around(by) => Ok(Interval::new(-by, by)),
+        Spread::Between(low, high) => Interval::checked(option, low, high, -most, most),
     }
 }
 

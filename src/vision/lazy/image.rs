@@ -9,7 +9,7 @@ use crate::vision::{
     colour::Adjust,
     decode::{Header, JpegHeader, Limits, read, write_planes},
     error::VisionError,
-    geometry::{CropBox, Interpolation, Mirror, PaddingMode, Rect},
+    geometry::{CropBox, Interpolation, Inverse, Mirror, PaddingMode, Rect},
     parameters::Size,
     picture::{Picture, inside, sealed, within},
 };
@@ -154,7 +154,11 @@ impl fmt::Debug for Image {
     }
 }
 
-impl sealed::Sealed for Image {}
+impl sealed::Sealed for Image {
+    fn warp(&mut self, size: Size, inverse: Inverse, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
+        self.pixels_mut()?.warp(size, inverse, by, fill)
+    }
+}
 
 impl Picture for Image {
     fn dimensions(&self) -> (u32, u32) {

@@ -41,8 +41,7 @@ impl Encoded {
     /// Notes that what is seen is mirrored.
     pub(super) fn mirror(&mut self, by: Mirror) {
         self.paint.mirror(by, self.view.dimensions());
-        let mirror = self.view.mirror_mut();
-        *mirror = Mirror { across: mirror.across ^ by.across, down: mirror.down ^ by.down };
+        self.view.mirror(by);
     }
 
     /// Returns the wanted pixels of a JPEG.

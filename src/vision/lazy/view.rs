@@ -4,6 +4,7 @@ use crate::vision::{
     geometry::{Interpolation, Mirror, Rect},
     parameters::Size,
 };
+use std::iter;
 
 /// A part of a picture. It may be resized, and then cut and mirrored again.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -67,9 +68,53 @@ impl View {
         true
     }
 
-    /// Mirrors what is seen: the last mirror, which may be changed.
-    pub(crate) fn mirror_mut(&mut self) -> &mut Mirror {
-        self.resized.as_mut().map_or(&mut self.mirror, |resized| &mut resized.mirror)
+    /// Mirrors what is seen.
+    pub(crate) fn mirror(&mut self, by: Mirror) {
+        let last = self.resized.as_mut().map_or(&mut self.mirror, |resized| &mut resized.mirror);
+        *last = Mirror { across: last.across ^ by.across, down: last.down ^ by.down };
+    }
+
+    /// Returns the columns and the rows of the picture that are seen, one after another, whatever the filter: of a
+    /// resized part those under the middle of each new one.
+    pub(crate) fn nearest(&self) -> [Vec<usize>; 2] {
+        let Self { part, mirror, resized } = *self;
+        let plain = Resized::none((part.width, part.height), Mirror::default());
+        let Resized { size, window, mirror: last, .. } = resized.unwrap_or(plain);
+        // The two sums round as those of the resizer of images, so that a mask and an image of nearest pixels agree.
+        let step = f64::from(part.width) / f64::from(size.width);
+        let columns = (0..size.width).map(|at| step * 0.5 + step * f64::from(at));
+        let step = f64::from(part.height) / f64::from(size.height);
+        let rows = iter::successors(Some(step * 0.5), |at| Some(at + step));
+        let across = Lane { from: part.left, side: part.width, mirrored: mirror.across };
+        let down = Lane { from: part.top, side: part.height, mirrored: mirror.down };
+        let seen_across = Lane { from: window.left, side: window.width, mirrored: last.across };
+        let seen_down = Lane { from: window.top, side: window.height, mirrored: last.down };
+        [seen_across.of(across.places(columns)), seen_down.of(down.places(rows.take(size.height as usize)))]
+    }
+}
+
+/// Columns, or rows, one after another.
+struct Lane {
+    from: u32,
+    side: u32,
+    mirrored: bool,
+}
+
+impl Lane {
+    /// Returns the columns at these places of the lane.
+    fn places(self, at: impl Iterator<Item = f64>) -> Vec<usize> {
+        let turned = |at: u32| if self.mirrored { self.side - 1 - at } else { at };
+        at.map(|at| (self.from + turned((at as u32).min(self.side - 1))) as usize).collect()
+    }
+
+    /// Returns those of a list that are in the lane.
+    fn of(self, mut list: Vec<usize>) -> Vec<usize> {
+        list.truncate((self.from + self.side) as usize);
+        list.drain(..self.from as usize);
+        if self.mirrored {
+            list.reverse();
+        }
+        list
     }
 }
 
@@ -82,12 +127,12 @@ mod tests {
         let rect = |left, top, width, height| Rect { left, top, width, height };
         let mut view = View::whole((100, 60));
         view.crop(rect(10, 20, 50, 30));
-        view.mirror_mut().across = true;
+        view.mirror(Mirror { across: true, down: false });
         view.crop(rect(0, 5, 20, 10));
         assert_eq!((view.part, view.mirror), (rect(40, 25, 20, 10), Mirror { across: true, down: false }));
         assert!(view.resize(rect(0, 0, 10, 10), Size { height: 8, width: 8 }, Interpolation::Bilinear));
         assert_eq!(view.part, rect(50, 25, 10, 10));
-        view.mirror_mut().down = true;
+        view.mirror(Mirror { across: false, down: true });
         view.crop(rect(1, 0, 7, 3));
         assert_eq!(view.resized.map(|resized| resized.window), Some(rect(1, 5, 7, 3)));
         assert_eq!(view.dimensions(), (7, 3));

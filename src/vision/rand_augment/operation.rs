@@ -1,17 +1,15 @@
 //! The operations that `RandAugment` and `TrivialAugmentWide` draw from.
 
 use crate::{
-    fault::Error,
     rng::KeyedRng,
     vision::{
         colour::{Adjust, tone},
         error::VisionError,
-        geometry::{Interpolation, Inverse, warp},
+        geometry::{Interpolation, Inverse},
         parameters::Size,
         picture::Picture,
     },
 };
-use image::RgbImage;
 use rand::{RngExt, seq::IndexedRandom};
 
 /// One change with its strength. If the strength can have a sign, both signs are equally likely.
@@ -106,45 +104,26 @@ impl RandAugmentOp {
         interpolation: Interpolation,
         fill: [u8; 3],
     ) -> Result<(), VisionError> {
-        match self {
-            Self::Identity => Ok(()),
-            Self::Brightness(factor) => picture.adjust(Adjust::Brightness(factor)),
-            Self::Color(factor) => picture.adjust(Adjust::Saturation(factor)),
-            Self::Contrast(factor) => picture.adjust(Adjust::Contrast(factor)),
-            _ => {
-                self.change(picture.pixels_mut()?, interpolation, fill);
-                Ok(())
-            }
-        }
-    }
-
-    fn change(self, image: &mut RgbImage, interpolation: Interpolation, fill: [u8; 3]) {
         let same = Inverse::IDENTITY;
+        let (width, height) = picture.dimensions();
         // Shears keep the top left corner in place, as in AutoAugment, not the middle.
-        let (half_width, half_height) = (f64::from(image.width()) / 2.0, f64::from(image.height()) / 2.0);
+        let (half_width, half_height) = (f64::from(width) / 2.0, f64::from(height) / 2.0);
         let inverse = match self {
             Self::ShearX(by) => Inverse { xy: by, x0: by * half_height, ..same },
             Self::ShearY(by) => Inverse { yx: by, y0: by * half_width, ..same },
             Self::TranslateX(by) => Inverse { x0: -by, ..same },
             Self::TranslateY(by) => Inverse { y0: -by, ..same },
             Self::Rotate(degrees) => Inverse::rotation(degrees),
-            Self::Sharpness(factor) => return tone::sharpness(image, factor),
-            Self::Posterize(bits) => return tone::posterize(image, bits),
-            Self::Solarize(threshold) => return tone::solarize(image, threshold),
-            Self::AutoContrast => return tone::auto_contrast(image),
-            Self::Equalize => return tone::equalize(image),
-            Self::Identity | Self::Brightness(_) | Self::Color(_) | Self::Contrast(_) => return,
+            Self::Identity => return Ok(()),
+            Self::Brightness(factor) => return picture.adjust(Adjust::Brightness(factor)),
+            Self::Color(factor) => return picture.adjust(Adjust::Saturation(factor)),
+            Self::Contrast(factor) => return picture.adjust(Adjust::Contrast(factor)),
+            Self::Sharpness(factor) => return picture.pixels_mut().map(|image| tone::sharpness(image, factor)),
+            Self::Posterize(bits) => return picture.pixels_mut().map(|image| tone::posterize(image, bits)),
+            Self::Solarize(threshold) => return picture.pixels_mut().map(|image| tone::solarize(image, threshold)),
+            Self::AutoContrast => return picture.pixels_mut().map(tone::auto_contrast),
+            Self::Equalize => return picture.pixels_mut().map(tone::equalize),
         };
-        let size = Size { width: image.width(), height: image.height() };
-        *image = warp(image, size, inverse, interpolation, fill);
+        picture.warp(Size { width, height }, inverse, interpolation, fill)
     }
-}
-
-/// Returns the interpolation if it is made for shears, shifts and rotations.
-pub(crate) fn checked(option: &'static str, interpolation: Interpolation) -> Result<Interpolation, Error> {
-    if matches!(interpolation, Interpolation::Nearest | Interpolation::Bilinear) {
-        return Ok(interpolation);
-    }
-    let problem = format!("{interpolation:?} is not made for rotations");
-    Err(Error::config(option, problem, "give Nearest or Bilinear"))
 }

@@ -10,7 +10,7 @@ use burn::{
 };
 use burn_pinned::{
     Augment, BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut,
-    augment::{OneOf, RandomApply},
+    augment::{OneOf, RandomApply, RandomOrder},
     vision::*,
 };
 use image::{Rgb, RgbImage};
@@ -143,11 +143,45 @@ fn the_bytes_of_every_transform() {
         then(TrivialAugmentWide::new().interpolation(smooth).unwrap().fill([9, 8, 7])),
         (0xD218_A2AA_DEFF_384B, [74, 78, 83, 88]),
     );
+    let affine = RandomAffine::new(30.0).unwrap().translate(0.2, 0.1).unwrap().scale(0.8, 1.3).unwrap();
+    let affine = affine.shear(20.0, 10.0).unwrap().fill([9, 8, 7]);
+    check("RandomAffine", then(affine), (0x2C39_DA66_2C1C_147E, [129, 134, 139, 143]));
+    check(
+        "RandomAffine, bilinear",
+        then(affine.interpolation(smooth).unwrap()),
+        (0xDDDD_91C6_23F6_5CE8, [129, 134, 139, 143]),
+    );
+    check(
+        "RandomPerspective",
+        then(RandomPerspective::new(0.5, 1.0).unwrap()),
+        (0xF7F3_09EB_2607_A32B, [76, 82, 88, 93]),
+    );
+    check(
+        "Pad",
+        then(Pad::each([30, 2, 3, 4]).padding_mode(PaddingMode::Symmetric)),
+        (0x509E_A1C9_E1FD_2765, [9, 13, 18, 23]),
+    );
+    check("GaussianBlur", then(GaussianBlur::new([5, 9]).unwrap()), (0xF338_F3DE_8ED7_C1EA, [74, 78, 83, 88]));
+    check("RandomSolarize", then(RandomSolarize::new(100, 0.5).unwrap()), (0x2480_7BFB_7CB3_C3B2, [74, 78, 83, 88]));
+    check("RandomPosterize", then(RandomPosterize::new(3, 0.5).unwrap()), (0xF83D_40B4_429B_3A0B, [64, 64, 64, 64]));
+    check("RandomEqualize", then(RandomEqualize::new(0.5).unwrap()), (0x7427_7C25_E429_184E, [82, 87, 92, 97]));
+    check("RandomAutocontrast", then(RandomAutocontrast::new(0.5).unwrap()), (0xDDCD_C431_1E66_0FA3, [75, 79, 84, 89]));
+    check("RandomInvert", then(RandomInvert::new(0.5).unwrap()), (0xE14A_674F_C4A2_F48D, [181, 177, 172, 167]));
+    check(
+        "RandomAdjustSharpness",
+        then(RandomAdjustSharpness::new(2.5, 0.5).unwrap()),
+        (0x41E1_E8C1_CD78_97E1, [74, 78, 83, 88]),
+    );
     check("RandomApply", then(RandomApply::new(0.5, Grayscale).unwrap()), (0xD848_717E_14AB_8C79, [80, 83, 85, 87]));
     check(
         "OneOf",
         then(OneOf::new(Grayscale).or(resized()).weights(&[1.0, 2.0]).unwrap()),
         (0x4240_93D3_5932_D596, [80, 83, 85, 87]),
+    );
+    check(
+        "RandomOrder",
+        then(RandomOrder::new(resized()).and(RandomHorizontalFlip::default())),
+        (0x8C12_7C30_A2A5_78D1, [211, 204, 196, 189]),
     );
     assert!(wrong.is_empty(), "other bytes than promised:{wrong}");
 }

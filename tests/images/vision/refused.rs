@@ -3,7 +3,7 @@
 use super::rng;
 use burn_pinned::{
     Augment, Error, KeyedRng,
-    augment::{OneOf, RandomApply},
+    augment::{OneOf, RandomApply, Views},
     vision::*,
 };
 use image::RgbImage;
@@ -22,6 +22,10 @@ fn wrong_parameters() {
         refused("RandomGrayscale::new", RandomGrayscale::new(p));
         refused("RandomErasing::new", RandomErasing::new(p));
         refused("RandomApply::new", RandomApply::new(p, Grayscale));
+        refused("RandomSolarize::new", RandomSolarize::new(1, p));
+        refused("RandomPerspective::new", RandomPerspective::new(p, 0.5));
+        refused("RandomPerspective::new", RandomPerspective::new(0.5, p));
+        refused("RandomAffine::translate", RandomAffine::new(0.0).unwrap().translate(0.0, p));
     }
     for size in [[0, 5], [5, 0], [5, 70_000]] {
         refused("RandomCrop::new", RandomCrop::new(size));
@@ -44,6 +48,9 @@ fn wrong_parameters() {
         refused("ColorJitter::saturation", ColorJitter::new().saturation((by, 1.0)));
         refused("ColorJitter::hue", ColorJitter::new().hue(by));
         refused("RandomRotation::new", RandomRotation::new(by));
+        refused("RandomAffine::new", RandomAffine::new(by));
+        refused("RandomAffine::shear", RandomAffine::new(0.0).unwrap().shear(1.0, by));
+        refused("RandomAdjustSharpness::new", RandomAdjustSharpness::new(by as f32, 0.5));
         refused("MixUp::new", device::MixUp::new(by));
         refused("CutMix::new", device::CutMix::new(by));
     }
@@ -59,6 +66,21 @@ fn wrong_parameters() {
     for bins in [0, 1] {
         refused("TrivialAugmentWide::num_magnitude_bins", trivial.num_magnitude_bins(bins));
     }
+    refused("RandomPosterize::new", RandomPosterize::new(9, 0.5));
+    refused("RandomAffine::shear", RandomAffine::new(0.0).unwrap().shear(90.0, 0.0));
+    refused("RandomAffine::scale", RandomAffine::new(0.0).unwrap().scale(0.0, 1.0));
+    let affine = RandomAffine::new(0.0).unwrap();
+    refused("RandomAffine::interpolation", affine.interpolation(Interpolation::Bicubic));
+    let perspective = RandomPerspective::new(0.5, 0.5).unwrap();
+    refused("RandomPerspective::interpolation", perspective.interpolation(Interpolation::Bicubic));
+    refused("GaussianBlur::new", GaussianBlur::new(4));
+    refused("GaussianBlur::new", GaussianBlur::new([3, 0]));
+    refused("GaussianBlur::sigma", GaussianBlur::new(3).unwrap().sigma(0.0, 1.0));
+    refused("RandomIoUCrop::scale", RandomIoUCrop::new().scale(0.5, 1.1));
+    refused("RandomIoUCrop::aspect_ratio", RandomIoUCrop::new().aspect_ratio(0.0, 1.1));
+    refused("RandomIoUCrop::sampler_options", RandomIoUCrop::new().sampler_options(&[]));
+    refused("RandomIoUCrop::sampler_options", RandomIoUCrop::new().sampler_options(&[0.5, nan]));
+    refused("Views::new", Views::new(0, Grayscale));
     refused("MixUp::new", device::MixUp::new(0.0));
     let one = || OneOf::new(Grayscale).or(Grayscale) as OneOf<RgbImage>;
     for weights in [&[1.0][..], &[1.0, -1.0], &[0.0, 0.0], &[nan, 1.0], &[f64::MAX, f64::MAX]] {
@@ -76,6 +98,8 @@ fn images_that_do_not_fit() {
     assert!(message.starts_with("a crop of 10 x 10 pixels does not fit an image of 9 x 22"), "{message}");
     let empty = error(&|rng| Grayscale.apply(RgbImage::new(0, 3), rng));
     assert_eq!(empty, "an image without pixels");
+    let wide = error(&|rng| Pad::new(40_000).apply(RgbImage::new(2, 2), rng));
+    assert!(wide.contains("longer than 65535"), "{wide}");
     let line = error(&|rng| Resize::shorter_side(224).unwrap().apply(RgbImage::new(1, 16_384), rng));
     assert!(line.contains("longer than 65535"), "{line}");
     assert!(matches!(

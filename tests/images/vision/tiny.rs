@@ -31,6 +31,10 @@ fn colours_change() {
     keeps(&jitter.hue(0.5).unwrap());
     keeps(&Grayscale);
     keeps(&RandomGrayscale::new(1.0).unwrap());
+    keeps(&RandomEqualize::new(1.0).unwrap());
+    keeps(&RandomAutocontrast::new(1.0).unwrap());
+    keeps(&RandomAdjustSharpness::new(2.0, 1.0).unwrap());
+    keeps(&GaussianBlur::new([7, 99]).unwrap());
     for value in [Erased::Color([1, 2, 3]), Erased::Noise] {
         keeps(&RandomErasing::new(1.0).unwrap().scale(0.0, 1.0).unwrap().value(value));
     }
@@ -43,6 +47,8 @@ fn pixels_move() {
     for by in [Interpolation::Nearest, Interpolation::Bilinear] {
         let turn = |degrees| RandomRotation::new(degrees).unwrap().interpolation(by).unwrap();
         keeps(&turn((-360.0, 360.0)));
+        keeps(&RandomAffine::new(360.0).unwrap().translate(1.0, 1.0).unwrap().shear(89.0, 89.0).unwrap());
+        keeps(&RandomPerspective::new(1.0, 1.0).unwrap().interpolation(by).unwrap());
         gives(&turn((90.0, 90.0)).expand(true), |width, height| (height, width));
         for augment in [RandAugment::new(14, 30).unwrap(), RandAugment::new(14, 0).unwrap()] {
             keeps(&augment.interpolation(by).unwrap());
@@ -56,6 +62,7 @@ fn sizes_change() {
     gives(&CenterCrop::new([5, 7]).unwrap(), |_, _| (7, 5));
     gives(&CenterCrop::new(1).unwrap(), |_, _| (1, 1));
     gives(&RandomCrop::new(1).unwrap(), |_, _| (1, 1));
+    gives(&Pad::each([1, 2, 3, 4]).padding_mode(PaddingMode::Reflect), |width, height| (width + 4, height + 6));
     for mode in [PaddingMode::Constant, PaddingMode::Edge, PaddingMode::Reflect, PaddingMode::Symmetric] {
         let crop = |size: [u32; 2]| RandomCrop::new(size).unwrap().padding_mode(mode);
         gives(&crop([5, 7]).pad_if_needed(true), |_, _| (7, 5));

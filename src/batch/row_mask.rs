@@ -1,0 +1,63 @@
+//! Writes a mask into its row: its numbers, in the field's dtype.
+
+use super::row::RowMut;
+use crate::vision::{Mask, VisionError};
+use burn::tensor::{DType, Element};
+
+impl RowMut<'_> {
+    /// Writes a mask into a field of `[height, width]` or `[1, height, width]`: the numbers of its pixels, unscaled.
+    ///
+    /// ```no_run
+    /// use burn::{prelude::*, tensor::DType};
+    /// use burn_pinned::{BoxError, Collate, Field, RawBatch, RowMut, vision::{Image, Mask}};
+    ///
+    /// struct Streets;
+    /// impl Collate<(Image, Mask)> for Streets {
+    ///     type Batch = (Tensor<4>, Tensor<3, Int>);
+    ///     fn layout(&self) -> Vec<Field> {
+    ///         let image = Field::image("image", [3, 224, 224]).with_dtype(DType::F32);
+    ///         vec![image, Field::new("mask", DType::U8, [224, 224])]
+    ///     }
+    ///     fn write(&self, (image, mask): &(Image, Mask), row: &mut RowMut<'_>) -> Result<(), BoxError> {
+    ///         row.image("image", image)?;
+    ///         Ok(row.mask("mask", mask)?)
+    ///     }
+    ///     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
+    ///         Ok((batch.take("image")?, batch.take_int("mask")?))
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// A field of U8 takes numbers to 255, and one of U16, I32, I64 or F32 takes all: depths of 16 bits, for example.
+    ///
+    /// # Errors
+    /// If the layout has no such field, the mask has another size, a number does not fit the dtype, or the dtype is none
+    /// of these.
+    pub fn mask(&mut self, name: &str, mask: &Mask) -> Result<(), VisionError> {
+        let (_, field) = self.find(name)?;
+        let (width, height) = mask.dimensions();
+        if !matches!(*field.shape, [rows, columns] | [1, rows, columns] if (columns, rows) == (width as usize, height as usize))
+        {
+            let side = |from_last: usize| field.shape.iter().rev().nth(from_last).copied().unwrap_or(1);
+            let (field, field_width, field_height) = (name.into(), side(0), side(1));
+            return Err(VisionError::FieldSize { field, width, height, field_width, field_height });
+        }
+        match field.dtype {
+            DType::U8 => self.numbers(name, mask, |number| u8::try_from(number).ok()),
+            DType::U16 => self.numbers(name, mask, Some),
+            DType::I64 => self.numbers(name, mask, |number| Some(i64::from(number))),
+            DType::F32 => self.numbers(name, mask, |number| Some(f32::from(number))),
+            // Any other dtype is refused there.
+            _ => self.numbers(name, mask, |number| Some(i32::from(number))),
+        }
+    }
+
+    fn numbers<E: Element + bytemuck::Pod>(
+        &mut self,
+        name: &str,
+        mask: &Mask,
+        value: impl Fn(u16) -> Option<E>,
+    ) -> Result<(), VisionError> {
+        mask.write(value, self.slice_mut(name)?)
+    }
+}

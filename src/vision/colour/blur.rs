@@ -1,0 +1,109 @@
+//! Gaussian blur.
+
+use crate::{
+    fault::Error,
+    rng::KeyedRng,
+    vision::{
+        error::VisionError,
+        geometry::PaddingMode,
+        parameters::{Interval, Size},
+        picture::Picture,
+    },
+};
+use image::RgbImage;
+
+/// Blurs by a Gaussian whose standard deviation is uniform in a range.
+///
+/// ```
+/// use burn_pinned::vision::GaussianBlur;
+///
+/// let blur = GaussianBlur::new(23)?.sigma(0.1, 2.0)?; // 23 x 23 pixels
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// It works as torchvision's `GaussianBlur`, with the image mirrored at its border (`PaddingMode::Reflect`). torchvision
+/// fails if a half of the kernel is longer than the image. To blur with a probability, put it into
+/// [`RandomApply`](crate::augment::RandomApply).
+#[derive(Debug, Clone, Copy)]
+pub struct GaussianBlur {
+    kernel: Size,
+    sigma: Interval,
+}
+
+impl GaussianBlur {
+    /// Takes the size of the kernel, in pixels: one side or `[height, width]`, all odd.
+    ///
+    /// # Errors
+    /// If a side is even, or beyond 65,535.
+    pub fn new(kernel_size: impl Into<Size>) -> Result<Self, Error> {
+        let kernel = kernel_size.into().checked("GaussianBlur::new")?;
+        if kernel.height % 2 == 0 || kernel.width % 2 == 0 {
+            let problem = format!("a kernel of {} x {} pixels has no middle", kernel.height, kernel.width);
+            return Err(Error::config("GaussianBlur::new", problem, "give odd sides"));
+        }
+        Ok(Self { kernel, sigma: Interval::new(0.1, 2.0) })
+    }
+
+    /// Sets the least and the greatest standard deviation, in pixels. Default: 0.1 and 2.
+    ///
+    /// # Errors
+    /// Unless `0 < low <= high`.
+    pub fn sigma(mut self, low: f64, high: f64) -> Result<Self, Error> {
+        self.sigma = Interval::checked("GaussianBlur::sigma", low, high, f64::MIN_POSITIVE, f64::MAX)?;
+        Ok(self)
+    }
+
+    /// Draws the standard deviation.
+    pub fn draw(&self, rng: &mut KeyedRng) -> f64 {
+        self.sigma.uniform(rng)
+    }
+
+    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        let sigma = self.draw(rng);
+        blur(image.pixels_mut()?, self.kernel, sigma);
+        Ok(())
+    }
+}
+
+/// Blurs rows, and then columns.
+fn blur(image: &mut RgbImage, kernel: Size, sigma: f64) {
+    let (width, height) = image.dimensions();
+    let (across, down) = (Taps::new(width, kernel.width, sigma), Taps::new(height, kernel.height, sigma));
+    let mut rows = Vec::with_capacity(image.len() / 3);
+    for row in image.as_chunks::<3>().0.chunks_exact(width as usize) {
+        rows.extend((0..width as usize).map(|at| across.sum(at, |at| row[at].map(f32::from))));
+    }
+    for (y, row) in image.as_chunks_mut::<3>().0.chunks_exact_mut(width as usize).enumerate() {
+        for (x, pixel) in row.iter_mut().enumerate() {
+            let sum = down.sum(y, |y| rows[y * width as usize + x]);
+            *pixel = sum.map(|value| value.round_ties_even() as u8);
+        }
+    }
+}
+
+/// The weights of a kernel, and which pixels of a side they are of.
+struct Taps {
+    weights: Vec<f32>,
+    /// Of the pixel at `at`, those from `at` on.
+    pixels: Vec<usize>,
+}
+
+impl Taps {
+    fn new(side: u32, kernel: u32, sigma: f64) -> Self {
+        let half = i64::from(kernel / 2);
+        let heights: Vec<f64> = (-half..=half).map(|at| libm::exp(-0.5 * (at as f64 / sigma).powi(2))).collect();
+        let sum: f64 = heights.iter().sum();
+        let pixels = (-half..i64::from(side) + half).filter_map(|at| PaddingMode::Reflect.source(at, side));
+        Self {
+            weights: heights.into_iter().map(|height| (height / sum) as f32).collect(),
+            pixels: pixels.map(|at| at as usize).collect(),
+        }
+    }
+
+    fn sum(&self, at: usize, pixel: impl Fn(usize) -> [f32; 3]) -> [f32; 3] {
+        self.weights.iter().zip(&self.pixels[at..]).fold([0.0; 3], |sum, (weight, at)| {
+            let pixel = pixel(*at);
+            std::array::from_fn(|n| sum[n] + weight * pixel[n])
+        })
+    }
+}

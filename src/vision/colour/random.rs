@@ -1,0 +1,108 @@
+//! One change of colour, made with a probability.
+
+use crate::{
+    augment::probability,
+    fault::Error,
+    rng::KeyedRng,
+    vision::{error::VisionError, geometry::Interpolation, picture::Picture, rand_augment::RandAugmentOp},
+};
+use rand::RngExt;
+
+macro_rules! random_changes {
+    ($($(#[$docs:meta])* $name:ident($($amount:ident: $type:ty)?) makes $change:expr;)+) => {$(
+        $(#[$docs])*
+        #[derive(Debug, Clone, Copy)]
+        pub struct $name {
+            p: f64,
+            change: RandAugmentOp,
+        }
+
+        impl $name {
+            /// Makes the change with probability `p`. torchvision's default is 0.5.
+            ///
+            /// # Errors
+            /// If `p` is not from 0 to 1, or another parameter is out of its range.
+            pub fn new($($amount: $type,)? p: f64) -> Result<Self, Error> {
+                Ok(Self { p: probability(concat!(stringify!($name), "::new"), p)?, change: $change })
+            }
+
+            pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+                if !rng.random_bool(self.p) {
+                    return Ok(());
+                }
+                self.change.apply(image, Interpolation::Nearest, [0; 3])
+            }
+        }
+    )+};
+}
+
+random_changes! {
+    /// Stretches each channel to the whole range of 0 to 255, with a probability.
+    ///
+    /// ```
+    /// let stretch = burn_pinned::vision::RandomAutocontrast::new(0.5)?;
+    /// # Ok::<(), burn_pinned::Error>(())
+    /// ```
+    ///
+    /// See `torchvision.transforms.v2.functional.autocontrast`.
+    RandomAutocontrast() makes RandAugmentOp::AutoContrast;
+
+    /// Makes the histogram of each channel flat, with a probability.
+    ///
+    /// ```
+    /// let flatten = burn_pinned::vision::RandomEqualize::new(0.5)?;
+    /// # Ok::<(), burn_pinned::Error>(())
+    /// ```
+    ///
+    /// See `torchvision.transforms.v2.functional.equalize`.
+    RandomEqualize() makes RandAugmentOp::Equalize;
+
+    /// Makes a negative, with a probability.
+    ///
+    /// ```
+    /// let negative = burn_pinned::vision::RandomInvert::new(0.5)?;
+    /// # Ok::<(), burn_pinned::Error>(())
+    /// ```
+    ///
+    /// See `torchvision.transforms.v2.functional.invert`.
+    RandomInvert() makes RandAugmentOp::Solarize(0.0);
+
+    /// Inverts bytes from a threshold up, with a probability.
+    ///
+    /// ```
+    /// let solarize = burn_pinned::vision::RandomSolarize::new(128, 0.2)?;
+    /// # Ok::<(), burn_pinned::Error>(())
+    /// ```
+    ///
+    /// See `torchvision.transforms.v2.functional.solarize`.
+    RandomSolarize(threshold: u8) makes RandAugmentOp::Solarize(threshold.into());
+
+    /// Keeps the highest bits of each byte, 0 to 8 of them, with a probability.
+    ///
+    /// ```
+    /// let coarse = burn_pinned::vision::RandomPosterize::new(4, 0.5)?;
+    /// # Ok::<(), burn_pinned::Error>(())
+    /// ```
+    ///
+    /// See `torchvision.transforms.v2.functional.posterize`.
+    RandomPosterize(bits: u8) makes match bits {
+        0..=8 => RandAugmentOp::Posterize(bits),
+        _ => return Err(Error::config("RandomPosterize::new", format!("a byte has no {bits} bits"), "give 0 to 8")),
+    };
+
+    /// Blurs by a factor below 1 or sharpens by one above 1, with a probability; 0 blurs most.
+    ///
+    /// ```
+    /// let sharpen = burn_pinned::vision::RandomAdjustSharpness::new(2.0, 0.5)?;
+    /// # Ok::<(), burn_pinned::Error>(())
+    /// ```
+    ///
+    /// See `torchvision.transforms.v2.functional.adjust_sharpness`.
+    RandomAdjustSharpness(factor: f32) makes match factor {
+        0.0..=f32::MAX => RandAugmentOp::Sharpness(factor),
+        _ => {
+            let problem = format!("{factor} is negative or not finite");
+            return Err(Error::config("RandomAdjustSharpness::new", problem, "give a number from 0 up"));
+        }
+    };
+}

@@ -1,0 +1,152 @@
+//! Files become numbers: what they store, not the colours that it stands for.
+
+use super::{
+    file::{Limits, check_size, guarded, opened},
+    format::format,
+    walk::seen,
+};
+use crate::vision::error::VisionError;
+use image::{
+    ColorType, DynamicImage, ImageBuffer, ImageDecoder, ImageError, ImageFormat, Luma,
+    error::{DecodingError, ImageFormatHint},
+};
+use png::{BitDepth, ColorType as PngColour};
+use std::io::Cursor;
+
+/// Numbers of 16 bits.
+pub(crate) type Numbers = ImageBuffer<Luma<u16>, Vec<u16>>;
+
+/// Reads the header of a file of numbers: its columns and rows, as they are meant to be seen.
+pub(crate) fn mask_size(bytes: &[u8], limits: &Limits) -> Result<(u32, u32), VisionError> {
+    let format = format(bytes)?;
+    if format == ImageFormat::Jpeg {
+        let cure = "store it as PNG, anew from where it was drawn";
+        return Err(wrong("is a JPEG, whose numbers are not those that were drawn".into(), cure));
+    }
+    guarded(|| {
+        let (decoder, orientation) = opened(bytes, format, limits)?;
+        let stored = decoder.dimensions();
+        match format {
+            ImageFormat::Png => drop(indexed(bytes, limits)?),
+            _ if matches!(decoder.color_type(), ColorType::L8 | ColorType::L16) => {}
+            _ => return Err(colours(format!("{:?}", decoder.color_type()))),
+        }
+        Ok(seen(orientation, stored))
+    })
+}
+
+/// Decodes a file of numbers.
+pub(crate) fn numbers(bytes: &[u8], limits: &Limits) -> Result<Numbers, VisionError> {
+    let format = format(bytes)?;
+    guarded(|| {
+        let (decoder, orientation) = opened(bytes, format, limits)?;
+        let numbers = match format {
+            ImageFormat::Png => stored(bytes, limits)?,
+            _ => match DynamicImage::from_decoder(decoder).map_err(VisionError::Decode)? {
+                DynamicImage::ImageLuma8(grey) => {
+                    let numbers = grey.iter().map(|byte| u16::from(*byte)).collect();
+                    Numbers::from_raw(grey.width(), grey.height(), numbers).ok_or(VisionError::NoPixels)?
+                }
+                DynamicImage::ImageLuma16(grey) => grey,
+                other => return Err(colours(format!("{:?}", other.color()))),
+            },
+        };
+        let mut turned = DynamicImage::ImageLuma16(numbers);
+        turned.apply_orientation(orientation);
+        Ok(turned.into_luma16())
+    })
+}
+
+/// Opens a PNG of one channel, by the crate png: the crate image makes colours of a palette, and scales grey of few bits.
+fn indexed<'a>(bytes: &'a [u8], limits: &Limits) -> Result<png::Reader<Cursor<&'a [u8]>>, VisionError> {
+    let bytes_limit = usize::try_from(limits.bytes).unwrap_or(usize::MAX);
+    let reader = png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: bytes_limit });
+    let reader = reader.read_info().map_err(refused)?;
+    let info = reader.info();
+    check_size((info.width, info.height), info.raw_bytes() as u64, limits)?;
+    match info.color_type {
+        PngColour::Indexed | PngColour::Grayscale => Ok(reader),
+        other => Err(colours(format!("{other:?}"))),
+    }
+}
+
+/// Decodes the numbers of a PNG.
+fn stored(bytes: &[u8], limits: &Limits) -> Result<Numbers, VisionError> {
+    let mut reader = indexed(bytes, limits)?;
+    let mut lines = vec![0; reader.output_buffer_size().ok_or(VisionError::NoPixels)?];
+    let info = reader.next_frame(&mut lines).map_err(refused)?;
+    let (width, mut numbers) = (info.width as usize, Vec::with_capacity(info.width as usize * info.height as usize));
+    for line in lines.chunks_exact(info.line_size) {
+        match info.bit_depth {
+            BitDepth::Sixteen => {
+                numbers.extend(line.as_chunks().0.iter().map(|bytes| u16::from_be_bytes(*bytes)).take(width));
+            }
+            depth => {
+                let bits = depth as usize;
+                let number = |at: usize| line[at * bits / 8] >> (8 - bits - at * bits % 8) & (0xFF >> (8 - bits));
+                numbers.extend((0..width).map(|at| u16::from(number(at))));
+            }
+        }
+    }
+    Numbers::from_raw(info.width, info.height, numbers).ok_or(VisionError::NoPixels)
+}
+
+fn wrong(problem: String, cure: &'static str) -> VisionError {
+    VisionError::Part { part: "mask", problem, cure }
+}
+
+fn colours(kind: String) -> VisionError {
+    wrong(
+        format!("has the colours {kind} in its file"),
+        "store its numbers in one channel, as PNG with a palette or as grey",
+    )
+}
+
+fn refused(error: png::DecodingError) -> VisionError {
+    VisionError::Decode(ImageError::Decoding(DecodingError::new(ImageFormatHint::Exact(ImageFormat::Png), error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn png(colour: PngColour, depth: BitDepth, size: (u32, u32), lines: &[u8]) -> Vec<u8> {
+        let mut file = Vec::new();
+        let mut encoder = png::Encoder::new(&mut file, size.0, size.1);
+        encoder.set_color(colour);
+        encoder.set_depth(depth);
+        if colour == PngColour::Indexed {
+            encoder.set_palette([[7, 8, 9]; 256].as_flattened().to_vec());
+        }
+        encoder.write_header().unwrap().write_image_data(lines).unwrap();
+        file
+    }
+
+    #[test]
+    fn indices_and_greys_of_few_bits_are_as_they_are_in_the_file() {
+        use BitDepth::{Eight, Four, One, Two};
+        // Lines of five numbers, from the highest bit down.
+        let kinds: [(BitDepth, &[u8], [u16; 10]); 4] = [
+            (One, &[0b1010_1000, 0b0111_0000], [1, 0, 1, 0, 1, 0, 1, 1, 1, 0]),
+            (Two, &[0b0001_1011, 0b1100_0000, 0b1110_0100, 0], [0, 1, 2, 3, 3, 3, 2, 1, 0, 0]),
+            (Four, &[0x01, 0x9F, 0x30, 0xFE, 0x12, 0x70], [0, 1, 9, 15, 3, 15, 14, 1, 2, 7]),
+            (Eight, &[0, 1, 128, 254, 255, 5, 6, 7, 8, 9], [0, 1, 128, 254, 255, 5, 6, 7, 8, 9]),
+        ];
+        for colour in [PngColour::Indexed, PngColour::Grayscale] {
+            for (depth, lines, expected) in &kinds {
+                let file = png(colour, *depth, (5, 2), lines);
+                assert_eq!(mask_size(&file, &Limits::default()).unwrap(), (5, 2));
+                let read = numbers(&file, &Limits::default()).unwrap();
+                assert_eq!(read.as_raw(), expected, "{colour:?} {depth:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_is_refused() {
+        let file = png(PngColour::Indexed, BitDepth::Eight, (5, 2), &[3; 10]);
+        for end in 0..file.len() - 12 {
+            assert!(numbers(&file[..end], &Limits::default()).is_err(), "{end} bytes of {}", file.len());
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Padding.
+
+use super::{pixels::PaddingMode, rect::CropBox};
+use crate::{
+    rng::KeyedRng,
+    vision::{error::VisionError, parameters::MAX_SIDE, picture::Picture},
+};
+
+/// Adds pixels around every image. Nothing is random.
+///
+/// ```
+/// use burn_pinned::vision::{Pad, PaddingMode};
+///
+/// let frame = Pad::new(4).fill([127; 3]);
+/// let left = Pad::each([8, 0, 0, 0]).padding_mode(PaddingMode::Edge);
+/// ```
+///
+/// It works as torchvision's `Pad`, but mirroring goes on if the padding is larger than the image. Masks have the same
+/// mode, with their own fill. Boxes only move: what is seen in a mirror has no box, where torchvision refuses boxes.
+#[derive(Debug, Clone, Copy)]
+pub struct Pad {
+    /// Left, top, right, bottom.
+    padding: [u32; 4],
+    fill: [u8; 3],
+    mode: PaddingMode,
+}
+
+impl Pad {
+    /// Adds this many pixels on each side.
+    pub fn new(pixels: u32) -> Self {
+        Self::each([pixels; 4])
+    }
+
+    /// Adds these numbers of pixels at left, top, right and bottom.
+    pub fn each(left_top_right_bottom: [u32; 4]) -> Self {
+        Self { padding: left_top_right_bottom, fill: [0; 3], mode: PaddingMode::Constant }
+    }
+
+    /// Sets the colour of [`PaddingMode::Constant`]. Default: black.
+    pub fn fill(mut self, colour: [u8; 3]) -> Self {
+        self.fill = colour;
+        self
+    }
+
+    /// Sets what the padding shows. Default: the fill colour.
+    pub fn padding_mode(mut self, mode: PaddingMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    pub(crate) fn change(&self, image: &mut impl Picture, _: &mut KeyedRng) -> Result<(), VisionError> {
+        let ((width, height), [left, top, right, bottom]) = (image.dimensions(), self.padding);
+        let side = |side: u32, before: u32, after: u32| {
+            let side = side.checked_add(before)?.checked_add(after)?;
+            (side <= MAX_SIDE).then_some(side)
+        };
+        let (Some(across), Some(down)) = (side(width, left, right), side(height, top, bottom)) else {
+            return Err(VisionError::ResultTooLarge { width, height, limit: MAX_SIDE });
+        };
+        let part = CropBox { left: -i64::from(left), top: -i64::from(top), width: across, height: down };
+        image.crop(part, self.mode, self.fill)
+    }
+}

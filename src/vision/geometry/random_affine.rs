@@ -1,0 +1,141 @@
+//! A random turn, shift, scale and shear at once.
+
+use super::{affine::Inverse, pixels::Interpolation, rotate::degrees};
+use crate::{
+    fault::Error,
+    rng::KeyedRng,
+    vision::{
+        error::VisionError,
+        parameters::{Interval, Size, Spread},
+        picture::Picture,
+    },
+};
+
+/// Turns, shifts, scales and shears the image about its middle, each by a random amount.
+///
+/// ```
+/// use burn_pinned::vision::RandomAffine;
+///
+/// let small = RandomAffine::new(15.0)?.translate(0.1, 0.1)?.scale(0.9, 1.1)?.shear(5.0, 0.0)?.fill([127; 3]);
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// It works as torchvision's `RandomAffine`. Positive angles turn clockwise, other than those of a
+/// [`RandomRotation`](super::RandomRotation). The centre cannot be chosen. Bilinear borders differ, as those of a rotation do.
+#[derive(Debug, Clone, Copy)]
+pub struct RandomAffine {
+    degrees: Interval,
+    translate: Option<[f64; 2]>,
+    scale: Option<Interval>,
+    shear: Option<[Interval; 2]>,
+    interpolation: Interpolation,
+    fill: [u8; 3],
+}
+
+/// What a [`RandomAffine`] draws.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Affine {
+    /// The turn in degrees, clockwise.
+    pub angle: f64,
+    /// The shift in pixels: to the right, and down.
+    pub translate: [f64; 2],
+    /// The factor of both sides.
+    pub scale: f64,
+    /// The shears in degrees: of rows, and of columns.
+    pub shear: [f64; 2],
+}
+
+impl RandomAffine {
+    /// Takes the most degrees either way, or a pair of the least and the greatest angle. 0 turns nothing.
+    ///
+    /// # Errors
+    /// If the number is negative, or the greater angle comes first, or one is beyond 360 either way.
+    pub fn new(turn: impl Into<Spread>) -> Result<Self, Error> {
+        Ok(Self {
+            degrees: degrees("RandomAffine::new", turn.into(), 360.0)?,
+            translate: None,
+            scale: None,
+            shear: None,
+            interpolation: Interpolation::Nearest,
+            fill: [0; 3],
+        })
+    }
+
+    /// Sets how far the image moves at most, either way: as shares of its width and of its height. Shifts are of whole
+    /// pixels. Default: not at all.
+    ///
+    /// # Errors
+    /// If a share is not from 0 to 1.
+    pub fn translate(mut self, across: f64, down: f64) -> Result<Self, Error> {
+        let share = |share| Interval::checked("RandomAffine::translate", 0.0, share, 0.0, 1.0).map(Interval::high);
+        self.translate = Some([share(across)?, share(down)?]);
+        Ok(self)
+    }
+
+    /// Sets the least and the greatest factor of the size. Default: 1.
+    ///
+    /// # Errors
+    /// Unless `0 < low <= high`.
+    pub fn scale(mut self, low: f64, high: f64) -> Result<Self, Error> {
+        self.scale = Some(Interval::checked("RandomAffine::scale", low, high, f64::MIN_POSITIVE, f64::MAX)?);
+        Ok(self)
+    }
+
+    /// Sets the shears of rows and of columns: the most degrees either way, or a pair of the least and the greatest angle.
+    /// Default: none.
+    ///
+    /// # Errors
+    /// If a number is negative, or the greater angle comes first, or one is beyond 89 either way.
+    pub fn shear(mut self, rows: impl Into<Spread>, columns: impl Into<Spread>) -> Result<Self, Error> {
+        let of = |shear| degrees("RandomAffine::shear", shear, 89.0);
+        self.shear = Some([of(rows.into())?, of(columns.into())?]);
+        Ok(self)
+    }
+
+    /// Sets the interpolation: nearest (the default) or bilinear. Masks take the nearest pixel, whatever it is.
+    ///
+    /// # Errors
+    /// If it is neither of them.
+    pub fn interpolation(mut self, interpolation: Interpolation) -> Result<Self, Error> {
+        self.interpolation = interpolation.for_warps("RandomAffine::interpolation")?;
+        Ok(self)
+    }
+
+    /// Sets the colour of what comes from outside the image. Default: black.
+    pub fn fill(mut self, colour: [u8; 3]) -> Self {
+        self.fill = colour;
+        self
+    }
+
+    /// Draws the changes to make to an image of `width` x `height`.
+    pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Affine {
+        let angle = self.degrees.uniform(rng);
+        let translate = self.translate.map_or([0.0; 2], |[across, down]| {
+            let mut shift = |most: f64| Interval::new(-most, most).uniform(rng).round_ties_even();
+            [shift(across * f64::from(width)), shift(down * f64::from(height))]
+        });
+        let scale = self.scale.map_or(1.0, |scale| scale.uniform(rng));
+        let shear = self.shear.map_or([0.0; 2], |shear| shear.map(|shear| shear.uniform(rng)));
+        Affine { angle, translate, scale, shear }
+    }
+
+    pub(crate) fn change(&self, image: &mut impl Picture, rng: &mut KeyedRng) -> Result<(), VisionError> {
+        let (width, height) = image.dimensions();
+        let inverse = self.draw(width, height, rng).inverse();
+        image.warp(Size { height, width }, inverse, self.interpolation, self.fill)
+    }
+}
+
+impl Affine {
+    /// The way back, as `_get_inverse_affine_matrix` of torchvision has it.
+    fn inverse(self) -> Inverse {
+        let Self { angle, translate: [right, below], scale, shear } = self;
+        let (turn, [rows, columns]) = (angle.to_radians(), shear.map(f64::to_radians));
+        let ((sin, cos), cos_columns, tan_rows) = (libm::sincos(turn - columns), libm::cos(columns), libm::tan(rows));
+        let (a, c) = (cos / cos_columns, sin / cos_columns);
+        let (b, d) = (-(a * tan_rows + libm::sin(turn)), libm::cos(turn) - c * tan_rows);
+        let [xx, xy, yx, yy] = [d, -b, -c, a].map(|entry| entry / scale);
+        let (x0, y0) = (-(xx * right + xy * below), -(yx * right + yy * below));
+        Inverse { xx, xy, x0, yx, yy, y0, ..Inverse::IDENTITY }
+    }
+}

@@ -1,0 +1,14 @@
+//! What moves with an image: masks, boxes, points.
+
+mod all;
+mod boxes;
+mod mask;
+mod moves;
+mod part;
+mod points;
+
+pub use all::AllParts;
+pub use boxes::{BoxFormat, Boxes};
+pub use mask::Mask;
+pub use part::Part;
+pub use points::Points;

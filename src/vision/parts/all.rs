@@ -1,0 +1,125 @@
+//! A sample's image and parts as one picture.
+
+use super::{boxes::Boxes, moves::Move, part::Part};
+use crate::vision::{
+    colour::Adjust,
+    error::VisionError,
+    geometry::{CropBox, Interpolation, Inverse, Mirror, PaddingMode},
+    parameters::Size,
+    picture::{Picture, sealed},
+    sample::HasImage,
+};
+use image::RgbImage;
+
+/// A sample's image with all that moves with it, as one [`Picture`]: for a transform of your own.
+///
+/// ```
+/// use burn_pinned::{Augment, BoxError, KeyedRng, vision::*};
+///
+/// /// The left half of the image, with the parts of the masks, the boxes and the points that are there.
+/// struct LeftHalf;
+/// impl<S: HasImage> Augment<S> for LeftHalf {
+///     fn apply(&self, mut sample: S, _: &mut KeyedRng) -> Result<S, BoxError> {
+///         let mut all = AllParts::of(&mut sample)?;
+///         let (width, height) = all.dimensions();
+///         let half = CropBox { left: 0, top: 0, width: width.div_ceil(2), height };
+///         all.crop(half, PaddingMode::Constant, [0; 3])?;
+///         Ok(sample)
+///     }
+/// }
+///
+/// let boxes = Boxes::new([[10.0, 0.0, 70.0, 20.0]], [3], BoxFormat::Xyxy)?;
+/// let sample = (image::RgbImage::new(100, 40), boxes);
+/// let (image, boxes) = LeftHalf.apply(sample, &mut KeyedRng::for_order(1, 0))?;
+/// assert_eq!((image.dimensions(), boxes.xyxy()), ((50, 40), &[[10.0, 0.0, 50.0, 20.0]][..]));
+/// # Ok::<(), BoxError>(())
+/// ```
+///
+/// Colours, erased parts and [`pixels_mut`](Picture::pixels_mut) are of the image alone.
+#[derive(Debug)]
+pub struct AllParts<'a, S> {
+    sample: &'a mut S,
+    /// The image's.
+    size: (u32, u32),
+}
+
+impl<'a, S: HasImage> AllParts<'a, S> {
+    /// Takes a sample, and checks that its parts belong to its image.
+    ///
+    /// # Errors
+    /// If the image has no pixels, a mask has another size, or a box lies outside.
+    pub fn of(sample: &'a mut S) -> Result<Self, VisionError> {
+        let size = sample.image_mut().dimensions();
+        if size.0 == 0 || size.1 == 0 {
+            return Err(VisionError::NoPixels);
+        }
+        sample.parts_mut().into_iter().try_for_each(|part| part.check(size))?;
+        Ok(Self { sample, size })
+    }
+
+    /// The first boxes of the sample.
+    pub(crate) fn boxes(&mut self) -> Option<&mut Boxes> {
+        self.sample.parts_mut().into_iter().find_map(|part| match part {
+            Part::Boxes(boxes) => Some(boxes),
+            _ => None,
+        })
+    }
+
+    /// Moves the image, and then its parts.
+    fn moved(
+        &mut self,
+        by: Move,
+        image: impl FnOnce(&mut S::Image) -> Result<(), VisionError>,
+    ) -> Result<(), VisionError> {
+        image(self.sample.image_mut())?;
+        let from = std::mem::replace(&mut self.size, self.sample.image_mut().dimensions());
+        self.sample.parts_mut().into_iter().try_for_each(|part| part.follow(&by, from, self.size))
+    }
+
+    fn mirror(&mut self, by: Mirror, image: fn(&mut S::Image)) {
+        image(self.sample.image_mut());
+        for part in self.sample.parts_mut() {
+            part.mirror(by, self.size);
+        }
+    }
+}
+
+impl<S: HasImage> sealed::Sealed for AllParts<'_, S> {
+    fn warp(&mut self, size: Size, inverse: Inverse, by: Interpolation, fill: [u8; 3]) -> Result<(), VisionError> {
+        self.moved(Move::Warp(inverse), |image| image.warp(size, inverse, by, fill))
+    }
+}
+
+impl<S: HasImage> Picture for AllParts<'_, S> {
+    fn dimensions(&self) -> (u32, u32) {
+        self.size
+    }
+
+    fn crop(&mut self, part: CropBox, mode: PaddingMode, fill: [u8; 3]) -> Result<(), VisionError> {
+        self.moved(Move::Crop(part, mode), |image| image.crop(part, mode, fill))
+    }
+
+    fn resized_crop(&mut self, part: CropBox, size: Size, by: Interpolation) -> Result<(), VisionError> {
+        self.moved(Move::Resized(part), |image| image.resized_crop(part, size, by))
+    }
+
+    fn flip_horizontal(&mut self) {
+        self.mirror(Mirror { across: true, down: false }, S::Image::flip_horizontal);
+    }
+
+    fn flip_vertical(&mut self) {
+        self.mirror(Mirror { across: false, down: true }, S::Image::flip_vertical);
+    }
+
+    fn adjust(&mut self, change: Adjust) -> Result<(), VisionError> {
+        self.sample.image_mut().adjust(change)
+    }
+
+    fn erase(&mut self, part: CropBox, colour: [u8; 3]) -> Result<(), VisionError> {
+        self.sample.image_mut().erase(part, colour)
+    }
+
+    fn pixels_mut(&mut self) -> Result<&mut RgbImage, VisionError> {
+        self.sample.image_mut().pixels_mut()
+    }
+}

@@ -1,0 +1,223 @@
+//! Boxes around objects of an image.
+
+use super::moves::mirror;
+use crate::vision::{
+    error::VisionError,
+    geometry::{Matrix, Mirror},
+};
+
+/// What the four numbers of a box are, in pixels. Pixel n lies from n to n + 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BoxFormat {
+    /// Left, top, right, bottom: Pascal VOC's.
+    Xyxy,
+    /// Left, top, width, height: COCO's.
+    Xywh,
+    /// Middle across, middle down, width, height: YOLO's, times the image's size.
+    Cxcywh,
+}
+
+impl BoxFormat {
+    fn to_xyxy(self, [a, b, c, d]: [f32; 4]) -> [f32; 4] {
+        match self {
+            Self::Xyxy => [a, b, c, d],
+            Self::Xywh => [a, b, a + c, b + d],
+            Self::Cxcywh => [a - c / 2.0, b - d / 2.0, a + c / 2.0, b + d / 2.0],
+        }
+    }
+
+    fn of_xyxy(self, [left, top, right, bottom]: [f32; 4]) -> [f32; 4] {
+        let (width, height) = (right - left, bottom - top);
+        match self {
+            Self::Xyxy => [left, top, right, bottom],
+            Self::Xywh => [left, top, width, height],
+            Self::Cxcywh => [left + width / 2.0, top + height / 2.0, width, height],
+        }
+    }
+}
+
+/// Boxes around objects of an image, and a label of each: torchvision's `BoundingBoxes`.
+///
+/// ```
+/// use burn_pinned::{Augment, KeyedRng, vision::{BoxFormat, Boxes, CenterCrop}};
+///
+/// let boxes = Boxes::new([[50.0, 40.0, 40.0, 30.0], [0.0, 0.0, 15.0, 9.0]], [7, 8], BoxFormat::Xywh)?;
+/// let sample = (image::RgbImage::new(100, 80), boxes.least_visible(0.3));
+/// let (_, boxes) = CenterCrop::new(60)?.apply(sample, &mut KeyedRng::for_order(1, 0))?;
+/// assert_eq!(boxes.values(BoxFormat::Xywh), [30.0, 30.0, 30.0, 30.0]); // the other one is outside
+/// assert_eq!(boxes.labels(), [7]);
+/// # Ok::<(), burn_pinned::BoxError>(())
+/// ```
+///
+/// A box is the smallest around its four corners after a change, cut off at the border of the image: see
+/// `torchvision.transforms.v2.functional.crop_bounding_boxes`, `affine_bounding_boxes` and `clamp_bounding_boxes`. With the
+/// option `expand` of a rotation it fits the image, where torchvision's is up to a pixel beside it. After each
+/// change, boxes that are too small go, with their labels, as by torchvision's `SanitizeBoundingBoxes`.
+///
+/// For a row: `Field::padded("boxes", [100, 4], 0f32)` and `Field::padded("labels", [100], -1i32)` take up to 100 boxes,
+/// written by `row.write("boxes", &boxes.values(BoxFormat::Xyxy))` and `row.write("labels", boxes.labels())`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Boxes {
+    xyxy: Vec<[f32; 4]>,
+    labels: Vec<i32>,
+    /// The share of each box that no border has cut off.
+    visible: Vec<f32>,
+    least_area: f32,
+    least_visible: f32,
+}
+
+impl Default for Boxes {
+    /// No boxes.
+    fn default() -> Self {
+        Self { xyxy: Vec::new(), labels: Vec::new(), visible: Vec::new(), least_area: 1.0, least_visible: 0.0 }
+    }
+}
+
+impl Boxes {
+    /// Takes boxes, and a label of each: a class, or the index of what you know about it.
+    ///
+    /// # Errors
+    /// If there are more or fewer labels than boxes, a number is not finite, or the right or lower edge comes first.
+    pub fn new(
+        boxes: impl IntoIterator<Item = [f32; 4]>,
+        labels: impl Into<Vec<i32>>,
+        format: BoxFormat,
+    ) -> Result<Self, VisionError> {
+        let xyxy: Vec<_> = boxes.into_iter().map(|numbers| format.to_xyxy(numbers)).collect();
+        let (labels, visible) = (labels.into(), vec![1.0; xyxy.len()]);
+        if labels.len() != xyxy.len() {
+            return Err(wrong(
+                format!("are {}, and have {} labels", xyxy.len(), labels.len()),
+                "give each box its label",
+            ));
+        }
+        let is_box = |[left, top, right, bottom]: &[f32; 4]| {
+            left <= right && top <= bottom && [left, top, right, bottom].iter().all(|edge| edge.is_finite())
+        };
+        match xyxy.iter().position(|edges| !is_box(edges)) {
+            None => Ok(Self { xyxy, labels, visible, ..Self::default() }),
+            Some(at) => Err(wrong(
+                format!("have {:?} as the edges of box {at}", xyxy[at]),
+                "left and top come first, and all are numbers: check the format (`BoxFormat`), or leave the box out",
+            )),
+        }
+    }
+
+    /// Sets the least area of a box, in pixels of the image after each change. Smaller boxes go. Default: 1.
+    pub fn least_area(mut self, pixels: f32) -> Self {
+        self.least_area = pixels;
+        self
+    }
+
+    /// Sets the least share of a box that must be left, from 0 to 1. A box goes when less of it is in the image.
+    /// Default: 0.
+    ///
+    /// What a crop leaves of a box, the next one halves again: shares are multiplied.
+    pub fn least_visible(mut self, share: f32) -> Self {
+        self.least_visible = share;
+        self
+    }
+
+    /// Cuts off what lies outside an image of this width and height. Boxes that are too small then go.
+    pub fn clip(mut self, size: (u32, u32)) -> Self {
+        self.cut_off(size);
+        self
+    }
+
+    /// The boxes, as left, top, right, bottom.
+    pub fn xyxy(&self) -> &[[f32; 4]] {
+        &self.xyxy
+    }
+
+    /// The boxes one after another, four numbers each.
+    pub fn values(&self, format: BoxFormat) -> Vec<f32> {
+        self.xyxy.iter().flat_map(|edges| format.of_xyxy(*edges)).collect()
+    }
+
+    /// Their labels.
+    pub fn labels(&self) -> &[i32] {
+        &self.labels
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.xyxy.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.xyxy.is_empty()
+    }
+
+    /// Keeps the boxes that are asked for, with their labels.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&[f32; 4], f32) -> bool) {
+        let kept: Vec<bool> = self.xyxy.iter().zip(&self.visible).map(|(edges, share)| keep(edges, *share)).collect();
+        fn sift<T>(list: &mut Vec<T>, kept: &[bool]) {
+            let mut kept = kept.iter();
+            list.retain(|_| kept.next().is_some_and(|kept| *kept));
+        }
+        sift(&mut self.xyxy, &kept);
+        sift(&mut self.labels, &kept);
+        sift(&mut self.visible, &kept);
+    }
+
+    fn map(&mut self, matrix: Matrix) {
+        for edges in &mut self.xyxy {
+            let [left, top, right, bottom] = edges.map(f64::from);
+            let corners = [[left, top], [right, top], [right, bottom], [left, bottom]].map(|at| matrix.apply(at));
+            let ends = |axis: usize, better: fn(f64, f64) -> f64| {
+                corners.iter().map(|corner| corner[axis]).reduce(better).unwrap_or_default() as f32
+            };
+            *edges = [ends(0, f64::min), ends(1, f64::min), ends(0, f64::max), ends(1, f64::max)];
+        }
+    }
+
+    fn cut_off(&mut self, (width, height): (u32, u32)) {
+        for (edges, share) in self.xyxy.iter_mut().zip(&mut self.visible) {
+            let [left, top, right, bottom] = *edges;
+            let across = |edge: f32| edge.clamp(0.0, width as f32);
+            let down = |edge: f32| edge.clamp(0.0, height as f32);
+            let seen = [across(left), down(top), across(right), down(bottom)];
+            if seen != *edges {
+                *share *= area(&seen) / area(edges).max(f32::MIN_POSITIVE);
+                *edges = seen;
+            }
+        }
+        let (least_area, least_visible) = (self.least_area, self.least_visible);
+        self.retain(|edges, share| area(edges) >= least_area && share >= least_visible);
+    }
+
+    pub(super) fn check(&self, (width, height): (u32, u32)) -> Result<(), VisionError> {
+        // Annotations are rounded.
+        const SLACK: f32 = 1.0;
+        let within = |[left, top, right, bottom]: &[f32; 4]| {
+            left.min(*top) >= -SLACK && *right <= width as f32 + SLACK && *bottom <= height as f32 + SLACK
+        };
+        match self.xyxy.iter().find(|edges| !within(edges)) {
+            None => Ok(()),
+            Some(edges) => Err(wrong(
+                format!(
+                    "have one from left, top to right, bottom of {edges:?}, outside its image of {width} x {height}"
+                ),
+                "give the boxes in pixels of this image, or cut them off by `Boxes::clip`",
+            )),
+        }
+    }
+
+    pub(super) fn follow(&mut self, by: Matrix, size: (u32, u32)) {
+        self.map(by);
+        self.cut_off(size);
+    }
+
+    pub(super) fn mirror(&mut self, by: Mirror, size: (u32, u32)) {
+        self.follow(mirror(by, [f64::from(size.0), f64::from(size.1)]), size);
+    }
+}
+
+fn area([left, top, right, bottom]: &[f32; 4]) -> f32 {
+    (right - left) * (bottom - top)
+}
+
+fn wrong(problem: String, cure: &'static str) -> VisionError {
+    VisionError::Part { part: "boxes", problem, cure }
+}

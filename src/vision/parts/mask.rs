@@ -1,0 +1,209 @@
+//! A picture of numbers: which class, or which object, each pixel of an image belongs to.
+
+use super::moves::Move;
+use crate::vision::{
+    decode::{Limits, Numbers, mask_size, numbers, read},
+    error::VisionError,
+    geometry::{Interpolation, Mirror, cut_into, warp_nearest},
+    lazy::View,
+    parameters::Size,
+    picture::inside,
+};
+use bytes::Bytes;
+use image::{GrayImage, ImageBuffer, Luma};
+use std::{fmt, path::Path, sync::Arc};
+
+/// A picture of numbers from 0 to 65,535, which moves with its image: the classes of its pixels, or depths.
+///
+/// ```no_run
+/// use burn_pinned::{Augment, KeyedRng, vision::*};
+///
+/// let limits = Limits::default();
+/// let sample = (Image::open("street/1.jpg", &limits)?, Mask::open("street/1.png", &limits)?);
+/// let train = (RandomResizedCrop::new(224)?, RandomHorizontalFlip::default(), ColorJitter::new().brightness(0.4)?);
+/// let (image, mask) = train.apply(sample, &mut KeyedRng::for_order(1, 0))?;
+/// assert_eq!(mask.dimensions(), image.dimensions());
+/// let classes = mask.to_numbers()?; // decodes now; in a collate: `row.mask("mask", &mask)`
+/// # Ok::<(), burn_pinned::BoxError>(())
+/// ```
+///
+/// The numbers are those of the file: the indices of a palette, or grey of 1 to 16 bits, unscaled. Colours are refused, and
+/// so are JPEGs, whose numbers are not those that were drawn. PNG is read, and grey TIFF or BMP if the program switches on
+/// the feature `tiff` or `bmp` of the crate `image`. EXIF turns a mask as it turns an image.
+///
+/// As an [`Image`](super::super::Image), a mask of a file is decoded late, and notes crops, flips and a resize. Each
+/// pixel gets the number of the pixel that lies under its middle: torchvision's `NEAREST_EXACT`
+/// (`torchvision.transforms.v2.functional.resize_mask` is up to half a pixel beside the image). What comes from outside is
+/// [`fill`](Self::fill).
+#[derive(Clone)]
+pub struct Mask {
+    source: Source,
+    view: View,
+    fill: u16,
+}
+
+#[derive(Clone)]
+enum Source {
+    File { bytes: Bytes, limits: Limits, path: Option<Arc<Path>> },
+    Numbers(Numbers),
+}
+
+impl Mask {
+    /// Reads a file and its header.
+    ///
+    /// # Errors
+    /// [`VisionError::File`], with the path, if the file cannot be read, is larger than the limits, is a JPEG or has
+    /// colours.
+    pub fn open(path: impl AsRef<Path>, limits: &Limits) -> Result<Self, VisionError> {
+        let path = path.as_ref();
+        let mask = read(path, limits).and_then(|bytes| Self::from_file(bytes.into(), limits, Some(path.into())));
+        mask.map_err(|error| error.of_file(path))
+    }
+
+    /// Takes the bytes of a file, and reads its header.
+    ///
+    /// # Errors
+    /// If the bytes are of no known format, are over the limits, are a JPEG or have colours.
+    pub fn from_bytes(bytes: impl Into<Bytes>, limits: &Limits) -> Result<Self, VisionError> {
+        Self::from_file(bytes.into(), limits, None)
+    }
+
+    fn from_file(bytes: Bytes, limits: &Limits, path: Option<Arc<Path>>) -> Result<Self, VisionError> {
+        let view = View::whole(mask_size(&bytes, limits)?);
+        Ok(Self { source: Source::File { bytes, limits: *limits, path }, view, fill: Self::FILL })
+    }
+
+    /// The number that losses mostly ignore.
+    const FILL: u16 = 255;
+
+    /// Sets the number of what comes from outside: of padding, and of the corners of a rotation. Default: 255.
+    pub fn fill(mut self, number: u16) -> Self {
+        self.fill = number;
+        self
+    }
+
+    /// Width and height, in pixels, after everything that is noted.
+    pub fn dimensions(&self) -> (u32, u32) {
+        self.view.dimensions()
+    }
+
+    /// Returns the numbers. They are decoded in each call, if they are not there.
+    ///
+    /// # Errors
+    /// If the file cannot be decoded.
+    pub fn to_numbers(&self) -> Result<ImageBuffer<Luma<u16>, Vec<u16>>, VisionError> {
+        let (width, height) = self.dimensions();
+        let mut out = Numbers::new(width, height);
+        self.write(Some, &mut out)?;
+        Ok(out)
+    }
+
+    /// Writes the numbers: `value(number)` for each. `None` is a number that the row cannot have.
+    pub(crate) fn write<T>(&self, value: impl Fn(u16) -> Option<T>, row: &mut [T]) -> Result<(), VisionError> {
+        let decoded;
+        let numbers = match &self.source {
+            Source::Numbers(numbers) => numbers,
+            Source::File { bytes, limits, path } => {
+                let read = numbers(bytes, limits).map_err(|error| match path {
+                    Some(path) => error.of_file(path),
+                    None => error,
+                });
+                decoded = read?;
+                &decoded
+            }
+        };
+        let [columns, rows] = self.view.nearest();
+        let pitch = numbers.width() as usize;
+        for (out, at) in row.chunks_exact_mut(columns.len()).zip(rows) {
+            let line = &numbers.as_raw()[at * pitch..][..pitch];
+            for (out, at) in out.iter_mut().zip(&columns) {
+                *out = value(line[*at]).ok_or_else(|| VisionError::Part {
+                    part: "mask",
+                    problem: format!("has the number {}, which its field cannot hold", line[*at]),
+                    cure: "give the field the dtype I32, or the mask another `fill`",
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes what is noted, and then `change` of the numbers and the size that they had.
+    fn change(
+        &mut self,
+        (width, height): (u32, u32),
+        change: impl FnOnce(&[u16], (u32, u32), &mut [u16]),
+    ) -> Result<(), VisionError> {
+        let (before, mut after) = (self.to_numbers()?, Numbers::new(width, height));
+        change(&before, before.dimensions(), &mut after);
+        *self = Self { fill: self.fill, ..after.into() };
+        Ok(())
+    }
+
+    pub(super) fn check(&self, size: (u32, u32)) -> Result<(), VisionError> {
+        let own = self.dimensions();
+        if own == size {
+            return Ok(());
+        }
+        Err(VisionError::Part {
+            part: "mask",
+            problem: format!("is of {} x {} pixels, and its image of {} x {}", own.0, own.1, size.0, size.1),
+            cure: "give each image the mask that was drawn for it, at its size and turned as its EXIF says",
+        })
+    }
+
+    pub(super) fn follow(
+        &mut self,
+        by: &Move,
+        from: (u32, u32),
+        (width, height): (u32, u32),
+    ) -> Result<(), VisionError> {
+        let (fill, size) = (self.fill, Size { height, width });
+        match *by {
+            Move::Crop(part, mode) => match inside(part, from) {
+                Ok(rect) => self.view.crop(rect),
+                Err(_) => {
+                    self.change((width, height), |old, size, new| cut_into(old, size, part, mode, fill, new))?;
+                }
+            },
+            Move::Resized(part) => {
+                let rect = inside(part, from)?;
+                if !self.view.resize(rect, size, Interpolation::Nearest) {
+                    // A second resize: of the numbers as they are seen.
+                    *self = Self { fill, ..self.to_numbers()?.into() };
+                    self.view.resize(rect, size, Interpolation::Nearest);
+                }
+            }
+            Move::Warp(inverse) => {
+                self.change((width, height), |old, from, new| warp_nearest(old, from, size, inverse, fill, new))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn mirror(&mut self, by: Mirror) {
+        self.view.mirror(by);
+    }
+}
+
+impl From<ImageBuffer<Luma<u16>, Vec<u16>>> for Mask {
+    fn from(numbers: ImageBuffer<Luma<u16>, Vec<u16>>) -> Self {
+        Self { view: View::whole(numbers.dimensions()), source: Source::Numbers(numbers), fill: Self::FILL }
+    }
+}
+
+impl From<GrayImage> for Mask {
+    fn from(numbers: GrayImage) -> Self {
+        Numbers::from_fn(numbers.width(), numbers.height(), |x, y| Luma([numbers.get_pixel(x, y).0[0].into()])).into()
+    }
+}
+
+impl fmt::Debug for Mask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (width, height) = self.dimensions();
+        write!(f, "Mask({width} x {height}")?;
+        match &self.source {
+            Source::File { path: Some(path), .. } => write!(f, ", {})", path.display()),
+            _ => f.write_str(")"),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Which image and which parts a sample has.
+
+use super::{parts::Part, picture::Picture};
+
+/// A sample with an image, which the transforms change, and with parts that move with the image.
+///
+/// ```
+/// use burn_pinned::vision::{Boxes, HasImage, Image, Mask, Part};
+///
+/// struct Sample { image: Image, label: u8 }
+/// impl HasImage for Sample {
+///     type Image = Image; // or `RgbImage`
+///     fn image_mut(&mut self) -> &mut Image {
+///         &mut self.image
+///     }
+/// }
+///
+/// struct Street { image: Image, road: Mask, cars: Boxes }
+/// impl HasImage for Street {
+///     type Image = Image;
+///     fn image_mut(&mut self) -> &mut Image {
+///         &mut self.image
+///     }
+///     fn parts_mut(&mut self) -> Vec<Part<'_>> {
+///         vec![Part::Mask(&mut self.road), Part::Boxes(&mut self.cars)]
+///     }
+/// }
+/// ```
+///
+/// An image alone has this trait, and so have pairs and triples whose first is an image. What is a
+/// [`Mask`](super::Mask), [`Boxes`](super::Boxes) or [`Points`](super::Points) in them moves with the image: `(Image, Mask)`, `(Image, Boxes, Points)`. Anything else in them is a label.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no image that a transform could change",
+    label = "this sample does not implement `HasImage`",
+    note = "write `impl HasImage for {Self}` with its `Image` or `RgbImage`, or use a pair `(image, label)` as the sample"
+)]
+pub trait HasImage {
+    /// The image's type.
+    type Image: Picture;
+
+    /// The image: 8-bit RGB, of any size, but no side may be 0.
+    fn image_mut(&mut self) -> &mut Self::Image;
+
+    /// What moves with the image. By default nothing does.
+    fn parts_mut(&mut self) -> Vec<Part<'_>> {
+        Vec::new()
+    }
+}
+
+impl<P: Picture> HasImage for P {
+    type Image = P;
+
+    fn image_mut(&mut self) -> &mut P {
+        self
+    }
+}
+
+/// An image and what belongs to it: a mask, boxes, points; or a label, a file's name. Which of them it is, is asked when it
+/// runs: so nobody's mask is left behind.
+impl<P: Picture, T: 'static> HasImage for (P, T) {
+    type Image = P;
+
+    fn image_mut(&mut self) -> &mut P {
+        &mut self.0
+    }
+
+    fn parts_mut(&mut self) -> Vec<Part<'_>> {
+        Part::of(&mut self.1).into_iter().collect()
+    }
+}
+
+/// The same with two of them.
+impl<P: Picture, T: 'static, U: 'static> HasImage for (P, T, U) {
+    type Image = P;
+
+    fn image_mut(&mut self) -> &mut P {
+        &mut self.0
+    }
+
+    fn parts_mut(&mut self) -> Vec<Part<'_>> {
+        Part::of(&mut self.1).into_iter().chain(Part::of(&mut self.2)).collect()
+    }
+}
