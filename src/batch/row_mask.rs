@@ -5,7 +5,7 @@ use crate::vision::{Mask, VisionError};
 use burn::tensor::{DType, Element};
 
 impl RowMut<'_> {
-    /// Writes a mask into a field of `[height, width]` or `[1, height, width]`: the numbers of its pixels, unscaled.
+    /// Writes a [`Mask`] into a field of `[height, width]` or `[1, height, width]`: the numbers of its pixels, unscaled.
     ///
     /// ```no_run
     /// use burn::{prelude::*, tensor::DType};
@@ -28,7 +28,8 @@ impl RowMut<'_> {
     /// }
     /// ```
     ///
-    /// A field of U8 takes numbers to 255, and one of U16, I32, I64 or F32 takes all: depths of 16 bits, for example.
+    /// A field of U8 takes numbers to 255, and one of U16, I32, I64 or F32 takes all: depths of 16 bits, for example. Masks of
+    /// different sizes go into a [`Field::padded_2d`](crate::Field::padded_2d).
     ///
     /// # Errors
     /// If the layout has no such field, the mask has another size, a number does not fit the dtype, or the dtype is none
@@ -36,10 +37,14 @@ impl RowMut<'_> {
     pub fn mask(&mut self, name: &str, mask: &Mask) -> Result<(), VisionError> {
         let (_, field) = self.find(name)?;
         let (width, height) = mask.dimensions();
-        if !matches!(*field.shape, [rows, columns] | [1, rows, columns] if (columns, rows) == (width as usize, height as usize))
-        {
-            let side = |from_last: usize| field.shape.iter().rev().nth(from_last).copied().unwrap_or(1);
-            let (field, field_width, field_height) = (name.into(), side(0), side(1));
+        let size = (height as usize, width as usize);
+        let largest = match field.shape[..] {
+            [height, width] | [1, height, width] => (height, width),
+            _ => (0, 0), // no mask has it
+        };
+        let fits = if field.is_flat { size.0 <= largest.0 && size.1 <= largest.1 } else { size == largest };
+        if !fits {
+            let (field, field_width, field_height) = (name.into(), largest.1, largest.0);
             return Err(VisionError::FieldSize { field, width, height, field_width, field_height });
         }
         match field.dtype {
@@ -58,6 +63,14 @@ impl RowMut<'_> {
         mask: &Mask,
         value: impl Fn(u16) -> Option<E>,
     ) -> Result<(), VisionError> {
-        mask.write(value, self.slice_mut(name)?)
+        let (_, field) = self.find(name)?;
+        if !field.is_flat {
+            return mask.write(value, self.slice_mut(name)?);
+        }
+        let (width, height) = mask.dimensions();
+        let size = [height as usize, width as usize];
+        let mut numbers = vec![E::zeroed(); size[0] * size[1]];
+        mask.write(value, &mut numbers)?;
+        Ok(self.write_2d(name, size, &numbers)?)
     }
 }

@@ -71,3 +71,24 @@ fn a_field_gets_the_numbers_in_its_dtype() -> Result<(), BoxError> {
     assert!(other.contains("`mask` holds"), "{other}");
     Ok(())
 }
+
+#[test]
+fn masks_of_any_size_are_padded() -> Result<(), BoxError> {
+    let batches = collate(
+        [Field::padded_2d("mask", [4, 5], 255u8)],
+        |mask: &Mask, row| Ok(row.mask("mask", mask)?),
+        |mut batch| Ok((batch.take::<3, Int>("mask")?.into_data(), batch.sizes("mask")?)),
+    );
+    let mask = |width, height, number| Mask::from(GrayImage::from_pixel(width, height, Luma([number])));
+    let load = |masks: Vec<Mask>| {
+        let builder = PinnedDataLoaderBuilder::new(batches.clone()).batch_size(2).set_device(Device::flex());
+        let loader = builder.build(InMemDataset::new(masks))?;
+        loader.iter().next().ok_or("no batch")?.map_err(BoxError::from)
+    };
+    let (numbers, sizes) = load(vec![mask(3, 1, 7), mask(1, 2, 8)])?;
+    assert_eq!(sizes, [[1, 3], [2, 1]]);
+    assert_eq!(numbers.try_to_vec::<u8>()?, [7, 7, 7, 255, 255, 255, 8, 255, 255, 8, 255, 255]);
+    let error = load(vec![mask(6, 1, 7)]).unwrap_err().to_string();
+    assert!(error.contains("6 x 1 pixels does not fit field `mask` of 5 x 4"), "{error}");
+    Ok(())
+}
