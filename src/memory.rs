@@ -22,6 +22,8 @@ pub(crate) use cgroup::{check_system, free_memory};
 pub(crate) use compact::close_up;
 pub(crate) use compact::{remove_rows, spread, trim_padding};
 pub use image_field::Decoder;
+#[cfg(feature = "vision")]
+pub(crate) use image_field::ImageField;
 pub(crate) use image_field::Values;
 pub use layout::Field;
 pub(crate) use layout::{Planes, RowSize, SlotLayout};

@@ -3,14 +3,16 @@
 use super::row::RowMut;
 use crate::{
     fault::FieldError,
-    memory::Values,
+    memory::{ImageField, Values},
     picture_row::{PictureKind, PictureRow},
     vision::{
         Adjust, Image, Interpolation, Mirror, Paint, Rect, Resized, Size, VisionError, Walk, Wanted, check_headers,
         wanted_planes,
     },
 };
+use burn::tensor::{DType, bf16, f16};
 use bytes::Bytes;
+use image::{ImageBuffer, Rgb};
 use std::sync::Arc;
 
 impl RowMut<'_> {
@@ -56,11 +58,17 @@ impl RowMut<'_> {
             return Err(VisionError::FieldSize { field: name.into(), width, height, field_width, field_height });
         }
         let whole = field.is_flat.then(|| field.planes());
-        let bytes = 3 * size[0] * size[1] * field.dtype.size();
+        let (is_grey, dtype) = (field.shape[0] == 1, field.dtype);
+        let bytes = field.shape[0] * size[0] * size[1] * dtype.size();
+        let deep = self.chunk.layout().image_field(at).filter(|_| field.keeps_16_bits() && image.is_deep()).cloned();
         let (decoding, most) = (self.chunk.layout().decoding, self.chunk.layout().room(at));
         let (values, row) = (Arc::clone(values), self.chunk.bytes_mut(at, self.row));
         if !decoding {
-            write_values(image, &values, &mut row[..bytes])?;
+            let row = &mut row[..bytes];
+            match deep {
+                Some(deep) => write_deep(&image.to_rgb16()?, is_grey, &deep, dtype, row),
+                None => write_values(image, is_grey, &values, row)?,
+            }
             if let Some(whole) = whole {
                 self.note_size(at, whole, size);
             }
@@ -75,16 +83,70 @@ impl RowMut<'_> {
     }
 }
 
-fn write_values(image: &Image, values: &Values, row: &mut [u8]) -> Result<(), VisionError> {
+fn write_values(image: &Image, is_grey: bool, values: &Values, row: &mut [u8]) -> Result<(), VisionError> {
     match values {
-        Values::Bits8(_) => image.write(|_, byte| byte, row), // the table of bytes is for the device
+        Values::Bits8(_) => write_bytes(image, is_grey, |_, byte| byte, row), // the table of bytes is for the device
         Values::Bits16(values) => {
-            image.write(|channel, byte| values[channel][usize::from(byte)], bytemuck::cast_slice_mut(row))
+            let value = |channel: usize, byte| values[channel][usize::from(byte)];
+            write_bytes(image, is_grey, value, bytemuck::cast_slice_mut(row))
         }
         Values::Bits32(values) => {
-            image.write(|channel, byte| values[channel][usize::from(byte)], bytemuck::cast_slice_mut(row))
+            let value = |channel: usize, byte| values[channel][usize::from(byte)];
+            write_bytes(image, is_grey, value, bytemuck::cast_slice_mut(row))
         }
     }
+}
+
+fn write_bytes<T>(
+    image: &Image,
+    is_grey: bool,
+    value: impl Fn(usize, u8) -> T,
+    row: &mut [T],
+) -> Result<(), VisionError> {
+    if !is_grey {
+        return image.write(value, row);
+    }
+    for (pixel, out) in image.to_rgb()?.pixels().zip(row) {
+        *out = value(0, light(pixel.0.map(u32::from)) as u8);
+    }
+    Ok(())
+}
+
+/// Writes an image of 16 bits.
+fn write_deep(
+    image: &ImageBuffer<Rgb<u16>, Vec<u16>>,
+    is_grey: bool,
+    field: &ImageField,
+    dtype: DType,
+    row: &mut [u8],
+) {
+    fn write<T>(
+        image: &ImageBuffer<Rgb<u16>, Vec<u16>>,
+        is_grey: bool,
+        value: impl Fn(usize, u16) -> T,
+        row: &mut [T],
+    ) {
+        let plane = image.len() / 3;
+        for (at, pixel) in image.pixels().enumerate() {
+            if is_grey {
+                row[at] = value(0, light(pixel.0.map(u32::from)) as u16);
+            } else {
+                (0..3).for_each(|channel| row[channel * plane + at] = value(channel, pixel.0[channel]));
+            }
+        }
+    }
+    let level = |channel, level: u16| field.value(channel, f32::from(level) / 65_535.0);
+    match dtype {
+        DType::F32 => write(image, is_grey, level, bytemuck::cast_slice_mut(row)),
+        DType::F16 => write(image, is_grey, |n, value| f16::from_f32(level(n, value)), bytemuck::cast_slice_mut(row)),
+        DType::BF16 => write(image, is_grey, |n, value| bf16::from_f32(level(n, value)), bytemuck::cast_slice_mut(row)),
+        _ => write(image, is_grey, |_, level| level, bytemuck::cast_slice_mut(row)),
+    }
+}
+
+/// Pillow's luma of a pixel. Grey stays as it is.
+fn light([red, green, blue]: [u32; 3]) -> u32 {
+    (19_595 * red + 38_470 * green + 7_471 * blue + (1 << 15)) >> 16
 }
 
 /// Writes the row of an image for a device that decodes: its file, if the device takes the file and it has at most

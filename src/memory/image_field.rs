@@ -55,6 +55,13 @@ pub(crate) struct ImageField {
     pub(crate) decoder: Decoder,
 }
 
+impl ImageField {
+    /// The value of a level from 0 to 1.
+    pub(crate) fn value(&self, channel: usize, level: f32) -> f32 {
+        if self.normalized { (level - self.mean[channel]) / self.std[channel] } else { level }
+    }
+}
+
 /// The value of each byte, for each channel, as bits of the field's dtype.
 #[derive(Debug, Clone)]
 pub(crate) enum Values {
@@ -67,10 +74,7 @@ pub(crate) enum Values {
 
 impl Values {
     pub(super) fn of(image: &ImageField, dtype: DType) -> Self {
-        let value = |channel: usize, byte: usize| {
-            let x = byte as f32 / 255.0;
-            if image.normalized { (x - image.mean[channel]) / image.std[channel] } else { x }
-        };
+        let value = |channel: usize, byte: usize| image.value(channel, byte as f32 / 255.0);
         fn table<T>(value: impl Fn(usize, usize) -> T) -> Box<[[T; 256]; 3]> {
             Box::new(std::array::from_fn(|channel| std::array::from_fn(|byte| value(channel, byte))))
         }
@@ -78,6 +82,7 @@ impl Values {
             DType::F32 => Self::Bits32(table(|channel, byte| value(channel, byte).to_bits())),
             DType::F16 => Self::Bits16(table(|channel, byte| f16::from_f32(value(channel, byte)).to_bits())),
             DType::BF16 => Self::Bits16(table(|channel, byte| bf16::from_f32(value(channel, byte)).to_bits())),
+            DType::U16 => Self::Bits16(table(|_, byte| 257 * byte as u16)),
             _ => Self::Bits8(Box::new([std::array::from_fn(|byte| byte as u8); 3])),
         }
     }

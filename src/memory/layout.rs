@@ -242,10 +242,9 @@ impl SlotLayout {
 
     /// Where the images are to be decoded, if there are any.
     pub(crate) fn decoder(&self) -> Option<Decoder> {
-        let images = self.fields.iter().filter_map(|field| Some((field.image.as_ref()?.decoder, field.is_flat)));
-        // A device makes images of one size.
+        let images = self.fields.iter().filter_map(|field| Some((field.image.as_ref()?.decoder, field.is_for_host())));
         images
-            .map(|(decoder, is_flat)| if is_flat { Decoder::Host } else { decoder })
+            .map(|(decoder, is_for_host)| if is_for_host { Decoder::Host } else { decoder })
             .max_by_key(|decoder| *decoder == Decoder::Host)
     }
 
@@ -354,6 +353,12 @@ impl SlotLayout {
     #[cfg(feature = "vision")]
     pub(crate) fn room(&self, field: usize) -> usize {
         self.fields[field].image.as_ref().map_or(0, |image| image.room)
+    }
+
+    /// The image's part of a field of images.
+    #[cfg(feature = "vision")]
+    pub(crate) fn image_field(&self, field: usize) -> Option<&ImageField> {
+        self.fields[field].image.as_deref()
     }
 
     /// The values of a field of images. `None` for other fields.

@@ -9,9 +9,9 @@ use burn::tensor::DType;
 use std::borrow::Cow;
 
 impl Field {
-    /// Makes a field of images. Every row has the shape `[3, height, width]`: red, green, blue. It is written by
-    /// `RowMut::image`, needs the feature `vision`, and holds bytes (`DType::U8`) unless
-    /// [`with_dtype`](Self::with_dtype) says otherwise.
+    /// Makes a field of images. Every row has the shape `[3, height, width]`: red, green, blue; or `[1, height, width]`:
+    /// grey, of colours as by Pillow's `convert("L")`. It is written by `RowMut::image`, needs the feature `vision`, and
+    /// holds bytes (`DType::U8`) unless [`with_dtype`](Self::with_dtype) says otherwise.
     ///
     /// ```
     /// use burn::tensor::DType;
@@ -22,6 +22,7 @@ impl Field {
     ///
     /// let bytes = Field::image("image", [3, 224, 224]); // batch: Int [N, 3, 224, 224], 0 to 255
     /// let floats = Field::image("image", [3, 224, 224]).with_dtype(DType::F32).normalize(MEAN, STD); // Float
+    /// let scan = Field::image("scan", [1, 512, 512]).with_dtype(DType::U16); // Int, 0 to 65,535
     /// ```
     ///
     /// The loader decides where the pixels are made; see [`Decoder`]. The values are the same up to the
@@ -33,7 +34,12 @@ impl Field {
         Self { image: Some(Box::new(image)), ..Self::new(name, DType::U8, shape) }
     }
 
-    /// Sets the dtype of an image field: `U8` (bytes), `F32`, `F16` or `BF16` (`byte / 255`). Default: `U8`.
+    /// Sets the dtype of an image field: `U8` (bytes), `F32`, `F16` or `BF16` (`byte / 255`), or `U16` (`257 * byte`).
+    /// Default: `U8`.
+    ///
+    /// Of a file of 16 bits a value, as PNGs and TIFFs may be, `U16` has the values as they are, and so have floats of one
+    /// channel (`value / 65535`). Such images are made on the workers. Transforms that are only noted keep the 16 bits;
+    /// after others `RowMut::image` is an error.
     pub fn with_dtype(mut self, dtype: DType) -> Self {
         self.dtype = dtype;
         self
@@ -79,6 +85,17 @@ impl Field {
         self
     }
 
+    /// Whether images are made on the workers, whatever the device can do.
+    pub(super) fn is_for_host(&self) -> bool {
+        self.is_flat || self.shape.first() == Some(&1) || self.dtype == DType::U16
+    }
+
+    /// Whether 16 bits a value are not cut to 8.
+    #[cfg(feature = "vision")]
+    pub(crate) fn keeps_16_bits(&self) -> bool {
+        self.dtype == DType::U16 || self.shape.first() == Some(&1) && self.dtype != DType::U8
+    }
+
     pub(crate) fn is_image(&self) -> bool {
         self.image.is_some()
     }
@@ -103,22 +120,24 @@ impl Field {
                 false => Ok(()),
             };
         };
-        if self.shape.len() != 3 || self.shape[0] != 3 {
+        if !matches!(self.shape[..], [1 | 3, _, _]) {
             return wrong(
                 format!("images of field `{name}` have the shape {:?}", self.shape),
-                "give [3, height, width]",
+                "give [3, height, width], or [1, height, width] for grey",
             );
         }
-        if !matches!(dtype, DType::U8 | DType::F32 | DType::F16 | DType::BF16) {
-            return wrong(format!("images of field `{name}` are {}", dtype.name()), "give U8, F32, F16 or BF16");
+        if !matches!(dtype, DType::U8 | DType::U16 | DType::F32 | DType::F16 | DType::BF16) {
+            return wrong(format!("images of field `{name}` are {}", dtype.name()), "give U8, U16, F32, F16 or BF16");
         }
-        if image.normalized && dtype == DType::U8 {
+        if image.normalized && matches!(dtype, DType::U8 | DType::U16) {
             let advice = "add `.with_dtype(DType::F32)`, or normalize in `finish`";
-            return wrong(format!("bytes of field `{name}` cannot be normalized"), advice);
+            return wrong(format!("integers of field `{name}` cannot be normalized"), advice);
         }
-        if self.is_flat && image.decoder == Decoder::Device {
-            let problem = format!("images of any size of field `{name}` are to be decoded on the device");
-            return wrong(problem, "leave `Decoder::Device` out: a device makes images of one size");
+        if self.is_for_host() && image.decoder == Decoder::Device {
+            let kind = if self.is_flat { "any size" } else { "one channel or 16 bits" };
+            let problem = format!("images of {kind} of field `{name}` are to be decoded on the device");
+            let advice = "leave `Decoder::Device` out: a device makes bytes of three channels, of one size";
+            return wrong(problem, advice);
         }
         if let Some(std) = image.std.iter().find(|std| !(**std > 0.0 && std.is_finite())) {
             return wrong(format!("{std} is not a standard deviation, in field `{name}`"), "give numbers above 0");

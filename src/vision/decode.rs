@@ -17,7 +17,7 @@ mod walk;
 
 pub use chw::write_chw;
 pub(crate) use chw::write_planes;
-pub(crate) use file::{Header, check_headers, decode_part, decode_stored, read};
+pub(crate) use file::{Header, Rgb16, check_headers, decode_deep, decode_part, decode_stored, read};
 pub use file::{Limits, decode, open};
 pub(crate) use jpeg::JpegHeader;
 pub(crate) use mask::{Numbers, mask_size, numbers};

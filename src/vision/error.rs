@@ -2,6 +2,7 @@
 
 use super::geometry::CropBox;
 use crate::fault::FieldError;
+use burn::data::dataset::DatasetError;
 use std::{
     io,
     path::{Path, PathBuf},
@@ -120,10 +121,10 @@ pub enum VisionError {
     /// The image was written against the layout.
     #[error("{0}")]
     Field(#[from] FieldError),
-    /// A mask, boxes or points are not what they must be.
+    /// A mask, boxes, points or an image are not what they must be.
     #[error("the {part} of a sample {problem}: {cure}")]
     Part {
-        /// Which part of the sample: `mask`, `boxes` or `points`.
+        /// Which part of the sample: `mask`, `boxes`, `points`, `image` or `annotation`.
         part: &'static str,
         /// What is wrong with it.
         problem: String,
@@ -142,6 +143,13 @@ pub enum VisionError {
         /// The bytes that the row has.
         given: usize,
     },
+}
+
+/// So `?` works in the `get` of a data set.
+impl From<VisionError> for DatasetError {
+    fn from(error: VisionError) -> Self {
+        Self::new(error)
+    }
 }
 
 fn switch_on(feature: Option<&str>) -> String {

@@ -1,5 +1,6 @@
 //! Images that are decoded late: only the part that is wanted, where it is wanted.
 
+mod deep;
 mod deserialize;
 mod folder;
 mod folder_error;

@@ -75,7 +75,7 @@ fn crc(bytes: &[u8]) -> u32 {
     })
 }
 
-fn png_chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
+pub(crate) fn png_chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
     let body = [kind, data].concat();
     [&(data.len() as u32).to_be_bytes()[..], &body, &crc(&body).to_be_bytes()].concat()
 }

@@ -7,4 +7,5 @@ mod hostile_files;
 mod image_folder;
 mod jpeg_scans;
 mod parts;
+mod sixteen_bits;
 mod vision;

@@ -14,7 +14,9 @@ use crate::{
     files,
     vision::{error::VisionError, geometry::Rect},
 };
-use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, RgbImage, metadata::Orientation};
+use image::{
+    DynamicImage, ImageBuffer, ImageDecoder, ImageError, ImageFormat, ImageReader, Rgb, RgbImage, metadata::Orientation,
+};
 use std::{
     fs,
     io::{Cursor, Read},
@@ -130,6 +132,8 @@ pub(crate) struct Header {
     pub(crate) seen: (u32, u32),
     /// `None` if the file is no JPEG.
     pub(crate) jpeg: Option<JpegHeader>,
+    /// Whether a value has 16 bits.
+    pub(crate) is_deep: bool,
 }
 
 impl Header {
@@ -142,14 +146,32 @@ impl Header {
             ImageFormat::Jpeg => {
                 let jpeg = JpegHeader::read(bytes)?;
                 check(&jpeg, limits)?;
-                Ok(Self { seen: seen(jpeg.orientation, (jpeg.width, jpeg.height)), jpeg: Some(jpeg) })
+                Ok(Self { seen: seen(jpeg.orientation, (jpeg.width, jpeg.height)), jpeg: Some(jpeg), is_deep: false })
             }
             format => guarded(|| {
                 let (decoder, orientation) = opened(bytes, format, limits)?;
-                Ok(Self { seen: seen(orientation, decoder.dimensions()), jpeg: None })
+                let colour = decoder.color_type();
+                let is_deep = colour.bits_per_pixel() == 16 * u16::from(colour.channel_count());
+                Ok(Self { seen: seen(orientation, decoder.dimensions()), jpeg: None, is_deep })
             }),
         }
     }
+}
+
+/// Pixels of 16 bits a value.
+pub(crate) type Rgb16 = ImageBuffer<Rgb<u16>, Vec<u16>>;
+
+/// Decodes a file of 16 bits a value without cutting them: the picture as it is meant to be seen. It must have this size.
+pub(crate) fn decode_deep(bytes: &[u8], size: (u32, u32), limits: &Limits) -> Result<Rgb16, VisionError> {
+    let format = format(bytes)?;
+    guarded(|| {
+        let (decoder, orientation) = opened(bytes, format, limits)?;
+        let image = DynamicImage::from_decoder(decoder).map_err(|error| refused(error, limits))?;
+        let mut image = DynamicImage::ImageRgb16(image.into_rgb16());
+        image.apply_orientation(orientation);
+        let image = image.into_rgb16();
+        if image.dimensions() == size { Ok(image) } else { Err(VisionError::Malformed("it has several sizes")) }
+    })
 }
 
 /// Compares a JPEG with the limits.

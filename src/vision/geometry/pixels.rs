@@ -5,6 +5,7 @@ use crate::{
     fault::Error,
     vision::{error::VisionError, parameters::Size},
 };
+use bytemuck::Pod;
 use fast_image_resize::{
     FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer,
     images::{CroppedImage, Image, ImageRef},
@@ -139,7 +140,7 @@ impl Interpolation {
 /// Resizes a part of the image as if it were the whole image.
 pub(crate) fn resized(image: &RgbImage, part: Rect, size: Size, by: Interpolation) -> Result<RgbImage, VisionError> {
     let mut out = RgbImage::new(size.width, size.height);
-    resize_into(image.as_raw(), image.dimensions(), part, size, by, &mut out)?;
+    resize_into(image.as_raw(), image.dimensions(), part, size, by, out.as_mut())?;
     Ok(out)
 }
 
@@ -149,21 +150,23 @@ thread_local! {
 }
 
 /// Resizes a part of an image of interleaved RGB and of `width` x `height` pixels, as if the part were the whole image.
-pub(crate) fn resize_into(
-    pixels: &[u8],
+/// A value is a `u8` or a `u16`.
+pub(crate) fn resize_into<V: Pod>(
+    pixels: &[V],
     (width, height): (u32, u32),
     part: Rect,
     size: Size,
     by: Interpolation,
-    out: &mut [u8],
+    out: &mut [V],
 ) -> Result<(), VisionError> {
+    let kind = if size_of::<V>() == 1 { PixelType::U8x3 } else { PixelType::U16x3 };
     let failed = |error: &dyn std::fmt::Display| VisionError::Resize(error.to_string());
-    let whole = ImageRef::new(width, height, pixels, PixelType::U8x3);
+    let whole = ImageRef::new(width, height, bytemuck::cast_slice(pixels), kind);
     let whole = whole.map_err(|error| failed(&error))?;
     // The resizer's own crop box is not used, since it looks at the pixels around the box.
     let source = CroppedImage::new(&whole, part.left, part.top, part.width, part.height);
     let source = source.map_err(|error| failed(&error))?;
-    let mut target = Image::from_slice_u8(size.width, size.height, out, PixelType::U8x3);
+    let mut target = Image::from_slice_u8(size.width, size.height, bytemuck::cast_slice_mut(out), kind);
     let target = target.as_mut().map_err(|error| failed(error))?;
     let options = ResizeOptions::new().resize_alg(match by {
         Interpolation::Nearest => ResizeAlg::Nearest,

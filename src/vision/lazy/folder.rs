@@ -1,10 +1,7 @@
 //! A folder of images as a Burn dataset.
 
 use super::{folder_error::FolderError, image::Image};
-use crate::{
-    files,
-    vision::{decode::Limits, error::VisionError},
-};
+use crate::{files, vision::decode::Limits};
 use burn::data::dataset::{Dataset, DatasetError};
 use rand::{SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
 use std::{
@@ -189,8 +186,7 @@ impl Dataset<(Image, usize)> for ImageFolder {
     /// # Panics
     /// If `index >= len()`.
     fn get(&self, index: usize) -> Result<(Image, usize), DatasetError> {
-        let image = Image::open(self.path(index), &self.limits).map_err(DatasetError::new::<VisionError>)?;
-        Ok((image, self.files[index].1))
+        Ok((Image::open(self.path(index), &self.limits)?, self.files[index].1))
     }
 
     fn len(&self) -> usize {

@@ -1,6 +1,7 @@
 //! An image whose pixels are made when they are wanted.
 
 use super::{
+    deep::{cut_to_bytes, deep_pixels},
     paint::Paint,
     render::{self, Encoded},
     view::View,
@@ -13,7 +14,7 @@ use crate::vision::{
     parameters::Size,
     picture::{Picture, inside, sealed, within},
 };
-use ::image::RgbImage;
+use ::image::{DynamicImage, ImageBuffer, Rgb, RgbImage};
 use bytes::Bytes;
 use std::{fmt, path::Path, sync::Arc};
 
@@ -44,7 +45,8 @@ pub struct Image(Inner);
 
 #[derive(Clone)]
 enum Inner {
-    Pixels(RgbImage),
+    /// Pixels, and whether the file that they are of has 16 bits a value.
+    Pixels(RgbImage, bool),
     File(Encoded),
 }
 
@@ -77,14 +79,14 @@ impl Image {
     /// Width and height, in pixels, after all noted changes.
     pub fn dimensions(&self) -> (u32, u32) {
         match &self.0 {
-            Inner::Pixels(pixels) => pixels.dimensions(),
+            Inner::Pixels(pixels, _) => pixels.dimensions(),
             Inner::File(file) => file.view.dimensions(),
         }
     }
 
     /// Whether the image is decoded.
     pub fn is_decoded(&self) -> bool {
-        matches!(self.0, Inner::Pixels(_))
+        matches!(self.0, Inner::Pixels(..))
     }
 
     /// Returns the pixels. They are decoded in each call, if they are not there.
@@ -93,7 +95,7 @@ impl Image {
     /// If the file cannot be decoded.
     pub fn to_rgb(&self) -> Result<RgbImage, VisionError> {
         match &self.0 {
-            Inner::Pixels(pixels) => Ok(pixels.clone()),
+            Inner::Pixels(pixels, _) => Ok(pixels.clone()),
             Inner::File(file) => render::pixels(file),
         }
     }
@@ -104,15 +106,35 @@ impl Image {
     /// If the file cannot be decoded.
     pub fn into_rgb(self) -> Result<RgbImage, VisionError> {
         match self.0 {
-            Inner::Pixels(pixels) => Ok(pixels),
+            Inner::Pixels(pixels, _) => Ok(pixels),
             Inner::File(file) => render::pixels(&file),
+        }
+    }
+
+    /// Whether a value of the file has 16 bits.
+    pub(crate) fn is_deep(&self) -> bool {
+        match &self.0 {
+            Inner::Pixels(_, is_deep) => *is_deep,
+            Inner::File(file) => file.header.is_deep,
+        }
+    }
+
+    /// Returns the pixels with 16 bits a value. Those of a file of 8 bits become 257 times as large.
+    ///
+    /// # Errors
+    /// If the file cannot be decoded, or it is of 16 bits and a transform made 8 of them.
+    pub fn to_rgb16(&self) -> Result<ImageBuffer<Rgb<u16>, Vec<u16>>, VisionError> {
+        match &self.0 {
+            Inner::File(file) if file.header.is_deep => deep_pixels(file),
+            Inner::Pixels(_, true) => Err(cut_to_bytes("it was decoded")),
+            _ => Ok(DynamicImage::ImageRgb8(self.to_rgb()?).into_rgb16()),
         }
     }
 
     /// Writes the pixels as planes, red, green and blue: `value(channel, byte)` for each byte.
     pub(crate) fn write<T>(&self, value: impl Fn(usize, u8) -> T, row: &mut [T]) -> Result<(), VisionError> {
         match &self.0 {
-            Inner::Pixels(pixels) => {
+            Inner::Pixels(pixels, _) => {
                 let all = Rect::whole(pixels.dimensions());
                 write_planes(pixels, pixels.width(), all, Mirror::default(), value, row)
             }
@@ -128,7 +150,7 @@ impl Image {
 
     fn note(&mut self, note: impl FnOnce(&mut Encoded) -> bool) -> bool {
         match &mut self.0 {
-            Inner::Pixels(_) => false,
+            Inner::Pixels(..) => false,
             Inner::File(file) => note(file),
         }
     }
@@ -136,7 +158,7 @@ impl Image {
 
 impl From<RgbImage> for Image {
     fn from(pixels: RgbImage) -> Self {
-        Self(Inner::Pixels(pixels))
+        Self(Inner::Pixels(pixels, false))
     }
 }
 
@@ -144,7 +166,7 @@ impl fmt::Debug for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (width, height) = self.dimensions();
         let path: Option<&Arc<Path>> = match &self.0 {
-            Inner::Pixels(_) => None,
+            Inner::Pixels(..) => None,
             Inner::File(file) => file.path.as_ref(),
         };
         let state = if self.is_decoded() { "decoded" } else { "not decoded" };
@@ -188,14 +210,14 @@ impl Picture for Image {
 
     fn flip_horizontal(&mut self) {
         match &mut self.0 {
-            Inner::Pixels(pixels) => pixels.flip_horizontal(),
+            Inner::Pixels(pixels, _) => pixels.flip_horizontal(),
             Inner::File(file) => file.mirror(Mirror { across: true, down: false }),
         }
     }
 
     fn flip_vertical(&mut self) {
         match &mut self.0 {
-            Inner::Pixels(pixels) => pixels.flip_vertical(),
+            Inner::Pixels(pixels, _) => pixels.flip_vertical(),
             Inner::File(file) => file.mirror(Mirror { across: false, down: true }),
         }
     }
@@ -217,10 +239,10 @@ impl Picture for Image {
 
     fn pixels_mut(&mut self) -> Result<&mut RgbImage, VisionError> {
         if let Inner::File(file) = &self.0 {
-            self.0 = Inner::Pixels(render::pixels(file)?);
+            self.0 = Inner::Pixels(render::pixels(file)?, file.header.is_deep);
         }
         match &mut self.0 {
-            Inner::Pixels(pixels) => Ok(pixels),
+            Inner::Pixels(pixels, _) => Ok(pixels),
             Inner::File(_) => Err(VisionError::NoPixels), // decoded above
         }
     }

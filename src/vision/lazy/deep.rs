@@ -1,0 +1,51 @@
+//! Images of 16 bits a value, whose noted changes are made without cutting them to 8.
+
+use super::{
+    render::Encoded,
+    view::{Resized, View},
+};
+use crate::vision::{
+    decode::{Rgb16, decode_deep},
+    error::VisionError,
+    geometry::{Mirror, Rect, resize_into},
+};
+use image::imageops;
+
+/// Makes what is seen of a file of 16 bits.
+pub(crate) fn deep_pixels(file: &Encoded) -> Result<Rgb16, VisionError> {
+    if !file.paint.is_none() {
+        return Err(cut_to_bytes("its colours are changed, or a part is erased"));
+    }
+    let Encoded { bytes, header, limits, view: View { part, mirror, resized }, .. } = file;
+    let made = decode_deep(bytes, header.seen, limits).and_then(|whole| {
+        let part = seen(&whole, *part, *mirror);
+        let Some(Resized { size, by, window, mirror }) = *resized else { return Ok(part) };
+        let mut out = Rgb16::new(size.width, size.height);
+        resize_into::<u16>(&part, part.dimensions(), Rect::whole(part.dimensions()), size, by, &mut out)?;
+        Ok(seen(&out, window, mirror))
+    });
+    made.map_err(|error| match &file.path {
+        Some(path) => error.of_file(path),
+        None => error,
+    })
+}
+
+fn seen(pixels: &Rgb16, part: Rect, mirror: Mirror) -> Rgb16 {
+    let mut out = imageops::crop_imm(pixels, part.left, part.top, part.width, part.height).to_image();
+    if mirror.across {
+        imageops::flip_horizontal_in_place(&mut out);
+    }
+    if mirror.down {
+        imageops::flip_vertical_in_place(&mut out);
+    }
+    out
+}
+
+/// A change that is made of bytes was asked for.
+pub(super) fn cut_to_bytes(change: &str) -> VisionError {
+    VisionError::Part {
+        part: "image",
+        problem: format!("is of 16 bits, which its field keeps, and a transform needs bytes: {change}"),
+        cure: "leave such a transform out, read the file as a `Mask`, or give the field the dtype U8",
+    }
+}
