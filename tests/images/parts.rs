@@ -1,6 +1,7 @@
 //! Samples of several parts: masks, boxes and points move with their image.
 
 mod iou_crop;
+mod kinds;
 mod numbers;
 mod places;
 mod refused;

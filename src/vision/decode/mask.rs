@@ -7,7 +7,7 @@ use super::{
 };
 use crate::vision::error::VisionError;
 use image::{
-    ColorType, DynamicImage, ImageBuffer, ImageDecoder, ImageError, ImageFormat, Luma,
+    DynamicImage, ExtendedColorType, ImageBuffer, ImageDecoder, ImageError, ImageFormat, Luma,
     error::{DecodingError, ImageFormatHint},
 };
 use png::{BitDepth, ColorType as PngColour};
@@ -28,8 +28,9 @@ pub(crate) fn mask_size(bytes: &[u8], limits: &Limits) -> Result<(u32, u32), Vis
         let stored = decoder.dimensions();
         match format {
             ImageFormat::Png => drop(indexed(bytes, limits)?),
-            _ if matches!(decoder.color_type(), ColorType::L8 | ColorType::L16) => {}
-            _ => return Err(colours(format!("{:?}", decoder.color_type()))),
+            // Fewer bits would be scaled.
+            _ if matches!(decoder.original_color_type(), ExtendedColorType::L8 | ExtendedColorType::L16) => {}
+            _ => return Err(colours(format!("{:?}", decoder.original_color_type()))),
         }
         Ok(seen(orientation, stored))
     })
@@ -139,6 +140,69 @@ mod tests {
                 let read = numbers(&file, &Limits::default()).unwrap();
                 assert_eq!(read.as_raw(), expected, "{colour:?} {depth:?}");
             }
+        }
+    }
+
+    /// A file whose lines come in the seven passes of Adam7, packed to bits.
+    fn interlaced(depth: u32, (width, height): (usize, usize), number: impl Fn(usize, usize) -> u16) -> Vec<u8> {
+        let mut lines = Vec::new();
+        // The first column and row of each pass, and the steps to the next.
+        let passes = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)];
+        for (left, top, across, down) in passes {
+            for y in (top..height).step_by(down).filter(|_| left < width) {
+                let bits: String = (left..width)
+                    .step_by(across)
+                    .map(|x| format!("{:0n$b}", number(x, y), n = depth as usize))
+                    .collect();
+                lines.push(0); // no filter
+                lines.extend(bits.as_bytes().chunks(8).map(|eight| {
+                    let digit = |at: usize| if eight.get(at) == Some(&b'1') { 0x80_u8 >> at } else { 0 };
+                    (0..8).map(digit).sum::<u8>()
+                }));
+            }
+        }
+        let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut packed, &lines).unwrap();
+        let mut head = [width as u32, height as u32].map(u32::to_be_bytes).concat();
+        head.extend([depth as u8, 0, 0, 0, 1]);
+        let chunk = |kind: &[u8; 4], data: &[u8]| {
+            let body = [kind, data].concat();
+            let mut crc = flate2::Crc::new();
+            crc.update(&body);
+            [&(data.len() as u32).to_be_bytes()[..], &body, &crc.sum().to_be_bytes()].concat()
+        };
+        let data = packed.finish().unwrap();
+        [&b"\x89PNG\r\n\x1a\n"[..], &chunk(b"IHDR", &head), &chunk(b"IDAT", &data), &chunk(b"IEND", &[])].concat()
+    }
+
+    #[test]
+    fn interlaced_numbers_are_as_they_are_in_the_file() {
+        for depth in [1, 2, 4, 8, 16] {
+            for size in [(1, 1), (3, 2), (5, 7), (19, 11)] {
+                let number = |x: usize, y: usize| (x * 7919 + y * 5557) as u16 >> (16 - depth);
+                let read = numbers(&interlaced(depth, size, number), &Limits::default()).unwrap();
+                assert_eq!(read.dimensions(), (size.0 as u32, size.1 as u32));
+                for (x, y, got) in read.enumerate_pixels() {
+                    assert_eq!(got.0[0], number(x as usize, y as usize), "{depth} bits, {size:?}: {x} {y}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn clear_colours_of_a_palette_and_a_clear_grey_are_numbers_too() {
+        for (colour, clear) in [(PngColour::Indexed, &[0, 128, 255][..]), (PngColour::Grayscale, &[0, 2])] {
+            let mut file = Vec::new();
+            let mut encoder = png::Encoder::new(&mut file, 5, 1);
+            encoder.set_color(colour);
+            encoder.set_depth(BitDepth::Two);
+            if colour == PngColour::Indexed {
+                encoder.set_palette([[7, 8, 9]; 4].as_flattened().to_vec());
+            }
+            encoder.set_trns(clear.to_vec());
+            encoder.write_header().unwrap().write_image_data(&[0b0001_1011, 0b0100_0000]).unwrap();
+            let read = numbers(&file, &Limits::default()).unwrap();
+            assert_eq!(read.as_raw()[..], [0, 1, 2, 3, 1], "{colour:?}");
         }
     }
 

@@ -1,0 +1,188 @@
+//! Masks, boxes and points of every kind of file and size, through every change of shape.
+
+use super::{png, red, rng, shapes};
+use crate::{exif::exif, hostile_files::png_chunk, vision::golden::photo};
+use burn_pinned::{
+    Augment, BoxError,
+    augment::{OneOf, RandomApply, RandomOrder, Views},
+    vision::*,
+};
+use image::{DynamicImage, ImageBuffer, Luma, RgbImage};
+use rand::RngExt;
+
+/// A PNG that says how it is turned.
+fn turned(image: impl Into<DynamicImage>, orientation: u8) -> Vec<u8> {
+    let file = png(image);
+    [&file[..33], &png_chunk(b"eXIf", &exif(orientation)), &file[33..]].concat()
+}
+
+/// Checks that a mask has the numbers that its image has as red.
+#[track_caller]
+fn agree(image: Image, mask: &Mask, what: &str) {
+    let (image, mask) = (red(&image.into_rgb().unwrap()), mask.to_numbers().unwrap());
+    assert_eq!(image.dimensions(), mask.dimensions(), "{what}");
+    assert!(image.iter().zip(mask.iter()).all(|(red, number)| u16::from(*red) == *number), "{what}");
+}
+
+fn files(picture: &RgbImage, orientation: u8) -> (Image, Mask) {
+    let (image, mask) = (turned(picture.clone(), orientation), turned(red(picture), orientation));
+    let limits = Limits::default();
+    (Image::from_bytes(image, &limits).unwrap(), Mask::from_bytes(mask, &limits).unwrap())
+}
+
+#[test]
+fn a_mask_is_turned_as_its_exif_says_and_then_moves() {
+    let picture = photo(97, 71);
+    for orientation in 1..=8 {
+        let (image, mask) = files(&picture, orientation);
+        assert_eq!(mask.dimensions(), if orientation < 5 { (97, 71) } else { (71, 97) });
+        agree(image, &mask, "as it is");
+        for (name, augment) in shapes::<(Image, Mask)>() {
+            for nth in 0..4 {
+                let (image, mask) = augment.apply(files(&picture, orientation), &mut rng(nth)).unwrap();
+                agree(image, &mask, &format!("{name}, {nth}, orientation {orientation}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_image_that_is_turned_and_a_mask_that_is_not_are_refused() {
+    let (image, _) = files(&photo(61, 43), 6);
+    let (_, mask) = files(&photo(61, 43), 1);
+    let error = RandomHorizontalFlip::default().apply((image, mask), &mut rng(0)).unwrap_err().to_string();
+    assert!(error.contains("is of 61 x 43 pixels, and its image of 43 x 61") && error.contains("EXIF"), "{error}");
+}
+
+#[test]
+fn a_mask_of_one_pixel_moves() {
+    for size in [(1, 1), (1, 41), (41, 1)] {
+        // The crop of the middle fills with black.
+        for (name, augment) in shapes::<(Image, Mask)>().into_iter().filter(|(name, _)| *name != "crop") {
+            for nth in 0..20 {
+                let (image, mask) = augment.apply(files(&photo(size.0, size.1), 1), &mut rng(nth)).unwrap();
+                agree(image, &mask, &format!("{name}, {nth}, {size:?}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn sixteen_bits_are_moved_as_they_are() -> Result<(), BoxError> {
+    let number = |x: u32, y: u32| (x * 7919 + y * 104_729) as u16;
+    let numbers = ImageBuffer::from_fn(500, 376, |x, y| Luma([number(x, y)]));
+    let mask = Mask::from_bytes(png(numbers), &Limits::default())?;
+    let changes = (RandomHorizontalFlip::new(1.0)?, CenterCrop::new([100, 200])?, RandomVerticalFlip::new(1.0)?);
+    let (_, mask) = changes.apply((RgbImage::new(500, 376), mask), &mut rng(0))?;
+    let (left, above) = (150, 138);
+    for (x, y, got) in mask.to_numbers()?.enumerate_pixels() {
+        let (x, y) = (499 - (left + x), above + (99 - y));
+        assert_eq!(got.0[0], number(x, y), "{x} {y}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_mask_of_a_format_of_colours_says_what_to_do() {
+    for format in [image::ImageFormat::Gif, image::ImageFormat::WebP] {
+        let mut file = std::io::Cursor::new(Vec::new());
+        DynamicImage::from(photo(9, 7)).write_to(&mut file, format).unwrap();
+        let error = Mask::from_bytes(file.into_inner(), &Limits::default()).unwrap_err().to_string();
+        assert!(
+            error.contains("the mask of a sample has the colours") && error.contains("as PNG"),
+            "{format:?}: {error}"
+        );
+    }
+}
+
+#[test]
+fn combinations_of_transforms_move_all_parts() -> Result<(), BoxError> {
+    let nearest = || RandomResizedCrop::new(30).map(|crop| crop.interpolation(Interpolation::Nearest));
+    let flip = RandomHorizontalFlip::default();
+    let turn = RandomRotation::new(40.0)?.fill([255; 3]);
+    let picture = photo(61, 43);
+    let some = RandomApply::new(0.5, (turn, flip))?;
+    let one = OneOf::new(nearest()?).or(turn).or(RandomVerticalFlip::new(1.0)?).or(ColorJitter::new());
+    let all = RandomOrder::new(nearest()?).and(flip).and(turn);
+    let views = Views::new(3, (nearest()?, flip))?;
+    for nth in 0..40 {
+        let (image, mask) = some.apply(files(&picture, 1), &mut rng(nth))?;
+        agree(image, &mask, "RandomApply");
+        let (image, mask) = one.apply(files(&picture, 1), &mut rng(nth))?;
+        agree(image, &mask, "OneOf");
+        let (image, mask) = all.apply(files(&picture, 1), &mut rng(nth))?;
+        agree(image, &mask, "RandomOrder");
+        let made = views.apply(vec![files(&picture, 1)], &mut rng(nth))?;
+        assert_eq!(made.len(), 3);
+        let numbers: Vec<_> = made.iter().map(|(_, mask)| mask.to_numbers()).collect::<Result<_, _>>()?;
+        assert!(numbers[0] != numbers[1] || numbers[1] != numbers[2], "views differ");
+        made.into_iter().for_each(|(image, mask)| agree(image, &mask, "Views"));
+    }
+    Ok(())
+}
+
+#[test]
+fn boxes_are_within_their_image_and_points_stay() {
+    let (width, height) = (61.0, 43.0);
+    for (name, augment) in shapes::<(RgbImage, Boxes, Points)>() {
+        for nth in 0..60 {
+            let mut places = rng(7000 + nth);
+            let edge = |rng: &mut burn_pinned::KeyedRng, most: f32| {
+                // Some edges are those of the image.
+                [0.0, most, rng.random_range(0.0..=most)][rng.random_range(0..3)]
+            };
+            let boxes: Vec<[f32; 4]> = (0..places.random_range(0..5))
+                .map(|_| {
+                    let [a, b] = [0; 2].map(|_| edge(&mut places, width));
+                    let [c, d] = [0; 2].map(|_| edge(&mut places, height));
+                    [a.min(b), c.min(d), a.max(b), c.max(d)]
+                })
+                .collect();
+            let least = if nth % 2 == 0 { 0.0 } else { 9.0 };
+            let labels: Vec<i32> = (0..boxes.len() as i32).collect();
+            let given = Boxes::new(boxes.clone(), labels, BoxFormat::Xyxy).unwrap().least_area(least);
+            let points = Points::new([[0.0, 0.0], [width, height], [width - 1.0, 0.0]]).unwrap();
+            let sample = (photo(61, 43), given, points);
+            let (image, boxes, points) = augment.apply(sample, &mut rng(nth)).unwrap();
+            let (width, height) = (image.width() as f32, image.height() as f32);
+            for [left, top, right, bottom] in boxes.xyxy() {
+                let within = 0.0 <= *left && left <= right && *right <= width;
+                assert!(within && 0.0 <= *top && top <= bottom && *bottom <= height, "{name}, {nth}: {boxes:?}");
+                // Where no flip was drawn, nothing has changed.
+                let is_large = (right - left) * (bottom - top) >= least;
+                assert!(is_large || name == "flips", "{name}, {nth}: {boxes:?}");
+            }
+            assert_eq!(boxes.labels().len(), boxes.len());
+            assert!(boxes.labels().is_sorted_by(|a, b| a < b), "{name}, {nth}: {boxes:?}");
+            assert!(points.xy().len() == 3 && points.xy().as_flattened().iter().all(|place| place.is_finite()));
+        }
+    }
+}
+
+#[test]
+fn two_flips_give_back_what_was_there() -> Result<(), BoxError> {
+    let twice = (RandomHorizontalFlip::new(1.0)?, RandomVerticalFlip::new(1.0)?);
+    let twice = (twice, twice);
+    let boxes = Boxes::new([[0.0, 0.0, 61.0, 43.0], [3.0, 4.0, 9.0, 11.0]], [1, 2], BoxFormat::Xyxy)?;
+    let points = Points::new([[0.0, 43.0], [60.0, 0.0], [-5.0, 99.0]])?;
+    let (_, changed, moved) = twice.apply((photo(61, 43), boxes.clone(), points.clone()), &mut rng(0))?;
+    assert_eq!((changed, moved), (boxes, points));
+    Ok(())
+}
+
+#[test]
+fn no_boxes_and_boxes_of_no_area_are_no_faults() -> Result<(), BoxError> {
+    let changes = || (RandomIoUCrop::new(), RandomHorizontalFlip::default(), Resize::exact(30).unwrap());
+    for nth in 0..40 {
+        let (image, boxes) = changes().apply((photo(61, 43), Boxes::default()), &mut rng(nth))?;
+        assert_eq!((image.dimensions(), boxes.len()), ((30, 30), 0));
+        let flat = [[5.0, 5.0, 5.0, 20.0], [8.0, 8.0, 8.0, 8.0]];
+        let (_, boxes) = changes().apply((photo(61, 43), Boxes::new(flat, [1, 2], BoxFormat::Xyxy)?), &mut rng(nth))?;
+        assert!(boxes.is_empty() && boxes.labels().is_empty());
+    }
+    // With a least area of 0 they stay where they are seen.
+    let line = Boxes::new([[5.0, 5.0, 5.0, 20.0]], [1], BoxFormat::Xyxy)?.least_area(0.0);
+    let (_, boxes) = RandomHorizontalFlip::new(1.0)?.apply((photo(61, 43), line), &mut rng(0))?;
+    assert_eq!(boxes.xyxy(), [[56.0, 5.0, 56.0, 20.0]]);
+    Ok(())
+}
