@@ -159,8 +159,11 @@ fn switch_on(feature: Option<&str>) -> String {
 }
 
 impl VisionError {
-    /// Adds the path of the file to the error.
-    pub(crate) fn of_file(self, path: &Path) -> Self {
-        Self::File { path: path.into(), source: Box::new(self) }
+    /// Adds the path of the file to the error, if there is one.
+    pub(crate) fn of_file<'a>(self, path: impl Into<Option<&'a Path>>) -> Self {
+        match path.into() {
+            Some(path) => Self::File { path: path.into(), source: Box::new(self) },
+            None => self,
+        }
     }
 }

@@ -5,10 +5,11 @@ use burn::data::dataset::Dataset;
 use burn_pinned::{
     Augment, KeyedRng,
     data::{ImageLimits, Rows},
-    vision::{Image, ImageFolder, Limits, RandomHorizontalFlip, RandomResizedCrop},
+    vision::{Image, ImageFolder, Interpolation, Limits, Mask, RandomHorizontalFlip, RandomResizedCrop},
 };
+use image::{DynamicImage, GrayImage, ImageFormat, Luma};
 use jpeg_encoder::{ColorType, Encoder};
-use std::fs;
+use std::{fs, io::Cursor, path::Path};
 
 /// A picture that no other index has.
 fn picture(index: usize) -> Vec<u8> {
@@ -18,23 +19,31 @@ fn picture(index: usize) -> Vec<u8> {
     file
 }
 
-#[test]
-fn a_tar_gives_the_samples_of_the_folder() {
-    let root = tempfile::tempdir().unwrap();
-    let (folder, path) = (root.path().join("folder"), root.path().join("pictures.tar"));
-    let mut tar = tar::Builder::new(fs::File::create(&path).unwrap());
-    for index in 0..12 {
-        let (class, file) = (index / 4, picture(index));
-        let place = folder.join(["bird", "cat", "dog"][class]);
-        fs::create_dir_all(&place).unwrap();
-        fs::write(place.join(format!("{index:02}.jpg")), &file).unwrap();
-        for (end, bytes) in [("jpg", file), ("cls", class.to_string().into_bytes())] {
+/// Writes samples of two files each.
+fn tar_of(path: &Path, samples: impl Iterator<Item = [(&'static str, Vec<u8>); 2]>) {
+    let mut tar = tar::Builder::new(fs::File::create(path).unwrap());
+    for (index, files) in samples.enumerate() {
+        for (end, bytes) in files {
             let mut header = tar::Header::new_ustar();
             header.set_size(bytes.len() as u64);
             tar.append_data(&mut header, format!("{index:02}.{end}"), &*bytes).unwrap();
         }
     }
     tar.finish().unwrap();
+}
+
+#[test]
+fn a_tar_gives_the_samples_of_the_folder() {
+    let root = tempfile::tempdir().unwrap();
+    let (folder, path) = (root.path().join("folder"), root.path().join("pictures.tar"));
+    let pictures = (0..12).map(|index| {
+        let (class, file) = (index / 4, picture(index));
+        let place = folder.join(["bird", "cat", "dog"][class]);
+        fs::create_dir_all(&place).unwrap();
+        fs::write(place.join(format!("{index:02}.jpg")), &file).unwrap();
+        [("jpg", file), ("cls", class.to_string().into_bytes())]
+    });
+    tar_of(&path, pictures);
     let folder = ImageFolder::open(folder).unwrap();
     let open = || Rows::<(Image, usize)>::tar(&path).columns(["jpg", "cls"]);
     let rows = open().open().unwrap();
@@ -87,4 +96,55 @@ fn the_path_beside_an_image_is_not_read() {
         }
     }
     assert!(images > others && images > 0, "{images} images, {others} others");
+}
+
+fn png(image: GrayImage) -> Vec<u8> {
+    let mut file = Cursor::new(Vec::new());
+    DynamicImage::from(image).write_to(&mut file, ImageFormat::Png).unwrap();
+    file.into_inner()
+}
+
+#[test]
+fn masks_of_a_tar_move_with_their_images() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("streets.tar");
+    let grey = |index: usize| GrayImage::from_fn(32, 24, |x, y| Luma([(x * 7 + y * 3) as u8 ^ index as u8]));
+    tar_of(&path, (0..6).map(|index| [("image.png", png(grey(index))), ("mask.png", png(grey(index)))]));
+    let rows = Rows::<(Image, Mask)>::tar(&path).columns(["image.png", "mask.png"]).open().unwrap();
+    let crop = RandomResizedCrop::new(8).unwrap().interpolation(Interpolation::Nearest);
+    for index in 0..6 {
+        let rng = &mut KeyedRng::for_order(5, index);
+        let (image, mask) = (crop, RandomHorizontalFlip::default()).apply(rows.get(index).unwrap(), rng).unwrap();
+        let (image, mask) = (image.into_rgb().unwrap(), mask.to_numbers().unwrap());
+        assert!(image.pixels().zip(mask.iter()).all(|(pixel, number)| u16::from(pixel.0[0]) == *number), "{index}");
+    }
+}
+
+#[test]
+fn a_mask_of_a_row_that_is_none_names_its_key_and_the_cure() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("streets.tar");
+    let mask = png(GrayImage::new(32, 24));
+    tar_of(
+        &path,
+        (0..4).map(|index| [("jpg", picture(index)), ("mask", if index == 2 { picture(index) } else { mask.clone() })]),
+    );
+    let rows = Rows::<(Image, Mask)>::tar(&path).columns(["jpg", "mask"]).open().unwrap();
+    assert!([0, 1, 3].into_iter().all(|at| rows.get(at).unwrap().1.dimensions() == (32, 24)));
+    let error = rows.get(2).unwrap_err().to_string();
+    assert!(error.contains("02") && error.contains("column `mask`"), "{error}");
+    assert!(error.contains("is a JPEG") && error.contains("store it as PNG"), "{error}");
+}
+
+#[test]
+fn the_bytes_of_a_struct_are_a_mask() {
+    let file = golden("mnist/first.parquet");
+    let images = Rows::<(Image,)>::parquet(&file).columns(["image"]).open().unwrap();
+    let masks = Rows::<(Mask,)>::parquet(&file).columns(["image"]).open().unwrap();
+    for index in 0..20 {
+        let (image, mask) = (images.get(index).unwrap().0.to_rgb().unwrap(), masks.get(index).unwrap().0);
+        let numbers = mask.to_numbers().unwrap();
+        assert_eq!(numbers.dimensions(), image.dimensions());
+        assert!(image.pixels().zip(numbers.iter()).all(|(pixel, number)| u16::from(pixel.0[0]) == *number));
+    }
 }

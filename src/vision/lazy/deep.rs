@@ -24,10 +24,7 @@ pub(crate) fn deep_pixels(file: &Encoded) -> Result<Rgb16, VisionError> {
         resize_into::<u16>(&part, part.dimensions(), Rect::whole(part.dimensions()), size, by, &mut out)?;
         Ok(seen(&out, window, mirror))
     });
-    made.map_err(|error| match &file.path {
-        Some(path) => error.of_file(path),
-        None => error,
-    })
+    made.map_err(|error| error.of_file(file.path.as_deref()))
 }
 
 fn seen(pixels: &Rgb16, part: Rect, mirror: Mirror) -> Rgb16 {

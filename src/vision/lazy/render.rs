@@ -136,10 +136,7 @@ fn render<T>(file: &Encoded, then: impl FnOnce(Rendered<'_>) -> Result<T, Vision
                 *buffer = Vec::new();
             }
         }
-        done.map_err(|error| match &file.path {
-            Some(path) => error.of_file(path),
-            None => error,
-        })
+        done.map_err(|error| error.of_file(file.path.as_deref()))
     })
 }
 

@@ -28,8 +28,8 @@ use std::{fmt, path::Path, sync::Arc};
 /// ```
 ///
 /// The numbers are those of the file: the indices of a palette, or grey of 1 to 16 bits, unscaled. Colours are refused, and
-/// so are JPEGs, whose numbers are not those that were drawn. PNG is read, and grey TIFF or BMP if the program switches on
-/// the feature `tiff` or `bmp` of the crate `image`. EXIF turns a mask as it turns an image.
+/// so are JPEGs, whose numbers are not those that were drawn. PNG is read, and grey TIFF of 8 or 16 bits if the program
+/// switches on the feature `tiff` of the crate `image`. EXIF turns a mask as it turns an image.
 ///
 /// As an [`Image`](super::super::Image), a mask of a file is decoded late, and notes crops, flips and a resize. Each
 /// pixel gets the number of the pixel that lies under its middle: torchvision's `NEAREST_EXACT`
@@ -104,11 +104,7 @@ impl Mask {
         let numbers = match &self.source {
             Source::Numbers(numbers) => numbers,
             Source::File { bytes, limits, path } => {
-                let read = numbers(bytes, limits).map_err(|error| match path {
-                    Some(path) => error.of_file(path),
-                    None => error,
-                });
-                decoded = read?;
+                decoded = numbers(bytes, limits).map_err(|error| error.of_file(path.as_deref()))?;
                 &decoded
             }
         };
@@ -144,11 +140,16 @@ impl Mask {
         if own == size {
             return Ok(());
         }
-        Err(VisionError::Part {
+        let path = match &self.source {
+            Source::File { path, .. } => path.as_deref(),
+            Source::Numbers(_) => None,
+        };
+        let error = VisionError::Part {
             part: "mask",
             problem: format!("is of {} x {} pixels, and its image of {} x {}", own.0, own.1, size.0, size.1),
             cure: "give each image the mask that was drawn for it, at its size and turned as its EXIF says",
-        })
+        };
+        Err(error.of_file(path))
     }
 
     pub(super) fn follow(

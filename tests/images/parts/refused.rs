@@ -2,7 +2,11 @@
 
 use super::{png, red, rng};
 use crate::vision::{golden::photo, lazy::jpeg};
-use burn_pinned::{Augment, vision::*};
+use burn::{
+    data::{dataloader::DataLoader, dataset::InMemDataset},
+    tensor::{DType, Device},
+};
+use burn_pinned::{Augment, BoxError, Field, PinnedDataLoaderBuilder, collate, vision::*};
 use image::{GrayImage, RgbImage};
 use jpeg_encoder::SamplingFactor;
 
@@ -26,6 +30,27 @@ fn a_mask_of_another_size_is_refused() {
     let (name, text) = part(RandomHorizontalFlip::default().apply(sample, &mut rng(0)));
     assert_eq!(name, "mask");
     assert!(text.contains("is of 48 x 64 pixels, and its image of 64 x 48"), "{text}");
+}
+
+#[test]
+fn a_mask_of_another_size_is_named_by_its_file_and_its_sample() -> Result<(), BoxError> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("street.png");
+    std::fs::write(&path, png(GrayImage::new(48, 64)))?;
+    let masks = [Mask::from(GrayImage::new(64, 48)), Mask::open(&path, &Limits::default())?];
+    let samples = masks.map(|mask| (Image::from(RgbImage::new(64, 48)), mask)).to_vec();
+    let batches = collate(
+        [Field::new("mask", DType::U8, [48, 64])],
+        |(_, mask): &(Image, Mask), row| Ok(row.mask("mask", mask)?),
+        |mut batch| Ok(batch.take_int::<3>("mask")?),
+    );
+    let builder = PinnedDataLoaderBuilder::new(batches).batch_size(1).set_device(Device::flex());
+    let loader = builder.augment(RandomHorizontalFlip::default()).build(InMemDataset::new(samples))?;
+    let error = loader.iter().find_map(Result::err).ok_or("no error")?.to_string();
+    for words in ["sample 1", "street.png", "the mask of a sample is of 48 x 64", "turned as its EXIF says"] {
+        assert!(error.contains(words), "{words}: {error}");
+    }
+    Ok(())
 }
 
 #[test]
