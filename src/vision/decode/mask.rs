@@ -58,7 +58,8 @@ pub(crate) fn numbers(bytes: &[u8], limits: &Limits) -> Result<Numbers, VisionEr
     })
 }
 
-/// Opens a PNG of one channel, by the crate png: the crate image makes colours of a palette, and scales grey of few bits.
+/// Opens a PNG of one channel, by the crate png: the crate image makes colours of a palette, and scales grey of few
+/// bits.
 fn indexed<'a>(bytes: &'a [u8], limits: &Limits) -> Result<png::Reader<Cursor<&'a [u8]>>, VisionError> {
     let bytes_limit = usize::try_from(limits.bytes).unwrap_or(usize::MAX);
     let reader = png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: bytes_limit });
@@ -82,6 +83,7 @@ fn stored(bytes: &[u8], limits: &Limits) -> Result<Numbers, VisionError> {
             BitDepth::Sixteen => {
                 numbers.extend(line.as_chunks().0.iter().map(|bytes| u16::from_be_bytes(*bytes)).take(width));
             }
+            BitDepth::Eight => numbers.extend(line.iter().map(|byte| u16::from(*byte)).take(width)),
             depth => {
                 let bits = depth as usize;
                 let number = |at: usize| line[at * bits / 8] >> (8 - bits - at * bits % 8) & (0xFF >> (8 - bits));
