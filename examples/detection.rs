@@ -1,5 +1,5 @@
-//! Detection: a small network finds boxes around discs and squares, which are drawn. Crops, flips and resizes move images
-//! and boxes alike. It prints the mean average precision at an IoU of 0.5.
+//! Detection: a small network finds boxes around discs and squares, which are drawn. Crops, flips and resizes move
+//! images and boxes alike. It prints the mean average precision at an IoU of 0.5.
 //!
 //!     cargo run --release --example detection [epochs, 12 by default] [pictures, 2,048 by default]
 

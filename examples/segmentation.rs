@@ -1,5 +1,5 @@
-//! Segmentation: a small network names the class of every pixel. Discs and squares are drawn, with their masks; crops and flips
-//! move both alike. It prints the IoU of each class.
+//! Segmentation: a small network names the class of every pixel. Discs and squares are drawn, with their masks; crops
+//! and flips move both alike. It prints the IoU of each class.
 //!
 //!     cargo run --release --example segmentation [epochs, 6 by default] [pictures, 1,024 by default]
 

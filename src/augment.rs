@@ -1,7 +1,7 @@
 //! Random changes to single samples. Workers make them between `Dataset::get` and the collate. [`Augment`] is the trait
-//! of all such changes. A closure `Fn(I, &mut KeyedRng) -> I` has this trait. A tuple makes several changes
-//! in order, [`RandomApply`] makes one with a probability, [`OneOf`] makes one of several, and [`RandomOrder`] makes all in
-//! any order. [`Views`] makes several samples of one. Those for images are in the module `vision`.
+//! of all such changes. A closure `Fn(I, &mut KeyedRng) -> I` has this trait. A tuple makes several changes in order,
+//! [`RandomApply`] makes one with a probability, [`OneOf`] makes one of several, and [`RandomOrder`] makes all in any
+//! order. [`Views`] makes several samples of one. Those for images are in the module `vision`.
 
 use crate::{
     fault::{BoxError, Error},
@@ -267,8 +267,8 @@ impl<I> Clone for RandomOrder<I> {
     }
 }
 
-/// Makes several samples of one, each changed by itself: two crops of an image, for contrastive learning. It takes a list of
-/// one sample, which [`Single`] makes of each sample of a data set.
+/// Makes several samples of one, each changed by itself: two crops of an image, for contrastive learning. It takes a
+/// list of one sample, which [`Single`] makes of each sample of a data set.
 ///
 /// ```
 /// use burn_pinned::{augment::Views, Augment, KeyedRng};

@@ -5,7 +5,8 @@ use crate::vision::{Mask, VisionError};
 use burn::tensor::{DType, Element};
 
 impl RowMut<'_> {
-    /// Writes a [`Mask`] into a field of `[height, width]` or `[1, height, width]`: the numbers of its pixels, unscaled.
+    /// Writes a [`Mask`] into a field of `[height, width]` or `[1, height, width]`: the numbers of its pixels,
+    /// unscaled.
     ///
     /// ```no_run
     /// use burn::{prelude::*, tensor::DType};
@@ -28,12 +29,12 @@ impl RowMut<'_> {
     /// }
     /// ```
     ///
-    /// A field of U8 takes numbers to 255, and one of U16, I32, I64 or F32 takes all: depths of 16 bits, for example. Masks of
-    /// different sizes go into a [`Field::padded_2d`](crate::Field::padded_2d).
+    /// A field of U8 takes numbers to 255, and one of U16, I32, I64 or F32 takes all: depths of 16 bits, for example.
+    /// Masks of different sizes go into a [`Field::padded_2d`](crate::Field::padded_2d).
     ///
     /// # Errors
-    /// If the layout has no such field, the mask has another size, a number does not fit the dtype, or the dtype is none
-    /// of these.
+    /// If the layout has no such field, the mask has another size, a number does not fit the dtype, or the dtype is
+    /// none of these.
     pub fn mask(&mut self, name: &str, mask: &Mask) -> Result<(), VisionError> {
         let (_, field) = self.find(name)?;
         let (width, height) = mask.dimensions();

@@ -9,9 +9,9 @@ use burn::tensor::DType;
 use std::borrow::Cow;
 
 impl Field {
-    /// Makes a field of images. Every row has the shape `[3, height, width]`: red, green, blue; or `[1, height, width]`:
-    /// grey, of colours as by Pillow's `convert("L")`. It is written by `RowMut::image`, needs the feature `vision`, and
-    /// holds bytes (`DType::U8`) unless [`with_dtype`](Self::with_dtype) says otherwise.
+    /// Makes a field of images. Every row has the shape `[3, height, width]`: red, green, blue; or `[1, height,
+    /// width]`: grey, of colours as by Pillow's `convert("L")`. It is written by `RowMut::image`, needs the feature
+    /// `vision`, and holds bytes (`DType::U8`) unless [`with_dtype`](Self::with_dtype) says otherwise.
     ///
     /// ```
     /// use burn::tensor::DType;
@@ -37,9 +37,9 @@ impl Field {
     /// Sets the dtype of an image field: `U8` (bytes), `F32`, `F16` or `BF16` (`byte / 255`), or `U16` (`257 * byte`).
     /// Default: `U8`.
     ///
-    /// Of a file of 16 bits a value, as PNGs and TIFFs may be, `U16` has the values as they are, and so have floats of one
-    /// channel (`value / 65535`). Such images are made on the workers. Transforms that are only noted keep the 16 bits;
-    /// after others `RowMut::image` is an error.
+    /// Of a file of 16 bits a value, as PNGs and TIFFs may be, `U16` has the values as they are, and so have floats of
+    /// one channel (`value / 65535`). Such images are made on the workers. Transforms that are only noted keep the 16
+    /// bits; after others `RowMut::image` is an error.
     pub fn with_dtype(mut self, dtype: DType) -> Self {
         self.dtype = dtype;
         self

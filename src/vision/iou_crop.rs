@@ -27,8 +27,8 @@ use rand::{RngExt, seq::IndexedRandom};
 ///
 /// It works as torchvision's `RandomIoUCrop` with `SanitizeBoundingBoxes` after it (and Liu et al., "SSD: Single Shot
 /// MultiBox Detector", 2015). The overlap is the area that the part and a box share, over the area that they cover. Its
-/// least value is drawn from a list. After 40 parts that overlap too little, another value is drawn. For a value of 1 the
-/// sample stays as it is, and so it does if 1,000 values were drawn in vain.
+/// least value is drawn from a list. After 40 parts that overlap too little, another value is drawn. For a value of 1
+/// the sample stays as it is, and so it does if 1,000 values were drawn in vain.
 #[derive(Debug, Clone)]
 pub struct RandomIoUCrop {
     scale: Interval,
@@ -66,7 +66,8 @@ impl RandomIoUCrop {
         Ok(self)
     }
 
-    /// Sets the list of least overlaps, from 0 up. 1 leaves the sample as it is. Default: 0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.
+    /// Sets the list of least overlaps, from 0 up. 1 leaves the sample as it is. Default: 0, 0.1, 0.3, 0.5, 0.7, 0.9,
+    /// 1.
     ///
     /// # Errors
     /// If there are none, or one is negative or no number.
@@ -85,8 +86,8 @@ impl RandomIoUCrop {
         self
     }
 
-    /// Draws the part to cut from an image of `width` x `height` with boxes of left, top, right, bottom. `None` leaves the
-    /// image as it is.
+    /// Draws the part to cut from an image of `width` x `height` with boxes of left, top, right, bottom. `None` leaves
+    /// the image as it is.
     pub fn draw(&self, width: u32, height: u32, xyxy: &[[f32; 4]], rng: &mut KeyedRng) -> Option<CropBox> {
         const ROUNDS: usize = 1_000;
         for _ in 0..ROUNDS {

@@ -55,8 +55,8 @@ impl<P: Picture> HasImage for P {
     }
 }
 
-/// An image and what belongs to it: a mask, boxes, points; or a label, a file's name. Which of them it is, is asked when it
-/// runs: so nobody's mask is left behind.
+/// An image and what belongs to it: a mask, boxes, points; or a label, a file's name. Which of them it is, is asked
+/// when it runs: so nobody's mask is left behind.
 impl<P: Picture, T: 'static> HasImage for (P, T) {
     type Image = P;
 

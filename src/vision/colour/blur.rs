@@ -21,8 +21,8 @@ use image::RgbImage;
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
 ///
-/// It works as torchvision's `GaussianBlur`, with the image mirrored at its border (`PaddingMode::Reflect`). torchvision
-/// fails if a half of the kernel is longer than the image. To blur with a probability, put it into
+/// It works as torchvision's `GaussianBlur`, with the image mirrored at its border (`PaddingMode::Reflect`).
+/// torchvision fails if a half of the kernel is longer than the image. To blur with a probability, put it into
 /// [`RandomApply`](crate::augment::RandomApply).
 #[derive(Debug, Clone, Copy)]
 pub struct GaussianBlur {

@@ -161,7 +161,8 @@ impl Header {
 /// Pixels of 16 bits a value.
 pub(crate) type Rgb16 = ImageBuffer<Rgb<u16>, Vec<u16>>;
 
-/// Decodes a file of 16 bits a value without cutting them: the picture as it is meant to be seen. It must have this size.
+/// Decodes a file of 16 bits a value without cutting them: the picture as it is meant to be seen. It must have this
+/// size.
 pub(crate) fn decode_deep(bytes: &[u8], size: (u32, u32), limits: &Limits) -> Result<Rgb16, VisionError> {
     let format = format(bytes)?;
     guarded(|| {

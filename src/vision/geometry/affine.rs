@@ -48,8 +48,8 @@ impl Inverse {
         [xx, xy, x0, yx, yy, y0, zx, zy].iter().all(|entry| entry.is_finite())
     }
 
-    /// Maps a place of the image of size `from` to its place in the result of size `to`, both in pixels from the top left
-    /// corner.
+    /// Maps a place of the image of size `from` to its place in the result of size `to`, both in pixels from the top
+    /// left corner.
     pub(crate) fn forward(self, from: (u32, u32), to: (u32, u32)) -> Matrix {
         let Self { xx, xy, x0, yx, yy, y0, zx, zy } = self;
         let back = Matrix([[xx, xy, x0], [yx, yy, y0], [zx, zy, 1.0]]);

@@ -1,7 +1,7 @@
 //! Places of an image that move: by shifts, scales, turns, shears, and changes of perspective.
 
-/// Maps a place `(x, y)` to `((a x + b y + c) / w, (d x + e y + f) / w)` with `w = g x + h y + i`: its rows are `a b c`,
-/// `d e f` and `g h i`.
+/// Maps a place `(x, y)` to `((a x + b y + c) / w, (d x + e y + f) / w)` with `w = g x + h y + i`: its rows are `a b
+/// c`, `d e f` and `g h i`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Matrix(pub(crate) [[f64; 3]; 3]);
 
@@ -34,7 +34,8 @@ impl Matrix {
         [across / by, down / by]
     }
 
-    /// Maps the corners of the square from (0, 0) to (1, 1) to these corners: those at (0, 0), (1, 0), (1, 1) and (0, 1).
+    /// Maps the corners of the square from (0, 0) to (1, 1) to these corners: those at (0, 0), (1, 0), (1, 1) and (0,
+    /// 1).
     ///
     /// Heckbert, "Fundamentals of Texture Mapping and Image Warping", 1989, section 2.2.3.
     pub(crate) fn square_to([a, b, c, d]: [[f64; 2]; 4]) -> Self {

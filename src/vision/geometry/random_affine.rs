@@ -81,8 +81,8 @@ impl RandomAffine {
         Ok(self)
     }
 
-    /// Sets the shears of rows and of columns: the most degrees either way, or a pair of the least and the greatest angle.
-    /// Default: none.
+    /// Sets the shears of rows and of columns: the most degrees either way, or a pair of the least and the greatest
+    /// angle. Default: none.
     ///
     /// # Errors
     /// If a number is negative, or the greater angle comes first, or one is beyond 89 either way.

@@ -59,8 +59,8 @@ impl RandomPerspective {
         self
     }
 
-    /// Draws where the pixels in the corners of an image of `width` x `height` go: `[x, y]` of those at the top left, top
-    /// right, bottom right and bottom left.
+    /// Draws where the pixels in the corners of an image of `width` x `height` go: `[x, y]` of those at the top left,
+    /// top right, bottom right and bottom left.
     pub fn draw(&self, width: u32, height: u32, rng: &mut KeyedRng) -> Option<[[u32; 2]; 4]> {
         if !rng.random_bool(self.p) {
             return None;

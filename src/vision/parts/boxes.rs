@@ -50,12 +50,12 @@ impl BoxFormat {
 /// ```
 ///
 /// A box is the smallest around its four corners after a change, cut off at the border of the image: see
-/// `torchvision.transforms.v2.functional.crop_bounding_boxes`, `affine_bounding_boxes` and `clamp_bounding_boxes`. With the
-/// option `expand` of a rotation it fits the image, where torchvision's is up to a pixel beside it. After each
+/// `torchvision.transforms.v2.functional.crop_bounding_boxes`, `affine_bounding_boxes` and `clamp_bounding_boxes`. With
+/// the option `expand` of a rotation it fits the image, where torchvision's is up to a pixel beside it. After each
 /// change, boxes that are too small go, with their labels, as by torchvision's `SanitizeBoundingBoxes`.
 ///
-/// For a row: `Field::padded("boxes", [100, 4], 0f32)` and `Field::padded("labels", [100], -1i32)` take up to 100 boxes,
-/// written by `row.write("boxes", &boxes.values(BoxFormat::Xyxy))` and `row.write("labels", boxes.labels())`.
+/// For a row: `Field::padded("boxes", [100, 4], 0f32)` and `Field::padded("labels", [100], -1i32)` take up to 100
+/// boxes, written by `row.write("boxes", &boxes.values(BoxFormat::Xyxy))` and `row.write("labels", boxes.labels())`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Boxes {
     xyxy: Vec<[f32; 4]>,

@@ -27,13 +27,14 @@ use std::{fmt, path::Path, sync::Arc};
 /// # Ok::<(), burn_pinned::BoxError>(())
 /// ```
 ///
-/// The numbers are those of the file: the indices of a palette, or grey of 1 to 16 bits, unscaled. Colours are refused, and
-/// so are JPEGs, whose numbers are not those that were drawn. PNG is read, and grey TIFF of 8 or 16 bits if the program
-/// switches on the feature `tiff` of the crate `image`. EXIF turns a mask as it turns an image.
+/// The numbers are those of the file: the indices of a palette, or grey of 1 to 16 bits, unscaled. Colours are refused,
+/// and so are JPEGs, whose numbers are not those that were drawn. PNG is read, and grey TIFF of 8 or 16 bits if the
+/// program switches on the feature `tiff` of the crate `image`. EXIF turns a mask as it turns an image.
 ///
 /// As an [`Image`](super::super::Image), a mask of a file is decoded late, and notes crops, flips and a resize. Each
 /// pixel gets the number of the pixel that lies under its middle: torchvision's `NEAREST_EXACT`
-/// (`torchvision.transforms.v2.functional.resize_mask` is up to half a pixel beside the image). What comes from outside is
+/// (`torchvision.transforms.v2.functional.resize_mask` is up to half a pixel beside the image). What comes from outside
+/// is
 /// [`fill`](Self::fill).
 #[derive(Clone)]
 pub struct Mask {

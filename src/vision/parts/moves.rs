@@ -16,8 +16,9 @@ pub(crate) enum Move {
 impl Move {
     /// Maps places of the image, which had the size `from`, to its places now.
     ///
-    /// Pixel n lies from n to n + 1, as in the functions of `torchvision.transforms.v2.functional`: `crop_bounding_boxes`,
-    /// `pad_bounding_boxes`, `resize_bounding_boxes`, `affine_bounding_boxes`, `perspective_bounding_boxes`.
+    /// Pixel n lies from n to n + 1, as in the functions of `torchvision.transforms.v2.functional`:
+    /// `crop_bounding_boxes`, `pad_bounding_boxes`, `resize_bounding_boxes`, `affine_bounding_boxes`,
+    /// `perspective_bounding_boxes`.
     pub(super) fn matrix(&self, from: (u32, u32), to: (u32, u32)) -> Matrix {
         match *self {
             Self::Crop(part, _) => Matrix::scale_shift([1.0; 2], [-part.left as f64, -part.top as f64]),

@@ -4,7 +4,8 @@ use super::{boxes::Boxes, mask::Mask, moves::Move, points::Points};
 use crate::vision::{error::VisionError, geometry::Mirror};
 use std::any::Any;
 
-/// A part of a sample that moves with its image. [`HasImage::parts_mut`](crate::vision::HasImage::parts_mut) names them.
+/// A part of a sample that moves with its image. [`HasImage::parts_mut`](crate::vision::HasImage::parts_mut) names
+/// them.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Part<'a> {

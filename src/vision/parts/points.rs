@@ -18,10 +18,10 @@ use crate::vision::{
 /// # Ok::<(), burn_pinned::BoxError>(())
 /// ```
 ///
-/// Places are `[x, y]`, in pixels from the top left corner. As in torchvision 0.24, all points stay, in their order, also
-/// those that a change moves outside (`torchvision.transforms.v2.functional.crop_keypoints`, `resize_keypoints`,
-/// `affine_keypoints`). There too, a flip takes the middle of the first pixel for 0, and all else its left edge: x becomes
-/// `width - 1 - x` (`horizontal_flip_keypoints`).
+/// Places are `[x, y]`, in pixels from the top left corner. As in torchvision 0.24, all points stay, in their order,
+/// also those that a change moves outside (`torchvision.transforms.v2.functional.crop_keypoints`, `resize_keypoints`,
+/// `affine_keypoints`). There too, a flip takes the middle of the first pixel for 0, and all else its left edge: x
+/// becomes `width - 1 - x` (`horizontal_flip_keypoints`).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Points(Vec<[f32; 2]>);
 

@@ -75,8 +75,8 @@ fn a_box_stays_around_its_object() {
             };
             seen += 1;
             let far = of_mask.iter().zip(of_box).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-            // Of a turned rectangle the mask has no number at the very corners, and the box is around them. Each copy of
-            // nearest pixels may be half a pixel beside it.
+            // Of a turned rectangle the mask has no number at the very corners, and the box is around them. Each copy
+            // of nearest pixels may be half a pixel beside it.
             let (most, slack) = if matches!(name, "rotation" | "expanded" | "affine" | "perspective") {
                 (40.0, 2.0)
             } else {
