@@ -27,8 +27,10 @@ use super::{parts::Part, picture::Picture};
 /// }
 /// ```
 ///
-/// An image alone has this trait, and so have pairs and triples whose first is an image. What is a
-/// [`Mask`](super::Mask), [`Boxes`](super::Boxes) or [`Points`](super::Points) in them moves with the image: `(Image, Mask)`, `(Image, Boxes, Points)`. Anything else in them is a label.
+/// An image alone has this trait, and so have pairs and triples whose first is an image. What is a [`Mask`](super::Mask),
+/// [`Boxes`](super::Boxes) or [`Points`](super::Points) in them moves with the image, and so does an `Option` or a `Vec` of
+/// these: `(Image, Mask)`, `(Image, Boxes, Vec<Mask>)`. Anything else in them is a label, a tuple too: name the parts of
+/// such a sample in a type of your own.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no image that a transform could change",
     label = "this sample does not implement `HasImage`",
@@ -65,7 +67,7 @@ impl<P: Picture, T: 'static> HasImage for (P, T) {
     }
 
     fn parts_mut(&mut self) -> Vec<Part<'_>> {
-        Part::of(&mut self.1).into_iter().collect()
+        Part::of(&mut self.1)
     }
 }
 
@@ -78,6 +80,8 @@ impl<P: Picture, T: 'static, U: 'static> HasImage for (P, T, U) {
     }
 
     fn parts_mut(&mut self) -> Vec<Part<'_>> {
-        Part::of(&mut self.1).into_iter().chain(Part::of(&mut self.2)).collect()
+        let mut parts = Part::of(&mut self.1);
+        parts.extend(Part::of(&mut self.2));
+        parts
     }
 }

@@ -18,16 +18,24 @@ pub enum Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Returns the value if it is a part.
-    pub(crate) fn of<T: 'static>(value: &'a mut T) -> Option<Self> {
+    /// Returns the parts that a value is, or that it has as a list or an option.
+    pub(crate) fn of<T: 'static>(value: &'a mut T) -> Vec<Self> {
         let any: &mut dyn Any = value;
-        if any.is::<Mask>() {
-            any.downcast_mut().map(Self::Mask)
-        } else if any.is::<Boxes>() {
-            any.downcast_mut().map(Self::Boxes)
-        } else {
-            any.downcast_mut().map(Self::Points)
+        macro_rules! find {
+            ($($kind:ident),+) => {$(
+                if any.is::<$kind>() {
+                    return any.downcast_mut().into_iter().map(Self::$kind).collect();
+                }
+                if any.is::<Option<$kind>>() {
+                    return any.downcast_mut::<Option<$kind>>().into_iter().flatten().map(Self::$kind).collect();
+                }
+                if any.is::<Vec<$kind>>() {
+                    return any.downcast_mut::<Vec<$kind>>().into_iter().flatten().map(Self::$kind).collect();
+                }
+            )+};
         }
+        find!(Mask, Boxes, Points);
+        Vec::new()
     }
 
     /// Checks that it belongs to an image of this size.

@@ -7,7 +7,7 @@ use burn_pinned::{
     augment::{OneOf, RandomApply, RandomOrder, Views},
     vision::*,
 };
-use image::{DynamicImage, ImageBuffer, Luma, RgbImage};
+use image::{DynamicImage, GrayImage, ImageBuffer, Luma, RgbImage};
 use rand::RngExt;
 
 /// A PNG that says how it is turned.
@@ -118,6 +118,21 @@ fn combinations_of_transforms_move_all_parts() -> Result<(), BoxError> {
         assert!(numbers[0] != numbers[1] || numbers[1] != numbers[2], "views differ");
         made.into_iter().for_each(|(image, mask)| agree(image, &mask, "Views"));
     }
+    Ok(())
+}
+
+#[test]
+fn parts_in_lists_and_options_move() -> Result<(), BoxError> {
+    let picture = photo(61, 43);
+    let flip = RandomHorizontalFlip::new(1.0)?;
+    let mask = || Mask::from(red(&picture));
+    let (image, masks) = flip.apply((picture.clone(), vec![mask(), mask()]), &mut rng(0))?;
+    masks.iter().for_each(|mask| agree(image.clone().into(), mask, "a list"));
+    let (image, some, none) = flip.apply((picture.clone(), Some(mask()), None::<Boxes>), &mut rng(0))?;
+    agree(image.into(), &some.ok_or("no mask")?, "an option");
+    assert!(none.is_none());
+    let wrong = vec![mask(), Mask::from(GrayImage::new(2, 2))];
+    assert!(flip.apply((picture.clone(), wrong), &mut rng(0)).is_err());
     Ok(())
 }
 
