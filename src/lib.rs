@@ -76,6 +76,7 @@
 //!   memory. Under Nsight Systems the work of each thread on each batch is an NVTX range.
 //! - `vision`: the module of that name: decoding of image files, the usual random changes of images under torchvision's
 //!   names, and mixing of whole batches on the device.
+//! - `annotations`: Burn's own data sets of images with labels, masks or boxes, as samples of the module `vision`.
 //! - `turbo`: JPEGs are decoded on the workers by libjpeg-turbo, which is built from source with CMake and NASM.
 //! - `data`: the module of that name, which is the crate `burn-shards`: tar shards, MDS folders, JSON lines and token files as
 //!   Burn datasets. `parquet` adds Parquet.

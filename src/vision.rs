@@ -35,6 +35,8 @@
 //!   torchvision's `RandomChoice`, [`RandomOrder`](crate::augment::RandomOrder), [`Views`](crate::augment::Views).
 //! - In a collate: [`write_chw`] on the worker, [`device`] in `finish`.
 
+#[cfg(feature = "annotations")]
+mod annotations;
 #[doc(hidden)]
 pub mod batches;
 mod colour;
@@ -52,6 +54,8 @@ mod sample;
 mod transform;
 mod trivial_augment;
 
+#[cfg(feature = "annotations")]
+pub use annotations::{Annotated, FromAnnotation};
 #[doc(inline)]
 pub use batches as device;
 pub use colour::{

@@ -1,5 +1,7 @@
 //! Images: files good and bad, the transforms of `vision`, a folder through the loader.
 
+#[cfg(feature = "annotations")]
+mod annotations;
 mod any_size;
 #[path = "../common/exif.rs"]
 mod exif;

@@ -1,0 +1,137 @@
+//! Samples of Burn's own data sets of images with annotations.
+
+use super::{
+    error::VisionError,
+    lazy::Image,
+    parts::{BoxFormat, Boxes, Mask},
+};
+use burn::data::dataset::{
+    Dataset, DatasetError,
+    vision::{Annotation, ImageDatasetItem, PixelData},
+};
+use image::{ImageBuffer, RgbImage};
+use std::path::Path;
+
+/// Burn's `ImageFolderDataset` as a data set of images and what their annotations say: `(Image, usize)` of a label,
+/// `(Image, Vec<usize>)` of several, `(Image, Mask)`, or `(Image, Boxes)`.
+///
+/// ```no_run
+/// use burn::data::dataset::{Dataset, vision::ImageFolderDataset};
+/// use burn_pinned::vision::{Annotated, Boxes, Image};
+///
+/// let coco = Annotated(ImageFolderDataset::new_coco_detection("instances.json", "images")?);
+/// let (image, boxes): (Image, Boxes) = coco.get(0)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Burn decodes the file in `get`, on a worker, and does not turn it as its EXIF says. Values of 16 bits become
+/// `value / 257`, and alpha is dropped. For files that are decoded late, or on the device, make a data set of
+/// [`Image::open`] and [`Mask::open`].
+#[derive(Debug, Clone)]
+pub struct Annotated<D>(
+    /// The data set.
+    pub D,
+);
+
+impl<L: FromAnnotation, D: Dataset<ImageDatasetItem>> Dataset<(Image, L)> for Annotated<D> {
+    fn get(&self, index: usize) -> Result<(Image, L), DatasetError> {
+        let item = self.0.get(index)?;
+        let name = item.image_path.clone();
+        sample(item).map_err(|error| error.of_file(Path::new(&name)).into())
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// What an annotation of Burn's becomes.
+#[diagnostic::on_unimplemented(
+    message = "no annotation becomes `{Self}`",
+    label = "this must be `usize`, `Vec<usize>`, `Mask` or `Boxes`"
+)]
+pub trait FromAnnotation: Sized {
+    /// Takes the annotation of an image of this width and height.
+    ///
+    /// # Errors
+    /// If the annotation is of another kind, or does not fit the image.
+    fn from_annotation(annotation: Annotation, size: (u32, u32)) -> Result<Self, VisionError>;
+}
+
+impl FromAnnotation for usize {
+    fn from_annotation(annotation: Annotation, _: (u32, u32)) -> Result<Self, VisionError> {
+        match annotation {
+            Annotation::Label(label) => Ok(label),
+            other => Err(another(&other)),
+        }
+    }
+}
+
+impl FromAnnotation for Vec<usize> {
+    fn from_annotation(annotation: Annotation, _: (u32, u32)) -> Result<Self, VisionError> {
+        match annotation {
+            Annotation::MultiLabel(labels) => Ok(labels),
+            other => Err(another(&other)),
+        }
+    }
+}
+
+impl FromAnnotation for Mask {
+    fn from_annotation(annotation: Annotation, (width, height): (u32, u32)) -> Result<Self, VisionError> {
+        let Annotation::SegmentationMask(mask) = annotation else { return Err(another(&annotation)) };
+        let given = mask.mask.len();
+        let numbers: Option<Vec<u16>> = mask.mask.into_iter().map(|number| number.try_into().ok()).collect();
+        let fits = |numbers: &Vec<u16>| numbers.len() as u64 == u64::from(width) * u64::from(height);
+        let numbers = numbers.filter(fits).and_then(|numbers| ImageBuffer::from_raw(width, height, numbers));
+        numbers.map(Self::from).ok_or_else(|| VisionError::Part {
+            part: "mask",
+            problem: format!(
+                "has {given} numbers, and its image {width} x {height} pixels, or a number is above 65535"
+            ),
+            cure: "give each image the mask that was drawn for it",
+        })
+    }
+}
+
+impl FromAnnotation for Boxes {
+    fn from_annotation(annotation: Annotation, _: (u32, u32)) -> Result<Self, VisionError> {
+        let Annotation::BoundingBoxes(boxes) = annotation else { return Err(another(&annotation)) };
+        let labels: Option<Vec<i32>> = boxes.iter().map(|item| item.label.try_into().ok()).collect();
+        let labels = labels.ok_or_else(|| VisionError::Part {
+            part: "boxes",
+            problem: "have a label beyond 31 bits".into(),
+            cure: "number the classes from 0 up",
+        })?;
+        Self::new(boxes.iter().map(|item| item.coords), labels, BoxFormat::Xywh)
+    }
+}
+
+fn another(annotation: &Annotation) -> VisionError {
+    let problem = match annotation {
+        Annotation::Label(_) => "is a label",
+        Annotation::MultiLabel(_) => "is a list of labels",
+        Annotation::BoundingBoxes(_) => "is boxes",
+        Annotation::SegmentationMask(_) => "is a mask",
+    };
+    let cure = "give the collate its type: `(Image, usize)`, `(Image, Vec<usize>)`, `(Image, Boxes)`, `(Image, Mask)`";
+    VisionError::Part { part: "annotation", problem: problem.into(), cure }
+}
+
+fn sample<L: FromAnnotation>(item: ImageDatasetItem) -> Result<(Image, L), VisionError> {
+    let ImageDatasetItem { image, image_width, image_height, annotation, .. } = item;
+    let bytes: Vec<u8> = match image {
+        PixelData::U8(bytes) => bytes,
+        PixelData::U16(values) => values.into_iter().map(|value| ((u32::from(value) + 128) / 257) as u8).collect(),
+        PixelData::F32(values) => values.into_iter().map(|value| (value * 255.0).round() as u8).collect(),
+    };
+    let channels = (bytes.len() / (image_width * image_height).max(1)).max(1);
+    let colours = |values: &[u8]| match *values {
+        [red, green, blue, ..] => [red, green, blue],
+        [grey, ..] => [grey; 3],
+        [] => [0; 3],
+    };
+    let pixels = bytes.chunks(channels).flat_map(colours).collect();
+    let size = (u32::try_from(image_width).unwrap_or(0), u32::try_from(image_height).unwrap_or(0));
+    let image = RgbImage::from_raw(size.0, size.1, pixels).ok_or(VisionError::NoPixels)?;
+    Ok((image.into(), L::from_annotation(annotation, size)?))
+}
