@@ -41,6 +41,7 @@ pub(crate) fn numbers(bytes: &[u8], limits: &Limits) -> Result<Numbers, VisionEr
     let format = format(bytes)?;
     guarded(|| {
         let (decoder, orientation) = opened(bytes, format, limits)?;
+        let size = seen(orientation, decoder.dimensions());
         let numbers = match format {
             ImageFormat::Png => stored(bytes, limits)?,
             _ => match DynamicImage::from_decoder(decoder).map_err(VisionError::Decode)? {
@@ -54,7 +55,8 @@ pub(crate) fn numbers(bytes: &[u8], limits: &Limits) -> Result<Numbers, VisionEr
         };
         let mut turned = DynamicImage::ImageLuma16(numbers);
         turned.apply_orientation(orientation);
-        Ok(turned.into_luma16())
+        let numbers = turned.into_luma16();
+        if numbers.dimensions() == size { Ok(numbers) } else { Err(VisionError::Malformed("it has several sizes")) }
     })
 }
 

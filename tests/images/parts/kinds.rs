@@ -96,6 +96,23 @@ fn a_mask_of_a_format_of_colours_says_what_to_do() {
 }
 
 #[test]
+fn an_animation_of_smaller_frames_is_no_panic() {
+    let file = png(red(&photo(9, 7)));
+    let frames = |width: u32, height: u32| {
+        let mut control = [0, width, height, 0, 0].map(u32::to_be_bytes).concat();
+        control.extend([0, 1, 0, 1, 0, 0]);
+        let animation = png_chunk(b"acTL", &[1u32, 0].map(u32::to_be_bytes).concat());
+        [&file[..33], &animation, &png_chunk(b"fcTL", &control), &file[33..]].concat()
+    };
+    let read =
+        |width, height| Mask::from_bytes(frames(width, height), &Limits::default()).and_then(|mask| mask.to_numbers());
+    assert_eq!(read(9, 7).unwrap().dimensions(), (9, 7));
+    for (width, height) in [(1, 1), (9, 6), (8, 7), (0, 0), (10, 7)] {
+        assert!(read(width, height).is_err(), "{width} x {height}");
+    }
+}
+
+#[test]
 fn combinations_of_transforms_move_all_parts() -> Result<(), BoxError> {
     let nearest = || RandomResizedCrop::new(30).map(|crop| crop.interpolation(Interpolation::Nearest));
     let flip = RandomHorizontalFlip::default();
