@@ -40,6 +40,9 @@ pub(crate) enum Cell {
     /// Numbers with a shape, in C order.
     Array(Vec<usize>, Numbers),
     Struct(Vec<(Arc<str>, Cell)>),
+    /// The pairs of a map, in their order. Keys may be of any type.
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "the other formats have objects"))]
+    Map(Vec<(Cell, Cell)>),
 }
 
 /// What the bytes of a [`Cell::Raw`] are, for row types that do not ask for anything.

@@ -41,21 +41,33 @@ def leaves():
     types += [(pa.time64(unit), lambda rng: rng.randrange(86400000000)) for unit in ("us", "ns")]
     types += [(pa.duration(unit), ints(64, True)) for unit in ("s", "ms", "us", "ns")]
     types += [(pa.decimal128(p, 0), lambda rng, p=p: decimal.Decimal(rng.randint(-(10**p) + 1, 10**p - 1))) for p in (3, 9, 18)]
+    types += [(pa.decimal128(p, s), lambda rng, p=p, s=s: decimal.Decimal(rng.randint(-(10**p) + 1, 10**p - 1)).scaleb(-s)) for p, s in ((9, 2), (18, 18), (28, 6))]
     types += [(pa.null(), lambda rng: None), (pa.dictionary(pa.int8(), pa.string()), lambda rng: rng.choice(["cat", "dog", "猫", ""]))]
     types += [(pa.dictionary(pa.int32(), pa.int64()), lambda rng: rng.choice([-5, 7, 1 << 60]))]
     types += [(pa.json_(), lambda rng: rng.choice(['{"a": [1, 2.5]}', "3", '"t"', "null", "[]"])), (pa.uuid(), lambda rng: rng.randbytes(16))]
     return types
 
 
-def refused():
-    """Types that `open` refuses by name."""
-    number = lambda rng: rng.randrange(9)
-    return [
-        (pa.decimal128(9, 2), lambda rng: decimal.Decimal(rng.randrange(10**6)) / 100),
-        (pa.list_(pa.list_(pa.int32())), lambda rng: [[1], []]),
-        (pa.list_(pa.struct([("a", pa.int32())])), lambda rng: [{"a": 1}]),
-        (pa.map_(pa.string(), pa.int32()), lambda rng: [("k", number(rng))]),
-    ]
+def is_plain(kind):
+    return not (pa.types.is_dictionary(kind) or isinstance(kind, pa.BaseExtensionType) or pa.types.is_null(kind))
+
+
+def nested(rng, depth=3):
+    """A type of lists, structs and maps, one in another, and what makes a value."""
+    share, shape = rng.choice([0, 0.1, 0.5]), rng.random() if depth else 0
+    if shape < 0.3:
+        return rng.choice([leaf for leaf in leaves() if is_plain(leaf[0])])
+    if shape < 0.6:
+        kind, make = nested(rng, depth - 1)
+        element, most = nullable(rng, make, share), rng.choice([2, 4])
+        return rng.choice([pa.list_, pa.large_list])(kind), lambda r: [element(r) for _ in range(r.randrange(most))]
+    if shape < 0.85:
+        fields = [(f"f{i}", *nested(rng, depth - 1)) for i in range(rng.randrange(1, 4))]
+        return pa.struct([field[:2] for field in fields]), lambda r: {name: None if r.random() < share else make(r) for name, _, make in fields}
+    kind, make = nested(rng, depth - 1)
+    value, is_text = nullable(rng, make, share), rng.random() < 0.5
+    keys = lambda r: r.sample(["", "a", "Straße", "猫"] if is_text else [-5, 0, 7, 1 << 60], r.randrange(4))
+    return pa.map_(pa.string() if is_text else pa.int64(), kind), lambda r: [(key, value(r)) for key in keys(r)]
 
 
 def nullable(rng, make, share):
@@ -67,7 +79,7 @@ def any_type(rng, deep=True):
     kind, make = rng.choice(leaves())
     shape = rng.random() if deep else 1
     share = rng.choice([0, 0.1, 0.5, 1])
-    if shape < 0.2 and not pa.types.is_dictionary(kind) and not isinstance(kind, pa.BaseExtensionType) and not pa.types.is_null(kind):
+    if shape < 0.2 and is_plain(kind):
         element, most = nullable(rng, make, share), rng.choice([2, 5, 40])
         if rng.random() < 0.3:
             size = rng.randrange(1, 5)
@@ -78,8 +90,8 @@ def any_type(rng, deep=True):
         fields = [(f"f{i}", *any_type(rng, rng.random() < 0.3)) for i in range(rng.randrange(1, 4))]
         make = lambda r: {name: None if r.random() < share else make(r) for name, _, make, _ in fields}
         return pa.struct([(name, kind) for name, kind, _, _ in fields]), make, all(fine for *_, fine in fields)
-    if shape < 0.4:
-        return *rng.choice(refused()), False
+    if shape < 0.5:
+        return *nested(rng), True
     return kind, make, True
 
 
@@ -97,6 +109,9 @@ def told(array, micros=False):
         return [{name: values[i] for name, values in fields.items()} if there else None for i, there in enumerate(array.is_valid().to_pylist())]
     if t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind):
         return [told(v.values, micros) if v.is_valid else None for v in array]
+    if t.is_map(kind):
+        pairs = lambda v: zip(told(v.values.field(0), micros), told(v.values.field(1), micros))
+        return [{str(key): value for key, value in pairs(v)} if v.is_valid else None for v in array]
     if t.is_date(kind):
         return array.cast(pa.date32()).cast(pa.int32()).to_pylist()
     if t.is_time32(kind):
@@ -107,7 +122,7 @@ def told(array, micros=False):
     if t.is_time64(kind) or t.is_duration(kind):
         return array.cast(pa.int64()).to_pylist()
     if t.is_decimal(kind):
-        return [None if v is None else int(v) for v in array.to_pylist()]
+        return [None if v is None else float(v) if kind.scale else int(v) for v in array.to_pylist()]
     if t.is_float16(kind) or t.is_float32(kind):
         # `to_pylist` would make f64 of them.
         values = array.fill_null(0).to_numpy(zero_copy_only=False)

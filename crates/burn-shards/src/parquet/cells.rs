@@ -18,7 +18,7 @@ pub(super) fn cell(piece: &Piece, leaf: &Leaf, row: usize) -> Result<(u8, Cell),
     let def = piece.def(row, leaf.full);
     let cell = match leaf.list {
         Some(list) if def < list.there => Cell::Null,
-        Some(_) => list(piece, leaf, piece.elements(row))?,
+        Some(_) => list(piece, leaf.kind, piece.elements(row), |element| piece.is_hole(element))?,
         None if def < leaf.full => Cell::Null,
         None => value(&piece.values, leaf.kind, row)?,
     };
@@ -30,7 +30,7 @@ pub(super) fn bytes(kind: Kind, bytes: Vec<u8>) -> Result<Cell, Wrong> {
     Ok(match kind {
         // A text that is no UTF-8 is an error of its row, unless the row type wants bytes there.
         Kind::Text => String::from_utf8(bytes).map_or_else(|error| Cell::Bytes(error.into_bytes()), Cell::Text),
-        Kind::Decimal => decimal(&bytes)?,
+        Kind::Decimal(scale) => scaled(decimal(&bytes)?, scale),
         Kind::Json => Cell::Raw(bytes, Raw::Json),
         Kind::F16 => match bytes[..] {
             [low, high] => Cell::F32(half([low, high])),
@@ -40,7 +40,8 @@ pub(super) fn bytes(kind: Kind, bytes: Vec<u8>) -> Result<Cell, Wrong> {
     })
 }
 
-fn value(values: &Values, kind: Kind, at: usize) -> Result<Cell, Wrong> {
+/// The value at a place, which is no null.
+pub(super) fn value(values: &Values, kind: Kind, at: usize) -> Result<Cell, Wrong> {
     if kind == Kind::Null {
         return Err(Wrong::damaged("a column of nulls has a value"));
     }
@@ -48,10 +49,12 @@ fn value(values: &Values, kind: Kind, at: usize) -> Result<Cell, Wrong> {
         Values::Bool(values) => values.get(at).map(|value| Cell::Bool(*value)),
         Values::I32(values) => values.get(at).map(|value| match kind {
             Kind::Unsigned(_) => Cell::Unsigned((*value as u32).into()),
+            Kind::Decimal(scale) => scaled(value.to_string(), scale),
             _ => Cell::Int((*value).into()),
         }),
         Values::I64(values) => values.get(at).map(|value| match kind {
             Kind::Unsigned(_) => Cell::Unsigned(*value as u64),
+            Kind::Decimal(scale) => scaled(value.to_string(), scale),
             _ => Cell::Int(*value),
         }),
         Values::F32(values) => values.get(at).map(|value| Cell::F32(*value)),
@@ -61,14 +64,20 @@ fn value(values: &Values, kind: Kind, at: usize) -> Result<Cell, Wrong> {
     cell.ok_or_else(short)
 }
 
-fn list(piece: &Piece, leaf: &Leaf, elements: Range<usize>) -> Result<Cell, Wrong> {
-    let holes = elements.clone().any(|element| piece.is_hole(element));
-    if !holes && let Some(numbers) = numbers(&piece.values, leaf.kind, elements.clone())? {
+/// The list of some values of a piece.
+pub(super) fn list(
+    piece: &Piece,
+    kind: Kind,
+    elements: Range<usize>,
+    is_null: impl Fn(usize) -> bool,
+) -> Result<Cell, Wrong> {
+    let nulls = elements.clone().any(&is_null);
+    if !nulls && let Some(numbers) = numbers(&piece.values, kind, elements.clone())? {
         return Ok(Cell::Numbers(numbers));
     }
-    let one = |element| match piece.is_hole(element) {
+    let one = |element| match is_null(element) {
         true => Ok(Cell::Null),
-        false => value(&piece.values, leaf.kind, element),
+        false => value(&piece.values, kind, element),
     };
     elements.map(one).collect::<Result<_, _>>().map(Cell::List)
 }
@@ -83,7 +92,7 @@ fn numbers(values: &Values, kind: Kind, elements: Range<usize>) -> Result<Option
         values.iter().map(|value| S::try_from(*value).map_err(outside)).collect()
     }
     Ok(Some(match (values, kind) {
-        (_, Kind::Null) => return Ok(None),
+        (_, Kind::Null | Kind::Decimal(_)) => return Ok(None),
         (Values::I32(values), _) => {
             let values = part(values, elements)?;
             match kind {
@@ -112,9 +121,20 @@ fn numbers(values: &Values, kind: Kind, elements: Range<usize>) -> Result<Option
     }))
 }
 
-/// The digits of an integer, whose highest byte comes first. The row type may read them as an integer, a float or a
-/// text.
-fn decimal(bytes: &[u8]) -> Result<Cell, Wrong> {
+/// A decimal of digits, the last `scale` of which are behind the point. The row type may read it as a float or a text, and as an
+/// integer if there is no point.
+fn scaled(mut digits: String, scale: u8) -> Cell {
+    if scale > 0 {
+        let sign = usize::from(digits.starts_with('-'));
+        let zeros = (usize::from(scale) + 1).saturating_sub(digits.len() - sign);
+        digits.insert_str(sign, &"0".repeat(zeros));
+        digits.insert(digits.len() - usize::from(scale), '.');
+    }
+    Cell::Raw(digits.into_bytes(), Raw::Number)
+}
+
+/// The digits of an integer, whose highest byte comes first.
+fn decimal(bytes: &[u8]) -> Result<String, Wrong> {
     let negative = bytes.first().is_some_and(|first| *first >= 0x80);
     let sign = if negative { 0xFF } else { 0 };
     let mut rest: Vec<u8> = bytes.iter().skip_while(|byte| **byte == sign).map(|byte| byte ^ sign).collect();
@@ -129,15 +149,14 @@ fn decimal(bytes: &[u8]) -> Result<Cell, Wrong> {
             let all = digit * 256 + u32::from(*byte);
             (*byte, digit) = ((all / 10) as u8, all % 10);
         }
-        digits.push(b'0' + ((digit + more) % 10) as u8);
+        digits.push(char::from(b'0' + ((digit + more) % 10) as u8));
         more = (digit + more) / 10;
         if more == 0 && rest.iter().all(|byte| *byte == 0) {
             break;
         }
     }
-    digits.extend(negative.then_some(b'-'));
-    digits.reverse();
-    Ok(Cell::Raw(digits, Raw::Number))
+    digits.extend(negative.then_some('-'));
+    Ok(digits.into_iter().rev().collect())
 }
 
 /// The value of a number of half precision.
@@ -155,10 +174,7 @@ mod tests {
 
     #[test]
     fn decimals_have_256_bits_at_most() {
-        let text = |bytes: &[u8]| match decimal(bytes) {
-            Ok(Cell::Raw(digits, Raw::Number)) => String::from_utf8(digits).unwrap(),
-            other => format!("{other:?}"),
-        };
+        let text = |bytes: &[u8]| decimal(bytes).unwrap_or_else(|wrong| wrong.to_string());
         for number in [0, 1, -1, 9, -10, 99, -100, 127, -128, 255, -256, i128::MAX, i128::MIN, i128::MIN + 1] {
             assert_eq!(text(&number.to_be_bytes()), number.to_string());
             let wide = [if number < 0 { 0xFF } else { 0 }; 40];
@@ -169,6 +185,19 @@ mod tests {
         assert_eq!(text(&[&[0x80][..], &[0; 31]].concat()), format!("-{power}"));
         assert_eq!(text(&[&[0, 0x80][..], &[0; 31]].concat()), power);
         assert!(text(&[1; 33]).contains("256 bits"));
+    }
+
+    #[test]
+    fn the_point_of_a_decimal_has_digits_on_both_sides() {
+        let text = |digits: &str, scale| match scaled(digits.into(), scale) {
+            Cell::Raw(text, Raw::Number) => String::from_utf8(text).unwrap(),
+            other => panic!("{other:?}"),
+        };
+        for (digits, scale, right) in
+            [("-123", 0, "-123"), ("123", 2, "1.23"), ("-1", 2, "-0.01"), ("0", 3, "0.000"), ("-1200", 2, "-12.00")]
+        {
+            assert_eq!(text(digits, scale), right);
+        }
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Chunk {
             Stored::BYTE_ARRAY | Stored::FIXED_LEN_BYTE_ARRAY => self.size,
             _ => 0,
         };
-        let starts = if leaf.list.is_some() { rows as u64 * 4 } else { 0 };
+        let starts = if leaf.reps > 0 { rows as u64 * 4 } else { 0 };
         strings.saturating_add(self.values.saturating_mul(leaf.kept())).saturating_add(starts)
     }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use fnv::FnvHashMap;
 use parquet::basic::Type as Stored;
-use std::sync::Arc;
+use std::{slice, sync::Arc};
 
 /// The columns, or the fields of a struct, of the files so far. A column that has only nulls in a file has no type
 /// there, and is left out.
@@ -21,6 +21,8 @@ enum Is {
     /// `None` if all of its elements are nulls, or if it has none.
     List(Option<Sort>),
     Struct(Known),
+    /// The element, and whether the column is a map.
+    Repeated(Known, bool),
 }
 
 /// The type of a value. Whether it may be null does not count.
@@ -57,6 +59,11 @@ impl Known {
                         differ.extend(known.add_all(object, &inner.fields, leaves));
                         Is::Struct(known)
                     }
+                    Shape::Repeated(inner) => {
+                        let mut known = Self::default();
+                        differ.extend(known.add_all(object, slice::from_ref(&*inner.element), leaves));
+                        Is::Repeated(known, inner.is_map)
+                    }
                 };
                 self.0.insert(Arc::clone(name), (is, object));
                 continue;
@@ -71,18 +78,34 @@ impl Known {
                     _ => differ.push(Differs { path: (**name).into(), first: *first }),
                 },
                 (Is::Struct(known), Shape::Struct(inner)) => {
-                    let fields = known.add_all(object, &inner.fields, leaves).into_iter();
-                    differ.extend(
-                        fields.map(|Differs { path, first }| Differs { path: format!("{name}.{path}"), first }),
-                    );
+                    differ.extend(known.add_inside(name, object, &inner.fields, leaves));
+                }
+                (Is::Repeated(known, is_map), Shape::Repeated(inner)) if *is_map == inner.is_map => {
+                    differ.extend(known.add_inside(name, object, slice::from_ref(&*inner.element), leaves));
+                }
+                (Is::Repeated(..), Shape::List(leaf)) if sort(leaf).is_none() => {}
+                (is @ Is::List(None), Shape::Repeated(inner)) if !inner.is_map => {
+                    let mut known = Self::default();
+                    differ.extend(known.add_all(object, slice::from_ref(&*inner.element), leaves));
+                    (*is, *first) = (Is::Repeated(known, false), object);
                 }
                 _ => differ.push(Differs { path: (**name).into(), first: *first }),
             }
         }
         differ
     }
+
+    /// Adds the columns inside a column, whose name the error has too.
+    fn add_inside(&mut self, name: &str, object: usize, columns: &[Column], leaves: &[Leaf]) -> Vec<Differs> {
+        let inside = self.add_all(object, columns, leaves).into_iter();
+        inside.map(|Differs { path, first }| Differs { path: format!("{name}.{path}"), first }).collect()
+    }
 }
 
 fn sort(leaf: &Leaf) -> Option<Sort> {
-    (leaf.kind != Kind::Null).then(|| (leaf.kind, leaf.is.physical_type(), time(leaf.is.self_type())))
+    let stored = match leaf.kind {
+        Kind::Decimal(_) => Stored::BYTE_ARRAY, // it is the same number however it is stored
+        _ => leaf.is.physical_type(),
+    };
+    (leaf.kind != Kind::Null).then(|| (leaf.kind, stored, time(leaf.is.self_type())))
 }

@@ -47,15 +47,17 @@ fn decode_or_panic(leaf: &Leaf, pages: Pages, rows: usize, room: u64) -> Result<
         }
         ColumnReader::Int96ColumnReader(_) => return Err(Wrong::Unsupported("the type int96".into())),
     };
-    let Rest { defs, mut starts, holes, .. } = rest;
+    let Rest { defs, mut reps, mut starts, holes } = rest;
     starts.shrink_to_fit();
-    Ok(Piece { rows, defs: defs.end(), starts, holes: holes.end(), values })
+    reps.shrink_to_fit();
+    Ok(Piece { rows, defs: defs.end(), reps, starts, holes: holes.end(), values })
 }
 
 /// The levels and borders of a piece, which it has besides its values.
 #[derive(Default)]
 struct Rest {
     defs: Rare<u8>,
+    reps: Vec<u8>,
     starts: Vec<u32>,
     holes: Rare<bool>,
 }
@@ -139,13 +141,22 @@ fn read<T: DataType>(
                         rest.defs.push(def, leaf.full);
                     }
                     Some(1) if !rest.starts.is_empty() && def >= list.element => {}
-                    _ => return Err(Wrong::damaged("the levels of a list are wrong")),
+                    _ => return Err(wrong_levels()),
                 }
                 if def < list.element {
                     continue; // an empty list, or a null in place of a list
                 }
-                elements = elements.checked_add(1).ok_or_else(|| Wrong::damaged("a piece has too many elements"))?;
+                elements = elements.checked_add(1).ok_or_else(too_many)?;
                 rest.holes.push(def < leaf.full, false);
+            } else if leaf.reps > 0 {
+                let rep = reps.get(at).and_then(|rep| u8::try_from(*rep).ok()).filter(|rep| *rep <= leaf.reps);
+                let rep = rep.filter(|rep| *rep == 0 || !rest.starts.is_empty()).ok_or_else(wrong_levels)?;
+                if rep == 0 {
+                    rest.starts.push(elements);
+                }
+                elements = elements.checked_add(1).ok_or_else(too_many)?;
+                rest.reps.push(rep);
+                rest.defs.push(def, leaf.full);
             } else {
                 rest.defs.push(def, leaf.full);
             }
@@ -155,13 +166,21 @@ fn read<T: DataType>(
             }
         }
     }
-    if leaf.list.is_some() {
+    if leaf.reps > 0 {
         if rest.starts.len() != rows {
-            return Err(Wrong::damaged("the levels of a list are wrong"));
+            return Err(wrong_levels());
         }
         rest.starts.push(elements);
     }
     Ok(())
+}
+
+fn too_many() -> Wrong {
+    Wrong::damaged("a piece has too many elements")
+}
+
+fn wrong_levels() -> Wrong {
+    Wrong::damaged("the levels of a list are wrong")
 }
 
 /// Packs byte strings. A string of the dictionary is kept once.

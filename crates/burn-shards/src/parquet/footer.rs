@@ -162,7 +162,7 @@ pub(super) fn read(
         let rows = usize::try_from(group.num_rows()).map_err(|_| damaged("a row group has less than no rows"))?;
         let chunks = columns.leaves.iter().map(|leaf| {
             let chunk = group.columns().get(leaf.place).ok_or_else(|| Wrong::damaged("a row group lacks a column"));
-            let list = leaf.list.is_some();
+            let list = leaf.reps > 0;
             let small = if list && writer.splits_lists { u64::MAX } else { small };
             let chunk = chunk.and_then(|column| chunk_of(column, rows, start, small, list, writer, read_index));
             chunk.map_err(|wrong| wrong.at(name, &leaf.path, Place::Group(number)))

@@ -6,11 +6,14 @@ use parquet::{
     schema::types::Type,
 };
 
+/// The most digits behind the point of a decimal. One of 256 bits has no more.
+const DIGITS: u8 = 76;
+
 /// What a value of a leaf means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Bool,
-    /// An integer with this number of bits. Also days, times in their unit, and decimals without a fraction.
+    /// An integer with this number of bits. Also days, times in their unit, and decimals without a scale.
     Int(u8),
     Unsigned(u8),
     F16,
@@ -19,8 +22,8 @@ pub(super) enum Kind {
     Text,
     Json,
     Bytes,
-    /// An integer in bytes, the highest first: a decimal without a fraction.
-    Decimal,
+    /// An integer, of which this number of digits are behind the point. In bytes the highest comes first.
+    Decimal(u8),
     /// Only nulls. Such a leaf has no type.
     Null,
 }
@@ -34,11 +37,14 @@ impl Kind {
         if matches!(logical, Some(LogicalType::Unknown)) {
             return Ok(Some(Self::Null));
         }
-        if decimal && node.get_scale() != 0 {
+        let Some(scale) =
+            u8::try_from(if decimal { node.get_scale() } else { 0 }).ok().filter(|scale| *scale <= DIGITS)
+        else {
             return Ok(None);
-        }
+        };
         Ok(Some(match stored {
             Stored::BOOLEAN => Self::Bool,
+            Stored::INT32 | Stored::INT64 if scale > 0 => Self::Decimal(scale),
             Stored::INT32 | Stored::INT64 => {
                 let all = if stored == Stored::INT32 { 32 } else { 64 };
                 let (bits, signed) = integer(converted, logical).unwrap_or((all, true));
@@ -51,7 +57,7 @@ impl Kind {
             Stored::INT96 => return Ok(None),
             Stored::FLOAT => Self::F32,
             Stored::DOUBLE => Self::F64,
-            Stored::BYTE_ARRAY | Stored::FIXED_LEN_BYTE_ARRAY if decimal => Self::Decimal,
+            Stored::BYTE_ARRAY | Stored::FIXED_LEN_BYTE_ARRAY if decimal => Self::Decimal(scale),
             Stored::BYTE_ARRAY => match (logical, converted) {
                 (Some(LogicalType::Json), _) | (None, ConvertedType::JSON) => Self::Json,
                 (Some(LogicalType::String | LogicalType::Enum), _) => Self::Text,

@@ -8,8 +8,14 @@ use std::{mem::size_of, ops::Range};
 pub(super) struct Piece {
     pub(super) rows: usize,
     /// The definition level of each row, or of the first element of its list. Empty if all values are there.
+    ///
+    /// Of a nested leaf, that of each entry. Each element of the innermost lists is an entry, and so is each list that is
+    /// empty or null. An entry has a place in `values` too.
     pub(super) defs: Vec<u8>,
-    /// Where the elements of each row's list begin, and where the last ones end. Empty if the column is no list.
+    /// The repetition level of each entry. Empty if the leaf is not nested.
+    pub(super) reps: Vec<u8>,
+    /// Where the elements of each row's list begin, and where the last ones end: the entries, if the leaf is nested. Empty
+    /// if the column is no list.
     pub(super) starts: Vec<u32>,
     /// Whether each element of the lists is null. Empty if no element is.
     pub(super) holes: Vec<bool>,
@@ -35,7 +41,7 @@ pub(super) struct Blob {
 }
 
 impl Piece {
-    /// The definition level of a row.
+    /// The definition level of a row, or of an entry.
     pub(super) fn def(&self, row: usize, full: u8) -> u8 {
         self.defs.get(row).copied().unwrap_or(full)
     }
@@ -68,7 +74,7 @@ impl Weigh for Piece {
             Values::F64(values) => values.capacity() * 8,
             Values::Bytes(blob) => blob.bytes.capacity() + blob.places.capacity() * 8,
         };
-        let levels = self.defs.capacity() + self.starts.capacity() * 4 + self.holes.capacity();
+        let levels = self.defs.capacity() + self.reps.capacity() + self.starts.capacity() * 4 + self.holes.capacity();
         (size_of::<Self>() + values + levels) as u64
     }
 }

@@ -1,8 +1,9 @@
 //! Sample values of columns, made from their schema.
 
 use super::{
+    assemble::pair,
     kind::Kind,
-    schema::{Column, Columns, Shape, Struct},
+    schema::{Column, Columns, Repeated, Shape, Struct},
 };
 use crate::{
     cell::{Cell, Numbers, Raw, Record},
@@ -22,12 +23,23 @@ fn fields(columns: &Columns, list: &[Column]) -> Record {
 fn value(columns: &Columns, shape: &Shape) -> Cell {
     match shape {
         Shape::Value(leaf) => one(columns, *leaf),
-        Shape::List(leaf) => match (columns.leaves[*leaf].kind, one(columns, *leaf)) {
-            (Kind::Unsigned(8), _) => Cell::Numbers(Numbers::U8(vec![0])),
-            (_, Cell::Null) => Cell::List(Vec::new()),
-            (_, one) => Cell::List(vec![one]),
+        Shape::List(leaf) => list(columns, *leaf),
+        Shape::Repeated(Repeated { element, is_map: true, .. }) => {
+            Cell::Map(pair(value(columns, &element.shape)).into_iter().collect())
+        }
+        Shape::Repeated(Repeated { element, .. }) => match &element.shape {
+            Shape::Value(leaf) => list(columns, *leaf),
+            shape => Cell::List(vec![value(columns, shape)]),
         },
         Shape::Struct(Struct { fields: list, .. }) => Cell::Struct(fields(columns, list)),
+    }
+}
+
+fn list(columns: &Columns, leaf: usize) -> Cell {
+    match (columns.leaves[leaf].kind, one(columns, leaf)) {
+        (Kind::Unsigned(8), _) => Cell::Numbers(Numbers::U8(vec![0])),
+        (_, Cell::Null) => Cell::List(Vec::new()),
+        (_, one) => Cell::List(vec![one]),
     }
 }
 
@@ -41,7 +53,8 @@ fn one(columns: &Columns, leaf: usize) -> Cell {
         Kind::Text => Cell::Text(String::new()),
         Kind::Json => sample::unknown(),
         Kind::Bytes => Cell::Bytes(sample::bytes()),
-        Kind::Decimal => Cell::Raw(b"0".into(), Raw::Number),
+        Kind::Decimal(0) => Cell::Raw(b"0".into(), Raw::Number),
+        Kind::Decimal(_) => Cell::Raw(b"0.5".into(), Raw::Number), // integers do not take it
         Kind::Null => Cell::Null,
     }
 }

@@ -11,7 +11,7 @@ use parquet::{
     basic::{Repetition, Type as Stored},
     schema::types::{ColumnDescPtr, SchemaDescriptor, Type},
 };
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 /// What is wanted of one file.
 #[derive(Debug)]
@@ -31,8 +31,23 @@ pub(super) struct Column {
 #[derive(Debug)]
 pub(super) enum Shape {
     Value(usize),
+    /// A list of plain values, which is in no other list.
     List(usize),
     Struct(Struct),
+    Repeated(Repeated),
+}
+
+/// A list in a list, a list of structs, or a map.
+#[derive(Debug)]
+pub(super) struct Repeated {
+    pub(super) levels: Levels,
+    /// The repetition level of each element but the first.
+    pub(super) rep: u8,
+    /// Of a map, a struct of the key and the value.
+    pub(super) element: Box<Column>,
+    pub(super) is_map: bool,
+    /// The leaves of the element.
+    pub(super) leaves: Range<usize>,
 }
 
 #[derive(Debug)]
@@ -55,6 +70,9 @@ pub(super) struct Leaf {
     pub(super) kind: Kind,
     /// The definition level of a value that is there.
     pub(super) full: u8,
+    /// How many lists the leaf is in, one inside another.
+    pub(super) reps: u8,
+    /// What the levels mean, if the leaf is a [`Shape::List`].
     pub(super) list: Option<Levels>,
 }
 
@@ -66,7 +84,12 @@ impl Leaf {
             Stored::INT32 | Stored::FLOAT => 4,
             _ => 8,
         };
-        value + u64::from(self.full > 0)
+        value + u64::from(self.full > 0) + u64::from(self.is_nested())
+    }
+
+    /// Whether a piece has all levels of the leaf: rows are made by [`assemble`](super::assemble).
+    pub(super) fn is_nested(&self) -> bool {
+        self.reps > 0 && self.list.is_none()
     }
 }
 
@@ -91,7 +114,7 @@ impl Columns {
                 if found.iter().any(|column: &Column| *column.name == *name) {
                     return Err((name.to_string(), Wrong::Unsupported("two columns of one name".into())));
                 }
-                let shape = walk.shape(node, wanted, 0).map_err(|wrong| (name.to_string(), wrong))?;
+                let shape = walk.shape(node, wanted, 0, 0).map_err(|wrong| (name.to_string(), wrong))?;
                 found.push(Column { name: name.into(), shape });
             }
             walk.next = first + leaves(node);
@@ -112,25 +135,36 @@ struct SchemaWalk<'a> {
 }
 
 impl SchemaWalk<'_> {
-    /// `above` is the definition level of the node that `node` is in.
-    fn shape(&mut self, node: &Type, wanted: &Wanted, above: u8) -> Result<Shape, Wrong> {
+    /// `above` and `rep` are the definition and the repetition level of the node that `node` is in.
+    fn shape(&mut self, node: &Type, wanted: &Wanted, above: u8, rep: u8) -> Result<Shape, Wrong> {
         let level = above + u8::from(!is(node, Repetition::REQUIRED));
-        let repeated = is(node, Repetition::REPEATED);
-        if node.is_primitive() {
-            let levels = repeated.then_some(Levels { there: above, element: level });
-            return self.leaf(levels);
+        if is(node, Repetition::REPEATED) {
+            let levels = Levels { there: above, element: level };
+            return self.repeated(levels, rep, false, |walk| walk.once(node, wanted, level, rep + 1));
         }
-        if is_map(node) || repeated {
-            return Err(Wrong::Unsupported(format!("the type {}", word(node))));
+        self.once(node, wanted, level, rep)
+    }
+
+    /// As [`shape`](Self::shape), of one element if the node is repeated. The levels are those of the node.
+    fn once(&mut self, node: &Type, wanted: &Wanted, level: u8, rep: u8) -> Result<Shape, Wrong> {
+        if node.is_primitive() {
+            return self.leaf(rep);
+        }
+        if is_map(node) {
+            return self.map(node, level, rep);
         }
         if is_list(node) {
-            return self.list(node, level);
+            return self.list(node, wanted, level, rep);
         }
+        self.fields(node.get_fields(), node, wanted, level, rep)
+    }
+
+    fn fields(&mut self, of: &[Arc<Type>], node: &Type, wanted: &Wanted, level: u8, rep: u8) -> Result<Shape, Wrong> {
         let (mut fields, start) = (Vec::new(), self.next);
-        for field in node.get_fields() {
+        for field in of {
             let (first, before) = (self.next, self.leaves.len());
             if let Some(wanted) = wanted.of(field.name()) {
-                match self.shape(field, wanted, level) {
+                match self.shape(field, wanted, level, rep) {
                     Ok(shape) => fields.push(Column { name: field.name().into(), shape }),
                     Err(Wrong::Unsupported(_)) if self.first_look => self.leaves.truncate(before),
                     Err(Wrong::Unsupported(what)) => {
@@ -144,8 +178,8 @@ impl SchemaWalk<'_> {
         let mut told = None;
         if fields.is_empty() && level > 0 {
             self.next = start;
-            told = self.any(node, level);
-            if told.is_none() && !self.first_look {
+            told = self.any(node, level, rep);
+            if told.is_none() && (!self.first_look || rep > 0) {
                 return Err(Wrong::Unsupported(format!("the type {}", word(node))));
             }
         }
@@ -153,10 +187,10 @@ impl SchemaWalk<'_> {
     }
 
     /// The first field that is supported.
-    fn any(&mut self, node: &Type, level: u8) -> Option<Shape> {
+    fn any(&mut self, node: &Type, level: u8, rep: u8) -> Option<Shape> {
         node.get_fields().iter().find_map(|field| {
             let (first, before) = (self.next, self.leaves.len());
-            let shape = self.shape(field, &Wanted::Some(Vec::new()), level).ok();
+            let shape = self.shape(field, &Wanted::Some(Vec::new()), level, rep).ok();
             self.next = first + leaves(field);
             if self.leaves.len() == before || shape.is_none() {
                 self.leaves.truncate(before);
@@ -166,17 +200,54 @@ impl SchemaWalk<'_> {
         })
     }
 
-    fn list(&mut self, node: &Type, there: u8) -> Result<Shape, Wrong> {
+    /// `there` is the definition level of the list. What is wanted of a list is wanted of each element.
+    fn list(&mut self, node: &Type, wanted: &Wanted, there: u8, rep: u8) -> Result<Shape, Wrong> {
         let refused = || Wrong::Unsupported(format!("the type {}", word(node)));
-        let Some(element) = element(node) else { return Err(refused()) };
-        if element.is_group() || (is(element, Repetition::REPEATED) && !is_old_list(node)) {
-            return Err(refused());
-        }
-        self.leaf(Some(Levels { there, element: there + 1 }))
+        let element = element(node).ok_or_else(refused)?;
+        let levels = Levels { there, element: there + 1 };
+        self.repeated(levels, rep, false, |walk| match is_old_list(node) {
+            true => walk.once(element, wanted, there + 1, rep + 1),
+            false => walk.shape(element, wanted, there + 1, rep + 1),
+        })
     }
 
-    /// Takes the next leaf.
-    fn leaf(&mut self, list: Option<Levels>) -> Result<Shape, Wrong> {
+    fn map(&mut self, node: &Type, there: u8, rep: u8) -> Result<Shape, Wrong> {
+        let pairs = match node.get_fields() {
+            [pairs] if is(pairs, Repetition::REPEATED) && pairs.is_group() && pairs.get_fields().len() == 2 => pairs,
+            _ => return Err(Wrong::Unsupported(format!("the type {}", word(node)))),
+        };
+        let levels = Levels { there, element: there + 1 };
+        self.repeated(levels, rep, true, |walk| {
+            walk.fields(pairs.get_fields(), pairs, &Wanted::All, there + 1, rep + 1)
+        })
+    }
+
+    /// `rep` is the repetition level of the list, and `element` finds the shape of its elements.
+    fn repeated(
+        &mut self,
+        levels: Levels,
+        rep: u8,
+        is_map: bool,
+        element: impl FnOnce(&mut Self) -> Result<Shape, Wrong>,
+    ) -> Result<Shape, Wrong> {
+        let first = self.leaves.len();
+        let shape = element(self)?;
+        match (&shape, self.leaves.get_mut(first)) {
+            (Shape::Value(at), Some(leaf)) if rep == 0 => {
+                leaf.list = Some(levels);
+                Ok(Shape::List(*at))
+            }
+            (_, None) => Err(Wrong::Unsupported("a list of empty structs".into())),
+            _ => {
+                let element = Box::new(Column { name: "element".into(), shape });
+                let leaves = first..self.leaves.len();
+                Ok(Shape::Repeated(Repeated { levels, rep: rep + 1, element, is_map, leaves }))
+            }
+        }
+    }
+
+    /// Takes the next leaf, which has this repetition level.
+    fn leaf(&mut self, rep: u8) -> Result<Shape, Wrong> {
         let place = self.next;
         if place >= self.schema.num_columns() {
             return Err(Wrong::damaged("the schema lacks a column"));
@@ -185,13 +256,12 @@ impl SchemaWalk<'_> {
         let refused = || Wrong::Unsupported(format!("the type {}", word(is.self_type())));
         let kind = Kind::of(is.self_type())?.ok_or_else(refused)?;
         let full = u8::try_from(is.max_def_level()).map_err(|_| Wrong::damaged("the schema is nested too deep"))?;
-        if is.max_rep_level() != i16::from(list.is_some()) {
-            return Err(Wrong::Unsupported("a list in a list".into()));
+        if is.max_rep_level() != i16::from(rep) {
+            return Err(Wrong::damaged("the schema has other levels than its columns"));
         }
         self.next += 1;
         let (path, at) = (is.path().string().into(), self.leaves.len());
-        let shape = if list.is_some() { Shape::List(at) } else { Shape::Value(at) };
-        self.leaves.push(Leaf { place, path, is, kind, full, list });
-        Ok(shape)
+        self.leaves.push(Leaf { place, path, is, kind, full, reps: rep, list: None });
+        Ok(Shape::Value(at))
     }
 }

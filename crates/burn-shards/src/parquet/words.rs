@@ -21,9 +21,16 @@ fn one(node: &Type) -> String {
     if is_list(node) {
         return format!("list<{}>", element(node).map_or_else(String::new, one));
     }
+    if is_map(node)
+        && let [pairs] = node.get_fields()
+        && pairs.is_group()
+    {
+        let sides: Vec<String> = pairs.get_fields().iter().map(|side| word(side)).collect();
+        return format!("map<{}>", sides.join(", "));
+    }
     let fields: Vec<String> =
         node.get_fields().iter().map(|field| format!("{}: {}", field.name(), word(field))).collect();
-    format!("{}{{{}}}", if is_map(node) { "map" } else { "struct" }, fields.join(", "))
+    format!("struct{{{}}}", fields.join(", "))
 }
 
 /// The type of a day, a time or a timestamp, with its unit.

@@ -9,8 +9,8 @@ use crate::{
 use serde::de::DeserializeOwned;
 use std::{cell::OnceCell, sync::Arc};
 
-/// The fields that a row type has asked of a value, if it takes the value as a struct, and the fields of the structs in
-/// it.
+/// The fields that a row type has asked of a value, if it takes the value as a struct or as a list of structs, and the fields of
+/// the structs in it.
 #[derive(Debug)]
 pub(super) struct UsedFields {
     asked: OnceCell<&'static [&'static str]>,
@@ -22,9 +22,14 @@ impl UsedFields {
     fn new(cell: &Cell) -> Self {
         let inside = match cell {
             Cell::Struct(fields) => Some(all(fields)),
+            Cell::List(cells) => return cells.first().map_or_else(Self::none, Self::new), // the sample of a list has one
             _ => None,
         };
         Self { asked: OnceCell::new(), inside }
+    }
+
+    fn none() -> Self {
+        Self { asked: OnceCell::new(), inside: None }
     }
 
     /// Notes the fields. The first question counts.

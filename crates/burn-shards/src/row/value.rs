@@ -51,6 +51,19 @@ fn named<'de>(
     Ok(Fields::new(fields.into_iter().enumerate().map(value)))
 }
 
+/// A map as a struct. The type of the map's keys reads a number from its name.
+fn by_name(pairs: Vec<(Cell, Cell)>) -> Result<Vec<(Arc<str>, Cell)>, RowError> {
+    let name = |key| match key {
+        Cell::Text(text) => Ok(text),
+        Cell::Bytes(bytes) => text(bytes),
+        Cell::Bool(key) => Ok(key.to_string()),
+        Cell::Int(key) => Ok(key.to_string()),
+        Cell::Unsigned(key) => Ok(key.to_string()),
+        _ => Err(RowError::new("the keys of the map are no texts, integers or booleans; take a `Vec` of pairs")),
+    };
+    pairs.into_iter().map(|(key, value)| Ok((name(key)?.into(), value))).collect()
+}
+
 /// The methods for one type of integers: a text is parsed, and any other value is passed on.
 macro_rules! integers {
     ($($method:ident)*) => {$(
@@ -79,7 +92,8 @@ impl<'de> Deserializer<'de> for Value<'_> {
             Cell::Raw(bytes, Raw::Number) => Value::from(number(&bytes)?).deserialize_any(visitor),
             Cell::Raw(bytes, Raw::Text) => visitor.visit_string(text(bytes)?),
             Cell::Raw(bytes, Raw::Json) => Value::from(json(&bytes)?).deserialize_any(visitor),
-            Cell::List(cells) => list(cells.into_iter().map(Value::from), visitor),
+            Cell::List(cells) => list(cells.into_iter().map(|cell| Value { cell, seen: self.seen }), visitor),
+            Cell::Map(pairs) => Value::from(Cell::Struct(by_name(pairs)?)).deserialize_any(visitor),
             Cell::Numbers(list) | Cell::Array(_, list) => numbers(list, visitor),
             Cell::Struct(fields) => visitor.visit_map(named(fields, None, self.seen)?),
         }
@@ -158,6 +172,9 @@ impl<'de> Deserializer<'de> for Value<'_> {
         match self.cell {
             Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) => byte::list(bytes, visitor),
             Cell::Raw(bytes, _) => Value::from(json(&bytes)?).deserialize_seq(visitor),
+            Cell::Map(pairs) => {
+                list(pairs.into_iter().map(|(key, value)| Value::from(Cell::List(vec![key, value]))), visitor)
+            }
             _ => self.deserialize_any(visitor),
         }
     }
@@ -182,6 +199,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
                 Value::from(json_for(&bytes, fields)?).deserialize_struct(name, fields, visitor)
             }
             Cell::Struct(cells) => visitor.visit_map(named(cells, Some(fields), self.seen)?),
+            Cell::Map(pairs) => visitor.visit_map(named(by_name(pairs)?, Some(fields), None)?),
             Cell::Array(shape, list) if fields.contains(&"shape") => {
                 let shape = shape.into_iter().map(|side| Cell::Unsigned(side as u64)).collect();
                 visitor.visit_map(MapDeserializer::new(

@@ -72,7 +72,8 @@ enum Format {
 impl<T: DeserializeOwned> Rows<T> {
     /// Parquet files: one, a glob, or a list. Column names are those of the schema's top level.
     ///
-    /// Columns may be numbers, text, bytes, lists of these, and structs. Others are refused by [`open`](RowsBuilder::open).
+    /// Columns may be numbers, text, bytes, and lists, structs and maps of these, one in another. Others are refused by
+    /// [`open`](RowsBuilder::open).
     /// A value in an uncompressed, plain page with an offset index is read by itself: this is how `datasets` writes
     /// images. Of other columns a page, or without an offset index a column chunk, is decoded once and kept for its
     /// neighbours, within [`memory`](RowsBuilder::memory). Shuffle those by blocks ([`Rows::blocks`]).

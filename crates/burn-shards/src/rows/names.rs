@@ -21,9 +21,7 @@ impl Names {
         let Wanted::Some(wanted) = wanted else { return };
         for (name, fields) in wanted {
             let (path, cell) = (format!("{path}{name}"), record.iter().find(|(there, _)| there == name));
-            if let Some((_, Cell::Struct(record))) = cell {
-                self.inside(&format!("{path}."), fields, record);
-            }
+            structs(cell.map(|(_, cell)| cell), &mut |record| self.inside(&format!("{path}."), fields, record));
             *self.0.entry(path).or_default() |= cell.is_some();
         }
     }
@@ -35,13 +33,20 @@ impl Names {
     }
 }
 
+/// Calls `act` with a value that is a struct, or with all structs of a list.
+fn structs(cell: Option<&Cell>, act: &mut dyn FnMut(&Record)) {
+    match cell {
+        Some(Cell::Struct(record)) => act(record),
+        Some(Cell::List(cells)) => cells.iter().for_each(|cell| structs(Some(cell), act)),
+        _ => {}
+    }
+}
+
 /// The names of columns and of their fields.
 pub(super) fn all(record: &Record) -> Vec<String> {
     let with_fields = |(name, cell): &(Arc<str>, Cell)| {
-        let inside = match cell {
-            Cell::Struct(fields) => all(fields),
-            _ => Vec::new(),
-        };
+        let mut inside = Vec::new();
+        structs(Some(cell), &mut |record| inside.extend(all(record)));
         let fields = inside.iter().map(|field| format!("{name}.{field}")).collect::<Vec<_>>();
         [name.to_string()].into_iter().chain(fields)
     };

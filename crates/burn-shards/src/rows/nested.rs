@@ -7,10 +7,10 @@ use crate::{
 };
 use serde::{
     Deserializer,
-    de::{DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, Visitor},
+    de::{DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, Visitor, value::SeqDeserializer},
     forward_to_deserialize_any,
 };
-use std::{cell::Cell, sync::Arc};
+use std::{cell::Cell, iter, sync::Arc};
 
 /// The depth of fields that are asked for. A type may hold itself, so all deeper fields are wanted.
 const DEPTH: usize = 4;
@@ -71,6 +71,11 @@ impl<'de> Deserializer<'de> for Way<'_> {
         visitor.visit_map(Step { way: self, done: false })
     }
 
+    /// A list has the way of its elements.
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        visitor.visit_seq(SeqDeserializer::new(iter::once(self)))
+    }
+
     fn deserialize_tuple<V: Visitor<'de>>(self, _len: usize, _: V) -> Result<V::Value, RowError> {
         no_data()
     }
@@ -78,8 +83,16 @@ impl<'de> Deserializer<'de> for Way<'_> {
     unnamed_structs!();
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq map enum
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct map enum
         identifier ignored_any
+    }
+}
+
+impl IntoDeserializer<'_, RowError> for Way<'_> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
     }
 }
 
@@ -151,7 +164,7 @@ mod tests {
             inner = some(&[("x", all()), ("again", inner)]);
         }
         let meta = some(&[("w", all()), ("width", all()), ("inner", inner)]);
-        let right = some(&[("label", all()), ("the meta", meta), ("list", all()), ("absent", all())]);
+        let right = some(&[("label", all()), ("the meta", meta.clone()), ("list", meta), ("absent", all())]);
         assert_eq!(nested::<Row>(&columns), right);
     }
 }

@@ -46,7 +46,8 @@ use std::{marker::PhantomData, sync::Arc};
 /// | `String` | text, or bytes in UTF-8 |
 /// | `bytes::Bytes` | bytes of any kind, without another copy |
 /// | `Option` | null, and what is missing |
-/// | `Vec` | lists, arrays of numbers; bytes as `u8` |
+/// | `Vec` | lists, also of structs and of lists; maps, as pairs; arrays of numbers; bytes as `u8` |
+/// | `HashMap`, `BTreeMap` | maps, JSON objects |
 /// | arrays, tuples | lists of exactly that length |
 /// | structs | structs, JSON objects, also those of `.json` files and of `json` columns |
 ///

@@ -10,6 +10,7 @@ mod golden;
 mod house;
 mod memory;
 mod names;
+mod nested;
 mod no_numbers;
 mod opened;
 #[cfg(feature = "http")]

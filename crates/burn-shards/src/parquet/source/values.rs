@@ -4,6 +4,7 @@ use super::{Key, ParquetSource};
 use crate::{
     cell::Cell,
     parquet::{
+        assemble::{Entries, assemble},
         cells::cell,
         decode::decode,
         footer::Placed,
@@ -29,6 +30,14 @@ impl ParquetSource {
     pub(super) fn column(&self, number: usize, row: usize, shape: &Shape) -> Result<(u8, Cell), Wrong> {
         match shape {
             Shape::Value(leaf) | Shape::List(leaf) => self.value(number, *leaf, row),
+            Shape::Repeated(repeated) => {
+                let leaves = self.leaves(self.groups[number].object);
+                let entries = repeated.leaves.clone().map(|leaf| {
+                    let (piece, row) = self.piece(number, leaf, row)?;
+                    Ok(Entries::new(&leaves[leaf], piece, row))
+                });
+                assemble(repeated, entries.collect::<Result<_, Wrong>>()?)
+            }
             Shape::Struct(Struct { fields, there, level }) => {
                 if let Some(level) = level {
                     let (def, _) = self.column(number, row, level)?;
@@ -52,24 +61,40 @@ impl ParquetSource {
     fn value(&self, number: usize, at: usize, row: usize) -> Result<(u8, Cell), Wrong> {
         let placed = &self.groups[number];
         let (leaf, chunk) = (&self.leaves(placed.object)[at], &placed.group.chunks[at]);
-        if chunk.pages.is_empty() {
-            let key = Key { group: number as u32, leaf: at as u32, page: WHOLE_CHUNK };
-            let piece = self.pieces.get_or_make(key, || self.decode(placed, at, None))?;
-            return cell(&piece, leaf, row);
-        }
-        let (page, rows) = chunk.page(row, placed.group.rows);
-        let key = Key { group: number as u32, leaf: at as u32, page: page as u32 };
-        let row = row - rows.start;
-        if let Some(note) = chunk.notes.get(page).and_then(|note| note.get()).filter(|note| note.is_direct()) {
-            if let Some(piece) = self.pieces.get(key) {
-                return cell(&piece, leaf, row);
-            }
-            if let Some(value) = note.read(&self.objects, placed.object, leaf, row)? {
-                return Ok(value);
+        if !chunk.notes.is_empty() {
+            let (page, rows) = chunk.page(row, placed.group.rows);
+            let key = Key { group: number as u32, leaf: at as u32, page: page as u32 };
+            let row = row - rows.start;
+            if let Some(note) = chunk.notes.get(page).and_then(|note| note.get()).filter(|note| note.is_direct()) {
+                if let Some(piece) = self.pieces.get(key) {
+                    return cell(&piece, leaf, row);
+                }
+                if let Some(value) = note.read(&self.objects, placed.object, leaf, row)? {
+                    return Ok(value);
+                }
             }
         }
-        let piece = self.pieces.get_or_make(key, || self.decode(placed, at, Some(page)))?;
+        let (piece, row) = self.piece(number, at, row)?;
         cell(&piece, leaf, row)
+    }
+
+    /// The piece that has a row of a leaf, and the row's number in it.
+    fn piece(&self, number: usize, at: usize, row: usize) -> Result<(Arc<Piece>, usize), Wrong> {
+        let placed = &self.groups[number];
+        let chunk = &placed.group.chunks[at];
+        let (key, page, first) = match chunk.pages.is_empty() {
+            true => (WHOLE_CHUNK, None, 0),
+            false => {
+                let (page, rows) = chunk.page(row, placed.group.rows);
+                (page as u32, Some(page), rows.start)
+            }
+        };
+        let key = Key { group: number as u32, leaf: at as u32, page: key };
+        let piece = self.pieces.get_or_make(key, || self.decode(placed, at, page))?;
+        if row - first >= piece.rows {
+            return Err(Wrong::damaged("a page has fewer rows than its file says"));
+        }
+        Ok((piece, row - first))
     }
 
     /// Reads and decodes a page, or the whole chunk of a leaf.
@@ -90,7 +115,7 @@ impl ParquetSource {
         }
         let stored = parts.iter().map(|part| part.len() as u64).sum::<u64>();
         let room = self.options.memory.max(LEAST_ROOM).max(stored.saturating_mul(MOST_GROWTH));
-        let values = if leaf.list.is_some() { chunk.values } else { rows as u64 };
+        let values = if leaf.reps > 0 { chunk.values } else { rows as u64 };
         let pages = Pages::new(leaf, chunk.codec, parts, values, room).by(chunk.writer);
         let piece = decode(leaf, pages, rows, room).map_err(|wrong| match (wrong, chunk.writer.old) {
             // The error counts the pages so far. Those behind them take memory too.

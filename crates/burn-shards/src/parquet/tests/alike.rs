@@ -209,3 +209,34 @@ fn columns_of_later_files_are_listed_too() {
     let there_is = files.open().unwrap().there_is();
     assert_eq!(there_is, [("x".into(), "int64".into()), ("t".into(), "timestamp[ms]".into())]);
 }
+
+#[test]
+fn lists_of_structs_and_of_lists_are_compared_by_their_elements() {
+    let structs = |field: &str| {
+        format!("optional group x (LIST) {{ repeated group list {{ optional group element {{ {field} }} }} }}")
+    };
+    let list = "repeated group list { optional int64 element; }";
+    let lists =
+        format!("optional group x (LIST) {{ repeated group list {{ optional group element (LIST) {{ {list} }} }} }}");
+    let empty = "optional group x (LIST) { repeated group list { optional int32 element (UNKNOWN); } }";
+    let number = structs("optional int64 y;");
+    Files::new()
+        .add(&number, &[4])
+        .add(&structs("optional int32 y;"), &[4])
+        .refused("1.parquet", &["column `x.element.y` has another type", "0.parquet"]);
+    Files::new().add(&number, &[4]).add(&lists, &[5]).refused("1.parquet", &["column `x.element`"]);
+    for order in [[empty, &lists, &lists], [&lists, empty, &lists]] {
+        let files = order
+            .iter()
+            .fold(Files::new(), |files, columns| files.add(columns, &[if *columns == empty { 1 } else { 5 }]));
+        let read = rows(&files.open().unwrap()).unwrap().into_iter().map(|mut record| record.remove(0).1);
+        let full = Cell::List(vec![Cell::Numbers(crate::cell::Numbers::I64(vec![7]))]);
+        let right = order.map(|columns| if columns == empty { Cell::List(Vec::new()) } else { full.clone() });
+        assert_eq!(read.collect::<Vec<_>>(), right);
+    }
+    Files::new()
+        .add(empty, &[1])
+        .add(&number, &[4])
+        .add(&lists, &[5])
+        .refused("2.parquet", &["column `x", "1.parquet"]);
+}

@@ -7,7 +7,7 @@ use super::{
 use crate::cell::Cell;
 use burn::data::dataset::Dataset;
 use parquet::{
-    data_type::{FloatType, Int32Type, Int64Type},
+    data_type::{Int32Type, Int64Type, Int96Type},
     file::{properties::WriterVersion, writer::SerializedFileWriter},
     schema::parser::parse_message_type,
 };
@@ -156,20 +156,19 @@ fn a_field_that_is_not_supported_is_refused_only_if_it_is_asked_for() {
     }
     #[derive(Debug, PartialEq, serde::Deserialize)]
     struct Boxes {
-        bbox: Option<Vec<Vec<f32>>>,
+        bbox: Option<i64>,
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.parquet");
     let schema = "message rows { optional group meta {
-        optional group bbox (LIST) { repeated group list { optional group element (LIST) {
-            repeated group list { optional float element; } } } }
+        optional int96 bbox;
         optional int32 category;
     } }";
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let mut file = SerializedFileWriter::new(File::create(&path).unwrap(), schema, Arc::default()).unwrap();
     let mut group = file.next_row_group().unwrap();
     let mut column = group.next_column().unwrap().unwrap();
-    column.typed::<FloatType>().write_batch(&[], Some(&[1]), Some(&[0])).unwrap();
+    column.typed::<Int96Type>().write_batch(&[], Some(&[1]), None).unwrap();
     column.close().unwrap();
     let mut column = group.next_column().unwrap().unwrap();
     column.typed::<Int32Type>().write_batch(&[5], Some(&[2]), None).unwrap();
@@ -180,7 +179,7 @@ fn a_field_that_is_not_supported_is_refused_only_if_it_is_asked_for() {
     assert_eq!(rows.get(0).unwrap(), Row { meta: Category { category: 5 } });
     let error = crate::Rows::<Row<Boxes>>::parquet(&path).open().unwrap_err();
     assert!(matches!(&error, DataError::Unsupported { column: Some(column), .. } if column == "meta"), "{error}");
-    assert!(error.to_string().contains("the type list<list<float32>> in its field `bbox`"), "{error}");
+    assert!(error.to_string().contains("the type int96 in its field `bbox`"), "{error}");
 }
 
 #[test]

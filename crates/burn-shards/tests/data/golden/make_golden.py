@@ -250,7 +250,7 @@ def make_parquet(out, a):
     files.append({"file": "split_lists.parquet", "rows": "split_lists", "writer": f"pyarrow {old}", **facts("split_lists.parquet"),
                   "remark": "data pages (v1) that start inside a list; today's pyarrow ends pages with a row"})
 
-    # Nested deeper than lists of numbers and structs of them: read by nobody here, so with their rows.
+    # Nested deeper than lists of numbers and structs of them, with their rows. A reader may support them.
     def nested(name, column, type_, values, what):
         t = pa.table({"id": pa.array(range(len(values)), pa.int64()), column: pa.array(values, type_)})
         pq.write_table(t, f"{out}/{name}", compression="none", write_statistics=False)
