@@ -30,7 +30,7 @@ use crate::order::{Guard, ReadAhead};
 #[cfg(feature = "vision")]
 use crate::vision::{Limits, with_limits};
 pub use burn_shards::{
-    Array, DataError, Paths, Rows, RowsBuilder, TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens,
+    Array, DataError, MeanStd, Paths, Rows, RowsBuilder, TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens,
     TokensError,
 };
 #[cfg(feature = "remote")]

@@ -39,7 +39,7 @@ const SHARDS: Rules = Rules {
     src: "crates/burn-shards/src",
     levels: &[
         &["rows"],
-        &["row", "tokens"],
+        &["row", "stats", "tokens"],
         &["parquet", "tar", "mds", "jsonl"],
         &["index", "location", "magic", "source", "mapped"],
         &["store"],

@@ -80,3 +80,26 @@ fn rows_in_a_composed_dataset_are_fetched_ahead() {
     let requests = far.fetched().unwrap().requests - before;
     assert!(requests < ROWS as u64, "{requests} requests for {ROWS} rows");
 }
+
+/// A split is announced by the loader as all rows are, and has the order that its length says.
+#[test]
+fn a_split_of_far_rows_is_fetched_ahead_and_shuffled_by_blocks() {
+    for format in [Format::Tar, Format::Pages] {
+        let (written, indices) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let server = Server::new(files(format, written.path()), |_| Fault::None);
+        let local = format.open(written.path()).open().unwrap().split(0.2, 3).unwrap();
+        let far = remote(format, &server, indices.path()).open().unwrap().split(0.2, 3).unwrap();
+        for (local, far) in [(local.0, far.0), (local.1, far.1)] {
+            let before = far.fetched().unwrap().requests;
+            let all = |rows: &Rows<Row>| -> Vec<(i64, i64)> {
+                let builder =
+                    PinnedDataLoaderBuilder::new(Sums).batch_size(8).num_workers(2).set_device(Device::flex());
+                let order = BlockShuffle::new(rows.blocks(), 5).streams(2).window(1);
+                builder.order(order).build(rows.clone()).unwrap().iter().flat_map(|batch| batch.unwrap()).collect()
+            };
+            assert_eq!(all(&far), all(&local), "{format:?}");
+            let requests = far.fetched().unwrap().requests - before;
+            assert!(requests < far.blocks().samples() as u64, "{format:?}: {requests} requests");
+        }
+    }
+}

@@ -42,11 +42,14 @@ pub enum DataError {
     },
     /// A sample has more bytes than the option `largest_sample` allows. A file or a server may only claim so.
     #[error(
-        "{object}: {bytes} bytes are asked for at once, and the limit is {limit}; if they are right, write `.largest_sample({bytes})`"
+        "{object}{}: {bytes} bytes are asked for at once, and the limit is {limit}; if they are right, write `.largest_sample({bytes})`",
+        of("key", key.as_deref())
     )]
     TooLarge {
         /// The file.
         object: String,
+        /// The key of the sample, in a tar on a disk.
+        key: Option<Box<str>>,
         /// The bytes of the sample.
         bytes: u64,
         /// The most that there may be.
@@ -123,6 +126,18 @@ pub enum DataError {
         column: Option<String>,
         /// What is wrong.
         problem: String,
+    },
+    /// A function that was given to `map` or `filter` refused a row.
+    #[error("row {row} of {object}{}: {source}", of("key", key.as_deref()))]
+    Map {
+        /// The file.
+        object: String,
+        /// The row in that file, from 0.
+        row: usize,
+        /// The row's key, in a tar.
+        key: Option<Box<str>>,
+        /// The error of the function.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// An option of the builder is wrong.
     #[error("`{option}`: {problem}; {advice}")]

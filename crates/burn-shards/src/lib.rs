@@ -26,6 +26,7 @@
 //! - [`Rows`]: which types a row may have. [`RowsBuilder`]: every option, and `open`.
 //! - [`Tokens`] and [`TokenWindow`]: token files, and windows of them.
 //! - [`Rows::blocks`]: which rows are cheap to read together, for an order of your own.
+//! - [`Rows::split`], [`Rows::column`], [`Rows::filter`], [`Rows::map`]: parts of the rows, and single columns. [`MeanStd`]: to normalise by.
 //! - [`DataError`]: what can go wrong, with file, row and column.
 //! - `README.md`: a quick start on Burn's loader. `docs`: the formats, stores, caches and tokens in detail.
 //!
@@ -68,6 +69,7 @@ mod sample;
 mod source;
 mod spelling;
 mod starts;
+mod stats;
 mod store;
 #[cfg(feature = "remote")]
 mod sync;
@@ -86,6 +88,7 @@ pub use location::Paths;
 #[cfg(feature = "remote")]
 pub use rows::FetchAhead;
 pub use rows::{Rows, RowsBuilder};
+pub use stats::MeanStd;
 pub use tokens::{TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens, TokensError};
 #[cfg(feature = "remote")]
 pub use traffic::Fetched;

@@ -1,27 +1,27 @@
-//! Does the same work on many objects, on several threads. It is for `open`, when there are no workers yet.
+//! Does the same work on many objects, on several threads. It is for `open` and for what is read as a whole before
+//! training, when there are no workers yet.
 
 #[cfg(feature = "remote")]
 use super::ends::{end_waits_by, ends_waits};
-use super::error::DataError;
 use std::{
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
     thread,
 };
 
 /// Calls `act` for each item, on all threads of the machine. The first error, in the order of the items, is the result.
-pub(crate) fn in_parallel<I: Sync, O: Send>(
+pub(crate) fn in_parallel<I: Sync, O: Send, E: Send>(
     items: &[I],
-    work: impl Fn(&I) -> Result<O, DataError> + Sync,
-) -> Result<Vec<O>, DataError> {
+    work: impl Fn(&I) -> Result<O, E> + Sync,
+) -> Result<Vec<O>, E> {
     in_parallel_by(thread::available_parallelism().map_or(1, usize::from), items, work)
 }
 
 /// As [`in_parallel`], on `threads` named threads. It is for work that waits.
-pub(crate) fn in_parallel_by<I: Sync, O: Send>(
+pub(crate) fn in_parallel_by<I: Sync, O: Send, E: Send>(
     threads: usize,
     items: &[I],
-    work: impl Fn(&I) -> Result<O, DataError> + Sync,
-) -> Result<Vec<O>, DataError> {
+    work: impl Fn(&I) -> Result<O, E> + Sync,
+) -> Result<Vec<O>, E> {
     let threads = threads.min(items.len());
     let next = AtomicUsize::new(0);
     let run = || {
@@ -60,6 +60,7 @@ pub(crate) fn in_parallel_by<I: Sync, O: Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::DataError;
 
     #[test]
     fn the_first_error_in_order_is_the_result() {

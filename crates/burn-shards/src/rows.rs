@@ -2,14 +2,17 @@
 
 mod asked;
 mod builder;
+mod column;
 mod declared;
 mod fit;
+mod key;
 mod names;
 mod nested;
 #[cfg(feature = "remote")]
 mod read_ahead;
 #[allow(clippy::module_inception)]
 mod rows;
+mod split;
 
 pub use builder::RowsBuilder;
 #[cfg(feature = "remote")]

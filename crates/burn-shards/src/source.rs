@@ -37,6 +37,15 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
         None
     }
 
+    /// The same rows with other columns. `nested` are the columns with the fields that are wanted of structs, and `named` are
+    /// those that are no files of a tar.
+    fn select(&self, wanted: &Wanted, nested: &Wanted, named: &[&str]) -> Result<Arc<dyn Source>, DataError>;
+
+    /// The bytes of a column in a row, or `None` if the row lacks it. `None` of all if no index tells it.
+    fn size(&self, _row: usize, _column: &str) -> Option<Option<u64>> {
+        None
+    }
+
     /// Compares the objects with what an index says of them.
     fn check(&self) -> Result<(), DataError> {
         Ok(())

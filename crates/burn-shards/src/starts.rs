@@ -1,7 +1,7 @@
 //! Which rows each object has. Rows are numbered across all objects.
 
 /// The first row of each object, or of each part of one, and at the end the number of all rows.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Starts(Vec<usize>);
 
 impl Starts {

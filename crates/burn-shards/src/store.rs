@@ -174,6 +174,17 @@ impl Objects {
         Self { list: self.list.iter().zip(names).map(named).collect(), folder, is_own: true, ..self }
     }
 
+    /// The same objects, of which nothing is fetched ahead.
+    pub(crate) fn without_ahead(&self) -> Self {
+        #[cfg(feature = "remote")]
+        let far = self.far.as_ref().map(|Far { traffic, .. }| Far { ahead: None, traffic: Arc::clone(traffic) });
+        Self {
+            #[cfg(feature = "remote")]
+            far,
+            ..self.clone()
+        }
+    }
+
     /// Objects of a store that a test has made.
     #[cfg(all(test, any(feature = "parquet", feature = "remote")))]
     pub(crate) fn of(list: Vec<Object>, store: Arc<dyn Store>) -> Self {
@@ -254,7 +265,7 @@ impl Objects {
         if bytes <= limit {
             return Ok(());
         }
-        Err(DataError::TooLarge { object: self.name(object).into(), bytes, limit })
+        Err(DataError::TooLarge { object: self.name(object).into(), key: None, bytes, limit })
     }
 
     /// Reads the bytes of this number of samples.

@@ -17,6 +17,7 @@ use crate::{
 use bytes::Bytes;
 #[cfg(feature = "remote")]
 use std::ops::Range;
+use std::sync::Arc;
 
 pub(super) const KIND: IndexKind = IndexKind(b"jsonl  1");
 /// Bytes of a block.
@@ -28,7 +29,7 @@ const ROWS_TRIED: usize = 1000;
 #[derive(Debug)]
 pub(crate) struct JsonlSource {
     objects: Objects,
-    lines: Vec<Lines>,
+    lines: Arc<[Lines]>,
     starts: Starts,
     wanted: Wanted,
     there_is: Vec<(String, String)>,
@@ -51,7 +52,7 @@ pub(crate) fn open(objects: Objects, wanted: &Wanted, options: &Options) -> Resu
         starts.add(found.rows()).ok_or_else(damaged)?;
         lines.push(found);
     }
-    let mut source = JsonlSource { objects, lines, starts, wanted: wanted.clone(), there_is: Vec::new() };
+    let mut source = JsonlSource { objects, lines: lines.into(), starts, wanted: wanted.clone(), there_is: Vec::new() };
     source.there_is = source.columns()?;
     Ok(source)
 }
@@ -151,6 +152,12 @@ impl Source for JsonlSource {
             lines => lines?,
         };
         Ok(lines.iter().enumerate().map(|(at, line)| self.parse((object, row + at), line)).collect())
+    }
+
+    fn select(&self, wanted: &Wanted, _: &Wanted, _: &[&str]) -> Result<Arc<dyn Source>, DataError> {
+        let (lines, starts) = (Arc::clone(&self.lines), self.starts.clone());
+        let (objects, there_is) = (self.objects.without_ahead(), self.there_is.clone());
+        Ok(Arc::new(Self { objects, lines, starts, wanted: wanted.clone(), there_is }))
     }
 
     #[cfg(feature = "remote")]

@@ -26,14 +26,14 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct MdsSource {
     objects: Objects,
-    shards: Vec<Shard>,
+    shards: Arc<[Shard]>,
     starts: Starts,
     /// For each shard the place in `cuts` of what is read of its rows.
     cut: Vec<usize>,
     /// One for each list of columns that shards have.
     cuts: Vec<Cut>,
     /// Keeps decompressed shards from being evicted.
-    _unpacked: Option<Set>,
+    unpacked: Arc<Option<Set>>,
 }
 
 /// Opens the data set of a folder that has an `index.json`, or of several such folders, one after the other.
@@ -67,7 +67,7 @@ pub(crate) fn open(paths: &Paths, wanted: &Wanted, options: &Options) -> Result<
         starts.add(shard.rows()).ok_or_else(too_many)?;
         shards.push(shard);
     }
-    Ok(MdsSource { objects, shards, starts, cut, cuts, _unpacked: set })
+    Ok(MdsSource { objects, shards: shards.into(), starts, cut, cuts, unpacked: Arc::new(set) })
 }
 
 /// What is read of the rows of shards, and which of it is for which shard. A column must have one encoding in all
@@ -118,6 +118,21 @@ impl Source for MdsSource {
             column: column.map(|column| (*column).into()),
             problem,
         })
+    }
+
+    fn select(&self, wanted: &Wanted, _: &Wanted, _: &[&str]) -> Result<Arc<dyn Source>, DataError> {
+        let cut = |(number, known): (usize, &Cut)| {
+            let shard = self.cut.iter().position(|cut| *cut == number).unwrap_or_default();
+            Cut::new(self.objects.name(shard), &known.columns, wanted)
+        };
+        Ok(Arc::new(Self {
+            objects: self.objects.without_ahead(),
+            shards: Arc::clone(&self.shards),
+            starts: self.starts.clone(),
+            cut: self.cut.clone(),
+            cuts: self.cuts.iter().enumerate().map(cut).collect::<Result<_, _>>()?,
+            unpacked: Arc::clone(&self.unpacked),
+        }))
     }
 
     #[cfg(feature = "remote")]

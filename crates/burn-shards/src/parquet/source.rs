@@ -175,6 +175,11 @@ impl Source for ParquetSource {
         Ok(record)
     }
 
+    /// Reads the footers again.
+    fn select(&self, _: &Wanted, nested: &Wanted, _: &[&str]) -> Result<Arc<dyn Source>, DataError> {
+        Ok(Arc::new(open(self.objects.without_ahead(), nested, &self.options)?))
+    }
+
     /// The part of a noted value is its bytes. The parts of other values are their page and its dictionary, or the
     /// whole chunk.
     #[cfg(feature = "remote")]

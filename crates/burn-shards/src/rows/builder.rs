@@ -265,10 +265,7 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         let _shown = busy.shown_in(&line);
         let wanted = Rows::<T>::wanted(&self.shape)?;
         #[cfg_attr(not(feature = "parquet"), expect(unused_mut, reason = "the other formats learn no more names"))]
-        let mut names = match &wanted {
-            Wanted::Some(columns) if self.shape.columns.is_none() => nested::<T>(columns),
-            other => other.clone(),
-        };
+        let mut names = names::<T>(&wanted, &self.shape);
         let source: Arc<dyn Source> = match &self.format {
             #[cfg(all(feature = "http", feature = "parquet"))]
             Format::Hub(dataset, split) => {
@@ -277,18 +274,14 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
             #[cfg(feature = "parquet")]
             Format::Parquet => self.parquet_of(&self.paths, &mut names)?,
             Format::Tar => {
-                let is_named = |name: &&str| match &wanted {
-                    Wanted::All => declares::<T>(name),
-                    some => some.of(name).is_some(),
-                };
-                let named: Vec<&str> = [tar::KEY, tar::URL].into_iter().filter(is_named).collect();
-                Arc::new(tar::open(self.paths.objects(&self.options)?, &wanted, &named, &self.options)?)
+                let objects = self.paths.objects(&self.options)?;
+                Arc::new(tar::open(objects, &wanted, &named::<T>(&wanted), &self.options)?)
             }
             Format::Mds => Arc::new(mds::open(&self.paths, &wanted, &self.options)?),
             Format::Jsonl => Arc::new(jsonl::open(self.paths.objects(&self.options)?, &wanted, &self.options)?),
         };
-        let rows = Rows::new(source, self.shape);
-        rows.fit(&names, &self.optional)?;
+        let rows = Rows::new(source, self.shape, self.optional.into());
+        rows.fit(&names, &rows.optional)?;
         Ok(rows)
     }
 
@@ -319,7 +312,7 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         if !samples.iter().flat_map(|(_, record)| record).any(|(_, cell)| matches!(cell, Cell::Struct(_))) {
             return Ok(wanted);
         }
-        let look = Rows::<T>::new(Arc::new(look), self.shape.clone());
+        let look = Rows::<T>::new(Arc::new(look), self.shape.clone(), [].into());
         let mut learnt = HashMap::new();
         for (_, record) in &samples {
             for (name, fields) in look.learn(record).wanted {
@@ -332,4 +325,21 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         let fields = |name: &Arc<str>| learnt.get(name).cloned().unwrap_or(Wanted::All);
         Ok(Wanted::Some(columns.iter().map(|(name, _)| (Arc::clone(name), fields(name))).collect()))
     }
+}
+
+/// What a row type wants, with the fields of structs that its own structs name.
+pub(super) fn names<T: DeserializeOwned>(wanted: &Wanted, shape: &Shape) -> Wanted {
+    match wanted {
+        Wanted::Some(columns) if shape.columns.is_none() => nested::<T>(columns),
+        other => other.clone(),
+    }
+}
+
+/// The wanted columns of a tar that are no files.
+pub(super) fn named<T: DeserializeOwned>(wanted: &Wanted) -> Vec<&'static str> {
+    let is_named = |name: &&str| match wanted {
+        Wanted::All => declares::<T>(name),
+        some => some.of(name).is_some(),
+    };
+    [tar::KEY, tar::URL].into_iter().filter(is_named).collect()
 }

@@ -5,7 +5,7 @@
 
 use super::{
     names::{self, Names},
-    rows::Rows,
+    rows::{Rows, within},
 };
 use crate::{
     cell::{Cell, Record},
@@ -71,7 +71,7 @@ impl<T: DeserializeOwned> Rows<T> {
 
     /// Tries the row type with a sample of each column.
     pub(crate) fn learn(&self, samples: &Record) -> Learnt {
-        self.within(|| row::learn::<T>(samples, self.columns.as_deref()))
+        within(self.around.as_ref(), || row::learn::<T>(samples, self.columns.as_deref()))
     }
 
     /// As [`fit`](Self::fit), for formats without a schema: rows are tried. There is a warning of a name that the first
@@ -133,7 +133,7 @@ impl<T: DeserializeOwned> Rows<T> {
 
     /// Whether a row fits by its names and types. Its values may be bad.
     fn attempt(&self, record: Record) -> Result<(), RowError> {
-        match self.within(|| row::row::<T>(record, self.columns.as_deref())) {
+        match within(self.around.as_ref(), || row::row::<T>(record, self.columns.as_deref())) {
             Err(error) if error.fault != Fault::Value => Err(error),
             _ => Ok(()),
         }

@@ -42,8 +42,11 @@ impl<T> Rows<T> {
     pub fn fetch_ahead(&self, order: impl IntoIterator<Item = usize, IntoIter: Send + 'static>) -> FetchAhead {
         let source = &self.source;
         let ahead = source.objects().far.as_ref().and_then(|far| far.ahead.as_ref());
+        let (picks, order) = (self.picks.clone(), order.into_iter());
+        // A number that the parts lack is beyond the source too.
+        let at = move |row: usize| picks.as_ref().map_or(row, |picks| picks.get(row).copied().unwrap_or(usize::MAX));
         let plan = |order| plan(Arc::downgrade(source), order);
-        FetchAhead { _epoch: ahead.map(|ahead| ahead.begin(plan(order.into_iter()), !source.decodes())) }
+        FetchAhead { _epoch: ahead.map(|ahead| ahead.begin(plan(order.map(at)), !source.decodes())) }
     }
 
     /// What went over the network for these rows and their clones since they were opened. `None` for local files.

@@ -3,13 +3,14 @@
 use super::asked::{Asked, asked};
 use crate::{
     blocks::Blocks,
+    cell::Record,
     error::DataError,
     row::{self, Fault, RowError},
     source::{Source, Wanted},
 };
 use burn::data::dataset::{Dataset, DatasetError};
 use serde::de::DeserializeOwned;
-use std::{marker::PhantomData, sync::Arc};
+use std::{error::Error, ops::Range, sync::Arc};
 
 /// The rows of Parquet files, tar shards, MDS folders or JSON lines, each as a `T`: a Burn dataset with random access.
 ///
@@ -59,14 +60,31 @@ use std::{marker::PhantomData, sync::Arc};
 ///
 /// # Panics
 /// `get` panics if `index >= len()`, as Burn asks for.
+///
+/// Some of the rows, such as a split for validation, are `Rows` too: see [`split`](Self::split). So are rows of which a function
+/// makes something else: see [`map`](Self::map).
 #[derive(derive_more::Debug)]
-#[debug("Rows {{ len: {}, columns: {:?} }}", source.len(), source.there_is())]
+#[debug("Rows {{ len: {}, columns: {:?} }}", picks.as_ref().map_or(source.len(), |picks| picks.len()), source.there_is())]
 pub struct Rows<T> {
     pub(super) source: Arc<dyn Source>,
+    /// The numbers of the rows of the source, in order, if these are some of them.
+    pub(super) picks: Option<Arc<[usize]>>,
     /// The names of the values of a tuple.
     pub(super) columns: Option<Arc<[Arc<str>]>>,
-    around: Option<Around>,
-    row: PhantomData<fn() -> T>,
+    pub(super) around: Option<Around>,
+    /// Names that the files need not have.
+    pub(super) optional: Arc<[Arc<str>]>,
+    pub(super) make: Make<T>,
+}
+
+/// Makes a row of its record.
+pub(super) type Make<T> = Arc<dyn Fn(Record) -> Result<T, Unmade> + Send + Sync>;
+
+/// Why there is no row.
+pub(super) enum Unmade {
+    Row(RowError),
+    /// The error of a function of the user's.
+    Map(Box<dyn Error + Send + Sync>),
 }
 
 /// Not derived: `T` need not be `Clone`.
@@ -74,9 +92,11 @@ impl<T> Clone for Rows<T> {
     fn clone(&self) -> Self {
         Self {
             source: Arc::clone(&self.source),
+            picks: self.picks.clone(),
             columns: self.columns.clone(),
             around: self.around.clone(),
-            row: PhantomData,
+            optional: Arc::clone(&self.optional),
+            make: Arc::clone(&self.make),
         }
     }
 }
@@ -121,42 +141,72 @@ impl<T: DeserializeOwned> Rows<T> {
         }
     }
 
-    pub(super) fn new(source: Arc<dyn Source>, shape: Shape) -> Self {
-        Self { source, columns: shape.columns, around: shape.around, row: PhantomData }
-    }
-
-    /// Makes a row with `make`, inside the function that was set to run around it.
-    pub(super) fn within<O>(&self, make: impl FnOnce() -> O) -> O {
-        let Some(around) = &self.around else { return make() };
-        let (mut make, mut made) = (Some(make), None);
-        around(&mut || {
-            if let Some(make) = make.take() {
-                made = Some(make());
-            }
+    pub(super) fn new(source: Arc<dyn Source>, shape: Shape, optional: Arc<[Arc<str>]>) -> Self {
+        let Shape { columns, around } = shape;
+        let (names, run_around) = (columns.clone(), around.clone());
+        let make: Make<T> = Arc::new(move |record| {
+            within(run_around.as_ref(), || row::row(record, names.as_deref())).map_err(Unmade::Row)
         });
-        match (made, make) {
-            (Some(made), _) => made,
-            (None, Some(make)) => make(), // the function around has not called it
-            (None, None) => unreachable!("it was taken, and then it was made or has panicked"),
+        Self { source, picks: None, columns, around, optional, make }
+    }
+}
+
+/// Makes a row with `make`, inside the function that was set to run around it.
+pub(super) fn within<O>(around: Option<&Around>, make: impl FnOnce() -> O) -> O {
+    let Some(around) = around else { return make() };
+    let (mut make, mut made) = (Some(make), None);
+    around(&mut || {
+        if let Some(make) = make.take() {
+            made = Some(make());
         }
+    });
+    match (made, make) {
+        (Some(made), _) => made,
+        (None, Some(make)) => make(), // the function around has not called it
+        (None, None) => unreachable!("it was taken, and then it was made or has panicked"),
+    }
+}
+
+impl<T> Rows<T> {
+    /// The number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.picks.as_ref().map_or_else(|| self.source.len(), |picks| picks.len())
     }
 
-    fn read(&self, index: usize) -> Result<T, DataError> {
-        let record = self.source.read(index);
-        self.source.objects().done(index);
-        let record = record.map_err(|error| self.with_key(index, error))?;
-        let row = self.within(|| row::row(record, self.columns.as_deref()));
-        row.map_err(|error| self.of_row(index, error))
+    /// The number that a row has in the source. `index < rows()`.
+    pub(super) fn at(&self, index: usize) -> usize {
+        self.picks.as_ref().map_or(index, |picks| picks[index])
+    }
+
+    /// Reads a row, by its number in the source.
+    fn read(&self, row: usize) -> Result<T, DataError> {
+        let record = self.source.read(row);
+        self.source.objects().done(row);
+        self.made(row, record.map_err(|error| self.with_key(row, error))?)
+    }
+
+    /// Makes a row of its record. `row` is its number in the source.
+    pub(super) fn made(&self, row: usize, record: Record) -> Result<T, DataError> {
+        (self.make)(record).map_err(|unmade| match unmade {
+            Unmade::Row(error) => self.of_row(row, error),
+            Unmade::Map(error) => self.of_map(row, error),
+        })
+    }
+
+    /// The error of a function of the user's, for a row of the source.
+    pub(super) fn of_map(&self, row: usize, source: Box<dyn Error + Send + Sync>) -> DataError {
+        let (object, number) = self.source.place(row);
+        DataError::Map { object: object.into(), row: number, key: self.source.key(row), source }
     }
 
     /// Adds the key of a row to the error of a read. A store that did not give the row is not asked for its key.
-    fn with_key(&self, index: usize, error: DataError) -> DataError {
-        match error {
-            DataError::Read { object, key: None, range, source } if !self.source.objects().is_far() => {
-                DataError::Read { object, key: self.source.key(index), range, source }
-            }
-            other => other,
+    pub(super) fn with_key(&self, row: usize, mut error: DataError) -> DataError {
+        if let DataError::Read { key, .. } | DataError::TooLarge { key, .. } = &mut error
+            && !self.source.objects().is_far()
+        {
+            *key = self.source.key(row);
         }
+        error
     }
 
     pub(super) fn of_row(&self, index: usize, RowError { column, mut problem, fault }: RowError) -> DataError {
@@ -175,15 +225,27 @@ impl<T: DeserializeOwned> Rows<T> {
 impl<T> Rows<T> {
     /// The runs of rows that are cheap to read together, for an order of your own, or for the sampler `BlockShuffle` of the loader
     /// `burn-pinned`.
+    ///
+    /// Of some of the rows, such as a split, a block has those of its rows that are among them, and takes the memory of all. A block
+    /// may be empty.
     pub fn blocks(&self) -> Blocks {
-        self.source.blocks()
+        let mut all = self.source.blocks();
+        if let Some(picks) = &self.picks {
+            let rows = |rows: Range<usize>| {
+                let before = |row: usize| picks.partition_point(|pick| *pick < row);
+                before(rows.end) - before(rows.start)
+            };
+            let counts: Vec<usize> = all.ranges().map(rows).collect();
+            all.blocks.iter_mut().zip(counts).for_each(|((rows, _), count)| *rows = count);
+        }
+        all
     }
 
     /// The blocks of rows that are decoded together. `None` if rows are read one by one, which needs no memory for
     /// blocks.
     #[doc(hidden)]
     pub fn decoded_blocks(&self) -> Option<Blocks> {
-        self.source.decodes().then(|| self.source.blocks())
+        self.source.decodes().then(|| self.blocks())
     }
 
     /// The names of the classes of a column, if the files tell: those that Hugging Face's `datasets` wrote do.
@@ -216,18 +278,62 @@ impl<T> Rows<T> {
     /// # Panics
     /// If there is no such row.
     pub fn place(&self, index: usize) -> (&str, usize) {
-        assert!(index < self.source.len(), "row {index} of {}", self.source.len());
-        self.source.place(index)
+        assert!(index < self.rows(), "row {index} of {}", self.rows());
+        self.source.place(self.at(index))
+    }
+
+    /// The name of a row: in a tar its `__key__`, which is read from the header of its first file. `None` in other formats, and if
+    /// it cannot be read. It is for errors that come later than the read of the row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn key(&self, index: usize) -> Option<String> {
+        assert!(index < self.rows(), "row {index} of {}", self.rows());
+        self.source.key(self.at(index)).map(String::from)
+    }
+
+    /// Rows that a function makes of these, on the thread that reads. It may fail. They are `Rows` too: they have blocks, they
+    /// are read ahead, and can be split.
+    ///
+    /// ```
+    /// use burn::data::dataset::Dataset;
+    /// use burn_shards::{DataError, Rows};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("all.jsonl");
+    /// # std::fs::write(&path, "{\"x\": \"7\"}\n{\"x\": \"seven\"}\n")?;
+    ///
+    /// let texts = Rows::<(String,)>::jsonl(path).columns(["x"]).open()?;
+    /// let numbers = texts.map(|(text,)| text.parse::<i32>());
+    /// assert_eq!(numbers.get(0)?, 7);
+    /// let error = numbers.get(1).unwrap_err(); // names the row, and has the error of `parse` as its source
+    /// # let source = std::error::Error::source(&error).unwrap();
+    /// # assert!(matches!(source.downcast_ref(), Some(DataError::Map { row: 1, .. })), "{source:?}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An error of the function is one of its row: [`DataError::Map`].
+    pub fn map<O, E: Into<Box<dyn Error + Send + Sync>>>(
+        self,
+        with: impl Fn(T) -> Result<O, E> + Send + Sync + 'static,
+    ) -> Rows<O>
+    where
+        T: 'static,
+    {
+        let Self { source, picks, columns, around, optional, make } = self;
+        let make: Make<O> =
+            Arc::new(move |record| make(record).and_then(|row| with(row).map_err(|error| Unmade::Map(error.into()))));
+        Rows { source, picks, columns, around, optional, make }
     }
 }
 
-impl<T: DeserializeOwned> Dataset<T> for Rows<T> {
+impl<T> Dataset<T> for Rows<T> {
     fn get(&self, index: usize) -> Result<T, DatasetError> {
-        assert!(index < self.source.len(), "row {index} of {}", self.source.len());
-        self.read(index).map_err(DatasetError::new)
+        assert!(index < self.rows(), "row {index} of {}", self.rows());
+        self.read(self.at(index)).map_err(DatasetError::new)
     }
 
     fn len(&self) -> usize {
-        self.source.len()
+        self.rows()
     }
 }

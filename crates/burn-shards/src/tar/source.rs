@@ -45,7 +45,7 @@ pub(crate) struct TarSource {
 
 #[derive(Debug)]
 struct Shard {
-    parts: Parts,
+    parts: Arc<Parts>,
     /// For each extension of the shard: whether it is wanted, and what its bytes are.
     wanted: Vec<Option<Raw>>,
 }
@@ -68,13 +68,18 @@ pub(crate) fn open(
     })?;
     let (mut shards, mut starts) = (Vec::with_capacity(objects.len()), Starts::new());
     for (object, parts) in read.into_iter().enumerate() {
-        let of = |extension: &Arc<str>| wanted.of(extension).map(|_| kind(extension));
         let too_many = || DataError::damaged(objects.name(object), "there are too many rows");
         starts.add(parts.samples()).ok_or_else(too_many)?;
-        shards.push(Shard { wanted: parts.extensions.iter().map(of).collect(), parts });
+        shards.push(Shard::new(Arc::new(parts), wanted));
     }
-    let named = |name: &str| named.contains(&name).then(|| name.into());
-    Ok(TarSource { key: named(KEY), url: named(URL), objects, shards, starts })
+    Ok(TarSource::new(objects, shards, starts, named))
+}
+
+impl Shard {
+    fn new(parts: Arc<Parts>, wanted: &Wanted) -> Self {
+        let of = |extension: &Arc<str>| wanted.of(extension).map(|_| kind(extension));
+        Self { wanted: parts.extensions.iter().map(of).collect(), parts }
+    }
 }
 
 /// What the bytes of a file are, by WebDataset's list of extensions.
@@ -88,6 +93,11 @@ fn kind(extension: &str) -> Raw {
 }
 
 impl TarSource {
+    fn new(objects: Objects, shards: Vec<Shard>, starts: Starts, named: &[&str]) -> Self {
+        let named = |name: &str| named.contains(&name).then(|| name.into());
+        Self { key: named(KEY), url: named(URL), objects, shards, starts }
+    }
+
     /// The key of a sample: its first file's name says it.
     fn key_of(&self, object: usize, part: Part) -> Result<String, DataError> {
         let entry = Walk::one(&self.objects, object, part.header).next()?;
@@ -133,6 +143,17 @@ impl Source for TarSource {
         let (object, sample) = self.starts.find(row);
         let first = self.shards[object].parts.of(sample).next()?;
         Some(self.key_of(object, first).ok()?.into())
+    }
+
+    fn select(&self, wanted: &Wanted, _: &Wanted, named: &[&str]) -> Result<Arc<dyn Source>, DataError> {
+        let shards = self.shards.iter().map(|shard| Shard::new(Arc::clone(&shard.parts), wanted)).collect();
+        Ok(Arc::new(Self::new(self.objects.without_ahead(), shards, self.starts.clone(), named)))
+    }
+
+    fn size(&self, row: usize, column: &str) -> Option<Option<u64>> {
+        let (object, sample) = self.starts.find(row);
+        let parts = &self.shards[object].parts;
+        Some(parts.of(sample).find(|part| *parts.extensions[part.extension] == *column).map(|part| part.bytes))
     }
 
     #[cfg(feature = "remote")]

@@ -13,6 +13,7 @@ mod names;
 mod nested;
 mod no_numbers;
 mod opened;
+mod parts;
 #[cfg(feature = "http")]
 mod secrets;
 #[cfg(all(feature = "http", unix))]
@@ -22,4 +23,4 @@ mod tokens;
 #[cfg(feature = "http")]
 mod web;
 
-use burn_pinned_made::{any, apart, formats, kept, server, shards};
+use burn_pinned_made::{any, apart, formats, kept, server, shards, write};

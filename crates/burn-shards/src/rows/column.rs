@@ -1,0 +1,140 @@
+//! Reading one column of all rows, or rows of another type, on all threads.
+
+use super::{
+    builder::{named, names},
+    rows::{Rows, Shape},
+};
+use crate::{error::DataError, parallel::in_parallel_by};
+use serde::de::DeserializeOwned;
+use std::{error::Error, ops::Range, sync::Arc, thread};
+
+/// The number of reads at once from a store behind a network, where most of a read is waiting.
+const READS_AT_ONCE: usize = 32;
+/// The most rows that a thread reads in one piece of work.
+const ROWS_AT_ONCE: usize = 4096;
+
+impl<T> Rows<T> {
+    /// Reads a column of all rows, and it alone: labels for weights or classes, texts for a vocabulary. The column need not be one
+    /// of `T`. It blocks, and reads on all threads of the machine.
+    ///
+    /// ```
+    /// # use burn_shards::Rows;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("all.jsonl");
+    /// # std::fs::write(&path, (0..4).map(|n| format!("{{\"text\": \"a\", \"label\": {}}}\n", n % 2)).collect::<String>())?;
+    /// let rows = Rows::<(String,)>::jsonl(path).columns(["text"]).open()?;
+    /// assert_eq!(rows.column::<i64>("label")?, [0, 1, 0, 1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Of Parquet the pages of that column are read, and of a tar the files of that extension; `__key__` reads their headers. Of
+    /// MDS and JSON lines whole rows are read, and the other columns are passed over. Take an `Option` where values are null or
+    /// missing.
+    ///
+    /// # Errors
+    /// If no file has the column, if it has another type, or if a row cannot be read. The error names file, row and column.
+    pub fn column<V: DeserializeOwned + Send>(&self, name: &str) -> Result<Vec<V>, DataError> {
+        let rows = self.reread::<(V,)>(Some([name.into()].into()))?;
+        rows.each(|_, (value,)| Ok(value))
+    }
+
+    /// The rows for which `keep` says so. `U` is any row type: its fields choose what is read, so take one that has only the fields
+    /// that you look at. It blocks, and reads all rows once on all threads.
+    ///
+    /// ```
+    /// use burn::data::dataset::Dataset;
+    /// use burn_shards::{DataError, Rows};
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct Stars {
+    ///     stars: u8,
+    /// }
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("all.jsonl");
+    /// # std::fs::write(&path, (0..6).map(|n| format!("{{\"text\": \"a\", \"stars\": {n}}}\n")).collect::<String>())?;
+    ///
+    /// let all = Rows::<(String,)>::jsonl(path).columns(["text"]).open()?;
+    /// let good = all.filter(|row: Stars| Ok::<_, DataError>(row.stars > 3))?;
+    /// assert_eq!(good.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`column`](Self::column). An error of `keep` becomes [`DataError::Map`], which names the row.
+    pub fn filter<U: DeserializeOwned, E: Into<Box<dyn Error + Send + Sync>>>(
+        &self,
+        keep: impl Fn(U) -> Result<bool, E> + Sync,
+    ) -> Result<Self, DataError> {
+        let rows = self.reread::<U>(None)?;
+        let kept = rows.each(|row, value| keep(value).map_err(|error| rows.of_map(rows.at(row), error.into())))?;
+        Ok(self.picked(|row| kept[row]))
+    }
+
+    /// The bytes that a file of each row has in a tar, from the index: no file is read. They are a measure of length where
+    /// the length itself would have to be decoded, e.g. for batches of sounds of like lengths. A row that lacks the file has 0.
+    ///
+    /// ```no_run
+    /// # use burn_shards::Rows;
+    /// let sounds = Rows::<(bytes::Bytes,)>::tar("train-{000..146}.tar").columns(["wav"]).open()?;
+    /// let lengths = sounds.sizes("wav")?;
+    /// # Ok::<(), burn_shards::DataError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If no row has such a file, or if the rows are of another format, whose index has no sizes.
+    pub fn sizes(&self, column: &str) -> Result<Vec<u64>, DataError> {
+        let known: Option<Vec<Option<u64>>> =
+            (0..self.rows()).map(|row| self.source.size(self.at(row), column)).collect();
+        let wrong = |problem: &str, advice: &str| DataError::Option {
+            option: "sizes",
+            problem: format!("{problem} `{column}`"),
+            advice: advice.into(),
+        };
+        match known {
+            None => Err(wrong("no index tells the sizes of", "read the values with `column`, and take their lengths")),
+            Some(sizes) if sizes.iter().any(Option::is_some) => {
+                Ok(sizes.into_iter().map(Option::unwrap_or_default).collect())
+            }
+            Some(_) => Err(wrong("no row has", "`there_is` lists what the first shard has")),
+        }
+    }
+
+    /// The same rows as another type, which has other columns. Nothing is fetched ahead for them.
+    fn reread<U: DeserializeOwned>(&self, columns: Option<Arc<[Arc<str>]>>) -> Result<Rows<U>, DataError> {
+        let shape = Shape { columns, around: self.around.clone() };
+        let wanted = Rows::<U>::wanted(&shape)?;
+        let names = names::<U>(&wanted, &shape);
+        let source = self.source.select(&wanted, &names, &named::<U>(&wanted))?;
+        let rows = Rows::<U>::new(source, shape, Arc::clone(&self.optional));
+        rows.fit(&names, &self.optional)?;
+        Ok(Rows { picks: self.picks.clone(), ..rows })
+    }
+
+    /// Reads all rows on all threads, and gives their values in order.
+    fn each<O: Send>(&self, take: impl Fn(usize, T) -> Result<O, DataError> + Sync) -> Result<Vec<O>, DataError> {
+        // What is decoded together is read by one thread.
+        let cut = |block: Range<usize>| {
+            let step = if self.source.decodes() { block.len() } else { ROWS_AT_ONCE }.max(1);
+            block.clone().step_by(step).map(move |start| start..(start + step).min(block.end))
+        };
+        let runs: Vec<Range<usize>> = self.blocks().ranges().flat_map(cut).collect();
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let threads = if self.source.objects().is_far() { READS_AT_ONCE } else { cores };
+        let read = in_parallel_by(threads, &runs, |run| self.run(run.clone(), &take))?;
+        Ok(read.into_iter().flatten().collect())
+    }
+
+    fn run<O>(&self, rows: Range<usize>, take: impl Fn(usize, T) -> Result<O, DataError>) -> Result<Vec<O>, DataError> {
+        let mut taken = Vec::with_capacity(rows.len());
+        while let Some(row) = Some(rows.start + taken.len()).filter(|row| *row < rows.end) {
+            let first = self.at(row);
+            let together = (row..rows.end).take_while(|next| self.at(*next) - first == next - row).count();
+            for record in self.source.run(first, together)? {
+                let row = rows.start + taken.len();
+                let record = record.map_err(|error| self.with_key(self.at(row), error))?;
+                taken.push(take(row, self.made(self.at(row), record)?)?);
+            }
+        }
+        Ok(taken)
+    }
+}

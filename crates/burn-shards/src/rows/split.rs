@@ -1,0 +1,197 @@
+//! Some of the rows, as rows: splits for validation, folds, and parts that the user chooses.
+
+use super::{key::Key, rows::Rows};
+use crate::error::DataError;
+use std::{collections::BTreeMap, sync::Arc};
+
+impl<T> Rows<T> {
+    /// Splits the rows at random: `(rest, part)`, where the part has this share of them. Both are in the order of the files.
+    ///
+    /// ```
+    /// use burn::data::dataset::Dataset;
+    /// use burn_shards::Rows;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("all.jsonl");
+    /// # let line = |n| format!("{{\"text\": \"{n}\", \"label\": {}, \"user\": {}}}\n", u8::from(n % 4 == 0), n / 7);
+    /// # std::fs::write(&path, (0..100).map(line).collect::<String>())?;
+    ///
+    /// let all = Rows::<(String,)>::jsonl(path).columns(["text"]).open()?;
+    /// let (train, valid) = all.split(0.1, 42)?;
+    /// assert_eq!((train.len(), valid.len()), (90, 10));
+    /// // As many of each label: 25 of 100 are 1.
+    /// let (_, valid) = all.split_by("label", 0.2, 42)?;
+    /// assert_eq!(valid.column::<u8>("label")?.iter().filter(|label| **label == 1).count(), 5);
+    /// // A user is in one of them alone.
+    /// let (train, valid) = all.split_groups("user", 0.2, 42)?;
+    /// let users = train.column::<u64>("user")?;
+    /// assert!(valid.column::<u64>("user")?.iter().all(|user| !users.contains(user)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Which rows are in the part depends on `seed` and the number of rows alone: it is the same in each process and on each
+    /// machine. A part is a data set as any other: it has [`blocks`](Self::blocks), it is read ahead, and can be split again.
+    /// Parts share the files and what is kept in memory.
+    ///
+    /// # Errors
+    /// If the share is not between 0 and 1, or if one of the two would have no rows.
+    pub fn split(&self, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
+        let keys = vec![Key::Null; self.rows()];
+        self.split_spread(&keys, share, seed)
+    }
+
+    /// As [`split`](Self::split), with the same share of each value of a column, such as a label (stratified). The column need
+    /// not be one of `T`; it has texts, integers, booleans or bytes. It is read, and it alone: see [`column`](Self::column).
+    ///
+    /// Of a value with `n` rows, the part has `n * share`, rounded up or down.
+    ///
+    /// # Errors
+    /// As `split`; if the column cannot be read; if it has floats, lists or structs.
+    pub fn split_by(&self, column: &str, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
+        self.split_spread(&self.keys(column)?, share, seed)
+    }
+
+    /// As [`split`](Self::split), where all rows with one value of a column are in one of the two: a user, a patient, a film. The
+    /// part has about this share of the rows, as near as whole groups allow.
+    ///
+    /// # Errors
+    /// As [`split_by`](Self::split_by).
+    pub fn split_groups(&self, column: &str, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
+        let keys = self.keys(column)?;
+        let mut groups = BTreeMap::<&Key, (usize, bool)>::new();
+        keys.iter().for_each(|key| groups.entry(key).or_default().0 += 1);
+        let mut order: Vec<(u64, &mut (usize, bool))> =
+            groups.values_mut().enumerate().map(|(number, group)| (mixed(seed, number), group)).collect();
+        order.sort_by_key(|(mixed, _)| *mixed);
+        let (target, mut taken) = (self.rows() as f64 * checked(share)?, 0);
+        for (_, (rows, is_taken)) in order {
+            let distance = |taken: usize| (taken as f64 - target).abs();
+            if distance(taken + *rows) < distance(taken) {
+                (taken, *is_taken) = (taken + *rows, true);
+            }
+        }
+        self.parted(share, |row| groups[&keys[row]].1)
+    }
+
+    /// The pairs `(rest, part)` for `k`-fold cross-validation: each row is in the part of one pair, and in the rest of all others.
+    /// Parts differ by one row at most.
+    ///
+    /// ```
+    /// use burn::data::dataset::Dataset;
+    /// use burn_shards::Rows;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("all.jsonl");
+    /// # std::fs::write(&path, (0..11).map(|n| format!("{{\"x\": {n}}}\n")).collect::<String>())?;
+    ///
+    /// let all = Rows::<(u8,)>::jsonl(path).columns(["x"]).open()?;
+    /// for (train, valid) in all.folds(5, 42)? {
+    ///     assert_eq!(train.len() + valid.len(), 11);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If `k` is less than 2, or more than there are rows.
+    pub fn folds(&self, k: usize, seed: u64) -> Result<Vec<(Self, Self)>, DataError> {
+        if k < 2 || k > self.rows() {
+            let problem = format!("there cannot be {k} folds of {} rows", self.rows());
+            return Err(DataError::Option { option: "folds", problem, advice: "take 2 or more, such as 5".into() });
+        }
+        let mut fold = vec![0; self.rows()];
+        for (place, row) in spread(&vec![Key::Null; self.rows()], seed).into_iter().enumerate() {
+            fold[row] = place % k;
+        }
+        Ok((0..k).map(|part| (self.picked(|row| fold[row] != part), self.picked(|row| fold[row] == part))).collect())
+    }
+
+    /// The rows of these numbers, each once and in the order of the files: a part that you choose, such as by a list of names.
+    ///
+    /// ```
+    /// # use burn_shards::Rows;
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("all.jsonl");
+    /// # std::fs::write(&path, (0..11).map(|n| format!("{{\"year\": {}}}\n", 2010 + n)).collect::<String>())?;
+    /// # let all = Rows::<(u16,)>::jsonl(path).columns(["year"]).open()?;
+    /// let years = all.column::<u16>("year")?;
+    /// let recent = all.select((0..years.len()).filter(|row| years[*row] > 2015))?;
+    /// assert_eq!(recent.column::<u16>("year")?, [2016, 2017, 2018, 2019, 2020]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such row.
+    pub fn select(&self, rows: impl IntoIterator<Item = usize>) -> Result<Self, DataError> {
+        let mut wanted = vec![false; self.rows()];
+        for row in rows {
+            *wanted.get_mut(row).ok_or_else(|| DataError::Option {
+                option: "select",
+                problem: format!("row {row} of {} rows", self.rows()),
+                advice: "rows are numbered from 0".into(),
+            })? = true;
+        }
+        Ok(self.picked(|row| wanted[row]))
+    }
+
+    /// The values of a column. JSON lines have no schema that tells a misspelt name, which all rows lack.
+    fn keys(&self, column: &str) -> Result<Vec<Key>, DataError> {
+        let keys: Vec<Key> = self.column(column)?;
+        if keys.iter().any(|key| *key != Key::Null) {
+            return Ok(keys);
+        }
+        let problem = format!("`{column}` is null or missing in each row");
+        Err(DataError::Option { option: "split", problem, advice: "`there_is` lists the columns".into() })
+    }
+
+    /// Takes a share of each run of equal keys: every so many of its rows, in an order that `seed` draws.
+    fn split_spread(&self, keys: &[Key], share: f64, seed: u64) -> Result<(Self, Self), DataError> {
+        let share = checked(share)?;
+        let (mut is_taken, before) = (vec![false; keys.len()], |rows: usize| (rows as f64 * share + 0.5).floor());
+        for (place, row) in spread(keys, seed).into_iter().enumerate() {
+            is_taken[row] = before(place + 1) > before(place);
+        }
+        self.parted(share, |row| is_taken[row])
+    }
+
+    fn parted(&self, share: f64, is_taken: impl Fn(usize) -> bool) -> Result<(Self, Self), DataError> {
+        let (rest, part) = (self.picked(|row| !is_taken(row)), self.picked(&is_taken));
+        if rest.rows() > 0 && part.rows() > 0 {
+            return Ok((rest, part));
+        }
+        Err(DataError::Option {
+            option: "split",
+            problem: format!("a share of {share} parts {} rows into {} and {}", self.rows(), rest.rows(), part.rows()),
+            advice: "take another share; of a split by groups, there must be groups enough".into(),
+        })
+    }
+
+    /// The rows that are wanted, by their numbers here.
+    pub(super) fn picked(&self, is_wanted: impl Fn(usize) -> bool) -> Self {
+        let picks: Arc<[usize]> = (0..self.rows()).filter(|row| is_wanted(*row)).map(|row| self.at(row)).collect();
+        Self { picks: Some(picks), ..self.clone() }
+    }
+}
+
+fn checked(share: f64) -> Result<f64, DataError> {
+    if share > 0.0 && share < 1.0 {
+        return Ok(share);
+    }
+    let problem = format!("{share} is no share of the rows");
+    Err(DataError::Option { option: "split", problem, advice: "write a number between 0 and 1, such as 0.1".into() })
+}
+
+/// All rows, those with one key together, and each of these runs in an order that `seed` draws.
+fn spread(keys: &[Key], seed: u64) -> Vec<usize> {
+    let mut order: Vec<(u64, usize)> = (0..keys.len()).map(|row| (mixed(seed, row), row)).collect();
+    order.sort_unstable_by(|(one, row), (two, other)| (&keys[*row], one, row).cmp(&(&keys[*other], two, other)));
+    order.into_iter().map(|(_, row)| row).collect()
+}
+
+/// A number that depends on the seed and a row, as if drawn: SplitMix64 of the one, and then of both.
+fn mixed(seed: u64, row: usize) -> u64 {
+    fn step(state: u64) -> u64 {
+        let mut z = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ z >> 31
+    }
+    step(step(seed) ^ row as u64)
+}
