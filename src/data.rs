@@ -29,9 +29,11 @@ use crate::order::Blocks;
 use crate::order::{Guard, ReadAhead};
 #[cfg(feature = "vision")]
 use crate::vision::{Limits, with_limits};
+#[cfg(feature = "wav")]
+pub use burn_shards::Wave;
 pub use burn_shards::{
-    Array, DataError, MeanStd, Paths, Rows, RowsBuilder, TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens,
-    TokensError,
+    Array, DataError, Decode, Decoded, MeanStd, Paths, Rows, RowsBuilder, TokenFileError, TokenType, TokenWindow,
+    TokenWindows, Tokens, TokensError,
 };
 #[cfg(feature = "remote")]
 pub use burn_shards::{FetchAhead, Fetched, StoreError};

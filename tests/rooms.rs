@@ -39,13 +39,16 @@ const SHARDS: Rules = Rules {
     src: "crates/burn-shards/src",
     levels: &[
         &["rows"],
-        &["row", "stats", "tokens"],
+        &["row", "stats", "tokens", "wave"],
         &["parquet", "tar", "mds", "jsonl"],
         &["index", "location", "magic", "source", "mapped"],
         &["store"],
         &["options", "parallel", "pieces", "replace", "sample", "spelling", "traffic"],
         &["busy"],
-        &["blocks", "caught", "cell", "ends", "error", "fetching", "files", "progress", "starts", "sync", "url"],
+        &[
+            "blocks", "caught", "cell", "decode", "ends", "error", "fetching", "files", "progress", "starts", "sync",
+            "url",
+        ],
     ],
     less: &[],
     arrows: 200,

@@ -69,9 +69,12 @@ pub(crate) enum Numbers {
     F64(Vec<f64>),
 }
 
-/// Numbers with a shape, as MDS shards have them (`ndarray`).
+/// Numbers with a shape: NumPy's files (`.npy`) in tars and in columns of bytes, and the arrays of MDS shards (`ndarray`).
 ///
-/// A row type with a `Vec` in its place gets the numbers alone.
+/// `T` is any type of number that takes the file's, or `bool`. Arrays in Fortran order and of big-endian numbers become what is said
+/// below. Files of Python objects, texts or structs are an error of their row.
+///
+/// Of MDS, a row type with a `Vec` in its place gets the numbers alone.
 ///
 /// ```
 /// # use burn_shards::Array;

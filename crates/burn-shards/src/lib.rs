@@ -27,6 +27,7 @@
 //! - [`Tokens`] and [`TokenWindow`]: token files, and windows of them.
 //! - [`Rows::blocks`]: which rows are cheap to read together, for an order of your own.
 //! - [`Rows::split`], [`Rows::column`], [`Rows::filter`], [`Rows::map`]: parts of the rows, and single columns. [`MeanStd`]: to normalise by.
+//! - [`Decode`] and [`Array`]: files in a row, such as sounds and `.npy` arrays.
 //! - [`DataError`]: what can go wrong, with file, row and column.
 //! - `README.md`: a quick start on Burn's loader. `docs`: the formats, stores, caches and tokens in detail.
 //!
@@ -37,12 +38,14 @@
 //! - `parquet`: Parquet files.
 //! - `http`: web servers and the Hugging Face hub.
 //! - `cloud`: S3, Google Cloud Storage and Azure.
+//! - `wav`: `Wave`, sounds of `.wav` files.
 
 mod blocks;
 #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "no server asks to wait"))]
 mod busy;
 mod caught;
 mod cell;
+mod decode;
 #[cfg(feature = "remote")]
 mod ends;
 mod error;
@@ -78,9 +81,12 @@ mod tokens;
 #[cfg(feature = "remote")]
 mod traffic;
 mod url;
+#[cfg(feature = "wav")]
+mod wave;
 
 pub use blocks::Blocks;
 pub use cell::Array;
+pub use decode::{Decode, Decoded};
 pub use error::DataError;
 #[cfg(feature = "remote")]
 pub use error::StoreError;
@@ -92,6 +98,8 @@ pub use stats::MeanStd;
 pub use tokens::{TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens, TokensError};
 #[cfg(feature = "remote")]
 pub use traffic::Fetched;
+#[cfg(feature = "wav")]
+pub use wave::Wave;
 
 /// What the loader `burn-pinned` needs besides. It may change with any version.
 #[doc(hidden)]

@@ -18,4 +18,5 @@ mod source;
 mod tests;
 mod unpack;
 
+pub(crate) use number::Type as Number;
 pub(crate) use source::open;

@@ -5,6 +5,7 @@ mod error;
 mod fields;
 mod learn;
 mod list;
+mod npy;
 mod plain;
 mod real;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use burn::tensor::f16;
 
 /// The type of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Type {
+pub(crate) enum Type {
     U8,
     I8,
     U16,
@@ -44,7 +44,7 @@ impl Type {
     }
 
     /// Bytes of a number.
-    pub(super) fn size(self) -> usize {
+    pub(crate) fn size(self) -> usize {
         match self {
             Self::U8 | Self::I8 => 1,
             Self::U16 | Self::I16 | Self::F16 => 2,
@@ -71,7 +71,7 @@ impl Type {
     }
 
     /// As many numbers as there are bytes for. Half floats become `f32`.
-    pub(super) fn all(self, bytes: &[u8]) -> Numbers {
+    pub(crate) fn all(self, bytes: &[u8]) -> Numbers {
         match self {
             Self::U8 => Numbers::U8(bytes.to_vec()),
             Self::I8 => Numbers::I8(bytes.iter().map(|byte| byte.cast_signed()).collect()),

@@ -1,7 +1,7 @@
 //! The bytes of a file, where a row type asks for a list. Each is a `u8`, and no other number.
 
 use super::{Fault, error::RowError, list, unnamed::unnamed_structs};
-use crate::magic::known;
+use crate::magic::{NPY, known};
 use serde::{
     Deserializer,
     de::{IntoDeserializer, Visitor},
@@ -33,7 +33,8 @@ macro_rules! no_numbers {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, RowError> {
             let of = self.of.map_or_else(String::new, |is| format!(", the file is {is}"));
-            let problem = format!("its bytes are no numbers{of}: take `bytes::Bytes` or `Vec<u8>`, and parse them");
+            let array = if self.of == Some(NPY.is) { "`burn_shards::Array`, " } else { "" };
+            let problem = format!("its bytes are no numbers{of}: take {array}`bytes::Bytes` or `Vec<u8>`, and parse them");
             Err(RowError { column: None, fault: Fault::Type(format!("`u8`; {problem}")), problem })
         }
     )*};

@@ -15,8 +15,8 @@ pub(super) fn list<'de, V: Visitor<'de>, I: IntoIterator<Item: IntoDeserializer<
     Ok(made)
 }
 
-fn plain<'de, V: Visitor<'de>, N: IntoDeserializer<'de, RowError>>(
-    numbers: Vec<N>,
+pub(super) fn plain<'de, V: Visitor<'de>, N: IntoDeserializer<'de, RowError>>(
+    numbers: impl IntoIterator<Item = N>,
     visitor: V,
 ) -> Result<V::Value, RowError> {
     list(numbers.into_iter().map(Plain), visitor)

@@ -171,6 +171,7 @@ impl Source for TarSource {
             let file = |(name, wanted): (&Arc<str>, &Option<Raw>)| {
                 let kind = (*wanted)?;
                 let bytes = match kind {
+                    Raw::Bytes if name.ends_with("npy") => sample::npy(),
                     Raw::Bytes => sample::bytes(),
                     Raw::Json => Vec::new(),
                     Raw::Number | Raw::Text => b"0".to_vec(),

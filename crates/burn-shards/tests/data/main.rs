@@ -8,6 +8,7 @@ mod floats;
 mod golden;
 #[cfg(feature = "http")]
 mod house;
+mod members;
 mod memory;
 mod names;
 mod nested;

@@ -1,0 +1,85 @@
+use super::*;
+use crate::cell::Array;
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, value::MapAccessDeserializer},
+};
+
+fn read<T: DeserializeOwned>(file: &[u8]) -> Result<Array<T>, String> {
+    let read = Npy::read(file).and_then(|npy| Array::deserialize(MapAccessDeserializer::new(npy)));
+    read.map_err(|error| error.to_string())
+}
+
+fn array<T>(shape: &[usize], data: Vec<T>) -> Array<T> {
+    Array { shape: shape.to_vec(), data }
+}
+
+fn file(version: u8, header: &str, data: &[u8]) -> Vec<u8> {
+    let length = (header.len() as u32).to_le_bytes();
+    let length = if version == 1 { &length[..2] } else { &length[..] };
+    [MAGIC, &[version, 0], length, header.as_bytes(), data].concat()
+}
+
+fn header(descr: &str, order: &str, shape: &str) -> String {
+    format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}   \n")
+}
+
+#[test]
+fn each_version_order_and_endianness_is_read() {
+    let little: Vec<u8> = [1_i16, 2, 3, 4, 5, 6].iter().flat_map(|number| number.to_le_bytes()).collect();
+    let big: Vec<u8> = [1_i16, 4, 2, 5, 3, 6].iter().flat_map(|number| number.to_be_bytes()).collect();
+    let right = || array(&[2, 3], vec![1_i64, 2, 3, 4, 5, 6]);
+    for version in 1..=3 {
+        assert_eq!(read(&file(version, &header("<i2", "False", "(2, 3)"), &little)).unwrap(), right());
+        assert_eq!(read(&file(version, &header(">i2", "True", "(2L, 3L)"), &big)).unwrap(), right());
+    }
+    let cube: Vec<u8> = (0..24).collect();
+    let moved = read::<u8>(&file(1, &header("|u1", "True", "(2, 3, 4)"), &cube)).unwrap().data;
+    let at = |i: usize, j: usize, k: usize| moved[(i * 3 + j) * 4 + k];
+    assert!((0..24).all(|n| at(n % 2, n / 2 % 3, n / 6) == n as u8), "{moved:?}");
+    let one = file(1, &header("<f8", "False", "()"), &2.5_f64.to_le_bytes());
+    assert_eq!(read(&one).unwrap(), array(&[], vec![2.5_f32]));
+    let flags = read(&file(1, &header("|b1", "False", "(3,)"), &[0, 1, 2])).unwrap();
+    assert_eq!(flags, array(&[3], vec![false, true, true]));
+    let none = read(&file(1, &header("<f4", "False", "(9223372036854775807, 0, 8)"), &[])).unwrap();
+    assert_eq!(none, array::<f32>(&[i64::MAX as usize, 0, 8], Vec::new()));
+    let other = r#"{"shape": (1,), "fortran_order": False, "descr": "<u2"}"#;
+    assert_eq!(read(&file(2, other, &[1, 1])).unwrap(), array(&[1], vec![257_u16]));
+}
+
+#[test]
+fn a_shape_that_is_not_that_of_the_bytes_is_an_error_and_takes_no_memory() {
+    for shape in ["(3,)", "(1,)", "(9223372036854775807, 8)", "(4294967296, 4294967296, 4294967296)", "()"] {
+        let error = read::<f32>(&file(1, &header("<f4", "False", shape), &[0; 8])).unwrap_err();
+        assert!(error.contains("is not that of its 8 bytes"), "{error}");
+    }
+    let sides = vec!["1"; 65].join(", ");
+    assert!(read::<u8>(&file(1, &header("|u1", "False", &format!("({sides})")), &[0])).is_err());
+}
+
+#[test]
+fn what_is_no_array_of_numbers_names_the_cure() {
+    for (descr, cure) in [
+        ("|O", "pickle"),
+        ("<U5", ".txt"),
+        ("<c8", "view"),
+        ("<M8[ns]", "int64"),
+        ("<f16", "astype"),
+        ("=f4", "order of its bytes"),
+        ("f4", "not supported"),
+        ("", "not supported"),
+        ("|i2", "order of its bytes"),
+    ] {
+        let error = read::<f32>(&file(1, &header(descr, "False", "(0,)"), &[])).unwrap_err();
+        assert!(error.contains(cure), "{descr}: {error}");
+    }
+    let fields = "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (0,), }";
+    assert!(read::<f32>(&file(1, fields, &[])).unwrap_err().contains("each field"));
+    let good = file(1, &header("<f4", "False", "(2,)"), &[0; 8]);
+    assert!((0..good.len()).all(|end| read::<f32>(&good[..end]).is_err()));
+    let long = [MAGIC, &[2, 0, 255, 255, 255, 255]].concat();
+    assert!(read::<f32>(&long).unwrap_err().contains("4294967295 bytes"));
+    for text in ["", "{}", "{'descr': '<f4'}", "{'shape': (1,) 'descr': '<f4'}", "{'descr': 5}"] {
+        assert!(read::<f32>(&file(1, text, &[])).is_err(), "{text}");
+    }
+}
