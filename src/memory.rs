@@ -7,12 +7,15 @@
 mod block;
 mod cgroup;
 mod compact;
+mod companion;
+mod field;
 #[cfg_attr(not(feature = "vision"), allow(dead_code, reason = "without images nobody writes them"))]
 mod image_field;
 mod layout;
 mod limits;
 mod picture_field;
 mod pool;
+mod row_size;
 mod slot;
 
 pub use crate::vocabulary::MemoryKind;
@@ -21,13 +24,16 @@ pub(crate) use cgroup::{check_system, free_memory};
 #[cfg(feature = "vision")]
 pub(crate) use compact::close_up;
 pub(crate) use compact::{remove_rows, spread, trim_padding};
+pub(crate) use companion::with_companions;
+pub use field::Field;
+pub(crate) use field::Role;
 pub use image_field::Decoder;
 #[cfg(feature = "vision")]
 pub(crate) use image_field::ImageField;
 pub(crate) use image_field::Values;
-pub use layout::Field;
-pub(crate) use layout::{Planes, RowSize, SlotLayout};
+pub(crate) use layout::SlotLayout;
 pub(crate) use limits::Limited;
 pub use limits::MemoryLimit;
 pub(crate) use pool::{AwaitsPermits, Permit, Pool, PoolLimits, SPARE, Wait};
+pub(crate) use row_size::{Planes, RowSize};
 pub(crate) use slot::{Chunk, Slot};

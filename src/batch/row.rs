@@ -91,7 +91,7 @@ impl<'a> RowMut<'a> {
             if values.len() > max || !values.len().is_multiple_of(step) {
                 return Err(FieldError::Padded { name: name.into(), max, step, given: values.len() });
             }
-            self.sizes[at] = RowSize::new(1, values.len() / step);
+            self.set_size(at, RowSize::new(1, values.len() / step));
         } else if values.len() != self.chunk.layout().values(at) {
             let expected = self.chunk.layout().values(at);
             no_image(self.chunk.layout(), at)?;
@@ -134,7 +134,17 @@ impl<'a> RowMut<'a> {
     pub(super) fn note_size(&mut self, at: usize, whole: Planes, [height, width]: [usize; 2]) {
         let size = RowSize::new(height, width);
         spread(self.chunk.bytes_mut(at, self.row), whole, size);
+        self.set_size(at, size);
+    }
+
+    /// Notes the size of a row of a padded field. The mask or the offsets that the loader makes of it need no more.
+    #[inline]
+    fn set_size(&mut self, at: usize, size: RowSize) {
         self.sizes[at] = size;
+        if self.chunk.layout().fields[at].role.has_companion() {
+            self.sizes[at + 1] = size;
+            self.written |= 2 << at;
+        }
     }
 
     /// Writes one value into a field of one value per row.

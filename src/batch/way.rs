@@ -10,7 +10,7 @@ use super::{
 use crate::{
     device::Target,
     fault::{Error, guard},
-    memory::{Field, SlotLayout},
+    memory::{Field, SlotLayout, with_companions},
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::Device;
@@ -25,13 +25,15 @@ pub(crate) enum Way<I, O> {
 }
 
 impl<I: Send + 'static, O: Send + 'static> Way<I, O> {
-    /// The fields of a row, as the collate says now. A batcher has none.
+    /// The fields of a row, as the collate says now, and those that the loader adds. A batcher has none.
     ///
     /// # Errors
     /// If the collate panics.
     pub(crate) fn fields(&self) -> Result<Vec<Field>, Error> {
         match self {
-            Self::Rows { collate, .. } => guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(collate.fields())),
+            Self::Rows { collate, .. } => {
+                guard(Place::batch(Stage::Collate, BatchKey::NONE), || Ok(with_companions(collate.fields())))
+            }
             Self::Items(_) => Ok(Vec::new()),
         }
     }

@@ -14,7 +14,7 @@ use crate::{
     batch::{Many, RawBatch, Samples, Way},
     device::{Target, host_alloc},
     fault::{BoxError, Error, Faults, READ_AS_ONE},
-    memory::{Field, MemoryLimit, check_system},
+    memory::{Field, MemoryLimit, Role, check_system},
     observe::{AskedToWait, Counters},
     order::{Distributed, Position, ReadAhead, Sampling, Schedule, SequentialSampler},
 };
@@ -100,7 +100,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// - with [`augment`](Self::augment): changes on the host are other ones in each epoch, so use those for the device
     ///   (`vision::device`) in `finish`;
     /// - with [`from_batcher`](Self::from_batcher): its batches have no rows;
-    /// - with a field whose rows vary in two dimensions;
+    /// - with a field whose rows vary in two dimensions, or a jagged one;
     /// - if every sample is bad.
     ///
     /// The first error in place of a batch while the dataset is read. Under `BadSamples::Fail` this is the first bad
@@ -127,8 +127,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let mut checked = Checked::new(options, dataset.len(), Arc::default())?;
         let plain = Way::Rows { collate, finish: Arc::new(Ok::<RawBatch, BoxError>) };
         let fields = plain.fields()?;
-        if let Some(field) = fields.iter().find(|field| field.is_flat) {
-            let problem = format!("the rows of field `{}` vary in two dimensions", field.name());
+        if let Some(field) = fields.iter().find(|field| !can_be_kept(field)) {
+            let what = if field.is_flat { "vary in two dimensions" } else { "lie end to end" };
+            let problem = format!("the rows of field `{}` {what}", field.name());
             return Err(Error::config("build_kept", problem, "use `build`, or make all rows of one size"));
         }
         let mut once = checked.once(Room::of(&fields, 1).bytes);
@@ -242,8 +243,7 @@ impl Checked {
         samples: Arc<Samples<I>>,
     ) -> Result<Arc<PinnedDataLoader<O>>, Error> {
         let epochs = Epochs::new(self.start.epoch);
-        let is_steady =
-            matches!(way, Way::Rows { .. }) && samples.augment.is_none() && !fields.iter().any(|field| field.is_flat);
+        let is_steady = matches!(way, Way::Rows { .. }) && samples.augment.is_none() && fields.iter().all(can_be_kept);
         let room = is_steady.then(|| Room::of(&fields, samples.len));
         let (target, host_device) = (self.target(), self.options.host_device.clone());
         let source = way.source(fields, samples, self.schedule.max_batch_size(), host_device, target)?;
@@ -285,6 +285,11 @@ impl Checked {
         let (start, fingerprints, len) = (Position::begin(0), Fingerprints::default(), None);
         Self { options, schedule, start, fingerprints, len, faults: self.faults.clone() }
     }
+}
+
+/// Whether the rows of a field can be gathered on the device.
+fn can_be_kept(field: &Field) -> bool {
+    !field.is_flat && field.role != Role::Jagged
 }
 
 /// Tells how long a store makes requests wait from now on, as long as somebody else keeps the dataset.

@@ -4,7 +4,7 @@ use crate::{
     batch::{BatchPlace, ChunkRows, Collate, RawBatch, RowWriter, upload_rows},
     device::{Target, Uploader, host_alloc},
     fault::{Doing, Error, guard},
-    memory::{Field, Pool, PoolLimits, RowSize, SlotLayout, Wait, trim_padding},
+    memory::{Field, Pool, PoolLimits, RowSize, SlotLayout, Wait, trim_padding, with_companions},
     observe::Counters,
     picture_row::LongFiles,
     vocabulary::{BatchKey, Place, Stage},
@@ -75,7 +75,7 @@ impl<C> PinnedBatcher<C> {
     where
         C: Collate<I>,
     {
-        let fields = collate.layout();
+        let fields = with_companions(collate.layout());
         SlotLayout::new(fields.clone(), 1)?;
         Ok(Self { collate, fields, pools: Mutex::default(), batches: AtomicUsize::new(0) })
     }

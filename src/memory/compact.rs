@@ -1,7 +1,9 @@
 //! Closes the gaps in a slot: rows that were skipped, and unused padding.
 
 use super::{
-    layout::{Field, Planes, RowSize, SlotLayout},
+    field::{Field, Role},
+    layout::SlotLayout,
+    row_size::{Planes, RowSize},
     slot::Slot,
 };
 use std::{iter, ops::Range};
@@ -37,25 +39,34 @@ pub(crate) fn close_up<T: Copy>(values: &mut [T], len: usize, rows: Range<usize>
 }
 
 /// Moves the rows of padded fields together, and fills each row up to the size of the batch's largest one. Returns this size
-/// for each field. It is at least 1, since an empty tensor is of no use to a model.
+/// for each field. It is at least 1, since an empty tensor is of no use to a model. Rows of jagged fields end up end to end:
+/// their size is that of all together. Masks and offsets are filled here.
 pub(crate) fn trim_padding(layout: &SlotLayout, slot: &mut Slot, rows: usize, sizes: &[RowSize]) -> Vec<RowSize> {
     let count = layout.fields.len();
     let bytes = slot.as_mut_slice();
     let close = |(at, field): (usize, &Field)| {
-        let Some(pad) = &field.pad else { return RowSize::new(1, 1) };
         let of_field = || sizes.iter().skip(at).step_by(count).take(rows);
+        let start = layout.offset(at);
+        match field.role {
+            Role::Jagged => return join(&mut bytes[start..], field.planes(), of_field()),
+            Role::Offsets => write_offsets(&mut bytes[start..], of_field()),
+            Role::Plain | Role::Masked | Role::Mask => {}
+        }
+        let Some(pad) = &field.pad else { return RowSize::new(1, 1) };
         let largest = of_field().fold(RowSize::new(1, 1), |largest, size| largest.cover(*size));
         let Planes { planes, lines, steps, step_bytes } = field.planes();
         let (from_line, to_line) = (steps * step_bytes, largest.steps() * step_bytes);
         let fill = |bytes: &mut [u8]| bytes.chunks_exact_mut(pad.len()).for_each(|value| value.copy_from_slice(pad));
-        let start = layout.offset(at);
         for (plane, size) in of_field().flat_map(|size| iter::repeat_n(size, planes)).enumerate() {
             // Lines only move down, in order: none is overwritten before it has moved.
             let (from, to) = (start + plane * lines * from_line, start + plane * largest.lines() * to_line);
             let len = size.steps() * step_bytes;
             for line in 0..size.lines() {
                 let (from, to) = (from + line * from_line, to + line * to_line);
-                bytes.copy_within(from..from + len, to);
+                match field.role {
+                    Role::Mask => bytes[to..to + len].fill(1),
+                    _ => bytes.copy_within(from..from + len, to),
+                }
                 fill(&mut bytes[to + len..to + to_line]);
             }
             fill(&mut bytes[to + size.lines() * to_line..to + largest.lines() * to_line]);
@@ -63,6 +74,32 @@ pub(crate) fn trim_padding(layout: &SlotLayout, slot: &mut Slot, rows: usize, si
         largest
     };
     layout.fields.iter().enumerate().map(close).collect()
+}
+
+/// Moves rows of one line together, end to end. Returns the size of all together, which is at least one step of zeros.
+fn join<'a>(bytes: &mut [u8], whole: Planes, sizes: impl Iterator<Item = &'a RowSize>) -> RowSize {
+    let (mut end, step) = (0, whole.step_bytes);
+    for (row, size) in sizes.enumerate() {
+        // Rows only move down, in order: none is overwritten before it has moved.
+        let from = row * whole.steps * step;
+        bytes.copy_within(from..from + size.steps() * step, end);
+        end += size.steps() * step;
+    }
+    if end == 0 {
+        bytes[..step].fill(0);
+    }
+    RowSize::new(1, usize::max(end / step, 1))
+}
+
+/// Writes where each row begins among rows that lie end to end, and the end of the last one.
+fn write_offsets<'a>(bytes: &mut [u8], sizes: impl Iterator<Item = &'a RowSize>) {
+    let ends = sizes.scan(0, |end, size| {
+        *end += size.steps() as i32; // the layout is refused if this may be too large
+        Some(*end)
+    });
+    for (place, end) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(iter::once(0).chain(ends)) {
+        *place = end.to_ne_bytes();
+    }
 }
 
 /// Spreads a row whose lines lie close together to where lines of the largest size would lie.

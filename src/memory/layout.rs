@@ -1,210 +1,15 @@
-//! The layout of a batch: named fields, and where each of them lies in a slot.
+//! The layout of a batch: where each of its fields lies in a slot.
 
-use super::image_field::{Decoder, ImageField, Values};
+use super::{
+    field::{Field, Role},
+    image_field::{Decoder, Values},
+};
 use crate::{fault::Error, picture_row::PictureRow};
-use burn::tensor::{DType, Element, Shape};
-use std::{borrow::Cow, sync::Arc};
+use burn::tensor::DType;
+use std::sync::Arc;
 
 /// Each field starts at a multiple of this: a cache line, which is more than any dtype's alignment.
 const ALIGN: usize = 64;
-
-/// A named part of every sample, and so a tensor of the batch.
-///
-/// ```
-/// use burn::tensor::{BoolStore, DType};
-/// use burn_pinned::Field;
-///
-/// let image = Field::new("image", DType::U8, [3, 224, 224]); // batch: [N, 3, 224, 224]
-/// let label = Field::new("label", DType::I64, []); // batch: [N]
-/// let mask = Field::new("mask", DType::Bool(BoolStore::Native), [10]); // batch: [N, 10]
-/// let tokens = Field::padded("tokens", [512], 0i64); // batch: [N, longest of the batch]
-/// ```
-///
-/// For an accelerator, let the field have the dtype of the data, for example bytes, and make floats in
-/// [`finish`](crate::Collate::finish): fewer bytes cross the link. On a CPU backend nothing does. There floats that
-/// [`write`](crate::Collate::write) puts into their place ([`slice_mut`](crate::RowMut::slice_mut)) are faster, since
-/// nothing passes over the batch again.
-#[derive(Debug, Clone)]
-pub struct Field {
-    pub(crate) name: Cow<'static, str>,
-    pub(crate) dtype: DType,
-    pub(crate) shape: Vec<usize>,
-    /// The bytes of one padding value, for a field whose rows vary in size.
-    pub(crate) pad: Option<Vec<u8>>,
-    /// The last two dimensions of its rows vary, not the first.
-    pub(crate) is_flat: bool,
-    /// Set if the field is one of images.
-    pub(super) image: Option<Box<ImageField>>,
-    /// An option of image fields was set, but the field is no image field.
-    pub(super) no_image: bool,
-}
-
-impl Field {
-    /// Makes a field whose rows all have this shape. The shape is without the batch dimension; `[]` is one value for
-    /// each sample.
-    pub fn new(name: impl Into<Cow<'static, str>>, dtype: DType, shape: impl Into<Vec<usize>>) -> Self {
-        Self { name: name.into(), dtype, shape: shape.into(), pad: None, is_flat: false, image: None, no_image: false }
-    }
-
-    /// Makes a field whose rows vary in their first dimension. Each batch is padded with `pad` to its own longest row
-    /// (at least 1).
-    ///
-    /// `max` is the shape of the longest row that is accepted, and slots are sized for it. The dtype is that of `pad`.
-    /// The device does not get to know how long each row is. If that matters, for example for a mask, send it in a
-    /// field of its own.
-    ///
-    /// ```
-    /// # use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
-    /// use burn::{prelude::*, tensor::DType};
-    /// use burn_pinned::{BoxError, Collate, Field, RawBatch, RowMut};
-    /// # use burn_pinned::PinnedDataLoaderBuilder;
-    ///
-    /// struct Texts;
-    /// impl Collate<Vec<i64>> for Texts {
-    ///     type Batch = (Tensor<2, Int>, Tensor<2, Bool>);
-    ///     fn layout(&self) -> Vec<Field> {
-    ///         vec![Field::padded("tokens", [512], 0i64), Field::new("length", DType::I32, [])]
-    ///     }
-    ///     fn write(&self, tokens: &Vec<i64>, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-    ///         row.write("tokens", tokens)?;
-    ///         Ok(row.put("length", tokens.len() as i32)?)
-    ///     }
-    ///     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
-    ///         let (tokens, length) = (batch.take::<2, Int>("tokens")?, batch.take_int::<1>("length")?);
-    ///         let [rows, longest] = tokens.dims();
-    ///         let step = Tensor::<1, Int>::arange(0..longest as i64, &tokens.device()).reshape([1, longest]);
-    ///         let mask = step.expand([rows, longest]).lower(length.reshape([rows, 1]).expand([rows, longest]));
-    ///         Ok((tokens, mask)) // the mask is true where a token is no padding
-    ///     }
-    /// }
-    /// # let dataset = InMemDataset::new(vec![vec![7i64, 8, 9], vec![5]]);
-    /// # let loader = PinnedDataLoaderBuilder::new(Texts).batch_size(2).build(dataset)?;
-    /// # let (tokens, mask) = loader.iter().next().unwrap()?;
-    /// # assert_eq!(tokens.into_data().try_to_vec::<i64>()?, [7, 8, 9, 5, 0, 0]);
-    /// # assert_eq!(mask.into_data().iter::<bool>().collect::<Vec<_>>(), [true, true, true, true, false, false]);
-    /// # Ok::<(), BoxError>(())
-    /// ```
-    pub fn padded<E: Element>(name: impl Into<Cow<'static, str>>, max: impl Into<Vec<usize>>, pad: E) -> Self {
-        let pad = Some(bytemuck::bytes_of(&pad).to_vec());
-        Self { pad, ..Self::new(name, E::dtype(), max) }
-    }
-
-    /// Makes a field whose rows vary in their last two dimensions, as masks and depths of images of different sizes do. Each
-    /// batch is padded with `pad` to its own tallest and widest row (at least 1). Rows stand at the top left.
-    ///
-    /// `max` is the shape of the largest row that is accepted, `[.., height, width]`, and slots are sized for it. The dtype
-    /// is that of `pad`. A row is written by [`RowMut::write_2d`](crate::RowMut::write_2d).
-    /// [`RawBatch::sizes`](crate::RawBatch::sizes) has the height and width of each row. Images of different sizes are a
-    /// [`Field::image`] of [`any_size`](Self::any_size).
-    ///
-    /// ```
-    /// # use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
-    /// use burn::prelude::*;
-    /// use burn_pinned::{BoxError, Collate, Field, RawBatch, RowMut};
-    /// # use burn_pinned::PinnedDataLoaderBuilder;
-    ///
-    /// #[derive(Clone)]
-    /// struct Mask { size: [usize; 2], classes: Vec<u8> }
-    ///
-    /// struct Masks;
-    /// impl Collate<Mask> for Masks {
-    ///     type Batch = (Tensor<3, Int>, Vec<[usize; 2]>);
-    ///     fn layout(&self) -> Vec<Field> {
-    ///         vec![Field::padded_2d("mask", [800, 1333], 255u8)]
-    ///     }
-    ///     fn write(&self, mask: &Mask, row: &mut RowMut<'_>) -> Result<(), BoxError> {
-    ///         Ok(row.write_2d("mask", mask.size, &mask.classes)?)
-    ///     }
-    ///     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
-    ///         Ok((batch.take("mask")?, batch.sizes("mask")?))
-    ///     }
-    /// }
-    /// # let masks = vec![Mask { size: [1, 3], classes: vec![1, 2, 3] }, Mask { size: [2, 1], classes: vec![4, 5] }];
-    /// # let loader = PinnedDataLoaderBuilder::new(Masks).batch_size(2).build(InMemDataset::new(masks))?;
-    /// # let (masks, sizes) = loader.iter().next().unwrap()?;
-    /// # assert_eq!((masks.dims(), sizes), ([2, 2, 3], vec![[1, 3], [2, 1]]));
-    /// # assert_eq!(masks.into_data().try_to_vec::<u8>()?, [1, 2, 3, 255, 255, 255, 4, 255, 255, 5, 255, 255]);
-    /// # Ok::<(), BoxError>(())
-    /// ```
-    pub fn padded_2d<E: Element>(name: impl Into<Cow<'static, str>>, max: impl Into<Vec<usize>>, pad: E) -> Self {
-        Self { is_flat: true, ..Self::padded(name, max, pad) }
-    }
-
-    /// The field's name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The dtype of its values, in the slot and on the device.
-    pub fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    /// The shape of a row (of the longest row, if padded).
-    pub fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    /// How the rows of a padded field lie in a slot before they are trimmed.
-    pub(crate) fn planes(&self) -> Planes {
-        let value = self.dtype.size();
-        match &self.shape[..] {
-            [planes @ .., lines, steps] if self.is_flat => {
-                Planes { planes: planes.iter().product(), lines: *lines, steps: *steps, step_bytes: value }
-            }
-            [steps, rest @ ..] => {
-                Planes { planes: 1, lines: 1, steps: *steps, step_bytes: rest.iter().product::<usize>() * value }
-            }
-            [] => Planes { planes: 1, lines: 1, steps: 1, step_bytes: value },
-        }
-    }
-
-    /// Returns the shape of a batch of `rows` rows. The rows of a padded field have this size.
-    pub(crate) fn batch_shape(&self, rows: usize, size: RowSize) -> Shape {
-        let mut shape = vec![rows];
-        shape.extend(&self.shape);
-        if self.pad.is_some() {
-            match &mut shape[..] {
-                [.., lines, steps] if self.is_flat => (*lines, *steps) = (size.lines(), size.steps()),
-                shape => shape[1] = size.steps(),
-            }
-        }
-        Shape::from(shape)
-    }
-}
-
-/// The size of a row of a padded field: its lines, and the steps of each. Where only the first dimension varies, a row is one
-/// line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct RowSize([u32; 2]); // larger rows are beyond any memory
-
-impl RowSize {
-    pub(crate) fn new(lines: usize, steps: usize) -> Self {
-        Self([lines, steps].map(|count| u32::try_from(count).unwrap_or(u32::MAX)))
-    }
-
-    pub(crate) fn lines(self) -> usize {
-        self.0[0] as usize
-    }
-
-    pub(crate) fn steps(self) -> usize {
-        self.0[1] as usize
-    }
-
-    /// The least size that covers both.
-    pub(crate) fn cover(self, other: Self) -> Self {
-        Self([self.0[0].max(other.0[0]), self.0[1].max(other.0[1])])
-    }
-}
-
-/// How the rows of a padded field lie in a slot: in planes of lines of steps, each as large as it may be.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Planes {
-    pub(crate) planes: usize,
-    pub(crate) lines: usize,
-    pub(crate) steps: usize,
-    pub(crate) step_bytes: usize,
-}
 
 /// Where the rows of a field lie in a slot.
 #[derive(Debug, Clone, Copy)]
@@ -242,9 +47,11 @@ impl SlotLayout {
 
     /// Where the images are to be decoded, if there are any.
     pub(crate) fn decoder(&self) -> Option<Decoder> {
+        let is_jagged = self.fields.iter().any(|field| field.role == Role::Jagged);
         let images = self.fields.iter().filter_map(|field| Some((field.image.as_ref()?.decoder, field.is_for_host())));
+        // A row that a device refuses cannot be taken out of rows that lie end to end.
         images
-            .map(|(decoder, is_for_host)| if is_for_host { Decoder::Host } else { decoder })
+            .map(|(decoder, is_for_host)| if is_for_host || is_jagged { Decoder::Host } else { decoder })
             .max_by_key(|decoder| *decoder == Decoder::Host)
     }
 
@@ -286,6 +93,16 @@ impl SlotLayout {
                     "give the longest row's shape",
                 ));
             }
+            if field.role == Role::Masked && field.pad.is_none() {
+                return Err(wrong(
+                    format!("field `{name}` has no padding to mask"),
+                    "leave out `with_mask`, or make the field by `Field::padded`",
+                ));
+            }
+            if field.role == Role::Jagged && field.shape[0].saturating_mul(rows) > i32::MAX as usize {
+                let problem = format!("{rows} rows of field `{name}` have more steps than 32 bits can number");
+                return Err(wrong(problem, "lower the most that a row takes, or the batch size"));
+            }
             if field.shape.len() > MAX_ROW_RANK {
                 let problem = format!("rows of field `{name}` have {} dimensions", field.shape.len());
                 return Err(wrong(problem, "use at most 7 and reshape in `finish`"));
@@ -305,7 +122,9 @@ impl SlotLayout {
                 true => row.and_then(|row| row.checked_add(PictureRow::BYTES)?.checked_next_multiple_of(ALIGN)),
                 false => row,
             };
-            let span = row.and_then(|row| row.checked_mul(rows)).and_then(|span| span.checked_next_multiple_of(ALIGN));
+            // Offsets are one more than there are rows.
+            let count = rows + usize::from(field.role == Role::Offsets);
+            let span = row.and_then(|row| row.checked_mul(count)).and_then(|span| span.checked_next_multiple_of(ALIGN));
             let (Some(row), Some(next)) = (row, span.and_then(|span| end.checked_add(span))) else {
                 return Err(wrong(format!("field `{name}` is larger than the address space"), "check its shape"));
             };
@@ -317,7 +136,16 @@ impl SlotLayout {
             end = next;
         }
         let values = |field: &Field| Some(Arc::new(Values::of(field.image.as_ref()?, field.dtype)));
-        let images = fields.iter().map(values).collect();
+        let images: Vec<_> = fields.iter().map(values).collect();
+        let is_jagged = |field: &Field| field.role == Role::Jagged;
+        let on_device = |field: &Field| field.image.as_ref().is_some_and(|image| image.decoder == Decoder::Device);
+        if fields.iter().any(is_jagged)
+            && let Some(field) = fields.iter().find(|field| on_device(field))
+        {
+            let problem =
+                format!("images of field `{}` are to be decoded on the device, beside a jagged field", field.name);
+            return Err(wrong(problem, "leave `Decoder::Device` out, or pad the other field"));
+        }
         Ok(Self { fields, spans, rows, bytes: end, images, decoding })
     }
 
@@ -357,7 +185,7 @@ impl SlotLayout {
 
     /// The image's part of a field of images.
     #[cfg(feature = "vision")]
-    pub(crate) fn image_field(&self, field: usize) -> Option<&ImageField> {
+    pub(crate) fn image_field(&self, field: usize) -> Option<&super::ImageField> {
         self.fields[field].image.as_deref()
     }
 

@@ -1,8 +1,8 @@
 //! How a user makes a field of images.
 
 use super::{
+    field::Field,
     image_field::{Decoder, ImageField},
-    layout::Field,
 };
 use crate::fault::Error;
 use burn::tensor::DType;

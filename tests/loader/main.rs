@@ -7,6 +7,7 @@ mod begin_faults;
 mod burn_traits;
 #[path = "../common/mod.rs"]
 mod common;
+mod companions;
 mod dataset_errors;
 mod devices;
 mod faults;

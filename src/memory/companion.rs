@@ -1,0 +1,96 @@
+//! Fields that the loader adds and fills: the mask of a padded field, and the offsets of a jagged one.
+
+use super::field::{Field, Role};
+use burn::tensor::{DType, Element};
+use std::borrow::Cow;
+
+impl Field {
+    /// Makes a field whose rows vary in their first dimension, and lie end to end in the batch, without padding. `max` is the
+    /// shape of the longest row that is accepted, and slots are sized for it; the dtype is `E`.
+    ///
+    /// The batch has two tensors. That of the field has the values of all rows, `[steps of all rows, ..]`. The other one
+    /// is named `<name>_offsets`, an `Int` tensor of `[rows + 1]` of I32: row `n` is the steps from `offsets[n]` to
+    /// `offsets[n + 1]`. Where all rows of a batch are empty, the values are one step of zeros.
+    ///
+    /// ```
+    /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+    /// use burn::prelude::*;
+    /// use burn_pinned::{BoxError, Field, PinnedDataLoaderBuilder, collate};
+    ///
+    /// let texts = collate(
+    ///     [Field::jagged::<i64>("tokens", [512])],
+    ///     |tokens: &Vec<i64>, row| Ok(row.write("tokens", tokens)?),
+    ///     |mut batch| Ok((batch.take::<1, Int>("tokens")?, batch.take::<1, Int>("tokens_offsets")?)),
+    /// );
+    /// let dataset = InMemDataset::new(vec![vec![7i64, 8, 9], vec![], vec![5]]);
+    /// let loader = PinnedDataLoaderBuilder::new(texts).batch_size(3).build(dataset)?;
+    /// let (tokens, offsets) = loader.iter().next().unwrap()?;
+    /// assert_eq!(tokens.into_data().try_to_vec::<i64>()?, [7, 8, 9, 5]);
+    /// assert_eq!(offsets.into_data().try_to_vec::<i32>()?, [0, 3, 3, 4]);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    ///
+    /// [`build_kept`](crate::PinnedDataLoaderBuilder::build_kept) takes no such field. Images of a layout that has one are
+    /// made on the workers.
+    pub fn jagged<E: Element>(name: impl Into<Cow<'static, str>>, max: impl Into<Vec<usize>>) -> Self {
+        let pad = Some(vec![0; E::dtype().size()]); // zero in any dtype
+        Self { pad, role: Role::Jagged, ..Self::new(name, E::dtype(), max) }
+    }
+
+    /// Adds a mask to a padded field, or to one of images of [`any_size`](Self::any_size). The batch has one tensor more,
+    /// named `<name>_mask`: a `Bool` tensor that is true for values and false for padding. Its dimensions are the rows and
+    /// those that vary: `[rows, longest]`, or `[rows, tallest, widest]`. The loader fills it, on the host.
+    ///
+    /// ```
+    /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+    /// use burn::prelude::*;
+    /// use burn_pinned::{BoxError, Field, PinnedDataLoaderBuilder, collate};
+    ///
+    /// let texts = collate(
+    ///     [Field::padded("tokens", [512], 0i64).with_mask()],
+    ///     |tokens: &Vec<i64>, row| Ok(row.write("tokens", tokens)?),
+    ///     |mut batch| Ok((batch.take::<2, Int>("tokens")?, batch.take::<2, Bool>("tokens_mask")?)),
+    /// );
+    /// let dataset = InMemDataset::new(vec![vec![7i64, 8, 9], vec![5]]);
+    /// let loader = PinnedDataLoaderBuilder::new(texts).batch_size(2).build(dataset)?;
+    /// let (tokens, mask) = loader.iter().next().unwrap()?;
+    /// assert_eq!(tokens.dims(), [2, 3]);
+    /// assert_eq!(mask.into_data().iter::<bool>().collect::<Vec<_>>(), [true, true, true, true, false, false]);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    ///
+    /// `build` refuses it for a field whose rows have one size, and for a [`jagged`](Self::jagged) one.
+    pub fn with_mask(mut self) -> Self {
+        if self.role == Role::Jagged {
+            self.pad = None; // so that the layout is refused
+        }
+        self.role = Role::Masked;
+        self
+    }
+
+    /// The field that the loader adds behind this one.
+    fn companion(&self) -> Option<Self> {
+        match self.role {
+            Role::Masked => {
+                let max =
+                    if self.is_flat { self.shape.last_chunk::<2>().map(|max| &max[..]) } else { self.shape.get(..1) };
+                let mask = Self::padded(format!("{}_mask", self.name), max.unwrap_or_default(), false);
+                Some(Self { role: Role::Mask, is_flat: self.is_flat, ..mask })
+            }
+            Role::Jagged => {
+                let offsets = Self::new(format!("{}_offsets", self.name), DType::I32, []);
+                Some(Self { role: Role::Offsets, ..offsets })
+            }
+            Role::Plain | Role::Mask | Role::Offsets => None,
+        }
+    }
+}
+
+/// The fields of a collate, and those that the loader adds to them.
+pub(crate) fn with_companions(fields: Vec<Field>) -> Vec<Field> {
+    let add = |field: Field| {
+        let companion = field.companion();
+        [Some(field), companion].into_iter().flatten()
+    };
+    fields.into_iter().flat_map(add).collect()
+}

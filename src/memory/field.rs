@@ -1,0 +1,200 @@
+//! Fields: the named parts of a sample.
+
+use super::{
+    image_field::ImageField,
+    row_size::{Planes, RowSize},
+};
+use burn::tensor::{DType, Element, Shape};
+use std::borrow::Cow;
+
+/// A named part of every sample, and so a tensor of the batch.
+///
+/// ```
+/// use burn::tensor::{BoolStore, DType};
+/// use burn_pinned::Field;
+///
+/// let image = Field::new("image", DType::U8, [3, 224, 224]); // batch: [N, 3, 224, 224]
+/// let label = Field::new("label", DType::I64, []); // batch: [N]
+/// let mask = Field::new("mask", DType::Bool(BoolStore::Native), [10]); // batch: [N, 10]
+/// let tokens = Field::padded("tokens", [512], 0i64); // batch: [N, longest of the batch]
+/// ```
+///
+/// For an accelerator, let the field have the dtype of the data, for example bytes, and make floats in
+/// [`finish`](crate::Collate::finish): fewer bytes cross the link. On a CPU backend nothing does. There floats that
+/// [`write`](crate::Collate::write) puts into their place ([`slice_mut`](crate::RowMut::slice_mut)) are faster, since
+/// nothing passes over the batch again.
+#[derive(Debug, Clone)]
+pub struct Field {
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) dtype: DType,
+    pub(crate) shape: Vec<usize>,
+    /// The bytes of one padding value, for a field whose rows vary in size.
+    pub(crate) pad: Option<Vec<u8>>,
+    /// The last two dimensions of its rows vary, not the first.
+    pub(crate) is_flat: bool,
+    pub(crate) role: Role,
+    /// Set if the field is one of images.
+    pub(super) image: Option<Box<ImageField>>,
+    /// An option of image fields was set, but the field is no image field.
+    pub(super) no_image: bool,
+}
+
+/// Whether the loader adds a field to this one, or has added this one to the field before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Role {
+    #[default]
+    Plain,
+    /// Its mask comes next in the layout.
+    Masked,
+    /// Its rows lie end to end, and their offsets come next in the layout.
+    Jagged,
+    /// The mask of the field before it: true for values, false for padding.
+    Mask,
+    /// Where each row of the field before it begins and ends.
+    Offsets,
+}
+
+impl Role {
+    /// Whether the loader adds a field behind the one of this role.
+    #[inline]
+    pub(crate) fn has_companion(self) -> bool {
+        matches!(self, Self::Masked | Self::Jagged)
+    }
+}
+
+impl Field {
+    /// Makes a field whose rows all have this shape. The shape is without the batch dimension; `[]` is one value for
+    /// each sample.
+    pub fn new(name: impl Into<Cow<'static, str>>, dtype: DType, shape: impl Into<Vec<usize>>) -> Self {
+        Self {
+            name: name.into(),
+            dtype,
+            shape: shape.into(),
+            pad: None,
+            is_flat: false,
+            role: Role::Plain,
+            image: None,
+            no_image: false,
+        }
+    }
+
+    /// Makes a field whose rows vary in their first dimension. Each batch is padded with `pad` to its own longest row
+    /// (at least 1).
+    ///
+    /// `max` is the shape of the longest row that is accepted, and slots are sized for it. The dtype is that of `pad`.
+    /// [`with_mask`](Self::with_mask) tells the values from the padding.
+    ///
+    /// ```
+    /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+    /// use burn::prelude::*;
+    /// use burn_pinned::{BoxError, Field, PinnedDataLoaderBuilder, collate};
+    ///
+    /// let texts = collate(
+    ///     [Field::padded("tokens", [512], 0i64)],
+    ///     |tokens: &Vec<i64>, row| Ok(row.write("tokens", tokens)?),
+    ///     |mut batch| Ok(batch.take::<2, Int>("tokens")?),
+    /// );
+    /// let dataset = InMemDataset::new(vec![vec![7i64, 8, 9], vec![5]]);
+    /// let loader = PinnedDataLoaderBuilder::new(texts).batch_size(2).build(dataset)?;
+    /// let tokens = loader.iter().next().unwrap()?;
+    /// assert_eq!(tokens.into_data().try_to_vec::<i64>()?, [7, 8, 9, 5, 0, 0]);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn padded<E: Element>(name: impl Into<Cow<'static, str>>, max: impl Into<Vec<usize>>, pad: E) -> Self {
+        let pad = Some(bytemuck::bytes_of(&pad).to_vec());
+        Self { pad, ..Self::new(name, E::dtype(), max) }
+    }
+
+    /// Makes a field whose rows vary in their last two dimensions, as masks and depths of images of different sizes do. Each
+    /// batch is padded with `pad` to its own tallest and widest row (at least 1). Rows stand at the top left.
+    ///
+    /// `max` is the shape of the largest row that is accepted, `[.., height, width]`, and slots are sized for it. The dtype
+    /// is that of `pad`. A row is written by [`RowMut::write_2d`](crate::RowMut::write_2d).
+    /// [`RawBatch::sizes`](crate::RawBatch::sizes) has the height and width of each row. Images of different sizes are a
+    /// [`Field::image`] of [`any_size`](Self::any_size).
+    ///
+    /// ```
+    /// # use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+    /// use burn::prelude::*;
+    /// use burn_pinned::{BoxError, Collate, Field, RawBatch, RowMut};
+    /// # use burn_pinned::PinnedDataLoaderBuilder;
+    ///
+    /// #[derive(Clone)]
+    /// struct Mask { size: [usize; 2], classes: Vec<u8> }
+    ///
+    /// struct Masks;
+    /// impl Collate<Mask> for Masks {
+    ///     type Batch = (Tensor<3, Int>, Vec<[usize; 2]>);
+    ///     fn layout(&self) -> Vec<Field> {
+    ///         vec![Field::padded_2d("mask", [800, 1333], 255u8)]
+    ///     }
+    ///     fn write(&self, mask: &Mask, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+    ///         Ok(row.write_2d("mask", mask.size, &mask.classes)?)
+    ///     }
+    ///     fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
+    ///         Ok((batch.take("mask")?, batch.sizes("mask")?))
+    ///     }
+    /// }
+    /// # let masks = vec![Mask { size: [1, 3], classes: vec![1, 2, 3] }, Mask { size: [2, 1], classes: vec![4, 5] }];
+    /// # let loader = PinnedDataLoaderBuilder::new(Masks).batch_size(2).build(InMemDataset::new(masks))?;
+    /// # let (masks, sizes) = loader.iter().next().unwrap()?;
+    /// # assert_eq!((masks.dims(), sizes), ([2, 2, 3], vec![[1, 3], [2, 1]]));
+    /// # assert_eq!(masks.into_data().try_to_vec::<u8>()?, [1, 2, 3, 255, 255, 255, 4, 255, 255, 5, 255, 255]);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn padded_2d<E: Element>(name: impl Into<Cow<'static, str>>, max: impl Into<Vec<usize>>, pad: E) -> Self {
+        Self { is_flat: true, ..Self::padded(name, max, pad) }
+    }
+
+    /// The field's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The dtype of its values, in the slot and on the device.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The shape of a row (of the longest row, if padded).
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// How the rows of a padded field lie in a slot before they are trimmed.
+    pub(crate) fn planes(&self) -> Planes {
+        let value = self.dtype.size();
+        match &self.shape[..] {
+            [planes @ .., lines, steps] if self.is_flat => {
+                Planes { planes: planes.iter().product(), lines: *lines, steps: *steps, step_bytes: value }
+            }
+            [steps, rest @ ..] => {
+                Planes { planes: 1, lines: 1, steps: *steps, step_bytes: rest.iter().product::<usize>() * value }
+            }
+            [] => Planes { planes: 1, lines: 1, steps: 1, step_bytes: value },
+        }
+    }
+
+    /// Returns the shape of a batch of `rows` rows. The rows of a padded field have this size; the rows of a jagged field
+    /// have it together.
+    pub(crate) fn batch_shape(&self, rows: usize, size: RowSize) -> Shape {
+        match self.role {
+            Role::Jagged => {
+                let mut shape = self.shape.clone();
+                shape[0] = size.steps();
+                return Shape::from(shape);
+            }
+            Role::Offsets => return Shape::from(vec![rows + 1]),
+            Role::Plain | Role::Masked | Role::Mask => {}
+        }
+        let mut shape = vec![rows];
+        shape.extend(&self.shape);
+        if self.pad.is_some() {
+            match &mut shape[..] {
+                [.., lines, steps] if self.is_flat => (*lines, *steps) = (size.lines(), size.steps()),
+                shape => shape[1] = size.steps(),
+            }
+        }
+        Shape::from(shape)
+    }
+}

@@ -1,0 +1,153 @@
+//! Fields that the loader adds: masks of padded fields, offsets of jagged ones.
+
+use crate::common::epoch;
+use burn::{
+    data::dataset::InMemDataset,
+    tensor::{Bool, DType, Device, Int},
+};
+use burn_pinned::{BadSamples, BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, collate};
+use burn_pinned::{fault::Quota, memory::Decoder};
+use proptest::prelude::*;
+
+/// Steps of two numbers each, one row padded and one end to end, and how tall and wide a plane is.
+type Row = (Vec<[i32; 2]>, [usize; 2]);
+
+/// Padded values and their mask, a plane's mask and its shape, flat values and their offsets.
+type Batch = (Vec<i32>, Vec<bool>, Vec<bool>, Vec<usize>, Vec<i32>, Vec<i32>);
+
+struct All {
+    /// A row of this number of steps is bad.
+    bad: usize,
+}
+
+impl Collate<Row> for All {
+    type Batch = Batch;
+
+    fn layout(&self) -> Vec<Field> {
+        vec![
+            Field::padded("padded", [6, 2], -1i32).with_mask(),
+            Field::new("label", DType::U8, []),
+            Field::padded_2d("plane", [3, 4], 0u8).with_mask(),
+            Field::jagged::<i32>("flat", [6, 2]),
+        ]
+    }
+
+    fn write(&self, (steps, size): &Row, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+        row.write("flat", steps.as_flattened())?;
+        row.write_2d("plane", *size, &vec![9u8; size[0] * size[1]])?;
+        row.put("label", 1u8)?;
+        row.write("padded", steps.as_flattened())?;
+        if steps.len() == self.bad { Err("a bad one".into()) } else { Ok(()) }
+    }
+
+    fn finish(&self, mut batch: RawBatch) -> Result<Self::Batch, BoxError> {
+        let (mask, plane) = (batch.take::<2, Bool>("padded_mask")?, batch.take::<3, Bool>("plane_mask")?);
+        let (flat, offsets) = (batch.take::<2, Int>("flat")?, batch.take::<1, Int>("flat_offsets")?);
+        assert_eq!(batch.take::<3, Int>("plane")?.dims(), plane.dims());
+        let (padded, shape) = (batch.take::<3, Int>("padded")?, plane.dims().to_vec());
+        Ok((
+            padded.into_data().try_to_vec()?,
+            mask.into_data().iter::<bool>().collect(),
+            plane.into_data().iter::<bool>().collect(),
+            shape,
+            flat.into_data().try_to_vec()?,
+            offsets.into_data().try_to_vec()?,
+        ))
+    }
+}
+
+fn check((padded, mask, plane, shape, flat, offsets): Batch, rows: &[&Row]) {
+    let longest = rows.iter().map(|(steps, _)| steps.len()).max().unwrap().max(1);
+    let steps = || rows.iter().flat_map(|(steps, _)| (0..longest).map(move |step| steps.get(step)));
+    assert_eq!(mask, steps().map(|step| step.is_some()).collect::<Vec<_>>());
+    assert_eq!(padded, steps().flat_map(|step| *step.unwrap_or(&[-1; 2])).collect::<Vec<_>>());
+    let [_, tall, wide] = shape[..] else { panic!("{shape:?}") };
+    let inside = |size: &[usize; 2], at: usize| at / wide < size[0] && at % wide < size[1];
+    let all = rows.iter().flat_map(|(_, size)| (0..tall * wide).map(move |at| inside(size, at)));
+    assert_eq!(plane, all.collect::<Vec<_>>());
+    let mut values: Vec<i32> = rows.iter().flat_map(|(steps, _)| steps.as_flattened()).copied().collect();
+    values.resize(values.len().max(2), 0); // one step of zeros if there are none
+    assert_eq!(flat, values);
+    let ends = rows.iter().scan(0, |end, (steps, _)| {
+        *end += steps.len() as i32;
+        Some(*end)
+    });
+    assert_eq!(offsets, [0].into_iter().chain(ends).collect::<Vec<_>>());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn masks_and_offsets_tell_where_the_values_are(
+        sizes in prop::collection::vec((0usize..=6, 0usize..=3, 0usize..=4), 1..40),
+        bad in 1usize..9,
+    ) {
+        let rows: Vec<Row> = sizes
+            .iter()
+            .enumerate()
+            .map(|(n, (steps, tall, wide))| ((0..*steps).map(|step| [n as i32, step as i32 + 1]).collect(), [*tall, *wide]))
+            .collect();
+        let good: Vec<_> = rows.iter().map(|row| row.0.len() != bad).collect();
+        prop_assume!(good.contains(&true));
+        let builder = PinnedDataLoaderBuilder::new(All { bad }).batch_size(5).num_workers(3).set_device(Device::flex());
+        let loader =
+            builder.bad_samples(BadSamples::Skip(Quota::Share(1.0))).build(InMemDataset::new(rows.clone())).unwrap();
+        let batches = rows.chunks(5).zip(good.chunks(5));
+        let batches = batches.map(|(rows, good)| rows.iter().zip(good).filter(|(_, good)| **good).map(|(row, _)| row));
+        let expected: Vec<Vec<&Row>> = batches.map(Iterator::collect).filter(|rows: &Vec<_>| !rows.is_empty()).collect();
+        let read = epoch(&*loader);
+        prop_assert_eq!(read.len(), expected.len());
+        read.into_iter().zip(expected).for_each(|(batch, rows)| check(batch, &rows));
+    }
+}
+
+fn texts(field: Field) -> impl Collate<Vec<i64>, Batch = (Vec<i64>, Vec<bool>)> + Clone {
+    collate(
+        [field],
+        |tokens: &Vec<i64>, row| Ok(row.write("tokens", tokens)?),
+        |mut batch| {
+            let mask = batch.take::<2, Bool>("tokens_mask")?.into_data().iter::<bool>().collect();
+            Ok((batch.take::<2, Int>("tokens")?.into_data().try_to_vec()?, mask))
+        },
+    )
+}
+
+#[test]
+fn a_kept_data_set_has_the_same_masks() {
+    let dataset = || InMemDataset::new((0..23).map(|n| vec![n; n as usize % 7]).collect::<Vec<Vec<i64>>>());
+    let builder = || {
+        let texts = texts(Field::padded("tokens", [9], 0i64).with_mask());
+        PinnedDataLoaderBuilder::new(texts).batch_size(4).shuffle(3).set_device(Device::flex())
+    };
+    let (read, kept) = (builder().build(dataset()).unwrap(), builder().build_kept(dataset()).unwrap());
+    for _ in 0..2 {
+        assert_eq!(epoch(&*read), epoch(&*kept));
+    }
+}
+
+#[test]
+fn a_field_that_cannot_be_masked_or_kept_is_refused() {
+    let message = |field: Field| {
+        let builder = PinnedDataLoaderBuilder::new(texts(field)).batch_size(2).set_device(Device::flex());
+        builder.build(InMemDataset::new(vec![vec![1i64]])).unwrap_err().to_string()
+    };
+    let plain = message(Field::new("tokens", DType::I64, [3]).with_mask());
+    assert!(plain.contains("field `tokens` has no padding to mask"), "{plain}");
+    let jagged = message(Field::jagged::<i64>("tokens", [3]).with_mask());
+    assert!(jagged.contains("field `tokens` has no padding to mask"), "{jagged}");
+    let scalar = message(Field::jagged::<i64>("tokens", []));
+    assert!(scalar.contains("no dimension to pad"), "{scalar}");
+    let large = message(Field::jagged::<i64>("tokens", [1 << 31]));
+    assert!(large.contains("more steps than 32 bits can number"), "{large}");
+
+    let field = Field::jagged::<i64>("tokens", [3]);
+    let kept = PinnedDataLoaderBuilder::new(texts(field.clone())).batch_size(2).set_device(Device::flex());
+    let kept = kept.build_kept(InMemDataset::new(vec![vec![1i64]])).unwrap_err().to_string();
+    assert!(kept.contains("the rows of field `tokens` lie end to end"), "{kept}");
+
+    let image = Field::image("image", [3, 8, 8]).decoder(Decoder::Device);
+    let both = collate([image, field], |_: &Vec<i64>, _| Ok(()), |_| Ok(()));
+    let both = PinnedDataLoaderBuilder::new(both).batch_size(2).set_device(Device::flex());
+    let Err(Error::Config { problem, .. }) = both.build(InMemDataset::new(vec![vec![1i64]])) else { panic!() };
+    assert_eq!(problem, "images of field `image` are to be decoded on the device, beside a jagged field");
+}
