@@ -2,6 +2,7 @@
 
 mod closures;
 mod collate;
+mod columns;
 mod fill;
 mod filled_items;
 mod filled_rows;

@@ -4,6 +4,7 @@
 mod batches;
 mod build;
 mod builder;
+mod burn_methods;
 mod data_loader;
 mod frozen_len;
 mod iter;

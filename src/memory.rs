@@ -6,6 +6,7 @@
 
 mod block;
 mod cgroup;
+mod column;
 mod compact;
 mod companion;
 mod field;
@@ -21,6 +22,7 @@ mod slot;
 pub use crate::vocabulary::MemoryKind;
 pub use block::{HeapAlloc, HostAlloc, HostBlock};
 pub(crate) use cgroup::{check_system, free_memory};
+pub(crate) use column::{Beside, Column, join_columns};
 #[cfg(feature = "vision")]
 pub(crate) use compact::close_up;
 pub(crate) use compact::{remove_rows, spread, trim_padding};

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     device::{FlatTensor, Uploaded, Uploader},
     fault::{Error, guard},
-    memory::{Field, Pool, RowSize, Slot, SlotLayout, Wait, trim_padding},
+    memory::{Column, Field, Pool, RowSize, Slot, SlotLayout, Wait, trim_padding},
     observe::Span,
     picture_row::LongFiles,
     vocabulary::{Place, Stage},
@@ -38,6 +38,8 @@ pub(super) struct FilledRows<I, O> {
     /// Files for the device that are longer than their rows.
     #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "only images are files"))]
     pub(super) long: LongFiles,
+    /// The columns of the layout; empty without columns.
+    pub(super) columns: Vec<Column>,
     /// The tensors of images, which the device has made already, in the order of the fields.
     pub(super) decoded: Vec<Uploaded>,
 }
@@ -80,11 +82,12 @@ impl<I: Send + 'static, O: Send + 'static> Filled<O> for FilledRows<I, O> {
         if self.plan.indices.is_empty() {
             return Ok(Ready::Empty); // no file of the batch could be decoded
         }
-        let Self { source, mut slot, plan, largest, sizes, decoded, .. } = *self;
+        let Self { source, mut slot, plan, largest, sizes, decoded, columns, .. } = *self;
         let RowsSource { samples, layout, target, .. } = &*source;
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let mut raw = RawBatch::new(plan.indices.len(), target.device.clone(), samples.seed, plan.at);
         (raw.indices, raw.sizes) = (Some(Arc::clone(&plan.indices)), sizes);
+        raw.set_columns(&layout.columns, columns);
         let sent = upload_rows(layout, slot, &largest, decoded, &mut raw, uploader, plan.place(Stage::Transfer))?;
         samples.counters.sent(if target.host { 0 } else { sent });
         Ok(Ready::Raw(Box::new(move || {
@@ -126,6 +129,7 @@ impl<I, O> FilledRows<I, O> {
             close_up(&mut self.sizes, fields, row..rows, &left.skipped);
             self.sizes.truncate((rows - 1) * fields);
         }
+        self.columns.iter_mut().for_each(|column| column.remove(&left.skipped));
         self.plan = self.plan.without(&left);
         Ok(skips)
     }

@@ -3,12 +3,12 @@
 use crate::{
     device::{AnyTensor, Uploaded},
     fault::FieldError,
-    memory::{Field, RowSize},
+    memory::{Column, Field, RowSize},
     rng::{KeyedRng, Purpose},
     vocabulary::BatchKey,
 };
 use burn::tensor::{DType, Device, Int, Shape, Tensor, kind::Basic};
-use std::{any::type_name, borrow::Cow, sync::Arc};
+use std::{any::type_name, borrow::Cow, mem, sync::Arc};
 
 /// The tensors of one batch, one for each field of the layout, on the loader's device.
 ///
@@ -31,6 +31,16 @@ pub struct RawBatch {
     pub(crate) indices: Option<Arc<[usize]>>,
     /// The sizes of padded fields, by row and then by field; empty without such fields.
     pub(crate) sizes: Vec<RowSize>,
+    /// The columns of the layout.
+    pub(super) columns: Vec<RawColumn>,
+}
+
+/// What is no tensor.
+#[derive(Debug)]
+pub(super) struct RawColumn {
+    pub(super) name: Cow<'static, str>,
+    /// `None` once they were taken.
+    pub(super) values: Option<Column>,
 }
 
 /// A batch, and where it stands.
@@ -62,7 +72,19 @@ impl RawField {
 
 impl RawBatch {
     pub(crate) fn new(rows: usize, device: Device, seed: u64, place: BatchPlace) -> Self {
-        Self { fields: Vec::new(), rows, device, seed, place, indices: None, sizes: Vec::new() }
+        Self { fields: Vec::new(), rows, device, seed, place, indices: None, sizes: Vec::new(), columns: Vec::new() }
+    }
+
+    /// Sets the columns of a layout.
+    pub(crate) fn set_columns(&mut self, names: &[Field], columns: impl IntoIterator<Item = Column>) {
+        let named = names.iter().zip(columns);
+        self.columns =
+            named.map(|(field, values)| RawColumn { name: field.name.clone(), values: Some(values) }).collect();
+    }
+
+    /// The columns, which are the layout's.
+    pub(crate) fn take_columns(&mut self) -> Vec<Column> {
+        mem::take(&mut self.columns).into_iter().filter_map(|column| column.values).collect()
     }
 
     /// The tensors of all fields in the layout's order, and the sizes of padded fields, by row and then by field.
@@ -123,8 +145,11 @@ impl RawBatch {
         Ok(of_field.map(|size| [size.lines(), size.steps()]).collect())
     }
 
-    fn find(&self, name: &str) -> Result<usize, FieldError> {
+    pub(super) fn find(&self, name: &str) -> Result<usize, FieldError> {
         self.fields.iter().position(|field| field.name == name).ok_or_else(|| {
+            if self.columns.iter().any(|column| column.name == name) {
+                return FieldError::Image { name: name.into(), problem: "is a column: take it by `RawBatch::column`" };
+            }
             let known = self.fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
             FieldError::Unknown { name: name.into(), known }
         })

@@ -2,8 +2,7 @@
 
 use crate::{
     fault::FieldError,
-    memory::{Chunk, Field, Planes, RowSize, SlotLayout, spread},
-    picture_row::LongFiles,
+    memory::{Beside, Chunk, Field, Planes, RowSize, SlotLayout, spread},
 };
 use burn::tensor::Element;
 use std::mem::discriminant;
@@ -55,22 +54,22 @@ pub struct RowMut<'a> {
     written: u64,
     /// The size of each padded field, written as the collate writes it.
     sizes: &'a mut [RowSize],
-    /// Takes files that are longer than the row.
-    #[cfg_attr(not(feature = "vision"), expect(dead_code, reason = "only images are files"))]
-    pub(super) long: &'a mut LongFiles,
+    /// Takes what is not in the slot.
+    pub(super) beside: &'a mut Beside,
 }
 
 impl<'a> RowMut<'a> {
-    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, sizes: &'a mut [RowSize], long: &'a mut LongFiles) -> Self {
-        Self { chunk, row, written: 0, sizes, long }
+    pub(crate) fn new(chunk: &'a mut Chunk, row: usize, sizes: &'a mut [RowSize], beside: &'a mut Beside) -> Self {
+        Self { chunk, row, written: 0, sizes, beside }
     }
 
     #[inline]
     pub(super) fn find(&self, name: &str) -> Result<(usize, &Field), FieldError> {
-        let fields = &self.chunk.layout().fields;
+        let layout = self.chunk.layout();
+        let fields = &layout.fields;
         // Equal literals mostly have the same address. Then comparing the addresses saves comparing the text.
         let named = |field: &Field| std::ptr::eq::<str>(&*field.name, name) || field.name == name;
-        let at = fields.iter().position(named).ok_or_else(|| unknown(fields, name))?;
+        let at = fields.iter().position(named).ok_or_else(|| unknown(layout, name))?;
         Ok((at, &fields[at]))
     }
 
@@ -175,8 +174,7 @@ impl<'a> RowMut<'a> {
         Ok(bytemuck::cast_slice_mut(self.chunk.bytes_mut(at, self.row)))
     }
 
-    /// Notes that a field was written.
-    #[cfg(feature = "vision")]
+    /// Notes that a field was written. Columns come after all fields in the slot.
     pub(super) fn note_written(&mut self, field: usize) {
         self.written |= 1 << field;
     }
@@ -189,8 +187,9 @@ impl<'a> RowMut<'a> {
 
     #[cold]
     fn unwritten(&self) -> FieldError {
-        let first = &self.chunk.layout().fields[self.written.trailing_ones() as usize];
-        FieldError::Unwritten { name: first.name.to_string() }
+        let SlotLayout { fields, columns, .. } = self.chunk.layout();
+        let first = fields.iter().chain(columns).nth(self.written.trailing_ones() as usize);
+        FieldError::Unwritten { name: first.map(|field| field.name.to_string()).unwrap_or_default() }
     }
 }
 
@@ -216,8 +215,12 @@ fn no_image(layout: &SlotLayout, field: usize) -> Result<(), FieldError> {
 }
 
 #[cold]
-fn unknown(fields: &[Field], name: &str) -> FieldError {
-    let known = fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
+fn unknown(layout: &SlotLayout, name: &str) -> FieldError {
+    if layout.columns.iter().any(|column| column.name == name) {
+        let problem = "is a column: write it by `RowMut::put_column`";
+        return FieldError::Image { name: name.into(), problem };
+    }
+    let known = layout.fields.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
     FieldError::Unknown { name: name.into(), known }
 }
 

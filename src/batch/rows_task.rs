@@ -13,26 +13,28 @@ use super::{
 use crate::{
     device::Target,
     fault::{Doing, Error, Faults, Skips},
-    memory::{Chunk, Permit, Pool, RowSize, Slot, Wait, remove_rows},
+    memory::{Beside, Chunk, Column, Permit, Pool, RowSize, Slot, Wait, join_columns, remove_rows},
     observe::TaskClock,
     picture_row::LongFiles,
     vocabulary::{Place, Stage},
 };
 use std::sync::Arc;
 
-/// The slot, the sizes of rows and the long files that the tasks of one batch make.
+/// The slot, the sizes of rows, and what is beside the slot, that the tasks of one batch make.
 struct Written {
     /// The slot, from the chunk that was finished last.
     slot: Option<Slot>,
     /// The sizes of padded fields, by row and then by field; empty without such fields.
     sizes: Vec<RowSize>,
     long: LongFiles,
+    /// The columns of each task, with its first row; empty without columns.
+    columns: Vec<(usize, Vec<Column>)>,
 }
 
 struct RowsTask<I, O> {
     job: Arc<Job<RowsSource<I, O>, Written>>,
     chunk: Chunk,
-    long: LongFiles,
+    beside: Beside,
 }
 
 /// The rows of a task.
@@ -40,7 +42,7 @@ struct TaskRows<'a, I, O> {
     job: &'a Job<RowsSource<I, O>, Written>,
     worker: usize,
     chunk: &'a mut Chunk,
-    long: &'a mut LongFiles,
+    beside: &'a mut Beside,
     sizes: &'a mut [RowSize],
 }
 
@@ -53,7 +55,7 @@ impl<I, O> TaskRows<'_, I, O> {
     ) -> Result<(), (usize, Error)> {
         let Job { source, plan, .. } = self.job;
         let sizes = &mut self.sizes[(first - self.chunk.rows().start) * source.layout.fields.len()..];
-        let rows = ChunkRows { chunk: self.chunk, first, sizes, long: self.long };
+        let rows = ChunkRows { chunk: self.chunk, first, sizes, beside: self.beside };
         let place = |position| Place { stage: Stage::Collate, ..plan.sample(position, self.worker) };
         source.collate.write_rows(samples, rows, &plan.abandoned, &place, clock)
     }
@@ -81,12 +83,12 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for RowsTask<I, O> {
     }
 
     fn run(self: Box<Self>, clock: &mut TaskClock<'_>) -> Option<(Result<Next<O>, Error>, Skips)> {
-        let Self { job, mut chunk, mut long } = *self;
+        let Self { job, mut chunk, mut beside } = *self;
         let Job { source, plan, .. } = &*job;
         let (rows, fields, worker) = (chunk.rows(), source.layout.fields.len(), clock.worker());
         let mut sizes = vec![RowSize::default(); rows.len() * fields];
         let mut skips = Skips::default();
-        let places = TaskRows { job: &job, worker, chunk: &mut chunk, long: &mut long, sizes: &mut sizes };
+        let places = TaskRows { job: &job, worker, chunk: &mut chunk, beside: &mut beside, sizes: &mut sizes };
         let fill = Fill { samples: &source.samples, plan, worker, skips: &mut skips, clock, places };
         let filled = fill.run(rows.clone(), source.samples.group(source.group));
         clock.end(rows.len());
@@ -96,16 +98,29 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for RowsTask<I, O> {
             if let Some(all) = all.sizes.get_mut(first..first + sizes.len()) {
                 all.copy_from_slice(&sizes);
             }
-            all.long.extend(long);
+            all.long.extend(beside.long);
+            if !beside.columns.is_empty() {
+                all.columns.push((rows.start, beside.columns));
+            }
             all.slot = chunk.finish();
         };
-        job.end(filled, skips, add, |Written { slot, mut sizes, long }, skips| {
+        job.end(filled, skips, add, |Written { slot, mut sizes, long, columns }, skips| {
             let mut slot = slot.ok_or(Error::Ended)?; // the slot is there, unless a chunk was dropped
             remove_rows(&source.layout, &mut slot, &mut sizes, plan.indices.len(), &skips.skipped);
+            // Values of skipped rows are dropped here, which is user code.
+            let columns = if columns.is_empty() { Vec::new() } else { join_columns(columns, &skips.skipped) };
             let (source, plan) = (Arc::clone(source), plan.without(skips));
             let pads = source.layout.has_padded();
-            let rows =
-                Box::new(FilledRows { source, slot, plan, largest: Vec::new(), sizes, long, decoded: Vec::new() });
+            let rows = Box::new(FilledRows {
+                source,
+                slot,
+                plan,
+                largest: Vec::new(),
+                sizes,
+                long,
+                columns,
+                decoded: Vec::new(),
+            });
             Ok(if pads { Next::Pin(rows) } else { Next::Send(rows) })
         })
     }
@@ -161,9 +176,16 @@ impl<I: Send + 'static, O: Send + 'static> Source<O> for RowsSource<I, O> {
         } else {
             Vec::new()
         };
-        let job = Job::new(self, plan, chunks.len(), Written { slot: None, sizes, long: LongFiles::new() });
-        let task =
-            |chunk| Box::new(RowsTask { job: Arc::clone(&job), chunk, long: LongFiles::new() }) as Box<dyn Task<O>>;
+        let job = Job::new(
+            self,
+            plan,
+            chunks.len(),
+            Written { slot: None, sizes, long: LongFiles::new(), columns: Vec::new() },
+        );
+        let task = |chunk: Chunk| {
+            let beside = Beside { columns: job.source.layout.empty_columns(chunk.rows().len()), ..Beside::default() };
+            Box::new(RowsTask { job: Arc::clone(&job), chunk, beside }) as Box<dyn Task<O>>
+        };
         Ok(chunks.into_iter().map(task).collect())
     }
 }

@@ -3,9 +3,8 @@
 use super::{collate::Collate, row::RowMut};
 use crate::{
     fault::{Doing, Error, guard_at},
-    memory::{Chunk, Field, RowSize},
+    memory::{Beside, Chunk, Field, RowSize},
     observe::TaskClock,
-    picture_row::LongFiles,
     vocabulary::{Place, Stage},
 };
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -15,8 +14,8 @@ pub(crate) struct ChunkRows<'a> {
     pub(crate) chunk: &'a mut Chunk,
     pub(crate) first: usize,
     pub(crate) sizes: &'a mut [RowSize],
-    /// Takes files that are longer than their rows.
-    pub(crate) long: &'a mut LongFiles,
+    /// Takes what is not in the slot.
+    pub(crate) beside: &'a mut Beside,
 }
 
 /// A collate of any type, for samples of one type. It takes a group of them at a time, so a row costs no call through a
@@ -49,7 +48,7 @@ impl<I, C: Collate<I>> RowWriter<I> for C {
         place: &dyn Fn(usize) -> Place,
         mut clock: Option<&mut TaskClock<'_>>,
     ) -> Result<(), (usize, Error)> {
-        let ChunkRows { chunk, first, sizes, long } = rows;
+        let ChunkRows { chunk, first, sizes, beside } = rows;
         let fields = chunk.layout().fields.len();
         let doing = Doing::here();
         let written = guard_at(
@@ -61,7 +60,7 @@ impl<I, C: Collate<I>> RowWriter<I> for C {
                         return Ok(());
                     }
                     doing.note(position, Stage::Collate);
-                    let mut row = RowMut::new(chunk, position, sizes, long);
+                    let mut row = RowMut::new(chunk, position, sizes, beside);
                     self.write(sample, &mut row)?;
                     row.complete()?;
                     if let Some(clock) = &mut clock {

@@ -12,14 +12,14 @@ pub enum FieldError {
         /// The layout's names.
         known: String,
     },
-    /// The values have another dtype than the field.
-    #[error("field `{name}` holds {expected}, not {given}: convert the values, or give `Field::new` their dtype")]
+    /// The values have another dtype than the field, or another type than the column.
+    #[error("field `{name}` holds {expected}, not {given}: convert the values, or give the field their type")]
     DType {
         /// The field.
         name: String,
-        /// Its dtype.
+        /// Its dtype or type.
         expected: &'static str,
-        /// The dtype of the values.
+        /// That of the values.
         given: &'static str,
     },
     /// The number of values is not that of the field.
@@ -95,11 +95,13 @@ impl FieldError {
     pub(super) fn says_the_program(text: &str) -> bool {
         let texts = [
             "` in the layout; it has ",
-            ", or give `Field::new` their dtype",
+            ", or give the field their type",
             "` takes images: write it by `RowMut::image`",
             "` takes no images: make it by `Field::image`",
             "` varies in two dimensions: write it by `RowMut::write_2d`",
             "` does not vary in two dimensions: write it by another method",
+            "` is a column: write it by `RowMut::put_column`",
+            "` is no column: write it by another method",
         ];
         texts.iter().any(|part| text.contains(part))
     }

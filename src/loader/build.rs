@@ -18,7 +18,10 @@ use crate::{
     observe::{AskedToWait, Counters},
     order::{Distributed, Position, ReadAhead, Sampling, Schedule, SequentialSampler},
 };
-use burn::{data::dataset::Dataset, tensor::Device};
+use burn::{
+    data::{dataloader::DataLoader, dataset::Dataset},
+    tensor::Device,
+};
 use std::{any::Any, sync::Arc, time::Duration};
 
 impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
@@ -53,6 +56,40 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
         let fields = way.fields()?;
         let samples = checked.samples(dataset, augment);
         checked.loader(way, fields, samples)
+    }
+
+    /// As [`build`](Self::build), but returns Burn's trait object, as Burn's own builder does. Where a type is expected, an
+    /// `Arc<PinnedDataLoader<_>>` becomes one by itself; in a tuple, in a `Vec`, or behind a reference it does not.
+    ///
+    /// ```
+    /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+    /// # use burn::{prelude::*, tensor::DType};
+    /// # use burn_pinned::{Field, PinnedDataLoaderBuilder, collate};
+    /// use std::sync::Arc;
+    ///
+    /// # let squares = collate(
+    /// #     [Field::new("x", DType::F32, [])],
+    /// #     |x: &f32, row| Ok(row.put("x", x * x)?),
+    /// #     |mut batch| Ok(batch.take::<1, Float>("x")?),
+    /// # );
+    /// let builder = PinnedDataLoaderBuilder::new(squares).batch_size(2); // any collate, or a batcher
+    /// let loader = builder.build_dyn(InMemDataset::new(vec![1.0f32, 2.0, 3.0]))?;
+    /// let tests: Vec<(&str, Arc<dyn DataLoader<_>>)> = vec![("plain", loader)];
+    /// assert_eq!(tests[0].1.num_items(), 3);
+    /// # Ok::<(), burn_pinned::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As `build`.
+    ///
+    /// # Panics
+    /// As `build`.
+    pub fn build_dyn<D, E>(self, dataset: D) -> Result<Arc<dyn DataLoader<O>>, Error>
+    where
+        D: Dataset<I, E> + 'static,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        Ok(self.build(dataset)?)
     }
 
     /// Reads the whole dataset once, into the memory of the device, and builds a loader whose batches are gathered
@@ -132,16 +169,17 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
             let problem = format!("the rows of field `{}` {what}", field.name());
             return Err(Error::config("build_kept", problem, "use `build`, or make all rows of one size"));
         }
+        let (columns, fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(|field| field.column.is_some());
         let mut once = checked.once(Room::of(&fields, 1).bytes);
         once.look_at::<I>(&*dataset);
         let samples = once.samples(dataset, None);
-        let reader = once.loader(plain, fields.clone(), samples)?;
+        let reader = once.loader(plain, [&fields[..], &columns[..]].concat(), samples)?;
         let reading = read(&reader, &fields)?;
         drop(reader); // its threads and slots
         checked.options.ahead.clear(); // the datasets that fetch ahead may hold the dataset
         checked.faults.counters.set_kept();
         let (len, seed) = (checked.schedule.dataset_len, checked.options.seed());
-        let kept = Kept::new(fields, finish, reading, (len, seed), checked.faults.clone());
+        let kept = Kept::new((fields, columns), finish, reading, (len, seed), checked.faults.clone());
         let epochs = Epochs::new(checked.start.epoch);
         Ok(Arc::new(PinnedDataLoader::new(checked.plan(Origin::Kept(kept)), epochs)))
     }

@@ -267,9 +267,6 @@ impl<O: Send + 'static> PinnedDataLoader<O> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
-    /// Starts the next epoch and returns its iterator. The sampler plans the epoch on this thread, and the first call
-    /// starts the loader's threads. Nothing fails here: errors come from `next()`. Several iterators may run at once;
-    /// they share the slots.
     fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<O> + 'a> {
         let started = Instant::now();
         let epoch = self.epochs.begin();
@@ -294,8 +291,6 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         Box::new(EpochIter::new(run, progress, standing, clock, faults, unasked))
     }
 
-    /// The samples of an epoch, without those that `drop_last` drops. With
-    /// [`devices`](crate::PinnedDataLoaderBuilder::devices), those that all devices get together, unless this is a slice.
     fn num_items(&self) -> usize {
         self.plan.schedule.num_items()
     }
@@ -311,16 +306,6 @@ impl<O: Send + 'static> DataLoader<O> for PinnedDataLoader<O> {
         })
     }
 
-    /// Returns a loader of the samples `start..end`, the same in each epoch. A shuffle shuffles them among themselves. With
-    /// `distributed`, all processes have their shares of `world` times as many. An `end` that is
-    /// [`num_items`](DataLoader::num_items) is the end of the dataset, also if `drop_last` drops some of it.
-    ///
-    /// Samplers that are no plain shuffle ([`Sampler::part`](crate::order::Sampler::part)) give these positions of their
-    /// sequence. If that changes from epoch to epoch, `next()` returns [`Error::Config`]: cut the data set with Burn's
-    /// `PartialDataset` then. A slice of a batch sampler has whole batches.
-    ///
-    /// With [`devices`](crate::PinnedDataLoaderBuilder::devices), the slices that Burn makes for as many devices are shares
-    /// of each epoch's global order instead: they are shuffled globally. Any other slice is a loader for as many devices.
     fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<O>> {
         self.copy(|plan, epochs| {
             if let Some(device) = plan.schedule.cut_for_device(start, end) {

@@ -20,7 +20,7 @@ use super::batches::Batches;
 use crate::{
     batch::Finish,
     fault::{Error, Faults},
-    memory::Field,
+    memory::{Column, Field},
     observe::OnDevice,
     order::Feed,
     vocabulary::BatchKey,
@@ -40,6 +40,8 @@ pub(super) struct Reading {
     tables: Tables,
     fates: Fates,
     lengths: Lengths,
+    /// The columns of all rows, on the host.
+    columns: Vec<Column>,
 }
 
 /// The kept data set of one copy of a loader.
@@ -54,6 +56,7 @@ pub(crate) struct Kept<O> {
 /// What all copies share.
 struct OfAll<O> {
     fields: Vec<Field>,
+    columns: (Vec<Field>, Vec<Column>),
     finish: Finish<O>,
     fates: Fates,
     lengths: Lengths,
@@ -75,18 +78,19 @@ impl<O> Clone for Kept<O> {
 impl<O: 'static> Kept<O> {
     /// A kept data set of `len` samples, from what was read, with the seed of its loader.
     pub(super) fn new(
-        fields: Vec<Field>,
+        (fields, columns): (Vec<Field>, Vec<Field>),
         finish: Finish<O>,
         reading: Reading,
         (len, seed): (usize, u64),
         faults: Faults,
     ) -> Self {
-        let Reading { tables, fates, lengths } = reading;
+        let Reading { tables, fates, lengths, columns: values } = reading;
         let tables = Arc::new(tables);
         let watched: Arc<dyn OnDevice> = Arc::clone(&tables) as _;
         faults.counters.watch_device(Arc::downgrade(&watched));
         let places = Places::new(&tables);
-        let of_all = OfAll { fields, finish, fates, lengths, len, seed, faults, places };
+        let columns = (columns, values);
+        let of_all = OfAll { fields, columns, finish, fates, lengths, len, seed, faults, places };
         Self { of_all: Arc::new(of_all), tables, here: OnceLock::new() }
     }
 

@@ -4,9 +4,8 @@ use crate::{
     batch::{BatchPlace, ChunkRows, Collate, RawBatch, RowWriter, upload_rows},
     device::{Target, Uploader, host_alloc},
     fault::{Doing, Error, guard},
-    memory::{Field, Pool, PoolLimits, RowSize, SlotLayout, Wait, trim_padding, with_companions},
+    memory::{Beside, Field, Pool, PoolLimits, RowSize, SlotLayout, Wait, trim_padding, with_companions},
     observe::Counters,
-    picture_row::LongFiles,
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};
@@ -99,7 +98,7 @@ impl<C> PinnedBatcher<C> {
         let target = Target::of(device.clone());
         let key = BatchKey::new(0, self.batches.fetch_add(1, Relaxed));
         let place = Place::batch(Stage::Collate, key);
-        let (rows, fields) = (items.len(), self.fields.len());
+        let rows = items.len();
         if rows == 0 {
             return Err(Error::config("batch", "there are no items to batch", "give at least one"));
         }
@@ -107,11 +106,12 @@ impl<C> PinnedBatcher<C> {
         let pool = self.pool(&target)?;
         let permit = pool.permit(PATIENCE).ok_or_else(|| pool.lease_timeout(PATIENCE, 0))?;
         let slot = pool.slot(permit, layout.bytes(), &Wait::at_most(PATIENCE))?;
-        let mut sizes = vec![RowSize::default(); rows * fields];
+        let mut sizes = vec![RowSize::default(); rows * layout.fields.len()];
         let mut chunk = slot.split(&layout, rows, rows).pop().ok_or(Error::Ended)?; // one chunk: this thread writes all
         let position = |position| Place { index: Some(position), ..place };
         let never = AtomicBool::new(false); // nobody can leave in the middle of a batch
-        let all = ChunkRows { chunk: &mut chunk, first: 0, sizes: &mut sizes, long: &mut LongFiles::new() };
+        let mut beside = Beside { columns: layout.empty_columns(rows), ..Beside::default() };
+        let all = ChunkRows { chunk: &mut chunk, first: 0, sizes: &mut sizes, beside: &mut beside };
         self.collate.write_rows(&items, all, &never, &position, None).map_err(|(_, error)| error)?;
         let mut slot = chunk.finish().ok_or(Error::Ended)?;
         let largest = if layout.has_padded() { trim_padding(&layout, &mut slot, rows, &sizes) } else { Vec::new() };
@@ -119,6 +119,7 @@ impl<C> PinnedBatcher<C> {
         let transfer = Place { stage: Stage::Transfer, ..place };
         let mut raw = RawBatch::new(rows, device.clone(), 0, BatchPlace { key, position: key.number });
         raw.sizes = sizes;
+        raw.set_columns(&layout.columns, beside.columns);
         let mut uploader = Uploader::burn(&target); // Burn's workers come and go: none has a copy stream to keep
         upload_rows(&layout, slot, &largest, Vec::new(), &mut raw, &mut uploader, transfer)?;
         drop(permit);

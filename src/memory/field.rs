@@ -1,6 +1,7 @@
 //! Fields: the named parts of a sample.
 
 use super::{
+    column::Column,
     image_field::ImageField,
     row_size::{Planes, RowSize},
 };
@@ -33,6 +34,8 @@ pub struct Field {
     /// The last two dimensions of its rows vary, not the first.
     pub(crate) is_flat: bool,
     pub(crate) role: Role,
+    /// Makes a column of a number of rows, if the field is one.
+    pub(crate) column: Option<fn(usize) -> Column>,
     /// Set if the field is one of images.
     pub(super) image: Option<Box<ImageField>>,
     /// An option of image fields was set, but the field is no image field.
@@ -73,6 +76,7 @@ impl Field {
             pad: None,
             is_flat: false,
             role: Role::Plain,
+            column: None,
             image: None,
             no_image: false,
         }
@@ -144,6 +148,43 @@ impl Field {
     /// ```
     pub fn padded_2d<E: Element>(name: impl Into<Cow<'static, str>>, max: impl Into<Vec<usize>>, pad: E) -> Self {
         Self { is_flat: true, ..Self::padded(name, max, pad) }
+    }
+
+    /// Makes a column: a field of what is no tensor, such as captions, keys and paths. A row of it has one value of the type
+    /// `T`, which [`RowMut::put_column`](crate::RowMut::put_column) moves there. [`RawBatch::column`](crate::RawBatch::column)
+    /// takes the values of a batch, in the order of the rows. Skipped samples are left out of both.
+    ///
+    /// ```
+    /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+    /// use burn::{prelude::*, tensor::DType};
+    /// use burn_pinned::{BoxError, Field, PinnedDataLoaderBuilder, collate};
+    ///
+    /// let captioned = collate(
+    ///     [Field::new("x", DType::F32, [2]), Field::column::<String>("caption")],
+    ///     |(x, caption): &([f32; 2], String), row| {
+    ///         row.write("x", x)?;
+    ///         Ok(row.put_column("caption", caption.clone())?)
+    ///     },
+    ///     |mut batch| Ok((batch.take::<2, Float>("x")?, batch.column::<String>("caption")?)),
+    /// );
+    /// let dataset = InMemDataset::new(vec![([0.0f32; 2], "none".to_string()), ([1.0; 2], "ones".to_string())]);
+    /// let loader = PinnedDataLoaderBuilder::new(captioned).batch_size(2).build(dataset)?;
+    /// let (_, captions) = loader.iter().next().unwrap()?;
+    /// assert_eq!(captions, ["none", "ones"]);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    ///
+    /// The values are in ordinary memory and stay on the host. `pinned_limit` does not count them, since their bytes are not
+    /// known. What bounds them is the number of batches: each has at most one value for each row, and there are no more batches
+    /// than slots and batches ready on the device ([`prefetch`](crate::PinnedDataLoaderBuilder::prefetch)). For large values let
+    /// `T` be an `Arc`. A data set that is kept
+    /// ([`build_kept`](crate::PinnedDataLoaderBuilder::build_kept)) keeps its columns on the host, and clones the values for each
+    /// batch.
+    ///
+    /// A layout has at least one field besides its columns. [`dtype`](Self::dtype) and [`shape`](Self::shape) of a column mean
+    /// nothing.
+    pub fn column<T: Clone + Send + Sync + 'static>(name: impl Into<Cow<'static, str>>) -> Self {
+        Self { column: Some(Column::new::<T>), ..Self::new(name, DType::U8, []) }
     }
 
     /// The field's name.

@@ -1,6 +1,7 @@
 //! The layout of a batch: where each of its fields lies in a slot.
 
 use super::{
+    column::Column,
     field::{Field, Role},
     image_field::{Decoder, Values},
 };
@@ -24,7 +25,10 @@ struct FieldBytes {
 /// Where the fields of a batch of at most `rows` rows lie in a slot: one after another, each in row order.
 #[derive(Debug)]
 pub(crate) struct SlotLayout {
+    /// The fields in the slot.
     pub(crate) fields: Vec<Field>,
+    /// The fields beside the slot.
+    pub(crate) columns: Vec<Field>,
     spans: Vec<FieldBytes>,
     rows: usize,
     bytes: usize,
@@ -32,6 +36,7 @@ pub(crate) struct SlotLayout {
     images: Vec<Option<Arc<Values>>>,
     /// Whether the rows of images are for a device that decodes them.
     pub(crate) decoding: bool,
+    all_written: u64,
 }
 
 impl SlotLayout {
@@ -42,7 +47,7 @@ impl SlotLayout {
 
     /// Returns the layout in which fields of images are for a device that decodes them.
     pub(crate) fn for_decoding(&self) -> Result<Self, Error> {
-        Self::of(self.fields.clone(), self.rows, true)
+        Self::of([&self.fields[..], &self.columns[..]].concat(), self.rows, true)
     }
 
     /// Where the images are to be decoded, if there are any.
@@ -55,16 +60,23 @@ impl SlotLayout {
             .max_by_key(|decoder| *decoder == Decoder::Host)
     }
 
-    fn of(mut fields: Vec<Field>, rows: usize, decoding: bool) -> Result<Self, Error> {
+    fn of(fields: Vec<Field>, rows: usize, decoding: bool) -> Result<Self, Error> {
         let wrong = |problem: String, advice: &str| Error::config("Collate::layout", problem, advice);
-        if fields.is_empty() {
-            return Err(wrong("it has no field".into(), "name at least one `Field`"));
+        let named = |at: usize| fields[..at].iter().any(|other| other.name == fields[at].name);
+        if let Some(at) = (0..fields.len()).find(|at| named(*at)) {
+            return Err(wrong(format!("two fields are named `{}`", fields[at].name), "give each its own name"));
         }
+        let all_written = u64::MAX.checked_shr((MAX_FIELDS.saturating_sub(fields.len())) as u32).unwrap_or(0);
         if fields.len() > MAX_FIELDS {
             return Err(wrong(
                 format!("it has {} fields", fields.len()),
                 "use at most 64, or put several values into one",
             ));
+        }
+        let (columns, mut fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(|field| field.column.is_some());
+        if fields.is_empty() {
+            let problem = if columns.is_empty() { "it has no field" } else { "it has no field besides columns" };
+            return Err(wrong(problem.into(), "name at least one `Field` of numbers"));
         }
         for field in fields.iter_mut().filter(|field| field.is_flat && field.image.is_some()) {
             field.pad = Some(vec![0; field.dtype.size()]); // zero in any dtype
@@ -72,9 +84,6 @@ impl SlotLayout {
         let (mut spans, mut end) = (Vec::with_capacity(fields.len()), 0usize);
         for (at, field) in fields.iter().enumerate() {
             let name = &field.name;
-            if fields[..at].iter().any(|other| other.name == *name) {
-                return Err(wrong(format!("two fields are named `{name}`"), "give each its own name"));
-            }
             if matches!(field.dtype, DType::QFloat(_)) {
                 return Err(wrong(
                     format!("field `{name}` is quantised"),
@@ -146,7 +155,7 @@ impl SlotLayout {
                 format!("images of field `{}` are to be decoded on the device, beside a jagged field", field.name);
             return Err(wrong(problem, "leave `Decoder::Device` out, or pad the other field"));
         }
-        Ok(Self { fields, spans, rows, bytes: end, images, decoding })
+        Ok(Self { fields, columns, spans, rows, bytes: end, images, decoding, all_written })
     }
 
     /// The bytes of a full slot.
@@ -194,10 +203,15 @@ impl SlotLayout {
         self.images[field].as_ref()
     }
 
-    /// Returns the word of bits of a row in which all fields are written.
+    /// Returns the word of bits of a row in which all fields are written: those in the slot, and then the columns.
     #[inline]
     pub(crate) fn all_written(&self) -> u64 {
-        u64::MAX >> (MAX_FIELDS - self.spans.len())
+        self.all_written
+    }
+
+    /// The columns of some rows, which have no values yet.
+    pub(crate) fn empty_columns(&self, rows: usize) -> Vec<Column> {
+        self.columns.iter().filter_map(|field| Some(field.column?(rows))).collect()
     }
 
     pub(crate) fn has_padded(&self) -> bool {

@@ -5,6 +5,7 @@
 mod batch_samplers;
 mod begin_faults;
 mod burn_traits;
+mod columns;
 #[path = "../common/mod.rs"]
 mod common;
 mod companions;

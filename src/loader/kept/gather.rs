@@ -149,6 +149,9 @@ impl<O> Gather<O> {
         }
         let mut raw = RawBatch::new(items, self.device.clone(), of_all.seed, at);
         raw.indices = Some(Arc::clone(&samples.indices));
+        let (names, columns) = &of_all.columns;
+        let rows = || self.rows[samples.rows.clone()].iter().map(|row| *row as usize);
+        raw.set_columns(names, columns.iter().map(|column| column.select(rows())));
         let longest = self.longest(&samples.rows);
         for ((field, gathered), longest) in of_all.fields.iter().zip(&self.gathered).zip(longest) {
             let shape = field.batch_shape(items, longest);

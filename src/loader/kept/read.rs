@@ -6,7 +6,7 @@ use crate::{
     device::Table,
     fault::{Error, guard},
     loader::data_loader::PinnedDataLoader,
-    memory::Field,
+    memory::{Column, Field},
     order::EpochOrder,
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -36,7 +36,7 @@ pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Fie
     let progress = Progress::new(rows, room.bytes);
     let EpochOrder { feed, batches, .. } = plan.schedule.epoch(0)?;
     let mut epoch = reader.begin(0, (feed, batches))?;
-    let (mut row, mut handed) = (0, None);
+    let (mut row, mut handed, mut columns) = (0, None, Vec::new());
     while let Some(Delivery { key, ready, skips, waited }) = epoch.next() {
         let stepped = handed.map(|handed: Instant| handed.elapsed().saturating_sub(waited));
         let raw = match ready? {
@@ -45,8 +45,9 @@ pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Fie
             Ready::Empty => None, // all of them are skipped
         };
         fates.note(key.number * batch_size, &skips);
-        if let Some(raw) = raw {
+        if let Some(mut raw) = raw {
             let count = raw.len();
+            append(&mut columns, raw.take_columns());
             let old = mem::take(&mut tables.fields);
             let wrote = || Ok(write(old, row, raw, fields, &mut lengths)?);
             tables.fields = guard(Place::batch(Stage::Transfer, key), wrote)?;
@@ -70,7 +71,16 @@ pub(in crate::loader) fn read(reader: &PinnedDataLoader<RawBatch>, fields: &[Fie
         Ok(tables)
     })?;
     progress.end(row, tables.bytes());
-    Ok(Reading { tables, fates, lengths })
+    Ok(Reading { tables, fates, lengths, columns })
+}
+
+/// Adds the columns of a batch to those of the batches before it.
+fn append(all: &mut Vec<Column>, columns: Vec<Column>) {
+    if all.is_empty() {
+        *all = columns;
+    } else {
+        all.iter_mut().zip(columns).for_each(|(all, column)| all.append(column));
+    }
 }
 
 /// Writes the rows of a batch, from this row on.
