@@ -3,6 +3,8 @@
 mod closures;
 mod collate;
 mod columns;
+#[doc(hidden)]
+pub mod derived;
 mod fill;
 mod filled_items;
 mod filled_rows;
@@ -18,6 +20,7 @@ mod row_image;
 mod row_mask;
 mod rows_source;
 mod rows_task;
+mod sample;
 mod samples;
 mod source;
 mod way;
@@ -33,6 +36,7 @@ pub use row::RowMut;
 pub(crate) use rows_source::Finish;
 #[cfg(test)]
 pub(crate) use rows_source::RowsSource;
+pub use sample::{Sample, SampleCollate};
 pub(crate) use samples::{BatchPlan, Many, Samples, end_waits_with};
 pub(crate) use source::{Source, Task};
 pub(crate) use way::Way;

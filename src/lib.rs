@@ -74,6 +74,8 @@
 //! - `cuda`: page-locked memory and copy streams on NVIDIA GPUs, through Burn's CUDA backend and the driver's API,
 //!   which is loaded at run time. Where memory cannot be page-locked the loader says so and goes on with ordinary
 //!   memory. Under Nsight Systems the work of each thread on each batch is an NVTX range.
+//! - `derive`: `#[derive(Sample)]` makes a batch of a struct of plain fields, and `#[derive(MapTensors)]` visits the tensors
+//!   of a batch.
 //! - `vision`: the module of that name: decoding of image files, the usual random changes of images under torchvision's
 //!   names, and mixing of whole batches on the device.
 //! - `annotations`: Burn's own data sets of images with labels, masks or boxes, as samples of the module `vision`.
@@ -107,7 +109,112 @@ pub mod vision;
 mod vocabulary;
 
 pub use augment::Augment;
-pub use batch::{Collate, RawBatch, RowMut, collate};
+#[doc(hidden)]
+pub use batch::derived;
+pub use batch::{Collate, RawBatch, RowMut, Sample, SampleCollate, collate};
+#[cfg(feature = "derive")]
+pub use burn_pinned_derive::MapTensors;
+/// Makes a batch of a struct of plain fields: its layout, how a sample is written, the struct of the batch, and how that is
+/// made. It implements the trait [`Sample`], and makes a struct of the same fields, named after the sample with `Batch`
+/// behind it.
+///
+/// ```
+/// use burn::{data::dataset::InMemDataset, prelude::*};
+/// use burn_pinned::{PinnedDataLoaderBuilder, Sample};
+///
+/// #[derive(Clone, Sample)]
+/// struct Review {
+///     #[sample(padded = [512], mask)]
+///     tokens: Vec<i64>, // Tensor<2, Int> of [N, longest], and `tokens_mask`, a Tensor<2, Bool>
+///     #[sample(shape = [1, 8, 8], mean = 0.1307, std = 0.3081)]
+///     picture: Vec<u8>, // Tensor<4>: bytes cross the link, and the device makes (byte / 255 - mean) / std
+///     words: [[f32; 4]; 2], // Tensor<3>
+///     #[sample(fill = -1)]
+///     stars: Option<u8>, // Tensor<1, Int>
+///     text: String, // Vec<String>
+///     #[sample(column)]
+///     path: std::path::PathBuf, // Vec<PathBuf>
+///     #[sample(skip)]
+///     weight: f64,
+/// }
+/// # let review = |tokens: Vec<i64>| Review {
+/// #     tokens, picture: vec![0; 64], words: [[0.5; 4]; 2], stars: None, text: "good".into(), path: "a.txt".into(), weight: 1.0,
+/// # };
+/// # let reviews = vec![review(vec![7, 8, 9]), review(vec![5])];
+///
+/// let loader = PinnedDataLoaderBuilder::new(Review::collate()).batch_size(2).build(InMemDataset::new(reviews))?;
+/// for batch in loader.iter() {
+///     let batch: ReviewBatch = batch?;
+///     assert_eq!((batch.tokens.dims(), batch.tokens_mask.dims(), batch.words.dims()), ([2, 3], [2, 3], [2, 2, 4]));
+///     assert_eq!((batch.text[0].as_str(), batch.picture.dims()), ("good", [2, 1, 8, 8]));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// | a field of the type | needs | the batch has |
+/// | --- | --- | --- |
+/// | a number, `bool`, `usize` | | `Tensor<1, _>` |
+/// | an array of numbers, also nested | | `Tensor<1 + depth, _>` |
+/// | `Vec`, `Box<[_]>`, `Arc<[_]>` of numbers or arrays | `shape`, `padded` or `jagged` | `Tensor<1 + dimensions, _>`; if jagged one dimension less, and `<name>_offsets` |
+/// | `Option` of a number or an array | `fill` | the same as without `Option` |
+/// | `vision::Image` | `shape` or `padded` | `Tensor<4, _>` |
+/// | `vision::Mask` | `shape` or `padded` | `Tensor<3, _>` |
+/// | `vision::Boxes` | `padded` or `jagged`, of one number | `Tensor<3>`, and `<name>_labels`, filled with -1 |
+/// | `vision::Points` | `shape` or `padded`, of two numbers | `Tensor<3>` |
+/// | `String`, `Option<String>` | | `Vec<_>` |
+///
+/// The kind of a tensor is that of the numbers: `Int`, `Float` or `Bool`. Integers get the dtype that the device has for them,
+/// as losses and metrics need; images of bytes, and what has a `dtype`, do not.
+///
+/// | `#[sample(..)]` | meaning |
+/// | --- | --- |
+/// | `shape = [3, 8, 8]` | the shape of every row |
+/// | `padded = [512]` | the shape of the longest row; a batch is padded to its own longest row. An image is of any size up to it |
+/// | `jagged = [512]` | the same, and rows lie end to end: see [`Field::jagged`] |
+/// | `fill = -1` | the padding, or what stands for `None`; 0 without it |
+/// | `mask` | adds `<name>_mask`: true for values, false for padding or `None` |
+/// | `dtype = bf16` | the dtype on the device, which casts. The dtype of a mask or an image is made on the host |
+/// | `mean = 0.5, std = 0.2` | `(value - mean) / std`, of bytes `(value / 255 - mean) / std`, as `f32` or as `dtype` says. One number, or one for each channel, which is the first dimension of a row |
+/// | `format = Xywh` | of boxes: their format. Left, top, right, bottom without it |
+/// | `column` | no tensor, but a `Vec` of the values; the type is `Clone`, `Debug`, `Send` and `Sync` |
+/// | `skip` | it is not in the batch |
+/// | `with = module` | the functions of a module: see below |
+///
+/// The derive sees names of types, and no more: an alias needs `column`, `skip` or `with`. `#[sample(batch = Name)]` at the struct
+/// names the batch. The batch implements [`MapTensors`], `Clone` and `Debug`.
+///
+/// A module of your own makes a field of any type. It has the type of the batch's field, and three functions:
+///
+/// ```
+/// use burn::{prelude::*, tensor::DType};
+/// use burn_pinned::{BoxError, Field, RawBatch, RowMut, Sample};
+///
+/// mod angle {
+///     # use super::*;
+///     pub type Batch = Tensor<2>;
+///     pub fn field(name: &'static str) -> Field {
+///         Field::new(name, DType::F32, [2])
+///     }
+///     pub fn write(degrees: &f32, name: &str, row: &mut RowMut<'_>) -> Result<(), BoxError> {
+///         let (sin, cos) = degrees.to_radians().sin_cos();
+///         Ok(row.write(name, &[sin, cos])?)
+///     }
+///     pub fn finish(batch: &mut RawBatch, name: &str) -> Result<Batch, BoxError> {
+///         Ok(batch.take(name)?)
+///     }
+/// }
+///
+/// #[derive(Sample)]
+/// struct Turned {
+///     #[sample(with = angle)]
+///     angle: f32,
+/// }
+/// # let _ = Turned::collate();
+/// ```
+///
+/// A [`Collate`] written by hand may call the derived parts: see the trait.
+#[cfg(feature = "derive")]
+pub use burn_pinned_derive::Sample;
 pub use device::{FixedBatch, MapTensors, TensorMapper, host_alloc};
 pub use fault::{BadSamples, BoxError, Error};
 #[cfg(feature = "metrics")]

@@ -58,6 +58,8 @@ mod trivial_augment;
 pub use annotations::{Annotated, FromAnnotation};
 #[doc(inline)]
 pub use batches as device;
+#[cfg(feature = "derive")]
+pub use burn_pinned_derive::HasImage;
 pub use colour::{
     Adjust, ColorJitter, GaussianBlur, Grayscale, RandomAdjustSharpness, RandomAutocontrast, RandomEqualize,
     RandomGrayscale, RandomInvert, RandomPosterize, RandomSolarize,

@@ -54,7 +54,14 @@ const SHARDS: Rules = Rules {
     arrows: 200,
 };
 
-const CRATES: [Rules; 2] = [LOADER, SHARDS];
+const DERIVES: Rules = Rules {
+    src: "crates/burn-pinned-derive/src",
+    levels: &[&["sample", "map_tensors", "has_image"], &["field"], &["options"], &["types"]],
+    less: &[],
+    arrows: 5,
+};
+
+const CRATES: [Rules; 3] = [LOADER, SHARDS, DERIVES];
 
 /// One import: what is named, and in which line.
 #[derive(Debug, Clone)]

@@ -1,6 +1,11 @@
 //! Reaches the tensors of a batch type that this crate does not know.
 
-use burn::tensor::{Tensor, kind::Basic};
+use burn::tensor::{Tensor, TensorData, kind::Basic};
+use std::{
+    collections::{BTreeMap, HashMap},
+    hash::{BuildHasher, Hash},
+    path::PathBuf,
+};
 
 /// Something to do with every tensor of a batch, whatever its rank and kind.
 #[diagnostic::on_unimplemented(
@@ -14,8 +19,31 @@ pub trait TensorMapper {
 }
 
 /// A batch whose tensors can be replaced one by one, as [`from_batcher`](crate::PinnedDataLoaderBuilder::from_batcher)
-/// needs to move them. Implemented for tensors, tuples, `Vec`, `Option`, `Box` and arrays of them, and for plain
-/// values; for your own struct write [`map_tensors!`](crate::map_tensors).
+/// needs to move them. Implemented for tensors, tuples, `Vec`, `Option`, `Box`, arrays and maps of them, and for plain
+/// values. For your own struct or enum there is `#[derive(MapTensors)]` with the feature `derive`, and without it
+/// [`map_tensors!`](crate::map_tensors) for a plain struct.
+///
+/// ```
+/// use burn::prelude::*;
+/// use burn_pinned::MapTensors;
+/// use std::collections::HashMap;
+///
+/// # #[derive(Clone, Debug)]
+/// enum Split { Train, Valid }
+///
+/// #[derive(MapTensors)]
+/// struct Batch<const D: usize> {
+///     values: Tensor<D>,
+///     by_name: HashMap<String, Tensor<1, Int>>,
+///     #[map_tensors(skip)]
+///     split: Split, // a type without tensors, and without the trait
+/// }
+///
+/// #[derive(MapTensors)]
+/// enum Either { Images(Batch<4>, Tensor<1, Bool>), Texts(Batch<2>) }
+/// ```
+///
+/// `skip` is for fields of types that have no tensors and do not implement the trait: types of other crates, for example.
 ///
 /// An implementation must visit the same tensors in the same order each time. It may compute with what the mapper
 /// returns: by then the values are there. On an accelerator it runs twice per batch. The first run, on the pin thread,
@@ -24,7 +52,9 @@ pub trait TensorMapper {
 #[diagnostic::on_unimplemented(
     message = "the tensors of `{Self}` cannot be reached to send them to a device",
     label = "this batch does not implement `MapTensors`",
-    note = "for a struct of your own, add `burn_pinned::map_tensors!({Self} {{ .. }});` with the names of all its fields"
+    note = "a type of your own: put `#[derive(burn_pinned::MapTensors)]` at it (feature `derive`), or name a struct's fields \
+            in `burn_pinned::map_tensors!`",
+    note = "a type without tensors, of a field of your batch: put `#[map_tensors(skip)]` at the field, and derive the batch"
 )]
 pub trait MapTensors: Sized {
     /// Replaces every tensor by what the mapper makes of it.
@@ -61,6 +91,20 @@ impl<T: MapTensors, const N: usize> MapTensors for [T; N] {
     }
 }
 
+/// Maps are visited in the order of their keys, which is the same each time.
+impl<K: Ord + Hash, T: MapTensors, S: BuildHasher + Default> MapTensors for HashMap<K, T, S> {
+    fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self {
+        let sorted: BTreeMap<K, T> = self.into_iter().collect();
+        sorted.map_tensors(mapper).into_iter().collect()
+    }
+}
+
+impl<K: Ord, T: MapTensors> MapTensors for BTreeMap<K, T> {
+    fn map_tensors<M: TensorMapper>(self, mapper: &mut M) -> Self {
+        self.into_iter().map(|(key, part)| (key, part.map_tensors(mapper))).collect()
+    }
+}
+
 macro_rules! plain {
     ($($plain:ty)*) => {$(
         impl MapTensors for $plain {
@@ -70,7 +114,7 @@ macro_rules! plain {
         }
     )*};
 }
-plain!(() bool char u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64 String);
+plain!(() bool char u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64 String &'static str PathBuf TensorData);
 
 macro_rules! tuples {
     ($(($($part:ident)*))*) => {$(
@@ -85,8 +129,9 @@ macro_rules! tuples {
 }
 tuples!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F));
 
-/// Implements [`MapTensors`](crate::MapTensors) for a batch struct. Name every field: if one is missing, it does not
-/// compile.
+/// Implements [`MapTensors`](crate::MapTensors) for a batch struct whose fields have names, and which has no parameters. Name
+/// every field: if one is missing, it does not compile. All other types, and fields without the trait, need
+/// `#[derive(MapTensors)]`, of the feature `derive`.
 ///
 /// ```
 /// use burn::prelude::*;

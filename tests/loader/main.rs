@@ -4,12 +4,14 @@
 
 mod batch_samplers;
 mod begin_faults;
+mod burn_programs;
 mod burn_traits;
 mod columns;
 #[path = "../common/mod.rs"]
 mod common;
 mod companions;
 mod dataset_errors;
+mod derived;
 mod devices;
 mod faults;
 mod fingerprints;

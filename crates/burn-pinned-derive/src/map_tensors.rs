@@ -1,0 +1,84 @@
+//! `#[derive(MapTensors)]`: visits the tensors of each field, in their order.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use std::collections::HashSet;
+use syn::{Data, DeriveInput, Error, Field, Fields, Index, Member, Result, Type, parse_quote, spanned::Spanned};
+
+pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
+    let (mut types, ident) = (Vec::new(), &input.ident);
+    let arms: Vec<TokenStream> = match &input.data {
+        Data::Struct(data) => vec![arm(quote!(Self), &data.fields, &mut types)?],
+        Data::Enum(data) => {
+            let arm = |variant: &syn::Variant| {
+                let name = &variant.ident;
+                arm(quote!(Self::#name), &variant.fields, &mut types)
+            };
+            data.variants.iter().map(arm).collect::<Result<_>>()?
+        }
+        Data::Union(data) => {
+            return Err(Error::new_spanned(data.union_token, "`MapTensors` is derived for a struct or an enum"));
+        }
+    };
+    let mut generics = input.generics.clone();
+    let parameters: HashSet<String> =
+        input.generics.type_params().map(|parameter| parameter.ident.to_string()).collect();
+    if !parameters.is_empty() {
+        let bounds = types.iter().filter(|ty| names(ty.to_token_stream(), &parameters));
+        generics
+            .make_where_clause()
+            .predicates
+            .extend(bounds.map(|ty| -> syn::WherePredicate { parse_quote!(#ty: ::burn_pinned::MapTensors) }));
+    }
+    let (parameters, arguments, bounds) = generics.split_for_impl();
+    Ok(quote! {
+        #[automatically_derived]
+        impl #parameters ::burn_pinned::MapTensors for #ident #arguments #bounds {
+            fn map_tensors<Mapper: ::burn_pinned::TensorMapper>(self, mapper: &mut Mapper) -> Self {
+                let _ = &mapper;
+                match self { #(#arms),* }
+            }
+        }
+    })
+}
+
+/// Takes a value of this form apart, and makes it anew.
+fn arm(form: TokenStream, fields: &Fields, types: &mut Vec<Type>) -> Result<TokenStream> {
+    let (mut taken, mut made) = (Vec::new(), Vec::new());
+    for (at, field) in fields.iter().enumerate() {
+        let member = field.ident.clone().map_or_else(|| Member::Unnamed(Index::from(at)), Member::Named);
+        let (value, ty) = (format_ident!("field_{at}"), &field.ty);
+        taken.push(quote!(#member: #value));
+        if is_skipped(field)? {
+            made.push(quote!(#member: #value));
+        } else {
+            types.push(ty.clone());
+            made.push(quote_spanned!(ty.span()=> #member: ::burn_pinned::MapTensors::map_tensors(#value, mapper)));
+        }
+    }
+    Ok(quote!(#form { #(#taken),* } => #form { #(#made),* }))
+}
+
+/// Whether a field has no tensors, by `#[map_tensors(skip)]`.
+fn is_skipped(field: &Field) -> Result<bool> {
+    let mut skip = false;
+    for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("map_tensors")) {
+        attribute.parse_nested_meta(|meta| match meta.path.is_ident("skip") {
+            true => {
+                skip = true;
+                Ok(())
+            }
+            false => Err(meta.error("a field has the option `skip`, if it has no tensors")),
+        })?;
+    }
+    Ok(skip)
+}
+
+/// Whether one of these names stands in the tokens.
+fn names(tokens: TokenStream, parameters: &HashSet<String>) -> bool {
+    tokens.into_iter().any(|token| match token {
+        proc_macro2::TokenTree::Ident(ident) => parameters.contains(&ident.to_string()),
+        proc_macro2::TokenTree::Group(group) => names(group.stream(), parameters),
+        _ => false,
+    })
+}

@@ -1,0 +1,65 @@
+//! What the code of the derives names. It is no part of the interface.
+
+use crate::fault::Error;
+use burn::tensor::TensorData;
+pub use burn::tensor::{Bool, DType, Element, Float, FloatDType, Int, IntDType, Tensor, bf16, f16};
+use std::slice;
+
+#[cfg(feature = "vision")]
+pub use crate::vision::BoxFormat;
+
+/// One number for all channels, or one for each.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no mean or deviation",
+    label = "this must be an `f32` or a `[f32; N]`",
+    note = "give one number for all channels, or one for each: `mean = [0.485, 0.456, 0.406]`"
+)]
+pub trait Channels {
+    /// The numbers.
+    fn channels(&self) -> &[f32];
+}
+
+impl Channels for f32 {
+    fn channels(&self) -> &[f32] {
+        slice::from_ref(self)
+    }
+}
+
+impl<const N: usize> Channels for [f32; N] {
+    fn channels(&self) -> &[f32] {
+        self
+    }
+}
+
+/// Makes `(value / most - mean) / std` of values `[N, C, ..]`, where `most` is 255 for bytes and 1 for other numbers. There is
+/// one mean and one deviation, or one for each of the C channels.
+///
+/// # Errors
+/// If there are more or fewer of them, or a deviation is not above 0.
+pub fn normalize<const D: usize>(
+    values: Tensor<D>,
+    mean: &[f32],
+    std: &[f32],
+    is_bytes: bool,
+) -> Result<Tensor<D>, Error> {
+    let wrong = |problem: String, advice: &str| Err(Error::config("#[sample(mean, std)]", problem, advice));
+    if let Some(std) = std.iter().find(|std| !(**std > 0.0 && std.is_finite())) {
+        return wrong(format!("{std} is not a standard deviation"), "give numbers above 0");
+    }
+    let most = if is_bytes { 255.0 } else { 1.0 };
+    if let ([mean], [std]) = (mean, std) {
+        return Ok(values.mul_scalar(1.0 / (most * std)).sub_scalar(mean / std));
+    }
+    let channels = values.dims().get(1).copied().unwrap_or(1);
+    if mean.len() != channels || std.len() != channels {
+        let problem = format!("{} means and {} deviations for {channels} channels", mean.len(), std.len());
+        return wrong(problem, "give one of each for every channel, or one for all");
+    }
+    let mut shape = [1; D];
+    shape[1] = channels;
+    let device = values.device();
+    let each = |numbers: Vec<f32>| Tensor::<D>::from_data(TensorData::new(numbers, shape), &device);
+    let scale = each(std.iter().map(|std| 1.0 / (most * std)).collect());
+    let shift = each(mean.iter().zip(std).map(|(mean, std)| mean / std).collect());
+    Ok(values * scale - shift)
+}
