@@ -3,7 +3,7 @@
 //!     cargo run --release --example burn_batcher
 
 use burn::data::{
-    dataloader::{DataLoader, DataLoaderBuilder, batcher::Batcher},
+    dataloader::{DataLoaderBuilder, batcher::Batcher},
     dataset::InMemDataset,
 };
 use burn::prelude::*;

@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release --example custom_loop
 
-use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+use burn::data::dataset::InMemDataset;
 use burn::nn::{Linear, LinearConfig, loss::CrossEntropyLossConfig};
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::{prelude::*, tensor::DType, tensor::activation::relu};

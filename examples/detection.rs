@@ -3,7 +3,7 @@
 //!
 //!     cargo run --release --example detection [epochs, 12 by default] [pictures, 2,048 by default]
 
-use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+use burn::data::dataset::InMemDataset;
 use burn::nn::{PaddingConfig2d, conv::Conv2d, conv::Conv2dConfig};
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::{prelude::*, tensor::DType, tensor::activation::log_sigmoid, tensor::activation::relu};

@@ -7,7 +7,7 @@
 //! each sample once, in the order of one process alone.
 
 use burn::{
-    data::{dataloader::DataLoader, dataset::InMemDataset},
+    data::dataset::InMemDataset,
     tensor::{DType, Device},
 };
 use burn_pinned::{

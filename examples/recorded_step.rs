@@ -6,7 +6,7 @@
 //! recording. On a backend that records nothing, as a CPU's, the second way runs the operations again.
 
 use burn::{
-    data::{dataloader::DataLoader, dataset::Dataset, dataset::DatasetError},
+    data::{dataset::Dataset, dataset::DatasetError},
     prelude::*,
     tensor::{DType, Distribution, activation::relu, capture},
 };

@@ -3,7 +3,6 @@
 //!
 //!     cargo run --release --example segmentation [epochs, 6 by default] [pictures, 1,024 by default]
 
-use burn::data::dataloader::DataLoader;
 use burn::data::dataset::{Dataset, DatasetError};
 use burn::nn::conv::{Conv2d, Conv2dConfig, ConvTranspose2d, ConvTranspose2dConfig};
 use burn::nn::{PaddingConfig2d, loss::CrossEntropyLossConfig};

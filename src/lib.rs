@@ -7,7 +7,7 @@
 //! change. On a CPU backend the same pipeline runs in ordinary memory.
 //!
 //! ```
-//! use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+//! use burn::data::dataset::InMemDataset;
 //! use burn::{prelude::*, tensor::DType};
 //! use burn_pinned::{Field, PinnedDataLoaderBuilder, collate};
 //!
@@ -174,7 +174,7 @@ pub use burn_pinned_derive::MapTensors;
 /// | `fill = -1` | the padding, or what stands for `None`; 0 without it |
 /// | `mask` | adds `<name>_mask`: true for values, false for padding or `None` |
 /// | `dtype = bf16` | the dtype on the device, which casts. The dtype of a mask or an image is made on the host |
-/// | `mean = 0.5, std = 0.2` | `(value - mean) / std`, of bytes `(value / 255 - mean) / std`, as `f32` or as `dtype` says. One number, or one for each channel, which is the first dimension of a row |
+/// | `mean = 0.5, std = 0.2` | `(value - mean) / std`, of bytes `(value / 255 - mean) / std`, as `f32` or as `dtype` says. A number, or an array of one for each channel, which is the first dimension of a row; a constant is an array |
 /// | `format = Xywh` | of boxes: their format. Left, top, right, bottom without it |
 /// | `column` | no tensor, but a `Vec` of the values; the type is `Clone`, `Debug`, `Send` and `Sync` |
 /// | `skip` | it is not in the batch |

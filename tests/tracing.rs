@@ -4,7 +4,6 @@
 
 mod common;
 
-use burn::data::dataloader::DataLoader;
 use common::{Numbers, builder};
 use std::{
     collections::HashMap,

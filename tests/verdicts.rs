@@ -3,10 +3,7 @@
 mod common;
 
 use burn::{
-    data::{
-        dataloader::DataLoader,
-        dataset::{Dataset, DatasetError},
-    },
+    data::dataset::{Dataset, DatasetError},
     tensor::{DType, Device},
 };
 use burn_pinned::{

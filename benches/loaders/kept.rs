@@ -1,10 +1,7 @@
 //! What it costs to keep the data on the device: the time to read them once, beside an epoch of `build`, and their memory.
 
 use crate::{args::Args, case::Case, data::Item, fail, finish::Batch, link};
-use burn::{
-    data::{dataloader::DataLoader, dataset::Dataset},
-    tensor::Device,
-};
+use burn::{data::dataset::Dataset, tensor::Device};
 use burn_pinned::{Error, PinnedDataLoader};
 use std::{sync::Arc, time::Instant};
 

@@ -2,7 +2,6 @@
 
 use super::{Args, collate::NextTokens, model::Transformer};
 use burn::{
-    data::dataloader::DataLoader,
     grad_clipping::GradientClippingConfig,
     optim::{AdamWConfig, GradientsParams},
 };

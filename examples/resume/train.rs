@@ -8,7 +8,6 @@ use super::{
     model::Model,
 };
 use burn::{
-    data::dataloader::DataLoader,
     module::{ModuleVisitor, Param},
     optim::AdamConfig,
     prelude::*,

@@ -1,7 +1,6 @@
 //! How long the first batch takes.
 
 use super::collate::Tally;
-use burn::data::dataloader::DataLoader;
 use burn_pinned::{BoxError, LoaderState, PinnedDataLoader};
 use std::{
     sync::Arc,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// same threads.
 ///
 /// ```
-/// use burn::{data::{dataloader::DataLoader, dataset::InMemDataset}, prelude::*, tensor::DType};
+/// use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType};
 /// use burn_pinned::{Field, PinnedDataLoaderBuilder, collate};
 ///
 /// #[derive(Clone)]

@@ -3,33 +3,9 @@
 use crate::fault::Error;
 use burn::tensor::TensorData;
 pub use burn::tensor::{Bool, DType, Element, Float, FloatDType, Int, IntDType, Tensor, bf16, f16};
-use std::slice;
 
 #[cfg(feature = "vision")]
 pub use crate::vision::BoxFormat;
-
-/// One number for all channels, or one for each.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is no mean or deviation",
-    label = "this must be an `f32` or a `[f32; N]`",
-    note = "give one number for all channels, or one for each: `mean = [0.485, 0.456, 0.406]`"
-)]
-pub trait Channels {
-    /// The numbers.
-    fn channels(&self) -> &[f32];
-}
-
-impl Channels for f32 {
-    fn channels(&self) -> &[f32] {
-        slice::from_ref(self)
-    }
-}
-
-impl<const N: usize> Channels for [f32; N] {
-    fn channels(&self) -> &[f32] {
-        self
-    }
-}
 
 /// Makes `(value / most - mean) / std` of values `[N, C, ..]`, where `most` is 255 for bytes and 1 for other numbers. There is
 /// one mean and one deviation, or one for each of the C channels.

@@ -10,7 +10,7 @@ use std::mem::discriminant;
 /// The row of one sample in the batch that is being written. It lies in the slot that later crosses the link.
 ///
 /// ```
-/// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+/// use burn::data::dataset::InMemDataset;
 /// use burn::{prelude::*, tensor::DType};
 /// use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
 ///

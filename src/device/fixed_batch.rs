@@ -17,7 +17,7 @@ use std::{mem, slice};
 /// they had when it was recorded.
 ///
 /// ```
-/// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+/// use burn::data::dataset::InMemDataset;
 /// use burn::{prelude::*, tensor::{DType, capture}};
 /// use burn_pinned::{BoxError, Collate, Field, FixedBatch, PinnedDataLoaderBuilder, RawBatch, RowMut};
 ///

@@ -35,7 +35,7 @@ impl fmt::Display for HungCall {
 /// Burn's `DataLoader` yields it inside a `DatasetError`; [`Error::of`] finds it there again.
 ///
 /// ```
-/// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+/// use burn::data::dataset::InMemDataset;
 /// use burn_pinned::Error;
 /// # use burn::{prelude::*, tensor::DType};
 /// # use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};

@@ -96,7 +96,7 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
     /// there. It is for data that fit: from then on no sample is read, collated or copied.
     ///
     /// ```
-    /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+    /// use burn::data::dataset::InMemDataset;
     /// use burn::{prelude::*, tensor::DType};
     /// use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
     /// # struct Squares;

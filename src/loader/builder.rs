@@ -16,7 +16,7 @@ use std::{sync::Arc, time::Duration};
 /// where they mean the same.
 ///
 /// ```
-/// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+/// use burn::data::dataset::InMemDataset;
 /// use burn::{prelude::*, tensor::DType};
 /// use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
 ///

@@ -42,7 +42,7 @@ const LEASE_TIMEOUT: Duration = Duration::from_secs(60);
 /// loader's next epoch.
 ///
 /// ```
-/// # use burn::{data::{dataloader::DataLoader, dataset::InMemDataset}, prelude::*, tensor::DType};
+/// # use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType};
 /// # use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
 /// # struct Squares;
 /// # impl Collate<f32> for Squares {

@@ -21,7 +21,7 @@ use std::{
 /// [`resume`](crate::PinnedDataLoaderBuilder::resume).
 ///
 /// ```
-/// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+/// use burn::data::dataset::InMemDataset;
 /// use burn::{prelude::*, tensor::DType};
 /// use burn_pinned::{BoxError, Collate, Field, LoaderState, PinnedDataLoaderBuilder, RawBatch, RowMut};
 ///

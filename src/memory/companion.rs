@@ -13,7 +13,7 @@ impl Field {
     /// `offsets[n + 1]`. Where all rows of a batch are empty, the values are one step of zeros.
     ///
     /// ```
-    /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+    /// use burn::data::dataset::InMemDataset;
     /// use burn::prelude::*;
     /// use burn_pinned::{BoxError, Field, PinnedDataLoaderBuilder, collate};
     ///
@@ -42,7 +42,7 @@ impl Field {
     /// those that vary: `[rows, longest]`, or `[rows, tallest, widest]`. The loader fills it, on the host.
     ///
     /// ```
-    /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+    /// use burn::data::dataset::InMemDataset;
     /// use burn::prelude::*;
     /// use burn_pinned::{BoxError, Field, PinnedDataLoaderBuilder, collate};
     ///

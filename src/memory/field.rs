@@ -89,7 +89,7 @@ impl Field {
     /// [`with_mask`](Self::with_mask) tells the values from the padding.
     ///
     /// ```
-    /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+    /// use burn::data::dataset::InMemDataset;
     /// use burn::prelude::*;
     /// use burn_pinned::{BoxError, Field, PinnedDataLoaderBuilder, collate};
     ///
@@ -118,7 +118,7 @@ impl Field {
     /// [`Field::image`] of [`any_size`](Self::any_size).
     ///
     /// ```
-    /// # use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+    /// # use burn::data::dataset::InMemDataset;
     /// use burn::prelude::*;
     /// use burn_pinned::{BoxError, Collate, Field, RawBatch, RowMut};
     /// # use burn_pinned::PinnedDataLoaderBuilder;
@@ -155,7 +155,7 @@ impl Field {
     /// takes the values of a batch, in the order of the rows. Skipped samples are left out of both.
     ///
     /// ```
-    /// use burn::data::{dataloader::DataLoader, dataset::InMemDataset};
+    /// use burn::data::dataset::InMemDataset;
     /// use burn::{prelude::*, tensor::DType};
     /// use burn_pinned::{BoxError, Field, PinnedDataLoaderBuilder, collate};
     ///

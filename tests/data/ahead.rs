@@ -5,10 +5,7 @@ use crate::{
     server::{Fault, Server},
     sums::Sums,
 };
-use burn::{
-    data::{dataloader::DataLoader, dataset::transform::ComposedDataset},
-    tensor::Device,
-};
+use burn::{data::dataset::transform::ComposedDataset, tensor::Device};
 use burn_pinned::{
     Distributed, LoaderState, PinnedDataLoaderBuilder,
     data::Rows,

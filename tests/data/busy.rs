@@ -5,10 +5,7 @@ use crate::{
     server::{Fault, Server, folder},
     sums::Sums,
 };
-use burn::{
-    data::{dataloader::DataLoader, dataset::Dataset},
-    tensor::Device,
-};
+use burn::{data::dataset::Dataset, tensor::Device};
 use burn_pinned::{PinnedDataLoaderBuilder, data::Rows};
 use std::{
     sync::{

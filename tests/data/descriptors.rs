@@ -9,10 +9,7 @@ use crate::{
     sums::Sums,
 };
 use burn::{
-    data::{
-        dataloader::DataLoader,
-        dataset::{Dataset, DatasetError},
-    },
+    data::dataset::{Dataset, DatasetError},
     tensor::Device,
 };
 use burn_pinned::{

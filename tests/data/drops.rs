@@ -5,7 +5,7 @@ use crate::{
     server::{Fault, Server},
     sums::Sums,
 };
-use burn::{data::dataloader::DataLoader, tensor::Device};
+use burn::tensor::Device;
 use burn_pinned::{PinnedDataLoaderBuilder, data::Rows};
 use std::{
     thread,

@@ -3,10 +3,7 @@
 use crate::formats::{FORMATS, Format, ROWS, Row, bytes, sum};
 use crate::sums::Sums;
 use burn::{
-    data::{
-        dataloader::DataLoader,
-        dataset::{Dataset, transform::ComposedDataset},
-    },
+    data::dataset::{Dataset, transform::ComposedDataset},
     tensor::Device,
 };
 use burn_pinned::{

@@ -6,7 +6,7 @@ use crate::{
     sums::Sums,
 };
 use burn::{
-    data::{dataloader::DataLoader, dataset::Dataset},
+    data::dataset::Dataset,
     tensor::{DType, Device},
 };
 use burn_pinned::{

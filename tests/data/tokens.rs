@@ -1,7 +1,7 @@
 //! Windows through the loader: tokens cross the link in the type that they have in the file, and are `Int` tensors.
 
 use crate::golden::golden;
-use burn::data::{dataloader::DataLoader, dataset::Dataset};
+use burn::data::dataset::Dataset;
 use burn::tensor::{DType, Int, Tensor};
 use burn_pinned::data::{TokenType, TokenWindow, TokenWindows, Tokens};
 use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};

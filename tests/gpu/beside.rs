@@ -1,10 +1,7 @@
 //! A loader beside other users of CUDA in the process: recordings of graphs, contexts, other loaders.
 
 use super::{check, loader};
-use burn::{
-    data::dataloader::DataLoader,
-    tensor::{Device, Tensor, capture},
-};
+use burn::tensor::{Device, Tensor, capture};
 use burn_pinned::memory::MemoryKind;
 use std::{
     sync::mpsc,

@@ -2,10 +2,7 @@
 
 use super::{Kept, check, device_mb, loader};
 use crate::common::Numbers;
-use burn::{
-    data::dataloader::DataLoader,
-    tensor::{DType, Device, Int, Tensor},
-};
+use burn::tensor::{DType, Device, Int, Tensor};
 use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
 use std::{sync::mpsc, thread};
 

@@ -5,10 +5,7 @@ use crate::{
     exif::exif,
 };
 use burn::{
-    data::{
-        dataloader::DataLoader,
-        dataset::{Dataset, DatasetError},
-    },
+    data::dataset::{Dataset, DatasetError},
     tensor::{DType, Device, Int, Tensor},
 };
 use burn_pinned::{

@@ -4,7 +4,7 @@ use super::{OnDevice, check};
 use crate::common::{self, Numbers};
 use burn::{
     data::{
-        dataloader::{DataLoader, DataLoaderBuilder, batcher::Batcher},
+        dataloader::{DataLoaderBuilder, batcher::Batcher},
         dataset::InMemDataset,
     },
     tensor::{Bool, BoolStore, DType, Device, Float, Int, Tensor, TensorData},

@@ -5,7 +5,6 @@ use super::{Kept, loader};
 use crate::common::byte;
 use burn::{
     cubecl::config::{CubeClRuntimeConfig, RuntimeConfig},
-    data::dataloader::DataLoader,
     tensor::{Device, Tensor},
 };
 use std::{

@@ -2,7 +2,6 @@
 
 use super::{check, loader};
 use crate::common::{eventually, loader_threads};
-use burn::data::dataloader::DataLoader;
 
 pub(crate) fn device_mb() -> f64 {
     let context = cudarc::driver::CudaContext::new(0).unwrap();

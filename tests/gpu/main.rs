@@ -20,10 +20,7 @@ mod reuse;
 mod seen;
 mod waits;
 
-use burn::{
-    data::dataloader::DataLoader,
-    tensor::{DType, Device, Int, Tensor},
-};
+use burn::tensor::{DType, Device, Int, Tensor};
 use burn_pinned::{
     BoxError, Collate, Error, Field, PinnedDataLoader, PinnedDataLoaderBuilder, RawBatch, RowMut, memory::MemoryKind,
 };

@@ -2,10 +2,7 @@
 
 use super::{Kept, check, device_mb, loader};
 use crate::common::eventually;
-use burn::{
-    data::dataloader::DataLoader,
-    tensor::{Device, Tensor, capture},
-};
+use burn::tensor::{Device, Tensor, capture};
 use std::{
     cell::Cell,
     sync::{

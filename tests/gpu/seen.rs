@@ -2,10 +2,7 @@
 
 use super::{Kept, OnDevice, check, loader};
 use crate::common::{Numbers, eventually};
-use burn::{
-    data::dataloader::DataLoader,
-    tensor::{Device, Tensor},
-};
+use burn::tensor::{Device, Tensor};
 use burn_pinned::{PinnedDataLoaderBuilder, observe::Verdict};
 use std::{thread::sleep, time::Duration};
 

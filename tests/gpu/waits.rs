@@ -3,10 +3,7 @@
 use super::{OnDevice, check};
 use crate::common::Numbers;
 use burn::{
-    data::{
-        dataloader::DataLoader,
-        dataset::{Dataset, DatasetError},
-    },
+    data::dataset::{Dataset, DatasetError},
     tensor::{DType, Device, Int, Tensor},
 };
 use burn_pinned::{BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};

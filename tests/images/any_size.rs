@@ -2,7 +2,7 @@
 
 use burn::data::dataloader::batcher::Batcher;
 use burn::{
-    data::{dataloader::DataLoader, dataset::InMemDataset},
+    data::dataset::InMemDataset,
     tensor::{DType, Device, Tensor, bf16},
 };
 use burn_pinned::{

@@ -7,7 +7,7 @@ mod shapes;
 mod square;
 
 use burn::{
-    data::{dataloader::DataLoader, dataset::Dataset},
+    data::dataset::Dataset,
     tensor::{DType, Device, Int, Tensor},
 };
 use burn_pinned::{

@@ -42,7 +42,6 @@ where
     B: Batcher<I, O> + Clone + 'static,
     D: Dataset<I> + 'static,
 {
-    use burn::data::dataloader::DataLoader;
     let burn = DataLoaderBuilder::new(batcher.clone()).batch_size(batch_size).set_device(Device::flex());
     let burn: Vec<_> = values(burn.build(dataset()).iter());
     assert!(burn.len() > 1);

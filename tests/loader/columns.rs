@@ -119,13 +119,22 @@ fn what_is_wrong_with_a_column_is_said() {
         (message(|row| Ok(row.put_column("other", 1)?), |_| Ok(())), "no field `other` in the layout"),
         (message(|row| Ok(row.put_column("number", 1)?), |_| Ok(())), "field `number` is no column"),
         (message(|row| Ok(row.put("name", 1u8)?), |_| Ok(())), "field `name` is a column: write it by"),
-        (message(good, |mut batch| Ok(drop(batch.column::<u8>("name")?))), "holds alloc::string::String, not u8"),
-        (message(good, |mut batch| Ok(drop(batch.column::<u8>("number")?))), "field `number` is a tensor"),
-        (message(good, |mut batch| Ok(drop(batch.take::<1, Int>("name")?))), "field `name` is a column: take it by"),
+        (
+            message(good, |mut batch| batch.column::<u8>("name").map(drop).map_err(Into::into)),
+            "holds alloc::string::String, not u8",
+        ),
+        (
+            message(good, |mut batch| batch.column::<u8>("number").map(drop).map_err(Into::into)),
+            "field `number` is a tensor",
+        ),
+        (
+            message(good, |mut batch| batch.take::<1, Int>("name").map(drop).map_err(Into::into)),
+            "field `name` is a column: take it by",
+        ),
         (
             message(good, |mut batch| {
                 drop(batch.column::<String>("name")?);
-                Ok(drop(batch.column::<String>("name")?))
+                batch.column::<String>("name").map(drop).map_err(Into::into)
             }),
             "it was taken before",
         ),
@@ -176,7 +185,7 @@ fn values_are_no_more_than_open_batches_have_rows() {
     let builder = PinnedDataLoaderBuilder::new(counted).batch_size(8).num_workers(2).prefetch(1);
     let loader = builder
         .set_device(Device::flex())
-        .pinned_limit(3 * 8 << 19)
+        .pinned_limit(3 * (8 << 19))
         .build(InMemDataset::new((0..400).collect()))
         .unwrap();
     assert_eq!(loader.iter().map(|batch| batch.unwrap().len()).sum::<usize>(), 400);

@@ -2,7 +2,7 @@
 
 use crate::common::{Numbers, Shown, builder, sized};
 use burn::data::{
-    dataloader::{DataLoader, batcher::Batcher},
+    dataloader::batcher::Batcher,
     dataset::{
         Dataset, DatasetError, InMemDataset,
         transform::{ComposedDataset, Mapper, MapperDataset, PartialDataset},

@@ -1,7 +1,6 @@
 //! What stands for a sampler in a state: texts that were saved once must stay valid.
 
 use crate::common::{self, Numbers, sized, unsized_};
-use burn::data::dataloader::DataLoader;
 use burn_pinned::{
     LoaderState,
     order::{

@@ -1,10 +1,7 @@
 //! Batches that stay where they are on the device, and a step that is recorded once.
 
 use crate::common::{Numbers, device, on_host};
-use burn::{
-    data::dataloader::DataLoader,
-    tensor::{DType, Device, Int, Tensor, TensorData, capture, s},
-};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData, capture, s};
 use burn_pinned::{
     BoxError, Collate, Error, Field, FixedBatch, MapTensors, PinnedDataLoaderBuilder, RawBatch, RowMut, TensorMapper,
     map_tensors,

@@ -1,7 +1,6 @@
 //! Several iterators that one loop reads in turn, and how soon the first batch of an epoch comes.
 
 use crate::common::*;
-use burn::data::dataloader::DataLoader;
 use burn_pinned::{BadSamples, fault::Quota};
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! Wrong options are errors at `build`, with what to write instead; limits hold.
 
 use crate::common::{self, *};
-use burn::{data::dataloader::DataLoader, tensor::Device};
+use burn::tensor::Device;
 use burn_pinned::{
     Error, PinnedDataLoaderBuilder,
     memory::{HeapAlloc, HostAlloc, HostBlock, MemoryLimit},

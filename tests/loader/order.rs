@@ -1,7 +1,6 @@
 //! Which samples arrive, in which order, whatever the machine does.
 
 use crate::common::*;
-use burn::data::dataloader::DataLoader;
 use burn_pinned::{KeyedRng, PinnedDataLoader, order::Sampler};
 use proptest::prelude::*;
 use rand::RngExt;

@@ -2,7 +2,7 @@
 
 use crate::common::epoch;
 use burn::{
-    data::{dataloader::DataLoader, dataset::InMemDataset},
+    data::dataset::InMemDataset,
     tensor::{DType, Device, Int},
 };
 use burn_pinned::{

@@ -1,7 +1,7 @@
 //! Faults of the program: no policy for bad samples takes them for the fault of a sample.
 
 use crate::common::*;
-use burn::{data::dataloader::DataLoader, tensor::DType};
+use burn::tensor::DType;
 use burn_pinned::{
     BadSamples, BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut,
     fault::{FieldError, Quota},

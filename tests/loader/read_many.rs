@@ -1,10 +1,7 @@
 //! Workers that read several samples at once.
 
 use crate::common::*;
-use burn::data::{
-    dataloader::DataLoader,
-    dataset::{Dataset, DatasetError},
-};
+use burn::data::dataset::{Dataset, DatasetError};
 use burn_pinned::{BadSamples, Error, Stage, fault::Quota};
 use std::{
     io,

@@ -6,7 +6,6 @@ mod refused;
 mod rest;
 
 use crate::common::{self, Shown};
-use burn::data::dataloader::DataLoader;
 use burn_pinned::{
     KeyedRng, LoaderState, PinnedDataLoader, PinnedDataLoaderBuilder,
     order::{

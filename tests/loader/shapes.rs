@@ -2,7 +2,7 @@
 
 use crate::common::epoch;
 use burn::{
-    data::{dataloader::DataLoader, dataset::InMemDataset},
+    data::dataset::InMemDataset,
     tensor::{Bool, BoolStore, DType, Device, Float, Int, Tensor, bf16, f16},
 };
 use burn_pinned::{BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, fault::FieldError};

@@ -1,7 +1,6 @@
 //! Where a loader says it stands, when epochs overlap or have nothing to give.
 
 use crate::common::{self, Mischief, Numbers, builder};
-use burn::data::dataloader::DataLoader;
 use burn_pinned::Distributed;
 
 /// If two epochs run at once, the state is that of the one that began last.

@@ -1,7 +1,6 @@
 //! What a recording shows of a run.
 
 use crate::common::{Numbers, builder};
-use burn::data::dataloader::DataLoader;
 use std::{collections::BTreeSet, thread::sleep, time::Duration};
 
 /// Every batch of every epoch is there with each of its stages; recording is bounded and can be stopped.

@@ -4,10 +4,7 @@
 #![cfg(test)]
 
 use burn::{
-    data::{
-        dataloader::DataLoader,
-        dataset::{SqliteDataset, SqliteDatasetWriter},
-    },
+    data::dataset::{SqliteDataset, SqliteDatasetWriter},
     prelude::*,
     tensor::DType,
 };

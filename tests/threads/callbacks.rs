@@ -2,10 +2,7 @@
 
 use crate::common::*;
 use burn::{
-    data::{
-        dataloader::DataLoader,
-        dataset::{Dataset, DatasetError, InMemDataset},
-    },
+    data::dataset::{Dataset, DatasetError, InMemDataset},
     tensor::{DType, Device},
 };
 use burn_pinned::{

@@ -1,7 +1,7 @@
 //! Loaders at the end of a thread, and in a process that has forked.
 
 use crate::{apart::apart, common::*};
-use burn::data::dataloader::{DataLoader, DataLoaderIterator};
+use burn::data::dataloader::DataLoaderIterator;
 use burn_pinned::{Error, PinnedDataLoader};
 use std::{
     cell::RefCell,

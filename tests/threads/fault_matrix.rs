@@ -20,7 +20,6 @@
 
 use super::sites::*;
 use crate::common::*;
-use burn::data::dataloader::DataLoader;
 use burn_pinned::{BadSamples, Error, fault::Quota};
 use std::{
     sync::{

@@ -5,7 +5,6 @@ use crate::{
     apart::apart,
     common::{Mischief, Numbers, Show, Shown, device},
 };
-use burn::data::dataloader::DataLoader;
 use burn_pinned::{Error, PinnedDataLoader, PinnedDataLoaderBuilder};
 use std::{fs, sync::Arc};
 

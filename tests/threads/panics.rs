@@ -3,7 +3,6 @@
 //! Backtraces and hooks are the process's: each check runs in a process of its own.
 
 use crate::common::*;
-use burn::data::dataloader::DataLoader;
 use burn_pinned::Error;
 use std::{
     env,

@@ -3,10 +3,7 @@
 //! Log and stderr belong to the process, so each check runs in a process of its own.
 
 use crate::common::*;
-use burn::data::{
-    dataloader::DataLoader,
-    dataset::{Dataset, DatasetError},
-};
+use burn::data::dataset::{Dataset, DatasetError};
 use std::{
     env,
     process::Command,

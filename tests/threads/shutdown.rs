@@ -1,7 +1,6 @@
 //! An iterator or a loader is dropped while any stage is at work. The drop is soon over, and nothing is left.
 
 use crate::common::*;
-use burn::data::dataloader::DataLoader;
 use burn_pinned::{
     BoxError, Collate, Error, Field, KeyedRng, PinnedDataLoaderBuilder, RawBatch, RowMut, Stage,
     memory::{HeapAlloc, HostAlloc, HostBlock},

@@ -4,10 +4,7 @@
 //!     SOAK_MINUTES=5 cargo test --release --features cuda --test threads soak -- --ignored --nocapture  # on a GPU
 
 use crate::common::*;
-use burn::{
-    data::dataloader::{DataLoader, batcher::Batcher},
-    tensor::Device,
-};
+use burn::{data::dataloader::batcher::Batcher, tensor::Device};
 use burn_pinned::{BadSamples, PinnedDataLoader, PinnedDataLoaderBuilder, fault::Quota};
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use std::{

@@ -3,7 +3,7 @@
 use crate::common::*;
 use burn::{
     data::{
-        dataloader::{DataLoader, batcher::Batcher},
+        dataloader::batcher::Batcher,
         dataset::{Dataset, DatasetError},
     },
     tensor::Device,

@@ -1,10 +1,10 @@
 //! What becomes of one field of a sample.
 
 use crate::{
-    options::{Dtype, Options, Size, channels},
+    options::{Options, Size, dtype_of, numbers_of},
     types::{Kind, Number, Value},
 };
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Attribute, Error, Expr, Field, Ident, Result, Type, Visibility, parse_quote, spanned::Spanned};
 
@@ -30,61 +30,60 @@ pub(crate) struct Out {
 struct Made<'a> {
     field: &'a Field,
     ident: &'a Ident,
+    /// The name in the layout.
+    name: String,
     options: &'a Options,
 }
+
+/// The options of all numbers.
+const OF_NUMBERS: [&str; 3] = ["dtype", "mean", "std"];
 
 /// The part of a field; `None` if it is skipped.
 pub(crate) fn part(field: &Field, options: &Options) -> Result<Option<Part>> {
     let Some(ident) = &field.ident else { return Ok(None) };
-    let made = Made { field, ident, options };
-    if options.skip {
-        return options.only(&["skip"], "a field that is skipped").map(|()| None);
-    }
-    if let Some(path) = &options.with {
-        options.only(&["with"], "a field `with` a module of its own")?;
-        return Ok(Some(made.with(path)));
-    }
+    let made = Made { field, ident, name: ident.to_string().trim_start_matches("r#").into(), options };
     let value = Value::of(&field.ty);
-    if options.column
-        || matches!(value, Value::Text)
-        || matches!(&value, Value::Maybe(inner) if matches!(**inner, Value::Text))
-    {
+    if options.skip {
+        options.only(&["skip"], "a field that is skipped").map(|()| None)
+    } else if let Some(path) = &options.with {
+        options.only(&["with"], "a field `with` a module of its own")?;
+        Ok(Some(made.with(path)))
+    } else if options.column || value.is_text() {
         options.only(&["column"], "a column")?;
-        return Ok(Some(made.column()));
+        Ok(Some(made.column()))
+    } else {
+        made.tensor(value).map(Some)
     }
-    made.tensor(value).map(Some)
 }
 
 impl Made<'_> {
-    /// The name in the layout.
-    fn name(&self) -> String {
-        self.ident.to_string().trim_start_matches("r#").to_string()
-    }
-
     fn out(&self, ty: TokenStream, take: TokenStream) -> Out {
         let docs = self.field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned();
         let mut docs: Vec<Attribute> = docs.collect();
         if docs.is_empty() {
-            let text = format!("The field `{}` of the samples.", self.name());
+            let text = format!("The field `{}` of the samples.", self.name);
             docs.push(parse_quote!(#[doc = #text]));
         }
         Out { docs, vis: self.field.vis.clone(), name: self.ident.clone(), ty, take, is_mapped: true }
     }
 
-    /// A tensor that the loader adds to the field.
-    fn companion(&self, suffix: &str, doc: &str, ty: TokenStream, take: impl Fn(&str) -> TokenStream) -> Out {
-        let (name, doc) = (format!("{}_{suffix}", self.name()), format!("{doc} of the field `{}`.", self.name()));
+    /// A tensor beside the one of the field.
+    fn beside(&self, suffix: &str, doc: &str, rank: usize, kind: Kind) -> Out {
+        let (name, doc) = (format!("{}_{suffix}", self.name), format!("{doc} of the field `{}`.", self.name));
         let ident = format_ident!("{name}", span = self.ident.span());
-        Out { docs: vec![parse_quote!(#[doc = #doc])], name: ident, ..self.out(ty, take(&name)) }
+        Out {
+            docs: vec![parse_quote!(#[doc = #doc])],
+            name: ident,
+            ..self.out(tensor(rank, kind), take(&name, rank, kind))
+        }
     }
 
     fn mask(&self, rank: usize) -> Out {
-        let ty = tensor(rank, Kind::Bool);
-        self.companion("mask", "True for values, false for padding", ty, |name| take(name, rank, Kind::Bool))
+        self.beside("mask", "True for values, false for padding,", rank, Kind::Bool)
     }
 
     fn with(&self, path: &syn::Path) -> Part {
-        let (name, ident) = (self.name(), self.ident);
+        let Self { name, ident, .. } = self;
         Part {
             fields: vec![quote!(#path::field(#name))],
             write: quote!(#path::write(&self.#ident, #name, row)?;),
@@ -93,8 +92,7 @@ impl Made<'_> {
     }
 
     fn column(&self) -> Part {
-        let (name, ident, ty) = (self.name(), self.ident, &self.field.ty);
-        let span = ty.span();
+        let (Self { name, ident, .. }, ty, span) = (self, &self.field.ty, self.span());
         let out = self.out(quote!(::std::vec::Vec<#ty>), quote_spanned!(span=> batch.column::<#ty>(#name)?));
         Part {
             fields: vec![quote_spanned!(span=> ::burn_pinned::Field::column::<#ty>(#name))],
@@ -104,36 +102,40 @@ impl Made<'_> {
     }
 
     fn tensor(&self, value: Value) -> Result<Part> {
-        let (name, ident, options) = (self.name(), self.ident, self.options);
-        let of_number = ["dtype", "mean", "std"];
+        let (Self { name, ident, options, .. }, span) = (self, self.span());
+        let write = |values: TokenStream| quote_spanned!(span=> row.write(#name, #values)?;);
         match value {
             Value::Number(number) => {
-                options.only(&of_number, "a single number")?;
-                let write = quote_spanned!(self.span()=> row.put(#name, self.#ident)?;);
-                self.fixed(&number, &[], write)
+                options.only(&OF_NUMBERS, "a single number")?;
+                self.rows(&number, &Size::Shape(Vec::new()), quote_spanned!(span=> row.put(#name, self.#ident)?;))
             }
             Value::Size => {
-                options.only(&of_number, "a single number")?;
-                let number = of_name("i64", Kind::Int);
-                let value = quote_spanned!(self.span()=> <i64 as ::std::convert::TryFrom<_>>::try_from(self.#ident)?);
-                self.fixed(&number, &[], quote!(row.put(#name, #value)?;))
+                options.only(&OF_NUMBERS, "a single number")?;
+                let value = quote_spanned!(span=> <i64 as ::std::convert::TryFrom<_>>::try_from(self.#ident)?);
+                self.rows(&Number::named("i64"), &Size::Shape(Vec::new()), quote!(row.put(#name, #value)?;))
             }
             Value::Array(number, lengths) => {
-                options.only(&of_number, "an array, whose type says its shape,")?;
+                options.only(&OF_NUMBERS, "an array, whose type says its shape,")?;
                 let values = flat(quote!(self.#ident), lengths.len() - 1);
-                self.fixed(&number, &lengths, quote_spanned!(self.span()=> row.write(#name, #values)?;))
+                self.rows(&number, &Size::Shape(lengths), write(values))
             }
-            Value::Maybe(inner) => self.maybe(*inner),
-            Value::List(number, depth) => {
-                let values = match depth {
-                    0 => quote!(&self.#ident[..]),
-                    depth => flat(quote!(self.#ident), depth),
-                };
-                self.list(&number, values)
+            Value::Maybe(inner) => {
+                match *inner {
+                    Value::Number(number) => self.maybe(&number, Vec::new()),
+                    Value::Array(number, lengths) => self.maybe(&number, lengths),
+                    _ => Err(self
+                        .wrong("an `Option` is of a number, an array or a `String`, or it is a `#[sample(column)]`")),
+                }
             }
-            Value::Points => self.list(&of_name("f32", Kind::Float), quote!(self.#ident.xy().as_flattened())),
+            Value::List(number, 0) => self.list(&number, write(quote!(&self.#ident[..]))),
+            Value::List(number, depth) => self.list(&number, write(flat(quote!(self.#ident), depth))),
+            Value::Points => self.list(&Number::named("f32"), write(quote!(self.#ident.xy().as_flattened()))),
             Value::Image => self.image(),
-            Value::Mask => self.numbers_mask(),
+            Value::Mask => {
+                let size = self.size(&["shape", "padded"], &["dtype"], &["fill", "mask"], "a mask")?;
+                let number = Number::named(options.dtype.as_ref().map_or("u8", |dtype| &dtype.name));
+                self.planes(&number, size, quote_spanned!(span=> row.mask(#name, &self.#ident)?;))
+            }
             Value::Boxes => self.boxes(),
             Value::Text | Value::Unknown => Err(self.wrong(
                 "no tensor is made of this type: say what becomes of it by `#[sample(column)]`, `#[sample(skip)]` or \
@@ -142,239 +144,152 @@ impl Made<'_> {
         }
     }
 
-    /// Rows of one shape.
-    fn fixed(&self, number: &Number, lengths: &[Expr], write: TokenStream) -> Result<Part> {
-        let (name, ty) = (self.name(), &number.ty);
-        let field = quote!(::burn_pinned::Field::new(#name, <#ty as ::burn_pinned::derived::Element>::dtype(), [#(#lengths),*]));
-        Ok(Part { fields: vec![field], write, outs: vec![self.taken(number, lengths.len() + 1)?] })
+    /// The size of rows, which is one of `sizes`. The field has no options but these, and padded rows have more of them.
+    fn size(&self, sizes: &[&str], options: &[&str], padded: &[&str], what: &str) -> Result<&Size> {
+        let Some(size) = &self.options.size else {
+            let needs = sizes.iter().map(|size| format!("`{size} = [..]`")).collect::<Vec<_>>().join(" or ");
+            return Err(self.wrong(&format!("{what} needs its shape, or the shape of its largest row: give {needs}")));
+        };
+        let (padded, what) = match size {
+            Size::Padded(_) => (padded, what.to_string()),
+            Size::Shape(_) => (&[][..], format!("{what} of one shape")),
+            Size::Jagged(_) => (&[][..], format!("{what} whose rows lie end to end")),
+        };
+        self.options.only(&[sizes, options, padded].concat(), &what)?;
+        Ok(size)
+    }
+
+    fn list(&self, number: &Number, write: TokenStream) -> Result<Part> {
+        let size = self.size(&["shape", "padded", "jagged"], &OF_NUMBERS, &["fill", "mask"], "a list of numbers")?;
+        self.rows(number, size, write)
+    }
+
+    /// Rows of numbers, of one shape or varying in their first dimension.
+    fn rows(&self, number: &Number, size: &Size, write: TokenStream) -> Result<Part> {
+        let field = field(&self.name, number, size, self.fill(&number.ty), quote!(padded));
+        self.part(field, write, size, self.taken(number, size.rank())?, 2)
+    }
+
+    /// Rows of numbers, of one shape or varying in their last two dimensions.
+    fn planes(&self, number: &Number, size: &Size, write: TokenStream) -> Result<Part> {
+        let field = field(&self.name, number, size, self.fill(&number.ty), quote!(padded_2d));
+        self.part(field, write, size, self.taken(number, size.rank())?, 3)
+    }
+
+    /// A field, with the mask or the offsets that the loader adds.
+    fn part(
+        &self,
+        mut field: TokenStream,
+        write: TokenStream,
+        size: &Size,
+        out: Out,
+        mask_rank: usize,
+    ) -> Result<Part> {
+        let mut outs = vec![out];
+        match size {
+            Size::Padded(_) if self.options.mask => {
+                field.extend(quote!(.with_mask()));
+                outs.push(self.mask(mask_rank));
+            }
+            Size::Jagged(_) => outs.push(self.beside("offsets", "The ends of the rows", 1, Kind::Int)),
+            _ => {}
+        }
+        Ok(Part { fields: vec![field], write, outs })
     }
 
     /// A number or an array that may be lacking: another one stands in its place.
-    fn maybe(&self, inner: Value) -> Result<Part> {
-        let (name, ident, options) = (self.name(), self.ident, self.options);
-        options.only(&["fill", "mask", "dtype", "mean", "std"], "an `Option` of numbers")?;
-        let (number, lengths) = match inner {
-            Value::Number(number) => (number, Vec::new()),
-            Value::Array(number, lengths) => (number, lengths),
-            _ => {
-                return Err(
-                    self.wrong("an `Option` is of a number, an array or a `String`, or it is a `#[sample(column)]`")
-                );
-            }
-        };
+    fn maybe(&self, number: &Number, lengths: Vec<Expr>) -> Result<Part> {
+        let (Self { name, ident, options, .. }, span, ty) = (self, self.span(), &number.ty);
+        options.only(&[&OF_NUMBERS[..], &["fill", "mask"]].concat(), "an `Option` of numbers")?;
         let Some(fill) = &options.fill else {
             return Err(self.wrong("an `Option` needs the value that stands for `None`: `#[sample(fill = ..)]`"));
         };
-        let ty = &number.ty;
-        let fill = lengths
-            .iter()
-            .rev()
-            .fold(quote!({ const FILL: #ty = #fill; FILL }), |fill, length| quote!([#fill; #length]));
+        let fill = quote!({ const FILL: #ty = #fill; FILL });
+        let fill = lengths.iter().rev().fold(fill, |fill, length| quote!([#fill; #length]));
         let value = quote!(self.#ident.as_ref().unwrap_or(&#fill));
-        let write = match lengths.len() {
-            0 => quote_spanned!(self.span()=> row.put(#name, *#value)?;),
-            1 => quote_spanned!(self.span()=> row.write(#name, #value)?;),
-            depth => {
-                let values = flat(value, depth - 1);
-                quote_spanned!(self.span()=> row.write(#name, #values)?;)
-            }
+        let values = match lengths.len() {
+            0 => quote!(::std::slice::from_ref(#value)),
+            1 => value,
+            depth => flat(value, depth - 1),
         };
-        let mut part = self.fixed(&number, &lengths, write)?;
+        let mut part = self.rows(number, &Size::Shape(lengths), quote_spanned!(span=> row.write(#name, #values)?;))?;
         if options.mask {
             let mask = format!("{name}_mask");
-            part.fields.push(quote!(::burn_pinned::Field::new(
-                #mask,
-                <bool as ::burn_pinned::derived::Element>::dtype(),
-                [],
-            )));
+            part.fields.push(field(&mask, &Number::named("bool"), &Size::Shape(Vec::new()), quote!(), quote!()));
             part.write.extend(quote!(row.put(#mask, self.#ident.is_some())?;));
             part.outs.push(self.mask(1));
         }
         Ok(part)
     }
 
-    /// Any number of values, as `padded`, `jagged` or `shape` says.
-    fn list(&self, number: &Number, values: TokenStream) -> Result<Part> {
-        let (name, ty) = (self.name(), &number.ty);
-        let write = quote_spanned!(self.span()=> row.write(#name, #values)?;);
-        let of_all = ["dtype", "mean", "std"];
-        match &self.options.size {
-            None => Err(self.wrong(
-                "its length is not known: give `shape = [..]` if all have it, or the longest by `padded = [..]` or \
-                 `jagged = [..]`",
-            )),
-            Some(Size::Shape(lengths)) => {
-                self.options.only(&[&of_all[..], &["shape"]].concat(), "a field whose rows have one `shape`")?;
-                self.fixed(number, lengths, write)
-            }
-            Some(Size::Padded(lengths)) => {
-                self.options.only(&[&of_all[..], &["padded", "fill", "mask"]].concat(), "a padded field")?;
-                let fill = self.fill(ty);
-                let field = quote!(::burn_pinned::Field::padded::<#ty>(#name, [#(#lengths),*], #fill));
-                self.padded(field, write, self.taken(number, lengths.len() + 1)?, 2)
-            }
-            Some(Size::Jagged(lengths)) => {
-                self.options.only(&[&of_all[..], &["jagged"]].concat(), "a jagged field")?;
-                let field = quote!(::burn_pinned::Field::jagged::<#ty>(#name, [#(#lengths),*]));
-                Ok(Part { fields: vec![field], write, outs: vec![self.taken(number, lengths.len())?, self.offsets()] })
-            }
-        }
-    }
-
-    fn padded(&self, field: TokenStream, write: TokenStream, out: Out, mask_rank: usize) -> Result<Part> {
-        let mut part = Part { fields: vec![field], write, outs: vec![out] };
-        if self.options.mask {
-            let field = &part.fields[0];
-            part.fields = vec![quote!(#field.with_mask())];
-            part.outs.push(self.mask(mask_rank));
-        }
-        Ok(part)
-    }
-
-    fn offsets(&self) -> Out {
-        let take = |name: &str| quote!(batch.take_int::<1>(#name)?);
-        self.companion("offsets", "Where each row begins, and where the last one ends,", tensor(1, Kind::Int), take)
-    }
-
     fn image(&self) -> Result<Part> {
-        let (name, ident, options) = (self.name(), self.ident, self.options);
-        options.only(&["shape", "padded", "mask", "dtype", "mean", "std"], "an image")?;
-        let (lengths, any_size) = match &options.size {
-            Some(Size::Shape(lengths)) => (lengths, false),
-            Some(Size::Padded(lengths)) => (lengths, true),
-            _ => {
-                return Err(self
-                    .wrong("an image needs `shape = [3, height, width]`, or `padded = [..]` for images of any size"));
-            }
-        };
-        let mut field = quote!(::burn_pinned::Field::image(#name, [#(#lengths),*]));
-        let normal = options.normal()?;
-        let default = normal.map(|_| Dtype { name: "f32".into(), kind: Kind::Float });
-        let dtype = options.dtype.as_ref().or(default.as_ref());
-        if let Some(dtype) = dtype {
-            let variant = dtype.variant();
-            field.extend(quote!(.with_dtype(::burn_pinned::derived::DType::#variant)));
-        }
+        let (Self { name, ident, options, .. }, span) = (self, self.span());
+        let size = self.size(&["shape", "padded"], &OF_NUMBERS, &["mask"], "an image")?;
+        let (dims, normal) = (size.dims(), options.normal()?);
+        let dtype = options.dtype.as_ref().map(|dtype| &*dtype.name).or(normal.map(|_| "f32")).unwrap_or("u8");
+        let (variant, kind) = (format_ident!("{}", dtype.to_uppercase()), Number::named(dtype).kind);
+        let mut field = quote!(
+            ::burn_pinned::Field::image(#name, [#(#dims),*]).with_dtype(::burn_pinned::derived::DType::#variant)
+        );
         if let Some((mean, std)) = normal {
             field.extend(quote!(.normalize(#mean, #std)));
         }
-        if any_size {
+        if matches!(size, Size::Padded(_)) {
             field.extend(quote!(.any_size()));
-        } else if options.mask {
-            return Err(self.wrong("images of one `shape` have no padding to mask"));
         }
-        let kind = dtype.map_or(Kind::Int, |dtype| dtype.kind);
-        let out = self.out(tensor(4, kind), take(&name, 4, kind));
-        self.padded(field, quote_spanned!(self.span()=> row.image(#name, &self.#ident)?;), out, 3)
-    }
-
-    fn numbers_mask(&self) -> Result<Part> {
-        let (name, ident, options) = (self.name(), self.ident, self.options);
-        options.only(&["shape", "padded", "fill", "mask", "dtype"], "a mask")?;
-        let dtype = options.dtype.as_ref();
-        let number = dtype.map_or_else(|| of_name("u8", Kind::Int), |dtype| of_name(&dtype.name, dtype.kind));
-        let (ty, kind) = (&number.ty, number.kind);
-        let write = quote_spanned!(self.span()=> row.mask(#name, &self.#ident)?;);
-        let out = |lengths: &[Expr]| {
-            let rank = lengths.len() + 1;
-            // Numbers of classes have the dtype that losses and metrics take, unless another is asked for.
-            let take = if dtype.is_some() { take(&name, rank, kind) } else { quote!(batch.take_int::<#rank>(#name)?) };
-            self.out(tensor(rank, kind), take)
-        };
-        match &options.size {
-            Some(Size::Padded(lengths)) => {
-                let fill = self.fill(ty);
-                let field = quote!(::burn_pinned::Field::padded_2d::<#ty>(#name, [#(#lengths),*], #fill));
-                self.padded(field, write, out(lengths), 3)
-            }
-            Some(Size::Shape(lengths)) if !options.mask && options.fill.is_none() => {
-                let dtype = quote!(<#ty as ::burn_pinned::derived::Element>::dtype());
-                let field = quote!(::burn_pinned::Field::new(#name, #dtype, [#(#lengths),*]));
-                Ok(Part { fields: vec![field], write, outs: vec![out(lengths)] })
-            }
-            _ => Err(self
-                .wrong("a mask needs `shape = [height, width]`, or `padded = [..]`, which may have `fill` and `mask`")),
-        }
+        let out = self.out(tensor(4, kind), quote!(batch.take::<4, #kind>(#name)?));
+        self.part(field, quote_spanned!(span=> row.image(#name, &self.#ident)?;), size, out, 3)
     }
 
     fn boxes(&self) -> Result<Part> {
-        let (name, ident, options) = (self.name(), self.ident, self.options);
-        options.only(&["padded", "jagged", "mask", "format"], "a field of boxes")?;
-        let labels = format!("{name}_labels");
-        let (of_boxes, of_labels, rank) = match &options.size {
-            Some(Size::Padded(most)) if most.len() == 1 => {
-                let most = &most[0];
-                (
-                    quote!(::burn_pinned::Field::padded::<f32>(#name, [#most, 4], 0.0)),
-                    quote!(::burn_pinned::Field::padded::<i32>(#labels, [#most], -1)),
-                    3,
-                )
-            }
-            Some(Size::Jagged(most)) if most.len() == 1 && !options.mask => {
-                let most = &most[0];
-                (
-                    quote!(::burn_pinned::Field::jagged::<f32>(#name, [#most, 4])),
-                    quote!(::burn_pinned::Field::jagged::<i32>(#labels, [#most])),
-                    2,
-                )
-            }
-            _ => {
-                return Err(self.wrong(
-                    "boxes need the most that a sample has: `padded = [100]`, or `jagged = [100]` without a mask",
-                ));
-            }
+        let (Self { name, ident, options, .. }, span) = (self, self.span());
+        let size = self.size(&["padded", "jagged"], &["format"], &["mask"], "a field of boxes")?;
+        let [most] = size.dims() else {
+            return Err(
+                self.wrong("boxes have one number for their size, the most that a sample has: `padded = [100]`")
+            );
         };
+        let of =
+            |dims: Vec<Expr>| if matches!(size, Size::Padded(_)) { Size::Padded(dims) } else { Size::Jagged(dims) };
+        let (boxes, only) = (of(vec![most.clone(), parse_quote!(4)]), of(vec![most.clone()]));
+        let labels = format!("{name}_labels");
         let values = match &options.format {
             None => quote!(self.#ident.xyxy().as_flattened()),
             Some(format) => quote!(&self.#ident.values(::burn_pinned::derived::BoxFormat::#format)),
         };
-        let write = quote_spanned!(self.span()=>
-            row.write(#name, #values)?;
-            row.write(#labels, self.#ident.labels())?;
-        );
-        let out = self.out(tensor(rank, Kind::Float), take(&name, rank, Kind::Float));
-        let mut part = self.padded(of_boxes, write, out, 2)?;
-        part.fields.push(of_labels);
-        let rank = rank - 1;
-        let take = |name: &str| quote!(batch.take_int::<#rank>(#name)?);
-        part.outs.push(self.companion("labels", "The labels", tensor(rank, Kind::Int), take));
-        if matches!(options.size, Some(Size::Jagged(_))) {
-            part.outs.push(self.offsets());
-        }
+        let write = quote_spanned!(span=> row.write(#name, #values)?; row.write(#labels, self.#ident.labels())?;);
+        let mut part = self.rows(&Number::named("f32"), &boxes, write)?;
+        part.fields.push(field(&labels, &Number::named("i32"), &only, quote!(-1), quote!(padded)));
+        part.outs.push(self.beside("labels", "The labels", only.rank(), Kind::Int));
         Ok(part)
     }
 
     /// How the tensor of a field is taken, and what is made of it on the device.
     fn taken(&self, number: &Number, rank: usize) -> Result<Out> {
-        let (name, kind) = (self.name(), number.kind);
-        let plain = take(&name, rank, kind);
-        let float = |dtype: &str| {
-            let dtype = Dtype { name: dtype.into(), kind: Kind::Float }.of_kind();
-            quote!(.cast(#dtype))
+        let (name, own, dtype) = (&self.name, number.kind, self.options.dtype.as_ref());
+        let plain = quote!(batch.take::<#rank, #own>(#name)?);
+        let cast = |tensor: TokenStream, from: &str, to: &str| match from == to {
+            true => tensor,
+            false => {
+                let to = dtype_of(to);
+                quote!(#tensor.cast(#to))
+            }
         };
-        let dtype = self.options.dtype.as_ref();
-        if let Some((mean, std)) = self.options.normal()? {
-            if kind == Kind::Bool || dtype.is_some_and(|dtype| dtype.kind != Kind::Float) {
-                return Err(Error::new_spanned(
-                    mean,
-                    "numbers are normalized, to floats: `dtype` is `f16`, `bf16`, `f32` or `f64`",
-                ));
+        let (kind, take) = match (self.options.normal()?, dtype) {
+            (Some((mean, _)), dtype) if own == Kind::Bool || dtype.is_some_and(|dtype| dtype.kind != Kind::Float) => {
+                let problem = "numbers are normalized, to floats: `dtype` is `f16`, `bf16`, `f32` or `f64`";
+                return Err(Error::new_spanned(mean, problem));
             }
-            let to_f32 = if number.name == "f32" { quote!() } else { float("f32") };
-            let (mean, std, scale) = (channels(mean), channels(std), number.name == "u8");
-            let normal = quote!(::burn_pinned::derived::normalize(#plain #to_f32, #mean, #std, #scale)?);
-            let cast = dtype.filter(|dtype| dtype.name != "f32").map(|dtype| float(&dtype.name));
-            return Ok(self.out(tensor(rank, Kind::Float), quote!(#normal #cast)));
-        }
-        Ok(match dtype {
-            None if kind == Kind::Int => self.out(tensor(rank, kind), quote!(batch.take_int::<#rank>(#name)?)),
-            None => self.out(tensor(rank, kind), plain),
-            Some(dtype) if dtype.name == number.name => self.out(tensor(rank, kind), plain),
-            Some(dtype) => {
-                let cast = dtype.of_kind();
-                self.out(tensor(rank, dtype.kind), quote!(#plain.cast(#cast)))
+            (Some((mean, std)), dtype) => {
+                let (floats, is_bytes) = (cast(plain, &number.name, "f32"), number.name == "u8");
+                let (mean, std) = (numbers_of(mean), numbers_of(std));
+                let normal = quote!(::burn_pinned::derived::normalize(#floats, #mean, #std, #is_bytes)?);
+                (Kind::Float, cast(normal, "f32", dtype.map_or("f32", |dtype| &dtype.name)))
             }
-        })
+            (None, Some(dtype)) => (dtype.kind, cast(plain, &number.name, &dtype.name)),
+            (None, None) => (own, take(name, rank, own)),
+        };
+        Ok(self.out(tensor(rank, kind), take))
     }
 
     fn fill(&self, ty: &Type) -> TokenStream {
@@ -384,7 +299,7 @@ impl Made<'_> {
         }
     }
 
-    fn span(&self) -> proc_macro2::Span {
+    fn span(&self) -> Span {
         self.field.ty.span()
     }
 
@@ -393,25 +308,34 @@ impl Made<'_> {
     }
 }
 
-fn of_name(name: &str, kind: Kind) -> Number {
-    let ident = format_ident!("{name}");
-    // The halves have no names without a path.
-    let ty = if name.ends_with("f16") { parse_quote!(::burn_pinned::derived::#ident) } else { parse_quote!(#ident) };
-    Number { ty, name: name.into(), kind }
+/// The field of the layout. `padded` is the method for rows that vary.
+fn field(name: &str, number: &Number, size: &Size, fill: TokenStream, padded: TokenStream) -> TokenStream {
+    let (ty, dims) = (&number.ty, size.dims());
+    match size {
+        Size::Shape(_) => {
+            quote!(::burn_pinned::Field::new(#name, <#ty as ::burn_pinned::derived::Element>::dtype(), [#(#dims),*]))
+        }
+        Size::Padded(_) => quote!(::burn_pinned::Field::#padded::<#ty>(#name, [#(#dims),*], #fill)),
+        Size::Jagged(_) => quote!(::burn_pinned::Field::jagged::<#ty>(#name, [#(#dims),*])),
+    }
 }
 
 fn tensor(rank: usize, kind: Kind) -> TokenStream {
     quote!(::burn_pinned::derived::Tensor<#rank, #kind>)
 }
 
+/// Takes a tensor. Integers get the dtype that losses and metrics need.
 fn take(name: &str, rank: usize, kind: Kind) -> TokenStream {
-    quote!(batch.take::<#rank, #kind>(#name)?)
+    match kind {
+        Kind::Int => quote!(batch.take_int::<#rank>(#name)?),
+        kind => quote!(batch.take::<#rank, #kind>(#name)?),
+    }
 }
 
 /// A slice of all numbers of nested arrays.
 fn flat(values: TokenStream, depth: usize) -> TokenStream {
     match depth {
         0 => quote!(&#values),
-        depth => std::iter::repeat_n(quote!(.as_flattened()), depth).fold(values, |all, flat| quote!(#all #flat)),
+        depth => (0..depth).fold(values, |values, _| quote!(#values.as_flattened())),
     }
 }

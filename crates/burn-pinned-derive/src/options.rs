@@ -14,22 +14,6 @@ pub(crate) struct Dtype {
     pub(crate) kind: Kind,
 }
 
-impl Dtype {
-    /// The name of its variant in Burn's enums: `F16` or `I64`.
-    pub(crate) fn variant(&self) -> Ident {
-        format_ident!("{}", self.name.to_uppercase())
-    }
-
-    /// The value that a tensor is cast to.
-    pub(crate) fn of_kind(&self) -> TokenStream {
-        let variant = self.variant();
-        match self.kind {
-            Kind::Float => quote!(::burn_pinned::derived::FloatDType::#variant),
-            _ => quote!(::burn_pinned::derived::IntDType::#variant),
-        }
-    }
-}
-
 /// How long rows are.
 pub(crate) enum Size {
     /// All rows have this shape.
@@ -38,6 +22,18 @@ pub(crate) enum Size {
     Padded(Vec<Expr>),
     /// Rows vary up to this shape, and lie end to end.
     Jagged(Vec<Expr>),
+}
+
+impl Size {
+    pub(crate) fn dims(&self) -> &[Expr] {
+        let (Self::Shape(dims) | Self::Padded(dims) | Self::Jagged(dims)) = self;
+        dims
+    }
+
+    /// The rank of the batch's tensor. Rows that lie end to end have no dimension of their own.
+    pub(crate) fn rank(&self) -> usize {
+        self.dims().len() + usize::from(!matches!(self, Self::Jagged(_)))
+    }
 }
 
 #[derive(Default)]
@@ -146,11 +142,19 @@ fn dtype(input: ParseStream<'_>) -> Result<Dtype> {
     }
 }
 
+/// The value that a tensor is cast to.
+pub(crate) fn dtype_of(name: &str) -> TokenStream {
+    let variant = format_ident!("{}", name.to_uppercase());
+    match kind(name) {
+        Some(Kind::Float) => quote!(::burn_pinned::derived::FloatDType::#variant),
+        _ => quote!(::burn_pinned::derived::IntDType::#variant),
+    }
+}
+
 /// Numbers by channel, also where one number is given for all.
-pub(crate) fn channels(numbers: &Expr) -> TokenStream {
+pub(crate) fn numbers_of(numbers: &Expr) -> TokenStream {
     match numbers {
-        Expr::Array(_) => quote!(&#numbers),
         Expr::Lit(_) | Expr::Unary(_) => quote!(&[#numbers]),
-        _ => quote!(::burn_pinned::derived::Channels::channels(&#numbers)),
+        _ => quote!(&#numbers),
     }
 }

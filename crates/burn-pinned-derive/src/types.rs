@@ -1,8 +1,11 @@
 //! What a type is, by its name. A derive sees names alone, so aliases are unknown types.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
-use syn::{Data, DeriveInput, Error, Expr, Fields, FieldsNamed, GenericArgument, Ident, PathArguments, Result, Type};
+use quote::{ToTokens, format_ident, quote};
+use syn::{
+    Data, DeriveInput, Error, Expr, Fields, FieldsNamed, GenericArgument, Ident, PathArguments, Result, Type,
+    parse_quote,
+};
 
 /// The kind of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,6 +45,17 @@ pub(crate) struct Number {
     pub(crate) kind: Kind,
 }
 
+impl Number {
+    /// The number of a name that is one of a dtype.
+    pub(crate) fn named(name: &str) -> Self {
+        let ident = format_ident!("{name}");
+        // The halves have no names without a path.
+        let ty =
+            if name.ends_with("f16") { parse_quote!(::burn_pinned::derived::#ident) } else { parse_quote!(#ident) };
+        Self { ty, name: name.into(), kind: kind(name).unwrap_or(Kind::Int) }
+    }
+}
+
 /// What a field holds.
 pub(crate) enum Value {
     Number(Number),
@@ -74,6 +88,14 @@ impl Value {
             Type::Group(group) => Self::of(&group.elem),
             Type::Paren(paren) => Self::of(&paren.elem),
             _ => Self::named(ty),
+        }
+    }
+
+    /// Whether it is a text, which may be lacking.
+    pub(crate) fn is_text(&self) -> bool {
+        match self {
+            Self::Maybe(inner) => inner.is_text(),
+            value => matches!(value, Self::Text),
         }
     }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    memory::{HeapAlloc, HostAlloc, HostBlock, layout::Field},
+    memory::{Field, HeapAlloc, HostAlloc, HostBlock},
     vocabulary::MemoryKind,
 };
 use burn::tensor::DType;

@@ -13,7 +13,7 @@ const KNOWN_SHARE: f64 = 0.5;
 /// `Display` prints it as a table, [`verdict`](Self::verdict) says what to change, and `serde` stores it.
 ///
 /// ```
-/// # use burn::{data::{dataloader::DataLoader, dataset::InMemDataset}, prelude::*, tensor::DType};
+/// # use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType};
 /// # use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
 /// # struct Squares;
 /// # impl Collate<f32> for Squares {

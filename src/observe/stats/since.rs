@@ -12,7 +12,7 @@ impl Stats {
     /// snapshot.
     ///
     /// ```
-    /// # use burn::{data::{dataloader::DataLoader, dataset::InMemDataset}, prelude::*, tensor::DType};
+    /// # use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType};
     /// # use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
     /// # struct Squares;
     /// # impl Collate<f32> for Squares {

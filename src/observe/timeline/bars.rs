@@ -15,7 +15,7 @@ use std::{
 /// [`PinnedDataLoader::record`](crate::PinnedDataLoader::record).
 ///
 /// ```
-/// # use burn::{data::{dataloader::DataLoader, dataset::InMemDataset}, prelude::*, tensor::DType};
+/// # use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType};
 /// # use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut};
 /// # struct Squares;
 /// # impl Collate<f32> for Squares {

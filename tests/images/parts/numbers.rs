@@ -2,7 +2,7 @@
 
 use super::{png, rng};
 use burn::{
-    data::{dataloader::DataLoader, dataset::InMemDataset},
+    data::dataset::InMemDataset,
     tensor::{DType, Device, Element, Float, Int},
 };
 use burn_pinned::{Augment, BoxError, Field, PinnedDataLoaderBuilder, collate, vision::*};

@@ -2,10 +2,7 @@
 //! images. Whoever changes one of them writes so into CHANGELOG.md.
 
 use burn::{
-    data::{
-        dataloader::DataLoader,
-        dataset::{Dataset, DatasetError},
-    },
+    data::dataset::{Dataset, DatasetError},
     tensor::{DType, Device, Int, Tensor},
 };
 use burn_pinned::{

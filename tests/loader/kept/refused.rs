@@ -3,7 +3,7 @@
 use super::{Builder, bad, bare, builder};
 use crate::common::{Mischief, Numbers, device};
 use burn::{
-    data::dataloader::{DataLoader, batcher::Batcher},
+    data::dataloader::batcher::Batcher,
     tensor::{DType, Device, Int, Tensor},
 };
 use burn_pinned::{

@@ -2,7 +2,6 @@
 
 use super::{Builder, jitter, shown};
 use crate::common::{Numbers, builder, numbers};
-use burn::data::dataloader::DataLoader;
 use burn_pinned::LoaderState;
 use std::{
     io::{BufRead, BufReader, Write},

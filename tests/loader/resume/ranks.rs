@@ -2,7 +2,6 @@
 
 use super::{Builder, LEN, jitter, orders, saved, shown};
 use crate::common::{Mischief, Numbers, Shown, builder, numbers};
-use burn::data::dataloader::DataLoader;
 use burn_pinned::{BadSamples, Distributed, Error, PinnedDataLoader, fault::Quota};
 use std::sync::Arc;
 

@@ -2,7 +2,6 @@
 
 use super::saved;
 use crate::common::{Numbers, builder};
-use burn::data::dataloader::DataLoader;
 use burn_pinned::Error;
 
 #[test]

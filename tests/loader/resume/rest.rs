@@ -2,10 +2,7 @@
 
 use super::{Builder, LEN, jitter, orders, saved, shown};
 use crate::common::{Mischief, Numbers, Shown, builder, numbers};
-use burn::{
-    data::dataloader::DataLoader,
-    tensor::{DType, Device},
-};
+use burn::tensor::{DType, Device};
 use burn_pinned::{
     BadSamples, BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut,
     fault::Quota,

@@ -25,6 +25,7 @@ fn numbers() -> Gather<i32> {
     let of_all = OfAll {
         lengths: Lengths::new(&fields, len),
         fields,
+        columns: (Vec::new(), Vec::new()),
         finish: Arc::new(finish),
         fates: Fates::default(),
         len,
