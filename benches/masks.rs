@@ -13,10 +13,7 @@
 mod photos;
 
 use burn::{
-    data::{
-        dataloader::DataLoader,
-        dataset::{Dataset, DatasetError},
-    },
+    data::dataset::{Dataset, DatasetError},
     prelude::*,
     tensor::DType,
 };

@@ -2,7 +2,7 @@
 
 use crate::{exif::exif, hostile_files::png_chunk, vision::golden::photo};
 use burn::{
-    data::{dataloader::DataLoader, dataset::InMemDataset},
+    data::dataset::InMemDataset,
     tensor::{DType, Device, Element, Float, Int},
 };
 use burn_pinned::{

@@ -3,7 +3,7 @@
 use super::{png, red, rng};
 use crate::vision::{golden::photo, lazy::jpeg};
 use burn::{
-    data::{dataloader::DataLoader, dataset::InMemDataset},
+    data::dataset::InMemDataset,
     tensor::{DType, Device},
 };
 use burn_pinned::{Augment, BoxError, Field, PinnedDataLoaderBuilder, collate, vision::*};
