@@ -115,7 +115,7 @@ pub use batch::{Collate, RawBatch, RowMut, Sample, SampleCollate, collate};
 #[cfg(feature = "derive")]
 pub use burn_pinned_derive::MapTensors;
 /// Makes a batch of a struct of plain fields: its layout, how a sample is written, the struct of the batch, and how that is
-/// made. It implements the trait [`Sample`], and makes a struct of the same fields, named after the sample with `Batch`
+/// made. It implements the trait [`Sample`](trait@Sample), and makes a struct of the same fields, named after the sample with `Batch`
 /// behind it.
 ///
 /// ```
@@ -130,7 +130,7 @@ pub use burn_pinned_derive::MapTensors;
 ///     picture: Vec<u8>, // Tensor<4>: bytes cross the link, and the device makes (byte / 255 - mean) / std
 ///     words: [[f32; 4]; 2], // Tensor<3>
 ///     #[sample(fill = -1)]
-///     stars: Option<u8>, // Tensor<1, Int>
+///     stars: Option<i8>, // Tensor<1, Int>
 ///     text: String, // Vec<String>
 ///     #[sample(column)]
 ///     path: std::path::PathBuf, // Vec<PathBuf>
@@ -181,16 +181,17 @@ pub use burn_pinned_derive::MapTensors;
 /// | `with = module` | the functions of a module: see below |
 ///
 /// The derive sees names of types, and no more: an alias needs `column`, `skip` or `with`. `#[sample(batch = Name)]` at the struct
-/// names the batch. The batch implements [`MapTensors`], `Clone` and `Debug`.
+/// names the batch. The batch implements [`MapTensors`](trait@MapTensors), `Clone` and `Debug`.
 ///
 /// A module of your own makes a field of any type. It has the type of the batch's field, and three functions:
 ///
 /// ```
-/// use burn::{prelude::*, tensor::DType};
-/// use burn_pinned::{BoxError, Field, RawBatch, RowMut, Sample};
+/// use burn_pinned::Sample;
 ///
 /// mod angle {
-///     # use super::*;
+///     use burn::{prelude::*, tensor::DType};
+///     use burn_pinned::{BoxError, Field, RawBatch, RowMut};
+///
 ///     pub type Batch = Tensor<2>;
 ///     pub fn field(name: &'static str) -> Field {
 ///         Field::new(name, DType::F32, [2])

@@ -5,7 +5,7 @@ use crate::{fault::BoxError, memory::Field};
 use std::{fmt, marker::PhantomData};
 
 /// A sample that has a layout of its own. With the feature `derive`, a struct of plain fields gets all of it by
-/// `#[derive(Sample)]`: see [the derive](derive@crate::Sample).
+/// `#[derive(Sample)]`.
 ///
 /// A collate written by hand may call these three parts, and add to them:
 ///
