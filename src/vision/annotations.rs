@@ -48,7 +48,8 @@ impl<L: FromAnnotation, D: Dataset<ImageDatasetItem>> Dataset<(Image, L)> for An
 /// What an annotation of Burn's becomes.
 #[diagnostic::on_unimplemented(
     message = "no annotation becomes `{Self}`",
-    label = "this must be `usize`, `Vec<usize>`, `Mask` or `Boxes`"
+    label = "this must be `usize`, `Vec<usize>`, `Mask` or `Boxes`",
+    note = "give the collate the type of such a sample, as `(Image, Mask)`, or implement `FromAnnotation` for `{Self}`"
 )]
 pub trait FromAnnotation: Sized {
     /// Takes the annotation of an image of this width and height.
