@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """All that two GPUs have to show of training one model, in one call. It needs no Rust: the programs were built before.
 
-    cargo build --release --features cuda,turbo --example data_parallel --example image_classification
+    cargo build --release --features cuda,turbo --example data_parallel --example image_bench
     cargo test --release --features cuda,turbo --test gpu --no-run    # prints the path of the tests
     python3 benches/two_gpus.py --out two_gpus.jsonl --tests target/release/deps/gpu-HASH target/release/examples
 
@@ -209,7 +209,7 @@ def speed(runs):
 
 def burns(runs, strategy, ways):
     """Starts Burn's strategy again and again. The pictures are drawn once."""
-    program, classes = runs.args.image_classification, ["--per-class", "300", "--epochs", "1"]
+    program, classes = runs.args.image_bench, ["--per-class", "300", "--epochs", "1"]
     with tempfile.TemporaryDirectory() as drawn, tempfile.TemporaryDirectory() as warm:
         runs.run([program, *classes], 150, folder=drawn, part=strategy, way="one GPU draws")
         images = glob.glob(os.path.join(drawn, "burn-pinned-shapes-*"))
@@ -248,8 +248,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=1e9, help="of the whole call")
     parser.add_argument("--stacks", help="a folder for the stacks of runs that stand still")
     args = parser.parse_args()
-    args.data_parallel, args.image_classification = (
-        os.path.abspath(os.path.join(args.programs, name)) for name in ["data_parallel", "image_classification"]
+    args.data_parallel, args.image_bench = (
+        os.path.abspath(os.path.join(args.programs, name)) for name in ["data_parallel", "image_bench"]
     )
     runs = Runs(args)
     ways = args.ways.split(",") if args.ways else None

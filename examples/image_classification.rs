@@ -1,320 +1,150 @@
-//! Trains a small network on a folder of images, or on shards, through Burn's `SupervisedTraining`. If a batch fails, it says
-//! why, and its exit code is 1.
+//! Burn's learner on image files: a small network learns which shape is in a picture. A batch that fails ends the program.
 //!
 //!     cargo run --release --example image_classification
 //!     cargo run --release --example image_classification -- --data DIR   # DIR/cat/1.jpg, DIR/dog/2.png, ..
-//!     cargo run --release --features parquet --example image_classification -- --data train.parquet  # as the hub has it
-//!     cargo run --release --features data --example image_classification -- --data 'train-*.tar' --valid valid.tar  # or an MDS folder
-//!     cargo run --release --example image_classification -- --augment trivial  # other random changes
-//!     cargo run --release --example image_classification -- --timeline timeline.svg  # a picture of a dozen batches
-//!     cargo run --release --features metrics --example image_classification  # the loader in Burn's dashboard too
-//!     cargo run --release --example image_classification -- --keep  # read once, and kept on the device
-//!     cargo run --release --example image_classification -- --loader burn  # Burn's own loader on the same data
-//!     cargo run --release --example image_classification -- --checkpoint-epoch 2  # go on after epoch 2 of the last run
-//!     cargo run --release --features turbo --example image_classification  # JPEGs by libjpeg-turbo
-//!     cargo run --release --features cuda --example image_classification  # on an NVIDIA GPU, which decodes JPEGs too
-//!     cargo run --release --features cuda --example image_classification -- --devices 2  # on two of them
+//!     cargo run --release --example image_classification -- --checkpoint-epoch 2   # goes on after epoch 2 of the last run
+//!     cargo run --release --features cuda --example image_classification   # on an NVIDIA GPU, which decodes JPEGs too
 
-#[path = "images/args.rs"]
-mod args;
-#[path = "images/around.rs"]
-mod around;
-#[path = "images/augment.rs"]
-mod augment;
-#[path = "images/bad.rs"]
-mod bad;
-#[path = "images/burns_way.rs"]
-mod burns_way;
-#[path = "images/checkpoint.rs"]
-mod checkpoint;
-#[path = "images/collate.rs"]
-mod collate;
-#[path = "images/data.rs"]
-mod data;
-#[path = "images/devices.rs"]
-mod devices;
-#[path = "images/kept.rs"]
-mod kept;
-#[path = "images/log.rs"]
-mod log;
-#[path = "images/model.rs"]
-mod model;
-#[path = "images/picture.rs"]
-mod picture;
-#[path = "images/progress.rs"]
-mod progress;
-#[path = "images/shapes.rs"]
-mod shapes;
-#[cfg(feature = "data")]
-#[path = "images/shards.rs"]
-mod shards;
-#[path = "images/square.rs"]
-mod square;
-
-use args::{Args, Which};
-use around::Flushers;
-use augment::training;
-use bad::{Bad, Named};
-use burn::{
-    data::{
-        dataloader::{DataLoader, DataLoaderBuilder},
-        dataset::Dataset,
-    },
-    lr_scheduler::cosine::CosineAnnealingLrSchedulerConfig,
-    optim::AdamConfig,
-    prelude::*,
-    train::{
-        Learner, LearnerSummary, LearningResult, SupervisedTraining,
-        metric::{AccuracyMetric, LossMetric},
-    },
+use burn::nn::conv::{Conv2d, Conv2dConfig};
+use burn::nn::{BatchNorm, BatchNormConfig, Linear, LinearConfig, PaddingConfig2d, loss::CrossEntropyLossConfig};
+use burn::train::metric::{AccuracyMetric, LossMetric};
+use burn::train::{
+    ClassificationOutput, InferenceStep, Learner, LearnerSummary, SupervisedTraining, TrainOutput, TrainStep,
 };
-use burn_pinned::{BoxError, PinnedDataLoader, PinnedDataLoaderBuilder, Stats, observe::Timeline};
-use burns_way::Decoded;
+use burn::{optim::AdamConfig, prelude::*, tensor::DType, tensor::activation::relu};
+use burn_pinned::{BoxError, Field, KeyedRng, PinnedDataLoaderBuilder, collate, vision::*};
 use clap::Parser;
-use collate::{ImageBatch, ImageCollate, Sample};
-use data::Data;
-use devices::Strategy;
-use kept::KeptCollate;
-use log::Warnings;
-use model::Model;
-use progress::{Clock, PlainProgress, Timed, with_causes};
-use square::CentreSquare;
-use std::{
-    fs,
-    io::IsTerminal,
-    process::ExitCode,
-    sync::Arc,
-    thread::available_parallelism,
-    time::{Duration, Instant},
-};
+use image::{Rgb, RgbImage};
+use rand::RngExt;
+use std::{fs, path::Path, path::PathBuf, sync::Arc, sync::OnceLock};
 
-fn threads() -> usize {
-    available_parallelism().map_or(1, usize::from)
+#[derive(Parser)]
+struct Args {
+    /// A folder with a folder of images for each class. Without it, shapes are drawn
+    #[arg(long)]
+    data: Option<PathBuf>,
+    #[arg(long, default_value_t = 10)]
+    epochs: usize,
+    #[arg(long, default_value_t = 500)]
+    per_class: usize,
+    #[arg(long, default_value_t = 32)]
+    side: u32,
+    /// Goes on after this epoch of the last run, which had the same options
+    #[arg(long)]
+    checkpoint_epoch: Option<usize>,
 }
 
-type Loader = Arc<dyn DataLoader<ImageBatch>>;
-
-/// A loader with its clock, and its own statistics where it has some.
-struct Fed {
-    loader: Loader,
-    clock: Arc<Clock>,
-    pinned: Option<Arc<PinnedDataLoader<ImageBatch>>>,
-    bad: Named,
+/// Draws a folder of PNGs and JPEGs for each shape.
+fn draw(root: &Path, per_class: usize) -> Result<PathBuf, BoxError> {
+    for (class, shape) in ["cross", "disc", "ring", "square"].into_iter().enumerate() {
+        fs::create_dir_all(root.join(shape))?;
+        for n in 0..per_class {
+            let mut rng = KeyedRng::for_order(class as u64, n);
+            let (ground, ink) = ([0; 3].map(|_| rng.random_range(0..110)), [0; 3].map(|_| rng.random_range(140..=255)));
+            let [x, y, r] = [18.0..30.0, 18.0..30.0, 9.0..16.0f32].map(|range| rng.random_range(range));
+            let picture = RgbImage::from_fn(48, 48, |at_x, at_y| {
+                let (x, y) = ((at_x as f32 - x) / r, (at_y as f32 - y) / r);
+                let (square, circle) = (x.abs().max(y.abs()), x.hypot(y));
+                let inside = match shape {
+                    "cross" => square <= 1.0 && x.abs().min(y.abs()) <= 0.3,
+                    "disc" => circle <= 1.0,
+                    "ring" => circle <= 1.0 && circle > 0.6,
+                    _ => square <= 0.8,
+                };
+                Rgb(if inside { ink } else { ground })
+            });
+            picture.save(root.join(shape).join(format!("{n}.{}", ["png", "jpg"][n % 2])))?;
+        }
+    }
+    Ok(root.into())
 }
 
-impl Args {
-    fn loader(&self, images: Arc<dyn Dataset<Sample>>, train: bool, device: &Device) -> Result<Fed, BoxError> {
-        let (side, decoder) = (self.side, self.decoder);
-        let collate = ImageCollate { side, decoder };
-        let (mut pinned, bad) = (None, Named::default());
-        let loader: Loader = match self.loader {
-            Which::Pinned => {
-                let mut builder = match self.keep {
-                    true => PinnedDataLoaderBuilder::new(KeptCollate::new(side, decoder, train)?),
-                    false => PinnedDataLoaderBuilder::new(collate),
-                };
-                builder = builder
-                    .batch_size(self.batch_size)
-                    .prefetch(self.prefetch)
-                    .bad_samples(self.bad_samples.policy())
-                    .on_fault({
-                        let bad = bad.clone();
-                        move |error| bad.fault(error)
-                    })
-                    .set_device(device.clone());
-                if let Some(workers) = self.workers {
-                    builder = builder.num_workers(workers);
-                }
-                if train {
-                    // Burn counts epochs from 1, the loader from 0: the epoch after Burn's N is the loader's N.
-                    let epoch = self.checkpoint_epoch.unwrap_or(0);
-                    builder = builder.shuffle(self.seed).start_epoch(epoch).devices(self.devices);
-                }
-                let loader = match (self.keep, train) {
-                    (true, _) => builder.build_kept(images)?,
-                    (false, true) => builder.augment(training::<Sample>(side, self.augment)?).build(images)?,
-                    (false, false) => builder.augment(CentreSquare(side)).build(images)?,
-                };
-                pinned = Some(Arc::clone(&loader));
-                loader
-            }
-            Which::Burn => {
-                let builder = DataLoaderBuilder::new(collate)
-                    .batch_size(self.batch_size)
-                    .num_workers(self.workers.unwrap_or_else(threads))
-                    .set_device(device.clone());
-                let images = Decoded { images, side };
-                if train { builder.shuffle(self.seed).build(images) } else { builder.build(images) }
-            }
+type Batch = (Tensor<4>, Tensor<1, Int>);
+#[derive(Module, Debug)]
+struct Model {
+    convs: Vec<(Conv2d, BatchNorm)>,
+    head: Linear,
+}
+
+impl Model {
+    fn new(classes: usize, device: &Device) -> Self {
+        let conv = |width: &[usize]| {
+            let conv = Conv2dConfig::new([width[0], width[1]], [3, 3]).with_stride([2, 2]);
+            let conv = conv.with_padding(PaddingConfig2d::Explicit(1, 1, 1, 1)).init(device);
+            (conv, BatchNormConfig::new(width[1]).init(device))
         };
-        let clock = Arc::<Clock>::default();
-        let loader = Arc::new(Timed { loader, clock: Arc::clone(&clock) });
-        Ok(Fed { loader, clock, pinned, bad })
-    }
-
-    /// The images to train on, drawn first if none are named.
-    fn images(&self) -> Result<Data, BoxError> {
-        if !self.data.is_empty() {
-            return Data::open(&self.data, &self.valid, self.seed);
-        }
-        let root = std::env::temp_dir().join(format!("burn-pinned-shapes-{}-{}", self.per_class, self.seed));
-        if !root.exists() {
-            println!("drawing {} images of each shape into {}", self.per_class, root.display());
-        }
-        shapes::generate(&root, self.per_class, self.seed)?;
-        Data::open(&[root], &[], self.seed)
+        let convs = [3, 24, 48, 64].windows(2).map(conv).collect();
+        Self { convs, head: LinearConfig::new(64, classes).init(device) }
     }
 }
 
-/// The share of images that the model classifies right.
-fn accuracy(model: &Model, loader: &dyn DataLoader<ImageBatch>) -> Result<f64, BoxError> {
-    let (mut right, mut all) = (0.0, 0);
-    for batch in loader.iter() {
-        let batch = batch?;
-        all += batch.labels.dims()[0];
-        let guess = model.forward(batch.images).argmax(1).flatten::<1>(0, 1);
-        right += guess.equal(batch.labels).int().sum().into_scalar::<f64>();
+impl InferenceStep for Model {
+    type Input = Batch;
+    type Output = ClassificationOutput;
+    fn step(&self, (images, targets): Batch) -> ClassificationOutput {
+        let x = self.convs.iter().fold(images, |x, (conv, norm)| relu(norm.forward(conv.forward(x))));
+        let output = self.head.forward(x.mean_dims(&[2, 3]).flatten(1, 3));
+        let loss = CrossEntropyLossConfig::new().init(&output.device()).forward(output.clone(), targets.clone());
+        ClassificationOutput { loss, output, targets }
     }
-    Ok(right / f64::from(u32::try_from(all.max(1))?))
 }
 
-fn run(args: &Args) -> Result<(), BoxError> {
-    if args.keep && args.loader == Which::Burn {
-        return Err("--keep is for burn-pinned: leave out `--loader burn`".into());
+impl TrainStep for Model {
+    type Input = Batch;
+    type Output = ClassificationOutput;
+    fn step(&self, batch: Batch) -> TrainOutput<ClassificationOutput> {
+        let item = InferenceStep::step(self, batch);
+        TrainOutput::new(self, item.loss.backward(), item)
     }
-    // What would fail after the training fails before it.
-    if let Some(file) = &args.timeline {
-        if args.loader == Which::Burn {
-            return Err("--timeline shows what burn-pinned does: leave out `--loader burn`".into());
-        }
-        Timeline::default().save(file)?;
-    }
-    let device = Device::default();
-    device.seed(args.seed);
-    let Data { train, valid, classes } = args.images()?;
-    println!("{} training and {} validation images of {}", train.len(), valid.len(), classes.join(", "));
-    // Burn steps the rate once for all devices.
-    let batches = train.len().div_ceil(args.devices.max(1)).div_ceil(args.batch_size.max(1));
-    let (train, valid) = (args.loader(train, true, &device)?, args.loader(valid, false, &device)?);
-
-    if let (Some(_), Some(loader)) = (&args.timeline, &train.pinned) {
-        loader.record(picture::events(batches * args.devices, args.batch_size));
-    }
-    let artifacts = std::env::temp_dir().join("burn-pinned-image-classification");
-    let model = Model::new(classes.len(), &device.clone().autodiff());
-    match args.checkpoint_epoch {
-        Some(epoch) => checkpoint::check(&artifacts, epoch, args.epochs, &model)?,
-        None if artifacts.exists() => fs::remove_dir_all(&artifacts)?, // the summary would count an earlier run's epochs too
-        None => {}
-    }
-    let rate = CosineAnnealingLrSchedulerConfig::new(3e-3, args.epochs * batches).init()?;
-    let learner = Learner::new(model, AdamConfig::new().init(), rate);
-    let mut training = SupervisedTraining::new(&artifacts, Arc::clone(&train.loader), Arc::clone(&valid.loader))
-        .metrics((AccuracyMetric::new(), LossMetric::new()))
-        .num_epochs(args.epochs)
-        .with_default_checkpointers()
-        .with_application_logger(Some(Box::new(Warnings(artifacts.clone()))));
-    if let Some(epoch) = args.checkpoint_epoch {
-        training = training.checkpoint(epoch);
-    }
-    let mut flushers = None;
-    if args.devices > 1 {
-        let devices = devices::devices(args.devices);
-        if args.warm_up {
-            around::warm_up(&devices, classes.len(), args.batch_size, args.side as usize)?;
-        }
-        // The context of the strategy makes every `backward` wait for the other devices, so the rest comes before it.
-        if args.flush_every > 0 {
-            flushers = Some(Flushers::start(&devices, Duration::from_millis(args.flush_every))?);
-        }
-        if args.connect_first {
-            around::connect(&devices)?;
-        }
-        let strategy = args.strategy.on(devices);
-        training = training.with_training_strategy(strategy.into());
-    }
-    #[cfg(feature = "metrics")]
-    if let (Some(train), Some(valid)) = (&train.pinned, &valid.pinned) {
-        use burn_pinned::LoaderMetric;
-        training = training
-            .metric_train_numeric(LoaderMetric::data_wait(train))
-            .metric_valid_numeric(LoaderMetric::data_wait(valid))
-            .metric_train_numeric(LoaderMetric::sample_rate(train))
-            .metric_valid_numeric(LoaderMetric::sample_rate(valid));
-    }
-    if !std::io::stdout().is_terminal() {
-        training = training.renderer(Box::<PlainProgress>::default());
-    }
-    let started = Instant::now();
-    let LearningResult { model, renderer, error, .. } = training.launch(learner);
-    let time = started.elapsed();
-    drop(flushers);
-    drop(renderer); // the dashboard leaves the terminal
-    // Burn tells of a batch that failed only here. And in a terminal not even here.
-    if let Some(error) = error {
-        return Err(error.into());
-    }
-    if let Some(error) = [&train, &valid].into_iter().find_map(|fed| fed.clock.failed()) {
-        return Err(error.into());
-    }
-    // With `.summary()`, Burn would print this after a failure too.
-    let summary = LearnerSummary::new(&artifacts, &["Accuracy", "Loss", "Data Wait", "Sample Rate"]);
-    if let (true, Ok(summary)) = (std::io::stdout().is_terminal(), summary) {
-        println!("{summary}");
-    }
-    let accuracy = accuracy(&model, &*valid.loader)?;
-    report(args, &device, accuracy, time.as_secs_f64(), &train);
-    let bad = train.bad.count() + valid.bad.count();
-    if bad > 0 {
-        let done = if args.bad_samples == Bad::Replace { "replaced" } else { "left out" };
-        println!("  bad samples          {bad}, {done}; {} names them", artifacts.join("experiment.log").display());
-    }
-    if let (Some(file), Some(loader)) = (&args.timeline, &train.pinned) {
-        picture::save(&loader.timeline(), file, args.epochs.saturating_sub(1), batches)?;
-        println!("  timeline             {}", file.display());
-    }
-    Ok(())
 }
 
-fn report(args: &Args, device: &Device, accuracy: f64, seconds: f64, train: &Fed) {
-    let loader = if args.loader == Which::Pinned { "burn-pinned" } else { "Burn's own" };
-    // One loop takes the batches of all devices in turn, so the times of their iterators are the same time.
-    let loops = if args.strategy == Strategy::Multi { args.devices as f64 } else { 1.0 };
-    let waited = 100.0 * (loops * train.clock.wait_share()).min(1.0);
-    let stats = train.pinned.as_ref().map(|loader| loader.stats());
-    let workers = stats.as_ref().map_or_else(|| args.workers.unwrap_or_else(threads), |stats| stats.workers);
-    let devices = if args.devices > 1 { format!("{} devices", args.devices) } else { format!("{device:?}") };
-    println!("\n  loader               {loader}, {workers} workers, on {devices}");
-    println!("  decoder              {}", decoder(stats.as_ref()));
-    println!("  validation accuracy  {:.1} %", 100.0 * accuracy);
-    println!(
-        "  training             {seconds:.1} s for {} epochs, {:.0} images/s",
-        args.epochs - args.checkpoint_epoch.unwrap_or(0),
-        args.devices as f64 * train.clock.items_per_s()
+fn main() -> Result<(), BoxError> {
+    let Args { data, epochs, per_class, side, checkpoint_epoch } = Args::parse();
+    let drawn = tempfile::tempdir()?;
+    let (train, valid) = ImageFolder::open(data.map_or_else(|| draw(drawn.path(), per_class), Ok)?)?.split(0.2, 42);
+    let classes = train.classes().to_vec();
+    println!("{} pictures of {}, and {} to guess", train.labels().len(), classes.join(", "), valid.labels().len());
+    let pixels = Field::image("image", [3, side as usize, side as usize]).with_dtype(DType::F32);
+    let pictures = collate(
+        [pixels.normalize([0.5; 3], [0.5; 3]), Field::new("label", DType::I32, [])],
+        |(image, label): &(Image, usize), row| {
+            row.image("image", image)?;
+            Ok(row.put("label", i32::try_from(*label)?)?)
+        },
+        |mut batch| Ok((batch.take::<4, Float>("image")?, batch.take_int::<1>("label")?)),
     );
-    println!("  the step waited      {waited:.1} % of its time for data");
-    if let Some(stats) = stats {
-        let kind = stats.memory.map_or_else(|| "no".into(), |kind| kind.to_string());
-        println!("  slot memory          {:.2} MB of {kind} memory at peak", stats.host_bytes_peak as f64 / 1e6);
-        println!("  verdict              {}", stats.verdict());
+    Device::default().seed(42);
+    let start = checkpoint_epoch.unwrap_or(0);
+    let first = Arc::<OnceLock<String>>::default(); // error: Burn's dashboard takes it out of the learner's result
+    let builder = || {
+        let first = Arc::clone(&first);
+        let builder = PinnedDataLoaderBuilder::new(pictures.clone()).batch_size(64);
+        builder.on_fault(move |error| drop(first.set(error.to_string())))
+    };
+    let changes = (RandomResizedCrop::new(side)?.scale(0.6, 1.0)?, RandomHorizontalFlip::default());
+    let train = builder().shuffle(42).start_epoch(start).augment(changes).build(train)?;
+    let valid = builder().augment((Resize::shorter_side(side)?, CenterCrop::new(side)?)).build(valid)?;
+    let folder = std::env::temp_dir().join("burn-pinned-image-classification");
+    if start == 0 {
+        _ = fs::remove_dir_all(&folder); // the last run, whose epochs would be in the summary
+    } else if start >= epochs || !folder.join(format!("checkpoint/model-{start}.bpk")).is_file() {
+        return Err(format!("no epoch to go on from: {start} of {epochs}, in {}", folder.display()).into());
     }
-}
-
-/// What decodes JPEGs. Burn's own loader has no statistics.
-fn decoder(stats: Option<&Stats>) -> String {
-    let host = if cfg!(feature = "turbo") { "libjpeg-turbo" } else { "zune-jpeg" };
-    match stats.is_some_and(|stats| stats.stages.decode.count > 0) {
-        true => format!("the device's engines, and {host} for files that they do not take"),
-        false => host.into(),
+    let learner =
+        Learner::new(Model::new(classes.len(), &Device::default().autodiff()), AdamConfig::new().init(), 2e-3);
+    let mut training = SupervisedTraining::new(&folder, train.clone(), valid.clone())
+        .metrics((AccuracyMetric::new(), LossMetric::new()))
+        .num_epochs(epochs)
+        .with_default_checkpointers()
+        .with_application_logger(None); // its file grows by gigabytes on a GPU
+    if start > 0 {
+        training = training.checkpoint(start);
     }
-}
-
-fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{}", with_causes(&*error));
-            ExitCode::FAILURE
-        }
+    let result = training.launch(learner);
+    drop(result.renderer); // the dashboard leaves the terminal
+    if let Some(error) = first.get().cloned().or_else(|| result.error.map(|error| error.to_string())) {
+        return Err(error.into());
     }
+    println!("{}\n{}", LearnerSummary::new(&folder, &["Accuracy", "Loss"])?, train.stats().verdict());
+    Ok(())
 }

@@ -243,6 +243,9 @@ mod documents {
     struct OwnData;
     #[doc = include_str!("../docs/from-pytorch.md")]
     struct FromPytorch;
+    #[cfg(all(feature = "vision", feature = "parquet", feature = "wav"))]
+    #[doc = include_str!("../docs/recipes.md")]
+    struct Recipes;
     #[doc = include_str!("../docs/augmentation.md")]
     struct Augmentation;
     #[doc = include_str!("../docs/processes.md")]

@@ -1,7 +1,7 @@
-//! A batch that fails ends a training by Burn's learner. How a caller finds out, as the example `image_classification` does.
+//! A batch that fails ends a training by Burn's learner. How a caller finds out, as the example `image_bench` does.
 #![allow(dead_code, reason = "the example uses all of its module, this test a part")]
 
-#[path = "../../examples/images/progress.rs"]
+#[path = "../../examples/image_bench/progress.rs"]
 mod progress;
 #[path = "../common/regression.rs"]
 mod regression;

@@ -1,9 +1,9 @@
 //! A folder of images, with everything that is wrong with real ones, through the loader.
 #![allow(dead_code, reason = "the example uses all of its modules, this test a part")]
 
-#[path = "../../examples/images/shapes.rs"]
+#[path = "../../examples/image_bench/shapes.rs"]
 mod shapes;
-#[path = "../../examples/images/square.rs"]
+#[path = "../../examples/image_bench/square.rs"]
 mod square;
 
 use burn::{

@@ -1,0 +1,120 @@
+//! Sound: a small network learns which kind of tone is in a `.wav` of any length. A batch is padded to its own longest sound,
+//! and a mask says what is sound. Sounds of like lengths share a batch.
+//!
+//!     cargo run --release --features wav --example audio ['FILES']   # tar shards of `wav` and `cls`
+
+use burn::nn::pool::{AvgPool1d, AvgPool1dConfig};
+use burn::nn::{Linear, LinearConfig, conv::Conv1d, conv::Conv1dConfig, loss::CrossEntropyLossConfig};
+use burn::optim::{AdamConfig, GradientsParams};
+use burn::{data::dataset::Dataset, prelude::*, tensor::activation::relu};
+use burn_pinned::data::{Rows, Wave};
+use burn_pinned::{BoxError, KeyedRng, PinnedDataLoaderBuilder, Sample, order::LengthBucketSampler};
+use rand::RngExt;
+use std::{f32::consts::TAU, fs::File, path::Path};
+
+const RATE: u32 = 8000;
+const TONES: [&str; 4] = ["sine", "square", "saw", "noise"];
+
+/// The files of a row of the tar.
+#[derive(serde::Deserialize)]
+struct Row {
+    wav: Wave,
+    cls: usize,
+}
+
+/// A sample. In a batch, `wave` and `wave_mask` are as wide as its longest sound.
+#[derive(Sample)]
+struct Sound {
+    #[sample(padded = [16_000], mask)]
+    wave: Vec<f32>,
+    tone: usize,
+}
+
+/// A `.wav` of 16 bits: 0.1 to 0.8 seconds of a tone, of any height and loudness.
+fn draw(tone: usize, rng: &mut KeyedRng) -> Vec<u8> {
+    let (step, loud) = (rng.random_range(150.0..900.0) / RATE as f32, rng.random_range(0.2..0.9));
+    let count = rng.random_range(RATE / 10..RATE * 4 / 5);
+    let sample = |n: u32| {
+        let (turn, noise) = ((n as f32 * step).fract(), rng.random_range(-1.0..1.0));
+        let value = [(turn * TAU).sin(), if turn < 0.5 { 1.0 } else { -1.0 }, 2.0 * turn - 1.0, noise][tone];
+        (((loud * value + 0.05 * noise) * 32_000.0) as i16).to_le_bytes()
+    };
+    let samples: Vec<u8> = (0..count).flat_map(sample).collect();
+    let number = u32::to_le_bytes;
+    let start = [*b"RIFF", number(36 + 2 * count), *b"WAVE", *b"fmt ", number(16), [1, 0, 1, 0]];
+    let end = [number(RATE), number(2 * RATE), [2, 0, 16, 0], *b"data", number(2 * count)];
+    [start.concat(), end.concat(), samples].concat()
+}
+
+fn write(path: &Path) -> Result<(), BoxError> {
+    let mut tar = tar::Builder::new(File::create(path)?);
+    for n in 0..800 {
+        let wav = draw(n % 4, &mut KeyedRng::for_order(1, n));
+        for (extension, bytes) in [("wav", wav), ("cls", (n % 4).to_string().into_bytes())] {
+            let mut header = tar::Header::new_ustar();
+            header.set_size(bytes.len() as u64);
+            tar.append_data(&mut header, format!("{n:04}.{extension}"), &*bytes)?;
+        }
+    }
+    Ok(tar.finish()?)
+}
+
+#[derive(Module, Debug)]
+struct Net {
+    conv: Conv1d,
+    pool: AvgPool1d,
+    layers: [Linear; 2],
+}
+
+impl Net {
+    fn new(device: &Device) -> Self {
+        let conv = Conv1dConfig::new(1, 24, 64).with_stride(16).init(device);
+        let layers = [(24, 32), (32, TONES.len())].map(|(from, to)| LinearConfig::new(from, to).init(device));
+        Self { conv, pool: AvgPool1dConfig::new(64).with_stride(16).init(), layers }
+    }
+
+    /// Logits `[batch, tones]`: a mean over those windows that have sound in them alone.
+    fn forward(&self, wave: Tensor<2>, mask: Tensor<2, Bool>) -> Tensor<2> {
+        let windows = relu(self.conv.forward(wave.unsqueeze_dim(1)));
+        let mask = self.pool.forward(mask.float().unsqueeze_dim(1)).greater_equal_elem(1.0).float();
+        let mean = (windows * mask.clone()).sum_dim(2) / mask.sum_dim(2);
+        self.layers[1].forward(relu(self.layers[0].forward(mean.flatten(1, 2))))
+    }
+}
+
+fn main() -> Result<(), BoxError> {
+    let folder = tempfile::tempdir()?;
+    let drawn = folder.path().join("train.tar");
+    let path = match std::env::args_os().nth(1) {
+        Some(path) => path.into(),
+        None => write(&drawn).map(|()| drawn)?,
+    };
+    let (train, valid) = Rows::<Row>::tar(path).open()?.split_by("cls", 0.2, 42)?;
+    // The index knows how long the files are. A batch has at most 200 kB of them with the padding, and at most 32.
+    let lengths = train.sizes("wav")?.into_iter().map(|bytes| bytes as usize);
+    let order = LengthBucketSampler::new(lengths, 200_000, 32)?.shuffle(42);
+    println!("{} sounds of {}, and {} to guess", train.len(), TONES.join(", "), valid.len());
+
+    let device = Device::default().autodiff();
+    let builder = || PinnedDataLoaderBuilder::new(Sound::collate()).set_device(device.clone());
+    let sound = |row: Row| Ok::<_, BoxError>(Sound { wave: row.wav.samples, tone: row.cls });
+    let train = builder().order(order).build(train.map(sound))?;
+    let valid = builder().batch_size(32).build(valid.map(sound))?;
+
+    let (mut net, mut optim) = (Net::new(&device), AdamConfig::new().init());
+    for epoch in 1..=10 {
+        for batch in train.iter() {
+            let SoundBatch { wave, wave_mask, tone } = batch?;
+            let loss = CrossEntropyLossConfig::new().init(&device).forward(net.forward(wave, wave_mask), tone);
+            net = optim.step(5e-3, net.clone(), GradientsParams::from_grads(loss.backward(), &net));
+        }
+        let mut right = 0.0;
+        for batch in valid.iter() {
+            let SoundBatch { wave, wave_mask, tone } = batch?;
+            let guess = net.forward(wave, wave_mask).argmax(1).flatten::<1>(0, 1);
+            right += guess.equal(tone).int().sum().into_scalar::<f64>();
+        }
+        println!("epoch {epoch:>2}: {:.1} % right", 100.0 * right / valid.num_items() as f64);
+    }
+    Ok(())
+}
