@@ -5,17 +5,17 @@
 //! It draws images, trains on them in one go, and then once more in processes that save a checkpoint every few steps. The first
 //! two are killed (SIGKILL) in the middle of an epoch; the next goes on, with another number of workers.
 
-#[path = "images/augment.rs"]
+#[path = "image_bench/augment.rs"]
 mod augment;
 #[path = "resume/batches.rs"]
 mod batches;
 #[path = "resume/checkpoint.rs"]
 mod checkpoint;
-#[path = "images/collate.rs"]
+#[path = "image_bench/collate.rs"]
 mod collate;
-#[path = "images/model.rs"]
+#[path = "image_bench/model.rs"]
 mod model;
-#[path = "images/shapes.rs"]
+#[path = "image_bench/shapes.rs"]
 mod shapes;
 #[path = "resume/train.rs"]
 mod train;
