@@ -7,7 +7,7 @@ mod pin;
 #[expect(clippy::module_inception, reason = "the pipeline itself")]
 mod pipeline;
 mod state;
-#[cfg(test)]
+#[cfg(all(test, feature = "vision"))]
 mod tests;
 mod threads;
 mod transfer;

@@ -23,7 +23,8 @@ pub trait TensorMapper {
 /// values. For your own struct or enum there is `#[derive(MapTensors)]` with the feature `derive`, and without it
 /// [`map_tensors!`](crate::map_tensors) for a plain struct.
 ///
-/// ```
+#[cfg_attr(feature = "derive", doc = "```")]
+#[cfg_attr(not(feature = "derive"), doc = "```ignore")]
 /// use burn::prelude::*;
 /// use burn_pinned::MapTensors;
 /// use std::collections::HashMap;

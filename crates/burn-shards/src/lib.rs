@@ -112,6 +112,7 @@ pub mod for_loader {
 /// The examples of the pages, compiled and run as tests.
 #[cfg(doctest)]
 mod documents {
+    #[cfg(feature = "parquet")]
     #[doc = include_str!("../README.md")]
     struct Readme;
     #[doc = include_str!("../docs/tokens.md")]

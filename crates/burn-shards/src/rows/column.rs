@@ -74,9 +74,9 @@ impl<T> Rows<T> {
     /// the length itself would have to be decoded, e.g. for batches of sounds of like lengths. A row that lacks the file has 0.
     ///
     /// ```no_run
-    /// # use burn_shards::{Rows, Wave};
     /// # #[cfg(feature = "wav")]
     /// # fn run() -> Result<(), burn_shards::DataError> {
+    /// # use burn_shards::{Rows, Wave};
     /// let sounds = Rows::<(Wave,)>::tar("train-{000..146}.tar").columns(["wav"]).open()?;
     /// let lengths = sounds.sizes("wav")?;
     /// # Ok(())
