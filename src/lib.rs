@@ -45,6 +45,7 @@
 //! - [`Error`]: what can go wrong, with stage, worker and sample.
 //! - The modules [`order`], [`augment`], [`memory`], [`fault`] and [`observe`]: all names of their subjects. The
 //!   names that most programs need are here too.
+//! - The module `guide` of this documentation: the pages of the folder `docs`, on one subject each.
 //! - `src/README.md`: the life of a batch, for those who want to change something; `src/pipeline/README.md`: the scheduler.
 //!
 //! # Promises
@@ -87,6 +88,14 @@
 //! - `metrics`: `LoaderMetric`, the loader's figures for the dashboard and logs of `SupervisedTraining`.
 //! - `tracing`: a span of the `tracing` crate, at level debug, for the work of each thread on each batch: `sampler`,
 //!   `fill`, `batcher`, `pin`, `device wait`, `decode`, `transfer`, `finish`, `wait`.
+//!
+//! # Other crates in the API
+//!
+//! The API has types and traits of these crates: burn 0.22, bytes 1 ([`memory`]), image 0.25 (feature `vision`), rand 0.10
+//! ([`KeyedRng`]), serde 1 ([`LoaderState`]). A new major version of one of them takes a new one of this crate. [`rand`] and
+//! `image` are re-exported, so that a program can use the same versions.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod augment;
 mod batch;
@@ -95,6 +104,8 @@ pub mod data;
 mod device;
 pub mod fault;
 mod files;
+#[cfg(doc)]
+pub mod guide;
 mod loader;
 pub mod memory;
 pub mod observe;
@@ -218,40 +229,21 @@ pub use burn_pinned_derive::MapTensors;
 pub use burn_pinned_derive::Sample;
 pub use device::{FixedBatch, MapTensors, TensorMapper, host_alloc};
 pub use fault::{BadSamples, BoxError, Error};
+#[cfg(feature = "vision")]
+#[doc(no_inline)]
+pub use image;
 #[cfg(feature = "metrics")]
 pub use loader::LoaderMetric;
 pub use loader::{LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder};
 pub use memory::Field;
 pub use observe::Stats;
 pub use order::Distributed;
+#[doc(no_inline)]
+pub use rand;
 pub use rng::KeyedRng;
 pub use vocabulary::{Place, Stage};
 
-/// The examples of README and docs, compiled and run as tests.
+/// The example of the README, compiled and run as a test.
 #[cfg(doctest)]
-mod documents {
-    #[doc = include_str!("../README.md")]
-    struct Readme;
-    #[cfg(all(feature = "vision", feature = "parquet"))]
-    #[doc = include_str!("../docs/data.md")]
-    struct Data;
-    #[doc = include_str!("../docs/kept.md")]
-    struct Kept;
-    #[doc = include_str!("../docs/images.md")]
-    struct Images;
-    #[doc = include_str!("../docs/own-data.md")]
-    struct OwnData;
-    #[doc = include_str!("../docs/from-pytorch.md")]
-    struct FromPytorch;
-    #[cfg(all(feature = "vision", feature = "parquet", feature = "wav"))]
-    #[doc = include_str!("../docs/recipes.md")]
-    struct Recipes;
-    #[doc = include_str!("../docs/augmentation.md")]
-    struct Augmentation;
-    #[doc = include_str!("../docs/processes.md")]
-    struct Processes;
-    #[doc = include_str!("../docs/resume.md")]
-    struct Resume;
-    #[doc = include_str!("../docs/samplers.md")]
-    struct Samplers;
-}
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -29,7 +29,8 @@
 //! - [`Rows::split`], [`Rows::column`], [`Rows::filter`], [`Rows::map`]: parts of the rows, and single columns. [`MeanStd`]: to normalise by.
 //! - [`Decode`] and [`Array`]: files in a row, such as sounds and `.npy` arrays.
 //! - [`DataError`]: what can go wrong, with file, row and column.
-//! - `README.md`: a quick start on Burn's loader. `docs`: the formats, stores, caches and tokens in detail.
+//! - `README.md`: a quick start on Burn's loader. The module `guide` of this documentation: the formats, stores, caches and tokens in
+//!   detail.
 //!
 //! # Features
 //!
@@ -39,6 +40,8 @@
 //! - `http`: web servers and the Hugging Face hub.
 //! - `cloud`: S3, Google Cloud Storage and Azure.
 //! - `wav`: `Wave`, sounds of `.wav` files.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod blocks;
 #[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "no server asks to wait"))]
@@ -52,6 +55,8 @@ mod error;
 #[cfg(feature = "remote")]
 mod fetching;
 mod files;
+#[cfg(doc)]
+pub mod guide;
 mod index;
 mod jsonl;
 mod location;
@@ -109,20 +114,7 @@ pub mod for_loader {
     pub use crate::{files::close_one, progress::Progress};
 }
 
-/// The examples of the pages, compiled and run as tests.
-#[cfg(doctest)]
-mod documents {
-    #[cfg(feature = "parquet")]
-    #[doc = include_str!("../README.md")]
-    struct Readme;
-    #[doc = include_str!("../docs/tokens.md")]
-    struct Tokens;
-    #[doc = include_str!("../docs/cache.md")]
-    struct Cache;
-    #[cfg(feature = "parquet")]
-    #[doc = include_str!("../docs/rows.md")]
-    struct Rows;
-    #[cfg(all(feature = "http", feature = "parquet"))]
-    #[doc = include_str!("../docs/stores.md")]
-    struct Stores;
-}
+/// The example of the README, compiled and run as a test.
+#[cfg(all(doctest, feature = "parquet"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
