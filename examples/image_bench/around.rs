@@ -1,4 +1,4 @@
-//! Ways around a `ddp` or `multi` that stands still: see docs/upstream.md. Only the flushes are on by themselves.
+//! Ways around a `ddp` or `multi` that stands still: see docs/upstream/burn-ddp-circle.md. Only the flushes are on by themselves.
 
 use super::{collate::ImageBatch, model::Model};
 use burn::{

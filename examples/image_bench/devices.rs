@@ -14,7 +14,7 @@ use clap::ValueEnum;
 pub(crate) enum Strategy {
     /// One loop takes a batch for each device, and one device updates the weights
     Multi,
-    /// A loop on each device, with collective operations. With Burn 0.22 it may hang: see docs/upstream.md
+    /// A loop on each device, with collective operations. With Burn 0.22 it may hang: see docs/upstream/burn-ddp-circle.md
     Ddp,
 }
 
