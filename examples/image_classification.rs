@@ -30,8 +30,8 @@ struct Args {
     #[arg(long, default_value_t = 32)]
     side: u32,
     /// Goes on after this epoch of the last run, which had the same options
-    #[arg(long)]
-    checkpoint_epoch: Option<usize>,
+    #[arg(long, default_value_t = 0)]
+    checkpoint_epoch: usize,
 }
 
 /// Draws a folder of PNGs and JPEGs for each shape.
@@ -99,7 +99,7 @@ impl TrainStep for Model {
 }
 
 fn main() -> Result<(), BoxError> {
-    let Args { data, epochs, per_class, side, checkpoint_epoch } = Args::parse();
+    let Args { data, epochs, per_class, side, checkpoint_epoch: start } = Args::parse();
     let drawn = tempfile::tempdir()?;
     let (train, valid) = ImageFolder::open(data.map_or_else(|| draw(drawn.path(), per_class), Ok)?)?.split(0.2, 42);
     let classes = train.classes().to_vec();
@@ -114,7 +114,6 @@ fn main() -> Result<(), BoxError> {
         |mut batch| Ok((batch.take::<4, Float>("image")?, batch.take_int::<1>("label")?)),
     );
     Device::default().seed(42);
-    let start = checkpoint_epoch.unwrap_or(0);
     let first = Arc::<OnceLock<String>>::default(); // error: Burn's dashboard takes it out of the learner's result
     let builder = || {
         let first = Arc::clone(&first);
@@ -132,7 +131,8 @@ fn main() -> Result<(), BoxError> {
     }
     let learner =
         Learner::new(Model::new(classes.len(), &Device::default().autodiff()), AdamConfig::new().init(), 2e-3);
-    let mut training = SupervisedTraining::new(&folder, train.clone(), valid.clone())
+    let fed = Arc::clone(&train);
+    let mut training = SupervisedTraining::new(&folder, train, valid)
         .metrics((AccuracyMetric::new(), LossMetric::new()))
         .num_epochs(epochs)
         .with_default_checkpointers()
@@ -145,6 +145,6 @@ fn main() -> Result<(), BoxError> {
     if let Some(error) = first.get().cloned().or_else(|| result.error.map(|error| error.to_string())) {
         return Err(error.into());
     }
-    println!("{}\n{}", LearnerSummary::new(&folder, &["Accuracy", "Loss"])?, train.stats().verdict());
+    println!("{}\n{}", LearnerSummary::new(&folder, &["Accuracy", "Loss"])?, fed.stats().verdict());
     Ok(())
 }
