@@ -61,8 +61,8 @@ impl Net {
                 .init(device)
         };
         Self {
-            down: [3, 16, 32, 48].windows(2).map(down).collect(),
-            up: [48, 32, 16, CLASSES.len()].windows(2).map(up).collect(),
+            down: [3, 16, 32, 48, 64].windows(2).map(down).collect(),
+            up: [64, 48, 32, 16, CLASSES.len()].windows(2).map(up).collect(),
         }
     }
 
