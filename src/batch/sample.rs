@@ -9,7 +9,8 @@ use std::{fmt, marker::PhantomData};
 ///
 /// A collate written by hand may call these three parts, and add to them:
 ///
-/// ```
+#[cfg_attr(feature = "derive", doc = "```")]
+#[cfg_attr(not(feature = "derive"), doc = "```ignore")]
 /// use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType};
 /// use burn_pinned::{BoxError, Collate, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, Sample};
 ///
