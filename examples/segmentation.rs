@@ -25,7 +25,7 @@ impl Dataset<(Image, Mask)> for Shapes {
         let mut mask = GrayImage::new(72, 64);
         for class in [1, 2] {
             let (x, y, r) = (rng.random_range(8..64i32), rng.random_range(8..56i32), rng.random_range(6..16i32));
-            let colour = Rgb([0; 3].map(|_| rng.random_range(60..=255)));
+            let colour = Rgb([1, 0, 2].map(|n| if n == class { rng.random_range(120..=255) } else { 60 }));
             for (at_x, at_y, number) in mask.enumerate_pixels_mut() {
                 let (across, down) = ((at_x as i32 - x).abs(), (at_y as i32 - y).abs());
                 let inside = if class == 1 { across.pow(2) + down.pow(2) < r.pow(2) } else { across.max(down) < r };
