@@ -1,7 +1,7 @@
 //! A loader that Burn cuts for all devices of the host.
 
 use super::*;
-use burn::data::dataloader::split::split_dataloader;
+use burn::data::dataloader::{DataLoader, split::split_dataloader};
 use burn_pinned::{LoaderState, Stage};
 use std::{
     collections::BTreeSet,
