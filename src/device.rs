@@ -6,6 +6,8 @@ mod common;
 #[cfg(feature = "cuda")]
 mod cube_fixed;
 #[cfg(feature = "cuda")]
+mod cube_rows;
+#[cfg(feature = "cuda")]
 mod cuda_block;
 #[cfg(feature = "cuda")]
 mod cuda_blocks;

@@ -12,7 +12,7 @@ use burn::{
 use std::ptr;
 
 /// Makes Burn's tensor of one kind: float, int or bool.
-type ToBackend = fn(FusionTensor) -> BackendTensor<Cube>;
+pub(super) type ToBackend = fn(FusionTensor) -> BackendTensor<Cube>;
 
 /// A tensor whose memory stays.
 pub(crate) struct FixedTensor {
@@ -92,7 +92,7 @@ impl FixedTensor {
 }
 
 /// Returns Burn's tensor, and its kind.
-fn fused(tensor: DispatchTensor) -> Result<(FusionTensor, ToBackend), &'static str> {
+pub(super) fn fused(tensor: DispatchTensor) -> Result<(FusionTensor, ToBackend), &'static str> {
     match tensor.kind {
         DispatchTensorKind::Cube(BackendTensor::Float(fused)) => Ok((fused, BackendTensor::Float)),
         DispatchTensorKind::Cube(BackendTensor::Int(fused)) => Ok((fused, BackendTensor::Int)),
@@ -106,7 +106,7 @@ fn fused(tensor: DispatchTensor) -> Result<(FusionTensor, ToBackend), &'static s
 }
 
 /// Returns the memory of a tensor, once all that the calling thread has asked for before is queued on its stream.
-fn resolved(tensor: FusionTensor) -> Result<CubeTensor, &'static str> {
+pub(super) fn resolved(tensor: FusionTensor) -> Result<CubeTensor, &'static str> {
     let client = tensor.client.clone();
     if tensor.stream != StreamId::current() {
         client.sync(|| ()); // `resolve_tensor_float` does this for the stream of the tensor

@@ -38,7 +38,7 @@ impl<B: FusionBackend> Unfused for Fusion<B> {
 pub(super) type Backend = <Cube as Unfused>::Backend;
 pub(super) type CubeTensor = <Backend as BackendTypes>::FloatTensorPrimitive;
 pub(super) type FusionTensor = <Cube as BackendTypes>::FloatTensorPrimitive;
-type Client = GlobalFusionClient<<Backend as FusionBackend>::FusionRuntime>;
+pub(super) type Client = GlobalFusionClient<<Backend as FusionBackend>::FusionRuntime>;
 
 /// Makes Burn's tensor of memory, for the calling thread. Burn's server runs `operation` as it comes to it.
 pub(super) fn registered<Op>(client: &Client, tensor: CubeTensor, operation: Op) -> FusionTensor

@@ -1,9 +1,15 @@
 //! The rows of all samples of a data set, in one tensor on the device for each field. Batches are gathered there by
 //! Burn's own operations, so that it works on every backend.
 
+#[cfg(feature = "cuda")]
+use super::cube_rows::CubeRows;
 use super::flat::{AnyTensor, stored, with_rank};
 use crate::fault::Error;
-use burn::tensor::{Bool, DType, Device, Int, Shape, Tensor, TensorData, kind::Basic, s};
+use burn::tensor::{
+    Bool, DType, Device, Int, Shape, Tensor, TensorData,
+    kind::{Autodiff, Basic},
+    s,
+};
 use std::{array::from_fn, ops::Range};
 
 /// The rows of one field, `[rows, width]`, without autodiff. All values of a row lie side by side.
@@ -125,12 +131,14 @@ fn written<K: Basic + 'static>(
     Ok(table.slice_assign([first..first + rows, 0..width], batch))
 }
 
-fn gathered<K: Basic + 'static>(rows: Tensor<2, K>, shape: &Shape) -> Gathered {
+fn gathered<K: Autodiff + 'static>(rows: Tensor<2, K>, shape: &Shape) -> Gathered {
     let [count, width] = rows.dims();
     let wanted = shape.num_elements() / count;
     let rows = if wanted == width { rows } else { rows.slice([0..count, 0..wanted]) };
     with_rank!(shape, RANK => {
         let rows = rows.reshape::<RANK, _>(shape.clone());
+        #[cfg(feature = "cuda")]
+        let memory = CubeRows::of(&rows);
         Box::new(move |first, shape: &Shape| {
             let lengths = shape.as_slice();
             if lengths == rows.dims() {
@@ -140,6 +148,10 @@ fn gathered<K: Basic + 'static>(rows: Tensor<2, K>, shape: &Shape) -> Gathered {
                 0 => first..first + lengths[0],
                 _ => 0..lengths[dim],
             });
+            #[cfg(feature = "cuda")]
+            if let Some(part) = memory.as_ref().and_then(|memory| memory.part::<RANK, K>(&ranges)) {
+                return Box::new(part) as AnyTensor;
+            }
             Box::new(rows.clone().slice(ranges)) as AnyTensor
         }) as Gathered
     })
