@@ -1,7 +1,7 @@
 //! The pages of the folder `docs`, as this documentation shows them. A program does not have this module.
 //!
 //! - To start: [Your own data set](own_data), [Recipes](recipes), [Moving from Burn's loader](from_burn), [from PyTorch's](from_pytorch),
-//!   [On a GPU](gpu), [Features](features), [How it works](how_it_works).
+//!   [On a GPU](gpu), [Features](features), [How it works](how_it_works), [Compared with other loaders](compare).
 //! - To use more of it: [Shards through the loader](data), [Data that fits on the device](kept), [Options](options),
 //!   [Samplers](samplers), [Augmentation](augmentation), [Images](images), [Resume](resume), [Several processes and GPUs](processes).
 //! - To see what it does: [Statistics](statistics), [Memory](memory), [Faults](faults), [Troubleshooting](troubleshooting),
@@ -13,6 +13,8 @@
 
 #[doc = include_str!("../docs/augmentation.md")]
 pub mod augmentation {}
+#[doc = include_str!("../docs/compare.md")]
+pub mod compare {}
 #[cfg(any(all(feature = "vision", feature = "parquet"), not(doctest)))]
 #[doc = include_str!("../docs/data.md")]
 pub mod data {}
