@@ -30,9 +30,9 @@ pub(super) fn top(path: &Path) -> io::Result<()> {
 
 /// Makes a folder of a cache for this user alone, unless it is there. Nothing in a cache is a link.
 pub(super) fn inner(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
+    let builder = &mut DirBuilder::new();
     #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    std::os::unix::fs::DirBuilderExt::mode(builder, 0o700);
     let made = builder.create(path); // an error if it is there
     fs::symlink_metadata(path).map_or(made, |meta| own(path, &meta, meta.is_dir()))
 }
