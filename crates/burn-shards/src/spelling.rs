@@ -94,11 +94,10 @@ fn web(url: &str) -> String {
     format!("{scheme}://{host}/{}", parts.join("/"))
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "http"))]
 mod tests {
     use super::*;
 
-    #[cfg(feature = "http")]
     #[test]
     fn a_url_has_one_spelling() {
         let one = |url: &str| Spelling::default().of(url).into_owned();
