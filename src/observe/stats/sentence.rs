@@ -1,6 +1,6 @@
 //! A verdict in words: the cause in one line, and what to change.
 
-use super::verdict::{MOST_SHARE, Verdict};
+use super::verdict::{LEAST_WAITS, MOST_SHARE, Verdict};
 use crate::vocabulary::Stage;
 use std::fmt;
 
@@ -29,6 +29,9 @@ const STORE: &str =
 
 /// What makes a busy server ask for fewer waits.
 const BUSY: &str = "send a token, open the rows with fewer `requests`, or keep a `cache`";
+
+/// The share of waits of a loop that does nothing else.
+const NO_STEP: f64 = 0.95;
 
 const READ: &str = "read (`Dataset::get`)";
 
@@ -59,6 +62,15 @@ impl fmt::Display for Verdict {
                     write!(f, ", and {errors} error{} instead of batches", if errors == 1 { "" } else { "s" })?;
                 }
                 Ok(())
+            }
+            Self::Compute { waits: share, idle } if share >= LEAST_WAITS => {
+                write!(
+                    f,
+                    "the loader keeps up: it is idle {}, and batches lie ready; {}: ",
+                    percent(idle),
+                    waits(share)
+                )?;
+                f.write_str("if short steps follow each other, raise `prefetch` or `pinned_limit`")
             }
             Self::Compute { waits: share, idle } => {
                 write!(f, "compute-bound: the loader is idle {}, {}; nothing to change", percent(idle), waits(share))
@@ -146,6 +158,11 @@ impl fmt::Display for Verdict {
                         ("`finish` in `next()`", "do less work or launch fewer kernels there")
                     }
                     Stage::Pin => words(stage, false),
+                    // Who never waits for a slot gains nothing from more of them.
+                    stage if share >= NO_STEP => (
+                        words(stage, false).0,
+                        "raise `batch_size` if batches are tiny, and look again with a step: a loop without one always waits",
+                    ),
                     // No thread is busy all the time.
                     stage => (words(stage, false).0, "raise `prefetch`, or `batch_size` if batches are tiny"),
                 };

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The least share of waits that is worth a change.
-const LEAST_WAITS: f64 = 0.05;
+pub(super) const LEAST_WAITS: f64 = 0.05;
 /// The share of the time that the threads of a stage must work to be the bottleneck.
 const BUSY_SHARE: f64 = 0.75;
 /// A share of the waits, or of a time, that is enough to name it as the cause.
@@ -54,7 +54,8 @@ pub enum Verdict {
         /// Errors delivered instead of a batch.
         errors: u64,
     },
-    /// The step is the bottleneck: the loader keeps up.
+    /// The step is the bottleneck: the loader keeps up. If the waits are more than a few, some steps are much shorter than
+    /// most, and take more batches than lie ready.
     #[non_exhaustive]
     Compute {
         /// The share of waits.
@@ -259,7 +260,12 @@ impl Stats {
         }
         let slots = share(self.stages.slot_wait.busy, self.copies_had).min(1.0);
         if slots >= SLOT_WAITS {
-            return Verdict::Stage { waits, stage: Stage::SlotWait, share: slots };
+            // Who waits for a slot while a batch lies ready is ahead of the step.
+            let is_ahead = share(self.stages.ready.busy, self.copies_had) >= MOST_SHARE;
+            return match is_ahead {
+                true => Verdict::Compute { waits, idle: 1.0 - busiest },
+                false => Verdict::Stage { waits, stage: Stage::SlotWait, share: slots },
+            };
         }
         let all = [
             (stage, share(times.busy, self.workers_had)),

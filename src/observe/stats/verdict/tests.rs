@@ -162,6 +162,28 @@ fn each_cause_has_its_line() {
     );
 }
 
+/// Batches lie ready nearly all the time, so the waits for a slot are no lack of slots.
+#[test]
+fn a_loader_that_waits_for_a_slot_beside_ready_batches_keeps_up() {
+    let stages = Stages { read: busy(ms(400)), slot_wait: busy(ms(930)), ..Stages::default() };
+    let lack = Stats { stages, ..stats(70) };
+    assert!(matches!(lack.verdict(), Verdict::Stage { stage: Stage::SlotWait, .. }), "{}", lack.verdict());
+    says(
+        &Stats { stages: Stages { ready: busy(ms(900)), ..stages }, ..stats(70) },
+        "the loader keeps up: it is idle 90 %, and batches lie ready; the step waits 7 % of the time: if short steps \
+         follow each other, raise `prefetch` or `pinned_limit`",
+    );
+}
+
+#[test]
+fn a_loop_without_a_step_is_told_so() {
+    says(
+        &Stats { stages: Stages { collate: busy(ms(800)), read: busy(ms(600)), ..Stages::default() }, ..stats(990) },
+        "the step waits 99 % of the time, and the most time goes into `Collate::write` (20 %): raise `batch_size` if \
+         batches are tiny, and look again with a step: a loop without one always waits",
+    );
+}
+
 /// Four workers that are busy with reads. Tasks take 3.92 s together. Those of `looked` ms were looked at, and slept
 /// `slept` ms of it.
 fn reads(looked: u64, slept: u64) -> Stats {
