@@ -2,7 +2,7 @@
 
 use crate::{
     fault::FieldError,
-    memory::{Beside, Chunk, Field, Planes, RowSize, SlotLayout, spread},
+    memory::{Beside, Chunk, Field, Planes, Role, RowSize, SlotLayout, spread},
 };
 use burn::tensor::Element;
 use std::mem::discriminant;
@@ -88,7 +88,8 @@ impl<'a> RowMut<'a> {
             let max = self.chunk.layout().values(at);
             let step = max / field.shape[0];
             if values.len() > max || !values.len().is_multiple_of(step) {
-                return Err(FieldError::Padded { name: name.into(), max, step, given: values.len() });
+                let kind = if field.role == Role::Jagged { "jagged" } else { "padded" };
+                return Err(FieldError::Padded { name: name.into(), kind, max, step, given: values.len() });
             }
             self.set_size(at, RowSize::new(1, values.len() / step));
         } else if values.len() != self.chunk.layout().values(at) {
@@ -165,9 +166,8 @@ impl<'a> RowMut<'a> {
         check_dtype::<E>(field)?;
         two_dimensions(field)?;
         if field.pad.is_some() {
-            let max = self.chunk.layout().values(at);
-            let step = max / field.shape[0];
-            return Err(FieldError::Padded { name: name.into(), max, step, given: max });
+            let problem = "is padded or jagged: write it by `RowMut::write`";
+            return Err(FieldError::Image { name: name.into(), problem });
         }
         no_image(self.chunk.layout(), at)?;
         self.written |= 1 << at;

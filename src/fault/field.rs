@@ -32,11 +32,13 @@ pub enum FieldError {
         /// The number of values that were given.
         given: usize,
     },
-    /// A padded field got more values than its longest row takes, or a part of a step.
-    #[error("padded field `{name}` takes up to {max} values a row in steps of {step}, not {given}")]
+    /// A padded or jagged field got more values than its longest row takes, or a part of a step.
+    #[error("{kind} field `{name}` takes {}", limit(kind, *max, *step, *given))]
     Padded {
         /// The field.
         name: String,
+        /// `padded` or `jagged`.
+        kind: &'static str,
         /// The most values that a row takes.
         max: usize,
         /// The number of values in a step.
@@ -100,9 +102,24 @@ impl FieldError {
             "` takes no images: make it by `Field::image`",
             "` varies in two dimensions: write it by `RowMut::write_2d`",
             "` does not vary in two dimensions: write it by another method",
+            "` is padded or jagged: write it by `RowMut::write`",
             "` is a column: write it by `RowMut::put_column`",
             "` is no column: write it by another method",
         ];
         texts.iter().any(|part| text.contains(part))
     }
+}
+
+/// What a field takes whose rows vary in length, and what to do about a row that it does not take.
+fn limit(kind: &str, max: usize, step: usize, given: usize) -> String {
+    let rows = match step {
+        1 => format!("up to {max} values a row, not {given}"),
+        _ if !given.is_multiple_of(step) => {
+            return format!("steps of {step} values, and {given} values are no whole steps");
+        }
+        _ => format!("up to {} steps of {step} values a row, not {}", max / step, given / step),
+    };
+    format!(
+        "{rows}: cut the row, or raise the limit, which is that of `Field::{kind}` or of `{kind} = [..]` in `#[sample(..)]`"
+    )
 }

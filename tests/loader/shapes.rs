@@ -5,7 +5,9 @@ use burn::{
     data::dataset::InMemDataset,
     tensor::{Bool, BoolStore, DType, Device, Float, Int, Tensor, bf16, f16},
 };
-use burn_pinned::{BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, fault::FieldError};
+use burn_pinned::{
+    BoxError, Collate, Error, Field, PinnedDataLoaderBuilder, RawBatch, RowMut, collate, fault::FieldError,
+};
 use proptest::prelude::*;
 
 /// One field of every dtype, of ranks 1 to 4.
@@ -194,9 +196,12 @@ fn wrong_fields_are_named() {
         (|row| row.write("c", &[1f32]), "no field `c` in the layout; it has `a`, `b`"),
         (|row| row.write("a", &[1f64, 2.0]), "field `a` holds f32, not f64"),
         (|row| row.write("a", &[1f32]), "field `a` takes 2 values a row, not 1"),
-        (|row| row.write("b", &[1i64]), "padded field `b` takes up to 6 values a row in steps of 2, not 1"),
-        (|row| row.write("b", &[1i64; 8]), "padded field `b` takes up to 6 values a row in steps of 2, not 8"),
-        (|row| row.slice_mut::<i64>("b").map(|_| ()), "padded field `b` takes up to 6"),
+        (|row| row.write("b", &[1i64]), "padded field `b` takes steps of 2 values, and 1 values are no whole steps"),
+        (
+            |row| row.write("b", &[1i64; 8]),
+            "padded field `b` takes up to 3 steps of 2 values a row, not 4: cut the row, or raise",
+        ),
+        (|row| row.slice_mut::<i64>("b").map(|_| ()), "field `b` is padded or jagged: write it by `RowMut::write`"),
         (|row| row.write("a", &[1f32, 2.0]), "field `b` was not written"),
         (
             |row| {
@@ -231,4 +236,26 @@ fn wrong_fields_are_named() {
         let message = message(good, finish);
         assert!(message.starts_with("finish (") && message.contains(expected), "{message}");
     }
+}
+
+/// Writes a row of three values into a field of up to two.
+fn too_long(field: Field) -> String {
+    let tokens = collate([field], |_: &u8, row| Ok(row.write("tokens", &[1i32; 3])?), |_| Ok(()));
+    let builder = PinnedDataLoaderBuilder::new(tokens).batch_size(1).num_workers(1).set_device(Device::flex());
+    builder.build(InMemDataset::new(vec![0])).unwrap().iter().next().unwrap().unwrap_err().to_string()
+}
+
+#[test]
+fn a_row_that_is_too_long_is_told_what_to_do() {
+    let padded = too_long(Field::padded("tokens", [2], 0i32));
+    assert!(
+        padded.contains(
+            "padded field `tokens` takes up to 2 values a row, not 3: cut the row, or raise the limit, which is that of \
+             `Field::padded` or of `padded = [..]` in `#[sample(..)]`"
+        ),
+        "{padded}"
+    );
+    let jagged = too_long(Field::jagged::<i32>("tokens", [2]));
+    assert!(jagged.contains("jagged field `tokens` takes up to 2 values a row, not 3"), "{jagged}");
+    assert!(jagged.contains("that of `Field::jagged` or of `jagged = [..]`"), "{jagged}");
 }
