@@ -234,7 +234,7 @@ pub use fault::{BadSamples, BoxError, Error};
 pub use image;
 #[cfg(feature = "metrics")]
 pub use loader::LoaderMetric;
-pub use loader::{LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder};
+pub use loader::{LoaderState, PinnedBatcher, PinnedDataLoader, PinnedDataLoaderBuilder, dataset};
 pub use memory::Field;
 pub use observe::Stats;
 pub use order::Distributed;

@@ -6,6 +6,7 @@ mod build;
 mod builder;
 mod burn_methods;
 mod data_loader;
+mod dataset;
 mod frozen_len;
 mod iter;
 mod kept;
@@ -22,6 +23,7 @@ mod unasked;
 
 pub use builder::PinnedDataLoaderBuilder;
 pub use data_loader::PinnedDataLoader;
+pub use dataset::dataset;
 #[cfg(feature = "metrics")]
 pub use metrics::LoaderMetric;
 pub use pinned_batcher::PinnedBatcher;

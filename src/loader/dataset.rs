@@ -1,0 +1,76 @@
+//! A data set made of a list and a closure.
+
+use crate::fault::BoxError;
+use burn::data::dataset::{Dataset, DatasetError};
+use std::sync::Arc;
+
+/// Makes a data set of a list and a closure that makes a sample of an item, such as of the path of a file. The closure may fail, and
+/// runs on the workers.
+///
+/// ```
+/// use burn::prelude::*;
+/// use burn_pinned::{Field, PinnedDataLoaderBuilder, collate, dataset};
+/// use std::fs;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let paths: Vec<_> = (0..3).map(|n| folder.path().join(format!("{n}.txt"))).collect();
+/// # paths.iter().zip(["7", "8", "nine"]).for_each(|(path, text)| fs::write(path, text).unwrap());
+/// let numbers = dataset(paths, |path| Ok(fs::read_to_string(path)?.parse::<i32>()?)); // such as of "1.txt", "2.txt", ..
+/// # assert!(numbers.get(2).unwrap_err().to_string().contains("invalid digit"));
+/// # use burn::{data::dataset::Dataset, tensor::DType};
+/// let collate = collate(
+///     [Field::new("number", DType::I32, [])],
+///     |number: &i32, row| Ok(row.put("number", *number)?),
+///     |mut batch| Ok(batch.take_int::<1>("number")?),
+/// );
+/// let loader = PinnedDataLoaderBuilder::new(collate).batch_size(2).build(numbers)?;
+/// assert_eq!(loader.iter().filter_map(Result::ok).count(), 1); // the other batch is an error, of the sample 2
+/// # Ok::<(), burn_pinned::BoxError>(())
+/// ```
+///
+/// The error of the closure is a source of the data set's error. Clones share the list and the closure. Burn's `MapperDataset` changes the
+/// samples of any data set, by what cannot fail. Rows of files have a `map` of their own, which may fail: `data::Rows::map`.
+///
+/// # Panics
+/// `get` panics at an index beyond the list, as that of each data set.
+pub fn dataset<I: Send + Sync + 'static, S: 'static>(
+    items: Vec<I>,
+    make: impl Fn(&I) -> Result<S, BoxError> + Send + Sync + 'static,
+) -> impl Dataset<S> + Clone + 'static {
+    Arc::new(Made { items, make })
+}
+
+/// What the closure said.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct NotMade(#[source] BoxError);
+
+struct Made<I, F> {
+    items: Vec<I>,
+    make: F,
+}
+
+impl<I: Send + Sync, S, F: Fn(&I) -> Result<S, BoxError> + Send + Sync> Dataset<S> for Made<I, F> {
+    fn get(&self, index: usize) -> Result<S, DatasetError> {
+        (self.make)(&self.items[index]).map_err(|error| DatasetError::new(NotMade(error)))
+    }
+
+    fn len(&self) -> usize {
+        self.items.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{error::Error, num::ParseIntError};
+
+    #[test]
+    fn the_error_of_the_closure_is_a_source() {
+        let numbers = dataset(vec!["7", "seven"], |text| Ok(text.parse::<i32>()?));
+        assert_eq!((numbers.len(), numbers.clone().get(0).unwrap()), (2, 7));
+        let error = numbers.get(1).unwrap_err();
+        let inner = error.source().and_then(Error::source).unwrap();
+        assert_eq!(inner.downcast_ref::<ParseIntError>().unwrap().to_string(), error.to_string());
+    }
+}
