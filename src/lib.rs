@@ -180,7 +180,7 @@ pub use burn_pinned_derive::MapTensors;
 /// | `#[sample(..)]` | meaning |
 /// | --- | --- |
 /// | `shape = [3, 8, 8]` | the shape of every row |
-/// | `padded = [512]` | the shape of the longest row; a batch is padded to its own longest row. An image is of any size up to it |
+/// | `padded = [512]` | the shape of the longest row; a batch is padded to its own longest row. An image is of any size up to it. A longer row is an error: [`Field::padded`] says how to cut it |
 /// | `jagged = [512]` | the same, and rows lie end to end: see [`Field::jagged`] |
 /// | `fill = -1` | the padding, or what stands for `None`; 0 without it |
 /// | `mask` | adds `<name>_mask`: true for values, false for padding or `None` |

@@ -104,6 +104,37 @@ impl Field {
     /// assert_eq!(tokens.into_data().try_to_vec::<i64>()?, [7, 8, 9, 5, 0, 0]);
     /// # Ok::<(), BoxError>(())
     /// ```
+    ///
+    /// A longer row is an error of its sample, with `padded = [512]` of the derive too. Cut it before: a closure writes
+    /// `&tokens[..tokens.len().min(512)]`, and rows of files are cut by their `map`. A column tells the longest row:
+    ///
+    /// ```
+    /// # #[cfg(feature = "data")]
+    /// # fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use burn::data::dataset::Dataset;
+    /// use burn_pinned::data::{DataError, Rows};
+    ///
+    /// #[derive(serde::Deserialize)] // and `Sample`
+    /// struct Row {
+    ///     tokens: Vec<i64>,
+    /// }
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("all.jsonl");
+    /// # std::fs::write(&path, "{\"tokens\": [7, 8, 9]}\n{\"tokens\": [5]}\n")?;
+    ///
+    /// let rows = Rows::<Row>::jsonl(path).open()?;
+    /// let longest = rows.column::<Vec<i64>>("tokens")?.iter().map(Vec::len).max(); // reads that column alone
+    /// assert_eq!(longest, Some(3));
+    /// let cut = rows.map(|mut row| {
+    ///     row.tokens.truncate(2);
+    ///     Ok::<_, DataError>(row)
+    /// });
+    /// assert_eq!(cut.get(0)?.tokens, [7, 8]);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(feature = "data")]
+    /// # run().unwrap();
+    /// ```
     pub fn padded<E: Element>(name: impl Into<Cow<'static, str>>, max: impl Into<Vec<usize>>, pad: E) -> Self {
         let pad = Some(bytemuck::bytes_of(&pad).to_vec());
         Self { pad, ..Self::new(name, E::dtype(), max) }
