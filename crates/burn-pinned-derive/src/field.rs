@@ -139,7 +139,7 @@ impl Made<'_> {
             Value::Boxes => self.boxes(),
             Value::Text | Value::Unknown => Err(self.wrong(
                 "no tensor is made of this type: say what becomes of it by `#[sample(column)]`, `#[sample(skip)]` or \
-                 `#[sample(with = module)]`",
+                 `#[sample(with = module)]`, or let it be a `Vec` of numbers that `#[serde(deserialize_with = \"..\")]` makes",
             )),
         }
     }
