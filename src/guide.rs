@@ -31,7 +31,7 @@ pub mod from_pytorch {}
 pub mod gpu {}
 #[doc = include_str!("../docs/how-it-works.md")]
 pub mod how_it_works {}
-#[cfg(any(feature = "vision", not(doctest)))]
+#[cfg(any(all(feature = "vision", feature = "derive", feature = "parquet"), not(doctest)))]
 #[doc = include_str!("../docs/images.md")]
 pub mod images {}
 #[cfg(any(feature = "vision", not(doctest)))]
@@ -49,6 +49,7 @@ pub mod processes {}
 #[cfg(any(all(feature = "vision", feature = "parquet", feature = "wav"), not(doctest)))]
 #[doc = include_str!("../docs/recipes.md")]
 pub mod recipes {}
+#[cfg(any(all(feature = "vision", feature = "derive"), not(doctest)))]
 #[doc = include_str!("../docs/resume.md")]
 pub mod resume {}
 #[doc = include_str!("../docs/samplers.md")]
