@@ -167,6 +167,7 @@ pub use burn_pinned_derive::MapTensors;
 /// | a number, `bool`, `usize` | | `Tensor<1, _>` |
 /// | an array of numbers, also nested | | `Tensor<1 + depth, _>` |
 /// | `Vec`, `Box<[_]>`, `Arc<[_]>` of numbers or arrays | `shape`, `padded` or `jagged` | `Tensor<1 + dimensions, _>`; if jagged one dimension less, and `<name>_offsets` |
+/// | `Array<T>` and `Wave` of `burn-shards` | the same; the shape of an `Array` must be that of a row | the same; a `Wave` gives its `samples` |
 /// | `Option` of a number or an array | `fill` | the same as without `Option` |
 /// | `vision::Image` | `shape` or `padded` | `Tensor<4, _>` |
 /// | `vision::Mask` | `shape` or `padded` | `Tensor<3, _>` |

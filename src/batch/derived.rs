@@ -1,6 +1,6 @@
 //! What the code of the derives names. It is no part of the interface.
 
-use crate::fault::Error;
+use crate::fault::{BoxError, Error};
 use burn::tensor::TensorData;
 pub use burn::tensor::{Bool, DType, Element, Float, FloatDType, Int, IntDType, Tensor, bf16, f16};
 
@@ -38,4 +38,16 @@ pub fn normalize<const D: usize>(
     let scale = each(std.iter().map(|std| 1.0 / (most * std)).collect());
     let shift = each(mean.iter().zip(std).map(|(mean, std)| mean / std).collect());
     Ok(values * scale - shift)
+}
+
+/// The numbers of an array, whose shape is that of a row. If `varies`, the first dimension is of any length.
+///
+/// # Errors
+/// If the array has another shape.
+pub fn shaped<'a, T>(numbers: &'a [T], shape: &[usize], row: &[usize], varies: bool) -> Result<&'a [T], BoxError> {
+    let first = usize::from(varies);
+    if shape.len() == row.len() && shape[first..] == row[first..] {
+        return Ok(numbers);
+    }
+    Err(format!("an array of {shape:?} for rows of {row:?}{}", if varies { " at most" } else { "" }).into())
 }

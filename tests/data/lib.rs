@@ -4,6 +4,7 @@
 
 mod ahead;
 mod busy;
+mod derived;
 #[cfg(target_os = "linux")]
 mod descriptors;
 mod drops;

@@ -297,6 +297,20 @@ fn transforms_take_a_sample_that_derives_its_image() {
 }
 
 #[test]
+fn one_mean_is_for_all_channels_of_an_image() {
+    #[derive(Clone, Sample)]
+    struct Picture {
+        #[sample(shape = [3, 8, 8], mean = 0.5, std = 0.25)]
+        image: Image,
+    }
+    let picture = Picture { image: RgbImage::from_pixel(8, 8, image::Rgb([0, 51, 255])).into() };
+    let builder = PinnedDataLoaderBuilder::new(Picture::collate()).batch_size(1).set_device(Device::flex());
+    let batch = epoch(&*builder.build(InMemDataset::new(vec![picture])).unwrap()).remove(0);
+    let pixel = floats(batch.image.slice([0..1, 0..3, 0..1, 0..1]));
+    assert!(pixel.iter().zip([-2.0, -1.2, 2.0]).all(|(value, right)| (value - right).abs() < 1e-5), "{pixel:?}");
+}
+
+#[test]
 fn the_tensors_of_a_derived_batch_are_reached_in_order() {
     struct Ranks(Vec<usize>);
     impl TensorMapper for Ranks {

@@ -1,8 +1,8 @@
 //! What becomes of one field of a sample.
 
 use crate::{
-    options::{Options, Size, dtype_of, numbers_of},
-    types::{Kind, Number, Value},
+    options::{Form, Options, Size},
+    types::{Kind, Number, Value, flat},
 };
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -21,9 +21,10 @@ pub(crate) struct Out {
     pub(crate) vis: Visibility,
     pub(crate) name: Ident,
     pub(crate) ty: TokenStream,
+    /// Makes it of the raw batch.
     pub(crate) take: TokenStream,
-    /// Whether it may have tensors.
-    pub(crate) is_mapped: bool,
+    /// Makes it anew, with other tensors.
+    pub(crate) map: TokenStream,
 }
 
 /// What is known of a field while its part is made.
@@ -32,23 +33,26 @@ struct Made<'a> {
     ident: &'a Ident,
     /// The name in the layout.
     name: String,
-    options: &'a Options,
+    options: Options,
 }
 
+const FLAGS: [&str; 3] = ["mask", "column", "skip"];
+const VALUES: [&str; 9] = ["shape", "padded", "jagged", "fill", "dtype", "mean", "std", "format", "with"];
 /// The options of all numbers.
 const OF_NUMBERS: [&str; 3] = ["dtype", "mean", "std"];
 
 /// The part of a field; `None` if it is skipped.
-pub(crate) fn part(field: &Field, options: &Options) -> Result<Option<Part>> {
+pub(crate) fn part(field: &Field) -> Result<Option<Part>> {
     let Some(ident) = &field.ident else { return Ok(None) };
+    let options = Options::of(&field.attrs, "sample", &FLAGS, &VALUES)?;
     let made = Made { field, ident, name: ident.to_string().trim_start_matches("r#").into(), options };
-    let value = Value::of(&field.ty);
-    if options.skip {
+    let (options, value) = (&made.options, Value::of(&field.ty));
+    if options.has("skip") {
         options.only(&["skip"], "a field that is skipped").map(|()| None)
-    } else if let Some(path) = &options.with {
+    } else if let Some(module) = options.get("with") {
         options.only(&["with"], "a field `with` a module of its own")?;
-        Ok(Some(made.with(path)))
-    } else if options.column || value.is_text() {
+        Ok(Some(made.with(module)))
+    } else if options.has("column") || value.is_text() {
         options.only(&["column"], "a column")?;
         Ok(Some(made.column()))
     } else {
@@ -64,30 +68,31 @@ impl Made<'_> {
             let text = format!("The field `{}` of the samples.", self.name);
             docs.push(parse_quote!(#[doc = #text]));
         }
-        Out { docs, vis: self.field.vis.clone(), name: self.ident.clone(), ty, take, is_mapped: true }
+        self.named(self.ident.clone(), docs, ty, take)
+    }
+
+    fn named(&self, name: Ident, docs: Vec<Attribute>, ty: TokenStream, take: TokenStream) -> Out {
+        let map = quote!(::burn_pinned::MapTensors::map_tensors(self.#name, mapper));
+        Out { docs, vis: self.field.vis.clone(), name, ty, take, map }
     }
 
     /// A tensor beside the one of the field.
     fn beside(&self, suffix: &str, doc: &str, rank: usize, kind: Kind) -> Out {
         let (name, doc) = (format!("{}_{suffix}", self.name), format!("{doc} of the field `{}`.", self.name));
         let ident = format_ident!("{name}", span = self.ident.span());
-        Out {
-            docs: vec![parse_quote!(#[doc = #doc])],
-            name: ident,
-            ..self.out(tensor(rank, kind), take(&name, rank, kind))
-        }
+        self.named(ident, vec![parse_quote!(#[doc = #doc])], tensor(rank, kind), take(&name, rank, kind))
     }
 
     fn mask(&self, rank: usize) -> Out {
         self.beside("mask", "True for values, false for padding,", rank, Kind::Bool)
     }
 
-    fn with(&self, path: &syn::Path) -> Part {
+    fn with(&self, module: &Expr) -> Part {
         let Self { name, ident, .. } = self;
         Part {
-            fields: vec![quote!(#path::field(#name))],
-            write: quote!(#path::write(&self.#ident, #name, row)?;),
-            outs: vec![self.out(quote!(#path::Batch), quote!(#path::finish(batch, #name)?))],
+            fields: vec![quote!(#module::field(#name))],
+            write: quote!(#module::write(&self.#ident, #name, row)?;),
+            outs: vec![self.out(quote!(#module::Batch), quote!(#module::finish(batch, #name)?))],
         }
     }
 
@@ -97,44 +102,42 @@ impl Made<'_> {
         Part {
             fields: vec![quote_spanned!(span=> ::burn_pinned::Field::column::<#ty>(#name))],
             write: quote_spanned!(span=> row.put_column(#name, ::std::clone::Clone::clone(&self.#ident))?;),
-            outs: vec![Out { is_mapped: false, ..out }],
+            outs: vec![Out { map: quote!(self.#ident), ..out }],
         }
     }
 
     fn tensor(&self, value: Value) -> Result<Part> {
         let (Self { name, ident, options, .. }, span) = (self, self.span());
-        let write = |values: TokenStream| quote_spanned!(span=> row.write(#name, #values)?;);
         match value {
-            Value::Number(number) => {
-                options.only(&OF_NUMBERS, "a single number")?;
-                self.rows(&number, &Size::Shape(Vec::new()), quote_spanned!(span=> row.put(#name, self.#ident)?;))
-            }
+            Value::Array(number, lengths) => self.array(&number, lengths, &quote!(self.#ident), &[]),
             Value::Size => {
-                options.only(&OF_NUMBERS, "a single number")?;
                 let value = quote_spanned!(span=> <i64 as ::std::convert::TryFrom<_>>::try_from(self.#ident)?);
-                self.rows(&Number::named("i64"), &Size::Shape(Vec::new()), quote!(row.put(#name, #value)?;))
-            }
-            Value::Array(number, lengths) => {
-                options.only(&OF_NUMBERS, "an array, whose type says its shape,")?;
-                let values = flat(quote!(self.#ident), lengths.len() - 1);
-                self.rows(&number, &Size::Shape(lengths), write(values))
+                self.array(&Number::new("i64", Kind::Int), Vec::new(), &value, &[])
             }
             Value::Maybe(inner) => {
                 match *inner {
-                    Value::Number(number) => self.maybe(&number, Vec::new()),
                     Value::Array(number, lengths) => self.maybe(&number, lengths),
                     _ => Err(self
                         .wrong("an `Option` is of a number, an array or a `String`, or it is a `#[sample(column)]`")),
                 }
             }
-            Value::List(number, 0) => self.list(&number, write(quote!(&self.#ident[..]))),
-            Value::List(number, depth) => self.list(&number, write(flat(quote!(self.#ident), depth))),
-            Value::Points => self.list(&Number::named("f32"), write(quote!(self.#ident.xy().as_flattened()))),
+            Value::List(number, slice) => {
+                self.list(&number, |_| quote_spanned!(span=> row.write(#name, &self.#ident #slice[..])?;))
+            }
+            Value::Shaped(number) => self.list(&number, |Size { form, dims }| {
+                let varies = *form != Form::Shape;
+                quote_spanned!(span=> row.write(
+                    #name,
+                    ::burn_pinned::derived::shaped(&self.#ident.data, &self.#ident.shape, &[#(#dims),*], #varies)?
+                )?;)
+            }),
             Value::Image => self.image(),
             Value::Mask => {
                 let size = self.size(&["shape", "padded"], &["dtype"], &["fill", "mask"], "a mask")?;
-                let number = Number::named(options.dtype.as_ref().map_or("u8", |dtype| &dtype.name));
-                self.planes(&number, size, quote_spanned!(span=> row.mask(#name, &self.#ident)?;))
+                let number = options.dtype()?.unwrap_or_else(|| Number::new("u8", Kind::Int));
+                let field = field(name, &number, &size, &self.fill(&number.ty), &quote!(padded_2d));
+                let out = self.taken(&number, size.rank())?;
+                Ok(self.part(field, quote_spanned!(span=> row.mask(#name, &self.#ident)?;), &size, out, 3))
             }
             Value::Boxes => self.boxes(),
             Value::Text | Value::Unknown => Err(self.wrong(
@@ -145,155 +148,141 @@ impl Made<'_> {
     }
 
     /// The size of rows, which is one of `sizes`. The field has no options but these, and padded rows have more of them.
-    fn size(&self, sizes: &[&str], options: &[&str], padded: &[&str], what: &str) -> Result<&Size> {
-        let Some(size) = &self.options.size else {
+    fn size(&self, sizes: &[&str], options: &[&str], padded: &[&str], what: &str) -> Result<Size> {
+        let Some(size) = self.options.size()? else {
             let needs = sizes.iter().map(|size| format!("`{size} = [..]`")).collect::<Vec<_>>().join(" or ");
             return Err(self.wrong(&format!("{what} needs its shape, or the shape of its largest row: give {needs}")));
         };
-        let (padded, what) = match size {
-            Size::Padded(_) => (padded, what.to_string()),
-            Size::Shape(_) => (&[][..], format!("{what} of one shape")),
-            Size::Jagged(_) => (&[][..], format!("{what} whose rows lie end to end")),
+        let (padded, what) = match size.form {
+            Form::Padded => (padded, what.to_string()),
+            Form::Shape => (&[][..], format!("{what} of one shape")),
+            Form::Jagged => (&[][..], format!("{what} whose rows lie end to end")),
         };
         self.options.only(&[sizes, options, padded].concat(), &what)?;
         Ok(size)
     }
 
-    fn list(&self, number: &Number, write: TokenStream) -> Result<Part> {
-        let size = self.size(&["shape", "padded", "jagged"], &OF_NUMBERS, &["fill", "mask"], "a list of numbers")?;
-        self.rows(number, size, write)
-    }
-
-    /// Rows of numbers, of one shape or varying in their first dimension.
-    fn rows(&self, number: &Number, size: &Size, write: TokenStream) -> Result<Part> {
-        let field = field(&self.name, number, size, self.fill(&number.ty), quote!(padded));
-        self.part(field, write, size, self.taken(number, size.rank())?, 2)
-    }
-
-    /// Rows of numbers, of one shape or varying in their last two dimensions.
-    fn planes(&self, number: &Number, size: &Size, write: TokenStream) -> Result<Part> {
-        let field = field(&self.name, number, size, self.fill(&number.ty), quote!(padded_2d));
-        self.part(field, write, size, self.taken(number, size.rank())?, 3)
-    }
-
-    /// A field, with the mask or the offsets that the loader adds.
-    fn part(
-        &self,
-        mut field: TokenStream,
-        write: TokenStream,
-        size: &Size,
-        out: Out,
-        mask_rank: usize,
-    ) -> Result<Part> {
-        let mut outs = vec![out];
-        match size {
-            Size::Padded(_) if self.options.mask => {
-                field.extend(quote!(.with_mask()));
-                outs.push(self.mask(mask_rank));
+    /// A number or an array, whose type says its shape.
+    fn array(&self, number: &Number, lengths: Vec<Expr>, value: &TokenStream, more: &[&str]) -> Result<Part> {
+        self.options.only(&[&OF_NUMBERS, more].concat(), "a field whose type says its shape")?;
+        let (name, span) = (&self.name, self.span());
+        let write = match lengths.len() {
+            0 => quote_spanned!(span=> row.put(#name, #value)?;),
+            depth => {
+                let flat = flat(depth - 1);
+                quote_spanned!(span=> row.write(#name, &#value #flat[..])?;)
             }
-            Size::Jagged(_) => outs.push(self.beside("offsets", "The ends of the rows", 1, Kind::Int)),
-            _ => {}
-        }
-        Ok(Part { fields: vec![field], write, outs })
+        };
+        self.rows(number, &Size { form: Form::Shape, dims: lengths }, write)
     }
 
     /// A number or an array that may be lacking: another one stands in its place.
     fn maybe(&self, number: &Number, lengths: Vec<Expr>) -> Result<Part> {
-        let (Self { name, ident, options, .. }, span, ty) = (self, self.span(), &number.ty);
-        options.only(&[&OF_NUMBERS[..], &["fill", "mask"]].concat(), "an `Option` of numbers")?;
-        let Some(fill) = &options.fill else {
+        let Self { name, ident, options, .. } = self;
+        if !options.has("fill") {
             return Err(self.wrong("an `Option` needs the value that stands for `None`: `#[sample(fill = ..)]`"));
-        };
-        let fill = quote!({ const FILL: #ty = #fill; FILL });
-        let fill = lengths.iter().rev().fold(fill, |fill, length| quote!([#fill; #length]));
-        let value = quote!(self.#ident.as_ref().unwrap_or(&#fill));
-        let values = match lengths.len() {
-            0 => quote!(::std::slice::from_ref(#value)),
-            1 => value,
-            depth => flat(value, depth - 1),
-        };
-        let mut part = self.rows(number, &Size::Shape(lengths), quote_spanned!(span=> row.write(#name, #values)?;))?;
-        if options.mask {
-            let mask = format!("{name}_mask");
-            part.fields.push(field(&mask, &Number::named("bool"), &Size::Shape(Vec::new()), quote!(), quote!()));
+        }
+        let fill = lengths.iter().rev().fold(self.fill(&number.ty), |fill, length| quote!([#fill; #length]));
+        let value = quote!((*self.#ident.as_ref().unwrap_or(&#fill)));
+        let mut part = self.array(number, lengths, &value, &["fill", "mask"])?;
+        if options.has("mask") {
+            let (mask, none) = (format!("{name}_mask"), Size { form: Form::Shape, dims: Vec::new() });
+            part.fields.push(field(&mask, &Number::new("bool", Kind::Bool), &none, &quote!(), &quote!()));
             part.write.extend(quote!(row.put(#mask, self.#ident.is_some())?;));
             part.outs.push(self.mask(1));
         }
         Ok(part)
     }
 
+    fn list(&self, number: &Number, write: impl Fn(&Size) -> TokenStream) -> Result<Part> {
+        let size = self.size(&["shape", "padded", "jagged"], &OF_NUMBERS, &["fill", "mask"], "a list of numbers")?;
+        self.rows(number, &size, write(&size))
+    }
+
+    /// Rows of numbers, of one shape or varying in their first dimension.
+    fn rows(&self, number: &Number, size: &Size, write: TokenStream) -> Result<Part> {
+        let field = field(&self.name, number, size, &self.fill(&number.ty), &quote!(padded));
+        Ok(self.part(field, write, size, self.taken(number, size.rank())?, 2))
+    }
+
+    /// A field, with the mask or the offsets that the loader adds.
+    fn part(&self, mut field: TokenStream, write: TokenStream, size: &Size, out: Out, mask_rank: usize) -> Part {
+        let mut outs = vec![out];
+        if size.form == Form::Padded && self.options.has("mask") {
+            field.extend(quote!(.with_mask()));
+            outs.push(self.mask(mask_rank));
+        }
+        if size.form == Form::Jagged {
+            outs.push(self.beside("offsets", "The ends of the rows", 1, Kind::Int));
+        }
+        Part { fields: vec![field], write, outs }
+    }
+
     fn image(&self) -> Result<Part> {
         let (Self { name, ident, options, .. }, span) = (self, self.span());
         let size = self.size(&["shape", "padded"], &OF_NUMBERS, &["mask"], "an image")?;
-        let (dims, normal) = (size.dims(), options.normal()?);
-        let dtype = options.dtype.as_ref().map(|dtype| &*dtype.name).or(normal.map(|_| "f32")).unwrap_or("u8");
-        let (variant, kind) = (format_ident!("{}", dtype.to_uppercase()), Number::named(dtype).kind);
+        let (dims, normal) = (&size.dims, options.normal()?);
+        let (bytes, floats) = (Number::new("u8", Kind::Int), Number::new("f32", Kind::Float));
+        let Number { ty, kind, .. } = options.dtype()?.unwrap_or(if normal.is_some() { floats } else { bytes });
         let mut field = quote!(
-            ::burn_pinned::Field::image(#name, [#(#dims),*]).with_dtype(::burn_pinned::derived::DType::#variant)
+            ::burn_pinned::Field::image(#name, [#(#dims),*])
+                .with_dtype(<#ty as ::burn_pinned::derived::Element>::dtype())
         );
         if let Some((mean, std)) = normal {
+            let (mean, std) = (by_channel(mean, 3), by_channel(std, 3));
             field.extend(quote!(.normalize(#mean, #std)));
         }
-        if matches!(size, Size::Padded(_)) {
+        if size.form == Form::Padded {
             field.extend(quote!(.any_size()));
         }
         let out = self.out(tensor(4, kind), quote!(batch.take::<4, #kind>(#name)?));
-        self.part(field, quote_spanned!(span=> row.image(#name, &self.#ident)?;), size, out, 3)
+        Ok(self.part(field, quote_spanned!(span=> row.image(#name, &self.#ident)?;), &size, out, 3))
     }
 
     fn boxes(&self) -> Result<Part> {
         let (Self { name, ident, options, .. }, span) = (self, self.span());
-        let size = self.size(&["padded", "jagged"], &["format"], &["mask"], "a field of boxes")?;
-        let [most] = size.dims() else {
+        let Size { form, dims } = self.size(&["padded", "jagged"], &["format"], &["mask"], "a field of boxes")?;
+        if dims.len() != 1 {
             return Err(
                 self.wrong("boxes have one number for their size, the most that a sample has: `padded = [100]`")
             );
-        };
-        let of =
-            |dims: Vec<Expr>| if matches!(size, Size::Padded(_)) { Size::Padded(dims) } else { Size::Jagged(dims) };
-        let (boxes, only) = (of(vec![most.clone(), parse_quote!(4)]), of(vec![most.clone()]));
-        let labels = format!("{name}_labels");
-        let values = match &options.format {
+        }
+        let boxes = Size { form, dims: [&dims[..], &[parse_quote!(4)]].concat() };
+        let (labels, only) = (format!("{name}_labels"), Size { form, dims });
+        let values = match options.get("format") {
             None => quote!(self.#ident.xyxy().as_flattened()),
             Some(format) => quote!(&self.#ident.values(::burn_pinned::derived::BoxFormat::#format)),
         };
         let write = quote_spanned!(span=> row.write(#name, #values)?; row.write(#labels, self.#ident.labels())?;);
-        let mut part = self.rows(&Number::named("f32"), &boxes, write)?;
-        part.fields.push(field(&labels, &Number::named("i32"), &only, quote!(-1), quote!(padded)));
+        let mut part = self.rows(&Number::new("f32", Kind::Float), &boxes, write)?;
+        part.fields.push(field(&labels, &Number::new("i32", Kind::Int), &only, &quote!(-1), &quote!(padded)));
         part.outs.push(self.beside("labels", "The labels", only.rank(), Kind::Int));
         Ok(part)
     }
 
     /// How the tensor of a field is taken, and what is made of it on the device.
     fn taken(&self, number: &Number, rank: usize) -> Result<Out> {
-        let (name, own, dtype) = (&self.name, number.kind, self.options.dtype.as_ref());
+        let (name, own, dtype) = (&self.name, number.kind, self.options.dtype()?);
         let plain = quote!(batch.take::<#rank, #own>(#name)?);
-        let cast = |tensor: TokenStream, from: &str, to: &str| match from == to {
-            true => tensor,
-            false => {
-                let to = dtype_of(to);
-                quote!(#tensor.cast(#to))
-            }
+        let Some((mean, std)) = self.options.normal()? else {
+            return Ok(match dtype {
+                Some(dtype) => self.out(tensor(rank, dtype.kind), cast(plain, number, &dtype)),
+                None => self.out(tensor(rank, own), take(name, rank, own)),
+            });
         };
-        let (kind, take) = match (self.options.normal()?, dtype) {
-            (Some((mean, _)), dtype) if own == Kind::Bool || dtype.is_some_and(|dtype| dtype.kind != Kind::Float) => {
-                let problem = "numbers are normalized, to floats: `dtype` is `f16`, `bf16`, `f32` or `f64`";
-                return Err(Error::new_spanned(mean, problem));
-            }
-            (Some((mean, std)), dtype) => {
-                let (floats, is_bytes) = (cast(plain, &number.name, "f32"), number.name == "u8");
-                let (mean, std) = (numbers_of(mean), numbers_of(std));
-                let normal = quote!(::burn_pinned::derived::normalize(#floats, #mean, #std, #is_bytes)?);
-                (Kind::Float, cast(normal, "f32", dtype.map_or("f32", |dtype| &dtype.name)))
-            }
-            (None, Some(dtype)) => (dtype.kind, cast(plain, &number.name, &dtype.name)),
-            (None, None) => (own, take(name, rank, own)),
-        };
-        Ok(self.out(tensor(rank, kind), take))
+        let (floats, is_bytes) = (Number::new("f32", Kind::Float), number.name == "u8");
+        let dtype = dtype.unwrap_or_else(|| Number::new("f32", Kind::Float));
+        if own == Kind::Bool || dtype.kind != Kind::Float {
+            let problem = "numbers are normalized, to floats: `dtype` is `f16`, `bf16`, `f32` or `f64`";
+            return Err(Error::new_spanned(mean, problem));
+        }
+        let (plain, mean, std) = (cast(plain, number, &floats), by_channel(mean, 1), by_channel(std, 1));
+        let normal = quote!(::burn_pinned::derived::normalize(#plain, &#mean, &#std, #is_bytes)?);
+        Ok(self.out(tensor(rank, Kind::Float), cast(normal, &floats, &dtype)))
     }
 
     fn fill(&self, ty: &Type) -> TokenStream {
-        match &self.options.fill {
+        match self.options.get("fill") {
             Some(fill) => quote!({ const FILL: #ty = #fill; FILL }),
             None => quote!(<#ty as ::std::default::Default>::default()),
         }
@@ -309,14 +298,28 @@ impl Made<'_> {
 }
 
 /// The field of the layout. `padded` is the method for rows that vary.
-fn field(name: &str, number: &Number, size: &Size, fill: TokenStream, padded: TokenStream) -> TokenStream {
-    let (ty, dims) = (&number.ty, size.dims());
-    match size {
-        Size::Shape(_) => {
+fn field(
+    name: &str,
+    number: &Number,
+    Size { form, dims }: &Size,
+    fill: &TokenStream,
+    padded: &TokenStream,
+) -> TokenStream {
+    let ty = &number.ty;
+    match form {
+        Form::Shape => {
             quote!(::burn_pinned::Field::new(#name, <#ty as ::burn_pinned::derived::Element>::dtype(), [#(#dims),*]))
         }
-        Size::Padded(_) => quote!(::burn_pinned::Field::#padded::<#ty>(#name, [#(#dims),*], #fill)),
-        Size::Jagged(_) => quote!(::burn_pinned::Field::jagged::<#ty>(#name, [#(#dims),*])),
+        Form::Padded => quote!(::burn_pinned::Field::#padded::<#ty>(#name, [#(#dims),*], #fill)),
+        Form::Jagged => quote!(::burn_pinned::Field::jagged::<#ty>(#name, [#(#dims),*])),
+    }
+}
+
+/// Means or deviations by channel. One number becomes `count` of them.
+fn by_channel(numbers: &Expr, count: usize) -> TokenStream {
+    match numbers {
+        Expr::Lit(_) | Expr::Unary(_) => quote!([#numbers; #count]),
+        _ => quote!(#numbers),
     }
 }
 
@@ -332,10 +335,10 @@ fn take(name: &str, rank: usize, kind: Kind) -> TokenStream {
     }
 }
 
-/// A slice of all numbers of nested arrays.
-fn flat(values: TokenStream, depth: usize) -> TokenStream {
-    match depth {
-        0 => quote!(&#values),
-        depth => (0..depth).fold(values, |values, _| quote!(#values.as_flattened())),
+fn cast(tensor: TokenStream, from: &Number, to: &Number) -> TokenStream {
+    if from.name == to.name {
+        return tensor;
     }
+    let (dtypes, dtype) = (format_ident!("{}DType", to.kind.name()), format_ident!("{}", to.name.to_uppercase()));
+    quote!(#tensor.cast(::burn_pinned::derived::#dtypes::#dtype))
 }

@@ -1,9 +1,10 @@
 //! `#[derive(MapTensors)]`: visits the tensors of each field, in their order.
 
+use crate::options::Options;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use std::collections::HashSet;
-use syn::{Data, DeriveInput, Error, Field, Fields, Index, Member, Result, Type, parse_quote, spanned::Spanned};
+use syn::{Data, DeriveInput, Error, Fields, Index, Member, Result, Type, parse_quote, spanned::Spanned};
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (mut types, ident) = (Vec::new(), &input.ident);
@@ -49,7 +50,7 @@ fn arm(form: TokenStream, fields: &Fields, types: &mut Vec<Type>) -> Result<Toke
         let member = field.ident.clone().map_or_else(|| Member::Unnamed(Index::from(at)), Member::Named);
         let (value, ty) = (format_ident!("field_{at}"), &field.ty);
         taken.push(quote!(#member: #value));
-        if is_skipped(field)? {
+        if Options::of(&field.attrs, "map_tensors", &["skip"], &[])?.has("skip") {
             made.push(quote!(#member: #value));
         } else {
             types.push(ty.clone());
@@ -57,21 +58,6 @@ fn arm(form: TokenStream, fields: &Fields, types: &mut Vec<Type>) -> Result<Toke
         }
     }
     Ok(quote!(#form { #(#taken),* } => #form { #(#made),* }))
-}
-
-/// Whether a field has no tensors, by `#[map_tensors(skip)]`.
-fn is_skipped(field: &Field) -> Result<bool> {
-    let mut skip = false;
-    for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("map_tensors")) {
-        attribute.parse_nested_meta(|meta| match meta.path.is_ident("skip") {
-            true => {
-                skip = true;
-                Ok(())
-            }
-            false => Err(meta.error("a field has the option `skip`, if it has no tensors")),
-        })?;
-    }
-    Ok(skip)
 }
 
 /// Whether one of these names stands in the tokens.

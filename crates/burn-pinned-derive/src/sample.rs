@@ -1,7 +1,7 @@
 //! `#[derive(Sample)]`: the layout, `write`, the struct of the batch, and how it is made.
 
 use crate::{
-    field::{Part, part},
+    field::{Out, part},
     options::Options,
     types::named,
 };
@@ -15,41 +15,26 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     if !generics.params.is_empty() {
         return Err(Error::new_spanned(generics, "a sample with a derived layout has no parameters"));
     }
-    let batch = batch_name(input)?;
-    let (mut parts, mut errors) = (Vec::new(), None::<Error>);
-    for field in &fields.named {
-        match Options::of(&field.attrs).and_then(|options| part(field, &options)) {
-            Ok(part) => parts.extend(part),
-            Err(error) => match &mut errors {
-                Some(errors) => errors.combine(error),
-                None => errors = Some(error),
-            },
+    let batch: Option<Ident> = Options::of(&input.attrs, "sample", &[], &["batch"])?.parsed("batch")?;
+    let batch = batch.unwrap_or_else(|| format_ident!("{ident}Batch"));
+    // All errors are told at once.
+    let parts = fields.named.iter().map(part).fold(Ok(Vec::new()), |all, part| match (all, part) {
+        (Ok(all), Ok(part)) => Ok(all.into_iter().chain(part).collect()),
+        (Err(mut errors), Err(error)) => {
+            errors.combine(error);
+            Err(errors)
         }
-    }
-    if let Some(errors) = errors {
-        return Err(errors);
-    }
-    if parts.iter().all(|part| part.fields.is_empty()) {
+        (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
+    })?;
+    if parts.is_empty() {
         return Err(Error::new_spanned(ident, "none of its fields becomes a tensor or a column"));
     }
     let layout = parts.iter().flat_map(|part| &part.fields);
-    let writes = parts.iter().map(|part: &Part| &part.write);
-    let outs = || parts.iter().flat_map(|part| &part.outs);
-    let members = outs().map(|out| {
-        let (docs, vis, name, ty) = (&out.docs, &out.vis, &out.name, &out.ty);
-        quote!(#(#docs)* #vis #name: #ty)
-    });
-    let taken = outs().map(|out| {
-        let (name, take) = (&out.name, &out.take);
-        quote!(#name: #take)
-    });
-    let mapped = outs().map(|out| {
-        let name = &out.name;
-        match out.is_mapped {
-            true => quote!(#name: ::burn_pinned::MapTensors::map_tensors(self.#name, mapper)),
-            false => quote!(#name: self.#name),
-        }
-    });
+    let writes = parts.iter().map(|part| &part.write);
+    let outs: Vec<&Out> = parts.iter().flat_map(|part| &part.outs).collect();
+    let members = outs.iter().map(|Out { docs, vis, name, ty, .. }| quote!(#(#docs)* #vis #name: #ty));
+    let taken = outs.iter().map(|Out { name, take, .. }| quote!(#name: #take));
+    let mapped = outs.iter().map(|Out { name, map, .. }| quote!(#name: #map));
     let about = format!("A batch of [`{ident}`]: of each field the values of all samples, in the order of the rows.");
     Ok(quote! {
         #[doc = #about]
@@ -88,19 +73,4 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
     })
-}
-
-/// `#[sample(batch = Name)]`, or the sample's name with `Batch` behind it.
-fn batch_name(input: &DeriveInput) -> Result<Ident> {
-    let mut name = None;
-    for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("sample")) {
-        attribute.parse_nested_meta(|meta| {
-            if !meta.path.is_ident("batch") {
-                return Err(meta.error("a struct has the option `batch = Name`; all others are for its fields"));
-            }
-            name = Some(meta.value()?.parse()?);
-            Ok(())
-        })?;
-    }
-    Ok(name.unwrap_or_else(|| format_ident!("{}Batch", input.ident)))
 }

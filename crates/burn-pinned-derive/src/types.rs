@@ -2,9 +2,10 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
+use std::iter::repeat_n;
 use syn::{
-    Data, DeriveInput, Error, Expr, Fields, FieldsNamed, GenericArgument, Ident, PathArguments, Result, Type,
-    parse_quote,
+    Data, DataStruct, DeriveInput, Error, Expr, Fields, FieldsNamed, GenericArgument, Ident, PathArguments, Result,
+    Type, parse_quote,
 };
 
 /// The kind of a tensor.
@@ -15,26 +16,21 @@ pub(crate) enum Kind {
     Bool,
 }
 
-impl ToTokens for Kind {
-    fn to_tokens(&self, tokens: &mut TokenStream) {
-        tokens.extend(match self {
-            Self::Int => quote!(::burn_pinned::derived::Int),
-            Self::Float => quote!(::burn_pinned::derived::Float),
-            Self::Bool => quote!(::burn_pinned::derived::Bool),
-        });
+impl Kind {
+    /// Its name in Burn.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Int => "Int",
+            Self::Float => "Float",
+            Self::Bool => "Bool",
+        }
     }
 }
 
-const INTS: [&str; 8] = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64"];
-const FLOATS: [&str; 4] = ["f16", "bf16", "f32", "f64"];
-
-/// The kind of the numbers of this type, if it is a dtype.
-pub(crate) fn kind(name: &str) -> Option<Kind> {
-    match name {
-        "bool" => Some(Kind::Bool),
-        name if INTS.contains(&name) => Some(Kind::Int),
-        name if FLOATS.contains(&name) => Some(Kind::Float),
-        _ => None,
+impl ToTokens for Kind {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let name = format_ident!("{}", self.name());
+        tokens.extend(quote!(::burn_pinned::derived::#name));
     }
 }
 
@@ -46,29 +42,39 @@ pub(crate) struct Number {
 }
 
 impl Number {
-    /// The number of a name that is one of a dtype.
-    pub(crate) fn named(name: &str) -> Self {
+    pub(crate) fn new(name: &str, kind: Kind) -> Self {
         let ident = format_ident!("{name}");
         // The halves have no names without a path.
         let ty =
             if name.ends_with("f16") { parse_quote!(::burn_pinned::derived::#ident) } else { parse_quote!(#ident) };
-        Self { ty, name: name.into(), kind: kind(name).unwrap_or(Kind::Int) }
+        Self { ty, name: name.into(), kind }
+    }
+
+    /// The number of a name that is one of a dtype.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let kind = match name {
+            "bool" => Kind::Bool,
+            "u8" | "u16" | "u32" | "u64" | "i8" | "i16" | "i32" | "i64" => Kind::Int,
+            "f16" | "bf16" | "f32" | "f64" => Kind::Float,
+            _ => return None,
+        };
+        Some(Self::new(name, kind))
     }
 }
 
 /// What a field holds.
 pub(crate) enum Value {
-    Number(Number),
+    /// A number, or an array of these lengths from the outermost.
+    Array(Number, Vec<Expr>),
     /// `usize` or `isize`, which no dtype has.
     Size,
-    /// Numbers of an array of any depth, and its lengths from the outermost.
-    Array(Number, Vec<Expr>),
-    /// Any number of numbers, or of arrays of this depth.
-    List(Number, usize),
+    /// Any number of numbers, and what stands behind a field to get all of them.
+    List(Number, TokenStream),
+    /// The `Array` of burn-shards: numbers with a shape.
+    Shaped(Number),
     Image,
     Mask,
     Boxes,
-    Points,
     Text,
     Maybe(Box<Value>),
     Unknown,
@@ -77,14 +83,10 @@ pub(crate) enum Value {
 impl Value {
     pub(crate) fn of(ty: &Type) -> Self {
         match ty {
-            Type::Array(_) => {
-                let (mut inner, mut lengths) = (ty, Vec::new());
-                while let Type::Array(array) = inner {
-                    lengths.push(array.len.clone());
-                    inner = &*array.elem;
-                }
-                number(inner).map_or(Self::Unknown, |number| Self::Array(number, lengths))
-            }
+            Type::Array(array) => match Self::of(&array.elem) {
+                Self::Array(number, lengths) => Self::Array(number, [vec![array.len.clone()], lengths].concat()),
+                _ => Self::Unknown,
+            },
             Type::Group(group) => Self::of(&group.elem),
             Type::Paren(paren) => Self::of(&paren.elem),
             _ => Self::named(ty),
@@ -100,48 +102,54 @@ impl Value {
     }
 
     fn named(ty: &Type) -> Self {
+        let floats = || Number::new("f32", Kind::Float);
         let Some((name, inner)) = last(ty) else { return Self::Unknown };
         match (name.to_string().as_str(), inner) {
             ("usize" | "isize", None) => Self::Size,
             ("Image", None) => Self::Image,
             ("Mask", None) => Self::Mask,
             ("Boxes", None) => Self::Boxes,
-            ("Points", None) => Self::Points,
+            ("Points", None) => Self::List(floats(), quote!(.xy().as_flattened())),
+            ("Wave", None) => Self::List(floats(), quote!(.samples)),
             ("String", None) => Self::Text,
             ("Option", Some(inner)) => Self::Maybe(Box::new(Self::of(inner))),
-            ("Vec", Some(inner)) => list(inner),
-            ("Box" | "Arc" | "Rc", Some(Type::Slice(slice))) => list(&slice.elem),
-            _ => number(ty).map_or(Self::Unknown, Self::Number),
+            ("Vec", Some(inner)) => Self::list(inner),
+            ("Box" | "Arc" | "Rc", Some(Type::Slice(slice))) => Self::list(&slice.elem),
+            ("Array", Some(inner)) => match Self::of(inner) {
+                Self::Array(number, lengths) if lengths.is_empty() => Self::Shaped(number),
+                _ => Self::Unknown,
+            },
+            (name, None) => Number::named(name)
+                .map_or(Self::Unknown, |number| Self::Array(Number { ty: ty.clone(), ..number }, Vec::new())),
+            _ => Self::Unknown,
+        }
+    }
+
+    fn list(item: &Type) -> Self {
+        match Self::of(item) {
+            Self::Array(number, lengths) => Self::List(number, flat(lengths.len())),
+            _ => Self::Unknown,
         }
     }
 }
 
-fn list(item: &Type) -> Value {
-    match Value::of(item) {
-        Value::Number(number) => Value::List(number, 0),
-        Value::Array(number, lengths) => Value::List(number, lengths.len()),
-        _ => Value::Unknown,
-    }
+/// Makes one slice of a slice of arrays of this depth.
+pub(crate) fn flat(depth: usize) -> TokenStream {
+    repeat_n(quote!(.as_flattened()), depth).collect()
 }
 
-/// The last name of a path, and its first parameter.
+/// The last name of a path, and its parameter, if it has one.
 fn last(ty: &Type) -> Option<(&Ident, Option<&Type>)> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last()?;
-    let inner = match &last.arguments {
-        PathArguments::AngleBracketed(arguments) => arguments.args.iter().find_map(|argument| match argument {
-            GenericArgument::Type(ty) => Some(ty),
+    match &last.arguments {
+        PathArguments::None => Some((&last.ident, None)),
+        PathArguments::AngleBracketed(arguments) if arguments.args.len() == 1 => match &arguments.args[0] {
+            GenericArgument::Type(ty) => Some((&last.ident, Some(ty))),
             _ => None,
-        }),
+        },
         _ => None,
-    };
-    Some((&last.ident, inner))
-}
-
-fn number(ty: &Type) -> Option<Number> {
-    let (name, None) = last(ty)? else { return None };
-    let name = name.to_string();
-    Some(Number { ty: ty.clone(), kind: kind(&name)?, name })
+    }
 }
 
 /// Whether the last name of a type is one of these.
@@ -152,13 +160,10 @@ pub(crate) fn is_named(ty: &Type, names: &[&str]) -> bool {
 /// The fields of a struct that has names for them.
 pub(crate) fn named<'a>(input: &'a DeriveInput, derive: &str) -> Result<&'a FieldsNamed> {
     match &input.data {
-        Data::Struct(data) => match &data.fields {
-            Fields::Named(fields) => Ok(fields),
-            _ => Err(Error::new_spanned(
-                &input.ident,
-                format!("`{derive}` is derived for a struct whose fields have names"),
-            )),
-        },
-        _ => Err(Error::new_spanned(&input.ident, format!("`{derive}` is derived for a struct"))),
+        Data::Struct(DataStruct { fields: Fields::Named(fields), .. }) => Ok(fields),
+        _ => {
+            let problem = format!("`{derive}` is derived for a struct whose fields have names");
+            Err(Error::new_spanned(&input.ident, problem))
+        }
     }
 }
