@@ -54,9 +54,10 @@ pub(crate) enum Raw {
     Json,
 }
 
-/// A list of numbers of one type.
+/// A list of numbers, or of booleans, of one type.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Numbers {
+    Bool(Vec<bool>),
     U8(Vec<u8>),
     I8(Vec<i8>),
     U16(Vec<u16>),

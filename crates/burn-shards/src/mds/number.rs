@@ -43,6 +43,11 @@ impl Type {
         TYPES.iter().find(|(_, _, it)| *it == code).map(|(kind, ..)| *kind)
     }
 
+    /// The type of NumPy's letter, the first of its name, and its bytes.
+    pub(crate) fn of_numpy(letter: &str, bytes: usize) -> Option<Self> {
+        TYPES.iter().find(|(kind, name, _)| name.starts_with(letter) && kind.size() == bytes).map(|(kind, ..)| *kind)
+    }
+
     /// Bytes of a number.
     pub(crate) fn size(self) -> usize {
         match self {

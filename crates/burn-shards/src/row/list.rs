@@ -15,8 +15,8 @@ pub(super) fn list<'de, V: Visitor<'de>, I: IntoIterator<Item: IntoDeserializer<
     Ok(made)
 }
 
-pub(super) fn plain<'de, V: Visitor<'de>, N: IntoDeserializer<'de, RowError>>(
-    numbers: impl IntoIterator<Item = N>,
+fn plain<'de, V: Visitor<'de>, N: IntoDeserializer<'de, RowError>>(
+    numbers: Vec<N>,
     visitor: V,
 ) -> Result<V::Value, RowError> {
     list(numbers.into_iter().map(Plain), visitor)
@@ -25,6 +25,7 @@ pub(super) fn plain<'de, V: Visitor<'de>, N: IntoDeserializer<'de, RowError>>(
 /// Calls the visitor with a list of numbers.
 pub(super) fn numbers<'de, V: Visitor<'de>>(numbers: Numbers, visitor: V) -> Result<V::Value, RowError> {
     match numbers {
+        Numbers::Bool(flags) => plain(flags, visitor),
         Numbers::U8(numbers) => plain(numbers, visitor),
         Numbers::I8(numbers) => plain(numbers, visitor),
         Numbers::U16(numbers) => plain(numbers, visitor),

@@ -5,7 +5,7 @@ use super::{
     fields::{Fields, once},
     learn::UsedFields,
     list::{list, numbers},
-    npy::Npy,
+    npy,
     real::Real,
     text::{flag, integer, json, json_for, number, text},
     unnamed::unnamed_structs,
@@ -202,7 +202,7 @@ impl<'de> Deserializer<'de> for Value<'_> {
             Cell::Struct(cells) => visitor.visit_map(named(cells, Some(fields), self.seen)?),
             Cell::Map(pairs) => visitor.visit_map(named(by_name(pairs)?, Some(fields), None)?),
             Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) if fields == ["shape", "data"] => {
-                visitor.visit_map(Npy::read(&bytes)?)
+                Value::from(npy::read(&bytes)?).deserialize_struct(name, fields, visitor)
             }
             Cell::Array(shape, list) if fields.contains(&"shape") => {
                 let shape = shape.into_iter().map(|side| Cell::Unsigned(side as u64)).collect();

@@ -1,12 +1,9 @@
 use super::*;
-use crate::cell::Array;
-use serde::{
-    Deserialize,
-    de::{DeserializeOwned, value::MapAccessDeserializer},
-};
+use crate::{cell::Array, row::value::Value};
+use serde::{Deserialize, de::DeserializeOwned};
 
 fn read<T: DeserializeOwned>(file: &[u8]) -> Result<Array<T>, String> {
-    let read = Npy::read(file).and_then(|npy| Array::deserialize(MapAccessDeserializer::new(npy)));
+    let read = super::read(file).and_then(|array| Array::deserialize(Value::from(array)));
     read.map_err(|error| error.to_string())
 }
 
