@@ -15,19 +15,12 @@ use std::{f32::consts::TAU, fs::File, path::Path};
 const RATE: u32 = 8000;
 const TONES: [&str; 4] = ["sine", "square", "saw", "noise"];
 
-/// The files of a row of the tar.
-#[derive(serde::Deserialize)]
-struct Row {
-    wav: Wave,
-    cls: usize,
-}
-
-/// A sample. In a batch, `wave` and `wave_mask` are as wide as its longest sound.
-#[derive(Sample)]
+/// The files of a row of the tar. In a batch, `wav` and `wav_mask` are as wide as its longest sound.
+#[derive(serde::Deserialize, Sample)]
 struct Sound {
     #[sample(padded = [16_000], mask)]
-    wave: Vec<f32>,
-    tone: usize,
+    wav: Wave,
+    cls: usize,
 }
 
 /// A `.wav` of 16 bits: 0.1 to 0.8 seconds of a tone, of any height and loudness.
@@ -89,30 +82,28 @@ fn main() -> Result<(), BoxError> {
         Some(path) => path.into(),
         None => write(&drawn).map(|()| drawn)?,
     };
-    let (train, valid) = Rows::<Row>::tar(path).open()?.split_by("cls", 0.2, 42)?;
+    let (train, valid) = Rows::<Sound>::tar(path).open()?.split_by("cls", 0.2, 42)?;
     // The index knows how long the files are. A batch has at most 200 kB of them with the padding, and at most 32.
-    let lengths = train.sizes("wav")?.into_iter().map(|bytes| bytes as usize);
-    let order = LengthBucketSampler::new(lengths, 200_000, 32)?.shuffle(42);
+    let order = LengthBucketSampler::new(train.sizes("wav")?, 200_000, 32)?.shuffle(42);
     println!("{} sounds of {}, and {} to guess", train.len(), TONES.join(", "), valid.len());
 
     let device = Device::default().autodiff();
     let builder = || PinnedDataLoaderBuilder::new(Sound::collate()).set_device(device.clone());
-    let sound = |row: Row| Ok::<_, BoxError>(Sound { wave: row.wav.samples, tone: row.cls });
-    let train = builder().order(order).build(train.map(sound))?;
-    let valid = builder().batch_size(32).build(valid.map(sound))?;
+    let train = builder().order(order).build(train)?;
+    let valid = builder().batch_size(32).build(valid)?;
 
     let (mut net, mut optim) = (Net::new(&device), AdamConfig::new().init());
     for epoch in 1..=10 {
         for batch in train.iter() {
-            let SoundBatch { wave, wave_mask, tone } = batch?;
-            let loss = CrossEntropyLossConfig::new().init(&device).forward(net.forward(wave, wave_mask), tone);
+            let SoundBatch { wav, wav_mask, cls } = batch?;
+            let loss = CrossEntropyLossConfig::new().init(&device).forward(net.forward(wav, wav_mask), cls);
             net = optim.step(5e-3, net.clone(), GradientsParams::from_grads(loss.backward(), &net));
         }
         let mut right = 0.0;
         for batch in valid.iter() {
-            let SoundBatch { wave, wave_mask, tone } = batch?;
-            let guess = net.forward(wave, wave_mask).argmax(1).flatten::<1>(0, 1);
-            right += guess.equal(tone).int().sum().into_scalar::<f64>();
+            let SoundBatch { wav, wav_mask, cls } = batch?;
+            let guess = net.forward(wav, wav_mask).argmax(1).flatten::<1>(0, 1);
+            right += guess.equal(cls).int().sum().into_scalar::<f64>();
         }
         println!("epoch {epoch:>2}: {:.1} % right", 100.0 * right / valid.num_items() as f64);
     }

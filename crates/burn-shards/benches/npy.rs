@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for size in ["small", "medium", "large"] {
         let path = Path::new(&folder).join(size).join("*.tar");
         let rows = Rows::<(Array<f32>,)>::tar(path).columns(["npy"]).open()?;
-        let bytes = rows.sizes("npy")?.iter().sum::<u64>() as f64 / 1e6;
+        let bytes = rows.sizes("npy")?.iter().sum::<usize>() as f64 / 1e6;
         let best = (0..PASSES).map(|_| pass(&rows, threads)).min().unwrap_or_default().as_secs_f64();
         println!("{size}: {:.0} arrays/s, {:.0} MB/s", rows.len() as f64 / best, bytes / best);
     }

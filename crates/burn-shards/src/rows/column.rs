@@ -43,7 +43,7 @@ impl<T> Rows<T> {
     ///
     /// ```
     /// use burn::data::dataset::Dataset;
-    /// use burn_shards::{DataError, Rows};
+    /// use burn_shards::Rows;
     ///
     /// #[derive(serde::Deserialize)]
     /// struct Stars {
@@ -54,19 +54,19 @@ impl<T> Rows<T> {
     /// # std::fs::write(&path, (0..6).map(|n| format!("{{\"text\": \"a\", \"stars\": {n}}}\n")).collect::<String>())?;
     ///
     /// let all = Rows::<(String,)>::jsonl(path).columns(["text"]).open()?;
-    /// let good = all.filter(|row: Stars| Ok::<_, DataError>(row.stars > 3))?;
+    /// let good = all.filter(|row: Stars| Ok(row.stars > 3))?;
     /// assert_eq!(good.len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// As [`column`](Self::column). An error of `keep` becomes [`DataError::Map`], which names the row.
-    pub fn filter<U: DeserializeOwned, E: Into<Box<dyn Error + Send + Sync>>>(
+    pub fn filter<U: DeserializeOwned>(
         &self,
-        keep: impl Fn(U) -> Result<bool, E> + Sync,
+        keep: impl Fn(U) -> Result<bool, Box<dyn Error + Send + Sync>> + Sync,
     ) -> Result<Self, DataError> {
         let rows = self.reread::<U>(None)?;
-        let kept = rows.each(|row, value| keep(value).map_err(|error| rows.of_map(rows.at(row), error.into())))?;
+        let kept = rows.each(|row, value| keep(value).map_err(|error| rows.of_map(rows.at(row), error)))?;
         Ok(self.picked(|row| kept[row]))
     }
 
@@ -85,21 +85,15 @@ impl<T> Rows<T> {
     ///
     /// # Errors
     /// If no row has such a file, or if the rows are of another format, whose index has no sizes.
-    pub fn sizes(&self, column: &str) -> Result<Vec<u64>, DataError> {
-        let known: Option<Vec<Option<u64>>> =
-            (0..self.rows()).map(|row| self.source.size(self.at(row), column)).collect();
-        let wrong = |problem: &str, advice: &str| DataError::Option {
-            option: "sizes",
-            problem: format!("{problem} `{column}`"),
-            advice: advice.into(),
-        };
-        match known {
-            None => Err(wrong("no index tells the sizes of", "read the values with `column`, and take their lengths")),
-            Some(sizes) if sizes.iter().any(Option::is_some) => {
-                Ok(sizes.into_iter().map(Option::unwrap_or_default).collect())
-            }
-            Some(_) => Err(wrong("no row has", "`there_is` lists what the first shard has")),
+    pub fn sizes(&self, column: &str) -> Result<Vec<usize>, DataError> {
+        let sizes: Vec<Option<u64>> = (0..self.rows()).map(|row| self.source.size(self.at(row), column)).collect();
+        if sizes.iter().all(Option::is_none) {
+            let problem = format!("no row has `{column}` in an index that tells its size");
+            let advice = "`there_is` lists what a tar has; of other formats read the values with `column`".into();
+            return Err(DataError::Option { option: "sizes", problem, advice });
         }
+        let bytes = |size: Option<u64>| usize::try_from(size.unwrap_or_default()).unwrap_or(usize::MAX);
+        Ok(sizes.into_iter().map(bytes).collect())
     }
 
     /// The same rows as another type, which has other columns. Nothing is fetched ahead for them.

@@ -1,58 +1,32 @@
 //! A value that rows are parted by: a label, a user.
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error, Visitor},
-};
-use std::fmt;
+use bytes::Bytes;
 
-/// A value of any type that has an order.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// A value of any type that has an order. What is null or missing has none.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
+#[serde(untagged, expecting = "rows are parted by texts, integers, booleans or bytes, and it is none of them")]
 pub(super) enum Key {
-    /// Null, and what is missing.
-    Null,
     Bool(bool),
-    Int(i128),
+    Int(i64),
+    /// More than an `i64` holds.
+    Unsigned(u64),
     Text(String),
-    Bytes(Vec<u8>),
+    Bytes(Bytes),
 }
 
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(KeyVisitor)
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-struct KeyVisitor;
-
-impl Visitor<'_> for KeyVisitor {
-    type Value = Key;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, an integer, a boolean or bytes, to part rows by")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Key, E> {
-        Ok(Key::Null)
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Key, E> {
-        Ok(Key::Bool(value))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Key, E> {
-        Ok(Key::Int(value.into()))
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Key, E> {
-        Ok(Key::Int(value.into()))
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Key, E> {
-        Ok(Key::Text(value.into()))
-    }
-
-    fn visit_bytes<E: Error>(self, value: &[u8]) -> Result<Key, E> {
-        Ok(Key::Bytes(value.into()))
+    #[test]
+    fn keys_are_of_every_type_but_floats_and_structs() {
+        let key = |json: &str| serde_json::from_str::<Option<Key>>(json).map_err(|error| error.to_string());
+        assert_eq!((key("null"), key("true")), (Ok(None), Ok(Some(Key::Bool(true)))));
+        assert_eq!(key("-7"), Ok(Some(Key::Int(-7))));
+        assert_eq!(key("18446744073709551615"), Ok(Some(Key::Unsigned(u64::MAX))));
+        assert_eq!(key("\"7\""), Ok(Some(Key::Text("7".into()))));
+        for wrong in ["0.5", "{\"a\": 1}", "[300]"] {
+            assert!(key(wrong).unwrap_err().contains("rows are parted by texts, integers"), "{wrong}");
+        }
     }
 }

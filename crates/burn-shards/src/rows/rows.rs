@@ -303,7 +303,7 @@ impl<T> Rows<T> {
     /// # std::fs::write(&path, "{\"x\": \"7\"}\n{\"x\": \"seven\"}\n")?;
     ///
     /// let texts = Rows::<(String,)>::jsonl(path).columns(["x"]).open()?;
-    /// let numbers = texts.map(|(text,)| text.parse::<i32>());
+    /// let numbers = texts.map(|(text,)| Ok(text.parse::<i32>()?));
     /// assert_eq!(numbers.get(0)?, 7);
     /// let error = numbers.get(1).unwrap_err(); // names the row, and has the error of `parse` as its source
     /// # let source = std::error::Error::source(&error).unwrap();
@@ -313,16 +313,12 @@ impl<T> Rows<T> {
     ///
     /// # Errors
     /// An error of the function is one of its row: [`DataError::Map`].
-    pub fn map<O, E: Into<Box<dyn Error + Send + Sync>>>(
-        self,
-        with: impl Fn(T) -> Result<O, E> + Send + Sync + 'static,
-    ) -> Rows<O>
+    pub fn map<O>(self, with: impl Fn(T) -> Result<O, Box<dyn Error + Send + Sync>> + Send + Sync + 'static) -> Rows<O>
     where
         T: 'static,
     {
         let Self { source, picks, columns, around, optional, make } = self;
-        let make: Make<O> =
-            Arc::new(move |record| make(record).and_then(|row| with(row).map_err(|error| Unmade::Map(error.into()))));
+        let make: Make<O> = Arc::new(move |record| make(record).and_then(|row| with(row).map_err(Unmade::Map)));
         Rows { source, picks, columns, around, optional, make }
     }
 }

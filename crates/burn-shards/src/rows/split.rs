@@ -35,7 +35,7 @@ impl<T> Rows<T> {
     /// # Errors
     /// If the share is not between 0 and 1, or if one of the two would have no rows.
     pub fn split(&self, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
-        let keys = vec![Key::Null; self.rows()];
+        let keys = vec![None; self.rows()];
         self.split_spread(&keys, share, seed)
     }
 
@@ -45,7 +45,7 @@ impl<T> Rows<T> {
     /// Of a value with `n` rows, the part has `n * share`, rounded up or down.
     ///
     /// # Errors
-    /// As `split`; if the column cannot be read; if it has floats, lists or structs.
+    /// As `split`; if the column cannot be read; if it has floats, structs, or lists of other than bytes.
     pub fn split_by(&self, column: &str, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
         self.split_spread(&self.keys(column)?, share, seed)
     }
@@ -57,12 +57,12 @@ impl<T> Rows<T> {
     /// As [`split_by`](Self::split_by).
     pub fn split_groups(&self, column: &str, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
         let keys = self.keys(column)?;
-        let mut groups = BTreeMap::<&Key, (usize, bool)>::new();
+        let mut groups = BTreeMap::<&Option<Key>, (usize, bool)>::new();
         keys.iter().for_each(|key| groups.entry(key).or_default().0 += 1);
         let mut order: Vec<(u64, &mut (usize, bool))> =
             groups.values_mut().enumerate().map(|(number, group)| (mixed(seed, number), group)).collect();
         order.sort_by_key(|(mixed, _)| *mixed);
-        let (target, mut taken) = (self.rows() as f64 * checked(share)?, 0);
+        let (target, mut taken) = (self.rows() as f64 * share, 0);
         for (_, (rows, is_taken)) in order {
             let distance = |taken: usize| (taken as f64 - target).abs();
             if distance(taken + *rows) < distance(taken) {
@@ -97,7 +97,7 @@ impl<T> Rows<T> {
             return Err(DataError::Option { option: "folds", problem, advice: "take 2 or more, such as 5".into() });
         }
         let mut fold = vec![0; self.rows()];
-        for (place, row) in spread(&vec![Key::Null; self.rows()], seed).into_iter().enumerate() {
+        for (place, row) in spread(&vec![None; self.rows()], seed).into_iter().enumerate() {
             fold[row] = place % k;
         }
         Ok((0..k).map(|part| (self.picked(|row| fold[row] != part), self.picked(|row| fold[row] == part))).collect())
@@ -132,9 +132,9 @@ impl<T> Rows<T> {
     }
 
     /// The values of a column. JSON lines have no schema that tells a misspelt name, which all rows lack.
-    fn keys(&self, column: &str) -> Result<Vec<Key>, DataError> {
-        let keys: Vec<Key> = self.column(column)?;
-        if keys.iter().any(|key| *key != Key::Null) {
+    fn keys(&self, column: &str) -> Result<Vec<Option<Key>>, DataError> {
+        let keys: Vec<Option<Key>> = self.column(column)?;
+        if keys.iter().any(Option::is_some) {
             return Ok(keys);
         }
         let problem = format!("`{column}` is null or missing in each row");
@@ -142,8 +142,7 @@ impl<T> Rows<T> {
     }
 
     /// Takes a share of each run of equal keys: every so many of its rows, in an order that `seed` draws.
-    fn split_spread(&self, keys: &[Key], share: f64, seed: u64) -> Result<(Self, Self), DataError> {
-        let share = checked(share)?;
+    fn split_spread(&self, keys: &[Option<Key>], share: f64, seed: u64) -> Result<(Self, Self), DataError> {
         let (mut is_taken, before) = (vec![false; keys.len()], |rows: usize| (rows as f64 * share + 0.5).floor());
         for (place, row) in spread(keys, seed).into_iter().enumerate() {
             is_taken[row] = before(place + 1) > before(place);
@@ -159,7 +158,8 @@ impl<T> Rows<T> {
         Err(DataError::Option {
             option: "split",
             problem: format!("a share of {share} parts {} rows into {} and {}", self.rows(), rest.rows(), part.rows()),
-            advice: "take another share; of a split by groups, there must be groups enough".into(),
+            advice: "take a share between 0 and 1, such as 0.1; of a split by groups, there must be groups enough"
+                .into(),
         })
     }
 
@@ -170,16 +170,8 @@ impl<T> Rows<T> {
     }
 }
 
-fn checked(share: f64) -> Result<f64, DataError> {
-    if share > 0.0 && share < 1.0 {
-        return Ok(share);
-    }
-    let problem = format!("{share} is no share of the rows");
-    Err(DataError::Option { option: "split", problem, advice: "write a number between 0 and 1, such as 0.1".into() })
-}
-
 /// All rows, those with one key together, and each of these runs in an order that `seed` draws.
-fn spread(keys: &[Key], seed: u64) -> Vec<usize> {
+fn spread(keys: &[Option<Key>], seed: u64) -> Vec<usize> {
     let mut order: Vec<(u64, usize)> = (0..keys.len()).map(|row| (mixed(seed, row), row)).collect();
     order.sort_unstable_by(|(one, row), (two, other)| (&keys[*row], one, row).cmp(&(&keys[*other], two, other)));
     order.into_iter().map(|(_, row)| row).collect()

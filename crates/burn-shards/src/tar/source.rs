@@ -150,10 +150,10 @@ impl Source for TarSource {
         Ok(Arc::new(Self::new(self.objects.without_ahead(), shards, self.starts.clone(), named)))
     }
 
-    fn size(&self, row: usize, column: &str) -> Option<Option<u64>> {
+    fn size(&self, row: usize, column: &str) -> Option<u64> {
         let (object, sample) = self.starts.find(row);
         let parts = &self.shards[object].parts;
-        Some(parts.of(sample).find(|part| *parts.extensions[part.extension] == *column).map(|part| part.bytes))
+        parts.of(sample).find(|part| *parts.extensions[part.extension] == *column).map(|part| part.bytes)
     }
 
     #[cfg(feature = "remote")]

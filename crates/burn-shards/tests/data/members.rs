@@ -119,5 +119,5 @@ fn a_wave_is_read_from_a_tar_and_from_a_column() {
     }
     let path = tar(folder.path(), "w.tar", &[("0.wav", &wave)]);
     let rows = Rows::<Row>::tar(path).open().unwrap();
-    assert_eq!((rows.get(0).unwrap().wav.rate, rows.sizes("wav").unwrap()), (8000, vec![wave.len() as u64]));
+    assert_eq!((rows.get(0).unwrap().wav.rate, rows.sizes("wav").unwrap()), (8000, vec![wave.len()]));
 }

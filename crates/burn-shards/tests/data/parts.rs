@@ -72,7 +72,7 @@ fn a_group_is_in_one_of_the_two_parts() {
         drawn.insert(users(&part));
     }
     assert_eq!(drawn.len(), 5);
-    let one = all.filter(|(x,): (usize,)| Ok::<_, DataError>(x == 0)).unwrap_err();
+    let one = all.filter(|(x,): (usize,)| Ok(x == 0)).unwrap_err();
     assert!(one.to_string().contains("columns"), "a tuple has no names: {one}");
 }
 
@@ -126,17 +126,17 @@ fn a_filter_reads_the_fields_of_its_own_type() {
     for format in FORMATS {
         let folder = tempfile::tempdir().unwrap();
         let all = format.open(folder.path()).open().unwrap();
-        let odd = all.filter(|row: Label| Ok::<_, DataError>(row.label % 2 == 1)).unwrap();
+        let odd = all.filter(|row: Label| Ok(row.label % 2 == 1)).unwrap();
         assert_eq!(odd.len(), ROWS / 2, "{format:?}");
         assert_eq!(odd.get(3).unwrap().label, 7);
-        let fails = |row: Label| if row.label == 130 { Err("no such label") } else { Ok(true) };
+        let fails = |row: Label| if row.label == 130 { Err("no such label".into()) } else { Ok(true) };
         let error = all.filter(fails).unwrap_err();
         let DataError::Map { row, key, source, .. } = &error else { panic!("{format:?}: {error}") };
         assert_eq!((*row, source.to_string().as_str()), (all.place(130).1, "no such label"));
         assert_eq!(key.as_deref(), (format == Format::Tar).then_some("0130"));
         // Of a part, the row is that of the file.
-        let error =
-            odd.filter(|row: Label| row.label.checked_sub(9).filter(|_| row.label != 21).map(|_| true).ok_or("it"));
+        let error = odd
+            .filter(|row: Label| Ok(row.label.checked_sub(9).filter(|_| row.label != 21).map(|_| true).ok_or("it")?));
         assert!(matches!(error, Err(DataError::Map { row: 21, .. })), "{format:?}");
     }
 }
@@ -146,7 +146,7 @@ fn a_mapped_row_keeps_the_error_of_its_function() {
     let folder = tempfile::tempdir().unwrap();
     let rows = Format::Tar.open(folder.path()).open().unwrap();
     let mapped = rows.split(0.5, 3).unwrap().1.map(|row: Row| match row.label % 7 {
-        0 => Err(std::fmt::Error),
+        0 => Err(std::fmt::Error.into()),
         _ => Ok(row.label * 2),
     });
     let labels = mapped.column::<i64>("label").unwrap();
@@ -164,6 +164,19 @@ fn a_mapped_row_keeps_the_error_of_its_function() {
             }
         }
     }
+}
+
+#[test]
+fn functions_that_cannot_fail_need_no_type_of_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = open(folder.path(), 6);
+    assert_eq!(rows.clone().map(|(x,)| Ok(2 * x)).get(4).unwrap(), 8);
+    #[derive(Deserialize)]
+    struct Label {
+        label: String,
+    }
+    assert_eq!(rows.filter(|row: Label| Ok(row.label.parse::<u8>()? == 1)).unwrap().len(), 1);
+    assert_eq!(rows.map(|(x,)| Ok(u8::try_from(x)?)).get(5).unwrap(), 5);
 }
 
 #[test]
