@@ -68,7 +68,7 @@ impl fmt::Display for HungCall {
 /// }
 /// # Ok::<(), burn_pinned::Error>(())
 /// ```
-#[derive(Debug, thiserror::Error)]
+#[derive(derive_more::Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// An option of the builder, or a parameter of an augmentation, is wrong. `advice` says what to write instead.
@@ -117,6 +117,7 @@ pub enum Error {
         /// How many samples may be skipped.
         quota: usize,
         /// The errors of the first skipped samples, at most 16, each with its place.
+        #[debug("{}", list(first.get(..3).unwrap_or(first), *skipped))]
         first: Vec<Arc<Error>>,
     },
     /// All samples of a batch were skipped, in an epoch that several processes share. The other processes have a batch
@@ -136,6 +137,7 @@ pub enum Error {
         /// How many samples it had, in this process.
         skipped: usize,
         /// The errors of the first skipped samples, at most 16, each with its place.
+        #[debug("{}", list(first.get(..3).unwrap_or(first), *skipped))]
         first: Vec<Arc<Error>>,
     },
     /// A sample was bad, and none behind it could take its place.

@@ -264,8 +264,9 @@ impl<I: Send + 'static, O: Send + 'static> PinnedDataLoaderBuilder<I, O> {
 
     /// Sets a function that is called with every fault: each bad sample, skipped and replaced ones too, and whatever
     /// else makes a batch fail. It runs on the thread that met the fault, mostly a worker, and ahead of the consumer.
-    /// It may run for several faults at once. A panic in it is logged and changes nothing. While it runs, that thread
-    /// does nothing else.
+    /// It hears of a sample that is bad in each epoch anew: to name each one once, keep a set of their indices, as
+    /// `docs/faults.md` does. It may run for several faults at once. A panic in it is logged and changes nothing. While
+    /// it runs, that thread does nothing else.
     ///
     /// Under [`BadSamples::Fail`] workers do not go on with a bad batch, so that not all of its faults are met.
     pub fn on_fault(mut self, on_fault: impl Fn(&Error) + Send + Sync + 'static) -> Self {
