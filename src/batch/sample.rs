@@ -2,7 +2,7 @@
 
 use super::{collate::Collate, raw::RawBatch, row::RowMut};
 use crate::{fault::BoxError, memory::Field};
-use std::{fmt, marker::PhantomData};
+use std::marker::PhantomData;
 
 /// A sample that has a layout of its own. With the feature `derive`, a struct of plain fields gets all of it by
 /// `#[derive(Sample)]`.
@@ -76,6 +76,8 @@ pub trait Sample: Sized + 'static {
 }
 
 /// The collate of a [`Sample`]: [`Sample::collate`] makes it.
+#[derive(derive_more::Debug)]
+#[debug("SampleCollate")]
 pub struct SampleCollate<S>(PhantomData<fn(S)>);
 
 impl<S: Sample> Collate<S> for SampleCollate<S> {
@@ -92,19 +94,5 @@ impl<S: Sample> Collate<S> for SampleCollate<S> {
 
     fn finish(&self, mut batch: RawBatch) -> Result<S::Batch, BoxError> {
         S::finish(&mut batch)
-    }
-}
-
-impl<S> Clone for SampleCollate<S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<S> Copy for SampleCollate<S> {}
-
-impl<S> fmt::Debug for SampleCollate<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SampleCollate")
     }
 }
