@@ -12,10 +12,10 @@ use std::{
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VisionError {
-    /// What went wrong with a file, from [`open`](super::open).
+    /// What went wrong with a file, from [`open`](super::open), or with one in a row that has its `__key__`.
     #[error("cannot read image {}: {source}", path.display())]
     File {
-        /// The file.
+        /// The file, or the key of its row.
         path: PathBuf,
         /// What went wrong.
         source: Box<VisionError>,

@@ -61,6 +61,31 @@ fn a_tar_gives_the_samples_of_the_folder() {
     assert!(error.contains("over the limit of 30") && error.contains("column `jpg`"), "{error}");
 }
 
+/// The header of a picture is read with its row. What is behind it is read when its batch is written.
+#[test]
+fn a_picture_that_cannot_be_decoded_names_the_key_of_its_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.tar");
+    let whole = png(GrayImage::from_fn(32, 24, |x, y| Luma([(x * y) as u8])));
+    let mut damaged = whole.clone();
+    let end = whole.len() - 20; // the last chunks stay, so that the file is not cut off
+    damaged[45..end].fill(0xA5);
+    let samples = [&whole, &damaged, &whole].map(|file| [("jpg", file.clone()), ("png", file.clone())]);
+    tar_of(&path, samples.into_iter());
+    let rows = Rows::<(Image, Mask, String)>::tar(&path).columns(["jpg", "png", "__key__"]).open().unwrap();
+    let (image, mask, key) = rows.get(1).unwrap();
+    assert_eq!(key, "01");
+    let error = image.to_rgb().unwrap_err().to_string();
+    assert!(error.starts_with("cannot read image 01: "), "{error}");
+    let error = mask.to_numbers().unwrap_err().to_string();
+    assert!(error.starts_with("cannot read image 01: "), "{error}");
+    assert!(rows.get(2).unwrap().0.to_rgb().is_ok());
+    // A row type without the key has no key to name.
+    let rows = Rows::<(Image,)>::tar(&path).columns(["jpg"]).open().unwrap();
+    let error = rows.get(1).unwrap().0.to_rgb().unwrap_err().to_string();
+    assert!(!error.contains("01"), "{error}");
+}
+
 /// What is done about a bad picture is for the policy to decide, also if it is the first one.
 #[test]
 fn a_bad_first_picture_is_an_error_of_its_row() {

@@ -111,7 +111,7 @@ pub use wave::Wave;
 pub mod for_loader {
     #[cfg(feature = "remote")]
     pub use crate::{ends::end_waits_by, fetching::take as take_fetching};
-    pub use crate::{files::close_one, progress::Progress};
+    pub use crate::{files::close_one, progress::Progress, row::key_of_row};
 }
 
 /// The example of the README, compiled and run as a test.

@@ -2,11 +2,14 @@
 
 use super::image::Image;
 use crate::vision::{decode::Limits, error::VisionError, parts::Mask};
+use bytes::Bytes;
 use serde::{
     Deserialize, Deserializer,
     de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor},
 };
-use std::{cell::Cell, fmt};
+#[cfg(feature = "data")]
+use std::path::PathBuf;
+use std::{cell::Cell, fmt, path::Path, sync::Arc};
 
 thread_local! {
     /// The limits of images that this thread makes now.
@@ -29,22 +32,31 @@ pub(crate) fn with_limits<O>(limits: Limits, make: impl FnOnce() -> O) -> O {
     make()
 }
 
-/// Makes something of a file's bytes.
-type Make<T> = fn(Vec<u8>, &Limits) -> Result<T, VisionError>;
+/// Makes something of a file's bytes. Errors that come later name the file.
+type Make<T> = fn(Bytes, &Limits, Option<Arc<Path>>) -> Result<T, VisionError>;
+
+/// The `__key__` of a row of a tar, if the row type asks for it.
+fn key() -> Option<Arc<Path>> {
+    #[cfg(feature = "data")]
+    return burn_shards::for_loader::key_of_row().map(|key| PathBuf::from(key).into());
+    #[cfg(not(feature = "data"))]
+    return None;
+}
 
 /// Takes the bytes of an image file, or a struct with a field `bytes`: the image of a Hugging Face data set. The header is
-/// read, and nothing is decoded. Limits are those of the data set, or [`Limits::default`].
+/// read, and nothing is decoded. Limits are those of the data set, or [`Limits::default`]. An error of the decoding names the
+/// `__key__` of the row, if the row has it.
 impl<'de> Deserialize<'de> for Image {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // A struct with this one field: so only `bytes` is read of the hub's `{bytes, path}`.
-        deserializer.deserialize_struct("Image", &["bytes"], File(Image::from_bytes as Make<Image>))
+        deserializer.deserialize_struct("Image", &["bytes"], File(Image::from_file as Make<Image>))
     }
 }
 
 /// Takes what an [`Image`] takes.
 impl<'de> Deserialize<'de> for Mask {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_struct("Image", &["bytes"], File(Mask::from_bytes as Make<Mask>))
+        deserializer.deserialize_struct("Image", &["bytes"], File(Mask::from_file as Make<Mask>))
     }
 }
 
@@ -58,7 +70,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for File<T> {
     }
 
     fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<T, E> {
-        (self.0)(bytes, &LIMITS.get().unwrap_or_default()).map_err(E::custom)
+        (self.0)(bytes.into(), &LIMITS.get().unwrap_or_default(), key()).map_err(E::custom)
     }
 
     fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<T, E> {

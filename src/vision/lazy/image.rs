@@ -58,11 +58,8 @@ impl Image {
     /// than the limits. Errors in its data show when it is decoded.
     pub fn open(path: impl AsRef<Path>, limits: &Limits) -> Result<Self, VisionError> {
         let path = path.as_ref();
-        let image = read(path, limits).and_then(|bytes| Self::from_bytes(bytes, limits));
-        match image.map_err(|error| error.of_file(path))? {
-            Self(Inner::File(file)) => Ok(Self(Inner::File(Encoded { path: Some(path.into()), ..file }))),
-            image => Ok(image),
-        }
+        let image = read(path, limits).and_then(|bytes| Self::from_file(bytes.into(), limits, Some(path.into())));
+        image.map_err(|error| error.of_file(path))
     }
 
     /// Takes the bytes of a file, and reads its header.
@@ -70,10 +67,13 @@ impl Image {
     /// # Errors
     /// If the bytes are of no known format, are cut off, or claim an image over the limits.
     pub fn from_bytes(bytes: impl Into<Bytes>, limits: &Limits) -> Result<Self, VisionError> {
-        let bytes = bytes.into();
+        Self::from_file(bytes.into(), limits, None)
+    }
+
+    pub(super) fn from_file(bytes: Bytes, limits: &Limits, path: Option<Arc<Path>>) -> Result<Self, VisionError> {
         let header = Header::read(&bytes, limits)?;
         let view = View::whole(header.seen);
-        Ok(Self(Inner::File(Encoded { bytes, header, limits: *limits, path: None, view, paint: Paint::default() })))
+        Ok(Self(Inner::File(Encoded { bytes, header, limits: *limits, path, view, paint: Paint::default() })))
     }
 
     /// Width and height, in pixels, after all noted changes.

@@ -69,7 +69,11 @@ impl Mask {
         Self::from_file(bytes.into(), limits, None)
     }
 
-    fn from_file(bytes: Bytes, limits: &Limits, path: Option<Arc<Path>>) -> Result<Self, VisionError> {
+    pub(in crate::vision) fn from_file(
+        bytes: Bytes,
+        limits: &Limits,
+        path: Option<Arc<Path>>,
+    ) -> Result<Self, VisionError> {
         let view = View::whole(mask_size(&bytes, limits)?);
         Ok(Self { source: Source::File { bytes, limits: *limits, path }, view, fill: Self::FILL })
     }
