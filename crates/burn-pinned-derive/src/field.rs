@@ -2,7 +2,7 @@
 
 use crate::{
     options::{Form, Options, Size},
-    types::{Kind, Number, Value, flat},
+    types::{Kind, Number, Value, slice},
 };
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
@@ -121,8 +121,9 @@ impl Made<'_> {
                         .wrong("an `Option` is of a number, an array or a `String`, or it is a `#[sample(column)]`")),
                 }
             }
-            Value::List(number, slice) => {
-                self.list(&number, |_| quote_spanned!(span=> row.write(#name, &self.#ident #slice[..])?;))
+            Value::List(number, get, depth) => {
+                let values = slice(&quote!(self.#ident #get), depth);
+                self.list(&number, |_| quote_spanned!(span=> row.write(#name, #values)?;))
             }
             Value::Shaped(number) => self.list(&number, |Size { form, dims }| {
                 let varies = *form != Form::Shape;
@@ -169,8 +170,8 @@ impl Made<'_> {
         let write = match lengths.len() {
             0 => quote_spanned!(span=> row.put(#name, #value)?;),
             depth => {
-                let flat = flat(depth - 1);
-                quote_spanned!(span=> row.write(#name, &#value #flat[..])?;)
+                let values = slice(value, depth - 1);
+                quote_spanned!(span=> row.write(#name, #values)?;)
             }
         };
         self.rows(number, &Size { form: Form::Shape, dims: lengths }, write)

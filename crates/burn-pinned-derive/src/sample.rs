@@ -17,15 +17,20 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     }
     let batch: Option<Ident> = Options::of(&input.attrs, "sample", &[], &["batch"])?.parsed("batch")?;
     let batch = batch.unwrap_or_else(|| format_ident!("{ident}Batch"));
-    // All errors are told at once.
-    let parts = fields.named.iter().map(part).fold(Ok(Vec::new()), |all, part| match (all, part) {
-        (Ok(all), Ok(part)) => Ok(all.into_iter().chain(part).collect()),
-        (Err(mut errors), Err(error)) => {
-            errors.combine(error);
-            Err(errors)
+    let (mut parts, mut errors) = (Vec::new(), Vec::new());
+    for field in &fields.named {
+        match part(field) {
+            Ok(part) => parts.extend(part),
+            Err(error) => errors.push(error),
         }
-        (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
-    })?;
+    }
+    let both = |mut all: Error, error| {
+        all.combine(error);
+        all
+    };
+    if let Some(all) = errors.into_iter().reduce(both) {
+        return Err(all);
+    }
     if parts.is_empty() {
         return Err(Error::new_spanned(ident, "none of its fields becomes a tensor or a column"));
     }

@@ -68,8 +68,8 @@ pub(crate) enum Value {
     Array(Number, Vec<Expr>),
     /// `usize` or `isize`, which no dtype has.
     Size,
-    /// Any number of numbers, and what stands behind a field to get all of them.
-    List(Number, TokenStream),
+    /// Any number of numbers, what stands behind a field to get them, and the depth of the arrays that they are in.
+    List(Number, TokenStream, usize),
     /// The `Array` of burn-shards: numbers with a shape.
     Shaped(Number),
     Image,
@@ -109,8 +109,8 @@ impl Value {
             ("Image", None) => Self::Image,
             ("Mask", None) => Self::Mask,
             ("Boxes", None) => Self::Boxes,
-            ("Points", None) => Self::List(floats(), quote!(.xy().as_flattened())),
-            ("Wave", None) => Self::List(floats(), quote!(.samples)),
+            ("Points", None) => Self::List(floats(), quote!(.xy()), 1),
+            ("Wave", None) => Self::List(floats(), quote!(.samples), 0),
             ("String", None) => Self::Text,
             ("Option", Some(inner)) => Self::Maybe(Box::new(Self::of(inner))),
             ("Vec", Some(inner)) => Self::list(inner),
@@ -127,15 +127,16 @@ impl Value {
 
     fn list(item: &Type) -> Self {
         match Self::of(item) {
-            Self::Array(number, lengths) => Self::List(number, flat(lengths.len())),
+            Self::Array(number, lengths) => Self::List(number, TokenStream::new(), lengths.len()),
             _ => Self::Unknown,
         }
     }
 }
 
-/// Makes one slice of a slice of arrays of this depth.
-pub(crate) fn flat(depth: usize) -> TokenStream {
-    repeat_n(quote!(.as_flattened()), depth).collect()
+/// A slice of all numbers of a value. They are in arrays of this depth.
+pub(crate) fn slice(value: &TokenStream, depth: usize) -> TokenStream {
+    let flat: TokenStream = repeat_n(quote!(.as_flattened()), depth).collect();
+    if depth == 0 { quote!(&#value[..]) } else { quote!(#value #flat) }
 }
 
 /// The last name of a path, and its parameter, if it has one.
