@@ -115,6 +115,8 @@ mod picture_row;
 mod pipeline;
 mod rng;
 mod sync;
+#[cfg(feature = "data")]
+pub mod text;
 #[cfg(feature = "vision")]
 pub mod vision;
 mod vocabulary;

@@ -3,7 +3,8 @@
 //! [`order`](crate::PinnedDataLoaderBuilder::order) takes either. The samplers here are the usual ones:
 //! [`SequentialSampler`] and [`RandomSampler`] give each sample once, [`WeightedSampler`] draws by weight,
 //! [`ClassBalancedSampler`] balances classes, [`MixSampler`] mixes several datasets, [`BlockShuffle`] shuffles what is
-//! read in blocks, and [`LengthBucketSampler`] makes batches of samples of similar length. [`Distributed`] gives one process of several its share of the order.
+//! read in blocks, [`LengthBucketSampler`] makes batches of samples of similar length, and [`PackingSampler`] batches of
+//! rows that are full of documents. [`Distributed`] gives one process of several its share of the order.
 
 mod ahead;
 mod by;
@@ -22,9 +23,11 @@ pub use distributed::Distributed;
 pub(crate) use feed::{BatchIndices, Feed, Occurrences};
 pub use launcher::Launched;
 pub(crate) use progress::{EpochProgress, Position};
+#[cfg(feature = "data")]
+pub(crate) use sampler::BestFit;
 pub use sampler::{
     BatchSampler, BlockShuffle, Blocks, ClassBalancedSampler, EpochBatches, FixedBatchSampler, LengthBucketSampler,
-    MixPart, MixSampler, RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler,
-    SubsetSampler, WeightedSampler, WeightedWithoutReplacementSampler,
+    MixPart, MixSampler, PackingSampler, RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler,
+    SequentialSampler, SubsetSampler, TooLong, WeightedSampler, WeightedWithoutReplacementSampler,
 };
 pub(crate) use schedule::{EpochOrder, Sampling, Schedule, part};

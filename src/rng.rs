@@ -16,6 +16,8 @@ pub(crate) enum Purpose {
     Mixture = 4,
     /// The order of the samples of neighbouring blocks.
     Block = 5,
+    /// The order of the rows of packed documents.
+    Packing = 6,
 }
 
 /// A generator keyed by (seed, epoch, and the sample's index or the position of the batch's first sample).

@@ -23,7 +23,7 @@ const LOADER: Rules = Rules {
     src: "src",
     levels: &[
         &["loader"],
-        &["pipeline"],
+        &["pipeline", "text"],
         &["batch", "data"],
         &["device", "vision"],
         &["memory", "order", "augment"],
@@ -31,7 +31,11 @@ const LOADER: Rules = Rules {
         &["observe"],
         &["vocabulary", "rng", "sync", "files", "picture_row"],
     ],
-    less: &[("vision", &["augment", "fault", "rng", "files"]), ("data", &["vision", "order", "fault"])],
+    less: &[
+        ("vision", &["augment", "fault", "rng", "files"]),
+        ("data", &["vision", "order", "fault"]),
+        ("text", &["data", "device", "order", "fault"]),
+    ],
     arrows: 200,
 };
 

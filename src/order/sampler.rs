@@ -7,6 +7,7 @@ mod block;
 mod buckets;
 mod members;
 mod mix;
+mod packing;
 mod positions;
 mod random;
 mod repeat;
@@ -20,6 +21,9 @@ pub use batch::{BatchSampler, EpochBatches, FixedBatchSampler};
 pub use block::{BlockShuffle, Blocks};
 pub use buckets::LengthBucketSampler;
 pub use mix::{MixPart, MixSampler};
+#[cfg(feature = "data")]
+pub(crate) use packing::BestFit;
+pub use packing::{PackingSampler, TooLong};
 pub(crate) use positions::{Positions, check_same};
 pub use random::{RandomSampler, RandomWithReplacementSampler};
 pub use repeat::RepeatSampler;

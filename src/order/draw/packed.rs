@@ -5,7 +5,7 @@ use rand::seq::SliceRandom;
 use std::{ops::Range, sync::Arc};
 
 /// A list of numbers, in 4 bytes each if all of them fit, otherwise in 8.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PackedList {
     Narrow(Vec<u32>),
     Wide(Vec<usize>),
@@ -33,6 +33,17 @@ impl PackedList {
             Self::Narrow(numbers.into_iter().map(|number| number as u32).collect())
         } else {
             Self::Wide(numbers)
+        }
+    }
+
+    /// Adds a number. The first that does not fit in 4 bytes makes the list one of 8 bytes a number.
+    pub(crate) fn push(&mut self, number: usize) {
+        if let (Self::Narrow(list), Err(_)) = (&*self, u32::try_from(number)) {
+            *self = Self::Wide(list.iter().map(|&number| number as usize).collect());
+        }
+        match self {
+            Self::Narrow(list) => list.push(number as u32),
+            Self::Wide(list) => list.push(number),
         }
     }
 
@@ -143,6 +154,16 @@ mod tests {
         assert_eq!(narrow.slice(90..300), wide.slice(90..300));
         assert!(narrow.iter().eq(wide.iter()));
         assert!(Arc::new(narrow).indices().eq(Arc::new(wide).indices()));
+    }
+
+    #[test]
+    fn a_list_grows_wide_with_its_first_wide_number() {
+        let mut list = PackedList::counting(2);
+        list.push(7);
+        assert!(matches!(list, PackedList::Narrow(_)));
+        list.push(1 << 40);
+        list.push(8);
+        assert_eq!(list.iter().collect::<Vec<_>>(), [0, 1, 7, 1 << 40, 8]);
     }
 
     #[test]

@@ -1,0 +1,78 @@
+//! The lengths of all documents, and what is done with a document that is too long.
+
+use crate::order::draw::Fingerprint;
+use std::{fmt, sync::Arc};
+
+/// What is done with a document that has more tokens than a row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TooLong {
+    /// It is an error.
+    #[default]
+    Error,
+    /// Its first tokens are a whole row, and the others are left out.
+    Cut,
+    /// It comes in no batch.
+    Drop,
+}
+
+/// The number of tokens of each document, and what is to be known of them all.
+#[derive(Clone)]
+pub(super) struct Lengths {
+    table: Arc<dyn AsRef<[u32]> + Send + Sync>,
+    fingerprint: Fingerprint,
+    /// The documents with tokens, and those with more tokens than a row.
+    pub(super) filled: usize,
+    pub(super) too_long: usize,
+    /// The shortest length that is not 0. The length of a row if none is shorter.
+    pub(super) shortest: u32,
+}
+
+impl Lengths {
+    pub(super) fn new(table: impl AsRef<[u32]> + Send + Sync + 'static, row_tokens: u32) -> Self {
+        let lengths = table.as_ref();
+        let fingerprint = Fingerprint::of_table(lengths);
+        let (mut filled, mut too_long, mut shortest) = (0, 0, row_tokens);
+        // Sums of a part fit in 32 bits. So the loop over a part does several lengths at once.
+        for part in lengths.chunks(1 << 16) {
+            let (mut full, mut long) = (0u32, 0u32);
+            for &length in part {
+                full += u32::from(length != 0);
+                long += u32::from(length > row_tokens);
+                shortest = shortest.min(length.wrapping_sub(1)); // 0 becomes the largest number
+            }
+            filled += full as usize;
+            too_long += long as usize;
+        }
+        let shortest = shortest.saturating_add(1).min(row_tokens);
+        Self { table: Arc::new(table), fingerprint, filled, too_long, shortest }
+    }
+
+    pub(super) fn all(&self) -> &[u32] {
+        (*self.table).as_ref()
+    }
+}
+
+impl fmt::Debug for Lengths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fingerprint.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_summed_up() {
+        let lengths = |lengths: &'static [u32], row| {
+            let Lengths { filled, too_long, shortest, .. } = Lengths::new(lengths, row);
+            (filled, too_long, shortest)
+        };
+        assert_eq!(lengths(&[3, 0, 9, 8, 0], 8), (3, 1, 3));
+        assert_eq!(lengths(&[u32::MAX, 10], 8), (2, 2, 8));
+        assert_eq!(lengths(&[0, 0], 8), (0, 0, 8));
+        assert_eq!(lengths(&[], 8), (0, 0, 8));
+        assert_eq!(lengths(&[8, 1], 8), (2, 0, 1));
+    }
+}

@@ -1,0 +1,241 @@
+//! The sampler that packs documents.
+
+use super::{
+    batches::Batches,
+    best_fit::BestFit,
+    lengths::{Lengths, TooLong},
+    plan::Plan,
+    plan_file::PlanFile,
+    window::Packing,
+};
+use crate::{
+    fault::Error,
+    order::{
+        draw::{SharedPlan, check_count},
+        sampler::{
+            base::Sampler,
+            batch::{BatchSampler, EpochBatches},
+        },
+    },
+};
+use parking_lot::Mutex;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// How many documents a window has by default.
+const WINDOW: usize = 4096;
+/// A longer order has no end that a plan could reach.
+const LONGEST_ORDER: usize = if usize::BITS > 40 { 1 << 40 } else { usize::MAX - 1 };
+
+/// Makes batches of documents that fill rows of a fixed number of tokens, so that hardly any padding is left.
+///
+/// It is for language models. [`PackTokens`](crate::text::PackTokens) makes the rows, of the documents of a batch.
+///
+/// ```
+/// use burn_pinned::order::{BatchSampler, PackingSampler, RandomSampler};
+///
+/// let lengths: Vec<u32> = (0..1000).map(|document| 10 + document * 7919 % 500).collect();
+/// let sampler = PackingSampler::new(RandomSampler::new(42), lengths.clone(), 512, 8); // batches of 8 rows of 512 tokens
+/// sampler.check(1000)?; // `build` does this too
+/// let mut documents: Vec<usize> = Vec::new();
+/// for batch in sampler.batches(1000, 0).batches {
+///     let tokens: u32 = batch.iter().map(|document| lengths[*document]).sum();
+///     assert!(tokens <= 8 * 512);
+///     documents.extend(batch);
+/// }
+/// documents.sort();
+/// assert!(documents.into_iter().eq(0..1000)); // each document once
+/// # Ok::<(), burn_pinned::Error>(())
+/// ```
+///
+/// # The batches
+/// The order is cut into windows of some thousand documents. The documents of a window are packed into rows by best fit: the
+/// longest first, each into the fullest row that has room for it. The rows are shuffled and cut into batches. Rows that are
+/// left over, fewer than a batch, are the emptiest ones, and their documents go into the next window. So
+/// every batch but the last of an epoch has `batch_size` rows, and padding is at the ends of rows alone. Each document comes
+/// as often as in the order, in one piece, in a batch near its place there. Documents without tokens come in no batch. The
+/// documents of a batch come from the longest to the shortest.
+///
+/// The batches follow from the order, the epoch, the lengths and the options of the sampler alone. So they are the same in
+/// each process and after a [resume](crate::LoaderState).
+///
+/// # Time and memory
+/// An epoch is planned when it begins: all windows are packed once, and for each of them the documents are noted that the one
+/// before left to it. From then on any batch costs the packing of its window. The plan takes 16 bytes a window, and 4 bytes for
+/// each document that was left (8 from 2^32 documents). It is kept until that of another epoch is made. Clones share it. With
+/// [`save_plans_in`](Self::save_plans_in), a process that resumes an epoch reads its plan. The lengths are kept as they are
+/// given.
+#[derive(Clone, derive_more::Debug)]
+#[debug(
+    "PackingSampler {{ row_tokens: {row_tokens}, batch_size: {batch_size}, window: {window}, too_long: {too_long:?}, \
+     lengths: {lengths:?}, order: {} }}",
+    order.fingerprint()
+)]
+#[debug(bounds(S: Sampler))]
+#[must_use = "a sampler orders nothing until a loader has it"]
+pub struct PackingSampler<S> {
+    order: S,
+    lengths: Lengths,
+    row_tokens: usize,
+    batch_size: usize,
+    window: usize,
+    too_long: TooLong,
+    folder: Option<PathBuf>,
+    plan: SharedPlan<Plan>,
+    /// Keeps the newest plan: the loader asks for it several times.
+    newest: Arc<Mutex<Option<Arc<Plan>>>>,
+}
+
+impl<S: Sampler> PackingSampler<S> {
+    /// Packs the documents of `order` into rows of `row_tokens` tokens, and makes batches of `batch_size` rows.
+    ///
+    /// `lengths` has the number of tokens of each document of the dataset, in its order. They are read once here. That takes
+    /// a tenth of a second for 100 million documents.
+    ///
+    /// [`check`](BatchSampler::check), which `build` calls, returns [`Error::Config`] if `row_tokens` or `batch_size` is 0,
+    /// if there is not one length for each document, if a document has more tokens than a row (see
+    /// [`too_long`](Self::too_long)), or if the order has no end.
+    pub fn new(
+        order: S,
+        lengths: impl AsRef<[u32]> + Send + Sync + 'static,
+        row_tokens: usize,
+        batch_size: usize,
+    ) -> Self {
+        let (lengths, too_long) = (Lengths::new(lengths, packed_tokens(row_tokens)), TooLong::Error);
+        let (plan, newest) = (SharedPlan::default(), Arc::default());
+        Self { order, lengths, row_tokens, batch_size, window: WINDOW, too_long, folder: None, plan, newest }
+    }
+
+    /// Sets how many documents of the order are packed together. Default: 4,096.
+    ///
+    /// Larger windows leave less padding, and move documents further from their places in the order. Let a window have
+    /// documents for several batches. [`check`](BatchSampler::check) refuses fewer documents than a batch has rows.
+    pub fn window(self, documents: usize) -> Self {
+        Self { window: documents, ..self.unplanned() }
+    }
+
+    /// Sets what is done with documents that have more tokens than a row. Default: [`TooLong::Error`].
+    ///
+    /// With [`TooLong::Cut`], tell [`PackTokens`](crate::text::PackTokens) the same.
+    pub fn too_long(self, too_long: TooLong) -> Self {
+        Self { too_long, ..self.unplanned() }
+    }
+
+    /// Saves the plans of epochs in this folder, which is made if it is not there. A process that resumes an epoch then
+    /// reads the plan, which would else be made again. Give it the folder of the checkpoints, for example.
+    ///
+    /// The file is `burn-pinned.plan-` and a hash of all that the plan follows from. A file that is damaged is
+    /// not used. The four plans that were saved last are kept. If one cannot be saved, the log says so.
+    pub fn save_plans_in(self, folder: impl AsRef<Path>) -> Self {
+        Self { folder: Some(folder.as_ref().into()), ..self }
+    }
+
+    /// Shares no plan with samplers that this one was cloned from.
+    fn unplanned(self) -> Self {
+        Self { plan: SharedPlan::default(), newest: Arc::default(), ..self }
+    }
+
+    /// The options with numbers that can be computed with. `check` refuses others.
+    fn packing(&self) -> Packing {
+        Packing {
+            lengths: self.lengths.clone(),
+            row_tokens: packed_tokens(self.row_tokens),
+            batch_size: self.batch_size.max(1),
+            window: self.window.max(1),
+            too_long: self.too_long,
+        }
+    }
+
+    /// The number of documents of the dataset that come in batches.
+    fn packed_documents(&self) -> usize {
+        self.lengths.filled - if self.too_long == TooLong::Drop { self.lengths.too_long } else { 0 }
+    }
+
+    /// Returns the plan of an epoch: the newest one, or a saved one, or one that is made now.
+    fn plan(&self, packing: &Packing, dataset_len: usize, epoch: usize) -> Arc<Plan> {
+        let len = self.order.len(dataset_len);
+        let plan = self.plan.of(dataset_len, epoch, || {
+            let of = || format!("{self:?} of {dataset_len}, epoch {epoch}");
+            let file = self.folder.as_deref().map(|folder| PlanFile::new(folder, &of()));
+            if let Some(plan) = file.as_ref().and_then(|file| file.read(Plan::windows_of(packing, len))) {
+                return plan;
+            }
+            let plan = Plan::new(packing, &mut self.order.indices(dataset_len, epoch).take(len), len);
+            if let Some(file) = file {
+                file.save(&plan);
+            }
+            plan
+        });
+        *self.newest.lock() = Some(Arc::clone(&plan));
+        plan
+    }
+}
+
+/// The tokens of a row that can be packed.
+fn packed_tokens(row_tokens: usize) -> u32 {
+    row_tokens.clamp(1, BestFit::LONGEST_ROW) as u32
+}
+
+impl<S: Sampler> BatchSampler for PackingSampler<S> {
+    fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
+        let packing = self.packing();
+        // Before the plan, so that a shuffle that is made once for all its iterators is not made again.
+        let order = self.order.indices(dataset_len, epoch).take(self.order.len(dataset_len));
+        let plan = self.plan(&packing, dataset_len, epoch);
+        EpochBatches::new(plan.batches(), Batches::new(packing, plan, Box::new(order), epoch))
+    }
+
+    fn max_batch_size(&self, dataset_len: usize) -> usize {
+        let row = packed_tokens(self.row_tokens) / self.lengths.shortest;
+        self.batch_size.saturating_mul(row as usize).min(self.order.len(dataset_len))
+    }
+
+    /// Exact if an epoch has each document once.
+    fn num_items(&self, dataset_len: usize) -> usize {
+        let share = self.packed_documents() as u128 * self.order.len(dataset_len) as u128;
+        (share / dataset_len.max(1) as u128) as usize
+    }
+
+    fn repeats(&self) -> bool {
+        self.order.repeats()
+    }
+
+    fn check(&self, dataset_len: usize) -> Result<(), Error> {
+        let refuse = |option, problem: String, advice: &str| Err(Error::config(option, problem, advice));
+        let (row_tokens, new) = (self.row_tokens, "PackingSampler::new");
+        check_count(new, "lengths", self.lengths.all().len(), dataset_len)?;
+        self.order.check(dataset_len)?;
+        if !(1..=BestFit::LONGEST_ROW).contains(&row_tokens) {
+            let advice = "let `row_tokens` be the tokens that the model sees at once, e.g. 2048";
+            return refuse(new, format!("rows of {row_tokens} tokens cannot be packed"), advice);
+        }
+        if self.batch_size == 0 {
+            return refuse(new, "0 rows make no batch".into(), "let `batch_size` be at least 1");
+        }
+        if self.window < self.batch_size {
+            let problem = format!("{} documents do not fill a batch of {} rows", self.window, self.batch_size);
+            let advice = format!("use at least `.window({})`", self.batch_size.saturating_mul(16));
+            return refuse("PackingSampler::window", problem, &advice);
+        }
+        if self.order.len(dataset_len) > LONGEST_ORDER {
+            let advice = "give it an order with an end: a loader begins an epoch after the other by itself, and \
+                          `RepeatSampler::new(order, passes)` has several passes in one";
+            return refuse(new, "the order has no end, so its epoch cannot be planned".into(), advice);
+        }
+        if self.lengths.too_long > 0 && self.too_long == TooLong::Error {
+            let first = self.lengths.all().iter().position(|length| *length as usize > row_tokens).unwrap_or(0);
+            let (count, length) = (self.lengths.too_long, self.lengths.all()[first]);
+            let problem =
+                format!("document {first} has {length} tokens, but a row has {row_tokens} ({count} are too long)");
+            let advice = "use longer rows, `.too_long(TooLong::Cut)` or `.too_long(TooLong::Drop)`";
+            return refuse(new, problem, advice);
+        }
+        if self.packed_documents() == 0 {
+            let advice = "give the number of tokens of each document, in the dataset's order";
+            return refuse(new, "no document has tokens to pack".into(), advice);
+        }
+        Ok(())
+    }
+}

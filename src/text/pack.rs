@@ -1,0 +1,150 @@
+//! The batcher that packs documents into rows.
+
+use super::{batch::PackedBatch, fill::Rows};
+use crate::{
+    data::TokenRow,
+    fault::Error,
+    order::{BestFit, TooLong},
+};
+use burn::{
+    data::dataloader::batcher::Batcher,
+    tensor::{Device, Element},
+};
+
+/// The largest vocabulary and the longest row of batches of `u16`.
+const NARROW_VOCABULARY: usize = 1 << 16;
+const NARROW_ROW: u32 = u16::MAX as u32;
+
+/// A Burn `Batcher` that packs documents into rows of a fixed number of tokens.
+///
+/// With a [`PackingSampler`](crate::order::PackingSampler) of the same `row_tokens`, each batch has the rows that
+/// the sampler has planned. With Burn's own loader, or another order, a batch has as many rows as its documents need.
+///
+/// ```
+/// use burn::data::dataset::InMemDataset;
+/// use burn_pinned::order::{PackingSampler, RandomSampler};
+/// use burn_pinned::{PinnedDataLoaderBuilder, data::TokenRow, text::PackTokens};
+///
+/// let documents: Vec<TokenRow> = (0..500).map(|n| TokenRow::from(vec![7; 1 + n * 31 % 60])).collect();
+/// let lengths: Vec<u32> = documents.iter().map(|document| document.len() as u32).collect();
+///
+/// let order = PackingSampler::new(RandomSampler::new(42), lengths, 64, 8); // batches of 8 rows of 64 tokens
+/// let pack = PackTokens::new(64)?.vocabulary(1000);
+/// let loader = PinnedDataLoaderBuilder::from_batcher(pack).order(order).build(InMemDataset::new(documents))?;
+/// let mut rows = Vec::new();
+/// for batch in loader.iter() {
+///     rows.push(batch?.tokens.dims()[0]); // the last batch of an epoch may have fewer
+/// }
+/// assert!(rows[..rows.len() - 1].iter().all(|rows| *rows == 8));
+/// # Ok::<(), burn_pinned::BoxError>(())
+/// ```
+///
+/// The documents are packed by best fit, the longest first. Documents without tokens are left out. A batch of which a
+/// bad sample was skipped may have a row less, and seldom a row more.
+#[derive(Debug, Clone)]
+#[must_use = "it packs nothing until a loader has it"]
+pub struct PackTokens {
+    row_tokens: u32,
+    rows: usize,
+    vocabulary: Option<usize>,
+    too_long: TooLong,
+    cumulative_lengths: bool,
+}
+
+impl PackTokens {
+    /// Packs rows of `row_tokens` tokens.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if that is 0, or more than 16,777,216.
+    pub fn new(row_tokens: usize) -> Result<Self, Error> {
+        if !(1..=BestFit::LONGEST_ROW).contains(&row_tokens) {
+            let problem = format!("rows of {row_tokens} tokens cannot be packed");
+            let advice = "let `row_tokens` be the tokens that the model sees at once, e.g. 2048";
+            return Err(Error::config("PackTokens::new", problem, advice));
+        }
+        let (row_tokens, too_long) = (row_tokens as u32, TooLong::Error);
+        Ok(Self { row_tokens, rows: 1, vocabulary: None, too_long, cumulative_lengths: false })
+    }
+
+    /// Says how many tokens there are. A token that is not below this is an error.
+    ///
+    /// Up to 65,536 tokens, and rows of up to 65,535, cross the link as `u16`. All other batches, and those of which no
+    /// vocabulary is known, do so as `u32`.
+    pub fn vocabulary(self, tokens: usize) -> Self {
+        Self { vocabulary: Some(tokens), ..self }
+    }
+
+    /// Adds rows of padding to a batch that has fewer than this, as the last one of an epoch may have. For steps that need
+    /// one shape: a recorded graph, a compiled kernel.
+    pub fn rows(self, rows: usize) -> Self {
+        Self { rows: rows.max(1), ..self }
+    }
+
+    /// Sets what is done with a document that has more tokens than a row. Default: [`TooLong::Error`].
+    pub fn too_long(self, too_long: TooLong) -> Self {
+        Self { too_long, ..self }
+    }
+
+    /// Makes [`PackedBatch::cumulative_lengths`] too.
+    pub fn cumulative_lengths(self) -> Self {
+        Self { cumulative_lengths: true, ..self }
+    }
+
+    /// Returns how many tokens of a document are packed. It may be 0.
+    fn length(&self, number: usize, document: &TokenRow) -> u32 {
+        let (length, row) = (document.tokens.len(), self.row_tokens);
+        match self.too_long {
+            _ if length <= row as usize => length as u32,
+            TooLong::Cut => row,
+            TooLong::Drop => 0,
+            TooLong::Error => panic!(
+                "document {number} of the batch has {length} tokens, but a row has {row}: use longer rows, or \
+                 `.too_long(TooLong::Cut)` for `PackTokens` too"
+            ),
+        }
+    }
+
+    fn check(&self, number: usize, document: &TokenRow) {
+        let largest = document.tokens.iter().max().map_or(0, |token| *token as usize);
+        if let Some(vocabulary) = self.vocabulary.filter(|vocabulary| largest >= *vocabulary) {
+            panic!(
+                "document {number} of the batch has the token {largest}, but the vocabulary has {vocabulary} tokens: is it of \
+                 another tokeniser?"
+            );
+        }
+    }
+
+    fn fill<T: Element + TryFrom<u32> + Default>(&self, documents: &[TokenRow], device: &Device) -> PackedBatch {
+        let (documents, lengths): (Vec<&TokenRow>, Vec<u32>) = documents
+            .iter()
+            .enumerate()
+            .map(|(number, document)| (document, self.length(number, document)))
+            .filter(|(_, length)| *length > 0)
+            .unzip();
+        let packed = BestFit::new(self.row_tokens).pack(&lengths);
+        let mut rows = Rows::<T>::new(packed.free.len().max(self.rows), self.row_tokens as usize);
+        for (place, row) in packed.documents {
+            let place = place as usize;
+            rows.add(row as usize, documents[place], lengths[place] as usize);
+        }
+        rows.batch(self.cumulative_lengths, device)
+    }
+}
+
+impl Batcher<TokenRow, PackedBatch> for PackTokens {
+    /// # Panics
+    /// If a document is too long, or has a token that is not in the vocabulary. This crate's loader makes that
+    /// [`Error::Panicked`], which names the batch.
+    fn batch(&self, documents: Vec<TokenRow>, device: &Device) -> PackedBatch {
+        documents.iter().enumerate().for_each(|(number, document)| self.check(number, document));
+        let is_narrow = self.vocabulary.is_some_and(|tokens| tokens <= NARROW_VOCABULARY);
+        if is_narrow && self.row_tokens <= NARROW_ROW {
+            self.fill::<u16>(&documents, device)
+        } else {
+            self.fill::<u32>(&documents, device)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
