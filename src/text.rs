@@ -5,8 +5,8 @@
 //! `docs/text.md` has whole programs.
 
 mod batch;
-mod fill;
 mod pack;
+mod rows;
 
 pub use batch::PackedBatch;
 pub use pack::PackTokens;

@@ -1,6 +1,6 @@
 //! The batcher that packs documents into rows.
 
-use super::{batch::PackedBatch, fill::Rows};
+use super::{batch::PackedBatch, rows::Rows};
 use crate::{
     data::TokenRow,
     fault::Error,
@@ -8,10 +8,10 @@ use crate::{
 };
 use burn::{
     data::dataloader::batcher::Batcher,
-    tensor::{Device, Element},
+    tensor::{DType, Device},
 };
 
-/// The largest vocabulary and the longest row of batches of `u16`.
+/// The largest vocabulary and the longest row of which the integers are `u16`.
 const NARROW_VOCABULARY: usize = 1 << 16;
 const NARROW_ROW: u32 = u16::MAX as u32;
 
@@ -28,7 +28,7 @@ const NARROW_ROW: u32 = u16::MAX as u32;
 /// let documents: Vec<TokenRow> = (0..500).map(|n| TokenRow::from(vec![7; 1 + n * 31 % 60])).collect();
 /// let lengths: Vec<u32> = documents.iter().map(|document| document.len() as u32).collect();
 ///
-/// let order = PackingSampler::new(RandomSampler::new(42), lengths, 64, 8); // batches of 8 rows of 64 tokens
+/// let order = PackingSampler::new(RandomSampler::new(42), lengths, 64, 8)?; // batches of 8 rows of 64 tokens
 /// let pack = PackTokens::new(64)?.vocabulary(1000);
 /// let loader = PinnedDataLoaderBuilder::from_batcher(pack).order(order).build(InMemDataset::new(documents))?;
 /// let mut rows = Vec::new();
@@ -57,13 +57,8 @@ impl PackTokens {
     /// # Errors
     /// [`Error::Config`] if that is 0, or more than 16,777,216.
     pub fn new(row_tokens: usize) -> Result<Self, Error> {
-        if !(1..=BestFit::LONGEST_ROW).contains(&row_tokens) {
-            let problem = format!("rows of {row_tokens} tokens cannot be packed");
-            let advice = "let `row_tokens` be the tokens that the model sees at once, e.g. 2048";
-            return Err(Error::config("PackTokens::new", problem, advice));
-        }
-        let (row_tokens, too_long) = (row_tokens as u32, TooLong::Error);
-        Ok(Self { row_tokens, rows: 1, vocabulary: None, too_long, cumulative_lengths: false })
+        let row_tokens = BestFit::check("PackTokens::new", row_tokens)?;
+        Ok(Self { row_tokens, rows: 1, vocabulary: None, too_long: TooLong::Error, cumulative_lengths: false })
     }
 
     /// Says how many tokens there are. A token that is not below this is an error.
@@ -92,7 +87,13 @@ impl PackTokens {
 
     /// Returns how many tokens of a document are packed. It may be 0.
     fn length(&self, number: usize, document: &TokenRow) -> u32 {
-        let (length, row) = (document.tokens.len(), self.row_tokens);
+        let (length, row) = (document.len(), self.row_tokens);
+        let largest = document.tokens.iter().max().map_or(0, |token| *token as usize);
+        if let Some(vocabulary) = self.vocabulary.filter(|vocabulary| largest >= *vocabulary) {
+            panic!(
+                "document {number} of the batch has the token {largest}, but the vocabulary has {vocabulary} tokens"
+            );
+        }
         match self.too_long {
             _ if length <= row as usize => length as u32,
             TooLong::Cut => row,
@@ -103,32 +104,6 @@ impl PackTokens {
             ),
         }
     }
-
-    fn check(&self, number: usize, document: &TokenRow) {
-        let largest = document.tokens.iter().max().map_or(0, |token| *token as usize);
-        if let Some(vocabulary) = self.vocabulary.filter(|vocabulary| largest >= *vocabulary) {
-            panic!(
-                "document {number} of the batch has the token {largest}, but the vocabulary has {vocabulary} tokens: is it of \
-                 another tokeniser?"
-            );
-        }
-    }
-
-    fn fill<T: Element + TryFrom<u32> + Default>(&self, documents: &[TokenRow], device: &Device) -> PackedBatch {
-        let (documents, lengths): (Vec<&TokenRow>, Vec<u32>) = documents
-            .iter()
-            .enumerate()
-            .map(|(number, document)| (document, self.length(number, document)))
-            .filter(|(_, length)| *length > 0)
-            .unzip();
-        let packed = BestFit::new(self.row_tokens).pack(&lengths);
-        let mut rows = Rows::<T>::new(packed.free.len().max(self.rows), self.row_tokens as usize);
-        for (place, row) in packed.documents {
-            let place = place as usize;
-            rows.add(row as usize, documents[place], lengths[place] as usize);
-        }
-        rows.batch(self.cumulative_lengths, device)
-    }
 }
 
 impl Batcher<TokenRow, PackedBatch> for PackTokens {
@@ -136,13 +111,16 @@ impl Batcher<TokenRow, PackedBatch> for PackTokens {
     /// If a document is too long, or has a token that is not in the vocabulary. This crate's loader makes that
     /// [`Error::Panicked`], which names the batch.
     fn batch(&self, documents: Vec<TokenRow>, device: &Device) -> PackedBatch {
-        documents.iter().enumerate().for_each(|(number, document)| self.check(number, document));
-        let is_narrow = self.vocabulary.is_some_and(|tokens| tokens <= NARROW_VOCABULARY);
-        if is_narrow && self.row_tokens <= NARROW_ROW {
-            self.fill::<u16>(&documents, device)
-        } else {
-            self.fill::<u32>(&documents, device)
+        let each = documents.iter().enumerate();
+        let lengths = each.map(|(number, document)| (document, self.length(number, document)));
+        let (documents, lengths): (Vec<_>, Vec<_>) = lengths.filter(|(_, length)| *length > 0).unzip();
+        let packed = BestFit::new(self.row_tokens).pack(&lengths);
+        let mut rows = Rows::new(packed.free.len().max(self.rows), self.row_tokens as usize);
+        for (place, row) in packed.documents {
+            rows.add(row as usize, documents[place as usize], lengths[place as usize] as usize);
         }
+        let narrow = self.vocabulary.is_some_and(|tokens| tokens <= NARROW_VOCABULARY) && self.row_tokens <= NARROW_ROW;
+        rows.batch(if narrow { DType::U16 } else { DType::U32 }, self.cumulative_lengths, device)
     }
 }
 

@@ -12,7 +12,7 @@ pub(super) struct Batches {
     fit: BestFit,
     /// The windows that the order is through.
     windows: usize,
-    /// The batches of the window before, as far as they are still to come.
+    /// The batches of the last of them, as far as they are still to come.
     batches: vec::IntoIter<Vec<usize>>,
     next: usize,
 }
@@ -35,9 +35,9 @@ impl Batches {
             self.order.nth(skipped - 1);
         }
         self.windows = window + 1;
-        let is_last = self.windows == self.plan.windows();
-        let packed = self.packing.pack(self.plan.left_for(window), &mut self.order, is_last, &mut self.fit);
-        self.batches = packed.batches(self.packing.batch_size, self.epoch, window).into_iter();
+        let (left, follows) = (self.plan.left_for(window), self.windows < self.plan.ends.len());
+        let packed = self.packing.pack(left, &mut self.order, follows, (self.epoch, window), &mut self.fit);
+        self.batches = packed.0.into_iter();
     }
 }
 
@@ -51,13 +51,13 @@ impl Iterator for Batches {
     fn nth(&mut self, n: usize) -> Option<Vec<usize>> {
         let wanted = self.next.saturating_add(n);
         self.next = wanted.saturating_add(1).min(self.plan.batches());
-        let window = self.plan.window_of(wanted)?;
+        let window = self.plan.ends.partition_point(|end| *end <= wanted);
+        let end = *self.plan.ends.get(window)?;
         if window >= self.windows {
             self.open(window);
         }
         // The batches that are left of a window are its last ones.
-        let first = self.plan.end_of(window).saturating_sub(self.batches.len());
-        self.batches.nth(wanted.saturating_sub(first))
+        self.batches.nth(self.batches.len().saturating_sub(end - wanted))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -1,5 +1,7 @@
 //! Documents into rows: the longest document first, each into the fullest row that has room for it.
 
+use crate::fault::Error;
+
 /// No row.
 const NONE: u32 = u32::MAX;
 
@@ -31,8 +33,17 @@ pub(crate) struct Packed {
 }
 
 impl BestFit {
-    /// Rows are at most this long: there are 4 bytes for each token of a row.
-    pub(crate) const LONGEST_ROW: usize = 1 << 24;
+    /// Checks the length of a row, for the method that takes it. The packer has 4 bytes for each of its tokens.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if it is 0, or more than 2^24.
+    pub(crate) fn check(option: &'static str, row_tokens: usize) -> Result<u32, Error> {
+        let allowed = u32::try_from(row_tokens).ok().filter(|tokens| (1..=1 << 24).contains(tokens));
+        allowed.ok_or_else(|| {
+            let problem = format!("rows of {row_tokens} tokens cannot be packed");
+            Error::config(option, problem, "let `row_tokens` be the tokens that the model sees at once, e.g. 2048")
+        })
+    }
 
     /// Packs rows of this number of tokens.
     pub(crate) fn new(row_tokens: u32) -> Self {

@@ -4,10 +4,10 @@ use super::{best_fit::BestFit, window::Packing};
 use crate::order::draw::PackedList;
 
 /// What there is to know of the windows of an epoch to begin with any of them.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Plan {
     /// The number of batches up to the end of each window.
-    ends: Vec<usize>,
+    pub(super) ends: Vec<usize>,
     /// The number of documents that were left up to each window, itself included.
     left: Vec<usize>,
     /// The documents that windows were left, one window after the other.
@@ -15,46 +15,22 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Packs all windows of an order of `len` documents.
-    pub(super) fn new(packing: &Packing, order: &mut dyn Iterator<Item = usize>, len: usize) -> Self {
-        let windows = Self::windows_of(packing, len);
-        let (mut fit, mut batches) = (BestFit::new(packing.row_tokens), 0);
-        let (mut ends, mut left) = (Vec::with_capacity(windows), Vec::with_capacity(windows));
-        let mut documents = PackedList::counting(0);
+    /// Packs all windows of an epoch's order.
+    pub(super) fn new(packing: &Packing, order: &mut dyn Iterator<Item = usize>, windows: usize, epoch: usize) -> Self {
+        let mut fit = BestFit::new(packing.row_tokens);
+        let mut plan = Self { ends: Vec::new(), left: Vec::new(), documents: PackedList::counting(0) };
         for window in 0..windows {
-            left.push(documents.len());
-            let first = left[window.saturating_sub(1)];
-            let given = (first..documents.len()).map(|at| documents.get(at));
-            let packed = packing.pack(given, order, window + 1 == windows, &mut fit);
-            batches += packed.rows().div_ceil(packing.batch_size);
-            ends.push(batches);
-            packed.left().for_each(|document| documents.push(document));
+            plan.left.push(plan.documents.len());
+            let (left, follows) = (plan.left_for(window), window + 1 < windows);
+            let (batches, left) = packing.pack(left, order, follows, (epoch, window), &mut fit);
+            plan.ends.push(plan.batches() + batches.len());
+            left.into_iter().for_each(|document| plan.documents.push(document));
         }
-        Self { ends, left, documents }
-    }
-
-    /// Returns how many windows an order of `len` documents has.
-    pub(super) fn windows_of(packing: &Packing, len: usize) -> usize {
-        len.div_ceil(packing.window)
-    }
-
-    pub(super) fn windows(&self) -> usize {
-        self.ends.len()
+        plan
     }
 
     pub(super) fn batches(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
-    }
-
-    /// Returns the window that has a batch.
-    pub(super) fn window_of(&self, batch: usize) -> Option<usize> {
-        let window = self.ends.partition_point(|end| *end <= batch);
-        (window < self.windows()).then_some(window)
-    }
-
-    /// Returns the number of batches up to the end of a window.
-    pub(super) fn end_of(&self, window: usize) -> usize {
-        self.ends[window]
     }
 
     /// Returns the documents that a window gets from the one before.
@@ -63,25 +39,18 @@ impl Plan {
         (first..self.left[window]).map(|at| self.documents.get(at))
     }
 
-    /// The plan as numbers: of windows, of documents that were left, and then the three lists.
+    /// The plan as numbers: the three lists.
     pub(super) fn words(&self) -> Vec<u64> {
-        let numbers = [self.windows(), self.documents.len()].into_iter();
         let lists = self.ends.iter().chain(&self.left).copied().chain(self.documents.iter());
-        numbers.chain(lists).map(|number| number as u64).collect()
+        lists.map(|number| number as u64).collect()
     }
 
-    /// Reads a plan of this number of windows. `None` if it is of another number, or cannot be a plan.
+    /// Reads a plan of this number of windows. `None` if the lists are of another number.
     pub(super) fn of_words(words: &[u64], windows: usize) -> Option<Self> {
-        let ([saved, documents], lists) = words.split_first_chunk()?;
-        let (ends, lists) = lists.split_at_checked(windows)?;
-        let (left, list) = lists.split_at_checked(windows)?;
-        let is_whole = *saved == windows as u64 && *documents == list.len() as u64 && left.last() <= Some(documents);
-        if !is_whole || !ends.is_sorted() || !left.is_sorted() {
-            return None;
-        }
-        let numbers = |words: &[u64]| -> Option<Vec<usize>> {
-            words.iter().map(|word| usize::try_from(*word).ok()).collect::<Option<_>>()
-        };
-        Some(Self { ends: numbers(ends)?, left: numbers(left)?, documents: PackedList::of(numbers(list)?) })
+        let numbers: Vec<usize> = words.iter().map(|word| usize::try_from(*word).ok()).collect::<Option<_>>()?;
+        let (ends, lists) = numbers.split_at_checked(windows)?;
+        let (left, documents) = lists.split_at_checked(windows)?;
+        let is_whole = left.is_sorted() && left.last().is_none_or(|left| *left == documents.len());
+        is_whole.then(|| Self { ends: ends.into(), left: left.into(), documents: PackedList::of(documents.into()) })
     }
 }

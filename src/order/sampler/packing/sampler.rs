@@ -5,17 +5,15 @@ use super::{
     best_fit::BestFit,
     lengths::{Lengths, TooLong},
     plan::Plan,
-    plan_file::PlanFile,
+    plan_file,
     window::Packing,
 };
 use crate::{
     fault::Error,
-    order::{
-        draw::{SharedPlan, check_count},
-        sampler::{
-            base::Sampler,
-            batch::{BatchSampler, EpochBatches},
-        },
+    order::draw::{SharedPlan, check_count},
+    order::sampler::{
+        base::Sampler,
+        batch::{BatchSampler, EpochBatches},
     },
 };
 use parking_lot::Mutex;
@@ -27,7 +25,7 @@ use std::{
 /// How many documents a window has by default.
 const WINDOW: usize = 4096;
 /// A longer order has no end that a plan could reach.
-const LONGEST_ORDER: usize = if usize::BITS > 40 { 1 << 40 } else { usize::MAX - 1 };
+const LONGEST_ORDER: u64 = 1 << 40;
 
 /// Makes batches of documents that fill rows of a fixed number of tokens, so that hardly any padding is left.
 ///
@@ -37,7 +35,7 @@ const LONGEST_ORDER: usize = if usize::BITS > 40 { 1 << 40 } else { usize::MAX -
 /// use burn_pinned::order::{BatchSampler, PackingSampler, RandomSampler};
 ///
 /// let lengths: Vec<u32> = (0..1000).map(|document| 10 + document * 7919 % 500).collect();
-/// let sampler = PackingSampler::new(RandomSampler::new(42), lengths.clone(), 512, 8); // batches of 8 rows of 512 tokens
+/// let sampler = PackingSampler::new(RandomSampler::new(42), lengths.clone(), 512, 8)?; // batches of 8 rows of 512 tokens
 /// sampler.check(1000)?; // `build` does this too
 /// let mut documents: Vec<usize> = Vec::new();
 /// for batch in sampler.batches(1000, 0).batches {
@@ -68,20 +66,12 @@ const LONGEST_ORDER: usize = if usize::BITS > 40 { 1 << 40 } else { usize::MAX -
 /// [`save_plans_in`](Self::save_plans_in), a process that resumes an epoch reads its plan. The lengths are kept as they are
 /// given.
 #[derive(Clone, derive_more::Debug)]
-#[debug(
-    "PackingSampler {{ row_tokens: {row_tokens}, batch_size: {batch_size}, window: {window}, too_long: {too_long:?}, \
-     lengths: {lengths:?}, order: {} }}",
-    order.fingerprint()
-)]
+#[debug("PackingSampler {{ {packing:?}, order: {} }}", order.fingerprint())]
 #[debug(bounds(S: Sampler))]
 #[must_use = "a sampler orders nothing until a loader has it"]
 pub struct PackingSampler<S> {
     order: S,
-    lengths: Lengths,
-    row_tokens: usize,
-    batch_size: usize,
-    window: usize,
-    too_long: TooLong,
+    packing: Packing,
     folder: Option<PathBuf>,
     plan: SharedPlan<Plan>,
     /// Keeps the newest plan: the loader asks for it several times.
@@ -94,33 +84,41 @@ impl<S: Sampler> PackingSampler<S> {
     /// `lengths` has the number of tokens of each document of the dataset, in its order. They are read once here. That takes
     /// a tenth of a second for 100 million documents.
     ///
-    /// [`check`](BatchSampler::check), which `build` calls, returns [`Error::Config`] if `row_tokens` or `batch_size` is 0,
-    /// if there is not one length for each document, if a document has more tokens than a row (see
-    /// [`too_long`](Self::too_long)), or if the order has no end.
+    /// # Errors
+    /// [`Error::Config`] if `row_tokens` is 0 or more than 16,777,216, or if `batch_size` is 0.
+    ///
+    /// [`check`](BatchSampler::check), which `build` calls, returns one if there is not one length for each document, if a
+    /// document has more tokens than a row (see [`too_long`](Self::too_long)), or if the order has no end.
     pub fn new(
         order: S,
         lengths: impl AsRef<[u32]> + Send + Sync + 'static,
         row_tokens: usize,
         batch_size: usize,
-    ) -> Self {
-        let (lengths, too_long) = (Lengths::new(lengths, packed_tokens(row_tokens)), TooLong::Error);
-        let (plan, newest) = (SharedPlan::default(), Arc::default());
-        Self { order, lengths, row_tokens, batch_size, window: WINDOW, too_long, folder: None, plan, newest }
+    ) -> Result<Self, Error> {
+        let row_tokens = BestFit::check("PackingSampler::new", row_tokens)?;
+        if batch_size == 0 {
+            return Err(Error::config("PackingSampler::new", "0 rows make no batch", "use at least 1"));
+        }
+        let (lengths, too_long) = (Lengths::new(lengths, row_tokens), TooLong::Error);
+        let packing = Packing { lengths, row_tokens, batch_size, window: WINDOW, too_long };
+        Ok(Self { order, packing, folder: None, plan: SharedPlan::default(), newest: Arc::default() })
     }
 
     /// Sets how many documents of the order are packed together. Default: 4,096.
     ///
     /// Larger windows leave less padding, and move documents further from their places in the order. Let a window have
     /// documents for several batches. [`check`](BatchSampler::check) refuses fewer documents than a batch has rows.
-    pub fn window(self, documents: usize) -> Self {
-        Self { window: documents, ..self.unplanned() }
+    pub fn window(mut self, documents: usize) -> Self {
+        self.packing.window = documents.max(1);
+        self.unplanned()
     }
 
     /// Sets what is done with documents that have more tokens than a row. Default: [`TooLong::Error`].
     ///
     /// With [`TooLong::Cut`], tell [`PackTokens`](crate::text::PackTokens) the same.
-    pub fn too_long(self, too_long: TooLong) -> Self {
-        Self { too_long, ..self.unplanned() }
+    pub fn too_long(mut self, too_long: TooLong) -> Self {
+        self.packing.too_long = too_long;
+        self.unplanned()
     }
 
     /// Saves the plans of epochs in this folder, which is made if it is not there. A process that resumes an epoch then
@@ -137,65 +135,49 @@ impl<S: Sampler> PackingSampler<S> {
         Self { plan: SharedPlan::default(), newest: Arc::default(), ..self }
     }
 
-    /// The options with numbers that can be computed with. `check` refuses others.
-    fn packing(&self) -> Packing {
-        Packing {
-            lengths: self.lengths.clone(),
-            row_tokens: packed_tokens(self.row_tokens),
-            batch_size: self.batch_size.max(1),
-            window: self.window.max(1),
-            too_long: self.too_long,
-        }
-    }
-
     /// The number of documents of the dataset that come in batches.
     fn packed_documents(&self) -> usize {
-        self.lengths.filled - if self.too_long == TooLong::Drop { self.lengths.too_long } else { 0 }
+        let Lengths { filled, too_long, .. } = self.packing.lengths;
+        if self.packing.too_long == TooLong::Drop { filled - too_long } else { filled }
     }
 
-    /// Returns the plan of an epoch: the newest one, or a saved one, or one that is made now.
-    fn plan(&self, packing: &Packing, dataset_len: usize, epoch: usize) -> Arc<Plan> {
+    /// Returns the plan of an epoch: a saved one, or one that is made now.
+    fn plan(&self, dataset_len: usize, epoch: usize) -> Plan {
         let len = self.order.len(dataset_len);
-        let plan = self.plan.of(dataset_len, epoch, || {
-            let of = || format!("{self:?} of {dataset_len}, epoch {epoch}");
-            let file = self.folder.as_deref().map(|folder| PlanFile::new(folder, &of()));
-            if let Some(plan) = file.as_ref().and_then(|file| file.read(Plan::windows_of(packing, len))) {
-                return plan;
-            }
-            let plan = Plan::new(packing, &mut self.order.indices(dataset_len, epoch).take(len), len);
-            if let Some(file) = file {
-                file.save(&plan);
-            }
-            plan
-        });
-        *self.newest.lock() = Some(Arc::clone(&plan));
+        let (windows, key) =
+            (len.div_ceil(self.packing.window), plan_file::key(&format!("{self:?} {dataset_len} {epoch}")));
+        if let Some(plan) = self.folder.as_ref().and_then(|folder| plan_file::read(folder, key, windows)) {
+            return plan;
+        }
+        let mut order = self.order.indices(dataset_len, epoch).take(len);
+        let plan = Plan::new(&self.packing, &mut order, windows, epoch);
+        if let Some(folder) = &self.folder
+            && let Err(error) = plan_file::save(folder, key, &plan)
+        {
+            log::warn!("the plan of an epoch is not saved in {}: {error}", folder.display());
+        }
         plan
     }
 }
 
-/// The tokens of a row that can be packed.
-fn packed_tokens(row_tokens: usize) -> u32 {
-    row_tokens.clamp(1, BestFit::LONGEST_ROW) as u32
-}
-
 impl<S: Sampler> BatchSampler for PackingSampler<S> {
     fn batches(&self, dataset_len: usize, epoch: usize) -> EpochBatches {
-        let packing = self.packing();
         // Before the plan, so that a shuffle that is made once for all its iterators is not made again.
         let order = self.order.indices(dataset_len, epoch).take(self.order.len(dataset_len));
-        let plan = self.plan(&packing, dataset_len, epoch);
-        EpochBatches::new(plan.batches(), Batches::new(packing, plan, Box::new(order), epoch))
+        let plan = self.plan.of(dataset_len, epoch, || self.plan(dataset_len, epoch));
+        *self.newest.lock() = Some(Arc::clone(&plan));
+        EpochBatches::new(plan.batches(), Batches::new(self.packing.clone(), plan, Box::new(order), epoch))
     }
 
     fn max_batch_size(&self, dataset_len: usize) -> usize {
-        let row = packed_tokens(self.row_tokens) / self.lengths.shortest;
-        self.batch_size.saturating_mul(row as usize).min(self.order.len(dataset_len))
+        let row = self.packing.row_tokens / self.packing.lengths.shortest;
+        self.packing.batch_size.saturating_mul(row as usize).min(self.order.len(dataset_len))
     }
 
     /// Exact if an epoch has each document once.
     fn num_items(&self, dataset_len: usize) -> usize {
-        let share = self.packed_documents() as u128 * self.order.len(dataset_len) as u128;
-        (share / dataset_len.max(1) as u128) as usize
+        let all = self.packed_documents() as u128 * self.order.len(dataset_len) as u128;
+        (all / dataset_len.max(1) as u128) as usize
     }
 
     fn repeats(&self) -> bool {
@@ -203,38 +185,28 @@ impl<S: Sampler> BatchSampler for PackingSampler<S> {
     }
 
     fn check(&self, dataset_len: usize) -> Result<(), Error> {
-        let refuse = |option, problem: String, advice: &str| Err(Error::config(option, problem, advice));
-        let (row_tokens, new) = (self.row_tokens, "PackingSampler::new");
-        check_count(new, "lengths", self.lengths.all().len(), dataset_len)?;
+        let Packing { lengths, row_tokens, batch_size, window, too_long } = &self.packing;
+        let refuse = |problem: String, advice: &str| Err(Error::config("PackingSampler::new", problem, advice));
+        check_count("PackingSampler::new", "lengths", lengths.all().len(), dataset_len)?;
         self.order.check(dataset_len)?;
-        if !(1..=BestFit::LONGEST_ROW).contains(&row_tokens) {
-            let advice = "let `row_tokens` be the tokens that the model sees at once, e.g. 2048";
-            return refuse(new, format!("rows of {row_tokens} tokens cannot be packed"), advice);
-        }
-        if self.batch_size == 0 {
-            return refuse(new, "0 rows make no batch".into(), "let `batch_size` be at least 1");
-        }
-        if self.window < self.batch_size {
-            let problem = format!("{} documents do not fill a batch of {} rows", self.window, self.batch_size);
-            let advice = format!("use at least `.window({})`", self.batch_size.saturating_mul(16));
-            return refuse("PackingSampler::window", problem, &advice);
-        }
-        if self.order.len(dataset_len) > LONGEST_ORDER {
+        if self.order.len(dataset_len) as u64 > LONGEST_ORDER {
             let advice = "give it an order with an end: a loader begins an epoch after the other by itself, and \
                           `RepeatSampler::new(order, passes)` has several passes in one";
-            return refuse(new, "the order has no end, so its epoch cannot be planned".into(), advice);
+            return refuse("the order has no end, so its epoch cannot be planned".into(), advice);
         }
-        if self.lengths.too_long > 0 && self.too_long == TooLong::Error {
-            let first = self.lengths.all().iter().position(|length| *length as usize > row_tokens).unwrap_or(0);
-            let (count, length) = (self.lengths.too_long, self.lengths.all()[first]);
+        if window < batch_size {
+            let problem = format!("windows of {window} documents do not fill a batch of {batch_size} rows");
+            return refuse(problem, &format!("use at least `.window({})`", batch_size.saturating_mul(16)));
+        }
+        if lengths.too_long > 0 && *too_long == TooLong::Error {
+            let first = lengths.all().iter().position(|length| length > row_tokens).unwrap_or(0);
+            let (count, length) = (lengths.too_long, lengths.all()[first]);
             let problem =
                 format!("document {first} has {length} tokens, but a row has {row_tokens} ({count} are too long)");
-            let advice = "use longer rows, `.too_long(TooLong::Cut)` or `.too_long(TooLong::Drop)`";
-            return refuse(new, problem, advice);
+            return refuse(problem, "use longer rows, `.too_long(TooLong::Cut)` or `.too_long(TooLong::Drop)`");
         }
         if self.packed_documents() == 0 {
-            let advice = "give the number of tokens of each document, in the dataset's order";
-            return refuse(new, "no document has tokens to pack".into(), advice);
+            return refuse("no document has tokens to pack".into(), "give the number of tokens of each document");
         }
         Ok(())
     }

@@ -1,14 +1,11 @@
 //! A window of an order: its documents are packed into rows, and whole batches of rows are cut out.
 
 use super::{
-    best_fit::{BestFit, Packed},
+    best_fit::BestFit,
     lengths::{Lengths, TooLong},
 };
 use crate::rng::{KeyedRng, Purpose};
 use rand::seq::SliceRandom;
-
-/// Not in a batch of this window.
-const CARRIED: u32 = u32::MAX;
 
 /// How documents become batches.
 #[derive(Debug, Clone)]
@@ -21,15 +18,6 @@ pub(super) struct Packing {
     pub(super) too_long: TooLong,
 }
 
-/// The documents of a window.
-pub(super) struct Window {
-    documents: Vec<usize>,
-    packed: Packed,
-    /// The rows of the batches, and those that go into the next window.
-    whole: Vec<u32>,
-    carried: Vec<u32>,
-}
-
 impl Packing {
     /// Returns how many tokens of a document are packed: 0 if it comes in no batch.
     fn length(&self, lengths: &[u32], document: usize) -> u32 {
@@ -39,14 +27,17 @@ impl Packing {
         if dropped { 0 } else { length.min(self.row_tokens) }
     }
 
-    /// Packs the documents that the window before left, and the next ones of the order. The last window leaves none.
+    /// Packs the documents that the window before left, and the next ones of the order. Returns the batches, and the
+    /// documents that are left, which are none if no window follows. The documents of a batch come from the longest to the
+    /// shortest. `key` is the epoch and the number of the window.
     pub(super) fn pack(
         &self,
         left: impl Iterator<Item = usize>,
         order: &mut dyn Iterator<Item = usize>,
-        is_last: bool,
+        follows: bool,
+        key: (usize, usize),
         fit: &mut BestFit,
-    ) -> Window {
+    ) -> (Vec<Vec<usize>>, Vec<usize>) {
         let mut documents: Vec<usize> = left.chain(order.take(self.window)).collect();
         // The table is larger than any cache. A loop that does nothing else has several reads on their way at once.
         let all = self.lengths.all();
@@ -55,39 +46,21 @@ impl Packing {
         documents.retain(|_| each.next().is_some_and(|length| *length > 0));
         lengths.retain(|length| *length > 0);
         let packed = fit.pack(&lengths);
-        let mut whole: Vec<u32> = (0..packed.free.len() as u32).collect();
-        let left = if is_last { 0 } else { whole.len() % self.batch_size };
-        whole.sort_unstable_by_key(|row| (packed.free[*row as usize], *row));
-        let carried = whole.split_off(whole.len() - left);
-        Window { documents, packed, whole, carried }
-    }
-}
-
-impl Window {
-    /// The number of rows in batches.
-    pub(super) fn rows(&self) -> usize {
-        self.whole.len()
-    }
-
-    /// Returns the documents that the next window gets.
-    pub(super) fn left(&self) -> impl Iterator<Item = usize> {
-        let mut is_carried = vec![false; self.packed.free.len()];
-        self.carried.iter().for_each(|row| is_carried[*row as usize] = true);
-        let own = self.packed.documents.iter().filter(move |(_, row)| is_carried[*row as usize]);
-        own.map(|(place, _)| self.documents[*place as usize])
-    }
-
-    /// Returns the batches. The documents of each come from the longest to the shortest.
-    pub(super) fn batches(mut self, batch_size: usize, epoch: usize, number: usize) -> Vec<Vec<usize>> {
-        self.whole.shuffle(&mut KeyedRng::new(Purpose::Packing, 0, epoch, number));
-        let mut batch_of = vec![CARRIED; self.packed.free.len()];
-        self.whole.iter().enumerate().for_each(|(at, row)| batch_of[*row as usize] = (at / batch_size) as u32);
-        let mut batches = vec![Vec::new(); self.whole.len().div_ceil(batch_size)];
-        for (place, row) in self.packed.documents {
-            if batch_of[row as usize] != CARRIED {
-                batches[batch_of[row as usize] as usize].push(self.documents[place as usize]);
-            }
+        let mut rows: Vec<usize> = (0..packed.free.len()).collect();
+        rows.sort_unstable_by_key(|row| (packed.free[*row], *row));
+        let left = if follows { rows.len() % self.batch_size } else { 0 };
+        let whole = rows.len() - left;
+        rows[..whole].shuffle(&mut KeyedRng::new(Purpose::Packing, 0, key.0, key.1));
+        let mut place_of = vec![0; rows.len()];
+        rows.iter().enumerate().for_each(|(place, row)| place_of[*row] = place);
+        let mut batches = vec![Vec::new(); whole.div_ceil(self.batch_size) + 1];
+        let last = batches.len() - 1;
+        for (document, row) in packed.documents {
+            let place = place_of[row as usize];
+            let batch = if place < whole { place / self.batch_size } else { last };
+            batches[batch].push(documents[document as usize]);
         }
-        batches
+        let left = batches.pop().unwrap_or_default();
+        (batches, left)
     }
 }
