@@ -3,9 +3,9 @@
 //! CHANGELOG.md.
 
 use burn_pinned::order::{
-    BatchSampler, ClassBalancedSampler, FixedBatchSampler, LengthBucketSampler, MixPart, MixSampler, RandomSampler,
-    RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler, SubsetSampler, WeightedSampler,
-    WeightedWithoutReplacementSampler,
+    BatchSampler, ClassBalancedSampler, FixedBatchSampler, LengthBucketSampler, MixPart, MixSampler, PackingSampler,
+    RandomSampler, RandomWithReplacementSampler, RepeatSampler, Sampler, SequentialSampler, SubsetSampler,
+    WeightedSampler, WeightedWithoutReplacementSampler,
 };
 
 /// The text of a sampler and the first indices of its epochs 0 and 1.
@@ -172,5 +172,12 @@ fn batches() {
         100,
         "LengthBucketSampler { max_tokens: 150, max_batch_size: 6, pool: 500, seed: Some(42), lengths: 100 of hash ad4b9e1a0a3254e5 }",
         &[&[76, 26, 49, 99, 72, 22], &[81, 54], &[86, 36, 59]],
+    );
+    let lengths: Vec<u32> = (0..100).map(|document| 5 + document * 37 % 50).collect();
+    assert_golden_batches(
+        &PackingSampler::new(RandomSampler::new(42), lengths, 64, 3).unwrap().window(40),
+        100,
+        "PackingSampler { Packing { lengths: 100 of hash 4145b6480ca9838e, row_tokens: 64, batch_size: 3, window: 40, too_long: Error }, order: RandomSampler { seed: 42, size: None } }",
+        &[&[1, 51, 67, 79, 18], &[8, 20, 94, 48, 84, 19], &[58, 16, 59, 83, 76, 69, 50]],
     );
 }

@@ -24,6 +24,8 @@ mod machine;
 mod none_good;
 mod options;
 mod order;
+#[cfg(feature = "data")]
+mod packing;
 mod planes;
 mod policies;
 mod program_faults;
