@@ -3,7 +3,8 @@
 //! - To start: [Your own data set](own_data), [Recipes](recipes), [Moving from Burn's loader](from_burn), [from PyTorch's](from_pytorch),
 //!   [On a GPU](gpu), [Features](features), [How it works](how_it_works), [Compared with other loaders](compare).
 //! - To use more of it: [Shards through the loader](data), [Data that fits on the device](kept), [Options](options),
-//!   [Samplers](samplers), [Text for language models](text), [Augmentation](augmentation), [Images](images), [Resume](resume), [Several processes and GPUs](processes).
+//!   [Samplers](samplers), [Text for language models](text), [Augmentation](augmentation), [Images](images), [Resume](resume),
+//!   [Several processes and GPUs](processes).
 //! - To see what it does: [Statistics](statistics), [Memory](memory), [Faults](faults), [Troubleshooting](troubleshooting),
 //!   [Upstream](upstream).
 //!

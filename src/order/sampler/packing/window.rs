@@ -53,11 +53,12 @@ impl Packing {
         rows[..whole].shuffle(&mut KeyedRng::new(Purpose::Packing, 0, key.0, key.1));
         let mut place_of = vec![0; rows.len()];
         rows.iter().enumerate().for_each(|(place, row)| place_of[*row] = place);
-        let mut batches = vec![Vec::new(); whole.div_ceil(self.batch_size) + 1];
-        let last = batches.len() - 1;
+        let count = whole.div_ceil(self.batch_size) + 1;
+        let mut batches: Vec<Vec<usize>> =
+            (0..count).map(|_| Vec::with_capacity(documents.len() / count * 5 / 4)).collect();
         for (document, row) in packed.documents {
             let place = place_of[row as usize];
-            let batch = if place < whole { place / self.batch_size } else { last };
+            let batch = if place < whole { place / self.batch_size } else { count - 1 };
             batches[batch].push(documents[document as usize]);
         }
         let left = batches.pop().unwrap_or_default();
