@@ -29,7 +29,7 @@ const LONGEST_ORDER: u64 = 1 << 40;
 
 /// Makes batches of documents that fill rows of a fixed number of tokens, so that hardly any padding is left.
 ///
-/// It is for language models. [`PackTokens`](crate::text::PackTokens) makes the rows, of the documents of a batch.
+/// It is for language models. `text::PackTokens` makes the rows, of the documents of a batch.
 ///
 /// ```
 /// use burn_pinned::order::{BatchSampler, PackingSampler, RandomSampler};
@@ -115,7 +115,7 @@ impl<S: Sampler> PackingSampler<S> {
 
     /// Sets what is done with documents that have more tokens than a row. Default: [`TooLong::Error`].
     ///
-    /// With [`TooLong::Cut`], tell [`PackTokens`](crate::text::PackTokens) the same.
+    /// With [`TooLong::Cut`], tell `text::PackTokens` the same.
     pub fn too_long(mut self, too_long: TooLong) -> Self {
         self.packing.too_long = too_long;
         self.unplanned()
