@@ -32,8 +32,8 @@ use crate::vision::{Limits, with_limits};
 #[cfg(feature = "wav")]
 pub use burn_shards::Wave;
 pub use burn_shards::{
-    Array, DataError, Decode, Decoded, MeanStd, Paths, Rows, RowsBuilder, TokenFileError, TokenType, TokenWindow,
-    TokenWindows, Tokens, TokensError,
+    Array, DataError, Decode, Decoded, MeanStd, Paths, Rows, RowsBuilder, TextError, TokenFileError, TokenRow,
+    TokenType, TokenWindow, TokenWindows, Tokenize, Tokenized, Tokens, TokensError, tokenizer,
 };
 #[cfg(feature = "remote")]
 pub use burn_shards::{FetchAhead, Fetched, StoreError};
@@ -59,6 +59,18 @@ impl<T> ReadAhead for Rows<T> {
 
     fn asked_to_wait(&self) -> Duration {
         self.fetched().map_or(Duration::ZERO, |fetched| fetched.asked_to_wait)
+    }
+}
+
+/// As its rows; nothing for other data sets.
+#[cfg(feature = "remote")]
+impl ReadAhead for Tokenized {
+    fn begin(&self, order: Box<dyn Iterator<Item = usize> + Send>) -> Guard {
+        Guard::new(self.rows().map(|rows| rows.fetch_ahead(order)))
+    }
+
+    fn asked_to_wait(&self) -> Duration {
+        self.rows().map_or(Duration::ZERO, ReadAhead::asked_to_wait)
     }
 }
 

@@ -42,6 +42,7 @@ const LOADER: Rules = Rules {
 const SHARDS: Rules = Rules {
     src: "crates/burn-shards/src",
     levels: &[
+        &["text"],
         &["rows"],
         &["row", "stats", "tokens", "wave"],
         &["parquet", "tar", "mds", "jsonl"],

@@ -1,7 +1,7 @@
 //! Finds orders that scatter rows over so many pages that pages are decoded again and again.
 
 use crate::{
-    data::Rows,
+    data::{Rows, Tokenized},
     observe::Counters,
     order::{Blocks, Sampling},
 };
@@ -13,9 +13,13 @@ const SAMPLES: usize = 4096;
 /// other, it is once.
 const TOO_OFTEN: f64 = 2.0;
 
-/// The rows, if the dataset is `Rows` or an `Arc` of them, and no other data set around them.
+/// The rows, if the dataset is `Rows` or an `Arc` of them, with or without a tokeniser, and no other data set around them.
 pub(super) fn rows<I: 'static>(dataset: &dyn Any) -> Option<&Rows<I>> {
-    dataset.downcast_ref::<Rows<I>>().or_else(|| dataset.downcast_ref::<Arc<Rows<I>>>().map(|rows| &**rows))
+    fn plain_or_shared<D: 'static>(dataset: &dyn Any) -> Option<&D> {
+        dataset.downcast_ref().or_else(|| dataset.downcast_ref::<Arc<D>>().map(|dataset| &**dataset))
+    }
+    let tokenized = || (plain_or_shared::<Tokenized>(dataset)?.rows()? as &dyn Any).downcast_ref();
+    plain_or_shared(dataset).or_else(tokenized)
 }
 
 /// Warns if the first samples of an epoch drive blocks out of the memory for decoded pages before they are used up.

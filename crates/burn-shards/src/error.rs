@@ -2,6 +2,9 @@
 
 use std::{io, ops::Range, path::PathBuf};
 
+/// The error of a function of the user's.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
 /// What is wrong with a data set of shards, or with one of its rows.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -137,7 +140,7 @@ pub enum DataError {
         /// The row's key, in a tar.
         key: Option<Box<str>>,
         /// The error of the function.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: BoxError,
     },
     /// An option of the builder is wrong.
     #[error("`{option}`: {problem}; {advice}")]

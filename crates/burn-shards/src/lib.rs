@@ -82,6 +82,7 @@ mod store;
 #[cfg(feature = "remote")]
 mod sync;
 mod tar;
+mod text;
 mod tokens;
 #[cfg(feature = "remote")]
 mod traffic;
@@ -92,14 +93,15 @@ mod wave;
 pub use blocks::Blocks;
 pub use cell::Array;
 pub use decode::{Decode, Decoded};
-pub use error::DataError;
 #[cfg(feature = "remote")]
 pub use error::StoreError;
+pub use error::{BoxError, DataError};
 pub use location::Paths;
 #[cfg(feature = "remote")]
 pub use rows::FetchAhead;
 pub use rows::{Rows, RowsBuilder};
 pub use stats::MeanStd;
+pub use text::{TextError, TokenRow, Tokenize, Tokenized, tokenizer};
 pub use tokens::{TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens, TokensError};
 #[cfg(feature = "remote")]
 pub use traffic::Fetched;

@@ -1,0 +1,145 @@
+//! Rows with a tokeniser over them, as a data set of tokens.
+
+use super::{TextError, TokenRow, Tokenize};
+use crate::{blocks::Blocks, rows::Rows};
+use burn::data::dataset::{Dataset, DatasetError};
+use std::{error::Error, marker::PhantomData, sync::Arc};
+
+/// Rows of which a tokeniser makes tokens: a Burn data set of [`TokenRow`]s.
+///
+/// ```
+/// use burn::data::dataset::{Dataset, transform::ComposedDataset};
+/// use burn_shards::{Rows, TokenRow, tokenizer};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let (path, chats) = (folder.path().join("train.jsonl"), folder.path().join("chats.jsonl"));
+/// # std::fs::write(&path, "{\"text\": \"abc\"}\n{\"text\": \"d\"}\n")?;
+/// # std::fs::write(&chats, "{\"asked\": \"a?\", \"said\": \"b\"}\n")?;
+/// let bytes = |text: &str| text.bytes().map(u32::from).collect::<Vec<_>>();
+/// let documents = Rows::<(String,)>::jsonl(path).columns(["text"]).open()?.tokenized(tokenizer(
+///     "bytes",
+///     move |(text,): &(String,), out: &mut TokenRow| Ok(out.extend(bytes(text))),
+/// ));
+/// let chats = Rows::<(String, String)>::jsonl(chats).columns(["asked", "said"]).open()?.tokenized(tokenizer(
+///     "bytes, asked and said",
+///     move |(asked, said): &(String, String), out: &mut TokenRow| {
+///         out.extend_unlearned(bytes(asked));
+///         Ok(out.extend(bytes(said)))
+///     },
+/// ));
+/// let all = ComposedDataset::new(vec![documents, chats]); // whatever their rows were
+/// assert_eq!(all.len(), 3);
+/// assert_eq!(all.get(2)?.learned, [false, false, true]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// The tokens are made by `get`, on the thread that calls it. A clone shares everything.
+#[derive(Clone, derive_more::Debug)]
+pub struct Tokenized {
+    data: Data,
+    /// [`Tokenize::fingerprint`].
+    tokenizer: Arc<str>,
+}
+
+#[derive(Clone, derive_more::Debug)]
+enum Data {
+    Rows(Rows<TokenRow>),
+    #[debug("Other(len: {})", _0.len())]
+    Other(Arc<dyn Dataset<TokenRow>>),
+}
+
+impl<T> Rows<T> {
+    /// These rows as tokens. See [`Tokenized`].
+    ///
+    /// What a [`map`](Self::map) before it does is not in the tokeniser's fingerprint: do it in the tokeniser, or name it there.
+    ///
+    /// # Errors
+    /// An error of the tokeniser is one of its row: [`DataError::Map`](crate::DataError::Map).
+    pub fn tokenized(self, tokenizer: impl Tokenize<T> + 'static) -> Tokenized
+    where
+        T: 'static,
+    {
+        let fingerprint = tokenizer.fingerprint().into();
+        let rows = self.map(move |row| {
+            let mut tokens = TokenRow::default();
+            tokenizer.tokenize(&row, &mut tokens).map(|()| tokens)
+        });
+        Tokenized { data: Data::Rows(rows), tokenizer: fingerprint }
+    }
+}
+
+impl Tokenized {
+    /// The rows of any Burn data set as tokens. For [`Rows`] take [`Rows::tokenized`], which tells files of errors, saves lengths,
+    /// and lets the loader read ahead.
+    ///
+    /// ```
+    /// use burn::data::dataset::{Dataset, InMemDataset};
+    /// use burn_shards::{TokenRow, Tokenized, tokenizer};
+    ///
+    /// let texts = InMemDataset::new(vec!["ab".to_string()]);
+    /// let bytes = tokenizer("bytes", |text: &String, out: &mut TokenRow| Ok(out.extend(text.bytes().map(u32::from))));
+    /// assert_eq!(Tokenized::new(texts, bytes).get(0)?.tokens, [97, 98]);
+    /// # Ok::<(), burn::data::dataset::DatasetError>(())
+    /// ```
+    pub fn new<I, E, D>(data: D, tokenizer: impl Tokenize<I> + 'static) -> Self
+    where
+        I: 'static,
+        E: Error + Send + Sync + 'static,
+        D: Dataset<I, E> + 'static,
+    {
+        let fingerprint = tokenizer.fingerprint().into();
+        Self { data: Data::Other(Arc::new(Over { data, tokenizer, row: PhantomData })), tokenizer: fingerprint }
+    }
+
+    /// The rows, for their blocks and for reading ahead. `None` for other data sets.
+    pub fn rows(&self) -> Option<&Rows<TokenRow>> {
+        match &self.data {
+            Data::Rows(rows) => Some(rows),
+            Data::Other(_) => None,
+        }
+    }
+
+    /// The runs of rows that are cheap to read together; see [`Rows::blocks`]. A data set that is not `Rows` is one run.
+    pub fn blocks(&self) -> Blocks {
+        match &self.data {
+            Data::Rows(rows) => rows.blocks(),
+            Data::Other(data) => Blocks::of_rows([data.len()]),
+        }
+    }
+}
+
+impl Dataset<TokenRow> for Tokenized {
+    fn get(&self, index: usize) -> Result<TokenRow, DatasetError> {
+        match &self.data {
+            Data::Rows(rows) => rows.get(index),
+            Data::Other(data) => data.get(index),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match &self.data {
+            Data::Rows(rows) => rows.len(),
+            Data::Other(data) => data.len(),
+        }
+    }
+}
+
+/// A data set with a tokeniser over it.
+struct Over<D, T, I, E> {
+    data: D,
+    tokenizer: T,
+    row: PhantomData<fn() -> (I, E)>,
+}
+
+impl<D: Dataset<I, E>, T: Tokenize<I>, I, E: Error + Send + Sync + 'static> Dataset<TokenRow> for Over<D, T, I, E> {
+    fn get(&self, index: usize) -> Result<TokenRow, DatasetError> {
+        let (row, mut tokens) = (self.data.get(index).map_err(DatasetError::new)?, TokenRow::default());
+        let refused = |source| DatasetError::new(TextError::Row { row: index, source });
+        self.tokenizer.tokenize(&row, &mut tokens).map_err(refused)?;
+        Ok(tokens)
+    }
+
+    fn len(&self) -> usize {
+        self.data.len()
+    }
+}
