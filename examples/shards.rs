@@ -1,5 +1,5 @@
-//! A tool for data sets of shards: it writes them from a folder of images, makes their indices, and measures how fast they are
-//! read.
+//! A tool for data sets of shards: it writes them from a folder of images, makes their indices, measures how fast they are
+//! read, and makes token files of text.
 //!
 //!     cargo run --release --features parquet --example shards -- write --data DIR --out SHARDS --format tar
 //!     cargo run --release --features parquet --example shards -- write --data DIR --out HUB --format parquet
@@ -10,6 +10,7 @@
 //!     cargo run --release --features parquet --example shards -- bench 'SHARDS/*.tar' --resume   # the first batch
 //!     cargo run --release --features parquet --example shards -- bench DIR              # loose files, to compare
 //!     cargo run --release --features parquet --example shards -- bench 'tokens/*.bin'   # windows of 1,024 tokens
+//!     cargo run --release --features parquet,tokenizers --example shards -- tokenize 'DOCS/*.parquet' --tokenizer FILE --out docs.bin
 //!
 //! `DIR` is a folder of images as `DIR/cat/1.jpg`. `bench` runs on a CPU backend, so no link to a device is in the way.
 
@@ -41,6 +42,9 @@ mod report;
 mod row;
 #[path = "shards/size.rs"]
 mod size;
+#[cfg(feature = "tokenizers")]
+#[path = "shards/tokenize.rs"]
+mod tokenize;
 #[path = "shards/write.rs"]
 mod write;
 #[path = "shards/write_parquet.rs"]
@@ -51,7 +55,7 @@ mod write_tar;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Writes data sets of shards, makes their indices, and measures how fast they are read.
+/// Writes data sets of shards, makes their indices, measures how fast they are read, and makes token files of text.
 #[derive(Parser)]
 struct Args {
     #[command(subcommand)]
@@ -63,6 +67,8 @@ enum Command {
     Write(write::Args),
     Index(index::Args),
     Bench(bench::Args),
+    #[cfg(feature = "tokenizers")]
+    Tokenize(tokenize::Args),
 }
 
 fn main() -> ExitCode {
@@ -70,5 +76,7 @@ fn main() -> ExitCode {
         Command::Write(args) => write::run(&args),
         Command::Index(args) => index::run(&args),
         Command::Bench(args) => bench::run(&args),
+        #[cfg(feature = "tokenizers")]
+        Command::Tokenize(args) => tokenize::run(&args),
     })
 }

@@ -32,9 +32,11 @@ use crate::vision::{Limits, with_limits};
 #[cfg(feature = "wav")]
 pub use burn_shards::Wave;
 pub use burn_shards::{
-    Array, DataError, Decode, Decoded, MeanStd, Paths, Rows, RowsBuilder, TextError, TokenFileError, TokenRow,
-    TokenType, TokenWindow, TokenWindows, Tokenize, Tokenized, Tokens, TokensError, tokenizer,
+    Array, DataError, Decode, Decoded, MeanStd, Paths, Rows, RowsBuilder, TextError, TokenFileError, TokenLengths,
+    TokenRow, TokenType, TokenWindow, TokenWindows, Tokenize, Tokenized, Tokens, TokensError, tokenizer,
 };
+#[cfg(feature = "tokenizers")]
+pub use burn_shards::{ChatTemplate, ChatText, HfTokenizer};
 #[cfg(feature = "remote")]
 pub use burn_shards::{FetchAhead, Fetched, StoreError};
 #[cfg(feature = "remote")]

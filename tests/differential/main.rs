@@ -1,8 +1,10 @@
-//! Files that other people's tools wrote, value by value: Python writes them with what is in them, and `Rows` and `Image` read
-//! them. `.ci/differential` does both.
+//! Files that other people's tools wrote, value by value: Python writes them with what is in them, and `Rows`, `Image`
+//! and `ChatTemplate` read them. `.ci/differential` does both.
 //!
 //! One test for each reader. Each reads all files of `BURN_PINNED_DIFFERENTIAL`, and lists all that differ.
 
+#[cfg(feature = "tokenizers")]
+mod chats;
 mod exact;
 mod known;
 mod manifest;
@@ -53,4 +55,11 @@ fn mds() {
 #[ignore = "needs files that Python writes: run .ci/differential"]
 fn pictures() {
     check("picture", picture::check);
+}
+
+#[test]
+#[cfg(feature = "tokenizers")]
+#[ignore = "needs files that Python writes: run .ci/differential"]
+fn chats() {
+    check("chat", chats::check);
 }

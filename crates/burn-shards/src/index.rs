@@ -5,6 +5,7 @@
 //! index. So some of its entries are compared with those of the object, unless it is the very file that the part was saved for.
 //! All numbers are little-endian.
 
+mod beside;
 mod bound;
 mod file;
 
@@ -17,6 +18,7 @@ use super::{
     store::{Object, Objects},
 };
 use crate::files;
+pub(crate) use beside::Beside;
 use bytes::Bytes;
 pub(crate) use file::{IndexKind, Saved};
 use file::{Marks, parts, write};
@@ -87,13 +89,18 @@ const LOOKS_AT_ONCE: usize = 64;
 /// Which entries of a saved part are checked against its object: the first, the last, and three that its size and tag draw.
 /// An index is shipped with its objects, and another object may have the same size and time.
 pub(crate) fn checked(object: &Object, entries: usize) -> impl Iterator<Item = usize> + use<> {
-    let (bytes, tag, last) = (object.bytes, object.tag, entries.saturating_sub(1));
-    let drawn = (0..DRAWN_ENTRIES).map(move |number| {
+    drawn_by(&[object.bytes, object.tag], entries)
+}
+
+/// The first of some entries, the last, and three that some words draw.
+pub(crate) fn drawn_by(words: &[u64], entries: usize) -> impl Iterator<Item = usize> + use<> {
+    let drawn = (0..DRAWN_ENTRIES).map(|number| {
         let mut hasher = FnvHasher::default();
-        [bytes, tag, number].into_iter().for_each(|word| hasher.write_u64(word));
+        words.iter().chain([&number]).for_each(|word| hasher.write_u64(*word));
         (hasher.finish() % entries.max(1) as u64) as usize
     });
-    let all: BTreeSet<usize> = [0, last].into_iter().chain(drawn).filter(|entry| *entry < entries).collect();
+    let ends = [0, entries.saturating_sub(1)];
+    let all: BTreeSet<usize> = ends.into_iter().chain(drawn).filter(|entry| *entry < entries).collect();
     all.into_iter()
 }
 
@@ -166,6 +173,12 @@ struct Place {
 
 impl Place {
     fn of(objects: &Objects, kind: IndexKind, options: &Options) -> Option<Self> {
+        let kind = String::from_utf8_lossy(&kind.0[..7]).trim_end().to_string();
+        Self::named(objects, &kind, "", options)
+    }
+
+    /// As [`of`](Self::of), where what is saved was `made_by` something.
+    fn named(objects: &Objects, kind: &str, made_by: &str, options: &Options) -> Option<Self> {
         let folder = options.index_dir.as_ref().or(objects.folder.as_ref())?;
         let mut spelling = Spelling::new(options.index_dir.is_none().then_some(folder));
         let (mut all, mut names) = (FnvHasher::default(), Vec::with_capacity(objects.len()));
@@ -176,8 +189,8 @@ impl Place {
             all.write(name.as_bytes());
             all.write_u8(0);
         }
+        all.write(made_by.as_bytes());
         let marks = Marks { names, identities: objects.identities() };
-        let kind = String::from_utf8_lossy(&kind.0[..7]).trim_end().to_string();
         Some(Self { path: folder.join(format!("{}{kind}-{:016x}.index", bound::NAME, all.finish())), marks })
     }
 }

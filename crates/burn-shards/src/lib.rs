@@ -25,6 +25,7 @@
 //!
 //! - [`Rows`]: which types a row may have. [`RowsBuilder`]: every option, and `open`.
 //! - [`Tokens`] and [`TokenWindow`]: token files, and windows of them.
+//! - [`Rows::tokenized`] and [`Tokenized`]: rows of text as tokens, their lengths, and token files of them.
 //! - [`Rows::blocks`]: which rows are cheap to read together, for an order of your own.
 //! - [`Rows::split`], [`Rows::column`], [`Rows::filter`], [`Rows::map`]: parts of the rows, and single columns. [`MeanStd`]: to normalise by.
 //! - [`Decode`] and [`Array`]: files in a row, such as sounds and `.npy` arrays.
@@ -40,6 +41,7 @@
 //! - `http`: web servers and the Hugging Face hub.
 //! - `cloud`: S3, Google Cloud Storage and Azure.
 //! - `wav`: `Wave`, sounds of `.wav` files.
+//! - `tokenizers`: `HfTokenizer` and `ChatTemplate`, tokenisers and chat templates of Hugging Face.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -101,7 +103,9 @@ pub use location::Paths;
 pub use rows::FetchAhead;
 pub use rows::{Rows, RowsBuilder};
 pub use stats::MeanStd;
-pub use text::{TextError, TokenRow, Tokenize, Tokenized, tokenizer};
+#[cfg(feature = "tokenizers")]
+pub use text::{ChatTemplate, ChatText, HfTokenizer};
+pub use text::{TextError, TokenLengths, TokenRow, Tokenize, Tokenized, tokenizer};
 pub use tokens::{TokenFileError, TokenType, TokenWindow, TokenWindows, Tokens, TokensError};
 #[cfg(feature = "remote")]
 pub use traffic::Fetched;

@@ -3,9 +3,12 @@
 
 #[cfg(feature = "remote")]
 use super::ends::{end_waits_by, ends_waits};
+use parking_lot::Mutex;
 use std::{
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
-    thread,
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::mpsc,
+    thread::{self, Scope, ScopedJoinHandle},
 };
 
 /// Calls `act` for each item, on all threads of the machine. The first error, in the order of the items, is the result.
@@ -13,7 +16,12 @@ pub(crate) fn in_parallel<I: Sync, O: Send, E: Send>(
     items: &[I],
     work: impl Fn(&I) -> Result<O, E> + Sync,
 ) -> Result<Vec<O>, E> {
-    in_parallel_by(thread::available_parallelism().map_or(1, usize::from), items, work)
+    in_parallel_by(cores(), items, work)
+}
+
+/// The number of threads that the machine has.
+pub(crate) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// As [`in_parallel`], on `threads` named threads. It is for work that waits.
@@ -22,50 +30,144 @@ pub(crate) fn in_parallel_by<I: Sync, O: Send, E: Send>(
     items: &[I],
     work: impl Fn(&I) -> Result<O, E> + Sync,
 ) -> Result<Vec<O>, E> {
-    let threads = threads.min(items.len());
-    let next = AtomicUsize::new(0);
-    let run = || {
-        let mut done = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Relaxed);
-            let Some(item) = items.get(at) else { return done };
-            let result = work(item);
-            if result.is_err() {
-                next.store(items.len(), Relaxed); // the others end after their item
+    let mut done = Vec::with_capacity(items.len());
+    within(threads, usize::MAX, items, work, |one| {
+        done.push(one);
+        Ok(())
+    })?;
+    Ok(done)
+}
+
+/// As [`in_parallel_by`], but gives each result to `take`, in the order of the items and on the calling thread. No more than two
+/// results for each thread are kept.
+pub(crate) fn in_order<I: Sync, O: Send, E: Send>(
+    threads: usize,
+    items: &[I],
+    work: impl Fn(&I) -> Result<O, E> + Sync,
+    take: impl FnMut(O) -> Result<(), E>,
+) -> Result<(), E> {
+    within(threads, 2 * threads, items, work, take)
+}
+
+/// Results of at most `most` items wait to be taken, or are in work.
+fn within<I: Sync, O: Send, E: Send>(
+    threads: usize,
+    most: usize,
+    items: &[I],
+    work: impl Fn(&I) -> Result<O, E> + Sync,
+    mut take: impl FnMut(O) -> Result<(), E>,
+) -> Result<(), E> {
+    let threads = if threads > 1 && items.len() > 1 { threads.min(items.len()) } else { 0 };
+    let ((begin, numbers), (sender, results)) = (mpsc::channel(), mpsc::channel());
+    let numbers = Mutex::new(numbers);
+    // It ends when nobody sends numbers, or wants results, any more.
+    let run = |sender: mpsc::Sender<_>| {
+        let next = || numbers.lock().recv().ok();
+        while let Some(at) = next() {
+            let result = catch_unwind(AssertUnwindSafe(|| work(&items[at])));
+            if sender.send((at, result)).is_err() {
+                return;
             }
-            done.push((at, result));
         }
     };
-    // What ends the waits of the calling thread ends the waits of these threads too.
+    thread::scope(|scope| {
+        let (begin, results, run) = (begin, results, &run);
+        let start = |n: &usize| {
+            let sender = sender.clone();
+            spawn(scope, *n, move || run(sender)).is_some()
+        };
+        if (1..=threads).filter(start).count() == 0 {
+            return items.iter().try_for_each(|item| take(work(item)?));
+        }
+        let (mut numbers, mut ready) = (0..items.len(), BTreeMap::new());
+        let mut begin_more = |count| numbers.by_ref().take(count).for_each(|at| _ = begin.send(at));
+        begin_more(most);
+        for at in 0..items.len() {
+            while !ready.contains_key(&at) {
+                // A thread sends as long as numbers come, and this thread keeps a sender.
+                ready.extend(results.recv());
+            }
+            let result = ready.remove(&at).transpose().unwrap_or_else(|panic| resume_unwind(panic));
+            result.map_or(Ok(()), |result| take(result?))?;
+            begin_more(1);
+        }
+        Ok(())
+    })
+}
+
+/// Starts a thread with a name. What ends the waits of the calling thread ends the waits of this one too.
+fn spawn<'scope, O: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    number: usize,
+    run: impl FnOnce() -> O + Send + 'scope,
+) -> Option<ScopedJoinHandle<'scope, O>> {
     #[cfg(feature = "remote")]
     let ends = ends_waits();
-    let run_beside = || {
+    let run = move || {
         #[cfg(feature = "remote")]
-        ends.iter().cloned().for_each(end_waits_by);
+        ends.into_iter().for_each(end_waits_by);
         run()
     };
-    let mut done = thread::scope(|scope| {
-        let spawn = |n| thread::Builder::new().name(format!("bp-open-{n}")).spawn_scoped(scope, run_beside);
-        let others: Vec<_> = (1..threads).filter_map(|n| spawn(n).ok()).collect();
-        let mut done = run();
-        for other in others {
-            done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        done
-    });
-    done.sort_unstable_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, result)| result).collect()
+    thread::Builder::new().name(format!("bp-open-{number}")).spawn_scoped(scope, run).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::error::DataError;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     #[test]
     fn the_first_error_in_order_is_the_result() {
         let fail = |n: &usize| if *n >= 3 { Err(DataError::damaged(&n.to_string(), "bad")) } else { Ok(*n) };
         assert_eq!(in_parallel(&[0, 1, 2], fail).unwrap(), [0, 1, 2]);
         assert!(in_parallel(&[0, 1, 2, 3, 4, 5, 6, 7, 8], fail).unwrap_err().to_string().starts_with('3'));
+    }
+    #[test]
+    fn results_are_taken_in_order_and_few_are_kept() {
+        let items: Vec<usize> = (0..500).collect();
+        let (begun, mut taken) = (AtomicUsize::new(0), Vec::new());
+        let work = |n: &usize| {
+            begun.fetch_add(1, Relaxed);
+            if n % 50 == 0 {
+                thread::sleep(std::time::Duration::from_millis(5));
+            }
+            Ok::<_, DataError>(*n)
+        };
+        in_order(4, &items, work, |n| {
+            let ahead = begun.load(Relaxed) - taken.len();
+            assert!(ahead <= 8 + 1, "{ahead} results are kept");
+            taken.push(n);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(taken, items);
+    }
+
+    #[test]
+    fn the_first_error_of_work_or_of_taking_ends_it() {
+        let items: Vec<usize> = (0..100).collect();
+        for threads in [1, 4] {
+            let (mut taken, begun) = (0, AtomicUsize::new(0));
+            let fail = |n: &usize| {
+                begun.fetch_add(1, Relaxed);
+                if *n >= 30 { Err(*n) } else { Ok(*n) }
+            };
+            let error = in_order(threads, &items, fail, |_| {
+                taken += 1;
+                Ok(())
+            });
+            assert_eq!((error, taken), (Err(30), 30));
+            assert!(begun.into_inner() < 50);
+            assert_eq!(in_order(threads, &items, |n| Ok(*n), |n| if n == 7 { Err(n) } else { Ok(()) }), Err(7));
+        }
+    }
+
+    #[test]
+    fn a_panic_of_work_is_one_of_the_caller() {
+        let items: Vec<usize> = (0..100).collect();
+        let work = |n: &usize| if *n == 5 { panic!("five") } else { Ok::<_, ()>(*n) };
+        let caught = std::panic::catch_unwind(|| in_order(3, &items, work, |_| Ok(())));
+        assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"five"));
     }
 }

@@ -20,6 +20,11 @@ impl Progress {
         Self::styled(what, Some(bytes), "{msg} {bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left")
     }
 
+    /// Begins a bar that counts rows. [`add`](Self::add) adds rows then.
+    pub(crate) fn rows(what: &'static str, rows: u64) -> Self {
+        Self::styled(what, Some(rows), "{msg} {bar:40} {human_pos} of {human_len} rows, {per_sec}, {eta} left")
+    }
+
     /// Begins a line without a bar. It is shown once [`say`](Self::say) has a text for it.
     pub(crate) fn line(what: &'static str) -> Self {
         Self::styled(what, None, "{msg}")

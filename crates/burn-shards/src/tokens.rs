@@ -7,7 +7,7 @@ mod content;
 mod error;
 mod format;
 mod kind;
-mod megatron;
+pub(crate) mod megatron;
 mod open;
 mod source;
 mod stream;

@@ -10,6 +10,7 @@ import os
 import random
 import sys
 
+import chats
 import lines
 import pictures
 import shards
@@ -32,6 +33,7 @@ KINDS = {
     "png": (pictures.png, 1),
     "webp": (pictures.webp, 1),
     "gif": (pictures.gif, 0.5),
+    "chat": (chats.chat_set, 0.4),
 }
 
 

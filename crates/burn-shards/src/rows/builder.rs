@@ -3,7 +3,7 @@
 use super::{
     declared::declares,
     nested::nested,
-    rows::{Rows, Shape},
+    rows::{Opened, Rows, Shape},
 };
 #[cfg(feature = "remote")]
 use crate::busy::Busy;
@@ -280,7 +280,8 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
             Format::Mds => Arc::new(mds::open(&self.paths, &wanted, &self.options)?),
             Format::Jsonl => Arc::new(jsonl::open(self.paths.objects(&self.options)?, &wanted, &self.options)?),
         };
-        let rows = Rows::new(source, self.shape, self.optional.into());
+        let opened = Arc::new(Opened { options: self.options, reads: names.clone() });
+        let rows = Rows::new(source, self.shape, self.optional.into(), opened);
         rows.fit(&names, &rows.optional)?;
         Ok(rows)
     }
@@ -312,7 +313,8 @@ impl<T: DeserializeOwned> RowsBuilder<T> {
         if !samples.iter().flat_map(|(_, record)| record).any(|(_, cell)| matches!(cell, Cell::Struct(_))) {
             return Ok(wanted);
         }
-        let look = Rows::<T>::new(Arc::new(look), self.shape.clone(), [].into());
+        let opened = Arc::new(Opened { options, reads: wanted.clone() });
+        let look = Rows::<T>::new(Arc::new(look), self.shape.clone(), [].into(), opened);
         let mut learnt = HashMap::new();
         for (_, record) in &samples {
             for (name, fields) in look.learn(record).wanted {

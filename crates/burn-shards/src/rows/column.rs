@@ -4,9 +4,12 @@ use super::{
     builder::{named, names},
     rows::{Rows, Shape},
 };
-use crate::{error::DataError, parallel::in_parallel_by};
+use crate::{
+    error::{BoxError, DataError},
+    parallel::{cores, in_parallel_by},
+};
 use serde::de::DeserializeOwned;
-use std::{error::Error, ops::Range, sync::Arc, thread};
+use std::{ops::Range, sync::Arc};
 
 /// The number of reads at once from a store behind a network, where most of a read is waiting.
 const READS_AT_ONCE: usize = 32;
@@ -63,7 +66,7 @@ impl<T> Rows<T> {
     /// As [`column`](Self::column). An error of `keep` becomes [`DataError::Map`], which names the row.
     pub fn filter<U: DeserializeOwned>(
         &self,
-        keep: impl Fn(U) -> Result<bool, Box<dyn Error + Send + Sync>> + Sync,
+        keep: impl Fn(U) -> Result<bool, BoxError> + Sync,
     ) -> Result<Self, DataError> {
         let rows = self.reread::<U>(None)?;
         let kept = rows.each(|row, value| keep(value).map_err(|error| rows.of_map(rows.at(row), error)))?;
@@ -102,34 +105,46 @@ impl<T> Rows<T> {
         let wanted = Rows::<U>::wanted(&shape)?;
         let names = names::<U>(&wanted, &shape);
         let source = self.source.select(&wanted, &names, &named::<U>(&wanted))?;
-        let rows = Rows::<U>::new(source, shape, Arc::clone(&self.optional));
+        let rows = Rows::<U>::new(source, shape, Arc::clone(&self.optional), Arc::clone(&self.opened));
         rows.fit(&names, &self.optional)?;
         Ok(Rows { picks: self.picks.clone(), ..rows })
     }
 
     /// Reads all rows on all threads, and gives their values in order.
     fn each<O: Send>(&self, take: impl Fn(usize, T) -> Result<O, DataError> + Sync) -> Result<Vec<O>, DataError> {
-        // What is decoded together is read by one thread.
-        let cut = |block: Range<usize>| {
-            let step = if self.source.decodes() { block.len() } else { ROWS_AT_ONCE }.max(1);
-            block.clone().step_by(step).map(move |start| start..(start + step).min(block.end))
-        };
-        let runs: Vec<Range<usize>> = self.blocks().ranges().flat_map(cut).collect();
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let threads = if self.source.objects().is_far() { READS_AT_ONCE } else { cores };
-        let read = in_parallel_by(threads, &runs, |run| self.run(run.clone(), &take))?;
+        let take = |row, value: Result<T, DataError>| take(row, value?);
+        let read = in_parallel_by(self.readers(), &self.runs(ROWS_AT_ONCE), |run| self.run(run.clone(), take))?;
         Ok(read.into_iter().flatten().collect())
     }
 
-    fn run<O>(&self, rows: Range<usize>, take: impl Fn(usize, T) -> Result<O, DataError>) -> Result<Vec<O>, DataError> {
+    /// How many threads read all rows.
+    pub(crate) fn readers(&self) -> usize {
+        if self.source.objects().is_far() { READS_AT_ONCE } else { cores() }
+    }
+
+    /// All rows in runs of `most`. What is decoded together is read by one thread.
+    pub(crate) fn runs(&self, most: usize) -> Vec<Range<usize>> {
+        let cut = |block: Range<usize>| {
+            let step = if self.source.decodes() { block.len() } else { most }.max(1);
+            block.clone().step_by(step).map(move |start| start..(start + step).min(block.end))
+        };
+        self.blocks().ranges().flat_map(cut).collect()
+    }
+
+    /// Reads a run of rows on the calling thread.
+    pub(crate) fn run<O, E: From<DataError>>(
+        &self,
+        rows: Range<usize>,
+        take: impl Fn(usize, Result<T, DataError>) -> Result<O, E>,
+    ) -> Result<Vec<O>, E> {
         let mut taken = Vec::with_capacity(rows.len());
         while let Some(row) = Some(rows.start + taken.len()).filter(|row| *row < rows.end) {
             let first = self.at(row);
             let together = (row..rows.end).take_while(|next| self.at(*next) - first == next - row).count();
             for record in self.source.run(first, together)? {
                 let row = rows.start + taken.len();
-                let record = record.map_err(|error| self.with_key(self.at(row), error))?;
-                taken.push(take(row, self.made(self.at(row), record)?)?);
+                let made = record.map_err(|error| self.with_key(self.at(row), error));
+                taken.push(take(row, made.and_then(|record| self.made(self.at(row), record)))?);
             }
         }
         Ok(taken)

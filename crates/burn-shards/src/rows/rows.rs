@@ -4,13 +4,15 @@ use super::asked::{Asked, asked};
 use crate::{
     blocks::Blocks,
     cell::Record,
-    error::DataError,
+    error::{BoxError, DataError},
+    options::Options,
     row::{self, Fault, RowError},
     source::{Source, Wanted},
+    store::Objects,
 };
 use burn::data::dataset::{Dataset, DatasetError};
 use serde::de::DeserializeOwned;
-use std::{error::Error, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 /// The rows of Parquet files, tar shards, MDS folders or JSON lines, each as a `T`: a Burn dataset with random access.
 ///
@@ -74,7 +76,16 @@ pub struct Rows<T> {
     pub(super) around: Option<Around>,
     /// Names that the files need not have.
     pub(super) optional: Arc<[Arc<str>]>,
+    pub(super) opened: Arc<Opened>,
     pub(super) make: Make<T>,
+}
+
+/// How rows were opened.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) options: Options,
+    /// The columns that are read.
+    pub(crate) reads: Wanted,
 }
 
 /// Makes a row of its record.
@@ -84,7 +95,7 @@ pub(super) type Make<T> = Arc<dyn Fn(Record) -> Result<T, Unmade> + Send + Sync>
 pub(super) enum Unmade {
     Row(RowError),
     /// The error of a function of the user's.
-    Map(Box<dyn Error + Send + Sync>),
+    Map(BoxError),
 }
 
 /// Not derived: `T` need not be `Clone`.
@@ -96,6 +107,7 @@ impl<T> Clone for Rows<T> {
             columns: self.columns.clone(),
             around: self.around.clone(),
             optional: Arc::clone(&self.optional),
+            opened: Arc::clone(&self.opened),
             make: Arc::clone(&self.make),
         }
     }
@@ -141,13 +153,13 @@ impl<T: DeserializeOwned> Rows<T> {
         }
     }
 
-    pub(super) fn new(source: Arc<dyn Source>, shape: Shape, optional: Arc<[Arc<str>]>) -> Self {
+    pub(super) fn new(source: Arc<dyn Source>, shape: Shape, optional: Arc<[Arc<str>]>, opened: Arc<Opened>) -> Self {
         let Shape { columns, around } = shape;
         let (names, run_around) = (columns.clone(), around.clone());
         let make: Make<T> = Arc::new(move |record| {
             within(run_around.as_ref(), || row::row(record, names.as_deref())).map_err(Unmade::Row)
         });
-        Self { source, picks: None, columns, around, optional, make }
+        Self { source, picks: None, columns, around, optional, opened, make }
     }
 }
 
@@ -168,13 +180,27 @@ pub(super) fn within<O>(around: Option<&Around>, make: impl FnOnce() -> O) -> O 
 }
 
 impl<T> Rows<T> {
+    /// How the rows were opened, for other data sets that are made of them.
+    pub(crate) fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    pub(crate) fn objects(&self) -> &Objects {
+        self.source.objects()
+    }
+
+    /// The numbers of the rows of the files, in order, if these are some of them.
+    pub(crate) fn picks(&self) -> Option<&[usize]> {
+        self.picks.as_deref()
+    }
+
     /// The number of rows.
     pub(super) fn rows(&self) -> usize {
         self.picks.as_ref().map_or_else(|| self.source.len(), |picks| picks.len())
     }
 
     /// The number that a row has in the source. `index < rows()`.
-    pub(super) fn at(&self, index: usize) -> usize {
+    pub(crate) fn at(&self, index: usize) -> usize {
         self.picks.as_ref().map_or(index, |picks| picks[index])
     }
 
@@ -194,7 +220,7 @@ impl<T> Rows<T> {
     }
 
     /// The error of a function of the user's, for a row of the source.
-    pub(super) fn of_map(&self, row: usize, source: Box<dyn Error + Send + Sync>) -> DataError {
+    pub(crate) fn of_map(&self, row: usize, source: BoxError) -> DataError {
         let (object, number) = self.source.place(row);
         DataError::Map { object: object.into(), row: number, key: self.source.key(row), source }
     }
@@ -313,13 +339,13 @@ impl<T> Rows<T> {
     ///
     /// # Errors
     /// An error of the function is one of its row: [`DataError::Map`].
-    pub fn map<O>(self, with: impl Fn(T) -> Result<O, Box<dyn Error + Send + Sync>> + Send + Sync + 'static) -> Rows<O>
+    pub fn map<O>(self, with: impl Fn(T) -> Result<O, BoxError> + Send + Sync + 'static) -> Rows<O>
     where
         T: 'static,
     {
-        let Self { source, picks, columns, around, optional, make } = self;
+        let Self { source, picks, columns, around, optional, opened, make } = self;
         let make: Make<O> = Arc::new(move |record| make(record).and_then(|row| with(row).map_err(Unmade::Map)));
-        Rows { source, picks, columns, around, optional, make }
+        Rows { source, picks, columns, around, optional, opened, make }
     }
 }
 

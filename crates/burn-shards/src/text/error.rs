@@ -1,20 +1,68 @@
 //! What can be wrong with rows of tokens.
 
-use crate::error::BoxError;
+use crate::{
+    error::{BoxError, DataError},
+    tokens::TokenType,
+};
+use burn::data::dataset::DatasetError;
+use std::{io, path::PathBuf};
 
-/// Why rows of text give no tokens.
+/// Why rows of text give no tokens, no lengths or no token file.
 ///
-/// The rows of [`Rows`](crate::Rows) have errors of their own: a tokeniser that refuses one is a
-/// [`DataError::Map`](crate::DataError::Map), which names file and row.
+/// A tokeniser that refuses a row of [`Rows`](crate::Rows) gives a [`DataError::Map`], which names file and row.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
-    /// The tokeniser refused a row of a data set that is not `Rows`.
+    /// A row cannot be read, the tokeniser refused it, or it does not fit a token file.
+    #[error(transparent)]
+    Rows(#[from] DataError),
+    /// A row of a data set that is not `Rows` cannot be read.
+    #[error(transparent)]
+    Data(#[from] DatasetError),
+    /// The tokeniser refused a row of a data set that is not `Rows`, or it does not fit a token file.
     #[error("row {row}: {source}")]
     Row {
         /// The index of the row.
         row: usize,
-        /// The tokeniser's error.
+        /// Why.
         source: BoxError,
     },
+    /// Megatron has no token files of this type.
+    #[error("Megatron has no token files of {0}: take i32 or i64, or u16 for a vocabulary of up to 65,536 tokens")]
+    Type(TokenType),
+    /// The name of a token file does not end with `.bin`.
+    #[error("{} is no name of a token file: it must end with .bin", _0.display())]
+    Name(PathBuf),
+    /// The file of a tokeniser or of a template is not as it should be.
+    #[error("{}: {source}", path.display())]
+    Tokenizer {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: BoxError,
+    },
+    /// The vocabulary lacks a token.
+    #[error("the vocabulary has no token `{0}`")]
+    NoSuchToken(String),
+    /// A chat template is wrong, or refuses a chat.
+    #[error("the chat template: {0}")]
+    Template(#[source] BoxError),
+    /// A chat cannot be written as text, or nothing tells what the assistant says in it.
+    #[error("the chat: {0}")]
+    Chat(String),
+    /// A token file cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+#[cfg(feature = "tokenizers")]
+impl TextError {
+    pub(super) fn template(error: minijinja::Error) -> Self {
+        Self::Template(error.into())
+    }
 }

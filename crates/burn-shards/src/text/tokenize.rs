@@ -48,10 +48,10 @@ pub trait Tokenize<I>: Send + Sync {
 /// Makes a tokeniser of a function. Change `name` when the function changes: lengths are saved for this name.
 ///
 /// The function adds the tokens of a row to an empty [`TokenRow`].
-pub fn tokenizer<I>(
-    name: impl Into<String>,
-    with: impl Fn(&I, &mut TokenRow) -> Result<(), BoxError> + Send + Sync,
-) -> impl Tokenize<I> {
+pub fn tokenizer<I, F>(name: &str, with: F) -> impl Tokenize<I> + use<I, F>
+where
+    F: Fn(&I, &mut TokenRow) -> Result<(), BoxError> + Send + Sync,
+{
     Named { name: name.into(), with }
 }
 

@@ -18,13 +18,17 @@ use std::{error::Error, marker::PhantomData, sync::Arc};
 /// let bytes = |text: &str| text.bytes().map(u32::from).collect::<Vec<_>>();
 /// let documents = Rows::<(String,)>::jsonl(path).columns(["text"]).open()?.tokenized(tokenizer(
 ///     "bytes",
-///     move |(text,): &(String,), out: &mut TokenRow| Ok(out.extend(bytes(text))),
+///     move |(text,): &(String,), out: &mut TokenRow| {
+///         out.extend(bytes(text));
+///         Ok(())
+///     },
 /// ));
 /// let chats = Rows::<(String, String)>::jsonl(chats).columns(["asked", "said"]).open()?.tokenized(tokenizer(
 ///     "bytes, asked and said",
 ///     move |(asked, said): &(String, String), out: &mut TokenRow| {
 ///         out.extend_unlearned(bytes(asked));
-///         Ok(out.extend(bytes(said)))
+///         out.extend(bytes(said));
+///         Ok(())
 ///     },
 /// ));
 /// let all = ComposedDataset::new(vec![documents, chats]); // whatever their rows were
@@ -36,13 +40,15 @@ use std::{error::Error, marker::PhantomData, sync::Arc};
 /// The tokens are made by `get`, on the thread that calls it. A clone shares everything.
 #[derive(Clone, derive_more::Debug)]
 pub struct Tokenized {
-    data: Data,
+    pub(super) data: Data,
     /// [`Tokenize::fingerprint`].
     tokenizer: Arc<str>,
+    /// Whether bad rows are left out of lengths and token files.
+    pub(super) leaves_out: bool,
 }
 
 #[derive(Clone, derive_more::Debug)]
-enum Data {
+pub(super) enum Data {
     Rows(Rows<TokenRow>),
     #[debug("Other(len: {})", _0.len())]
     Other(Arc<dyn Dataset<TokenRow>>),
@@ -64,7 +70,7 @@ impl<T> Rows<T> {
             let mut tokens = TokenRow::default();
             tokenizer.tokenize(&row, &mut tokens).map(|()| tokens)
         });
-        Tokenized { data: Data::Rows(rows), tokenizer: fingerprint }
+        Tokenized { data: Data::Rows(rows), tokenizer: fingerprint, leaves_out: false }
     }
 }
 
@@ -77,7 +83,10 @@ impl Tokenized {
     /// use burn_shards::{TokenRow, Tokenized, tokenizer};
     ///
     /// let texts = InMemDataset::new(vec!["ab".to_string()]);
-    /// let bytes = tokenizer("bytes", |text: &String, out: &mut TokenRow| Ok(out.extend(text.bytes().map(u32::from))));
+    /// let bytes = tokenizer("bytes", |text: &String, out: &mut TokenRow| {
+    ///     out.extend(text.bytes().map(u32::from));
+    ///     Ok(())
+    /// });
     /// assert_eq!(Tokenized::new(texts, bytes).get(0)?.tokens, [97, 98]);
     /// # Ok::<(), burn::data::dataset::DatasetError>(())
     /// ```
@@ -88,7 +97,24 @@ impl Tokenized {
         D: Dataset<I, E> + 'static,
     {
         let fingerprint = tokenizer.fingerprint().into();
-        Self { data: Data::Other(Arc::new(Over { data, tokenizer, row: PhantomData })), tokenizer: fingerprint }
+        let data = Data::Other(Arc::new(Over { data, tokenizer, row: PhantomData }));
+        Self { data, tokenizer: fingerprint, leaves_out: false }
+    }
+
+    /// Leaves rows that cannot be tokenised out of [`lengths`](Self::lengths), where they have the length 0, and of
+    /// [`write`](Self::write). The log says how many there are. `get` still gives their errors.
+    ///
+    /// It is for rows that are not as they should be. A file or a store that cannot be read is still an error.
+    pub fn leave_out_bad_rows(mut self) -> Self {
+        self.leaves_out = true;
+        self
+    }
+
+    /// What saved lengths of these rows depend on, besides the files: the tokeniser, the columns that are read, and which rows
+    /// these are.
+    pub(super) fn made_by(&self, rows: &Rows<TokenRow>) -> String {
+        let picks = rows.picks().map(|picks| (picks.len(), crc32fast::hash(bytemuck::cast_slice(picks))));
+        format!("{}\0{:?}\0{picks:?}\0{}", self.tokenizer, rows.opened().reads, self.leaves_out)
     }
 
     /// The rows, for their blocks and for reading ahead. `None` for other data sets.

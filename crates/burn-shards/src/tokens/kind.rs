@@ -52,7 +52,7 @@ impl TokenType {
     }
 
     /// The bytes of a token in a file, in the first [`size`](Self::size) places, if the type has such a value.
-    pub(super) fn bytes_of(self, token: i64) -> Option<[u8; 8]> {
+    pub(crate) fn bytes_of(self, token: i64) -> Option<[u8; 8]> {
         let bytes = token.to_le_bytes();
         (self.read(&bytes[..self.size()]) == token).then_some(bytes)
     }

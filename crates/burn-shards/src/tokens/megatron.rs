@@ -1,4 +1,4 @@
-//! Megatron's index: which bytes of the file beside it are sequences, and which sequences are a document.
+//! Megatron's index, read and written: which bytes of the file beside it are sequences, and which sequences are a document.
 //!
 //! Little-endian, without padding: `MMIDIDX\0\0`, version (u64, 1), type of the tokens (u8), number of sequences (u64),
 //! number of borders (u64); then for each sequence its length in tokens (i32), for each its first byte (i64); then for
@@ -9,8 +9,41 @@ use super::{
     TokenFileError, TokenType,
     content::{Content, Run},
 };
+use std::io::{self, BufWriter, Write};
 
 const MAGIC: &[u8; 9] = b"MMIDIDX\0\0";
+
+/// The numbers of types of tokens. 6 and 7 are floats.
+const TYPES: [(u8, TokenType); 6] = [
+    (1, TokenType::U8),
+    (2, TokenType::I8),
+    (3, TokenType::I16),
+    (4, TokenType::I32),
+    (5, TokenType::I64),
+    (8, TokenType::U16),
+];
+
+/// Whether Megatron has token files of this type.
+pub(crate) fn has_type(kind: TokenType) -> bool {
+    TYPES.iter().any(|(_, known)| *known == kind)
+}
+
+/// Writes the index of documents with these lengths in tokens, which lie one behind the other. Each is one sequence.
+pub(crate) fn write(to: impl Write, kind: TokenType, lengths: &[i32]) -> io::Result<()> {
+    let (mut to, count) = (BufWriter::new(to), lengths.len() as u64);
+    to.write_all(MAGIC)?;
+    to.write_all(&1u64.to_le_bytes())?;
+    to.write_all(&[TYPES.iter().find(|(_, known)| *known == kind).map_or(0, |(number, _)| *number)])?;
+    [count, count + 1].iter().try_for_each(|count| to.write_all(&count.to_le_bytes()))?;
+    lengths.iter().try_for_each(|length| to.write_all(&length.to_le_bytes()))?;
+    let mut pointer = 0i64;
+    for length in lengths {
+        to.write_all(&pointer.to_le_bytes())?;
+        pointer += i64::from(*length) * kind.size() as i64;
+    }
+    (0..=count).try_for_each(|border| to.write_all(&border.to_le_bytes()))?;
+    to.flush()
+}
 
 /// The numbers of the index, which all lie within its bytes.
 struct Index<'a> {
@@ -51,16 +84,11 @@ impl<'a> Index<'a> {
             return Err(TokenFileError::IndexVersion(version));
         }
         let (&number, rest) = rest.split_first().ok_or_else(cut)?;
-        let kind = match number {
-            1 => TokenType::U8,
-            2 => TokenType::I8,
-            3 => TokenType::I16,
-            4 => TokenType::I32,
-            5 => TokenType::I64,
-            6 => return Err(TokenFileError::Floats("f64")),
-            7 => return Err(TokenFileError::Floats("f32")),
-            8 => TokenType::U16,
-            other => return Err(TokenFileError::TypeNumber(other)),
+        let kind = match (TYPES.iter().find(|(known, _)| *known == number), number) {
+            (Some((_, kind)), _) => *kind,
+            (None, 6) => return Err(TokenFileError::Floats("f64")),
+            (None, 7) => return Err(TokenFileError::Floats("f32")),
+            (None, other) => return Err(TokenFileError::TypeNumber(other)),
         };
         let (sequences, rest) = rest.split_first_chunk().ok_or_else(cut)?;
         let (borders, rest) = rest.split_first_chunk().ok_or_else(cut)?;

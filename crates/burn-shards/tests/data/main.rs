@@ -20,6 +20,7 @@ mod secrets;
 #[cfg(all(feature = "http", unix))]
 mod strangers;
 mod swapped;
+mod text;
 mod tokens;
 #[cfg(feature = "http")]
 mod web;

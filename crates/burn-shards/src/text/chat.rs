@@ -1,0 +1,8 @@
+//! Chats as text: templates in Jinja, and which parts of the text the assistant has said.
+
+mod json;
+mod mask;
+mod template;
+
+pub(super) use mask::tokens_of_chat;
+pub use template::{ChatTemplate, ChatText};

@@ -1,0 +1,389 @@
+//! Chat templates, as `transformers` applies them.
+
+use super::json::to_json;
+use crate::text::TextError;
+use chrono::NaiveDate;
+use fnv::FnvHasher;
+use minijinja::{
+    Environment, Error, ErrorKind, State, Value as Jinja,
+    syntax::SyntaxConfig,
+    value::{Kwargs, Serde},
+};
+use minijinja_contrib::pycompat;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::{fmt::Write, fs, hash::Hasher, ops::Range, path::Path, sync::Arc};
+
+/// What stands around the parts of a text that the assistant has said, until they are found. Unicode keeps them for private use.
+const MARKS: [char; 2] = ['\u{10F8E0}', '\u{10F8E1}'];
+const NAME: &str = "chat";
+
+/// A chat template in Jinja, as the file of a tokeniser has it.
+///
+/// ```
+/// use burn_shards::ChatTemplate;
+/// use serde_json::json;
+///
+/// let template = ChatTemplate::new(
+///     "{% for message in messages %}<|{{ message.role }}|>{% generation %}{{ message.content }}{% endgeneration %}{% endfor %}",
+/// )?;
+/// let chat = template.render(&json!([{"role": "assistant", "content": "Hello"}]))?;
+/// assert_eq!(chat.text, "<|assistant|>Hello");
+/// assert_eq!(&chat.text[chat.learned[0].clone()], "Hello");
+/// # Ok::<(), burn_shards::TextError>(())
+/// ```
+///
+/// It is rendered as `transformers` does, with the same filters, functions and methods of Python's values.
+///
+/// The loss counts what the assistant says: what the template writes in blocks `{% generation %}`. A template without such blocks
+/// is rendered message by message. What an assistant's message adds to the text, behind the prompt for it, is learned. If the text
+/// before a message changes with what follows it, the chat is an error: such a template needs the blocks.
+#[derive(Clone, derive_more::Debug)]
+pub struct ChatTemplate {
+    #[debug(skip)]
+    jinja: Environment<'static>,
+    source: Arc<str>,
+    /// Whether the template has blocks `generation`.
+    has_blocks: bool,
+    /// What the template sees besides the chat.
+    variables: Map<String, Value>,
+    date: Option<NaiveDate>,
+}
+
+/// A chat as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatText {
+    /// The text.
+    pub text: String,
+    /// The parts that the loss counts, in bytes and in order.
+    pub learned: Vec<Range<usize>>,
+}
+
+impl ChatTemplate {
+    /// Opens a `tokenizer_config.json` or a `chat_template.jinja`. Each is read with the other one beside it, if that is there: the
+    /// first tells the special tokens, and the second the template, which the first may have too.
+    ///
+    /// # Errors
+    /// If a file cannot be read, there is no template, or it is not one.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, TextError> {
+        let path = path.as_ref();
+        let wrong = |source| TextError::Tokenizer { path: path.into(), source };
+        let read = |name| fs::read_to_string(path.with_file_name(name)).ok();
+        let file = fs::read_to_string(path).map_err(|error| wrong(error.into()))?;
+        let (template, config) = match path.extension().is_some_and(|ending| ending == "json") {
+            true => (read("chat_template.jinja"), Some(file)),
+            false => (Some(file), read("tokenizer_config.json")),
+        };
+        let config: Map<String, Value> = match config {
+            Some(config) => serde_json::from_str(&config).map_err(|error| wrong(error.into()))?,
+            None => Map::new(),
+        };
+        let template = template.or_else(|| Some(named_default(config.get("chat_template")?)?.into()));
+        let template = template.ok_or_else(|| wrong("it has no `chat_template`".into()))?;
+        // A special token is a text, or an object with the text and more.
+        let token = |value: &Value| value.as_str().or_else(|| value.get("content")?.as_str()).map(Value::from);
+        let tokens = config.iter().filter(|(name, _)| name.ends_with("_token"));
+        let tokens = tokens.filter_map(|(name, value)| Some((name.clone(), token(value)?)));
+        Ok(Self { variables: tokens.collect(), ..Self::new(&template)? })
+    }
+
+    /// Makes a template of its text.
+    ///
+    /// # Errors
+    /// If it is no template.
+    pub fn new(template: &str) -> Result<Self, TextError> {
+        let (source, has_blocks) = with_calls(template);
+        let mut jinja = Environment::new();
+        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+        jinja.set_syntax(syntax.map_err(TextError::template)?);
+        jinja.set_unknown_method_callback(pycompat::unknown_method_callback);
+        jinja.add_filter("tojson", tojson);
+        jinja.add_function("raise_exception", |problem: String| {
+            Err::<Jinja, _>(Error::new(ErrorKind::InvalidOperation, problem))
+        });
+        jinja.add_function("strftime_now", |_: String| {
+            let problem =
+                "the template writes the date of the day, and each day has other tokens: set one by `with_date`";
+            Err::<Jinja, _>(Error::new(ErrorKind::InvalidOperation, problem))
+        });
+        jinja.add_function(CALL, |state: &mut State, kwargs: Kwargs| {
+            let body = kwargs.get::<Jinja>("caller")?.call(state, &[])?;
+            Ok::<_, Error>(Jinja::from_safe_string(format!("{}{body}{}", MARKS[0], MARKS[1])))
+        });
+        jinja.add_template_owned(NAME, source).map_err(TextError::template)?;
+        Ok(Self { jinja, source: template.into(), has_blocks, variables: Map::new(), date: None })
+    }
+
+    /// Sets a variable of the template, such as `enable_thinking` or a special token.
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets the date that `strftime_now` writes, such as `2026-11-26`. Without it, a template that calls it is an error: its tokens
+    /// would be others each day.
+    ///
+    /// # Errors
+    /// If it is no date.
+    pub fn with_date(mut self, date: &str) -> Result<Self, TextError> {
+        let date: NaiveDate = date.parse().map_err(|error| TextError::Chat(format!("{date} is no date: {error}")))?;
+        self.jinja.add_function("strftime_now", move |format: String| {
+            let mut text = String::new();
+            let no_format = |_| Error::new(ErrorKind::InvalidOperation, format!("`{format}` is no format of dates"));
+            write!(text, "{}", date.and_time(chrono::NaiveTime::MIN).format(&format)).map_err(no_format)?;
+            Ok::<_, Error>(text)
+        });
+        self.date = Some(date);
+        Ok(self)
+    }
+
+    /// A text that is another one wherever the result is.
+    pub(in crate::text) fn fingerprint(&self) -> String {
+        let mut hasher = FnvHasher::default();
+        hasher.write(self.source.as_bytes());
+        format!("template {:016x}, {}, {:?}", hasher.finish(), Value::Object(self.variables.clone()), self.date)
+    }
+
+    /// Writes a chat as text. `chat` is a list of messages, or an object with a list `messages`; then the template sees all else of the
+    /// object too, such as `tools`. A message is an object with `role` and whatever the template asks for; its fields that are null
+    /// are left out.
+    ///
+    /// # Errors
+    /// If there are no messages, if the template refuses them, or if it cannot tell what the assistant says.
+    pub fn render(&self, chat: &(impl Serialize + ?Sized)) -> Result<ChatText, TextError> {
+        let chat = serde_json::to_value(chat).map_err(|error| TextError::Chat(error.to_string()))?;
+        let mut seen: Map<String, Value> = [("tools", Value::Null), ("documents", Value::Null), (PROMPT, false.into())]
+            .map(|(name, value)| (name.to_string(), value))
+            .into_iter()
+            .chain(self.variables.clone())
+            .collect();
+        match chat {
+            Value::Object(fields) => seen.extend(fields),
+            messages => drop(seen.insert(MESSAGES.into(), messages)),
+        }
+        let messages = match seen.get_mut(MESSAGES) {
+            Some(Value::Array(messages)) if !messages.is_empty() => messages,
+            _ => return Err(TextError::Chat("it has no messages".into())),
+        };
+        messages.iter_mut().for_each(clean);
+        if self.has_blocks {
+            if seen.values().any(has_mark) {
+                return Err(TextError::Chat(format!(
+                    "it has one of the characters {MARKS:?}, which mark parts of a chat"
+                )));
+            }
+            return unmarked(&self.text(&seen)?);
+        }
+        let messages = messages.clone();
+        let mut upto = |count: usize, prompts: bool| {
+            seen.insert(MESSAGES.into(), messages[..count].into());
+            seen.insert(PROMPT.into(), prompts.into());
+            self.text(&seen)
+        };
+        let (text, mut learned) = (upto(messages.len(), false)?, Vec::new());
+        for (at, _) in messages.iter().enumerate().filter(|(_, message)| message["role"] == "assistant") {
+            let before = if at == 0 { String::new() } else { upto(at, true)? };
+            let here = upto(at + 1, false)?;
+            if !here.starts_with(&before) || !text.starts_with(&here) {
+                return Err(TextError::Chat(format!(
+                    "the template writes what is before message {at} in another way once it has that message, or those behind it, so \
+                     nothing tells what the assistant says: put {{% generation %}} and {{% endgeneration %}} around that in the template"
+                )));
+            }
+            learned.push(before.len()..here.len());
+        }
+        Ok(ChatText { text, learned })
+    }
+
+    fn text(&self, seen: &Map<String, Value>) -> Result<String, TextError> {
+        let template = self.jinja.get_template(NAME).map_err(TextError::template)?;
+        template.render(Serde(seen)).map_err(TextError::template)
+    }
+}
+
+/// The names by which a template sees the messages, and whether it is to end with a prompt for the assistant.
+const MESSAGES: &str = "messages";
+const PROMPT: &str = "add_generation_prompt";
+
+/// The template of a `chat_template`: it is a text, or a list of templates with names.
+fn named_default(templates: &Value) -> Option<&str> {
+    let named = || templates.as_array()?.iter().find(|one| one["name"] == "default")?["template"].as_str();
+    templates.as_str().or_else(named)
+}
+
+/// Takes away what is null, and names what a model has thought as `transformers` does.
+fn clean(message: &mut Value) {
+    let Value::Object(fields) = message else { return };
+    fields.retain(|_, value| !value.is_null());
+    if let Some(thought) =
+        ["reasoning_content", "thinking", "reasoning"].iter().find_map(|name| fields.get(*name).cloned())
+    {
+        fields.insert("reasoning_content".into(), thought.clone());
+        fields.entry("thinking").or_insert(thought);
+    }
+}
+
+fn has_mark(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(MARKS),
+        Value::Array(values) => values.iter().any(has_mark),
+        Value::Object(fields) => fields.iter().any(|(name, value)| name.contains(MARKS) || has_mark(value)),
+        _ => false,
+    }
+}
+
+/// Takes the marks out of a text. Their places are the learned parts.
+fn unmarked(marked: &str) -> Result<ChatText, TextError> {
+    let (mut text, mut learned, mut start) = (String::with_capacity(marked.len()), Vec::new(), None);
+    for piece in marked.split_inclusive(MARKS) {
+        let Some(rest) = piece.strip_suffix(MARKS) else {
+            text.push_str(piece);
+            continue;
+        };
+        text.push_str(rest);
+        start = match (piece.ends_with(MARKS[0]), start) {
+            (true, None) => Some(text.len()),
+            (false, Some(start)) => {
+                learned.push(start..text.len());
+                None
+            }
+            _ => return Err(TextError::Chat("a block `generation` of the template is in another one".into())),
+        };
+    }
+    Ok(ChatText { text, learned })
+}
+
+/// The function that a block `generation` calls.
+const CALL: &str = "__generation__";
+
+/// Makes calls of the blocks `generation`, a tag that Jinja does not have. All else of the tags stays, so what is stripped around them
+/// does too. Also tells whether there are such blocks.
+fn with_calls(template: &str) -> (String, bool) {
+    let (mut made, mut rest, mut has_blocks) = (String::with_capacity(template.len()), template, false);
+    while let Some((before, tag)) = rest.split_once("{%") {
+        made.push_str(before);
+        made.push_str("{%");
+        let (inside, behind) = tag.split_once("%}").unwrap_or((tag, ""));
+        let call = match inside.trim_matches(['-', '+']).trim() {
+            "generation" => inside.replace("generation", &format!("call {CALL}()")),
+            "endgeneration" => inside.replace("endgeneration", "endcall"),
+            _ => {
+                rest = tag;
+                continue;
+            }
+        };
+        has_blocks = true;
+        made.push_str(&call);
+        made.push_str("%}");
+        rest = behind;
+    }
+    made.push_str(rest);
+    (made, has_blocks)
+}
+
+/// The filter `tojson` of `transformers`: `json.dumps`, without the escapes for HTML that Jinja's own filter has.
+fn tojson(value: &Jinja, options: Kwargs) -> Result<String, Error> {
+    let wrong = |error: serde_json::Error| Error::new(ErrorKind::BadSerialization, error.to_string());
+    let mut value = serde_json::to_value(value).map_err(wrong)?;
+    if options.get::<Option<bool>>("ensure_ascii")? == Some(true) {
+        return Err(Error::new(
+            ErrorKind::InvalidOperation,
+            "`tojson` writes letters as they are: leave out `ensure_ascii`",
+        ));
+    }
+    if options.get::<Option<bool>>("sort_keys")? == Some(true) {
+        value.sort_all_objects();
+    }
+    let indent = options.get("indent")?;
+    options.assert_all_used()?;
+    to_json(&value, indent).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn parts(chat: &ChatText) -> Vec<&str> {
+        chat.learned.iter().map(|part| &chat.text[part.clone()]).collect()
+    }
+
+    #[test]
+    fn blocks_and_white_space_around_them_are_as_in_jinja() {
+        let template = ChatTemplate::new(
+            "{% for message in messages %}\n  {{- message.role }}:\n  {% if message.role == 'assistant' %}\n    {% generation %}\n\
+             {{ message.content }}!\n    {%- endgeneration %}\n\n  {% else %}\n{{ message.content }}\n  {% endif %}\n{% endfor %}\n",
+        )
+        .unwrap();
+        let chat = json!([
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": "b"},
+            {"role": "assistant", "content": "ccc"},
+        ]);
+        let chat = template.render(&chat).unwrap();
+        assert_eq!(chat.text, "user:\na\nassistant:\nb!\nassistant:\nccc!\n");
+        assert_eq!(parts(&chat), ["b!", "ccc!"]);
+    }
+
+    #[test]
+    fn without_blocks_it_is_what_a_message_adds_behind_its_prompt() {
+        let text = "{{ bos_token }}{% for message in messages %}<{{ message.role }}>{{ message.content | trim }}</>{% endfor %}\
+                    {% if add_generation_prompt %}<assistant>{% endif %}";
+        let template = ChatTemplate::new(text).unwrap().with("bos_token", "^");
+        let chat = json!({"messages": [
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": " b"},
+            {"role": "user", "content": "c"},
+            {"role": "assistant", "content": "d"},
+        ]});
+        let chat = template.render(&chat).unwrap();
+        assert_eq!(chat.text, "^<user>a</><assistant>b</><user>c</><assistant>d</>");
+        assert_eq!(parts(&chat), ["b</>", "d</>"]);
+    }
+
+    #[test]
+    fn a_template_that_rewrites_what_was_said_is_an_error_without_blocks() {
+        let text = "{% for message in messages %}{% if loop.last %}LAST {% endif %}{{ message.content }}|{% endfor %}";
+        let error = ChatTemplate::new(text)
+            .unwrap()
+            .render(&json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]))
+            .unwrap_err();
+        assert!(error.to_string().contains("message 1") && error.to_string().contains("{% generation %}"), "{error}");
+    }
+
+    #[test]
+    fn a_chat_with_a_mark_in_it_is_refused() {
+        let template = ChatTemplate::new("{% generation %}{{ messages[0].content }}{% endgeneration %}").unwrap();
+        let error = template.render(&json!([{"role": "assistant", "content": "a\u{10F8E1}b"}])).unwrap_err();
+        assert!(error.to_string().contains("mark parts of a chat"), "{error}");
+        assert!(template.render(&json!([])).is_err() && template.render(&json!({"text": "a"})).is_err());
+    }
+
+    #[test]
+    fn functions_filters_and_methods_are_those_of_transformers() {
+        let text = "{% for message in messages %}{% if message.role == 'bad' %}{{ raise_exception('no ' ~ message.role) }}{% endif %}\
+                    {% if message.content is defined %}{{ message.content.strip().split(' ')[0] }}{% endif %}\
+                    {% if tools is not none %}{{ tools | tojson }}{% continue %}{% endif %}.{% endfor %}";
+        let template = ChatTemplate::new(text).unwrap();
+        let said = |chat: Value| template.render(&chat).map(|chat| chat.text).map_err(|error| error.to_string());
+        assert_eq!(
+            said(json!([{"role": "user", "content": " a b "}, {"role": "user", "content": null}])).unwrap(),
+            "a.."
+        );
+        let tools = json!({"messages": [{"role": "user", "content": "x"}], "tools": [{"b": 1, "a": "<é>"}]});
+        assert_eq!(said(tools).unwrap(), "x[{\"b\": 1, \"a\": \"<é>\"}]");
+        assert!(said(json!([{"role": "bad"}])).unwrap_err().contains("no bad"));
+    }
+
+    #[test]
+    fn a_date_is_one_that_is_set() {
+        let template = ChatTemplate::new("{{ strftime_now('%d %b %Y') }}").unwrap();
+        let chat = json!([{"role": "user", "content": ""}]);
+        assert!(template.render(&chat).unwrap_err().to_string().contains("with_date"));
+        let dated = template.clone().with_date("2026-11-06").unwrap();
+        assert_eq!(dated.render(&chat).unwrap().text, "06 Nov 2026");
+        assert!(template.clone().with_date("today").is_err());
+        assert_ne!(dated.fingerprint(), template.fingerprint());
+        assert_ne!(template.clone().with("enable_thinking", false).fingerprint(), template.fingerprint());
+    }
+}

@@ -1,0 +1,63 @@
+//! All rows of tokens once, on all cores.
+
+use super::{TextError, TokenRow, Tokenized, tokenized::Data};
+use crate::{
+    error::DataError,
+    parallel::{cores, in_order},
+    progress::Progress,
+};
+use burn::data::dataset::Dataset;
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+/// The most rows that a thread reads in one piece of work. Their tokens wait in memory until those before them were taken.
+const ROWS_AT_ONCE: usize = 512;
+
+impl Tokenized {
+    /// Calls `one` with the tokens of each row on all cores, and `take` with the results of many rows, in order. It shows a
+    /// progress bar. A row that is left out is an empty one.
+    pub(super) fn each<O: Send>(
+        &self,
+        what: &'static str,
+        one: impl Fn(usize, TokenRow) -> Result<O, TextError> + Sync,
+        mut take: impl FnMut(Vec<O>) -> Result<(), TextError>,
+    ) -> Result<(), TextError> {
+        let (progress, bad) = (Progress::rows(what, self.len() as u64), AtomicUsize::new(0));
+        let good = |row, read: Result<TokenRow, TextError>| match read {
+            Err(error) if self.leaves_out && is_of_row(&error) => {
+                log::debug!("left out: {error}");
+                bad.fetch_add(1, Relaxed);
+                one(row, TokenRow::default())
+            }
+            read => one(row, read?),
+        };
+        let take = |results: Vec<O>| {
+            progress.add(results.len() as u64);
+            take(results)
+        };
+        let cut = |start: usize| start..(start + ROWS_AT_ONCE).min(self.len());
+        let (threads, runs, rows) = match &self.data {
+            Data::Rows(rows) => (rows.readers(), rows.runs(ROWS_AT_ONCE), Some(rows)),
+            Data::Other(_) => (cores(), (0..self.len()).step_by(ROWS_AT_ONCE).map(cut).collect(), None),
+        };
+        let _shown = rows.map(|rows| rows.opened().options.busy.shown_in(&progress));
+        let read = |run: &Range<usize>| match &self.data {
+            Data::Rows(rows) => rows.run(run.clone(), |row, read| good(row, read.map_err(Into::into))),
+            Data::Other(data) => run.clone().map(|row| good(row, data.get(row).map_err(Into::into))).collect(),
+        };
+        let done = in_order(threads, &runs, read, take);
+        progress.end();
+        match bad.into_inner() {
+            0 => {}
+            bad => log::warn!("{bad} rows give no tokens and are left out; the log names them at level debug"),
+        }
+        done
+    }
+}
+
+/// Whether an error is one of its row. A store that cannot be read is not.
+fn is_of_row(error: &TextError) -> bool {
+    !matches!(error, TextError::Rows(DataError::Read { .. } | DataError::Changed { .. } | DataError::Open { .. }))
+}

@@ -1,0 +1,123 @@
+//! Tokenisers of Hugging Face, from a `tokenizer.json`.
+
+use super::{ChatTemplate, TextError, TokenRow, Tokenize, chat::tokens_of_chat, tokenizer};
+use fnv::FnvHasher;
+use serde::Serialize;
+use std::{fs, hash::Hasher, path::Path, sync::Arc};
+use tokenizers::Tokenizer;
+
+/// A tokeniser of Hugging Face's crate `tokenizers`, as a `tokenizer.json` tells it.
+///
+/// ```no_run
+/// use burn_shards::{HfTokenizer, Rows, TokenRow};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Doc {
+///     text: String,
+/// }
+///
+/// let tokenizer = HfTokenizer::open("tokenizer.json")?.with_end("<|endoftext|>")?;
+/// let rows = Rows::<Doc>::parquet("docs-*.parquet").open()?.tokenized(tokenizer.column(|doc: &Doc| &doc.text));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// It runs on the thread that asks for a row, and has no threads of its own. Neither truncates it nor pads, whatever the file says.
+/// A clone shares the vocabulary.
+#[derive(Clone, derive_more::Debug)]
+pub struct HfTokenizer {
+    #[debug("{} tokens", self.vocabulary())]
+    tokenizer: Arc<Tokenizer>,
+    /// A hash of the file.
+    hash: u64,
+    special: bool,
+    end: Option<u32>,
+}
+
+impl HfTokenizer {
+    /// Opens a `tokenizer.json`.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is no tokeniser.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, TextError> {
+        let path = path.as_ref();
+        let wrong = |source| TextError::Tokenizer { path: path.into(), source };
+        let file = fs::read(path).map_err(|error| wrong(error.into()))?;
+        let mut tokenizer = Tokenizer::from_bytes(&file).map_err(wrong)?;
+        tokenizer.with_truncation(None).map_err(wrong)?.with_padding(None);
+        let mut hasher = FnvHasher::default();
+        hasher.write(&file);
+        Ok(Self { tokenizer: Arc::new(tokenizer), hash: hasher.finish(), special: true, end: None })
+    }
+
+    /// Sets whether the tokeniser adds the special tokens that its file tells, such as one at the start of a text. Default: true, as
+    /// `transformers` has it. Chats never get them: the template writes them.
+    pub fn with_special_tokens(mut self, special: bool) -> Self {
+        self.special = special;
+        self
+    }
+
+    /// Adds this token behind each text of a column, such as `<|endoftext|>`. Default: none. Chats do not get it.
+    ///
+    /// # Errors
+    /// If the vocabulary has no such token.
+    pub fn with_end(mut self, token: &str) -> Result<Self, TextError> {
+        self.end = Some(self.token(token).ok_or_else(|| TextError::NoSuchToken(token.into()))?);
+        Ok(self)
+    }
+
+    /// The number of a token, if the vocabulary has it.
+    pub fn token(&self, token: &str) -> Option<u32> {
+        self.tokenizer.token_to_id(token)
+    }
+
+    /// The size of the vocabulary, added tokens included.
+    pub fn vocabulary(&self) -> usize {
+        self.tokenizer.get_vocab_size(true)
+    }
+
+    /// Tokenises one text of each row.
+    pub fn column<I>(self, text: impl for<'a> Fn(&'a I) -> &'a str + Send + Sync) -> impl Tokenize<I> {
+        let Self { tokenizer: vocabulary, hash, special, end } = self;
+        tokenizer(&format!("tokenizers {hash:016x}, {special}, {end:?}"), move |row: &I, out: &mut TokenRow| {
+            out.extend(vocabulary.encode_fast(text(row), special)?.get_ids().iter().copied());
+            out.extend(end);
+            Ok(())
+        })
+    }
+
+    /// Tokenises one chat of each row, as a template writes it. The loss counts what the assistant says: see [`ChatTemplate`].
+    ///
+    /// ```no_run
+    /// use burn_shards::{ChatTemplate, HfTokenizer, Rows, TokenRow};
+    ///
+    /// #[derive(serde::Deserialize, serde::Serialize)]
+    /// struct Message {
+    ///     role: String,
+    ///     content: String,
+    /// }
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct Chat {
+    ///     messages: Vec<Message>,
+    /// }
+    ///
+    /// let template = ChatTemplate::open("tokenizer_config.json")?;
+    /// let tokenizer = HfTokenizer::open("tokenizer.json")?.chats(template, |row: &Chat| &row.messages);
+    /// let rows = Rows::<Chat>::parquet("chats-*.parquet").open()?.tokenized(tokenizer);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// `chat` gives what [`ChatTemplate::render`] takes: a list of messages, or a struct with the list `messages` and all else that
+    /// the template is to see.
+    pub fn chats<I, M: Serialize + ?Sized>(
+        self,
+        template: ChatTemplate,
+        chat: impl for<'a> Fn(&'a I) -> &'a M + Send + Sync,
+    ) -> impl Tokenize<I> {
+        let name = format!("tokenizers {:016x}, {}", self.hash, template.fingerprint());
+        tokenizer(&name, move |row: &I, out: &mut TokenRow| {
+            *out = tokens_of_chat(&self.tokenizer, &template.render(chat(row))?)?;
+            Ok(())
+        })
+    }
+}

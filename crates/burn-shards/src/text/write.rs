@@ -1,0 +1,103 @@
+//! Token files of rows.
+
+use super::{TextError, TokenRow, Tokenized, tokenized::Data};
+use crate::{
+    error::BoxError,
+    replace::replace,
+    tokens::{TokenType, TokensError, megatron},
+};
+use std::{
+    io::{self, Write},
+    path::Path,
+};
+
+impl Tokenized {
+    /// Writes the tokens of all rows as Megatron's files: `path`, which ends with `.bin`, and an `.idx` beside it, which says where
+    /// documents begin. It blocks, runs on all cores with a progress bar, and keeps the rows' order. [`Tokens`](crate::Tokens)
+    /// opens the files, and other programs do. Each row with tokens is one document; what the loss counts is not written.
+    ///
+    /// ```
+    /// use burn_shards::{Rows, TokenRow, TokenType, Tokens, tokenizer};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("train.jsonl");
+    /// # std::fs::write(&path, "{\"text\": \"abc\"}\n{\"text\": \"de\"}\n")?;
+    /// # let out = folder.path().join("train.bin");
+    /// let bytes = tokenizer("bytes", |(text,): &(String,), out: &mut TokenRow| {
+    ///     out.extend(text.bytes().map(u32::from));
+    ///     Ok(())
+    /// });
+    /// let rows = Rows::<(String,)>::jsonl(path).columns(["text"]).open()?.tokenized(bytes);
+    /// let written = rows.write(&out, TokenType::U16)?; // "train.bin" and "train.idx"
+    /// assert_eq!(written, (2, 5));
+    ///
+    /// let tokens = Tokens::open(&out)?;
+    /// assert_eq!((tokens.len(), tokens.documents()), (5, Some(2)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// The result is the number of documents and of tokens. Memory is taken by the rows that threads have in work, and by 4 bytes
+    /// for each document. The files have temporary names until they are whole.
+    ///
+    /// # Errors
+    /// If a row cannot be read or has no tokens, as of [`lengths`](Self::lengths); if a token is too large for the type: the error names the
+    /// row, and its source is a [`TokensError::NoSuchToken`]; if Megatron has no such type; if one of the files is there already, or cannot be written.
+    pub fn write(&self, path: impl AsRef<Path>, kind: TokenType) -> Result<(usize, u64), TextError> {
+        let path = path.as_ref();
+        if !megatron::has_type(kind) {
+            return Err(TextError::Type(kind));
+        }
+        if path.extension().is_none_or(|ending| ending != "bin") {
+            return Err(TextError::Name(path.into()));
+        }
+        let index = path.with_extension("idx");
+        let refused = |path: &Path| {
+            let path = path.to_path_buf();
+            move |source| TextError::Write { path: path.clone(), source }
+        };
+        for there in [path, &index] {
+            if there.symlink_metadata().is_ok() {
+                return Err(refused(there)(io::Error::new(io::ErrorKind::AlreadyExists, "there is such a file")));
+            }
+        }
+        let (mut lengths, mut tokens) = (Vec::new(), 0);
+        replace(path, refused(path), |file| {
+            let bytes = |row, tokens: TokenRow| self.bytes(row, &tokens, kind);
+            self.each("tokenising", bytes, |rows| {
+                let (counts, bytes): (Vec<i32>, Vec<Vec<u8>>) =
+                    rows.into_iter().filter(|(count, _)| *count > 0).unzip();
+                tokens += counts.iter().map(|count| i64::from(*count) as u64).sum::<u64>();
+                lengths.extend(counts);
+                file.write_all(&bytes.concat()).map_err(refused(path))
+            })?;
+            // The index gets its name first: a .bin file without one would be taken for bare tokens.
+            replace(&index, refused(&index), |file| megatron::write(file, kind, &lengths).map_err(refused(&index)))
+        })?;
+        Ok((lengths.len(), tokens))
+    }
+
+    /// The number of tokens of a row, and their bytes.
+    fn bytes(
+        &self,
+        row: usize,
+        TokenRow { tokens, .. }: &TokenRow,
+        kind: TokenType,
+    ) -> Result<(i32, Vec<u8>), TextError> {
+        let too_long = |_| self.of_row(row, "it has more tokens than Megatron's index can tell".into());
+        let count = i32::try_from(tokens.len()).map_err(too_long)?;
+        let mut bytes = Vec::with_capacity(tokens.len() * kind.size());
+        for token in tokens.iter().copied().map(i64::from) {
+            let too_large = || self.of_row(row, TokensError::NoSuchToken { token, kind }.into());
+            bytes.extend_from_slice(&kind.bytes_of(token).ok_or_else(too_large)?[..kind.size()]);
+        }
+        Ok((count, bytes))
+    }
+
+    /// The error of a row that does not fit a token file.
+    fn of_row(&self, row: usize, source: BoxError) -> TextError {
+        match &self.data {
+            Data::Rows(rows) => rows.of_map(rows.at(row), source).into(),
+            Data::Other(_) => TextError::Row { row, source },
+        }
+    }
+}
