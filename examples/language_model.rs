@@ -1,18 +1,25 @@
-//! A small transformer learns to write, from files of tokens.
+//! A small transformer learns to write, from files of tokens or rows of text.
 //!
 //!     cargo run --release --features data --example language_model
 //!     cargo run --release --features data --example language_model -- --data 'tokens/*.bin'  # nanoGPT, llm.c, Megatron
 //!     cargo run --release --features data --example language_model -- --data novel.txt  # the bytes of a text
+//!     cargo run --release --features data --example language_model -- --data 'docs/*.jsonl' --column text
+//!     cargo run --release --features parquet --example language_model -- --data 'docs/*.parquet' --column text
 //!     cargo run --release --features data,cuda --example language_model  # on an NVIDIA GPU
 //!
 //! Without `--data` it learns from the pages and comments of this repository, which it turns into a file of tokens. The
 //! file is mapped into memory. Each window of tokens is copied once, into the batch, and crosses the link as it is in the
 //! file.
+//!
+//! Of JSON lines and Parquet, the text of each row is a document. Its tokens are made on the workers, with a vocabulary of the text's
+//! own words, and documents are packed into full rows.
 
 #[path = "language_model/collate.rs"]
 mod collate;
 #[path = "language_model/corpus.rs"]
 mod corpus;
+#[path = "language_model/documents.rs"]
+mod documents;
 #[path = "language_model/model.rs"]
 mod model;
 #[path = "language_model/train.rs"]
@@ -30,6 +37,7 @@ use burn_pinned::{
 };
 use clap::Parser;
 use collate::{NextToken, NextTokens};
+use documents::Documents;
 use model::{Transformer, TransformerConfig};
 use std::sync::Arc;
 use words::Words;
@@ -40,9 +48,12 @@ const TEMPERATURE: f64 = 0.7;
 /// Trains a small transformer on files of tokens.
 #[derive(Parser)]
 struct Args {
-    /// Files of tokens, such as 'tokens/*.bin', or a .txt file of which each byte is a token
+    /// Files of tokens, such as 'tokens/*.bin', a .txt file of which each byte is a token, or rows of text, such as 'docs/*.jsonl' and 'docs/*.parquet'
     #[arg(long)]
     data: Option<String>,
+    /// The column of rows that has the text
+    #[arg(long, default_value = "text")]
+    column: String,
     #[arg(long, default_value_t = 400)]
     steps: usize,
     #[arg(long, default_value_t = 8)]
@@ -52,6 +63,9 @@ struct Args {
     context: usize,
     #[arg(long, default_value_t = 2e-3)]
     learning_rate: f64,
+    /// What a text begins with that is written at the end, where the vocabulary is of words
+    #[arg(long, default_value = "A batch")]
+    start: String,
     /// Tokens to write at the end
     #[arg(long, default_value_t = 150)]
     write: usize,
@@ -91,13 +105,14 @@ impl Args {
 fn written(
     args: &Args,
     model: &Transformer,
-    tokens: &Tokens,
+    tokens: Option<&Tokens>,
     words: Option<&Words>,
     device: &Device,
 ) -> Result<String, BoxError> {
-    let start = match words {
-        Some(words) => words.encode("A batch").into_iter().map(i64::from).collect(),
-        None => tokens.windows(1, 1).get(0)?.iter().collect::<Vec<_>>(),
+    let start = match (words, tokens) {
+        (Some(words), _) => words.encode(&args.start).into_iter().map(i64::from).collect(),
+        (None, Some(tokens)) => tokens.windows(1, 1).get(0)?.iter().collect::<Vec<_>>(),
+        (None, None) => return Err("there are no tokens to begin with".into()),
     };
     let written = model.generate(&start, args.write, TEMPERATURE, device);
     Ok(match words {
@@ -105,7 +120,7 @@ fn written(
             let tokens = written.into_iter().map(u16::try_from).collect::<Result<Vec<_>, _>>()?;
             words.decode(&tokens)
         }
-        None if tokens.kind() == TokenType::U8 => {
+        None if tokens.is_some_and(|tokens| tokens.kind() == TokenType::U8) => {
             let bytes = written.into_iter().map(u8::try_from).collect::<Result<Vec<_>, _>>()?;
             String::from_utf8_lossy(&bytes).into_owned()
         }
@@ -113,8 +128,32 @@ fn written(
     })
 }
 
+/// Trains a new model, and tells how it does.
+fn run<B: Into<NextTokens> + Send + 'static>(
+    args: &Args,
+    vocabulary: usize,
+    train: &PinnedDataLoader<B>,
+    valid: &PinnedDataLoader<B>,
+    device: &Device,
+) -> Result<Transformer, BoxError> {
+    let model = TransformerConfig::new(vocabulary, args.context).init(device);
+    println!("a transformer of {} parameters\n", model.num_params());
+    let model = train::train(args, model, train)?.valid();
+    println!("\nloss of what was held back: {:.3}", train::evaluate(&model, valid)?);
+    println!("the loader: {}\n", train.stats().verdict());
+    Ok(model)
+}
+
 fn main() -> Result<(), BoxError> {
     let args = Args::parse();
+    let device = Device::default().autodiff();
+    device.seed(args.seed);
+    if let Some(files) = args.data.as_deref().filter(|files| documents::are_rows(files)) {
+        let Documents { train, valid, words } = documents::open(&args, files, &device)?;
+        let model = run(&args, words.len(), &train, &valid, &device)?;
+        println!("{}", written(&args, &model, None, Some(&words), &device.inner())?);
+        return Ok(());
+    }
     let (tokens, words) = args.open()?;
     let windows = tokens.windows(args.context + 1, args.context);
     // The last windows are held back. They overlap with the others by one token at most.
@@ -134,18 +173,10 @@ fn main() -> Result<(), BoxError> {
     }
     println!("{trained} windows of {} to train on, {held_back} held back", args.context + 1);
 
-    let device = Device::default().autodiff();
-    device.seed(args.seed);
     let train = args.loader(PartialDataset::new(windows.clone(), 0, trained), tokens.kind(), &device)?;
     let held_back = PartialDataset::new(windows.clone(), trained, windows.len());
-    let device = device.inner();
-    let valid = args.loader(held_back, tokens.kind(), &device)?;
-    let model = TransformerConfig::new(vocabulary, args.context).init(&device.clone().autodiff());
-    println!("a transformer of {} parameters\n", model.num_params());
-
-    let model = train::train(&args, model, &train)?.valid();
-    println!("\nloss of what was held back: {:.3}", train::evaluate(&model, &valid)?);
-    println!("the loader: {}\n", train.stats().verdict());
-    println!("{}", written(&args, &model, &tokens, words.as_ref(), &device)?);
+    let valid = args.loader(held_back, tokens.kind(), &device.clone().inner())?;
+    let model = run(&args, vocabulary, &train, &valid, &device)?;
+    println!("{}", written(&args, &model, Some(&tokens), words.as_ref(), &device.inner())?);
     Ok(())
 }

@@ -1,15 +1,37 @@
-//! Windows of tokens as inputs and targets.
+//! Windows of tokens, or packed documents, as inputs and targets.
 
 use burn::prelude::*;
 use burn_pinned::{
     BoxError, Collate, Field, RawBatch, RowMut,
     data::{TokenType, TokenWindow},
+    text::PackedBatch,
 };
 
 /// What a step trains on: for each input the token that follows it. Both are `[batch, length]`.
 pub(crate) struct NextTokens {
     pub(crate) inputs: Tensor<2, Int>,
     pub(crate) targets: Tensor<2, Int>,
+    /// `None` if each row is one text.
+    pub(crate) documents: Option<Documents>,
+}
+
+/// What keeps the documents of a row apart.
+pub(crate) struct Documents {
+    /// `[batch, length]`: the place of each token in its document.
+    pub(crate) positions: Tensor<2, Int>,
+    /// `[batch, length, length]`: true where a token must not see another one.
+    pub(crate) mask: Tensor<3, Bool>,
+    /// `[batch, length]`: whether the loss counts the target.
+    pub(crate) counted: Tensor<2, Bool>,
+}
+
+impl From<PackedBatch> for NextTokens {
+    fn from(batch: PackedBatch) -> Self {
+        let batch = batch.int(); // integers of two bytes crossed the link
+        let mask = batch.attention_mask();
+        let documents = Documents { positions: batch.positions, mask, counted: batch.loss_mask };
+        Self { inputs: batch.tokens, targets: batch.targets, documents: Some(documents) }
+    }
 }
 
 /// Windows of `length + 1` tokens.
@@ -40,6 +62,6 @@ impl Collate<TokenWindow> for NextToken {
         let tokens = batch.take_int::<2>("tokens")?; // as they are in the file until here
         let (rows, length) = (batch.len(), self.length);
         let inputs = tokens.clone().slice([0..rows, 0..length]);
-        Ok(NextTokens { inputs, targets: tokens.slice([0..rows, 1..length + 1]) })
+        Ok(NextTokens { inputs, targets: tokens.slice([0..rows, 1..length + 1]), documents: None })
     }
 }

@@ -1,13 +1,15 @@
 //! A small transformer that predicts the next token.
 
-use super::collate::NextTokens;
+use super::collate::{Documents, NextTokens};
 use burn::nn::{
     Embedding, EmbeddingConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig,
     attention::generate_autoregressive_mask,
-    loss::CrossEntropyLossConfig,
     transformer::{TransformerEncoder, TransformerEncoderConfig, TransformerEncoderInput},
 };
-use burn::{prelude::*, tensor::activation::softmax};
+use burn::{
+    prelude::*,
+    tensor::activation::{log_softmax, softmax},
+};
 
 /// How large a model is.
 #[derive(Config, Debug)]
@@ -55,20 +57,31 @@ impl TransformerConfig {
 
 impl Transformer {
     /// The logits of the token behind each: `[batch, length, vocabulary]` of `[batch, length]`.
-    pub(crate) fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
+    pub(crate) fn forward(&self, tokens: Tensor<2, Int>, documents: Option<&Documents>) -> Tensor<3> {
         let ([batch, length], device) = (tokens.dims(), tokens.device());
-        let positions = Tensor::<1, Int>::arange(0..length as i64, &device).unsqueeze();
+        let (positions, mask) = match documents {
+            Some(documents) => (documents.positions.clone(), documents.mask.clone()),
+            None => {
+                let positions = Tensor::<1, Int>::arange(0..length as i64, &device).unsqueeze();
+                (positions, generate_autoregressive_mask(batch, length, &device))
+            }
+        };
         let x = self.tokens.forward(tokens) + self.positions.forward(positions);
-        let mask = generate_autoregressive_mask(batch, length, &device);
         let x = self.layers.forward(TransformerEncoderInput::new(x).mask_attn(mask));
         self.head.forward(self.norm.forward(x))
     }
 
     /// The mean of the losses of all targets, in nats.
     pub(crate) fn loss(&self, batch: NextTokens) -> Tensor<1> {
-        let logits = self.forward(batch.inputs);
-        let logits = logits.flatten::<2>(0, 1);
-        CrossEntropyLossConfig::new().init(&logits.device()).forward(logits, batch.targets.flatten(0, 1))
+        let logits = self.forward(batch.inputs, batch.documents.as_ref());
+        let losses = log_softmax(logits, 2).gather(2, batch.targets.unsqueeze_dim(2)).neg().squeeze_dim::<2>(2);
+        match batch.documents {
+            None => losses.mean(),
+            Some(Documents { counted, .. }) => {
+                let counted = counted.float();
+                (losses * counted.clone()).sum() / counted.sum().clamp_min(1.0)
+            }
+        }
     }
 
     /// Goes on with some tokens, drawn from what the model expects. A lower temperature takes fewer risks.
@@ -77,7 +90,7 @@ impl Transformer {
         for _ in 0..count {
             let seen = &tokens[tokens.len().saturating_sub(self.context)..];
             let input = Tensor::<1, Int>::from_ints(seen, device).unsqueeze();
-            let logits = self.forward(input).slice([0..1, seen.len() - 1..seen.len()]);
+            let logits = self.forward(input, None).slice([0..1, seen.len() - 1..seen.len()]);
             let next = softmax(logits / temperature, 2).categorical(1);
             tokens.push(next.into_scalar::<i64>());
         }

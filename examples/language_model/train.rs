@@ -38,10 +38,10 @@ impl Progress {
 }
 
 /// Trains for as many steps as are wanted, over as many epochs as that takes.
-pub(crate) fn train(
+pub(crate) fn train<B: Into<NextTokens> + Send + 'static>(
     args: &Args,
     mut model: Transformer,
-    loader: &PinnedDataLoader<NextTokens>,
+    loader: &PinnedDataLoader<B>,
 ) -> Result<Transformer, BoxError> {
     let clip = GradientClippingConfig::Norm(1.0);
     let mut optim = AdamWConfig::new().with_weight_decay(0.01).with_grad_clipping(Some(clip)).init();
@@ -49,7 +49,7 @@ pub(crate) fn train(
     let mut step = 0;
     while step < args.steps {
         for batch in loader.iter().take(args.steps - step) {
-            let batch = batch?;
+            let batch: NextTokens = batch?.into();
             progress.tokens += batch.inputs.shape().num_elements();
             let loss = model.loss(batch);
             let grads = GradientsParams::from_grads(loss.backward(), &model);
@@ -67,10 +67,13 @@ pub(crate) fn train(
 }
 
 /// The mean loss over a data set.
-pub(crate) fn evaluate(model: &Transformer, loader: &PinnedDataLoader<NextTokens>) -> Result<f64, BoxError> {
+pub(crate) fn evaluate<B: Into<NextTokens> + Send + 'static>(
+    model: &Transformer,
+    loader: &PinnedDataLoader<B>,
+) -> Result<f64, BoxError> {
     let (mut sum, mut rows) = (0.0, 0);
     for batch in loader.iter() {
-        let batch = batch?;
+        let batch: NextTokens = batch?.into();
         let here = batch.inputs.dims()[0];
         sum += model.loss(batch).into_scalar::<f64>() * here as f64;
         rows += here;

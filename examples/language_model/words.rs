@@ -1,6 +1,9 @@
 //! A vocabulary of words: what turns text into tokens, and back.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    hash::{Hash, Hasher},
+};
 
 /// Ends each document.
 pub(crate) const END: u16 = 0;
@@ -26,6 +29,11 @@ impl Words {
         let words: Vec<String> = counts.into_iter().take(most).map(|(word, _)| word.to_owned()).collect();
         let tokens = words.iter().cloned().zip(FIRST_WORD..).collect();
         Self { words, tokens }
+    }
+
+    /// Tells one vocabulary from another.
+    pub(crate) fn hash(&self, hasher: &mut impl Hasher) {
+        self.words.hash(hasher);
     }
 
     /// The number of different tokens.
