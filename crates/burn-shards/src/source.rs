@@ -41,7 +41,7 @@ pub(crate) trait Source: Send + Sync + fmt::Debug {
     /// those that are no files of a tar.
     fn select(&self, wanted: &Wanted, nested: &Wanted, named: &[&str]) -> Result<Arc<dyn Source>, DataError>;
 
-    /// The bytes of a column in a row, or `None` if the row lacks it. `None` of all if no index tells it.
+    /// The bytes of a column in a row. `None` if the row lacks it, or if no index tells it.
     fn size(&self, _row: usize, _column: &str) -> Option<u64> {
         None
     }
