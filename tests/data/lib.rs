@@ -14,6 +14,7 @@ mod order;
 mod pictures;
 mod policies;
 mod sums;
+mod text;
 mod tokens;
 
 use burn_pinned_made::{apart, formats, golden, server};

@@ -123,13 +123,14 @@ mod tests {
         assert_eq!(in_parallel(&[0, 1, 2], fail).unwrap(), [0, 1, 2]);
         assert!(in_parallel(&[0, 1, 2, 3, 4, 5, 6, 7, 8], fail).unwrap_err().to_string().starts_with('3'));
     }
+
     #[test]
     fn results_are_taken_in_order_and_few_are_kept() {
         let items: Vec<usize> = (0..500).collect();
         let (begun, mut taken) = (AtomicUsize::new(0), Vec::new());
         let work = |n: &usize| {
             begun.fetch_add(1, Relaxed);
-            if n % 50 == 0 {
+            if n.is_multiple_of(50) {
                 thread::sleep(std::time::Duration::from_millis(5));
             }
             Ok::<_, DataError>(*n)

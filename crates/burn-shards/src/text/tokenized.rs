@@ -136,16 +136,23 @@ impl Tokenized {
 
 impl Dataset<TokenRow> for Tokenized {
     fn get(&self, index: usize) -> Result<TokenRow, DatasetError> {
-        match &self.data {
-            Data::Rows(rows) => rows.get(index),
-            Data::Other(data) => data.get(index),
-        }
+        self.data.plain().get(index)
+    }
+
+    fn get_many(&self, indexes: Vec<usize>) -> Result<Vec<TokenRow>, DatasetError> {
+        self.data.plain().get_many(indexes)
     }
 
     fn len(&self) -> usize {
-        match &self.data {
-            Data::Rows(rows) => rows.len(),
-            Data::Other(data) => data.len(),
+        self.data.plain().len()
+    }
+}
+
+impl Data {
+    fn plain(&self) -> &dyn Dataset<TokenRow> {
+        match self {
+            Self::Rows(rows) => rows,
+            Self::Other(data) => &**data,
         }
     }
 }
@@ -157,12 +164,23 @@ struct Over<D, T, I, E> {
     row: PhantomData<fn() -> (I, E)>,
 }
 
+impl<D, T: Tokenize<I>, I, E> Over<D, T, I, E> {
+    fn tokens(&self, index: usize, row: &I) -> Result<TokenRow, DatasetError> {
+        let mut tokens = TokenRow::default();
+        let refused = |source| DatasetError::new(TextError::Row { row: index, source });
+        self.tokenizer.tokenize(row, &mut tokens).map(|()| tokens).map_err(refused)
+    }
+}
+
 impl<D: Dataset<I, E>, T: Tokenize<I>, I, E: Error + Send + Sync + 'static> Dataset<TokenRow> for Over<D, T, I, E> {
     fn get(&self, index: usize) -> Result<TokenRow, DatasetError> {
-        let (row, mut tokens) = (self.data.get(index).map_err(DatasetError::new)?, TokenRow::default());
-        let refused = |source| DatasetError::new(TextError::Row { row: index, source });
-        self.tokenizer.tokenize(&row, &mut tokens).map_err(refused)?;
-        Ok(tokens)
+        self.tokens(index, &self.data.get(index).map_err(DatasetError::new)?)
+    }
+
+    /// For data sets that read many rows faster than one by one.
+    fn get_many(&self, indexes: Vec<usize>) -> Result<Vec<TokenRow>, DatasetError> {
+        let rows = self.data.get_many(indexes.clone()).map_err(DatasetError::new)?;
+        indexes.into_iter().zip(&rows).map(|(index, row)| self.tokens(index, row)).collect()
     }
 
     fn len(&self) -> usize {

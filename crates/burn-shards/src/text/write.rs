@@ -40,8 +40,9 @@ impl Tokenized {
     /// for each document. The files have temporary names until they are whole.
     ///
     /// # Errors
-    /// If a row cannot be read or has no tokens, as of [`lengths`](Self::lengths); if a token is too large for the type: the error names the
-    /// row, and its source is a [`TokensError::NoSuchToken`]; if Megatron has no such type; if one of the files is there already, or cannot be written.
+    /// If a row cannot be read or tokenised, as of [`lengths`](Self::lengths); if a token is too large for the type: the error
+    /// names the row, and its source is a [`TokensError::NoSuchToken`]; if Megatron has no such type; if one of the files is there
+    /// already, or cannot be written.
     pub fn write(&self, path: impl AsRef<Path>, kind: TokenType) -> Result<(usize, u64), TextError> {
         let path = path.as_ref();
         if !megatron::has_type(kind) {

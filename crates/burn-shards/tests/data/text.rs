@@ -5,7 +5,7 @@ mod chats;
 mod files;
 
 use crate::write::jsonl;
-use burn::data::dataset::{Dataset, InMemDataset};
+use burn::data::dataset::{Dataset, DatasetError, InMemDataset};
 use burn_shards::{DataError, Rows, TextError, TokenLengths, TokenRow, Tokenized, tokenizer};
 use std::{
     fs::{self, File},
@@ -155,6 +155,36 @@ fn rows_of_any_data_set_have_lengths_that_are_not_saved() {
     assert!(format!("{error:?}").contains("row: 8") && format!("{error:?}").contains("too long"), "{error:?}");
     let lengths = rows.leave_out_bad_rows().lengths().unwrap();
     assert_eq!((&lengths.as_ref()[7..10], lengths.path()), (&[7, 0, 0][..], None));
+}
+
+/// Numbers that are read many at once alone.
+struct Many;
+
+impl Dataset<u32> for Many {
+    fn get(&self, index: usize) -> Result<u32, DatasetError> {
+        Err(DatasetError::new(std::io::Error::other(format!("{index} was read alone"))))
+    }
+
+    fn get_many(&self, indexes: Vec<usize>) -> Result<Vec<u32>, DatasetError> {
+        Ok(indexes.into_iter().map(|index| index as u32).collect())
+    }
+
+    fn len(&self) -> usize {
+        9
+    }
+}
+
+#[test]
+fn a_data_set_that_reads_many_rows_at_once_does_so_for_tokens() {
+    let odd = tokenizer("odd", |number: &u32, out: &mut TokenRow| {
+        out.push(*number);
+        if !number.is_multiple_of(2) { Ok(()) } else { Err("it is even".into()) }
+    });
+    let rows = Tokenized::new(Many, odd);
+    assert_eq!(rows.get_many(vec![7, 3]).unwrap(), [vec![7].into(), vec![3].into()] as [TokenRow; 2]);
+    let error = format!("{:?}", rows.get_many(vec![5, 8]).unwrap_err());
+    assert!(error.contains("row: 8") && error.contains("it is even"), "{error}");
+    assert!(format!("{:?}", rows.get(1).unwrap_err()).contains("1 was read alone"));
 }
 
 #[test]

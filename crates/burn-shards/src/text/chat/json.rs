@@ -1,5 +1,6 @@
 //! JSON as Python's `json.dumps` writes it, for the filter `tojson`.
 
+use minijinja::{Error, ErrorKind, Value as Jinja, value::Kwargs};
 use serde::Serialize;
 use serde_json::{
     Serializer, Value,
@@ -7,8 +8,26 @@ use serde_json::{
 };
 use std::io::{self, Write};
 
+/// The filter `tojson` of `transformers`: `json.dumps`, without the escapes for HTML that Jinja's own filter has.
+pub(super) fn tojson(value: &Jinja, options: Kwargs) -> Result<String, Error> {
+    let wrong = |error: serde_json::Error| Error::new(ErrorKind::BadSerialization, error.to_string());
+    let mut value = serde_json::to_value(value).map_err(wrong)?;
+    if options.get::<Option<bool>>("ensure_ascii")? == Some(true) {
+        return Err(Error::new(
+            ErrorKind::InvalidOperation,
+            "`tojson` writes letters as they are: leave out `ensure_ascii`",
+        ));
+    }
+    if options.get::<Option<bool>>("sort_keys")? == Some(true) {
+        value.sort_all_objects();
+    }
+    let indent = options.get("indent")?;
+    options.assert_all_used()?;
+    to_json(&value, indent).map_err(wrong)
+}
+
 /// Writes a value on one line, or with this number of spaces for each level.
-pub(super) fn to_json(value: &Value, indent: Option<usize>) -> serde_json::Result<String> {
+fn to_json(value: &Value, indent: Option<usize>) -> serde_json::Result<String> {
     let mut text = Vec::new();
     match indent.map(|spaces| " ".repeat(spaces)) {
         None => value.serialize(&mut Serializer::with_formatter(&mut text, Line))?,

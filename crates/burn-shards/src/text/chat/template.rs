@@ -1,21 +1,19 @@
 //! Chat templates, as `transformers` applies them.
 
-use super::json::to_json;
+use super::{
+    ChatText,
+    blocks::{CALL, called, check_unmarked, unmarked, with_calls},
+    json::tojson,
+};
 use crate::text::TextError;
 use chrono::NaiveDate;
 use fnv::FnvHasher;
-use minijinja::{
-    Environment, Error, ErrorKind, State, Value as Jinja,
-    syntax::SyntaxConfig,
-    value::{Kwargs, Serde},
-};
+use minijinja::{Environment, Error, ErrorKind, Value as Jinja, syntax::SyntaxConfig, value::Serde};
 use minijinja_contrib::pycompat;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::{fmt::Write, fs, hash::Hasher, ops::Range, path::Path, sync::Arc};
+use std::{fmt::Write, fs, hash::Hasher, path::Path, sync::Arc};
 
-/// What stands around the parts of a text that the assistant has said, until they are found. Unicode keeps them for private use.
-const MARKS: [char; 2] = ['\u{10F8E0}', '\u{10F8E1}'];
 const NAME: &str = "chat";
 
 /// A chat template in Jinja, as the file of a tokeniser has it.
@@ -48,15 +46,6 @@ pub struct ChatTemplate {
     /// What the template sees besides the chat.
     variables: Map<String, Value>,
     date: Option<NaiveDate>,
-}
-
-/// A chat as text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChatText {
-    /// The text.
-    pub text: String,
-    /// The parts that the loss counts, in bytes and in order.
-    pub learned: Vec<Range<usize>>,
 }
 
 impl ChatTemplate {
@@ -106,10 +95,7 @@ impl ChatTemplate {
                 "the template writes the date of the day, and each day has other tokens: set one by `with_date`";
             Err::<Jinja, _>(Error::new(ErrorKind::InvalidOperation, problem))
         });
-        jinja.add_function(CALL, |state: &mut State, kwargs: Kwargs| {
-            let body = kwargs.get::<Jinja>("caller")?.call(state, &[])?;
-            Ok::<_, Error>(Jinja::from_safe_string(format!("{}{body}{}", MARKS[0], MARKS[1])))
-        });
+        jinja.add_function(CALL, called);
         jinja.add_template_owned(NAME, source).map_err(TextError::template)?;
         Ok(Self { jinja, source: template.into(), has_blocks, variables: Map::new(), date: None })
     }
@@ -167,11 +153,7 @@ impl ChatTemplate {
         };
         messages.iter_mut().for_each(clean);
         if self.has_blocks {
-            if seen.values().any(has_mark) {
-                return Err(TextError::Chat(format!(
-                    "it has one of the characters {MARKS:?}, which mark parts of a chat"
-                )));
-            }
+            seen.values().try_for_each(check_unmarked)?;
             return unmarked(&self.text(&seen)?);
         }
         let messages = messages.clone();
@@ -223,82 +205,6 @@ fn clean(message: &mut Value) {
     }
 }
 
-fn has_mark(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.contains(MARKS),
-        Value::Array(values) => values.iter().any(has_mark),
-        Value::Object(fields) => fields.iter().any(|(name, value)| name.contains(MARKS) || has_mark(value)),
-        _ => false,
-    }
-}
-
-/// Takes the marks out of a text. Their places are the learned parts.
-fn unmarked(marked: &str) -> Result<ChatText, TextError> {
-    let (mut text, mut learned, mut start) = (String::with_capacity(marked.len()), Vec::new(), None);
-    for piece in marked.split_inclusive(MARKS) {
-        let Some(rest) = piece.strip_suffix(MARKS) else {
-            text.push_str(piece);
-            continue;
-        };
-        text.push_str(rest);
-        start = match (piece.ends_with(MARKS[0]), start) {
-            (true, None) => Some(text.len()),
-            (false, Some(start)) => {
-                learned.push(start..text.len());
-                None
-            }
-            _ => return Err(TextError::Chat("a block `generation` of the template is in another one".into())),
-        };
-    }
-    Ok(ChatText { text, learned })
-}
-
-/// The function that a block `generation` calls.
-const CALL: &str = "__generation__";
-
-/// Makes calls of the blocks `generation`, a tag that Jinja does not have. All else of the tags stays, so what is stripped around them
-/// does too. Also tells whether there are such blocks.
-fn with_calls(template: &str) -> (String, bool) {
-    let (mut made, mut rest, mut has_blocks) = (String::with_capacity(template.len()), template, false);
-    while let Some((before, tag)) = rest.split_once("{%") {
-        made.push_str(before);
-        made.push_str("{%");
-        let (inside, behind) = tag.split_once("%}").unwrap_or((tag, ""));
-        let call = match inside.trim_matches(['-', '+']).trim() {
-            "generation" => inside.replace("generation", &format!("call {CALL}()")),
-            "endgeneration" => inside.replace("endgeneration", "endcall"),
-            _ => {
-                rest = tag;
-                continue;
-            }
-        };
-        has_blocks = true;
-        made.push_str(&call);
-        made.push_str("%}");
-        rest = behind;
-    }
-    made.push_str(rest);
-    (made, has_blocks)
-}
-
-/// The filter `tojson` of `transformers`: `json.dumps`, without the escapes for HTML that Jinja's own filter has.
-fn tojson(value: &Jinja, options: Kwargs) -> Result<String, Error> {
-    let wrong = |error: serde_json::Error| Error::new(ErrorKind::BadSerialization, error.to_string());
-    let mut value = serde_json::to_value(value).map_err(wrong)?;
-    if options.get::<Option<bool>>("ensure_ascii")? == Some(true) {
-        return Err(Error::new(
-            ErrorKind::InvalidOperation,
-            "`tojson` writes letters as they are: leave out `ensure_ascii`",
-        ));
-    }
-    if options.get::<Option<bool>>("sort_keys")? == Some(true) {
-        value.sort_all_objects();
-    }
-    let indent = options.get("indent")?;
-    options.assert_all_used()?;
-    to_json(&value, indent).map_err(wrong)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,23 +212,6 @@ mod tests {
 
     fn parts(chat: &ChatText) -> Vec<&str> {
         chat.learned.iter().map(|part| &chat.text[part.clone()]).collect()
-    }
-
-    #[test]
-    fn blocks_and_white_space_around_them_are_as_in_jinja() {
-        let template = ChatTemplate::new(
-            "{% for message in messages %}\n  {{- message.role }}:\n  {% if message.role == 'assistant' %}\n    {% generation %}\n\
-             {{ message.content }}!\n    {%- endgeneration %}\n\n  {% else %}\n{{ message.content }}\n  {% endif %}\n{% endfor %}\n",
-        )
-        .unwrap();
-        let chat = json!([
-            {"role": "user", "content": "a"},
-            {"role": "assistant", "content": "b"},
-            {"role": "assistant", "content": "ccc"},
-        ]);
-        let chat = template.render(&chat).unwrap();
-        assert_eq!(chat.text, "user:\na\nassistant:\nb!\nassistant:\nccc!\n");
-        assert_eq!(parts(&chat), ["b!", "ccc!"]);
     }
 
     #[test]
@@ -349,14 +238,6 @@ mod tests {
             .render(&json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]))
             .unwrap_err();
         assert!(error.to_string().contains("message 1") && error.to_string().contains("{% generation %}"), "{error}");
-    }
-
-    #[test]
-    fn a_chat_with_a_mark_in_it_is_refused() {
-        let template = ChatTemplate::new("{% generation %}{{ messages[0].content }}{% endgeneration %}").unwrap();
-        let error = template.render(&json!([{"role": "assistant", "content": "a\u{10F8E1}b"}])).unwrap_err();
-        assert!(error.to_string().contains("mark parts of a chat"), "{error}");
-        assert!(template.render(&json!([])).is_err() && template.render(&json!({"text": "a"})).is_err());
     }
 
     #[test]
