@@ -34,7 +34,7 @@ pub(crate) use raw::BatchPlace;
 pub use raw::RawBatch;
 pub use row::RowMut;
 pub(crate) use rows_source::Finish;
-#[cfg(test)]
+#[cfg(all(test, feature = "vision"))]
 pub(crate) use rows_source::RowsSource;
 pub use sample::{Sample, SampleCollate};
 pub(crate) use samples::{BatchPlan, Many, Samples, end_waits_with};

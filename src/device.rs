@@ -53,5 +53,5 @@ pub(crate) use transport::Transport;
 pub(crate) use upload::Uploader;
 pub(crate) use window::{DeviceWindow, Room};
 
-#[cfg(test)]
+#[cfg(all(test, feature = "vision"))]
 pub(crate) mod tests;

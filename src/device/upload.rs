@@ -151,7 +151,7 @@ impl Uploader {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "vision"))]
 mod tests {
     use super::*;
     use crate::{
