@@ -129,7 +129,7 @@ fn a_bad_row_is_named_and_skipped_alike_on_every_rank() {
     let line = |index: usize| match index {
         13 => String::from("{\"label\": \"thirteen\", \"bytes\": []}\n"),
         29 => String::from("{\"label\": 29\n"),
-        _ => format!("{}\n", serde_json::json!({"label": index, "bytes": bytes(index)})),
+        _ => format!("{}\n", serde_json::json!({"bytes": bytes(index), "label": index})),
     };
     fs::write(&path, (0..60).map(line).collect::<String>()).unwrap();
     let rows = Rows::<Row>::jsonl(&path).open().unwrap();

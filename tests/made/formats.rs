@@ -78,7 +78,7 @@ impl Format {
                 for (part, rows) in parts.enumerate() {
                     let mut file = fs::File::create(folder.join(format!("{part}.jsonl"))).unwrap();
                     for row in rows {
-                        writeln!(file, "{}", serde_json::json!({"label": row, "bytes": bytes(row)})).unwrap();
+                        writeln!(file, "{}", serde_json::json!({"bytes": bytes(row), "label": row})).unwrap();
                     }
                 }
                 Rows::jsonl(folder.join(format!("{{0..{}}}.jsonl", shards - 1)))
