@@ -112,7 +112,7 @@ impl Field {
     /// # #[cfg(feature = "data")]
     /// # fn run() -> Result<(), Box<dyn std::error::Error>> {
     /// # use burn::data::dataset::Dataset;
-    /// use burn_pinned::data::{DataError, Rows};
+    /// use burn_pinned::data::Rows;
     ///
     /// #[derive(serde::Deserialize)] // and `Sample`
     /// struct Row {
@@ -127,7 +127,7 @@ impl Field {
     /// assert_eq!(longest, Some(3));
     /// let cut = rows.map(|mut row| {
     ///     row.tokens.truncate(2);
-    ///     Ok::<_, DataError>(row)
+    ///     Ok(row)
     /// });
     /// assert_eq!(cut.get(0)?.tokens, [7, 8]);
     /// # Ok(())
