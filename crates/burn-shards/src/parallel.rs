@@ -3,11 +3,12 @@
 
 #[cfg(feature = "remote")]
 use super::ends::{end_waits_by, ends_waits};
-use parking_lot::Mutex;
 use std::{
-    collections::BTreeMap,
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    sync::mpsc,
+    panic::resume_unwind,
+    sync::{
+        atomic::{AtomicUsize, Ordering::Relaxed},
+        mpsc,
+    },
     thread::{self, Scope, ScopedJoinHandle},
 };
 
@@ -30,12 +31,29 @@ pub(crate) fn in_parallel_by<I: Sync, O: Send, E: Send>(
     items: &[I],
     work: impl Fn(&I) -> Result<O, E> + Sync,
 ) -> Result<Vec<O>, E> {
-    let mut done = Vec::with_capacity(items.len());
-    within(threads, usize::MAX, items, work, |one| {
-        done.push(one);
-        Ok(())
-    })?;
-    Ok(done)
+    let next = AtomicUsize::new(0);
+    let run = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Relaxed);
+            let Some(item) = items.get(at) else { return done };
+            let result = work(item);
+            if result.is_err() {
+                next.store(items.len(), Relaxed); // the others end after their item
+            }
+            done.push((at, result));
+        }
+    };
+    let mut done = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.min(items.len())).filter_map(|n| spawn(scope, n, run)).collect();
+        let mut done = run();
+        for other in others {
+            done.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        done
+    });
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// As [`in_parallel_by`], but gives each result to `take`, in the order of the items and on the calling thread. No more than two
@@ -44,52 +62,21 @@ pub(crate) fn in_order<I: Sync, O: Send, E: Send>(
     threads: usize,
     items: &[I],
     work: impl Fn(&I) -> Result<O, E> + Sync,
-    take: impl FnMut(O) -> Result<(), E>,
-) -> Result<(), E> {
-    within(threads, 2 * threads, items, work, take)
-}
-
-/// Results of at most `most` items wait to be taken, or are in work.
-fn within<I: Sync, O: Send, E: Send>(
-    threads: usize,
-    most: usize,
-    items: &[I],
-    work: impl Fn(&I) -> Result<O, E> + Sync,
     mut take: impl FnMut(O) -> Result<(), E>,
 ) -> Result<(), E> {
-    let threads = if threads > 1 && items.len() > 1 { threads.min(items.len()) } else { 0 };
-    let ((begin, numbers), (sender, results)) = (mpsc::channel(), mpsc::channel());
-    let numbers = Mutex::new(numbers);
-    // It ends when nobody sends numbers, or wants results, any more.
-    let run = |sender: mpsc::Sender<_>| {
-        let next = || numbers.lock().recv().ok();
-        while let Some(at) = next() {
-            let result = catch_unwind(AssertUnwindSafe(|| work(&items[at])));
-            if sender.send((at, result)).is_err() {
-                return;
-            }
-        }
-    };
+    let work = &work;
     thread::scope(|scope| {
-        let (begin, results, run) = (begin, results, &run);
-        let start = |n: &usize| {
-            let sender = sender.clone();
-            spawn(scope, *n, move || run(sender)).is_some()
+        // The threads take turns, so the next result is always that of a known thread.
+        let start = |n| {
+            let (sender, results) = mpsc::sync_channel(1);
+            let own = items.iter().skip(n).step_by(threads);
+            spawn(scope, n, move || own.map(work).all(|result| sender.send(result).is_ok()));
+            results
         };
-        if (1..=threads).filter(start).count() == 0 {
-            return items.iter().try_for_each(|item| take(work(item)?));
-        }
-        let (mut numbers, mut ready) = (0..items.len(), BTreeMap::new());
-        let mut begin_more = |count| numbers.by_ref().take(count).for_each(|at| _ = begin.send(at));
-        begin_more(most);
-        for at in 0..items.len() {
-            while !ready.contains_key(&at) {
-                // A thread sends as long as numbers come, and this thread keeps a sender.
-                ready.extend(results.recv());
-            }
-            let result = ready.remove(&at).transpose().unwrap_or_else(|panic| resume_unwind(panic));
-            result.map_or(Ok(()), |result| take(result?))?;
-            begin_more(1);
+        let threads: Vec<_> = (0..threads.min(items.len())).map(start).collect();
+        for (results, item) in threads.iter().cycle().zip(items) {
+            // The calling thread does the work of a thread that could not start. What made a thread panic makes this one panic.
+            take(results.recv().unwrap_or_else(|_| work(item))?)?;
         }
         Ok(())
     })
@@ -115,7 +102,6 @@ fn spawn<'scope, O: Send + 'scope>(
 mod tests {
     use super::*;
     use crate::error::DataError;
-    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     #[test]
     fn the_first_error_in_order_is_the_result() {
