@@ -2,10 +2,8 @@
 
 mod blocks;
 mod json;
-mod mask;
 mod template;
 mod written;
 
-pub(super) use mask::tokens_of_chat;
 pub use template::ChatTemplate;
 pub use written::ChatText;

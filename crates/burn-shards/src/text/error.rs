@@ -59,10 +59,3 @@ pub enum TextError {
         source: io::Error,
     },
 }
-
-#[cfg(feature = "tokenizers")]
-impl TextError {
-    pub(super) fn template(error: minijinja::Error) -> Self {
-        Self::Template(error.into())
-    }
-}

@@ -1,6 +1,7 @@
 //! Tokenisers of Hugging Face, from a `tokenizer.json`.
 
-use super::{ChatTemplate, TextError, TokenRow, Tokenize, chat::tokens_of_chat, tokenizer};
+use super::{ChatTemplate, ChatText, TextError, TokenRow, Tokenize, tokenizer};
+use crate::error::BoxError;
 use fnv::FnvHasher;
 use serde::Serialize;
 use std::{fs, hash::Hasher, path::Path, sync::Arc};
@@ -116,8 +117,20 @@ impl HfTokenizer {
     ) -> impl Tokenize<I> {
         let name = format!("tokenizers {:016x}, {}", self.hash, template.fingerprint());
         tokenizer(&name, move |row: &I, out: &mut TokenRow| {
-            *out = tokens_of_chat(&self.tokenizer, &template.render(chat(row))?)?;
+            *out = tokens_of(&self.tokenizer, &template.render(chat(row))?)?;
             Ok(())
         })
     }
+}
+
+/// The tokens of a chat. The loss counts those that have a byte of a learned part, as `transformers` has it.
+fn tokens_of(tokenizer: &Tokenizer, chat: &ChatText) -> Result<TokenRow, BoxError> {
+    let encoding = tokenizer.encode(chat.text.as_str(), false)?;
+    let mut parts = chat.learned.iter().peekable();
+    let is_learned = |(start, end): &(usize, usize)| {
+        while parts.next_if(|part| part.end <= *start).is_some() {}
+        parts.peek().is_some_and(|part| part.start < *end)
+    };
+    let learned = encoding.get_offsets().iter().map(is_learned).collect();
+    Ok(TokenRow { tokens: encoding.get_ids().to_vec(), learned })
 }

@@ -3,48 +3,9 @@
 use super::ChatText;
 use crate::text::TextError;
 use minijinja::{Error, State, Value as Jinja, value::Kwargs};
-use serde_json::Value;
 
 /// What stands around the parts of a text that the assistant has said, until they are found. Unicode keeps them for private use.
-const MARKS: [char; 2] = ['\u{10F8E0}', '\u{10F8E1}'];
-/// Refuses a value of a chat that has marks in it.
-pub(super) fn check_unmarked(value: &Value) -> Result<(), TextError> {
-    let is_marked = match value {
-        Value::String(text) => text.contains(MARKS),
-        Value::Array(values) => return values.iter().try_for_each(check_unmarked),
-        Value::Object(fields) => {
-            fields.values().try_for_each(check_unmarked)?;
-            fields.keys().any(|name| name.contains(MARKS))
-        }
-        _ => false,
-    };
-    if is_marked {
-        return Err(TextError::Chat(format!("it has one of the characters {MARKS:?}, which mark parts of a chat")));
-    }
-    Ok(())
-}
-
-/// Takes the marks out of a text. Their places are the learned parts.
-pub(super) fn unmarked(marked: &str) -> Result<ChatText, TextError> {
-    let (mut text, mut learned, mut start) = (String::with_capacity(marked.len()), Vec::new(), None);
-    for piece in marked.split_inclusive(MARKS) {
-        let Some(rest) = piece.strip_suffix(MARKS) else {
-            text.push_str(piece);
-            continue;
-        };
-        text.push_str(rest);
-        start = match (piece.ends_with(MARKS[0]), start) {
-            (true, None) => Some(text.len()),
-            (false, Some(start)) => {
-                learned.push(start..text.len());
-                None
-            }
-            _ => return Err(TextError::Chat("a block `generation` of the template is in another one".into())),
-        };
-    }
-    Ok(ChatText { text, learned })
-}
-
+pub(super) const MARKS: [char; 2] = ['\u{10F8E0}', '\u{10F8E1}'];
 /// The function that a block `generation` calls.
 pub(super) const CALL: &str = "__generation__";
 
@@ -54,29 +15,39 @@ pub(super) fn called(state: &mut State, kwargs: Kwargs) -> Result<Jinja, Error> 
     Ok(Jinja::from_safe_string(format!("{}{body}{}", MARKS[0], MARKS[1])))
 }
 
-/// Makes calls of the blocks `generation`, a tag that Jinja does not have. All else of the tags stays, so what is stripped around them
-/// does too. Also tells whether there are such blocks.
-pub(super) fn with_calls(template: &str) -> (String, bool) {
-    let (mut made, mut rest, mut has_blocks) = (String::with_capacity(template.len()), template, false);
-    while let Some((before, tag)) = rest.split_once("{%") {
-        made.push_str(before);
-        made.push_str("{%");
-        let (inside, behind) = tag.split_once("%}").unwrap_or((tag, ""));
-        let call = match inside.trim_matches(['-', '+']).trim() {
-            "generation" => inside.replace("generation", &format!("call {CALL}()")),
-            "endgeneration" => inside.replace("endgeneration", "endcall"),
-            _ => {
-                rest = tag;
-                continue;
-            }
-        };
-        has_blocks = true;
-        made.push_str(&call);
-        made.push_str("%}");
-        rest = behind;
+/// Takes the marks out of a text. Their places are the learned parts.
+pub(super) fn unmarked(marked: &str) -> Result<ChatText, TextError> {
+    let (mut text, mut learned) = (String::with_capacity(marked.len()), Vec::new());
+    for (number, piece) in marked.split(MARKS).enumerate() {
+        let start = text.len();
+        text.push_str(piece);
+        if number % 2 == 1 {
+            learned.push(start..text.len());
+        }
     }
-    made.push_str(rest);
-    (made, has_blocks)
+    // Each part begins with the first mark, and ends with the second.
+    let marks = marked.chars().filter(|letter| MARKS.contains(letter));
+    if !marks.eq(MARKS.into_iter().cycle().take(2 * learned.len())) {
+        return Err(TextError::Chat("a block `generation` of the template is in another one".into()));
+    }
+    Ok(ChatText { text, learned })
+}
+
+/// Makes calls of the blocks `generation`, a tag that Jinja does not have. All else of the tags stays, so what is stripped around them
+/// does too.
+pub(super) fn with_calls(template: &str) -> String {
+    let mut pieces = template.split("{%");
+    let mut made = pieces.next().unwrap_or_default().to_string();
+    for tag in pieces {
+        let name = tag.split("%}").next().unwrap_or_default().trim_matches(['-', '+']).trim();
+        made.push_str("{%");
+        match name {
+            "generation" => made.push_str(&tag.replacen(name, &format!("call {CALL}()"), 1)),
+            "endgeneration" => made.push_str(&tag.replacen(name, "endcall", 1)),
+            _ => made.push_str(tag),
+        }
+    }
+    made
 }
 
 #[cfg(test)]

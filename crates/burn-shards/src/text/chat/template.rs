@@ -2,17 +2,16 @@
 
 use super::{
     ChatText,
-    blocks::{CALL, called, check_unmarked, unmarked, with_calls},
+    blocks::{CALL, MARKS, called, unmarked, with_calls},
     json::tojson,
 };
 use crate::text::TextError;
 use chrono::NaiveDate;
-use fnv::FnvHasher;
 use minijinja::{Environment, Error, ErrorKind, Value as Jinja, syntax::SyntaxConfig, value::Serde};
 use minijinja_contrib::pycompat;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::{fmt::Write, fs, hash::Hasher, path::Path, sync::Arc};
+use std::{fmt::Write, fs, path::Path, sync::Arc};
 
 const NAME: &str = "chat";
 
@@ -63,17 +62,17 @@ impl ChatTemplate {
             true => (read("chat_template.jinja"), Some(file)),
             false => (Some(file), read("tokenizer_config.json")),
         };
-        let config: Map<String, Value> = match config {
-            Some(config) => serde_json::from_str(&config).map_err(|error| wrong(error.into()))?,
-            None => Map::new(),
-        };
+        let config = serde_json::from_str(config.as_deref().unwrap_or("{}"));
+        let config: Map<String, Value> = config.map_err(|error| wrong(error.into()))?;
         let template = template.or_else(|| Some(named_default(config.get("chat_template")?)?.into()));
         let template = template.ok_or_else(|| wrong("it has no `chat_template`".into()))?;
         // A special token is a text, or an object with the text and more.
         let token = |value: &Value| value.as_str().or_else(|| value.get("content")?.as_str()).map(Value::from);
         let tokens = config.iter().filter(|(name, _)| name.ends_with("_token"));
         let tokens = tokens.filter_map(|(name, value)| Some((name.clone(), token(value)?)));
-        Ok(Self { variables: tokens.collect(), ..Self::new(&template)? })
+        let mut made = Self::new(&template)?;
+        made.variables.extend(tokens);
+        Ok(made)
     }
 
     /// Makes a template of its text.
@@ -81,23 +80,20 @@ impl ChatTemplate {
     /// # Errors
     /// If it is no template.
     pub fn new(template: &str) -> Result<Self, TextError> {
-        let (source, has_blocks) = with_calls(template);
+        let source = with_calls(template);
+        let has_blocks = source != template;
+        let wrong = |error: Error| TextError::Template(error.into());
         let mut jinja = Environment::new();
-        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
-        jinja.set_syntax(syntax.map_err(TextError::template)?);
+        jinja.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(wrong)?);
         jinja.set_unknown_method_callback(pycompat::unknown_method_callback);
         jinja.add_filter("tojson", tojson);
-        jinja.add_function("raise_exception", |problem: String| {
-            Err::<Jinja, _>(Error::new(ErrorKind::InvalidOperation, problem))
-        });
-        jinja.add_function("strftime_now", |_: String| {
-            let problem =
-                "the template writes the date of the day, and each day has other tokens: set one by `with_date`";
-            Err::<Jinja, _>(Error::new(ErrorKind::InvalidOperation, problem))
-        });
+        jinja.add_function("raise_exception", refuse);
+        let undated = "the template writes the date of the day, and each day has other tokens: set one by `with_date`";
+        jinja.add_function("strftime_now", |_: String| refuse(undated.into()));
         jinja.add_function(CALL, called);
-        jinja.add_template_owned(NAME, source).map_err(TextError::template)?;
-        Ok(Self { jinja, source: template.into(), has_blocks, variables: Map::new(), date: None })
+        jinja.add_template_owned(NAME, source).map_err(wrong)?;
+        let made = Self { jinja, source: template.into(), has_blocks, variables: Map::new(), date: None };
+        Ok(made.with("tools", Value::Null).with("documents", Value::Null).with(PROMPT, false))
     }
 
     /// Sets a variable of the template, such as `enable_thinking` or a special token.
@@ -125,9 +121,7 @@ impl ChatTemplate {
 
     /// A text that is another one wherever the result is.
     pub(in crate::text) fn fingerprint(&self) -> String {
-        let mut hasher = FnvHasher::default();
-        hasher.write(self.source.as_bytes());
-        format!("template {:016x}, {}, {:?}", hasher.finish(), Value::Object(self.variables.clone()), self.date)
+        format!("template {}, {}, {:?}", self.source, Value::Object(self.variables.clone()), self.date)
     }
 
     /// Writes a chat as text. `chat` is a list of messages, or an object with a list `messages`; then the template sees all else of the
@@ -138,11 +132,7 @@ impl ChatTemplate {
     /// If there are no messages, if the template refuses them, or if it cannot tell what the assistant says.
     pub fn render(&self, chat: &(impl Serialize + ?Sized)) -> Result<ChatText, TextError> {
         let chat = serde_json::to_value(chat).map_err(|error| TextError::Chat(error.to_string()))?;
-        let mut seen: Map<String, Value> = [("tools", Value::Null), ("documents", Value::Null), (PROMPT, false.into())]
-            .map(|(name, value)| (name.to_string(), value))
-            .into_iter()
-            .chain(self.variables.clone())
-            .collect();
+        let mut seen = self.variables.clone();
         match chat {
             Value::Object(fields) => seen.extend(fields),
             messages => drop(seen.insert(MESSAGES.into(), messages)),
@@ -153,7 +143,10 @@ impl ChatTemplate {
         };
         messages.iter_mut().for_each(clean);
         if self.has_blocks {
-            seen.values().try_for_each(check_unmarked)?;
+            if seen.values().any(|value| value.to_string().contains(MARKS)) {
+                let problem = format!("it has one of the characters {MARKS:?}, which mark parts of a chat");
+                return Err(TextError::Chat(problem));
+            }
             return unmarked(&self.text(&seen)?);
         }
         let messages = messages.clone();
@@ -178,8 +171,8 @@ impl ChatTemplate {
     }
 
     fn text(&self, seen: &Map<String, Value>) -> Result<String, TextError> {
-        let template = self.jinja.get_template(NAME).map_err(TextError::template)?;
-        template.render(Serde(seen)).map_err(TextError::template)
+        let text = self.jinja.get_template(NAME).and_then(|template| template.render(Serde(seen)));
+        text.map_err(|error| TextError::Template(error.into()))
     }
 }
 
@@ -191,6 +184,11 @@ const PROMPT: &str = "add_generation_prompt";
 fn named_default(templates: &Value) -> Option<&str> {
     let named = || templates.as_array()?.iter().find(|one| one["name"] == "default")?["template"].as_str();
     templates.as_str().or_else(named)
+}
+
+/// The function `raise_exception` of templates.
+fn refuse(problem: String) -> Result<Jinja, Error> {
+    Err(Error::new(ErrorKind::InvalidOperation, problem))
 }
 
 /// Takes away what is null, and names what a model has thought as `transformers` does.
