@@ -8,7 +8,6 @@ use crate::{
     options::Options,
     row::{self, Fault, RowError},
     source::{Source, Wanted},
-    store::Objects,
 };
 use burn::data::dataset::{Dataset, DatasetError};
 use serde::de::DeserializeOwned;
@@ -68,15 +67,15 @@ use std::{ops::Range, sync::Arc};
 #[derive(derive_more::Debug)]
 #[debug("Rows {{ len: {}, columns: {:?} }}", picks.as_ref().map_or(source.len(), |picks| picks.len()), source.there_is())]
 pub struct Rows<T> {
-    pub(super) source: Arc<dyn Source>,
+    pub(crate) source: Arc<dyn Source>,
     /// The numbers of the rows of the source, in order, if these are some of them.
-    pub(super) picks: Option<Arc<[usize]>>,
+    pub(crate) picks: Option<Arc<[usize]>>,
     /// The names of the values of a tuple.
     pub(super) columns: Option<Arc<[Arc<str>]>>,
     pub(super) around: Option<Around>,
     /// Names that the files need not have.
     pub(super) optional: Arc<[Arc<str>]>,
-    pub(super) opened: Arc<Opened>,
+    pub(crate) opened: Arc<Opened>,
     pub(super) make: Make<T>,
 }
 
@@ -180,20 +179,6 @@ pub(super) fn within<O>(around: Option<&Around>, make: impl FnOnce() -> O) -> O 
 }
 
 impl<T> Rows<T> {
-    /// How the rows were opened, for other data sets that are made of them.
-    pub(crate) fn opened(&self) -> &Opened {
-        &self.opened
-    }
-
-    pub(crate) fn objects(&self) -> &Objects {
-        self.source.objects()
-    }
-
-    /// The numbers of the rows of the files, in order, if these are some of them.
-    pub(crate) fn picks(&self) -> Option<&[usize]> {
-        self.picks.as_deref()
-    }
-
     /// The number of rows.
     pub(super) fn rows(&self) -> usize {
         self.picks.as_ref().map_or_else(|| self.source.len(), |picks| picks.len())

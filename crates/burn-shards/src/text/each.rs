@@ -1,6 +1,6 @@
 //! All rows of tokens once, on all cores.
 
-use super::{TextError, TokenRow, Tokenized, tokenized::Data};
+use super::{TextError, TokenRow, Tokenized};
 use crate::{
     error::DataError,
     parallel::{cores, in_order},
@@ -20,11 +20,10 @@ impl Tokenized {
     /// progress bar. A row that is left out is an empty one.
     pub(super) fn each<O: Send>(
         &self,
-        what: &'static str,
         one: impl Fn(usize, TokenRow) -> Result<O, TextError> + Sync,
         mut take: impl FnMut(Vec<O>) -> Result<(), TextError>,
     ) -> Result<(), TextError> {
-        let (progress, bad) = (Progress::rows(what, self.len() as u64), AtomicUsize::new(0));
+        let (progress, bad) = (Progress::rows("tokenising", self.len() as u64), AtomicUsize::new(0));
         let good = |row, read: Result<TokenRow, TextError>| match read {
             Err(error) if self.leaves_out && is_of_row(&error) => {
                 log::debug!("left out: {error}");
@@ -38,20 +37,20 @@ impl Tokenized {
             take(results)
         };
         let cut = |start: usize| start..(start + ROWS_AT_ONCE).min(self.len());
-        let (threads, runs, rows) = match &self.data {
-            Data::Rows(rows) => (rows.readers(), rows.runs(ROWS_AT_ONCE), Some(rows)),
-            Data::Other(_) => (cores(), (0..self.len()).step_by(ROWS_AT_ONCE).map(cut).collect(), None),
+        let (threads, runs) = match self.rows() {
+            Some(rows) => (rows.readers(), rows.runs(ROWS_AT_ONCE)),
+            None => (cores(), (0..self.len()).step_by(ROWS_AT_ONCE).map(cut).collect()),
         };
-        let _shown = rows.map(|rows| rows.opened().options.busy.shown_in(&progress));
-        let read = |run: &Range<usize>| match &self.data {
-            Data::Rows(rows) => rows.run(run.clone(), |row, read| good(row, read.map_err(Into::into))),
-            Data::Other(data) => run.clone().map(|row| good(row, data.get(row).map_err(Into::into))).collect(),
+        let _shown = self.rows().map(|rows| rows.opened.options.busy.shown_in(&progress));
+        let read = |run: &Range<usize>| match self.rows() {
+            Some(rows) => rows.run(run.clone(), |row, read| good(row, read.map_err(Into::into))),
+            None => run.clone().map(|row| good(row, self.data.get(row).map_err(Into::into))).collect(),
         };
         let done = in_order(threads, &runs, read, take);
         progress.end();
-        match bad.into_inner() {
-            0 => {}
-            bad => log::warn!("{bad} rows give no tokens and are left out; the log names them at level debug"),
+        let bad = bad.into_inner();
+        if bad > 0 {
+            log::warn!("{bad} rows give no tokens and are left out; the log names them at level debug");
         }
         done
     }

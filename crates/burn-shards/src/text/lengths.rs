@@ -1,7 +1,10 @@
 //! How many tokens each row has.
 
-use super::{TextError, TokenRow, Tokenized, saved::Saved, tokenized::Data};
-use crate::error::DataError;
+use super::{
+    TextError, TokenRow, Tokenized,
+    saved::{Saved, open, save},
+};
+use crate::{error::DataError, index::Beside};
 use burn::data::dataset::Dataset;
 use std::{path::Path, sync::Arc};
 
@@ -27,17 +30,13 @@ use std::{path::Path, sync::Arc};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A clone shares the memory. Lengths that were saved are mapped into memory: to open them reads nothing, and all processes of
-/// a machine share them.
+/// A clone shares the memory. Lengths that were saved are mapped into memory: to open them takes as long for any number of
+/// rows, and all processes of a machine share them.
 #[derive(Clone, derive_more::Debug)]
-#[debug("TokenLengths {{ rows: {}, path: {:?} }}", self.as_ref().len(), self.path())]
+#[debug("TokenLengths {{ rows: {}, path: {path:?} }}", self.as_ref().len())]
 pub struct TokenLengths {
-    lengths: Arc<Lengths>,
-}
-
-enum Lengths {
-    Saved(Saved),
-    Here(Vec<u32>),
+    lengths: Arc<dyn AsRef<[u32]> + Send + Sync>,
+    path: Option<Arc<Path>>,
 }
 
 impl Tokenized {
@@ -45,7 +44,7 @@ impl Tokenized {
     ///
     /// Of [`Rows`](crate::Rows) the lengths are saved beside the indices: beside the first file, in
     /// [`index_dir`](crate::RowsBuilder::index_dir), or for URLs in the user's cache. Later calls, also of other processes, open
-    /// the file. It holds for the same files, the same columns, the same part of the rows and the same fingerprint of the tokeniser,
+    /// the file, and compare up to five rows with it. It holds for the same files, the same columns, the same part of the rows and the same fingerprint of the tokeniser,
     /// and is made again for others. If it cannot be saved, the log says so. Of other data sets nothing is saved.
     ///
     /// A row of 2³² - 1 tokens or more has the length 2³² - 1.
@@ -54,22 +53,23 @@ impl Tokenized {
     /// If a row cannot be read, or the tokeniser refuses it. The error names the file and the row. See also
     /// [`leave_out_bad_rows`](Self::leave_out_bad_rows).
     pub fn lengths(&self) -> Result<TokenLengths, TextError> {
-        let place = match &self.data {
-            Data::Rows(rows) => Saved::place(rows, &self.made_by(rows)),
-            Data::Other(_) => None,
-        };
-        if let Some(saved) = place.as_ref().and_then(|place| Saved::open(place, self)) {
-            return Ok(Lengths::Saved(saved).into());
+        let place = self
+            .rows()
+            .and_then(|rows| Beside::of(rows.source.objects(), "lengths", &self.made_by(rows), &rows.opened.options));
+        if let Some(place) = &place
+            && let Some(saved) = open(place, self)
+        {
+            return Ok(TokenLengths::saved(saved, place));
         }
         let mut lengths = Vec::with_capacity(self.len());
         let count = |_, row: TokenRow| Ok(u32::try_from(row.len()).unwrap_or(u32::MAX));
-        self.each("tokenising", count, |counts| {
+        self.each(count, |counts| {
             lengths.extend(counts);
             Ok(())
         })?;
         let Some(place) = place else { return Ok(lengths.into()) };
-        match Saved::save(&place, &lengths) {
-            Ok(saved) => Ok(Lengths::Saved(saved).into()),
+        match save(&place, &lengths) {
+            Ok(saved) => Ok(TokenLengths::saved(saved, &place)),
             Err(source) => {
                 let error = DataError::Save { path: place.path, source };
                 log::warn!("{error}. Until then each process tokenises all rows again");
@@ -80,6 +80,10 @@ impl Tokenized {
 }
 
 impl TokenLengths {
+    fn saved(lengths: Saved, place: &Beside) -> Self {
+        Self { lengths: Arc::new(lengths), path: Some(place.path.as_path().into()) }
+    }
+
     /// The lengths of several data sets one behind the other, as Burn's `ComposedDataset` has their rows.
     pub fn concat<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         all.into_iter().flat_map(AsRef::as_ref).copied().collect::<Vec<u32>>().into()
@@ -87,30 +91,18 @@ impl TokenLengths {
 
     /// The file that the lengths were saved as, if they were.
     pub fn path(&self) -> Option<&Path> {
-        match &*self.lengths {
-            Lengths::Saved(saved) => Some(saved.path()),
-            Lengths::Here(_) => None,
-        }
+        self.path.as_deref()
     }
 }
 
 impl AsRef<[u32]> for TokenLengths {
     fn as_ref(&self) -> &[u32] {
-        match &*self.lengths {
-            Lengths::Saved(saved) => saved.lengths(),
-            Lengths::Here(lengths) => lengths,
-        }
+        (*self.lengths).as_ref()
     }
 }
 
 impl From<Vec<u32>> for TokenLengths {
     fn from(lengths: Vec<u32>) -> Self {
-        Lengths::Here(lengths).into()
-    }
-}
-
-impl From<Lengths> for TokenLengths {
-    fn from(lengths: Lengths) -> Self {
-        Self { lengths: Arc::new(lengths) }
+        Self { lengths: Arc::new(lengths), path: None }
     }
 }

@@ -3,7 +3,7 @@
 use super::{TextError, TokenRow, Tokenize};
 use crate::{blocks::Blocks, rows::Rows};
 use burn::data::dataset::{Dataset, DatasetError};
-use std::{error::Error, marker::PhantomData, sync::Arc};
+use std::{error::Error, sync::Arc};
 
 /// Rows of which a tokeniser makes tokens: a Burn data set of [`TokenRow`]s.
 ///
@@ -40,18 +40,14 @@ use std::{error::Error, marker::PhantomData, sync::Arc};
 /// The tokens are made by `get`, on the thread that calls it. A clone shares everything.
 #[derive(Clone, derive_more::Debug)]
 pub struct Tokenized {
-    pub(super) data: Data,
+    #[debug("{} rows", data.len())]
+    pub(super) data: Arc<dyn Dataset<TokenRow>>,
+    /// The same, unless it is a data set of another kind.
+    rows: Option<Rows<TokenRow>>,
     /// [`Tokenize::fingerprint`].
     tokenizer: Arc<str>,
     /// Whether bad rows are left out of lengths and token files.
     pub(super) leaves_out: bool,
-}
-
-#[derive(Clone, derive_more::Debug)]
-pub(super) enum Data {
-    Rows(Rows<TokenRow>),
-    #[debug("Other(len: {})", _0.len())]
-    Other(Arc<dyn Dataset<TokenRow>>),
 }
 
 impl<T> Rows<T> {
@@ -70,7 +66,7 @@ impl<T> Rows<T> {
             let mut tokens = TokenRow::default();
             tokenizer.tokenize(&row, &mut tokens).map(|()| tokens)
         });
-        Tokenized { data: Data::Rows(rows), tokenizer: fingerprint, leaves_out: false }
+        Tokenized { data: Arc::new(rows.clone()), rows: Some(rows), tokenizer: fingerprint, leaves_out: false }
     }
 }
 
@@ -97,8 +93,8 @@ impl Tokenized {
         D: Dataset<I, E> + 'static,
     {
         let fingerprint = tokenizer.fingerprint().into();
-        let data = Data::Other(Arc::new(Over { data, tokenizer, row: PhantomData }));
-        Self { data, tokenizer: fingerprint, leaves_out: false }
+        let data = Over { data: Box::new(data), tokenizer: Box::new(tokenizer) };
+        Self { data: Arc::new(data), rows: None, tokenizer: fingerprint, leaves_out: false }
     }
 
     /// Leaves rows that cannot be tokenised out of [`lengths`](Self::lengths), where they have the length 0, and of
@@ -113,58 +109,42 @@ impl Tokenized {
     /// What saved lengths of these rows depend on, besides the files: the tokeniser, the columns that are read, and which rows
     /// these are.
     pub(super) fn made_by(&self, rows: &Rows<TokenRow>) -> String {
-        let picks = rows.picks().map(|picks| (picks.len(), crc32fast::hash(bytemuck::cast_slice(picks))));
-        format!("{}\0{:?}\0{picks:?}\0{}", self.tokenizer, rows.opened().reads, self.leaves_out)
+        let picks = rows.picks.as_ref().map(|picks| (picks.len(), crc32fast::hash(bytemuck::cast_slice(picks))));
+        format!("{}\0{:?}\0{picks:?}\0{}", self.tokenizer, rows.opened.reads, self.leaves_out)
     }
 
     /// The rows, for their blocks and for reading ahead. `None` for other data sets.
     pub fn rows(&self) -> Option<&Rows<TokenRow>> {
-        match &self.data {
-            Data::Rows(rows) => Some(rows),
-            Data::Other(_) => None,
-        }
+        self.rows.as_ref()
     }
 
     /// The runs of rows that are cheap to read together; see [`Rows::blocks`]. A data set that is not `Rows` is one run.
     pub fn blocks(&self) -> Blocks {
-        match &self.data {
-            Data::Rows(rows) => rows.blocks(),
-            Data::Other(data) => Blocks::of_rows([data.len()]),
-        }
+        self.rows.as_ref().map_or_else(|| Blocks::of_rows([self.len()]), Rows::blocks)
     }
 }
 
 impl Dataset<TokenRow> for Tokenized {
     fn get(&self, index: usize) -> Result<TokenRow, DatasetError> {
-        self.data.plain().get(index)
+        self.data.get(index)
     }
 
     fn get_many(&self, indexes: Vec<usize>) -> Result<Vec<TokenRow>, DatasetError> {
-        self.data.plain().get_many(indexes)
+        self.data.get_many(indexes)
     }
 
     fn len(&self) -> usize {
-        self.data.plain().len()
-    }
-}
-
-impl Data {
-    fn plain(&self) -> &dyn Dataset<TokenRow> {
-        match self {
-            Self::Rows(rows) => rows,
-            Self::Other(data) => &**data,
-        }
+        self.data.len()
     }
 }
 
 /// A data set with a tokeniser over it.
-struct Over<D, T, I, E> {
-    data: D,
-    tokenizer: T,
-    row: PhantomData<fn() -> (I, E)>,
+struct Over<I, E> {
+    data: Box<dyn Dataset<I, E>>,
+    tokenizer: Box<dyn Tokenize<I>>,
 }
 
-impl<D, T: Tokenize<I>, I, E> Over<D, T, I, E> {
+impl<I, E> Over<I, E> {
     fn tokens(&self, index: usize, row: &I) -> Result<TokenRow, DatasetError> {
         let mut tokens = TokenRow::default();
         let refused = |source| DatasetError::new(TextError::Row { row: index, source });
@@ -172,7 +152,7 @@ impl<D, T: Tokenize<I>, I, E> Over<D, T, I, E> {
     }
 }
 
-impl<D: Dataset<I, E>, T: Tokenize<I>, I, E: Error + Send + Sync + 'static> Dataset<TokenRow> for Over<D, T, I, E> {
+impl<I, E: Error + Send + Sync + 'static> Dataset<TokenRow> for Over<I, E> {
     fn get(&self, index: usize) -> Result<TokenRow, DatasetError> {
         self.tokens(index, &self.data.get(index).map_err(DatasetError::new)?)
     }

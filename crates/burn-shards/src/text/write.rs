@@ -1,6 +1,6 @@
 //! Token files of rows.
 
-use super::{TextError, TokenRow, Tokenized, tokenized::Data};
+use super::{TextError, TokenRow, Tokenized};
 use crate::{
     error::BoxError,
     replace::replace,
@@ -61,44 +61,34 @@ impl Tokenized {
                 return Err(refused(there)(io::Error::new(io::ErrorKind::AlreadyExists, "there is such a file")));
             }
         }
-        let (mut lengths, mut tokens) = (Vec::new(), 0);
+        let mut lengths = Vec::new();
         replace(path, refused(path), |file| {
-            let bytes = |row, tokens: TokenRow| self.bytes(row, &tokens, kind);
-            self.each("tokenising", bytes, |rows| {
+            let bytes = |row, tokens: TokenRow| self.bytes(row, &tokens.tokens, kind);
+            self.each(bytes, |rows| {
                 let (counts, bytes): (Vec<i32>, Vec<Vec<u8>>) =
                     rows.into_iter().filter(|(count, _)| *count > 0).unzip();
-                tokens += counts.iter().map(|count| i64::from(*count) as u64).sum::<u64>();
                 lengths.extend(counts);
                 file.write_all(&bytes.concat()).map_err(refused(path))
             })?;
             // The index gets its name first: a .bin file without one would be taken for bare tokens.
             replace(&index, refused(&index), |file| megatron::write(file, kind, &lengths).map_err(refused(&index)))
         })?;
-        Ok((lengths.len(), tokens))
+        Ok((lengths.len(), lengths.iter().map(|length| i64::from(*length) as u64).sum()))
     }
 
     /// The number of tokens of a row, and their bytes.
-    fn bytes(
-        &self,
-        row: usize,
-        TokenRow { tokens, .. }: &TokenRow,
-        kind: TokenType,
-    ) -> Result<(i32, Vec<u8>), TextError> {
-        let too_long = |_| self.of_row(row, "it has more tokens than Megatron's index can tell".into());
+    fn bytes(&self, row: usize, tokens: &[u32], kind: TokenType) -> Result<(i32, Vec<u8>), TextError> {
+        let of_row = |source: BoxError| match self.rows() {
+            Some(rows) => rows.of_map(rows.at(row), source).into(),
+            None => TextError::Row { row, source },
+        };
+        let too_long = |_| of_row("it has more tokens than Megatron's index can tell".into());
         let count = i32::try_from(tokens.len()).map_err(too_long)?;
         let mut bytes = Vec::with_capacity(tokens.len() * kind.size());
         for token in tokens.iter().copied().map(i64::from) {
-            let too_large = || self.of_row(row, TokensError::NoSuchToken { token, kind }.into());
+            let too_large = || of_row(TokensError::NoSuchToken { token, kind }.into());
             bytes.extend_from_slice(&kind.bytes_of(token).ok_or_else(too_large)?[..kind.size()]);
         }
         Ok((count, bytes))
-    }
-
-    /// The error of a row that does not fit a token file.
-    fn of_row(&self, row: usize, source: BoxError) -> TextError {
-        match &self.data {
-            Data::Rows(rows) => rows.of_map(rows.at(row), source).into(),
-            Data::Other(_) => TextError::Row { row, source },
-        }
     }
 }

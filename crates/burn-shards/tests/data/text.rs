@@ -51,7 +51,7 @@ fn lengths(rows: Rows<Doc>, name: &str) -> (TokenLengths, usize) {
     (lengths, count.load(Relaxed))
 }
 
-/// The most rows that are compared where a file was written so lately that its time does not tell it from another one.
+/// The most rows that are compared with saved lengths.
 const COMPARED: usize = 5;
 
 #[test]
@@ -103,7 +103,10 @@ fn lengths_of_data_that_have_changed_are_made_again() {
     fs::rename(&copy, &path).unwrap();
     File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
     let (made, tokenised) = lengths(open(&path, "text"), "v1");
-    assert_eq!((made.as_ref(), tokenised), (&[6, 4, 3][..], 3));
+    assert!(
+        made.as_ref() == [6, 4, 3] && tokenised <= 3,
+        "the first, the last, and the other if it is drawn: {tokenised}"
+    );
 }
 
 #[test]
@@ -112,7 +115,7 @@ fn lengths_that_are_damaged_are_made_again() {
     let path = lines(folder.path(), [3, 4, 5]);
     let made = lengths(open(&path, "text"), "v1").0;
     let file = fs::read(made.path().unwrap()).unwrap();
-    for (at, cut) in [(0, 0), (9, 0), (25, 0), (33, 0), (0, 1), (0, 4), (0, file.len() - 3)] {
+    for (at, cut) in [(0, 0), (7, 0), (8, 0), (15, 0), (0, 1), (0, 4), (0, file.len() - 3)] {
         let mut bad = file[..file.len() - cut].to_vec();
         if cut == 0 {
             bad[at] ^= 1;
@@ -137,6 +140,18 @@ fn a_bad_row_is_an_error_with_its_file_or_is_left_out() {
     assert!(good.get(1).is_err() && good.get(3).is_ok());
     // Lengths with holes are no others.
     assert!(counted(open(&path, "text"), "v1").0.lengths().is_err());
+}
+
+#[test]
+fn saved_lengths_hold_where_a_row_that_is_compared_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = jsonl(folder.path(), &[&["{\"text\": \"!!\"}"], &["{\"text\": \"ab\"}"; 20][..]].concat());
+    let (rows, count) = counted(open(&path, "text"), "v1");
+    let rows = rows.leave_out_bad_rows();
+    let right = [&[0], &[2; 20][..]].concat();
+    assert_eq!((rows.lengths().unwrap().as_ref(), count.load(Relaxed)), (&right[..], 21));
+    assert_eq!(rows.lengths().unwrap().as_ref(), right);
+    assert!(count.load(Relaxed) <= 21 + COMPARED);
 }
 
 #[test]
