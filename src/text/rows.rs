@@ -14,8 +14,6 @@ pub(super) struct Rows {
     documents: Vec<u32>,
     /// For each row the tokens that are filled, and the number of documents.
     filled: Vec<(usize, u32)>,
-    /// Where each document begins.
-    starts: Vec<usize>,
 }
 
 impl Rows {
@@ -23,7 +21,7 @@ impl Rows {
     pub(super) fn new(rows: usize, row_tokens: usize) -> Self {
         let [tokens, targets, positions, documents] = std::array::from_fn(|_| vec![0; rows * row_tokens]);
         let (loss_mask, filled) = (vec![false; rows * row_tokens], vec![(0, 0); rows]);
-        Self { row_tokens, tokens, targets, loss_mask, positions, documents, filled, starts: Vec::new() }
+        Self { row_tokens, tokens, targets, loss_mask, positions, documents, filled }
     }
 
     /// Adds the first `length` tokens of a document to a row, which has room for them.
@@ -31,7 +29,6 @@ impl Rows {
         let (filled, count) = &mut self.filled[row];
         let start = row * self.row_tokens + *filled;
         (*filled, *count) = (*filled + length, *count + 1);
-        self.starts.push(start);
         self.documents[start..start + length].fill(*count);
         self.tokens[start..start + length].copy_from_slice(&document.tokens[..length]);
         // A token is the target of the one before.
@@ -44,11 +41,10 @@ impl Rows {
 
     /// Returns where documents begin and, last, where the rows end. The padding of a row is as a document.
     fn cumulative_lengths(&self) -> Vec<i32> {
-        let padded = self.filled.iter().enumerate().filter(|(_, (filled, _))| *filled < self.row_tokens);
-        let padding = padded.map(|(row, (filled, _))| row * self.row_tokens + filled);
-        let mut starts: Vec<usize> = self.starts.iter().copied().chain(padding).chain([self.tokens.len()]).collect();
-        starts.sort_unstable();
-        starts.into_iter().map(|start| i32::try_from(start).unwrap_or(i32::MAX)).collect()
+        let numbers = &self.documents;
+        let is_start = |at: &usize| at.is_multiple_of(self.row_tokens) || numbers[*at] != numbers[at - 1];
+        let starts = (0..numbers.len()).filter(is_start).chain([numbers.len()]);
+        starts.map(|start| i32::try_from(start).unwrap_or(i32::MAX)).collect()
     }
 
     /// Makes the tensors. `dtype` is that of the integers, `U16` or `U32`.
