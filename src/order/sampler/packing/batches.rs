@@ -1,67 +1,53 @@
 //! The batches of an epoch, window by window.
 
 use super::{best_fit::BestFit, plan::Plan, window::Packing};
-use std::{sync::Arc, vec};
+use crate::order::draw::LazyMap;
+use std::{mem, sync::Arc};
 
-/// The batches of an epoch, by its plan. To skip is to pack the window of the next batch.
-pub(super) struct Batches {
+/// The windows of an epoch, of which the newest is packed.
+struct Windows<O> {
     packing: Packing,
     plan: Arc<Plan>,
-    order: Box<dyn Iterator<Item = usize> + Send>,
+    order: O,
     epoch: usize,
     fit: BestFit,
     /// The windows that the order is through.
-    windows: usize,
-    /// The batches of the last of them, as far as they are still to come.
-    batches: vec::IntoIter<Vec<usize>>,
-    next: usize,
+    passed: usize,
+    /// The batches of the last of them. Those that were taken are empty.
+    batches: Vec<Vec<usize>>,
 }
 
-impl Batches {
-    pub(super) fn new(
-        packing: Packing,
-        plan: Arc<Plan>,
-        order: Box<dyn Iterator<Item = usize> + Send>,
-        epoch: usize,
-    ) -> Self {
-        let (fit, batches) = (BestFit::new(packing.row_tokens), Vec::new().into_iter());
-        Self { packing, plan, order, epoch, fit, windows: 0, batches, next: 0 }
+/// Returns the batches of an epoch, by its plan. To skip is to pack the window of the next batch.
+pub(super) fn batches(
+    packing: Packing,
+    plan: Arc<Plan>,
+    order: impl Iterator<Item = usize> + Send + 'static,
+    epoch: usize,
+) -> impl Iterator<Item = Vec<usize>> + Send + 'static {
+    let (fit, numbers) = (BestFit::new(packing.row_tokens), 0..plan.batches());
+    let mut windows = Windows { packing, plan, order, epoch, fit, passed: 0, batches: Vec::new() };
+    LazyMap::new(numbers, move |number| windows.take(number))
+}
+
+impl<O: Iterator<Item = usize>> Windows<O> {
+    /// Takes a batch that is behind those that were taken before.
+    fn take(&mut self, number: usize) -> Vec<usize> {
+        let window = self.plan.ends.partition_point(|end| *end <= number);
+        if window >= self.passed {
+            self.open(window);
+        }
+        let first = window.checked_sub(1).map_or(0, |before| self.plan.ends[before]);
+        self.batches.get_mut(number - first).map(mem::take).unwrap_or_default()
     }
 
     /// Packs a window that is not behind the order.
     fn open(&mut self, window: usize) {
-        let skipped = (window - self.windows).saturating_mul(self.packing.window);
+        let skipped = (window - self.passed).saturating_mul(self.packing.window);
         if skipped > 0 {
             self.order.nth(skipped - 1);
         }
-        self.windows = window + 1;
-        let (left, follows) = (self.plan.left_for(window), self.windows < self.plan.ends.len());
-        let packed = self.packing.pack(left, &mut self.order, follows, (self.epoch, window), &mut self.fit);
-        self.batches = packed.0.into_iter();
-    }
-}
-
-impl Iterator for Batches {
-    type Item = Vec<usize>;
-
-    fn next(&mut self) -> Option<Vec<usize>> {
-        self.nth(0)
-    }
-
-    fn nth(&mut self, n: usize) -> Option<Vec<usize>> {
-        let wanted = self.next.saturating_add(n);
-        self.next = wanted.saturating_add(1).min(self.plan.batches());
-        let window = self.plan.ends.partition_point(|end| *end <= wanted);
-        let end = *self.plan.ends.get(window)?;
-        if window >= self.windows {
-            self.open(window);
-        }
-        // The batches that are left of a window are its last ones.
-        self.batches.nth(self.batches.len().saturating_sub(end - wanted))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.plan.batches() - self.next;
-        (left, Some(left))
+        self.passed = window + 1;
+        let (left, follows) = (self.plan.left_for(window), self.passed < self.plan.ends.len());
+        self.batches = self.packing.pack(left, &mut self.order, follows, (self.epoch, window), &mut self.fit).0;
     }
 }

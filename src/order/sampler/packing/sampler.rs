@@ -1,7 +1,7 @@
 //! The sampler that packs documents.
 
 use super::{
-    batches::Batches,
+    batches::batches,
     best_fit::BestFit,
     lengths::{Lengths, TooLong},
     plan::Plan,
@@ -166,7 +166,7 @@ impl<S: Sampler> BatchSampler for PackingSampler<S> {
         let order = self.order.indices(dataset_len, epoch).take(self.order.len(dataset_len));
         let plan = self.plan.of(dataset_len, epoch, || self.plan(dataset_len, epoch));
         *self.newest.lock() = Some(Arc::clone(&plan));
-        EpochBatches::new(plan.batches(), Batches::new(self.packing.clone(), plan, Box::new(order), epoch))
+        EpochBatches::new(plan.batches(), batches(self.packing.clone(), plan, order, epoch))
     }
 
     fn max_batch_size(&self, dataset_len: usize) -> usize {
