@@ -112,12 +112,11 @@ impl Batcher<TokenRow, PackedBatch> for PackTokens {
     /// [`Error::Panicked`], which names the batch.
     fn batch(&self, documents: Vec<TokenRow>, device: &Device) -> PackedBatch {
         let each = documents.iter().enumerate();
-        let lengths = each.map(|(number, document)| (document, self.length(number, document)));
-        let (documents, lengths): (Vec<_>, Vec<_>) = lengths.filter(|(_, length)| *length > 0).unzip();
+        let lengths: Vec<u32> = each.map(|(number, document)| self.length(number, document)).collect();
         let packed = BestFit::new(self.row_tokens).pack(&lengths);
         let mut rows = Rows::new(packed.free.len().max(self.rows), self.row_tokens as usize);
         for (place, row) in packed.documents {
-            rows.add(row as usize, documents[place as usize], lengths[place as usize] as usize);
+            rows.add(row as usize, &documents[place as usize], lengths[place as usize] as usize);
         }
         let narrow = self.vocabulary.is_some_and(|tokens| tokens <= NARROW_VOCABULARY) && self.row_tokens <= NARROW_ROW;
         rows.batch(if narrow { DType::U16 } else { DType::U32 }, self.cumulative_lengths, device)

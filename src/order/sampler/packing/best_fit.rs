@@ -52,11 +52,11 @@ impl BestFit {
         Self { row_tokens, spaces, words, newest: vec![NONE; row_tokens as usize + 1], older: Vec::new() }
     }
 
-    /// Packs documents of these lengths, which are from 1 to the length of a row.
+    /// Packs documents of these lengths, which are up to the length of a row. Documents without tokens are in no row.
     pub(crate) fn pack(&mut self, lengths: &[u32]) -> Packed {
         // Numbers that sort as the lengths do, from the longest, and then as the places do.
         let key = |(length, place): (&u32, u32)| (u64::from(!length) << 32) | u64::from(place);
-        let mut sorted: Vec<u64> = lengths.iter().zip(0..).map(key).collect();
+        let mut sorted: Vec<u64> = lengths.iter().zip(0..).filter(|(length, _)| **length > 0).map(key).collect();
         sorted.sort_unstable();
         let mut packed = Packed { documents: Vec::with_capacity(sorted.len()), free: Vec::new() };
         self.older.clear();
@@ -81,14 +81,10 @@ impl BestFit {
     /// Takes a row with the least free space that is not below this length.
     fn take(&mut self, length: u32) -> Option<u32> {
         let word = length as usize / 64;
-        let bits = self.spaces[word] & (u64::MAX << (length % 64));
-        let space = match bits {
-            0 => {
-                let word = next_bit(&self.words, word + 1)?;
-                word * 64 + self.spaces[word].trailing_zeros() as usize
-            }
-            bits => word * 64 + bits.trailing_zeros() as usize,
-        };
+        let space = next_bit(&self.spaces[..=word], length as usize).or_else(|| {
+            let word = next_bit(&self.words, word + 1)?;
+            next_bit(&self.spaces, word * 64)
+        })?;
         let row = self.newest[space];
         self.newest[space] = self.older[row as usize];
         if self.newest[space] == NONE {

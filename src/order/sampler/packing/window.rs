@@ -38,13 +38,10 @@ impl Packing {
         key: (usize, usize),
         fit: &mut BestFit,
     ) -> (Vec<Vec<usize>>, Vec<usize>) {
-        let mut documents: Vec<usize> = left.chain(order.take(self.window)).collect();
+        let documents: Vec<usize> = left.chain(order.take(self.window)).collect();
         // The table is larger than any cache. A loop that does nothing else has several reads on their way at once.
         let all = self.lengths.all();
-        let mut lengths: Vec<u32> = documents.iter().map(|document| self.length(all, *document)).collect();
-        let mut each = lengths.iter();
-        documents.retain(|_| each.next().is_some_and(|length| *length > 0));
-        lengths.retain(|length| *length > 0);
+        let lengths: Vec<u32> = documents.iter().map(|document| self.length(all, *document)).collect();
         let packed = fit.pack(&lengths);
         let mut rows: Vec<usize> = (0..packed.free.len()).collect();
         rows.sort_unstable_by_key(|row| (packed.free[*row], *row));
