@@ -31,15 +31,10 @@ pub(super) struct Lengths {
 impl Lengths {
     pub(super) fn new(table: impl AsRef<[u32]> + Send + Sync + 'static, row_tokens: u32) -> Self {
         let (mut filled, mut too_long, mut shortest) = (0, 0, row_tokens);
-        // Counts of a part fit in 32 bits, so the processor takes several lengths at once.
-        for part in table.as_ref().chunks(1 << 16) {
-            let (mut full, mut long) = (0u32, 0u32);
-            for &length in part {
-                full += u32::from(length > 0);
-                long += u32::from(length > row_tokens);
-                shortest = shortest.min(length.wrapping_sub(1)); // 0 becomes the largest number
-            }
-            (filled, too_long) = (filled + full as usize, too_long + long as usize);
+        for &length in table.as_ref() {
+            filled += usize::from(length > 0);
+            too_long += usize::from(length > row_tokens);
+            shortest = shortest.min(length.wrapping_sub(1)); // 0 becomes the largest number
         }
         let shortest = shortest.saturating_add(1).min(row_tokens);
         Self { fingerprint: Fingerprint::of_table(table.as_ref()), table: Arc::new(table), filled, too_long, shortest }

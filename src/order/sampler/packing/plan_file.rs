@@ -11,8 +11,6 @@ use std::{
 
 /// How the names of plans begin.
 const NAME: &str = "burn-pinned.plan-";
-/// The first word of a file. On a machine of the other byte order it is another number.
-const MAGIC: u64 = u64::from_ne_bytes(*b"burnplan");
 /// So many plans stay in a folder, the newest.
 const KEPT: usize = 4;
 
@@ -25,8 +23,9 @@ fn path(folder: &Path, key: u64) -> PathBuf {
     folder.join(format!("{NAME}{key:016x}"))
 }
 
-fn checksum(words: &[u64]) -> u64 {
-    Fingerprint::of(words.iter().copied()).hash()
+/// The last word of a file. On a machine of the other byte order it is another number.
+fn checksum(key: u64, words: &[u64]) -> u64 {
+    Fingerprint::of(words.iter().copied().chain([key])).hash()
 }
 
 /// Returns the plan if it was saved.
@@ -34,10 +33,8 @@ pub(super) fn read(folder: &Path, key: u64, windows: usize) -> Option<Plan> {
     let path = path(folder, key);
     let bytes = fs::read(&path).ok()?;
     let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
-    let plan = match words.as_slice() {
-        [MAGIC, own, plan @ .., sum] if *own == key && *sum == checksum(plan) => Plan::of_words(plan, windows),
-        _ => None,
-    };
+    let whole = words.split_last().filter(|(sum, plan)| **sum == checksum(key, plan));
+    let plan = whole.and_then(|(_, plan)| Plan::of_words(plan, windows));
     if plan.is_none() {
         log::warn!("{} is damaged, or is no plan of these documents: it is made again", path.display());
     }
@@ -46,18 +43,14 @@ pub(super) fn read(folder: &Path, key: u64, windows: usize) -> Option<Plan> {
 
 /// Saves the plan, and removes old ones. The file is written under another name and renamed, so that nobody reads half of it.
 pub(super) fn save(folder: &Path, key: u64, plan: &Plan) -> io::Result<()> {
-    let plan = plan.words();
-    let words = [&[MAGIC, key], plan.as_slice(), &[checksum(&plan)]].concat();
+    let mut words = plan.words();
+    words.push(checksum(key, &words));
     fs::create_dir_all(folder)?;
     let temporary = folder.join(format!("{NAME}{:016x}.tmp", RandomState::new().hash_one(key)));
     fs::write(&temporary, bytemuck::cast_slice(&words)).and_then(|()| fs::rename(&temporary, path(folder, key)))?;
-    let mut all = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(NAME) {
-            all.extend(entry.metadata().and_then(|meta| meta.modified()).map(|time| (time, entry.path())));
-        }
-    }
+    let plans = fs::read_dir(folder)?.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(NAME));
+    let mut all: Vec<_> =
+        plans.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
     all.sort();
     // Another process may do the same.
     all.iter().rev().skip(KEPT).for_each(|(_, path)| drop(fs::remove_file(path)));
