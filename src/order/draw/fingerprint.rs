@@ -1,7 +1,7 @@
 //! The short text that stands for a long table in the `Debug` text of a sampler.
 
 use fnv::FnvHasher;
-use std::{fmt, hash::Hasher};
+use std::{array, fmt, hash::Hasher};
 
 /// The length of a table and a hash of it: FNV-1a of 64 bits over its words, little-endian (G. Fowler, L. C. Noll,
 /// K.-P. Vo, D. Eastlake, "The FNV Non-Cryptographic Hash Algorithm"). The hash is the same on every machine and in
@@ -31,19 +31,16 @@ impl Fingerprint {
     /// eighth pair of numbers and multiplies. The two words of the product are joined, so that each bit counts in all
     /// later ones.
     pub(crate) fn of_table(table: &[u32]) -> Self {
-        let mut lanes: [u64; LANES] = std::array::from_fn(|lane| lane as u64);
-        let mut add = |numbers: &[u32; 2 * LANES]| {
+        let mut lanes: [u64; LANES] = array::from_fn(|lane| lane as u64);
+        let (whole, rest) = table.as_chunks::<{ 2 * LANES }>();
+        let last = array::from_fn(|place| rest.get(place).copied().unwrap_or(0));
+        for numbers in whole.iter().chain([&last]) {
             for (lane, pair) in lanes.iter_mut().zip(numbers.chunks_exact(2)) {
                 let product = u128::from(*lane ^ u64::from(pair[0]) ^ (u64::from(pair[1]) << 32)) * u128::from(FACTOR);
                 *lane = product as u64 ^ (product >> 64) as u64;
             }
-        };
-        let (whole, rest) = table.as_chunks();
-        whole.iter().for_each(&mut add);
-        let mut last = [0; 2 * LANES];
-        last[..rest.len()].copy_from_slice(rest);
-        add(&last);
-        Self { len: table.len(), hash: Self::of(lanes.into_iter()).hash }
+        }
+        Self { len: table.len(), ..Self::of(lanes.into_iter()) }
     }
 
     pub(crate) fn hash(&self) -> u64 {
