@@ -9,6 +9,9 @@
 //! - `resume`: another process goes on in the middle of that epoch. `new_s` is what the sampler takes, `resume_s` the time from there to the batch.
 //! - `rows`: the loader over documents that are made in no time, from `get` to packed batches of 16 rows on the CPU; `alone` is the batcher
 //!   on one thread. benches/peer_packing.py has the same of others.
+//!
+//! With the feature `tokenizers`, `-- tokens FOLDER [workers, 2] [seconds, 5]` gives packed batches of JSON lines with a tokeniser:
+//! of `docs.jsonl` and `tokenizer.json`, which the bench `tokens` of burn-shards makes. That bench has the tokeniser alone.
 
 use burn::{
     data::{
@@ -137,6 +140,27 @@ fn rows(workers: usize, seconds: u64) -> Result<serde_json::Value, BoxError> {
     )
 }
 
+/// Packed batches of rows of text with a tokeniser. Tokens a second: padding is not counted.
+#[cfg(feature = "tokenizers")]
+fn tokens(folder: &Path, workers: usize, seconds: u64) -> Result<(), BoxError> {
+    let rows = burn_pinned::data::Rows::<(String,)>::jsonl(folder.join("docs.jsonl")).columns(["text"]).open()?;
+    let tokenizer = burn_pinned::data::HfTokenizer::open(folder.join("tokenizer.json"))?;
+    let tokens = rows.tokenized(tokenizer.column(|(text,): &(String,)| text));
+    let lengths = tokens.lengths()?;
+    let sum: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
+    let order = PackingSampler::new(RandomSampler::new(1), lengths, ROW, ROWS)?;
+    let filled = sum as f64 / (order.batches(tokens.len(), 0).len * ROWS * ROW) as f64;
+    let builder = PinnedDataLoaderBuilder::from_batcher(PackTokens::new(ROW)?).order(order).num_workers(workers);
+    let loader = builder.set_device(Device::flex()).build(tokens)?;
+    let mut all = (0..).flat_map(|_| loader.iter());
+    let rate = timed(seconds, || Ok(all.next().ok_or("no batch")??.tokens))? * filled;
+    println!(
+        "{}",
+        serde_json::json!({"bench": "packing", "case": "tokens", "workers": workers, "tokens_per_s": rate.round()})
+    );
+    Ok(())
+}
+
 fn main() -> Result<(), BoxError> {
     // `cargo bench` adds this word.
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
@@ -144,6 +168,13 @@ fn main() -> Result<(), BoxError> {
         && ["plan", "resume"].contains(&case.as_str())
     {
         return epoch(case, name, documents.parse()?, folder.as_ref());
+    }
+    #[cfg(feature = "tokenizers")]
+    if let [case, folder, rest @ ..] = args.as_slice()
+        && case == "tokens"
+    {
+        let number = |at: usize, usual: u64| rest.get(at).map_or(Ok(usual), |text| text.parse());
+        return tokens(folder.as_ref(), number(0, 2)? as usize, number(1, 5)?);
     }
     let number = |at: usize, usual: usize| args.get(at).map_or(Ok(usual), |text| text.parse());
     let (documents, rounds, workers, seconds) = (number(0, 100_000_000)?, number(1, 3)?, number(2, 2)?, number(3, 5)?);

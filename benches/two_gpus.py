@@ -37,6 +37,7 @@ PLAIN, FLUSH = ["--flush-every", "0"], ["--flush-every", "2"]
 WAYS = {
     "plain": ({}, PLAIN, ""),
     "flush": ({}, FLUSH, ""),
+    "flush-host-decoder": ({}, [*FLUSH, "--decoder", "host"], ""),
     "flush-connect-at-init": ({"NCCL_RUNTIME_CONNECT": "0"}, FLUSH, ""),
     "connect-at-init": ({"NCCL_RUNTIME_CONNECT": "0"}, PLAIN, ""),
     "connect-first": ({}, [*PLAIN, "--connect-first"], ""),
@@ -211,8 +212,10 @@ def burns(runs, strategy, ways):
     """Starts Burn's strategy again and again. The pictures are drawn once."""
     program, classes = runs.args.image_bench, ["--per-class", "300", "--epochs", "1"]
     with tempfile.TemporaryDirectory() as drawn, tempfile.TemporaryDirectory() as warm:
-        runs.run([program, *classes], 150, folder=drawn, part=strategy, way="one GPU draws")
-        images = glob.glob(os.path.join(drawn, "burn-pinned-shapes-*"))
+        images = [os.path.abspath(runs.args.pictures)] if runs.args.pictures else []
+        if not images:
+            runs.run([program, *classes], 150, folder=drawn, part=strategy, way="one GPU draws")
+            images = glob.glob(os.path.join(drawn, "burn-pinned-shapes-*"))
         if not images:
             return
         shared = [program, "--data", images[0], "--epochs", "1", "--devices", "2", "--strategy", strategy]
@@ -244,6 +247,7 @@ def main():
     parser.add_argument("--starts", type=int, default=20, help="of each way")
     parser.add_argument("--at-once", type=int, default=1, help="starts of ddp or multi that run beside each other")
     parser.add_argument("--limit", type=float, default=120, help="seconds of one start of ddp or multi")
+    parser.add_argument("--pictures", help="a folder of pictures for ddp and multi; by default one GPU draws them")
     parser.add_argument("--loader", default="pinned", choices=["pinned", "burn"], help="of ddp and multi")
     parser.add_argument("--seconds", type=float, default=1e9, help="of the whole call")
     parser.add_argument("--stacks", help="a folder for the stacks of runs that stand still")

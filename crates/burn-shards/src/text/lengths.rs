@@ -44,8 +44,9 @@ impl Tokenized {
     ///
     /// Of [`Rows`](crate::Rows) the lengths are saved beside the indices: beside the first file, in
     /// [`index_dir`](crate::RowsBuilder::index_dir), or for URLs in the user's cache. Later calls, also of other processes, open
-    /// the file, and compare up to five rows with it. It holds for the same files, the same columns, the same part of the rows and the same fingerprint of the tokeniser,
-    /// and is made again for others. If it cannot be saved, the log says so. Of other data sets nothing is saved.
+    /// the file, and compare up to five rows with it. It holds for the same files, the same columns, the same part of the rows and
+    /// the same fingerprint of the tokeniser, and is made again for others. If it cannot be saved, the log says so. Of other data
+    /// sets nothing is saved.
     ///
     /// A row of 2³² - 1 tokens or more has the length 2³² - 1.
     ///
