@@ -71,7 +71,7 @@ fn peak_mb() -> u64 {
 /// A process that plans an epoch or resumes it. Prints a line.
 fn epoch(case: &str, name: &str, documents: usize, folder: &Path) -> Result<(), BoxError> {
     let lengths = lengths(documents);
-    let tokens: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
+    let tokens: u64 = lengths.as_ref().iter().map(|length| u64::from(*length)).sum();
     let begun = Instant::now();
     let order = order(name, documents);
     let sampler = PackingSampler::new(Arc::clone(&order), lengths, ROW, ROWS)?.save_plans_in(folder);
@@ -147,7 +147,7 @@ fn tokens(folder: &Path, workers: usize, seconds: u64) -> Result<(), BoxError> {
     let tokenizer = burn_pinned::data::HfTokenizer::open(folder.join("tokenizer.json"))?;
     let tokens = rows.tokenized(tokenizer.column(|(text,): &(String,)| text));
     let lengths = tokens.lengths()?;
-    let sum: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
+    let sum: u64 = lengths.as_ref().iter().map(|length| u64::from(*length)).sum();
     let order = PackingSampler::new(RandomSampler::new(1), lengths, ROW, ROWS)?;
     let filled = sum as f64 / (order.batches(tokens.len(), 0).len * ROWS * ROW) as f64;
     let builder = PinnedDataLoaderBuilder::from_batcher(PackTokens::new(ROW)?).order(order).num_workers(workers);

@@ -59,7 +59,7 @@ fn main() -> Result<(), BoxError> {
         };
         assert_eq!(ours.0, theirs.0, "the same tokens");
         let begun = Instant::now();
-        let lengths: u64 = tokens.lengths()?.iter().map(|length| u64::from(*length)).sum();
+        let lengths: u64 = tokens.lengths()?.as_ref().iter().map(|length| u64::from(*length)).sum();
         assert_eq!(lengths, theirs.0 as u64, "the same tokens");
         let per_s = |(tokens, time): (usize, Duration)| (tokens as f64 / time.as_secs_f64()).round();
         let line = serde_json::json!({
