@@ -71,7 +71,7 @@ fn peak_mb() -> u64 {
 /// A process that plans an epoch or resumes it. Prints a line.
 fn epoch(case: &str, name: &str, documents: usize, folder: &Path) -> Result<(), BoxError> {
     let lengths = lengths(documents);
-    let tokens: u64 = lengths.as_ref().iter().map(|length| u64::from(*length)).sum();
+    let tokens: u64 = lengths.iter().map(|length| u64::from(*length)).sum();
     let begun = Instant::now();
     let order = order(name, documents);
     let sampler = PackingSampler::new(Arc::clone(&order), lengths, ROW, ROWS)?.save_plans_in(folder);
