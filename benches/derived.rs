@@ -2,7 +2,7 @@
 //!
 //!     cargo bench --features derive --bench derived -- [pairs, 15 by default] [workers, 2] [seconds a run, 1]
 //!
-//! The two take turns. `ratio` is the median over the pairs of what the derived one gives a second, divided by what the other gives.
+//! Bytes stay bytes on the device, so the derived one says `dtype = u8`. The two take turns. `ratio` is the median over the pairs of what the derived one gives a second, divided by what the other gives.
 
 use burn::{
     data::dataset::{Dataset, DatasetError},
@@ -18,14 +18,14 @@ use std::{
 
 #[derive(Clone, Sample)]
 struct Small {
-    #[sample(shape = [1, 28, 28])]
+    #[sample(shape = [1, 28, 28], dtype = u8)]
     pixels: Arc<[u8]>,
     label: i64,
 }
 
 #[derive(Clone, Sample)]
 struct Ram {
-    #[sample(shape = [3, 224, 224])]
+    #[sample(shape = [3, 224, 224], dtype = u8)]
     pixels: Arc<[u8]>,
     label: i64,
 }
