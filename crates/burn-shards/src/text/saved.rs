@@ -26,8 +26,10 @@ pub(super) fn open(place: &Beside, rows: &Tokenized) -> Option<Saved> {
     let saved = Saved(Mapped::open(&place.path).ok()?);
     let lengths = saved.as_ref();
     let is_whole = saved.0.bytes().starts_with(bytemuck::bytes_of(&[MAGIC, place.mark])) && lengths.len() == rows.len();
-    // A row that is left out has the length 0.
-    let is_right = |row: usize| rows.get(row).map_or(0, |tokens| tokens.len()) == lengths[row] as usize;
+    let is_right = |row: usize| match rows.get(row) {
+        Ok(tokens) => tokens.len() == lengths[row] as usize,
+        Err(_) => rows.leaves_out && lengths[row] == 0,
+    };
     if !is_whole || !drawn_by(&[place.mark], rows.len()).all(is_right) {
         log::warn!("{} is damaged, or is of other rows: it is made again", place.path.display());
         return None;
