@@ -100,6 +100,12 @@ impl StageStats {
         Duration::from_nanos((self.busy.as_nanos() / u128::from(self.count.max(1))) as u64)
     }
 
+    /// Returns the time that would be saved if none took longer than the median.
+    pub(super) fn above_median(&self) -> Duration {
+        let medians = self.p50.as_secs_f64() * self.count as f64;
+        Duration::from_secs_f64((self.busy.as_secs_f64() - medians).max(0.0))
+    }
+
     /// Makes the statistics of events that were added one by one.
     pub(crate) fn of_events(stage: &StageCounters) -> Self {
         let times = stage.times.load();

@@ -255,7 +255,9 @@ impl Stats {
                 kept: share(self.kept_wait, self.stages.device_wait.busy) >= MOST_SHARE,
             };
         }
-        if times.p99 > UNEVEN_TIMES * times.p50 && times.p99 > FAST_SAMPLE {
+        let is_uneven = times.p99 > UNEVEN_TIMES * times.p50 && times.p99 > FAST_SAMPLE;
+        // While the loop waits for a slow sample, a worker takes longer than the median for it.
+        if is_uneven && share(times.above_median(), waited) >= MOST_SHARE {
             return Verdict::Uneven { waits, stage, p50: times.p50, p99: times.p99, group: times.group };
         }
         let slots = share(self.stages.slot_wait.busy, self.copies_had).min(1.0);

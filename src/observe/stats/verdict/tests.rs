@@ -145,6 +145,13 @@ fn each_cause_has_its_line() {
         "the step waits 40 % of the time for slow samples, of groups of 32 one in 100 takes 80.0ms a sample in read \
          (`Dataset::get`), most take 1.0ms: raise `prefetch`, or look at those samples",
     );
+    // Slow samples that are too few to explain the waits are not their cause.
+    let rare = StageStats { p50: ms(1), p99: ms(80), ..busy(ms(250)) };
+    says(
+        &Stats { stages: Stages { read: rare, ..Stages::default() }, ..stats(400) },
+        "the step waits 40 % of the time, and the most time goes into read (`Dataset::get`) (6 %): raise `prefetch`, or \
+         `batch_size` if batches are tiny",
+    );
     says(
         &Stats { stages: Stages { read: busy(ms(2000)), slot_wait: busy(ms(600)), ..Stages::default() }, ..stats(400) },
         "the step waits 40 % of the time, and the most time goes into the wait for a free slot (60 %): raise `prefetch` or \
