@@ -174,6 +174,10 @@ impl DataError {
         Self::Damaged { object: object.into(), problem: problem.into() }
     }
 
+    pub(crate) fn option(option: &'static str, problem: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self::Option { option, problem: problem.into(), advice: advice.into() }
+    }
+
     pub(crate) fn unsupported(object: &str, column: Option<&str>, what: impl Into<String>) -> Self {
         Self::Unsupported { object: object.into(), column: column.map(Into::into), what: what.into() }
     }

@@ -94,7 +94,7 @@ impl<T> Rows<T> {
     pub fn folds(&self, k: usize, seed: u64) -> Result<Vec<(Self, Self)>, DataError> {
         if k < 2 || k > self.rows() {
             let problem = format!("there cannot be {k} folds of {} rows", self.rows());
-            return Err(DataError::Option { option: "folds", problem, advice: "take 2 or more, such as 5".into() });
+            return Err(DataError::option("folds", problem, "take 2 or more, such as 5"));
         }
         let mut fold = vec![0; self.rows()];
         for (place, row) in spread(&vec![None; self.rows()], seed).into_iter().enumerate() {
@@ -122,11 +122,9 @@ impl<T> Rows<T> {
     pub fn select(&self, rows: impl IntoIterator<Item = usize>) -> Result<Self, DataError> {
         let mut wanted = vec![false; self.rows()];
         for row in rows {
-            *wanted.get_mut(row).ok_or_else(|| DataError::Option {
-                option: "select",
-                problem: format!("row {row} of {} rows", self.rows()),
-                advice: "rows are numbered from 0".into(),
-            })? = true;
+            let problem = || format!("row {row} of {} rows", self.rows());
+            let place = wanted.get_mut(row);
+            *place.ok_or_else(|| DataError::option("select", problem(), "rows are numbered from 0"))? = true;
         }
         Ok(self.picked(|row| wanted[row]))
     }
@@ -138,7 +136,7 @@ impl<T> Rows<T> {
             return Ok(keys);
         }
         let problem = format!("`{column}` is null or missing in each row");
-        Err(DataError::Option { option: "split", problem, advice: "`there_is` lists the columns".into() })
+        Err(DataError::option("split", problem, "`there_is` lists the columns"))
     }
 
     /// Takes a share of each run of equal keys: every so many of its rows, in an order that `seed` draws.
@@ -155,12 +153,9 @@ impl<T> Rows<T> {
         if rest.rows() > 0 && part.rows() > 0 {
             return Ok((rest, part));
         }
-        Err(DataError::Option {
-            option: "split",
-            problem: format!("a share of {share} parts {} rows into {} and {}", self.rows(), rest.rows(), part.rows()),
-            advice: "take a share between 0 and 1, such as 0.1; of a split by groups, there must be groups enough"
-                .into(),
-        })
+        let problem = format!("a share of {share} parts {} rows into {} and {}", self.rows(), rest.rows(), part.rows());
+        let advice = "take a share between 0 and 1, such as 0.1; of a split by groups, there must be groups enough";
+        Err(DataError::option("split", problem, advice))
     }
 
     /// The rows that are wanted, by their numbers here.
