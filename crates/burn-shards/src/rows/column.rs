@@ -92,8 +92,8 @@ impl<T> Rows<T> {
         let sizes: Vec<Option<u64>> = (0..self.rows()).map(|row| self.source.size(self.at(row), column)).collect();
         if sizes.iter().all(Option::is_none) {
             let problem = format!("no row has `{column}` in an index that tells its size");
-            let advice = "`there_is` lists what a tar has; of other formats read the values with `column`".into();
-            return Err(DataError::Option { option: "sizes", problem, advice });
+            let advice = "`there_is` lists what a tar has; of other formats read the values with `column`";
+            return Err(DataError::option("sizes", problem, advice));
         }
         let bytes = |size: Option<u64>| usize::try_from(size.unwrap_or_default()).unwrap_or(usize::MAX);
         Ok(sizes.into_iter().map(bytes).collect())
@@ -101,7 +101,7 @@ impl<T> Rows<T> {
 
     /// The same rows as another type, which has other columns. Nothing is fetched ahead for them.
     fn reread<U: DeserializeOwned>(&self, columns: Option<Arc<[Arc<str>]>>) -> Result<Rows<U>, DataError> {
-        let shape = Shape { columns, around: self.around.clone() };
+        let shape = Shape { columns, around: self.shape.around.clone() };
         let wanted = Rows::<U>::wanted(&shape)?;
         let names = names::<U>(&wanted, &shape);
         let source = self.source.select(&wanted, &names, &named::<U>(&wanted))?;

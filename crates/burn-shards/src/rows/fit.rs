@@ -5,7 +5,7 @@
 
 use super::{
     names::{self, Names},
-    rows::{Rows, within},
+    rows::Rows,
 };
 use crate::{
     cell::{Cell, Record},
@@ -71,7 +71,7 @@ impl<T: DeserializeOwned> Rows<T> {
 
     /// Tries the row type with a sample of each column.
     pub(crate) fn learn(&self, samples: &Record) -> Learnt {
-        within(self.around.as_ref(), || row::learn::<T>(samples, self.columns.as_deref()))
+        self.shape.within(|columns| row::learn::<T>(samples, columns))
     }
 
     /// As [`fit`](Self::fit), for formats without a schema: rows are tried. There is a warning of a name that the first
@@ -133,7 +133,7 @@ impl<T: DeserializeOwned> Rows<T> {
 
     /// Whether a row fits by its names and types. Its values may be bad.
     fn attempt(&self, record: Record) -> Result<(), RowError> {
-        match within(self.around.as_ref(), || row::row::<T>(record, self.columns.as_deref())) {
+        match self.shape.within(|columns| row::row::<T>(record, columns)) {
             Err(error) if error.fault != Fault::Value => Err(error),
             _ => Ok(()),
         }

@@ -70,9 +70,7 @@ pub struct Rows<T> {
     pub(crate) source: Arc<dyn Source>,
     /// The numbers of the rows of the source, in order, if these are some of them.
     pub(crate) picks: Option<Arc<[usize]>>,
-    /// The names of the values of a tuple.
-    pub(super) columns: Option<Arc<[Arc<str>]>>,
-    pub(super) around: Option<Around>,
+    pub(super) shape: Shape,
     /// Names that the files need not have.
     pub(super) optional: Arc<[Arc<str>]>,
     pub(crate) opened: Arc<Opened>,
@@ -103,8 +101,7 @@ impl<T> Clone for Rows<T> {
         Self {
             source: Arc::clone(&self.source),
             picks: self.picks.clone(),
-            columns: self.columns.clone(),
-            around: self.around.clone(),
+            shape: self.shape.clone(),
             optional: Arc::clone(&self.optional),
             opened: Arc::clone(&self.opened),
             make: Arc::clone(&self.make),
@@ -118,6 +115,7 @@ pub(super) type Around = Arc<dyn Fn(&mut dyn FnMut()) + Send + Sync>;
 /// What is known of a row type before files are opened.
 #[derive(Clone, derive_more::Debug)]
 pub(super) struct Shape {
+    /// The names of the values of a tuple.
     pub(super) columns: Option<Arc<[Arc<str>]>>,
     #[debug(skip)]
     pub(super) around: Option<Around>,
@@ -126,13 +124,12 @@ pub(super) struct Shape {
 impl<T: DeserializeOwned> Rows<T> {
     /// Returns what `T` wants, or what is wrong with the option `columns`.
     pub(super) fn wanted(shape: &Shape) -> Result<Wanted, DataError> {
-        let wrong =
-            |problem: String, advice: &str| DataError::Option { option: "columns", problem, advice: advice.into() };
+        let wrong = |problem: String, advice: &str| Err(DataError::option("columns", problem, advice));
         let names =
             |names: &[Arc<str>]| Wanted::Some(names.iter().map(|name| (Arc::clone(name), Wanted::All)).collect());
         let columns = shape.columns.as_deref().unwrap_or_default();
         if let Some((_, twice)) = columns.iter().enumerate().find(|(at, name)| columns[..*at].contains(name)) {
-            return Err(wrong(format!("it names `{twice}` twice"), "name each column once, and clone its value"));
+            return wrong(format!("it names `{twice}` twice"), "name each column once, and clone its value");
         }
         match (asked::<T>()?, &shape.columns) {
             (Asked::All, None) => Ok(Wanted::All),
@@ -140,41 +137,41 @@ impl<T: DeserializeOwned> Rows<T> {
             (Asked::Tuple(values), Some(columns)) if columns.len() == values => Ok(names(columns)),
             (Asked::Tuple(values), Some(columns)) => {
                 let problem = format!("it names {} columns for a tuple of {values} values", columns.len());
-                Err(wrong(problem, "name one column for each value"))
+                wrong(problem, "name one column for each value")
             }
             (Asked::Tuple(_), None) => {
-                Err(wrong("a tuple has no names".into(), "write e.g. `.columns([\"image\", \"label\"])`"))
+                wrong("a tuple has no names".into(), "write e.g. `.columns([\"image\", \"label\"])`")
             }
-            (_, Some(_)) => Err(wrong(
-                "the row type has names of its own".into(),
-                "leave it out, or use `#[serde(rename = \"..\")]`",
-            )),
+            (_, Some(_)) => {
+                wrong("the row type has names of its own".into(), "leave it out, or use `#[serde(rename = \"..\")]`")
+            }
         }
     }
 
     pub(super) fn new(source: Arc<dyn Source>, shape: Shape, optional: Arc<[Arc<str>]>, opened: Arc<Opened>) -> Self {
-        let Shape { columns, around } = shape;
-        let (names, run_around) = (columns.clone(), around.clone());
-        let make: Make<T> = Arc::new(move |record| {
-            within(run_around.as_ref(), || row::row(record, names.as_deref())).map_err(Unmade::Row)
-        });
-        Self { source, picks: None, columns, around, optional, opened, make }
+        let of = shape.clone();
+        let make: Make<T> = Arc::new(move |record| of.within(|columns| row::row(record, columns)).map_err(Unmade::Row));
+        Self { source, picks: None, shape, optional, opened, make }
     }
 }
 
-/// Makes a row with `make`, inside the function that was set to run around it.
-pub(super) fn within<O>(around: Option<&Around>, make: impl FnOnce() -> O) -> O {
-    let Some(around) = around else { return make() };
-    let (mut make, mut made) = (Some(make), None);
-    around(&mut || {
-        if let Some(make) = make.take() {
-            made = Some(make());
+impl Shape {
+    /// Makes a row with `make`, inside the function that was set to run around it.
+    pub(super) fn within<O>(&self, make: impl FnOnce(Option<&[Arc<str>]>) -> O) -> O {
+        let mut make = Some(|| make(self.columns.as_deref()));
+        let mut made = None;
+        if let Some(around) = &self.around {
+            around(&mut || {
+                if let Some(make) = make.take() {
+                    made = Some(make());
+                }
+            });
         }
-    });
-    match (made, make) {
-        (Some(made), _) => made,
-        (None, Some(make)) => make(), // the function around has not called it
-        (None, None) => unreachable!("it was taken, and then it was made or has panicked"),
+        match (made, make) {
+            (Some(made), _) => made,
+            (None, Some(make)) => make(), // no function is set, or it has not called it
+            (None, None) => unreachable!("it was taken, and then it was made or has panicked"),
+        }
     }
 }
 
@@ -328,9 +325,9 @@ impl<T> Rows<T> {
     where
         T: 'static,
     {
-        let Self { source, picks, columns, around, optional, opened, make } = self;
+        let Self { source, picks, shape, optional, opened, make } = self;
         let make: Make<O> = Arc::new(move |record| make(record).and_then(|row| with(row).map_err(Unmade::Map)));
-        Rows { source, picks, columns, around, optional, opened, make }
+        Rows { source, picks, shape, optional, opened, make }
     }
 }
 
