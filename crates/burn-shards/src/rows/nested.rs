@@ -7,7 +7,10 @@ use crate::{
 };
 use serde::{
     Deserializer,
-    de::{DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, Visitor, value::SeqDeserializer},
+    de::{
+        DeserializeOwned, IntoDeserializer, Visitor,
+        value::{MapDeserializer, SeqDeserializer},
+    },
     forward_to_deserialize_any,
 };
 use std::{cell::Cell, iter, sync::Arc};
@@ -64,11 +67,11 @@ impl<'de> Deserializer<'de> for Way<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, RowError> {
-        if self.path.is_empty() {
+        let Some((name, path)) = self.path.split_first() else {
             self.asked.set(Some(fields));
             return no_data();
-        }
-        visitor.visit_map(Step { way: self, done: false })
+        };
+        visitor.visit_map(MapDeserializer::new(iter::once((&**name, Way { path, ..self }))))
     }
 
     /// A list has the way of its elements.
@@ -93,28 +96,6 @@ impl IntoDeserializer<'_, RowError> for Way<'_> {
 
     fn into_deserializer(self) -> Self {
         self
-    }
-}
-
-/// A map of the one field that the way leads through.
-struct Step<'a> {
-    way: Way<'a>,
-    done: bool,
-}
-
-impl<'de> MapAccess<'de> for Step<'_> {
-    type Error = RowError;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, RowError> {
-        match self.way.path.first().filter(|_| !self.done) {
-            Some(name) => seed.deserialize((**name).into_deserializer()).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, RowError> {
-        self.done = true;
-        seed.deserialize(Way { path: self.way.path.get(1..).unwrap_or_default(), ..self.way })
     }
 }
 
