@@ -3,7 +3,7 @@
 use super::{
     cells::{list, value},
     piece::Piece,
-    schema::{Leaf, Repeated, Shape, Struct},
+    schema::{Column, Leaf, Repeated, Shape, Struct},
     wrong::Wrong,
 };
 use crate::cell::Cell;
@@ -36,8 +36,8 @@ impl<'a> Entries<'a> {
 
 /// Makes the value of a row, and tells its definition level. `entries` are those of the leaves of `of`.
 pub(super) fn assemble(of: &Repeated, entries: Vec<Entries<'_>>) -> Result<(u8, Cell), Wrong> {
+    let def = entries.first().ok_or_else(differ)?.def()?;
     let mut row = RowEntries { first: of.leaves.start, entries };
-    let def = row.def(&of.element.shape)?;
     let cell = row.repeated(of)?;
     if row.entries.iter().any(|entries| entries.next < entries.end) {
         return Err(differ());
@@ -52,28 +52,39 @@ struct RowEntries<'a> {
 }
 
 impl<'a> RowEntries<'a> {
-    fn leaf(&mut self, leaf: usize) -> Result<&mut Entries<'a>, Wrong> {
-        leaf.checked_sub(self.first).and_then(|at| self.entries.get_mut(at)).ok_or_else(differ)
+    fn leaf(&mut self, leaf: usize) -> &mut Entries<'a> {
+        &mut self.entries[leaf - self.first]
     }
 
-    fn leaves(&mut self, leaves: &Range<usize>) -> Result<&mut [Entries<'a>], Wrong> {
-        let range = leaves.start.saturating_sub(self.first)..leaves.end.saturating_sub(self.first);
-        self.entries.get_mut(range).ok_or_else(differ)
+    fn leaves(&mut self, leaves: &Range<usize>) -> &mut [Entries<'a>] {
+        &mut self.entries[leaves.start - self.first..leaves.end - self.first]
     }
 
-    /// The definition level of what comes next: that of its first leaf.
-    fn def(&mut self, shape: &Shape) -> Result<u8, Wrong> {
-        match shape {
-            Shape::Value(leaf) | Shape::List(leaf) => self.leaf(*leaf)?.def(),
-            Shape::Repeated(inner) => self.leaf(inner.leaves.start)?.def(),
-            Shape::Struct(inner) => self.def(parts(inner).next().ok_or_else(differ)?),
+    /// Whether the next entries are so: those of all leaves, or none.
+    fn all(
+        &mut self,
+        leaves: &Range<usize>,
+        is_so: impl Fn(&Entries<'a>) -> Result<bool, Wrong>,
+    ) -> Result<bool, Wrong> {
+        let mut entries = self.leaves(leaves).iter();
+        let first = entries.next().map_or(Ok(false), &is_so)?;
+        for other in entries {
+            if is_so(other)? != first {
+                return Err(differ());
+            }
         }
+        Ok(first)
+    }
+
+    /// Passes over what stands for a null or for an empty list: one entry of each leaf.
+    fn skip(&mut self, leaves: &Range<usize>) {
+        self.leaves(leaves).iter_mut().for_each(|entries| entries.next += 1);
     }
 
     fn value(&mut self, shape: &Shape) -> Result<Cell, Wrong> {
         match shape {
             Shape::Value(leaf) | Shape::List(leaf) => {
-                let entries = self.leaf(*leaf)?;
+                let entries = self.leaf(*leaf);
                 let (def, at) = (entries.def()?, entries.next);
                 entries.next += 1;
                 let is_there = def == entries.leaf.full;
@@ -84,41 +95,30 @@ impl<'a> RowEntries<'a> {
         }
     }
 
-    /// Of a null struct, each leaf has one entry.
-    fn fields(&mut self, of: &Struct) -> Result<Cell, Wrong> {
-        let mut is_null = None;
-        for part in parts(of) {
-            let null = self.def(part)? < of.there;
-            if *is_null.get_or_insert(null) != null {
-                return Err(differ());
-            }
+    fn fields(&mut self, Struct { fields, there, level, leaves }: &Struct) -> Result<Cell, Wrong> {
+        if self.all(leaves, |entries| Ok(entries.def()? < *there))? {
+            self.skip(leaves);
+            return Ok(Cell::Null);
         }
-        if let Some(level) = &of.level {
+        if let Some(level) = level {
             self.value(level)?;
         }
-        let field = |field: &super::schema::Column| Ok((Arc::clone(&field.name), self.value(&field.shape)?));
-        let cells = of.fields.iter().map(field).collect::<Result<_, Wrong>>()?;
-        Ok(if is_null == Some(true) { Cell::Null } else { Cell::Struct(cells) })
+        let field = |field: &Column| Ok((Arc::clone(&field.name), self.value(&field.shape)?));
+        fields.iter().map(field).collect::<Result<_, _>>().map(Cell::Struct)
     }
 
-    fn repeated(&mut self, of: &Repeated) -> Result<Cell, Wrong> {
-        let Repeated { levels, rep, element, leaves, is_map } = of;
-        let def = self.def(&element.shape)?;
-        if def < levels.element {
-            for entries in self.leaves(leaves)? {
-                if entries.def()? != def {
-                    return Err(differ());
-                }
-                entries.next += 1;
-            }
-            return Ok(match (def < levels.there, is_map) {
+    fn repeated(&mut self, Repeated { levels, rep, element, leaves, is_map }: &Repeated) -> Result<Cell, Wrong> {
+        if self.all(leaves, |entries| Ok(entries.def()? < levels.element))? {
+            let is_null = self.all(leaves, |entries| Ok(entries.def()? < levels.there))?;
+            self.skip(leaves);
+            return Ok(match (is_null, is_map) {
                 (true, _) => Cell::Null,
                 (false, true) => Cell::Map(Vec::new()),
                 (false, false) => Cell::List(Vec::new()),
             });
         }
         if let Shape::Value(leaf) = element.shape {
-            let entries = self.leaf(leaf)?;
+            let entries = self.leaf(leaf);
             let start = entries.next;
             entries.next += 1;
             while entries.has_more(*rep) {
@@ -127,27 +127,15 @@ impl<'a> RowEntries<'a> {
             let (piece, full) = (&entries.piece, entries.leaf.full);
             return list(piece, entries.leaf.kind, start..entries.next, |entry| piece.def(entry, full) < full);
         }
-        let mut cells = Vec::new();
-        loop {
+        let mut cells = vec![self.value(&element.shape)?];
+        while self.all(leaves, |entries| Ok(entries.has_more(*rep)))? {
             cells.push(self.value(&element.shape)?);
-            let entries = self.leaves(leaves)?;
-            let more = entries.iter().filter(|entries| entries.has_more(*rep)).count();
-            match more {
-                0 => break,
-                all if all == entries.len() => {}
-                _ => return Err(differ()),
-            }
         }
         if !is_map {
             return Ok(Cell::List(cells));
         }
         cells.into_iter().map(pair).collect::<Result<_, _>>().map(Cell::Map)
     }
-}
-
-/// What a struct is read of: its fields, or a field that tells its level.
-fn parts(of: &Struct) -> impl Iterator<Item = &Shape> {
-    of.level.as_deref().into_iter().chain(of.fields.iter().map(|field| &field.shape))
 }
 
 /// The key and the value of a pair of a map.

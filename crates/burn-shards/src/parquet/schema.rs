@@ -57,6 +57,8 @@ pub(super) struct Struct {
     pub(super) there: u8,
     /// A field that tells the definition level, if none of the fields is wanted.
     pub(super) level: Option<Box<Shape>>,
+    /// The leaves of the fields, and of `level`.
+    pub(super) leaves: Range<usize>,
 }
 
 /// A column of values, as Parquet stores them.
@@ -156,12 +158,12 @@ impl SchemaWalk<'_> {
         if is_list(node) {
             return self.list(node, wanted, level, rep);
         }
-        self.fields(node.get_fields(), node, wanted, level, rep)
+        self.fields(node, wanted, level, rep)
     }
 
-    fn fields(&mut self, of: &[Arc<Type>], node: &Type, wanted: &Wanted, level: u8, rep: u8) -> Result<Shape, Wrong> {
-        let (mut fields, start) = (Vec::new(), self.next);
-        for field in of {
+    fn fields(&mut self, node: &Type, wanted: &Wanted, level: u8, rep: u8) -> Result<Shape, Wrong> {
+        let (mut fields, start, first_leaf) = (Vec::new(), self.next, self.leaves.len());
+        for field in node.get_fields() {
             let (first, before) = (self.next, self.leaves.len());
             if let Some(wanted) = wanted.of(field.name()) {
                 match self.shape(field, wanted, level, rep) {
@@ -180,10 +182,11 @@ impl SchemaWalk<'_> {
             self.next = start;
             told = self.any(node, level, rep);
             if told.is_none() && (!self.first_look || rep > 0) {
-                return Err(Wrong::Unsupported(format!("the type {}", word(node))));
+                return Err(refused(node));
             }
         }
-        Ok(Shape::Struct(Struct { fields, there: level, level: told.map(Box::new) }))
+        let leaves = first_leaf..self.leaves.len();
+        Ok(Shape::Struct(Struct { fields, there: level, level: told.map(Box::new), leaves }))
     }
 
     /// The first field that is supported.
@@ -202,8 +205,7 @@ impl SchemaWalk<'_> {
 
     /// `there` is the definition level of the list. What is wanted of a list is wanted of each element.
     fn list(&mut self, node: &Type, wanted: &Wanted, there: u8, rep: u8) -> Result<Shape, Wrong> {
-        let refused = || Wrong::Unsupported(format!("the type {}", word(node)));
-        let element = element(node).ok_or_else(refused)?;
+        let element = element(node).ok_or_else(|| refused(node))?;
         let levels = Levels { there, element: there + 1 };
         self.repeated(levels, rep, false, |walk| match is_old_list(node) {
             true => walk.once(element, wanted, there + 1, rep + 1),
@@ -214,12 +216,10 @@ impl SchemaWalk<'_> {
     fn map(&mut self, node: &Type, there: u8, rep: u8) -> Result<Shape, Wrong> {
         let pairs = match node.get_fields() {
             [pairs] if is(pairs, Repetition::REPEATED) && pairs.is_group() && pairs.get_fields().len() == 2 => pairs,
-            _ => return Err(Wrong::Unsupported(format!("the type {}", word(node)))),
+            _ => return Err(refused(node)),
         };
         let levels = Levels { there, element: there + 1 };
-        self.repeated(levels, rep, true, |walk| {
-            walk.fields(pairs.get_fields(), pairs, &Wanted::All, there + 1, rep + 1)
-        })
+        self.repeated(levels, rep, true, |walk| walk.fields(pairs, &Wanted::All, there + 1, rep + 1))
     }
 
     /// `rep` is the repetition level of the list, and `element` finds the shape of its elements.
@@ -253,8 +253,7 @@ impl SchemaWalk<'_> {
             return Err(Wrong::damaged("the schema lacks a column"));
         }
         let is = self.schema.column(place);
-        let refused = || Wrong::Unsupported(format!("the type {}", word(is.self_type())));
-        let kind = Kind::of(is.self_type())?.ok_or_else(refused)?;
+        let kind = Kind::of(is.self_type())?.ok_or_else(|| refused(is.self_type()))?;
         let full = u8::try_from(is.max_def_level()).map_err(|_| Wrong::damaged("the schema is nested too deep"))?;
         if is.max_rep_level() != i16::from(rep) {
             return Err(Wrong::damaged("the schema has other levels than its columns"));
@@ -264,4 +263,8 @@ impl SchemaWalk<'_> {
         self.leaves.push(Leaf { place, path, is, kind, full, reps: rep, list: None });
         Ok(Shape::Value(at))
     }
+}
+
+fn refused(node: &Type) -> Wrong {
+    Wrong::Unsupported(format!("the type {}", word(node)))
 }

@@ -38,7 +38,7 @@ impl ParquetSource {
                 });
                 assemble(repeated, entries.collect::<Result<_, Wrong>>()?)
             }
-            Shape::Struct(Struct { fields, there, level }) => {
+            Shape::Struct(Struct { fields, there, level, .. }) => {
                 if let Some(level) = level {
                     let (def, _) = self.column(number, row, level)?;
                     if def < *there {
