@@ -94,24 +94,15 @@ fn unclear(header: &str) -> String {
 
 /// Numbers of which the first dimension changes first, in C order: the last one does.
 fn in_c_order(data: &[u8], size: usize, shape: &[usize]) -> Vec<u8> {
-    let mut steps = Vec::with_capacity(shape.len());
-    let mut step = size;
-    for side in shape {
-        steps.push(step);
-        step *= side;
-    }
-    let (mut moved, mut place, mut at) = (Vec::with_capacity(data.len()), vec![0; shape.len()], 0);
-    while moved.len() < data.len() {
-        moved.extend_from_slice(&data[at..at + size]);
-        for dimension in (0..shape.len()).rev() {
-            place[dimension] += 1;
-            at += steps[dimension];
-            if place[dimension] < shape[dimension] {
-                break;
-            }
-            at -= steps[dimension] * shape[dimension];
-            place[dimension] = 0;
+    let (count, mut moved) = (data.len() / size, Vec::with_capacity(data.len()));
+    for number in 0..count {
+        let (mut left, mut step, mut place) = (number, count, 0);
+        for side in shape.iter().rev() {
+            step /= side;
+            place += left % side * step;
+            left /= side;
         }
+        moved.extend_from_slice(&data[place * size..][..size]);
     }
     moved
 }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::cell::{Cell, Numbers, Raw};
 use serde::{
-    Deserializer,
+    Deserialize, Deserializer,
     de::{
         Error as _, IntoDeserializer, MapAccess, Unexpected, Visitor,
         value::{MapAccessDeserializer, MapDeserializer},
@@ -222,14 +222,8 @@ impl<'de> Deserializer<'de> for Value<'_> {
     ) -> Result<V::Value, RowError> {
         match self.cell {
             Cell::Text(text) => visitor.visit_enum(text.into_deserializer()),
-            Cell::Int(number) => match u32::try_from(number) {
-                Ok(number) => visitor.visit_enum(number.into_deserializer()),
-                Err(_) => Err(RowError::invalid_value(Unexpected::Signed(number), &"the number of a variant")),
-            },
-            Cell::Unsigned(number) => match u32::try_from(number) {
-                Ok(number) => visitor.visit_enum(number.into_deserializer()),
-                Err(_) => Err(RowError::invalid_value(Unexpected::Unsigned(number), &"the number of a variant")),
-            },
+            // The number of a variant.
+            Cell::Int(_) | Cell::Unsigned(_) => visitor.visit_enum(u32::deserialize(self)?.into_deserializer()),
             Cell::Raw(bytes, Raw::Json) => Value::from(json(&bytes)?).deserialize_enum(name, variants, visitor),
             Cell::Struct(fields) if fields.len() == 1 => {
                 visitor.visit_enum(MapAccessDeserializer::new(named(fields, None, self.seen)?))
