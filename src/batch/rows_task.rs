@@ -108,7 +108,7 @@ impl<I: Send + 'static, O: Send + 'static> Task<O> for RowsTask<I, O> {
             let mut slot = slot.ok_or(Error::Ended)?; // the slot is there, unless a chunk was dropped
             remove_rows(&source.layout, &mut slot, &mut sizes, plan.indices.len(), &skips.skipped);
             // Values of skipped rows are dropped here, which is user code.
-            let columns = if columns.is_empty() { Vec::new() } else { join_columns(columns, &skips.skipped) };
+            let columns = join_columns(columns, &skips.skipped);
             let (source, plan) = (Arc::clone(source), plan.without(skips));
             let pads = source.layout.has_padded();
             let rows = Box::new(FilledRows {

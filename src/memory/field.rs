@@ -250,22 +250,15 @@ impl Field {
     /// Returns the shape of a batch of `rows` rows. The rows of a padded field have this size; the rows of a jagged field
     /// have it together.
     pub(crate) fn batch_shape(&self, rows: usize, size: RowSize) -> Shape {
-        match self.role {
-            Role::Jagged => {
-                let mut shape = self.shape.clone();
-                shape[0] = size.steps();
-                return Shape::from(shape);
-            }
-            Role::Offsets => return Shape::from(vec![rows + 1]),
-            Role::Plain | Role::Masked | Role::Mask => {}
+        let mut shape = [&[rows], &self.shape[..]].concat();
+        match &mut shape[..] {
+            [rows] if self.role == Role::Offsets => *rows += 1,
+            [.., lines, steps] if self.pad.is_some() && self.is_flat => (*lines, *steps) = (size.lines(), size.steps()),
+            [_, steps, ..] if self.pad.is_some() => *steps = size.steps(),
+            _ => {}
         }
-        let mut shape = vec![rows];
-        shape.extend(&self.shape);
-        if self.pad.is_some() {
-            match &mut shape[..] {
-                [.., lines, steps] if self.is_flat => (*lines, *steps) = (size.lines(), size.steps()),
-                shape => shape[1] = size.steps(),
-            }
+        if self.role == Role::Jagged {
+            shape.remove(0);
         }
         Shape::from(shape)
     }
