@@ -44,7 +44,9 @@ fn parse(file: &[u8]) -> Result<Cell, String> {
     }
     let mut data = Cow::Borrowed(data);
     if fortran_order && shape.len() > 1 && !data.is_empty() {
-        data = in_c_order(&data, size, &shape).into();
+        let mut moved = Vec::with_capacity(data.len());
+        add_in_c_order(&mut moved, &data, size, size, &shape);
+        data = moved.into();
     }
     if is_big && size > 1 {
         data.to_mut().chunks_exact_mut(size).for_each(<[u8]>::reverse);
@@ -92,17 +94,10 @@ fn unclear(header: &str) -> String {
     format!("its header is not clear: {start}")
 }
 
-/// Numbers of which the first dimension changes first, in C order: the last one does.
-fn in_c_order(data: &[u8], size: usize, shape: &[usize]) -> Vec<u8> {
-    let (count, mut moved) = (data.len() / size, Vec::with_capacity(data.len()));
-    for number in 0..count {
-        let (mut left, mut step, mut place) = (number, count, 0);
-        for side in shape.iter().rev() {
-            step /= side;
-            place += left % side * step;
-            left /= side;
-        }
-        moved.extend_from_slice(&data[place * size..][..size]);
+/// Adds numbers in C order: the last dimension changes first. In `data` the first one does, after each `step` bytes.
+fn add_in_c_order(moved: &mut Vec<u8>, data: &[u8], size: usize, step: usize, shape: &[usize]) {
+    let [side, inner @ ..] = shape else { return moved.extend_from_slice(&data[..size]) };
+    for place in 0..*side {
+        add_in_c_order(moved, &data[place * step..], size, step * side, inner);
     }
-    moved
 }
