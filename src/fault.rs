@@ -13,7 +13,7 @@ mod watch;
 
 pub use error::{BoxError, Error, HungCall};
 pub use field::FieldError;
-pub(crate) use guard::{discard, guard, guard_at};
+pub(crate) use guard::{discard, discard_each, guard, guard_at};
 pub(crate) use panics::{Caught, catch, keep_backtraces};
 pub use policy::{BadSamples, Quota};
 pub(crate) use policy::{Faults, OnFault, READ_AS_ONE, Skips, Tally};

@@ -20,7 +20,7 @@ struct Numbers(usize);
 
 impl Dataset<f32> for Numbers {
     fn get(&self, index: usize) -> Result<f32, DatasetError> {
-        sleep(Duration::from_micros(300));
+        sleep(Duration::from_millis(2)); // much longer than a step, on a busy machine too
         Ok(index as f32 / 64.0)
     }
 
@@ -69,9 +69,9 @@ fn supervised_training_logs_them() {
             assert!((batches / 2..=batches).contains(&waits.len()), "{waits:?}");
             assert!(waits.iter().all(|wait| *wait > 0.0 && *wait <= 100.0), "{waits:?}");
             assert!(wait > 30.0 && wait <= 100.0, "reading is slow, yet the step waited {wait} %");
-            // Two workers read 8 samples in 1.2 ms at best.
+            // Two workers read 8 samples in 8 ms at best.
             let (rates, rate) = of("Sample_Rate");
-            assert!(rate > 100.0 && rate < 8000.0, "{rate}");
+            assert!(rate > 15.0 && rate < 1200.0, "{rate}");
             assert!(rates.iter().all(|rate| *rate > 0.0), "{rates:?}");
             assert_eq!(of("Transfer_Rate").1, 0.0);
             assert!(of("Slot_Memory").1 > 0.0);

@@ -20,6 +20,11 @@ pub(crate) fn discard<T>(place: Place, value: T) {
     }
 }
 
+/// The same for several values, each by itself: a second panic in one `drop` would end the process.
+pub(crate) fn discard_each<T>(place: Place, values: impl IntoIterator<Item = T>) {
+    values.into_iter().for_each(|value| discard(place, value));
+}
+
 /// Runs user code for samples, whose place is known only when something has gone wrong.
 pub(crate) fn guard_at<T>(
     place: impl FnOnce() -> Place,

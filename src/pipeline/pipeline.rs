@@ -7,7 +7,7 @@ use super::state::{BatchId, Depth, State};
 use crate::{
     batch::{Filled, Next, Queue, Ready, Source},
     device::{Common, DeviceWindow, Uploader},
-    fault::{Caught, Error, Skips, Watch, discard, during},
+    fault::{Caught, Error, Skips, Watch, discard, discard_each, during},
     memory::{AwaitsPermits, Pool, Wait},
     observe::{Counters, Entered, OnDevice},
     sync::{Condvar, Mutex, MutexGuard},
@@ -205,7 +205,7 @@ impl<O> Pipeline<O> {
     /// Notes that a panic ended a worker's task.
     pub(super) fn broke(&self, batch: BatchId, worker: usize, Caught { message, trace }: Caught) {
         let rest = self.lock().drop_tasks(batch);
-        discard(batch.place(Stage::Finish), rest);
+        discard_each(batch.place(Stage::Finish), rest);
         let place = Place { worker: Some(worker), ..batch.place(Stage::Collate) };
         self.ready(batch, Err(Error::Panicked { place, message, trace }));
     }
@@ -316,14 +316,16 @@ impl<O> Pipeline<O> {
 
     /// Ends every wait of the threads and consumers, and frees what memory is free.
     pub(crate) fn close(&self) {
-        let left_over = self.lock().close();
+        let (tasks, filled) = self.lock().close();
         self.for_workers.notify_all();
         self.for_consumers.notify_all();
         for queue in &self.for_queues {
             queue.notify_all();
         }
         self.pool.close();
-        discard(Place::batch(Stage::Finish, BatchKey::NONE), left_over);
+        let place = Place::batch(Stage::Finish, BatchKey::NONE);
+        discard_each(place, tasks);
+        discard_each(place, filled);
     }
 }
 

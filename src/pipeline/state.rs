@@ -10,8 +10,8 @@ mod tests;
 pub(super) mod workers;
 
 use crate::{
-    batch::{Queues, Ready, Task},
-    fault::{Error, Skips},
+    batch::{Filled, Queues, Ready, Task},
+    fault::{Error, Skips, discard_each},
     order::Feed,
     vocabulary::{BatchKey, Place, Stage},
 };
@@ -115,6 +115,21 @@ impl<O> Epoch<O> {
     fn batch(&self, number: usize) -> BatchId {
         BatchId { epoch: self.id, key: BatchKey { number, ..self.key } }
     }
+
+    /// Takes what no consumer can have any more if the threads end.
+    fn on_the_way(&mut self) -> (VecDeque<Box<dyn Task<O>>>, Vec<Box<dyn Filled<O>>>) {
+        (mem::take(&mut self.tasks), mem::take(&mut self.queues).into_iter().flat_map(BTreeMap::into_values).collect())
+    }
+}
+
+impl<O> Drop for Epoch<O> {
+    fn drop(&mut self) {
+        let place = self.batch(self.delivered).place(Stage::Finish);
+        discard_each(place, mem::take(&mut self.ready).into_values());
+        let (tasks, filled) = self.on_the_way();
+        discard_each(place, tasks);
+        discard_each(place, filled);
+    }
 }
 
 /// The epochs in progress of one copy of a loader.
@@ -177,13 +192,16 @@ impl<O> State<O> {
     }
 
     /// Ends the work on all epochs. Their consumers still find the batches that are ready.
-    pub(crate) fn close(&mut self) -> impl Sized + use<O> {
+    pub(crate) fn close(&mut self) -> (Vec<Box<dyn Task<O>>>, Vec<Box<dyn Filled<O>>>) {
         self.closed = true;
-        let on_the_way = |epoch: &mut Epoch<O>| {
+        let (mut tasks, mut filled) = (Vec::new(), Vec::new());
+        for epoch in &mut self.epochs {
             epoch.abandoned.store(true, Relaxed);
-            (mem::take(&mut epoch.tasks), mem::take(&mut epoch.queues))
-        };
-        self.epochs.iter_mut().map(on_the_way).collect::<Vec<_>>()
+            let on_the_way = epoch.on_the_way();
+            tasks.extend(on_the_way.0);
+            filled.extend(on_the_way.1);
+        }
+        (tasks, filled)
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -147,10 +147,11 @@ fn a_drop_that_panics_ends_no_other_epoch() {
             });
             batches.count()
         });
-        for _ in 0..10 {
+        for late in (0..40).step_by(4) {
             let mut early = loader.iter();
             std::mem::forget(early.next().unwrap().unwrap());
             bomb.store(true, Relaxed);
+            std::thread::sleep(Duration::from_millis(late)); // at last several batches are ready
             drop(early); // with batches that are ready, and some that are being finished
             std::thread::sleep(Duration::from_millis(8));
             bomb.store(false, Relaxed);

@@ -3,6 +3,7 @@
 use super::{BatchId, Depth, Epoch, State};
 use crate::{batch::Task, fault::Error, memory::Permit, order::Feed};
 use std::{
+    collections::VecDeque,
     mem,
     sync::{Arc, atomic::AtomicBool},
     time::Instant,
@@ -132,8 +133,8 @@ impl<O> State<O> {
     }
 
     /// Takes out the tasks of a batch that nobody has begun.
-    pub(crate) fn drop_tasks(&mut self, batch: BatchId) -> impl Sized + use<O> {
+    pub(crate) fn drop_tasks(&mut self, batch: BatchId) -> VecDeque<Box<dyn Task<O>>> {
         let epoch = self.epoch(batch.epoch).filter(|epoch| epoch.opened == batch.key.number + 1);
-        epoch.map(|epoch| mem::take(&mut epoch.tasks))
+        epoch.map_or_else(VecDeque::new, |epoch| mem::take(&mut epoch.tasks))
     }
 }
