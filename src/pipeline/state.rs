@@ -69,6 +69,9 @@ impl Depth {
     }
 }
 
+/// Work that no worker has taken, and batches on their way from the workers to the consumer.
+pub(crate) type OnTheWay<O> = (Vec<Box<dyn Task<O>>>, Vec<Box<dyn Filled<O>>>);
+
 /// The rest of an epoch that has ended. Its drop is user code, so it must not run under a lock.
 pub(crate) struct Rest<O> {
     pub(crate) next: BatchId,
@@ -117,8 +120,9 @@ impl<O> Epoch<O> {
     }
 
     /// Takes what no consumer can have any more if the threads end.
-    fn on_the_way(&mut self) -> (VecDeque<Box<dyn Task<O>>>, Vec<Box<dyn Filled<O>>>) {
-        (mem::take(&mut self.tasks), mem::take(&mut self.queues).into_iter().flat_map(BTreeMap::into_values).collect())
+    fn on_the_way(&mut self) -> OnTheWay<O> {
+        let filled = mem::take(&mut self.queues).into_iter().flat_map(BTreeMap::into_values).collect();
+        (mem::take(&mut self.tasks).into(), filled)
     }
 }
 
@@ -192,7 +196,7 @@ impl<O> State<O> {
     }
 
     /// Ends the work on all epochs. Their consumers still find the batches that are ready.
-    pub(crate) fn close(&mut self) -> (Vec<Box<dyn Task<O>>>, Vec<Box<dyn Filled<O>>>) {
+    pub(crate) fn close(&mut self) -> OnTheWay<O> {
         self.closed = true;
         let (mut tasks, mut filled) = (Vec::new(), Vec::new());
         for epoch in &mut self.epochs {
