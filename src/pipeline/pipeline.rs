@@ -316,7 +316,7 @@ impl<O> Pipeline<O> {
 
     /// Ends every wait of the threads and consumers, and frees what memory is free.
     pub(crate) fn close(&self) {
-        let (tasks, filled) = self.lock().close();
+        let left_over = self.lock().close();
         self.for_workers.notify_all();
         self.for_consumers.notify_all();
         for queue in &self.for_queues {
@@ -324,8 +324,10 @@ impl<O> Pipeline<O> {
         }
         self.pool.close();
         let place = Place::batch(Stage::Finish, BatchKey::NONE);
-        discard_each(place, tasks);
-        discard_each(place, filled);
+        for (tasks, filled) in left_over {
+            discard_each(place, tasks);
+            discard_each(place, filled);
+        }
     }
 }
 

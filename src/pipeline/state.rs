@@ -196,16 +196,13 @@ impl<O> State<O> {
     }
 
     /// Ends the work on all epochs. Their consumers still find the batches that are ready.
-    pub(crate) fn close(&mut self) -> OnTheWay<O> {
+    pub(crate) fn close(&mut self) -> Vec<OnTheWay<O>> {
         self.closed = true;
-        let (mut tasks, mut filled) = (Vec::new(), Vec::new());
-        for epoch in &mut self.epochs {
+        let on_the_way = |epoch: &mut Epoch<O>| {
             epoch.abandoned.store(true, Relaxed);
-            let on_the_way = epoch.on_the_way();
-            tasks.extend(on_the_way.0);
-            filled.extend(on_the_way.1);
-        }
-        (tasks, filled)
+            epoch.on_the_way()
+        };
+        self.epochs.iter_mut().map(on_the_way).collect()
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -262,7 +262,7 @@ impl Stats {
         }
         let slots = share(self.stages.slot_wait.busy, self.copies_had).min(1.0);
         if slots >= SLOT_WAITS {
-            // Who waits for a slot while a batch lies ready is ahead of the step.
+            // A worker that waits for a slot while a batch lies ready is ahead of the step.
             let is_ahead = share(self.stages.ready.busy, self.copies_had) >= MOST_SHARE;
             return match is_ahead {
                 true => Verdict::Compute { waits, idle: 1.0 - busiest },
