@@ -49,11 +49,9 @@ const SHARDS: Rules = Rules {
         &["index", "location", "magic", "source", "mapped"],
         &["store"],
         &["options", "parallel", "pieces", "replace", "sample", "spelling", "traffic"],
-        &["busy"],
-        &[
-            "blocks", "caught", "cell", "decode", "ends", "error", "fetching", "files", "progress", "starts", "sync",
-            "url",
-        ],
+        &["busy", "turn"],
+        &["blocks", "caught", "cell", "decode", "ends", "error", "fetching", "files", "progress", "starts", "url"],
+        &["sync"],
     ],
     less: &[],
     arrows: 200,
@@ -316,6 +314,14 @@ fn the_readme_shows_the_rule() {
 }
 
 /// The check finds what it is for.
+/// Neither crate needs the other for them.
+#[test]
+fn both_crates_have_the_same_locks() {
+    let [one, two] = ["src", "crates/burn-shards/src"].map(|src| Path::new(src).join("sync/locks.rs"));
+    let read = |path: &Path| fs::read_to_string(path).unwrap();
+    assert_eq!(read(&one), read(&two), "{} and {}", one.display(), two.display());
+}
+
 #[test]
 fn wrong_imports_are_found() {
     let module: Vec<String> = ["memory", "pool"].map(String::from).to_vec();

@@ -1,6 +1,11 @@
 //! A barrier that can be broken. Who fails wakes the others, so nobody waits for somebody who will not come.
 
-use parking_lot::{Condvar, Mutex};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Locks, though a thread may have panicked with the lock: the others end as well.
+pub(crate) fn locked<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Another device has ended the training.
 #[derive(Debug, thiserror::Error)]
@@ -35,20 +40,21 @@ impl Barrier {
     /// # Errors
     /// [`Broken`], at once, if one has called [`break_up`](Self::break_up).
     pub(crate) fn wait(&self) -> Result<(), Broken> {
-        let mut state = self.state.lock();
+        let mut state = locked(&self.state);
         let met = state.met;
         state.waiting += 1;
         if state.waiting == self.ranks && !state.broken {
             (state.waiting, state.met) = (0, met + 1);
             self.changed.notify_all();
         }
-        self.changed.wait_while(&mut state, |state| state.met == met && !state.broken);
+        let waited = self.changed.wait_while(state, |state| state.met == met && !state.broken);
+        let state = waited.unwrap_or_else(PoisonError::into_inner);
         if state.met == met { Err(Broken) } else { Ok(()) }
     }
 
     /// Ends every wait, of now and of later.
     pub(crate) fn break_up(&self) {
-        self.state.lock().broken = true;
+        locked(&self.state).broken = true;
         self.changed.notify_all();
     }
 }

@@ -4,10 +4,10 @@
 //! Nothing here is about page-locked memory, since CubeCL sees to it: what a transaction reads lies in page-locked memory of
 //! its pool. The mean is written to the same memory, and goes to the device from there.
 
-use super::barrier::Barrier;
+use super::barrier::{Barrier, locked};
 use burn::tensor::{DataError, Tensor, TensorData, Transaction};
 use burn_pinned::BoxError;
-use parking_lot::Mutex;
+use std::sync::Mutex;
 
 /// The elements of a piece. Two of them fit in the cache of a core, and the copy of one takes longer than to ask for it.
 const PIECE: usize = 1 << 18;
@@ -56,13 +56,13 @@ impl HostMean {
         let (mut pieces, mut means) = (pieces.into_iter(), Vec::new());
         for round in 0..rounds + 2 {
             let at = |back: usize| &self.rounds[(round + 3 - back) % 3];
-            let done = at(2).iter().filter_map(|parts| parts.lock()[rank].take());
+            let done = at(2).iter().filter_map(|parts| locked(parts)[rank].take());
             means.extend(done.map(|data| Tensor::from_data(data, &device)));
-            average(&mut at(1)[rank].lock(), scale)?;
+            average(&mut locked(&at(1)[rank]), scale)?;
             let next: Vec<_> = pieces.by_ref().take(ranks).collect();
             if !next.is_empty() {
                 let read = next.into_iter().fold(Transaction::default(), Transaction::register).try_execute()?;
-                at(0).iter().zip(read).for_each(|(parts, data)| parts.lock()[rank] = Some(data));
+                at(0).iter().zip(read).for_each(|(parts, data)| locked(parts)[rank] = Some(data));
             }
             self.barrier.wait()?;
         }

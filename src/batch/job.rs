@@ -5,7 +5,7 @@ use super::{
     samples::BatchPlan,
 };
 use crate::fault::{Error, Skips};
-use parking_lot::Mutex;
+use crate::sync::locks::Mutex;
 use std::{
     mem,
     sync::{Arc, atomic::Ordering::Relaxed},

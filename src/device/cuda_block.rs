@@ -8,6 +8,7 @@ use super::{
     window::InUse,
 };
 use crate::fault::BoxError;
+use crate::sync::locks::Mutex;
 use burn::{cubecl::device_handle::DeviceHandle, tensor::StreamId};
 use cubecl_runtime::{
     server::{Handle, ServerStorage},
@@ -15,7 +16,6 @@ use cubecl_runtime::{
 };
 use cubecl_server::stream::WriteScoped;
 use cudarc::driver::{CudaContext, DriverError, sys::CUstream};
-use parking_lot::Mutex;
 use std::{
     mem,
     sync::{

@@ -6,8 +6,8 @@ use super::{
     cuda_context::InContext,
     reuse::{reached, surplus},
 };
+use crate::sync::locks::{Mutex, MutexGuard};
 use burn::tensor::StreamId;
-use parking_lot::{Mutex, MutexGuard};
 use std::{
     mem,
     sync::{

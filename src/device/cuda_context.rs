@@ -1,6 +1,7 @@
 //! The CUDA context of a thread: set for a call, then put back.
 #![expect(unsafe_code)]
 
+use crate::sync::locks::Mutex;
 use burn::{cubecl::cuda::CudaRuntime, tensor::Device};
 use cubecl_runtime::runtime::Runtime;
 use cudarc::driver::{
@@ -8,7 +9,6 @@ use cudarc::driver::{
     result::{self, ctx},
     sys::{self, CUcontext, CUstreamCaptureMode},
 };
-use parking_lot::Mutex;
 use std::{ptr, sync::Arc};
 
 /// CubeCL's server for CUDA.

@@ -4,12 +4,12 @@ use super::{
     fixed::{Fixed, Values},
     tensors::{MapTensors, TensorMapper},
 };
+use crate::sync::locks::Mutex;
 use crate::{
     fault::Error,
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::{Tensor, kind::Basic};
-use parking_lot::Mutex;
 use std::{mem, slice};
 
 /// Device tensors that stay where they are, while each batch brings new values. For a step that is recorded once, as a

@@ -7,6 +7,7 @@ use super::{
     transport::{Burn, Transport},
     window::InUse,
 };
+use crate::sync::locks::{Condvar, Mutex};
 use crate::{
     fault::BoxError,
     memory::{Slot, Values},
@@ -14,7 +15,6 @@ use crate::{
     vocabulary::MemoryKind,
 };
 use burn::tensor::Device;
-use parking_lot::{Condvar, Mutex};
 use std::{mem, sync::Arc, time::Instant};
 
 /// Where a device fails.
@@ -70,7 +70,10 @@ impl Hang {
     }
 
     fn reached(&self, call: DeviceCall) {
-        self.changed.wait_while(&mut self.at.lock(), |at| *at == Some(call));
+        let mut at = self.at.lock();
+        while *at == Some(call) {
+            at = self.changed.wait(at);
+        }
     }
 }
 

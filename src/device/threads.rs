@@ -1,7 +1,7 @@
 //! Counts the transfer threads of each device: the last one cleans up.
 
+use crate::sync::locks::Mutex;
 use burn::tensor::Device;
-use parking_lot::Mutex;
 
 /// The device of each transfer thread.
 pub(super) struct ThreadCounts(Mutex<Vec<Device>>);

@@ -1,7 +1,7 @@
 //! Limits how many batches the device may hold.
 
 use crate::observe::OnDevice;
-use parking_lot::Mutex;
+use crate::sync::locks::Mutex;
 use std::{
     thread,
     time::{Duration, Instant},

@@ -7,7 +7,7 @@
 //! each place of the code goes to the program's own hook, and each later one is a line. A hook that the program sets
 //! later replaces this one, and panics are then reported without a backtrace.
 
-use parking_lot::Mutex;
+use crate::sync::locks::Mutex;
 use std::{
     any::Any,
     backtrace::{Backtrace, BacktraceStatus},

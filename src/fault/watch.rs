@@ -5,9 +5,9 @@
 //! Clocks are read, and batches noted, only if a timeout is set.
 
 use super::error::HungCall;
+use crate::sync::locks::{Condvar, Mutex};
 use crate::vocabulary::{BatchKey, Place, Stage};
 use crossbeam_utils::CachePadded;
-use parking_lot::{Condvar, Mutex};
 use std::{
     cell::RefCell,
     sync::{
@@ -193,7 +193,7 @@ impl Watch {
                 Some(hung) => timeout - hung.since,
                 None => timeout, // between two calls
             };
-            self.ended.wait_for(&mut threads, left);
+            threads = self.ended.wait_for(threads, left);
         }
     }
 }

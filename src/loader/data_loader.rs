@@ -7,6 +7,7 @@ use super::{
     plan::{Origin, Plan},
     state::{Epochs, LoaderState, SharedPosition},
 };
+use crate::sync::locks::Mutex;
 use crate::{
     batch::Source,
     device::host_alloc,
@@ -21,7 +22,6 @@ use burn::{
     data::dataloader::{DataLoader, DataLoaderIterator},
     tensor::Device,
 };
-use parking_lot::Mutex;
 use std::{
     ops::Range,
     sync::Arc,

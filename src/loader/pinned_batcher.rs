@@ -1,5 +1,6 @@
 //! A collate as a `Batcher`, for Burn's own loader.
 
+use crate::sync::locks::Mutex;
 use crate::{
     batch::{BatchPlace, ChunkRows, Collate, RawBatch, RowWriter, upload_rows},
     device::{Target, Uploader, host_alloc},
@@ -9,7 +10,6 @@ use crate::{
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};
-use parking_lot::Mutex;
 use std::{
     sync::{
         Arc,

@@ -1,11 +1,11 @@
 //! Where a loader stands in its epochs, so that another one can go on from there.
 
+use crate::sync::locks::Mutex;
 use crate::{
     fault::Error,
     order::{Position, Sampling, Schedule, part},
 };
 use fnv::FnvHasher;
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::{
     fmt,

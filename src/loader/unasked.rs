@@ -4,7 +4,7 @@
 //! drop of the last copy of a loader tells the errors, unless the statistics were asked for since.
 
 use crate::fault::{Error, catch};
-use parking_lot::Mutex;
+use crate::sync::locks::Mutex;
 use std::mem;
 
 /// Tells errors at its drop that nobody has asked for. All copies of a loader share it.

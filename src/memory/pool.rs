@@ -252,8 +252,7 @@ impl Pool {
     /// Waits for a permit, but no longer than `patience`. Returns `None` if none came in time or the pool was closed.
     pub(crate) fn permit(self: &Arc<Self>, patience: Duration) -> Option<Permit> {
         let none = |state: &mut State| self.left() == 0 && !state.closed;
-        let mut state = self.lock();
-        self.changed.wait_while_for(&mut state, none, patience);
+        let state = self.changed.wait_while_for(self.lock(), none, patience);
         self.take(&state)
     }
 

@@ -1,6 +1,7 @@
 //! The counters that every thread of a loader adds to.
 
 use super::loops::{CopyId, Loops, Sums};
+use crate::sync::locks::Mutex;
 use crate::{
     observe::{
         stats::{EARLY_BATCHES, Queues, StageCounters, StageStats, Stages, Stats, TIMED, nanos},
@@ -9,7 +10,6 @@ use crate::{
     vocabulary::{BatchKey, MemoryKind, Stage},
 };
 use crossbeam_utils::CachePadded;
-use parking_lot::Mutex;
 use std::fmt;
 use std::{
     array,

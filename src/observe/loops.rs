@@ -3,7 +3,7 @@
 //! side.
 
 use crate::observe::stats::TIMED;
-use parking_lot::{Mutex, MutexGuard};
+use crate::sync::locks::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Adds up times: at every change of what the loops do, the time since the change before.

@@ -120,10 +120,10 @@ impl<O> Pipeline<O> {
             let patience =
                 lacking.unwrap_or(now).saturating_duration_since(asked).saturating_add(self.settings.lease_timeout);
             let next = [flush, take_permits, self.settings.timeout, Some(patience)].into_iter().flatten().min();
-            match next.filter(|next| *next < Duration::MAX) {
-                None => self.for_consumers.wait(&mut state),
-                Some(next) => drop(self.for_consumers.wait_for(&mut state, next.saturating_sub(waited))),
-            }
+            state = match next.filter(|next| *next < Duration::MAX) {
+                None => self.for_consumers.wait(state),
+                Some(next) => self.for_consumers.wait_for(state, next.saturating_sub(waited)),
+            };
             now = Instant::now();
         }
     }

@@ -132,7 +132,7 @@ impl<O> Pipeline<O> {
             if let Some(found) = take(&mut state) {
                 return Some(found);
             }
-            self.for_queue(queue).wait(&mut state);
+            state = self.for_queue(queue).wait(state);
         }
         None
     }

@@ -6,12 +6,12 @@ use super::{
     pipeline::Pipeline,
     transfer, worker,
 };
+use crate::sync::locks::Mutex;
 use crate::{
     fault::{Doing, Error},
     observe::{Lane, SlowReads},
     vocabulary::Stage,
 };
-use parking_lot::Mutex;
 use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind},

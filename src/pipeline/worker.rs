@@ -77,7 +77,7 @@ pub(super) fn work<O>(pipeline: &Pipeline<O>, worker: usize) -> Option<Work<O>> 
             }
             return Some(work);
         }
-        pipeline.for_workers.wait(&mut state);
+        state = pipeline.for_workers.wait(state);
     }
     drop(state);
     pipeline.for_workers.notify_one(); // this worker may have been woken for work

@@ -1,15 +1,17 @@
-//! The interface of `parking_lot`, on loom, which runs a test through every order of its threads' steps. See `.ci/loom`.
+//! The interface of `sync/locks.rs`, on loom, which runs a test through every order of its threads' steps. See `.ci/loom`.
 #![allow(missing_docs)]
 
+pub use loom::sync::MutexGuard;
 use std::{
-    env, fmt,
-    ops::{Deref, DerefMut},
+    env,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
+
+const NO_PANIC: &str = "no thread of a model panics";
 
 #[derive(Debug)]
 pub struct Mutex<T>(loom::sync::Mutex<T>);
@@ -26,36 +28,18 @@ impl<T> Mutex<T> {
     }
 
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        MutexGuard(Some(self.0.lock().expect("no thread of a model panics")))
+        self.0.lock().expect(NO_PANIC)
     }
 }
 
-/// Empty only while its thread waits for a condition.
-pub struct MutexGuard<'a, T>(Option<loom::sync::MutexGuard<'a, T>>);
-
-impl<T: fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
-}
-
-impl<T> Deref for MutexGuard<'_, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        self.0.as_ref().expect("it is locked")
-    }
-}
-
-impl<T> DerefMut for MutexGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        self.0.as_mut().expect("it is locked")
-    }
-}
-
-/// In a model time stands still. A wait whose notification is lost never ends, where a timeout would hide the loss.
+/// Notifies only if a thread waits, as the crate's own. In a model time stands still. A wait whose notification is lost never ends,
+/// where a timeout would hide the loss.
 #[derive(Debug, Default)]
-pub struct Condvar(loom::sync::Condvar);
+pub struct Condvar {
+    changed: loom::sync::Condvar,
+    /// No step of the model: the lock of those who wait orders what matters.
+    waiting: AtomicUsize,
+}
 
 impl Condvar {
     pub fn new() -> Self {
@@ -63,25 +47,38 @@ impl Condvar {
     }
 
     pub fn notify_one(&self) {
-        self.0.notify_one();
+        if self.waiting.load(Relaxed) > 0 {
+            self.changed.notify_one();
+        }
     }
 
     pub fn notify_all(&self) {
-        self.0.notify_all();
-    }
-
-    pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
-        guard.0 = guard.0.take().map(|locked| self.0.wait(locked).expect("no thread of a model panics"));
-    }
-
-    pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, _: Duration) {
-        self.wait(guard);
-    }
-
-    pub fn wait_while_for<T>(&self, guard: &mut MutexGuard<'_, T>, mut waits: impl FnMut(&mut T) -> bool, _: Duration) {
-        while waits(guard) {
-            self.wait(guard);
+        if self.waiting.load(Relaxed) > 0 {
+            self.changed.notify_all();
         }
+    }
+
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.waiting.fetch_add(1, Relaxed);
+        let guard = self.changed.wait(guard).expect(NO_PANIC);
+        self.waiting.fetch_sub(1, Relaxed);
+        guard
+    }
+
+    pub fn wait_for<'a, T>(&self, guard: MutexGuard<'a, T>, _: Duration) -> MutexGuard<'a, T> {
+        self.wait(guard)
+    }
+
+    pub fn wait_while_for<'a, T>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        mut waits: impl FnMut(&mut T) -> bool,
+        _: Duration,
+    ) -> MutexGuard<'a, T> {
+        while waits(&mut guard) {
+            guard = self.wait(guard);
+        }
+        guard
     }
 }
 

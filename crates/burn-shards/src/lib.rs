@@ -51,7 +51,7 @@ mod busy;
 mod caught;
 mod cell;
 mod decode;
-#[cfg(feature = "remote")]
+#[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "no wait is for a store"))]
 mod ends;
 mod error;
 #[cfg(feature = "remote")]
@@ -81,13 +81,14 @@ mod spelling;
 mod starts;
 mod stats;
 mod store;
-#[cfg(feature = "remote")]
 mod sync;
 mod tar;
 mod text;
 mod tokens;
 #[cfg(feature = "remote")]
 mod traffic;
+#[cfg(any(feature = "remote", feature = "parquet"))]
+mod turn;
 mod url;
 #[cfg(feature = "wav")]
 mod wave;

@@ -5,11 +5,15 @@
 //! row group are wanted far more often than a page of its images. The newest piece that is larger than the limit is
 //! kept besides. Without it, the piece would be made again for each of its rows.
 
-#[cfg(feature = "remote")]
-use crate::ends::{LOOK, thread_ends};
+use crate::{ends::thread_ends, sync::locks::Mutex, turn::Turn};
 use fnv::FnvHashMap;
-use parking_lot::{Mutex, MutexGuard};
-use std::{collections::BTreeMap, fmt, hash::Hash, mem, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    hash::Hash,
+    mem,
+    sync::{Arc, OnceLock},
+};
 
 /// A piece is small if it takes at most the limit divided by this number.
 const SMALL_PIECE: u64 = 256;
@@ -43,13 +47,20 @@ struct Queue<K> {
 }
 
 enum PieceEntry<V> {
-    Kept {
-        piece: Arc<V>,
-        bytes: u64,
-        used: u64,
-    },
-    /// A thread makes the piece, and holds this lock meanwhile. Then it puts the piece there.
-    Made(Arc<Mutex<Option<Arc<V>>>>),
+    Kept { piece: Arc<V>, bytes: u64, used: u64 },
+    Made(Arc<Place<V>>),
+}
+
+/// A thread makes the piece, and has the turn meanwhile. Then it puts the piece there.
+struct Place<V> {
+    turn: Turn,
+    piece: OnceLock<Arc<V>>,
+}
+
+impl<V> Default for Place<V> {
+    fn default() -> Self {
+        Self { turn: Turn::default(), piece: OnceLock::new() }
+    }
 }
 
 impl<K: Copy + Eq + Hash, V: Weigh> Pieces<K, V> {
@@ -75,14 +86,14 @@ impl<K: Copy + Eq + Hash, V: Weigh> Pieces<K, V> {
             PieceEntry::Kept { piece, .. } => return Ok(Arc::clone(piece)),
         };
         drop(state);
-        // A thread whose waits have to end makes the piece itself, without the lock. The store then ends its read.
-        let Some(mut made) = lock(&place) else { return make().map(Arc::new) };
-        if let Some(piece) = &*made {
+        // A thread whose waits have to end makes the piece itself, without its turn. The store then ends its read.
+        let Some(_turn) = place.turn.take(thread_ends) else { return make().map(Arc::new) };
+        if let Some(piece) = place.piece.get() {
             return Ok(Arc::clone(piece));
         }
         // An error or a panic leaves the place empty. Each thread that waited tries to make the piece itself.
         let piece = Arc::new(make()?);
-        *made = Some(Arc::clone(&piece));
+        let piece = Arc::clone(place.piece.get_or_init(|| piece));
         self.state.lock().keep(key, &piece, self.limit);
         Ok(piece)
     }
@@ -93,20 +104,6 @@ impl<K: Copy + Eq + Hash, V: Weigh> Pieces<K, V> {
         let state = self.state.lock();
         state.bytes()
     }
-}
-
-/// Waits for a lock. `None` if the waits of the calling thread have to end.
-fn lock<T>(place: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    #[cfg(feature = "remote")]
-    return loop {
-        match place.try_lock_for(LOOK) {
-            None if thread_ends() => break None,
-            None => {}
-            locked => break locked,
-        }
-    };
-    #[cfg(not(feature = "remote"))]
-    Some(place.lock())
 }
 
 impl<K, V> State<K, V> {

@@ -1,12 +1,16 @@
-//! The locks of reading ahead, which a model tests. Other code uses those of `parking_lot` directly.
+//! What threads share.
 //!
-//! With the cfg `burn_pinned_loom` they are those of loom, which runs a test through every order of its threads' steps; see
-//! `tests/locks`. `.ci/loom` runs the model, `store/ahead/model.rs`.
+//! `locks` has std's locks, and all code uses those but reading ahead, which a model tests. With the cfg `burn_pinned_loom` its locks
+//! are those of loom, which runs a test through every order of its threads' steps; see `tests/locks`. `.ci/loom` runs the model,
+//! `store/ahead/model.rs`.
+
+#[allow(dead_code, reason = "burn-pinned has the same file: each crate needs a part of it")]
+pub(crate) mod locks;
 
 #[cfg(all(test, burn_pinned_loom))]
 pub(crate) use burn_pinned_locks::{Condvar, Mutex, explore};
-#[cfg(not(all(test, burn_pinned_loom)))]
-pub(crate) use parking_lot::{Condvar, Mutex};
+#[cfg(all(feature = "remote", not(all(test, burn_pinned_loom))))]
+pub(crate) use locks::{Condvar, Mutex};
 
 /// Lowers the priority of the calling thread to this value of `nice`. Then others get a core at once, even where all cores
 /// are busy. Only Linux has a priority for each thread.

@@ -2,8 +2,8 @@
 #![expect(unsafe_code)]
 
 use crate::device::cuda_context::InContext;
+use crate::sync::locks::{Condvar, Mutex};
 use cudarc::driver::{CudaContext, DriverError, result, sys::CUdeviceptr};
-use parking_lot::{Condvar, Mutex};
 use std::{mem, sync::Arc};
 
 /// A block of device memory.
@@ -75,7 +75,7 @@ impl Arenas {
             if let Some(arena) = idle.pop() {
                 return Lent { arena, arenas: self };
             }
-            self.back.wait(&mut idle);
+            idle = self.back.wait(idle);
         }
     }
 }

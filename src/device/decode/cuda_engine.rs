@@ -7,6 +7,7 @@ use super::{
     cuda_nvjpeg::{File, Nvjpeg},
     cuda_queues,
 };
+use crate::sync::locks::Mutex;
 use crate::{
     device::{
         cuda_context::InContext,
@@ -20,7 +21,6 @@ use cudarc::driver::{
     CudaContext, DriverError, result,
     sys::{CUdeviceptr, CUevent, CUevent_flags, CUstream},
 };
-use parking_lot::Mutex;
 use std::{
     cmp::Reverse,
     mem,

@@ -1,6 +1,7 @@
 //! The tables of the fields on a device, and on which devices they are.
 
 use super::room::Room;
+use crate::sync::locks::Mutex;
 use crate::{
     device::{Table, Target},
     fault::{Error, guard},
@@ -8,7 +9,6 @@ use crate::{
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::Device;
-use parking_lot::Mutex;
 use std::{
     mem,
     sync::{Arc, Weak},

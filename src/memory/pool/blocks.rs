@@ -59,9 +59,9 @@ impl Pool {
             }
             self.waiting.fetch_add(1, Relaxed);
             let left = wait.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            idle(|| match left {
-                None => self.changed.wait(&mut state),
-                Some(left) => drop(self.changed.wait_for(&mut state, left)),
+            state = idle(|| match left {
+                None => self.changed.wait(state),
+                Some(left) => self.changed.wait_for(state, left),
             });
             self.waiting.fetch_sub(1, Relaxed);
             refused = false;

@@ -1,7 +1,7 @@
 //! A bounded recording of what the threads of a loader do.
 
+use crate::sync::locks::Mutex;
 use crate::vocabulary::{BatchKey, Stage};
-use parking_lot::Mutex;
 use std::{
     cell::Cell,
     cmp::Reverse,

@@ -1,6 +1,6 @@
 //! One plan of an epoch, which all its iterators share.
 
-use parking_lot::Mutex;
+use crate::sync::locks::Mutex;
 use std::sync::{Arc, Weak};
 
 /// The plan of a sampler's newest epoch, as long as an iterator follows it. Several devices that share an epoch plan it

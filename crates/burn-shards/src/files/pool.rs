@@ -3,7 +3,7 @@
 //! A read takes the lock of its own file alone. To find a file that has not been used for long, the pool goes round: a file
 //! that was used since the last time is passed over once.
 
-use parking_lot::Mutex;
+use crate::sync::locks::Mutex;
 use std::{
     collections::VecDeque,
     fs::File,

@@ -79,7 +79,7 @@ fn only_a_file_that_was_not_touched_since_is_not_looked_at() {
         File::options().write(true).open(at(name)).unwrap().set_modified(time).unwrap();
     };
     let checked = || {
-        let checked = parking_lot::Mutex::new(Vec::new());
+        let checked = crate::sync::locks::Mutex::new(Vec::new());
         let is_of = |object, _: &Bytes| {
             checked.lock().push(object);
             Ok(true)

@@ -122,14 +122,14 @@ impl Ahead {
         let mut state = self.shared.state.lock();
         let mut want = state.want(key, end, None);
         if let Want::Coming(_) = want {
-            want = fetching(|| {
+            (state, want) = fetching(|| {
                 while let Want::Coming(request) = want
                     && !self.stop.is_set()
                 {
-                    _ = self.shared.arrived.wait_for(&mut state, LOOK);
+                    state = self.shared.arrived.wait_for(state, LOOK);
                     want = state.want(key, end, Some(request));
                 }
-                want
+                (state, want)
             });
         }
         drop(state);
@@ -229,7 +229,7 @@ impl Shared {
             if let Some(piece) = state.next_piece() {
                 return Some(Work::Fetch(piece));
             }
-            self.work.wait(&mut state);
+            state = self.work.wait(state);
         }
     }
 

@@ -14,6 +14,7 @@ use super::{
     waits::Waits,
     wild::{Wild, is_wild},
 };
+use crate::sync::locks::Mutex;
 use crate::{
     error::DataError,
     files,
@@ -22,7 +23,6 @@ use crate::{
 use api::{Api, TreeEntry};
 use fnv::FnvHasher;
 use home::Home;
-use parking_lot::Mutex;
 use path::HubPath;
 use std::{
     collections::{BTreeMap, HashMap, btree_map},

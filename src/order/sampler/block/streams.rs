@@ -156,7 +156,7 @@ impl Iterator for Streams {
 mod tests {
     use super::*;
     use crate::order::Distributed;
-    use parking_lot::Mutex;
+    use crate::sync::locks::Mutex;
 
     fn streams(blocks: &[usize], count: usize, window: usize) -> Streams {
         let blocks = Blocks::new(blocks.iter().map(|samples| (*samples, 0)));

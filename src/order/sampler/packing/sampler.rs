@@ -8,6 +8,7 @@ use super::{
     plan_file,
     window::Packing,
 };
+use crate::sync::locks::Mutex;
 use crate::{
     fault::Error,
     order::draw::{SharedPlan, check_count},
@@ -16,7 +17,6 @@ use crate::{
         batch::{BatchSampler, EpochBatches},
     },
 };
-use parking_lot::Mutex;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,

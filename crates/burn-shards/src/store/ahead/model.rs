@@ -23,7 +23,7 @@ impl Held {
     fn wait_for(&self, requests: usize) {
         let mut made = self.requests.lock();
         while *made < requests {
-            self.made.wait(&mut made);
+            made = self.made.wait(made);
         }
     }
 
@@ -43,7 +43,7 @@ impl Store for Held {
         self.made.notify_all();
         let mut may = self.may.lock();
         while *may < number {
-            self.allowed.wait(&mut may);
+            may = self.allowed.wait(may);
         }
         Ok(Box::new(Cursor::new(part.map(|at| at as u8).collect::<Vec<u8>>())))
     }

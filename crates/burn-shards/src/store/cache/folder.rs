@@ -12,10 +12,10 @@ use super::{
     disk::{BLOCK, Tally, free, is_half_written},
     lock, ours,
 };
+use crate::sync::locks::Mutex;
 use crate::{error::DataError, store::Object};
 use crc32fast::hash;
 use fnv::FnvHasher;
-use parking_lot::Mutex;
 use std::{
     fs::{self, DirEntry, File},
     hash::Hasher,

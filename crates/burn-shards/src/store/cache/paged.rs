@@ -7,25 +7,26 @@ use super::{
     room::Room,
 };
 use crate::{
-    ends::{LOOK, thread_ends},
+    ends::thread_ends,
     files,
     store::{Object, Store},
+    sync::locks::Mutex,
     traffic::Traffic,
+    turn::{Taken, Turn},
 };
-use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::{
     io::{self, Read},
     ops::Range,
     path::Path,
     sync::{
-        Arc,
+        Arc, RwLock,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
 };
 
 /// The most pages of one request.
 const RUN: usize = 16;
-/// The locks of pages that are fetched. Threads that need different pages seldom wait for each other.
+/// The turns at pages that are fetched. Threads that need different pages seldom wait for each other.
 const FLIGHTS: usize = 4096;
 
 /// A store, with a cache above it. Its threads fetch each page once. Others that have the same objects open find the page when
@@ -35,9 +36,9 @@ pub(crate) struct Cached {
     layout: Layout,
     pages: Pages,
     room: Mutex<Room>,
-    /// A thread that fetches a page holds a lock, which is also that of each 4,096th page from there on.
+    /// A thread that fetches a page has its turn, which is also that of each 4,096th page from there on.
     #[debug(skip)]
-    flights: Box<[Mutex<()>]>,
+    flights: Box<[Turn]>,
     /// Whether the disk has failed.
     pub(super) is_off: AtomicBool,
     below: Arc<dyn Store>,
@@ -69,7 +70,7 @@ impl Cached {
         let set =
             Set::open(path, limit, &id("pages", objects), layout.all_on_disk().saturating_add(SMALL_FILES), false)?;
         let (pages, is_off) = (Pages { set, known: RwLock::default() }, AtomicBool::default());
-        let (room, flights) = (Mutex::new(Room::new(limit)), (0..FLIGHTS).map(|_| Mutex::new(())).collect());
+        let (room, flights) = (Mutex::new(Room::new(limit)), (0..FLIGHTS).map(|_| Turn::default()).collect());
         Ok(Self { layout, pages, room, flights, is_off, below, traffic })
     }
 
@@ -83,13 +84,8 @@ impl Cached {
         if self.pages.is_known(page.number) {
             return Ok(Next::Kept(0));
         }
-        let flight = loop {
-            match self.flight(&page).try_lock_for(LOOK) {
-                Some(flight) => break flight,
-                None if self.is_off.load(Relaxed) || thread_ends() => return Ok(Next::Below(part.end)),
-                None => {}
-            }
-        };
+        let ends = || self.is_off.load(Relaxed) || thread_ends();
+        let Some(flight) = self.flight(&page).take(ends) else { return Ok(Next::Below(part.end)) };
         match self.on_disk(self.pages.check(&page)) {
             Some(true) => Ok(Next::Kept(0)),
             Some(false) => self.fetch(object, part, flight),
@@ -97,16 +93,16 @@ impl Cached {
         }
     }
 
-    fn flight(&self, page: &Page) -> &Mutex<()> {
+    fn flight(&self, page: &Page) -> &Turn {
         &self.flights[page.number as usize % FLIGHTS]
     }
 
     /// Fetches the first page of a part, and those behind it that are missing too, by one request, as far as there is room.
-    fn fetch(&self, object: usize, part: &Range<u64>, first: MutexGuard<'_, ()>) -> io::Result<Next> {
+    fn fetch(&self, object: usize, part: &Range<u64>, first: Taken<'_>) -> io::Result<Next> {
         let is_missing = |page: &Page| !self.pages.is_there(page.number);
         let (mut first, mut wanted) = (Some(first), 0);
         let in_run = |page: Page| {
-            let flight = first.take().or_else(|| self.flight(&page).try_lock().filter(|_| is_missing(&page)))?;
+            let flight = first.take().or_else(|| self.flight(&page).try_take().filter(|_| is_missing(&page)))?;
             wanted += on_disk(page.bytes());
             self.on_disk(self.room.lock().has(wanted, || self.pages.set.held()))?.then_some((page, flight))
         };

@@ -12,8 +12,14 @@ use crate::{
 };
 use crc32fast::Hasher as Crc;
 use fnv::FnvBuildHasher;
-use parking_lot::RwLock;
-use std::{collections::HashMap, fs, io, io::Write, ops::Range, path::PathBuf, sync::Arc};
+use std::{
+    collections::HashMap,
+    fs, io,
+    io::Write,
+    ops::Range,
+    path::PathBuf,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+};
 
 /// The bytes of a page. An object's last page may have fewer.
 pub(super) const PAGE: u64 = 1 << 20;
@@ -84,8 +90,10 @@ impl Layout {
 pub(super) struct Pages {
     pub(super) set: Set,
     /// The pages that are good, as this reader has seen. Some of their files are open.
-    pub(super) known: RwLock<HashMap<u64, Arc<Kept>, FnvBuildHasher>>,
+    pub(super) known: RwLock<Known>,
 }
+
+type Known = HashMap<u64, Arc<Kept>, FnvBuildHasher>;
 
 impl Pages {
     fn path(&self, page: u64) -> PathBuf {
@@ -93,7 +101,15 @@ impl Pages {
     }
 
     pub(super) fn is_known(&self, page: u64) -> bool {
-        self.known.read().contains_key(&page)
+        self.read_known().contains_key(&page)
+    }
+
+    fn read_known(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn learn(&self, page: u64, kept: Arc<Kept>) {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(page, kept);
     }
 
     /// Whether a page has a file.
@@ -116,7 +132,7 @@ impl Pages {
             read_at(&file, 0, &mut all)?;
             let (bytes, sum) = all.split_at(all.len() - SUM as usize);
             if sum == checksum(page.number, bytes) {
-                self.known.write().insert(page.number, kept);
+                self.learn(page.number, kept);
                 return Ok(true);
             }
         }
@@ -129,7 +145,7 @@ impl Pages {
     /// Reads from a page that is known, from a byte of its object up to the end of the page.
     pub(super) fn read(&self, page: &Page, start: u64, into: &mut [u8]) -> io::Result<usize> {
         let bytes = (page.part.end - start).min(into.len() as u64) as usize;
-        let kept = self.known.read().get(&page.number).map(Arc::clone).unwrap_or_default();
+        let kept = self.read_known().get(&page.number).map(Arc::clone).unwrap_or_default();
         let file = kept.file(|| ours::to_read(&self.path(page.number)))?;
         read_at(&file, start - page.part.start, &mut into[..bytes])?;
         Ok(bytes)
@@ -141,7 +157,7 @@ impl Pages {
         path.parent().map_or(Ok(()), ours::inner)?;
         let write = |file: &mut fs::File| file.write_all(bytes).and_then(|()| file.write_all(&checksum(page, bytes)));
         replace_by(&path, ours::create, |error| error, write)?;
-        self.known.write().insert(page, Arc::default());
+        self.learn(page, Arc::default());
         Ok(())
     }
 }

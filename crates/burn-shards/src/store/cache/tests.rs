@@ -9,12 +9,12 @@ mod speed;
 mod waits;
 
 use super::{Cached, pages::PAGE, unusable};
+use crate::sync::locks::Mutex;
 use crate::{
     error::DataError,
     store::{Object, Store},
     traffic::Traffic,
 };
-use parking_lot::Mutex;
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};
 use std::{
     fs,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ends::end_waits_by;
-use parking_lot::Mutex;
+use crate::sync::locks::Mutex;
 use std::{
     io::Cursor,
     sync::atomic::{AtomicBool, Ordering::Relaxed},

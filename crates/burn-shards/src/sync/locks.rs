@@ -1,0 +1,100 @@
+//! The locks of std, without poison: a panic of user code is caught and told where it happens, and no lock outlives its reason.
+//!
+//! They hold all they know in themselves. Locks with a table of all waiting threads, as those of `parking_lot`, do not survive a
+//! fork: a child inherits entries of threads that it has not.
+
+use std::{
+    sync::{
+        self, PoisonError, TryLockError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+pub(crate) use std::sync::MutexGuard;
+
+#[derive(Debug, Default)]
+pub(crate) struct Mutex<T>(sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match self.0.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn into_inner(self) -> T {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Asks the kernel to wake a thread only if one waits.
+///
+/// What the threads wait for changes under their lock. So a thread that is not counted yet when another notifies has not looked
+/// yet, and will see the change.
+#[derive(Debug, Default)]
+pub(crate) struct Condvar {
+    changed: sync::Condvar,
+    /// How many threads wait. It grows under their lock.
+    waiting: AtomicUsize,
+}
+
+impl Condvar {
+    pub(crate) const fn new() -> Self {
+        Self { changed: sync::Condvar::new(), waiting: AtomicUsize::new(0) }
+    }
+
+    pub(crate) fn notify_one(&self) {
+        if self.waiting.load(Relaxed) > 0 {
+            self.changed.notify_one();
+        }
+    }
+
+    pub(crate) fn notify_all(&self) {
+        if self.waiting.load(Relaxed) > 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.waiting.fetch_add(1, Relaxed);
+        let guard = self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        self.waiting.fetch_sub(1, Relaxed);
+        guard
+    }
+
+    /// Waits no longer than `patience`.
+    pub(crate) fn wait_for<'a, T>(&self, guard: MutexGuard<'a, T>, patience: Duration) -> MutexGuard<'a, T> {
+        self.waiting.fetch_add(1, Relaxed);
+        let (guard, _) = self.changed.wait_timeout(guard, patience).unwrap_or_else(PoisonError::into_inner);
+        self.waiting.fetch_sub(1, Relaxed);
+        guard
+    }
+    /// Waits while `waits` is true, but no longer than `patience`.
+    pub(crate) fn wait_while_for<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        waits: impl FnMut(&mut T) -> bool,
+        patience: Duration,
+    ) -> MutexGuard<'a, T> {
+        self.waiting.fetch_add(1, Relaxed);
+        let waited = self.changed.wait_timeout_while(guard, patience, waits);
+        let (guard, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        self.waiting.fetch_sub(1, Relaxed);
+        guard
+    }
+}
