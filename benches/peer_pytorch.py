@@ -6,7 +6,9 @@ Run it on the GPU machine in the same command as the project's own bench, so tha
 
 Cases (N samples in RAM, drawn with a stride, batches of B to the GPU, `non_blocking=True`, pinned):
   ram           uint8 [3,224,224], B=256, collated by the default collate; also with the step of n bf16 8192^2 matmuls
+  ram-alone     the same without the step
   small         uint8 [1,28,28],   B=1024
+  rows          float32 [20],      B=128
   jpeg-pil      JPEG files, RandomResizedCrop(224) + flip, B=256: torchvision's ImageFolder way
   jpeg-tvio     the same with decode_jpeg + transforms.v2
   jpeg-nvjpeg   decode_jpeg on the GPU, a list of B=256 files a call: one process, decoding only, images of their own sizes
@@ -29,8 +31,8 @@ DEV = torch.device("cuda")
 
 
 class Ram(Dataset):
-    def __init__(self, n, length, shape):
-        self.x = torch.randint(0, 255, (n, *shape), dtype=torch.uint8)
+    def __init__(self, n, length, shape, dtype=torch.uint8):
+        self.x = torch.randint(0, 255, (n, *shape), dtype=torch.uint8).to(dtype)
         self.length = length
 
     def __len__(self):
@@ -171,7 +173,7 @@ def main():
     steps, jpeg_steps = a.steps or 100, a.jpeg_steps or a.steps or 30
     jpeg = ("jpeg-pil", "jpeg-tvio", "jpeg-nvjpeg")
     cases = {name for case in a.cases.split(",") for name in (jpeg if case == "jpeg" else (case,))}
-    if unknown := cases - {"ram", "small", *jpeg}:
+    if unknown := cases - {"ram", "ram-alone", "small", "rows", *jpeg}:
         parser.error("no such case: " + ", ".join(sorted(unknown)))
     blobs = []
     if cases & set(jpeg):
@@ -185,9 +187,9 @@ def main():
     def loader(ds, batch, w):
         return iter(DataLoader(ds, batch_size=batch, num_workers=w, pin_memory=True, prefetch_factor=4 if w else None))
 
-    if "ram" in cases:
+    if "ram" in cases or "ram-alone" in cases:
         resident = torch.randint(0, 255, (256, 3, SIDE, SIDE), dtype=torch.uint8, device=DEV)
-        for n in (None, 2, 8):
+        for n in (None, 2, 8) if "ram" in cases else (None,):
             step = Step(n) if n else None
             if step:
                 drive("resident", iter(lambda: (resident, 0), None), step, steps, warm, link, batch=256, workers=0)
@@ -196,6 +198,9 @@ def main():
     if "small" in cases:
         for w in [0, 4] + workers:
             drive("small-u8-28", loader(Ram(60000, 1024 * (steps + warm + 80), (1, 28, 28)), 1024, w), None, steps, warm, link, batch=1024, workers=w)
+    if "rows" in cases:
+        for w in workers:
+            drive("rows-f32-20", loader(Ram(60000, 128 * (steps + warm + 80), (20,), torch.float32), 128, w), None, steps, warm, link, batch=128, workers=w)
     for mode in ("pil", "tvio"):
         if "jpeg-" + mode in cases:
             for w in workers:
