@@ -89,7 +89,9 @@ def ours(args):
     for name, value in options.items():
         command += [f"--{name}", str(value)]
     command += ["--augment", "none", "--decoder", args.decoder, *args.more]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    # With CUDA's default of 8 queues, steps and the decoder wait for each other: see docs/images.md.
+    queues = {"CUDA_DEVICE_MAX_CONNECTIONS": "32", **os.environ}
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=queues)
     if run.returncode != 0:
         sys.exit(f"{' '.join(command)}\n{run.stdout}{run.stderr}")
     text = run.stdout

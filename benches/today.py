@@ -105,8 +105,8 @@ def dali(runs):
 
 
 def text(runs):
-    runs.run(runs.args.programs / "packing", 200_000, 1, 2)
-    runs.run(sys.executable, HERE / "peer_packing.py", 200_000, 1, "grain,wrapped")
+    runs.run(runs.args.programs / "packing", 5_000_000, 1, 2)
+    runs.run(sys.executable, HERE / "peer_packing.py", 50_000, 1, "grain,wrapped", limit=300)
 
 
 PARTS = {part.__name__: part for part in [ram, small, rows, jpeg, shards, dali, text]}
