@@ -51,7 +51,7 @@ mod busy;
 mod caught;
 mod cell;
 mod decode;
-#[cfg_attr(not(feature = "remote"), expect(dead_code, reason = "no wait is for a store"))]
+#[cfg_attr(not(feature = "remote"), expect(dead_code, unreachable_pub, reason = "no wait is for a store"))]
 mod ends;
 mod error;
 #[cfg(feature = "remote")]

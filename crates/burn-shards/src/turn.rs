@@ -17,6 +17,7 @@ pub(crate) struct Turn {
 pub(crate) struct Taken<'a>(&'a Turn);
 
 impl Turn {
+    #[cfg(feature = "remote")]
     pub(crate) fn try_take(&self) -> Option<Taken<'_>> {
         self.take(|| true)
     }
