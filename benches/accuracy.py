@@ -63,6 +63,21 @@ def cut(number):
     return file.getvalue(), label
 
 
+def write_tar(path, samples, first):
+    """Writes pictures and labels as members `jpg` and `cls`, numbered from `first`; returns the lines of DALI's index."""
+    lines = []
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
+        for number, (image, label) in enumerate(samples, first):
+            line = []
+            for end, data in (("jpg", image), ("cls", str(label).encode())):
+                member = tarfile.TarInfo(f"{number:07d}.{end}")
+                member.size = len(data)
+                line.append(f"{end} {tar.offset + 512} {member.size} {member.name}")
+                tar.addfile(member, io.BytesIO(data))
+            lines.append(" ".join(line))
+    return lines
+
+
 def make(folder, count):
     """Writes shards of a thousand: train-*.tar, and valid-*.tar with a tenth of the samples."""
     folder.mkdir(parents=True)
@@ -70,12 +85,7 @@ def make(folder, count):
         samples = pool.map(cut, range(count), 64)
     for split, part in (("valid", samples[: count // 10]), ("train", samples[count // 10 :])):
         for start in range(0, len(part), 1000):
-            with tarfile.open(folder / f"{split}-{start // 1000:05d}.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
-                for number, (image, label) in enumerate(part[start : start + 1000], start):
-                    for end, data in (("jpg", image), ("cls", str(label).encode())):
-                        member = tarfile.TarInfo(f"{number:07d}.{end}")
-                        member.size = len(data)
-                        tar.addfile(member, io.BytesIO(data))
+            write_tar(folder / f"{split}-{start // 1000:05d}.tar", part[start : start + 1000], start)
 
 
 def shards(folder, split):

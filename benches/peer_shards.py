@@ -14,32 +14,22 @@ Fields: loader, case, decoder, workers, matmuls (of 4096 x 4096 in bf16, each st
 wait (share of the epoch that the loop waited after its first batch). `cargo bench --bench shards` is the same for burn-pinned."""
 
 import argparse
-import io
 import json
 import os
 import sys
-import tarfile
 import time
 from multiprocessing import Pool
 from pathlib import Path
 
-from accuracy import cut
+from accuracy import cut, write_tar
 
 BATCH, SIDE = 256, 224
 
 
 def write_tars(folder, samples):
     for start in range(0, len(samples), 1000):
-        lines, path = [], folder / f"train-{start // 1000:05d}.tar"
-        with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
-            for number, (image, label) in enumerate(samples[start : start + 1000], start):
-                line = []
-                for end, data in (("jpg", image), ("cls", str(label).encode())):
-                    member = tarfile.TarInfo(f"{number:07d}.{end}")
-                    member.size = len(data)
-                    line.append(f"{end} {tar.offset + 512} {member.size} {member.name}")
-                    tar.addfile(member, io.BytesIO(data))
-                lines.append(" ".join(line))
+        path = folder / f"train-{start // 1000:05d}.tar"
+        lines = write_tar(path, samples[start : start + 1000], start)
         path.with_suffix(".idx").write_text("\n".join([f"v1.2 {len(lines)}", *lines, ""]))
 
 

@@ -84,6 +84,7 @@ impl Condvar {
         self.waiting.fetch_sub(1, Relaxed);
         guard
     }
+
     /// Waits while `waits` is true, but no longer than `patience`.
     pub(crate) fn wait_while_for<'a, T>(
         &self,
