@@ -4,8 +4,10 @@ use super::{
     next::{Next, Ready},
     samples::BatchPlan,
 };
-use crate::fault::{Error, Skips};
-use crate::sync::locks::Mutex;
+use crate::{
+    fault::{Error, Skips},
+    sync::locks::Mutex,
+};
 use std::{
     mem,
     sync::{Arc, atomic::Ordering::Relaxed},

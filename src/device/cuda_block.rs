@@ -7,8 +7,7 @@ use super::{
     thread_end::Life,
     window::InUse,
 };
-use crate::fault::BoxError;
-use crate::sync::locks::Mutex;
+use crate::{fault::BoxError, sync::locks::Mutex};
 use burn::{cubecl::device_handle::DeviceHandle, tensor::StreamId};
 use cubecl_runtime::{
     server::{Handle, ServerStorage},

@@ -4,9 +4,9 @@ use super::{
     fixed::{Fixed, Values},
     tensors::{MapTensors, TensorMapper},
 };
-use crate::sync::locks::Mutex;
 use crate::{
     fault::Error,
+    sync::locks::Mutex,
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::{Tensor, kind::Basic};

@@ -7,11 +7,11 @@ use super::{
     transport::{Burn, Transport},
     window::InUse,
 };
-use crate::sync::locks::{Condvar, Mutex};
 use crate::{
     fault::BoxError,
     memory::{Slot, Values},
     picture_row::{LongFiles, PictureKind, PictureRow},
+    sync::locks::{Condvar, Mutex},
     vocabulary::MemoryKind,
 };
 use burn::tensor::Device;

@@ -1,7 +1,6 @@
 //! Limits how many batches the device may hold.
 
-use crate::observe::OnDevice;
-use crate::sync::locks::Mutex;
+use crate::{observe::OnDevice, sync::locks::Mutex};
 use std::{
     thread,
     time::{Duration, Instant},

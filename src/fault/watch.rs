@@ -5,8 +5,10 @@
 //! Clocks are read, and batches noted, only if a timeout is set.
 
 use super::error::HungCall;
-use crate::sync::locks::{Condvar, Mutex};
-use crate::vocabulary::{BatchKey, Place, Stage};
+use crate::{
+    sync::locks::{Condvar, Mutex},
+    vocabulary::{BatchKey, Place, Stage},
+};
 use crossbeam_utils::CachePadded;
 use std::{
     cell::RefCell,

@@ -7,7 +7,6 @@ use super::{
     plan::{Origin, Plan},
     state::{Epochs, LoaderState, SharedPosition},
 };
-use crate::sync::locks::Mutex;
 use crate::{
     batch::Source,
     device::host_alloc,
@@ -16,6 +15,7 @@ use crate::{
     observe::{CopyId, Stats, StepClock, Timeline},
     order::{EpochOrder, EpochProgress, Feed, Guard, ReadAhead},
     pipeline::{Growth, Pipeline, Settings, Threads},
+    sync::locks::Mutex,
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::{

@@ -1,12 +1,12 @@
 //! A collate as a `Batcher`, for Burn's own loader.
 
-use crate::sync::locks::Mutex;
 use crate::{
     batch::{BatchPlace, ChunkRows, Collate, RawBatch, RowWriter, upload_rows},
     device::{Target, Uploader, host_alloc},
     fault::{Doing, Error, guard},
     memory::{Beside, Field, Pool, PoolLimits, RowSize, SlotLayout, Wait, trim_padding, with_companions},
     observe::Counters,
+    sync::locks::Mutex,
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::{data::dataloader::batcher::Batcher, tensor::Device};

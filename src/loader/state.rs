@@ -1,9 +1,9 @@
 //! Where a loader stands in its epochs, so that another one can go on from there.
 
-use crate::sync::locks::Mutex;
 use crate::{
     fault::Error,
     order::{Position, Sampling, Schedule, part},
+    sync::locks::Mutex,
 };
 use fnv::FnvHasher;
 use serde::{Deserialize, Serialize};

@@ -3,8 +3,10 @@
 //! Burn's learner stops at a batch that fails as at the end of a training, and its dashboard forgets the error. So the
 //! drop of the last copy of a loader tells the errors, unless the statistics were asked for since.
 
-use crate::fault::{Error, catch};
-use crate::sync::locks::Mutex;
+use crate::{
+    fault::{Error, catch},
+    sync::locks::Mutex,
+};
 use std::mem;
 
 /// Tells errors at its drop that nobody has asked for. All copies of a loader share it.

@@ -1,18 +1,17 @@
 //! The counters that every thread of a loader adds to.
 
 use super::loops::{CopyId, Loops, Sums};
-use crate::sync::locks::Mutex;
 use crate::{
     observe::{
         stats::{EARLY_BATCHES, Queues, StageCounters, StageStats, Stages, Stats, TIMED, nanos},
         timeline::Recorder,
     },
+    sync::locks::Mutex,
     vocabulary::{BatchKey, MemoryKind, Stage},
 };
 use crossbeam_utils::CachePadded;
-use std::fmt;
 use std::{
-    array,
+    array, fmt,
     sync::{
         OnceLock, Weak,
         atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed},

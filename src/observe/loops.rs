@@ -2,8 +2,10 @@
 //! Burn's multi-device training takes a batch of each copy, and with a thread for each device the loops run side by
 //! side.
 
-use crate::observe::stats::TIMED;
-use crate::sync::locks::{Mutex, MutexGuard};
+use crate::{
+    observe::stats::TIMED,
+    sync::locks::{Mutex, MutexGuard},
+};
 use std::time::{Duration, Instant};
 
 /// Adds up times: at every change of what the loops do, the time since the change before.

@@ -6,10 +6,10 @@ use super::{
     pipeline::Pipeline,
     transfer, worker,
 };
-use crate::sync::locks::Mutex;
 use crate::{
     fault::{Doing, Error},
     observe::{Lane, SlowReads},
+    sync::locks::Mutex,
     vocabulary::Stage,
 };
 use std::{

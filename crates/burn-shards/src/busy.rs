@@ -1,7 +1,6 @@
 //! Waits that a busy server asks for: how long they may be, how long they were, and where they are shown.
 
-use crate::progress::Progress;
-use crate::sync::locks::Mutex;
+use crate::{progress::Progress, sync::locks::Mutex};
 use std::{
     sync::Arc,
     time::{Duration, Instant},

@@ -1,8 +1,10 @@
 //! Device memory for decoded pictures, which one batch after the other uses.
 #![expect(unsafe_code)]
 
-use crate::device::cuda_context::InContext;
-use crate::sync::locks::{Condvar, Mutex};
+use crate::{
+    device::cuda_context::InContext,
+    sync::locks::{Condvar, Mutex},
+};
 use cudarc::driver::{CudaContext, DriverError, result, sys::CUdeviceptr};
 use std::{mem, sync::Arc};
 

@@ -7,7 +7,6 @@ use super::{
     cuda_nvjpeg::{File, Nvjpeg},
     cuda_queues,
 };
-use crate::sync::locks::Mutex;
 use crate::{
     device::{
         cuda_context::InContext,
@@ -16,6 +15,7 @@ use crate::{
     fault::BoxError,
     memory::Values,
     picture_row::{HeadError, LongFiles, PictureKind, PictureRow},
+    sync::locks::Mutex,
 };
 use cudarc::driver::{
     CudaContext, DriverError, result,

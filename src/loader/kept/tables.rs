@@ -1,11 +1,11 @@
 //! The tables of the fields on a device, and on which devices they are.
 
 use super::room::Room;
-use crate::sync::locks::Mutex;
 use crate::{
     device::{Table, Target},
     fault::{Error, guard},
     observe::OnDevice,
+    sync::locks::Mutex,
     vocabulary::{BatchKey, Place, Stage},
 };
 use burn::tensor::Device;

@@ -1,7 +1,9 @@
 //! A bounded recording of what the threads of a loader do.
 
-use crate::sync::locks::Mutex;
-use crate::vocabulary::{BatchKey, Stage};
+use crate::{
+    sync::locks::Mutex,
+    vocabulary::{BatchKey, Stage},
+};
 use std::{
     cell::Cell,
     cmp::Reverse,

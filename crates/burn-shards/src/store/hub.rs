@@ -14,10 +14,10 @@ use super::{
     waits::Waits,
     wild::{Wild, is_wild},
 };
-use crate::sync::locks::Mutex;
 use crate::{
     error::DataError,
     files,
+    sync::locks::Mutex,
     url::{shown, url},
 };
 use api::{Api, TreeEntry};

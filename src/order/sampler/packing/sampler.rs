@@ -8,14 +8,16 @@ use super::{
     plan_file,
     window::Packing,
 };
-use crate::sync::locks::Mutex;
 use crate::{
     fault::Error,
-    order::draw::{SharedPlan, check_count},
-    order::sampler::{
-        base::Sampler,
-        batch::{BatchSampler, EpochBatches},
+    order::{
+        draw::{SharedPlan, check_count},
+        sampler::{
+            base::Sampler,
+            batch::{BatchSampler, EpochBatches},
+        },
     },
+    sync::locks::Mutex,
 };
 use std::{
     path::{Path, PathBuf},

@@ -9,10 +9,10 @@ mod speed;
 mod waits;
 
 use super::{Cached, pages::PAGE, unusable};
-use crate::sync::locks::Mutex;
 use crate::{
     error::DataError,
     store::{Object, Store},
+    sync::locks::Mutex,
     traffic::Traffic,
 };
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng, seq::SliceRandom};

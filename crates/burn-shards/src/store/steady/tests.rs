@@ -1,8 +1,7 @@
 //! A store that refuses, is busy, or gives a little at a time.
 
 use super::*;
-use crate::ends::end_waits_by;
-use crate::sync::locks::Mutex;
+use crate::{ends::end_waits_by, sync::locks::Mutex};
 use std::{
     io::Cursor,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
