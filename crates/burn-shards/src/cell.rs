@@ -1,6 +1,14 @@
 //! One value of a row, as a format has it. The row's type says what the value becomes.
 
-use std::sync::Arc;
+mod number;
+
+use bytes::Bytes;
+pub(crate) use number::Type;
+use serde::{
+    Deserialize, Deserializer,
+    de::{SeqAccess, Visitor},
+};
+use std::{fmt, marker::PhantomData, sync::Arc};
 
 /// The wanted columns of a row, with their names. A column that the row does not have is left out.
 pub(crate) type Record = Vec<(Arc<str>, Cell)>;
@@ -36,9 +44,10 @@ pub(crate) enum Cell {
     /// The bytes of a file or of a text field. A number, a text, bytes or JSON is read from it, as the row's type asks.
     Raw(Vec<u8>, Raw),
     List(Vec<Cell>),
+    #[cfg_attr(not(any(feature = "parquet", test)), expect(dead_code, reason = "the other formats have arrays"))]
     Numbers(Numbers),
-    /// Numbers with a shape, in C order.
-    Array(Vec<usize>, Numbers),
+    /// Numbers with a shape, in C order, as their file has them.
+    Array(Vec<usize>, Type, Bytes),
     Struct(Vec<(Arc<str>, Cell)>),
     /// The pairs of a map, in their order. Keys may be of any type.
     #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "the other formats have objects"))]
@@ -54,10 +63,9 @@ pub(crate) enum Raw {
     Json,
 }
 
-/// A list of numbers, or of booleans, of one type.
+/// A list of numbers of one type.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Numbers {
-    Bool(Vec<bool>),
     U8(Vec<u8>),
     I8(Vec<i8>),
     U16(Vec<u16>),
@@ -89,9 +97,35 @@ pub(crate) enum Numbers {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+#[serde(bound = "T: Deserialize<'de>")]
 pub struct Array<T> {
     /// The length of each dimension.
     pub shape: Vec<usize>,
     /// The numbers in C order: the last dimension changes first.
+    #[serde(deserialize_with = "at_once")]
     pub data: Vec<T>,
+}
+
+/// Numbers get their memory at once. A `Vec` of serde grows from a MiB on, which copies each number once more.
+fn at_once<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    /// The most memory that a claim of a length gets.
+    const BELIEVED_BYTES: usize = 64 << 20;
+    struct AtOnce<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for AtOnce<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of numbers")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+            let most = BELIEVED_BYTES / size_of::<T>().max(1);
+            let mut numbers = Vec::with_capacity(list.size_hint().unwrap_or(0).min(most));
+            while let Some(number) = list.next_element()? {
+                numbers.push(number);
+            }
+            Ok(numbers)
+        }
+    }
+    from.deserialize_seq(AtOnce(PhantomData))
 }

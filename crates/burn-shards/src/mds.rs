@@ -10,7 +10,6 @@
 mod encoding;
 mod index_json;
 mod ndarray;
-mod number;
 mod row;
 mod shard;
 mod source;
@@ -18,5 +17,4 @@ mod source;
 mod tests;
 mod unpack;
 
-pub(crate) use number::Type as Number;
 pub(crate) use source::open;

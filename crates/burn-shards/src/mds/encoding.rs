@@ -1,11 +1,8 @@
 //! What the bytes of a column mean.
 
-use super::{
-    ndarray::{ArrayType, take},
-    number::Type,
-};
+use super::ndarray::{ArrayType, take};
 use crate::{
-    cell::{Cell, Raw},
+    cell::{Cell, Raw, Type},
     sample,
     source::Wanted,
 };

@@ -1,7 +1,10 @@
 //! Arrays. The column, or each array, tells the type of the numbers and the shape.
 
-use super::number::Type;
-use crate::{cell::Cell, sample};
+use crate::{
+    cell::{Cell, Type},
+    sample,
+};
+use bytes::Bytes;
 
 /// The type of the numbers and the shape of a column's arrays, as far as the column tells them. The rest is in front of
 /// each array.
@@ -22,7 +25,7 @@ impl ArrayType {
 
     /// An array of one number.
     pub(super) fn sample(&self) -> Cell {
-        let number = |kind: Type| Cell::Array(vec![1], kind.all(&[0; 8][..kind.size()]));
+        let number = |kind: Type| Cell::Array(vec![1], kind, Bytes::from_static(&[0; 8][..kind.size()]));
         self.kind.map_or_else(sample::unknown, number)
     }
 
@@ -44,7 +47,7 @@ impl ArrayType {
         if numbers != Some(rest.len()) {
             return Err(format!("an array of the shape {shape:?} does not have {} bytes", rest.len()));
         }
-        Ok(Cell::Array(shape, kind.all(rest)))
+        Ok(Cell::Array(shape, kind, Bytes::copy_from_slice(rest)))
     }
 }
 

@@ -1,6 +1,6 @@
 use super::{open, source::MdsSource};
 use crate::{
-    cell::{Cell, Numbers, Raw},
+    cell::{Cell, Raw, Type},
     error::DataError,
     location::Paths,
     options::Options,
@@ -156,7 +156,7 @@ fn one(folder: &Path, encoding: &'static str, size: Option<u64>, value: &[u8]) {
 #[test]
 fn each_encoding_has_its_cell() {
     let folder = tempfile::tempdir().unwrap();
-    let array = |shape: &[usize], numbers| Cell::Array(shape.to_vec(), numbers);
+    let array = |shape: &[usize], kind, numbers: &[u8]| Cell::Array(shape.to_vec(), kind, numbers.to_vec().into());
     let pil: Vec<u8> = [&[2u8, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, b'L', 8, 9][..]].concat();
     let fields = [("width", Cell::Unsigned(2)), ("height", Cell::Unsigned(1)), ("mode", Cell::Text("L".into()))];
     let mut pixels: Vec<(Arc<str>, Cell)> = fields.map(|(name, cell)| (name.into(), cell)).into();
@@ -194,17 +194,12 @@ fn each_encoding_has_its_cell() {
         ("list[jpeg]", None, headed(&two), files.clone()),
         ("list[png]", None, headed(&two), files),
         ("list[pil]", None, one_pil, Cell::List(vec![pixels])),
-        ("ndarray", None, vec![16, 2 << 2, 1, 2, 1, 0, 2, 0], array(&[1, 2], Numbers::U16(vec![1, 2]))),
-        (
-            "ndarray",
-            None,
-            vec![18, (1 << 2) | 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0x3c],
-            array(&[1], Numbers::F32(vec![1.0])),
-        ),
-        ("ndarray:int8", None, vec![(1 << 2) | 1, 3, 0, 1, 2, 255], array(&[3], Numbers::I8(vec![1, 2, -1]))),
-        ("ndarray:float32:1,1", Some(4), 2.5f32.to_le_bytes().into(), array(&[1, 1], Numbers::F32(vec![2.5]))),
-        ("ndarray:int64:1", Some(8), 7i64.to_le_bytes().into(), array(&[1], Numbers::I64(vec![7]))),
-        ("ndarray:uint8:2,2", Some(4), vec![1, 2, 3, 4], array(&[2, 2], Numbers::U8(vec![1, 2, 3, 4]))),
+        ("ndarray", None, vec![16, 2 << 2, 1, 2, 1, 0, 2, 0], array(&[1, 2], Type::U16, &[1, 0, 2, 0])),
+        ("ndarray", None, vec![18, (1 << 2) | 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0x3c], array(&[1], Type::F16, &[0, 0x3c])),
+        ("ndarray:int8", None, vec![(1 << 2) | 1, 3, 0, 1, 2, 255], array(&[3], Type::I8, &[1, 2, 255])),
+        ("ndarray:float32:1,1", Some(4), 2.5f32.to_le_bytes().into(), array(&[1, 1], Type::F32, &2.5f32.to_le_bytes())),
+        ("ndarray:int64:1", Some(8), 7i64.to_le_bytes().into(), array(&[1], Type::I64, &7i64.to_le_bytes())),
+        ("ndarray:uint8:2,2", Some(4), vec![1, 2, 3, 4], array(&[2, 2], Type::U8, &[1, 2, 3, 4])),
     ];
     for (encoding, size, value, cell) in cases {
         one(folder.path(), encoding, size, &value);

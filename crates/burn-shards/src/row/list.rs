@@ -1,7 +1,8 @@
 //! Lists. A type takes every value of a list, or it is an error.
 
 use super::{RowError, plain::Plain, real::Real};
-use crate::cell::Numbers;
+use crate::cell::{Numbers, Type};
+use burn::tensor::f16;
 use serde::de::{IntoDeserializer, Visitor, value::SeqDeserializer};
 
 /// Calls the visitor with a list. If the type takes a part of it, as an array or a tuple does, the list is too long.
@@ -16,7 +17,7 @@ pub(super) fn list<'de, V: Visitor<'de>, I: IntoIterator<Item: IntoDeserializer<
 }
 
 fn plain<'de, V: Visitor<'de>, N: IntoDeserializer<'de, RowError>>(
-    numbers: Vec<N>,
+    numbers: impl IntoIterator<Item = N>,
     visitor: V,
 ) -> Result<V::Value, RowError> {
     list(numbers.into_iter().map(Plain), visitor)
@@ -25,7 +26,6 @@ fn plain<'de, V: Visitor<'de>, N: IntoDeserializer<'de, RowError>>(
 /// Calls the visitor with a list of numbers.
 pub(super) fn numbers<'de, V: Visitor<'de>>(numbers: Numbers, visitor: V) -> Result<V::Value, RowError> {
     match numbers {
-        Numbers::Bool(flags) => plain(flags, visitor),
         Numbers::U8(numbers) => plain(numbers, visitor),
         Numbers::I8(numbers) => plain(numbers, visitor),
         Numbers::U16(numbers) => plain(numbers, visitor),
@@ -37,4 +37,26 @@ pub(super) fn numbers<'de, V: Visitor<'de>>(numbers: Numbers, visitor: V) -> Res
         Numbers::F32(numbers) => plain(numbers, visitor),
         Numbers::F64(numbers) => list(numbers.into_iter().map(Real), visitor),
     }
+}
+
+/// Calls the visitor with the numbers of a file. Half floats become `f32`.
+pub(super) fn written<'de, V: Visitor<'de>>(kind: Type, bytes: &[u8], visitor: V) -> Result<V::Value, RowError> {
+    match kind {
+        Type::Bool => plain(bytes.iter().map(|byte| *byte != 0), visitor),
+        Type::U8 => plain(each(bytes, u8::from_le_bytes), visitor),
+        Type::I8 => plain(each(bytes, i8::from_le_bytes), visitor),
+        Type::U16 => plain(each(bytes, u16::from_le_bytes), visitor),
+        Type::I16 => plain(each(bytes, i16::from_le_bytes), visitor),
+        Type::F16 => plain(each(bytes, |bytes| f16::from_le_bytes(bytes).to_f32()), visitor),
+        Type::U32 => plain(each(bytes, u32::from_le_bytes), visitor),
+        Type::I32 => plain(each(bytes, i32::from_le_bytes), visitor),
+        Type::F32 => plain(each(bytes, f32::from_le_bytes), visitor),
+        Type::U64 => plain(each(bytes, u64::from_le_bytes), visitor),
+        Type::I64 => plain(each(bytes, i64::from_le_bytes), visitor),
+        Type::F64 => list(each(bytes, f64::from_le_bytes).map(Real), visitor),
+    }
+}
+
+fn each<T, const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> T) -> impl Iterator<Item = T> {
+    bytes.as_chunks().0.iter().map(move |bytes| number(*bytes))
 }

@@ -5,23 +5,20 @@ mod header;
 mod tests;
 
 use super::RowError;
-use crate::{
-    cell::{Cell, Numbers},
-    mds::Number,
-};
+use crate::cell::{Cell, Type};
+use bytes::Bytes;
 use header::Header;
-use std::borrow::Cow;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// The most bytes of a header. NumPy itself reads 10,000.
 const HEADER: usize = 1 << 16;
 
 /// Reads the array of a file.
-pub(super) fn read(file: &[u8]) -> Result<Cell, RowError> {
-    parse(file).map_err(|problem| RowError::new(format!("its array (.npy): {problem}")))
+pub(super) fn read(file: Vec<u8>) -> Result<Cell, RowError> {
+    parse(file.into()).map_err(|problem| RowError::new(format!("its array (.npy): {problem}")))
 }
 
-fn parse(file: &[u8]) -> Result<Cell, String> {
+fn parse(file: Bytes) -> Result<Cell, String> {
     let rest = file.strip_prefix(MAGIC).ok_or("it does not begin as one")?;
     let cut = || "it is cut off".to_string();
     let (length, rest) = match rest {
@@ -36,39 +33,38 @@ fn parse(file: &[u8]) -> Result<Cell, String> {
     let (header, data) = rest.split_at_checked(length).ok_or_else(cut)?;
     let header = str::from_utf8(header).map_err(|_| "its header is not in UTF-8")?;
     let Header { descr, fortran_order, shape } = Header::parse(header).ok_or_else(|| unclear(header))?;
-    let (size, is_big, number) = kind(&descr)?;
+    let (kind, is_big) = kind(&descr)?;
+    let size = kind.size();
     let empty = shape.contains(&0).then_some(0);
     let bytes = empty.or_else(|| shape.iter().try_fold(size, |bytes, side| bytes.checked_mul(*side)));
     if bytes != Some(data.len()) {
         return Err(format!("the shape {shape:?} of `{descr}` is not that of its {} bytes", data.len()));
     }
-    let mut data = Cow::Borrowed(data);
+    let mut numbers = file.slice_ref(data);
     if fortran_order && shape.len() > 1 && !data.is_empty() {
         let mut moved = Vec::with_capacity(data.len());
-        add_in_c_order(&mut moved, &data, size, size, &shape);
-        data = moved.into();
+        add_in_c_order(&mut moved, data, size, size, &shape);
+        numbers = moved.into();
     }
-    if is_big && size > 1 {
-        data.to_mut().chunks_exact_mut(size).for_each(<[u8]>::reverse);
+    if is_big {
+        let mut swapped = Vec::from(numbers);
+        swapped.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+        numbers = swapped.into();
     }
-    let numbers = match number {
-        Some(number) => number.all(&data),
-        None => Numbers::Bool(data.iter().map(|byte| *byte != 0).collect()),
-    };
-    Ok(Cell::Array(shape, numbers))
+    Ok(Cell::Array(shape, kind, numbers))
 }
 
-/// The bytes of a number, whether the highest comes first, and the type. `None` for booleans.
-fn kind(descr: &str) -> Result<(usize, bool, Option<Number>), String> {
+/// The type of the numbers, and whether the highest of their bytes comes first.
+fn kind(descr: &str) -> Result<(Type, bool), String> {
     let (order, code) = descr.split_at_checked(1).unwrap_or_default();
     if code == "b1" || code == "?" {
-        return Ok((1, false, None));
+        return Ok((Type::Bool, false));
     }
-    let known = code.split_at_checked(1).and_then(|(letter, bytes)| Number::of_numpy(letter, bytes.parse().ok()?));
-    let number = known.ok_or_else(|| format!("the type `{descr}` is not supported: {}", advice(descr)))?;
-    match (order, number.size()) {
-        ("<", size) | ("|", size @ 1) => Ok((size, false, Some(number))),
-        (">", size) => Ok((size, true, Some(number))),
+    let known = code.split_at_checked(1).and_then(|(letter, bytes)| Type::of_numpy(letter, bytes.parse().ok()?));
+    let kind = known.ok_or_else(|| format!("the type `{descr}` is not supported: {}", advice(descr)))?;
+    match (order, kind.size()) {
+        ("<", _) | ("|", 1) => Ok((kind, false)),
+        (">", _) => Ok((kind, true)),
         _ => Err(format!("the type `{descr}` does not tell the order of its bytes")),
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     Array,
-    cell::{Numbers, Raw},
+    cell::{Numbers, Raw, Type},
     sample,
     source::Wanted,
 };
@@ -56,7 +56,7 @@ struct All {
 fn each_type_takes_its_cell() {
     let point =
         Cell::Struct(vec![("x".into(), Cell::F32(0.5)), ("other".into(), Cell::Int(1)), ("y".into(), Cell::Null)]);
-    let grid = || Cell::Array(vec![1, 2], Numbers::F32(vec![1.0, 2.0]));
+    let grid = || Cell::Array(vec![1, 2], Type::U16, Bytes::from_static(&[1, 0, 2, 0]));
     let row: All = row(
         record([
             ("small", Cell::Int(255)),

@@ -4,13 +4,13 @@ use super::{
     RowError, byte,
     fields::{Fields, once},
     learn::UsedFields,
-    list::{list, numbers},
+    list::{list, numbers, written},
     npy,
     real::Real,
     text::{flag, integer, json, json_for, number, text},
     unnamed::unnamed_structs,
 };
-use crate::cell::{Cell, Numbers, Raw};
+use crate::cell::{Cell, Numbers, Raw, Type};
 use serde::{
     Deserialize, Deserializer,
     de::{
@@ -95,7 +95,8 @@ impl<'de> Deserializer<'de> for Value<'_> {
             Cell::Raw(bytes, Raw::Json) => Value::from(json(&bytes)?).deserialize_any(visitor),
             Cell::List(cells) => list(cells.into_iter().map(|cell| Value { cell, seen: self.seen }), visitor),
             Cell::Map(pairs) => Value::from(Cell::Struct(by_name(pairs)?)).deserialize_any(visitor),
-            Cell::Numbers(list) | Cell::Array(_, list) => numbers(list, visitor),
+            Cell::Numbers(list) => numbers(list, visitor),
+            Cell::Array(_, kind, bytes) => written(kind, &bytes, visitor),
             Cell::Struct(fields) => visitor.visit_map(named(fields, None, self.seen)?),
         }
     }
@@ -158,9 +159,8 @@ impl<'de> Deserializer<'de> for Value<'_> {
 
     fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
         match self.cell {
-            Cell::Raw(bytes, _) | Cell::Numbers(Numbers::U8(bytes)) | Cell::Array(_, Numbers::U8(bytes)) => {
-                visitor.visit_byte_buf(bytes)
-            }
+            Cell::Raw(bytes, _) | Cell::Numbers(Numbers::U8(bytes)) => visitor.visit_byte_buf(bytes),
+            Cell::Array(_, Type::U8, bytes) => visitor.visit_byte_buf(bytes.into()),
             _ => self.deserialize_any(visitor),
         }
     }
@@ -202,12 +202,13 @@ impl<'de> Deserializer<'de> for Value<'_> {
             Cell::Struct(cells) => visitor.visit_map(named(cells, Some(fields), self.seen)?),
             Cell::Map(pairs) => visitor.visit_map(named(by_name(pairs)?, Some(fields), None)?),
             Cell::Bytes(bytes) | Cell::Raw(bytes, Raw::Bytes) if fields == ["shape", "data"] => {
-                Value::from(npy::read(&bytes)?).deserialize_struct(name, fields, visitor)
+                Value::from(npy::read(bytes)?).deserialize_struct(name, fields, visitor)
             }
-            Cell::Array(shape, list) if fields.contains(&"shape") => {
-                let shape = shape.into_iter().map(|side| Cell::Unsigned(side as u64)).collect();
+            Cell::Array(shape, kind, bytes) if fields.contains(&"shape") => {
+                let shape = Cell::List(shape.into_iter().map(|side| Cell::Unsigned(side as u64)).collect());
+                let data = Cell::Array(Vec::new(), kind, bytes);
                 visitor.visit_map(MapDeserializer::new(
-                    [("shape", Value::from(Cell::List(shape))), ("data", Cell::Numbers(list).into())].into_iter(),
+                    [("shape", shape), ("data", data)].map(|(k, v)| (k, Value::from(v))).into_iter(),
                 ))
             }
             _ => self.deserialize_any(visitor),

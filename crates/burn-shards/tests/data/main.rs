@@ -25,4 +25,6 @@ mod tokens;
 #[cfg(feature = "http")]
 mod web;
 
-use burn_pinned_made::{any, apart, formats, kept, server, shards, write};
+#[cfg(feature = "http")]
+use burn_pinned_made::server;
+use burn_pinned_made::{any, apart, formats, kept, shards, write};

@@ -3,7 +3,7 @@ use crate::{cell::Array, row::value::Value};
 use serde::{Deserialize, de::DeserializeOwned};
 
 fn read<T: DeserializeOwned>(file: &[u8]) -> Result<Array<T>, String> {
-    let read = super::read(file).and_then(|array| Array::deserialize(Value::from(array)));
+    let read = super::read(file.into()).and_then(|array| Array::deserialize(Value::from(array)));
     read.map_err(|error| error.to_string())
 }
 
@@ -42,6 +42,22 @@ fn each_version_order_and_endianness_is_read() {
     assert_eq!(none, array::<f32>(&[i64::MAX as usize, 0, 8], Vec::new()));
     let other = r#"{"shape": (1,), "fortran_order": False, "descr": "<u2"}"#;
     assert_eq!(read(&file(2, other, &[1, 1])).unwrap(), array(&[1], vec![257_u16]));
+}
+
+#[test]
+fn each_type_of_numbers_is_read() {
+    let integers =
+        |descr: &str, data: &[u8]| read::<i64>(&file(1, &header(descr, "False", "(2,)"), data)).unwrap().data;
+    for (code, size) in [("u1", 1), ("i1", 1), ("u2", 2), ("i2", 2), ("u4", 4), ("i4", 4), ("u8", 8), ("i8", 8)] {
+        let little = [&[7][..], &vec![0; size - 1], &[9], &vec![0; size - 1]].concat();
+        let big = [&vec![0; size - 1], &[7][..], &vec![0; size - 1], &[9]].concat();
+        assert_eq!(integers(&format!("<{code}"), &little), [7, 9], "{code}");
+        assert_eq!(integers(&format!(">{code}"), &big), [7, 9], "{code}");
+    }
+    let reals = |descr: &str, data: &[u8]| read::<f32>(&file(1, &header(descr, "False", "(2,)"), data)).unwrap().data;
+    assert_eq!(reals("<f2", &[0, 0x3c, 0, 0xc1]), [1.0_f32, -2.5]);
+    assert_eq!(reals(">f4", &[1.5_f32.to_be_bytes(), (-0.5_f32).to_be_bytes()].concat()), [1.5_f32, -0.5]);
+    assert_eq!(reals("<f8", &[0.1_f64.to_le_bytes(), (-0.2_f64).to_le_bytes()].concat()), [0.1_f32, -0.2]);
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Numbers as NumPy writes them: little-endian, without padding.
 
-use crate::cell::{Cell, Numbers};
+use super::Cell;
 use burn::tensor::f16;
 
 /// The type of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Type {
+    /// Of NumPy's files alone.
+    Bool,
     U8,
     I8,
     U16,
@@ -35,11 +37,11 @@ const TYPES: [(Type, &str, u8); 11] = [
 ];
 
 impl Type {
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         TYPES.iter().find(|(_, it, _)| *it == name).map(|(kind, ..)| *kind)
     }
 
-    pub(super) fn of_code(code: u8) -> Option<Self> {
+    pub(crate) fn of_code(code: u8) -> Option<Self> {
         TYPES.iter().find(|(_, _, it)| *it == code).map(|(kind, ..)| *kind)
     }
 
@@ -51,7 +53,7 @@ impl Type {
     /// Bytes of a number.
     pub(crate) fn size(self) -> usize {
         match self {
-            Self::U8 | Self::I8 => 1,
+            Self::Bool | Self::U8 | Self::I8 => 1,
             Self::U16 | Self::I16 | Self::F16 => 2,
             Self::U32 | Self::I32 | Self::F32 => 4,
             Self::U64 | Self::I64 | Self::F64 => 8,
@@ -59,8 +61,9 @@ impl Type {
     }
 
     /// One number. `None` if there are not exactly its bytes.
-    pub(super) fn one(self, bytes: &[u8]) -> Option<Cell> {
+    pub(crate) fn one(self, bytes: &[u8]) -> Option<Cell> {
         Some(match self {
+            Self::Bool => Cell::Bool(u8::from_le_bytes(bytes.try_into().ok()?) != 0),
             Self::U8 => Cell::Unsigned(u8::from_le_bytes(bytes.try_into().ok()?).into()),
             Self::I8 => Cell::Int(i8::from_le_bytes(bytes.try_into().ok()?).into()),
             Self::U16 => Cell::Unsigned(u16::from_le_bytes(bytes.try_into().ok()?).into()),
@@ -74,27 +77,6 @@ impl Type {
             Self::F64 => Cell::F64(f64::from_le_bytes(bytes.try_into().ok()?)),
         })
     }
-
-    /// As many numbers as there are bytes for. Half floats become `f32`.
-    pub(crate) fn all(self, bytes: &[u8]) -> Numbers {
-        match self {
-            Self::U8 => Numbers::U8(bytes.to_vec()),
-            Self::I8 => Numbers::I8(bytes.iter().map(|byte| byte.cast_signed()).collect()),
-            Self::U16 => Numbers::U16(each(bytes, u16::from_le_bytes)),
-            Self::I16 => Numbers::I16(each(bytes, i16::from_le_bytes)),
-            Self::F16 => Numbers::F32(each(bytes, |bytes| f16::from_le_bytes(bytes).to_f32())),
-            Self::U32 => Numbers::U32(each(bytes, u32::from_le_bytes)),
-            Self::I32 => Numbers::I32(each(bytes, i32::from_le_bytes)),
-            Self::F32 => Numbers::F32(each(bytes, f32::from_le_bytes)),
-            Self::U64 => Numbers::U64(each(bytes, u64::from_le_bytes)),
-            Self::I64 => Numbers::I64(each(bytes, i64::from_le_bytes)),
-            Self::F64 => Numbers::F64(each(bytes, f64::from_le_bytes)),
-        }
-    }
-}
-
-fn each<T, const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> T) -> Vec<T> {
-    bytes.as_chunks::<N>().0.iter().map(|bytes| number(*bytes)).collect()
 }
 
 #[cfg(test)]
@@ -103,8 +85,8 @@ mod tests {
 
     #[test]
     fn half_floats_are_what_they_mean() {
-        let half = |bits: u16| match (Type::F16.one(&bits.to_le_bytes()), Type::F16.all(&bits.to_le_bytes())) {
-            (Some(Cell::F32(one)), Numbers::F32(all)) if all.len() == 1 && all[0].to_bits() == one.to_bits() => one,
+        let half = |bits: u16| match Type::F16.one(&bits.to_le_bytes()) {
+            Some(Cell::F32(one)) => one,
             other => panic!("{other:?}"),
         };
         for (bits, value) in [
