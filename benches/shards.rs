@@ -57,8 +57,8 @@ fn main() -> Result<(), BoxError> {
     let device = if cfg!(feature = "cuda") { Device::default() } else { Device::flex() };
     let is_tar = args.shards.iter().any(|path| path.extension().is_some_and(|end| end == "tar"));
     let rows = match is_tar {
-        true => Rows::<(Image, usize)>::tar(args.shards.clone()).columns(["jpg", "cls"]),
-        false => Rows::parquet(args.shards.clone()).columns(["image", "label"]),
+        true => Rows::<(Image, usize)>::tar(&args.shards).columns(["jpg", "cls"]),
+        false => Rows::parquet(&args.shards).columns(["image", "label"]),
     };
     let collate = collate(
         [Field::image("image", [3, SIDE, SIDE]).decoder(args.decoder), Field::new("label", DType::I64, [])],

@@ -8,7 +8,7 @@
 --parts chooses among
     ram, small, rows   samples from memory: 3 x 224 x 224 bytes, 28 x 28 bytes, 20 floats
     jpeg               JPEGs from memory, decoded on the workers and on the device
-    shards             photographs in tars and Parquet, with random crops; made in --data if they are not there
+    shards             photographs in tars and Parquet, with random crops; made in --data
     dali               the same from tars beside DALI, with 15 and with 4 threads
     text               documents packed into rows of tokens, on the CPU
 
@@ -61,11 +61,11 @@ class Runs:
         self.run(sys.executable, HERE / "peer_pytorch.py", "--cases", case, "--workers", workers, *options)
 
     def shards(self, end, *options):
-        files = sorted(self.args.data.glob(f"train-*.{end}"))
+        files = sorted(self.args.shards.glob(f"train-*.{end}"))
         self.run(self.args.programs / "shards", *options, *files)
 
     def peer(self, name, workers, *options):
-        self.run(sys.executable, HERE / "peer_shards.py", self.args.data, name, "--workers", workers, *options)
+        self.run(sys.executable, HERE / "peer_shards.py", self.args.shards, name, "--workers", workers, *options)
 
 
 def ram(runs):
@@ -106,7 +106,7 @@ def dali(runs):
 
 def text(runs):
     runs.run(runs.args.programs / "packing", 5_000_000, 1, 2)
-    runs.run(sys.executable, HERE / "peer_packing.py", 50_000, 1, "grain,wrapped", limit=300)
+    runs.run(sys.executable, HERE / "peer_packing.py", 20_000, 1, "grain,wrapped", limit=300)
 
 
 PARTS = {part.__name__: part for part in [ram, small, rows, jpeg, shards, dali, text]}
@@ -115,19 +115,19 @@ PARTS = {part.__name__: part for part in [ram, small, rows, jpeg, shards, dali, 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", type=Path, help="the folder of the benches")
-    parser.add_argument("--data", type=Path, default=Path("today-shards"), help="a folder of shards; made if it is not there")
+    parser.add_argument("--data", type=Path, default=Path("today-data"), help="a folder; what is not in it is made")
     parser.add_argument("--count", type=int, default=30_000, help="photographs to make")
     parser.add_argument("--out", default="today.jsonl")
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1e9, help="of the whole call")
     args = parser.parse_args()
-    args.programs = args.programs.resolve()
+    args.programs, args.shards = args.programs.resolve(), args.data / "shards"
     parts = args.parts.split(",")
     if unknown := [part for part in parts if part not in PARTS]:
         parser.error(f"unknown: {', '.join(unknown)}. Parts: {', '.join(PARTS)}")
-    if {"shards", "dali"} & {*parts} and not args.data.exists():
-        subprocess.run([sys.executable, HERE / "peer_shards.py", "make", args.data, str(args.count)], check=True)
+    if {"shards", "dali"} & {*parts} and not args.shards.exists():
+        subprocess.run([sys.executable, HERE / "peer_shards.py", "make", args.shards, str(args.count)], check=True)
     runs = Runs(args)
     for runs.part in parts:
         for runs.round in range(args.rounds):

@@ -65,6 +65,7 @@ pub(crate) enum Raw {
 
 /// A list of numbers of one type.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "the other formats have arrays"))]
 pub(crate) enum Numbers {
     U8(Vec<u8>),
     I8(Vec<i8>),

@@ -38,38 +38,26 @@ impl fmt::Debug for Paths {
     }
 }
 
-impl From<&str> for Paths {
-    fn from(path: &str) -> Self {
-        Self(vec![path.into()])
-    }
+macro_rules! one_path {
+    ($($path:ty)*) => {$(
+        impl From<$path> for Paths {
+            fn from(path: $path) -> Self {
+                Self(vec![path.into()])
+            }
+        }
+    )*};
 }
 
-impl From<String> for Paths {
-    fn from(path: String) -> Self {
-        Self(vec![path.into()])
-    }
-}
-
-impl From<&Path> for Paths {
-    fn from(path: &Path) -> Self {
-        Self(vec![path.into()])
-    }
-}
-
-impl From<PathBuf> for Paths {
-    fn from(path: PathBuf) -> Self {
-        Self(vec![path])
-    }
-}
-
-impl From<&PathBuf> for Paths {
-    fn from(path: &PathBuf) -> Self {
-        Self(vec![path.clone()])
-    }
-}
+one_path! { &str String &String &Path PathBuf &PathBuf }
 
 impl<P: Into<PathBuf>> From<Vec<P>> for Paths {
     fn from(paths: Vec<P>) -> Self {
+        paths.into_iter().collect()
+    }
+}
+
+impl<P: Into<PathBuf>, const N: usize> From<[P; N]> for Paths {
+    fn from(paths: [P; N]) -> Self {
         paths.into_iter().collect()
     }
 }
@@ -80,9 +68,9 @@ impl<P: Into<PathBuf> + Clone> From<&[P]> for Paths {
     }
 }
 
-impl<P: Into<PathBuf>, const N: usize> From<[P; N]> for Paths {
-    fn from(paths: [P; N]) -> Self {
-        paths.into_iter().collect()
+impl<P: Into<PathBuf> + Clone> From<&Vec<P>> for Paths {
+    fn from(paths: &Vec<P>) -> Self {
+        paths.as_slice().into()
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::write::{Column, mds, parquet, tar};
 use burn::data::dataset::Dataset;
 use burn_shards::{Array, DataError, Decode, Decoded, Rows};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use std::{error::Error, path::Path};
 
 /// A file of NumPy's.
@@ -113,7 +113,7 @@ fn a_wave_is_read_from_a_tar_and_from_a_column() {
         assert_eq!(rows.get(0).unwrap().0, Wave { samples: vec![0.5, -1.0], channels: 1, rate: 8000 }, "{name}");
         assert_eq!(error(&rows, 1).contains("key `1`"), name == "tar");
     }
-    #[derive(Debug, Deserialize)]
+    #[derive(Debug, serde::Deserialize)]
     struct Row {
         wav: Wave,
     }
