@@ -10,6 +10,7 @@ scikit-learn bring; the class is the photograph. A tenth of them, in shards of t
 
 PyTorch has its DataLoader with as many workers, page-locked memory, `decode_jpeg` and torchvision's transforms v2 on the workers:
 `torch` finds samples by their place in the tars, `webdataset` (if it is installed) reads the tars in order. --peers names others.
+What comes after `--` is for image_bench.
 
 Each run is a line of JSON: seconds of each epoch, the share of each that the loop waited for data (ours: if built with the feature
 `metrics`; else of all epochs), and the accuracy in validation. It ends with 1 if ours waited more than 2 % of an epoch after the
@@ -242,8 +243,9 @@ def main():
     parser.add_argument("--side", type=int, default=128)
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) - 1))
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("more", nargs="*", help="options for image_bench, after `--`")
-    args = parser.parse_args()
+    end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    args = parser.parse_args(sys.argv[1:end])
+    args.more = sys.argv[end + 1 :]
     if args.make and not args.data.exists():
         make(args.data, args.make)
     gpu = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
