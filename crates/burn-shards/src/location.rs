@@ -213,6 +213,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn lists_and_texts_may_be_borrowed() {
+        let (owned, list) = (String::from("a.tar"), vec!["a.tar", "b.tar"]);
+        assert_eq!(Paths::from(&owned), Paths::from("a.tar"));
+        assert_eq!(Paths::from(&list), Paths::from(["a.tar", "b.tar"]));
+    }
+
+    #[test]
     fn braces_are_lists_and_numbers() {
         assert_eq!(braces("a-{08..11}.tar").unwrap(), ["a-08.tar", "a-09.tar", "a-10.tar", "a-11.tar"]);
         assert_eq!(braces("{x,y}/{1..2}").unwrap(), ["x/1", "x/2", "y/1", "y/2"]);
