@@ -13,8 +13,9 @@ PyTorch has its DataLoader with as many workers, page-locked memory, `decode_jpe
 What comes after `--` is for image_bench.
 
 Each run is a line of JSON: seconds of each epoch, the share of each that the loop waited for data (ours: if built with the feature
-`metrics`; else of all epochs), and the accuracy in validation. It ends with 1 if ours waited more than 2 % of an epoch after the
-first: in the first, kernels are tuned.
+`metrics`; else of all epochs), and the accuracy in validation. With --causes ours has a timeline, and of its last epochs the shares
+of the first wait, of `finish`, which makes a batch's last tensors and may itself wait for the device, and of all other waits. It ends
+with 1 if ours waited more than 2 % of an epoch after the first: in the first, kernels are tuned.
 """
 
 import argparse
@@ -93,13 +94,32 @@ def shards(folder, split):
     return sorted(str(file) for file in folder.glob(f"{split}-*.tar"))
 
 
+def causes(trace):
+    """Of each epoch of a trace, the shares of its first wait, of `finish` on the loop's own thread, and of the other waits."""
+    spans = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
+    loops = {span["tid"] for span in spans if span["cat"] == "step"}
+    found = []
+    for epoch in sorted({span["args"]["epoch"] for span in spans}):
+        of = lambda kind: [span for span in spans if span["cat"] == kind and span["args"]["epoch"] == epoch]
+        waits, finish = of("wait"), sum(span["dur"] for span in of("finish") if span["tid"] in loops)
+        if waits:
+            total = sum(span["dur"] for span in waits + of("step"))
+            first = min(waits, key=lambda span: span["ts"])["dur"]
+            rest = sum(span["dur"] for span in waits) - first - finish
+            found.append({name: round(time / total, 4) for name, time in [("first", first), ("finish", finish), ("rest", rest)]})
+    return found
+
+
 def ours(args):
-    """Runs image_bench; returns what its lines say."""
+    """Runs image_bench; returns what its lines and its timeline say."""
     command = [args.image_bench, "--data", *shards(args.data, "train"), "--valid", *shards(args.data, "valid")]
     options = {"epochs": args.epochs, "batch-size": args.batch, "side": args.side, "workers": args.workers}
     for name, value in options.items():
         command += [f"--{name}", str(value)]
     command += ["--augment", "none", "--decoder", args.decoder, *args.more]
+    trace = Path(args.out).with_suffix(".trace.json")
+    if args.causes:
+        command += ["--timeline", str(trace)]
     # With CUDA's default of 8 queues, steps and the decoder wait for each other: see docs/images.md.
     queues = {"CUDA_DEVICE_MAX_CONNECTIONS": "32", **os.environ}
     run = subprocess.run(command, capture_output=True, text=True, check=False, env=queues)
@@ -113,7 +133,8 @@ def ours(args):
         waits = [float(re.search(r"waited +([\d.]+) %", text)[1]) / 100] * args.epochs
     accuracy = float(re.search(r"validation accuracy +([\d.]+)", text)[1]) / 100
     decoder = re.search(r"decoder +(.*)", text)[1]
-    return {"seconds": [round(count / rate, 3) for rate in rates], "waits": waits, "accuracy": accuracy, "decoder": decoder}
+    found = {"seconds": [round(count / rate, 3) for rate in rates], "waits": waits, "accuracy": accuracy, "decoder": decoder}
+    return found | ({"causes": causes(trace)} if args.causes else {})
 
 
 class Members:
@@ -238,6 +259,7 @@ def main():
     parser.add_argument("--peers", default="torch,webdataset", help="among torch and webdataset; nothing: ours alone")
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("--decoder", default="auto", choices=["auto", "host", "device"], help="ours")
+    parser.add_argument("--causes", action="store_true", help="of ours: why it waited")
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--side", type=int, default=128)

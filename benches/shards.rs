@@ -81,7 +81,7 @@ fn main() -> Result<(), BoxError> {
     let step = Step::new(args.matmuls, args.matmul_side, &device);
 
     for epoch in 0..args.epochs {
-        let (started, decoded) = (Instant::now(), loader.stats().stages.decode.count);
+        let (started, before) = (Instant::now(), loader.stats());
         let (mut images, mut first, mut waited, mut last) = (0, Duration::ZERO, Duration::ZERO, None);
         let mut batches = loader.iter();
         loop {
@@ -102,16 +102,24 @@ fn main() -> Result<(), BoxError> {
         device.sync()?;
         drop(last);
         let seconds = started.elapsed().as_secs_f64();
-        let decoder = if loader.stats().stages.decode.count > decoded { "device" } else { "host" };
+        let stats = loader.stats().since(&before);
+        let decoder = if stats.stages.decode.count > 0 { "device" } else { "host" };
         println!(
             "{}",
             serde_json::json!({
                 "gpu": link::gpu(), "burn": "0.22.1", "burn_pinned": env!("CARGO_PKG_VERSION"), "loader": "burn-pinned",
                 "case": if is_tar { "tar" } else { "parquet" }, "decoder": decoder, "workers": args.workers, "matmuls": args.matmuls,
                 "batch": args.batch, "epoch": epoch, "images": images, "items_per_s": (images as f64 / seconds).round(),
-                "first_batch_ms": (1e3 * first.as_secs_f64()).round(), "wait": (1e3 * waited.as_secs_f64() / seconds).round() / 1e3,
+                "first_batch_ms": (1e3 * first.as_secs_f64()).round(), "wait": rounded(waited.as_secs_f64() / seconds),
+                "workers_busy": rounded(stats.workers_busy()), "decode_busy": rounded(stats.decode_busy()),
+                "transfer_busy": rounded(stats.transfer_busy()),
             })
         );
     }
     Ok(())
+}
+
+/// A share, to a thousandth.
+fn rounded(share: f64) -> f64 {
+    (1e3 * share).round() / 1e3
 }
