@@ -95,16 +95,16 @@ def shards(folder, split):
 
 
 def causes(trace):
-    """Of each epoch of a trace, the shares of its first wait, of `finish` on the loop's own thread, and of the other waits."""
+    """Of each whole epoch of a trace: the shares of its first wait, of `finish` on the loop's thread, and of the other waits."""
     spans = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
     loops = {span["tid"] for span in spans if span["cat"] == "step"}
     found = []
     for epoch in sorted({span["args"]["epoch"] for span in spans}):
         of = lambda kind: [span for span in spans if span["cat"] == kind and span["args"]["epoch"] == epoch]
         waits, finish = of("wait"), sum(span["dur"] for span in of("finish") if span["tid"] in loops)
-        if waits:
+        first = sum(span["dur"] for span in waits if span["args"]["batch"] == 0)
+        if first:  # else the timeline has forgotten the epoch's start
             total = sum(span["dur"] for span in waits + of("step"))
-            first = min(waits, key=lambda span: span["ts"])["dur"]
             rest = sum(span["dur"] for span in waits) - first - finish
             found.append({name: round(time / total, 4) for name, time in [("first", first), ("finish", finish), ("rest", rest)]})
     return found
@@ -128,7 +128,7 @@ def ours(args):
     text = run.stdout
     count = int(re.search(r"(\d+) training", text)[1])
     rates = [int(rate) for rate in re.findall(r"epoch .* train .* (\d+) images/s", text)]
-    waits = [float(wait) / 100 for wait in re.findall(r"epoch .* train .*data wait ([\d.]+)", text)]
+    waits = [round(float(wait) / 100, 5) for wait in re.findall(r"epoch .* train .*data wait ([\d.]+)", text)]
     if not waits:
         waits = [float(re.search(r"waited +([\d.]+) %", text)[1]) / 100] * args.epochs
     accuracy = float(re.search(r"validation accuracy +([\d.]+)", text)[1]) / 100
