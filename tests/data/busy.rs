@@ -130,7 +130,7 @@ fn a_time_that_is_too_long_is_an_error_at_once() {
         let busy = Busy::new(429, lines);
         let (rows, since) = (busy.rows(usize::MAX), Instant::now());
         let error = rows.get(1).unwrap_err().to_string();
-        assert!(since.elapsed() < Duration::from_secs(1), "{lines} {:?}", since.elapsed());
+        assert!(since.elapsed() < Duration::from_secs(5), "{lines} {:?}", since.elapsed());
         assert!(error.contains(&format!("the server asks to wait {seconds}")) || seconds == " s", "{error}");
         assert!(error.contains("`longest_wait`") && error.contains("360 s"), "{error}");
         assert!(error.contains("status 429"), "{error}");
@@ -147,7 +147,7 @@ fn a_busy_store_does_not_hold_up_a_drop() {
     let since = Instant::now();
     drop(epoch);
     drop(loader);
-    assert!(since.elapsed() < Duration::from_millis(200), "{:?}", since.elapsed());
+    assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
     let seen = busy.server.seen().len();
     thread::sleep(Duration::from_millis(300));
     assert_eq!(busy.server.seen().len(), seen);
@@ -162,7 +162,7 @@ fn rows_that_are_read_ahead_are_dropped_at_once() {
     let since = Instant::now();
     drop(ahead);
     drop(rows);
-    assert!(since.elapsed() < Duration::from_millis(200), "{:?}", since.elapsed());
+    assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
 }
 
 /// The loader stays, and reads the next epoch once the server has time.
@@ -174,12 +174,12 @@ fn an_epoch_that_was_dropped_asks_for_nothing_more() {
     let epoch = loader.iter();
     thread::sleep(Duration::from_millis(300));
     drop(epoch);
-    thread::sleep(Duration::from_millis(100));
+    thread::sleep(Duration::from_millis(500));
     let seen = busy.server.seen().len();
     thread::sleep(Duration::from_millis(3200));
     assert_eq!(busy.server.seen().len(), seen);
     busy.left.store(0, SeqCst);
     let (since, rows) = (Instant::now(), loader.iter().map(|batch| batch.unwrap().len()).sum::<usize>());
-    assert!(since.elapsed() < Duration::from_secs(1), "{:?}", since.elapsed());
+    assert!(since.elapsed() < Duration::from_millis(1800), "{:?}", since.elapsed());
     assert_eq!((rows, loader.stats().faults), (240, 0));
 }

@@ -144,7 +144,7 @@ fn a_thread_that_has_to_end_waits_for_nobody() {
         let since = Instant::now();
         ends.store(true, Relaxed);
         assert_eq!(ended.join().unwrap(), Some("the store refuses it"));
-        assert!(since.elapsed() < Duration::from_millis(200), "{:?}", since.elapsed());
+        assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
         stalls.store(false, Relaxed);
     });
     assert_eq!(pieces.get(7).unwrap().0, 10);

@@ -93,6 +93,6 @@ mod tests {
         resolver.stop.stop();
         let begun = Instant::now();
         assert!(resolver.wait(&told).unwrap_err().to_string().contains(STOPPED_WAIT));
-        assert!(begun.elapsed() < Duration::from_millis(200));
+        assert!(begun.elapsed() < Duration::from_secs(2));
     }
 }

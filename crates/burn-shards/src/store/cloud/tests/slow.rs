@@ -64,6 +64,6 @@ fn a_stop_ends_a_request() {
         let begun = Instant::now();
         stop.stop();
         let error = reader.join().unwrap().unwrap_err();
-        assert!(begun.elapsed() < Duration::from_millis(200) && error.contains(STOPPED_WAIT), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(2) && error.contains(STOPPED_WAIT), "{error}");
     }
 }
