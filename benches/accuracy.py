@@ -82,12 +82,14 @@ def write_tar(path, samples, first):
 
 def make(folder, count):
     """Writes shards of a thousand: train-*.tar, and valid-*.tar with a tenth of the samples."""
-    folder.mkdir(parents=True)
     with Pool() as pool:
         samples = pool.map(cut, range(count), 64)
+    part_of = folder.with_name(folder.name + ".part")  # the folder is there once all of it is
+    part_of.mkdir(parents=True)
     for split, part in (("valid", samples[: count // 10]), ("train", samples[count // 10 :])):
         for start in range(0, len(part), 1000):
-            write_tar(folder / f"{split}-{start // 1000:05d}.tar", part[start : start + 1000], start)
+            write_tar(part_of / f"{split}-{start // 1000:05d}.tar", part[start : start + 1000], start)
+    part_of.rename(folder)
 
 
 def shards(folder, split):
@@ -95,16 +97,17 @@ def shards(folder, split):
 
 
 def causes(trace):
-    """Of each whole epoch of a trace: the shares of its first wait, of `finish` on the loop's thread, and of the other waits."""
+    """Of each whole epoch of a trace: its first wait, the `finish` of later batches on the loop's thread, and what else these waited."""
     spans = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
     loops = {span["tid"] for span in spans if span["cat"] == "step"}
     found = []
     for epoch in sorted({span["args"]["epoch"] for span in spans}):
         of = lambda kind: [span for span in spans if span["cat"] == kind and span["args"]["epoch"] == epoch]
-        waits, finish = of("wait"), sum(span["dur"] for span in of("finish") if span["tid"] in loops)
+        waits, finish = of("wait"), [span for span in of("finish") if span["tid"] in loops]
         first = sum(span["dur"] for span in waits if span["args"]["batch"] == 0)
         if first:  # else the timeline has forgotten the epoch's start
             total = sum(span["dur"] for span in waits + of("step"))
+            finish = sum(span["dur"] for span in finish if span["args"]["batch"] > 0)
             rest = sum(span["dur"] for span in waits) - first - finish
             found.append({name: round(time / total, 4) for name, time in [("first", first), ("finish", finish), ("rest", rest)]})
     return found
@@ -192,6 +195,7 @@ def torch_loader(args, peer, members, train):
         import webdataset
 
         paths = shards(args.data, "train")
+        options["num_workers"] = min(args.workers, len(paths))  # each needs a shard
         rows = webdataset.WebDataset(paths, shardshuffle=len(paths)).shuffle(1000).to_tuple("jpg", "cls")
         return DataLoader(rows.map(lambda row: (members.change(row[0]), int(row[1]))), **options)
     return DataLoader(members, shuffle=train, **options)
@@ -268,13 +272,16 @@ def main():
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     args = parser.parse_args(sys.argv[1:end])
     args.more = sys.argv[end + 1 :]
+    peers = [peer for peer in args.peers.split(",") if peer]
+    if unknown := [peer for peer in peers if peer not in ("torch", "webdataset")]:
+        parser.error(f"unknown: {', '.join(unknown)}. Peers: torch, webdataset")
     if args.make and not args.data.exists():
         make(args.data, args.make)
     gpu = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
     name = subprocess.run(gpu, capture_output=True, text=True, check=True).stdout.strip() if args.device == "cuda" else "CPU"
     kept = {}
     for _ in range(args.rounds):
-        for loader in ["burn-pinned", *filter(None, args.peers.split(","))]:
+        for loader in ["burn-pinned", *peers]:
             try:
                 found = ours(args) if loader == "burn-pinned" else peer(args, loader)
             except ImportError as error:

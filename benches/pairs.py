@@ -4,12 +4,13 @@
     python3 benches/pairs.py --rounds 200 --steps 3000 --workers 2 NOW OTHER    # paths of two or more builds; the last is the measure
 
 Each process has its memory in other places, which alone makes a difference of some percent: many short runs average over that, one
-long run does not. Prints a JSON line for each build: the mean of the ratios to the last one of the same round, and its standard error.
+long run does not. Prints a JSON line for each build: the geometric mean of the ratios to the last one of the same round, and its standard error.
 """
 
 import argparse
 import datetime
 import json
+import math
 import os
 import random
 import statistics
@@ -31,13 +32,15 @@ def main():
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=200)
     args = parser.parse_args()
-    rates = {build: [] for build in args.builds}
+    if len(args.builds) < 2 or args.rounds < 2:
+        parser.error("two builds and two rounds are the least; the same build twice shows the noise")
+    rates = [[] for _ in args.builds]
     for _ in range(args.rounds):
-        for build in random.sample(args.builds, len(args.builds)):
-            rates[build].append(run(build, args))
-    measure = rates[args.builds[-1]]
-    for build in args.builds[:-1]:
-        ratios = [ours / theirs for ours, theirs in zip(rates[build], measure)]
+        for place in random.sample(range(len(args.builds)), len(args.builds)):
+            rates[place].append(run(args.builds[place], args))
+    for build, ours in zip(args.builds[:-1], rates):
+        # The mean of the ratios themselves would be above 1 for equal builds.
+        logs = [math.log(one / other) for one, other in zip(ours, rates[-1])]
         line = {
             "date": datetime.date.today().isoformat(),
             "cpus": os.cpu_count(),
@@ -47,9 +50,9 @@ def main():
             "rounds": args.rounds,
             "build": os.path.basename(build),
             "against": os.path.basename(args.builds[-1]),
-            "items_per_s": round(statistics.mean(rates[build])),
-            "ratio": round(statistics.mean(ratios), 4),
-            "standard_error": round(statistics.stdev(ratios) / len(ratios) ** 0.5, 4),
+            "items_per_s": round(statistics.mean(ours)),
+            "ratio": round(math.exp(statistics.mean(logs)), 4),
+            "standard_error": round(statistics.stdev(logs) / len(logs) ** 0.5, 4),
         }
         print(json.dumps(line))
 

@@ -14,6 +14,7 @@ Fields: loader, case, decoder, workers, matmuls (of 4096 x 4096 in bf16, each st
 wait (share of the epoch that the loop waited after its first batch). `cargo bench --bench shards` is the same for burn-pinned."""
 
 import argparse
+import importlib
 import json
 import os
 import sys
@@ -55,14 +56,16 @@ def write_lit(folder, samples):
 
 
 def make(folder, count):
-    folder.mkdir(parents=True)
     with Pool() as pool:
         samples = pool.map(cut, range(count), 64)
+    part = folder.with_name(folder.name + ".part")  # the folder is there once all of it is
+    part.mkdir(parents=True)
     for write in (write_tars, write_parquet, write_lit):
         try:
-            write(folder, samples)
+            write(part, samples)
         except ImportError as error:
             print(f"left out: {error}", file=sys.stderr)
+    part.rename(folder)
 
 
 class Decode:
@@ -158,6 +161,7 @@ def run(args):
         loader = in_torch(args.folder, args.peer, args.workers)
     matrix = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16) * 0.01
     about = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "loader": args.peer, "batch": BATCH}
+    about["version"] = importlib.import_module("nvidia.dali" if dali else args.peer).__version__
     about |= {"case": {"datasets": "parquet", "litdata": "litdata"}.get(args.peer, "tar"), "decoder": "device" if dali else "host"}
     for epoch in range(args.epochs):
         started, images, waited, first, batches, last = time.perf_counter(), 0, 0.0, 0.0, iter(loader), None

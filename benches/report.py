@@ -26,7 +26,13 @@ def read(path):
             if not line.startswith("{"):
                 continue
             row = json.loads(line)
-            key = (row["case"], row["batch"], row["matmuls"], row["loader"], row["workers"], row.get("code"))
+            if row.get("items_per_s") is None or "matmuls" not in row:
+                continue  # a run that failed, or text
+            if row.get("epoch") == 0:
+                continue  # kernels are tuned in it
+            kinds = [row["case"], row.get("decoder"), row.get("part") if row.get("part") == "dali" else None]
+            case = ", ".join(kind for kind in kinds if kind)
+            key = (case, row["batch"], row["matmuls"], row["loader"], row["workers"], row.get("code"))
             rows.setdefault(key, []).append(row)
     return rows
 

@@ -43,14 +43,15 @@ class Runs:
         if time.monotonic() > self.ends:
             return self.line(left_out=" ".join(map(str, command)))
         try:
-            done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=limit, check=False)
-        except subprocess.TimeoutExpired:
-            return self.line(command=" ".join(map(str, command)), failed=f"took longer than {limit} s")
-        for line in done.stdout.splitlines():
-            if line.startswith("{"):
+            done = subprocess.run([*map(str, command)], capture_output=True, timeout=limit, check=False)
+            said, failed = done.stdout, done.stderr.decode().strip()[-600:] if done.returncode != 0 else None
+        except subprocess.TimeoutExpired as late:
+            said, failed = late.stdout or b"", f"took longer than {limit} s"
+        for line in said.decode().splitlines(keepends=True):
+            if line.startswith("{") and line.endswith("\n"):
                 self.line(**{key: value for key, value in json.loads(line).items() if key not in ("date", "round")})
-        if done.returncode != 0:
-            self.line(command=" ".join(map(str, command)), failed=done.stderr.strip()[-600:])
+        if failed is not None:
+            self.line(command=" ".join(map(str, command)), failed=failed)
 
     def loaders(self, case, workers, *options):
         """This crate's loader and Burn's."""

@@ -265,6 +265,8 @@ def main():
         "ddp": lambda runs: burns(runs, "ddp", ways or list(WAYS)),
         "multi": lambda runs: burns(runs, "multi", ways or MULTI),
     }
+    if args.at_once > 1 and "warm-caches" in (ways or (MULTI if "multi" in args.parts.split(",") else [])):
+        parser.error("starts with warm caches share a folder: name the other `--ways`, or leave out `--at-once`")
     unknown = [part for part in args.parts.split(",") if part not in do]
     unknown += [way for way in ways or [] if way not in [*WAYS, *MULTI]]
     if unknown:

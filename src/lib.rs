@@ -75,8 +75,8 @@
 //! - `cuda`: page-locked memory and copy streams on NVIDIA GPUs, through Burn's CUDA backend and the driver's API,
 //!   which is loaded at run time. Where memory cannot be page-locked the loader says so and goes on with ordinary
 //!   memory. Under Nsight Systems the work of each thread on each batch is an NVTX range.
-//! - `derive`: `#[derive(Sample)]` makes a batch of a struct of plain fields, and `#[derive(MapTensors)]` visits the tensors
-//!   of a batch.
+//! - `derive`: `#[derive(Sample)]` makes a batch of a struct of plain fields, `#[derive(MapTensors)]` visits the tensors
+//!   of a batch, and `#[derive(HasImage)]` lets transforms change a struct.
 //! - `vision`: the module of that name: decoding of image files, the usual random changes of images under torchvision's
 //!   names, and mixing of whole batches on the device.
 //! - `annotations`: Burn's own data sets of images with labels, masks or boxes, as samples of the module `vision`.
@@ -85,6 +85,7 @@
 //!   Burn datasets. `parquet` adds Parquet.
 //! - `http`: these data sets from web servers and the Hugging Face hub.
 //! - `cloud`: these data sets from S3, Google Cloud Storage and Azure.
+//! - `wav`: sounds in `.wav` files of these data sets. `tokenizers`: rows of text as tokens, by Hugging Face's tokenisers.
 //! - `metrics`: `LoaderMetric`, the loader's figures for the dashboard and logs of `SupervisedTraining`.
 //! - `tracing`: a span of the `tracing` crate, at level debug, for the work of each thread on each batch: `sampler`,
 //!   `fill`, `batcher`, `pin`, `device wait`, `decode`, `transfer`, `finish`, `wait`.
@@ -92,7 +93,7 @@
 //! # Other crates in the API
 //!
 //! The API has types and traits of these crates: burn 0.22, bytes 1 and image 0.25 (feature `vision`), rand 0.10
-//! ([`KeyedRng`]), serde 1 ([`LoaderState`]). A new major version of one of them takes a new one of this crate. [`rand`] and
+//! ([`KeyedRng`]), serde 1 ([`LoaderState`]), serde_json 1 (feature `tokenizers`). A new major version of one of them takes a new one of this crate. [`rand`] and
 //! `image` are re-exported, so that a program can use the same versions.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -72,6 +72,36 @@ fn the_lock_has_the_pinned_release_of_burn_and_cubecl_alone() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// The crates that each package of a lock depends on.
+fn dependencies(lock: &str) -> BTreeMap<String, Vec<String>> {
+    let package = |text: &str| {
+        let name = text.lines().find_map(|line| quoted(line, "name"))?.to_string();
+        let listed = text.split_once("dependencies = [").map_or("", |(_, rest)| rest.split(']').next().unwrap());
+        Some((name, listed.split('"').skip(1).step_by(2).map(|it| it.split(' ').next().unwrap().into()).collect()))
+    };
+    lock.split("[[package]]").skip(1).filter_map(package).collect()
+}
+
+/// The crates of both families that could be of a newer patch than the pins: nothing that they need of their family is pinned.
+fn loose(pins: &Versions, needs: &BTreeMap<String, Vec<String>>) -> Vec<String> {
+    fn is_held(name: &str, family: fn(&str) -> bool, pins: &Versions, needs: &BTreeMap<String, Vec<String>>) -> bool {
+        pins.contains_key(name) || needs[name].iter().any(|other| family(other) && is_held(other, family, pins, needs))
+    }
+    let family = |name: &str| [is_cubecl, is_burn].into_iter().find(|family| family(name));
+    needs
+        .keys()
+        .filter(|name| family(name).is_some_and(|family| !is_held(name, family, pins, needs)))
+        .cloned()
+        .collect()
+}
+
+#[test]
+fn no_crate_of_burn_or_cubecl_comes_of_a_newer_patch_alone() {
+    let loose = loose(&pinned(&read("Cargo.toml")), &dependencies(&read("Cargo.lock")));
+    // Macros and data sets: nothing of the device is in them.
+    assert_eq!(loose, ["burn-backend-extension", "burn-dataset", "burn-derive", "burn-einsum"]);
+}
+
 /// `burn::cubecl` is the crate `cubecl`, and `burn::backend::fusion` is `burn-fusion`.
 #[test]
 fn what_the_device_uses_of_cubecl_is_pinned() {

@@ -162,13 +162,18 @@ fn a_split_without_numbers_prints_nothing() {
     plain.register_metric(definition);
     let update = |plain: &mut PlainProgress, value| {
         let entry = MetricEntry::new(id.clone(), SerializedEntry::new(String::new(), String::new()));
-        plain.update_train(MetricState::Numeric(entry, Some(NumericEntry::Value(value))));
+        plain.update_train(MetricState::Numeric(entry, Some(value)));
     };
     plain.start_split("Train", 64);
     assert_eq!(plain.line(), None);
-    update(&mut plain, f64::NAN);
+    update(&mut plain, NumericEntry::Value(f64::NAN));
     assert_eq!(plain.line(), None);
     plain.start_split("Train", 64);
-    update(&mut plain, 0.5);
+    update(&mut plain, NumericEntry::Value(0.5));
     assert!(plain.line().unwrap().contains("loss 0.500"), "{:?}", plain.line());
+    update(&mut plain, NumericEntry::Value(0.7));
+    assert!(plain.line().unwrap().contains("loss 0.600"), "{:?}", plain.line());
+    // One of these batches was larger.
+    update(&mut plain, NumericEntry::Final(0.65));
+    assert!(plain.line().unwrap().contains("loss 0.650"), "{:?}", plain.line());
 }

@@ -2,7 +2,7 @@
 
 use crate::common::epoch;
 use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType, tensor::f16};
-use burn_pinned::vision::{BoxFormat, Boxes, HasImage, Image, Mask, Points};
+use burn_pinned::vision::{BoxFormat, Boxes, HasImage, Image, Mask, Part, Points};
 use burn_pinned::{
     BoxError, Collate, Field, MapTensors, PinnedDataLoaderBuilder, RawBatch, RowMut, Sample, TensorMapper, collate,
 };
@@ -235,6 +235,16 @@ struct Street {
     corners: Points,
 }
 
+/// Parts in any number.
+#[derive(HasImage)]
+struct Many {
+    image: Image,
+    lanes: Vec<Mask>,
+    cars: Option<Boxes>,
+    ways: Option<Points>,
+    n: usize,
+}
+
 /// The same of one size, as bytes.
 #[derive(Clone, Sample, HasImage)]
 struct Fixed {
@@ -279,6 +289,15 @@ fn images_and_their_parts_are_fields() {
 
     let mut parts = street(1);
     assert_eq!((parts.parts_mut().len(), parts.image_mut().dimensions()), (4, (9, 11)));
+    let mut many = Many {
+        image: parts.image,
+        lanes: vec![parts.road.clone(), parts.road],
+        cars: Some(parts.cars),
+        ways: None,
+        n: 3,
+    };
+    assert!(matches!(many.parts_mut()[..], [Part::Mask(_), Part::Mask(_), Part::Boxes(_)]));
+    assert_eq!((many.ways.is_none(), many.n), (true, 3));
 }
 
 #[test]

@@ -1,28 +1,26 @@
 //! `#[derive(HasImage)]`: the image of a sample, and the parts that move with it.
 
-use crate::types::{is_named, named};
+use crate::types::{held, is_named, mentions, named};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{DeriveInput, Error, Result};
+use syn::{DeriveInput, Error, Field, Result};
+
+const IMAGES: [&str; 2] = ["Image", "RgbImage"];
+const PARTS: [&str; 3] = ["Mask", "Boxes", "Points"];
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (ident, fields) = (&input.ident, &named(input, "HasImage")?.named);
-    let mut images = fields.iter().filter(|field| is_named(&field.ty, &["Image", "RgbImage"]));
-    let Some(image) = images.next() else {
+    let Some(image) = fields.iter().find(|field| is_named(&field.ty, &IMAGES)) else {
         return Err(Error::new_spanned(ident, "none of its fields is an `Image` or an `RgbImage`"));
     };
-    if let Some(other) = images.next() {
+    if let Some(other) = fields.iter().find(|field| field.ident != image.ident && mentions(&field.ty, &IMAGES)) {
         return Err(Error::new_spanned(
             &other.ty,
             "a second image: which of them is to change is for `impl HasImage` to say",
         ));
     }
     let (name, ty) = (&image.ident, &image.ty);
-    let parts = fields.iter().flat_map(|field| {
-        let kind = ["Mask", "Boxes", "Points"].into_iter().find(|kind| is_named(&field.ty, &[*kind]))?;
-        let (kind, part) = (format_ident!("{kind}"), &field.ident);
-        Some(quote!(::burn_pinned::vision::Part::#kind(&mut self.#part)))
-    });
+    let parts = fields.iter().filter(|field| field.ident != image.ident).map(parts).collect::<Result<Vec<_>>>()?;
     let (parameters, arguments, bounds) = input.generics.split_for_impl();
     Ok(quote! {
         #[automatically_derived]
@@ -34,8 +32,33 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             }
 
             fn parts_mut(&mut self) -> ::std::vec::Vec<::burn_pinned::vision::Part<'_>> {
-                ::std::vec![#(#parts),*]
+                ::std::iter::empty()#(#parts)*.collect()
             }
         }
     })
+}
+
+/// The call that adds the parts of a field to an iterator of parts.
+///
+/// # Errors
+/// If the field has parts in a form that is not known. They would not move with the image, and nobody would notice.
+fn parts(field: &Field) -> Result<TokenStream> {
+    let (name, ty) = (&field.ident, &field.ty);
+    for kind in PARTS {
+        let part = format_ident!("{kind}");
+        let part = quote!(::burn_pinned::vision::Part::#part);
+        if is_named(ty, &[kind]) {
+            return Ok(quote!(.chain([#part(&mut self.#name)])));
+        }
+        if held(ty).is_some_and(|held| is_named(held, &[kind])) {
+            return Ok(quote!(.chain(self.#name.iter_mut().map(#part))));
+        }
+    }
+    if mentions(ty, &PARTS) {
+        return Err(Error::new_spanned(
+            ty,
+            "a part, an `Option` or a `Vec` of parts moves with the image: for others write `impl HasImage`",
+        ));
+    }
+    Ok(TokenStream::new())
 }

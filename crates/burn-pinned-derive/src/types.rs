@@ -1,6 +1,6 @@
 //! What a type is, by its name. A derive sees names alone, so aliases are unknown types.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use std::iter::repeat_n;
 use syn::{
@@ -156,6 +156,23 @@ fn last(ty: &Type) -> Option<(&Ident, Option<&Type>)> {
 /// Whether the last name of a type is one of these.
 pub(crate) fn is_named(ty: &Type, names: &[&str]) -> bool {
     last(ty).is_some_and(|(name, _)| names.iter().any(|other| name == other))
+}
+
+/// What an `Option` or a `Vec` holds.
+pub(crate) fn held(ty: &Type) -> Option<&Type> {
+    last(ty).filter(|(name, _)| *name == "Option" || *name == "Vec")?.1
+}
+
+/// Whether one of these names is anywhere in a type.
+pub(crate) fn mentions(ty: &Type, names: &[&str]) -> bool {
+    fn any(tokens: TokenStream, names: &[&str]) -> bool {
+        tokens.into_iter().any(|token| match token {
+            TokenTree::Ident(ident) => names.iter().any(|name| ident == name),
+            TokenTree::Group(group) => any(group.stream(), names),
+            _ => false,
+        })
+    }
+    any(ty.to_token_stream(), names)
 }
 
 /// The fields of a struct that has names for them.

@@ -44,7 +44,7 @@ pub(crate) enum Cell {
     List(Vec<Cell>),
     #[cfg_attr(not(any(feature = "parquet", test)), expect(dead_code, reason = "the other formats have arrays"))]
     Numbers(Numbers),
-    /// Numbers with a shape, in C order, as their file has them.
+    /// Numbers with a shape, in C order and little-endian. The shape may be empty: then they are numbers alone.
     Array(Vec<usize>, Type, Bytes),
     Struct(Vec<(Arc<str>, Cell)>),
     /// The pairs of a map, in their order. Keys may be of any type.

@@ -42,6 +42,11 @@
 //! - `cloud`: S3, Google Cloud Storage and Azure.
 //! - `wav`: `Wave`, sounds of `.wav` files.
 //! - `tokenizers`: `HfTokenizer` and `ChatTemplate`, tokenisers and chat templates of Hugging Face.
+//!
+//! # Other crates in the API
+//!
+//! The API has types and traits of burn 0.22, serde 1 and serde_json 1 (feature `tokenizers`). A new major version of one of them takes a
+//! new one of this crate.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

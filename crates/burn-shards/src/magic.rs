@@ -28,7 +28,7 @@ const GNU_TAR: Magic = Magic { marks: &[(257, b"ustar  \0")], ..TAR };
 pub(crate) const PARQUET: Magic =
     Magic { marks: &[(0, b"PAR1")], is: "a Parquet file", cure: "open it with `Rows::parquet`" };
 
-const KNOWN: [Magic; 13] = [
+const KNOWN: [Magic; 14] = [
     NPY,
     TAR,
     GNU_TAR,
@@ -44,6 +44,12 @@ const KNOWN: [Magic; 13] = [
         marks: &[(0, b"ARROW1\0\0")],
         is: "an Arrow file",
         cure: "write its rows as Parquet, with `pyarrow.parquet.write_table`",
+    },
+    // A stream's first message: a mark, its length, and where its schema begins.
+    Magic {
+        marks: &[(0, b"\xff\xff\xff\xff"), (8, b"\x10\0\0\0")],
+        is: "an Arrow stream, as `datasets` saves",
+        cure: "write its rows as Parquet, with `datasets.load_from_disk(folder).to_parquet(file)`",
     },
     Magic {
         marks: &[(0, b"\x89HDF\r\n\x1a\n")],
@@ -112,6 +118,8 @@ mod tests {
         let is = |start: &[u8]| known(start).map(|magic| magic.is);
         assert_eq!(known(b"\x93NUMPY\x01\x00"), Some(&NPY));
         assert_eq!(is(b"BZh91AY&SY"), Some("compressed with bzip2"));
+        assert_eq!(is(b"\xff\xff\xff\xff\x60\x01\0\0\x10\0\0\0"), Some("an Arrow stream, as `datasets` saves"));
+        assert_eq!(is(b"\xff\xff\xff\xff\x60\x01\0\0\xff\0\0\0"), None, "numbers of a token file");
         assert_eq!(is(&[&[0; 257][..], b"ustar\0"].concat()), Some("a tar"));
         for none in [&b"BZh is a word"[..], b"", b"\x1f", b"\x1f\x8b\x07", b"{}", b"PK", b"PAR"] {
             assert_eq!(is(none), None, "{none:?}");

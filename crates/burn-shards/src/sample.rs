@@ -13,7 +13,7 @@ pub(crate) fn bytes() -> Vec<u8> {
 
 /// An array of no numbers, as a file.
 pub(crate) fn npy() -> Vec<u8> {
-    b"\x93NUMPY\x01\0\x38\0{'descr': '|u1', 'fortran_order': False, 'shape': (0,), }\n".to_vec()
+    b"\x93NUMPY\x01\0\x3a\0{'descr': '|u1', 'fortran_order': False, 'shape': (0,), }\n".to_vec()
 }
 
 /// A value of a column whose type is not known. A row type that does not take it may take the column's real values.

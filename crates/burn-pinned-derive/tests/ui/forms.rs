@@ -45,6 +45,18 @@ struct Views {
 }
 
 #[derive(HasImage)]
+struct Several {
+    image: Image,
+    others: Vec<Image>,
+}
+
+#[derive(HasImage)]
+struct Deep {
+    image: Image,
+    lanes: Vec<Vec<Mask>>,
+}
+
+#[derive(HasImage)]
 struct Label {
     label: u8,
 }

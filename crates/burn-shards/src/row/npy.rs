@@ -72,9 +72,10 @@ fn kind(descr: &str) -> Result<(Type, bool), String> {
 fn advice(descr: &str) -> &'static str {
     match descr.trim_start_matches(['<', '>', '|', '=']).chars().next() {
         Some('O') => "Python objects are pickled, and a pickle can run any code: save numbers",
-        Some('V') => "save each field of a structured array as an array of its own",
+        Some('V') => "save `x.astype(\"f4\")`; NumPy has no name for bfloat16 and float8",
         Some('U' | 'S' | 'a') => "save texts as `.txt` or `.json`",
-        Some('c') => "save `x.view(\"f4\")` or `x.view(\"f8\")`",
+        Some('c') if descr.ends_with("c8") => "save `x.view(\"f4\")`",
+        Some('c') => "save `x.view(\"f8\")`",
         Some('M' | 'm') => "save `x.astype(\"int64\")`",
         _ => "save `x.astype(\"f4\")` or another type of 1 to 8 bytes",
     }

@@ -36,12 +36,11 @@ impl<'de> Deserializer<'de> for Real {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, RowError> {
-        visitor.visit_newtype_struct(self)
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, RowError> {
+        match name {
+            "f16" | "bf16" => self.deserialize_any(visitor),
+            _ => visitor.visit_newtype_struct(self),
+        }
     }
 
     forward_to_deserialize_any! {

@@ -169,6 +169,20 @@ fn a_bad_value_is_told_from_a_wrong_name_or_type() {
     assert_eq!((missing.column.as_deref(), missing.fault), (Some("col"), Fault::Missing));
 }
 
+/// The crate `half` asks for a newtype of its bits, and takes numbers too.
+#[test]
+fn halves_are_made_of_numbers() {
+    use burn::tensor::{bf16, f16};
+    let numbers = [Cell::F32(1.5), Cell::F64(1.5), Cell::Raw(b"1.5".to_vec(), Raw::Number)];
+    for cell in numbers {
+        assert_eq!(row::<(f16,)>(record([("col", cell)]), Some(&["col".into()])).unwrap().0, f16::from_f32(1.5));
+    }
+    let list = Cell::List(vec![Cell::F32(0.5), Cell::F64(2.0)]);
+    let made = row::<(Vec<bf16>,)>(record([("col", list)]), Some(&["col".into()])).unwrap().0;
+    assert_eq!(made, [0.5, 2.0].map(bf16::from_f32));
+    assert!(row::<(f16,)>(record([("col", Cell::Int(1))]), Some(&["col".into()])).is_err());
+}
+
 #[test]
 fn what_is_not_known_is_nobodys_fault() {
     fn is_fine<T: DeserializeOwned>() -> bool {

@@ -14,10 +14,14 @@ macro_rules! unnamed_structs {
 
         fn deserialize_newtype_struct<V: serde::de::Visitor<'de>>(
             self,
-            _name: &'static str,
+            name: &'static str,
             visitor: V,
         ) -> Result<V::Value, Self::Error> {
-            visitor.visit_newtype_struct(self)
+            // To the crate `half`, what a newtype holds are bits.
+            match name {
+                "f16" | "bf16" => self.deserialize_any(visitor),
+                _ => visitor.visit_newtype_struct(self),
+            }
         }
     };
 }

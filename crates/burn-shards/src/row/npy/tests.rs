@@ -1,5 +1,6 @@
 use super::*;
 use crate::{cell::Array, row::value::Value};
+use burn::tensor::{bf16, f16};
 use serde::{Deserialize, de::DeserializeOwned};
 
 fn read<T: DeserializeOwned>(file: &[u8]) -> Result<Array<T>, String> {
@@ -70,12 +71,37 @@ fn a_shape_that_is_not_that_of_the_bytes_is_an_error_and_takes_no_memory() {
     assert!(read::<u8>(&file(1, &header("|u1", "False", &format!("({sides})")), &[0])).is_err());
 }
 
+/// Numbers become halves by their value, never by their bits.
+#[test]
+fn halves_are_numbers_too() {
+    let halves = [1.5_f32, -2.0].map(f16::from_f32);
+    let file_of = |descr: &str, data: &[u8]| file(1, &header(descr, "False", "(2,)"), data);
+    let (two, four) = (
+        file_of("<f2", &halves.map(f16::to_le_bytes).concat()),
+        file_of("<f4", &[1.5_f32, -2.0].map(f32::to_le_bytes).concat()),
+    );
+    let eight = file_of(">f8", &[1.5_f64, -2.0].map(f64::to_be_bytes).concat());
+    for file in [two, four, eight] {
+        assert_eq!(read::<f16>(&file).unwrap().data, halves);
+        assert_eq!(read::<bf16>(&file).unwrap().data, [1.5_f32, -2.0].map(bf16::from_f32));
+    }
+    let error = read::<f16>(&file_of("|u1", &[1, 2])).unwrap_err();
+    assert!(error.contains("integer"), "{error}");
+}
+
+#[test]
+fn the_sample_of_a_column_is_an_array() {
+    assert_eq!(read::<u8>(&crate::sample::npy()).unwrap(), array(&[0], Vec::new()));
+}
+
 #[test]
 fn what_is_no_array_of_numbers_names_the_cure() {
     for (descr, cure) in [
         ("|O", "pickle"),
         ("<U5", ".txt"),
-        ("<c8", "view"),
+        ("<c8", "x.view(\"f4\")"),
+        ("<c16", "x.view(\"f8\")"),
+        ("<V2", "bfloat16"),
         ("<M8[ns]", "int64"),
         ("<f16", "astype"),
         ("=f4", "order of its bytes"),
