@@ -7,7 +7,13 @@ mod pool;
 
 pub(crate) use pool::Kept;
 pub use pool::close_one;
-use std::{fs::File, io, path::Path, thread, time::Duration};
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+    thread,
+    time::Duration,
+};
 
 /// How often a file is tried once the pool has no file left to close, and the pause between two attempts. Files that
 /// are being read now are soon free to be closed.
@@ -24,6 +30,24 @@ pub(crate) fn are_too_many(error: &io::Error) -> bool {
 /// Opens a file to read it.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     with_room(|| File::open(path))
+}
+
+/// Reads a whole file. It must be a regular one: to open a pipe would wait for its writer, and a device may have no end.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    regular(path)?;
+    with_room(|| fs::read(path))
+}
+
+/// As [`read`], of a text in UTF-8.
+#[cfg(feature = "tokenizers")]
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read(path)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Checks before a file is opened that it is a regular one.
+pub(crate) fn regular(path: &Path) -> io::Result<()> {
+    let is_file = path.metadata()?.is_file();
+    is_file.then_some(()).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
 }
 
 /// Calls `open`, and closes files of the pool while it fails because too many files are open.

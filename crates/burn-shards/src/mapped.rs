@@ -20,10 +20,7 @@ pub(crate) struct Mapped {
 impl Mapped {
     /// Maps a regular file. Its descriptor is closed again.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        // This is checked before the file is opened, because to open a pipe would wait for its writer.
-        if !path.metadata()?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
-        }
+        files::regular(path)?;
         let file = files::open(path)?;
         // SAFETY: the map is private to this value, and it gives out shared slices only, so nothing in this process
         // writes to it. No type with invalid values is made of its bytes: all values of the integers that are read from it

@@ -3,11 +3,11 @@
 use crate::{
     decode::{Decode, Decoded},
     error::DataError,
+    files,
 };
 use hound::{SampleFormat, WavReader};
 use serde::{Deserialize, Deserializer};
 use std::{
-    fs::{self, File},
     io::{self, BufReader, Cursor, Read},
     path::Path,
 };
@@ -64,7 +64,7 @@ impl Wave {
     /// If the file cannot be read, is damaged or has another encoding. The error names the path.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let path = path.as_ref();
-        let bytes = fs::read(path).map_err(|source| cannot_open(path, source))?;
+        let bytes = files::read(path).map_err(|source| cannot_open(path, source))?;
         Self::of(bytes, &path.display().to_string())
     }
 
@@ -75,11 +75,12 @@ impl Wave {
     /// As [`open`](Self::open). Damage behind the header is not seen.
     pub fn len_of(path: impl AsRef<Path>) -> Result<usize, DataError> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(|source| cannot_open(path, source))?;
+        let opened = files::regular(path).and_then(|()| files::open(path));
+        let file = opened.map_err(|source| cannot_open(path, source))?;
         let bytes = file.metadata().map_err(|source| cannot_open(path, source))?.len();
         match header(BufReader::new(file), bytes) {
-            Ok(reader) => Ok(reader.len() as usize),
-            Err(_) => Self::open(path).map(|wave| wave.samples.len()), // it says what is wrong
+            Ok(reader) if reader.len() > 0 => Ok(reader.len() as usize),
+            _ => Self::open(path).map(|wave| wave.samples.len()), // it says what is wrong
         }
     }
 
@@ -89,6 +90,9 @@ impl Wave {
 
     fn read(bytes: &[u8]) -> Result<Self, hound::Error> {
         let mut reader = header(Cursor::new(bytes), bytes.len() as u64)?;
+        if reader.len() == 0 && has_no_length(bytes) {
+            return Err(hound::Error::FormatError("no length"));
+        }
         let spec = reader.spec();
         let samples: Result<Vec<f32>, _> = match (spec.sample_format, spec.bits_per_sample) {
             (SampleFormat::Float, _) => reader.samples::<f32>().collect(),
@@ -125,12 +129,17 @@ fn explain(bytes: &[u8], object: &str, error: &hound::Error) -> DataError {
     if bytes.is_empty() {
         return DataError::Empty { object: object.into() };
     }
-    let format = bytes.windows(4).position(|some| some == b"fmt ").map_or(&[][..], |at| &bytes[at + 8..]);
+    let format =
+        bytes.windows(4).position(|some| some == b"fmt ").and_then(|at| bytes.get(at + 8..)).unwrap_or_default();
     let number = |at: usize| format.get(at..at + 2).map_or(0, |pair| u16::from_le_bytes([pair[0], pair[1]]));
     // An extensible header has the code of the encoding behind the usual fields.
     let (code, bits) = (if number(0) == 0xFFFE { number(24) } else { number(0) }, number(14));
     let is = match (code, bits) {
         _ if !bytes.starts_with(b"RIFF") || bytes.get(8..12) != Some(b"WAVE") => "no `.wav` file".into(),
+        (0, _) | (1, 8 | 16 | 24 | 32) | (3, 32) if has_no_length(bytes) => {
+            let problem = "the length of its sound was never written: a recorder died, or the file came through a pipe";
+            return DataError::damaged(object, format!("{problem} (`ffmpeg -i in.wav out.wav` mends it)"));
+        }
         (0, _) | (1, 8 | 16 | 24 | 32) | (3, 32) => return DataError::damaged(object, error.to_string()),
         (1, _) => format!("a `.wav` file of integers of {bits} bits"),
         (3, _) => format!("a `.wav` file of floats of {bits} bits"),
@@ -140,6 +149,18 @@ fn explain(bytes: &[u8], object: &str, error: &hound::Error) -> DataError {
     };
     let cure = "save it as a `.wav` file of integers of 8 to 32 bits, or of floats of 32".into();
     DataError::Format { object: object.into(), is, cure }
+}
+
+/// Whether the chunk of the samples claims none, or all that its field can say, and bytes follow.
+fn has_no_length(bytes: &[u8]) -> bool {
+    let at = bytes.windows(4).position(|some| some == b"data").map(|at| at + 4);
+    let (claim, rest) = at.and_then(|at| bytes.get(at..)?.split_first_chunk::<4>()).unwrap_or((&[1, 0, 0, 0], &[]));
+    // An empty sound may have a chunk of words behind it.
+    let is_chunk = rest.get(..4).is_some_and(|name| name.iter().all(|byte| (b' '..=b'~').contains(byte)));
+    match u32::from_le_bytes(*claim) {
+        0 => !rest.is_empty() && !is_chunk,
+        claim => claim == u32::MAX,
+    }
 }
 
 impl Decode for Wave {
@@ -160,6 +181,7 @@ impl<'de> Deserialize<'de> for Wave {
 mod tests {
     use super::*;
     use hound::{WavSpec, WavWriter};
+    use std::fs;
 
     fn written(
         bits: u16,
@@ -200,6 +222,41 @@ mod tests {
         assert!(Wave::decode(long).is_err());
         assert!(Wave::decode(good[..good.len() - 1].to_vec()).is_err());
         assert!(Wave::decode(Vec::new()).is_err());
+    }
+
+    #[test]
+    fn a_length_that_was_never_written_is_an_error_that_says_so() {
+        let good = written(16, SampleFormat::Int, 1, |file| (0..50).for_each(|n| file.write_sample(n as i16).unwrap()));
+        let at = good.windows(4).position(|some| some == b"data").unwrap() + 4;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.wav");
+        for claim in [0, u32::MAX] {
+            let mut file = good.clone();
+            file[at..at + 4].copy_from_slice(&claim.to_le_bytes());
+            let error = Wave::decode(file.clone()).unwrap_err().to_string();
+            assert!(error.contains("never written") && error.contains("ffmpeg"), "{claim}: {error}");
+            fs::write(&path, file).unwrap();
+            assert!(Wave::len_of(&path).unwrap_err().to_string().contains("never written"));
+        }
+        let none = written(16, SampleFormat::Int, 1, |_| ());
+        assert_eq!(Wave::decode(none).unwrap().samples, [0.0; 0]);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_anywhere_is_an_error() {
+        let good = written(16, SampleFormat::Int, 1, |file| file.write_sample(7_i16).unwrap());
+        for end in 0..good.len() {
+            assert!(Wave::decode(good[..end].to_vec()).is_err(), "{end}");
+        }
+        assert!(Wave::decode(b"fmt ".to_vec()).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_is_not_waited_for() {
+        for open in [|| Wave::open("/dev/zero").map(drop), || Wave::len_of("/dev/zero").map(drop)] {
+            assert!(open().unwrap_err().to_string().contains("/dev/zero"));
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::{
 };
 use bytes::Bytes;
 #[cfg(feature = "remote")]
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -110,13 +111,9 @@ impl JsonlSource {
 
 /// The name of each key and the type of its value. A key that is there twice is listed once.
 fn kinds(record: &Record) -> Vec<(String, String)> {
-    let mut kinds: Vec<(String, String)> = Vec::with_capacity(record.len());
-    for (name, cell) in record {
-        if !kinds.iter().any(|(it, _)| **it == **name) {
-            kinds.push(((**name).into(), kind(cell).into()));
-        }
-    }
-    kinds
+    let mut names = HashSet::with_capacity(record.len());
+    let first = record.iter().filter(|(name, _)| names.insert(&**name));
+    first.map(|(name, cell)| ((**name).into(), kind(cell).into())).collect()
 }
 
 fn kind(cell: &Cell) -> &'static str {

@@ -137,11 +137,16 @@ impl<T> Rows<T> {
         rows: Range<usize>,
         take: impl Fn(usize, Result<T, DataError>) -> Result<O, E>,
     ) -> Result<Vec<O>, E> {
-        let mut taken = Vec::with_capacity(rows.len());
+        // A damaged file may claim any number of rows.
+        let mut taken = Vec::with_capacity(rows.len().min(ROWS_AT_ONCE));
+        let mut end = rows.start; // of the rows that follow each other in the files
         while let Some(row) = Some(rows.start + taken.len()).filter(|row| *row < rows.end) {
             let first = self.at(row);
-            let together = (row..rows.end).take_while(|next| self.at(*next) - first == next - row).count();
-            for record in self.source.run(first, together)? {
+            if row >= end {
+                let follows = |next: &usize| self.at(*next) - first == next - row;
+                end = row + (row..rows.end).take(ROWS_AT_ONCE).take_while(follows).count();
+            }
+            for record in self.source.run(first, end - row)? {
                 let row = rows.start + taken.len();
                 let made = record.map_err(|error| self.with_key(self.at(row), error));
                 taken.push(take(row, made.and_then(|record| self.made(self.at(row), record)))?);

@@ -17,6 +17,8 @@ use std::{cell::Cell, iter, sync::Arc};
 
 /// The depth of fields that are asked for. A type may hold itself, so all deeper fields are wanted.
 const DEPTH: usize = 4;
+/// The lists and options that are looked through.
+const LAYERS: u8 = 64;
 
 /// What a row type with named fields wants of the values of these columns.
 pub(crate) fn nested<T: DeserializeOwned>(columns: &[(Arc<str>, Wanted)]) -> Wanted {
@@ -27,7 +29,7 @@ pub(crate) fn nested<T: DeserializeOwned>(columns: &[(Arc<str>, Wanted)]) -> Wan
 /// What the row type wants of the value that these names lead to. A value that is no struct is wanted as it is.
 fn inside<T: DeserializeOwned>(path: &mut Vec<Arc<str>>) -> Wanted {
     let asked = Cell::new(None);
-    let _ = T::deserialize(Way { path, asked: &asked }); // always an error: there are no data
+    let _ = T::deserialize(Way { path, asked: &asked, left: LAYERS }); // always an error: there are no data
     let Some(fields) = asked.get().filter(|_| path.len() <= DEPTH) else { return Wanted::All };
     let field = |name: &&'static str| {
         let name: Arc<str> = Arc::from(*name);
@@ -44,6 +46,14 @@ fn inside<T: DeserializeOwned>(path: &mut Vec<Arc<str>>) -> Wanted {
 struct Way<'a> {
     path: &'a [Arc<str>],
     asked: &'a Cell<Option<&'static [&'static str]>>,
+    /// How many more lists and options may hold each other: a type may hold itself in them.
+    left: u8,
+}
+
+impl Way<'_> {
+    fn deeper(self) -> Result<Self, RowError> {
+        self.left.checked_sub(1).map_or_else(no_data, |left| Ok(Self { left, ..self }))
+    }
 }
 
 fn no_data<V>() -> Result<V, RowError> {
@@ -58,7 +68,7 @@ impl<'de> Deserializer<'de> for Way<'_> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
-        visitor.visit_some(self)
+        visitor.visit_some(self.deeper()?)
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -76,7 +86,7 @@ impl<'de> Deserializer<'de> for Way<'_> {
 
     /// A list has the way of its elements.
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
-        visitor.visit_seq(SeqDeserializer::new(iter::once(self)))
+        visitor.visit_seq(SeqDeserializer::new(iter::once(self.deeper()?)))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, _len: usize, _: V) -> Result<V::Value, RowError> {
@@ -147,5 +157,25 @@ mod tests {
         let meta = some(&[("w", all()), ("width", all()), ("inner", inner)]);
         let right = some(&[("label", all()), ("the meta", meta.clone()), ("list", meta), ("absent", all())]);
         assert_eq!(nested::<Row>(&columns), right);
+    }
+
+    /// A type that holds itself in lists has no end, and no fields.
+    #[test]
+    fn a_type_that_holds_itself_is_looked_at_for_a_while() {
+        #[derive(Deserialize)]
+        #[expect(dead_code, reason = "only its names are asked for")]
+        struct Trees {
+            tree: Tree,
+            link: Link,
+        }
+        #[derive(Deserialize)]
+        #[expect(dead_code, reason = "it is never made")]
+        struct Tree(Vec<Tree>);
+        #[derive(Deserialize)]
+        #[expect(dead_code, reason = "it is never made")]
+        struct Link(Option<Box<Link>>);
+        let columns = ["tree", "link"].map(|name| (Arc::from(name), Wanted::All));
+        let right = ["tree", "link"].map(|name| (Arc::from(name), Wanted::All));
+        assert_eq!(nested::<Trees>(&columns), Wanted::Some(right.into()));
     }
 }

@@ -35,7 +35,7 @@ impl<T> Rows<T> {
     /// # Errors
     /// If the share is not between 0 and 1, or if one of the two would have no rows.
     pub fn split(&self, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
-        let keys = vec![None; self.rows()];
+        let keys = self.each_row(None)?;
         self.split_spread(&keys, share, seed)
     }
 
@@ -96,8 +96,8 @@ impl<T> Rows<T> {
             let problem = format!("there cannot be {k} folds of {} rows", self.rows());
             return Err(DataError::option("folds", problem, "take 2 or more, such as 5"));
         }
-        let mut fold = vec![0; self.rows()];
-        for (place, row) in spread(&vec![None; self.rows()], seed).into_iter().enumerate() {
+        let mut fold = self.each_row(0)?;
+        for (place, row) in spread(&self.each_row(None)?, seed).into_iter().enumerate() {
             fold[row] = place % k;
         }
         Ok((0..k).map(|part| (self.picked(|row| fold[row] != part), self.picked(|row| fold[row] == part))).collect())
@@ -120,7 +120,7 @@ impl<T> Rows<T> {
     /// # Errors
     /// If there is no such row.
     pub fn select(&self, rows: impl IntoIterator<Item = usize>) -> Result<Self, DataError> {
-        let mut wanted = vec![false; self.rows()];
+        let mut wanted = self.each_row(false)?;
         for row in rows {
             let problem = || format!("row {row} of {} rows", self.rows());
             let place = wanted.get_mut(row);
@@ -130,6 +130,16 @@ impl<T> Rows<T> {
     }
 
     /// The values of a column. JSON lines have no schema that tells a misspelt name, which all rows lack.
+    /// A value for each row. A damaged file may claim more rows than there can be.
+    fn each_row<V: Clone>(&self, value: V) -> Result<Vec<V>, DataError> {
+        let (rows, mut values) = (self.rows(), Vec::new());
+        let problem =
+            |_| DataError::option("split", format!("there is no memory for {rows} rows"), "look at the files' sizes");
+        values.try_reserve_exact(rows).map_err(problem)?;
+        values.resize(rows, value);
+        Ok(values)
+    }
+
     fn keys(&self, column: &str) -> Result<Vec<Option<Key>>, DataError> {
         let keys: Vec<Option<Key>> = self.column(column)?;
         if keys.iter().any(Option::is_some) {

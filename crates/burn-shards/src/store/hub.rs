@@ -26,7 +26,6 @@ use home::Home;
 use path::HubPath;
 use std::{
     collections::{BTreeMap, HashMap, btree_map},
-    fs,
     hash::Hasher,
     io::{self, Read, Seek, SeekFrom},
     ops::Range,
@@ -230,7 +229,7 @@ impl Remote for Hub {
 
     fn beside(&self, object: usize, extension: &str) -> Result<Option<Vec<u8>>, Refused> {
         match &self.objects[object] {
-            Place::Here(path) => Ok(files::with_room(|| fs::read(path.with_extension(extension))).ok()),
+            Place::Here(path) => Ok(files::read(&path.with_extension(extension)).ok()),
             Place::There(there) => match there.at.with_extension(extension) {
                 Some(at) => self.api.client.small(&at),
                 None => Ok(None),

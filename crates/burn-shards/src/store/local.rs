@@ -180,7 +180,7 @@ impl Store for Local {
         if path == *file || changed(&path).is_none_or(|time| Some(time) < changed(file)) {
             return Ok(None);
         }
-        Ok(files::with_room(|| fs::read(&path)).ok())
+        Ok(files::read(&path).ok())
     }
 }
 

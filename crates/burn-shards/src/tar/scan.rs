@@ -17,6 +17,8 @@ const WINDOW: u64 = 8 << 10;
 const FAR: u64 = 1 << 20;
 /// The longest name, or list of records, that an entry may have.
 const LONGEST: u64 = 64 << 10;
+/// The most bytes that a writer fills a tar up with.
+const PADDING: u64 = 1 << 20;
 
 /// One file of a tar.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,7 +48,15 @@ pub(super) fn scan(objects: &Objects, object: usize, progress: &Progress) -> Res
         told = walk.at;
         next = walk.next()?;
     }
-    progress.add(objects.bytes(object).saturating_sub(told));
+    let rest = objects.bytes(object).saturating_sub(told);
+    progress.add(rest);
+    if rest > PADDING {
+        let name = objects.name(object);
+        log::warn!(
+            "{name} ends after {told} of its {} bytes, as a tar: it was copied in part, or others are behind it",
+            objects.bytes(object)
+        );
+    }
     if of_macos {
         let name = objects.name(object);
         log::warn!(
@@ -89,13 +99,20 @@ impl<'a> Walk<'a> {
             // PAX may tell the size of the entry, but not that of other headers before it.
             let bytes = match kind {
                 Kind::Extended | Kind::LongName | Kind::Aside => bytes,
+                Kind::Other if bytes == 0 => 0, // a link or a folder
                 Kind::File | Kind::Other | Kind::Sparse => more.size.unwrap_or(bytes),
             };
             let end = start.checked_add(bytes).filter(|end| *end <= self.objects.bytes(self.object));
             let end = end.ok_or_else(|| self.damaged("the file is cut off: an entry ends behind it"))?;
             match kind {
                 Kind::LongName | Kind::Extended if bytes > LONGEST => {
-                    return Err(self.damaged("the name of an entry is too long"));
+                    let what = match kind {
+                        Kind::Extended => {
+                            "the extended header of an entry, which may be its attributes (`--no-xattrs` leaves them out),"
+                        }
+                        _ => "the name of an entry",
+                    };
+                    return Err(self.damaged(&format!("{what} has {bytes} bytes: {LONGEST} are the most")));
                 }
                 Kind::LongName => {
                     let name = self.read(start, bytes)?;

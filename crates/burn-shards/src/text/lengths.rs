@@ -5,7 +5,6 @@ use super::{
     saved::{Saved, open, save},
 };
 use crate::{error::DataError, index::Beside};
-use burn::data::dataset::Dataset;
 use std::{path::Path, sync::Arc};
 
 /// The number of tokens of each row, to pack by.
@@ -62,7 +61,7 @@ impl Tokenized {
         {
             return Ok(TokenLengths::saved(saved, place));
         }
-        let mut lengths = Vec::with_capacity(self.len());
+        let mut lengths = Vec::new(); // a damaged file may claim any number of rows
         let count = |_, row: TokenRow| Ok(u32::try_from(row.len()).unwrap_or(u32::MAX));
         self.each(count, |counts| {
             lengths.extend(counts);

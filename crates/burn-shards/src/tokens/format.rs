@@ -7,10 +7,11 @@ use super::{
     megatron,
 };
 use crate::{
+    files,
     magic::{LITDATA, Magic, NPY, is_litdata, known},
     mapped::Mapped,
 };
-use std::{fs, path::Path};
+use std::path::Path;
 
 /// The first numbers of llm.c's files, the version that comes with each, and the type of the tokens.
 const LLM_C: [(i32, i32, TokenType); 2] = [(20_240_520, 1, TokenType::U16), (20_240_801, 7, TokenType::U32)];
@@ -68,7 +69,7 @@ fn other(path: &Path, bytes: &[u8]) -> Option<TokenFileError> {
         return Some(TokenFileError::Other { is, cure: "leave it out, and open the files that have tokens" });
     }
     let is_chunk = path.file_name()?.to_str()?.starts_with("chunk-");
-    let index = is_chunk.then(|| fs::read(path.with_file_name("index.json")).ok()).flatten()?;
+    let index = is_chunk.then(|| files::read(&path.with_file_name("index.json")).ok()).flatten()?;
     is_litdata(&index).then_some(TokenFileError::Other { is: "a chunk of LitData (Lightning)", cure: LITDATA.1 })
 }
 

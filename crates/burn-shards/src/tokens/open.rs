@@ -13,8 +13,8 @@ use std::{
 };
 
 /// Returns the files of tokens. An index that is named, or that a glob matches, stands for the file beside it, which is taken
-/// once.
-pub(super) fn files(paths: &Paths) -> Result<Vec<PathBuf>, TokensError> {
+/// once. Without `indices` each file is what it is named.
+pub(super) fn files(paths: &Paths, indices: bool) -> Result<Vec<PathBuf>, TokensError> {
     let files = paths.files(&Options::default())?;
     if let Some(far) = files.iter().find(|path| url(path).is_some()) {
         return Err(TokensError::Paths(DataError::Option {
@@ -23,7 +23,7 @@ pub(super) fn files(paths: &Paths) -> Result<Vec<PathBuf>, TokensError> {
             advice: "copy them to a disk, and write their paths".into(),
         }));
     }
-    let is_index = |path: &Path| path.extension().is_some_and(|ending| ending == "idx");
+    let is_index = |path: &Path| indices && path.extension().is_some_and(|ending| ending == "idx");
     let named: HashSet<PathBuf> = files.iter().filter(|path| !is_index(path)).cloned().collect();
     let tokens = files.into_iter().filter_map(|path| {
         if !is_index(&path) {

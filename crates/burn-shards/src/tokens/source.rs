@@ -92,7 +92,7 @@ impl Tokens {
             return Err(TokensError::BigEndian);
         }
         let mut stream = Stream::new();
-        for path in files(paths)? {
+        for path in files(paths, raw.is_none())? {
             let map = Mapped::open(&path)
                 .map_err(|source| TokensError::File { path: path.clone(), source: TokenFileError::Io(source) })?;
             let content = format::content(&path, &map, raw)?;

@@ -126,3 +126,21 @@ mod web {
         }
     }
 }
+
+/// Parquet of one column `a` whose footer claims 2^50 rows, with ten bytes of data.
+#[cfg(feature = "parquet")]
+const ROWS: &[u8] = b"PAR1\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x15\x02\x19,H\x06schema\x15\x02\x00\x15\x04%\x00\x18\x01a\x00\x16\x80\x80\x80\x80\x80\x80\x80\x04\x19\x1c\x19\x1c&\x08\x1c\x15\x04\x19\x15\x00\x19\x18\x01a\x15\x00\x16\x80\x80\x80\x80\x80\x80\x80\x04\x16\x14\x16\x14&\x08\x00\x00\x16\x14\x16\x80\x80\x80\x80\x80\x80\x80\x04\x00\x00P\x00\x00\x00PAR1";
+
+#[cfg(feature = "parquet")]
+#[test]
+fn rows_that_nothing_can_hold_are_an_error_of_what_lists_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    fs::write(&path, ROWS).unwrap();
+    let rows = Rows::<(i64,)>::parquet(&path).columns(["a"]).open().unwrap();
+    assert_eq!(rows.len(), 1 << 50);
+    assert!(rows.get(0).is_err() && rows.column::<i64>("a").is_err());
+    for error in [rows.split(0.5, 1).unwrap_err(), rows.folds(2, 1).unwrap_err(), rows.select([0]).unwrap_err()] {
+        assert!(error.to_string().contains("no memory for 1125899906842624 rows"), "{error}");
+    }
+}

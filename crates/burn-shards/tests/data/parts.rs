@@ -297,3 +297,18 @@ mod far {
         assert!(after.bytes - before.bytes < 4096, "{} bytes for one row", after.bytes - before.bytes);
     }
 }
+
+/// The time is in proportion to the rows, also in one row group: their square took minutes.
+#[cfg(feature = "parquet")]
+#[test]
+fn a_column_of_many_rows_is_read_in_one_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let values: Vec<i64> = (0..100_000).collect();
+    let path = parquet(folder.path(), "a.parquet", "required int64 a;", &[Column::I64(&values, &[], &[])]);
+    let all = Rows::<(i64,)>::parquet(path).columns(["a"]).open().unwrap();
+    let since = std::time::Instant::now();
+    assert_eq!(all.select(10..90_000).unwrap().column::<i64>("a").unwrap(), values[10..90_000]);
+    let odd = all.select((1..100_000).step_by(2)).unwrap().column::<i64>("a").unwrap();
+    assert!(odd.iter().enumerate().all(|(n, value)| *value == 2 * n as i64 + 1));
+    assert!(since.elapsed() < std::time::Duration::from_secs(20), "{:?}", since.elapsed());
+}

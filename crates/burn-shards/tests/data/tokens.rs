@@ -146,6 +146,9 @@ fn an_index_of_another_program_is_refused() {
     fs::write(folder.path().join("a.idx"), "v1.2 1\n").unwrap();
     assert!(matches!(refused(&path), TokenFileError::NoIndex));
     assert_eq!(all(&Tokens::open_raw(&path, TokenType::U16).unwrap()), [1, 2]);
+    let index = folder.path().join("a.idx"); // of raw tokens it is a file as any other: "v1", ".2", " 1", and a line's end
+    fs::write(&index, "v1.2 1\n\n").unwrap();
+    assert_eq!(Tokens::open_raw(&index, TokenType::U16).unwrap().len(), 4);
     fs::copy(golden("megatron.idx"), folder.path().join("a.idx")).unwrap();
     assert!(matches!(refused(&path), TokenFileError::Sequence { sequence: 0, bytes: 4, .. }), "another file's index");
 }

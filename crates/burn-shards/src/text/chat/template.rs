@@ -5,13 +5,13 @@ use super::{
     blocks::{CALL, MARKS, called, unmarked, with_calls},
     json::tojson,
 };
-use crate::text::TextError;
+use crate::{files, text::TextError};
 use chrono::NaiveDate;
 use minijinja::{Environment, Error, ErrorKind, Value as Jinja, syntax::SyntaxConfig, value::Serde};
 use minijinja_contrib::pycompat;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::{fmt::Write, fs, path::Path, sync::Arc};
+use std::{fmt::Write, io, path::Path, sync::Arc};
 
 const NAME: &str = "chat";
 
@@ -56,11 +56,18 @@ impl ChatTemplate {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TextError> {
         let path = path.as_ref();
         let wrong = |source| TextError::Tokenizer { path: path.into(), source };
-        let read = |name| fs::read_to_string(path.with_file_name(name)).ok();
-        let file = fs::read_to_string(path).map_err(|error| wrong(error.into()))?;
+        let read = |name| {
+            let path = path.with_file_name(name);
+            match files::read_text(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(TextError::Tokenizer { path, source: error.into() }),
+                Ok(file) => Ok(Some(file)),
+            }
+        };
+        let file = files::read_text(path).map_err(|error| wrong(error.into()))?;
         let (template, config) = match path.extension().is_some_and(|ending| ending == "json") {
-            true => (read("chat_template.jinja"), Some(file)),
-            false => (Some(file), read("tokenizer_config.json")),
+            true => (read("chat_template.jinja")?, Some(file)),
+            false => (Some(file), read("tokenizer_config.json")?),
         };
         let config = serde_json::from_str(config.as_deref().unwrap_or("{}"));
         let config: Map<String, Value> = config.map_err(|error| wrong(error.into()))?;

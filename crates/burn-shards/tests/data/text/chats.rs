@@ -123,6 +123,14 @@ fn the_loss_counts_what_the_assistant_says() {
     assert_eq!(open("tokenizer_config.json").unwrap().render(&chat).unwrap().text, "y");
     fs::write(folder.path().join("tokenizer_config.json"), "{}").unwrap();
     assert!(open("tokenizer_config.json").unwrap_err().to_string().contains("no `chat_template`"));
+
+    // Without its special tokens a template would make other tokens.
+    fs::write(folder.path().join("chat_template.jinja"), BLOCKS).unwrap();
+    fs::write(folder.path().join("tokenizer_config.json"), b"{\"bos_token\": \"<s>\", \"name\": \"\xe9\"}").unwrap();
+    let error = open("chat_template.jinja").unwrap_err().to_string();
+    assert!(error.contains("tokenizer_config.json"), "{error}");
+    fs::remove_file(folder.path().join("tokenizer_config.json")).unwrap();
+    open("chat_template.jinja").unwrap();
     assert!(ChatTemplate::new("{% for %}").is_err());
 }
 
