@@ -15,8 +15,8 @@ use crate::{
     store::Objects,
 };
 use bytes::Bytes;
-#[cfg(feature = "remote")]
 use std::collections::HashSet;
+#[cfg(feature = "remote")]
 use std::ops::Range;
 use std::sync::Arc;
 
