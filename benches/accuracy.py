@@ -24,11 +24,13 @@ import json
 import os
 import random
 import re
+import shutil
 import statistics
 import subprocess
 import sys
 import tarfile
 import time
+from contextlib import contextmanager
 from multiprocessing import Pool
 from pathlib import Path
 
@@ -80,16 +82,24 @@ def write_tar(path, samples, first):
     return lines
 
 
+@contextmanager
+def whole(folder):
+    """A folder to write to, which gets its name once all of it is there."""
+    part = folder.with_name(folder.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    yield part
+    part.rename(folder)
+
+
 def make(folder, count):
     """Writes shards of a thousand: train-*.tar, and valid-*.tar with a tenth of the samples."""
     with Pool() as pool:
         samples = pool.map(cut, range(count), 64)
-    part_of = folder.with_name(folder.name + ".part")  # the folder is there once all of it is
-    part_of.mkdir(parents=True)
-    for split, part in (("valid", samples[: count // 10]), ("train", samples[count // 10 :])):
-        for start in range(0, len(part), 1000):
-            write_tar(part_of / f"{split}-{start // 1000:05d}.tar", part[start : start + 1000], start)
-    part_of.rename(folder)
+    with whole(folder) as folder:
+        for split, part in (("valid", samples[: count // 10]), ("train", samples[count // 10 :])):
+            for start in range(0, len(part), 1000):
+                write_tar(folder / f"{split}-{start // 1000:05d}.tar", part[start : start + 1000], start)
 
 
 def shards(folder, split):

@@ -22,7 +22,7 @@ import time
 from multiprocessing import Pool
 from pathlib import Path
 
-from accuracy import cut, write_tar
+from accuracy import cut, whole, write_tar
 
 BATCH, SIDE = 256, 224
 
@@ -58,14 +58,12 @@ def write_lit(folder, samples):
 def make(folder, count):
     with Pool() as pool:
         samples = pool.map(cut, range(count), 64)
-    part = folder.with_name(folder.name + ".part")  # the folder is there once all of it is
-    part.mkdir(parents=True)
-    for write in (write_tars, write_parquet, write_lit):
-        try:
-            write(part, samples)
-        except ImportError as error:
-            print(f"left out: {error}", file=sys.stderr)
-    part.rename(folder)
+    with whole(folder) as folder:
+        for write in (write_tars, write_parquet, write_lit):
+            try:
+                write(folder, samples)
+            except ImportError as error:
+                print(f"left out: {error}", file=sys.stderr)
 
 
 class Decode:

@@ -93,8 +93,8 @@
 //! # Other crates in the API
 //!
 //! The API has types and traits of these crates: burn 0.22, bytes 1 and image 0.25 (feature `vision`), rand 0.10
-//! ([`KeyedRng`]), serde 1 ([`LoaderState`]), serde_json 1 (feature `tokenizers`). A new major version of one of them takes a new one of this crate. [`rand`] and
-//! `image` are re-exported, so that a program can use the same versions.
+//! ([`KeyedRng`]), serde 1 ([`LoaderState`]), serde_json 1 (feature `tokenizers`). A new major version of one of them takes a new
+//! one of this crate. [`rand`] and `image` are re-exported, so that a program can use the same versions.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -10,7 +10,7 @@ use burn::{
     train::{
         LearnerSummary,
         logger::{EvaluationProgressLogger, TrainingProgressLogger},
-        metric::{MetricDefinition, MetricId},
+        metric::{MetricDefinition, MetricId, NumericEntry},
         renderer::{EvaluationName, MetricState, MetricsRenderer, MetricsRendererEvaluation, MetricsRendererTraining},
     },
 };
@@ -130,10 +130,12 @@ impl PlainProgress {
         if let MetricState::Numeric(entry, Some(value)) = state
             && let Some(name) = self.names.get(&entry.metric_id)
         {
-            let value = (value.current(), matches!(value, burn::train::metric::NumericEntry::Final(_)));
             let (sum, count) = self.values.entry(name.clone()).or_default();
-            // The last value of a split is that of all its batches, which the mean of theirs need not be.
-            (*sum, *count) = if value.1 { (value.0, 1.0) } else { (*sum + value.0, *count + 1.0) };
+            (*sum, *count) = match value {
+                // The last value of a split is that of all its batches, which the mean of theirs need not be.
+                NumericEntry::Final(value) => (value, 1.0),
+                value => (*sum + value.current(), *count + 1.0),
+            };
         }
     }
 

@@ -1,6 +1,6 @@
 //! Numbers of double precision.
 
-use super::RowError;
+use super::{RowError, unnamed::unnamed_structs};
 use serde::{
     Deserializer,
     de::{IntoDeserializer, Visitor},
@@ -36,15 +36,10 @@ impl<'de> Deserializer<'de> for Real {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, RowError> {
-        match name {
-            "f16" | "bf16" => self.deserialize_any(visitor),
-            _ => visitor.visit_newtype_struct(self),
-        }
-    }
+    unnamed_structs!();
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct enum identifier ignored_any
+        map struct enum identifier ignored_any
     }
 }

@@ -35,7 +35,7 @@ impl<T> Rows<T> {
     /// # Errors
     /// If the share is not between 0 and 1, or if one of the two would have no rows.
     pub fn split(&self, share: f64, seed: u64) -> Result<(Self, Self), DataError> {
-        let keys = self.each_row(None)?;
+        let keys = self.each_row("split", None)?;
         self.split_spread(&keys, share, seed)
     }
 
@@ -96,8 +96,8 @@ impl<T> Rows<T> {
             let problem = format!("there cannot be {k} folds of {} rows", self.rows());
             return Err(DataError::option("folds", problem, "take 2 or more, such as 5"));
         }
-        let mut fold = self.each_row(0)?;
-        for (place, row) in spread(&self.each_row(None)?, seed).into_iter().enumerate() {
+        let mut fold = self.each_row("folds", 0)?;
+        for (place, row) in spread(&self.each_row("folds", None)?, seed).into_iter().enumerate() {
             fold[row] = place % k;
         }
         Ok((0..k).map(|part| (self.picked(|row| fold[row] != part), self.picked(|row| fold[row] == part))).collect())
@@ -120,7 +120,7 @@ impl<T> Rows<T> {
     /// # Errors
     /// If there is no such row.
     pub fn select(&self, rows: impl IntoIterator<Item = usize>) -> Result<Self, DataError> {
-        let mut wanted = self.each_row(false)?;
+        let mut wanted = self.each_row("select", false)?;
         for row in rows {
             let problem = || format!("row {row} of {} rows", self.rows());
             let place = wanted.get_mut(row);
@@ -131,10 +131,10 @@ impl<T> Rows<T> {
 
     /// The values of a column. JSON lines have no schema that tells a misspelt name, which all rows lack.
     /// A value for each row. A damaged file may claim more rows than there can be.
-    fn each_row<V: Clone>(&self, value: V) -> Result<Vec<V>, DataError> {
+    fn each_row<V: Clone>(&self, call: &'static str, value: V) -> Result<Vec<V>, DataError> {
         let (rows, mut values) = (self.rows(), Vec::new());
         let problem =
-            |_| DataError::option("split", format!("there is no memory for {rows} rows"), "look at the files' sizes");
+            |_| DataError::option(call, format!("there is no memory for {rows} rows"), "look at the files' sizes");
         values.try_reserve_exact(rows).map_err(problem)?;
         values.resize(rows, value);
         Ok(values)
