@@ -108,9 +108,13 @@ fn what_the_device_uses_of_cubecl_is_pinned() {
     let pins = pinned(&read("Cargo.toml"));
     let is_name = |char: char| char.is_alphanumeric() || char == '_';
     let mut used = Vec::new();
-    for file in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/device")).unwrap() {
-        let path = file.unwrap().path();
-        let text = if path.is_file() { fs::read_to_string(path).unwrap() } else { String::new() };
+    let mut paths = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/device")];
+    while let Some(path) = paths.pop() {
+        if path.is_dir() {
+            paths.extend(fs::read_dir(path).unwrap().map(|file| file.unwrap().path()));
+            continue;
+        }
+        let text = fs::read_to_string(path).unwrap();
         let code = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
         let crates = code.split("cubecl_").skip(1).filter_map(|rest| {
             let (name, behind) = rest.split_at(rest.find(|char| !is_name(char))?);
