@@ -51,7 +51,7 @@ pub use target::host_alloc;
 pub use tensors::{MapTensors, TensorMapper};
 pub(crate) use transport::Transport;
 pub(crate) use upload::Uploader;
-pub(crate) use window::{DeviceWindow, Room};
+pub(crate) use window::{DeviceWindow, Room, Turn};
 
 #[cfg(all(test, feature = "vision"))]
 pub(crate) mod tests;

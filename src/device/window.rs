@@ -21,6 +21,22 @@ pub(crate) enum Room {
     LetIn,
 }
 
+/// The place of a batch among those that wait for room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// The epoch in progress. No other one has the same number.
+    pub(crate) epoch: u64,
+    /// The batch's number in it.
+    pub(crate) number: usize,
+}
+
+impl Turn {
+    /// Whether this batch is needed before another one. Nothing is known of batches of different epochs.
+    fn is_before(self, other: Self) -> bool {
+        self.epoch == other.epoch && self.number < other.number
+    }
+}
+
 /// How often a waiting thread looks again.
 const LOOK: Duration = Duration::from_micros(100);
 /// How often a waiting thread asks for a release while a consumer waits, and how many times. A few times are enough,
@@ -65,6 +81,8 @@ struct State {
     in_use: Vec<(InUse, usize)>,
     /// Batches that are being copied.
     copying: usize,
+    /// Batches that found no room, and wait.
+    waiting: Vec<Turn>,
     /// When a release was last seen.
     released: Instant,
     /// When a release was last seen, or one batch more was let in.
@@ -141,6 +159,7 @@ impl DeviceWindow {
         let state = State {
             in_use: Vec::new(),
             copying: 0,
+            waiting: Vec::new(),
             released: now,
             last: now,
             interval: None,
@@ -157,12 +176,14 @@ impl DeviceWindow {
         self.limit.saturating_mul(epochs.max(1))
     }
 
-    /// Waits until one more batch may go to the device, with `epochs` epochs in progress. `starved` says how long a
-    /// consumer has waited for a batch, or `None` once nobody waits for this one.
+    /// Waits until one more batch may go to the device, with `epochs` epochs in progress. Of the waiting batches of an
+    /// epoch, the one that is needed first goes first. `starved` says how long a consumer has waited for a batch, or
+    /// `None` once nobody waits for this one.
     ///
     /// Returns whether it found room. [`copied`](Self::copied) must follow. Returns `None` if the batch is not to be
     /// sent any more.
-    pub(crate) fn enter(&self, epochs: usize, starved: impl Fn() -> Option<Duration>) -> Option<Room> {
+    pub(crate) fn enter(&self, epochs: usize, turn: Turn, starved: impl Fn() -> Option<Duration>) -> Option<Room> {
+        let mut waiting = None;
         let mut hurried = (0, Duration::ZERO);
         let mut room = Room::Free;
         loop {
@@ -172,13 +193,19 @@ impl DeviceWindow {
             let count = state.count();
             let limit = (self.limit + state.queued()).saturating_mul(epochs.max(1));
             let beyond = count.checked_sub(limit);
+            // An earlier batch looks again soon. If this one took its room, the consumer would wait for the earlier one.
+            let is_next = !state.waiting.iter().any(|other| other.is_before(turn));
             match beyond {
-                None => state.found_room(),
-                Some(beyond) if starved.min(state.last.elapsed()) > state.patience(beyond) => {
+                None if is_next => state.found_room(),
+                Some(beyond) if is_next && starved.min(state.last.elapsed()) > state.patience(beyond) => {
                     state.let_in(beyond);
                     room = Room::LetIn;
                 }
-                Some(_) => {
+                _ => {
+                    if waiting.is_none() {
+                        state.waiting.push(turn);
+                        waiting = Some(Waiting { window: self, turn });
+                    }
                     drop(state);
                     room = Room::Released;
                     hurried = match hurried {
@@ -206,6 +233,18 @@ impl DeviceWindow {
     }
 }
 
+/// Keeps a batch among those that wait. It is dropped without the lock.
+struct Waiting<'a> {
+    window: &'a DeviceWindow,
+    turn: Turn,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.window.state.lock().waiting.retain(|turn| *turn != self.turn);
+    }
+}
+
 impl OnDevice for DeviceWindow {
     fn bytes(&self, urgent: bool) -> usize {
         (self.look)(urgent);
@@ -214,139 +253,4 @@ impl OnDevice for DeviceWindow {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::SeqCst},
-    };
-
-    /// A batch's memory, in use as long as the test's counter says.
-    fn batch(number: usize, released: &Arc<AtomicUsize>) -> Option<(InUse, usize)> {
-        let released = Arc::clone(released);
-        Some((Box::new(move || released.load(SeqCst) <= number), 1))
-    }
-
-    #[test]
-    fn no_more_batches_than_the_limit_and_each_release_lets_one_in() {
-        let (window, released) = (Arc::new(DeviceWindow::new(3, |_| (), || ())), Arc::new(AtomicUsize::new(0)));
-        let entered = Arc::new(AtomicUsize::new(0));
-        let thread = {
-            let (window, released, entered) = (Arc::clone(&window), Arc::clone(&released), Arc::clone(&entered));
-            thread::spawn(move || {
-                for number in 0..20 {
-                    assert_ne!(window.enter(1, || Some(Duration::ZERO)), Some(Room::LetIn), "let in");
-                    window.copied(batch(number, &released));
-                    entered.fetch_add(1, SeqCst);
-                }
-            })
-        };
-        for done in 0..17 {
-            while entered.load(SeqCst) < done + 3 {
-                thread::sleep(LOOK);
-            }
-            thread::sleep(2 * QUEUED_WORK); // a step so long that nothing need be queued
-            assert_eq!(entered.load(SeqCst), done + 3);
-            released.fetch_add(1, SeqCst);
-        }
-        thread.join().unwrap();
-    }
-
-    #[test]
-    fn a_consumer_that_keeps_its_batches_is_let_through() {
-        let window = DeviceWindow::new(2, |_| (), || ());
-        let start = Instant::now();
-        for number in 0..50 {
-            let room = if number < 2 { Room::Free } else { Room::LetIn };
-            assert_eq!(window.enter(1, || Some(start.elapsed())), Some(room));
-            window.copied(Some((Box::new(|| true), 10)));
-        }
-        assert_eq!(window.bytes(true), 500);
-        let waits = PAUSES * PATIENCE;
-        assert!(start.elapsed() >= waits && start.elapsed() < 3 * waits, "{:?}", start.elapsed());
-    }
-
-    #[test]
-    fn one_that_keeps_as_many_again_waits_for_them_no_more() {
-        let (window, released) = (DeviceWindow::new(2, |_| (), || ()), Arc::new(AtomicUsize::new(0)));
-        let mut times = Vec::new();
-        for cycle in 0..4 {
-            let start = Instant::now();
-            for number in 0..6 {
-                window.enter(1, || Some(start.elapsed()));
-                window.copied(batch(6 * cycle + number, &released));
-            }
-            times.push(start.elapsed());
-            thread::sleep(3 * PATIENCE); // the consumer works on six batches together
-            released.fetch_add(6, SeqCst);
-        }
-        let (first, last) = (times[0], times[3]);
-        assert!(first >= 3 * PATIENCE && last < PATIENCE, "{times:?}");
-    }
-
-    /// Dropped batches are held back until somebody asks for them.
-    #[test]
-    fn a_consumer_that_waits_gets_back_what_was_held_back() {
-        let released = Arc::new(AtomicUsize::new(0));
-        let dropped = Arc::new(AtomicUsize::new(0));
-        let hurry = {
-            let (released, dropped) = (Arc::clone(&released), Arc::clone(&dropped));
-            move || released.store(dropped.load(SeqCst), SeqCst)
-        };
-        let window = DeviceWindow::new(2, |_| (), hurry);
-        for number in 0..20 {
-            let start = Instant::now();
-            let room = window.enter(1, || Some(start.elapsed()));
-            assert!(matches!(room, Some(Room::Free | Room::Released)), "let in");
-            assert!(number != 2 || room == Some(Room::Released));
-            window.copied(batch(number, &released));
-            dropped.fetch_add(1, SeqCst);
-        }
-    }
-
-    /// A consumer that runs ahead launches steps, and later ones take ten times as long. The limit holds for them too.
-    #[test]
-    fn steps_that_become_slower_take_no_more_memory() {
-        let window = DeviceWindow::new(5, |_| (), || ());
-        // When the device will have done its last step.
-        let mut done = Instant::now();
-        let mut most = 0;
-        for number in 0..250 {
-            let start = Instant::now();
-            window.enter(1, || Some(start.elapsed()));
-            let step = Duration::from_millis(if number < 150 { 2 } else { 20 });
-            done = done.max(Instant::now()) + step;
-            let until = done;
-            window.copied(Some((Box::new(move || Instant::now() < until), 1)));
-            most = most.max(window.bytes(false));
-        }
-        assert!(most <= 40, "{most} batches"); // ten, and more on a busy machine
-    }
-
-    #[test]
-    fn a_pause_of_the_consumer_makes_no_later_wait_long() {
-        let (window, released) = (DeviceWindow::new(1, |_| (), || ()), Arc::new(AtomicUsize::new(0)));
-        let pause = Duration::from_secs(1);
-        for number in 0..20 {
-            window.enter(1, || Some(Duration::ZERO));
-            window.copied(batch(number, &released));
-            thread::sleep(if number == 10 { pause } else { Duration::from_millis(2) });
-            released.fetch_add(1, SeqCst);
-        }
-        let start = Instant::now();
-        while window.enter(1, || Some(start.elapsed())) != Some(Room::LetIn) {
-            window.copied(Some((Box::new(|| true), 1)));
-        }
-        assert!(start.elapsed() < pause / 8, "{:?}", start.elapsed());
-    }
-
-    #[test]
-    fn closing_ends_the_wait() {
-        let window = DeviceWindow::new(1, |_| (), || ());
-        assert_eq!(window.enter(1, || Some(Duration::ZERO)), Some(Room::Free));
-        let (start, looks) = (Instant::now(), AtomicUsize::new(0));
-        let open = || (looks.fetch_add(1, SeqCst) < 3).then_some(Duration::ZERO);
-        assert_eq!(window.enter(1, open), None, "it is full");
-        assert!(start.elapsed() < PATIENCE / 2);
-    }
-}
+mod tests;

@@ -33,12 +33,12 @@ const ON_THE_WAY: usize = 2;
 
 /// Tells the epochs of a copy apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct EpochId(u64);
+pub(crate) struct EpochId(pub(super) u64);
 
 /// One batch of an epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchId {
-    epoch: EpochId,
+    pub(super) epoch: EpochId,
     pub(crate) key: BatchKey,
 }
 

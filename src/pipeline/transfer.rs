@@ -3,7 +3,7 @@
 use super::{pipeline::Pipeline, state::State};
 use crate::{
     batch::Queue,
-    device::{Room, Uploader},
+    device::{Room, Turn, Uploader},
     fault::discard,
     observe::Span,
     vocabulary::Stage,
@@ -25,7 +25,8 @@ pub(super) fn run<O>(pipeline: &Pipeline<O>) {
             let waits = Span::new(counters, Stage::DeviceWait, batch.key);
             let asked = Instant::now();
             let epochs = pipeline.lock().epochs();
-            let entered = pipeline.window.enter(epochs, || pipeline.starved(batch));
+            let turn = Turn { epoch: batch.epoch.0, number: batch.key.number };
+            let entered = pipeline.window.enter(epochs, turn, || pipeline.starved(batch));
             drop(waits);
             let Some(room) = entered else {
                 discard(place, filled); // its epoch has ended, or the pipeline is closed
