@@ -146,6 +146,7 @@ fn wait_until_ended(pool: &Arc<Pool>, bytes: usize, meanwhile: impl FnOnce()) ->
         while !pool.is_awaited() {
             std::thread::sleep(SOON);
         }
+        drop(pool.lock()); // it waits by now, and all that it did before is seen
         let met = catch_unwind(AssertUnwindSafe(meanwhile));
         ended.store(true, SeqCst);
         pool.wake();
