@@ -21,12 +21,12 @@ pub(crate) enum Room {
     LetIn,
 }
 
-/// The place of a batch among those that wait for room.
+/// A batch that asks for room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Turn {
-    /// The epoch in progress. No other one has the same number.
+    /// Its epoch. No other epoch in progress has this number.
     pub(crate) epoch: u64,
-    /// The batch's number in it.
+    /// Its number in the epoch.
     pub(crate) number: usize,
 }
 

@@ -1,10 +1,10 @@
 use super::*;
 use std::sync::{
     Arc,
-    atomic::{AtomicUsize, Ordering::SeqCst},
+    atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
 };
 
-/// The place of a batch in the one epoch.
+/// A batch of the one epoch.
 fn turn(number: usize) -> Turn {
     Turn { epoch: 0, number }
 }
@@ -181,13 +181,13 @@ fn a_batch_that_waits_holds_up_no_other_epoch_and_its_own_for_as_long_as_it_is_w
     let (window, released) = (DeviceWindow::new(1, |_| (), || ()), Arc::new(AtomicUsize::new(0)));
     window.enter(1, turn(0), || Some(Duration::ZERO));
     window.copied(batch(0, &released));
-    let (looks, is_unwanted, start) = (AtomicUsize::new(0), AtomicUsize::new(0), Instant::now());
+    let (looks, is_unwanted, start) = (AtomicUsize::new(0), AtomicBool::new(false), Instant::now());
     let runs = || start.elapsed() < Duration::from_secs(10); // ends a test that has failed
     thread::scope(|scope| {
         scope.spawn(|| {
             // It finds no room, and then looks no more.
             let starved = || {
-                while looks.load(SeqCst) > 0 && is_unwanted.load(SeqCst) == 0 && runs() {
+                while looks.load(SeqCst) > 0 && !is_unwanted.load(SeqCst) && runs() {
                     thread::sleep(LOOK);
                 }
                 (looks.fetch_add(1, SeqCst) == 0).then_some(Duration::ZERO)
@@ -203,7 +203,7 @@ fn a_batch_that_waits_holds_up_no_other_epoch_and_its_own_for_as_long_as_it_is_w
         window.copied(None);
         thread::sleep(20 * LOOK);
         assert!(!later.is_finished(), "an earlier batch of its epoch waits for this room");
-        is_unwanted.store(1, SeqCst);
+        is_unwanted.store(true, SeqCst);
         assert_eq!(later.join().expect("no panic"), Some(Room::Released));
     });
 }
