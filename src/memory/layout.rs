@@ -1,6 +1,7 @@
 //! The layout of a batch: where each of its fields lies in a slot.
 
 use super::{
+    cast::Casts,
     column::Column,
     field::{Field, Role},
     image_field::{Decoder, Values},
@@ -37,6 +38,8 @@ pub(crate) struct SlotLayout {
     /// Whether the rows of images are for a device that decodes them.
     pub(crate) decoding: bool,
     all_written: u64,
+    /// What values are compared with as they are written.
+    pub(crate) casts: Casts,
 }
 
 impl SlotLayout {
@@ -45,9 +48,11 @@ impl SlotLayout {
         Self::of(fields, rows, false)
     }
 
-    /// Returns the layout in which fields of images are for a device that decodes them.
-    pub(crate) fn for_decoding(&self) -> Result<Self, Error> {
-        Self::of([&self.fields[..], &self.columns[..]].concat(), self.rows, true)
+    /// Returns the layout for a device with these integers of its own. If it is `decoding`, fields of images are for a device
+    /// that decodes them.
+    pub(crate) fn on(&self, own: DType, decoding: bool) -> Result<Self, Error> {
+        let layout = Self::of([&self.fields[..], &self.columns[..]].concat(), self.rows, decoding)?;
+        Ok(Self { casts: Casts::of(&layout.fields, own)?, ..layout })
     }
 
     /// Where the images are to be decoded, if there are any.
@@ -155,7 +160,8 @@ impl SlotLayout {
                 format!("images of field `{}` are to be decoded on the device, beside a jagged field", field.name);
             return Err(wrong(problem, "leave `Decoder::Device` out, or pad the other field"));
         }
-        Ok(Self { fields, columns, spans, rows, bytes: end, images, decoding, all_written })
+        let casts = Casts::default();
+        Ok(Self { fields, columns, spans, rows, bytes: end, images, decoding, all_written, casts })
     }
 
     /// The bytes of a full slot.

@@ -136,7 +136,8 @@ impl Made<'_> {
             Value::Mask => {
                 let size = self.size(&["shape", "padded"], &["dtype"], &["fill", "mask"], "a mask")?;
                 let number = options.dtype()?.unwrap_or_else(|| Number::new("u8", Kind::Int));
-                let field = field(name, &number, &size, &self.fill(&number.ty), &quote!(padded_2d));
+                let mut field = field(name, &number, &size, &self.fill(&number.ty), &quote!(padded_2d));
+                field.extend(self.cast_to(&number)?);
                 let out = self.taken(&number, size.rank())?;
                 Ok(self.part(field, quote_spanned!(span=> row.mask(#name, &self.#ident)?;), &size, out, 3))
             }
@@ -202,7 +203,8 @@ impl Made<'_> {
 
     /// Rows of numbers, of one shape or varying in their first dimension.
     fn rows(&self, number: &Number, size: &Size, write: TokenStream) -> Result<Part> {
-        let field = field(&self.name, number, size, &self.fill(&number.ty), &quote!(padded));
+        let mut field = field(&self.name, number, size, &self.fill(&number.ty), &quote!(padded));
+        field.extend(self.cast_to(number)?);
         Ok(self.part(field, write, size, self.taken(number, size.rank())?, 2))
     }
 
@@ -256,7 +258,8 @@ impl Made<'_> {
         };
         let write = quote_spanned!(span=> row.write(#name, #values)?; row.write(#labels, self.#ident.labels())?;);
         let mut part = self.rows(&Number::new("f32", Kind::Float), &boxes, write)?;
-        part.fields.push(field(&labels, &Number::new("i32", Kind::Int), &only, &quote!(-1), &quote!(padded)));
+        let field = field(&labels, &Number::new("i32", Kind::Int), &only, &quote!(-1), &quote!(padded));
+        part.fields.push(quote!(#field.cast_to(::std::option::Option::None)));
         part.outs.push(self.beside("labels", "The labels", only.rank(), Kind::Int));
         Ok(part)
     }
@@ -280,6 +283,20 @@ impl Made<'_> {
         let (plain, mean, std) = (cast(plain, number, &floats), by_channel(mean, 1), by_channel(std, 1));
         let normal = quote!(::burn_pinned::derived::normalize(#plain, &#mean, &#std, #is_bytes)?);
         Ok(self.out(tensor(rank, Kind::Float), cast(normal, &floats, &dtype)))
+    }
+
+    /// Says what the tensor of a field becomes, if not all of its values may fit there.
+    fn cast_to(&self, number: &Number) -> Result<TokenStream> {
+        let dtype = self.options.dtype()?;
+        Ok(match dtype {
+            _ if self.options.normal()?.is_some() => TokenStream::new(),
+            Some(Number { kind: Kind::Float, name, .. }) if name != "f16" => TokenStream::new(),
+            Some(Number { ty, .. }) => {
+                quote!(.cast_to(::std::option::Option::Some(<#ty as ::burn_pinned::derived::Element>::dtype())))
+            }
+            None if number.kind == Kind::Int => quote!(.cast_to(::std::option::Option::None)),
+            None => TokenStream::new(),
+        })
     }
 
     fn fill(&self, ty: &Type) -> TokenStream {
