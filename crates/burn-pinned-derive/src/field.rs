@@ -117,15 +117,18 @@ impl Made<'_> {
             Value::Maybe(inner) => {
                 match *inner {
                     Value::Array(number, lengths) => self.maybe(&number, lengths),
-                    _ => Err(self
-                        .wrong("an `Option` is of a number, an array or a `String`, or it is a `#[sample(column)]`")),
+                    _ => Err(self.wrong(
+                        "an `Option` is of a number, an array or a `String`, or it is a `#[sample(column)]`; a list that is \
+                         lacking is an empty one",
+                    )),
                 }
             }
-            Value::List(number, get, depth) => {
-                let values = slice(&quote!(self.#ident #get), depth);
-                self.list(&number, |_| quote_spanned!(span=> row.write(#name, #values)?;))
+            Value::List(number, get, lengths) => {
+                let values = slice(&quote!(self.#ident #get), lengths.len());
+                let write = quote_spanned!(span=> row.write(#name, #values)?;);
+                self.list(&number, &lengths, |_| write)
             }
-            Value::Shaped(number) => self.list(&number, |Size { form, dims }| {
+            Value::Shaped(number) => self.list(&number, &[], |Size { form, dims, .. }| {
                 let varies = *form != Form::Shape;
                 quote_spanned!(span=> row.write(
                     #name,
@@ -144,7 +147,8 @@ impl Made<'_> {
             Value::Boxes => self.boxes(),
             Value::Text | Value::Unknown => Err(self.wrong(
                 "no tensor is made of this type: say what becomes of it by `#[sample(column)]`, `#[sample(skip)]` or \
-                 `#[sample(with = module)]`, or let it be a `Vec` of numbers that `#[serde(deserialize_with = \"..\")]` makes",
+                 `#[sample(with = module)]`, or let it be a `Vec` of numbers or of arrays such as `[f32; 2]`, that \
+                 `#[serde(deserialize_with = \"..\")]` makes",
             )),
         }
     }
@@ -196,9 +200,34 @@ impl Made<'_> {
         Ok(part)
     }
 
-    fn list(&self, number: &Number, write: impl Fn(&Size) -> TokenStream) -> Result<Part> {
+    /// Any number of numbers, or of arrays of these lengths.
+    fn list(&self, number: &Number, lengths: &[Expr], write: impl FnOnce(&Size) -> TokenStream) -> Result<Part> {
         let size = self.size(&["shape", "padded", "jagged"], &OF_NUMBERS, &["fill", "mask"], "a list of numbers")?;
-        self.rows(number, &size, write(&size))
+        let (size, check) = self.of_arrays(size, lengths)?;
+        let mut part = self.rows(number, &size, write(&size))?;
+        part.fields.iter_mut().for_each(|field| *field = quote!({ #check #field }));
+        Ok(part)
+    }
+
+    /// The size of rows of arrays: their number, and the lengths that their type says. If these are given too, they must be
+    /// the same, which the code returned checks.
+    fn of_arrays(&self, mut size: Size, lengths: &[Expr]) -> Result<(Size, TokenStream)> {
+        let Some((_, given)) = size.dims.split_first().filter(|_| !lengths.is_empty()) else {
+            return Ok((size, TokenStream::new()));
+        };
+        if !given.is_empty() && given.len() != lengths.len() {
+            let problem =
+                "give one number, how many arrays a sample has, such as `padded = [6]`: the type says the rest";
+            return Err(Error::new_spanned(&size.dims[1], problem));
+        }
+        let checks = given.iter().zip(lengths).map(|(given, length)| {
+            let problem = format!("the arrays of `{}` have another length: give only how many there are", self.name);
+            quote_spanned!(given.span()=> const { ::std::assert!(#given == #length, #problem) };)
+        });
+        let checks = checks.collect();
+        size.dims.truncate(1);
+        size.dims.extend_from_slice(lengths);
+        Ok((size, checks))
     }
 
     /// Rows of numbers, of one shape or varying in their first dimension.

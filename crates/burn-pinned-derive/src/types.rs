@@ -68,8 +68,8 @@ pub(crate) enum Value {
     Array(Number, Vec<Expr>),
     /// `usize` or `isize`, which no dtype has.
     Size,
-    /// Any number of numbers, what stands behind a field to get them, and the depth of the arrays that they are in.
-    List(Number, TokenStream, usize),
+    /// Any number of numbers, or of arrays of these lengths from the outermost, and what stands behind a field to get them.
+    List(Number, TokenStream, Vec<Expr>),
     /// The `Array` of burn-shards: numbers with a shape.
     Shaped(Number),
     Image,
@@ -109,8 +109,8 @@ impl Value {
             ("Image", None) => Self::Image,
             ("Mask", None) => Self::Mask,
             ("Boxes", None) => Self::Boxes,
-            ("Points", None) => Self::List(floats(), quote!(.xy()), 1),
-            ("Wave", None) => Self::List(floats(), quote!(.samples), 0),
+            ("Points", None) => Self::List(floats(), quote!(.xy()), vec![parse_quote!(2)]),
+            ("Wave", None) => Self::List(floats(), quote!(.samples), Vec::new()),
             ("String", None) => Self::Text,
             ("Option", Some(inner)) => Self::Maybe(Box::new(Self::of(inner))),
             ("Vec", Some(inner)) => Self::list(inner),
@@ -127,7 +127,7 @@ impl Value {
 
     fn list(item: &Type) -> Self {
         match Self::of(item) {
-            Self::Array(number, lengths) => Self::List(number, TokenStream::new(), lengths.len()),
+            Self::Array(number, lengths) => Self::List(number, TokenStream::new(), lengths),
             _ => Self::Unknown,
         }
     }
