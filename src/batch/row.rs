@@ -70,7 +70,10 @@ impl<'a> RowMut<'a> {
         // Equal literals mostly have the same address. Then comparing the addresses saves comparing the text.
         let named = |field: &Field| std::ptr::eq::<str>(&*field.name, name) || field.name == name;
         let at = fields.iter().position(named).ok_or_else(|| unknown(layout, name))?;
-        Ok((at, &fields[at]))
+        match fields[at].role {
+            Role::Mask | Role::Offsets => Err(made_by_the_loader(name)),
+            Role::Plain | Role::Masked | Role::Jagged => Ok((at, &fields[at])),
+        }
     }
 
     // Inlined, for the same reason as `rows_source::group`: the fewer instructions between two small copies, the
@@ -236,6 +239,12 @@ fn no_image(layout: &SlotLayout, field: usize) -> Result<(), FieldError> {
     }
     let name = layout.fields[field].name.to_string();
     Err(FieldError::Image { name, problem: "takes images: write it by `RowMut::image`" })
+}
+
+#[cold]
+fn made_by_the_loader(name: &str) -> FieldError {
+    let problem = "is made by the loader: write the field before it alone, or give your own another name";
+    FieldError::Image { name: name.into(), problem }
 }
 
 #[cold]

@@ -122,6 +122,7 @@ impl FieldError {
             "` is padded or jagged: write it by `RowMut::write`",
             "` is a column: write it by `RowMut::put_column`",
             "` is no column: write it by another method",
+            "` is made by the loader: write the field before it",
         ];
         texts.iter().any(|part| text.contains(part))
     }
