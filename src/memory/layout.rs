@@ -5,6 +5,7 @@ use super::{
     column::Column,
     field::{Field, Role},
     image_field::{Decoder, Values},
+    row_size::Planes,
 };
 use crate::{fault::Error, picture_row::PictureRow};
 use burn::tensor::DType;
@@ -106,6 +107,11 @@ impl SlotLayout {
                     format!("padded field `{name}` has no dimension to pad"),
                     "give the longest row's shape",
                 ));
+            }
+            let Planes { lines, steps, .. } = field.planes();
+            if field.pad.is_some() && lines.max(steps) > u32::MAX as usize {
+                let problem = format!("rows of field `{name}` have more steps than 32 bits can number");
+                return Err(wrong(problem, "lower the most that a row takes"));
             }
             if field.role == Role::Masked && field.pad.is_none() {
                 return Err(wrong(
@@ -252,12 +258,14 @@ mod tests {
 
     #[test]
     fn a_wrong_layout_is_refused_with_its_reason() {
-        let cases: [(Vec<Field>, &str); 6] = [
+        let cases: [(Vec<Field>, &str); 8] = [
             (vec![], "no field"),
             (vec![Field::new("a", DType::U8, []), Field::new("a", DType::F32, [])], "two fields are named `a`"),
             (vec![Field::new("a", DType::U8, [0])], "are empty"),
             (vec![Field::new("a", DType::U8, [usize::MAX, 2])], "larger than the address space"),
             (vec![Field::padded("a", [], 0u8)], "no dimension to pad"),
+            (vec![Field::padded("a", [5_000_000_000], 0u8)], "more steps than 32 bits"),
+            (vec![Field::padded_2d("a", [1, 5_000_000_000], 0u8)], "more steps than 32 bits"),
             (vec![Field::new("a", DType::U8, [1; 8])], "8 dimensions"),
         ];
         for (fields, reason) in cases {
