@@ -199,7 +199,8 @@ pub use burn_pinned_derive::MapTensors;
 /// | `with = module` | the functions of a module: see below |
 ///
 /// The derive sees names of types, and no more: an alias needs `column`, `skip` or `with`. `#[sample(batch = Name)]` at the struct
-/// names the batch. The batch implements [`MapTensors`](trait@MapTensors), `Clone` and `Debug`.
+/// names the batch. The batch implements [`MapTensors`](trait@MapTensors), `Clone` and `Debug`. Levels of lints, such as `#[allow(..)]`, are
+/// those of the batch too. Where the crate has another name, `#[sample(crate = "other::name")]` says it.
 ///
 /// A module of your own makes a field of any type. It has the type of the batch's field, and three functions:
 ///

@@ -1,6 +1,7 @@
 //! `#[derive(Sample)]`: batches of a struct of plain fields, equal to those of a collate written by hand.
 
 mod arrays;
+mod places;
 
 use crate::common::epoch;
 use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType, tensor::f16};

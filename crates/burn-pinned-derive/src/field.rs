@@ -1,7 +1,7 @@
 //! What becomes of one field of a sample.
 
 use crate::{
-    options::{Form, Options, Size},
+    options::{Form, Options, Size, is_number, lints},
     types::{Kind, Number, Value, slice},
 };
 use proc_macro2::{Span, TokenStream};
@@ -17,6 +17,7 @@ pub(crate) struct Part {
 
 /// A field of the batch.
 pub(crate) struct Out {
+    /// Its documentation, and levels of lints.
     pub(crate) docs: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) name: Ident,
@@ -71,8 +72,9 @@ impl Made<'_> {
         self.named(self.ident.clone(), docs, ty, take)
     }
 
-    fn named(&self, name: Ident, docs: Vec<Attribute>, ty: TokenStream, take: TokenStream) -> Out {
-        let map = quote!(::burn_pinned::MapTensors::map_tensors(self.#name, mapper));
+    fn named(&self, name: Ident, mut docs: Vec<Attribute>, ty: TokenStream, take: TokenStream) -> Out {
+        docs.extend(lints(&self.field.attrs));
+        let map = quote!(__burn_pinned::MapTensors::map_tensors(self.#name, mapper));
         Out { docs, vis: self.field.vis.clone(), name, ty, take, map }
     }
 
@@ -100,7 +102,7 @@ impl Made<'_> {
         let (Self { name, ident, .. }, ty, span) = (self, &self.field.ty, self.span());
         let out = self.out(quote!(::std::vec::Vec<#ty>), quote_spanned!(span=> batch.column::<#ty>(#name)?));
         Part {
-            fields: vec![quote_spanned!(span=> ::burn_pinned::Field::column::<#ty>(#name))],
+            fields: vec![quote_spanned!(span=> __burn_pinned::Field::column::<#ty>(#name))],
             write: quote_spanned!(span=> row.put_column(#name, ::std::clone::Clone::clone(&self.#ident))?;),
             outs: vec![Out { map: quote!(self.#ident), ..out }],
         }
@@ -132,7 +134,7 @@ impl Made<'_> {
                 let varies = *form != Form::Shape;
                 quote_spanned!(span=> row.write(
                     #name,
-                    ::burn_pinned::derived::shaped(&self.#ident.data, &self.#ident.shape, &[#(#dims),*], #varies)?
+                    __burn_pinned::derived::shaped(&self.#ident.data, &self.#ident.shape, &[#(#dims),*], #varies)?
                 )?;)
             }),
             Value::Image => self.image(),
@@ -257,8 +259,8 @@ impl Made<'_> {
         let (bytes, floats) = (Number::new("u8", Kind::Int), Number::new("f32", Kind::Float));
         let Number { ty, kind, .. } = options.dtype()?.unwrap_or(if normal.is_some() { floats } else { bytes });
         let mut field = quote!(
-            ::burn_pinned::Field::image(#name, [#(#dims),*])
-                .with_dtype(<#ty as ::burn_pinned::derived::Element>::dtype())
+            __burn_pinned::Field::image(#name, [#(#dims),*])
+                .with_dtype(<#ty as __burn_pinned::derived::Element>::dtype())
         );
         if let Some((mean, std)) = normal {
             let (mean, std) = (by_channel(mean, 3), by_channel(std, 3));
@@ -283,7 +285,7 @@ impl Made<'_> {
         let (labels, only) = (format!("{name}_labels"), Size { form, dims });
         let values = match options.get("format") {
             None => quote!(self.#ident.xyxy().as_flattened()),
-            Some(format) => quote!(&self.#ident.values(::burn_pinned::derived::BoxFormat::#format)),
+            Some(format) => quote!(&self.#ident.values(__burn_pinned::derived::BoxFormat::#format)),
         };
         let write = quote_spanned!(span=> row.write(#name, #values)?; row.write(#labels, self.#ident.labels())?;);
         let mut part = self.rows(&Number::new("f32", Kind::Float), &boxes, write)?;
@@ -310,7 +312,7 @@ impl Made<'_> {
             return Err(Error::new_spanned(mean, problem));
         }
         let (plain, mean, std) = (cast(plain, number, &floats), by_channel(mean, 1), by_channel(std, 1));
-        let normal = quote!(::burn_pinned::derived::normalize(#plain, &#mean, &#std, #is_bytes)?);
+        let normal = quote!(__burn_pinned::derived::normalize(#plain, &#mean, &#std, #is_bytes)?);
         Ok(self.out(tensor(rank, Kind::Float), cast(normal, &floats, &dtype)))
     }
 
@@ -321,7 +323,7 @@ impl Made<'_> {
             _ if self.options.normal()?.is_some() => TokenStream::new(),
             Some(Number { kind: Kind::Float, name, .. }) if name != "f16" => TokenStream::new(),
             Some(Number { ty, .. }) => {
-                quote!(.cast_to(::std::option::Option::Some(<#ty as ::burn_pinned::derived::Element>::dtype())))
+                quote!(.cast_to(::std::option::Option::Some(<#ty as __burn_pinned::derived::Element>::dtype())))
             }
             None if number.kind == Kind::Int => quote!(.cast_to(::std::option::Option::None)),
             None => TokenStream::new(),
@@ -330,7 +332,7 @@ impl Made<'_> {
 
     fn fill(&self, ty: &Type) -> TokenStream {
         match self.options.get("fill") {
-            Some(fill) => quote!({ const FILL: #ty = #fill; FILL }),
+            Some(fill) => quote!(const { #fill }),
             None => quote!(<#ty as ::std::default::Default>::default()),
         }
     }
@@ -355,23 +357,20 @@ fn field(
     let ty = &number.ty;
     match form {
         Form::Shape => {
-            quote!(::burn_pinned::Field::new(#name, <#ty as ::burn_pinned::derived::Element>::dtype(), [#(#dims),*]))
+            quote!(__burn_pinned::Field::new(#name, <#ty as __burn_pinned::derived::Element>::dtype(), [#(#dims),*]))
         }
-        Form::Padded => quote!(::burn_pinned::Field::#padded::<#ty>(#name, [#(#dims),*], #fill)),
-        Form::Jagged => quote!(::burn_pinned::Field::jagged::<#ty>(#name, [#(#dims),*])),
+        Form::Padded => quote!(__burn_pinned::Field::#padded::<#ty>(#name, [#(#dims),*], #fill)),
+        Form::Jagged => quote!(__burn_pinned::Field::jagged::<#ty>(#name, [#(#dims),*])),
     }
 }
 
 /// Means or deviations by channel. One number becomes `count` of them.
 fn by_channel(numbers: &Expr, count: usize) -> TokenStream {
-    match numbers {
-        Expr::Lit(_) | Expr::Unary(_) => quote!([#numbers; #count]),
-        _ => quote!(#numbers),
-    }
+    if is_number(numbers) { quote!([#numbers; #count]) } else { quote!(#numbers) }
 }
 
 fn tensor(rank: usize, kind: Kind) -> TokenStream {
-    quote!(::burn_pinned::derived::Tensor<#rank, #kind>)
+    quote!(__burn_pinned::derived::Tensor<#rank, #kind>)
 }
 
 /// Takes a tensor. Integers get the dtype that losses and metrics need.
@@ -387,5 +386,5 @@ fn cast(tensor: TokenStream, from: &Number, to: &Number) -> TokenStream {
         return tensor;
     }
     let (dtypes, dtype) = (format_ident!("{}DType", to.kind.name()), format_ident!("{}", to.name.to_uppercase()));
-    quote!(#tensor.cast(::burn_pinned::derived::#dtypes::#dtype))
+    quote!(#tensor.cast(__burn_pinned::derived::#dtypes::#dtype))
 }
