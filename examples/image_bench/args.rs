@@ -6,7 +6,7 @@ use clap::{Parser, ValueEnum, value_parser};
 use std::path::PathBuf;
 
 /// Trains a small image classifier, fed by burn-pinned or by Burn's own loader.
-#[derive(Parser, Clone)]
+#[derive(Parser)]
 pub(crate) struct Args {
     /// A folder with one sub-folder of PNG, JPEG, GIF or WebP files for each class; or Parquet files, tar shards or an MDS
     /// folder with columns `image` and `label` (in tars `jpg` and `cls`); without it, shapes are drawn once and used
@@ -40,9 +40,9 @@ pub(crate) struct Args {
     /// With `ddp`: lets the devices meet in some collective operations before the training
     #[arg(long)]
     pub(crate) connect_first: bool,
-    /// With several devices: trains each one alone for a few steps before the training, so that all kernels are there
+    /// With several devices: two steps on each, one after the other, before the training
     #[arg(long)]
-    pub(crate) rehearse: bool,
+    pub(crate) warm_up: bool,
     #[arg(long, default_value_t = 42)]
     pub(crate) seed: u64,
     #[arg(long, value_enum, default_value_t = Which::Pinned)]

@@ -1,18 +1,14 @@
 //! Ways around a `ddp` or `multi` that stands still: see docs/upstream/burn-ddp-circle.md. Only the flushes are on by themselves.
 
-use super::{args::Args, collate::Sample, data::Data, learner, model::Model, progress::PlainProgress};
+use super::{collate::ImageBatch, model::Model};
 use burn::{
-    data::dataset::{Dataset, transform::PartialDataset},
     prelude::*,
     tensor::distributed::{ReduceOperation, all_reduce},
-    train::{
-        SupervisedTraining,
-        metric::{AccuracyMetric, LossMetric},
-    },
+    train::TrainStep,
 };
 use burn_pinned::BoxError;
 use std::{
-    fs, io,
+    io,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -76,33 +72,16 @@ pub(crate) fn connect(devices: &[Device]) -> Result<(), BoxError> {
     })
 }
 
-/// Trains each device alone for a few steps, one after the other, in the way of the training that follows: by Burn's strategy of one
-/// device, with a validation. So every kernel is compiled, loaded and tuned before devices wait for each other. A module that is loaded
-/// while a collective operation runs may wait for it, and hold up the other device's part of it.
-pub(crate) fn rehearse(args: &Args, data: &Data, devices: &[Device]) -> Result<(), BoxError> {
-    // Two full batches, and one that is as short as the last one of an epoch.
-    let part = |all: &Arc<dyn Dataset<Sample>>, share: usize| {
-        let some = 2 * args.batch_size + share % args.batch_size.max(1);
-        Arc::new(PartialDataset::new(Arc::clone(all), 0, some.min(all.len()))) as Arc<dyn Dataset<Sample>>
-    };
-    let alone = Args { devices: 1, checkpoint_epoch: None, keep: false, ..args.clone() };
-    let folder = std::env::temp_dir().join(format!("burn-pinned-rehearsal-{}", std::process::id()));
+/// Two steps on each device, one device after the other: kernels are compiled and tuned before any collective operation.
+pub(crate) fn warm_up(devices: &[Device], classes: usize, batch: usize, side: usize) -> Result<(), BoxError> {
     for device in devices {
-        let train = alone.loader(part(&data.train, data.train.len().div_ceil(devices.len())), true, device)?;
-        let valid = alone.loader(part(&data.valid, data.valid.len()), false, device)?;
-        let learner = learner(Model::new(data.classes.len(), &device.clone().autodiff()), 3)?;
-        let done = SupervisedTraining::new(&folder, train.loader, valid.loader)
-            .metrics((AccuracyMetric::new(), LossMetric::new()))
-            .num_epochs(1)
-            .with_application_logger(None)
-            .renderer(Box::<PlainProgress>::default())
-            .with_training_strategy(args.strategy.on(vec![device.clone()]).into())
-            .launch(learner);
-        device.sync()?;
-        if let Some(error) = done.error {
-            return Err(error.into());
+        let device = device.clone().autodiff();
+        for _ in 0..2 {
+            let (images, labels) = (Tensor::zeros([batch, 3, side, side], &device), Tensor::zeros([batch], &device));
+            let output = TrainStep::step(&Model::new(classes, &device), ImageBatch { images, labels });
+            drop(output);
+            device.sync()?;
         }
     }
-    drop(fs::remove_dir_all(&folder)); // the system empties its folder of temporary files
     Ok(())
 }

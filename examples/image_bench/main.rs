@@ -164,12 +164,6 @@ fn accuracy(model: &Model, loader: &dyn DataLoader<ImageBatch>) -> Result<f64, B
     Ok(right / f64::from(u32::try_from(all.max(1))?))
 }
 
-/// A learner for this number of steps.
-fn learner(model: Model, steps: usize) -> Result<Learner<Model>, BoxError> {
-    let rate = CosineAnnealingLrSchedulerConfig::new(3e-3, steps).init()?;
-    Ok(Learner::new(model, AdamConfig::new().init(), rate))
-}
-
 fn run(args: &Args) -> Result<(), BoxError> {
     if args.keep && args.loader == Which::Burn {
         return Err("--keep is for burn-pinned: leave out `--loader burn`".into());
@@ -183,16 +177,11 @@ fn run(args: &Args) -> Result<(), BoxError> {
     }
     let device = Device::default();
     device.seed(args.seed);
-    let data = args.images()?;
-    let Data { train, valid, classes } = &data;
+    let Data { train, valid, classes } = args.images()?;
     println!("{} training and {} validation images of {}", train.len(), valid.len(), classes.join(", "));
-    if args.rehearse && args.devices > 1 {
-        around::rehearse(args, &data, &devices::devices(args.devices))?;
-    }
     // Burn steps the rate once for all devices.
     let batches = train.len().div_ceil(args.devices.max(1)).div_ceil(args.batch_size.max(1));
-    let (train, valid) =
-        (args.loader(Arc::clone(train), true, &device)?, args.loader(Arc::clone(valid), false, &device)?);
+    let (train, valid) = (args.loader(train, true, &device)?, args.loader(valid, false, &device)?);
 
     if let (Some(_), Some(loader)) = (&args.timeline, &train.pinned) {
         loader.record(picture::events(batches * args.devices, args.batch_size));
@@ -204,7 +193,8 @@ fn run(args: &Args) -> Result<(), BoxError> {
         None if artifacts.exists() => fs::remove_dir_all(&artifacts)?, // the summary would count an earlier run's epochs too
         None => {}
     }
-    let learner = learner(model, args.epochs * batches)?;
+    let rate = CosineAnnealingLrSchedulerConfig::new(3e-3, args.epochs * batches).init()?;
+    let learner = Learner::new(model, AdamConfig::new().init(), rate);
     let mut training = SupervisedTraining::new(&artifacts, Arc::clone(&train.loader), Arc::clone(&valid.loader))
         .metrics((AccuracyMetric::new(), LossMetric::new()))
         .num_epochs(args.epochs)
@@ -216,6 +206,9 @@ fn run(args: &Args) -> Result<(), BoxError> {
     let mut flushers = None;
     if args.devices > 1 {
         let devices = devices::devices(args.devices);
+        if args.warm_up {
+            around::warm_up(&devices, classes.len(), args.batch_size, args.side as usize)?;
+        }
         // The context of the strategy makes every `backward` wait for the other devices, so the rest comes before it.
         if args.flush_every > 0 {
             flushers = Some(Flushers::start(&devices, Duration::from_millis(args.flush_every))?);
