@@ -102,7 +102,8 @@ impl<C> PinnedBatcher<C> {
         if rows == 0 {
             return Err(Error::config("batch", "there are no items to batch", "give at least one"));
         }
-        let layout = Arc::new(SlotLayout::new(self.fields.clone(), rows)?);
+        let own = device.settings().int_dtype.into();
+        let layout = Arc::new(SlotLayout::new(self.fields.clone(), rows)?.on(own, false)?);
         let pool = self.pool(&target)?;
         let permit = pool.permit(PATIENCE).ok_or_else(|| pool.lease_timeout(PATIENCE, 0))?;
         let slot = pool.slot(permit, layout.bytes(), &Wait::at_most(PATIENCE))?;
@@ -118,7 +119,7 @@ impl<C> PinnedBatcher<C> {
         let permit = if target.host { pool.detach(&mut slot) } else { None };
         let transfer = Place { stage: Stage::Transfer, ..place };
         let mut raw = RawBatch::new(rows, device.clone(), 0, BatchPlace { key, position: key.number });
-        raw.sizes = sizes;
+        (raw.sizes, raw.compared) = (sizes, layout.casts.compared(beside.beyond));
         raw.set_columns(&layout.columns, beside.columns);
         let mut uploader = Uploader::burn(&target); // Burn's workers come and go: none has a copy stream to keep
         upload_rows(&layout, slot, &largest, Vec::new(), &mut raw, &mut uploader, transfer)?;

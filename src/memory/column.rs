@@ -109,6 +109,8 @@ pub(crate) struct Beside {
     pub(crate) long: LongFiles,
     /// The columns of the layout; empty without columns.
     pub(crate) columns: Vec<Column>,
+    /// A bit for each field with a value that does not fit the device's integers.
+    pub(crate) beyond: u64,
 }
 
 /// Joins the columns of tasks, each with the first row of its task, to those of the whole batch, without the skipped rows.

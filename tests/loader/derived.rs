@@ -1,5 +1,8 @@
 //! `#[derive(Sample)]`: batches of a struct of plain fields, equal to those of a collate written by hand.
 
+mod arrays;
+mod places;
+
 use crate::common::epoch;
 use burn::{data::dataset::InMemDataset, prelude::*, tensor::DType, tensor::f16};
 use burn_pinned::vision::{BoxFormat, Boxes, HasImage, Image, Mask, Part, Points};
@@ -231,7 +234,7 @@ struct Street {
     cars: Boxes,
     #[sample(jagged = [5])]
     signs: Boxes,
-    #[sample(shape = [2, 2])]
+    #[sample(shape = [2])]
     corners: Points,
 }
 

@@ -110,7 +110,7 @@ pub(super) fn pictures(batches: usize, counters: &Arc<Counters>) -> RowsSource<u
 /// The same with these numbers.
 pub(super) fn pictures_of(numbers: Vec<u8>, counters: &Arc<Counters>) -> RowsSource<u8, ()> {
     let bytes = Bytes { images: true };
-    let layout = SlotLayout::new(bytes.layout(), ROWS).unwrap().for_decoding().unwrap();
+    let layout = SlotLayout::new(bytes.layout(), ROWS).unwrap().on(DType::I32, true).unwrap();
     source_of(InMemDataset::new(numbers), counters, bytes, layout)
 }
 
