@@ -113,6 +113,8 @@ fn the_bytes_of_every_transform() {
     );
     check("RandomHorizontalFlip", then(RandomHorizontalFlip::default()), (0x2A01_DC42_A31C_94D3, [176, 171, 166, 162]));
     check("RandomVerticalFlip", then(RandomVerticalFlip::default()), (0xF53D_E29E_B664_5CE3, [74, 78, 83, 88]));
+    check("RandomRotate90", then(RandomRotate90), (0, [0; 4]));
+    check("D4", then(D4), (0, [0; 4]));
     check("ColorJitter", then(jitter), (0x45CA_3172_5B38_B5BA, [48, 48, 48, 48]));
     check("Grayscale", then(Grayscale), (0xEEB1_1EA2_817C_1BDD, [80, 83, 85, 87]));
     check("RandomGrayscale", then(RandomGrayscale::new(0.5).unwrap()), (0xD848_717E_14AB_8C79, [80, 83, 85, 87]));
