@@ -161,7 +161,7 @@ fn rendered<'a>(file: &Encoded, scratch: &'a mut Scratch) -> Result<Rendered<'a>
     let walk = part.walk.transposed(view.transposed).mirrored(first, turned);
     let (pixels, size, window) = if walk.is_straight() {
         let (left, top) = walk.start();
-        (&decoded[..], part.size, Rect { left, top, ..view.part })
+        (&decoded[..], part.size, Rect { left, top, ..Rect::whole(turned) })
     } else {
         walk.gather(decoded, part.size.0, turned, gathered);
         (&gathered[..], turned, Rect::whole(turned))
