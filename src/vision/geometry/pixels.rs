@@ -129,7 +129,7 @@ pub enum Interpolation {
     /// A triangle filter.
     #[default]
     Bilinear,
-    /// A cubic filter with a = -0.5, across and then down, as in Pillow.
+    /// A cubic filter with a = -0.5, across and then down, as in Pillow. Pillow 13 goes down first for some sizes.
     Bicubic,
 }
 
