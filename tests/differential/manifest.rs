@@ -31,6 +31,8 @@ pub(crate) struct Entry {
     pub(crate) height: u32,
     #[serde(default)]
     pub(crate) limit: (u8, f64),
+    /// How it was resized to this size, if it was: `nearest`, `bilinear` or `bicubic`.
+    pub(crate) resized: Option<String>,
 }
 
 /// A column of a data set.

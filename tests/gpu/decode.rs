@@ -154,8 +154,17 @@ fn decoded(loader: &PinnedDataLoader<Batch>) -> u64 {
 #[test]
 #[ignore = "needs a GPU"]
 fn the_device_makes_the_pixels_of_the_host() {
+    let crop = |by| RandomResizedCrop::new(SIDE as u32).unwrap().interpolation(by);
+    let flips = (RandomHorizontalFlip::default(), RandomVerticalFlip::default());
+    compare((crop(Interpolation::Bilinear), flips));
+    compare((D4, crop(Interpolation::Bicubic), flips));
+    compare((crop(Interpolation::Bicubic), D4)); // turns behind the resize are the workers'
+}
+
+fn compare(train: impl Augment<(Image, usize)> + Clone + 'static) {
     let files = Arc::new(files());
-    let (host, device) = (loader(&files, field(Decoder::Host), 4, 20), loader(&files, field(Decoder::Device), 4, 20));
+    let loader = |decoder| augmented(&files, field(decoder), 4, 20, train.clone());
+    let (host, device) = (loader(Decoder::Host), loader(Decoder::Device));
     let (mut most, mut sum, mut count, mut worst) = (0, 0u64, 0u64, 0);
     for _ in 0..3 {
         for ((a, at), (b, other)) in all(&host).into_iter().zip(all(&device)) {
