@@ -1,6 +1,6 @@
 //! Values that are read from a text.
 
-use super::RowError;
+use super::{RowError, names};
 use crate::{cell::Cell, jsonl, magic::no_text};
 use serde::de::{Error as _, Unexpected};
 use std::str;
@@ -59,6 +59,14 @@ pub(super) fn json(bytes: &[u8]) -> Result<Cell, RowError> {
 /// As [`json`], for a struct that asks for these names: the values of other keys are not made.
 pub(super) fn json_for(bytes: &[u8], names: &[&str]) -> Result<Cell, RowError> {
     jsonl::value_for(unmarked(bytes), names).map_err(|error| wrong_json(bytes, &error))
+}
+
+/// The names of all fields of a JSON text, also of those inside others.
+pub(super) fn keys(bytes: &[u8]) -> Vec<String> {
+    match json(bytes) {
+        Ok(Cell::Struct(fields)) => names(&fields),
+        _ => Vec::new(),
+    }
 }
 
 /// The text without the byte order mark that some editors put before it.

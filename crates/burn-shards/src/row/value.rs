@@ -7,7 +7,7 @@ use super::{
     list::{list, numbers, written},
     npy,
     real::Real,
-    text::{flag, integer, json, json_for, number, text},
+    text::{flag, integer, json, json_for, keys, number, text},
     unnamed::unnamed_structs,
 };
 use crate::cell::{Cell, Numbers, Raw, Type};
@@ -200,7 +200,8 @@ impl<'de> Deserializer<'de> for Value<'_> {
         }
         match self.cell {
             Cell::Raw(bytes, Raw::Json | Raw::Text) => {
-                Value::from(json_for(&bytes, fields)?).deserialize_struct(name, fields, visitor)
+                let made = Value::from(json_for(&bytes, fields)?).deserialize_struct(name, fields, visitor);
+                made.map_err(|error| error.near(|| keys(&bytes)))
             }
             Cell::Struct(cells) => visitor.visit_map(named(cells, Some(fields), self.seen)?),
             Cell::Map(pairs) => visitor.visit_map(named(by_name(pairs)?, Some(fields), None)?),

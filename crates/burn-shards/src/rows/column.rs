@@ -7,6 +7,7 @@ use super::{
 use crate::{
     error::{BoxError, DataError},
     parallel::{cores, in_parallel_by},
+    row::nearest,
 };
 use serde::de::DeserializeOwned;
 use std::{ops::Range, sync::Arc};
@@ -91,7 +92,8 @@ impl<T> Rows<T> {
     pub fn sizes(&self, column: &str) -> Result<Vec<usize>, DataError> {
         let sizes: Vec<Option<u64>> = (0..self.rows()).map(|row| self.source.size(self.at(row), column)).collect();
         if sizes.iter().all(Option::is_none) {
-            let problem = format!("no row has `{column}` in an index that tells its size");
+            let near = nearest(column, &self.names());
+            let problem = format!("no row has `{column}`{near} in an index that tells its size");
             let advice = "`there_is` lists what a tar has; of other formats read the values with `column`";
             return Err(DataError::option("sizes", problem, advice));
         }
