@@ -48,7 +48,12 @@ pub(super) const KNOWN: &[Magic] = &[
     LFS,
     marks(&[(0, b"version https://hawser.github.com/spec/")], IS_LFS), // as it was called before
     marks(&[(0, b"/annex/objects/")], ("a pointer of git-annex", "get the file itself with `git annex get`")),
-    fits(is_html, ("a page of a web server (HTML or XML)", "it may say why there is no file: download the file again")),
+    fits(is_html, PAGE),
+    // What servers say in place of a file. It is shorter than a text that is told.
+    marks(&[(0, b"404: Not Found")], PAGE),
+    marks(&[(0, b"Entry not found")], PAGE),
+    marks(&[(0, b"Repository not found")], PAGE),
+    marks(&[(0, b"Invalid username or password")], PAGE),
     NPY,
     TAR,
     marks(&[(257, b"ustar  \0")], IS_TAR), // as GNU writes it
@@ -84,6 +89,7 @@ pub(super) const KNOWN: &[Magic] = &[
         ("an HDF5 file", "write its rows as Parquet or MDS, e.g. with `h5py` and `pyarrow`"),
     ),
     marks(&[(0, b"Obj\x01")], ("an Avro file", "write its rows as Parquet")),
+    marks(&[(0, b"%PDF-")], ("a PDF", "write its text as JSON lines, for `Rows::jsonl`")),
     marks(&[(0, b"SQLite format 3\0")], ("a database of SQLite", "write the rows of a table as Parquet")),
     marks(
         &[(0, b"MMIDIDX\0\0")],
@@ -112,6 +118,9 @@ pub(super) const KNOWN: &[Magic] = &[
     marks(&[(0, b"ID3\x04\0")], SOUND),
     fits(is_mp3, SOUND),
     marks(&[(0, b"MThd\0\0\0\x06")], SOUND),
+    marks(&[(0, b"\0\0\0"), (4, b"ftypavif")], IMAGE),
+    marks(&[(0, b"\0\0\0"), (4, b"ftypheic")], IMAGE),
+    marks(&[(0, b"\0\0\0"), (4, b"ftypmif1")], IMAGE),
     marks(&[(0, b"\0\0\0"), (4, b"ftyp")], FILM),
     marks(&[(0, b"\x1a\x45\xdf\xa3")], FILM),
     marks(&[(0, b"RIFF"), (8, b"AVI ")], FILM),
@@ -142,6 +151,8 @@ pub(super) const TEXTS: &[Magic] = &[
     TEXT,
 ];
 
+const PAGE: (&str, &str) =
+    ("an answer of a web server (HTML, XML or an error)", "it may say why there is no file: download the file again");
 const IS_LFS: (&str, &str) = ("a pointer of Git LFS", "get the file itself with `git lfs pull`");
 const IS_TAR: (&str, &str) = ("a tar", "open it with `Rows::tar`");
 const IS_ZIP: (&str, &str) = ("a zip archive", "unpack it with `unzip`");

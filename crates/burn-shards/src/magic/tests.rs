@@ -73,15 +73,20 @@ fn texts_are_told_apart() {
         (lines("1,\"a,b\",2\n2,c,3\n"), "a table in a text (CSV)"),
         (lines("a\tb\r\nc\td\r\n"), "a table in a text (CSV)"),
         (lines("a, b\nc\n"), "a text"),
-        (format!("\u{feff}\n <!DOCTYPE html>{}", lines("<p>")), "a page of a web server (HTML or XML)"),
-        (format!("<?xml version=\"1.0\"?>{}", lines("<Error>")), "a page of a web server (HTML or XML)"),
+        (format!("\u{feff}\n <!DOCTYPE html>{}", lines("<p>")), "an answer of a web server (HTML, XML or an error)"),
+        (format!("<?xml version=\"1.0\"?>{}", lines("<Error>")), "an answer of a web server (HTML, XML or an error)"),
         ("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n".into(), LFS.is),
+        ("404: Not Found".into(), "an answer of a web server (HTML, XML or an error)"),
+        ("Entry not found".into(), "an answer of a web server (HTML, XML or an error)"),
         ("/annex/objects/SHA256E-s1--00.bin\n".into(), "a pointer of git-annex"),
     ] {
         assert_eq!(is(text.as_bytes()), Some(right), "{text:.60}");
     }
     // Of another encoding behind its first words.
-    assert_eq!(is(b"<html><head><title>Zo\xeb</title></head></html>"), Some("a page of a web server (HTML or XML)"));
+    assert_eq!(
+        is(b"<html><head><title>Zo\xeb</title></head></html>"),
+        Some("an answer of a web server (HTML, XML or an error)")
+    );
     for none in [&b"a few letters"[..], b"{\"a\": 1}", &long(b"It was a bright cold day in April."), &[b'a'; 31]] {
         assert_eq!(is(none), None, "{none:?}");
     }

@@ -11,7 +11,7 @@ const NPY: &[u8] =
 
 /// How files of other formats begin, and what an error calls them.
 fn others() -> Vec<(&'static str, Vec<u8>)> {
-    let starts: [(&str, &[u8]); 30] = [
+    let starts: [(&str, &[u8]); 32] = [
         ("NumPy", NPY),
         ("zip", b"PK\x03\x04\x14\x00\x00\x00"),
         ("zip", b"PK\x05\x06\x00\x00\x00\x00"),
@@ -26,6 +26,8 @@ fn others() -> Vec<(&'static str, Vec<u8>)> {
         ("git annex get", b"/annex/objects/SHA256E-s1--00.bin\n"),
         ("web server", b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head>"),
         ("web server", b"<?xml version=\"1.0\"?>\n<Error><Code>NoSuchKey</Code></Error>"),
+        ("web server", b"404: Not Found"),
+        ("PDF", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3"),
         ("PackedDataset", b"LITPKDS\x01\0\0\0\0\0\0\0\x08\0\x10\0\0\0\0\0\0"),
         ("Megatron", b"MMIDIDX\0\0\x01\0\0\0\0\0\0\0\x08"),
         ("pickle", b"\x80\x04\x95\x0b\0\0\0\0\0\0\0]\x94(K\x01"),
